@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the rooms of the core share from core/base: texts, option tables, small containers,
+ * environment. Nothing here is public. */
+#ifndef TN_CORE_BASE_INTERNAL_H
+#define TN_CORE_BASE_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define TN_BUILD_CORE 1
+#include <tenon/tenon.h>
+#include <tenon/query.h>
+
+/* ---- texts that grow ----------------------------------------------------------------------------- */
+
+/* A text under construction. A failed allocation is remembered (`failed`) and reported once by take. */
+typedef struct tn__text {
+    char *at;
+    size_t length, capacity;
+    bool failed;
+} tn__text;
+
+void tn__text_add(tn__text *text, const char *format, ...);
+void tn__text_addv(tn__text *text, const char *format, va_list args);
+void tn__text_put(tn__text *text, const char *bytes, size_t count);
+void tn__text_free(tn__text *text);
+/* The finished text, owned by the caller (tn_free); NULL and an error when memory ran out. */
+char *tn__text_take(tn__text *text);
+/* The usual end of a public function that writes text to a caller's buffer: copies at most size bytes with NUL, frees, returns whole length or -1. */
+int64_t tn__text_give(tn__text *text, char *out, size_t size);
+
+/* ---- names ---------------------------------------------------------------------------------------- */
+
+/* The nearest of `count` names by edit distance, NULL when none is near; for error texts. */
+const char *tn__nearest(const char *name, const char *const *names, int64_t count);
+/* Shell glob with * and ? over the whole text. */
+bool tn__glob(const char *pattern, const char *text);
+
+/* ---- specs ---------------------------------------------------------------------------------------- */
+
+/* A parsed spec: a call Name(arguments), each argument a value. Nested calls are values of kind TN_VALUE_SPEC whose text is kept; `child` names from
+ * repr text "(fc1): Linear(...)" come as named arguments with a flag. One allocation arena; freed whole. */
+typedef struct tn__spec {
+    const char *type;           /* "Linear"; "" when the text is no call */
+    tn_value *values;
+    const char **names;         /* NULL: positional */
+    uint8_t *children;          /* 1: came as "(name): Type(...)" */
+    int32_t *columns;           /* of each argument in the text, from 1 */
+    int64_t count;
+    const char *text;           /* the source */
+    struct tn__arena *arena;
+} tn__spec;
+
+/* Parses the whole text (depth, length and count are bounded); NULL and an error with column. */
+tn__spec *tn__spec_parse(const char *text);
+void tn__spec_free(tn__spec *spec);
+/* tn_formatv into fresh memory (tn_free). */
+char *tn__format_take(const char *format, va_list args);
+
+/* Fills `data` (size bytes, zeroed by the caller) from defaults and then from arguments, matching positional and named ones against the table. `what` ("layer Linear") is for error
+ * texts. Strings, rows and lists are copied into a block that belongs to data: *keep receives it, to be freed by tn__options_release. */
+typedef struct tn__keep tn__keep;
+tn_status tn__options_fill(const tn_option *table, void *data, const char *what, const char *spec_text,
+                           const tn_value *values, const char *const *names, const int32_t *columns,
+                           int64_t count, tn__keep **keep);
+void tn__options_release(tn__keep *keep);
+/* Appends "in_features=4, out_features=3, bias=True": complete: every option by name; not complete: repr's way (flags). */
+void tn__options_print(const tn_option *table, const void *data, bool complete, tn__text *text);
+/* One value in the grammar of specs. */
+void tn__value_print(const tn_value *value, tn__text *text);
+/* The row of a name, NULL if there is none. */
+const tn_option *tn__options_find(const tn_option *table, const char *name);
+
+/* ---- environment ----------------------------------------------------------------------------------- */
+
+/* Rows beyond the core's own, from plugins' options; all live until the end of the process. `value` NULL: unset. */
+tn_status tn__env_add(const char *name, const char *help);
+bool tn__env_trusted(void);     /* false in set-uid programs: the environment is ignored */
+
+/* ---- errors ----------------------------------------------------------------------------------------- */
+
+/* The plugin whose code runs in this thread, for error records and log lines; returns the one before, to be put back. "" is the core. */
+const char *tn__error_plugin(const char *id);
+/* Wraps a status of plugin code: when it failed but recorded nothing, records "X failed without words". */
+tn_status tn__status_of(tn_status status, const char *who);
+
+/* ---- memory ----------------------------------------------------------------------------------------- */
+
+void *tn__alloc_aligned(size_t size, size_t alignment);     /* NULL and an error */
+void tn__free_aligned(void *block, size_t size, size_t alignment);
+/* Fault injection for tests (TENON_TEST_FAIL_ALLOC=n through tn__fail_alloc): the n-th allocation from now fails (0: none); returns how many were made since the last call. */
+uint64_t tn__fail_alloc(uint64_t nth);
+
+/* Overflow-checked arithmetic: true when it overflowed. */
+#define tn__mul_overflow(a, b, out) __builtin_mul_overflow(a, b, out)
+#define tn__add_overflow(a, b, out) __builtin_add_overflow(a, b, out)
+
+#define tn__countof(array) ((int64_t)(sizeof(array) / sizeof((array)[0])))
+#define tn__likely(x) __builtin_expect(!!(x), 1)
+#define tn__unlikely(x) __builtin_expect(!!(x), 0)
+
+/* ---- shutdown and fork -------------------------------------------------------------------------------- */
+
+/* Whether this process is a child of the one that first used the library through fork. */
+bool tn__forked(void);
+void tn__pool_shutdown(void);
+
+#endif

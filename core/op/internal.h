@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Operators as the rooms of the core see them. */
+#ifndef TN_CORE_OP_INTERNAL_H
+#define TN_CORE_OP_INTERNAL_H
+
+#include "core/plugin/internal.h"
+#include "core/tensor/internal.h"
+
+struct tn__kernel_list;
+
+struct tn_op {
+    tn_op_def def;              /* the host's zero-filled copy; stays for good */
+    tn__plugin *plugin;
+    _Atomic(struct tn__kernel_list *) kernels[TN__MAX_DEVICE_TYPES]; /* immutable snapshots, best first */
+    int32_t ordinal;
+};
+
+/* Called by core/plugin for contributions. */
+tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin);
+tn_status tn__kernel_add(const tn_kernel *kernel, tn__plugin *plugin);
+
+/* Runs without recording: infer, allocate, dispatch. Results are owned by the caller (not in a scope). */
+tn_status tn__op_run(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out,
+                     int64_t n_out, tn_tensor *into);
+/* Runs the kernel of an operator into existing tensors, nothing inferred; TN_ERR_NOT_IMPLEMENTED when there is none. For copies and fills. */
+tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
+                            tn_tensor *const *out, int64_t n_out);
+
+/* Observers: called around tn_op_call when there are any. */
+extern _Atomic int32_t tn__observers_on;
+void tn__observers_shutdown(void);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Plugins and registries as the rooms of the core see them. */
+#ifndef TN_CORE_PLUGIN_INTERNAL_H
+#define TN_CORE_PLUGIN_INTERNAL_H
+
+#include "core/base/internal.h"
+
+typedef struct tn__plugin {
+    const char *id;
+    const char *version;
+    const char *file;
+    const tn_plugin *plugin;    /* the host's zero-filled copy */
+    tn_plugin_report report;
+    _Atomic int32_t active;     /* 0 not yet, 1 yes, -1 failed */
+    struct tn__plugin *next;
+} tn__plugin;
+
+/* Finds and queries all plugins on the path, once per process; cheap afterwards. Every look-up by name calls it. */
+void tn__plugins_discover(void);
+
+/* Activates the plugin (and first what it requires) if that was not done; fast when it was. */
+tn_status tn__plugin_use(tn__plugin *plugin);
+
+/* The load report's words about a device type or name that is not to be had: "plugin X (file): FAILED at dlopen: ...", for error texts. Appends nothing when the report knows nothing of it. */
+void tn__plugins_explain(const char *name, tn__text *text);
+
+/* Registries by kind and name for contributions that need nothing more (layer, optimizer, scheduler, init, format, observer, dataset). Look-ups take no lock: an immutable snapshot. */
+typedef struct tn__entry {
+    const char *name;
+    const tn_head *contribution; /* the host's zero-filled full-size copy */
+    tn__plugin *plugin;
+} tn__entry;
+
+/* The entry, its plugin activated; NULL and TN_ERR_KEY with what is known and the nearest. */
+const tn__entry *tn__registry_use(uint32_t kind, const char *name);
+/* All of a kind, sorted; the array stays valid for good. */
+int64_t tn__registry_all(uint32_t kind, const tn__entry *const **entries);
+/* Adds; refused when the name is taken (both files named). */
+tn_status tn__registry_add(uint32_t kind, const char *name, const tn_head *contribution, tn__plugin *plugin);
+
+/* The table for plugins of an interface (generated). */
+const void *tn__host_interface(const char *id, uint32_t min, uint32_t max, uint32_t *revision, uint32_t *size);
+const tn_host_info *tn__host_info(void);
+
+bool tn__checked(void);         /* TENON_CHECK=1 */
+void tn__plugins_shutdown(void);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The ground of the binary interface: how a header declares a function for two linkages, the frozen
+ * prefix of every shared struct, and the version of the ABI. Nothing in here may ever change shape. */
+#ifndef TENON_ABI_H
+#define TENON_ABI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define TN_BEGIN_DECLS extern "C" {
+#define TN_END_DECLS }
+#else
+#define TN_BEGIN_DECLS
+#define TN_END_DECLS
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define TN_ATTR(...) __attribute__((__VA_ARGS__))
+#else
+#define TN_ATTR(...)
+#endif
+
+/* A program links libtenon and calls what it exports. A plugin (<tenon/plugin.h>) links nothing of ours:
+ * there the same prototypes are static inline functions, which <tenon/host.h> (generated from these
+ * headers) defines as calls through the tables that the host handed over. TN_PROGRAM marks the few
+ * functions that only a program may call. */
+#ifdef TN_BUILD_PLUGIN
+#define TN_API TN_ATTR(unused) static inline
+#define TN_HIDDEN TN_ATTR(visibility("hidden"))
+#else
+#define TN_API TN_ATTR(visibility("default"))
+#define TN_PROGRAM TN_ATTR(visibility("default"))
+#define TN_HIDDEN TN_ATTR(visibility("hidden"))
+#endif
+
+/* Interfaces are drafts until docs/abi.md declares revision 1: major 0 is checked for equality,
+ * from 1 on a minor number may be newer on either side. */
+#define TN_ABI_MAJOR 0
+#define TN_ABI_MINOR 1
+
+TN_BEGIN_DECLS
+
+/* What kind of struct a tn_head introduces. Numbers are never reused. */
+typedef enum tn_kind {
+    TN_KIND_tn_host_info = 1,
+    TN_KIND_tn_plugin_info = 2,
+    TN_KIND_tn_plugin = 3,
+    TN_KIND_tn_device_info = 4,
+    TN_KIND_tn_call = 5,
+    TN_KIND_tn_derive = 6,
+    TN_KIND_tn_infer = 7,
+    /* contributions */
+    TN_KIND_tn_backend = 32,
+    TN_KIND_tn_op_def = 33,
+    TN_KIND_tn_kernel = 34,
+    TN_KIND_tn_layer = 35,
+    TN_KIND_tn_optimizer_def = 36,
+    TN_KIND_tn_scheduler_def = 37,
+    TN_KIND_tn_init_def = 38,
+    TN_KIND_tn_format = 39,
+    TN_KIND_tn_dataset_def = 40,
+    TN_KIND_tn_observer = 41,
+    TN_KIND_END = 64
+} tn_kind;
+
+/* The frozen prefix of every struct that crosses the boundary. Whoever understands nothing else can
+ * still tell what it is, how long it is, which ABI wrote it, and release it. */
+typedef struct tn_head {
+    uint32_t size;              /* sizeof the whole struct, as its writer's compiler had it */
+    uint16_t kind;              /* a tn_kind */
+    uint16_t flags;             /* 0 */
+    uint16_t abi_major;
+    uint16_t abi_minor;
+    uint32_t reserved;          /* 0 */
+    void (*destroy)(void *self); /* NULL for static data */
+} tn_head;
+
+/* First initialiser of a descriptor: `static const tn_layer swish = { TN_HEAD(tn_layer), ... }`. */
+#define TN_HEAD(type) .head = { (uint32_t)sizeof(type), TN_KIND_##type, 0, TN_ABI_MAJOR, TN_ABI_MINOR, 0, NULL }
+
+/* Whether the struct at `p`, written by somebody else, is long enough to have `member`. */
+#define TN_HAS(p, type, member) \
+    ((p)->head.size >= offsetof(type, member) + sizeof(((type *)0)->member))
+
+TN_END_DECLS
+#endif

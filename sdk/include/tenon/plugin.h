@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Everything a plugin needs: cc -shared -fPIC plugin.c $(pkg-config --cflags tenon-plugin). It replaces
+ * <tenon/tenon.h>; nothing of libtenon is linked. One source file of the plugin has TN_PLUGIN. */
+#ifndef TENON_PLUGIN_H
+#define TENON_PLUGIN_H
+
+#if defined(TENON_ABI_H) && !defined(TN_BUILD_PLUGIN)
+#error "a plugin includes <tenon/plugin.h> before, and instead of, the headers for programs"
+#endif
+#ifndef TN_BUILD_PLUGIN
+#define TN_BUILD_PLUGIN 1
+#endif
+
+#include <tenon/abi.h>
+#include <tenon/base.h>
+#include <tenon/value.h>
+#include <tenon/tensor.h>
+#include <tenon/op.h>
+#include <tenon/grad.h>
+#include <tenon/module.h>
+#include <tenon/train.h>
+#include <tenon/contrib.h>
+#include <tenon/runtime.h>
+#include <tenon/query.h>
+#include <tenon/host.h>
+#include <tenon/ops.h>
+
+#endif

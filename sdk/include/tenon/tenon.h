@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Everything a program needs: cc program.c $(pkg-config --cflags --libs tenon) */
+#ifndef TENON_TENON_H
+#define TENON_TENON_H
+
+#include <tenon/abi.h>
+#include <tenon/base.h>
+#include <tenon/value.h>
+#include <tenon/tensor.h>
+#include <tenon/op.h>
+#include <tenon/grad.h>
+#include <tenon/module.h>
+#include <tenon/train.h>
+#include <tenon/contrib.h>
+#include <tenon/runtime.h>
+#include <tenon/ops.h>
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Values, option tables and value packs: how options, arguments and results that are not plain
+ * tensors cross the boundary.
+ * tenon-interface: tenon.value 0 */
+#ifndef TENON_VALUE_H
+#define TENON_VALUE_H
+
+#include <tenon/base.h>
+
+TN_BEGIN_DECLS
+
+typedef struct tn_tensor tn_tensor;
+typedef struct tn_module tn_module;
+typedef struct tn_device tn_device;
+
+/* A row of whole numbers: a shape, strides, dims. It does not own what it points to. */
+typedef struct tn_ints {
+    const int64_t *at;
+    int64_t count;
+} tn_ints;
+
+/* TN_INTS(2, 3): a row for the length of the block (C) or of the expression (C++). TN_SHAPE reads better for shapes. */
+#ifdef __cplusplus
+TN_END_DECLS
+#include <initializer_list>
+static inline tn_ints tn_ints_of(std::initializer_list<int64_t> list)
+{
+    tn_ints row = { list.begin(), (int64_t)list.size() };
+    return row;
+}
+TN_BEGIN_DECLS
+#define TN_INTS(...) tn_ints_of({ __VA_ARGS__ })
+#else
+#define TN_INTS(...)                            \
+    ((tn_ints){ (const int64_t[]){ __VA_ARGS__ }, \
+                (int64_t)(sizeof((const int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)) })
+#endif
+#define TN_SHAPE(...) TN_INTS(__VA_ARGS__)
+
+static inline tn_ints tn_no_ints(void)
+{
+    tn_ints row = { NULL, 0 };
+    return row;
+}
+/* The shape of a 0-d tensor; as an option: "not given". */
+#define TN_SCALAR_SHAPE tn_no_ints()
+
+typedef enum tn_value_kind {
+    TN_VALUE_NONE = 0,
+    TN_VALUE_BOOL = 1,          /* as.i, 0 or 1 */
+    TN_VALUE_INT = 2,           /* as.i */
+    TN_VALUE_FLOAT = 3,         /* as.f */
+    TN_VALUE_STRING = 4,        /* as.s, UTF-8 */
+    TN_VALUE_LIST = 5,          /* as.list, `count` values, [1, 2] */
+    TN_VALUE_TUPLE = 6,         /* as.list, (1, 2) */
+    TN_VALUE_SPEC = 7,          /* as.s: the text of a nested spec, Linear(4, 3) */
+    TN_VALUE_TENSOR = 8,        /* as.tensor */
+    TN_VALUE_MODULE = 9,        /* as.module */
+    TN_VALUE_OPAQUE = 10        /* as.opaque: passes through, known to the two ends only */
+} tn_value_kind;
+
+/* One value. Frozen: 16 bytes. */
+typedef struct tn_value {
+    uint32_t kind;
+    uint32_t count;
+    union {
+        int64_t i;
+        double f;
+        const char *s;
+        const struct tn_value *list;
+        tn_tensor *tensor;
+        tn_module *module;
+        void *opaque;
+    } as;
+} tn_value;
+
+/* ---- option tables ----------------------------------------------------------------------------- */
+
+/* How an option is stored in the provider's struct. */
+typedef enum tn_option_kind {
+    TN_OPTION_KIND_END = 0,
+    TN_OPTION_KIND_BOOL = 1,    /* bool */
+    TN_OPTION_KIND_INT = 2,     /* int64_t */
+    TN_OPTION_KIND_FLOAT = 3,   /* double */
+    TN_OPTION_KIND_STRING = 4,  /* const char *; lives as long as the struct */
+    TN_OPTION_KIND_INTS = 5,    /* tn_ints; a single number is a row of one */
+    TN_OPTION_KIND_FLOATS = 6,  /* struct tn_floats */
+    TN_OPTION_KIND_DTYPE = 7,   /* tn_dtype, by name: float32 */
+    TN_OPTION_KIND_VALUE = 8    /* tn_value: anything, nested specs too */
+} tn_option_kind;
+
+typedef struct tn_floats {
+    const double *at;
+    int64_t count;
+} tn_floats;
+
+enum {
+    TN_OPTION_REQUIRED = 1,     /* no default: it has to be given */
+    TN_OPTION_KEYWORD = 2,      /* by name only */
+    TN_OPTION_MANY = 4,         /* last in the table, kind VALUE stored as tn_values: all further arguments, named ones too */
+    TN_OPTION_OPTIONAL = 8,     /* None is accepted: FLOAT becomes NAN, INT INT64_MIN, STRING NULL, rows count -1 */
+    TN_OPTION_REPR_KEYWORD = 16 /* repr prints name=value; without it the value alone */
+};
+
+/* One row of an option table, which ends with TN_OPTION_END. Frozen. */
+typedef struct tn_option {
+    const char *name;
+    const char *def;            /* default, in the spec grammar; NULL when required */
+    const char *help;
+    uint32_t kind;              /* tn_option_kind */
+    uint32_t flags;
+    uint32_t offset;            /* in the provider's struct */
+    uint32_t reserved[3];
+} tn_option;
+
+/* What TN_OPTION_MANY is stored as. `names[i]` is NULL for a positional argument. */
+typedef struct tn_values {
+    const tn_value *at;
+    const char *const *names;
+    int64_t count;
+} tn_values;
+
+#define TN_OPTION_ROW(type, member, def, help, kind, flags) \
+    { #member, def, help, kind, flags, (uint32_t)offsetof(type, member), { 0, 0, 0 } }
+#define TN_OPTION_BOOL(type, member, def, help) TN_OPTION_ROW(type, member, def, help, TN_OPTION_KIND_BOOL, 0)
+#define TN_OPTION_INT(type, member, def, help) TN_OPTION_ROW(type, member, def, help, TN_OPTION_KIND_INT, 0)
+#define TN_OPTION_FLOAT(type, member, def, help) TN_OPTION_ROW(type, member, def, help, TN_OPTION_KIND_FLOAT, 0)
+#define TN_OPTION_STRING(type, member, def, help) TN_OPTION_ROW(type, member, def, help, TN_OPTION_KIND_STRING, 0)
+#define TN_OPTION_INTS(type, member, def, help) TN_OPTION_ROW(type, member, def, help, TN_OPTION_KIND_INTS, 0)
+#define TN_OPTION_FLOATS(type, member, def, help) TN_OPTION_ROW(type, member, def, help, TN_OPTION_KIND_FLOATS, 0)
+#define TN_OPTION_INT_REQUIRED(type, member, help) \
+    TN_OPTION_ROW(type, member, NULL, help, TN_OPTION_KIND_INT, TN_OPTION_REQUIRED)
+#define TN_OPTION_END { NULL, NULL, NULL, TN_OPTION_KIND_END, 0, 0, { 0, 0, 0 } }
+
+/* ---- value packs ------------------------------------------------------------------------------- */
+
+/* Positional values and named ones: what a module call takes and gives when it is more than one
+ * tensor. Holds references to tensors and modules in it, copies strings and lists. */
+typedef struct tn_pack tn_pack;
+
+/* A new, empty pack. [any-thread] [owned] */
+TN_API tn_pack *tn_pack_new(void);
+/* [any-thread] [null-ok: pack] */
+TN_API void tn_pack_drop(tn_pack *pack);
+/* Adds a value at the end; named when `name` is not NULL. [any-thread] [null-ok: name] */
+TN_API tn_status tn_pack_add(tn_pack *pack, const char *name, tn_value value);
+/* Replaces value `index`. [any-thread] */
+TN_API tn_status tn_pack_set(tn_pack *pack, int64_t index, tn_value value);
+/* Number of values; of them the positional ones come first. [any-thread] */
+TN_API int64_t tn_pack_count(const tn_pack *pack);
+TN_API int64_t tn_pack_positional(const tn_pack *pack);
+/* Value `index`; kind NONE and an error when out of range. [any-thread] [borrowed] */
+TN_API tn_value tn_pack_at(const tn_pack *pack, int64_t index);
+/* Name of value `index`, NULL for a positional one. [any-thread] [borrowed] */
+TN_API const char *tn_pack_name(const tn_pack *pack, int64_t index);
+/* Index of a name, -1 if absent (not an error). [any-thread] */
+TN_API int64_t tn_pack_find(const tn_pack *pack, const char *name);
+/* Tensor `index`; an error that says what is there instead. [any-thread] [borrowed] */
+TN_API tn_tensor *tn_pack_tensor(const tn_pack *pack, int64_t index);
+
+static inline tn_value tn_value_tensor(tn_tensor *tensor)
+{
+    tn_value value;
+    value.kind = TN_VALUE_TENSOR;
+    value.count = 0;
+    value.as.tensor = tensor;
+    return value;
+}
+static inline tn_value tn_value_int(int64_t number)
+{
+    tn_value value;
+    value.kind = TN_VALUE_INT;
+    value.count = 0;
+    value.as.i = number;
+    return value;
+}
+static inline tn_value tn_value_float(double number)
+{
+    tn_value value;
+    value.kind = TN_VALUE_FLOAT;
+    value.count = 0;
+    value.as.f = number;
+    return value;
+}
+static inline tn_value tn_value_bool(bool flag)
+{
+    tn_value value;
+    value.kind = TN_VALUE_BOOL;
+    value.count = 0;
+    value.as.i = flag;
+    return value;
+}
+static inline tn_value tn_value_string(const char *text)
+{
+    tn_value value;
+    value.kind = TN_VALUE_STRING;
+    value.count = 0;
+    value.as.s = text;
+    return value;
+}
+
+TN_END_DECLS
+#endif
