@@ -56,7 +56,7 @@ typedef struct tn__spec {
 /* Parses the whole text (depth, length and count are bounded); NULL and an error with column. */
 tn__spec *tn__spec_parse(const char *text);
 void tn__spec_free(tn__spec *spec);
-/* tn_formatv into fresh memory (tn_free). */
+/* tn_snprintv into fresh memory (tn_free). */
 char *tn__format_take(const char *format, va_list args);
 
 /* Fills `data` (size bytes, zeroed by the caller) from defaults and then from arguments, matching positional and named ones against the table. `what` ("layer Linear") is for error

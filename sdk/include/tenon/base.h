@@ -82,7 +82,7 @@ TN_API uint64_t tn_error_mark(void);
 TN_API void tn_error_restore(uint64_t mark);
 
 /* Records a failure of this thread and returns `code`, so that one writes `return tn_fail(...)`. The
- * format is tn_format's. The site that decides an error words it, once. [any-thread] */
+ * format is tn_snprint's. The site that decides an error words it, once. [any-thread] */
 TN_API tn_status tn_failv(tn_status code, const char *format, va_list args);
 TN_API tn_status tn_fail(tn_status code, const char *format, ...);
 
@@ -103,8 +103,8 @@ TN_API tn_status tn_error_prefix(const char *format, ...);
  * escapes as the spec grammar reads them; %b is an int: True or False. Writes at most `size` bytes with the final NUL; returns the
  * length that the whole text has, or -1 for a format with a conversion that is not in this list.
  * [any-thread] [null-ok: out] */
-TN_API int64_t tn_formatv(char *out, size_t size, const char *format, va_list args);
-TN_API int64_t tn_format(char *out, size_t size, const char *format, ...);
+TN_API int64_t tn_snprintv(char *out, size_t size, const char *format, va_list args);
+TN_API int64_t tn_snprint(char *out, size_t size, const char *format, ...);
 
 /* Reads a whole number / a decimal floating number (also inf, -inf, nan), whatever the locale. The text must be all number;
  * false otherwise or when out of range. [any-thread] */

@@ -207,7 +207,7 @@ typedef struct tn_kernel {
     int32_t priority;           /* higher is asked first; a backend's own kernels have 0 */
     uint32_t flags;
     const void *data;           /* the kernel's own */
-    /* NULL: whatever has the dtype. Says no with words in reason[size], which tn_format may fill. Asked with the real call, workspace NULL. */
+    /* NULL: whatever has the dtype. Says no with words in reason[size], which tn_snprint may fill. Asked with the real call, workspace NULL. */
     bool (*supports)(const tn_call *call, char *reason, size_t size);
     size_t (*workspace)(const tn_call *call);       /* bytes; NULL: none */
     tn_status (*run)(const tn_call *call);

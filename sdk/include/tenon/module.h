@@ -14,7 +14,7 @@ TN_BEGIN_DECLS
 
 /* ---- making ------------------------------------------------------------------------------------ */
 
-/* A module from a spec: "Sequential(Linear(784, %d), ReLU())"; the format is tn_format's. Parameters are made on the default device.
+/* A module from a spec: "Sequential(Linear(784, %d), ReLU())"; the format is tn_snprint's. Parameters are made on the default device.
  * [any-thread] [owned] */
 TN_API tn_module *tn_module_newv(const char *format, va_list args);
 TN_API tn_module *tn_module_new(const char *format, ...);
