@@ -7,7 +7,8 @@
  *   threads    [any-thread] [stream] [main] [callback]
  *   ownership  [owned] the caller drops the result · [scoped] the innermost scope owns it ·
  *              [borrowed] it lives as long as what it was asked of · [static] it is never freed
- *   arguments  [null-ok: NAMES] these may be NULL; every other pointer may not */
+ *   arguments  [null-ok: NAMES] these may be NULL; every other pointer may not ·
+ *              [null-through] a NULL tensor, module, optimizer ... makes the call fail without a new error */
 #ifndef TENON_BASE_H
 #define TENON_BASE_H
 

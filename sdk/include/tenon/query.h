@@ -78,13 +78,22 @@ typedef struct tn_host_info {
 #define TN_PLUGIN_SYMBOL "tn_plugin_query"
 /* Pure: no device work, no thread; may be called many times. Fills `out` and, when it refuses, `error`. */
 typedef tn_status tn_plugin_query_fn(const tn_host_info *host, tn_plugin_info *out, tn_error *error);
+#ifdef TN_BUILD_PLUGIN
+TN_ATTR(visibility("default"))
+tn_status tn_plugin_query(const tn_host_info *host, tn_plugin_info *out, tn_error *error);
+#endif
 
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef __has_feature
+#define TN_HAS_FEATURE(x) __has_feature(x)
+#else
+#define TN_HAS_FEATURE(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || TN_HAS_FEATURE(address_sanitizer)
 #define TN_BUILD_ASAN 1u
 #else
 #define TN_BUILD_ASAN 0u
 #endif
-#if defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__) || TN_HAS_FEATURE(thread_sanitizer)
 #define TN_BUILD_TSAN 2u
 #else
 #define TN_BUILD_TSAN 0u
@@ -104,8 +113,6 @@ typedef tn_status tn_plugin_query_fn(const tn_host_info *host, tn_plugin_info *o
 /* tn_plugin_export is in host.h: it fetches the tables. */
 #define TN_PLUGIN_EXPORT(plugin_)                                                                             \
     TN_HIDDEN struct tn_host_links tn_host_links;                                                             \
-    TN_ATTR(visibility("default"))                                                                            \
-    tn_status tn_plugin_query(const tn_host_info *host, tn_plugin_info *out, tn_error *error);                \
     tn_status tn_plugin_query(const tn_host_info *host, tn_plugin_info *out, tn_error *error)                 \
     {                                                                                                         \
         static const tn_build_facts build = { __VERSION__,                                                    \

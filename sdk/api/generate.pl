@@ -1,0 +1,532 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: MIT
+#
+# Reads the public headers and writes what follows from them, so that a function is declared in one place:
+#
+#   B/sdk/include/tenon/host.h      what a plugin compiles: the tables, and the same names as inline calls
+#   B/core/plugin/host_tables.c     what the core hands over: plain tables, and checking ones (TENON_CHECK=1)
+#   B/core/libtenon.sym             what libtenon exports
+#   B/docs/api.md, B/sdk/api.json   every function with its comment and tags
+#
+#   perl generate.pl --srcdir S --outdir B
+#
+# A header takes part when it has a line `tenon-interface: ID REVISION`. A prototype begins a line with TN_API or
+# TN_PROGRAM and ends with `;`. The comment above it, with no empty line between, is its contract; several
+# prototypes may share one. base.h lists the tags. What breaks these rules ends the run with file and line.
+
+use strict;
+use warnings;
+use File::Basename qw(dirname);
+use File::Path qw(make_path);
+use Getopt::Long qw(GetOptions);
+use JSON::PP ();
+
+my ($srcdir, $outdir);
+GetOptions('srcdir=s' => \$srcdir, 'outdir=s' => \$outdir) && defined $srcdir && defined $outdir
+    or die "usage: perl generate.pl --srcdir DIR --outdir DIR\n";
+
+my %thread    = map { $_ => 1 } qw(any-thread stream main callback);
+my %ownership = map { $_ => 1 } qw(owned scoped borrowed static);
+my %argument  = map { $_ => 1 } qw(null-ok null-through);
+
+# Objects that an expression hands on: these may be NULL where a function says [null-through].
+my $through = qr/\b(?:tn_tensor|tn_module|tn_optimizer|tn_scheduler|tn_state)\s*\*\s*$/;
+
+my $bad = 0;
+sub complain {
+    my ($file, $line, $text) = @_;
+    print STDERR "$file:$line: $text\n";
+    $bad = 1;
+}
+
+# ---- reading -------------------------------------------------------------------------------------------
+
+# "const tn_view *const *in" into its type and its name; a pointer to a function is one, too.
+sub parameter {
+    my ($text) = @_;
+    $text =~ s/^\s+|\s+$//g;
+    $text =~ s/\s+/ /g;
+    my ($name) = $text =~ /\(\*\s*(\w+)\)/;
+    return { text => $text, name => $name, type => $text, function => 1, pointer => 1 } if defined $name;
+    return undef unless $text =~ /^(.*?[\s*])(\w+)((?:\[\w*\])*)$/;
+    my ($type, $array) = ($1, $3);
+    $name = $2;
+    $type =~ s/\s+$//;
+    return { text => $text, name => $name, type => $type . $array, pointer => ($type =~ /\*/ || $array ne '') ? 1 : 0 };
+}
+
+# Splits at commas outside parentheses.
+sub parameters {
+    my ($text) = @_;
+    my ($depth, $piece, @pieces) = (0, '');
+    for my $c (split //, $text) {
+        $depth++ if $c eq '(';
+        $depth-- if $c eq ')';
+        if ($c eq ',' && !$depth) { push @pieces, $piece; $piece = ''; next }
+        $piece .= $c;
+    }
+    push @pieces, $piece;
+    s/^\s+|\s+$//g for @pieces;
+    return @pieces == 1 && $pieces[0] eq 'void' ? () : @pieces;
+}
+
+# The words of a comment, one paragraph, and its tags.
+sub contract {
+    my ($file, $line, $comment) = @_;
+    my %tags = (null_ok => []);
+    while ($comment =~ /(?:^|(?<=\s))\[([a-z][a-z-]*)(?::\s*([\w,\s]+?))?\]/g) {
+        my ($tag, $names) = ($1, $2);
+        if ($thread{$tag}) {
+            complain($file, $line, "two thread tags, [$tags{thread}] and [$tag]") if $tags{thread};
+            $tags{thread} = $tag;
+        } elsif ($ownership{$tag}) {
+            complain($file, $line, "two ownership tags, [$tags{ownership}] and [$tag]") if $tags{ownership};
+            $tags{ownership} = $tag;
+        } elsif ($tag eq 'null-ok' && defined $names) {
+            push @{ $tags{null_ok} }, split /[\s,]+/, $names;
+        } elsif ($tag eq 'null-through' && !defined $names) {
+            $tags{null_through} = 1;
+        } else {
+            complain($file, $line, "the tag [$tag] is not in the list of base.h");
+        }
+    }
+    $comment =~ s/(?:^|(?<=\s))\[[a-z][a-z-]*(?::\s*[\w,\s]+?)?\]//g;
+    $comment =~ s/\s+/ /g;
+    $comment =~ s/^ | $//g;
+    return ($comment, \%tags);
+}
+
+sub prototype_of {
+    my ($file, $line, $kind, $text, $comment) = @_;
+    $text =~ s/\s+/ /g;
+    unless ($text =~ /^(.*?[\s*])(tn_\w+)\s*\((.*)\)\s*$/) {
+        complain($file, $line, "cannot read the prototype: $text");
+        return undef;
+    }
+    my ($result, $name, $list) = ($1, $2, $3);
+    $result =~ s/^\s+|\s+$//g;
+    my ($words, $tags) = contract($file, $line, defined $comment ? $comment : '');
+    complain($file, $line, "$name has no comment above it that says [any-thread], [stream], [main] or [callback]")
+        unless $tags->{thread};
+    my (@parameters, $variadic);
+    for my $piece (parameters($list)) {
+        if ($piece eq '...') { $variadic = 1; next }
+        my $p = parameter($piece);
+        unless ($p) {
+            complain($file, $line, "$name: parameter without a name: $piece");
+            next;
+        }
+        push @parameters, $p;
+    }
+    my %known = map { $_->{name} => 1 } @parameters;
+    return { name => $name, result => $result, parameters => \@parameters, variadic => $variadic ? 1 : 0, words => $words,
+             tags => $tags, program => $kind eq 'TN_PROGRAM' ? 1 : 0, file => $file, line => $line, known => \%known };
+}
+
+sub read_header {
+    my ($path, $shown) = @_;
+    open my $in, '<', $path or die "$path: $!\n";
+    my @lines = <$in>;
+    close $in;
+    my $id;
+    for (@lines) { $id = [ $1, $2 ] if !$id && /tenon-interface:\s*(\S+)\s+(\d+)/ }
+    my (@functions, $comment, $heading, @group);
+    for (my $i = 0; $i < @lines; $i++) {
+        my $line = $lines[$i];
+        if ($line =~ /^\s*$/) {
+            undef $comment;
+        } elsif ($line =~ m{^/\* ---- (.*?) -+ \*/}) {
+            $heading = ucfirst $1;
+            undef $comment;
+        } elsif ($line =~ m{^/\*}) {
+            my $text = $line;
+            $text .= $lines[ ++$i ] while $text !~ m{\*/} && $i < $#lines;
+            $text =~ s{^/\*|\*/\s*$}{}g;
+            $text =~ s{^\s*\*( |$)}{}mg;
+            $comment = $text;
+        } elsif ($line =~ /^(TN_API|TN_PROGRAM)\s+(.*)$/s) {
+            my ($kind, $text, $at) = ($1, $2, $i + 1);
+            unless ($id) {
+                complain($shown, $at, "a $kind function in a header without a tenon-interface line");
+                next;
+            }
+            $text .= $lines[ ++$i ] while $text !~ /;/ && $i < $#lines;
+            $text =~ s/;.*//s;
+            my $f = prototype_of($shown, $at, $kind, $text, $comment) or next;
+            $f->{heading} = $heading;
+            push @functions, $f;
+        }
+    }
+    # A [null-ok: x] of a shared comment has to fit one of the functions that share it.
+    my %said;
+    for my $f (@functions) {
+        for my $name (@{ $f->{tags}{null_ok} }) {
+            my $key = "$f->{words}|$name";
+            $said{$key} = { f => $f, name => $name, found => 0 } unless $said{$key};
+            $said{$key}{found} = 1 if $f->{known}{$name};
+        }
+    }
+    for my $s (sort { $a->{f}{line} <=> $b->{f}{line} } values %said) {
+        complain($shown, $s->{f}{line}, "$s->{f}{name}: [null-ok: $s->{name}] names no parameter") unless $s->{found};
+    }
+    my %have = map { $_->{name} => 1 } @functions;
+    for my $f (grep { $_->{variadic} } @functions) {
+        complain($shown, $f->{line}, "$f->{name} takes `...` and has no sibling $f->{name}v with a va_list")
+            unless $have{"$f->{name}v"};
+    }
+    return undef unless $id;
+    (my $short = $id->[0]) =~ s/^tenon\.//;
+    $short =~ s/\W/_/g;
+    return { id => $id->[0], revision => $id->[1], short => $short, header => $shown, functions => \@functions };
+}
+
+# In the order of dependence, which is the order of <tenon/plugin.h>.
+my @order = qw(base value tensor op grad module train runtime);
+my %place = map { $order[$_] => $_ } 0 .. $#order;
+my @interfaces;
+for my $path (glob "$srcdir/sdk/include/tenon/*.h") {
+    (my $shown = $path) =~ s{.*/(sdk/include/)}{$1};
+    my $interface = read_header($path, $shown) or next;
+    push @interfaces, $interface;
+}
+@interfaces = sort {
+    my ($x, $y) = map { exists $place{ $_->{short} } ? $place{ $_->{short} } : 99 } $a, $b;
+    $x <=> $y || $a->{short} cmp $b->{short}
+} @interfaces;
+die "no header with a tenon-interface line under $srcdir/sdk/include/tenon\n" unless @interfaces;
+my %seen;
+for my $f (map { @{ $_->{functions} } } @interfaces) {
+    complain($f->{file}, $f->{line}, "$f->{name} is declared twice, first at $seen{$f->{name}}") if $seen{ $f->{name} };
+    $seen{ $f->{name} } = "$f->{file}:$f->{line}";
+}
+exit 1 if $bad;
+
+# ---- writing -------------------------------------------------------------------------------------------
+
+sub write_file {
+    my ($name, $text) = @_;
+    my $path = "$outdir/$name";
+    make_path(dirname($path));
+    open my $out, '>', "$path.tmp" or die "$path.tmp: $!\n";
+    print {$out} $text;
+    close $out or die "$path.tmp: $!\n";
+    rename "$path.tmp", $path or die "$path: $!\n";
+}
+
+sub in_table { return grep { !$_->{variadic} && !$_->{program} } @{ $_[0]{functions} } }
+sub for_plugins { return grep { !$_->{program} } @{ $_[0]{functions} } }
+sub list_of { my ($f) = @_; return @{ $f->{parameters} } ? join(', ', map { $_->{text} } @{ $f->{parameters} }) : 'void' }
+sub names_of { my ($f) = @_; return join ', ', map { $_->{name} } @{ $f->{parameters} } }
+sub spaced { my ($type) = @_; return $type =~ /\*$/ ? $type : "$type " }
+
+sub table_struct {
+    my ($interface) = @_;
+    my $text = "struct tn_$interface->{short}_table {\n";
+    for my $f (in_table($interface)) {
+        $text .= '    ' . spaced($f->{result}) . "(*$f->{name})(" . list_of($f) . ");\n";
+    }
+    return $text . "};\n";
+}
+
+sub host_h {
+    my $text = <<'END';
+/* SPDX-License-Identifier: MIT
+ *
+ * Generated from the public headers by sdk/api/generate.pl; do not edit. What the host hands to a plugin: one
+ * table of functions for each interface, and every TN_API function as an inline call through its table. */
+#ifndef TENON_PLUGIN_H
+#include <tenon/plugin.h>
+#endif
+#ifndef TENON_HOST_H
+#define TENON_HOST_H
+
+TN_BEGIN_DECLS
+
+END
+    $text .= "/* $_->{id}, revision $_->{revision} */\n" . table_struct($_) . "\n" for @interfaces;
+    $text .= "/* Set by the first query; TN_PLUGIN defines it, hidden, once for each plugin. */\n";
+    $text .= "struct tn_host_links {\n    const tn_host_info *host;\n";
+    $text .= "    const struct tn_$_->{short}_table *$_->{short};\n" for @interfaces;
+    $text .= "};\nextern TN_HIDDEN struct tn_host_links tn_host_links;\n\n";
+    for my $interface (@interfaces) {
+        $text .= "/* ---- $interface->{id} ---- */\n\n";
+        for my $f (for_plugins($interface)) {
+            my $void = $f->{result} eq 'void';
+            my $head = 'TN_API ' . spaced($f->{result}) . "$f->{name}(" . list_of($f) . ($f->{variadic} ? ', ...' : '') . ")\n{\n";
+            my $call = "tn_host_links.$interface->{short}->$f->{name}";
+            if (!$f->{variadic}) {
+                $text .= $head . '    ' . ($void ? '' : 'return ') . "$call(" . names_of($f) . ");\n}\n";
+                next;
+            }
+            my $last = $f->{parameters}[-1]{name};
+            $text .= $head . "    va_list args_;\n";
+            $text .= '    ' . spaced($f->{result}) . "result_;\n" unless $void;
+            $text .= "    va_start(args_, $last);\n    " . ($void ? '' : 'result_ = ') . "${call}v(" . names_of($f) . ", args_);\n";
+            $text .= "    va_end(args_);\n" . ($void ? '' : "    return result_;\n") . "}\n";
+        }
+        $text .= "\n";
+    }
+    $text .= "/* What this plugin was compiled against. */\nTN_API const tn_interface_need *tn_plugin_needs(void)\n{\n";
+    $text .= "    static const tn_interface_need needs[] = {\n";
+    $text .= "        { \"$_->{id}\", $_->{revision}, $_->{revision}, (uint32_t)sizeof(struct tn_$_->{short}_table), 0 },\n"
+        for @interfaces;
+    $text .= "        { NULL, 0, 0, 0, 0 }\n    };\n    return needs;\n}\n";
+    $text .= <<'END';
+
+/* Copies words into a record that may be used before there is a host; `more` (may be NULL) ends them. */
+TN_API tn_status tn_plugin_refuse(tn_error *error, tn_status code, const char *plugin, const char *words,
+                                  const char *more)
+{
+    size_t length = 0, room = sizeof error->message - 1;
+    if (!error)
+        return code;
+    error->code = code;
+    error->native = 0;
+    for (; length + 1 < sizeof error->plugin && plugin && plugin[length]; length++)
+        error->plugin[length] = plugin[length];
+    error->plugin[length] = 0;
+    for (length = 0; length < room && *words; words++)
+        error->message[length++] = *words;
+    for (; more && length < room && *more; more++)
+        error->message[length++] = *more;
+    error->message[length] = 0;
+    return code;
+}
+
+/* One table, or words why not. A draft (revision 0) has to have the very size that was compiled in; a released
+ * one may have grown at its end. */
+TN_API const void *tn_plugin_table(const tn_host_info *host, const tn_interface_need *need, const char *plugin,
+                                   tn_error *error)
+{
+    uint32_t revision = 0, size = 0;
+    const void *table = host->interface_find(need->id, need->min, need->max, &revision, &size);
+    if (!table) {
+        tn_plugin_refuse(error, TN_ERR_VERSION, plugin,
+                         "the host does not offer the revision that this plugin was compiled for of interface ",
+                         need->id);
+        return NULL;
+    }
+    if (revision == 0 ? size != need->size : size < need->size) {
+        tn_plugin_refuse(error, TN_ERR_VERSION, plugin,
+                         "compile it against the headers of the host: it has another draft of interface ", need->id);
+        return NULL;
+    }
+    return table;
+}
+
+/* What TN_PLUGIN's query does: fetches every table, then says what the plugin is. */
+TN_API tn_status tn_plugin_export(const tn_plugin *plugin, const tn_build_facts *build, const tn_host_info *host,
+                                  tn_plugin_info *out, tn_error *error)
+{
+    const tn_interface_need *needs = tn_plugin_needs();
+    struct tn_host_links links;
+    uint32_t limit;
+    if (!host || !out || host->head.kind != TN_KIND_tn_host_info || out->head.kind != TN_KIND_tn_plugin_info ||
+        !TN_HAS(host, tn_host_info, interface_find) || !host->interface_find)
+        return tn_plugin_refuse(error, TN_ERR_VALUE, plugin->id, "what called the query is not a Tenon host", NULL);
+    if (host->head.abi_major != TN_ABI_MAJOR)
+        return tn_plugin_refuse(error, TN_ERR_VERSION, plugin->id,
+                                "the host has another ABI than this plugin was compiled for: host ", host->version);
+    if (tn_host_links.host && tn_host_links.host != host)
+        return tn_plugin_refuse(error, TN_ERR_REFUSED, plugin->id,
+                                "this plugin already belongs to another copy of libtenon in this process; link one "
+                                "copy only: version of the first ",
+                                tn_host_links.host->version);
+    if (!TN_HAS(out, tn_plugin_info, needs))
+        return tn_plugin_refuse(error, TN_ERR_VERSION, plugin->id, "the host's tn_plugin_info is too short", NULL);
+    links.host = host;
+END
+    my $n = 0;
+    for (@interfaces) {
+        $text .= "    links.$_->{short} =\n        (const struct tn_$_->{short}_table *)tn_plugin_table(host, &needs[$n], plugin->id, error);\n";
+        $text .= "    if (!links.$_->{short})\n        return TN_ERR_VERSION;\n";
+        $n++;
+    }
+    $text .= <<'END';
+    if (!tn_host_links.host)
+        tn_host_links = links;
+    limit = out->head.size;
+    out->plugin = plugin;
+    out->build = build;
+    out->needs = needs;
+    out->head.size = limit < (uint32_t)sizeof *out ? limit : (uint32_t)sizeof *out;
+    out->head.abi_major = TN_ABI_MAJOR;
+    out->head.abi_minor = TN_ABI_MINOR;
+    return TN_OK;
+}
+
+TN_END_DECLS
+#endif
+END
+    return $text;
+}
+
+# ---- the core's side -----------------------------------------------------------------------------------
+
+# What a refused call gives back.
+sub nothing_of {
+    my ($type) = @_;
+    return undef if $type eq 'void';
+    return 'TN_ERR_REFUSED' if $type eq 'tn_status';
+    return 'NULL' if $type =~ /\*$/;
+    return 'false' if $type eq 'bool';
+    return '__builtin_nan("")' if $type eq 'double';
+    return 'TN_DTYPE_AUTO' if $type eq 'tn_dtype';
+    return '-1' if $type =~ /^(?:int64_t|int32_t|int)$/;
+    return '0' if $type =~ /^(?:size_t|uint\d+_t)$/;
+    return "($type){ 0 }";
+}
+
+sub checks_of {
+    my ($f) = @_;
+    my %null_ok = map { $_ => 1 } @{ $f->{tags}{null_ok} };
+    my @checks;
+    push @checks, "tn__check_main(\"$f->{name}\", __builtin_return_address(0))" if $f->{tags}{thread} eq 'main';
+    for my $p (@{ $f->{parameters} }) {
+        if ($p->{type} eq 'tn_ints') {
+            push @checks, "tn__check_row($p->{name}.at, $p->{name}.count, \"$f->{name}\", \"$p->{name}\", __builtin_return_address(0))";
+            next;
+        }
+        next if !$p->{pointer} || $null_ok{ $p->{name} };
+        next if $f->{tags}{null_through} && $p->{type} =~ $through;
+        push @checks, "tn__check_given($p->{name} != NULL, \"$f->{name}\", \"$p->{name}\", __builtin_return_address(0))";
+    }
+    return @checks;
+}
+
+sub host_tables_c {
+    my $text = <<'END';
+/* SPDX-License-Identifier: MIT
+ *
+ * Generated from the public headers by sdk/api/generate.pl; do not edit. The tables that plugins get, and their checking
+ * twins for TENON_CHECK=1, which look at the arguments before they go in. */
+#include "core/plugin/check.h"
+#include "core/plugin/internal.h"
+
+END
+    $text .= table_struct($_) . "\n" for @interfaces;
+    for my $interface (@interfaces) {
+        $text .= "/* ---- $interface->{id} ---- */\n\n";
+        for my $f (in_table($interface)) {
+            my @checks = checks_of($f);
+            next unless @checks;
+            $f->{checked} = 1;
+            my $nothing = nothing_of($f->{result});
+            $text .= 'static ' . spaced($f->{result}) . "checked_$f->{name}(" . list_of($f) . ")\n{\n    if (!";
+            $text .= join(" ||\n        !", @checks) . ")\n";
+            $text .= '        return' . (defined $nothing ? " $nothing" : '') . ";\n";
+            $text .= '    ' . (defined $nothing ? 'return ' : '') . "$f->{name}(" . names_of($f) . ");\n}\n";
+        }
+        for my $checked (0, 1) {
+            $text .= "\nstatic const struct tn_$interface->{short}_table $interface->{short}_" . ($checked ? 'checked' : 'plain') . " = {\n";
+            for my $f (in_table($interface)) {
+                $text .= "    .$f->{name} = " . ($checked && $f->{checked} ? 'checked_' : '') . "$f->{name},\n";
+            }
+            $text .= "};\n";
+        }
+        $text .= "\n";
+    }
+    $text .= "static const struct interface {\n    const char *id;\n    uint32_t revision;\n    uint32_t size;\n";
+    $text .= "    const void *plain;\n    const void *checked;\n} interfaces[] = {\n";
+    $text .= "    { \"$_->{id}\", $_->{revision}, (uint32_t)sizeof $_->{short}_plain, &$_->{short}_plain, &$_->{short}_checked },\n" for @interfaces;
+    $text .= <<'END';
+};
+
+const void *tn__host_interface(const char *id, uint32_t min, uint32_t max, uint32_t *revision, uint32_t *size)
+{
+    for (int64_t i = 0; id && i < tn__countof(interfaces); i++) {
+        const struct interface *found = &interfaces[i];
+        if (strcmp(found->id, id) || found->revision < min || found->revision > max)
+            continue;
+        if (revision)
+            *revision = found->revision;
+        if (size)
+            *size = found->size;
+        return tn__checked() ? found->checked : found->plain;
+    }
+    return NULL;
+}
+END
+    return $text;
+}
+
+# ---- for readers ---------------------------------------------------------------------------------------
+
+sub shown {
+    my ($f) = @_;
+    return spaced($f->{result}) . "$f->{name}(" . list_of($f) . ($f->{variadic} ? ', ...' : '') . ')';
+}
+
+sub tags_of {
+    my ($f) = @_;
+    my @tags = "[$f->{tags}{thread}]";
+    push @tags, "[$f->{tags}{ownership}]" if $f->{tags}{ownership};
+    push @tags, '[null-ok: ' . join(', ', grep { $f->{known}{$_} } @{ $f->{tags}{null_ok} }) . ']'
+        if grep { $f->{known}{$_} } @{ $f->{tags}{null_ok} };
+    push @tags, '[null-through]' if $f->{tags}{null_through};
+    push @tags, '[program]' if $f->{program};
+    return join ' ', @tags;
+}
+
+sub api_md {
+    my $text = "# Functions\n\nGenerated from the public headers. Tags: who may call, who owns the result, which arguments may be NULL; "
+        . "`[program]` is not there for plugins.\n";
+    for my $interface (@interfaces) {
+        $text .= "\n## $interface->{id}, revision $interface->{revision}\n\nHeader `<" . ($interface->{header} =~ s{sdk/include/}{}r) . ">`\n";
+        my ($heading, $words, $open) = ('', undef, 0);
+        for my $f (@{ $interface->{functions} }) {
+            my $new = defined $f->{heading} && $f->{heading} ne $heading;
+            my $key = "$f->{words}|" . tags_of($f);
+            if ($new || !defined $words || $words ne $key) {
+                $text .= close_group($open) if $open;
+                $text .= "\n### $f->{heading}\n" if $new;
+                $heading = $f->{heading} if $new;
+                $text .= "\n```c\n";
+                $open = $f;
+                $words = $key;
+            }
+            $text .= shown($f) . ";\n";
+        }
+        $text .= close_group($open) if $open;
+    }
+    return $text;
+}
+
+sub close_group {
+    my ($f) = @_;
+    return "```\n\n" . ($f->{words} ne '' ? "$f->{words} " : '') . '`' . tags_of($f) . "`\n";
+}
+
+sub api_json {
+    my @list;
+    for my $interface (@interfaces) {
+        my @functions;
+        for my $f (@{ $interface->{functions} }) {
+            push @functions, {
+                name => $f->{name}, result => $f->{result}, header => $f->{file}, line => $f->{line} + 0, help => $f->{words},
+                variadic => $f->{variadic} ? JSON::PP::true : JSON::PP::false,
+                program  => $f->{program} ? JSON::PP::true : JSON::PP::false,
+                thread => $f->{tags}{thread}, ownership => $f->{tags}{ownership},
+                parameters => [ map { {
+                    name => $_->{name}, type => $_->{type}, declaration => $_->{text},
+                    null => nullable($f, $_) ? JSON::PP::true : JSON::PP::false
+                } } @{ $f->{parameters} } ],
+            };
+        }
+        push @list, { id => $interface->{id}, revision => $interface->{revision} + 0, functions => \@functions };
+    }
+    return JSON::PP->new->canonical->pretty->indent_length(1)->encode({ interfaces => \@list });
+}
+
+sub nullable {
+    my ($f, $p) = @_;
+    return 0 unless $p->{pointer};
+    return 1 if grep { $_ eq $p->{name} } @{ $f->{tags}{null_ok} };
+    return $f->{tags}{null_through} && $p->{type} =~ $through;
+}
+
+write_file('sdk/include/tenon/host.h', host_h());
+write_file('core/plugin/host_tables.c', host_tables_c());
+write_file('core/libtenon.sym', join '', map { "$_\n" } sort map { $_->{name} } map { @{ $_->{functions} } } @interfaces);
+write_file('docs/api.md', api_md());
+write_file('sdk/api.json', api_json());
