@@ -79,6 +79,50 @@ typedef struct tn_view {
     uint64_t byte_offset;
 } tn_view;
 
+/* The dtype of a view, TN_DTYPE_AUTO for what Tenon has no type for. [any-thread] */
+static inline tn_dtype tn_view_dtype(const tn_view *view)
+{
+    /* DLPack's codes: int 0, uint 1, float 2, bfloat 4, complex 5, bool 6, float8_e4m3fn 10, float8_e5m2 12 */
+    switch (view->dtype.lanes > 1 ? 0 : view->dtype.code * 256 + view->dtype.bits) {
+    case 0 * 256 + 8:
+        return TN_I8;
+    case 0 * 256 + 16:
+        return TN_I16;
+    case 0 * 256 + 32:
+        return TN_I32;
+    case 0 * 256 + 64:
+        return TN_I64;
+    case 1 * 256 + 8:
+        return TN_U8;
+    case 1 * 256 + 16:
+        return TN_U16;
+    case 1 * 256 + 32:
+        return TN_U32;
+    case 1 * 256 + 64:
+        return TN_U64;
+    case 2 * 256 + 16:
+        return TN_F16;
+    case 2 * 256 + 32:
+        return TN_F32;
+    case 2 * 256 + 64:
+        return TN_F64;
+    case 4 * 256 + 16:
+        return TN_BF16;
+    case 5 * 256 + 64:
+        return TN_C64;
+    case 5 * 256 + 128:
+        return TN_C128;
+    case 6 * 256 + 8:
+        return TN_BOOL;
+    case 10 * 256 + 8:
+        return TN_F8_E4M3;
+    case 12 * 256 + 8:
+        return TN_F8_E5M2;
+    default:
+        return TN_DTYPE_AUTO;
+    }
+}
+
 /* ---- devices ----------------------------------------------------------------------------------- */
 
 /* The device of a name, "cpu", "cuda:1"; activates the plugin that provides it. When it is not to be had, the error
