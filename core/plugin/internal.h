@@ -43,6 +43,13 @@ tn_status tn__registry_add(uint32_t kind, const char *name, const tn_head *contr
 const void *tn__host_interface(const char *id, uint32_t min, uint32_t max, uint32_t *revision, uint32_t *size);
 const tn_host_info *tn__host_info(void);
 
+/* Plugins that were linked in (configure --enable-static-plugins): ends with a NULL name. The report says "(static)" for a file. */
+typedef struct tn__static_plugin {
+    const char *name;
+    tn_plugin_query_fn *query;
+} tn__static_plugin;
+extern TN_HIDDEN const tn__static_plugin tn__static_plugins[];
+
 bool tn__checked(void);         /* TENON_CHECK=1 */
 void tn__plugins_shutdown(void);
 
