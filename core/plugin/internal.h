@@ -14,13 +14,19 @@ typedef struct tn__plugin {
     tn_plugin_report report;
     _Atomic int32_t active;     /* 0 not yet, 1 yes, -1 failed */
     struct tn__plugin *next;
+    struct tn__plugin_private *private; /* core/plugin's; NULL in a stand-in of a test */
 } tn__plugin;
 
-/* Finds and queries all plugins on the path, once per process; cheap afterwards. Every look-up by name calls it. */
-void tn__plugins_discover(void);
+/* Finds and queries all plugins on the path, once per process; cheap afterwards. Every look-up by name calls it, before it takes any
+ * lock of its own (contributions are handed to tn__op_add and its like from inside). TN_ERR_MEMORY when memory ran out: the next call goes on. */
+tn_status tn__plugins_discover(void);
 
 /* Activates the plugin (and first what it requires) if that was not done; fast when it was. */
 tn_status tn__plugin_use(tn__plugin *plugin);
+
+/* What came of looking for the devices of a backend of this plugin; for the report (stage "probe"). A failure takes its words from the
+ * thread's last error. */
+void tn__plugin_probed(tn__plugin *plugin, tn_status status);
 
 /* The load report's words about a device type or name that is not to be had: "plugin X (file): FAILED at dlopen: ...", for error texts. Appends nothing when the report knows nothing of it. */
 void tn__plugins_explain(const char *name, tn__text *text);
