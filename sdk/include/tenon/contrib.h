@@ -145,7 +145,8 @@ enum {
     TN_OP_PROMOTE = 4,          /* inputs are cast to their common type first */
     TN_OP_PROMOTE_FLOAT = 8,    /* the same, and integers become the default dtype */
     TN_OP_INPLACE = 16,         /* has an in-place form: output 0 may be input 0 */
-    TN_OP_RANDOM = 32           /* draws numbers: never merged or replayed blindly */
+    TN_OP_RANDOM = 32,          /* draws numbers: never merged or replayed blindly */
+    TN_OP_INTO = 64             /* its in-place form writes into any tensor: converts dtype, broadcasts (copy) */
 };
 
 /* An operator. */

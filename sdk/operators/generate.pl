@@ -1,0 +1,458 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: MIT
+#
+# Reads the operator schema (sdk/operators/*.ops, described in README.md there) and writes
+#   B/sdk/include/tenon/ops.h    option structs, defaults, wrappers
+#   B/plugins/ops/schema.h       the same as data, for the definitions
+#   B/docs/operators.md          for people
+#   B/sdk/operators.json         for bindings
+# perl generate.pl --srcdir S --outdir B. A malformed line is refused with its file and number.
+use strict;
+use warnings;
+use File::Path qw(make_path);
+use File::Basename qw(basename dirname);
+use JSON::PP ();
+
+my ($srcdir, $outdir);
+while (@ARGV) {
+    my $word = shift @ARGV;
+    if    ($word eq '--srcdir' && @ARGV) { $srcdir = shift @ARGV; }
+    elsif ($word eq '--outdir' && @ARGV) { $outdir = shift @ARGV; }
+    else { die "usage: generate.pl --srcdir S --outdir B\n"; }
+}
+die "usage: generate.pl --srcdir S --outdir B\n" unless defined $srcdir && defined $outdir;
+
+my %C_TYPE = (bool => 'bool', int => 'int64_t', float => 'double', string => 'const char *',
+              ints => 'tn_ints', dtype => 'tn_dtype');
+my %ZERO = (bool => 'false', int => '0', float => '0.0', string => 'NULL', ints => '{ NULL, 0 }',
+            dtype => 'TN_DTYPE_AUTO');
+my %CLASS = (float => 'TN_MASK_FLOAT', int => 'TN_MASK_INT', arith => 'TN_MASK_ARITH', bool => 'TN_BIT(TN_BOOL)',
+             all => 'TN_MASK_ALL', complex => 'TN_MASK_COMPLEX');
+my %DTYPE = map { $_ => "TN_BIT(TN_\U$_)" } qw(u8 i8 i16 i32 i64 f16 bf16 f32 f64 c64 c128 u16 u32 u64);
+my %DTYPE_NAME = (uint8 => 'U8', int8 => 'I8', int16 => 'I16', int32 => 'I32', int64 => 'I64', float16 => 'F16',
+                  bfloat16 => 'BF16', float32 => 'F32', float64 => 'F64', bool => 'BOOL', complex64 => 'C64',
+                  complex128 => 'C128');
+my %OPERAND = (optional => 'TN_OPERAND_OPTIONAL', nograd => 'TN_OPERAND_NO_GRAD', nopromote => 'TN_OPERAND_NO_PROMOTE',
+               list => 'TN_OPERAND_LIST', anydevice => 'TN_OPERAND_ANY_DEVICE');
+my %FLAG = map { $_ => "TN_OP_\U$_" } qw(primitive view promote promote_float inplace into random);
+
+my (@families, %seen, %wrappers);
+my ($file, $line_number);
+
+sub refuse { die "$file:$line_number: ", @_, "\n"; }
+
+# The C initialiser of a default, and whether None is what it says.
+sub default_of
+{
+    my ($type, $text) = @_;
+    if ($text eq 'None') {
+        return ('INT64_MIN', 1) if $type eq 'int';
+        return ('((double)NAN)', 1) if $type eq 'float';
+        return ('NULL', 1) if $type eq 'string';
+        return ('{ NULL, -1 }', 1) if $type eq 'ints';
+        return ('TN_DTYPE_AUTO', 1) if $type eq 'dtype';
+        refuse("an option of type $type cannot be None");
+    }
+    if ($type eq 'bool') {
+        return ('true', 0) if $text eq 'True';
+        return ('false', 0) if $text eq 'False';
+        refuse("default \"$text\" of a bool: True or False");
+    }
+    if ($type eq 'int') {
+        refuse("default \"$text\" of an int: a whole number") unless $text =~ /^-?[0-9]+$/;
+        return ($text, 0);
+    }
+    if ($type eq 'float') {
+        refuse("default \"$text\" of a float: a number with a point or an exponent")
+            unless $text =~ /^-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?$/;
+        return ($text =~ /[.e]/ ? $text : "$text.0", 0);
+    }
+    if ($type eq 'dtype') {
+        refuse("default \"$text\" of a dtype: None or a name such as float32") unless $DTYPE_NAME{$text};
+        return ("TN_$DTYPE_NAME{$text}", 0);
+    }
+    if ($type eq 'ints') {
+        return ('{ NULL, 0 }', 0) if $text eq '[]';
+        refuse("default \"$text\" of ints: [] or None");
+    }
+    return (quote($text), 0);
+}
+
+sub quote
+{
+    my ($text) = @_;
+    $text =~ s/([\\"])/\\$1/g;
+    return "\"$text\"";
+}
+
+sub finish
+{
+    my ($op) = @_;
+    return unless $op;
+    refuse("operator $op->{name} has no `math` line") unless defined $op->{math};
+    refuse("operator $op->{name} has no output") unless @{ $op->{out} };
+    refuse("operator $op->{name} has more than 16 operands") if @{ $op->{in} } > 16 || @{ $op->{out} } > 16;
+    for my $i (0 .. $#{ $op->{in} } - 1) {
+        refuse("operator $op->{name}: only the last input can be a list") if $op->{in}[$i]{words}{list};
+    }
+    my %index;
+    $index{ $op->{in}[$_]{name} } = [ 'in', $_ ] for 0 .. $#{ $op->{in} };
+    for my $i (0 .. $#{ $op->{out} }) {
+        my $name = $op->{out}[$i]{name};
+        refuse("operator $op->{name}: two operands are called $name") if $index{$name};
+        $index{$name} = [ 'out', $i ];
+    }
+    for my $option (@{ $op->{options} }) {
+        refuse("operator $op->{name}: $option->{name} is an operand and an option") if $index{ $option->{name} };
+    }
+    $op->{save_in} = $op->{save_out} = 0;
+    for my $name (@{ $op->{save} }) {
+        my $at = $index{$name} or refuse("operator $op->{name}: `save $name` names no operand");
+        $op->{"save_$at->[0]"} |= 1 << $at->[1];
+    }
+    $op->{dispatch_input} = -1;
+    if (defined $op->{dispatch}) {
+        my $at = $index{ $op->{dispatch} };
+        refuse("operator $op->{name}: `dispatch $op->{dispatch}` names no input") unless $at && $at->[0] eq 'in';
+        $op->{dispatch_input} = $at->[1];
+    }
+    if ($op->{flags}{inplace} || $op->{flags}{into}) {
+        refuse("operator $op->{name}: the in-place form needs one output") unless @{ $op->{out} } == 1;
+        refuse("operator $op->{name}: the in-place form needs an input") unless @{ $op->{in} };
+    }
+    $op->{wrapper} //= $op->{name};
+    for my $name ($op->{wrapper}, $op->{flags}{inplace} || $op->{flags}{into} ? "$op->{wrapper}_" : ()) {
+        refuse("wrapper tn_$name is there twice") if $wrappers{$name}++;
+    }
+}
+
+for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
+    my $family = { name => basename($path, '.ops'), title => '', ops => [] };
+    push @families, $family;
+    $file = "sdk/operators/" . basename($path);
+    $line_number = 0;
+    my $op;
+    open my $in, '<:encoding(UTF-8)', $path or die "$path: $!\n";
+    while (my $line = <$in>) {
+        $line_number++;
+        chomp $line;
+        $line =~ s/\s+$//;
+        if ($line =~ /^\s*#\s*(.*)/) {
+            $family->{title} = $1 if $line_number == 1;
+            next;
+        }
+        next if $line eq '';
+        $line =~ s/^\s+//;
+        my ($key, $rest) = split /\s+/, $line, 2;
+        $rest //= '';
+        if ($key eq 'op') {
+            finish($op);
+            $rest =~ /^([a-z][a-z0-9_]*)(?:\s+rev\s+([1-9][0-9]*))?$/ or refuse("`op NAME [rev N]`, not \"$line\"");
+            $op = { name => $1, rev => $2 // 1, in => [], out => [], options => [], save => [], flags => {} };
+            refuse("operator $1 revision $op->{rev} is there twice") if $seen{"$1/$op->{rev}"}++;
+            push @{ $family->{ops} }, $op;
+            next;
+        }
+        refuse("`$key` before the first `op`") unless $op;
+        if ($key eq 'math' || $key eq 'help') {
+            refuse("`$key` needs words") if $rest eq '';
+            refuse("`$key` is there twice") if defined $op->{$key};
+            $op->{$key} = $rest;
+        } elsif ($key eq 'wrapper') {
+            $rest =~ /^[a-z][a-z0-9_]*$/ or refuse("`wrapper NAME`, not \"$line\"");
+            $op->{wrapper} = $rest;
+        } elsif ($key eq 'in' || $key eq 'out') {
+            my ($name, @words) = split ' ', $rest;
+            refuse("`$key` needs a name of small letters") unless defined $name && $name =~ /^[a-z][a-z0-9_]*$/;
+            refuse("`out NAME` takes nothing more") if $key eq 'out' && @words;
+            my $operand = { name => $name, words => {}, mask => '0', dtypes => '' };
+            for my $word (@words) {
+                if ($OPERAND{$word}) {
+                    refuse("`$word` after the dtypes") if $operand->{dtypes} ne '';
+                    $operand->{words}{$word} = 1;
+                    next;
+                }
+                refuse("`$word` is neither a word about inputs nor dtypes") if $operand->{dtypes} ne '';
+                my @masks;
+                for my $part (split /,/, $word) {
+                    my $mask = $CLASS{$part} // $DTYPE{$part}
+                        or refuse("`$part` is neither a word about inputs (", join(' ', sort keys %OPERAND),
+                                  ") nor a dtype (", join(' ', sort(keys %CLASS), sort keys %DTYPE), ")");
+                    push @masks, $mask;
+                }
+                $operand->{mask} = join ' | ', @masks;
+                $operand->{dtypes} = $word;
+            }
+            refuse("input $name says no dtypes") if $key eq 'in' && $operand->{dtypes} eq '';
+            push @{ $op->{$key} }, $operand;
+        } elsif ($key eq 'arg') {
+            my ($name, $type, $help) = split ' ', $rest, 3;
+            refuse("`arg NAME TYPE HELP`, not \"$line\"") unless defined $help && $name =~ /^[a-z][a-z0-9_]*$/;
+            refuse("`$type` is no option type (", join(' ', sort keys %C_TYPE), ")") unless $C_TYPE{$type};
+            refuse("`arg` after `opt`") if grep { defined $_->{def} } @{ $op->{options} };
+            refuse("option $name is there twice") if grep { $_->{name} eq $name } @{ $op->{options} };
+            push @{ $op->{options} }, { name => $name, type => $type, help => $help, value => $ZERO{$type} };
+        } elsif ($key eq 'opt') {
+            my ($name, $type, $def, $help) = split ' ', $rest, 4;
+            refuse("`opt NAME TYPE DEFAULT HELP`, not \"$line\"") unless defined $help && $name =~ /^[a-z][a-z0-9_]*$/;
+            refuse("`$type` is no option type (", join(' ', sort keys %C_TYPE), ")") unless $C_TYPE{$type};
+            refuse("option $name is there twice") if grep { $_->{name} eq $name } @{ $op->{options} };
+            my ($value, $none) = default_of($type, $def);
+            push @{ $op->{options} },
+                { name => $name, type => $type, help => $help, def => $def, value => $value, none => $none };
+        } elsif ($key eq 'flags') {
+            for my $word (split ' ', $rest) {
+                refuse("`$word` is no flag (", join(' ', sort keys %FLAG), ")") unless $FLAG{$word};
+                $op->{flags}{$word} = 1;
+            }
+        } elsif ($key eq 'dispatch') {
+            $op->{dispatch} = $rest;
+        } elsif ($key eq 'save') {
+            push @{ $op->{save} }, split ' ', $rest;
+        } else {
+            refuse("`$key` is no keyword (op math help wrapper in out arg opt flags dispatch save)");
+        }
+    }
+    close $in;
+    finish($op);
+}
+die "$srcdir/sdk/operators: no *.ops file there\n" unless @families;
+
+# ---- writing ----------------------------------------------------------------------------------------
+
+sub declare
+{
+    my ($type, $name) = @_;
+    return $C_TYPE{$type} =~ /\*$/ ? "$C_TYPE{$type}$name" : "$C_TYPE{$type} $name";
+}
+
+# Words of a long comment or of a macro, folded to the width of the house.
+sub fold
+{
+    my ($first, $next, $text, $tail) = @_;
+    my @lines = ($first);
+    for my $word (split / /, $text) {
+        if (length($lines[-1]) + 1 + length($word) > 97) {
+            push @lines, $next . $word;
+        } else {
+            $lines[-1] .= ($lines[-1] eq $first || $lines[-1] =~ /[ (]$/ ? '' : ' ') . $word;
+        }
+    }
+    return join($tail // "\n", @lines);
+}
+
+sub write_file
+{
+    my ($name, $text) = @_;
+    my $path = "$outdir/$name";
+    make_path(dirname($path));
+    if (open my $old, '<:encoding(UTF-8)', $path) {     # make rebuilds nothing when nothing changed
+        local $/;
+        my $had = <$old>;
+        if (defined $had && $had eq $text) { utime undef, undef, $path; return; }
+    }
+    open my $out, '>:encoding(UTF-8)', "$path.new" or die "$path.new: $!\n";
+    print $out $text or die "$path.new: $!\n";
+    close $out or die "$path.new: $!\n";
+    rename "$path.new", $path or die "$path: $!\n";
+}
+
+sub wrapper
+{
+    my ($op, $inplace) = @_;
+    my ($name, @parameters, @fill) = ("tn_$op->{wrapper}" . ($inplace ? '_' : ''));
+    my $into = $inplace && $op->{flags}{into};
+    my ($list, $count) = (undef, scalar @{ $op->{in} });
+    push @parameters, 'tn_tensor *into' if $into;
+    for my $operand (@{ $op->{in} }) {
+        if ($operand->{words}{list}) {
+            $list = $operand->{name};
+            push @parameters, "tn_tensor *const *$list", "int64_t n_$list";
+        } else {
+            push @parameters, "tn_tensor *$operand->{name}";
+            push @fill, $operand->{name};
+        }
+    }
+    my $struct = "tn_$op->{name}_options";
+    my @args = grep { !defined $_->{def} } @{ $op->{options} };
+    my @opts = grep { defined $_->{def} } @{ $op->{options} };
+    push @parameters, declare($_->{type}, $_->{name}) for @args;
+    push @parameters, "const $struct *options" if @opts;
+    my $outs = @{ $op->{out} };
+    if ($outs > 1) { push @parameters, "tn_tensor **$_->{name}" for @{ $op->{out} }; }
+    @parameters = ('void') unless @parameters;
+    my $returns = $outs > 1 ? 'tn_status ' : 'tn_tensor *';
+    my $text = fold("TN_OPS_INLINE $returns$name(", ' ' x 8, join(', ', map { tr/ /\x01/r } @parameters) . ')');
+    $text =~ tr/\x01/ /;
+    $text .= "\n{\n";
+    $text .= sprintf("    static tn_op_ref ref = { %s, %d, NULL };\n", quote($op->{name}), $op->{rev});
+    die "$op->{name}: list inputs beside others are not written yet\n" if $list && @fill;
+    my ($array, $n) = ('in', $count);
+    if ($list) {
+        ($array, $n) = ($list, "n_$list");
+    } elsif ($count) {
+        $text .= "    tn_tensor *in[$count];\n";
+    } else {
+        ($array, $n) = ('NULL', 0);
+    }
+    $text .= "    tn_tensor *out[$outs];\n    tn_status status;\n" if $outs > 1;
+    my $pointer = 'NULL';
+    if (@args) {
+        $text .= "    $struct all = TN_\U$op->{name}\E_OPTIONS;\n";
+        $pointer = '&all';
+    } elsif (@opts) {
+        $pointer = 'options';
+    }
+    $text .= "\n";
+    $text .= "    in[$_] = $fill[$_];\n" for 0 .. $#fill;
+    $text .= "    if (options != NULL)\n        all = *options;\n" if @args && @opts;
+    $text .= "    all.$_->{name} = $_->{name};\n" for @args;
+    if ($outs > 1) {
+        $text .= "    status = tn_op_call(tn_op_lookup(&ref), $array, $n, $pointer, out, $outs);\n";
+        $text .= "    *$op->{out}[$_]{name} = out[$_];\n" for 0 .. $outs - 1;
+        $text .= "    return status;\n";
+    } elsif ($inplace) {
+        $text .= "    return tn_op_call1_into(&ref, $array, $n, $pointer, " . ($into ? 'into' : "${array}[0]") . ");\n";
+    } else {
+        $text .= "    return tn_op_call1(&ref, $array, $n, $pointer);\n";
+    }
+    return $text . "}\n";
+}
+
+my $notice = "Made by sdk/operators/generate.pl from the .ops files beside it: edit those.";
+
+my $ops_h = <<"END";
+/* SPDX-License-Identifier: MIT
+ *
+ * Option structs and wrappers of the standard operators. $notice
+ * A wrapper gives a tensor that the innermost scope owns, NULL on failure; NULL for an input makes it fail
+ * without a new error, TN_NONE is the absent optional input. NULL for `options`: all defaults; else a struct that began as
+ * TN_<NAME>_OPTIONS. [any-thread] [scoped] [null-ok: options] */
+#ifndef TENON_OPS_H
+#define TENON_OPS_H
+
+#include <math.h>
+#include <tenon/op.h>
+
+TN_BEGIN_DECLS
+
+#define TN_OPS_INLINE TN_ATTR(unused) static inline
+
+END
+my $schema_h = <<"END";
+/* SPDX-License-Identifier: MIT
+ *
+ * The operator schema as data, for definitions: { TN_HEAD(tn_op_def), TN_SCHEMA_RELU, .infer = ... }. $notice */
+#ifndef TN_OPS_SCHEMA_H
+#define TN_OPS_SCHEMA_H
+
+#include <tenon/plugin.h>
+
+END
+my $doc = "# Operators\n\n$notice\n\nEvery operator is called `tn_NAME(inputs, arguments, options)`; `options` may be NULL.\n";
+my @json;
+
+for my $family (@families) {
+    $doc .= "\n## \u$family->{name}\n\n$family->{title}\n";
+    $ops_h .= "/* ---- $family->{name} " . '-' x (80 - length $family->{name}) . " */\n\n";
+    for my $op (@{ $family->{ops} }) {
+        my ($name, $upper) = ($op->{name}, uc $op->{name});
+        my $struct = "tn_${name}_options";
+        my @options = @{ $op->{options} };
+
+        # the header
+        if (@options) {
+            $ops_h .= "typedef struct $struct {\n    uint32_t size;              /* sizeof($struct) */\n";
+            for my $option (@options) {
+                my $left = sprintf("    %s;", declare($option->{type}, $option->{name}));
+                my $said = defined $option->{def} ? " (default $option->{def})" : '';
+                $ops_h .= fold(sprintf("%-32s/* ", $left), ' ' x 35, "$option->{help}$said */") . "\n";
+            }
+            $ops_h .= "} $struct;\n";
+            $ops_h .= "#define TN_${upper}_OPTIONS { (uint32_t)sizeof($struct), "
+                . join(', ', map { $_->{value} } @options) . " }\n\n";
+        }
+        $ops_h .= fold('/* ', ' * ', $op->{math} . (defined $op->{help} ? ". $op->{help}" : '') . ' */') . "\n";
+        $ops_h .= wrapper($op, 0) . "\n";
+        if ($op->{flags}{into}) {
+            $ops_h .= "/* The same into an existing tensor, which it returns. */\n" . wrapper($op, 1) . "\n";
+        } elsif ($op->{flags}{inplace}) {
+            $ops_h .= "/* The same written into `$op->{in}[0]{name}`, which it returns. */\n" . wrapper($op, 1) . "\n";
+        }
+
+        # the data
+        for my $side ('in', 'out') {
+            next unless @{ $op->{$side} };
+            $schema_h .= "TN_ATTR(unused) static const tn_operand tn_schema_${name}_${side}\[] = {\n";
+            for my $operand (@{ $op->{$side} }) {
+                my $flags = join(' | ', map { $OPERAND{$_} } sort keys %{ $operand->{words} }) || '0';
+                $schema_h .= sprintf("    { %s, %s, %s },\n", quote($operand->{name}), $flags, $operand->{mask});
+            }
+            $schema_h .= "};\n";
+        }
+        if (@options) {
+            $schema_h .= "TN_ATTR(unused) static const tn_option tn_schema_${name}_options[] = {\n";
+            for my $option (@options) {
+                my $required = !defined $option->{def};
+                $schema_h .= sprintf("    TN_OPTION_ROW(%s, %s, %s, %s, TN_OPTION_KIND_%s, %s),\n", $struct,
+                                     $option->{name}, $required ? 'NULL' : quote($option->{def}),
+                                     quote($option->{help}), uc $option->{type},
+                                     $required ? 'TN_OPTION_REQUIRED' : $option->{none} ? 'TN_OPTION_OPTIONAL' : '0');
+            }
+            $schema_h .= "    TN_OPTION_END\n};\n";
+            $schema_h .= "TN_ATTR(unused) static const $struct tn_schema_${name}_defaults = TN_${upper}_OPTIONS;\n";
+        }
+        my @pieces = (
+            '.name = ' . quote($name), '.math = ' . quote($op->{math}),
+            '.help = ' . quote($op->{help} // ''), ".revision = $op->{rev}",
+            '.flags = ' . (join(' | ', map { $FLAG{$_} } sort keys %{ $op->{flags} }) || '0'),
+            '.inputs = ' . (@{ $op->{in} } ? "tn_schema_${name}_in" : 'NULL'),
+            ".outputs = tn_schema_${name}_out", '.n_inputs = ' . @{ $op->{in} }, '.n_outputs = ' . @{ $op->{out} });
+        push @pieces, ".options = tn_schema_${name}_options", ".defaults = &tn_schema_${name}_defaults",
+            ".options_size = sizeof($struct)" if @options;
+        push @pieces, ".dispatch_input = $op->{dispatch_input}", ".save_in = $op->{save_in}u",
+            ".save_out = $op->{save_out}u";
+        $schema_h .= "#define TN_SCHEMA_$upper \\\n    " . join(", \\\n    ", @pieces) . "\n\n";
+
+        # for people
+        my @shown = map { $_->{words}{optional} ? "$_->{name}?" : $_->{name} } @{ $op->{in} };
+        my @args = map { $_->{name} } grep { !defined $_->{def} } @options;
+        my $has_opts = grep { defined $_->{def} } @options;
+        $doc .= sprintf("\n### %s%s\n\n`%s = tn_%s(%s)`\n\n%s\n", $name, $op->{rev} > 1 ? " (revision $op->{rev})" : '',
+                        join(', ', map { $_->{name} } @{ $op->{out} }), $op->{wrapper},
+                        join(', ', @shown, @args, $has_opts ? 'options' : ()), "    $op->{math}");
+        $doc .= "\n$op->{help}\n" if defined $op->{help};
+        my @notes = sort keys %{ $op->{flags} };
+        $doc .= "\nFlags: @notes.\n" if @notes;
+        if (@{ $op->{in} } || @options) {
+            $doc .= "\n| | type | default | |\n|---|---|---|---|\n";
+            for my $operand (@{ $op->{in} }) {
+                my @words = sort keys %{ $operand->{words} };
+                $doc .= "| $operand->{name} | $operand->{dtypes} tensor | | @words |\n";
+            }
+            for my $option (@options) {
+                $doc .= sprintf("| %s | %s | %s | %s |\n", $option->{name}, $option->{type}, $option->{def} // '',
+                                $option->{help} =~ s/\|/\\|/gr);
+            }
+        }
+
+        # for bindings
+        push @json, {
+            name => $name, revision => $op->{rev}, family => $family->{name}, wrapper => "tn_$op->{wrapper}",
+            math => $op->{math}, help => $op->{help} // '', flags => [ sort keys %{ $op->{flags} } ],
+            inputs => [ map { { name => $_->{name}, dtypes => [ split /,/, $_->{dtypes} ],
+                                flags => [ sort keys %{ $_->{words} } ] } } @{ $op->{in} } ],
+            outputs => [ map { $_->{name} } @{ $op->{out} } ],
+            options => [ map { { name => $_->{name}, type => $_->{type}, help => $_->{help}, default => $_->{def},
+                                 required => defined $_->{def} ? JSON::PP::false : JSON::PP::true } } @options ],
+            save => [ @{ $op->{save} } ], dispatch => $op->{dispatch},
+        };
+    }
+}
+$ops_h .= "TN_END_DECLS\n#endif\n";
+$schema_h .= "#endif\n";
+
+write_file('sdk/include/tenon/ops.h', $ops_h);
+write_file('plugins/ops/schema.h', $schema_h);
+write_file('docs/operators.md', $doc);
+write_file('sdk/operators.json', JSON::PP->new->canonical->pretty->encode({ operators => \@json }));
