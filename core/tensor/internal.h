@@ -12,6 +12,9 @@
 struct tn__plugin;
 struct tn__allocator;
 
+/* The device type that is meant where nobody chose one: TENON_DEVICE unset, memory of the program wrapped. */
+#define TN__HOST_DEVICE_TYPE "cpu"
+
 /* A device type: one backend contribution, copied full-size. */
 typedef struct tn__device_type {
     tn_backend backend;         /* the host's zero-filled copy */
@@ -20,6 +23,7 @@ typedef struct tn__device_type {
     int32_t dlpack;             /* what views say */
     int32_t count;              /* devices; -1: not enumerated yet */
     tn_device **devices;
+    _Atomic int32_t ready;      /* enumerated: count and devices are final */
 } tn__device_type;
 
 struct tn_device {
@@ -31,25 +35,33 @@ struct tn_device {
     struct tn__allocator *allocator;
     tn_stream *stream;          /* default stream */
     _Atomic int32_t lost;
+    _Atomic int32_t open;       /* 0 not yet, 1 yes, -1 failed for good */
+    uint32_t flags;             /* TN_BACKEND_*, as the type has them */
+    tn_stream *streams;         /* all but the default one, those that ended too (they are used again) */
+    char *failure;              /* why it does not open */
+    tn_status failure_code;
 };
 
 struct tn_stream {
     const tn_device *device;
     void *handle;               /* the backend's; NULL for devices without streams */
     _Atomic uint64_t id;
-    pthread_mutex_t *lock;      /* one caller at a time; NULL where the backend has no streams */
+    pthread_mutex_t *lock;      /* one caller at a time; NULL where the backend has no streams; recursive */
+    tn_stream *next;            /* of the device */
+    bool ended;                 /* dropped: its struct waits for the next tn_stream_new, memory that names it stays right */
 };
 
 /* Memory of a device: a piece (offset, size) of a segment of the caching allocator, or foreign memory. */
 typedef struct tn__storage {
     _Atomic int32_t refs;
-    uint32_t flags;             /* TN__STORAGE_* */
+    uint16_t flags;             /* TN__STORAGE_* */
+    uint16_t size_class;        /* the allocator's: of blocks that a thread may cache */
     const tn_device *device;
     void *memory;               /* the backend's handle */
     uint64_t offset;            /* bytes */
     size_t size;                /* bytes asked for */
     _Atomic uint64_t version;
-    void *block;                /* the allocator's */
+    void *block;                /* the allocator's; NULL for foreign memory and for none */
     tn_stream *stream;          /* on which it was made */
     void (*release)(struct tn__storage *self);  /* foreign memory */
     void *user[2];
@@ -85,6 +97,16 @@ void tn__tensor_meta(const tn_tensor *tensor, tn_meta *meta);
 tn_status tn__meta_bytes(const tn_meta *meta, uint64_t *bytes);
 /* Gives the reference to the innermost scope; on failure drops it and returns NULL. */
 tn_tensor *tn__scope_push(tn_tensor *tensor);
+/* Gives the memory range that a dense tensor needs as one: contiguous in some order of its dimensions, nothing left out, nothing twice. */
+bool tn__tensor_is_dense(const tn_tensor *tensor);
+/* TN_OK when it may be written; TN_ERR_REFUSED for memory that came read-only (DLPack). For whoever runs kernels in place. */
+tn_status tn__tensor_writable(const tn_tensor *tensor);
+/* For arguments that are no tensor: NULL gives the code of the error that is held (TN_ERR_RUNTIME, recorded, if none is); TN_NONE is a TN_ERR_TYPE. */
+tn_status tn__tensor_bad(const tn_tensor *tensor, const char *what);
+static inline bool tn__tensor_ok(const tn_tensor *tensor)
+{
+    return tn__likely((uintptr_t)tensor > (uintptr_t)TN_NONE);
+}
 /* Bumps the storage's version. */
 static inline void tn__tensor_written(tn_tensor *tensor)
 {
@@ -110,24 +132,37 @@ static inline tn_ints tn__shape(const tn_tensor *tensor)
 
 /* ---- copies ---- */
 
-/* The one way to copy values between any two tensors of equal shape: layouts, types, devices (staged through the host where the backends differ). No gradient. */
+/* The one way to copy values between any two tensors of equal shape: layouts, types, devices (staged through the host where the backends differ). No gradient.
+ * Bumps the version of what it writes. */
 tn_status tn__copy(tn_tensor *to, const tn_tensor *from);
 
 /* ---- storage ---- */
 tn__storage *tn__storage_new(const tn_device *device, uint64_t bytes);
 tn__storage *tn__storage_keep(tn__storage *storage);
 void tn__storage_drop(tn__storage *storage);
+/* Over memory that somebody else owns; `release` is called once, and frees nothing of the storage itself. */
+tn__storage *tn__storage_foreign(const tn_device *device, void *memory, uint64_t offset, size_t size,
+                                 void (*release)(tn__storage *self), void *user0, void *user1);
+/* Says that work on `stream` uses the memory: when it is dropped it is used again only after that work. To be called for inputs and outputs of work on
+ * another stream than the one it was made on; cheap when it is the same. */
+tn_status tn__storage_use_slow(tn__storage *storage, tn_stream *stream);
+static inline tn_status tn__storage_use(tn__storage *storage, tn_stream *stream)
+{
+    return tn__likely(storage->stream == stream) ? TN_OK : tn__storage_use_slow(storage, stream);
+}
 
 /* ---- allocator ---- */
 /* The plain one with guard zones (TENON_CHECK=1) has the same entry points. */
 struct tn__allocator *tn__allocator_new(tn_device *device);
 void tn__allocator_free(struct tn__allocator *allocator);
-tn_status tn__allocator_get(struct tn__allocator *allocator, tn_stream *stream, uint64_t bytes, tn__storage *into);
+tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *stream, uint64_t bytes);
 void tn__allocator_put(struct tn__allocator *allocator, tn__storage *storage);
 /* Writes what holds the memory of a device to a text, for out-of-memory errors. */
 void tn__allocator_explain(struct tn__allocator *allocator, tn__text *text);
 /* Guard zones intact? Names the tensor's size and where it was broken. */
 tn_status tn__allocator_check(struct tn__allocator *allocator);
+/* Called, when it is not NULL, for what tensors take (> 0) and give back (< 0): observers of memory (core/op sets it). */
+extern void (*_Atomic tn__memory_hook)(const tn_device *device, int64_t bytes);
 
 /* ---- devices ---- */
 /* Called by core/plugin for a backend contribution; keeps name order, refuses a taken type. */
@@ -140,7 +175,22 @@ int32_t tn__device_type_count(void);
 tn_stream *tn__stream_current(const tn_device *device);
 void tn__devices_shutdown(void);
 
+/* Takes and gives the right to use a stream, which one thread at a time has; nothing where the backend has no streams. */
+static inline void tn__stream_lock(tn_stream *stream)
+{
+    if (stream->lock != NULL)
+        pthread_mutex_lock(stream->lock);
+}
+static inline void tn__stream_unlock(tn_stream *stream)
+{
+    if (stream->lock != NULL)
+        pthread_mutex_unlock(stream->lock);
+}
+/* What every call of a backend or of a kernel passes through: TN_ERR_LOST marks the device, a failure without words gets some. */
+tn_status tn__device_result(const tn_device *device, tn_status status, const char *what);
 /* A TN_ERR_LOST guard at the start of whatever asks a device for work; fork is caught here, too. */
 tn_status tn__device_usable(const tn_device *device);
+/* The device with a number of DLPack (or one that the core gave) and an index; opened. NULL and an error. */
+const tn_device *tn__device_of_number(int32_t type, int32_t id);
 
 #endif
