@@ -85,8 +85,6 @@ bool tn__env_trusted(void);     /* false in set-uid programs: the environment is
 const char *tn__error_plugin(const char *id);
 /* Wraps a status of plugin code: when it failed but recorded nothing, records "X failed without words". */
 tn_status tn__status_of(tn_status status, const char *who);
-/* How many failures this thread has recorded so far (never goes back): whether something failed between two points, whatever was held before. */
-uint64_t tn__error_count(void);
 
 /* ---- memory ----------------------------------------------------------------------------------------- */
 

@@ -6,7 +6,82 @@
 
 #include "core/grad/internal.h"
 
-/* core/io: files. The extension or the content chooses the format. */
+#define TN__MODULE_DEPTH 1000 /* trees nest no deeper: walks and calls recurse */
+
+/* A named place of a module. Its name never moves, so a name that came from a slot is found by its address. */
+typedef struct tn__slot {
+    char *name;
+    tn_tensor *tensor; /* parameters and buffers: a reference of the module's own, or TN_NONE */
+    tn_module *child;  /* children: a reference of the module's own */
+    uint32_t flags;    /* TN_SLOT_NOT_PERSISTENT */
+} tn__slot;
+
+typedef struct tn__slots {
+    tn__slot *at;
+    int64_t count, capacity;
+} tn__slots;
+
+struct tn_module {
+    _Atomic int32_t refs;
+    bool training;
+    const tn_layer *layer; /* the host's full-size copy; NULL for a tree without a forward */
+    struct tn__plugin *plugin;
+    const char *type;
+    char *tree_type;  /* of a tree: the type's name and what stood before the children */
+    char *tree_extra;
+    void *data; /* the layer's struct */
+    tn__keep *keep;
+    tn__slots parameters, buffers, children;
+    tn_module *next; /* in the list of those that are being freed */
+};
+
+/* ---- small helpers ---- */
+
+/* Appends "weight, bias", for error texts. */
+void tn__slots_list(const tn__slots *slots, tn__text *text);
+
+/* The slot of a name, NULL if there is none. */
+tn__slot *tn__slots_find(const tn__slots *slots, const char *name);
+void tn__slots_clear(tn__slots *slots);
+
+/* Makes a module of a layer's name; `children` (may be NULL) marks values that came as "(name): Type(...)". */
+tn_module *tn__module_make(const char *type, const char *spec_text, const tn_value *values,
+                           const char *const *names, const int32_t *columns,
+                           const uint8_t *children, int64_t count);
+
+/* ---- walking ---- */
+
+/* A set of addresses. */
+typedef struct tn__seen {
+    const void **at;
+    int64_t count, capacity;
+} tn__seen;
+
+/* 1: it was new; 0: it was there; -1: no memory, with an error. */
+int tn__seen_add(tn__seen *seen, const void *address);
+void tn__seen_free(tn__seen *seen);
+
+/* What a walk met, each with a reference of the walk's own, so that visitors may change the tree. */
+typedef struct tn__met {
+    char *path;
+    const char *name; /* of the slot; valid until the module changes */
+    tn_module *module;
+    tn_tensor *tensor; /* NULL for a module */
+    uint32_t kind;     /* tn_slot_kind */
+    uint32_t flags;
+} tn__met;
+
+typedef struct tn__walk {
+    tn__met *at;
+    int64_t count, capacity;
+} tn__walk;
+
+/* All that the kinds ask for (TN_SLOT_CHILD: the modules, itself first), in order: per module parameters, buffers, then children, depth first. Reserved slots are left out. */
+tn_status tn__walk_collect(tn_module *module, uint32_t kinds, bool duplicates, tn__walk *walk);
+void tn__walk_free(tn__walk *walk);
+
+/* ---- files (core/io): the extension or the content chooses the format ---- */
+
 tn_status tn__file_save(const char *path, const tn_state *state);
 tn_status tn__file_load(const char *path, tn_state *state);
 

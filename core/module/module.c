@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The module object: its life, what it is, what its data are. */
+#include "core/module/internal.h"
+
+tn_module *tn_module_keep(tn_module *module)
+{
+    if (module != NULL)
+        atomic_fetch_add_explicit(&module->refs, 1, memory_order_relaxed);
+    return module;
+}
+
+static bool release(tn_module *module)
+{
+    if (atomic_fetch_sub_explicit(&module->refs, 1, memory_order_release) != 1)
+        return false;
+    atomic_thread_fence(memory_order_acquire);
+    return true;
+}
+
+/* Iterative: a tree may be deeper than the stack. Modules whose last reference went wait in a list. */
+void tn_module_drop(tn_module *module)
+{
+    if (module == NULL || !release(module))
+        return;
+    module->next = NULL;
+    while (module != NULL) {
+        tn_module *rest = module->next;
+        if (module->layer != NULL && module->layer->destroy != NULL) {
+            const char *before = tn__error_plugin(module->plugin ? module->plugin->id : "");
+            module->layer->destroy(module);
+            tn__error_plugin(before);
+        }
+        for (int64_t i = 0; i < module->children.count; i++) {
+            tn_module *child = module->children.at[i].child;
+            if (child != NULL && release(child)) {
+                child->next = rest;
+                rest = child;
+            }
+            module->children.at[i].child = NULL;
+        }
+        tn__slots_clear(&module->parameters);
+        tn__slots_clear(&module->buffers);
+        tn__slots_clear(&module->children);
+        tn__options_release(module->keep);
+        tn_free(module->data);
+        tn_free(module->tree_type);
+        tn_free(module->tree_extra);
+        tn_free(module);
+        module = rest;
+    }
+}
+
+const char *tn_module_type(const tn_module *module)
+{
+    return module != NULL ? module->type : "";
+}
+
+void *tn_module_data(const tn_module *module)
+{
+    return module != NULL ? module->data : NULL;
+}
+
+bool tn_module_is_training(const tn_module *module)
+{
+    return module != NULL && module->training;
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The slots of a module: three ordered maps (parameters, buffers, children) that share one space of
+ * names. A name keeps its place when its value is replaced. */
+#include "core/module/internal.h"
+
+/* ---- the maps -------------------------------------------------------------------------------- */
+
+tn__slot *tn__slots_find(const tn__slots *slots, const char *name)
+{
+    /* Names are few and differ early; only our own copy of a name is known by its address. */
+    for (int64_t i = 0; i < slots->count; i++) {
+        const char *own = slots->at[i].name;
+        if (own == name || (own[0] == name[0] && strcmp(own, name) == 0))
+            return &slots->at[i];
+    }
+    return NULL;
+}
+
+static void slot_release(tn__slot *slot)
+{
+    tn_free(slot->name);
+    if (slot->tensor != NULL && !tn__is_none(slot->tensor))
+        tn_tensor_drop(slot->tensor);
+    tn_module_drop(slot->child);
+}
+
+void tn__slots_clear(tn__slots *slots)
+{
+    for (int64_t i = 0; i < slots->count; i++)
+        slot_release(&slots->at[i]);
+    tn_free(slots->at);
+    *slots = (tn__slots){ NULL, 0, 0 };
+}
+
+void tn__slots_list(const tn__slots *slots, tn__text *text)
+{
+    for (int64_t i = 0; i < slots->count; i++)
+        tn__text_add(text, "%s%s", i > 0 ? ", " : "", slots->at[i].name);
+}
+
+/* The slot of a name, made at the end when there is none. */
+static tn__slot *slot_for(tn__slots *slots, const char *name)
+{
+    tn__slot *slot = tn__slots_find(slots, name);
+    if (slot != NULL)
+        return slot;
+    if (slots->count == slots->capacity) {
+        int64_t capacity = slots->capacity > 0 ? slots->capacity * 2 : 4;
+        tn__slot *grown = tn_realloc(slots->at, (size_t)capacity * sizeof *grown);
+        if (grown == NULL)
+            return NULL;
+        slots->at = grown;
+        slots->capacity = capacity;
+    }
+    char *copy = tn_strdup(name);
+    if (copy == NULL)
+        return NULL;
+    slot = &slots->at[slots->count++];
+    *slot = (tn__slot){ .name = copy };
+    return slot;
+}
+
+static void slot_remove(tn__slots *slots, tn__slot *slot)
+{
+    int64_t index = slot - slots->at;
+    tn__slot gone = *slot;
+    memmove(slot, slot + 1, (size_t)(slots->count - index - 1) * sizeof *slot);
+    slots->count--;
+    slot_release(&gone);
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static const char *kind_word(uint32_t kind)
+{
+    return kind == TN_SLOT_PARAMETER ? "parameter" : kind == TN_SLOT_BUFFER ? "buffer" : "module";
+}
+
+static tn_status name_form(uint32_t kind, const char *name)
+{
+    if (strchr(name, '.') != NULL)
+        return tn_fail(TN_ERR_KEY, "%s name can't contain \".\", got: %q", kind_word(kind), name);
+    if (name[0] == '\0')
+        return tn_fail(TN_ERR_KEY, "%s name can't be empty string \"\"", kind_word(kind));
+    return TN_OK;
+}
+
+static tn_status name_free(tn_module *module, uint32_t kind, const char *name)
+{
+    struct {
+        uint32_t kind;
+        const tn__slots *slots;
+    } others[] = { { TN_SLOT_PARAMETER, &module->parameters },
+                   { TN_SLOT_BUFFER, &module->buffers },
+                   { TN_SLOT_CHILD, &module->children } };
+    for (int64_t i = 0; i < tn__countof(others); i++)
+        if (others[i].kind != kind && tn__slots_find(others[i].slots, name) != NULL)
+            return tn_fail(TN_ERR_KEY, "attribute '%s' already exists: it is a %s of this %s", name,
+                           kind_word(others[i].kind), module->type);
+    return TN_OK;
+}
+
+static tn_status name_check(tn_module *module, uint32_t kind, const char *name)
+{
+    if (name == NULL)
+        return tn_fail(TN_ERR_TYPE, "%s name should be a string, got NULL", kind_word(kind));
+    /* The order of the checks is PyTorch's (REG-007, REG-008). */
+    tn_status status = kind == TN_SLOT_CHILD ? name_free(module, kind, name) : name_form(kind, name);
+    if (status == TN_OK)
+        status = kind == TN_SLOT_CHILD ? name_form(kind, name) : name_free(module, kind, name);
+    return status;
+}
+
+/* ---- tensors in slots ------------------------------------------------------------------------ */
+
+static tn_status check_leaf(const char *name, const tn_tensor *tensor)
+{
+    if (tn__is_none(tensor) || tn_tensor_is_leaf(tensor))
+        return TN_OK;
+    return tn_fail(TN_ERR_VALUE,
+                   "cannot assign non-leaf Tensor to parameter '%s': operator %s made it; detach it first",
+                   name, tn_tensor_grad_op(tensor));
+}
+
+static bool differentiable(const tn_tensor *tensor)
+{
+    return ((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(tn_tensor_dtype(tensor))) != 0;
+}
+
+/* Puts a tensor (or TN_NONE) into a slot, which takes a reference of its own. */
+static void slot_put(tn__slot *slot, tn_tensor *tensor)
+{
+    tn_tensor *before = slot->tensor;
+    slot->tensor = tn__is_none(tensor) ? tensor : tn_tensor_keep(tensor);
+    if (before != NULL && !tn__is_none(before))
+        tn_tensor_drop(before);
+}
+
+static tn_status put_parameter(tn_module *module, const char *name, tn_tensor *tensor)
+{
+    tn_status status = check_leaf(name, tensor);
+    if (status != TN_OK)
+        return status;
+    tn__slot *slot = slot_for(&module->parameters, name);
+    if (slot == NULL)
+        return TN_ERR_MEMORY;
+    if (!tn__is_none(tensor) && differentiable(tensor)) {
+        /* A frozen parameter stays frozen when its tensor is replaced. */
+        bool frozen = slot->tensor != NULL && !tn__is_none(slot->tensor) &&
+                      !tn_tensor_requires_grad(slot->tensor);
+        status = tn_tensor_set_requires_grad(tensor, !frozen);
+        if (status != TN_OK) {
+            if (slot->tensor == NULL)
+                slot_remove(&module->parameters, slot);
+            return status;
+        }
+    }
+    slot_put(slot, tensor);
+    return TN_OK;
+}
+
+tn_status tn_module_add_parameter(tn_module *module, const char *name, tn_tensor *tensor)
+{
+    if (module == NULL || tensor == NULL)
+        return tn__null_input("an argument of tn_module_add_parameter");
+    tn_status status = name_check(module, TN_SLOT_PARAMETER, name);
+    return status == TN_OK ? put_parameter(module, name, tensor) : status;
+}
+
+tn_status tn_module_add_buffer(tn_module *module, const char *name, tn_tensor *tensor,
+                               uint32_t flags)
+{
+    if (module == NULL || tensor == NULL)
+        return tn__null_input("an argument of tn_module_add_buffer");
+    tn_status status = name_check(module, TN_SLOT_BUFFER, name);
+    if (status != TN_OK)
+        return status;
+    if ((flags & ~(uint32_t)TN_SLOT_NOT_PERSISTENT) != 0)
+        return tn_fail(TN_ERR_VALUE, "buffer '%s': unknown flags 0x%x; TN_SLOT_NOT_PERSISTENT is 1",
+                       name, flags);
+    tn__slot *slot = slot_for(&module->buffers, name);
+    if (slot == NULL)
+        return TN_ERR_MEMORY;
+    slot->flags = flags;
+    slot_put(slot, tensor);
+    return TN_OK;
+}
+
+static tn_status no_attribute(tn_module *module, const char *name)
+{
+    tn__text text = { 0 };
+    const tn__slots *kinds[] = { &module->parameters, &module->buffers };
+    const char *words[] = { "parameters", "buffers" };
+    for (int i = 0; i < 2; i++) {
+        if (kinds[i]->count > 0) {
+            tn__text_add(&text, "; %s: ", words[i]);
+            tn__slots_list(kinds[i], &text);
+        }
+    }
+    tn_status status = tn_fail(TN_ERR_ATTR, "'%s' object has no parameter or buffer '%s'%s",
+                               module->type, name, text.at != NULL ? text.at : "");
+    tn__text_free(&text);
+    return status;
+}
+
+static tn__slot *tensor_slot(tn_module *module, const char *name)
+{
+    tn__slot *slot = tn__slots_find(&module->parameters, name);
+    return slot != NULL ? slot : tn__slots_find(&module->buffers, name);
+}
+
+tn_tensor *tn_module_get(tn_module *module, const char *name)
+{
+    if (tn__unlikely(module == NULL || name == NULL)) {
+        tn__null_input("an argument of tn_module_get");
+        return NULL;
+    }
+    tn__slot *slot = tensor_slot(module, name);
+    if (tn__unlikely(slot == NULL)) {
+        no_attribute(module, name);
+        return NULL;
+    }
+    return slot->tensor;
+}
+
+tn_status tn_module_set(tn_module *module, const char *name, tn_tensor *tensor)
+{
+    if (module == NULL || name == NULL || tensor == NULL)
+        return tn__null_input("an argument of tn_module_set");
+    if (tn__slots_find(&module->parameters, name) != NULL)
+        return put_parameter(module, name, tensor);
+    tn__slot *slot = tn__slots_find(&module->buffers, name);
+    if (slot == NULL)
+        return no_attribute(module, name);
+    slot_put(slot, tensor);
+    return TN_OK;
+}
+
+/* ---- children -------------------------------------------------------------------------------- */
+
+/* Whether `what` is `from` or below it: 1, 0, or -1 with an error. */
+static int reaches(const tn_module *from, const tn_module *what, tn__seen *seen, int depth)
+{
+    if (from == what)
+        return 1;
+    if (depth > TN__MODULE_DEPTH) {
+        tn_fail(TN_ERR_RUNTIME, "modules nest more than %d deep", TN__MODULE_DEPTH);
+        return -1;
+    }
+    if (from->children.count == 0)
+        return 0;
+    int is_new = tn__seen_add(seen, from);
+    if (is_new <= 0)
+        return is_new;
+    for (int64_t i = 0; i < from->children.count; i++) {
+        const tn_module *child = from->children.at[i].child;
+        int found = child != NULL ? reaches(child, what, seen, depth + 1) : 0;
+        if (found != 0)
+            return found;
+    }
+    return 0;
+}
+
+tn_status tn_module_add_child(tn_module *module, const char *name, tn_module *child)
+{
+    if (module == NULL || child == NULL)
+        return tn__null_input("an argument of tn_module_add_child");
+    tn_status status = name_check(module, TN_SLOT_CHILD, name);
+    if (status != TN_OK)
+        return status;
+    tn__seen seen = { NULL, 0, 0 };
+    int cycle = reaches(child, module, &seen, 0);
+    tn__seen_free(&seen);
+    if (cycle < 0)
+        return tn_error_last()->code;
+    if (cycle > 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "child '%s': this %s is the %s itself or contains it; modules form a tree", name,
+                       child->type, module->type);
+    tn__slot *slot = slot_for(&module->children, name);
+    if (slot == NULL)
+        return TN_ERR_MEMORY;
+    tn_module *before = slot->child;
+    slot->child = tn_module_keep(child);
+    tn_module_drop(before);
+    return TN_OK;
+}
+
+tn_module *tn_module_child(tn_module *module, const char *name)
+{
+    if (module == NULL || name == NULL) {
+        tn__null_input("an argument of tn_module_child");
+        return NULL;
+    }
+    tn__slot *slot = tn__slots_find(&module->children, name);
+    if (slot == NULL) {
+        tn__text text = { 0 };
+        tn__slots_list(&module->children, &text);
+        tn_fail(TN_ERR_ATTR, "'%s' object has no child '%s'%s%s", module->type, name,
+                text.at != NULL ? "; children: " : "", text.at != NULL ? text.at : "");
+        tn__text_free(&text);
+        return NULL;
+    }
+    return slot->child;
+}
+
+int64_t tn_module_child_count(tn_module *module)
+{
+    return module != NULL ? module->children.count : 0;
+}
+
+static tn__slot *child_slot(tn_module *module, int64_t index)
+{
+    int64_t count = module->children.count;
+    int64_t place = index < 0 ? index + count : index;
+    if (place < 0 || place >= count) {
+        tn_fail(TN_ERR_INDEX, "index %lld is out of range: this %s has %lld children",
+                (long long)index, module->type, (long long)count);
+        return NULL;
+    }
+    return &module->children.at[place];
+}
+
+tn_module *tn_module_child_at(tn_module *module, int64_t index)
+{
+    if (module == NULL) {
+        tn__null_input("an argument of tn_module_child_at");
+        return NULL;
+    }
+    tn__slot *slot = child_slot(module, index);
+    return slot != NULL ? slot->child : NULL;
+}
+
+const char *tn_module_child_name(tn_module *module, int64_t index)
+{
+    if (module == NULL) {
+        tn__null_input("an argument of tn_module_child_name");
+        return NULL;
+    }
+    tn__slot *slot = child_slot(module, index);
+    return slot != NULL ? slot->name : NULL;
+}
+
+tn_status tn_module_remove(tn_module *module, const char *name)
+{
+    if (module == NULL || name == NULL)
+        return tn__null_input("an argument of tn_module_remove");
+    tn__slots *kinds[] = { &module->parameters, &module->buffers, &module->children };
+    for (int64_t i = 0; i < tn__countof(kinds); i++) {
+        tn__slot *slot = tn__slots_find(kinds[i], name);
+        if (slot != NULL) {
+            slot_remove(kinds[i], slot);
+            return TN_OK;
+        }
+    }
+    return tn_fail(TN_ERR_ATTR, "'%s' object has no attribute '%s' to remove", module->type, name);
+}
+
+/* ---- dotted paths ---------------------------------------------------------------------------- */
+
+/* Says why the part `atom` of `path` is no child of `at`. */
+static void no_child(tn_module *at, const char *atom, const char *path)
+{
+    if (tn__slots_find(&at->children, atom) != NULL || tensor_slot(at, atom) != NULL) {
+        tn_fail(TN_ERR_ATTR, "`%s` of %s is not a module (looking for %q)", atom, at->type, path);
+        return;
+    }
+    tn__text text = { 0 };
+    if (at->children.count > 0) {
+        tn__text_add(&text, "; children: ");
+        tn__slots_list(&at->children, &text);
+    }
+    tn_fail(TN_ERR_ATTR, "%s has no attribute `%s` (looking for %q)%s", at->type, atom, path,
+            text.at != NULL ? text.at : "");
+    tn__text_free(&text);
+}
+
+/* The module at the first `length` bytes of `path`. */
+static tn_module *find_within(tn_module *module, const char *path, size_t length)
+{
+    const char *at = path, *end = path + length;
+    while (length > 0) {
+        const char *dot = memchr(at, '.', (size_t)(end - at));
+        size_t size = (size_t)((dot != NULL ? dot : end) - at);
+        char *atom = tn_malloc(size + 1);
+        if (atom == NULL)
+            return NULL;
+        memcpy(atom, at, size);
+        atom[size] = '\0';
+        tn__slot *slot = tn__slots_find(&module->children, atom);
+        if (slot == NULL || slot->child == NULL) {
+            no_child(module, atom, path);
+            tn_free(atom);
+            return NULL;
+        }
+        tn_free(atom);
+        module = slot->child;
+        if (dot == NULL)
+            break;
+        at = dot + 1;
+    }
+    return module;
+}
+
+tn_module *tn_module_find(tn_module *module, const char *path)
+{
+    if (module == NULL || path == NULL) {
+        tn__null_input("an argument of tn_module_find");
+        return NULL;
+    }
+    return find_within(module, path, strlen(path));
+}
+
+tn_tensor *tn_module_find_tensor(tn_module *module, const char *path)
+{
+    if (module == NULL || path == NULL) {
+        tn__null_input("an argument of tn_module_find_tensor");
+        return NULL;
+    }
+    const char *dot = strrchr(path, '.');
+    if (dot == path) {
+        no_child(module, "", path);
+        return NULL;
+    }
+    if (dot != NULL)
+        module = find_within(module, path, (size_t)(dot - path));
+    return module != NULL ? tn_module_get(module, dot != NULL ? dot + 1 : path) : NULL;
+}
