@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Law 1: the core names no device, layer, operator or optimizer of a plugin, but for core/op/needed.h.
+# Law 2: a plugin, a tool, an example sees the public headers only; plugins include <tenon/plugin.h> and no other of ours.
+# Law 4: core and plugins neither end the process nor print.
+cd "$abs_srcdir" || exit 1
+status=0
+complain() {
+    echo "$1"
+    printf '%s\n' "$2" | sed 's/^/    /'
+    status=1
+}
+
+# Code without comments, as FILE:LINE:TEXT.
+code() {
+    find "$@" \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cl' \) ! -name 'host_tables.c' ! -name 'schema.h' | sort |
+        xargs "${PERL:-perl}" -e '
+            for my $file (@ARGV) {
+                open my $in, "<", $file or next;
+                local $/;
+                my $text = <$in>;
+                $text =~ s{("(?:\\.|[^"\\\n])*"|\x27(?:\\.|[^\x27\\\n])+\x27)|/\*(.*?)\*/|//[^\n]*}{ defined $1 ? $1 : defined $2 ? ($2 =~ tr/\n//cdr) : "" }gse;
+                my $line = 0;
+                print "$file:", ++$line, ":$_\n" for split /\n/, $text, -1;
+            }'
+}
+
+# ---- law 1 ----
+names='cuda|cudnn|cublas|opencl|openblas|pocl|nvidia|jansson|safetensors'
+names="$names|Linear|Conv[123]d|BatchNorm[123]d|ReLU|Flatten|Sequential|Dropout|SGD|Adam|AdamW|CosineAnnealingLR|kaiming_uniform"
+found=$(code core | grep -wiE "$names" | grep -vE ':[0-9]+: *#include <')
+test -z "$found" || complain "law 1: the core names a part of a plugin:" "$found"
+found=$(code core | grep -wE '"(cpu|meta|opencl|cuda|null)(:[0-9]+)?"')
+# The device that TENON_DEVICE stands for when it is not set is a default value in the table of the environment, and one place only.
+rows=$(printf '%s\n' "$found" | grep -c .)
+if test "$rows" -gt 1 || { test "$rows" -eq 1 && ! printf '%s' "$found" | grep -q '"TENON_DEVICE"\|DEFAULT_DEVICE'; }; then
+    complain "law 1: the core names a device:" "$found"
+fi
+needed=$(sed -n 's/^ *X(\([a-z_]*\), *"\([a-z_]*\)".*/\2/p' core/op/needed.h | paste -sd'|')
+ops=$(sed -n 's/^op \([a-z_0-9]*\).*/\1/p' sdk/operators/*.ops | grep -vxE "$needed" | paste -sd'|')
+found=$(code core | grep -E "\"($ops)\"|\\btn_($ops)_?\\(|tn_op_(find|lookup|call)[a-z0-9_]*\\(\"" |
+    grep -vE '\btn_(log|view|item)\(|core/op/needed\.h')
+test -z "$found" || complain "law 1: the core calls an operator that is not in core/op/needed.h:" "$found"
+
+# ---- law 2 ----
+found=$(code plugins | grep -E '#[ ]*include *[<"]tenon/' | grep -v '<tenon/plugin\.h>')
+test -z "$found" || complain "law 2: a plugin includes more of ours than <tenon/plugin.h>:" "$found"
+found=$(code plugins sdk tools examples bench | grep -E '#[ ]*include *[<"]([^">]*/)?core/')
+test -z "$found" || complain "law 2: a part looks into the core:" "$found"
+found=$(code tools examples bench plugins | grep -wE 'tn__[a-z0-9_]+' )
+test -z "$found" || complain "law 2: a part uses a name that is internal to the core:" "$found"
+
+# ---- law 4 ----
+calls='abort|exit|_exit|_Exit|quick_exit|printf|vprintf|puts|putchar|perror|signal|sigaction|longjmp|setlocale|system'
+found=$(code core plugins | grep -E "(^|[^a-zA-Z0-9_>.\"])($calls) *\\(" | grep -vE '\.(cl|cu):')
+test -z "$found" || complain "law 4: the core or a plugin ends the process, prints or changes its settings:" "$found"
+found=$(code core plugins | grep -wE 'stdout|stderr|RTLD_GLOBAL' | grep -vE '^core/base/log\.c:')
+test -z "$found" || complain "law 4: the core or a plugin writes to the program's streams (only core/base/log.c may), or loads globally:" "$found"
+exit $status
