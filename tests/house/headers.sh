@@ -13,10 +13,12 @@ warn='-Wall -Wextra -pedantic -Werror -fsyntax-only'
 compile() {
     what=$1
     shift
+    compiler=$1
+    shift
     checked=$((checked + 1))
     # shellcheck disable=SC2086
-    if ! "$@" $warn $include >"$work/out" 2>&1; then
-        echo "$what does not compile: $*"
+    if ! "$compiler" $warn $include "$@" >"$work/out" 2>&1; then
+        echo "$what does not compile: $compiler $*"
         head -n 20 "$work/out"
         status=1
     fi
@@ -41,7 +43,8 @@ for cxx in g++ clang++; do
     command -v $cxx >/dev/null || continue
     printf '#include <initializer_list>\n' | $cxx -std=c++17 -x c++ -fsyntax-only - 2>/dev/null || continue
     for h in $headers; do compile "<tenon/$h> as C++17" $cxx -std=c++17 -x c++ "$work/$h.cc"; done
-    compile "a plugin as C++20" $cxx -std=c++20 -x c++ "$work/descriptors.cc"
+    # g++ counts members that designated initialisers leave out as missing; C does not.
+    compile "a plugin as C++20" $cxx -std=c++20 -Wno-missing-field-initializers -x c++ "$work/descriptors.cc"
 done
 test $checked -gt 0 || { echo "SKIP: no compiler named gcc, clang, g++ or clang++"; exit 77; }
 echo "$checked compilations"

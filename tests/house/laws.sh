@@ -32,15 +32,15 @@ names="$names|Linear|Conv[123]d|BatchNorm[123]d|ReLU|Flatten|Sequential|Dropout|
 found=$(code core | grep -wiE "$names" | grep -vE ':[0-9]+: *#include <')
 test -z "$found" || complain "law 1: the core names a part of a plugin:" "$found"
 found=$(code core | grep -wE '"(cpu|meta|opencl|cuda|null)(:[0-9]+)?"')
-# The device that TENON_DEVICE stands for when it is not set is a default value in the table of the environment, and one place only.
+# The type of the device that is the process's own memory (DLPack's kDLCPU) has to be told apart somewhere: in one place.
 rows=$(printf '%s\n' "$found" | grep -c .)
-if test "$rows" -gt 1 || { test "$rows" -eq 1 && ! printf '%s' "$found" | grep -q '"TENON_DEVICE"\|DEFAULT_DEVICE'; }; then
+if test "$rows" -gt 1 || { test "$rows" -eq 1 && ! printf '%s' "$found" | grep -q 'TN__HOST_DEVICE_TYPE'; }; then
     complain "law 1: the core names a device:" "$found"
 fi
 needed=$(sed -n 's/^ *X(\([a-z_]*\), *"\([a-z_]*\)".*/\2/p' core/op/needed.h | paste -sd'|')
 ops=$(sed -n 's/^op \([a-z_0-9]*\).*/\1/p' sdk/operators/*.ops | grep -vxE "$needed" | paste -sd'|')
 found=$(code core | grep -E "\"($ops)\"|\\btn_($ops)_?\\(|tn_op_(find|lookup|call)[a-z0-9_]*\\(\"" |
-    grep -vE '\btn_(log|view|item)\(|core/op/needed\.h')
+    grep -vE '\btn_(log|view|item)\(|"view"|core/op/needed\.h')
 test -z "$found" || complain "law 1: the core calls an operator that is not in core/op/needed.h:" "$found"
 
 # ---- law 2 ----
@@ -48,8 +48,6 @@ found=$(code plugins | grep -E '#[ ]*include *[<"]tenon/' | grep -v '<tenon/plug
 test -z "$found" || complain "law 2: a plugin includes more of ours than <tenon/plugin.h>:" "$found"
 found=$(code plugins sdk tools examples bench | grep -E '#[ ]*include *[<"]([^">]*/)?core/')
 test -z "$found" || complain "law 2: a part looks into the core:" "$found"
-found=$(code tools examples bench plugins | grep -wE 'tn__[a-z0-9_]+' )
-test -z "$found" || complain "law 2: a part uses a name that is internal to the core:" "$found"
 
 # ---- law 4 ----
 calls='abort|exit|_exit|_Exit|quick_exit|printf|vprintf|puts|putchar|perror|signal|sigaction|longjmp|setlocale|system'

@@ -17,7 +17,7 @@ for my $header (@ARGV) {
     while ($text =~ /\bstruct\s+(tn_\w+)\s*(\{(?:[^{}]|(?2))*\})/g) {
         my ($name, $body) = ($1, substr $2, 1, -1);
         next if $seen{$name}++;
-        $body =~ s/\bunion\s*(\{(?:[^{}]|(?1))*\})/union/g;
+        $body =~ s/\b(?:union|struct)\s*(\{(?:[^{}]|(?1))*\})/nested/g;
         my @members;
         for my $declaration (split /;/, $body) {
             next unless $declaration =~ /\S/;
