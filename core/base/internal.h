@@ -31,6 +31,20 @@ char *tn__text_take(tn__text *text);
 /* The usual end of a public function that writes text to a caller's buffer: copies at most size bytes with NUL, frees, returns whole length or -1. */
 int64_t tn__text_give(tn__text *text, char *out, size_t size);
 
+/* Adds a string in quotes (`mark` is ' or ") with the escapes of the spec grammar. */
+void tn__text_quote(tn__text *text, char mark, const char *string);
+/* The same to a buffer, without a NUL; returns the whole length. */
+int64_t tn__format_quoted(char *out, size_t size, char mark, const char *string);
+
+/* ---- arenas --------------------------------------------------------------------------------------- */
+
+/* Memory that is freed all at once. */
+typedef struct tn__arena tn__arena;
+tn__arena *tn__arena_new(void);                         /* NULL and an error */
+void *tn__arena_alloc(tn__arena *arena, size_t size);   /* aligned for any type; NULL and an error */
+char *tn__arena_text(tn__arena *arena, const char *bytes, size_t length);   /* with a NUL added */
+void tn__arena_free(tn__arena *arena);                  /* NULL is accepted */
+
 /* ---- names ---------------------------------------------------------------------------------------- */
 
 /* The nearest of `count` names by edit distance, NULL when none is near; for error texts. */
@@ -77,14 +91,23 @@ const tn_option *tn__options_find(const tn_option *table, const char *name);
 
 /* Rows beyond the core's own, from plugins' options; all live until the end of the process. `value` NULL: unset. */
 tn_status tn__env_add(const char *name, const char *help);
+/* What the program chose instead of the variable (tn_set_num_threads ...), shown with origin "program"; NULL: back to the environment. */
+tn_status tn__env_program(const char *name, const char *value);
+void tn__env_shutdown(void);
 bool tn__env_trusted(void);     /* false in set-uid programs: the environment is ignored */
 
 /* ---- errors ----------------------------------------------------------------------------------------- */
 
 /* The plugin whose code runs in this thread, for error records and log lines; returns the one before, to be put back. "" is the core. */
 const char *tn__error_plugin(const char *id);
+/* Records a failure as it stands, its plugin and native code with it: one that came from another thread. */
+void tn__error_put(const tn_error *error);
+/* What a function does that got NULL for an object: the code of the first held error, which says why; TN_ERR_RUNTIME with a record when none is held. */
+tn_status tn__null_input(const char *what);
 /* Wraps a status of plugin code: when it failed but recorded nothing, records "X failed without words". */
 tn_status tn__status_of(tn_status status, const char *who);
+/* How many failures this thread has recorded so far (never goes back): whether something failed between two points, whatever was held before. */
+uint64_t tn__error_count(void);
 
 /* ---- memory ----------------------------------------------------------------------------------------- */
 
@@ -92,6 +115,9 @@ void *tn__alloc_aligned(size_t size, size_t alignment);     /* NULL and an error
 void tn__free_aligned(void *block, size_t size, size_t alignment);
 /* Fault injection for tests (TENON_TEST_FAIL_ALLOC=n through tn__fail_alloc): the n-th allocation from now fails (0: none); returns how many were made since the last call. */
 uint64_t tn__fail_alloc(uint64_t nth);
+/* tn_malloc and tn_realloc without an error record, for callers that report it themselves. */
+void *tn__malloc_quiet(size_t size);
+void *tn__realloc_quiet(void *block, size_t size);
 
 /* Overflow-checked arithmetic: true when it overflowed. */
 #define tn__mul_overflow(a, b, out) __builtin_mul_overflow(a, b, out)
@@ -106,5 +132,10 @@ uint64_t tn__fail_alloc(uint64_t nth);
 /* Whether this process is a child of the one that first used the library through fork. */
 bool tn__forked(void);
 void tn__pool_shutdown(void);
+void tn__log_shutdown(void);
+/* Around fork, on the forking thread: locks are held across it, so that the child finds them free. */
+void tn__log_fork(int stage);       /* -1 before, 0 after in the parent, 1 after in the child */
+void tn__env_fork(int stage);
+void tn__pool_fork(int stage);
 
 #endif

@@ -66,7 +66,7 @@ TN_API const char *tn_error_text(void);
 /* Its code, TN_OK if none. [any-thread] */
 TN_API tn_status tn_error_code(void);
 
-/* The last failure of this thread, whether or not the first was cleared; code TN_OK if none.
+/* The last failure of this thread, whether or not the first was taken; code TN_OK if none.
  * [any-thread] [borrowed] */
 TN_API const tn_error *tn_error_last(void);
 

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Failures of a thread. Each thread keeps two records, the first failure since the last clear and the
+ * last one, in its static thread storage: recording takes no memory, so that running out of memory is
+ * an error like any other, and nothing has to be freed when a thread ends. Every failure has a serial
+ * number; a mark is the number of the last one before it, which is why marks nest without a stack. */
+#include "core/base/internal.h"
+
+struct records {
+    tn_error first, last;
+    uint64_t serial;            /* of the last failure of this thread */
+    uint64_t first_serial, last_serial;
+    uint64_t entered;           /* serial when a plugin was entered from the core */
+    const char *plugin;         /* whose code runs; NULL is the core */
+};
+
+static _Thread_local struct records records;
+
+/* A message that is cut ends at a whole character, with dots. */
+static void copy_message(char *to, size_t size, const char *from)
+{
+    size_t length = strlen(from);
+
+    if (length < size) {
+        memcpy(to, from, length + 1);
+        return;
+    }
+    length = size - 4;
+    while (length > 0 && ((unsigned char)from[length] & 0xc0) == 0x80)
+        length--;
+    memcpy(to, from, length);
+    memcpy(to + length, "...", 4);
+}
+
+static void format_message(char *to, size_t size, const char *format, va_list args)
+{
+    /* One byte more than a record holds, so that the cut is seen and dotted. */
+    char whole[sizeof records.last.message + 1];
+
+    if (tn_snprintv(whole, sizeof whole, format, args) < 0)
+        copy_message(to, size, format);
+    else
+        copy_message(to, size, whole);
+}
+
+static void record(const tn_error *error)
+{
+    struct records *r = &records;
+
+    r->serial++;
+    r->last = *error;
+    r->last_serial = r->serial;
+    if (r->first.code == TN_OK) {
+        r->first = *error;
+        r->first_serial = r->serial;
+    }
+}
+
+void tn__error_put(const tn_error *error)
+{
+    tn_error copy = *error;     /* it may be one of the records itself */
+
+    if (copy.code == TN_OK)
+        copy.code = TN_ERR_ASSERT;
+    record(&copy);
+}
+
+bool tn_failed(void)
+{
+    return records.first.code != TN_OK;
+}
+
+const char *tn_error_text(void)
+{
+    return records.first.message;
+}
+
+tn_status tn_error_code(void)
+{
+    return records.first.code;
+}
+
+const tn_error *tn_error_last(void)
+{
+    return &records.last;
+}
+
+static void forget(tn_error *error)
+{
+    error->code = TN_OK;
+    error->native = 0;
+    error->plugin[0] = 0;
+    error->message[0] = 0;
+}
+
+tn_status tn_error_take(tn_error *out)
+{
+    tn_status code = records.first.code;
+
+    if (out)
+        *out = records.first;
+    forget(&records.first);
+    return code;
+}
+
+void tn_error_clear(void)
+{
+    forget(&records.first);
+    forget(&records.last);
+}
+
+uint64_t tn_error_mark(void)
+{
+    return records.serial;
+}
+
+void tn_error_restore(uint64_t mark)
+{
+    struct records *r = &records;
+
+    if (r->first.code != TN_OK && r->first_serial > mark)
+        forget(&r->first);
+    if (r->last.code != TN_OK && r->last_serial > mark) {
+        r->last = r->first;
+        r->last_serial = r->first_serial;
+    }
+}
+
+tn_status tn_fail_nativev(tn_status code, int32_t native, const char *format, va_list args)
+{
+    tn_error error;
+
+    /* A failure with a code that says success would be lost. */
+    error.code = code == TN_OK ? TN_ERR_ASSERT : code;
+    error.native = native;
+    copy_message(error.plugin, sizeof error.plugin, records.plugin ? records.plugin : "");
+    format_message(error.message, sizeof error.message, format, args);
+    record(&error);
+    return error.code;
+}
+
+tn_status tn_fail_native(tn_status code, int32_t native, const char *format, ...)
+{
+    va_list args;
+    tn_status status;
+
+    va_start(args, format);
+    status = tn_fail_nativev(code, native, format, args);
+    va_end(args);
+    return status;
+}
+
+tn_status tn_failv(tn_status code, const char *format, va_list args)
+{
+    return tn_fail_nativev(code, 0, format, args);
+}
+
+tn_status tn_fail(tn_status code, const char *format, ...)
+{
+    va_list args;
+    tn_status status;
+
+    va_start(args, format);
+    status = tn_fail_nativev(code, 0, format, args);
+    va_end(args);
+    return status;
+}
+
+tn_status tn_error_prefixv(const char *format, va_list args)
+{
+    struct records *r = &records;
+    char words[sizeof r->last.message], whole[2 * sizeof words];
+
+    if (r->last.code == TN_OK)
+        return TN_OK;
+    format_message(words, sizeof words, format, args);
+    tn_snprint(whole, sizeof whole, "%s%s", words, r->last.message);
+    copy_message(r->last.message, sizeof r->last.message, whole);
+    if (r->first.code != TN_OK && r->first_serial == r->last_serial)
+        memcpy(r->first.message, r->last.message, sizeof r->first.message);
+    return r->last.code;
+}
+
+tn_status tn_error_prefix(const char *format, ...)
+{
+    va_list args;
+    tn_status status;
+
+    va_start(args, format);
+    status = tn_error_prefixv(format, args);
+    va_end(args);
+    return status;
+}
+
+const char *tn__error_plugin(const char *id)
+{
+    struct records *r = &records;
+    const char *before = r->plugin ? r->plugin : "";
+
+    if (!*before)
+        r->entered = r->serial;
+    r->plugin = id;
+    return before;
+}
+
+tn_status tn__status_of(tn_status status, const char *who)
+{
+    const struct records *r = &records;
+
+    if (tn__likely(status == TN_OK))
+        return TN_OK;
+    if (r->last.code == status && r->last_serial > r->entered)
+        return status;
+    return tn_fail(status, "%s failed with %s and left no words", who, tn_status_name(status));
+}
+
+uint64_t tn__error_count(void)
+{
+    return records.serial;
+}
+
+tn_status tn__null_input(const char *what)
+{
+    if (records.first.code != TN_OK)
+        return records.first.code;
+    return tn_fail(TN_ERR_RUNTIME, "%s is NULL, and no earlier failure of this thread says why", what);
+}

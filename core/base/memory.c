@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Host memory: one replaceable allocator below everything. With the default one, a block is what the C
+ * library gave, so that its checkers see what they know; with the program's own one, tn_malloc puts the size
+ * in front of the block, because that allocator is told the size again when the block is freed. */
+#include "core/base/internal.h"
+
+#include <stdlib.h>
+
+#define ALIGNMENT _Alignof(max_align_t)
+#define HEADER 16               /* for the size; keeps the alignment */
+
+_Static_assert(HEADER >= sizeof(size_t) && HEADER % ALIGNMENT == 0, "a block behind its header is aligned");
+
+static tn_allocator custom;     /* .alloc is NULL: the C library's */
+/* 0: nothing was allocated yet; 1: being replaced; 2: in use, no change any more. */
+static _Atomic int stage;
+
+static _Atomic bool watched;
+static _Atomic uint64_t made, fail_at;
+
+static tn_status out_of_memory(size_t size)
+{
+    return tn_fail(TN_ERR_MEMORY, "out of host memory: %zu bytes were asked for", size);
+}
+
+/* Settles the allocator at the first use; true when the test's fault injection says that this one fails. */
+static bool refused(void)
+{
+    if (tn__unlikely(atomic_load_explicit(&stage, memory_order_acquire) != 2)) {
+        int before = 0;
+        while (!atomic_compare_exchange_weak(&stage, &before, 2) && before != 2)
+            before = 0;         /* another thread is replacing it: a few instructions */
+    }
+    if (tn__likely(!atomic_load_explicit(&watched, memory_order_relaxed)))
+        return false;
+    uint64_t number = atomic_fetch_add(&made, 1) + 1;
+    return number == atomic_load(&fail_at);
+}
+
+uint64_t tn__fail_alloc(uint64_t nth)
+{
+    uint64_t before = atomic_exchange(&made, 0);
+
+    atomic_store(&fail_at, nth);
+    atomic_store(&watched, true);
+    return before;
+}
+
+tn_status tn_set_allocator(const tn_allocator *allocator)
+{
+    int unused = 0;
+
+    if (!allocator->alloc || !allocator->resize || !allocator->free)
+        return tn_fail(TN_ERR_VALUE, "tn_set_allocator: alloc, resize and free have to be given, all three");
+    if (!atomic_compare_exchange_strong(&stage, &unused, 1))
+        return tn_fail(TN_ERR_RUNTIME,
+                       "tn_set_allocator: memory of the library is in use already; call it before anything else");
+    custom = *allocator;
+    atomic_store_explicit(&stage, 0, memory_order_release);
+    return TN_OK;
+}
+
+/* ---- blocks that know their size --------------------------------------------------------------- */
+
+void *tn__malloc_quiet(size_t size)
+{
+    if (refused())
+        return NULL;
+    if (!custom.alloc)
+        return malloc(size ? size : 1);
+    if (size > SIZE_MAX - HEADER)
+        return NULL;
+    char *block = custom.alloc(custom.user, size + HEADER, ALIGNMENT);
+    if (!block)
+        return NULL;
+    memcpy(block, &size, sizeof size);
+    return block + HEADER;
+}
+
+void *tn__realloc_quiet(void *block, size_t size)
+{
+    if (!block)
+        return tn__malloc_quiet(size);
+    if (refused())
+        return NULL;
+    if (!custom.alloc)
+        return realloc(block, size ? size : 1);
+    if (size > SIZE_MAX - HEADER)
+        return NULL;
+    char *whole = (char *)block - HEADER;
+    size_t old;
+    memcpy(&old, whole, sizeof old);
+    whole = custom.resize(custom.user, whole, old + HEADER, size + HEADER, ALIGNMENT);
+    if (!whole)
+        return NULL;
+    memcpy(whole, &size, sizeof size);
+    return whole + HEADER;
+}
+
+void *tn_malloc(size_t size)
+{
+    void *block = tn__malloc_quiet(size);
+
+    if (tn__unlikely(!block))
+        out_of_memory(size);
+    return block;
+}
+
+void *tn_calloc(size_t count, size_t size)
+{
+    size_t bytes;
+
+    if (tn__mul_overflow(count, size, &bytes)) {
+        tn_fail(TN_ERR_MEMORY, "out of host memory: %zu times %zu bytes were asked for", count, size);
+        return NULL;
+    }
+    if (!custom.alloc && !refused()) {
+        void *block = calloc(bytes ? bytes : 1, 1);
+        if (tn__unlikely(!block))
+            out_of_memory(bytes);
+        return block;
+    }
+    if (!custom.alloc) {
+        out_of_memory(bytes);
+        return NULL;
+    }
+    void *block = tn_malloc(bytes);
+    return block ? memset(block, 0, bytes) : NULL;
+}
+
+void *tn_realloc(void *block, size_t size)
+{
+    void *moved = tn__realloc_quiet(block, size);
+
+    if (tn__unlikely(!moved))
+        out_of_memory(size);
+    return moved;
+}
+
+void tn_free(void *block)
+{
+    size_t size;
+
+    if (!block)
+        return;
+    if (!custom.alloc) {
+        free(block);
+        return;
+    }
+    char *whole = (char *)block - HEADER;
+    memcpy(&size, whole, sizeof size);
+    custom.free(custom.user, whole, size + HEADER, ALIGNMENT);
+}
+
+char *tn_strdup(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = tn_malloc(size);
+
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
+/* ---- blocks whose owner knows the size --------------------------------------------------------- */
+
+void *tn__alloc_aligned(size_t size, size_t alignment)
+{
+    void *block = NULL;
+
+    if (alignment < sizeof(void *))
+        alignment = sizeof(void *);
+    if (!refused()) {
+        if (custom.alloc)
+            block = custom.alloc(custom.user, size ? size : 1, alignment);
+        else if (posix_memalign(&block, alignment, size ? size : 1) != 0)
+            block = NULL;
+    }
+    if (!block)
+        tn_fail(TN_ERR_MEMORY, "out of host memory: %zu bytes aligned to %zu were asked for", size, alignment);
+    return block;
+}
+
+void tn__free_aligned(void *block, size_t size, size_t alignment)
+{
+    if (!block)
+        return;
+    if (!custom.alloc)
+        free(block);
+    else
+        custom.free(custom.user, block, size ? size : 1, alignment < sizeof(void *) ? sizeof(void *) : alignment);
+}
