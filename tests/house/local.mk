@@ -10,7 +10,7 @@ TN_HOUSE_TESTS = \
 	tests/house/symbols.sh \
 	tests/house/outside.sh
 TESTS += $(TN_HOUSE_TESTS)
-EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/layout.pl %D%/layout.golden %D%/descriptors.c
-
-# What shell tests build on besides the library.
-tests/house/symbols.log tests/house/outside.log: all-am
+if STATIC_PLUGINS
+TESTS += tests/house/static.sh
+endif
+EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/layout.pl %D%/layout.golden %D%/descriptors.c
