@@ -14,7 +14,8 @@ struct frame {
 };
 
 static _Thread_local struct frame *innermost;
-static _Thread_local uint64_t worded; /* count of failures at which the last path was put in front */
+static _Thread_local uint64_t
+    worded; /* count of failures at which the last path was put in front */
 
 /* What a call takes and gives: one tensor, or packs. */
 struct exchange {
@@ -89,9 +90,10 @@ static tn_status call_with_packs(tn_module *module, tn_tensor *input, tn_tensor 
     if (status == TN_OK) {
         int64_t count = tn_pack_count(out);
         if (count != 1 || tn_pack_at(out, 0).kind != TN_VALUE_TENSOR)
-            status = tn_fail(TN_ERR_TYPE,
-                             "it gives %lld values, not one tensor: call it with tn_module_call_pack",
-                             (long long)count);
+            status = tn_fail(
+                TN_ERR_TYPE,
+                "it gives %lld values, not one tensor: call it with tn_module_call_pack",
+                (long long)count);
         else
             *output = tn_tensor_keep(tn_pack_tensor(out, 0));
     }
@@ -106,7 +108,8 @@ static tn_status forward_with_packs(tn_module *module, const tn_pack *in, tn_pac
     int64_t count = tn_pack_count(in), positional = tn_pack_positional(in);
     const char *name = count > 0 ? tn_pack_name(in, 0) : NULL;
     if (count != 1 || (positional != 1 && (name == NULL || strcmp(name, "input") != 0)))
-        return tn_fail(TN_ERR_TYPE, "it takes one tensor (\"input\"), got %lld positional values and %lld named",
+        return tn_fail(TN_ERR_TYPE,
+                       "it takes one tensor (\"input\"), got %lld positional values and %lld named",
                        (long long)positional, (long long)(count - positional));
     tn_tensor *input = tn_pack_tensor(in, 0);
     if (input == NULL)
@@ -163,8 +166,9 @@ static tn_status watch_begin(struct watch *watch, tn_module *module)
     }
     for (int64_t i = 0; i < watch->count; i++) {
         const tn_observer *observer = (const tn_observer *)watch->entries[i]->contribution;
-        watch->tokens[i] =
-            observer->module_begin != NULL ? observer->module_begin(observer->user, module) : 0;
+        watch->tokens[i] = observer->module_begin != NULL
+                               ? observer->module_begin(observer->user, module)
+                               : 0;
     }
     return TN_OK;
 }

@@ -27,7 +27,7 @@ struct tn_module {
     const tn_layer *layer; /* the host's full-size copy; NULL for a tree without a forward */
     struct tn__plugin *plugin;
     const char *type;
-    char *tree_type;  /* of a tree: the type's name and what stood before the children */
+    char *tree_type; /* of a tree: the type's name and what stood before the children */
     char *tree_extra;
     void *data; /* the layer's struct */
     tn__keep *keep;

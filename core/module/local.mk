@@ -1,4 +1,14 @@
 # SPDX-License-Identifier: MIT
 
 libcore_la_SOURCES += \
-	%D%/internal.h
+	%D%/internal.h \
+	%D%/call.c \
+	%D%/convert.c \
+	%D%/init.c \
+	%D%/load.c \
+	%D%/make.c \
+	%D%/module.c \
+	%D%/slots.c \
+	%D%/state.c \
+	%D%/text.c \
+	%D%/walk.c

@@ -106,7 +106,8 @@ static tn_status name_check(tn_module *module, uint32_t kind, const char *name)
     if (name == NULL)
         return tn_fail(TN_ERR_TYPE, "%s name should be a string, got NULL", kind_word(kind));
     /* The order of the checks is PyTorch's (REG-007, REG-008). */
-    tn_status status = kind == TN_SLOT_CHILD ? name_free(module, kind, name) : name_form(kind, name);
+    tn_status status = kind == TN_SLOT_CHILD ? name_free(module, kind, name)
+                                             : name_form(kind, name);
     if (status == TN_OK)
         status = kind == TN_SLOT_CHILD ? name_form(kind, name) : name_free(module, kind, name);
     return status;
@@ -118,9 +119,10 @@ static tn_status check_leaf(const char *name, const tn_tensor *tensor)
 {
     if (tn__is_none(tensor) || tn_tensor_is_leaf(tensor))
         return TN_OK;
-    return tn_fail(TN_ERR_VALUE,
-                   "cannot assign non-leaf Tensor to parameter '%s': operator %s made it; detach it first",
-                   name, tn_tensor_grad_op(tensor));
+    return tn_fail(
+        TN_ERR_VALUE,
+        "cannot assign non-leaf Tensor to parameter '%s': operator %s made it; detach it first",
+        name, tn_tensor_grad_op(tensor));
 }
 
 static bool differentiable(const tn_tensor *tensor)
@@ -276,8 +278,8 @@ tn_status tn_module_add_child(tn_module *module, const char *name, tn_module *ch
         return tn_error_last()->code;
     if (cycle > 0)
         return tn_fail(TN_ERR_VALUE,
-                       "child '%s': this %s is the %s itself or contains it; modules form a tree", name,
-                       child->type, module->type);
+                       "child '%s': this %s is the %s itself or contains it; modules form a tree",
+                       name, child->type, module->type);
     tn__slot *slot = slot_for(&module->children, name);
     if (slot == NULL)
         return TN_ERR_MEMORY;

@@ -206,8 +206,7 @@ static tn_status add_count(void *user, const char *path, tn_tensor *tensor)
 int64_t tn_module_parameter_count(tn_module *module)
 {
     int64_t count = 0;
-    tn_status status =
-        tn_module_each_tensor(module, TN_SLOT_PARAMETER, false, add_count, &count);
+    tn_status status = tn_module_each_tensor(module, TN_SLOT_PARAMETER, false, add_count, &count);
     return status == TN_OK ? count : -1;
 }
 

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Filling a tensor by an initialisation that a plugin provides. */
+#include "core/module/internal.h"
+
+static tn_status fill(const tn__entry *entry, const tn__spec *spec, tn_tensor *tensor)
+{
+    const tn_init_def *init = (const tn_init_def *)entry->contribution;
+    void *data = tn_calloc(1, init->data_size > 0 ? init->data_size : 1);
+    if (data == NULL)
+        return TN_ERR_MEMORY;
+    char what[128];
+    tn_snprint(what, sizeof what, "init %s", init->name);
+    tn__keep *keep = NULL;
+    tn_status status = tn__options_fill(init->options, data, what, spec->text, spec->values,
+                                        spec->names, spec->columns, spec->count, &keep);
+    if (status == TN_OK) {
+        const char *before = tn__error_plugin(entry->plugin != NULL ? entry->plugin->id : "");
+        uint64_t scope = tn_scope_begin();
+        tn_grad_begin(false);
+        status = tn__status_of(init->fill(data, tensor), what);
+        tn_grad_end();
+        tn_scope_end(scope);
+        tn__error_plugin(before);
+    }
+    tn__options_release(keep);
+    tn_free(data);
+    return status;
+}
+
+tn_status tn_initv(tn_tensor *tensor, const char *format, va_list args)
+{
+    if (tensor == NULL || format == NULL)
+        return tn__null_input("an argument of tn_init");
+    if (tn__is_none(tensor))
+        return tn_fail(TN_ERR_TYPE, "tn_init: TN_NONE is not a tensor");
+    char *text = tn__format_take(format, args);
+    if (text == NULL)
+        return tn_error_last()->code;
+    tn_status status = TN_OK;
+    tn__spec *spec = tn__spec_parse(text);
+    const tn__entry *entry = NULL;
+    if (spec == NULL)
+        status = tn_error_last()->code;
+    else if (spec->type[0] == '\0')
+        status = tn_fail(TN_ERR_FORMAT,
+                         "%q is not an init: write name(arguments), as in uniform(0, 1)", text);
+    else if ((entry = tn__registry_use(TN_KIND_tn_init_def, spec->type)) == NULL)
+        status = tn_error_last()->code;
+    else
+        status = fill(entry, spec, tensor);
+    tn__spec_free(spec);
+    tn_free(text);
+    return status;
+}
+
+tn_status tn_init(tn_tensor *tensor, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    tn_status status = tn_initv(tensor, format, args);
+    va_end(args);
+    return status;
+}

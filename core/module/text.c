@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The two printed forms of a module: spec, which builds the same again, and repr, which is PyTorch's. */
+#include "core/module/internal.h"
+
+#include <ctype.h>
+
+/* The option table without the row that takes many (its values are the children); tn_free. NULL without options. */
+static tn_status table_without_many(const tn_option *table, tn_option **out, bool *many)
+{
+    int64_t count = 0;
+    *out = NULL;
+    *many = false;
+    if (table == NULL)
+        return TN_OK;
+    while (table[count].kind != TN_OPTION_KIND_END && (table[count].flags & TN_OPTION_MANY) == 0)
+        count++;
+    *many = table[count].kind != TN_OPTION_KIND_END;
+    tn_option *copy = tn_calloc((size_t)count + 1, sizeof *copy);
+    if (copy == NULL)
+        return TN_ERR_MEMORY;
+    memcpy(copy, table, (size_t)count * sizeof *copy);
+    *out = copy;
+    return TN_OK;
+}
+
+static void separate(tn__text *text, size_t start)
+{
+    if (text->length > start)
+        tn__text_put(text, ", ", 2);
+}
+
+/* ---- spec ------------------------------------------------------------------------------------ */
+
+/* Whether a name can stand before "=" in a spec. */
+static bool is_identifier(const char *name)
+{
+    if (!(isalpha((unsigned char)name[0]) || name[0] == '_'))
+        return false;
+    for (; *name != '\0'; name++)
+        if (!(isalnum((unsigned char)*name) || *name == '_'))
+            return false;
+    return strcmp(name, "None") != 0;
+}
+
+/* Whether children of a container with `many` read back by place: "0", "1", ... */
+static bool by_place(const tn__slots *children)
+{
+    for (int64_t i = 0; i < children->count; i++) {
+        char name[24];
+        tn_snprint(name, sizeof name, "%lld", (long long)i);
+        if (children->at[i].child == NULL || strcmp(name, children->at[i].name) != 0)
+            return false;
+    }
+    return true;
+}
+
+static tn_status put_spec(const tn_module *module, tn__text *text, int depth);
+
+/* Children that a layer did not get through its arguments stand in repr's form, which reads back for every type. */
+static tn_status put_spec_children(const tn_module *module, tn__text *text, size_t start, bool many,
+                                   int depth)
+{
+    bool positional = many && by_place(&module->children);
+    bool named = many;
+    for (int64_t i = 0; i < module->children.count; i++)
+        named = named && is_identifier(module->children.at[i].name);
+    for (int64_t i = 0; i < module->children.count; i++) {
+        const tn__slot *slot = &module->children.at[i];
+        if (slot->child == NULL)
+            continue;
+        separate(text, start);
+        if (!positional)
+            tn__text_add(text, named ? "%s=" : "(%s): ", slot->name);
+        tn_status status = put_spec(slot->child, text, depth + 1);
+        if (status != TN_OK)
+            return status;
+    }
+    return TN_OK;
+}
+
+static tn_status put_spec(const tn_module *module, tn__text *text, int depth)
+{
+    if (depth > TN__MODULE_DEPTH)
+        return tn_fail(TN_ERR_RUNTIME, "modules nest more than %d deep", TN__MODULE_DEPTH);
+    tn__text_add(text, "%s(", module->type);
+    size_t start = text->length;
+    bool many = false;
+    if (module->layer != NULL) {
+        tn_option *table = NULL;
+        tn_status status = table_without_many(module->layer->options, &table, &many);
+        if (status != TN_OK)
+            return status;
+        if (table != NULL)
+            tn__options_print(table, module->data, true, text);
+        tn_free(table);
+    } else {
+        tn__text_add(text, "%s", module->tree_extra);
+    }
+    tn_status status = put_spec_children(module, text, start, many, depth);
+    tn__text_put(text, ")", 1);
+    return status;
+}
+
+int64_t tn_module_spec(tn_module *module, char *out, size_t size)
+{
+    if (module == NULL) {
+        tn__null_input("an argument of tn_module_spec");
+        return -1;
+    }
+    tn__text text = { 0 };
+    if (put_spec(module, &text, 0) != TN_OK) {
+        tn__text_free(&text);
+        return -1;
+    }
+    return tn__text_give(&text, out, size);
+}
+
+/* ---- repr ------------------------------------------------------------------------------------ */
+
+/* What stands between the parentheses before the children. */
+static tn_status put_extra(tn_module *module, tn__text *text)
+{
+    const tn_layer *layer = module->layer;
+    if (layer == NULL) {
+        tn__text_add(text, "%s", module->tree_extra);
+        return TN_OK;
+    }
+    if (layer->repr != NULL) {
+        int64_t length = layer->repr(module, NULL, 0);
+        if (length < 0)
+            return tn_fail(TN_ERR_RUNTIME, "layer %s: its repr failed", layer->name);
+        char *extra = tn_malloc((size_t)length + 1);
+        if (extra == NULL)
+            return TN_ERR_MEMORY;
+        extra[0] = '\0';
+        layer->repr(module, extra, (size_t)length + 1);
+        tn__text_add(text, "%s", extra);
+        tn_free(extra);
+        return TN_OK;
+    }
+    bool many = false;
+    tn_option *table = NULL;
+    tn_status status = table_without_many(layer->options, &table, &many);
+    if (status == TN_OK && table != NULL)
+        tn__options_print(table, module->data, false, text);
+    tn_free(table);
+    return status;
+}
+
+static void indent(tn__text *text, int depth)
+{
+    for (int i = 0; i < depth; i++)
+        tn__text_put(text, "  ", 2);
+}
+
+/* Lines of text, each on a line of its own at this depth. */
+static void put_lines(tn__text *text, const char *lines, int depth)
+{
+    while (*lines != '\0') {
+        const char *end = strchr(lines, '\n');
+        size_t size = end != NULL ? (size_t)(end - lines) : strlen(lines);
+        tn__text_put(text, "\n", 1);
+        indent(text, depth);
+        tn__text_put(text, lines, size);
+        lines += size + (end != NULL);
+    }
+}
+
+static tn_status put_repr(tn_module *module, tn__text *text, int depth)
+{
+    if (depth > TN__MODULE_DEPTH)
+        return tn_fail(TN_ERR_RUNTIME, "modules nest more than %d deep", TN__MODULE_DEPTH);
+    tn__text extra = { 0 };
+    tn_status status = put_extra(module, &extra);
+    if (status != TN_OK || extra.failed) {
+        tn__text_free(&extra);
+        return status != TN_OK ? status : tn_fail(TN_ERR_MEMORY, "out of memory for a repr");
+    }
+    const char *words = extra.at != NULL && extra.length > 0 ? extra.at : "";
+    bool one_line = module->children.count == 0 && strchr(words, '\n') == NULL;
+    tn__text_add(text, "%s(", module->type);
+    if (one_line)
+        tn__text_add(text, "%s", words);
+    else
+        put_lines(text, words, depth + 1);
+    tn__text_free(&extra);
+    for (int64_t i = 0; i < module->children.count && status == TN_OK; i++) {
+        const tn__slot *slot = &module->children.at[i];
+        tn__text_put(text, "\n", 1);
+        indent(text, depth + 1);
+        tn__text_add(text, "(%s): ", slot->name);
+        if (slot->child == NULL)
+            tn__text_put(text, "None", 4);
+        else
+            status = put_repr(slot->child, text, depth + 1);
+    }
+    if (!one_line) {
+        tn__text_put(text, "\n", 1);
+        indent(text, depth);
+    }
+    tn__text_put(text, ")", 1);
+    return status;
+}
+
+int64_t tn_module_repr(tn_module *module, char *out, size_t size)
+{
+    if (module == NULL) {
+        tn__null_input("an argument of tn_module_repr");
+        return -1;
+    }
+    tn__text text = { 0 };
+    if (put_repr(module, &text, 0) != TN_OK) {
+        tn__text_free(&text);
+        return -1;
+    }
+    return tn__text_give(&text, out, size);
+}

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The optimizer object: parameters, their state by name, options. The rule is a plugin's. */
+#include "core/train/internal.h"
+
+#include <math.h>
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+tn_optimizer *tn__optimizer_keep(tn_optimizer *optimizer)
+{
+    atomic_fetch_add_explicit(&optimizer->refs, 1, memory_order_relaxed);
+    return optimizer;
+}
+
+static void param_clear(tn__param *param)
+{
+    for (int64_t i = 0; i < param->count; i++) {
+        tn_free(param->states[i].name);
+        tn_tensor_drop(param->states[i].tensor);
+    }
+    tn_free(param->states);
+    tn_tensor_drop(param->tensor);
+}
+
+void tn_optimizer_drop(tn_optimizer *optimizer)
+{
+    if (optimizer == NULL ||
+        atomic_fetch_sub_explicit(&optimizer->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    for (int64_t i = 0; i < optimizer->count; i++)
+        param_clear(&optimizer->params[i]);
+    tn_free(optimizer->params);
+    tn__options_release(optimizer->keep);
+    tn_free(optimizer->data);
+    tn_free(optimizer);
+}
+
+static tn_status take_parameters(tn_optimizer *optimizer, tn_tensor *const *parameters,
+                                 int64_t count)
+{
+    if (count <= 0)
+        return tn_fail(TN_ERR_VALUE, "optimizer %s got an empty parameter list",
+                       optimizer->def->name);
+    optimizer->params = tn_calloc((size_t)count, sizeof *optimizer->params);
+    if (optimizer->params == NULL)
+        return TN_ERR_MEMORY;
+    tn__seen seen = { NULL, 0, 0 };
+    tn_status status = TN_OK;
+    for (int64_t i = 0; i < count && status == TN_OK; i++) {
+        tn_tensor *tensor = parameters[i];
+        if (tensor == NULL) {
+            status = tn__null_input("a parameter of an optimizer");
+        } else if (tn__is_none(tensor)) {
+            status = tn_fail(TN_ERR_TYPE, "optimizer %s: parameter %lld is TN_NONE, not a tensor",
+                             optimizer->def->name, (long long)i);
+        } else if (!tn_tensor_is_leaf(tensor)) {
+            status = tn_fail(
+                TN_ERR_VALUE,
+                "optimizer %s: can't optimize a non-leaf Tensor: operator %s made parameter %lld",
+                optimizer->def->name, tn_tensor_grad_op(tensor), (long long)i);
+        } else {
+            int is_new = tn__seen_add(&seen, tensor);
+            if (is_new < 0)
+                status = TN_ERR_MEMORY;
+            else if (is_new == 0)
+                tn_log(TN_LOG_WARNING, "optimizer %s: parameter %lld came before; it is taken once",
+                       optimizer->def->name, (long long)i);
+            else
+                optimizer->params[optimizer->count++].tensor = tn_tensor_keep(tensor);
+        }
+    }
+    tn__seen_free(&seen);
+    return status;
+}
+
+static tn_status run_check(tn_optimizer *optimizer)
+{
+    if (optimizer->def->check == NULL)
+        return TN_OK;
+    const char *before = tn__error_plugin(optimizer->plugin != NULL ? optimizer->plugin->id : "");
+    tn_status status = tn__status_of(optimizer->def->check(optimizer), optimizer->def->name);
+    tn__error_plugin(before);
+    return status;
+}
+
+static tn_status fill(tn_optimizer *optimizer, const tn__spec *spec, tn_tensor *const *parameters,
+                      int64_t count)
+{
+    char what[128];
+    tn_snprint(what, sizeof what, "optimizer %s", optimizer->def->name);
+    tn_status status = tn__options_fill(optimizer->def->options, optimizer->data, what, spec->text,
+                                        spec->values, spec->names, spec->columns, spec->count,
+                                        &optimizer->keep);
+    if (status == TN_OK)
+        status = run_check(optimizer);
+    if (status == TN_OK)
+        status = take_parameters(optimizer, parameters, count);
+    return status;
+}
+
+static tn_optimizer *from_spec(const tn__spec *spec, tn_tensor *const *parameters, int64_t count)
+{
+    if (spec->type[0] == '\0') {
+        tn_fail(TN_ERR_FORMAT, "%q is not an optimizer: write Name(options), as in SGD(lr=0.1)",
+                spec->text);
+        return NULL;
+    }
+    const tn__entry *entry = tn__registry_use(TN_KIND_tn_optimizer_def, spec->type);
+    if (entry == NULL)
+        return NULL;
+    tn_optimizer *optimizer = tn_calloc(1, sizeof *optimizer);
+    if (optimizer == NULL)
+        return NULL;
+    atomic_init(&optimizer->refs, 1);
+    optimizer->def = (const tn_optimizer_def *)entry->contribution;
+    optimizer->plugin = entry->plugin;
+    optimizer->initial_rate = NAN;
+    optimizer->data = tn_calloc(1, optimizer->def->data_size > 0 ? optimizer->def->data_size : 1);
+    if (optimizer->data != NULL && fill(optimizer, spec, parameters, count) == TN_OK)
+        return optimizer;
+    tn_optimizer_drop(optimizer);
+    return NULL;
+}
+
+tn_optimizer *tn_optimizer_parse(tn_tensor *const *parameters, int64_t count, const char *text)
+{
+    if (text == NULL || (parameters == NULL && count > 0)) {
+        tn__null_input("an argument of tn_optimizer_parse");
+        return NULL;
+    }
+    tn__spec *spec = tn__spec_parse(text);
+    tn_optimizer *optimizer = spec != NULL ? from_spec(spec, parameters, count) : NULL;
+    tn__spec_free(spec);
+    return optimizer;
+}
+
+tn_optimizer *tn_optimizer_newv(tn_module *module, const char *format, va_list args)
+{
+    if (module == NULL || format == NULL) {
+        tn__null_input("an argument of tn_optimizer_new");
+        return NULL;
+    }
+    char *text = tn__format_take(format, args);
+    if (text == NULL)
+        return NULL;
+    tn_optimizer *optimizer = NULL;
+    tn__walk walk = { NULL, 0, 0 };
+    if (tn__walk_collect(module, TN_SLOT_PARAMETER, false, &walk) == TN_OK) {
+        tn_tensor **parameters = tn_calloc((size_t)walk.count + 1, sizeof(tn_tensor *));
+        for (int64_t i = 0; i < walk.count && parameters != NULL; i++)
+            parameters[i] = walk.at[i].tensor;
+        if (parameters != NULL)
+            optimizer = tn_optimizer_parse(parameters, walk.count, text);
+        tn_free(parameters);
+        tn__walk_free(&walk);
+    }
+    tn_free(text);
+    return optimizer;
+}
+
+tn_optimizer *tn_optimizer_new(tn_module *module, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    tn_optimizer *optimizer = tn_optimizer_newv(module, format, args);
+    va_end(args);
+    return optimizer;
+}
+
+/* ---- stepping -------------------------------------------------------------------------------- */
+
+/* State follows its parameter to the device where tn_module_to took it. */
+static tn_status follow(tn__param *param)
+{
+    const tn_device *device = tn_tensor_device(param->tensor);
+    for (int64_t i = 0; i < param->count; i++) {
+        tn_tensor *state = param->states[i].tensor;
+        if (tn__likely(tn_tensor_device(state) == device))
+            continue;
+        tn_meta meta;
+        tn__tensor_meta(state, &meta);
+        meta.flags = 0;
+        meta.offset = 0;
+        tn_tensor *moved = tn__tensor_make(&meta, device);
+        if (moved == NULL)
+            return tn_error_last()->code;
+        tn_status status = tn__copy(moved, state);
+        if (status == TN_OK)
+            status = tn_tensor_swap(state, moved);
+        tn_tensor_drop(moved);
+        if (status != TN_OK)
+            return status;
+    }
+    return TN_OK;
+}
+
+static tn_status step_one(tn_optimizer *optimizer, int64_t index, tn_tensor *gradient)
+{
+    tn__param *param = &optimizer->params[index];
+    uint64_t scope = tn_scope_begin();
+    tn_status status = follow(param);
+    if (status == TN_OK) {
+        param->steps++;
+        status = tn__status_of(optimizer->def->step(optimizer, index, param->tensor, gradient),
+                               optimizer->def->name);
+        if (status != TN_OK)
+            param->steps--;
+    }
+    tn_scope_end(scope);
+    if (status != TN_OK)
+        tn_error_prefix("optimizer %s, parameter %lld: ", optimizer->def->name, (long long)index);
+    return status;
+}
+
+tn_status tn_optimizer_step(tn_optimizer *optimizer)
+{
+    if (optimizer == NULL)
+        return tn__null_input("an argument of tn_optimizer_step");
+    const char *before = tn__error_plugin(optimizer->plugin != NULL ? optimizer->plugin->id : "");
+    tn_status status = TN_OK;
+    tn_grad_begin(false);
+    for (int64_t i = 0; i < optimizer->count && status == TN_OK; i++) {
+        tn_tensor *gradient = tn_tensor_grad(optimizer->params[i].tensor);
+        if (gradient != NULL && !tn__is_none(gradient))
+            status = step_one(optimizer, i, gradient);
+    }
+    tn_grad_end();
+    tn__error_plugin(before);
+    return status;
+}
+
+tn_status tn_optimizer_zero_grad(tn_optimizer *optimizer)
+{
+    if (optimizer == NULL)
+        return tn__null_input("an argument of tn_optimizer_zero_grad");
+    for (int64_t i = 0; i < optimizer->count; i++) {
+        tn_status status = tn_tensor_set_grad(optimizer->params[i].tensor, TN_NONE);
+        if (status != TN_OK)
+            return status;
+    }
+    return TN_OK;
+}
+
+/* ---- what it holds --------------------------------------------------------------------------- */
+
+const char *tn_optimizer_type(const tn_optimizer *optimizer)
+{
+    return optimizer != NULL ? optimizer->def->name : "";
+}
+
+void *tn_optimizer_data(const tn_optimizer *optimizer)
+{
+    return optimizer != NULL ? optimizer->data : NULL;
+}
+
+int64_t tn_optimizer_count(const tn_optimizer *optimizer)
+{
+    return optimizer != NULL ? optimizer->count : 0;
+}
+
+static tn__param *param_at(const tn_optimizer *optimizer, int64_t index)
+{
+    if (optimizer == NULL) {
+        tn__null_input("an argument of a function of optimizers");
+        return NULL;
+    }
+    if (index >= 0 && index < optimizer->count)
+        return &optimizer->params[index];
+    tn_fail(TN_ERR_INDEX, "optimizer %s: parameter %lld is out of range: it has %lld",
+            optimizer->def->name, (long long)index, (long long)optimizer->count);
+    return NULL;
+}
+
+tn_tensor *tn_optimizer_parameter(const tn_optimizer *optimizer, int64_t index)
+{
+    tn__param *param = param_at(optimizer, index);
+    return param != NULL ? param->tensor : NULL;
+}
+
+static tn__param_state *state_find(tn__param *param, const char *name)
+{
+    for (int64_t i = 0; i < param->count; i++)
+        if (strcmp(param->states[i].name, name) == 0)
+            return &param->states[i];
+    return NULL;
+}
+
+tn_tensor *tn_optimizer_state(tn_optimizer *optimizer, int64_t index, const char *name)
+{
+    tn__param *param = param_at(optimizer, index);
+    if (param == NULL || name == NULL)
+        return NULL;
+    tn__param_state *state = state_find(param, name);
+    return state != NULL ? state->tensor : NULL;
+}
+
+tn_status tn_optimizer_set_state(tn_optimizer *optimizer, int64_t index, const char *name,
+                                 tn_tensor *tensor)
+{
+    if (name == NULL || tensor == NULL)
+        return tn__null_input("an argument of tn_optimizer_set_state");
+    if (tn__is_none(tensor))
+        return tn_fail(TN_ERR_TYPE, "optimizer state \"%s\": TN_NONE is not a tensor", name);
+    tn__param *param = param_at(optimizer, index);
+    if (param == NULL)
+        return tn_error_last()->code;
+    tn__param_state *state = state_find(param, name);
+    if (state != NULL) {
+        tn_tensor *before = state->tensor;
+        state->tensor = tn_tensor_keep(tensor);
+        tn_tensor_drop(before);
+        return TN_OK;
+    }
+    if (param->count == param->capacity) {
+        int64_t capacity = param->capacity > 0 ? param->capacity * 2 : 2;
+        tn__param_state *grown = tn_realloc(param->states, (size_t)capacity * sizeof *grown);
+        if (grown == NULL)
+            return TN_ERR_MEMORY;
+        param->states = grown;
+        param->capacity = capacity;
+    }
+    char *copy = tn_strdup(name);
+    if (copy == NULL)
+        return TN_ERR_MEMORY;
+    param->states[param->count++] = (tn__param_state){ copy, tn_tensor_keep(tensor) };
+    return TN_OK;
+}
+
+int64_t tn_optimizer_steps(const tn_optimizer *optimizer, int64_t index)
+{
+    const tn__param *param = param_at(optimizer, index);
+    return param != NULL ? param->steps : -1;
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static const tn_option *numeric_option(const tn_optimizer *optimizer, const char *name)
+{
+    const tn_option *option = tn__options_find(optimizer->def->options, name);
+    if (option == NULL) {
+        tn_fail(TN_ERR_KEY, "optimizer %s has no option %q", optimizer->def->name, name);
+        return NULL;
+    }
+    if (option->kind != TN_OPTION_KIND_FLOAT && option->kind != TN_OPTION_KIND_INT &&
+        option->kind != TN_OPTION_KIND_BOOL) {
+        tn_fail(TN_ERR_TYPE, "option %q of optimizer %s is not a number", name,
+                optimizer->def->name);
+        return NULL;
+    }
+    return option;
+}
+
+static double option_read(const tn_option *option, const void *data)
+{
+    const char *at = (const char *)data + option->offset;
+    if (option->kind == TN_OPTION_KIND_FLOAT)
+        return *(const double *)(const void *)at;
+    if (option->kind == TN_OPTION_KIND_INT)
+        return (double)*(const int64_t *)(const void *)at;
+    return *(const bool *)(const void *)at ? 1.0 : 0.0;
+}
+
+static void option_write(const tn_option *option, void *data, double value)
+{
+    char *at = (char *)data + option->offset;
+    if (option->kind == TN_OPTION_KIND_FLOAT)
+        *(double *)(void *)at = value;
+    else if (option->kind == TN_OPTION_KIND_INT)
+        *(int64_t *)(void *)at = (int64_t)value;
+    else
+        *(bool *)(void *)at = value != 0.0;
+}
+
+tn_status tn_optimizer_get(const tn_optimizer *optimizer, const char *option, double *value)
+{
+    if (optimizer == NULL || option == NULL || value == NULL)
+        return tn__null_input("an argument of tn_optimizer_get");
+    const tn_option *row = numeric_option(optimizer, option);
+    if (row == NULL)
+        return tn_error_last()->code;
+    *value = option_read(row, optimizer->data);
+    return TN_OK;
+}
+
+tn_status tn_optimizer_set(tn_optimizer *optimizer, const char *option, double value)
+{
+    if (optimizer == NULL || option == NULL)
+        return tn__null_input("an argument of tn_optimizer_set");
+    const tn_option *row = numeric_option(optimizer, option);
+    if (row == NULL)
+        return tn_error_last()->code;
+    if (row->kind == TN_OPTION_KIND_INT && !(fabs(value) < 9e15 && value == floor(value)))
+        return tn_fail(TN_ERR_VALUE, "option %q of optimizer %s takes a whole number, got %g",
+                       option, optimizer->def->name, value);
+    if (row->kind == TN_OPTION_KIND_BOOL && value != 0.0 && value != 1.0)
+        return tn_fail(TN_ERR_VALUE, "option %q of optimizer %s takes 0 or 1, got %g", option,
+                       optimizer->def->name, value);
+    double before = option_read(row, optimizer->data);
+    option_write(row, optimizer->data, value);
+    tn_status status = run_check(optimizer);
+    if (status != TN_OK)
+        option_write(row, optimizer->data, before);
+    return status;
+}
+
+int64_t tn_optimizer_spec(const tn_optimizer *optimizer, char *out, size_t size)
+{
+    if (optimizer == NULL) {
+        tn__null_input("an argument of tn_optimizer_spec");
+        return -1;
+    }
+    tn__text text = { 0 };
+    tn__text_add(&text, "%s(", optimizer->def->name);
+    if (optimizer->def->options != NULL)
+        tn__options_print(optimizer->def->options, optimizer->data, true, &text);
+    tn__text_put(&text, ")", 1);
+    return tn__text_give(&text, out, size);
+}
