@@ -1,7 +1,19 @@
 # SPDX-License-Identifier: MIT
 
 libcore_la_SOURCES += \
+	%D%/activate.c \
+	%D%/check.c \
 	%D%/check.h \
+	%D%/check_backend.c \
+	%D%/contribute.c \
+	%D%/discover.c \
+	%D%/host.c \
 	%D%/host_tables.c \
 	%D%/internal.h \
+	%D%/load.c \
+	%D%/loader.h \
+	%D%/options.c \
+	%D%/place.c \
+	%D%/registry.c \
+	%D%/report.c \
 	%D%/static.c

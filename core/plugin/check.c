@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The checked boundary: calls of plugins into the host, and kernels. */
+#define _GNU_SOURCE
+#include "core/plugin/check.h"
+#include "core/plugin/loader.h"
+
+#include <dlfcn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* ---- plugin to host -------------------------------------------------------------------------------------- */
+
+/* The id of the plugin in whose file the address lies; where that is unknown (a call that ended a function was compiled as a
+ * jump), of the one that this thread entered last. */
+static const char *caller_id(const void *caller)
+{
+    Dl_info where;
+    struct stat at;
+    const char *id = "";
+    if (dladdr(caller, &where) && where.dli_fname && !stat(where.dli_fname, &at)) {
+        tn__plugins_lock();
+        tn__plugin *plugin = tn__plugin_by_inode(&at);
+        id = plugin ? plugin->id : "";
+        tn__plugins_unlock();
+    }
+    return id[0] ? id : tn__error_plugin_id();
+}
+
+static bool refuse(const char *function, const void *caller, const char *argument,
+                   const char *words)
+{
+    const char *id = caller_id(caller), *before = tn__error_plugin(id);
+    tn_fail(TN_ERR_REFUSED, "checked boundary: plugin %q called %s%s%s: %s", id[0] ? id : "?",
+            function, argument ? ", argument " : "", argument ? argument : "", words);
+    tn__error_plugin(before);
+    return false;
+}
+
+bool tn__check_given(bool given, const char *function, const char *argument, const void *caller)
+{
+    return tn__likely(given) ||
+           refuse(function, caller, argument, "it is NULL, and its header does not allow that");
+}
+
+bool tn__check_row(const int64_t *at, int64_t count, const char *function, const char *argument,
+                   const void *caller)
+{
+    return tn__likely(at || count <= 0) ||
+           refuse(function, caller, argument, "it counts elements and points to none");
+}
+
+bool tn__check_main(const char *function, const void *caller)
+{
+    return tn__likely(syscall(SYS_gettid) == getpid()) ||
+           refuse(function, caller, NULL, "it is for the main thread only ([main])");
+}
+
+/* ---- host to plugin -------------------------------------------------------------------------------------- */
+
+tn_status tn__check_status(tn_status status, uint64_t before, const tn__plugin *plugin,
+                           const char *function)
+{
+    if (tn__likely(status == TN_OK && tn__error_count() == before))
+        return TN_OK;
+    if (status < 0 || status >= TN_ERR_COUNT)
+        return tn_fail(TN_ERR_REFUSED,
+                       "checked boundary: plugin %q: %s returned %d, which is no tn_status",
+                       plugin->id, function, (int)status);
+    if (status != TN_OK && tn__error_count() == before)
+        return tn_fail(
+            status,
+            "checked boundary: plugin %q: %s failed with %s and recorded no words (tn_fail does)",
+            plugin->id, function, tn_status_name(status));
+    if (status == TN_OK && tn_failed() && tn_error_last()->code != TN_OK)
+        return tn_fail(
+            TN_ERR_REFUSED,
+            "checked boundary: plugin %q: %s returned TN_OK after it recorded a failure: %s",
+            plugin->id, function, tn_error_last()->message);
+    return status;
+}
+
+/* ---- kernels --------------------------------------------------------------------------------------------- */
+
+struct shadow {
+    tn_kernel real;
+    const tn__plugin *plugin;
+};
+
+size_t tn__check_kernel_size(void)
+{
+    return sizeof(struct shadow);
+}
+
+static const struct shadow *shadow_of(const tn_call *call)
+{
+    return call->kernel->data;
+}
+
+/* The call as the kernel's author knows it: his kernel, his device. */
+static tn_call own_call(const tn_call *call)
+{
+    tn_call own = *call;
+    own.kernel = &shadow_of(call)->real;
+    own.device = tn__check_device(call->device);
+    return own;
+}
+
+static bool checked_supports(const tn_call *call, char *reason, size_t size)
+{
+    const struct shadow *shadow = shadow_of(call);
+    tn_call own = own_call(call);
+    const char *before = tn__error_plugin(shadow->plugin->id);
+    bool yes = shadow->real.supports(&own, reason, size);
+    tn__error_plugin(before);
+    if (!yes && size && !reason[0])
+        tn_snprint(reason, size, "checked boundary: kernel %s says no without words",
+                   shadow->real.name);
+    return yes;
+}
+
+static size_t checked_workspace(const tn_call *call)
+{
+    tn_call own = own_call(call);
+    return shadow_of(call)->real.workspace(&own);
+}
+
+/* A number that changes when a view or what it points to does (FNV-1a). */
+static uint64_t fold(uint64_t sum, const void *bytes, size_t count)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < count; i++)
+        sum = (sum ^ at[i]) * 1099511628211u;
+    return sum;
+}
+
+static uint64_t views_sum(const tn_view *const *views, int64_t count, uint64_t sum)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const tn_view *v = views[i];
+        sum = fold(sum, &v, sizeof v);
+        if (!v || v->ndim < 0 || v->ndim > TN_MAX_DIMS)
+            continue;
+        sum = fold(sum, v, sizeof *v);
+        sum = fold(sum, v->shape, (size_t)v->ndim * sizeof *v->shape);
+        sum = fold(sum, v->strides, (size_t)v->ndim * sizeof *v->strides);
+    }
+    return sum;
+}
+
+static tn_status checked_run(const tn_call *call)
+{
+    const struct shadow *shadow = shadow_of(call);
+    const tn__plugin *plugin = shadow->plugin;
+    const char *name = shadow->real.name ? shadow->real.name : shadow->real.op;
+    tn_call own = own_call(call);
+    int64_t n_out = call->make_output ? 0 : call->n_out; /* such outputs come into being inside */
+    uint64_t in_before = views_sum(call->in, call->n_in, 0),
+             out_before = views_sum(call->out, n_out, 0);
+    uint64_t errors = tn__error_count();
+    const char *before = tn__error_plugin(plugin->id);
+    tn_status status = tn__check_status(shadow->real.run(&own), errors, plugin, name);
+    tn__error_plugin(before);
+    if (status != TN_OK)
+        return status;
+    if (views_sum(call->in, call->n_in, 0) != in_before)
+        return tn_fail(TN_ERR_REFUSED,
+                       "checked boundary: plugin %q: kernel %s changed the view of an input",
+                       plugin->id, name);
+    if (views_sum(call->out, n_out, 0) != out_before)
+        return tn_fail(TN_ERR_REFUSED,
+                       "checked boundary: plugin %q: kernel %s changed the view of an output",
+                       plugin->id, name);
+    return tn__check_after_kernel(call->device, call->stream, plugin, name);
+}
+
+void tn__check_kernel(tn_kernel *kernel, void *room, const tn__plugin *plugin)
+{
+    struct shadow *shadow = room;
+    shadow->real = *kernel;
+    shadow->plugin = plugin;
+    kernel->data = shadow;
+    kernel->run = checked_run;
+    kernel->supports = kernel->supports ? checked_supports : NULL;
+    kernel->workspace = kernel->workspace ? checked_workspace : NULL;
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The checked boundary: functions of backends. A device handle that the core holds is ours while checking; it knows the
+ * backend's own handle and functions. enumerate and open have no handle yet, so each slot has functions of its own. */
+#include "core/plugin/check.h"
+#include "core/op/internal.h"
+
+struct slot {
+    tn_backend real;
+    const tn__plugin *plugin;
+};
+
+struct device {
+    void *real;
+    struct slot *slot;
+    int32_t index;
+};
+
+static struct slot slots[TN__MAX_DEVICE_TYPES];
+static _Atomic int32_t used;
+
+void *tn__check_device(void *handle)
+{
+    struct device *device = handle;
+    return device->real;
+}
+
+/* The call of a backend's function with the plugin named meanwhile, and its status looked at. */
+#define CALL(slot_, function, ...)                                                                 \
+    do {                                                                                           \
+        uint64_t errors_ = tn__error_count();                                                      \
+        const char *before_ = tn__error_plugin((slot_)->plugin->id);                               \
+        tn_status status_ = tn__check_status((slot_)->real.function(__VA_ARGS__), errors_,         \
+                                             (slot_)->plugin, #function);                          \
+        tn__error_plugin(before_);                                                                 \
+        return status_;                                                                            \
+    } while (0)
+
+static tn_status refuse(const struct slot *slot, const char *function, const char *words)
+{
+    return tn_fail(TN_ERR_REFUSED, "checked boundary: plugin %q: %s %s", slot->plugin->id, function,
+                   words);
+}
+
+/* ---- without a handle ------------------------------------------------------------------------------------ */
+
+static tn_status enumerate(struct slot *slot, int32_t *count)
+{
+    uint64_t errors = tn__error_count();
+    *count = -1;
+    tn_status status = tn__check_status(slot->real.enumerate(count), errors, slot->plugin,
+                                        "enumerate");
+    if (status == TN_OK && *count < 0)
+        return refuse(slot, "enumerate", "returned TN_OK and no count");
+    return status;
+}
+
+static tn_status open_device(struct slot *slot, int32_t index, void **out)
+{
+    struct device *device = tn_calloc(1, sizeof *device);
+    uint64_t errors = tn__error_count();
+    if (!device)
+        return TN_ERR_MEMORY;
+    device->slot = slot;
+    device->index = index;
+    tn_status status = tn__check_status(slot->real.open(index, &device->real), errors, slot->plugin,
+                                        "open");
+    if (status != TN_OK) {
+        tn_free(device);
+        return status;
+    }
+    *out = device;
+    return TN_OK;
+}
+
+#define EACH_SLOT(X)                                                                               \
+    X(0)                                                                                           \
+    X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17)   \
+        X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31)
+
+#define SLOT_FUNCTIONS(n)                                                                          \
+    static tn_status enumerate_##n(int32_t *count)                                                 \
+    {                                                                                              \
+        return enumerate(&slots[n], count);                                                        \
+    }                                                                                              \
+    static tn_status open_##n(int32_t index, void **device)                                        \
+    {                                                                                              \
+        return open_device(&slots[n], index, device);                                              \
+    }
+EACH_SLOT(SLOT_FUNCTIONS)
+
+static const struct {
+    tn_status (*enumerate)(int32_t *count);
+    tn_status (*open)(int32_t index, void **device);
+} entries[] = {
+#define SLOT_ENTRY(n) { enumerate_##n, open_##n },
+    EACH_SLOT(SLOT_ENTRY)
+};
+_Static_assert(sizeof entries / sizeof *entries == TN__MAX_DEVICE_TYPES,
+               "a slot for each device type");
+
+/* ---- with one -------------------------------------------------------------------------------------------- */
+
+static void close_device(void *handle)
+{
+    struct device *d = handle;
+    if (d->slot->real.close)
+        d->slot->real.close(d->real);
+    tn_free(d);
+}
+
+static tn_status info(void *handle, tn_device_info *out)
+{
+    struct device *d = handle;
+    CALL(d->slot, info, d->real, out);
+}
+
+static tn_status alloc(void *handle, size_t bytes, void **memory)
+{
+    struct device *d = handle;
+    CALL(d->slot, alloc, d->real, bytes, memory);
+}
+
+static void free_memory(void *handle, void *memory, size_t bytes)
+{
+    struct device *d = handle;
+    d->slot->real.free(d->real, memory, bytes);
+}
+
+static tn_status stream_new(void *handle, void **stream)
+{
+    struct device *d = handle;
+    CALL(d->slot, stream_new, d->real, stream);
+}
+
+static void stream_drop(void *handle, void *stream)
+{
+    struct device *d = handle;
+    d->slot->real.stream_drop(d->real, stream);
+}
+
+static tn_status stream_sync(void *handle, void *stream)
+{
+    struct device *d = handle;
+    CALL(d->slot, stream_sync, d->real, stream);
+}
+
+static tn_status event_new(void *handle, void **event)
+{
+    struct device *d = handle;
+    CALL(d->slot, event_new, d->real, event);
+}
+
+static void event_drop(void *handle, void *event)
+{
+    struct device *d = handle;
+    d->slot->real.event_drop(d->real, event);
+}
+
+static tn_status event_record(void *handle, void *event, void *stream)
+{
+    struct device *d = handle;
+    CALL(d->slot, event_record, d->real, event, stream);
+}
+
+static tn_status event_wait(void *handle, void *event, void *stream)
+{
+    struct device *d = handle;
+    CALL(d->slot, event_wait, d->real, event, stream);
+}
+
+static tn_status event_sync(void *handle, void *event)
+{
+    struct device *d = handle;
+    CALL(d->slot, event_sync, d->real, event);
+}
+
+static tn_status event_query(void *handle, void *event, bool *done)
+{
+    struct device *d = handle;
+    CALL(d->slot, event_query, d->real, event, done);
+}
+
+static tn_status copy_in(void *handle, void *stream, void *memory, uint64_t offset,
+                         const void *from, size_t bytes)
+{
+    struct device *d = handle;
+    CALL(d->slot, copy_in, d->real, stream, memory, offset, from, bytes);
+}
+
+static tn_status copy_out(void *handle, void *stream, void *to, void *memory, uint64_t offset,
+                          size_t bytes)
+{
+    struct device *d = handle;
+    CALL(d->slot, copy_out, d->real, stream, to, memory, offset, bytes);
+}
+
+static tn_status copy(void *handle, void *stream, void *to, uint64_t to_offset, void *from,
+                      uint64_t from_offset, size_t bytes)
+{
+    struct device *d = handle;
+    if (to == from && bytes && to_offset < from_offset + bytes && from_offset < to_offset + bytes)
+        return tn_fail(
+            TN_ERR_ASSERT,
+            "checked boundary: the core asked plugin %q to copy between ranges that overlap; please "
+            "report this",
+            d->slot->plugin->id);
+    CALL(d->slot, copy, d->real, stream, to, to_offset, from, from_offset, bytes);
+}
+
+static tn_status copy_peer(void *to_handle, void *to, uint64_t to_offset, void *from_handle,
+                           void *stream, void *from, uint64_t from_offset, size_t bytes)
+{
+    struct device *t = to_handle, *f = from_handle;
+    CALL(f->slot, copy_peer, t->real, to, to_offset, f->real, stream, from, from_offset, bytes);
+}
+
+static const void *native(void *handle, const char *id)
+{
+    struct device *d = handle;
+    return d->slot->real.native(d->real, id);
+}
+
+static void *native_stream(void *handle, void *stream)
+{
+    struct device *d = handle;
+    return d->slot->real.native_stream(d->real, stream);
+}
+
+/* ---- wrapping -------------------------------------------------------------------------------------------- */
+
+tn_status tn__check_backend(tn_backend *backend, const tn__plugin *plugin)
+{
+    int32_t n = atomic_fetch_add(&used, 1);
+    if (n >= TN__MAX_DEVICE_TYPES)
+        return tn_fail(TN_ERR_REFUSED, "checked boundary: there is room for %d device types",
+                       TN__MAX_DEVICE_TYPES);
+    slots[n].real = *backend;
+    slots[n].plugin = plugin;
+    backend->enumerate = entries[n].enumerate;
+    backend->open = entries[n].open;
+    backend->close = close_device;
+#define WRAP(member, function) backend->member = backend->member ? function : NULL
+    WRAP(info, info);
+    WRAP(alloc, alloc);
+    WRAP(free, free_memory);
+    WRAP(stream_new, stream_new);
+    WRAP(stream_drop, stream_drop);
+    WRAP(stream_sync, stream_sync);
+    WRAP(event_new, event_new);
+    WRAP(event_drop, event_drop);
+    WRAP(event_record, event_record);
+    WRAP(event_wait, event_wait);
+    WRAP(event_sync, event_sync);
+    WRAP(event_query, event_query);
+    WRAP(copy_in, copy_in);
+    WRAP(copy_out, copy_out);
+    WRAP(copy, copy);
+    WRAP(copy_peer, copy_peer);
+    WRAP(native, native);
+    WRAP(native_stream, native_stream);
+#undef WRAP
+    return TN_OK;
+}
+
+/* ---- after a kernel -------------------------------------------------------------------------------------- */
+
+tn_status tn__check_after_kernel(void *handle, void *stream, const tn__plugin *plugin,
+                                 const char *kernel)
+{
+    struct device *d = handle;
+    tn__device_type *type = tn__device_type_find(d->slot->real.type);
+    tn_status status = TN_OK;
+    if (d->slot->real.stream_sync && d->slot->real.flags & TN_BACKEND_ASYNC)
+        status = stream_sync(handle,
+                             stream); /* so that a failure belongs to the kernel that met it */
+    if (status != TN_OK)
+        return tn_error_prefix("checked boundary: after kernel %s: ", kernel);
+    if (!type || !type->devices || d->index >= type->count || !type->devices[d->index])
+        return TN_OK;
+    status = tn__allocator_check(type->devices[d->index]->allocator);
+    if (status != TN_OK)
+        return tn_error_prefix(
+            "checked boundary: plugin %q: kernel %s wrote where it must not: ", plugin->id, kernel);
+    return TN_OK;
+}

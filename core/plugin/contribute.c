@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What plugins and programs contribute: each descriptor is copied into a zero-filled struct of ours (rule 4) and handed
+ * to the registry of its kind. A contribution that is refused takes neither its plugin nor its siblings along. */
+#include "core/plugin/check.h"
+#include "core/plugin/loader.h"
+#include "core/op/internal.h"
+
+struct kind {
+    const char *type;
+    size_t size;
+    size_t least; /* the members without which it is nothing */
+    size_t name;  /* offset of the name */
+    int pass;
+    tn_status (*add)(uint32_t kind, const char *name, const tn_head *copy, tn__plugin *plugin);
+};
+
+static tn_status add_op(uint32_t kind, const char *name, const tn_head *copy, tn__plugin *plugin)
+{
+    (void)kind, (void)name;
+    return tn__op_add((const tn_op_def *)copy, plugin);
+}
+
+static tn_status add_backend(uint32_t kind, const char *name, const tn_head *copy,
+                             tn__plugin *plugin)
+{
+    tn_backend *backend = (tn_backend *)copy;
+    (void)kind, (void)name;
+    if (tn__checked() && tn__check_backend(backend, plugin) != TN_OK)
+        return TN_ERR_MEMORY;
+    return tn__backend_add(backend, plugin);
+}
+
+static tn_status add_kernel(uint32_t kind, const char *name, const tn_head *copy,
+                            tn__plugin *plugin)
+{
+    tn_kernel *kernel = (tn_kernel *)copy;
+    (void)kind, (void)name;
+    if (!kernel->device || !kernel->device[0])
+        return tn_fail(TN_ERR_VALUE, "kernel %q for operator %q names no device type",
+                       kernel->name ? kernel->name : "", kernel->op);
+    if (tn__checked()) {
+        void *shadow = tn__plugin_keep(plugin, tn__check_kernel_size());
+        if (!shadow)
+            return TN_ERR_MEMORY;
+        tn__check_kernel(kernel, shadow, plugin);
+    }
+    return tn__kernel_add(kernel, plugin);
+}
+
+#define END(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
+#define ROW(type, name_, last, pass, add)                                                          \
+    [TN_KIND_##type -                                                                              \
+        TN_KIND_tn_backend] = { #type, sizeof(type), END(type, last), offsetof(type, name_),       \
+                                pass,  add }
+
+static const struct kind kinds[] = {
+    ROW(tn_backend, type, copy, TN__PASS_BACKENDS, add_backend),
+    ROW(tn_op_def, name, infer, TN__PASS_OPS, add_op),
+    ROW(tn_kernel, op, run, TN__PASS_KERNELS, add_kernel),
+    ROW(tn_layer, name, forward, TN__PASS_NAMED, tn__registry_add),
+    ROW(tn_optimizer_def, name, step, TN__PASS_NAMED, tn__registry_add),
+    ROW(tn_scheduler_def, name, rate, TN__PASS_NAMED, tn__registry_add),
+    ROW(tn_init_def, name, fill, TN__PASS_NAMED, tn__registry_add),
+    ROW(tn_format, name, extensions, TN__PASS_NAMED, tn__registry_add),
+    ROW(tn_observer, name, user, TN__PASS_NAMED, tn__registry_add),
+};
+
+static const struct kind *kind_of(const tn_head *head)
+{
+    int64_t index = (int64_t)head->kind - TN_KIND_tn_backend;
+    return index >= 0 && index < tn__countof(kinds) && kinds[index].size ? &kinds[index] : NULL;
+}
+
+static const char *name_in(const struct kind *kind, const void *copy)
+{
+    const char *name;
+    memcpy(&name, (const char *)copy + kind->name, sizeof name);
+    return name;
+}
+
+/* Members that a descriptor of the kind cannot do without; the room of tensors looks at backends itself. */
+static tn_status complete(const struct kind *kind, const tn_head *copy)
+{
+    const char *what = NULL;
+    switch (copy->kind) {
+    case TN_KIND_tn_layer: {
+        const tn_layer *l = (const tn_layer *)copy;
+        what = !l->forward == !l->call ? "exactly one of forward and call" : NULL;
+        break;
+    }
+    case TN_KIND_tn_optimizer_def:
+        what = ((const tn_optimizer_def *)copy)->step ? NULL : "step";
+        break;
+    case TN_KIND_tn_scheduler_def:
+        what = ((const tn_scheduler_def *)copy)->rate ? NULL : "rate";
+        break;
+    case TN_KIND_tn_init_def: what = ((const tn_init_def *)copy)->fill ? NULL : "fill"; break;
+    case TN_KIND_tn_kernel: what = ((const tn_kernel *)copy)->run ? NULL : "run"; break;
+    case TN_KIND_tn_op_def: what = ((const tn_op_def *)copy)->infer ? NULL : "infer"; break;
+    default: break;
+    }
+    if (!what)
+        return TN_OK;
+    return tn_fail(TN_ERR_VALUE, "%s %q lacks %s", kind->type, name_in(kind, copy), what);
+}
+
+tn_status tn__contribute_one(const tn_head *head, tn__plugin *plugin)
+{
+    if (!head)
+        return tn_fail(TN_ERR_VALUE, "a contribution is NULL");
+    const struct kind *kind = kind_of(head);
+    if (!kind)
+        return tn_fail(
+            TN_ERR_REFUSED,
+            "a contribution of kind %u is unknown to this Tenon %s: is its first member written by "
+            "TN_HEAD, and was it compiled for a newer Tenon?",
+            head->kind, tn_version());
+    tn_head *copy = tn__plugin_keep(plugin, kind->size);
+    if (!copy)
+        return TN_ERR_MEMORY;
+    tn_status status = tn__copy_struct(copy, kind->size, kind->least, head, kind->type);
+    if (status != TN_OK)
+        return status;
+    const char *name = name_in(kind, copy);
+    if (!name || !name[0])
+        return tn_fail(TN_ERR_VALUE, "a %s has no name", kind->type);
+    status = complete(kind, copy);
+    return status == TN_OK ? kind->add(copy->kind, name, copy, plugin) : status;
+}
+
+/* ---- the plugin's line ---------------------------------------------------------------------------------- */
+
+enum { REFUSALS_SHOWN = 3 };
+
+static void refused(tn__plugin *plugin, const char *words, int64_t count)
+{
+    tn__text *all = &plugin->private->refusals;
+    if (plugin->report.refused < REFUSALS_SHOWN)
+        tn__text_add(all, "%s%s", all->length ? "; " : "", words);
+    plugin->report.refused += count;
+    int64_t hidden = plugin->report.refused - REFUSALS_SHOWN;
+    if (hidden > 0)
+        tn__plugin_reason(plugin, "%lld contributions were refused: %s; and %lld more",
+                          (long long)plugin->report.refused, all->at ? all->at : "",
+                          (long long)hidden);
+    else
+        tn__plugin_reason(plugin, "%lld contribution%s refused: %s",
+                          (long long)plugin->report.refused,
+                          plugin->report.refused == 1 ? " was" : "s were", all->at ? all->at : "");
+}
+
+static void contribute_counted(tn__plugin *plugin, const tn_head *head)
+{
+    char words[800];
+    uint64_t mark = tn_error_mark();
+    tn_status status = tn__contribute_one(head, plugin);
+    if (status != TN_OK)
+        tn__take_words(mark, words, sizeof words);
+    tn__plugins_lock();
+    if (status == TN_OK)
+        plugin->report.contributions++;
+    else
+        refused(plugin, words, 1);
+    tn__plugins_unlock();
+}
+
+static void contribute_table(tn__plugin *plugin)
+{
+    const tn_plugin *own = plugin->plugin;
+    char words[200];
+    if (!own->kernels || own->n_kernels <= 0)
+        return;
+    if (own->kernel_size < kinds[TN_KIND_tn_kernel - TN_KIND_tn_backend].least) {
+        tn_snprint(words, sizeof words,
+                   "its table of %lld kernels has a kernel_size of %u; sizeof(tn_kernel) is meant",
+                   (long long)own->n_kernels, own->kernel_size);
+        tn__plugins_lock();
+        refused(plugin, words, own->n_kernels);
+        tn__plugins_unlock();
+        return;
+    }
+    for (int64_t i = 0; i < own->n_kernels; i++)
+        contribute_counted(
+            plugin, (const tn_head *)((const char *)own->kernels + (size_t)i * own->kernel_size));
+}
+
+void tn__contribute(tn__plugin *plugin, int pass)
+{
+    const tn_plugin *own = plugin->plugin;
+    for (int64_t i = 0; own && own->contributions && i < own->n_contributions; i++) {
+        const tn_head *head = own->contributions[i];
+        const struct kind *kind = head ? kind_of(head) : NULL;
+        if (pass == (kind ? kind->pass : TN__PASS_NAMED))
+            contribute_counted(plugin, head);
+    }
+    if (own && pass == TN__PASS_KERNELS)
+        contribute_table(plugin);
+}
+
+/* ---- programs -------------------------------------------------------------------------------------------- */
+
+/* What tn_register contributes belongs to a line of its own. */
+static tn__plugin *program(void)
+{
+    tn__plugin *plugin = tn__plugin_by_file("(program)");
+    if (plugin)
+        return plugin;
+    plugin = tn__plugin_add("(program)");
+    if (!plugin)
+        return NULL;
+    plugin->id = plugin->report.id = "program";
+    plugin->version = plugin->report.version = tn_version();
+    plugin->report.help = "what this program registered itself";
+    plugin->report.stage = TN_STAGE_ACTIVATE;
+    plugin->private->mark = 3;
+    atomic_store_explicit(&plugin->active, 1, memory_order_release);
+    return plugin;
+}
+
+tn_status tn_register_contribution(const void *contribution)
+{
+    if (!contribution)
+        return tn_fail(TN_ERR_VALUE, "tn_register was given NULL");
+    tn_status status = tn__plugins_discover();
+    if (status != TN_OK)
+        return status;
+    tn__plugins_lock();
+    tn__plugin *plugin = program();
+    tn__plugins_unlock();
+    if (!plugin)
+        return TN_ERR_MEMORY;
+    status = tn__contribute_one(contribution, plugin);
+    tn__plugins_lock();
+    if (status == TN_OK)
+        plugin->report.contributions++;
+    tn__plugins_unlock();
+    return status;
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Looking for plugins, once per process: the folders of TENON_PLUGIN_PATH (which replaces the compiled-in one) and
+ * TENON_PLUGIN_PATH_ADD, in that order, each folder's *.so sorted by name; then requirements, then contributions. */
+#define _GNU_SOURCE
+#include "core/plugin/loader.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#ifndef TN_PLUGIN_DIR
+#define TN_PLUGIN_DIR ""
+#endif
+
+static _Atomic bool done;
+static bool under_way;
+
+/* One thread at a time looks for plugins or loads one; it may come back here from inside. */
+static pthread_mutex_t turn;
+static pthread_once_t turn_once = PTHREAD_ONCE_INIT;
+
+static void make_turn(void)
+{
+    pthread_mutexattr_t kind;
+    pthread_mutexattr_init(&kind);
+    pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&turn, &kind);
+    pthread_mutexattr_destroy(&kind);
+}
+
+static void take_turn(void)
+{
+    pthread_once(&turn_once, make_turn);
+    pthread_mutex_lock(&turn);
+}
+
+/* ---- TENON_PLUGINS ------------------------------------------------------------------------------------- */
+
+/* "cpu,ops,!cuda": names with * and ?, `!` denies. The last pattern that fits decides; a name that none fits is let in only
+ * when the list has nothing but denials. */
+bool tn__plugin_allowed(const char *name)
+{
+    const char *list = tn_env_get("TENON_PLUGINS");
+    bool allowed = true, denials_only = true, fitted = false;
+    if (!list || !*list)
+        return true;
+    while (*list) {
+        char pattern[128];
+        size_t length = strcspn(list, ",");
+        const char *from = list;
+        list += length + (list[length] == ',');
+        while (length && isspace((unsigned char)*from))
+            from++, length--;
+        while (length && isspace((unsigned char)from[length - 1]))
+            length--;
+        bool deny = length && *from == '!';
+        from += deny, length -= deny;
+        if (!length || length >= sizeof pattern)
+            continue;
+        memcpy(pattern, from, length);
+        pattern[length] = 0;
+        denials_only = denials_only && deny;
+        if (tn__glob(pattern, name)) {
+            allowed = !deny;
+            fitted = true;
+        }
+    }
+    return fitted ? allowed : denials_only;
+}
+
+/* ---- folders ------------------------------------------------------------------------------------------- */
+
+struct names {
+    char **at;
+    int64_t count, capacity;
+};
+
+static void free_names(struct names *names)
+{
+    for (int64_t i = 0; i < names->count; i++)
+        tn_free(names->at[i]);
+    tn_free(names->at);
+}
+
+static tn_status add_name(struct names *names, const char *name)
+{
+    if (names->count == names->capacity) {
+        int64_t capacity = names->capacity ? 2 * names->capacity : 16;
+        char **at = tn_realloc(names->at, (size_t)capacity * sizeof *at);
+        if (!at)
+            return TN_ERR_MEMORY;
+        names->at = at;
+        names->capacity = capacity;
+    }
+    names->at[names->count] = tn_strdup(name);
+    return names->at[names->count] ? names->count++, TN_OK : TN_ERR_MEMORY;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* A line for a folder that is not looked into. */
+static tn_status folder_line(const char *folder, tn_outcome outcome, tn_stage stage,
+                             const char *words)
+{
+    if (tn__plugin_by_file(folder))
+        return TN_OK;
+    tn__plugin *plugin = tn__plugin_add(folder);
+    if (!plugin)
+        return TN_ERR_MEMORY;
+    tn__plugin_outcome(plugin, outcome, stage,
+                       outcome == TN_OUTCOME_REFUSED ? TN_ERR_REFUSED : TN_ERR_IO, "%s", words);
+    return TN_OK;
+}
+
+static tn_status read_folder(DIR *open, struct names *names)
+{
+    tn_status status = TN_OK;
+    struct dirent *entry;
+    while (status == TN_OK && (entry = readdir(open))) {
+        size_t length = strlen(entry->d_name);
+        if (entry->d_name[0] != '.' && length > 3 && !strcmp(entry->d_name + length - 3, ".so"))
+            status = add_name(names, entry->d_name);
+    }
+    if (names->count > 1)
+        qsort(names->at, (size_t)names->count, sizeof *names->at, by_name);
+    return status;
+}
+
+static tn_status discover_folder(const char *folder, bool must_exist)
+{
+    char words[400], real[PATH_MAX], path[PATH_MAX];
+    struct names names = { 0 };
+    struct stat at;
+    if (folder[0] != '/')
+        return folder_line(
+            folder, TN_OUTCOME_REFUSED, TN_STAGE_FOUND,
+            "a folder for plugins is named from the root on; the current folder is never searched");
+    if (!realpath(folder, real) || stat(real, &at)) {
+        if (!must_exist)
+            return TN_OK;
+        tn_snprint(words, sizeof words, "the folder cannot be found: %s", strerror(errno));
+        return folder_line(folder, TN_OUTCOME_FAILED, TN_STAGE_FOUND, words);
+    }
+    if (!S_ISDIR(at.st_mode))
+        return folder_line(folder, TN_OUTCOME_FAILED, TN_STAGE_FOUND,
+                           "it is in the plugin path and is no folder");
+    if (!tn__trusted_place(&at, "folder", words, sizeof words))
+        return folder_line(real, TN_OUTCOME_REFUSED, TN_STAGE_OWNER, words);
+    DIR *open = opendir(real);
+    if (!open) {
+        tn_snprint(words, sizeof words, "the folder cannot be read: %s", strerror(errno));
+        return folder_line(real, TN_OUTCOME_FAILED, TN_STAGE_READABLE, words);
+    }
+    tn_status status = read_folder(open, &names);
+    closedir(open);
+    for (int64_t i = 0; status == TN_OK && i < names.count; i++) {
+        if (tn_snprint(path, sizeof path, "%s/%s", real[1] ? real : "", names.at[i]) >=
+            (int64_t)sizeof path)
+            continue; /* a path that no call accepts */
+        if (!tn__load_file(path))
+            status = TN_ERR_MEMORY;
+    }
+    free_names(&names);
+    return status;
+}
+
+tn_status tn__discover_path(const char *folders, bool must_exist)
+{
+    tn_status status = TN_OK;
+    while (folders && *folders && status == TN_OK) {
+        size_t length = strcspn(folders, ":");
+        char *folder = length ? tn_malloc(length + 1) : NULL;
+        if (length && !folder)
+            return TN_ERR_MEMORY;
+        if (length) {
+            memcpy(folder, folders, length);
+            folder[length] = 0;
+            status = discover_folder(folder, must_exist);
+        }
+        tn_free(folder);
+        folders += length + (folders[length] == ':');
+    }
+    return status;
+}
+
+/* ---- requirements (rule 0) ------------------------------------------------------------------------------- */
+
+/* Compares "1.10.0" and "1.9": number by number; what is no number ends the comparison. */
+static int compare_versions(const char *a, const char *b)
+{
+    for (;;) {
+        char *end_a, *end_b;
+        unsigned long x = isdigit((unsigned char)*a) ? strtoul(a, &end_a, 10) : 0;
+        unsigned long y = isdigit((unsigned char)*b) ? strtoul(b, &end_b, 10) : 0;
+        if (x != y)
+            return x < y ? -1 : 1;
+        a = isdigit((unsigned char)*a) ? end_a : a;
+        b = isdigit((unsigned char)*b) ? end_b : b;
+        if (*a != '.' && *b != '.')
+            return 0;
+        a += *a == '.';
+        b += *b == '.';
+    }
+}
+
+static bool settle(tn__plugin *plugin);
+
+static bool requirement_met(tn__plugin *plugin, const tn_requirement *need)
+{
+    const char *min = need->min ? need->min : "", *max = need->max ? need->max : "";
+    tn__plugin *other = tn__plugin_by_id(need->id);
+    tn__text why = { 0 };
+    if (!other) {
+        for (tn__plugin *p = tn__plugins_first; p && !other; p = p->next)
+            other = !strcmp(p->id, need->id) ? p : NULL;
+        tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_REFUSED,
+                           "it requires the plugin %q, which is not there%s%s", need->id,
+                           other ? ": " : "", other ? other->report.reason : "");
+        return false;
+    }
+    if (other->private->mark == 1) {
+        tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_REFUSED,
+                           "it requires the plugin %q, which requires it in turn: a cycle",
+                           need->id);
+        return false;
+    }
+    if ((*min && compare_versions(other->version, min) < 0) ||
+        (*max && compare_versions(other->version, max) >= 0)) {
+        tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_REFUSED,
+                           "it requires the plugin %q in a version%s%s%s%s; %s is version %s",
+                           need->id, *min ? " from " : "", min, *max ? " below " : "", max,
+                           other->file, other->version);
+        return false;
+    }
+    if (settle(other))
+        return true;
+    tn__plugin_line(other, &why);
+    tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_REFUSED,
+                       "it requires the plugin %q, which cannot be used: %s", need->id,
+                       why.at ? why.at : "");
+    tn__text_free(&why);
+    return false;
+}
+
+/* Depth first; true when the plugin can be used. */
+static bool settle(tn__plugin *plugin)
+{
+    tn__plugin_private *own = plugin->private;
+    if (own->mark >= 2 || !own->negotiated)
+        return own->negotiated && plugin->report.outcome == TN_OUTCOME_OK;
+    own->mark = 1;
+    bool good = plugin->report.outcome == TN_OUTCOME_OK;
+    const tn_requirement *need = own->descriptor.requires_;
+    for (; good && need && need->id; need++)
+        good = requirement_met(plugin, need);
+    own->mark = 2;
+    return good;
+}
+
+/* Those that a plugin requires hand in their contributions before it does. */
+static void contribute(tn__plugin *plugin, int pass)
+{
+    const tn_requirement *need = plugin->private->descriptor.requires_;
+    if (plugin->private->mark != 2 || plugin->private->distributed ||
+        plugin->report.outcome != TN_OUTCOME_OK)
+        return;
+    plugin->private->distributed = true; /* for this pass */
+    for (; need && need->id; need++) {
+        tn__plugin *other = tn__plugin_by_id(need->id);
+        if (other)
+            contribute(other, pass);
+    }
+    tn__contribute(plugin, pass);
+}
+
+void tn__plugins_settle(void)
+{
+    tn__plugin *p;
+    tn__plugins_lock();
+    for (p = tn__plugins_first; p; p = p->next)
+        if (p->private->negotiated && !p->private->mark)
+            settle(p);
+    tn__plugins_unlock();
+    for (int pass = 0; pass < TN__PASS_COUNT; pass++) {
+        for (p = tn__plugins_first; p; p = p->next)
+            p->private->distributed = p->private->mark != 2;
+        for (p = tn__plugins_first; p; p = p->next)
+            contribute(p, pass);
+    }
+    for (p = tn__plugins_first; p; p = p->next)
+        if (p->private->mark == 2)
+            p->private->mark = 3; /* handed in for good */
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------- */
+
+static tn_status discover(void)
+{
+    const char *replaced = tn_env_get("TENON_PLUGIN_PATH"),
+               *more = tn_env_get("TENON_PLUGIN_PATH_ADD");
+    tn_status status = TN_OK;
+    tn__plugins_lock();
+    for (const tn__static_plugin *s = tn__static_plugins; s->name && status == TN_OK; s++)
+        status = tn__load_static(s->name, s->query);
+    if (status == TN_OK)
+        status = tn__discover_path(replaced ? replaced : TN_PLUGIN_DIR, replaced != NULL);
+    if (status == TN_OK)
+        status = tn__discover_path(more, true);
+    tn__plugins_unlock();
+    return status;
+}
+
+tn_status tn__plugins_discover(void)
+{
+    tn_status status = TN_OK;
+    if (tn__likely(atomic_load_explicit(&done, memory_order_acquire)))
+        return TN_OK;
+    take_turn();
+    if (!atomic_load_explicit(&done, memory_order_acquire) && !under_way) {
+        under_way = true; /* what a plugin asks from inside finds what is there so far */
+        status = discover();
+        if (status == TN_OK) {
+            tn__plugins_settle();
+            tn__options_warn_unknown();
+            tn__runtimes_warn();
+            atomic_store_explicit(&done, true, memory_order_release);
+        }
+        under_way = false;
+    }
+    pthread_mutex_unlock(&turn);
+    return status;
+}
+
+tn_status tn_plugin_load(const char *path)
+{
+    char real[PATH_MAX];
+    tn_status status = tn__plugins_discover();
+    if (status != TN_OK)
+        return status;
+    if (!realpath(path, real))
+        return tn_fail_native(TN_ERR_IO, errno, "plugin file %s cannot be found: %s", path,
+                              strerror(errno));
+    take_turn();
+    tn__plugins_lock();
+    tn__plugin *plugin = tn__load_file(real);
+    tn__plugins_unlock();
+    if (plugin) {
+        tn__plugins_settle();
+        status = plugin->report.outcome == TN_OUTCOME_OK ? TN_OK : tn__plugin_fail(plugin);
+    } else {
+        status = TN_ERR_MEMORY;
+    }
+    pthread_mutex_unlock(&turn);
+    tn__runtimes_warn();
+    return status;
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One file on its way into the process (rules 1, 2, 4, 6, 13 to 15): found, readable, owner, dlopen, symbol, query,
+ * version. Whatever goes wrong is a line of the report and touches no other plugin. */
+#define _GNU_SOURCE
+#include "core/plugin/loader.h"
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <ltdl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Symbols that a caller may rely on when it looks at a plugin's own structs. */
+#define LEAST(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
+
+/* ---- mapping ----------------------------------------------------------------------------------------- */
+
+static bool map_by_ltdl(const char *file, char *words, size_t size)
+{
+    static bool ready;
+    bool good = false;
+    lt_dladvise advise = NULL;
+    if (!ready && lt_dlinit()) {
+        tn_snprint(words, size, "libltdl cannot start: %s", lt_dlerror());
+        return false;
+    }
+    ready = true;
+    if (!lt_dladvise_init(&advise) && !lt_dladvise_local(&advise) && !lt_dladvise_resident(&advise))
+        good = lt_dlopenadvise(file, advise) != NULL;
+    if (!good) {
+        const char *why = lt_dlerror();
+        tn_snprint(words, size, "libltdl: %s", why ? why : "no reason given");
+    }
+    lt_dladvise_destroy(&advise);
+    return good;
+}
+
+/* The query of the file, which has to be its own and not that of a library below (rule 2). */
+static tn_plugin_query_fn *symbol_of(tn__plugin *plugin, void *handle)
+{
+    Dl_info where;
+    struct stat at;
+    void *symbol = dlsym(handle, TN_PLUGIN_SYMBOL);
+    if (!symbol) {
+        tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_SYMBOL, TN_ERR_FORMAT,
+                           "it has no symbol " TN_PLUGIN_SYMBOL
+                           ": one source file of a plugin needs TN_PLUGIN(...)");
+        return NULL;
+    }
+    if (!dladdr(symbol, &where) || !where.dli_fname || stat(where.dli_fname, &at) ||
+        (uint64_t)at.st_dev != plugin->private->device ||
+        (uint64_t)at.st_ino != plugin->private->inode) {
+        tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_SYMBOL, TN_ERR_FORMAT,
+                           "its " TN_PLUGIN_SYMBOL
+                           " lives in %s, a library that it depends on, and not in the file itself",
+                           where.dli_fname ? where.dli_fname : "?");
+        return NULL;
+    }
+    tn_plugin_query_fn *query;
+    memcpy(&query, &symbol, sizeof query); /* ISO C has no cast from an object to a function */
+    return query;
+}
+
+static tn_plugin_query_fn *map(tn__plugin *plugin)
+{
+    char words[800];
+    if (!tn__elf_acceptable(plugin->file, words, sizeof words)) {
+        tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_DLOPEN, TN_ERR_REFUSED, "%s",
+                           words);
+        return NULL;
+    }
+    void *handle = dlopen(plugin->file, RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+        const char *why = dlerror();
+        tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_DLOPEN, TN_ERR_FORMAT, "%s",
+                           why ? why : "the reason is unknown");
+        return NULL;
+    }
+    if (!map_by_ltdl(plugin->file, words, sizeof words)) {
+        tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_DLOPEN, TN_ERR_FORMAT, "%s", words);
+        return NULL;
+    }
+    return symbol_of(plugin, handle);
+}
+
+/* ---- asking ------------------------------------------------------------------------------------------ */
+
+tn_status tn__copy_struct(void *to, size_t size, size_t least, const tn_head *from,
+                          const char *what)
+{
+    if (from->size < least)
+        return tn_fail(
+            TN_ERR_VERSION,
+            "%s is %u bytes long, and at least %u are needed: was it written with TN_HEAD(%s)?",
+            what, from->size, (unsigned)least, what);
+    if (from->abi_major != TN_ABI_MAJOR || (TN_ABI_MAJOR == 0 && from->abi_minor > TN_ABI_MINOR))
+        return tn_fail(TN_ERR_VERSION, "%s was compiled for ABI %u.%u, this Tenon has %u.%u", what,
+                       from->abi_major, from->abi_minor, TN_ABI_MAJOR, TN_ABI_MINOR);
+    if (from->size > size && from->abi_minor <= TN_ABI_MINOR)
+        return tn_fail(TN_ERR_VERSION,
+                       "%s says that it is %u bytes long, and in its ABI %u.%u it has at most %u",
+                       what, from->size, from->abi_major, from->abi_minor, (unsigned)size);
+    size_t common = from->size < size ? from->size : size;
+    memcpy(to, from, common);
+    memset((char *)to + common, 0, size - common);
+    ((tn_head *)to)->size = (uint32_t)size;
+    return TN_OK;
+}
+
+static bool abi_fits(tn__plugin *plugin, const tn_head *head, const char *what)
+{
+    bool newer = head->abi_major > TN_ABI_MAJOR ||
+                 (head->abi_major == TN_ABI_MAJOR && head->abi_minor > TN_ABI_MINOR);
+    if (head->abi_major == TN_ABI_MAJOR && (!newer || TN_ABI_MAJOR > 0))
+        return true;
+    tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
+                       "its %s was compiled for ABI %u.%u, this Tenon %s has ABI %u.%u: %s", what,
+                       head->abi_major, head->abi_minor, tn_version(), TN_ABI_MAJOR, TN_ABI_MINOR,
+                       newer ? "a newer Tenon would load it" : "it has to be compiled anew");
+    return false;
+}
+
+/* "org.example.swish": letters, digits, `.`, `_`, `-`; short enough for an error record. */
+static bool id_acceptable(const char *id)
+{
+    size_t length = 0;
+    for (; id && id[length]; length++)
+        if (length >= 63 || (!isalnum((unsigned char)id[length]) && !strchr("._-", id[length])))
+            return false;
+    return length > 0 && isalnum((unsigned char)id[length - 1]);
+}
+
+static bool descriptor_taken(tn__plugin *plugin, const tn_plugin *theirs)
+{
+    tn_plugin *own = &plugin->private->descriptor;
+    uint64_t mark = tn_error_mark();
+    char words[800];
+    if (!theirs || theirs->head.kind != TN_KIND_tn_plugin) {
+        tn__plugin_outcome(
+            plugin, TN_OUTCOME_FAILED, TN_STAGE_QUERY, TN_ERR_FORMAT,
+            "its query gave no tn_plugin: the struct has to begin with TN_HEAD(tn_plugin)");
+        return false;
+    }
+    if (!abi_fits(plugin, &theirs->head, "tn_plugin"))
+        return false;
+    if (tn__copy_struct(own, sizeof *own, LEAST(tn_plugin, n_contributions), &theirs->head,
+                        "tn_plugin") != TN_OK) {
+        tn__take_words(mark, words, sizeof words);
+        tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION, "%s",
+                           words);
+        return false;
+    }
+    if (!id_acceptable(own->id) || !own->version || !isdigit((unsigned char)own->version[0]) ||
+        strlen(own->version) > 31) {
+        tn__plugin_outcome(
+            plugin, TN_OUTCOME_FAILED, TN_STAGE_QUERY, TN_ERR_VALUE,
+            "its id %q and version %q are not like \"org.example.name\" (63 bytes at most) and \"1.0.0\"",
+            own->id ? own->id : "", own->version ? own->version : "");
+        return false;
+    }
+    plugin->plugin = own;
+    plugin->id = plugin->report.id = own->id;
+    plugin->version = plugin->report.version = own->version;
+    plugin->report.help = own->help ? own->help : "";
+    return true;
+}
+
+/* Rule 7's facts against ours. */
+static bool build_fits(tn__plugin *plugin, const tn_build_facts *build)
+{
+    const uint32_t ours = TN_BUILD_ASAN | TN_BUILD_TSAN;
+    if (build && build->pointer_bits != sizeof(void *) * 8) {
+        tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
+                           "it was compiled for pointers of %u bits, this process has %u",
+                           build->pointer_bits, (unsigned)sizeof(void *) * 8);
+        return false;
+    }
+    if (build && (build->sanitizers & ~ours & (1u | 2u | 8u))) {
+        tn__plugin_outcome(
+            plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
+            "it was compiled with the %s sanitizer (%s) and libtenon was not: compile both with it, or neither",
+            build->sanitizers & 1   ? "address"
+            : build->sanitizers & 2 ? "thread"
+                                    : "memory",
+            build->compiler ? build->compiler : "compiler unknown");
+        return false;
+    }
+    plugin->private->build = build;
+    return true;
+}
+
+/* The interfaces that it was compiled against, with the words of rule 6. */
+static bool needs_fit(tn__plugin *plugin, const tn_interface_need *need)
+{
+    for (; need && need->id; need++) {
+        uint32_t revision = 0, size = 0;
+        if (!tn__host_interface(need->id, 0, UINT32_MAX, &revision, &size)) {
+            tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
+                               "it needs the interface %s, which this Tenon %s does not have",
+                               need->id, tn_version());
+            return false;
+        }
+        if (!tn__host_interface(need->id, need->min, need->max, &revision, &size)) {
+            tn__plugin_outcome(
+                plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
+                "it needs revision %u to %u of the interface %s, this Tenon %s has revision %u",
+                need->min, need->max, need->id, tn_version(), revision);
+            return false;
+        }
+        if (revision == 0 ? size != need->size : size < need->size) {
+            tn__plugin_outcome(
+                plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
+                "it was compiled against another %s of the interface %s (%u bytes, this Tenon's has %u): "
+                "compile it anew",
+                revision ? "version" : "draft", need->id, need->size, size);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool query_answered(tn__plugin *plugin, tn_plugin_query_fn *query, tn_plugin_info *info)
+{
+    tn_error error = { 0 };
+    uint64_t mark = tn_error_mark();
+    const char *before = tn__error_plugin(plugin->file);
+    tn_status status = query(tn__host_info(), info, &error);
+    tn__error_plugin(before);
+    tn_error_restore(mark);
+    if (status == TN_OK && TN_HAS(info, tn_plugin_info, needs) && info->head.size <= sizeof *info)
+        return true;
+    if (status == TN_OK) {
+        tn__plugin_outcome(
+            plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
+            "its query wrote a tn_plugin_info of %u bytes; between %u and %u are understood",
+            info->head.size, (unsigned)LEAST(tn_plugin_info, needs), (unsigned)sizeof *info);
+        return false;
+    }
+    error.message[sizeof error.message - 1] = 0;
+    bool version = status == TN_ERR_VERSION, refused = version || status == TN_ERR_REFUSED;
+    tn__plugin_outcome(plugin,
+                       status == TN_ERR_UNAVAILABLE ? TN_OUTCOME_NOT_APPLICABLE
+                       : refused                    ? TN_OUTCOME_REFUSED
+                                                    : TN_OUTCOME_FAILED,
+                       version ? TN_STAGE_VERSION : TN_STAGE_QUERY,
+                       status > 0 && status < TN_ERR_COUNT ? status : TN_ERR_RUNTIME, "%s (%s)",
+                       error.message[0] ? error.message : "its query failed without words",
+                       tn_status_name(status));
+    return false;
+}
+
+void tn__plugin_ask(tn__plugin *plugin, tn_plugin_query_fn *query)
+{
+    tn_plugin_info info = { TN_HEAD(tn_plugin_info) };
+    plugin->private->query = query;
+    plugin->report.stage = TN_STAGE_QUERY;
+    if (!query_answered(plugin, query, &info) || !abi_fits(plugin, &info.head, "query") ||
+        !descriptor_taken(plugin, info.plugin) || !build_fits(plugin, info.build) ||
+        !needs_fit(plugin, info.needs))
+        return;
+    tn__plugin *other = tn__plugin_by_id(plugin->id);
+    if (other) {
+        tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_REFUSED,
+                           "the id %q is taken by %s (version %s), which was found first",
+                           plugin->id, other->file, other->version);
+        return;
+    }
+    plugin->report.stage = TN_STAGE_VERSION;
+    plugin->private->negotiated = true;
+    if (!tn__plugin_options(plugin))
+        plugin->private->negotiated = false;
+}
+
+tn_status tn__load_static(const char *name, tn_plugin_query_fn *query)
+{
+    for (tn__plugin *p = tn__plugins_first; p; p = p->next)
+        if (p->private->query == query)
+            return TN_OK;
+    tn__plugin *plugin = tn__plugin_add("(static)");
+    if (!plugin)
+        return TN_ERR_MEMORY;
+    if (!tn__plugin_allowed(name))
+        tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_FOUND, TN_ERR_REFUSED,
+                           "TENON_PLUGINS=%s does not let %q in", tn_env_get("TENON_PLUGINS"),
+                           name);
+    else
+        tn__plugin_ask(plugin, query);
+    plugin->private->query = query;
+    return TN_OK;
+}
+
+/* ---- files ------------------------------------------------------------------------------------------- */
+
+/* Refusals that need no more than a look at the file. */
+static bool file_acceptable(tn__plugin *plugin, const struct stat *at)
+{
+    char words[400], folder[PATH_MAX];
+    struct stat around;
+    if (!S_ISREG(at->st_mode)) {
+        tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_FOUND, TN_ERR_IO,
+                           "it is %s, not a file",
+                           S_ISDIR(at->st_mode) ? "a folder" : "something else");
+        return false;
+    }
+    if (access(plugin->file, R_OK)) {
+        tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_READABLE, TN_ERR_IO,
+                           "it cannot be read: %s", strerror(errno));
+        return false;
+    }
+    plugin->report.stage = TN_STAGE_OWNER;
+    tn_snprint(folder, sizeof folder, "%s", plugin->file);
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder] = 0;
+    if (!tn__trusted_place(at, "file", words, sizeof words) ||
+        (!stat(folder, &around) &&
+         !tn__trusted_place(&around, "folder it lies in", words, sizeof words))) {
+        tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_OWNER, TN_ERR_REFUSED, "%s", words);
+        return false;
+    }
+    return true;
+}
+
+static tn__plugin *line_for(const char *path, const char *real)
+{
+    tn__plugin *plugin = tn__plugin_by_file(path);
+    if (!plugin && real)
+        plugin = tn__plugin_by_file(real);
+    return plugin;
+}
+
+tn__plugin *tn__load_file(const char *path)
+{
+    char real[PATH_MAX], name[256];
+    struct stat at;
+    bool resolved = realpath(path, real) != NULL;
+    int why = errno;
+    tn__plugin *plugin = line_for(path, resolved ? real : NULL), *twin = NULL;
+    bool second = plugin && resolved && strcmp(path, real) && !strcmp(plugin->file, real);
+    if (plugin && !second)
+        return plugin;
+    if (resolved && !stat(real, &at))
+        twin = tn__plugin_by_inode(&at);
+    plugin = tn__plugin_add(twin ? path : resolved ? real : path);
+    if (!plugin)
+        return NULL;
+    if (!resolved) {
+        tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_FOUND, TN_ERR_IO,
+                           "it cannot be found: %s", strerror(why));
+        return plugin;
+    }
+    if (twin) {
+        tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_FOUND, TN_ERR_REFUSED,
+                           "it is the same file as %s, which is in the report already", twin->file);
+        return plugin;
+    }
+    plugin->private->device = (uint64_t)at.st_dev;
+    plugin->private->inode = (uint64_t)at.st_ino;
+    const char *base = strrchr(path, '/');
+    base = base ? base + 1 : path;
+    base += !strncmp(base, "lib", 3) ? 3 : 0;
+    const char *dot = strstr(base, ".so");
+    tn_snprint(name, sizeof name, "%.*s", (int)(dot ? dot - base : (ptrdiff_t)strlen(base)), base);
+    if (!tn__plugin_allowed(name)) {
+        tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_FOUND, TN_ERR_REFUSED,
+                           "TENON_PLUGINS=%s does not let %q in", tn_env_get("TENON_PLUGINS"),
+                           name);
+        return plugin;
+    }
+    if (!file_acceptable(plugin, &at))
+        return plugin;
+    plugin->report.stage = TN_STAGE_DLOPEN;
+    tn_plugin_query_fn *query = map(plugin);
+    if (query)
+        tn__plugin_ask(plugin, query);
+    return plugin;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Options of plugins from the environment: TENON_<LAST PART OF ID>_<OPTION>, read when the plugin is asked. A value that is
+ * not accepted refuses the plugin, and a variable that nobody reads is warned about: no option is ignored silently. */
+#define _GNU_SOURCE
+#include "core/plugin/loader.h"
+
+#include <ctype.h>
+#include <unistd.h>
+
+static void upper(const char *from, char *to, size_t size)
+{
+    size_t n = 0;
+    for (; from[n] && n + 1 < size; n++)
+        to[n] = (char)(isalnum((unsigned char)from[n]) ? toupper((unsigned char)from[n]) : '_');
+    to[n] = 0;
+}
+
+/* "TENON_SWISH_" of "org.example.swish". */
+static void prefix_of(const tn__plugin *plugin, char *to, size_t size)
+{
+    char part[64];
+    const char *dot = strrchr(plugin->id, '.');
+    upper(dot ? dot + 1 : plugin->id, part, sizeof part);
+    tn_snprint(to, size, "TENON_%s_", part);
+}
+
+/* The value as the grammar of specs reads it; a STRING is taken as it stands. */
+static tn_status fill(tn__plugin *plugin, const tn_option *table, const char *what,
+                      const char **names, tn_value *values, int64_t count)
+{
+    return tn__options_fill(table, plugin->private->descriptor.options_data, what, NULL, values,
+                            names, NULL, count, &plugin->private->options);
+}
+
+struct given {
+    tn_value values[32];
+    const char *names[32];
+    tn__spec *specs[32];
+    int64_t count;
+};
+
+static tn_status take(struct given *given, const tn_option *row, const char *variable,
+                      const char *text)
+{
+    int64_t i = given->count;
+    if (i == tn__countof(given->values))
+        return tn_fail(TN_ERR_VALUE, "%s: more than %d options are set", variable,
+                       (int)tn__countof(given->values));
+    given->specs[i] = NULL;
+    if (row->kind == TN_OPTION_KIND_STRING) {
+        given->values[i] = tn_value_string(text);
+    } else {
+        tn__text wrapped = { 0 };
+        tn__text_add(&wrapped, "Option(%s)", text);
+        char *spec_text = tn__text_take(&wrapped);
+        tn__spec *spec = spec_text ? tn__spec_parse(spec_text) : NULL;
+        tn_free(spec_text);
+        if (!spec)
+            return tn_error_prefix("%s=%s: ", variable, text);
+        given->specs[i] = spec;
+        given->count++;
+        if (spec->count != 1 || spec->names[0])
+            return tn_fail(TN_ERR_VALUE, "%s=%s: one value is wanted", variable, text);
+        given->values[i] = spec->values[0];
+        given->names[i] = row->name;
+        return TN_OK;
+    }
+    given->names[i] = row->name;
+    given->count++;
+    return TN_OK;
+}
+
+static tn_status read_all(tn__plugin *plugin, struct given *given)
+{
+    const tn_plugin *own = &plugin->private->descriptor;
+    char prefix[80], variable[160], part[64];
+    tn_status status = TN_OK;
+    prefix_of(plugin, prefix, sizeof prefix);
+    for (const tn_option *row = own->options; row->name && row->kind && status == TN_OK; row++) {
+        upper(row->name, part, sizeof part);
+        tn_snprint(variable, sizeof variable, "%s%s", prefix, part);
+        status = tn__env_add(variable, row->help ? row->help : "");
+        const char *text = status == TN_OK ? tn_env_get(variable) : NULL;
+        if (text)
+            status = take(given, row, variable, text);
+    }
+    return status;
+}
+
+bool tn__plugin_options(tn__plugin *plugin)
+{
+    const tn_plugin *own = &plugin->private->descriptor;
+    struct given given = { .count = 0 };
+    char words[800], what[128];
+    if (!own->options)
+        return true;
+    uint64_t mark = tn_error_mark();
+    tn_status status = own->options_data
+                           ? read_all(plugin, &given)
+                           : tn_fail(TN_ERR_VALUE,
+                                     "it declares options and has no options_data to put them");
+    if (status == TN_OK) {
+        tn_snprint(what, sizeof what, "options of plugin %s", plugin->id);
+        status = fill(plugin, own->options, what, given.names, given.values, given.count);
+    }
+    for (int64_t i = 0; i < given.count; i++)
+        tn__spec_free(given.specs[i]);
+    if (status == TN_OK)
+        return true;
+    tn__take_words(mark, words, sizeof words);
+    tn__plugin_outcome(plugin, status == TN_ERR_MEMORY ? TN_OUTCOME_FAILED : TN_OUTCOME_REFUSED,
+                       TN_STAGE_VERSION, status, "%s", words);
+    return false;
+}
+
+/* ---- variables that nobody reads ------------------------------------------------------------------------- */
+
+static bool known(const char *name, size_t length)
+{
+    tn_env_row row;
+    int64_t count = tn_env_count();
+    for (int64_t i = 0; i < count; i++)
+        if (tn_env_at(i, &row) == TN_OK && strlen(row.name) == length &&
+            !strncmp(row.name, name, length))
+            return true;
+    return false;
+}
+
+static void warn(const char *name)
+{
+    const char *names[256];
+    int64_t count = tn_env_count(), used = 0;
+    tn_env_row row;
+    for (int64_t i = 0; i < count && used < tn__countof(names); i++)
+        if (tn_env_at(i, &row) == TN_OK)
+            names[used++] = row.name;
+    const char *near = tn__nearest(name, names, used);
+    tn_log(
+        TN_LOG_WARNING,
+        "the environment variable %s is known to nobody and changes nothing%s%s (tenon env lists them)",
+        name, near ? "; nearest: " : "", near ? near : "");
+}
+
+void tn__options_warn_unknown(void)
+{
+    char name[128];
+    if (!tn__env_trusted())
+        return;
+    for (char **at = environ; at && *at; at++) {
+        size_t length = strcspn(*at, "=");
+        if (strncmp(*at, "TENON_", 6) || !strncmp(*at, "TENON_TEST_", 11) ||
+            length >= sizeof name || known(*at, length))
+            continue;
+        memcpy(name, *at, length);
+        name[length] = 0;
+        warn(name);
+    }
+}

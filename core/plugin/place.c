@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is looked at before a file is mapped: who may have written it (rule 14), and whether mapping it would end the
+ * process (a sanitizer's runtime that comes too late exits). */
+#define _GNU_SOURCE
+#include "core/plugin/loader.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <unistd.h>
+
+/* ---- owner and permissions --------------------------------------------------------------------------- */
+
+/* Who owns the file that this code lies in: libtenon, or a program that it was linked into. */
+static bool own_file(uid_t *owner)
+{
+    Dl_info where;
+    struct stat at;
+    if (dladdr((const void *)&tn__plugins_first, &where) && where.dli_fname &&
+        where.dli_fname[0] == '/' && !stat(where.dli_fname, &at)) {
+        *owner = at.st_uid;
+        return true;
+    }
+    if (!stat("/proc/self/exe", &at)) {
+        *owner = at.st_uid;
+        return true;
+    }
+    return false;
+}
+
+bool tn__trusted_place(const struct stat *at, const char *what, char *words, size_t size)
+{
+    uid_t ours = 0;
+    if (at->st_mode & S_IWOTH) {
+        tn_snprint(words, size,
+                   "the %s is world-writable: anybody could have put code there; chmod o-w", what);
+        return false;
+    }
+    if (at->st_uid == 0 || at->st_uid == getuid() || (own_file(&ours) && at->st_uid == ours))
+        return true;
+    tn_snprint(
+        words, size,
+        "the %s is owned by user %lld: accepted are root, the user of this process, and the owner of "
+        "libtenon",
+        what, (long long)at->st_uid);
+    return false;
+}
+
+/* ---- ELF --------------------------------------------------------------------------------------------- */
+
+typedef ElfW(Ehdr) header;
+typedef ElfW(Phdr) segment;
+typedef ElfW(Dyn) dynamic;
+
+static bool read_at(int fd, void *to, size_t bytes, uint64_t offset)
+{
+    return pread(fd, to, bytes, (off_t)offset) == (ssize_t)bytes;
+}
+
+/* The place in the file of a virtual address, through the loadable segments; 0 if none has it. */
+static uint64_t place_of(int fd, const header *h, uint64_t address)
+{
+    segment s;
+    for (int i = 0; i < h->e_phnum; i++) {
+        if (!read_at(fd, &s, sizeof s, h->e_phoff + (uint64_t)i * sizeof s))
+            return 0;
+        if (s.p_type == PT_LOAD && address >= s.p_vaddr && address - s.p_vaddr < s.p_filesz)
+            return s.p_offset + (address - s.p_vaddr);
+    }
+    return 0;
+}
+
+static const char *const runtimes[] = { "libasan.so", "libtsan.so", "libmsan.so",
+                                        "libclang_rt.asan", "libclang_rt.tsan" };
+
+/* Is the runtime of that name in this process already? */
+struct sought {
+    const char *name;
+    bool found;
+};
+static int seek(struct dl_phdr_info *info, size_t size, void *user)
+{
+    struct sought *s = user;
+    (void)size;
+    s->found = s->found || (info->dlpi_name && strstr(info->dlpi_name, s->name));
+    return s->found;
+}
+
+static bool needed_acceptable(const char *name, char *words, size_t size)
+{
+    for (int64_t i = 0; i < tn__countof(runtimes); i++) {
+        struct sought s = { runtimes[i], false };
+        if (strncmp(name, runtimes[i], strlen(runtimes[i])))
+            continue;
+        dl_iterate_phdr(seek, &s);
+        if (s.found)
+            continue;
+        tn_snprint(
+            words, size,
+            "it was compiled with a sanitizer whose runtime (%s) this process does not have: compile "
+            "both with it, or neither",
+            name);
+        return false;
+    }
+    return true;
+}
+
+static bool dynamic_acceptable(int fd, const header *h, const segment *s, char *words, size_t size)
+{
+    uint64_t strings = 0, count = s->p_filesz / sizeof(dynamic);
+    dynamic d;
+    for (uint64_t i = 0;
+         i < count && read_at(fd, &d, sizeof d, s->p_offset + i * sizeof d) && d.d_tag != DT_NULL;
+         i++)
+        if (d.d_tag == DT_STRTAB)
+            strings = place_of(fd, h, d.d_un.d_ptr);
+    for (uint64_t i = 0;
+         strings && i < count && read_at(fd, &d, sizeof d, s->p_offset + i * sizeof d); i++) {
+        char name[64] = "";
+        if (d.d_tag == DT_NULL)
+            break;
+        if (d.d_tag != DT_NEEDED ||
+            pread(fd, name, sizeof name - 1, (off_t)(strings + d.d_un.d_val)) <= 0)
+            continue;
+        if (!needed_acceptable(name, words, size))
+            return false;
+    }
+    return true;
+}
+
+bool tn__elf_acceptable(const char *path, char *words, size_t size)
+{
+    header h;
+    segment s;
+    bool good = true;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return true; /* whoever opens it next says why */
+    if (read_at(fd, &h, sizeof h, 0) && !memcmp(h.e_ident, ELFMAG, SELFMAG) &&
+        h.e_phentsize == sizeof s &&
+        h.e_ident[EI_CLASS] == (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32)) {
+        for (int i = 0; good && i < h.e_phnum; i++)
+            if (read_at(fd, &s, sizeof s, h.e_phoff + (uint64_t)i * sizeof s) &&
+                s.p_type == PT_DYNAMIC)
+                good = dynamic_acceptable(fd, &h, &s, words, size);
+    }
+    close(fd);
+    return good;
+}
+
+/* ---- two runtimes of a kind (rule 13) ----------------------------------------------------------------- */
+
+struct family {
+    const char *what;
+    const char *const *names;
+    char first[512];
+};
+
+static const char *const openmp_names[] = { "libgomp.so", "libomp.so", "libiomp5.so", NULL };
+static const char *const blas_names[] = { "openblas", "libmkl_core", "libmkl_rt",
+                                          "libblis",  "libf77blas",  NULL };
+static const char *const nothing[] = { NULL };
+static struct family families[] = { { "OpenMP", openmp_names, "" }, { "BLAS", blas_names, "" } };
+
+static int classify(struct dl_phdr_info *info, size_t size, void *user)
+{
+    (void)size, (void)user;
+    const char *path = info->dlpi_name;
+    if (!path || !path[0])
+        return 0;
+    for (int64_t f = 0; f < tn__countof(families); f++) {
+        struct family *family = &families[f];
+        const char *const *name = family->names;
+        while (*name && !strstr(path, *name))
+            name++;
+        if (!*name || !strcmp(family->first, path))
+            continue;
+        if (!family->first[0]) {
+            tn_snprint(family->first, sizeof family->first, "%s", path);
+            continue;
+        }
+        tn_log(
+            TN_LOG_WARNING,
+            "two %s runtimes are in this process, %s and %s: their threads compete, and results may be "
+            "wrong; link all parts against one",
+            family->what, family->first, path);
+        family->names = nothing; /* said once */
+    }
+    return 0;
+}
+
+void tn__runtimes_warn(void)
+{
+    tn__plugins_lock();
+    dl_iterate_phdr(classify, NULL);
+    tn__plugins_unlock();
+}

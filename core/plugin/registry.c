@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is known by kind and name. A registry is an immutable sorted snapshot: readers load one pointer and take no lock;
+ * a writer publishes a new snapshot and keeps the old one, which a reader may still hold, until shutdown. */
+#include "core/plugin/loader.h"
+#include "core/op/internal.h"
+
+struct snapshot {
+    struct snapshot *replaced; /* the one before */
+    int64_t count;
+    const tn__entry *at[];
+};
+
+enum { KINDS = TN_KIND_END - TN_KIND_tn_backend };
+
+static _Atomic(struct snapshot *) current[KINDS];
+
+static const struct {
+    uint32_t kind;
+    const char *what;
+} words[] = {
+    { TN_KIND_tn_backend, "device type" },     { TN_KIND_tn_op_def, "operator" },
+    { TN_KIND_tn_kernel, "kernel" },           { TN_KIND_tn_layer, "layer" },
+    { TN_KIND_tn_optimizer_def, "optimizer" }, { TN_KIND_tn_scheduler_def, "scheduler" },
+    { TN_KIND_tn_init_def, "init" },           { TN_KIND_tn_format, "file format" },
+    { TN_KIND_tn_dataset_def, "dataset" },     { TN_KIND_tn_observer, "observer" },
+};
+
+static const char *what_is(uint32_t kind)
+{
+    for (int64_t i = 0; i < tn__countof(words); i++)
+        if (words[i].kind == kind)
+            return words[i].what;
+    return "contribution";
+}
+
+static _Atomic(struct snapshot *) *slot_of(uint32_t kind)
+{
+    return kind >= TN_KIND_tn_backend && kind < TN_KIND_END ? &current[kind - TN_KIND_tn_backend]
+                                                            : NULL;
+}
+
+static const struct snapshot *snapshot_of(uint32_t kind)
+{
+    _Atomic(struct snapshot *) *slot = slot_of(kind);
+    return slot ? atomic_load_explicit(slot, memory_order_acquire) : NULL;
+}
+
+/* The place of a name, or where it would stand. */
+static int64_t place_of(const struct snapshot *all, const char *name, bool *found)
+{
+    int64_t low = 0, high = all ? all->count : 0;
+    *found = false;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        int order = strcmp(all->at[middle]->name, name);
+        if (!order) {
+            *found = true;
+            return middle;
+        }
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+tn_status tn__registry_add(uint32_t kind, const char *name, const tn_head *contribution,
+                           tn__plugin *plugin)
+{
+    _Atomic(struct snapshot *) *slot = slot_of(kind);
+    tn_status status = TN_ERR_MEMORY;
+    bool taken;
+    if (!slot)
+        return tn_fail(TN_ERR_REFUSED, "there is no registry for contributions of kind %u", kind);
+    tn__plugins_lock();
+    struct snapshot *old = atomic_load_explicit(slot, memory_order_relaxed), *fresh = NULL;
+    int64_t count = old ? old->count : 0, place = place_of(old, name, &taken);
+    if (taken) {
+        const tn__plugin *owner = old->at[place]->plugin;
+        status = tn_fail(
+            TN_ERR_REFUSED,
+            "the %s %q of %s is not taken: %s gives one of that name, and was there first",
+            what_is(kind), name, plugin->file, owner->file);
+        goto out;
+    }
+    tn__entry *entry = tn__plugin_keep(plugin, sizeof *entry);
+    fresh = entry ? tn_malloc(sizeof *fresh + (size_t)(count + 1) * sizeof fresh->at[0]) : NULL;
+    if (!fresh)
+        goto out;
+    *entry = (tn__entry){ name, contribution, plugin };
+    fresh->replaced = old;
+    fresh->count = count + 1;
+    for (int64_t i = 0; i < count; i++)
+        fresh->at[i + (i >= place)] = old->at[i];
+    fresh->at[place] = entry;
+    atomic_store_explicit(slot, fresh, memory_order_release);
+    status = TN_OK;
+out:
+    tn__plugins_unlock();
+    return status;
+}
+
+int64_t tn__registry_all(uint32_t kind, const tn__entry *const **entries)
+{
+    const struct snapshot *all = snapshot_of(kind);
+    if (entries)
+        *entries = all ? all->at : NULL;
+    return all ? all->count : 0;
+}
+
+/* "no layer "Linaer": nearest "Linear"; known: ..." and what the report says of such a name. */
+static void unknown(uint32_t kind, const char *name)
+{
+    enum { SHOWN = 12, NEAREST_AMONG = 512 };
+    const char *names[NEAREST_AMONG];
+    tn__text text = { 0 };
+    int64_t count = tn_registry_count(kind), used = 0;
+    for (int64_t i = 0; i < count && used < NEAREST_AMONG; i++)
+        names[used++] = tn_registry_name(kind, i);
+    const char *near = tn__nearest(name, names, used);
+    tn__text_add(&text, "no plugin gives a %s %q", what_is(kind), name);
+    if (near)
+        tn__text_add(&text, "; did you mean %q?", near);
+    else if (!count)
+        tn__text_add(&text, "; there is no %s at all: `tenon plugins` shows what was found",
+                     what_is(kind));
+    for (int64_t i = 0; !near && i < used && i < SHOWN; i++)
+        tn__text_add(&text, "%s%s", i ? ", " : "; there are: ", names[i]);
+    if (!near && count > SHOWN)
+        tn__text_add(&text, " and %lld more", (long long)(count - SHOWN));
+    size_t before = text.length;
+    tn__text_add(&text, ". ");
+    tn__plugins_explain(name, &text);
+    if (text.at && text.length == before + 2)
+        text.at[before] = 0;
+    tn_fail(TN_ERR_KEY, "%s", text.failed || !text.at ? "no plugin gives it" : text.at);
+    tn__text_free(&text);
+}
+
+static const tn__entry *find(uint32_t kind, const char *name)
+{
+    bool found;
+    const struct snapshot *all = snapshot_of(kind);
+    int64_t place = place_of(all, name, &found);
+    return found ? all->at[place] : NULL;
+}
+
+const tn__entry *tn__registry_use(uint32_t kind, const char *name)
+{
+    if (tn__plugins_discover() != TN_OK)
+        return NULL;
+    const tn__entry *entry = find(kind, name);
+    if (!entry) {
+        unknown(kind, name);
+        return NULL;
+    }
+    return tn__plugin_use(entry->plugin) == TN_OK ? entry : NULL;
+}
+
+void tn__registry_shutdown(void)
+{
+    for (int64_t k = 0; k < KINDS; k++) {
+        struct snapshot *now = atomic_load_explicit(&current[k], memory_order_acquire);
+        struct snapshot *old = now ? now->replaced : NULL;
+        while (old) {
+            struct snapshot *next = old->replaced;
+            tn_free(old);
+            old = next;
+        }
+        if (now)
+            now->replaced = NULL;
+    }
+}
+
+/* ---- public: the registries of operators and device types live with their rooms ---------------------------- */
+
+int64_t tn_registry_count(uint32_t kind)
+{
+    if (tn__plugins_discover() != TN_OK)
+        return -1;
+    if (kind == TN_KIND_tn_op_def)
+        return tn_op_count();
+    if (kind == TN_KIND_tn_backend)
+        return tn__device_type_count();
+    return tn__registry_all(kind, NULL);
+}
+
+const char *tn_registry_name(uint32_t kind, int64_t index)
+{
+    const tn__entry *const *entries;
+    int64_t count = tn_registry_count(kind);
+    if (index < 0 || index >= count) {
+        tn_fail(TN_ERR_INDEX, "%s %lld was asked for; there are %lld", what_is(kind),
+                (long long)index, (long long)count);
+        return NULL;
+    }
+    if (kind == TN_KIND_tn_op_def)
+        return tn_op_name_at(index);
+    if (kind == TN_KIND_tn_backend)
+        return tn__device_type_at((int32_t)index)->backend.type;
+    tn__registry_all(kind, &entries);
+    return entries[index]->name;
+}
+
+/* The descriptor and the plugin of a name; NULL and an error. */
+static const tn_head *look_up(uint32_t kind, const char *name, tn__plugin **plugin)
+{
+    if (tn__plugins_discover() != TN_OK)
+        return NULL;
+    if (kind == TN_KIND_tn_op_def) {
+        const tn_op *op = tn_op_find(name, 0);
+        *plugin = op ? op->plugin : NULL;
+        return op ? &op->def.head : NULL;
+    }
+    if (kind == TN_KIND_tn_backend) {
+        tn__device_type *type = tn__device_type_find(name);
+        if (!type)
+            unknown(kind, name);
+        *plugin = type ? type->plugin : NULL;
+        return type ? &type->backend.head : NULL;
+    }
+    const tn__entry *entry = find(kind, name);
+    if (!entry)
+        unknown(kind, name);
+    *plugin = entry ? entry->plugin : NULL;
+    return entry ? entry->contribution : NULL;
+}
+
+const tn_head *tn_registry_find(uint32_t kind, const char *name)
+{
+    tn__plugin *plugin;
+    return look_up(kind, name, &plugin);
+}
+
+const char *tn_registry_plugin(uint32_t kind, const char *name)
+{
+    tn__plugin *plugin = NULL;
+    return look_up(kind, name, &plugin) && plugin ? plugin->id : NULL;
+}
