@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-#
-# When the sources are there:
-#   TN_PLUGINS += plugins/backend-null.la
-#   plugins_backend_null_la_SOURCES = ...
-#   plugins_backend_null_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
-#   plugins_backend_null_la_LDFLAGS = $(TN_PLUGIN_LINK)
+
+TN_PLUGINS += plugins/backend-null.la
+plugins_backend_null_la_SOURCES = %D%/plugin.c
+plugins_backend_null_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
+plugins_backend_null_la_LDFLAGS = $(TN_PLUGIN_LINK)

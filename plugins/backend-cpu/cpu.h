@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the CPU backend share: compute types, conversion, walking over strided views, the loops
+ * that exist once per instruction set, and the kernels. */
+#ifndef TN_BACKEND_CPU_H
+#define TN_BACKEND_CPU_H
+
+#include <tenon/plugin.h>
+
+/* ---- compute types ------------------------------------------------------------------------------- */
+
+/* The types in which numbers are worked on. All others are converted in chunks: float16, bfloat16 and float8 to float32, integers and
+ * bool to int64 (which wraps around to the narrower type just as its own arithmetic does). */
+enum tn__ct { TN__F32, TN__F64, TN__I64, TN__C64, TN__C128, TN__CT_COUNT };
+
+#define TN__CT_MAX_SIZE 16
+#define TN__CHUNK 512           /* elements converted at a time: the buffers stay in the first-level cache */
+
+size_t tn__ct_size(enum tn__ct ct);
+/* The compute type of arithmetic in `dtype`. */
+enum tn__ct tn__ct_of(tn_dtype dtype);
+/* The dtype that a compute type is. */
+tn_dtype tn__ct_dtype(enum tn__ct ct);
+/* The compute type through which values go from one dtype to another. */
+enum tn__ct tn__ct_between(tn_dtype from, tn_dtype to);
+
+/* n elements, `stride` bytes apart, to contiguous numbers of a compute type, and back. */
+typedef void tn__load(int64_t n, const char *from, int64_t stride, void *to);
+typedef void tn__store(int64_t n, const void *from, char *to, int64_t stride);
+tn__load *tn__convert_load(tn_dtype from, enum tn__ct ct);
+tn__store *tn__convert_store(enum tn__ct ct, tn_dtype to);
+
+/* ---- views --------------------------------------------------------------------------------------- */
+
+#define TN__MAX_SPAN 4
+
+/* Several views walked together: dimensions of size 1 are gone, neighbours that can be one are one, strides are in bytes. */
+struct tn__span {
+    int32_t operands;
+    int32_t ndim;
+    int64_t count;
+    int64_t shape[TN_MAX_DIMS];
+    int64_t stride[TN__MAX_SPAN][TN_MAX_DIMS];
+    char *base[TN__MAX_SPAN];
+};
+
+static inline char *tn__view_at(const tn_view *view)
+{
+    return (char *)view->data + view->byte_offset;
+}
+
+static inline int64_t tn__view_item(const tn_view *view)
+{
+    return (int64_t)view->dtype.bits / 8;
+}
+
+int64_t tn__view_count(const tn_view *view);
+bool tn__view_dense(const tn_view *view);
+
+/* views[0] gives the shape, the others broadcast to it. `in_order` keeps the row-major order of the shape; without it the
+ * dimensions are ordered as views[0] has them in memory. */
+void tn__span_make(struct tn__span *span, int32_t operands, const tn_view *const *views, bool in_order);
+/* Calls body for runs that together are [begin, end) of the span, in its order. */
+typedef void tn__span_body(void *user, int64_t n, char *const *at, const int64_t *stride);
+void tn__span_walk(const struct tn__span *span, int64_t begin, int64_t end, tn__span_body *body, void *user);
+
+/* No iteration of the loop needs what another one wrote. */
+#ifdef __clang__
+#define TN__IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define TN__IVDEP _Pragma("GCC ivdep")
+#endif
+
+/* ---- loops per instruction set -------------------------------------------------------------------- */
+
+enum tn__ew {
+    TN__ADD,                    /* a + b */
+    TN__SUB,
+    TN__ADD_ALPHA,              /* a + p * b */
+    TN__MUL,
+    TN__DIV,
+    TN__MAXIMUM,
+    TN__RELU_GRAD,              /* b > 0 ? a : 0 */
+    TN__ADD_SCALAR,             /* a + p */
+    TN__MUL_SCALAR,
+    TN__NEG,
+    TN__EXP,
+    TN__LOG,
+    TN__SQRT,
+    TN__RELU,
+    TN__SIGMOID,
+    TN__EW_COUNT
+};
+
+/* y[i] = op(a[i], b[i], p); strides in bytes, 0 repeats. y may be a or b. */
+typedef void tn__ew_loop(int64_t n, char *y, int64_t sy, const char *a, int64_t sa, const char *b, int64_t sb,
+                         double p);
+
+/* The largest number and where it stands; NaN counts as largest. */
+struct tn__largest {
+    double f;
+    int64_t i;
+    int64_t at;
+};
+
+/* Tiles of the own product of matrices: packed panels of `mr` rows and `nr` columns. */
+struct tn__tile {
+    int32_t mr;
+    int32_t nr;
+    /* c[mr][nr] += a[kc][mr] . b[kc][nr], rows of c `ldc` apart */
+    void (*run)(int64_t kc, const void *a, const void *b, void *c, int64_t ldc);
+};
+
+struct tn__loops {
+    const char *name;
+    tn__ew_loop *ew[TN__EW_COUNT][TN__I64 + 1];
+    /* Contiguous numbers: their sum (in a fixed tree), the largest of them. */
+    double (*sum_f32)(int64_t n, const float *x);
+    double (*sum_f64)(int64_t n, const double *x);
+    int64_t (*sum_i64)(int64_t n, const int64_t *x);
+    float (*max_f32)(int64_t n, const float *x);
+    double (*max_f64)(int64_t n, const double *x);
+    int64_t (*max_i64)(int64_t n, const int64_t *x);
+    /* to[j] += sum over rows of x[r][j], rows `stride` bytes apart */
+    void (*rows_f32)(int64_t rows, int64_t n, const char *x, int64_t stride, double *to);
+    void (*rows_f64)(int64_t rows, int64_t n, const char *x, int64_t stride, double *to);
+    /* One row of contiguous numbers. */
+    void (*softmax_f32)(int64_t n, const float *x, float *y);
+    void (*softmax_f64)(int64_t n, const double *x, double *y);
+    void (*log_softmax_f32)(int64_t n, const float *x, float *y);
+    void (*log_softmax_f64)(int64_t n, const double *x, double *y);
+    void (*log_softmax_grad_f32)(int64_t n, const float *gy, const float *y, float *gx);
+    void (*log_softmax_grad_f64)(int64_t n, const double *gy, const double *y, double *gx);
+    /* Random numbers from 32-bit words of Philox, four a block from `block` on: n numbers from element `first`. */
+    void (*uniform_f32)(uint64_t seed, uint64_t block, uint64_t first, int64_t n, float low, float range, float *y);
+    void (*uniform_f64)(uint64_t seed, uint64_t block, uint64_t first, int64_t n, double low, double range, double *y);
+    void (*normal_f32)(uint64_t seed, uint64_t block, uint64_t first, int64_t n, float mean, float std, float *y);
+    void (*normal_f64)(uint64_t seed, uint64_t block, uint64_t first, int64_t n, double mean, double std, double *y);
+};
+
+/* Sums of products, with fused multiply-adds where there are any. */
+struct tn__products {
+    /* Dot product of contiguous rows; y[j] += a * x[j]. */
+    float (*dot_f32)(int64_t n, const float *a, const float *b);
+    double (*dot_f64)(int64_t n, const double *a, const double *b);
+    void (*axpy_f32)(int64_t n, float a, const float *x, float *y);
+    void (*axpy_f64)(int64_t n, double a, const double *x, double *y);
+    struct tn__tile tile[TN__I64 + 1];
+};
+
+extern const struct tn__loops tn__loops_base;
+#ifdef TN__HAVE_X86_LOOPS
+extern const struct tn__loops tn__loops_avx2;
+extern const struct tn__loops tn__loops_avx512;
+extern const struct tn__products tn__products_avx2;
+extern const struct tn__products tn__products_avx512;
+#endif
+extern const struct tn__products tn__products_base;
+/* Those for this processor, chosen at activation. */
+extern const struct tn__loops *tn__loops;
+extern const struct tn__products *tn__products;
+/* Complex numbers need no speed yet: one set for all. */
+extern tn__ew_loop *const tn__loops_complex[TN__EW_COUNT][2];
+
+/* ---- BLAS ----------------------------------------------------------------------------------------- */
+
+enum { TN__BLAS_ROW_MAJOR = 101, TN__BLAS_NO_TRANS = 111, TN__BLAS_TRANS = 112 };
+
+/* The two functions that are used of it; both NULL where there is no BLAS. */
+struct tn__blas {
+    void (*sgemm)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
+                  const float *b, int ldb, float beta, float *c, int ldc);
+    void (*dgemm)(int order, int ta, int tb, int m, int n, int k, double alpha, const double *a, int lda,
+                  const double *b, int ldb, double beta, double *c, int ldc);
+};
+extern struct tn__blas tn__blas;
+/* `wanted`: "auto", "none" or the path of a library. Only an explicit path that cannot be used is an error. */
+tn_status tn__blas_open(const char *wanted);
+
+/* ---- kernels -------------------------------------------------------------------------------------- */
+
+tn_status tn__copy(const tn_call *call);
+tn_status tn__fill(const tn_call *call);
+tn_status tn__narrow_grad(const tn_call *call);
+/* Writes zeros. */
+tn_status tn__copy_zero(const tn_view *to);
+/* The values of `from`, which may broadcast, in the dtype of `to`. */
+tn_status tn__copy_views(const tn_view *to, const tn_view *from);
+
+tn_status tn__add(const tn_call *call);
+tn_status tn__sub(const tn_call *call);
+tn_status tn__mul(const tn_call *call);
+tn_status tn__div(const tn_call *call);
+tn_status tn__maximum(const tn_call *call);
+tn_status tn__relu_grad(const tn_call *call);
+tn_status tn__add_scalar(const tn_call *call);
+tn_status tn__mul_scalar(const tn_call *call);
+tn_status tn__neg(const tn_call *call);
+tn_status tn__exp(const tn_call *call);
+tn_status tn__log(const tn_call *call);
+tn_status tn__sqrt(const tn_call *call);
+tn_status tn__relu(const tn_call *call);
+tn_status tn__sigmoid(const tn_call *call);
+
+tn_status tn__sum(const tn_call *call);
+tn_status tn__amax(const tn_call *call);
+tn_status tn__argmax(const tn_call *call);
+
+tn_status tn__bmm(const tn_call *call);
+tn_status tn__linear(const tn_call *call);
+
+tn_status tn__softmax(const tn_call *call);
+tn_status tn__log_softmax(const tn_call *call);
+tn_status tn__log_softmax_grad(const tn_call *call);
+
+tn_status tn__nll_loss(const tn_call *call);
+tn_status tn__nll_loss_grad(const tn_call *call);
+
+tn_status tn__philox_uniform(const tn_call *call);
+tn_status tn__philox_normal(const tn_call *call);
+
+/* The device type, in device.c. */
+extern const tn_backend tn__backend_cpu;
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The device: one for the whole processor; memory of the host's allocator; everything is done when a call returns. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+
+#include "cpu.h"
+
+enum { ALIGNMENT = 64 };
+
+static tn_status enumerate(int32_t *count)
+{
+    *count = 1;
+    return TN_OK;
+}
+
+static tn_status device_open(int32_t index, void **device)
+{
+    static char the_device;
+    (void)index;
+    *device = &the_device;
+    return TN_OK;
+}
+
+static void device_close(void *device)
+{
+    (void)device;
+}
+
+/* The line "model name" of the kernel's list; the architecture where there is none. */
+static void processor_name(char *out, size_t size)
+{
+    static const char key[] = "model name";
+    char line[256];
+#if defined(__x86_64__)
+    tn_snprint(out, size, "x86-64");
+#elif defined(__aarch64__)
+    tn_snprint(out, size, "aarch64");
+#else
+    tn_snprint(out, size, "processor");
+#endif
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    if (!file)
+        return;
+    while (fgets(line, sizeof line, file)) {
+        char *colon = strchr(line, ':');
+        if (strncmp(line, key, sizeof key - 1) != 0 || !colon)
+            continue;
+        line[strcspn(line, "\n")] = 0;
+        tn_snprint(out, size, "%s", colon + 1 + (colon[1] == ' '));
+        break;
+    }
+    fclose(file);
+}
+
+static tn_status info(void *device, tn_device_info *out)
+{
+    struct sysinfo memory;
+    (void)device;
+    processor_name(out->name, sizeof out->name);
+    tn_snprint(out->driver, sizeof out->driver, "%s loops, %s", tn__loops->name,
+               tn__blas.sgemm ? "OpenBLAS" : "own matrix code");
+    out->memory_free = -1;
+    if (sysinfo(&memory) == 0) {
+        out->memory_total = (int64_t)memory.totalram * (int64_t)memory.mem_unit;
+        out->memory_free = (int64_t)(memory.freeram + memory.bufferram) * (int64_t)memory.mem_unit;
+    }
+    out->compute_units = tn_num_threads();
+    out->alignment = ALIGNMENT;
+    out->dtypes = TN_MASK_ARITH | TN_BIT(TN_BOOL);
+    return TN_OK;
+}
+
+/* tn_malloc aligns for any type only; the block's own start stands just before the memory that is given. */
+static tn_status device_alloc(void *device, size_t bytes, void **memory)
+{
+    (void)device;
+    if (bytes > SIZE_MAX - 2 * ALIGNMENT)
+        return tn_fail(TN_ERR_MEMORY, "cpu: %zu bytes are more than there can be", bytes);
+    char *block = tn_malloc(bytes + ALIGNMENT + sizeof(void *));
+    if (!block)
+        return TN_ERR_MEMORY;
+    uintptr_t start = ((uintptr_t)block + sizeof(void *) + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
+    char *at = block + (start - (uintptr_t)block);
+    memcpy(at - sizeof(void *), &block, sizeof block);
+    *memory = at;
+    return TN_OK;
+}
+
+static void device_free(void *device, void *memory, size_t bytes)
+{
+    char *block;
+    (void)device, (void)bytes;
+    if (!memory)
+        return;
+    memcpy(&block, (char *)memory - sizeof(void *), sizeof block);
+    tn_free(block);
+}
+
+static tn_status copy_in(void *device, void *stream, void *memory, uint64_t offset, const void *from, size_t bytes)
+{
+    (void)device, (void)stream;
+    if (bytes)
+        memcpy((char *)memory + offset, from, bytes);
+    return TN_OK;
+}
+
+static tn_status copy_out(void *device, void *stream, void *to, void *memory, uint64_t offset, size_t bytes)
+{
+    (void)device, (void)stream;
+    if (bytes)
+        memcpy(to, (char *)memory + offset, bytes);
+    return TN_OK;
+}
+
+static tn_status copy(void *device, void *stream, void *to, uint64_t to_offset, void *from, uint64_t from_offset,
+                      size_t bytes)
+{
+    (void)device, (void)stream;
+    if (bytes)
+        memcpy((char *)to + to_offset, (char *)from + from_offset, bytes);
+    return TN_OK;
+}
+
+const tn_backend tn__backend_cpu = {
+    TN_HEAD(tn_backend),
+    .type = "cpu",
+    .help = "the processor, with the host's memory",
+    .flags = TN_BACKEND_HOST_MEMORY | TN_BACKEND_AFTER_FORK,
+    .dlpack_type = 1,
+    .enumerate = enumerate,
+    .open = device_open,
+    .close = device_close,
+    .info = info,
+    .alloc = device_alloc,
+    .free = device_free,
+    .copy_in = copy_in,
+    .copy_out = copy_out,
+    .copy = copy,
+};

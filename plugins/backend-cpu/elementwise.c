@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Operators that work element by element: any strides, broadcasting by stride 0, in place, types that differ converted in chunks. */
+#include <complex.h>
+#include <math.h>
+#include <string.h>
+
+#include "cpu.h"
+
+/* Fewer elements than this never leave the calling thread. */
+enum { GRAIN_CHEAP = 32768, GRAIN_COSTLY = 8192 };
+
+/* ---- complex numbers ------------------------------------------------------------------------------- */
+
+#define COMPLEX(name, T, expr)                                                                                    \
+    static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp, int64_t sb,    \
+                     double param)                                                                                \
+    {                                                                                                             \
+        (void)param;                                                                                              \
+        for (int64_t i = 0; i < n; i++) {                                                                         \
+            T a, b, y;                                                                                            \
+            memcpy(&a, ap + i * sa, sizeof a);                                                                    \
+            memcpy(&b, bp + i * sb, sizeof b);                                                                    \
+            y = (T)(expr);                                                                                        \
+            memcpy(yp + i * sy, &y, sizeof y);                                                                    \
+        }                                                                                                         \
+    }
+#define COMPLEX_LOOPS(T, R, s, f)                                     \
+    COMPLEX(add_##s, T, a + b)                                        \
+    COMPLEX(sub_##s, T, a - b)                                        \
+    COMPLEX(add_alpha_##s, T, a + (R)param * b)                       \
+    COMPLEX(mul_##s, T, a *b)                                         \
+    COMPLEX(div_##s, T, a / b)                                        \
+    COMPLEX(add_scalar_##s, T, a + (R)param)                          \
+    COMPLEX(mul_scalar_##s, T, a *(R)param)                           \
+    COMPLEX(neg_##s, T, -a)                                           \
+    COMPLEX(exp_##s, T, cexp##f(a))                                   \
+    COMPLEX(log_##s, T, clog##f(a))                                   \
+    COMPLEX(sqrt_##s, T, csqrt##f(a))
+COMPLEX_LOOPS(float complex, float, c64, f)
+COMPLEX_LOOPS(double complex, double, c128, )
+
+#define PAIR(name) { name##_c64, name##_c128 }
+tn__ew_loop *const tn__loops_complex[TN__EW_COUNT][2] = {
+    [TN__ADD] = PAIR(add),
+    [TN__SUB] = PAIR(sub),
+    [TN__ADD_ALPHA] = PAIR(add_alpha),
+    [TN__MUL] = PAIR(mul),
+    [TN__DIV] = PAIR(div),
+    [TN__ADD_SCALAR] = PAIR(add_scalar),
+    [TN__MUL_SCALAR] = PAIR(mul_scalar),
+    [TN__NEG] = PAIR(neg),
+    [TN__EXP] = PAIR(exp),
+    [TN__LOG] = PAIR(log),
+    [TN__SQRT] = PAIR(sqrt),
+};
+
+static tn__ew_loop *find_loop(enum tn__ew op, enum tn__ct ct)
+{
+    return ct <= TN__I64 ? tn__loops->ew[op][ct] : tn__loops_complex[op][ct - TN__C64];
+}
+
+/* ---- any layout and type ---------------------------------------------------------------------------- */
+
+struct job {
+    struct tn__span span;
+    tn__ew_loop *loop;
+    double param;
+    int64_t size;               /* of a number of the compute type */
+    tn__load *load[2];          /* NULL: the operand has the compute type */
+    tn__store *store;           /* the same for the result */
+    int32_t inputs;
+};
+
+static void direct(void *user, int64_t n, char *const *at, const int64_t *stride)
+{
+    const struct job *job = user;
+    int b = job->inputs > 1 ? 2 : 1;
+    job->loop(n, at[0], stride[0], at[1], stride[1], at[b], stride[b], job->param);
+}
+
+/* Through buffers: what has another type than the numbers are worked on in. */
+static void converted(void *user, int64_t n, char *const *at, const int64_t *stride)
+{
+    const struct job *job = user;
+    _Alignas(64) char in[2][TN__CHUNK * TN__CT_MAX_SIZE], out[TN__CHUNK * TN__CT_MAX_SIZE];
+    for (int64_t done = 0; done < n; done += TN__CHUNK) {
+        int64_t count = n - done < TN__CHUNK ? n - done : TN__CHUNK;
+        const char *from[2] = { NULL, NULL };
+        int64_t step[2] = { 0, 0 };
+        for (int32_t k = 0; k < job->inputs; k++) {
+            from[k] = at[k + 1] + done * stride[k + 1];
+            step[k] = stride[k + 1];
+            if (job->load[k]) {
+                job->load[k](step[k] ? count : 1, from[k], step[k], in[k]);
+                from[k] = in[k];
+                step[k] = step[k] ? job->size : 0;
+            }
+        }
+        if (job->inputs == 1)
+            from[1] = from[0], step[1] = step[0];
+        char *to = at[0] + done * stride[0];
+        job->loop(count, job->store ? out : to, job->store ? job->size : stride[0], from[0], step[0], from[1], step[1],
+                  job->param);
+        if (job->store)
+            job->store(count, out, to, stride[0]);
+    }
+}
+
+static tn_status part(void *user, int64_t begin, int64_t end)
+{
+    struct job *job = user;
+    tn__span_walk(&job->span, begin, end, job->load[0] || job->load[1] || job->store ? converted : direct, job);
+    return TN_OK;
+}
+
+static TN_ATTR(noinline) tn_status run_any(const tn_call *call, enum tn__ew op, int32_t inputs, double param)
+{
+    tn_dtype dtype = tn_view_dtype(call->out[0]);
+    /* A comparison or product of integers and a float result (add_scalar) is worked on in the result's type. */
+    enum tn__ct ct = tn__ct_of(dtype);
+    struct job job = { .loop = find_loop(op, ct), .param = param, .inputs = inputs, .size = (int64_t)tn__ct_size(ct) };
+    if (!job.loop)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: the CPU backend has no code for %s", call->op,
+                       tn_dtype_name(dtype));
+    const tn_view *views[3] = { call->out[0], call->in[0], inputs > 1 ? call->in[1] : NULL };
+    tn__span_make(&job.span, inputs + 1, views, false);
+    if (dtype != tn__ct_dtype(ct))
+        job.store = tn__convert_store(ct, dtype);
+    for (int32_t k = 0; k < inputs; k++) {
+        tn_dtype from = tn_view_dtype(call->in[k]);
+        if (from != tn__ct_dtype(ct))
+            job.load[k] = tn__convert_load(from, ct);
+    }
+    int64_t grain = op >= TN__EXP ? GRAIN_COSTLY : GRAIN_CHEAP;
+    if (job.span.count <= grain)
+        return part(&job, 0, job.span.count);
+    return tn_parallel_for(job.span.count, grain, part, &job);
+}
+
+/* ---- the frequent case: float32 or float64, one shape, no gaps --------------------------------------- */
+
+/* Number of elements when y, a and b have one shape, one type and one dense row-major layout; -1 otherwise. */
+static inline int64_t same_dense(const tn_view *y, const tn_view *a, const tn_view *b)
+{
+    int32_t ndim = y->ndim;
+    if (a->ndim != ndim || b->ndim != ndim || memcmp(&a->dtype, &y->dtype, 4) != 0 ||
+        memcmp(&b->dtype, &y->dtype, 4) != 0)
+        return -1;
+    int64_t count = 1;
+    for (int32_t i = ndim; i-- > 0;) {
+        int64_t size = y->shape[i];
+        if (a->shape[i] != size || b->shape[i] != size || y->strides[i] != count || a->strides[i] != count ||
+            b->strides[i] != count)
+            return -1;
+        count *= size;
+    }
+    return count;
+}
+
+static inline tn_status run(const tn_call *call, enum tn__ew op, int32_t inputs, double param)
+{
+    const tn_view *y = call->out[0], *a = call->in[0], *b = inputs > 1 ? call->in[1] : a;
+    if (y->dtype.code == 2 && y->dtype.bits >= 32) {
+        enum tn__ct ct = y->dtype.bits == 32 ? TN__F32 : TN__F64;
+        int64_t count = same_dense(y, a, b), size = y->dtype.bits / 8;
+        if (count >= 0 && count <= (op >= TN__EXP ? GRAIN_COSTLY : GRAIN_CHEAP)) {
+            tn__loops->ew[op][ct](count, tn__view_at(y), size, tn__view_at(a), size, tn__view_at(b), size, param);
+            return TN_OK;
+        }
+    }
+    return run_any(call, op, inputs, param);
+}
+
+/* ---- kernels ------------------------------------------------------------------------------------------ */
+
+tn_status tn__add(const tn_call *call)
+{
+    double alpha = ((const tn_add_options *)call->options)->alpha;
+    return alpha == 1 ? run(call, TN__ADD, 2, 1) : run(call, TN__ADD_ALPHA, 2, alpha);
+}
+
+tn_status tn__sub(const tn_call *call)
+{
+    double alpha = ((const tn_sub_options *)call->options)->alpha;
+    return alpha == 1 ? run(call, TN__SUB, 2, 1) : run(call, TN__ADD_ALPHA, 2, -alpha);
+}
+
+tn_status tn__add_scalar(const tn_call *call)
+{
+    return run(call, TN__ADD_SCALAR, 1, ((const tn_add_scalar_options *)call->options)->value);
+}
+
+tn_status tn__mul_scalar(const tn_call *call)
+{
+    return run(call, TN__MUL_SCALAR, 1, ((const tn_mul_scalar_options *)call->options)->value);
+}
+
+#define KERNEL(name, op, inputs)             \
+    tn_status name(const tn_call *call)      \
+    {                                        \
+        return run(call, op, inputs, 0);     \
+    }
+KERNEL(tn__mul, TN__MUL, 2)
+KERNEL(tn__div, TN__DIV, 2)
+KERNEL(tn__maximum, TN__MAXIMUM, 2)
+KERNEL(tn__relu_grad, TN__RELU_GRAD, 2)
+KERNEL(tn__neg, TN__NEG, 1)
+KERNEL(tn__exp, TN__EXP, 1)
+KERNEL(tn__log, TN__LOG, 1)
+KERNEL(tn__sqrt, TN__SQRT, 1)
+KERNEL(tn__relu, TN__RELU, 1)
+KERNEL(tn__sigmoid, TN__SIGMOID, 1)

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The inner loops, compiled once per instruction set: TN__LOOPS_NAME is the name of the table, and the compiler's target options decide what the
+ * loops become. Sums run in lanes of a fixed number and contraction to fused multiply-adds is off (local.mk), so that elementwise functions,
+ * reductions and random numbers give the same bits on every instruction set. */
+#include <math.h>
+#include <string.h>
+
+#include "cpu.h"
+#include "functions.h"
+
+#ifndef TN__LOOPS_NAME
+#define TN__LOOPS_NAME tn__loops_base
+#define TN__LOOPS_TEXT "baseline"
+#endif
+
+/* ---- element by element ---------------------------------------------------------------------------- */
+
+/* y may be the same memory as a or b, element for element: TN__IVDEP says so. Each shape of strides that is frequent gets its own loop. */
+#define EACH TN__IVDEP for (int64_t i = 0; i < n; i++)
+
+#define BINARY(name, T, expr)                                                                                     \
+    static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp, int64_t sb,    \
+                     double param)                                                                                \
+    {                                                                                                             \
+        const T p = (T)param;                                                                                     \
+        const int64_t w = (int64_t)sizeof(T);                                                                     \
+        T *y = (T *)(void *)yp;                                                                                   \
+        const T *pa = (const T *)(const void *)ap, *pb = (const T *)(const void *)bp;                             \
+        (void)p;                                                                                                  \
+        if (sy == w && sa == w && sb == w) {                                                                      \
+            EACH {                                                                                                \
+                const T a = pa[i], b = pb[i];                                                                     \
+                y[i] = (T)(expr);                                                                                 \
+            }                                                                                                     \
+        } else if (sy == w && sa == w && sb == 0) {                                                               \
+            const T b = n > 0 ? *pb : 0;                                                                          \
+            EACH {                                                                                                \
+                const T a = pa[i];                                                                                \
+                y[i] = (T)(expr);                                                                                 \
+            }                                                                                                     \
+        } else if (sy == w && sa == 0 && sb == w) {                                                               \
+            const T a = n > 0 ? *pa : 0;                                                                          \
+            EACH {                                                                                                \
+                const T b = pb[i];                                                                                \
+                y[i] = (T)(expr);                                                                                 \
+            }                                                                                                     \
+        } else {                                                                                                  \
+            for (int64_t i = 0; i < n; i++) {                                                                     \
+                const T a = *(const T *)(const void *)(ap + i * sa);                                              \
+                const T b = *(const T *)(const void *)(bp + i * sb);                                              \
+                *(T *)(void *)(yp + i * sy) = (T)(expr);                                                          \
+            }                                                                                                     \
+        }                                                                                                         \
+    }
+
+#define UNARY(name, T, expr)                                                                                      \
+    static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp, int64_t sb,    \
+                     double param)                                                                                \
+    {                                                                                                             \
+        const T p = (T)param;                                                                                     \
+        const int64_t w = (int64_t)sizeof(T);                                                                     \
+        T *y = (T *)(void *)yp;                                                                                   \
+        const T *pa = (const T *)(const void *)ap;                                                                \
+        (void)p, (void)bp, (void)sb;                                                                              \
+        if (sy == w && sa == w) {                                                                                 \
+            EACH {                                                                                                \
+                const T a = pa[i];                                                                                \
+                y[i] = (T)(expr);                                                                                 \
+            }                                                                                                     \
+        } else {                                                                                                  \
+            for (int64_t i = 0; i < n; i++) {                                                                     \
+                const T a = *(const T *)(const void *)(ap + i * sa);                                              \
+                *(T *)(void *)(yp + i * sy) = (T)(expr);                                                          \
+            }                                                                                                     \
+        }                                                                                                         \
+    }
+
+#define FLOAT_LOOPS(T, s)                                                     \
+    BINARY(add_##s, T, a + b)                                                 \
+    BINARY(sub_##s, T, a - b)                                                 \
+    BINARY(add_alpha_##s, T, a + p * b)                                       \
+    BINARY(mul_##s, T, a *b)                                                  \
+    BINARY(div_##s, T, a / b)                                                 \
+    BINARY(maximum_##s, T, (a != a) | (a > b) ? a : b) \
+    BINARY(relu_grad_##s, T, b > 0 ? a : 0)                                   \
+    UNARY(add_scalar_##s, T, a + p)                                           \
+    UNARY(mul_scalar_##s, T, a *p)                                            \
+    UNARY(neg_##s, T, -a)                                                     \
+    UNARY(relu_##s, T, a < 0 ? 0 : a)                                         \
+    UNARY(exp_##s, T, tn__exp_##s(a))                                         \
+    UNARY(log_##s, T, tn__log_##s(a))                                         \
+    UNARY(sigmoid_##s, T, 1 / (1 + tn__exp_##s(-a)))
+FLOAT_LOOPS(float, f32)
+FLOAT_LOOPS(double, f64)
+UNARY(sqrt_f32, float, __builtin_sqrtf(a))
+UNARY(sqrt_f64, double, __builtin_sqrt(a))
+
+/* int64 wraps around: done on unsigned numbers. A scalar outside of int64 becomes its limit. */
+static inline int64_t whole(double p)
+{
+    return p >= 0x1p63 ? INT64_MAX : p >= -0x1p63 ? (int64_t)p : INT64_MIN;
+}
+#define U(x) (uint64_t)(x)
+typedef int64_t int64;
+BINARY(add_i64, int64, U(a) + U(b))
+BINARY(sub_i64, int64, U(a) - U(b))
+BINARY(add_alpha_i64, int64, U(a) + U(whole(param)) * U(b))
+BINARY(mul_i64, int64, U(a) * U(b))
+BINARY(maximum_i64, int64, a > b ? a : b)
+UNARY(add_scalar_i64, int64, U(a) + U(whole(param)))
+UNARY(mul_scalar_i64, int64, U(a) * U(whole(param)))
+UNARY(neg_i64, int64, 0 - U(a))
+UNARY(relu_i64, int64, a < 0 ? 0 : a)
+
+/* ---- reductions ---------------------------------------------------------------------------------- */
+
+/* 64 (32) running sums, then a tree: a block of 4096 numbers adds 64 of them in a row at most. */
+#define SUM(name, T, LANES)                                 \
+    static T name##_block(int64_t n, const T *x)               \
+    {                                                          \
+        T acc[LANES] = { 0 };                                  \
+        int64_t i = 0;                                         \
+        if (n < 16) {                                          \
+            for (; i < n; i++)                                 \
+                acc[0] += x[i];                                \
+            return acc[0];                                     \
+        }                                                      \
+        for (; i + LANES <= n; i += LANES)                     \
+            for (int j = 0; j < LANES; j++)                    \
+                acc[j] += x[i + j];                            \
+        for (int j = 0; i < n; i++, j++)                       \
+            acc[j] += x[i];                                    \
+        for (int half = LANES / 2; half > 0; half /= 2)        \
+            for (int j = 0; j < half; j++)                     \
+                acc[j] += acc[j + half];                       \
+        return acc[0];                                         \
+    }                                                          \
+    /* Blocks add up in float64 with a compensation. */        \
+    static double name(int64_t n, const T *x)                  \
+    {                                                          \
+        double sum = 0, rest = 0;                              \
+        for (int64_t at = 0; at < n; at += 4096) {             \
+            double block = name##_block(n - at < 4096 ? n - at : 4096, x + at), next = sum + block; \
+            double large = __builtin_fabs(sum) >= __builtin_fabs(block) ? sum : block;   \
+            double small = __builtin_fabs(sum) >= __builtin_fabs(block) ? block : sum;   \
+            rest += (large - next) + small;                    \
+            sum = next;                                        \
+        }                                                      \
+        double all = sum + rest;                               \
+        return all - all == 0 ? all : sum;                     \
+    }
+SUM(sum_f32, float, 64)
+SUM(sum_f64, double, 32)
+
+static int64_t sum_i64(int64_t n, const int64_t *x)
+{
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += (uint64_t)x[i];
+    return (int64_t)sum;
+}
+
+/* NaN if any number is: the sum of all differences of numbers with themselves tells (infinity is no difference there). */
+#define MAX(name, T, NAN_TEST)                                              \
+    static T name(int64_t n, const T *x)                                    \
+    {                                                                       \
+        enum { LANES = 16 };                                                \
+        T best[LANES];                                                      \
+        int32_t odd[LANES] = { 0 };                                         \
+        for (int j = 0; j < LANES; j++)                                     \
+            best[j] = x[0];                                                 \
+        int64_t i = 0;                                                      \
+        for (; i + LANES <= n; i += LANES)                                  \
+            for (int j = 0; j < LANES; j++) {                               \
+                T v = x[i + j];                                             \
+                best[j] = v > best[j] ? v : best[j];                        \
+                odd[j] |= NAN_TEST(v);                                      \
+            }                                                               \
+        for (int j = 0; i < n; i++, j++) {                                  \
+            best[j] = x[i] > best[j] ? x[i] : best[j];                      \
+            odd[j] |= NAN_TEST(x[i]);                                       \
+        }                                                                   \
+        T all = best[0];                                                    \
+        int32_t any = NAN_TEST(x[0]);                                       \
+        for (int j = 0; j < LANES; j++) {                                   \
+            all = best[j] > all ? best[j] : all;                            \
+            any |= odd[j];                                                  \
+        }                                                                   \
+        return any ? NAN_OF(T) : all;                                       \
+    }
+#define NAN_OF(T) (T)__builtin_nan("")
+#define IS_ODD(v) ((v) != (v))
+MAX(max_f32, float, IS_ODD)
+MAX(max_f64, double, IS_ODD)
+#undef NAN_OF
+#define NAN_OF(T) 0
+#define NEVER_ODD(v) 0
+MAX(max_i64, int64_t, NEVER_ODD)
+
+/* Columns: 32 rows add up in the type itself, these in float64. */
+#define ROWS(name, T)                                                                    \
+    static void name(int64_t rows, int64_t n, const char *x, int64_t stride, double *to) \
+    {                                                                                    \
+        enum { WIDE = 256, BLOCK = 32 };                                                 \
+        for (int64_t at = 0; at < n; at += WIDE) {                                       \
+            int64_t wide = n - at < WIDE ? n - at : WIDE;                                \
+            for (int64_t r = 0; r < rows; r += BLOCK) {                                  \
+                T acc[WIDE] = { 0 };                                                     \
+                int64_t end = rows - r < BLOCK ? rows : r + BLOCK;                       \
+                for (int64_t i = r; i < end; i++) {                                      \
+                    const T *row = (const T *)(const void *)(x + i * stride) + at;       \
+                    for (int64_t j = 0; j < wide; j++)                                   \
+                        acc[j] += row[j];                                                \
+                }                                                                        \
+                for (int64_t j = 0; j < wide; j++)                                       \
+                    to[at + j] += (double)acc[j];                                        \
+            }                                                                            \
+        }                                                                                \
+    }
+ROWS(rows_f32, float)
+ROWS(rows_f64, double)
+
+/* ---- softmax ------------------------------------------------------------------------------------- */
+
+#define SOFTMAX(T, s)                                                         \
+    static void softmax_##s(int64_t n, const T *x, T *y)                      \
+    {                                                                         \
+        T top = max_##s(n, x);                                                \
+        EACH y[i] = tn__exp_##s(x[i] - top);                                  \
+        T scale = (T)(1 / sum_##s(n, y));                                     \
+        EACH y[i] *= scale;                                                   \
+    }                                                                         \
+    static void log_softmax_##s(int64_t n, const T *x, T *y)                  \
+    {                                                                         \
+        T top = max_##s(n, x);                                                \
+        EACH y[i] = tn__exp_##s(x[i] - top);                                  \
+        T norm = (T)log(sum_##s(n, y));                                       \
+        EACH y[i] = (x[i] - top) - norm;                                      \
+    }                                                                         \
+    static void log_softmax_grad_##s(int64_t n, const T *gy, const T *y, T *gx) \
+    {                                                                         \
+        T sum = (T)sum_##s(n, gy);                                            \
+        EACH gx[i] = gy[i] - tn__exp_##s(y[i]) * sum;                         \
+    }
+SOFTMAX(float, f32)
+SOFTMAX(double, f64)
+
+/* ---- random numbers -------------------------------------------------------------------------------- */
+
+/* Philox 4x32-10 of Salmon et al. (Random123), many blocks side by side: words[k][j] is word k of block `block + j`. */
+enum { SIDE = 16 };
+
+static void philox(uint64_t seed, uint64_t block, uint32_t words[4][SIDE])
+{
+    uint32_t *c0 = words[0], *c1 = words[1], *c2 = words[2], *c3 = words[3];
+    for (int j = 0; j < SIDE; j++) {
+        c0[j] = (uint32_t)(block + (uint64_t)j);
+        c1[j] = (uint32_t)((block + (uint64_t)j) >> 32);
+        c2[j] = c3[j] = 0;
+    }
+    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+    for (int round = 0; round < 10; round++) {
+        for (int j = 0; j < SIDE; j++) {
+            uint64_t p0 = (uint64_t)c0[j] * 0xD2511F53u, p1 = (uint64_t)c2[j] * 0xCD9E8D57u;
+            uint32_t n0 = (uint32_t)(p1 >> 32) ^ c1[j] ^ k0, n2 = (uint32_t)(p0 >> 32) ^ c3[j] ^ k1;
+            c1[j] = (uint32_t)p1;
+            c3[j] = (uint32_t)p0;
+            c0[j] = n0;
+            c2[j] = n2;
+        }
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+}
+
+/* Element `first + i` is made from PER = 4 / WORDS elements a block. `expr` has the element's words as w(0), w(1) ... */
+#define w(k) words[(in_block * WORDS + (k)) & 3][j]
+#define RANDOM(name, T, words_each, expr)                                                              \
+    static void name(uint64_t seed, uint64_t block, uint64_t first, int64_t n, T p0, T p1, T *y)       \
+    {                                                                                                  \
+        enum { WORDS = words_each, PER = 4 / WORDS };                                                  \
+        uint32_t words[4][SIDE];                                                                       \
+        uint64_t from = first / PER;                                                                   \
+        int64_t at = -(int64_t)(first % PER);                                                          \
+        for (; at < n; from += SIDE, at += SIDE * PER) {                                               \
+            philox(seed, block + from, words);                                                         \
+            for (int64_t e = at < 0 ? -at : 0; e < SIDE * PER && at + e < n; e++) {                    \
+                int64_t j = e / PER, in_block = e % PER;                                               \
+                (void)in_block;                                                                        \
+                y[at + e] = expr;                                                                      \
+            }                                                                                          \
+        }                                                                                              \
+    }
+#define UNIT32(word) ((float)((word) >> 8) * 0x1p-24f)
+#define BITS53(high, low) ((uint64_t)(high) << 32 | (low)) >> 11
+#define UNIT64(high, low) ((double)(BITS53(high, low)) * 0x1p-53)
+RANDOM(uniform_f32, float, 1, __builtin_fmaf(UNIT32(w(0)), p1, p0))
+RANDOM(uniform_f64, double, 2, __builtin_fma(UNIT64(w(0), w(1)), p1, p0))
+RANDOM(normal_f32, float, 2, p0 + p1 * (__builtin_sqrtf(-2 * tn__log_f32(UNIT32(w(0)) + 0x1p-24f)) * tn__cos_turn_f32(UNIT32(w(1)))))
+RANDOM(normal_f64, double, 4,
+       p0 + p1 * (__builtin_sqrt(-2 * tn__log_f64(UNIT64(w(0), w(1)) + 0x1p-53)) * tn__cos_turn_f64(UNIT64(w(2), w(3)))))
+
+/* ---- the table ------------------------------------------------------------------------------------- */
+
+#define FLOATS(name) { [TN__F32] = name##_f32, [TN__F64] = name##_f64 }
+#define NUMBERS(name) { [TN__F32] = name##_f32, [TN__F64] = name##_f64, [TN__I64] = name##_i64 }
+
+const struct tn__loops TN__LOOPS_NAME = {
+    .name = TN__LOOPS_TEXT,
+    .ew = {
+        [TN__ADD] = NUMBERS(add),
+        [TN__SUB] = NUMBERS(sub),
+        [TN__ADD_ALPHA] = NUMBERS(add_alpha),
+        [TN__MUL] = NUMBERS(mul),
+        [TN__DIV] = FLOATS(div),
+        [TN__MAXIMUM] = NUMBERS(maximum),
+        [TN__RELU_GRAD] = FLOATS(relu_grad),
+        [TN__ADD_SCALAR] = NUMBERS(add_scalar),
+        [TN__MUL_SCALAR] = NUMBERS(mul_scalar),
+        [TN__NEG] = NUMBERS(neg),
+        [TN__EXP] = FLOATS(exp),
+        [TN__LOG] = FLOATS(log),
+        [TN__SQRT] = FLOATS(sqrt),
+        [TN__RELU] = NUMBERS(relu),
+        [TN__SIGMOID] = FLOATS(sigmoid),
+    },
+    .sum_f32 = sum_f32,
+    .sum_f64 = sum_f64,
+    .sum_i64 = sum_i64,
+    .max_f32 = max_f32,
+    .max_f64 = max_f64,
+    .max_i64 = max_i64,
+    .rows_f32 = rows_f32,
+    .rows_f64 = rows_f64,
+    .softmax_f32 = softmax_f32,
+    .softmax_f64 = softmax_f64,
+    .log_softmax_f32 = log_softmax_f32,
+    .log_softmax_f64 = log_softmax_f64,
+    .log_softmax_grad_f32 = log_softmax_grad_f32,
+    .log_softmax_grad_f64 = log_softmax_grad_f64,
+    .uniform_f32 = uniform_f32,
+    .uniform_f64 = uniform_f64,
+    .normal_f32 = normal_f32,
+    .normal_f64 = normal_f64,
+};

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * softmax, log_softmax and its derivative: one row along the dimension at a time. A row that does not lie in one piece, or has another type, goes through a
+ * buffer. */
+#include "cpu.h"
+
+
+enum { GRAIN = 8192 };
+
+struct job {
+    struct tn__span rows;       /* operands: y, then the inputs; the dimension left out */
+    int64_t n;                  /* length of a row */
+    int64_t step[3];            /* of y and the inputs along the row, in bytes */
+    enum tn__ct ct;
+    int32_t inputs;
+    tn_dtype dtype[3];
+    void (*run)(const struct job *job, const void *const *in, void *out);
+};
+
+static void run_softmax(const struct job *job, const void *const *in, void *out)
+{
+    if (job->ct == TN__F32)
+        tn__loops->softmax_f32(job->n, in[0], out);
+    else
+        tn__loops->softmax_f64(job->n, in[0], out);
+}
+
+static void run_log_softmax(const struct job *job, const void *const *in, void *out)
+{
+    if (job->ct == TN__F32)
+        tn__loops->log_softmax_f32(job->n, in[0], out);
+    else
+        tn__loops->log_softmax_f64(job->n, in[0], out);
+}
+
+static void run_log_softmax_grad(const struct job *job, const void *const *in, void *out)
+{
+    if (job->ct == TN__F32)
+        tn__loops->log_softmax_grad_f32(job->n, in[0], in[1], out);
+    else
+        tn__loops->log_softmax_grad_f64(job->n, in[0], in[1], out);
+}
+
+struct rows {
+    const struct job *job;
+    char *buffer[3];            /* NULL: the operand's rows can be used where they are */
+};
+
+static void each_row(void *user, int64_t n, char *const *at, const int64_t *stride)
+{
+    const struct rows *rows = user;
+    const struct job *job = rows->job;
+    for (int64_t i = 0; i < n; i++) {
+        const void *in[2] = { NULL, NULL };
+        char *out = at[0] + i * stride[0];
+        for (int32_t k = 1; k <= job->inputs; k++) {
+            char *from = at[k] + i * stride[k];
+            if (rows->buffer[k])
+                tn__convert_load(job->dtype[k], job->ct)(job->n, from, job->step[k], rows->buffer[k]);
+            in[k - 1] = rows->buffer[k] ? rows->buffer[k] : from;
+        }
+        job->run(job, in, rows->buffer[0] ? rows->buffer[0] : out);
+        if (rows->buffer[0])
+            tn__convert_store(job->ct, job->dtype[0])(job->n, rows->buffer[0], out, job->step[0]);
+    }
+}
+
+static tn_status part(void *user, int64_t begin, int64_t end)
+{
+    const struct job *job = user;
+    struct rows rows = { job, { NULL, NULL, NULL } };
+    int64_t size = (int64_t)tn__ct_size(job->ct);
+    bool need[3] = { false, false, false };
+    size_t count = 0;
+    for (int32_t k = 0; k <= job->inputs; k++) {
+        need[k] = job->dtype[k] != tn__ct_dtype(job->ct) || job->step[k] != size;
+        count += need[k];
+    }
+    char *memory = NULL;
+    if (count > 0) {
+        memory = tn_malloc(count * (size_t)(job->n * size));
+        if (!memory)
+            return TN_ERR_MEMORY;
+        char *next = memory;
+        for (int32_t k = 0; k <= job->inputs; k++) {
+            if (need[k]) {
+                rows.buffer[k] = next;
+                next += job->n * size;
+            }
+        }
+    }
+    tn__span_walk(&job->rows, begin, end, each_row, &rows);
+    tn_free(memory);
+    return TN_OK;
+}
+
+static tn_status run(const tn_call *call, int64_t dim, void (*row)(const struct job *, const void *const *, void *))
+{
+    const tn_view *views[3] = { call->out[0], call->in[0], call->n_in > 1 ? call->in[1] : NULL };
+    struct job job = { .inputs = (int32_t)call->n_in, .run = row };
+    int32_t ndim = views[0]->ndim;
+    int64_t at = dim < 0 ? dim + ndim : dim;
+    if (ndim > 0 && (at < 0 || at >= ndim))
+        return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %d dimensions", call->op, (long long)dim,
+                       (int)ndim);
+    job.ct = tn__ct_of(tn_view_dtype(views[0]));
+    job.n = ndim > 0 ? views[0]->shape[at] : 1;
+    tn_view less[3];
+    int64_t shape[TN_MAX_DIMS], strides[3][TN_MAX_DIMS];
+    const tn_view *pointers[3] = { &less[0], &less[1], &less[2] };
+    for (int32_t k = 0; k <= job.inputs; k++) {
+        job.dtype[k] = tn_view_dtype(views[k]);
+        job.step[k] = ndim > 0 && job.n > 1 ? views[k]->strides[at] * tn__view_item(views[k]) : tn__view_item(views[k]);
+        less[k] = *views[k];
+        less[k].ndim = 0;
+        less[k].shape = shape;
+        less[k].strides = strides[k];
+        for (int32_t i = 0; i < ndim; i++) {
+            if (i != at) {
+                shape[less[k].ndim] = views[k]->shape[i];
+                strides[k][less[k].ndim++] = views[k]->strides[i];
+            }
+        }
+    }
+    tn__span_make(&job.rows, job.inputs + 1, pointers, false);
+    if (job.n == 0 || job.rows.count == 0)
+        return TN_OK;
+    int64_t grain = GRAIN / job.n > 0 ? GRAIN / job.n : 1;
+    if (job.rows.count <= grain)
+        return part(&job, 0, job.rows.count);
+    return tn_parallel_for(job.rows.count, grain, part, &job);
+}
+
+tn_status tn__softmax(const tn_call *call)
+{
+    return run(call, ((const tn_softmax_options *)call->options)->dim, run_softmax);
+}
+
+tn_status tn__log_softmax(const tn_call *call)
+{
+    return run(call, ((const tn_log_softmax_options *)call->options)->dim, run_log_softmax);
+}
+
+tn_status tn__log_softmax_grad(const tn_call *call)
+{
+    return run(call, ((const tn_log_softmax_grad_options *)call->options)->dim, run_log_softmax_grad);
+}
