@@ -203,6 +203,11 @@ const char *tn__error_plugin(const char *id)
     return before;
 }
 
+const char *tn__error_plugin_id(void)
+{
+    return records.plugin ? records.plugin : "";
+}
+
 tn_status tn__status_of(tn_status status, const char *who)
 {
     const struct records *r = &records;

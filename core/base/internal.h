@@ -54,33 +54,49 @@ bool tn__glob(const char *pattern, const char *text);
 
 /* ---- specs ---------------------------------------------------------------------------------------- */
 
-/* A parsed spec: a call Name(arguments), each argument a value. Nested calls are values of kind TN_VALUE_SPEC whose text is kept; `child` names from
- * repr text "(fc1): Linear(...)" come as named arguments with a flag. One allocation arena; freed whole. */
+/* A parsed spec: a call Name(arguments), each argument a value. A nested call is a value of kind TN_VALUE_SPEC
+ * whose text is kept (and was checked); children of repr text, "(fc1): Linear(...)", are named arguments with
+ * a flag, "(0-2): 3 x ReLU()" is three of them. A bare name is a call without arguments; a text that is
+ * another value has type "" and this one value. Freed whole. */
 typedef struct tn__spec {
-    const char *type;           /* "Linear"; "" when the text is no call */
+    const char *type;           /* "Linear" */
     tn_value *values;
     const char **names;         /* NULL: positional */
     uint8_t *children;          /* 1: came as "(name): Type(...)" */
-    int32_t *columns;           /* of each argument in the text, from 1 */
+    int32_t *columns;           /* where each argument starts in the text: bytes, from 1 */
     int64_t count;
-    const char *text;           /* the source */
+    const char *text;           /* the source, a copy */
     struct tn__arena *arena;
 } tn__spec;
 
-/* Parses the whole text (depth, length and count are bounded); NULL and an error with column. */
+/* Parses the whole text (its length, depth and number of values are bounded); NULL and TN_ERR_FORMAT with the column. */
 tn__spec *tn__spec_parse(const char *text);
-void tn__spec_free(tn__spec *spec);
+void tn__spec_free(tn__spec *spec);     /* NULL is accepted */
+/* One value, into an arena: 1e-3, (1, 2), 'text', Linear(4, 3). A bare word is a string. */
+tn_status tn__value_parse(const char *text, tn__arena *arena, tn_value *out);
+/* The text of a spec (cut where it is long) and a place in it, as messages begin: `Linear(x=1): column 8: `. */
+void tn__spec_place(const char *text, int32_t column, char *out, size_t size);
 /* tn_snprintv into fresh memory (tn_free). */
 char *tn__format_take(const char *format, va_list args);
 
-/* Fills `data` (size bytes, zeroed by the caller) from defaults and then from arguments, matching positional and named ones against the table. `what` ("layer Linear") is for error
- * texts. Strings, rows and lists are copied into a block that belongs to data: *keep receives it, to be freed by tn__options_release. */
+/* A copy of a value that owns what is in it: strings and lists lie in *block (NULL when there are none), tensors and
+ * modules are kept. */
+tn_status tn__value_copy(const tn_value *from, tn_value *to, void **block);
+void tn__value_free(const tn_value *value, void *block);
+/* "int", "list" ..., for error texts. */
+const char *tn__value_kind_name(uint32_t kind);
+
+/* Fills `data` (zeroed by the caller) from defaults and then from arguments, matching positional and named ones against the
+ * table. `what` ("layer Linear") is for error texts; `spec_text` and `columns` may be NULL. Strings, rows and lists are copied into
+ * a block that belongs to data: *keep receives it, to be freed by tn__options_release (NULL is accepted). On failure the
+ * members of the table are zero again and *keep is NULL. */
 typedef struct tn__keep tn__keep;
 tn_status tn__options_fill(const tn_option *table, void *data, const char *what, const char *spec_text,
                            const tn_value *values, const char *const *names, const int32_t *columns,
                            int64_t count, tn__keep **keep);
 void tn__options_release(tn__keep *keep);
-/* Appends "in_features=4, out_features=3, bias=True": complete: every option by name; not complete: repr's way (flags). */
+/* Appends "in_features=4, out_features=3, bias=True": complete: every option, so that the text builds the same again; not complete:
+ * repr's way (flags), without the further arguments that are specs or modules. */
 void tn__options_print(const tn_option *table, const void *data, bool complete, tn__text *text);
 /* One value in the grammar of specs. */
 void tn__value_print(const tn_value *value, tn__text *text);
@@ -100,6 +116,8 @@ bool tn__env_trusted(void);     /* false in set-uid programs: the environment is
 
 /* The plugin whose code runs in this thread, for error records and log lines; returns the one before, to be put back. "" is the core. */
 const char *tn__error_plugin(const char *id);
+/* The plugin whose code runs, "" for the core. */
+const char *tn__error_plugin_id(void);
 /* Records a failure as it stands, its plugin and native code with it: one that came from another thread. */
 void tn__error_put(const tn_error *error);
 /* What a function does that got NULL for an object: the code of the first held error, which says why; TN_ERR_RUNTIME with a record when none is held. */

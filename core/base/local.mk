@@ -1,12 +1,22 @@
 # SPDX-License-Identifier: MIT
 
 libcore_la_SOURCES += \
+	%D%/env.c \
 	%D%/error.c \
+	%D%/fork.c \
 	%D%/format.c \
 	%D%/internal.h \
+	%D%/log.c \
 	%D%/memory.c \
 	%D%/names.c \
 	%D%/number.c \
 	%D%/number.h \
+	%D%/options.c \
+	%D%/pack.c \
+	%D%/pool.c \
+	%D%/progress.c \
+	%D%/spec.c \
 	%D%/status.c \
-	%D%/text.c
+	%D%/text.c \
+	%D%/value.c \
+	%D%/version.c

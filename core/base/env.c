@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The one table of environment variables that the library looks at. A variable is read once, at its first
+ * use; an empty one counts as unset; in a set-uid program none counts. Rows of plugins are added at run time
+ * and never go away. */
+#include "core/base/internal.h"
+
+#include <stdlib.h>
+#include <sys/auxv.h>
+
+struct row {
+    const char *name;
+    const char *fallback;       /* value when unset; NULL: none */
+    const char *help;
+    char *value;                /* from the environment, once `read` */
+    char *program;              /* what the program chose instead */
+    bool read;
+    struct row *next;
+};
+
+static struct row core_rows[] = {
+    { "TENON_DEVICE", "cpu", "where new tensors go: a preference list such as cuda,opencl,cpu; the first that works", NULL,
+      NULL, false, NULL },
+    { "TENON_PLUGIN_PATH", NULL, "folders with plugins, separated by colons, instead of the one that was installed", NULL,
+      NULL, false, NULL },
+    { "TENON_PLUGIN_PATH_ADD", NULL, "folders with plugins to look into besides", NULL, NULL, false, NULL },
+    { "TENON_PLUGINS", NULL, "which plugins may load: globs separated by commas, a leading ! denies; the last that fits decides",
+      NULL, NULL, false, NULL },
+    { "TENON_FALLBACK", "error", "an operator that a device lacks: error, or the device that runs it instead, counted",
+      NULL, NULL, false, NULL },
+    { "TENON_LOG", "warning", "what is logged: off, error, warning, info or debug; LEVEL:FILE writes to a file", NULL,
+      NULL, false, NULL },
+    { "TENON_NUM_THREADS", NULL, "threads for kernels on the host; unset: the cores that this process may use", NULL, NULL,
+      false, NULL },
+    { "TENON_SEED", NULL, "seed of the random number generator at the start, a whole number", NULL, NULL, false, NULL },
+    { "TENON_MATH", "default",
+      "arithmetic: exact (no Winograd, no TF32), default (within 2e-5), fast (TF32 and the like)", NULL, NULL, false,
+      NULL },
+    { "TENON_CHECK", "0", "1: check every call across the boundary of a plugin, guard zones around memory", NULL, NULL,
+      false, NULL },
+    { "TENON_PROFILE", NULL, "a file that gets a trace of calls in Chrome's format", NULL, NULL, false, NULL },
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct row *added, **added_end = &added;
+static int64_t added_count;
+
+bool tn__env_trusted(void)
+{
+    return getauxval(AT_SECURE) == 0;
+}
+
+void tn__env_fork(int stage)
+{
+    if (stage < 0)
+        pthread_mutex_lock(&lock);
+    else
+        pthread_mutex_unlock(&lock);
+}
+
+static struct row *row_at(int64_t index)
+{
+    struct row *row = added;
+
+    if (index < tn__countof(core_rows))
+        return &core_rows[index];
+    for (index -= tn__countof(core_rows); index > 0; index--)
+        row = row->next;
+    return row;
+}
+
+static struct row *row_find(const char *name)
+{
+    for (int64_t i = 0; i < tn__countof(core_rows); i++)
+        if (strcmp(core_rows[i].name, name) == 0)
+            return &core_rows[i];
+    for (struct row *row = added; row; row = row->next)
+        if (strcmp(row->name, name) == 0)
+            return row;
+    return NULL;
+}
+
+/* The value in force. The environment is copied, since the program may change it. */
+static const char *value_of(struct row *row)
+{
+    if (row->program)
+        return row->program;
+    if (!row->read) {
+        const char *value = tn__env_trusted() ? secure_getenv(row->name) : NULL;
+
+        if (value && *value) {
+            row->value = tn_strdup(value);
+            if (!row->value)
+                return row->fallback;   /* not marked as read: tried again once there is memory */
+        }
+        row->read = true;
+    }
+    return row->value ? row->value : row->fallback;
+}
+
+static const char *origin_of(const struct row *row)
+{
+    if (row->program)
+        return "program";
+    if (row->value)
+        return "environment";
+    const char *there = getenv(row->name);
+    return !tn__env_trusted() && there && *there ? "ignored (set-uid)" : "default";
+}
+
+const char *tn_env_get(const char *name)
+{
+    const char *value = NULL;
+
+    pthread_mutex_lock(&lock);
+    struct row *row = row_find(name);
+    if (row)
+        value = value_of(row);
+    pthread_mutex_unlock(&lock);
+    return value;
+}
+
+int64_t tn_env_count(void)
+{
+    pthread_mutex_lock(&lock);
+    int64_t count = tn__countof(core_rows) + added_count;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+tn_status tn_env_at(int64_t index, tn_env_row *out)
+{
+    int64_t count = tn_env_count();
+
+    if (index < 0 || index >= count)
+        return tn_fail(TN_ERR_INDEX, "variable %lld of the environment table was asked for; it has %lld",
+                       (long long)index, (long long)count);
+    pthread_mutex_lock(&lock);
+    struct row *row = row_at(index);
+    *out = (tn_env_row){ .name = row->name, .value = value_of(row), .help = row->help };
+    out->origin = origin_of(row);
+    pthread_mutex_unlock(&lock);
+    return TN_OK;
+}
+
+tn_status tn__env_add(const char *name, const char *help)
+{
+    size_t name_size = strlen(name) + 1, help_size = strlen(help) + 1;
+    struct row *row = tn_calloc(1, sizeof *row + name_size + help_size);
+
+    if (!row)
+        return TN_ERR_MEMORY;
+    char *text = (char *)(row + 1);
+    row->name = memcpy(text, name, name_size);
+    row->help = memcpy(text + name_size, help, help_size);
+    pthread_mutex_lock(&lock);
+    bool taken = row_find(name) != NULL;
+    if (!taken) {
+        *added_end = row;
+        added_end = &row->next;
+        added_count++;
+    }
+    pthread_mutex_unlock(&lock);
+    if (taken)                  /* by the same plugin, queried again: its row is there */
+        tn_free(row);
+    return TN_OK;
+}
+
+tn_status tn__env_program(const char *name, const char *value)
+{
+    char *copy = NULL;
+
+    if (value) {
+        copy = tn_strdup(value);
+        if (!copy)
+            return TN_ERR_MEMORY;
+    }
+    pthread_mutex_lock(&lock);
+    struct row *row = row_find(name);
+    if (row) {
+        char *before = row->program;
+        row->program = copy;
+        copy = before;
+    }
+    pthread_mutex_unlock(&lock);
+    tn_free(copy);
+    return TN_OK;
+}
+
+void tn__env_shutdown(void)
+{
+    pthread_mutex_lock(&lock);
+    for (int64_t i = 0; i < tn__countof(core_rows) + added_count; i++) {
+        struct row *row = row_at(i);
+        tn_free(row->value);
+        tn_free(row->program);
+        row->value = row->program = NULL;
+        row->read = false;
+    }
+    while (added) {
+        struct row *row = added;
+        added = row->next;
+        tn_free(row);
+    }
+    added_end = &added;
+    added_count = 0;
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Value packs: positional values and named ones, owned. */
+#include "core/base/internal.h"
+
+#define INLINE_ENTRIES 4        /* a call seldom has more: no memory of its own then */
+
+struct entry {
+    tn_value value;
+    void *block;                /* strings and lists of the value */
+    char *name;                 /* NULL: positional */
+};
+
+struct tn_pack {
+    int64_t count, positional, capacity;
+    struct entry *at;
+    struct entry first[INLINE_ENTRIES];
+};
+
+tn_pack *tn_pack_new(void)
+{
+    tn_pack *pack = tn_malloc(sizeof *pack);
+
+    if (!pack)
+        return NULL;
+    pack->count = pack->positional = 0;
+    pack->capacity = INLINE_ENTRIES;
+    pack->at = pack->first;
+    return pack;
+}
+
+void tn_pack_drop(tn_pack *pack)
+{
+    if (!pack)
+        return;
+    for (int64_t i = 0; i < pack->count; i++) {
+        tn__value_free(&pack->at[i].value, pack->at[i].block);
+        tn_free(pack->at[i].name);
+    }
+    if (pack->at != pack->first)
+        tn_free(pack->at);
+    tn_free(pack);
+}
+
+static tn_status grow(tn_pack *pack)
+{
+    int64_t capacity = 2 * pack->capacity;
+    struct entry *at;
+
+    if (pack->count < pack->capacity)
+        return TN_OK;
+    at = tn_realloc(pack->at == pack->first ? NULL : pack->at, (size_t)capacity * sizeof *at);
+    if (!at)
+        return TN_ERR_MEMORY;
+    if (pack->at == pack->first)
+        memcpy(at, pack->first, sizeof pack->first);
+    pack->at = at;
+    pack->capacity = capacity;
+    return TN_OK;
+}
+
+tn_status tn_pack_add(tn_pack *pack, const char *name, tn_value value)
+{
+    struct entry entry = { .name = NULL };
+    tn_status status;
+
+    if (!pack)
+        return tn__null_input("the pack of tn_pack_add");
+    if (!name && pack->positional < pack->count)
+        return tn_fail(TN_ERR_VALUE, "tn_pack_add: a positional value cannot follow the named one %q",
+                       pack->at[pack->count - 1].name);
+    if (name && !*name)
+        return tn_fail(TN_ERR_VALUE, "tn_pack_add: a name cannot be empty; NULL adds a positional value");
+    if (name && tn_pack_find(pack, name) >= 0)
+        return tn_fail(TN_ERR_KEY, "tn_pack_add: the pack has a value named %q already", name);
+    status = grow(pack);
+    if (status != TN_OK)
+        return status;
+    if (name) {
+        entry.name = tn_strdup(name);
+        if (!entry.name)
+            return TN_ERR_MEMORY;
+    }
+    status = tn__value_copy(&value, &entry.value, &entry.block);
+    if (status != TN_OK) {
+        tn_free(entry.name);
+        return status;
+    }
+    pack->at[pack->count++] = entry;
+    pack->positional += name == NULL;
+    return TN_OK;
+}
+
+/* The entry, NULL and an error when there is none of that number. */
+static struct entry *entry_at(const tn_pack *pack, int64_t index)
+{
+    if (!pack) {
+        tn__null_input("a pack");
+        return NULL;
+    }
+    if (index < 0 || index >= pack->count) {
+        tn_fail(TN_ERR_INDEX, "value %lld of a pack was asked for; it has %lld", (long long)index, (long long)pack->count);
+        return NULL;
+    }
+    return &pack->at[index];
+}
+
+tn_status tn_pack_set(tn_pack *pack, int64_t index, tn_value value)
+{
+    struct entry *entry = entry_at(pack, index);
+    struct entry fresh;
+    tn_status status;
+
+    if (!entry)
+        return pack ? TN_ERR_INDEX : tn_error_code();
+    status = tn__value_copy(&value, &fresh.value, &fresh.block);
+    if (status != TN_OK)
+        return status;
+    tn__value_free(&entry->value, entry->block);
+    entry->value = fresh.value;
+    entry->block = fresh.block;
+    return TN_OK;
+}
+
+int64_t tn_pack_count(const tn_pack *pack)
+{
+    return pack ? pack->count : 0;
+}
+
+int64_t tn_pack_positional(const tn_pack *pack)
+{
+    return pack ? pack->positional : 0;
+}
+
+tn_value tn_pack_at(const tn_pack *pack, int64_t index)
+{
+    const struct entry *entry = entry_at(pack, index);
+
+    return entry ? entry->value : (tn_value){ .kind = TN_VALUE_NONE };
+}
+
+const char *tn_pack_name(const tn_pack *pack, int64_t index)
+{
+    const struct entry *entry = entry_at(pack, index);
+
+    return entry ? entry->name : NULL;
+}
+
+int64_t tn_pack_find(const tn_pack *pack, const char *name)
+{
+    for (int64_t i = pack ? pack->positional : 0; pack && i < pack->count; i++)
+        if (strcmp(pack->at[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+tn_tensor *tn_pack_tensor(const tn_pack *pack, int64_t index)
+{
+    const struct entry *entry = entry_at(pack, index);
+
+    if (!entry)
+        return NULL;
+    if (entry->value.kind != TN_VALUE_TENSOR) {
+        tn_fail(TN_ERR_TYPE, "value %lld of a pack is no tensor but of kind %s", (long long)index,
+                tn__value_kind_name(entry->value.kind));
+        return NULL;
+    }
+    return entry->value.as.tensor;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Long calls: what the program is told meanwhile, and how it stops them. */
+#include "core/base/internal.h"
+
+static _Thread_local struct {
+    tn_progress callback;
+    void *user;
+} progress;
+
+void tn_set_progress(tn_progress callback, void *user)
+{
+    progress.callback = callback;
+    progress.user = user;
+}
+
+tn_status tn_progress_report(const char *what, uint64_t done, uint64_t total)
+{
+    if (!progress.callback || progress.callback(progress.user, what, done, total))
+        return TN_OK;
+    if (total)
+        return tn_fail(TN_ERR_CANCELLED, "cancelled by the program at %llu of %llu %s", (unsigned long long)done,
+                       (unsigned long long)total, what);
+    return tn_fail(TN_ERR_CANCELLED, "cancelled by the program at %llu %s", (unsigned long long)done, what);
+}
