@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * OpenCL as this plugin uses it: types from the Khronos headers, functions from the ICD loader that is opened when the
+ * plugin is activated (rule 1: a driver does things when it is mapped). Nothing is linked. */
+#ifndef CL_API_H
+#define CL_API_H
+
+#define CL_TARGET_OPENCL_VERSION 120
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS 1
+#include <CL/cl.h>
+#include <tenon/plugin.h>
+
+#define CL_FUNCTIONS(X)                                                                              \
+    X(clGetPlatformIDs) X(clGetPlatformInfo) X(clGetDeviceIDs) X(clGetDeviceInfo)                    \
+    X(clCreateContext) X(clReleaseContext) X(clCreateCommandQueue) X(clReleaseCommandQueue)          \
+    X(clCreateBuffer) X(clReleaseMemObject) X(clEnqueueWriteBuffer) X(clEnqueueReadBuffer)           \
+    X(clEnqueueCopyBuffer) X(clEnqueueFillBuffer)                                                    \
+    X(clCreateProgramWithSource) X(clBuildProgram) X(clGetProgramBuildInfo) X(clReleaseProgram)      \
+    X(clCreateKernel) X(clReleaseKernel) X(clSetKernelArg) X(clEnqueueNDRangeKernel)                 \
+    X(clEnqueueMarkerWithWaitList) X(clEnqueueBarrierWithWaitList) X(clWaitForEvents)                \
+    X(clGetEventInfo) X(clReleaseEvent) X(clFlush) X(clFinish)
+
+struct cl_api {
+    void *library;
+#define CL_MEMBER_(name) __typeof__(name) *name;
+    CL_FUNCTIONS(CL_MEMBER_)
+#undef CL_MEMBER_
+};
+
+/* Filled by cl_api_open. */
+extern struct cl_api cl;
+
+/* Opens the loader (a name or a path); TN_ERR_UNAVAILABLE with words when it is not there or too old. */
+tn_status cl_api_open(const char *library);
+/* "CL_OUT_OF_RESOURCES"; "?" for a number that the standard does not have. */
+const char *cl_api_error_name(cl_int error);
+/* Records a failure: `what` was asked of `device`. Returns the status that fits: memory, lost, device. */
+tn_status cl_api_fail(cl_int error, const char *what, const char *device);
+
+#endif

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * OpenCL devices: looking for them, memory, in-order queues as streams, markers as events, copies. */
+#include "opencl.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_PLATFORMS 16
+#define MAX_DEVICES 64
+
+/* A device that was found; order: graphics, accelerators, processors, and inside that platforms by name. */
+struct found {
+    cl_platform_id platform;
+    cl_device_id id;
+    int32_t rank;
+    int32_t place;
+    char vendor[128];
+};
+
+static struct found found[MAX_DEVICES];
+static int32_t found_count;
+
+/* ---- looking for devices --------------------------------------------------------------------------- */
+
+static bool goes_before(const struct found *a, const struct found *b)
+{
+    int by_name = strcmp(a->vendor, b->vendor);
+
+    if (a->rank != b->rank)
+        return a->rank < b->rank;
+    return by_name ? by_name < 0 : a->place < b->place;
+}
+
+static void found_add(const struct found *one)
+{
+    int32_t at = found_count;
+
+    while (at > 0 && goes_before(one, &found[at - 1])) {
+        found[at] = found[at - 1];
+        at--;
+    }
+    found[at] = *one;
+    found_count++;
+}
+
+static void look_at(cl_platform_id platform, cl_device_id id, int32_t place)
+{
+    struct found one = { .platform = platform, .id = id, .place = place };
+    char name[128] = "";
+    cl_device_type type = 0;
+    cl_bool available = 0, compiler = 0;
+    size_t group = 0;
+
+    cl.clGetDeviceInfo(id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
+    cl.clGetDeviceInfo(id, CL_DEVICE_AVAILABLE, sizeof available, &available, NULL);
+    cl.clGetDeviceInfo(id, CL_DEVICE_COMPILER_AVAILABLE, sizeof compiler, &compiler, NULL);
+    cl.clGetDeviceInfo(id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof group, &group, NULL);
+    cl.clGetDeviceInfo(id, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
+    cl.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof one.vendor - 1, one.vendor, NULL);
+    if (!available || !compiler || group < 256) {
+        tn_log(TN_LOG_INFO, "OpenCL device %q of %q is left out: %s", name, one.vendor,
+               !available  ? "it is not available"
+               : !compiler ? "it has no compiler"
+                           : "its groups are smaller than 256 work items");
+        return;
+    }
+    one.rank = type & CL_DEVICE_TYPE_GPU ? 0 : type & CL_DEVICE_TYPE_ACCELERATOR ? 1 : 2;
+    if (found_count < MAX_DEVICES)
+        found_add(&one);
+}
+
+tn_status opencl_enumerate(int32_t *count)
+{
+    cl_platform_id platforms[MAX_PLATFORMS];
+    cl_uint n_platforms = 0;
+    int32_t place = 0;
+    cl_int error = cl.clGetPlatformIDs(MAX_PLATFORMS, platforms, &n_platforms);
+
+    found_count = 0;
+    if (error != CL_SUCCESS || n_platforms == 0)
+        return tn_fail_native(TN_ERR_UNAVAILABLE, error,
+                              "the OpenCL loader knows no driver: install one (for the processor, Debian: pocl-opencl-icd)");
+    for (cl_uint p = 0; p < n_platforms && p < MAX_PLATFORMS; p++) {
+        cl_device_id ids[MAX_DEVICES];
+        cl_uint n = 0;
+
+        if (cl.clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_ACCELERATOR,
+                              MAX_DEVICES, ids, &n) != CL_SUCCESS)
+            continue;
+        for (cl_uint i = 0; i < n && i < MAX_DEVICES; i++)
+            look_at(platforms[p], ids[i], place++);
+    }
+    if (found_count == 0)
+        return tn_fail(TN_ERR_UNAVAILABLE, "%u OpenCL platforms are there, but no device that could be used",
+                       (unsigned)n_platforms);
+    *count = found_count;
+    return TN_OK;
+}
+
+void opencl_forget(void)
+{
+    found_count = 0;
+}
+
+static void *queue_of(void *stream)
+{
+    return ((struct opencl_stream *)stream)->queue;
+}
+
+/* What the compiler is told of the device. */
+static void choose_options(struct opencl_device *device)
+{
+    char extensions[8192] = "";
+    cl_device_fp_config single = 0, wide = 0;
+
+    cl.clGetDeviceInfo(device->id, CL_DEVICE_EXTENSIONS, sizeof extensions - 1, extensions, NULL);
+    cl.clGetDeviceInfo(device->id, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof wide, &wide, NULL);
+    cl.clGetDeviceInfo(device->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof single, &single, NULL);
+    device->fp64 = wide != 0 || strstr(extensions, "cl_khr_fp64");
+    tn_snprint(device->build_options, sizeof device->build_options, "-cl-std=CL1.2%s%s", device->fp64 ? " -DTN_FP64" : "",
+               single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
+}
+
+static void device_close(void *handle)
+{
+    struct opencl_device *device = handle;
+
+    if (device->pid == (int64_t)getpid()) {
+        opencl_programs_drop(device);
+        if (device->queue)
+            cl.clReleaseCommandQueue(device->queue);
+        if (device->context)
+            cl.clReleaseContext(device->context);
+    }
+    pthread_mutex_destroy(&device->lock);
+    tn_free(device);
+}
+
+static tn_status device_open(int32_t index, void **out)
+{
+    struct opencl_device *device;
+    char platform[96] = "", version[96] = "";
+    cl_ulong max_alloc = 0;
+    cl_int error;
+
+    if (index < 0 || index >= found_count)
+        return tn_fail(TN_ERR_INDEX, "OpenCL device %d is asked for, there are %d", (int)index, (int)found_count);
+    device = tn_calloc(1, sizeof *device);
+    if (!device)
+        return TN_ERR_MEMORY;
+    pthread_mutex_init(&device->lock, NULL);
+    device->pid = (int64_t)getpid();
+    device->platform = found[index].platform;
+    device->id = found[index].id;
+    cl.clGetDeviceInfo(device->id, CL_DEVICE_NAME, sizeof device->name - 1, device->name, NULL);
+    cl.clGetDeviceInfo(device->id, CL_DRIVER_VERSION, sizeof version - 1, version, NULL);
+    cl.clGetPlatformInfo(device->platform, CL_PLATFORM_NAME, sizeof platform - 1, platform, NULL);
+    tn_snprint(device->driver, sizeof device->driver, "OpenCL, %s, driver %s", platform, version);
+    cl.clGetDeviceInfo(device->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof max_alloc, &max_alloc, NULL);
+    device->max_alloc = max_alloc;
+    choose_options(device);
+    device->context = cl.clCreateContext(NULL, 1, &device->id, NULL, NULL, &error);
+    if (device->context)
+        device->queue = cl.clCreateCommandQueue(device->context, device->id, 0, &error);
+    if (!device->queue) {
+        tn_status status = cl_api_fail(error, "opening a context", device->name);
+
+        device_close(device);
+        return status;
+    }
+    device->native = (tn_opencl_native){ .size = sizeof device->native, .platform = device->platform,
+                                         .device = device->id, .context = device->context,
+                                         .library = cl.library, .queue = queue_of };
+    *out = device;
+    return TN_OK;
+}
+
+static tn_status device_info(void *handle, tn_device_info *out)
+{
+    struct opencl_device *device = handle;
+    cl_ulong memory = 0;
+    cl_uint units = 0, align_bits = 0;
+
+    cl.clGetDeviceInfo(device->id, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory, &memory, NULL);
+    cl.clGetDeviceInfo(device->id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, NULL);
+    cl.clGetDeviceInfo(device->id, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof align_bits, &align_bits, NULL);
+    tn_snprint(out->name, sizeof out->name, "%s", device->name);
+    tn_snprint(out->driver, sizeof out->driver, "%s", device->driver);
+    out->memory_total = (int64_t)memory;
+    out->memory_free = -1;
+    out->compute_units = units;
+    out->alignment = align_bits >= 64 ? align_bits / 8 : 8;
+    out->dtypes = (TN_MASK_FLOAT & ~(device->fp64 ? 0 : TN_BIT(TN_F64))) | GPU_MASK_INT | GPU_MASK_BOOL;
+    return TN_OK;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------ */
+
+/* Most drivers take memory when it is first touched, and would say only then that there is none: so touch it here. */
+static tn_status device_alloc(void *handle, size_t bytes, void **out)
+{
+    struct opencl_device *device = handle;
+    const char zero = 0;
+    cl_int error = CL_SUCCESS;
+    cl_mem memory;
+
+    if (bytes == 0)
+        bytes = 1;
+    if (device->max_alloc && bytes > device->max_alloc)
+        return tn_fail(TN_ERR_MEMORY, "%s gives at most %llu bytes at once, %zu were asked for", device->name,
+                       (unsigned long long)device->max_alloc, bytes);
+    memory = cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
+    if (memory) {
+        pthread_mutex_lock(&device->lock);
+        error = cl.clEnqueueFillBuffer(device->queue, memory, &zero, 1, bytes - 1, 1, 0, NULL, NULL);
+        if (error == CL_SUCCESS)
+            error = cl.clFinish(device->queue);
+        pthread_mutex_unlock(&device->lock);
+        if (error == CL_SUCCESS) {
+            *out = memory;
+            return TN_OK;
+        }
+        cl.clReleaseMemObject(memory);
+    }
+    return tn_fail_native(error == CL_DEVICE_NOT_AVAILABLE ? TN_ERR_LOST : TN_ERR_MEMORY, error,
+                          "%s has no memory for %zu bytes: %s (%d)", device->name, bytes, cl_api_error_name(error),
+                          (int)error);
+}
+
+static void device_free(void *handle, void *memory, size_t bytes)
+{
+    struct opencl_device *device = handle;
+
+    (void)bytes;
+    if (memory && device->pid == (int64_t)getpid())
+        cl.clReleaseMemObject(memory);
+}
+
+/* ---- streams ----------------------------------------------------------------------------------------- */
+
+static void stream_drop(void *handle, void *stream_)
+{
+    struct opencl_device *device = handle;
+    struct opencl_stream *stream = stream_;
+
+    if (!stream)
+        return;
+    if (device->pid == (int64_t)getpid()) {
+        if (stream->queue) {
+            cl.clFinish(stream->queue);
+            opencl_kernels_drop(stream);
+            cl.clReleaseCommandQueue(stream->queue);
+        }
+        if (stream->error)
+            cl.clReleaseMemObject(stream->error);
+    }
+    tn_free(stream);
+}
+
+static tn_status stream_new(void *handle, void **out)
+{
+    struct opencl_device *device = handle;
+    struct opencl_stream *stream = tn_calloc(1, sizeof *stream);
+    gpu_error none = { 0 };
+    cl_int error = CL_SUCCESS;
+
+    if (!stream)
+        return TN_ERR_MEMORY;
+    stream->device = device;
+    stream->queue = cl.clCreateCommandQueue(device->context, device->id, 0, &error);
+    if (stream->queue)
+        stream->error = cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE, sizeof none, NULL, &error);
+    if (stream->error)
+        error = cl.clEnqueueWriteBuffer(stream->queue, stream->error, CL_TRUE, 0, sizeof none, &none, 0, NULL, NULL);
+    if (error != CL_SUCCESS) {
+        tn_status status = cl_api_fail(error, "making a queue", device->name);
+
+        stream_drop(device, stream);
+        return status;
+    }
+    *out = stream;
+    return TN_OK;
+}
+
+/* The record that kernels may have left, read after they are done, and emptied. */
+tn_status opencl_check_errors(struct opencl_stream *stream)
+{
+    gpu_error record, none = { 0 };
+    cl_int error;
+
+    if (!stream->may_fail)
+        return TN_OK;
+    stream->may_fail = false;
+    error = cl.clEnqueueReadBuffer(stream->queue, stream->error, CL_TRUE, 0, sizeof record, &record, 0, NULL, NULL);
+    if (error == CL_SUCCESS && !record.taken)
+        return TN_OK;
+    if (error == CL_SUCCESS)
+        error = cl.clEnqueueWriteBuffer(stream->queue, stream->error, CL_TRUE, 0, sizeof none, &none, 0, NULL, NULL);
+    if (error != CL_SUCCESS)
+        return cl_api_fail(error, "reading the error record", stream->device->name);
+    return gpu_error_say(&record, stream->device->name);
+}
+
+static tn_status stream_sync(void *handle, void *stream_)
+{
+    struct opencl_stream *stream = stream_;
+    cl_int error = cl.clFinish(stream->queue);
+
+    (void)handle;
+    stream->since_flush = 0;
+    if (error != CL_SUCCESS)
+        return cl_api_fail(error, "waiting for a queue", stream->device->name);
+    return opencl_check_errors(stream);
+}
+
+/* ---- events: a marker of the queue ---------------------------------------------------------------------- */
+
+struct opencl_event {
+    cl_event event;             /* NULL: not recorded yet, which counts as reached */
+};
+
+static tn_status event_new(void *handle, void **out)
+{
+    (void)handle;
+    *out = tn_calloc(1, sizeof(struct opencl_event));
+    return *out ? TN_OK : TN_ERR_MEMORY;
+}
+
+static void event_drop(void *handle, void *event_)
+{
+    struct opencl_device *device = handle;
+    struct opencl_event *event = event_;
+
+    if (event && event->event && device->pid == (int64_t)getpid())
+        cl.clReleaseEvent(event->event);
+    tn_free(event);
+}
+
+static tn_status event_record(void *handle, void *event_, void *stream_)
+{
+    struct opencl_device *device = handle;
+    struct opencl_event *event = event_;
+    struct opencl_stream *stream = stream_;
+    cl_event marker = NULL;
+    cl_int error = cl.clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, &marker);
+
+    /* another queue may wait for it, or a host that only asks: both need the commands to be on their way */
+    if (error == CL_SUCCESS)
+        error = cl.clFlush(stream->queue);
+    if (error != CL_SUCCESS) {
+        if (marker)
+            cl.clReleaseEvent(marker);
+        return cl_api_fail(error, "recording an event", device->name);
+    }
+    stream->since_flush = 0;
+    if (event->event)
+        cl.clReleaseEvent(event->event);
+    event->event = marker;
+    return TN_OK;
+}
+
+static tn_status event_wait(void *handle, void *event_, void *stream_)
+{
+    struct opencl_device *device = handle;
+    struct opencl_event *event = event_;
+    struct opencl_stream *stream = stream_;
+    cl_int error = CL_SUCCESS;
+
+    if (event->event)
+        error = cl.clEnqueueBarrierWithWaitList(stream->queue, 1, &event->event, NULL);
+    return error == CL_SUCCESS ? TN_OK : cl_api_fail(error, "waiting for an event", device->name);
+}
+
+static tn_status event_sync(void *handle, void *event_)
+{
+    struct opencl_device *device = handle;
+    struct opencl_event *event = event_;
+    cl_int error = CL_SUCCESS;
+
+    if (event->event)
+        error = cl.clWaitForEvents(1, &event->event);
+    return error == CL_SUCCESS ? TN_OK : cl_api_fail(error, "waiting for an event", device->name);
+}
+
+static tn_status event_query(void *handle, void *event_, bool *done)
+{
+    struct opencl_device *device = handle;
+    struct opencl_event *event = event_;
+    cl_int state = CL_COMPLETE, error = CL_SUCCESS;
+
+    if (event->event)
+        error = cl.clGetEventInfo(event->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
+    if (error == CL_SUCCESS && state < 0)
+        error = state;
+    if (error != CL_SUCCESS)
+        return cl_api_fail(error, "asking for an event", device->name);
+    *done = state == CL_COMPLETE;
+    return TN_OK;
+}
+
+/* ---- copies ---------------------------------------------------------------------------------------------- */
+
+static tn_status copy_in(void *handle, void *stream_, void *memory, uint64_t offset, const void *from, size_t bytes)
+{
+    struct opencl_device *device = handle;
+    struct opencl_stream *stream = stream_;
+    cl_int error;
+
+    if (bytes == 0)
+        return TN_OK;
+    error = cl.clEnqueueWriteBuffer(stream->queue, memory, CL_TRUE, offset, bytes, from, 0, NULL, NULL);
+    return error == CL_SUCCESS ? TN_OK : cl_api_fail(error, "copying to the device", device->name);
+}
+
+/* The host looks at values here, so a failure of the work that made them is said here, too. */
+static tn_status copy_out(void *handle, void *stream_, void *to, void *memory, uint64_t offset, size_t bytes)
+{
+    struct opencl_device *device = handle;
+    struct opencl_stream *stream = stream_;
+    cl_int error;
+
+    if (bytes == 0)
+        return TN_OK;
+    error = cl.clEnqueueReadBuffer(stream->queue, memory, CL_TRUE, offset, bytes, to, 0, NULL, NULL);
+    if (error != CL_SUCCESS)
+        return cl_api_fail(error, "copying from the device", device->name);
+    return opencl_check_errors(stream);
+}
+
+static tn_status copy(void *handle, void *stream_, void *to, uint64_t to_offset, void *from, uint64_t from_offset,
+                      size_t bytes)
+{
+    struct opencl_device *device = handle;
+    struct opencl_stream *stream = stream_;
+    cl_int error;
+
+    if (bytes == 0)
+        return TN_OK;
+    error = cl.clEnqueueCopyBuffer(stream->queue, from, to, from_offset, to_offset, bytes, 0, NULL, NULL);
+    return error == CL_SUCCESS ? TN_OK : cl_api_fail(error, "copying inside the device", device->name);
+}
+
+static const void *native(void *handle, const char *id)
+{
+    struct opencl_device *device = handle;
+
+    return strcmp(id, TN_OPENCL_NATIVE) == 0 ? &device->native : NULL;
+}
+
+static void *native_stream(void *handle, void *stream)
+{
+    (void)handle;
+    return queue_of(stream);
+}
+
+const tn_backend opencl_backend = {
+    TN_HEAD(tn_backend),
+    .type = "opencl",
+    .help = "every OpenCL 1.2 device of this machine, compiled for when first used",
+    .flags = TN_BACKEND_ASYNC,
+    .dlpack_type = 4, /* kDLOpenCL */
+    .enumerate = opencl_enumerate,
+    .open = device_open,
+    .close = device_close,
+    .info = device_info,
+    .alloc = device_alloc,
+    .free = device_free,
+    .stream_new = stream_new,
+    .stream_drop = stream_drop,
+    .stream_sync = stream_sync,
+    .event_new = event_new,
+    .event_drop = event_drop,
+    .event_record = event_record,
+    .event_wait = event_wait,
+    .event_sync = event_sync,
+    .event_query = event_query,
+    .copy_in = copy_in,
+    .copy_out = copy_out,
+    .copy = copy,
+    .native = native,
+    .native_stream = native_stream,
+};

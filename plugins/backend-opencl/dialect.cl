@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The words that kernel text uses, in OpenCL C 1.2. backend-cuda/dialect.cuh says the same for CUDA, and
+ * tests/fake-cuda/dialect.h for a plain C compiler. */
+#ifdef TN_FP64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+
+typedef char i8;
+typedef short i16;
+typedef int i32;
+typedef long i64;
+typedef uchar u8;
+typedef ushort u16;
+typedef uint u32;
+typedef ulong u64;
+
+#define GLOBAL __global
+#define LOCAL __local
+#define DEVICE static
+#define RESTRICT restrict
+
+/* KERNEL: any number of work items, each for itself. GROUP_KERNEL: work items of a group work together. */
+#define GROUP 256
+#define GROUP_X 16
+#define GROUP_Y 16
+#define KERNEL __kernel void
+#define GROUP_KERNEL __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+#define TILE_KERNEL __kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, 1))) void
+#define ITEM() ((i64)get_global_id(0))
+#define GROUP_ID() ((i64)get_group_id(0))
+#define GROUP_ID_Y() ((i64)get_group_id(1))
+#define GROUP_ID_Z() ((i64)get_group_id(2))
+#define LOCAL_ID() ((i32)get_local_id(0))
+#define LOCAL_ID_Y() ((i32)get_local_id(1))
+#define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#define TAKE(flag) (atomic_cmpxchg((volatile __global i32 *)(flag), 0, 1) == 0)
+
+#define F16_LOAD(p, i) vload_half((size_t)(i), (const __global half *)(p))
+#define F16_STORE(p, i, v) vstore_half_rte((v), (size_t)(i), (__global half *)(p))
+#define FLOAT_BITS(x) as_uint(x)
+#define BITS_FLOAT(x) as_float(x)

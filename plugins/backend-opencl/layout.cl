@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The structs that host code fills and kernels read, in the only words that C, OpenCL C and CUDA share. Each
+ * includer has typedefs i32 and i64 (4 and 8 bytes); sizes are counted in elements, never in bytes. */
+#ifndef GPU_LAYOUT_H
+#define GPU_LAYOUT_H
+
+#define GPU_DIMS 16
+#define GPU_OPERANDS 3
+
+/* A loop over `count` elements in row-major order of `shape`. Operand k lies at offset[k] + sum of index * stride[k]. */
+typedef struct gpu_walk {
+    i64 count;
+    i32 ndim;                   /* at least 1 */
+    i32 small;                  /* count < 2^31: indices divide in 32 bits */
+    i64 offset[GPU_OPERANDS];
+    i64 shape[GPU_DIMS];
+    i64 stride[GPU_OPERANDS][GPU_DIMS];
+} gpu_walk;
+
+/* Dimensions 0 .. kept - 1 stay (y[o], o < outputs), kept .. ndim - 1 go (x, r < length). Piece p of an output takes
+ * [p * piece, (p + 1) * piece) of its length; with more than one, y is [outputs, pieces]. */
+typedef struct gpu_reduce {
+    i64 outputs;
+    i64 length;
+    i64 piece;
+    i64 pieces;
+    i64 offset_y;
+    i64 offset_x;
+    i32 kept;
+    i32 ndim;
+    i64 shape[GPU_DIMS];
+    i64 stride_y[GPU_DIMS];
+    i64 stride_x[GPU_DIMS];
+} gpu_reduce;
+
+/* y[b, m, n] = sum_k a[b, m, k] b[b, k, n]; strides in the order of the indices as written. */
+typedef struct gpu_bmm {
+    i64 batch, m, n, k;
+    i64 offset_y, offset_a, offset_b;
+    i64 stride_y[3], stride_a[3], stride_b[3];
+} gpu_bmm;
+
+/* Rows of x [outer, length, inner]: strides of each, in the order x, y, z (the third where there is one). */
+typedef struct gpu_rows {
+    i64 rows;
+    i64 length;
+    i32 ndim;                   /* of the dimensions that count rows */
+    i32 reserved;
+    i64 offset[GPU_OPERANDS];
+    i64 along[GPU_OPERANDS];    /* stride of the dimension that is walked */
+    i64 shape[GPU_DIMS];
+    i64 stride[GPU_OPERANDS][GPU_DIMS];
+} gpu_rows;
+
+/* Losses over x [n, classes] with target [n]. */
+typedef struct gpu_loss {
+    i64 n;
+    i64 classes;
+    i64 ignore;
+    i32 reduction;              /* GPU_NONE ... */
+    i32 op;                     /* for the error record: GPU_ERROR_* */
+    i64 offset_x, offset_target, offset_y, offset_total;
+    i64 stride_x[2];
+    i64 stride_target;
+    i64 stride_y;
+} gpu_loss;
+
+enum { GPU_REDUCE_NONE = 0, GPU_REDUCE_MEAN = 1, GPU_REDUCE_SUM = 2 };
+
+/* Key and first block of the generator; see sdk/operators/creation.ops. */
+typedef struct gpu_philox {
+    i64 seed;
+    i64 block;
+} gpu_philox;
+
+/* What a kernel that met an index out of range leaves behind; the first one stays. 32 bytes. */
+typedef struct gpu_error {
+    i32 taken;                  /* 0: nothing happened */
+    i32 op;                     /* GPU_ERROR_* */
+    i64 index;
+    i64 bound;
+    i64 place;                  /* which element held it */
+} gpu_error;
+
+enum { GPU_ERROR_NLL_LOSS = 1, GPU_ERROR_NLL_LOSS_GRAD = 2 };
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the OpenCL backend share. */
+#ifndef OPENCL_H
+#define OPENCL_H
+
+#include "cl_api.h"
+#include "../gpu/gpu.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <tenon/native.h>
+
+/* What TENON_OPENCL_... sets. */
+struct opencl_options {
+    const char *library;
+};
+extern struct opencl_options opencl_options;
+
+struct opencl_device {
+    cl_platform_id platform;
+    cl_device_id id;
+    cl_context context;
+    cl_command_queue queue;     /* for allocation alone, under `lock` */
+    char name[128];
+    char driver[128];
+    char build_options[96];
+    uint64_t max_alloc;
+    int64_t pid;                /* of the process that opened it */
+    bool fp64;
+    tn_opencl_native native;
+    pthread_mutex_t lock;       /* for building programs */
+    _Atomic(cl_program) programs[GPU_TEXT_COUNT][TN_DTYPE_COUNT];
+};
+
+/* One thread at a time uses a stream, so its kernel objects, which hold arguments, need no lock. */
+struct opencl_stream {
+    struct opencl_device *device;
+    cl_command_queue queue;
+    cl_mem error;               /* a gpu_error */
+    bool may_fail;              /* something that can write to it was started since it was last looked at */
+    int32_t since_flush;
+    cl_kernel kernels[GPU_KERNEL_COUNT][TN_DTYPE_COUNT];
+};
+
+/* device.c */
+extern const tn_backend opencl_backend;
+tn_status opencl_enumerate(int32_t *count);
+void opencl_forget(void);
+tn_status opencl_check_errors(struct opencl_stream *stream);
+
+/* program.c: the kernel object of a stream, compiled when first asked for. */
+tn_status opencl_kernel(struct opencl_stream *stream, enum gpu_kernel kernel, tn_dtype type, cl_kernel *out);
+/* Compiles `text` in place of the program of (text, type) from now on; for tests of what a failure says. */
+tn_status opencl_build(struct opencl_device *device, enum gpu_text text, tn_dtype type, cl_program *out);
+void opencl_programs_drop(struct opencl_device *device);
+void opencl_kernels_drop(struct opencl_stream *stream);
+
+#endif

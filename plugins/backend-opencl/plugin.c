@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The OpenCL backend as a plugin: its option, its kernels, and the opening of the loader. */
+#include "opencl.h"
+
+struct opencl_options opencl_options;
+
+static const tn_option options[] = {
+    TN_OPTION_STRING(struct opencl_options, library, "\"libOpenCL.so.1\"", "the OpenCL loader to open, a name or a path"),
+    TN_OPTION_END
+};
+
+static const tn_kernel kernels[] = { GPU_TABLE("opencl", gpu_run_bmm, NULL) };
+
+static const void *const contributions[] = { &opencl_backend };
+
+static tn_status activate(void)
+{
+    return cl_api_open(opencl_options.library ? opencl_options.library : "libOpenCL.so.1");
+}
+
+static void deactivate(void)
+{
+    opencl_forget();
+}
+
+static const tn_plugin plugin = {
+    TN_HEAD(tn_plugin),
+    .id = "tenon.opencl",
+    .version = "0.1.0",
+    .help = "the device type opencl, through the ICD loader",
+    .license = "MIT",
+    .contributions = contributions,
+    .n_contributions = 1,
+    .kernels = kernels,
+    .n_kernels = sizeof kernels / sizeof *kernels,
+    .kernel_size = sizeof(tn_kernel),
+    .options = options,
+    .options_data = &opencl_options,
+    .activate = activate,
+    .deactivate = deactivate,
+};
+
+TN_PLUGIN_EXPORT(plugin);

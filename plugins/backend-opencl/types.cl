@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The element type that kernels are compiled for, from TN_TYPE (a number of tn_dtype). S: as stored, C: as computed,
+ * A: as added up, SUM: as sums are stored. Included once per type, so everything is defined anew. */
+#undef S
+#undef C
+#undef A
+#undef SUM
+#undef LOAD
+#undef STORE
+#undef STORE_SUM
+#undef STORE_A
+#undef NAME
+#undef TN_FLOATING
+#undef TN_WORDS
+#undef TN_COMPLEX
+#undef LOWEST
+
+#if TN_TYPE == 0 /* bool */
+#define S u8
+#define C i32
+#define NAME(op) tn_##op##_bool
+#define LOWEST 0
+#elif TN_TYPE == 1
+#define S u8
+#define C i32
+#define NAME(op) tn_##op##_u8
+#define LOWEST 0
+#elif TN_TYPE == 2
+#define S i8
+#define C i32
+#define NAME(op) tn_##op##_i8
+#define LOWEST (-128)
+#elif TN_TYPE == 3
+#define S i16
+#define C i32
+#define NAME(op) tn_##op##_i16
+#define LOWEST (-32768)
+#elif TN_TYPE == 4
+#define S i32
+#define C i32
+#define NAME(op) tn_##op##_i32
+#define LOWEST (-2147483647 - 1)
+#elif TN_TYPE == 5
+#define S i64
+#define C i64
+#define NAME(op) tn_##op##_i64
+#define LOWEST (-9223372036854775807L - 1)
+#elif TN_TYPE == 6
+#define S u16
+#define C float
+#define NAME(op) tn_##op##_f16
+#define TN_FLOATING 1
+#define TN_WORDS 1
+#elif TN_TYPE == 7
+#define S u16
+#define C float
+#define NAME(op) tn_##op##_bf16
+#define TN_FLOATING 1
+#define TN_WORDS 1
+#elif TN_TYPE == 8
+#define S float
+#define C float
+#define NAME(op) tn_##op##_f32
+#define TN_FLOATING 1
+#define TN_WORDS 1
+#elif TN_TYPE == 9
+#define S double
+#define C double
+#define NAME(op) tn_##op##_f64
+#define TN_FLOATING 1
+#define TN_WORDS 2
+#elif TN_TYPE == 10
+#define S float
+#define C float
+#define NAME(op) tn_##op##_c64
+#define TN_COMPLEX 1
+#elif TN_TYPE == 11
+#define S double
+#define C double
+#define NAME(op) tn_##op##_c128
+#define TN_COMPLEX 1
+#elif TN_TYPE == 12
+#define S u16
+#define C u32
+#define NAME(op) tn_##op##_u16
+#elif TN_TYPE == 13
+#define S u32
+#define C u32
+#define NAME(op) tn_##op##_u32
+#elif TN_TYPE == 14
+#define S u64
+#define C u64
+#define NAME(op) tn_##op##_u64
+#endif
+
+#if TN_TYPE == 6
+#define LOAD(p, i) F16_LOAD(p, i)
+#define STORE(p, i, v) F16_STORE(p, i, v)
+#elif TN_TYPE == 7
+#define LOAD(p, i) tn_from_bf16((p)[i])
+#define STORE(p, i, v) ((p)[i] = tn_to_bf16(v))
+#elif TN_TYPE == 0
+#define LOAD(p, i) ((C)((p)[i] != 0))
+#define STORE(p, i, v) ((p)[i] = (S)((v) != 0))
+#else
+#define LOAD(p, i) ((C)(p)[i])
+#define STORE(p, i, v) ((p)[i] = (S)(v))
+#endif
+
+#ifdef TN_FLOATING
+#define A C
+#define SUM S
+#define STORE_SUM(p, i, v) STORE(p, i, v)
+#define LOWEST ((C)-INFINITY)
+#else
+#define A i64
+#define SUM i64
+#define STORE_SUM(p, i, v) ((p)[i] = (v))
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Copies between layouts and types, filling, and the derivative of narrow, which is both. */
+#include "gpu.h"
+
+#include <string.h>
+
+/* The type whose elements are as long: kernels that move bits know five. */
+static tn_dtype as_bits(const tn_view *view)
+{
+    switch (gpu_item_size(view)) {
+    case 1:
+        return TN_U8;
+    case 2:
+        return TN_U16;
+    case 4:
+        return TN_U32;
+    case 8:
+        return TN_U64;
+    default:
+        return TN_C128;
+    }
+}
+
+bool gpu_supports_copy(const tn_call *call, char *reason, size_t size)
+{
+    tn_dtype to = tn_view_dtype(call->out[0]), from = tn_view_dtype(call->in[0]);
+
+    if (to == from)
+        return true;
+    if (!(GPU_MASK_COPY & TN_BIT(to)) || !(GPU_MASK_COPY & TN_BIT(from))) {
+        tn_snprint(reason, size, "float8 is stored and copied, not converted, on this device");
+        return false;
+    }
+    return gpu_device_has(call, to, reason, size) && gpu_device_has(call, from, reason, size);
+}
+
+tn_status gpu_copy_view(const tn_call *call, const tn_view *to, const tn_view *from)
+{
+    const tn_view *views[] = { to, from };
+    tn_dtype dtype = tn_view_dtype(to);
+    int32_t from_type = (int32_t)tn_view_dtype(from);
+    gpu_walk walk;
+
+    gpu_walk_make(&walk, views, 2);
+    if (walk.count == 0)
+        return TN_OK;
+    if (from_type == (int32_t)dtype) {
+        const gpu_arg args[] = { GPU_ARG(to->data), GPU_ARG(from->data), GPU_ARG(walk) };
+
+        if (walk.ndim == 1 && walk.stride[0][0] == 1 && walk.stride[1][0] == 1)
+            return gpu_copy_bytes(call, to->data, to->byte_offset, from->data, from->byte_offset,
+                                  (size_t)(walk.count * gpu_item_size(to)));
+        return gpu_launch(call, GPU_move, as_bits(to), walk.count, 1, 1, args, 3);
+    }
+    {
+        const gpu_arg args[] = { GPU_ARG(to->data), GPU_ARG(from->data), GPU_ARG(walk), GPU_ARG(from_type) };
+
+        return gpu_launch(call, GPU_copy, dtype, walk.count, 1, 1, args, 4);
+    }
+}
+
+tn_status gpu_run_copy(const tn_call *call)
+{
+    return gpu_copy_view(call, call->out[0], call->in[0]);
+}
+
+tn_status gpu_fill_view(const tn_call *call, const tn_view *to, double value)
+{
+    const tn_view *views[] = { to };
+    uint64_t bits[2];
+    gpu_walk walk;
+
+    gpu_walk_make(&walk, views, 1);
+    gpu_bits(tn_view_dtype(to), value, bits);
+    /* the second number of a complex one: two floats are one word of 64 bits, two doubles two */
+    {
+        const gpu_arg args[] = { GPU_ARG(to->data), GPU_ARG(walk), GPU_ARG(bits[0]), GPU_ARG(bits[1]) };
+
+        return gpu_launch(call, GPU_fill, as_bits(to), walk.count, 1, 1, args, 4);
+    }
+}
+
+tn_status gpu_run_fill(const tn_call *call)
+{
+    return gpu_fill_view(call, call->out[0], ((const tn_fill_options *)call->options)->value);
+}
+
+tn_status gpu_run_narrow_grad(const tn_call *call)
+{
+    const tn_narrow_grad_options *options = call->options;
+    const tn_view *gx = call->out[0], *gy = call->in[0];
+    int64_t dim = options->dim < 0 ? options->dim + gx->ndim : options->dim;
+    int64_t start = options->start < 0 ? options->start + gx->shape[dim] : options->start;
+    tn_view place = *gx;
+    tn_status status = gpu_fill_view(call, gx, 0);
+
+    if (status)
+        return status;
+    place.shape = gy->shape;
+    place.byte_offset += (uint64_t)(start * gx->strides[dim] * gpu_item_size(gx));
+    return gpu_copy_view(call, &place, gy);
+}
