@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Initialisations, with the names and parameters of torch.nn.init. */
+#include "layers.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- plain values ------------------------------------------------------------------------------ */
+
+static tn_status zeros(const void *data, tn_tensor *tensor)
+{
+    (void)data;
+    return status_of(tn_fill_(tensor, 0.0));
+}
+
+static tn_status ones(const void *data, tn_tensor *tensor)
+{
+    (void)data;
+    return status_of(tn_fill_(tensor, 1.0));
+}
+
+struct constant {
+    double val;
+};
+
+static const tn_option constant_options[] = { TN_OPTION_ROW(struct constant, val, NULL, "the value",
+                                                            TN_OPTION_KIND_FLOAT,
+                                                            TN_OPTION_REQUIRED),
+                                              TN_OPTION_END };
+
+static tn_status constant(const void *data, tn_tensor *tensor)
+{
+    const struct constant *s = data;
+    return status_of(tn_fill_(tensor, s->val));
+}
+
+/* ---- draws ------------------------------------------------------------------------------------- */
+
+static tn_status draw_uniform(tn_tensor *tensor, double low, double high)
+{
+    tn_uniform_options options = TN_UNIFORM_OPTIONS;
+    options.low = low;
+    options.high = high;
+    return status_of(tn_uniform_(tensor, &options));
+}
+
+static tn_status draw_normal(tn_tensor *tensor, double mean, double std)
+{
+    tn_normal_options options = TN_NORMAL_OPTIONS;
+    options.mean = mean;
+    options.std = std;
+    return status_of(tn_normal_(tensor, &options));
+}
+
+struct uniform {
+    double a;
+    double b;
+};
+
+static const tn_option uniform_options[] = {
+    TN_OPTION_FLOAT(struct uniform, a, "0.0", "lower bound"),
+    TN_OPTION_FLOAT(struct uniform, b, "1.0", "upper bound, not reached"), TN_OPTION_END
+};
+
+static tn_status uniform(const void *data, tn_tensor *tensor)
+{
+    const struct uniform *s = data;
+    if (!(s->a <= s->b))
+        return tn_fail(TN_ERR_VALUE, "uniform: the lower bound %g is above the upper bound %g",
+                       s->a, s->b);
+    return draw_uniform(tensor, s->a, s->b);
+}
+
+struct normal {
+    double mean;
+    double std;
+};
+
+static const tn_option normal_options[] = {
+    TN_OPTION_FLOAT(struct normal, mean, "0.0", "centre"),
+    TN_OPTION_FLOAT(struct normal, std, "1.0", "standard deviation"), TN_OPTION_END
+};
+
+static tn_status normal(const void *data, tn_tensor *tensor)
+{
+    const struct normal *s = data;
+    if (!(s->std >= 0.0))
+        return tn_fail(TN_ERR_VALUE, "normal: std has to be >= 0.0, got %g", s->std);
+    return draw_normal(tensor, s->mean, s->std);
+}
+
+/* ---- scaled by the number of inputs and outputs ------------------------------------------------ */
+
+/* fan_in = size(1) * r, fan_out = size(0) * r, r = product of the other sizes */
+static tn_status fans(const tn_tensor *tensor, double *fan_in, double *fan_out)
+{
+    tn_ints shape = tn_tensor_shape(tensor);
+    if (shape.count < 2)
+        return tn_fail(
+            TN_ERR_VALUE,
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions; it has %lld",
+            (long long)shape.count);
+    double field = 1.0;
+    for (int64_t i = 2; i < shape.count; i++)
+        field *= (double)shape.at[i];
+    *fan_in = (double)shape.at[1] * field;
+    *fan_out = (double)shape.at[0] * field;
+    return TN_OK;
+}
+
+static tn_status gain_of(const char *nonlinearity, double a, double *gain)
+{
+    static const char *const one[] = { "linear",  "conv1d",           "conv2d",
+                                       "conv3d",  "conv_transpose1d", "conv_transpose2d",
+                                       "sigmoid", "conv_transpose3d" };
+    for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
+        if (strcmp(nonlinearity, one[i]) == 0) {
+            *gain = 1.0;
+            return TN_OK;
+        }
+    }
+    if (strcmp(nonlinearity, "tanh") == 0)
+        *gain = 5.0 / 3.0;
+    else if (strcmp(nonlinearity, "relu") == 0)
+        *gain = sqrt(2.0);
+    else if (strcmp(nonlinearity, "leaky_relu") == 0)
+        *gain = sqrt(2.0 / (1.0 + a * a));
+    else if (strcmp(nonlinearity, "selu") == 0)
+        *gain = 3.0 / 4.0;
+    else
+        return tn_fail(
+            TN_ERR_VALUE,
+            "Unsupported nonlinearity %s; linear, sigmoid, tanh, relu, leaky_relu, selu are known",
+            nonlinearity);
+    return TN_OK;
+}
+
+struct kaiming {
+    double a;
+    const char *mode;
+    const char *nonlinearity;
+};
+
+static const tn_option kaiming_options[] = {
+    TN_OPTION_FLOAT(struct kaiming, a, "0.0", "negative slope of leaky_relu"),
+    TN_OPTION_STRING(struct kaiming, mode, "'fan_in'",
+                     "fan_in keeps the variance going forward, fan_out going backward"),
+    TN_OPTION_STRING(struct kaiming, nonlinearity, "'leaky_relu'", "what follows"), TN_OPTION_END
+};
+
+/* std = gain / sqrt(fan); *empty says that there is nothing to fill. */
+static tn_status kaiming_std(const struct kaiming *s, const tn_tensor *tensor, double *std,
+                             bool *empty)
+{
+    double fan_in = 0, fan_out = 0, gain = 0;
+    *empty = tn_tensor_numel(tensor) == 0;
+    if (*empty) {
+        tn_log(TN_LOG_WARNING, "Initializing zero-element tensors is a no-op");
+        return TN_OK;
+    }
+    bool by_in = strcmp(s->mode, "fan_in") == 0;
+    if (!by_in && strcmp(s->mode, "fan_out") != 0)
+        return tn_fail(TN_ERR_VALUE, "Mode %s not supported, please use one of fan_in, fan_out",
+                       s->mode);
+    tn_status status = fans(tensor, &fan_in, &fan_out);
+    if (status == TN_OK)
+        status = gain_of(s->nonlinearity, s->a, &gain);
+    *std = gain / sqrt(by_in ? fan_in : fan_out);
+    return status;
+}
+
+static tn_status kaiming_uniform(const void *data, tn_tensor *tensor)
+{
+    double std = 0;
+    bool empty = false;
+    tn_status status = kaiming_std(data, tensor, &std, &empty);
+    if (status != TN_OK || empty)
+        return status;
+    double bound = sqrt(3.0) * std;
+    return draw_uniform(tensor, -bound, bound);
+}
+
+static tn_status kaiming_normal(const void *data, tn_tensor *tensor)
+{
+    double std = 0;
+    bool empty = false;
+    tn_status status = kaiming_std(data, tensor, &std, &empty);
+    return status != TN_OK || empty ? status : draw_normal(tensor, 0.0, std);
+}
+
+struct xavier {
+    double gain;
+};
+
+static const tn_option xavier_options[] = { TN_OPTION_FLOAT(struct xavier, gain, "1.0", "factor"),
+                                            TN_OPTION_END };
+
+/* std = gain * sqrt(2 / (fan_in + fan_out)) */
+static tn_status xavier_std(const struct xavier *s, const tn_tensor *tensor, double *std)
+{
+    double fan_in = 0, fan_out = 0;
+    tn_status status = fans(tensor, &fan_in, &fan_out);
+    double sum = fan_in + fan_out;
+    *std = sum > 0 ? s->gain * sqrt(2.0 / sum) : 0.0;
+    return status;
+}
+
+static tn_status xavier_uniform(const void *data, tn_tensor *tensor)
+{
+    double std = 0;
+    tn_status status = xavier_std(data, tensor, &std);
+    if (status != TN_OK)
+        return status;
+    double bound = sqrt(3.0) * std;
+    return draw_uniform(tensor, -bound, bound);
+}
+
+static tn_status xavier_normal(const void *data, tn_tensor *tensor)
+{
+    double std = 0;
+    tn_status status = xavier_std(data, tensor, &std);
+    return status == TN_OK ? draw_normal(tensor, 0.0, std) : status;
+}
+
+/* ---- the table --------------------------------------------------------------------------------- */
+
+#define INIT(name_, help_, options_, size_, fill_)                                                 \
+    {                                                                                              \
+        TN_HEAD(tn_init_def), .name = name_, .help = help_, .options = options_,                   \
+                              .data_size = size_, .fill = fill_                                    \
+    }
+
+const tn_init_def init_zeros = INIT("zeros", "0 everywhere", NULL, 0, zeros);
+const tn_init_def init_ones = INIT("ones", "1 everywhere", NULL, 0, ones);
+const tn_init_def init_constant = INIT("constant", "one value everywhere", constant_options,
+                                       sizeof(struct constant), constant);
+const tn_init_def init_uniform = INIT("uniform", "U[a, b)", uniform_options, sizeof(struct uniform),
+                                      uniform);
+const tn_init_def init_normal = INIT("normal", "N(mean, std)", normal_options,
+                                     sizeof(struct normal), normal);
+const tn_init_def init_kaiming_uniform = INIT("kaiming_uniform",
+                                              "U[-b, b), b = gain * sqrt(3 / fan)", kaiming_options,
+                                              sizeof(struct kaiming), kaiming_uniform);
+const tn_init_def init_kaiming_normal = INIT("kaiming_normal", "N(0, gain / sqrt(fan))",
+                                             kaiming_options, sizeof(struct kaiming),
+                                             kaiming_normal);
+const tn_init_def init_xavier_uniform = INIT("xavier_uniform",
+                                             "U[-b, b), b = gain * sqrt(6 / (fan_in + fan_out))",
+                                             xavier_options, sizeof(struct xavier), xavier_uniform);
+const tn_init_def init_xavier_normal = INIT("xavier_normal",
+                                            "N(0, gain * sqrt(2 / (fan_in + fan_out)))",
+                                            xavier_options, sizeof(struct xavier), xavier_normal);

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Linear and Identity. */
+#include "layers.h"
+
+#include <math.h>
+
+/* ---- Linear: y = x . weight^T + bias ----------------------------------------------------------- */
+
+struct linear {
+    int64_t in_features;
+    int64_t out_features;
+    bool bias;
+};
+
+static const tn_option linear_options[] = {
+    TN_OPTION_ROW(struct linear, in_features, NULL, "size of each input sample", TN_OPTION_KIND_INT,
+                  TN_OPTION_REQUIRED | TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_ROW(struct linear, out_features, NULL, "size of each output sample",
+                  TN_OPTION_KIND_INT, TN_OPTION_REQUIRED | TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_ROW(struct linear, bias, "True", "whether a bias is learned and added",
+                  TN_OPTION_KIND_BOOL, TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_END
+};
+
+/* PyTorch's: weight and bias are uniform within 1/sqrt(in_features). */
+static tn_status linear_reset(tn_tensor *weight, tn_tensor *bias, int64_t in_features)
+{
+    tn_status status = tn_init(weight, "kaiming_uniform(a=%g)", sqrt(5.0));
+    if (status == TN_OK && bias != NULL) {
+        double bound = in_features > 0 ? 1.0 / sqrt((double)in_features) : 0.0;
+        status = tn_init(bias, "uniform(a=%g, b=%g)", -bound, bound);
+    }
+    return status;
+}
+
+static tn_status linear_build(tn_module *self)
+{
+    const struct linear *s = tn_module_data(self);
+    if (s->in_features < 0 || s->out_features < 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "Linear: in_features and out_features are sizes, got %lld and %lld",
+                       (long long)s->in_features, (long long)s->out_features);
+    tn_tensor *weight = tn_tensor_empty(TN_SHAPE(s->out_features, s->in_features), TN_DTYPE_AUTO,
+                                        NULL);
+    tn_tensor *bias = s->bias ? tn_tensor_empty(TN_SHAPE(s->out_features), TN_DTYPE_AUTO, NULL)
+                              : TN_NONE;
+    if (weight == NULL || bias == NULL)
+        return tn_error_last()->code;
+    tn_status status = linear_reset(weight, s->bias ? bias : NULL, s->in_features);
+    if (status == TN_OK)
+        status = tn_module_add_parameter(self, "weight", weight);
+    if (status == TN_OK)
+        status = tn_module_add_parameter(self, "bias", bias);
+    return status;
+}
+
+static tn_tensor *linear_forward(tn_module *self, tn_tensor *input)
+{
+    return tn_linear(input, tn_module_get(self, "weight"), tn_module_get(self, "bias"));
+}
+
+const tn_layer layer_linear = {
+    TN_HEAD(tn_layer),
+    .name = "Linear",
+    .help = "y = x . weight^T + bias over the last dimension; weight [out, in], bias [out]",
+    .options = linear_options,
+    .data_size = sizeof(struct linear),
+    .version = 1,
+    .build = linear_build,
+    .forward = linear_forward,
+};
+
+/* ---- Identity: y = x; arguments of any kind are accepted and not used, as in PyTorch ----------- */
+
+struct identity {
+    tn_values unused;
+};
+
+static const tn_option identity_options[] = { TN_OPTION_ROW(struct identity, unused, NULL,
+                                                            "accepted and not used",
+                                                            TN_OPTION_KIND_VALUE, TN_OPTION_MANY),
+                                              TN_OPTION_END };
+
+static tn_tensor *identity_forward(tn_module *self, tn_tensor *input)
+{
+    (void)self;
+    return input;
+}
+
+const tn_layer layer_identity = {
+    TN_HEAD(tn_layer),
+    .name = "Identity",
+    .help = "y = x; takes any arguments, so that it can stand where another layer stood",
+    .options = identity_options,
+    .data_size = sizeof(struct identity),
+    .version = 1,
+    .forward = identity_forward,
+};
