@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: MIT
-#
-# When the sources are there:
-#   TN_PLUGINS += plugins/optim.la
-#   plugins_optim_la_SOURCES = ...
-#   plugins_optim_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
-#   plugins_optim_la_LDFLAGS = $(TN_PLUGIN_LINK)
+
+TN_PLUGINS += plugins/optim.la
+plugins_optim_la_SOURCES = \
+	%D%/optim.h \
+	%D%/adam.c \
+	%D%/plugin.c \
+	%D%/schedule.c \
+	%D%/sgd.c
+plugins_optim_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
+plugins_optim_la_LDFLAGS = $(TN_PLUGIN_LINK)
+plugins_optim_la_LIBADD = $(LIBM)

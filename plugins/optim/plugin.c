@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Optimizers and learning-rate schedules: the table. */
+#include "optim.h"
+
+static const void *const contributions[] = {
+    &optim_sgd,       &optim_adam,      &optim_adamw,          &schedule_step,
+    &schedule_cosine, &schedule_linear, &schedule_exponential,
+};
+
+static const tn_plugin optim = {
+    TN_HEAD(tn_plugin),
+    .id = "tenon.optim",
+    .version = "0.1.0",
+    .help = "optimizers and learning-rate schedules",
+    .license = "MIT",
+    .contributions = contributions,
+    .n_contributions = (int64_t)(sizeof contributions / sizeof *contributions),
+};
+
+TN_PLUGIN_EXPORT(optim);
