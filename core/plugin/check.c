@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * The checked boundary: calls of plugins into the host, and kernels. */
-#define _GNU_SOURCE
 #include "core/plugin/check.h"
 #include "core/plugin/loader.h"
 

@@ -2,7 +2,6 @@
  *
  * One file on its way into the process (rules 1, 2, 4, 6, 13 to 15): found, readable, owner, dlopen, symbol, query,
  * version. Whatever goes wrong is a line of the report and touches no other plugin. */
-#define _GNU_SOURCE
 #include "core/plugin/loader.h"
 
 #include <ctype.h>

@@ -2,7 +2,6 @@
  *
  * Options of plugins from the environment: TENON_<LAST PART OF ID>_<OPTION>, read when the plugin is asked. A value that is
  * not accepted refuses the plugin, and a variable that nobody reads is warned about: no option is ignored silently. */
-#define _GNU_SOURCE
 #include "core/plugin/loader.h"
 
 #include <ctype.h>

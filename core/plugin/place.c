@@ -2,7 +2,6 @@
  *
  * What is looked at before a file is mapped: who may have written it (rule 14), and whether mapping it would end the
  * process (a sanitizer's runtime that comes too late exits). */
-#define _GNU_SOURCE
 #include "core/plugin/loader.h"
 
 #include <dlfcn.h>
