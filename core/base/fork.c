@@ -7,26 +7,27 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic bool forked;
 
+/* In the order in which threads take these locks: the log asks the environment. */
 static void before(void)
 {
-    tn__pool_fork(-1);
-    tn__env_fork(-1);
     tn__log_fork(-1);
+    tn__env_fork(-1);
+    tn__pool_fork(-1);
 }
 
 static void in_parent(void)
 {
-    tn__log_fork(0);
-    tn__env_fork(0);
     tn__pool_fork(0);
+    tn__env_fork(0);
+    tn__log_fork(0);
 }
 
 static void in_child(void)
 {
     atomic_store(&forked, true);
-    tn__log_fork(1);
-    tn__env_fork(1);
     tn__pool_fork(1);
+    tn__env_fork(1);
+    tn__log_fork(1);
 }
 
 static void watch(void)

@@ -15,7 +15,7 @@
 #define THREADS_MAX 256
 #define SLOTS 8                 /* calls at the same time; one more runs in line */
 #define PIECES_MAX 1024
-#define SPINS 2000              /* of some nanoseconds each, before a thread sleeps */
+#define SPINS 1000              /* of some nanoseconds each, before a thread sleeps */
 
 typedef tn_status part_function(void *user, int64_t begin, int64_t end);
 
@@ -53,20 +53,28 @@ static struct {
 
 static _Thread_local bool in_piece;
 
+/* The threads, and the calls of other threads, do not exist in the child. Their locks may be held for long, so they
+ * are made anew there; the short one is held across the fork. */
 void tn__pool_fork(int stage)
 {
     if (stage < 0) {
-        pthread_mutex_lock(&pool.config);
         pthread_mutex_lock(&pool.sleep);
-    } else {
-        if (stage > 0) {        /* the threads of the parent are not here */
-            atomic_store(&pool.running, 0);
-            atomic_store(&pool.sleepers, 0);
-            atomic_store(&pool.waiters, 0);
-        }
-        pthread_mutex_unlock(&pool.sleep);
-        pthread_mutex_unlock(&pool.config);
+        return;
     }
+    if (stage > 0) {
+        pthread_mutex_init(&pool.config, NULL);
+        pthread_cond_init(&pool.work, NULL);
+        pthread_cond_init(&pool.over, NULL);
+        atomic_store(&pool.running, 0);
+        atomic_store(&pool.sleepers, 0);
+        atomic_store(&pool.waiters, 0);
+        atomic_store(&pool.closed, false);
+        for (int i = 0; i < SLOTS; i++) {
+            pthread_mutex_init(&slots[i].lock, NULL);
+            atomic_store(&slots[i].taken, false);
+        }
+    }
+    pthread_mutex_unlock(&pool.sleep);
 }
 
 static void relax(void)
@@ -170,6 +178,7 @@ static bool help(struct slot *slot)
 static void *thread_main(void *unused)
 {
     (void)unused;
+    pthread_setname_np(pthread_self(), "tenon");
     while (!atomic_load(&pool.stop) && !tn__forked()) {
         uint32_t seen = atomic_load(&pool.posted);
         bool helped = false;
@@ -200,7 +209,9 @@ static void start_threads(void)
 {
     sigset_t all, before;
 
-    pthread_mutex_lock(&pool.config);
+    /* Whoever holds this is starting threads, too, or waits for our call to be over: it goes on with what there is. */
+    if (pthread_mutex_trylock(&pool.config) != 0)
+        return;
     sigfillset(&all);           /* signals are for the program's threads */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int running = atomic_load(&pool.running), wanted = atomic_load(&pool.wanted) - 1;
