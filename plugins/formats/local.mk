@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: MIT
-#
-# When the sources are there:
-#   TN_PLUGINS += plugins/formats.la
-#   plugins_formats_la_SOURCES = ...
-#   plugins_formats_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
-#   plugins_formats_la_LDFLAGS = $(TN_PLUGIN_LINK)
+
+if HAVE_JANSSON
+TN_PLUGINS += plugins/formats.la
+TN_PLUGIN_LIBS += $(JANSSON_LIBS)
+plugins_formats_la_SOURCES = \
+	%D%/formats.h \
+	%D%/plugin.c \
+	%D%/safetensors.c \
+	%D%/safetensors-header.c
+plugins_formats_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
+plugins_formats_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+plugins_formats_la_LDFLAGS = $(TN_PLUGIN_LINK)
+plugins_formats_la_LIBADD = $(JANSSON_LIBS)
+endif

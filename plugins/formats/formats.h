@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The contributions of this plugin, for its table in plugin.c. */
+#ifndef TENON_PLUGIN_FORMATS_H
+#define TENON_PLUGIN_FORMATS_H
+
+#include <tenon/plugin.h>
+
+/* safetensors.c */
+TN_HIDDEN extern const tn_format format_safetensors;
+
+/* safetensors-header.c: one tensor as the header describes it. */
+struct st_tensor {
+    char *name;
+    tn_dtype dtype;
+    int32_t ndim;
+    int64_t shape[TN_MAX_DIMS];
+    uint64_t begin, end; /* bytes from the start of the data */
+};
+
+struct st_header {
+    struct st_tensor *at; /* in the order of the header */
+    int64_t count;
+    uint64_t data; /* where the data begin in the file */
+};
+
+TN_HIDDEN tn_status st_header_read(const tn_source *source, struct st_header *header,
+                                   tn_state *state);
+TN_HIDDEN void st_header_free(struct st_header *header);
+/* The header's bytes with their length in front, padded (tn_free), and the order in which the tensors' data follow. */
+TN_HIDDEN tn_status st_header_write(const tn_state *state, const char *path, int64_t *order,
+                                    char **bytes, size_t *size);
+
+#endif

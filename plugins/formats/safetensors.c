@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * safetensors: what lies between a state and the bytes of a file. The header is safetensors-header.c's. */
+#include "formats.h"
+
+#if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "safetensors data are little-endian and are copied as they are"
+#endif
+
+/* ---- reading ----------------------------------------------------------------------------------- */
+
+static bool recognize(const tn_source *source)
+{
+    unsigned char start[9];
+    if (source->size < 10 || source->read(source->user, 0, start, sizeof start) != TN_OK)
+        return false;
+    uint64_t length = 0;
+    for (int i = 7; i >= 0; i--)
+        length = length << 8 | start[i];
+    return length >= 2 && length <= source->size - 8 && start[8] == '{';
+}
+
+/* A byte that is neither 0 nor 1 would not be a bool to C. */
+static void make_bools(unsigned char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = bytes[i] != 0;
+}
+
+/* Reads straight into memory of the host, else by way of a block that holds the tensor. */
+static tn_status read_values(const tn_source *source, uint64_t offset, size_t size,
+                             tn_tensor *tensor)
+{
+    bool direct = tn_device_is_host(tn_tensor_device(tensor));
+    void *bytes = direct ? tn_tensor_data(tensor) : tn_malloc(size);
+    if (bytes == NULL)
+        return tn_error_last()->code;
+    tn_status status = source->read(source->user, offset, bytes, size);
+    if (status == TN_OK && tn_tensor_dtype(tensor) == TN_BOOL)
+        make_bools(bytes, size);
+    if (!direct) {
+        if (status == TN_OK)
+            status = tn_tensor_copy_in(tensor, bytes, size);
+        tn_free(bytes);
+    }
+    return status;
+}
+
+static tn_status load_one(const tn_source *source, const struct st_header *header, int64_t i,
+                          tn_state *state)
+{
+    const struct st_tensor *entry = &header->at[i];
+    uint64_t scope = tn_scope_begin();
+    tn_tensor *tensor = tn_tensor_empty((tn_ints){ entry->shape, entry->ndim }, entry->dtype, NULL);
+    tn_status status = tensor != NULL ? TN_OK : tn_error_last()->code;
+    size_t size = (size_t)(entry->end - entry->begin);
+    if (status == TN_OK && size > 0 && tn_device_has_memory(tn_tensor_device(tensor)))
+        status = read_values(source, header->data + entry->begin, size, tensor);
+    if (status == TN_OK)
+        status = tn_state_set(state, entry->name, tensor);
+    tn_scope_end(scope);
+    return status;
+}
+
+static tn_status load(const tn_source *source, tn_state *state)
+{
+    struct st_header header;
+    tn_status status = st_header_read(source, &header, state);
+    uint64_t done = 0;
+    for (int64_t i = 0; status == TN_OK && i < header.count; i++) {
+        status = load_one(source, &header, i, state);
+        done += header.at[i].end - header.at[i].begin;
+        if (status == TN_OK)
+            status = tn_progress_report("reading bytes", done, source->size - header.data);
+    }
+    st_header_free(&header);
+    return status;
+}
+
+/* ---- writing ----------------------------------------------------------------------------------- */
+
+static tn_status save_one(const tn_sink *sink, tn_tensor *tensor)
+{
+    size_t size = (size_t)tn_tensor_numel(tensor) * tn_dtype_size(tn_tensor_dtype(tensor));
+    if (size == 0)
+        return TN_OK;
+    if (tn_device_is_host(tn_tensor_device(tensor)) && tn_tensor_is_contiguous(tensor)) {
+        const void *bytes = tn_tensor_data(tensor);
+        return bytes != NULL ? sink->write(sink->user, bytes, size) : tn_error_last()->code;
+    }
+    void *bytes = tn_malloc(size);
+    if (bytes == NULL)
+        return TN_ERR_MEMORY;
+    tn_status status = tn_tensor_copy_out(tensor, bytes, size);
+    if (status == TN_OK)
+        status = sink->write(sink->user, bytes, size);
+    tn_free(bytes);
+    return status;
+}
+
+static tn_status save(const tn_sink *sink, const tn_state *state)
+{
+    int64_t count = tn_state_count(state);
+    int64_t *order = tn_calloc((size_t)count + 1, sizeof *order);
+    if (order == NULL)
+        return TN_ERR_MEMORY;
+    char *header = NULL;
+    size_t size = 0;
+    tn_status status = st_header_write(state, sink->path, order, &header, &size);
+    if (status == TN_OK)
+        status = sink->write(sink->user, header, size);
+    for (int64_t i = 0; i < count && status == TN_OK; i++)
+        status = save_one(sink, tn_state_tensor(state, order[i]));
+    tn_free(header);
+    tn_free(order);
+    return status;
+}
+
+const tn_format format_safetensors = {
+    TN_HEAD(tn_format),
+    .name = "safetensors",
+    .help = "named tensors, no code; read and written by PyTorch, JAX, NumPy and others",
+    .extensions = ".safetensors",
+    .recognize = recognize,
+    .load = load,
+    .save = save,
+};
