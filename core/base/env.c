@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The one table of environment variables that the library looks at. A variable is read once, at its first
- * use; an empty one counts as unset; in a set-uid program none counts. Rows of plugins are added at run time
- * and never go away. */
+ * The one table of environment variables that the library looks at. A variable is read once, at its
+ * first use; an empty one counts as unset; in a set-uid program none counts. Rows of plugins are
+ * added at run time and never go away. */
 #include "core/base/internal.h"
 
 #include <stdlib.h>
@@ -10,35 +10,45 @@
 
 struct row {
     const char *name;
-    const char *fallback;       /* value when unset; NULL: none */
+    const char *fallback; /* value when unset; NULL: none */
     const char *help;
-    char *value;                /* from the environment, once `read` */
-    char *program;              /* what the program chose instead */
+    char *value;   /* from the environment, once `read` */
+    char *program; /* what the program chose instead */
     bool read;
     struct row *next;
 };
 
 static struct row core_rows[] = {
-    { "TENON_DEVICE", "cpu", "where new tensors go: a preference list such as cuda,opencl,cpu; the first that works", NULL,
+    { "TENON_DEVICE", "cpu",
+      "where new tensors go: a preference list such as cuda,opencl,cpu; the first that works", NULL,
       NULL, false, NULL },
-    { "TENON_PLUGIN_PATH", NULL, "folders with plugins, separated by colons, instead of the one that was installed", NULL,
+    { "TENON_PLUGIN_PATH", NULL,
+      "folders with plugins, separated by colons, instead of the one that was installed", NULL,
       NULL, false, NULL },
-    { "TENON_PLUGIN_PATH_ADD", NULL, "folders with plugins to look into besides", NULL, NULL, false, NULL },
-    { "TENON_PLUGINS", NULL, "which plugins may load: globs separated by commas, a leading ! denies; the last that fits decides",
-      NULL, NULL, false, NULL },
-    { "TENON_FALLBACK", "error", "an operator that a device lacks: error, or the device that runs it instead, counted",
-      NULL, NULL, false, NULL },
-    { "TENON_LOG", "warning", "what is logged: off, error, warning, info or debug; LEVEL:FILE writes to a file", NULL,
-      NULL, false, NULL },
-    { "TENON_NUM_THREADS", NULL, "threads for kernels on the host; unset: the cores that this process may use", NULL, NULL,
-      false, NULL },
-    { "TENON_SEED", NULL, "seed of the random number generator at the start, a whole number", NULL, NULL, false, NULL },
-    { "TENON_MATH", "default",
-      "arithmetic: exact (no Winograd, no TF32), default (within 2e-5), fast (TF32 and the like)", NULL, NULL, false,
+    { "TENON_PLUGIN_PATH_ADD", NULL, "folders with plugins to look into besides", NULL, NULL, false,
       NULL },
-    { "TENON_CHECK", "0", "1: check every call across the boundary of a plugin, guard zones around memory", NULL, NULL,
+    { "TENON_PLUGINS", NULL,
+      "which plugins may load: globs separated by commas, ! in front denies, the last one decides",
+      NULL, NULL, false, NULL },
+    { "TENON_FALLBACK", "error",
+      "an operator that a device lacks: error, or the device that runs it instead, counted", NULL,
+      NULL, false, NULL },
+    { "TENON_LOG", "warning",
+      "what is logged: off, error, warning, info or debug; LEVEL:FILE writes to a file", NULL, NULL,
       false, NULL },
-    { "TENON_PROFILE", NULL, "a file that gets a trace of calls in Chrome's format", NULL, NULL, false, NULL },
+    { "TENON_NUM_THREADS", NULL,
+      "threads for kernels on the host; unset: the cores that this process may use", NULL, NULL,
+      false, NULL },
+    { "TENON_SEED", NULL, "seed of the random number generator at the start, a whole number", NULL,
+      NULL, false, NULL },
+    { "TENON_MATH", "default",
+      "arithmetic: exact (no Winograd, no TF32), default (within 2e-5), fast (TF32 and the like)",
+      NULL, NULL, false, NULL },
+    { "TENON_CHECK", "0",
+      "1: check every call across the boundary of a plugin, guard zones around memory", NULL, NULL,
+      false, NULL },
+    { "TENON_PROFILE", NULL, "a file that gets a trace of calls in Chrome's format", NULL, NULL,
+      false, NULL },
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -91,7 +101,7 @@ static const char *value_of(struct row *row)
         if (value && *value) {
             row->value = tn_strdup(value);
             if (!row->value)
-                return row->fallback;   /* not marked as read: tried again once there is memory */
+                return row->fallback; /* not marked as read: tried again once there is memory */
         }
         row->read = true;
     }
@@ -133,7 +143,8 @@ tn_status tn_env_at(int64_t index, tn_env_row *out)
     int64_t count = tn_env_count();
 
     if (index < 0 || index >= count)
-        return tn_fail(TN_ERR_INDEX, "variable %lld of the environment table was asked for; it has %lld",
+        return tn_fail(TN_ERR_INDEX,
+                       "variable %lld of the environment table was asked for; it has %lld",
                        (long long)index, (long long)count);
     pthread_mutex_lock(&lock);
     struct row *row = row_at(index);
@@ -161,7 +172,7 @@ tn_status tn__env_add(const char *name, const char *help)
         added_count++;
     }
     pthread_mutex_unlock(&lock);
-    if (taken)                  /* by the same plugin, queried again: its row is there */
+    if (taken) /* by the same plugin, queried again: its row is there */
         tn_free(row);
     return TN_OK;
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Failures of a thread. Each thread keeps two records, the first failure since the last clear and the
- * last one, in its static thread storage: recording takes no memory, so that running out of memory is
- * an error like any other, and nothing has to be freed when a thread ends. Every failure has a serial
- * number; a mark is the number of the last one before it, which is why marks nest without a stack. */
+ * Failures of a thread. Each thread keeps two records, the first failure since the last clear and
+ * the last one, in its static thread storage: recording takes no memory, so that running out of
+ * memory is an error like any other, and nothing has to be freed when a thread ends. Every failure
+ * has a serial number; a mark is the number of the last one before it, which is why marks nest
+ * without a stack. */
 #include "core/base/internal.h"
 
 struct records {
     tn_error first, last;
-    uint64_t serial;            /* of the last failure of this thread */
+    uint64_t serial; /* of the last failure of this thread */
     uint64_t first_serial, last_serial;
-    uint64_t entered;           /* serial when a plugin was entered from the core */
-    const char *plugin;         /* whose code runs; NULL is the core */
+    uint64_t entered;   /* serial when a plugin was entered from the core */
+    const char *plugin; /* whose code runs; NULL is the core */
 };
 
 static _Thread_local struct records records;
@@ -58,7 +59,7 @@ static void record(const tn_error *error)
 
 void tn__error_put(const tn_error *error)
 {
-    tn_error copy = *error;     /* it may be one of the records itself */
+    tn_error copy = *error; /* it may be one of the records itself */
 
     if (copy.code == TN_OK)
         copy.code = TN_ERR_ASSERT;
@@ -228,5 +229,6 @@ tn_status tn__null_input(const char *what)
 {
     if (records.first.code != TN_OK)
         return records.first.code;
-    return tn_fail(TN_ERR_RUNTIME, "%s is NULL, and no earlier failure of this thread says why", what);
+    return tn_fail(TN_ERR_RUNTIME, "%s is NULL, and no earlier failure of this thread says why",
+                   what);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * fork: the child has one thread, and finds the locks of this room free. The handlers are registered by the
- * first call that needs to know, not when the library is loaded. */
+ * fork: the child has one thread, and finds the locks of this room free. The handlers are
+ * registered by the first call that needs to know, not when the library is loaded. */
 #include "core/base/internal.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * printf for all our texts: a small set of conversions, the same in every locale, floats in the shortest
- * form that reads back. */
+ * printf for all our texts: a small set of conversions, the same in every locale, floats in the
+ * shortest form that reads back. */
 #include "core/base/internal.h"
 #include "core/base/number.h"
 
@@ -11,14 +11,14 @@
 struct writer {
     char *out;
     size_t size;
-    int64_t length;             /* of the whole text so far */
+    int64_t length; /* of the whole text so far */
 };
 
 struct conversion {
     bool left, zero, plus;
     int width;
-    int precision;              /* -1: none */
-    int longs;                  /* 1 for l, 2 for ll */
+    int precision; /* -1: none */
+    int longs;     /* 1 for l, 2 for ll */
     bool is_size, is_max;
     char letter;
 };
@@ -39,8 +39,8 @@ static void fill(struct writer *w, char c, int64_t count)
 }
 
 /* A sign and a body, filled up between the two with zeros, or with spaces around them. */
-static void put_field(struct writer *w, const struct conversion *c, const char *sign, const char *body, size_t length,
-                      bool zero)
+static void put_field(struct writer *w, const struct conversion *c, const char *sign,
+                      const char *body, size_t length, bool zero)
 {
     int64_t room = c->width - (int64_t)strlen(sign) - (int64_t)length;
 
@@ -54,9 +54,10 @@ static void put_field(struct writer *w, const struct conversion *c, const char *
         fill(w, ' ', room);
 }
 
-/* ---- conversions ------------------------------------------------------------------------------- */
+/* ---- conversions ----------------------------------------------------------------------------- */
 
-static void put_whole(struct writer *w, const struct conversion *c, bool negative, uint64_t value, unsigned base)
+static void put_whole(struct writer *w, const struct conversion *c, bool negative, uint64_t value,
+                      unsigned base)
 {
     char digits[WIDTH_MAX + 32], *end = digits + sizeof digits, *at = end;
     const char *sign = negative ? "-" : c->plus && c->letter != 'u' && c->letter != 'x' ? "+" : "";
@@ -71,7 +72,10 @@ static void put_whole(struct writer *w, const struct conversion *c, bool negativ
 /* One character of UTF-8 at `text`: its length, 0 when the bytes are not a character. */
 static int character(const unsigned char *text)
 {
-    int length = text[0] < 0x80 ? 1 : text[0] >= 0xc2 && text[0] < 0xe0 ? 2 : (text[0] & 0xf0) == 0xe0 ? 3 : 0;
+    int length = text[0] < 0x80                      ? 1
+                 : text[0] >= 0xc2 && text[0] < 0xe0 ? 2
+                 : (text[0] & 0xf0) == 0xe0          ? 3
+                                                     : 0;
 
     if (text[0] >= 0xf0 && text[0] < 0xf5)
         length = 4;
@@ -96,7 +100,8 @@ static void quote(struct writer *w, char mark, const char *text)
             put(w, escape, 2);
             length = 1;
         } else if (length == 0 || *at < 0x20 || *at == 0x7f) {
-            char escape[4] = { '\\', 'x', "0123456789abcdef"[*at >> 4], "0123456789abcdef"[*at & 15] };
+            char escape[4] = { '\\', 'x', "0123456789abcdef"[*at >> 4],
+                               "0123456789abcdef"[*at & 15] };
             put(w, escape, 4);
             length = 1;
         } else {
@@ -131,7 +136,8 @@ int64_t tn__format_quoted(char *out, size_t size, char mark, const char *text)
     return w.length;
 }
 
-/* Digits with the decimal point after `point` of them, and `after` digits behind it (zeros where there are none). */
+/* Digits with the decimal point after `point` of them, and `after` digits behind it (zeros where
+ * there are none). */
 static void body_fixed(struct writer *b, const tn__digits *d, int after)
 {
     if (d->point <= 0)
@@ -183,7 +189,8 @@ static void put_float(struct writer *w, const struct conversion *c, double value
         tn__number_digits(value, precision + 1, false, &d);
         body_exponent(&body, &d, precision);
     } else if (c->precision < 0) {
-        /* As Python prints a float: always with a point or an exponent, so that it reads back as a float. */
+        /* As Python prints a float: always with a point or an exponent, so that it reads back as a
+         * float. */
         tn__number_shortest(value, &d);
         int more = d.count - d.point;
         if (d.point > -4 && d.point <= 16)
@@ -201,7 +208,7 @@ static void put_float(struct writer *w, const struct conversion *c, double value
     put_field(w, c, sign, space, (size_t)body.length, c->zero);
 }
 
-/* ---- the format -------------------------------------------------------------------------------- */
+/* ---- the format ------------------------------------------------------------------------------ */
 
 static int64_t limited(int64_t value)
 {
@@ -314,8 +321,7 @@ static bool convert(struct writer *w, const struct conversion *c, va_list *args)
             return false;
         put_float(w, c, va_arg(*args, double));
         return true;
-    default:
-        break;
+    default: break;
     }
     if (sized)
         return false;
@@ -331,9 +337,7 @@ static bool convert(struct writer *w, const struct conversion *c, va_list *args)
         put_field(w, c, "", text, length_up_to(text, c->precision), false);
         return true;
     }
-    case 'q':
-        put_quoted(w, c, va_arg(*args, const char *));
-        return true;
+    case 'q': put_quoted(w, c, va_arg(*args, const char *)); return true;
     case 'b': {
         const char *word = va_arg(*args, int) ? "True" : "False";
         put_field(w, c, "", word, strlen(word), false);
@@ -350,11 +354,8 @@ static bool convert(struct writer *w, const struct conversion *c, va_list *args)
         put_field(w, &hex, "0x", text, (size_t)number.length, false);
         return true;
     }
-    case '%':
-        put(w, "%", 1);
-        return true;
-    default:
-        return false;
+    case '%': put(w, "%", 1); return true;
+    default: return false;
     }
 }
 
@@ -364,7 +365,7 @@ int64_t tn_snprintv(char *out, size_t size, const char *format, va_list args)
     va_list copy;
     bool good = true;
 
-    va_copy(copy, args);        /* its address can be handed on, whatever a va_list is */
+    va_copy(copy, args); /* its address can be handed on, whatever a va_list is */
     while (good && *format) {
         const char *percent = strchr(format, '%');
 

@@ -13,9 +13,10 @@
 #include <tenon/tenon.h>
 #include <tenon/query.h>
 
-/* ---- texts that grow ----------------------------------------------------------------------------- */
+/* ---- texts that grow ------------------------------------------------------------------------- */
 
-/* A text under construction. A failed allocation is remembered (`failed`) and reported once by take. */
+/* A text under construction. A failed allocation is remembered (`failed`) and reported once by
+ * take. */
 typedef struct tn__text {
     char *at;
     size_t length, capacity;
@@ -28,7 +29,8 @@ void tn__text_put(tn__text *text, const char *bytes, size_t count);
 void tn__text_free(tn__text *text);
 /* The finished text, owned by the caller (tn_free); NULL and an error when memory ran out. */
 char *tn__text_take(tn__text *text);
-/* The usual end of a public function that writes text to a caller's buffer: copies at most size bytes with NUL, frees, returns whole length or -1. */
+/* The usual end of a public function that writes text to a caller's buffer: copies at most size
+ * bytes with NUL, frees, returns whole length or -1. */
 int64_t tn__text_give(tn__text *text, char *out, size_t size);
 
 /* Adds a string in quotes (`mark` is ' or ") with the escapes of the spec grammar. */
@@ -36,7 +38,7 @@ void tn__text_quote(tn__text *text, char mark, const char *string);
 /* The same to a buffer, without a NUL; returns the whole length. */
 int64_t tn__format_quoted(char *out, size_t size, char mark, const char *string);
 
-/* ---- arenas --------------------------------------------------------------------------------------- */
+/* ---- arenas ---------------------------------------------------------------------------------- */
 
 /* Memory that is freed all at once. */
 typedef struct tn__arena tn__arena;
@@ -45,19 +47,19 @@ void *tn__arena_alloc(tn__arena *arena, size_t size);   /* aligned for any type;
 char *tn__arena_text(tn__arena *arena, const char *bytes, size_t length);   /* with a NUL added */
 void tn__arena_free(tn__arena *arena);                  /* NULL is accepted */
 
-/* ---- names ---------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* The nearest of `count` names by edit distance, NULL when none is near; for error texts. */
 const char *tn__nearest(const char *name, const char *const *names, int64_t count);
 /* Shell glob with * and ? over the whole text. */
 bool tn__glob(const char *pattern, const char *text);
 
-/* ---- specs ---------------------------------------------------------------------------------------- */
+/* ---- specs ----------------------------------------------------------------------------------- */
 
-/* A parsed spec: a call Name(arguments), each argument a value. A nested call is a value of kind TN_VALUE_SPEC
- * whose text is kept (and was checked); children of repr text, "(fc1): Linear(...)", are named arguments with
- * a flag, "(0-2): 3 x ReLU()" is three of them. A bare name is a call without arguments; a text that is
- * another value has type "" and this one value. Freed whole. */
+/* A parsed spec: a call Name(arguments), each argument a value. A nested call is a value of kind
+ * TN_VALUE_SPEC whose text is kept (and was checked); children of repr text, "(fc1): Linear(...)",
+ * are named arguments with a flag, "(0-2): 3 x ReLU()" is three of them. A bare name is a call
+ * without arguments; a text that is another value has type "" and this one value. Freed whole. */
 typedef struct tn__spec {
     const char *type;           /* "Linear" */
     tn_value *values;
@@ -69,69 +71,83 @@ typedef struct tn__spec {
     struct tn__arena *arena;
 } tn__spec;
 
-/* Parses the whole text (its length, depth and number of values are bounded); NULL and TN_ERR_FORMAT with the column. */
+/* Parses the whole text (its length, depth and number of values are bounded); NULL and
+ * TN_ERR_FORMAT with the column. */
 tn__spec *tn__spec_parse(const char *text);
 void tn__spec_free(tn__spec *spec);     /* NULL is accepted */
 /* One value, into an arena: 1e-3, (1, 2), 'text', Linear(4, 3). A bare word is a string. */
 tn_status tn__value_parse(const char *text, tn__arena *arena, tn_value *out);
-/* The text of a spec (cut where it is long) and a place in it, as messages begin: `Linear(x=1): column 8: `. */
+/* The text of a spec (cut where it is long) and a place in it, as messages begin: `Linear(x=1):
+ * column 8: `. */
 void tn__spec_place(const char *text, int32_t column, char *out, size_t size);
 /* tn_snprintv into fresh memory (tn_free). */
 char *tn__format_take(const char *format, va_list args);
 
-/* A copy of a value that owns what is in it: strings and lists lie in *block (NULL when there are none), tensors and
- * modules are kept. */
+/* A copy of a value that owns what is in it: strings and lists lie in *block (NULL when there are
+ * none), tensors and modules are kept. */
 tn_status tn__value_copy(const tn_value *from, tn_value *to, void **block);
 void tn__value_free(const tn_value *value, void *block);
 /* "int", "list" ..., for error texts. */
 const char *tn__value_kind_name(uint32_t kind);
 
-/* Fills `data` (zeroed by the caller) from defaults and then from arguments, matching positional and named ones against the
- * table. `what` ("layer Linear") is for error texts; `spec_text` and `columns` may be NULL. Strings, rows and lists are copied into
- * a block that belongs to data: *keep receives it, to be freed by tn__options_release (NULL is accepted). On failure the
- * members of the table are zero again and *keep is NULL. */
+/* Fills `data` (zeroed by the caller) from defaults and then from arguments, matching positional
+ * and named ones against the table. `what` ("layer Linear") is for error texts; `spec_text` and
+ * `columns` may be NULL. Strings, rows and lists are copied into a block that belongs to data:
+ * *keep receives it, to be freed by tn__options_release (NULL is accepted). On failure the members
+ * of the table are zero again and *keep is NULL. */
 typedef struct tn__keep tn__keep;
 tn_status tn__options_fill(const tn_option *table, void *data, const char *what, const char *spec_text,
                            const tn_value *values, const char *const *names, const int32_t *columns,
                            int64_t count, tn__keep **keep);
 void tn__options_release(tn__keep *keep);
-/* Appends "in_features=4, out_features=3, bias=True": complete: every option, so that the text builds the same again; not complete:
- * repr's way (flags), without the further arguments that are specs or modules. */
+/* Appends "in_features=4, out_features=3, bias=True": complete: every option, so that the text
+ * builds the same again; not complete: repr's way (flags), without the further arguments that are
+ * specs or modules. */
 void tn__options_print(const tn_option *table, const void *data, bool complete, tn__text *text);
 /* One value in the grammar of specs. */
 void tn__value_print(const tn_value *value, tn__text *text);
 /* The row of a name, NULL if there is none. */
 const tn_option *tn__options_find(const tn_option *table, const char *name);
+/* The row that takes all further arguments, NULL if there is none. */
+const tn_option *tn__options_many(const tn_option *table);
 
-/* ---- environment ----------------------------------------------------------------------------------- */
+/* ---- environment ----------------------------------------------------------------------------- */
 
-/* Rows beyond the core's own, from plugins' options; all live until the end of the process. `value` NULL: unset. */
+/* Rows beyond the core's own, from plugins' options; all live until the end of the process. `value`
+ * NULL: unset. */
 tn_status tn__env_add(const char *name, const char *help);
-/* What the program chose instead of the variable (tn_set_num_threads ...), shown with origin "program"; NULL: back to the environment. */
+/* What the program chose instead of the variable (tn_set_num_threads ...), shown with origin
+ * "program"; NULL: back to the environment. */
 tn_status tn__env_program(const char *name, const char *value);
 void tn__env_shutdown(void);
 bool tn__env_trusted(void);     /* false in set-uid programs: the environment is ignored */
 
-/* ---- errors ----------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
-/* The plugin whose code runs in this thread, for error records and log lines; returns the one before, to be put back. "" is the core. */
+/* The plugin whose code runs in this thread, for error records and log lines; returns the one
+ * before, to be put back. "" is the core. */
 const char *tn__error_plugin(const char *id);
 /* The plugin whose code runs, "" for the core. */
 const char *tn__error_plugin_id(void);
-/* Records a failure as it stands, its plugin and native code with it: one that came from another thread. */
+/* Records a failure as it stands, its plugin and native code with it: one that came from another
+ * thread. */
 void tn__error_put(const tn_error *error);
-/* What a function does that got NULL for an object: the code of the first held error, which says why; TN_ERR_RUNTIME with a record when none is held. */
+/* What a function does that got NULL for an object: the code of the first held error, which says
+ * why; TN_ERR_RUNTIME with a record when none is held. */
 tn_status tn__null_input(const char *what);
-/* Wraps a status of plugin code: when it failed but recorded nothing, records "X failed without words". */
+/* Wraps a status of plugin code: when it failed but recorded nothing, records "X failed without
+ * words". */
 tn_status tn__status_of(tn_status status, const char *who);
-/* How many failures this thread has recorded so far (never goes back): whether something failed between two points, whatever was held before. */
+/* How many failures this thread has recorded so far (never goes back): whether something failed
+ * between two points, whatever was held before. */
 uint64_t tn__error_count(void);
 
-/* ---- memory ----------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 void *tn__alloc_aligned(size_t size, size_t alignment);     /* NULL and an error */
 void tn__free_aligned(void *block, size_t size, size_t alignment);
-/* Fault injection for tests (TENON_TEST_FAIL_ALLOC=n through tn__fail_alloc): the n-th allocation from now fails (0: none); returns how many were made since the last call. */
+/* Fault injection for tests (TENON_TEST_FAIL_ALLOC=n through tn__fail_alloc): the n-th allocation
+ * from now fails (0: none); returns how many were made since the last call. */
 uint64_t tn__fail_alloc(uint64_t nth);
 /* tn_malloc and tn_realloc without an error record, for callers that report it themselves. */
 void *tn__malloc_quiet(size_t size);
@@ -145,13 +161,14 @@ void *tn__realloc_quiet(void *block, size_t size);
 #define tn__likely(x) __builtin_expect(!!(x), 1)
 #define tn__unlikely(x) __builtin_expect(!!(x), 0)
 
-/* ---- shutdown and fork -------------------------------------------------------------------------------- */
+/* ---- shutdown and fork ----------------------------------------------------------------------- */
 
 /* Whether this process is a child of the one that first used the library through fork. */
 bool tn__forked(void);
 void tn__pool_shutdown(void);
 void tn__log_shutdown(void);
-/* Around fork, on the forking thread: locks are held across it, so that the child finds them free. */
+/* Around fork, on the forking thread: locks are held across it, so that the child finds them free.
+ */
 void tn__log_fork(int stage);       /* -1 before, 0 after in the parent, 1 after in the child */
 void tn__env_fork(int stage);
 void tn__pool_fork(int stage);

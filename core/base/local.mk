@@ -12,10 +12,13 @@ libcore_la_SOURCES += \
 	%D%/number.c \
 	%D%/number.h \
 	%D%/options.c \
+	%D%/options_print.c \
 	%D%/pack.c \
 	%D%/pool.c \
 	%D%/progress.c \
 	%D%/spec.c \
+	%D%/spec.h \
+	%D%/spec_token.c \
 	%D%/status.c \
 	%D%/text.c \
 	%D%/value.c \

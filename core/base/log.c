@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The log: one line per call, to a sink of the program or, by default, to standard error or a file, whole
- * lines with one write each. */
+ * The log: one line per call, to a sink of the program or, by default, to standard error or a file,
+ * whole lines with one write each. */
 #include "core/base/internal.h"
 
 #include <errno.h>
@@ -17,8 +17,8 @@ static const char *const level_names[] = { "off", "error", "warning", "info", "d
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static tn_log_sink sink;
 static void *sink_user;
-static int file = -1;           /* of TENON_LOG=LEVEL:FILE */
-static _Atomic int threshold = -1;      /* -1: TENON_LOG was not read yet */
+static int file = -1;              /* of TENON_LOG=LEVEL:FILE */
+static _Atomic int threshold = -1; /* -1: TENON_LOG was not read yet */
 
 /* A sink that logs, or forks, is on the stack of the thread that holds the lock. */
 static _Thread_local bool inside;
@@ -33,10 +33,10 @@ void tn__log_fork(int stage)
         pthread_mutex_unlock(&lock);
 }
 
-/* ---- the default sink -------------------------------------------------------------------------- */
+/* ---- the default sink ------------------------------------------------------------------------ */
 
-/* A closed pipe at the other end is no reason to end the process: SIGPIPE is held back for this thread, and taken away
- * if it was this write that raised it. */
+/* A closed pipe at the other end is no reason to end the process: SIGPIPE is held back for this
+ * thread, and taken away if it was this write that raised it. */
 static void write_quietly(int to, const char *bytes, size_t count)
 {
     sigset_t pipe_signal, before, pending;
@@ -69,8 +69,8 @@ static void write_quietly(int to, const char *bytes, size_t count)
 static void write_line(int level, const char *plugin, const char *text)
 {
     char line[LINE_MAX_SIZE];
-    int64_t whole = tn_snprint(line, sizeof line, "tenon: %s: %s%s%s%s", level_names[level], *plugin ? "[" : "", plugin,
-                               *plugin ? "] " : "", text);
+    int64_t whole = tn_snprint(line, sizeof line, "tenon: %s: %s%s%s%s", level_names[level],
+                               *plugin ? "[" : "", plugin, *plugin ? "] " : "", text);
     size_t length = whole < (int64_t)sizeof line ? (size_t)whole : sizeof line - 1;
 
     if (whole >= (int64_t)sizeof line)
@@ -83,7 +83,7 @@ static void write_line(int level, const char *plugin, const char *text)
     write_quietly(file >= 0 ? file : STDERR_FILENO, line, length + 1);
 }
 
-/* ---- levels ------------------------------------------------------------------------------------ */
+/* ---- levels ---------------------------------------------------------------------------------- */
 
 /* The level that a text names, -1 for none. */
 static int level_of(const char *text, size_t length)
@@ -104,15 +104,17 @@ static int read_threshold(void)
 
     if (level < 0) {
         level = TN_LOG_WARNING;
-        tn_snprint(words, sizeof words,
-                   "TENON_LOG=%q is not off, error, warning, info or debug (or one of these, a colon and a file): "
-                   "warnings and errors are logged",
-                   text);
+        tn_snprint(
+            words, sizeof words,
+            "TENON_LOG=%q is not off, error, warning, info or debug (or one of these with :FILE): "
+            "warnings and errors are logged",
+            text);
     }
     if (colon && colon[1]) {
         file = open(colon + 1, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
         if (file < 0)
-            tn_snprint(words, sizeof words, "TENON_LOG: %q cannot be opened for writing: the log goes to standard error",
+            tn_snprint(words, sizeof words,
+                       "TENON_LOG: %q cannot be opened for writing: the log goes to standard error",
                        colon + 1);
     }
     if (*words)
@@ -136,7 +138,7 @@ static int current_threshold(void)
     return level;
 }
 
-/* ---- public ------------------------------------------------------------------------------------ */
+/* ---- public ---------------------------------------------------------------------------------- */
 
 void tn_logv(int level, const char *format, va_list args)
 {
@@ -146,12 +148,12 @@ void tn_logv(int level, const char *format, va_list args)
         level = TN_LOG_ERROR;
     if (level > TN_LOG_DEBUG)
         level = TN_LOG_DEBUG;
-    if (inside) {               /* from inside a sink: it goes past it */
+    if (inside) { /* from inside a sink: it goes past it */
         if (tn_snprintv(small, sizeof small, format, args) >= 0)
             write_line(level, tn__error_plugin_id(), small);
         return;
     }
-    tn__forked();               /* from now on fork minds the lock */
+    tn__forked(); /* from now on fork minds the lock */
     if (level > current_threshold())
         return;
     const char *text = tn_snprintv(small, sizeof small, format, args) < 0 ? format : small;

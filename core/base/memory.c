@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * Host memory: one replaceable allocator below everything. With the default one, a block is what the C
- * library gave, so that its checkers see what they know; with the program's own one, tn_malloc puts the size
- * in front of the block, because that allocator is told the size again when the block is freed. */
+ * Host memory: one replaceable allocator below everything. With the default one, a block is what
+ * the C library gave, so that its checkers see what they know; with the program's own one,
+ * tn_malloc puts the size in front of the block, because that allocator is told the size again when
+ * the block is freed. */
 #include "core/base/internal.h"
 
 #include <stdlib.h>
 
 #define ALIGNMENT _Alignof(max_align_t)
-#define HEADER 16               /* for the size; keeps the alignment */
+#define HEADER 16 /* for the size; keeps the alignment */
 
-_Static_assert(HEADER >= sizeof(size_t) && HEADER % ALIGNMENT == 0, "a block behind its header is aligned");
+_Static_assert(HEADER >= sizeof(size_t) && HEADER % ALIGNMENT == 0,
+               "a block behind its header is aligned");
 
-static tn_allocator custom;     /* .alloc is NULL: the C library's */
+static tn_allocator custom; /* .alloc is NULL: the C library's */
 /* 0: nothing was allocated yet; 1: being replaced; 2: in use, no change any more. */
 static _Atomic int stage;
 
@@ -24,13 +26,14 @@ static tn_status out_of_memory(size_t size)
     return tn_fail(TN_ERR_MEMORY, "out of host memory: %zu bytes were asked for", size);
 }
 
-/* Settles the allocator at the first use; true when the test's fault injection says that this one fails. */
+/* Settles the allocator at the first use; true when the test's fault injection says that this one
+ * fails. */
 static bool refused(void)
 {
     if (tn__unlikely(atomic_load_explicit(&stage, memory_order_acquire) != 2)) {
         int before = 0;
         while (!atomic_compare_exchange_weak(&stage, &before, 2) && before != 2)
-            before = 0;         /* another thread is replacing it: a few instructions */
+            before = 0; /* another thread is replacing it: a few instructions */
     }
     if (tn__likely(!atomic_load_explicit(&watched, memory_order_relaxed)))
         return false;
@@ -52,16 +55,17 @@ tn_status tn_set_allocator(const tn_allocator *allocator)
     int unused = 0;
 
     if (!allocator->alloc || !allocator->resize || !allocator->free)
-        return tn_fail(TN_ERR_VALUE, "tn_set_allocator: alloc, resize and free have to be given, all three");
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_set_allocator: alloc, resize and free have to be given, all three");
     if (!atomic_compare_exchange_strong(&stage, &unused, 1))
         return tn_fail(TN_ERR_RUNTIME,
-                       "tn_set_allocator: memory of the library is in use already; call it before anything else");
+                       "tn_set_allocator: memory is in use already; call it before anything else");
     custom = *allocator;
     atomic_store_explicit(&stage, 0, memory_order_release);
     return TN_OK;
 }
 
-/* ---- blocks that know their size --------------------------------------------------------------- */
+/* ---- blocks that know their size ------------------------------------------------------------- */
 
 void *tn__malloc_quiet(size_t size)
 {
@@ -112,7 +116,8 @@ void *tn_calloc(size_t count, size_t size)
     size_t bytes;
 
     if (tn__mul_overflow(count, size, &bytes)) {
-        tn_fail(TN_ERR_MEMORY, "out of host memory: %zu times %zu bytes were asked for", count, size);
+        tn_fail(TN_ERR_MEMORY, "out of host memory: %zu times %zu bytes were asked for", count,
+                size);
         return NULL;
     }
     if (!custom.alloc && !refused()) {
@@ -161,7 +166,7 @@ char *tn_strdup(const char *text)
     return copy ? memcpy(copy, text, size) : NULL;
 }
 
-/* ---- blocks whose owner knows the size --------------------------------------------------------- */
+/* ---- blocks whose owner knows the size ------------------------------------------------------- */
 
 void *tn__alloc_aligned(size_t size, size_t alignment)
 {
@@ -176,7 +181,8 @@ void *tn__alloc_aligned(size_t size, size_t alignment)
             block = NULL;
     }
     if (!block)
-        tn_fail(TN_ERR_MEMORY, "out of host memory: %zu bytes aligned to %zu were asked for", size, alignment);
+        tn_fail(TN_ERR_MEMORY, "out of host memory: %zu bytes aligned to %zu were asked for", size,
+                alignment);
     return block;
 }
 
@@ -187,5 +193,6 @@ void tn__free_aligned(void *block, size_t size, size_t alignment)
     if (!custom.alloc)
         free(block);
     else
-        custom.free(custom.user, block, size ? size : 1, alignment < sizeof(void *) ? sizeof(void *) : alignment);
+        custom.free(custom.user, block, size ? size : 1,
+                    alignment < sizeof(void *) ? sizeof(void *) : alignment);
 }

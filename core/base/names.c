@@ -10,8 +10,8 @@ static char lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Edits that make one name the other: insert, delete, replace, swap of neighbours. Case counts nothing, so that the
- * right word in the wrong case comes first. */
+/* Edits that make one name the other: insert, delete, replace, swap of neighbours. Case counts
+ * nothing, so that the right word in the wrong case comes first. */
 static int distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     int rows[3][NAME_MAX_LENGTH + 1], *before = rows[0], *last = rows[1], *now = rows[2];
@@ -26,8 +26,8 @@ static int distance(const char *a, size_t a_length, const char *b, size_t b_leng
                 best = last[j] + 1;
             if (now[j - 1] + 1 < best)
                 best = now[j - 1] + 1;
-            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1])
-                && before[j - 2] + 1 < best)
+            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
+                lower(a[i - 2]) == lower(b[j - 1]) && before[j - 2] + 1 < best)
                 best = before[j - 2] + 1;
             now[j] = best;
         }
@@ -65,7 +65,8 @@ bool tn__glob(const char *pattern, const char *text)
 {
     const char *star = NULL, *resume = NULL;
 
-    /* A mismatch after a star lets the star take one character more: linear memory, no recursion. */
+    /* A mismatch after a star lets the star take one character more: linear memory, no recursion.
+     */
     while (*text) {
         if (*pattern == '*') {
             star = pattern++;

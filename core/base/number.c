@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * Doubles to decimal digits and back. Both directions are exact: the value is a fraction of two big whole
- * numbers, digits come from dividing them (Steele and White's method with the bounds of the shortest form),
- * and a text is read by dividing until the quotient has 64 bits and a remainder that says how to round. The
- * floating-point unit, its rounding mode and the locale take no part. */
+ * Doubles to decimal digits and back. Both directions are exact: the value is a fraction of two big
+ * whole numbers, digits come from dividing them (Steele and White's method with the bounds of the
+ * shortest form), and a text is read by dividing until the quotient has 64 bits and a remainder
+ * that says how to round. The floating-point unit, its rounding mode and the locale take no part.
+ */
 #include "core/base/number.h"
 
 #include "core/base/internal.h"
 
-/* ---- big whole numbers ------------------------------------------------------------------------- */
+/* ---- big whole numbers ----------------------------------------------------------------------- */
 
 /* Reading needs the most: 800 digits over 10^1143, about 3800 bits, and 64 bits of room. */
 #define LIMBS 128
 
 struct big {
-    int count;                  /* limbs in use, the highest not zero */
-    uint32_t limb[LIMBS];       /* lowest first */
+    int count;            /* limbs in use, the highest not zero */
+    uint32_t limb[LIMBS]; /* lowest first */
 };
 
 static void big_set(struct big *a, uint64_t value)
@@ -125,12 +126,12 @@ static int big_digit(struct big *a, const struct big *b)
     return digit;
 }
 
-/* ---- digits of a double ------------------------------------------------------------------------ */
+/* ---- digits of a double ---------------------------------------------------------------------- */
 
 struct parts {
     uint64_t mantissa;
-    int exponent;               /* value = mantissa * 2^exponent */
-    bool narrow_below;          /* a power of two: the next double below is nearer than the one above */
+    int exponent;      /* value = mantissa * 2^exponent */
+    bool narrow_below; /* a power of two: the next double below is nearer than the one above */
 };
 
 static struct parts take_apart(double value)
@@ -150,7 +151,8 @@ static struct parts take_apart(double value)
     return p;
 }
 
-/* floor(log10(mantissa * 2^exponent)) or one less, in whole numbers: 78913 / 2^18 is just below log10(2). */
+/* floor(log10(mantissa * 2^exponent)) or one less, in whole numbers: 78913 / 2^18 is just below
+ * log10(2). */
 static int estimate_log10(const struct parts *p)
 {
     int bits = 63 - __builtin_clzll(p->mantissa) + p->exponent;
@@ -180,11 +182,13 @@ static void trim(tn__digits *d)
 }
 
 /* value = r / s with s scaled so that 1/10 <= r / s < 10; the bounds get the same scale as r. */
-static int scale(const struct parts *p, struct big *r, struct big *s, struct big *below, struct big *above)
+static int scale(const struct parts *p, struct big *r, struct big *s, struct big *below,
+                 struct big *above)
 {
     int power = estimate_log10(p), shift = p->exponent + 1 + p->narrow_below;
 
-    /* One factor of two more than the value needs, two at a power of two: so that half a step is whole. */
+    /* One factor of two more than the value needs, two at a power of two: so that half a step is
+     * whole. */
     big_set(r, p->mantissa);
     big_set(s, 1);
     big_set(below, 1);
@@ -233,7 +237,7 @@ void tn__number_shortest(double value, tn__digits *out)
         big_copy(&s, &ten);
         power++;
     }
-    for (;;) {                  /* or one too high */
+    for (;;) { /* or one too high */
         big_add(&sum, &r, &above);
         if (big_compare(&sum, &s) >= 0)
             break;
@@ -252,7 +256,7 @@ void tn__number_shortest(double value, tn__digits *out)
         bool low = to_below < 0 || (to_below == 0 && even);
         bool high = to_above > 0 || (to_above == 0 && even);
 
-        if (low && high) {      /* both neighbours in this place read back: the nearer one */
+        if (low && high) { /* both neighbours in this place read back: the nearer one */
             big_add(&sum, &r, &r);
             int half = big_compare(&sum, &s);
             high = half > 0 || (half == 0 && (digit & 1));
@@ -299,7 +303,7 @@ void tn__number_digits(double value, int count, bool fixed, tn__digits *out)
     out->point = power + 1;
 
     int64_t wanted = fixed ? (int64_t)count + out->point : count;
-    if (wanted < 0) {           /* less than half of the last place */
+    if (wanted < 0) { /* less than half of the last place */
         out->point = 1;
         return;
     }
@@ -308,8 +312,8 @@ void tn__number_digits(double value, int count, bool fixed, tn__digits *out)
         big_multiply(&r, 10, 0);
     }
     if (r.count > 0 && out->count == wanted) {
-        /* r is ten times the remainder (or, without a digit, the number itself, one place lower than the one that
-         * is rounded): half of the last place is 5 s. */
+        /* r is ten times the remainder (or, without a digit, the number itself, one place lower
+         * than the one that is rounded): half of the last place is 5 s. */
         struct big half;
         big_copy(&half, &s);
         big_multiply(&half, 5, 0);
@@ -321,7 +325,7 @@ void tn__number_digits(double value, int count, bool fixed, tn__digits *out)
     trim(out);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* quotient * 2^exponent, with `rest` for what lies below its last bit, rounded half to even. */
 static bool put_together(uint64_t quotient, int exponent, bool rest, double *out)
@@ -346,7 +350,7 @@ static bool put_together(uint64_t quotient, int exponent, bool rest, double *out
     }
     if (top > 1023)
         return false;
-    if (top < -1022)            /* a denormal; one that rounded up to 2^52 has just the right bits */
+    if (top < -1022) /* a denormal; one that rounded up to 2^52 has just the right bits */
         bits = kept;
     else
         bits = (kept & 0xfffffffffffffu) | (uint64_t)(top + 1023) << 52;
@@ -389,7 +393,7 @@ static bool read_small(uint64_t digits, int power, double *out)
     }
     int lead = __builtin_clzll(digits);
     wide scaled = (wide)(digits << lead) << 64;
-    wide quotient = scaled / tens[-power];      /* of 128 - 64 bits at least */
+    wide quotient = scaled / tens[-power]; /* of 128 - 64 bits at least */
     int shift = quotient >> 64 ? 64 - __builtin_clzll((uint64_t)(quotient >> 64)) : 0;
     uint64_t high = (uint64_t)(quotient >> shift);
     bool rest = ((wide)high << shift) != quotient || quotient * tens[-power] != scaled;
@@ -419,7 +423,7 @@ static bool read_big(const char *digits, int count, int power, double *out)
         big_shift(&bottom, exponent);
     big_shift(&bottom, 64);
     for (int i = 0; i < 65; i++) {
-        if (quotient >> 63) {   /* 64 bits are there: the rest is remainder */
+        if (quotient >> 63) { /* 64 bits are there: the rest is remainder */
             return put_together(quotient, exponent + (65 - i), top.count > 0, out);
         }
         quotient <<= 1;
@@ -455,7 +459,7 @@ bool tn__number_read(const char *text, size_t length, double *out, size_t *used)
         } else if (count < TN__DIGITS_MAX) {
             digits[count++] = c;
             power -= point;
-        } else {                /* beyond what can change the result, but for a tie */
+        } else { /* beyond what can change the result, but for a tie */
             rest |= c != '0';
             power += !point;
         }
@@ -501,7 +505,7 @@ bool tn__number_read(const char *text, size_t length, double *out, size_t *used)
     return read_big(digits, count, (int)power, out);
 }
 
-/* ---- public ------------------------------------------------------------------------------------ */
+/* ---- public ---------------------------------------------------------------------------------- */
 
 bool tn_read_int(const char *text, int64_t *out)
 {
@@ -515,8 +519,9 @@ bool tn_read_int(const char *text, int64_t *out)
     for (; *text; text++) {
         int digit = *text - '0';
 
-        if (digit < 0 || digit > 9 || tn__mul_overflow(value, 10, &value)
-            || (minus ? __builtin_sub_overflow(value, digit, &value) : tn__add_overflow(value, digit, &value)))
+        if (digit < 0 || digit > 9 || tn__mul_overflow(value, 10, &value) ||
+            (minus ? __builtin_sub_overflow(value, digit, &value)
+                   : tn__add_overflow(value, digit, &value)))
             return false;
     }
     *out = value;

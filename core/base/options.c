@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Option tables: arguments matched against the rows that a provider declares, stored in its struct; and
- * the struct printed as arguments again. */
+ * Option tables: arguments matched against the rows that a provider declares, stored in its struct;
+ * and the struct printed as arguments again. */
 #include "core/base/internal.h"
 
 #include <math.h>
 
-/* The value of an argument as it lies in the provider's struct; tensors and modules in it are kept. */
+/* The value of an argument as it lies in the provider's struct; tensors and modules in it are kept.
+ */
 struct held {
     tn_value value;
     void *block;
@@ -23,7 +24,7 @@ struct filling {
     const tn_option *table;
     char *data;
     const char *what;
-    const char *text;           /* of the spec, or NULL */
+    const char *text; /* of the spec, or NULL */
     const tn_value *values;
     const char *const *names;
     const int32_t *columns;
@@ -31,7 +32,7 @@ struct filling {
     tn__keep *keep;
 };
 
-/* ---- the table --------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static int64_t row_count(const tn_option *table)
 {
@@ -50,7 +51,7 @@ const tn_option *tn__options_find(const tn_option *table, const char *name)
     return NULL;
 }
 
-static const tn_option *row_many(const tn_option *table)
+const tn_option *tn__options_many(const tn_option *table)
 {
     for (; table && table->kind != TN_OPTION_KIND_END; table++)
         if (table->flags & TN_OPTION_MANY)
@@ -61,10 +62,10 @@ static const tn_option *row_many(const tn_option *table)
 static size_t row_size(const tn_option *row)
 {
     static const size_t sizes[] = {
-        [TN_OPTION_KIND_BOOL] = sizeof(bool),          [TN_OPTION_KIND_INT] = sizeof(int64_t),
-        [TN_OPTION_KIND_FLOAT] = sizeof(double),       [TN_OPTION_KIND_STRING] = sizeof(const char *),
-        [TN_OPTION_KIND_INTS] = sizeof(tn_ints),       [TN_OPTION_KIND_FLOATS] = sizeof(tn_floats),
-        [TN_OPTION_KIND_DTYPE] = sizeof(tn_dtype),     [TN_OPTION_KIND_VALUE] = sizeof(tn_value),
+        [TN_OPTION_KIND_BOOL] = sizeof(bool),      [TN_OPTION_KIND_INT] = sizeof(int64_t),
+        [TN_OPTION_KIND_FLOAT] = sizeof(double),   [TN_OPTION_KIND_STRING] = sizeof(const char *),
+        [TN_OPTION_KIND_INTS] = sizeof(tn_ints),   [TN_OPTION_KIND_FLOATS] = sizeof(tn_floats),
+        [TN_OPTION_KIND_DTYPE] = sizeof(tn_dtype), [TN_OPTION_KIND_VALUE] = sizeof(tn_value),
     };
 
     if (row->flags & TN_OPTION_MANY)
@@ -85,10 +86,11 @@ static const char *kind_words(const tn_option *row)
         [TN_OPTION_KIND_VALUE] = "a value",
     };
 
-    return row->kind < tn__countof(words) && words[row->kind] ? words[row->kind] : "something of an unknown kind";
+    return row->kind < tn__countof(words) && words[row->kind] ? words[row->kind]
+                                                              : "something of an unknown kind";
 }
 
-/* ---- messages ---------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 /* Puts in front of the last failure where it is: the place in the spec, or what was being made. */
 static tn_status at_argument(const struct filling *f, int64_t argument)
@@ -125,7 +127,8 @@ static tn_status unknown_name(const struct filling *f, int64_t argument)
     int64_t count = 0;
     tn__text text = { 0 };
 
-    for (const tn_option *row = f->table; row && row->kind != TN_OPTION_KIND_END && count < tn__countof(rows); row++)
+    for (const tn_option *row = f->table;
+         row && row->kind != TN_OPTION_KIND_END && count < tn__countof(rows); row++)
         if (!(row->flags & TN_OPTION_MANY))
             rows[count++] = row->name;
     nearest = tn__nearest(name, rows, count);
@@ -159,7 +162,8 @@ static tn_status missing(const struct filling *f, const tn_option *row)
 {
     tn__text text = { 0 };
 
-    tn__text_add(&text, "option %q has to be given: %s", row->name, row->help ? row->help : kind_words(row));
+    tn__text_add(&text, "option %q has to be given: %s", row->name,
+                 row->help ? row->help : kind_words(row));
     add_accepted(f, &text);
     tn_fail(TN_ERR_VALUE, "%s", text.at ? text.at : "an option is missing");
     tn__text_free(&text);
@@ -173,12 +177,13 @@ static tn_status wrong_kind(const tn_option *row, const tn_value *value)
 
     tn__value_print(value, &text);
     tn_fail(TN_ERR_TYPE, "option %q takes %s%s, not %.80s (%s)", row->name, kind_words(row),
-            row->flags & TN_OPTION_OPTIONAL ? " or None" : "", text.at ? text.at : "this", tn__value_kind_name(value->kind));
+            row->flags & TN_OPTION_OPTIONAL ? " or None" : "", text.at ? text.at : "this",
+            tn__value_kind_name(value->kind));
     tn__text_free(&text);
     return TN_ERR_TYPE;
 }
 
-/* ---- storing ----------------------------------------------------------------------------------- */
+/* ---- storing --------------------------------------------------------------------------------- */
 
 static tn_status store_none(const tn_option *row, void *to)
 {
@@ -191,26 +196,13 @@ static tn_status store_none(const tn_option *row, void *to)
     if (!(row->flags & TN_OPTION_OPTIONAL))
         return wrong_kind(row, &none);
     switch (row->kind) {
-    case TN_OPTION_KIND_INT:
-        *(int64_t *)to = INT64_MIN;
-        return TN_OK;
-    case TN_OPTION_KIND_FLOAT:
-        *(double *)to = (double)NAN;
-        return TN_OK;
-    case TN_OPTION_KIND_STRING:
-        *(const char **)to = NULL;
-        return TN_OK;
-    case TN_OPTION_KIND_INTS:
-        *(tn_ints *)to = (tn_ints){ NULL, -1 };
-        return TN_OK;
-    case TN_OPTION_KIND_FLOATS:
-        *(tn_floats *)to = (tn_floats){ NULL, -1 };
-        return TN_OK;
-    case TN_OPTION_KIND_DTYPE:
-        *(tn_dtype *)to = TN_DTYPE_AUTO;
-        return TN_OK;
-    default:
-        return wrong_kind(row, &none);
+    case TN_OPTION_KIND_INT: *(int64_t *)to = INT64_MIN; return TN_OK;
+    case TN_OPTION_KIND_FLOAT: *(double *)to = (double)NAN; return TN_OK;
+    case TN_OPTION_KIND_STRING: *(const char **)to = NULL; return TN_OK;
+    case TN_OPTION_KIND_INTS: *(tn_ints *)to = (tn_ints){ NULL, -1 }; return TN_OK;
+    case TN_OPTION_KIND_FLOATS: *(tn_floats *)to = (tn_floats){ NULL, -1 }; return TN_OK;
+    case TN_OPTION_KIND_DTYPE: *(tn_dtype *)to = TN_DTYPE_AUTO; return TN_OK;
+    default: return wrong_kind(row, &none);
     }
 }
 
@@ -227,7 +219,8 @@ static double number_of(const tn_value *value)
 /* A row of numbers, or one number, which is a row of one. */
 static tn_status store_row(tn__keep *keep, const tn_option *row, const tn_value *value, void *to)
 {
-    bool is_row = value->kind == TN_VALUE_LIST || value->kind == TN_VALUE_TUPLE, ints = row->kind == TN_OPTION_KIND_INTS;
+    bool is_row = value->kind == TN_VALUE_LIST || value->kind == TN_VALUE_TUPLE,
+         ints = row->kind == TN_OPTION_KIND_INTS;
     const tn_value *at = is_row ? value->as.list : value;
     size_t count = is_row ? value->count : 1;
 
@@ -307,18 +300,18 @@ static tn_status store(tn__keep *keep, const tn_option *row, const tn_value *val
         *(const char **)to = tn__arena_text(keep->arena, value->as.s, strlen(value->as.s));
         return *(const char **)to ? TN_OK : TN_ERR_MEMORY;
     case TN_OPTION_KIND_INTS:
-    case TN_OPTION_KIND_FLOATS:
-        return store_row(keep, row, value, to);
+    case TN_OPTION_KIND_FLOATS: return store_row(keep, row, value, to);
     case TN_OPTION_KIND_DTYPE:
-        return value->kind == TN_VALUE_STRING ? store_dtype(value, row, to) : wrong_kind(row, value);
-    case TN_OPTION_KIND_VALUE:
-        return hold(keep, value, to);
+        return value->kind == TN_VALUE_STRING ? store_dtype(value, row, to)
+                                              : wrong_kind(row, value);
+    case TN_OPTION_KIND_VALUE: return hold(keep, value, to);
     default:
-        return tn_fail(TN_ERR_TYPE, "option %q is declared with kind %u, which no one knows", row->name, row->kind);
+        return tn_fail(TN_ERR_TYPE, "option %q is declared with kind %u, which no one knows",
+                       row->name, row->kind);
     }
 }
 
-/* ---- filling ----------------------------------------------------------------------------------- */
+/* ---- filling --------------------------------------------------------------------------------- */
 
 static tn_status store_default(const struct filling *f, const tn_option *row, void *to)
 {
@@ -326,17 +319,22 @@ static tn_status store_default(const struct filling *f, const tn_option *row, vo
     tn_status status;
 
     if (!row->def)
-        return row->flags & TN_OPTION_OPTIONAL || row->kind == TN_OPTION_KIND_VALUE ? store_none(row, to) : TN_OK;
+        return row->flags & TN_OPTION_OPTIONAL || row->kind == TN_OPTION_KIND_VALUE
+                   ? store_none(row, to)
+                   : TN_OK;
     status = tn__value_parse(row->def, f->keep->arena, &value);
     if (status == TN_OK)
         status = store(f->keep, row, &value, to);
-    return status == TN_OK ? status : tn_error_prefix("%s: the declared default of %q: ", f->what, row->name);
+    return status == TN_OK
+               ? status
+               : tn_error_prefix("%s: the declared default of %q: ", f->what, row->name);
 }
 
 /* The row that argument `i` belongs to: NULL for one of the further ones (TN_OPTION_MANY). */
-static tn_status match(const struct filling *f, int64_t i, const tn_option **position, const tn_option **row)
+static tn_status match(const struct filling *f, int64_t i, const tn_option **position,
+                       const tn_option **row)
 {
-    const tn_option *many = row_many(f->table);
+    const tn_option *many = tn__options_many(f->table);
 
     if (f->names && f->names[i]) {
         *row = tn__options_find(f->table, f->names[i]);
@@ -344,8 +342,8 @@ static tn_status match(const struct filling *f, int64_t i, const tn_option **pos
             *row = NULL;
         return *row || many ? TN_OK : unknown_name(f, i);
     }
-    while (*position && (*position)->kind != TN_OPTION_KIND_END
-           && (*position)->flags & (TN_OPTION_KEYWORD | TN_OPTION_MANY))
+    while (*position && (*position)->kind != TN_OPTION_KIND_END &&
+           (*position)->flags & (TN_OPTION_KEYWORD | TN_OPTION_MANY))
         (*position)++;
     bool left = *position && (*position)->kind != TN_OPTION_KIND_END;
     *row = left ? (*position)++ : NULL;
@@ -355,7 +353,7 @@ static tn_status match(const struct filling *f, int64_t i, const tn_option **pos
 /* The further arguments, in order. */
 static tn_status store_many(const struct filling *f, const bool *further, int64_t count)
 {
-    const tn_option *many = row_many(f->table);
+    const tn_option *many = tn__options_many(f->table);
     size_t room = count ? (size_t)count : 1;
 
     if (!many)
@@ -426,9 +424,9 @@ static tn_status fill_arguments(const struct filling *f)
     return store_many(f, further, n_further);
 }
 
-tn_status tn__options_fill(const tn_option *table, void *data, const char *what, const char *spec_text,
-                           const tn_value *values, const char *const *names, const int32_t *columns, int64_t count,
-                           tn__keep **keep)
+tn_status tn__options_fill(const tn_option *table, void *data, const char *what,
+                           const char *spec_text, const tn_value *values, const char *const *names,
+                           const int32_t *columns, int64_t count, tn__keep **keep)
 {
     struct filling f = { table, data, what, spec_text, values, names, columns, count, NULL };
     tn_status status;
@@ -457,135 +455,4 @@ void tn__options_release(tn__keep *keep)
         tn__value_free(&held->value, held->block);
     tn__arena_free(keep->arena);
     tn_free(keep);
-}
-
-/* ---- printing ---------------------------------------------------------------------------------- */
-
-static void put(tn__text *text, const char *words)
-{
-    tn__text_put(text, words, strlen(words));
-}
-
-static void print_value(tn__text *text, tn_value value)
-{
-    tn__value_print(&value, text);
-}
-
-static void print_ints(const tn_ints *row, tn__text *text)
-{
-    if (row->count < 0) {
-        put(text, "None");
-        return;
-    }
-    put(text, "(");
-    for (int64_t i = 0; i < row->count; i++)
-        tn__text_add(text, "%s%lld", i ? ", " : "", (long long)row->at[i]);
-    put(text, row->count == 1 ? ",)" : ")");
-}
-
-static void print_floats(const tn_floats *row, tn__text *text)
-{
-    if (row->count < 0) {
-        put(text, "None");
-        return;
-    }
-    put(text, "(");
-    for (int64_t i = 0; i < row->count; i++)
-        tn__text_add(text, "%s%g", i ? ", " : "", row->at[i]);
-    put(text, row->count == 1 ? ",)" : ")");
-}
-
-static void print_option(const tn_option *row, const char *data, tn__text *text)
-{
-    const void *from = data + row->offset;
-    bool optional = (row->flags & TN_OPTION_OPTIONAL) != 0;
-    tn_value none = { .kind = TN_VALUE_NONE };
-
-    switch (row->kind) {
-    case TN_OPTION_KIND_BOOL:
-        print_value(text, tn_value_bool(*(const bool *)from));
-        break;
-    case TN_OPTION_KIND_INT: {
-        int64_t number = *(const int64_t *)from;
-        print_value(text, optional && number == INT64_MIN ? none : tn_value_int(number));
-        break;
-    }
-    case TN_OPTION_KIND_FLOAT: {
-        double number = *(const double *)from;
-        print_value(text, optional && number != number ? none : tn_value_float(number));
-        break;
-    }
-    case TN_OPTION_KIND_STRING: {
-        const char *string = *(const char *const *)from;
-        print_value(text, string ? tn_value_string(string) : none);
-        break;
-    }
-    case TN_OPTION_KIND_INTS:
-        print_ints(from, text);
-        break;
-    case TN_OPTION_KIND_FLOATS:
-        print_floats(from, text);
-        break;
-    case TN_OPTION_KIND_DTYPE: {
-        tn_dtype dtype = *(const tn_dtype *)from;
-        put(text, dtype == TN_DTYPE_AUTO ? "None" : tn_dtype_name(dtype));
-        break;
-    }
-    default:
-        tn__value_print(from, text);
-        break;
-    }
-}
-
-static bool is_part(const tn_value *value)
-{
-    return value->kind == TN_VALUE_SPEC || value->kind == TN_VALUE_MODULE;
-}
-
-static bool is_word(const char *name)
-{
-    bool digit = *name >= '0' && *name <= '9';
-
-    return *name && !digit && name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.")] == 0;
-}
-
-/* Further arguments, the positional or the named ones. */
-static void print_many(const tn_values *many, bool named, bool complete, tn__text *text, const char **comma)
-{
-    for (int64_t i = 0; i < many->count; i++) {
-        if ((many->names[i] != NULL) != named || (!complete && is_part(&many->at[i])))
-            continue;
-        put(text, *comma);
-        if (named)              /* a name that is no word, such as "0", can only be a child's */
-            tn__text_add(text, is_word(many->names[i]) ? "%s=" : "(%s): ", many->names[i]);
-        tn__value_print(&many->at[i], text);
-        *comma = ", ";
-    }
-}
-
-void tn__options_print(const tn_option *table, const void *data, bool complete, tn__text *text)
-{
-    const tn_option *row = row_many(table);
-    const tn_values none = { NULL, NULL, 0 };
-    const tn_values *many = row ? (const tn_values *)((const char *)data + row->offset) : &none;
-    const char *comma = "";
-    bool positional = false;
-
-    /* Positional further arguments come behind the rows that take positions: these have to be positional then. */
-    for (int64_t i = 0; i < many->count; i++)
-        positional = positional || (!many->names[i] && (complete || !is_part(&many->at[i])));
-    for (int pass = 0; pass < 2; pass++) {
-        for (row = table; row && row->kind != TN_OPTION_KIND_END; row++) {
-            bool keyword_only = (row->flags & TN_OPTION_KEYWORD) != 0;
-            bool first = positional ? !keyword_only : !complete && !keyword_only && !(row->flags & TN_OPTION_REPR_KEYWORD);
-            if (row->flags & TN_OPTION_MANY || first != (pass == 0))
-                continue;
-            put(text, comma);
-            if (!first)
-                tn__text_add(text, "%s=", row->name);
-            print_option(row, data, text);
-            comma = ", ";
-        }
-        print_many(many, pass == 1, complete, text, &comma);
-    }
 }

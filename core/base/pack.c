@@ -3,12 +3,12 @@
  * Value packs: positional values and named ones, owned. */
 #include "core/base/internal.h"
 
-#define INLINE_ENTRIES 4        /* a call seldom has more: no memory of its own then */
+#define INLINE_ENTRIES 4 /* a call seldom has more: no memory of its own then */
 
 struct entry {
     tn_value value;
-    void *block;                /* strings and lists of the value */
-    char *name;                 /* NULL: positional */
+    void *block; /* strings and lists of the value */
+    char *name;  /* NULL: positional */
 };
 
 struct tn_pack {
@@ -67,10 +67,12 @@ tn_status tn_pack_add(tn_pack *pack, const char *name, tn_value value)
     if (!pack)
         return tn__null_input("the pack of tn_pack_add");
     if (!name && pack->positional < pack->count)
-        return tn_fail(TN_ERR_VALUE, "tn_pack_add: a positional value cannot follow the named one %q",
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_pack_add: a positional value cannot follow the named one %q",
                        pack->at[pack->count - 1].name);
     if (name && !*name)
-        return tn_fail(TN_ERR_VALUE, "tn_pack_add: a name cannot be empty; NULL adds a positional value");
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_pack_add: a name cannot be empty; NULL adds a positional value");
     if (name && tn_pack_find(pack, name) >= 0)
         return tn_fail(TN_ERR_KEY, "tn_pack_add: the pack has a value named %q already", name);
     status = grow(pack);
@@ -99,7 +101,8 @@ static struct entry *entry_at(const tn_pack *pack, int64_t index)
         return NULL;
     }
     if (index < 0 || index >= pack->count) {
-        tn_fail(TN_ERR_INDEX, "value %lld of a pack was asked for; it has %lld", (long long)index, (long long)pack->count);
+        tn_fail(TN_ERR_INDEX, "value %lld of a pack was asked for; it has %lld", (long long)index,
+                (long long)pack->count);
         return NULL;
     }
     return &pack->at[index];

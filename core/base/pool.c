@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread pool behind tn_parallel_for. Calls post themselves in one of a few slots; threads, the caller
- * among them, claim pieces one by one from the slot's ticket until none is left. A ticket holds the call's
- * number, how many pieces it has and the next one, so that whoever claims a piece by compare-and-swap knows that
- * the call is still under way, and may read the rest of the slot. Threads that find nothing spin for some
- * microseconds and then sleep. */
+ * The thread pool behind tn_parallel_for. Calls post themselves in one of a few slots; threads, the
+ * caller among them, claim pieces one by one from the slot's ticket until none is left. A ticket
+ * holds the call's number, how many pieces it has and the next one, so that whoever claims a piece
+ * by compare-and-swap knows that the call is still under way, and may read the rest of the slot.
+ * Threads that find nothing spin for some microseconds and then sleep. */
 #include "core/base/internal.h"
 
 #include <sched.h>
@@ -13,37 +13,37 @@
 #include <unistd.h>
 
 #define THREADS_MAX 256
-#define SLOTS 8                 /* calls at the same time; one more runs in line */
+#define SLOTS 8 /* calls at the same time; one more runs in line */
 #define PIECES_MAX 1024
-#define SPINS 1000              /* of some nanoseconds each, before a thread sleeps */
+#define SPINS 1000 /* of some nanoseconds each, before a thread sleeps */
 
 typedef tn_status part_function(void *user, int64_t begin, int64_t end);
 
 struct slot {
-    _Atomic uint64_t ticket;    /* call number << 32 | pieces << 16 | next piece */
-    _Atomic uint32_t done;      /* pieces that are over */
-    _Atomic uint32_t failed;    /* the first piece that failed; PIECES_MAX: none */
+    _Atomic uint64_t ticket; /* call number << 32 | pieces << 16 | next piece */
+    _Atomic uint32_t done;   /* pieces that are over */
+    _Atomic uint32_t failed; /* the first piece that failed; PIECES_MAX: none */
     _Atomic bool taken;
     part_function *part;
     void *user;
     int64_t count;
     uint32_t pieces;
-    const char *plugin;         /* whose call it is */
-    pthread_mutex_t lock;       /* of error */
-    tn_error error;             /* of piece `failed` */
+    const char *plugin;   /* whose call it is */
+    pthread_mutex_t lock; /* of error */
+    tn_error error;       /* of piece `failed` */
 } __attribute__((aligned(128)));
 
 static struct slot slots[SLOTS] = { [0 ... SLOTS - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER } };
 
 static struct {
-    pthread_mutex_t config;     /* who starts and stops threads */
-    pthread_mutex_t sleep;      /* of both conditions */
+    pthread_mutex_t config; /* who starts and stops threads */
+    pthread_mutex_t sleep;  /* of both conditions */
     pthread_cond_t work, over;
-    _Atomic uint32_t posted;    /* changes with every call that is posted */
+    _Atomic uint32_t posted; /* changes with every call that is posted */
     _Atomic int sleepers, waiters;
-    _Atomic int wanted;         /* threads, the caller included; 0: not known yet */
-    _Atomic int running;        /* threads of ours */
-    _Atomic bool stop, closed;  /* closed: no call may take a slot */
+    _Atomic int wanted;        /* threads, the caller included; 0: not known yet */
+    _Atomic int running;       /* threads of ours */
+    _Atomic bool stop, closed; /* closed: no call may take a slot */
     _Atomic uint32_t calls;
     pthread_t threads[THREADS_MAX];
 } pool = { .config = PTHREAD_MUTEX_INITIALIZER,
@@ -53,8 +53,8 @@ static struct {
 
 static _Thread_local bool in_piece;
 
-/* The threads, and the calls of other threads, do not exist in the child. Their locks may be held for long, so they
- * are made anew there; the short one is held across the fork. */
+/* The threads, and the calls of other threads, do not exist in the child. Their locks may be held
+ * for long, so they are made anew there; the short one is held across the fork. */
 void tn__pool_fork(int stage)
 {
     if (stage < 0) {
@@ -86,7 +86,7 @@ static void relax(void)
 #endif
 }
 
-/* ---- pieces ------------------------------------------------------------------------------------ */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
 /* Where piece `index` begins: they differ by one at most. */
 static int64_t piece_begin(int64_t count, uint32_t pieces, uint32_t index)
@@ -95,7 +95,8 @@ static int64_t piece_begin(int64_t count, uint32_t pieces, uint32_t index)
 }
 
 /* Runs one piece as a task of its own; a failure is moved from the thread's records to *error. */
-static tn_status run_piece(part_function *part, void *user, int64_t begin, int64_t end, tn_error *error)
+static tn_status run_piece(part_function *part, void *user, int64_t begin, int64_t end,
+                           tn_error *error)
 {
     uint64_t scope = tn_scope_begin(), mark = tn_error_mark();
     bool nested = in_piece;
@@ -106,7 +107,8 @@ static tn_status run_piece(part_function *part, void *user, int64_t begin, int64
     in_piece = nested;
     if (tn__unlikely(status != TN_OK)) {
         if (tn__error_count() == mark || tn_error_last()->code != status)
-            tn_fail(status, "a part of tn_parallel_for failed with %s and left no words", tn_status_name(status));
+            tn_fail(status, "a part of tn_parallel_for failed with %s and left no words",
+                    tn_status_name(status));
         *error = *tn_error_last();
         tn_error_restore(mark);
     }
@@ -118,8 +120,8 @@ static tn_status run_in_line(int64_t count, uint32_t pieces, part_function *part
 {
     for (uint32_t i = 0; i < pieces; i++) {
         tn_error error;
-        tn_status status =
-            run_piece(part, user, piece_begin(count, pieces, i), piece_begin(count, pieces, i + 1), &error);
+        tn_status status = run_piece(part, user, piece_begin(count, pieces, i),
+                                     piece_begin(count, pieces, i + 1), &error);
         if (status != TN_OK) {
             tn__error_put(&error);
             return status;
@@ -128,7 +130,8 @@ static tn_status run_in_line(int64_t count, uint32_t pieces, part_function *part
     return TN_OK;
 }
 
-/* Pieces are claimed in order, so those before one that fails always run; those after it need not. */
+/* Pieces are claimed in order, so those before one that fails always run; those after it need not.
+ */
 static void note_failure(struct slot *slot, uint32_t index, const tn_error *error)
 {
     pthread_mutex_lock(&slot->lock);
@@ -150,16 +153,15 @@ static bool help(struct slot *slot)
 
         if (next >= pieces)
             return helped;
-        if (!atomic_compare_exchange_weak_explicit(&slot->ticket, &ticket, ticket + 1, memory_order_acq_rel,
-                                                   memory_order_acquire))
+        if (!atomic_compare_exchange_weak_explicit(&slot->ticket, &ticket, ticket + 1,
+                                                   memory_order_acq_rel, memory_order_acquire))
             continue;
         helped = true;
         if (next < atomic_load_explicit(&slot->failed, memory_order_relaxed)) {
             const char *before = tn__error_plugin(slot->plugin);
             tn_error error;
             if (run_piece(slot->part, slot->user, piece_begin(slot->count, pieces, next),
-                          piece_begin(slot->count, pieces, next + 1), &error)
-                != TN_OK)
+                          piece_begin(slot->count, pieces, next + 1), &error) != TN_OK)
                 note_failure(slot, next, &error);
             tn__error_plugin(before);
         }
@@ -173,7 +175,7 @@ static bool help(struct slot *slot)
     }
 }
 
-/* ---- threads ----------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static void *thread_main(void *unused)
 {
@@ -209,10 +211,11 @@ static void start_threads(void)
 {
     sigset_t all, before;
 
-    /* Whoever holds this is starting threads, too, or waits for our call to be over: it goes on with what there is. */
+    /* Whoever holds this is starting threads, too, or waits for our call to be over: it goes on
+     * with what there is. */
     if (pthread_mutex_trylock(&pool.config) != 0)
         return;
-    sigfillset(&all);           /* signals are for the program's threads */
+    sigfillset(&all); /* signals are for the program's threads */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int running = atomic_load(&pool.running), wanted = atomic_load(&pool.wanted) - 1;
     while (running < wanted && pthread_create(&pool.threads[running], NULL, thread_main, NULL) == 0)
@@ -222,8 +225,9 @@ static void start_threads(void)
         atomic_store(&pool.wanted, running + 1);
     pthread_mutex_unlock(&pool.config);
     if (running < wanted)
-        tn_log(TN_LOG_WARNING, "the thread pool has %d threads instead of %d: the system gives no more", running + 1,
-               wanted + 1);
+        tn_log(TN_LOG_WARNING,
+               "the thread pool has %d threads instead of %d: the system gives no more",
+               running + 1, wanted + 1);
 }
 
 /* Joins all threads; no call is under way. The caller holds pool.config. */
@@ -256,7 +260,7 @@ static void open_pool(void)
     atomic_store(&pool.closed, false);
 }
 
-/* ---- how many threads -------------------------------------------------------------------------- */
+/* ---- how many threads ------------------------------------------------------------------------ */
 
 static int usable_cores(void)
 {
@@ -277,7 +281,8 @@ static int wanted_threads(void)
         return number > THREADS_MAX ? THREADS_MAX : (int)number;
     number = usable_cores();
     if (text)
-        tn_log(TN_LOG_WARNING, "TENON_NUM_THREADS=%q is not a whole number from 1 on: %lld threads are used", text,
+        tn_log(TN_LOG_WARNING,
+               "TENON_NUM_THREADS=%q is not a whole number from 1 on: %lld threads are used", text,
                (long long)number);
     return number > THREADS_MAX ? THREADS_MAX : (int)number;
 }
@@ -298,10 +303,13 @@ tn_status tn_set_num_threads(int count)
     char text[16];
 
     if (count < 1 || count > THREADS_MAX)
-        return tn_fail(TN_ERR_VALUE, "tn_set_num_threads(%d): the number of threads lies between 1 and %d", count,
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_set_num_threads(%d): the number of threads lies between 1 and %d", count,
                        THREADS_MAX);
     if (in_piece)
-        return tn_fail(TN_ERR_RUNTIME, "tn_set_num_threads: a part of tn_parallel_for cannot change the number of threads");
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "tn_set_num_threads: a part of tn_parallel_for cannot change the number of threads");
     tn_snprint(text, sizeof text, "%d", count);
     tn_status status = tn__env_program("TENON_NUM_THREADS", text);
     if (status != TN_OK)
@@ -329,12 +337,13 @@ void tn__pool_shutdown(void)
     pthread_mutex_unlock(&pool.config);
 }
 
-/* ---- calls ------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static struct slot *take_slot(void)
 {
     for (int i = 0; i < SLOTS; i++) {
-        if (atomic_load_explicit(&slots[i].taken, memory_order_relaxed) || atomic_exchange(&slots[i].taken, true))
+        if (atomic_load_explicit(&slots[i].taken, memory_order_relaxed) ||
+            atomic_exchange(&slots[i].taken, true))
             continue;
         if (!atomic_load(&pool.closed))
             return &slots[i];
@@ -359,8 +368,8 @@ static void wake_threads(uint32_t pieces)
     pthread_mutex_unlock(&pool.sleep);
 }
 
-/* Until the pieces that other threads claimed are over. False in a child that was forked meanwhile: there those threads
- * do not exist. */
+/* Until the pieces that other threads claimed are over. False in a child that was forked meanwhile:
+ * there those threads do not exist. */
 static bool wait_for(struct slot *slot, uint32_t pieces)
 {
     for (int spins = SPINS; spins > 0; spins--) {
@@ -379,7 +388,8 @@ static bool wait_for(struct slot *slot, uint32_t pieces)
     return true;
 }
 
-static tn_status run_in_pool(struct slot *slot, int64_t count, uint32_t pieces, part_function *part, void *user)
+static tn_status run_in_pool(struct slot *slot, int64_t count, uint32_t pieces, part_function *part,
+                             void *user)
 {
     uint64_t call = atomic_fetch_add_explicit(&pool.calls, 1, memory_order_relaxed) + 1;
     tn_error error = { .code = TN_OK };
@@ -403,8 +413,10 @@ static tn_status run_in_pool(struct slot *slot, int64_t count, uint32_t pieces, 
         return error.code;
     }
     if (!complete)
-        return tn_fail(TN_ERR_RUNTIME, "the process was forked inside tn_parallel_for: in the child, the pieces that other "
-                                       "threads had begun are lost");
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "the process was forked inside tn_parallel_for: in the child, the pieces that other "
+            "threads had begun are lost");
     return TN_OK;
 }
 
@@ -415,7 +427,7 @@ tn_status tn_parallel_for(int64_t count, int64_t grain, part_function *part, voi
     if (count <= 0)
         return TN_OK;
     pieces = grain < 1 ? count : count / grain;
-    if (pieces <= 1)            /* the common case of small tensors: straight on, in the caller's scope */
+    if (pieces <= 1) /* the common case of small tensors: straight on, in the caller's scope */
         return part(user, 0, count);
     if (pieces > PIECES_MAX)
         pieces = PIECES_MAX;

@@ -3,7 +3,7 @@
  * Texts that grow, and memory that is freed all at once. */
 #include "core/base/internal.h"
 
-/* ---- texts ------------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 /* Room for `more` bytes and a NUL. */
 static bool reserve(tn__text *text, size_t more)
@@ -90,7 +90,8 @@ char *tn__text_take(tn__text *text)
     char *at = text->at;
 
     if (text->failed || !reserve(text, 0)) {
-        tn_fail(TN_ERR_MEMORY, "out of host memory for a text of more than %zu bytes", text->length);
+        tn_fail(TN_ERR_MEMORY, "out of host memory for a text of more than %zu bytes",
+                text->length);
         tn__text_free(text);
         return NULL;
     }
@@ -105,7 +106,8 @@ int64_t tn__text_give(tn__text *text, char *out, size_t size)
     int64_t length = (int64_t)text->length;
 
     if (text->failed) {
-        tn_fail(TN_ERR_MEMORY, "out of host memory for a text of more than %zu bytes", text->length);
+        tn_fail(TN_ERR_MEMORY, "out of host memory for a text of more than %zu bytes",
+                text->length);
         length = -1;
         if (out && size)
             *out = 0;
@@ -127,10 +129,12 @@ char *tn__format_take(const char *format, va_list args)
     va_copy(again, args);
     int64_t length = tn_snprintv(NULL, 0, format, args);
     if (length < 0)
-        tn_fail(TN_ERR_VALUE,
-                "format %q has a conversion that is not one of %%d %%i %%u %%x %%c %%s %%p %%f %%e %%g %%q %%b %%%%; "
-                "for text that is not a format call the function that ends in _parse",
-                format);
+        tn_fail(
+            TN_ERR_VALUE,
+            "format %q has a conversion that is not one of %%d %%i %%u %%x %%c %%s %%p %%f %%e %%g %%q "
+            "%%b %%%%; "
+            "for text that is not a format call the function that ends in _parse",
+            format);
     else
         text = tn_malloc((size_t)length + 1);
     if (text)
@@ -139,21 +143,22 @@ char *tn__format_take(const char *format, va_list args)
     return text;
 }
 
-/* ---- arenas ------------------------------------------------------------------------------------ */
+/* ---- arenas ---------------------------------------------------------------------------------- */
 
 #define ARENA_ALIGNMENT 16
 #define ARENA_CHUNK 2048
 
 struct chunk {
     struct chunk *next;
-    size_t size, used;          /* of the bytes behind this head */
+    size_t size, used; /* of the bytes behind this head */
 };
 
 struct tn__arena {
     struct chunk *chunks;
 };
 
-#define CHUNK_HEAD ((sizeof(struct chunk) + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT)
+#define CHUNK_HEAD                                                                                 \
+    ((sizeof(struct chunk) + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT)
 
 tn__arena *tn__arena_new(void)
 {

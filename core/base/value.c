@@ -13,7 +13,7 @@ const char *tn__value_kind_name(uint32_t kind)
     return kind < tn__countof(kind_names) ? kind_names[kind] : "value of an unknown kind";
 }
 
-/* ---- copies ------------------------------------------------------------------------------------ */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 static bool is_text(const tn_value *value)
 {
@@ -25,7 +25,8 @@ static bool is_row(const tn_value *value)
     return value->kind == TN_VALUE_LIST || value->kind == TN_VALUE_TUPLE;
 }
 
-/* Bytes that strings and lists need: all lists first, so that they stay aligned. Checks every value on the way. */
+/* Bytes that strings and lists need: all lists first, so that they stay aligned. Checks every value
+ * on the way. */
 static tn_status measure(const tn_value *value, int depth, size_t *lists, size_t *texts)
 {
     if (depth > DEPTH_MAX)
@@ -34,7 +35,8 @@ static tn_status measure(const tn_value *value, int depth, size_t *lists, size_t
         return tn_fail(TN_ERR_TYPE, "a value has kind %u, which no one knows", value->kind);
     if (is_text(value)) {
         if (!value->as.s)
-            return tn_fail(TN_ERR_VALUE, "a value of kind %s is NULL", tn__value_kind_name(value->kind));
+            return tn_fail(TN_ERR_VALUE, "a value of kind %s is NULL",
+                           tn__value_kind_name(value->kind));
         *texts += strlen(value->as.s) + 1;
     } else if (value->kind == TN_VALUE_TENSOR && !value->as.tensor) {
         return tn__null_input("a tensor among the values");
@@ -42,7 +44,8 @@ static tn_status measure(const tn_value *value, int depth, size_t *lists, size_t
         return tn__null_input("a module among the values");
     } else if (is_row(value)) {
         if (value->count && !value->as.list)
-            return tn_fail(TN_ERR_VALUE, "a %s of %u values is NULL", tn__value_kind_name(value->kind), value->count);
+            return tn_fail(TN_ERR_VALUE, "a %s of %u values is NULL",
+                           tn__value_kind_name(value->kind), value->count);
         *lists += value->count * sizeof(tn_value);
         for (uint32_t i = 0; i < value->count; i++) {
             tn_status status = measure(&value->as.list[i], depth + 1, lists, texts);
@@ -109,7 +112,7 @@ void tn__value_free(const tn_value *value, void *block)
     tn_free(block);
 }
 
-/* ---- text -------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void put(tn__text *text, const char *words)
 {
@@ -127,24 +130,12 @@ static void print(const tn_value *value, int depth, tn__text *text)
     bool tuple = value->kind == TN_VALUE_TUPLE;
 
     switch (value->kind) {
-    case TN_VALUE_NONE:
-        put(text, "None");
-        break;
-    case TN_VALUE_BOOL:
-        put(text, value->as.i ? "True" : "False");
-        break;
-    case TN_VALUE_INT:
-        tn__text_add(text, "%lld", (long long)value->as.i);
-        break;
-    case TN_VALUE_FLOAT:
-        tn__text_add(text, "%g", value->as.f);
-        break;
-    case TN_VALUE_STRING:
-        put_string(text, value->as.s);
-        break;
-    case TN_VALUE_SPEC:
-        put(text, value->as.s);
-        break;
+    case TN_VALUE_NONE: put(text, "None"); break;
+    case TN_VALUE_BOOL: put(text, value->as.i ? "True" : "False"); break;
+    case TN_VALUE_INT: tn__text_add(text, "%lld", (long long)value->as.i); break;
+    case TN_VALUE_FLOAT: tn__text_add(text, "%g", value->as.f); break;
+    case TN_VALUE_STRING: put_string(text, value->as.s); break;
+    case TN_VALUE_SPEC: put(text, value->as.s); break;
     case TN_VALUE_LIST:
     case TN_VALUE_TUPLE:
         if (depth > DEPTH_MAX) {
@@ -159,7 +150,7 @@ static void print(const tn_value *value, int depth, tn__text *text)
         }
         put(text, tuple ? value->count == 1 ? ",)" : ")" : "]");
         break;
-    default:                    /* what has no text that could be read back */
+    default: /* what has no text that could be read back */
         tn__text_add(text, "<%s>", tn__value_kind_name(value->kind));
         break;
     }

@@ -8,7 +8,8 @@ const char *tn_version(void)
     return PACKAGE_VERSION;
 }
 
-/* From the top of the house down: what calls plugins first, the plugins next, then what they called. */
+/* From the top of the house down: what calls plugins first, the plugins next, then what they
+ * called. */
 void tn_shutdown(void)
 {
     tn__observers_shutdown();

@@ -78,7 +78,8 @@ TN_API tn_status tn_error_take(tn_error *out);
 TN_API void tn_error_clear(void);
 
 /* For code that tries something and recovers: remembers what had failed before, and puts that back,
- * so that what failed between the two is forgotten. `mark` nests freely. [any-thread] */
+ * so that what failed between the two is forgotten; the last failure is then the first that is held. `mark` nests freely; what
+ * is cleared or taken between the two stays so. [any-thread] */
 TN_API uint64_t tn_error_mark(void);
 TN_API void tn_error_restore(uint64_t mark);
 
@@ -100,8 +101,9 @@ TN_API tn_status tn_error_prefix(const char *format, ...);
 
 /* printf for all our texts, independent of the locale. Flags `-` `0` `+`, width, precision and `*` as in C;
  * conversions: %d %i %u %x (with l, ll, z, j), %c, %s, %p, %%, %f %e %g with a precision as in C; %g without
- * one is the shortest text that reads back to the same double; %q is a string in quotes with
- * escapes as the spec grammar reads them; %b is an int: True or False. Writes at most `size` bytes with the final NUL; returns the
+ * one is the shortest text that reads back to the same double, as Python prints it (0.1, 1.0, 1e-05, inf, nan: always a
+ * float when read again); %q is a string in double quotes with escapes as the spec grammar reads them (None for NULL);
+ * %b is an int: True or False. Writes at most `size` bytes with the final NUL; returns the
  * length that the whole text has, or -1 for a format with a conversion that is not in this list.
  * [any-thread] [null-ok: out] */
 TN_API int64_t tn_snprintv(char *out, size_t size, const char *format, va_list args);
@@ -117,11 +119,11 @@ TN_API bool tn_read_float(const char *text, double *out);
 enum { TN_LOG_ERROR = 1, TN_LOG_WARNING = 2, TN_LOG_INFO = 3, TN_LOG_DEBUG = 4 };
 
 /* Says something to whoever listens: by default warnings and errors go to standard error of the
- * program (TENON_LOG=off|error|warning|info|debug, or =LEVEL:FILE). [any-thread] */
+ * program (TENON_LOG=off|error|warning|info|debug, or =LEVEL:FILE). TENON_LOG chooses the level for every sink. [any-thread] */
 TN_API void tn_logv(int level, const char *format, va_list args);
 TN_API void tn_log(int level, const char *format, ...);
 
-/* A sink for log lines: `text` has no newline at its end; `plugin` is "" for the core. */
+/* A sink for log lines: `text` has no newline at its end; `plugin` is "" for the core. One thread at a time calls it. */
 typedef void (*tn_log_sink)(void *user, int level, const char *plugin, const char *text);
 
 #ifdef TN_PROGRAM
@@ -163,7 +165,8 @@ TN_API char *tn_strdup(const char *text);
 /* Runs part(user, begin, end) over pieces of [0, count), each at least `grain` long, on the host's pool and the
  * calling thread; returns when all are done. Where the pieces begin depends on count and grain alone, never on the
  * number of threads. No thread starts before the first call that has more than one piece. Calls nest (inner ones run in line). A piece that
- * fails makes the call return the first failure in piece order, recorded in the calling thread.
+ * fails makes the call return the first failure in piece order, recorded in the calling thread. Each piece has a scope of its
+ * own, unless there is only one.
  * After fork the child runs everything in the calling thread. [any-thread] [null-ok: user] */
 TN_API tn_status tn_parallel_for(int64_t count, int64_t grain,
                                  tn_status (*part)(void *user, int64_t begin, int64_t end), void *user);

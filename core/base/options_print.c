@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A provider's struct printed as arguments again: complete, so that the text builds the same thing,
+ * or the way PyTorch prints it. */
+#include "core/base/internal.h"
+
+static void put(tn__text *text, const char *words)
+{
+    tn__text_put(text, words, strlen(words));
+}
+
+static void print_value(tn__text *text, tn_value value)
+{
+    tn__value_print(&value, text);
+}
+
+static void print_ints(const tn_ints *row, tn__text *text)
+{
+    if (row->count < 0) {
+        put(text, "None");
+        return;
+    }
+    put(text, "(");
+    for (int64_t i = 0; i < row->count; i++)
+        tn__text_add(text, "%s%lld", i ? ", " : "", (long long)row->at[i]);
+    put(text, row->count == 1 ? ",)" : ")");
+}
+
+static void print_floats(const tn_floats *row, tn__text *text)
+{
+    if (row->count < 0) {
+        put(text, "None");
+        return;
+    }
+    put(text, "(");
+    for (int64_t i = 0; i < row->count; i++)
+        tn__text_add(text, "%s%g", i ? ", " : "", row->at[i]);
+    put(text, row->count == 1 ? ",)" : ")");
+}
+
+static void print_option(const tn_option *row, const char *data, tn__text *text)
+{
+    const void *from = data + row->offset;
+    bool optional = (row->flags & TN_OPTION_OPTIONAL) != 0;
+    tn_value none = { .kind = TN_VALUE_NONE };
+
+    switch (row->kind) {
+    case TN_OPTION_KIND_BOOL: print_value(text, tn_value_bool(*(const bool *)from)); break;
+    case TN_OPTION_KIND_INT: {
+        int64_t number = *(const int64_t *)from;
+        print_value(text, optional && number == INT64_MIN ? none : tn_value_int(number));
+        break;
+    }
+    case TN_OPTION_KIND_FLOAT: {
+        double number = *(const double *)from;
+        print_value(text, optional && number != number ? none : tn_value_float(number));
+        break;
+    }
+    case TN_OPTION_KIND_STRING: {
+        const char *string = *(const char *const *)from;
+        print_value(text, string ? tn_value_string(string) : none);
+        break;
+    }
+    case TN_OPTION_KIND_INTS: print_ints(from, text); break;
+    case TN_OPTION_KIND_FLOATS: print_floats(from, text); break;
+    case TN_OPTION_KIND_DTYPE: {
+        tn_dtype dtype = *(const tn_dtype *)from;
+        put(text, dtype == TN_DTYPE_AUTO ? "None" : tn_dtype_name(dtype));
+        break;
+    }
+    default: tn__value_print(from, text); break;
+    }
+}
+
+static bool is_part(const tn_value *value)
+{
+    return value->kind == TN_VALUE_SPEC || value->kind == TN_VALUE_MODULE;
+}
+
+static bool is_word(const char *name)
+{
+    bool digit = *name >= '0' && *name <= '9';
+
+    return *name && !digit &&
+           name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.")] ==
+               0;
+}
+
+/* Further arguments, the positional or the named ones. */
+static void print_many(const tn_values *many, bool named, bool complete, tn__text *text,
+                       const char **comma)
+{
+    for (int64_t i = 0; i < many->count; i++) {
+        if ((many->names[i] != NULL) != named || (!complete && is_part(&many->at[i])))
+            continue;
+        put(text, *comma);
+        if (named) /* a name that is no word, such as "0", can only be a child's */
+            tn__text_add(text, is_word(many->names[i]) ? "%s=" : "(%s): ", many->names[i]);
+        tn__value_print(&many->at[i], text);
+        *comma = ", ";
+    }
+}
+
+void tn__options_print(const tn_option *table, const void *data, bool complete, tn__text *text)
+{
+    const tn_option *row = tn__options_many(table);
+    const tn_values none = { NULL, NULL, 0 };
+    const tn_values *many = row ? (const tn_values *)((const char *)data + row->offset) : &none;
+    const char *comma = "";
+    bool positional = false;
+
+    /* Positional further arguments come behind the rows that take positions: these have to be
+     * positional then. */
+    for (int64_t i = 0; i < many->count; i++)
+        positional = positional || (!many->names[i] && (complete || !is_part(&many->at[i])));
+    for (int pass = 0; pass < 2; pass++) {
+        for (row = table; row && row->kind != TN_OPTION_KIND_END; row++) {
+            bool keyword_only = (row->flags & TN_OPTION_KEYWORD) != 0;
+            bool first = positional
+                             ? !keyword_only
+                             : !complete && !keyword_only && !(row->flags & TN_OPTION_REPR_KEYWORD);
+            if (row->flags & TN_OPTION_MANY || first != (pass == 0))
+                continue;
+            put(text, comma);
+            if (!first)
+                tn__text_add(text, "%s=", row->name);
+            print_option(row, data, text);
+            comma = ", ";
+        }
+        print_many(many, pass == 1, complete, text, &comma);
+    }
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Letters, numbers and strings of specs, and how a place in a text is named. */
+#include "core/base/number.h"
+#include "core/base/spec.h"
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+void tn__spec_place(const char *text, int32_t column, char *out, size_t size)
+{
+    enum { SHOWN = 72 };
+    char excerpt[SHOWN + 1];
+    size_t place = column > 0 ? (size_t)column - 1 : 0, start = 0, end, from, count;
+    int line = 1, letters = 1;
+    bool lines = strchr(text, '\n') != NULL;
+
+    for (size_t i = 0; i < place && text[i]; i++)
+        if (text[i] == '\n') {
+            line++;
+            start = i + 1;
+        }
+    for (size_t i = start; i < place && text[i]; i++)
+        letters += ((unsigned char)text[i] & 0xc0) != 0x80;
+    while (text[start] == ' ' && start < place)
+        start++;
+    end = start + strcspn(text + start, "\n");
+    from = end - start > SHOWN && place > start + SHOWN / 2 ? place - SHOWN / 2 : start;
+    while (from > start && ((unsigned char)text[from] & 0xc0) == 0x80)
+        from--;
+    count = end - from > SHOWN ? SHOWN : end - from;
+    while (count > 0 && count < end - from && ((unsigned char)text[from + count] & 0xc0) == 0x80)
+        count--;
+    for (size_t i = 0; i < count; i++) {
+        unsigned char c = (unsigned char)text[from + i];
+        excerpt[i] = (char)(c < 0x20 || c == 0x7f ? ' ' : c);
+    }
+    excerpt[count] = 0;
+    const char *before = from > start ? "..." : "", *after = from + count < end ? "..." : "";
+    if (lines)
+        tn_snprint(out, size, "%s%s%s: line %d, column %d: ", before, excerpt, after, line,
+                   letters);
+    else
+        tn_snprint(out, size, "%s%s%s: column %d: ", before, excerpt, after, letters);
+}
+
+tn_status tn__spec_fail(const struct tn__parser *p, size_t at, const char *format, ...)
+{
+    char place[256];
+    va_list args;
+
+    va_start(args, format);
+    tn_failv(TN_ERR_FORMAT, format, args);
+    va_end(args);
+    tn__spec_place(p->text, (int32_t)at + 1, place, sizeof place);
+    return tn_error_prefix("%s", place);
+}
+
+/* ---- letters --------------------------------------------------------------------------------- */
+
+bool tn__spec_starts_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool in_word(char c)
+{
+    return tn__spec_starts_word(c) || tn__spec_is_digit(c) || c == '.';
+}
+
+size_t tn__spec_after_space(const struct tn__parser *p, size_t at)
+{
+    while (p->text[at] == ' ' || p->text[at] == '\t' || p->text[at] == '\n' || p->text[at] == '\r')
+        at++;
+    return at;
+}
+
+size_t tn__spec_after_word(const struct tn__parser *p, size_t at)
+{
+    while (in_word(p->text[at]))
+        at++;
+    return at;
+}
+
+bool tn__spec_is(const struct tn__parser *p, size_t at, size_t length, const char *word)
+{
+    return strlen(word) == length && memcmp(p->text + at, word, length) == 0;
+}
+
+/* ---- numbers and strings --------------------------------------------------------------------- */
+
+tn_status tn__spec_number(struct tn__parser *p, tn_value *out)
+{
+    size_t start = p->at, at = start, used = 0;
+    bool minus = p->text[at] == '-', whole;
+    double value = 0.0;
+
+    if (p->text[at] == '-' || p->text[at] == '+')
+        at++;
+    size_t word = tn__spec_after_word(p, at) - at;
+    if (tn__spec_is(p, at, word, "inf") || tn__spec_is(p, at, word, "nan")) {
+        value = p->text[at] == 'i' ? __builtin_inf() : __builtin_nan("");
+        p->at = at + word;
+        *out = tn_value_float(minus ? -value : value);
+        return TN_OK;
+    }
+    bool good = tn__number_read(p->text + at, p->length - at, &value, &used);
+    if (used == 0 || in_word(p->text[at + used]))
+        return tn__spec_fail(p, start, "this is no number");
+    whole = true;
+    for (size_t i = 0; i < used; i++)
+        whole = whole && tn__spec_is_digit(p->text[at + i]);
+    p->at = at + used;
+    if (whole) {
+        int64_t number = 0;
+        for (size_t i = 0; i < used; i++) {
+            int digit = p->text[at + i] - '0';
+            if (tn__mul_overflow(number, 10, &number) ||
+                (minus ? __builtin_sub_overflow(number, digit, &number)
+                       : tn__add_overflow(number, digit, &number)))
+                return tn__spec_fail(p, start,
+                                     "a whole number has to lie between -2^63 and 2^63 - 1");
+        }
+        *out = tn_value_int(number);
+        return TN_OK;
+    }
+    if (!good)
+        return tn__spec_fail(p, start, "the number is too large for a float64; inf is written so");
+    *out = tn_value_float(minus ? -value : value);
+    return TN_OK;
+}
+
+static int hex(char c)
+{
+    return tn__spec_is_digit(c)   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+static int put_utf8(char *to, unsigned letter)
+{
+    if (letter < 0x80) {
+        to[0] = (char)letter;
+        return 1;
+    }
+    if (letter < 0x800) {
+        to[0] = (char)(0xc0 | letter >> 6);
+        to[1] = (char)(0x80 | (letter & 0x3f));
+        return 2;
+    }
+    to[0] = (char)(0xe0 | letter >> 12);
+    to[1] = (char)(0x80 | (letter >> 6 & 0x3f));
+    to[2] = (char)(0x80 | (letter & 0x3f));
+    return 3;
+}
+
+/* One escape, p->at behind the backslash; the bytes that it stands for. */
+static tn_status parse_escape(struct tn__parser *p, char bytes[4], int *count)
+{
+    static const char letters[] = "ntr\\'\"", meanings[] = "\n\t\r\\'\"";
+    size_t start = p->at - 1;
+    char c = p->text[p->at++];
+    const char *found = c ? strchr(letters, c) : NULL;
+    unsigned value = 0;
+
+    *count = 1;
+    if (found) {
+        bytes[0] = meanings[found - letters];
+        return TN_OK;
+    }
+    if (c != 'x' && c != 'u')
+        return tn__spec_fail(
+            p, start,
+            "no such escape in a string: there are \\n \\t \\r \\\\ \\' \\\" \\xHH and \\uHHHH");
+    for (int digits = c == 'x' ? 2 : 4; digits > 0; digits--) {
+        int digit = hex(p->text[p->at]);
+        if (digit < 0)
+            return tn__spec_fail(p, start, "\\%c needs %d hexadecimal digits", c, c == 'x' ? 2 : 4);
+        value = value * 16 + (unsigned)digit;
+        p->at++;
+    }
+    if (value == 0 || (value >= 0xd800 && value < 0xe000))
+        return tn__spec_fail(p, start, "this is no character that a string can hold");
+    if (c == 'x')
+        bytes[0] = (char)value;
+    else
+        *count = put_utf8(bytes, value);
+    return TN_OK;
+}
+
+tn_status tn__spec_string(struct tn__parser *p, tn_value *out)
+{
+    size_t start = p->at, longest;
+    char mark = p->text[p->at++], *to = NULL;
+    size_t count = 0;
+
+    for (longest = 0; p->text[p->at + longest] && p->text[p->at + longest] != mark; longest++)
+        longest += p->text[p->at + longest] == '\\' && p->text[p->at + longest + 1];
+    if (!p->dry) {
+        to = tn__arena_alloc(p->arena, longest + 1);
+        if (!to)
+            return TN_ERR_MEMORY;
+    }
+    while (p->text[p->at] != mark) {
+        char bytes[4] = { p->text[p->at] };
+        int length = 1;
+
+        if (!bytes[0] || bytes[0] == '\n')
+            return tn__spec_fail(p, start, "the string has no closing %c", mark);
+        p->at++;
+        if (bytes[0] == '\\') {
+            tn_status status = parse_escape(p, bytes, &length);
+            if (status != TN_OK)
+                return status;
+        }
+        if (to)
+            memcpy(to + count, bytes, (size_t)length);
+        count += (size_t)length;
+    }
+    p->at++;
+    if (to)
+        to[count] = 0;
+    *out = tn_value_string(to ? to : "");
+    return TN_OK;
+}
