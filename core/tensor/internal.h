@@ -23,7 +23,9 @@ typedef struct tn__device_type {
     int32_t dlpack;             /* what views say */
     int32_t count;              /* devices; -1: not enumerated yet */
     tn_device **devices;
-    _Atomic int32_t ready;      /* enumerated: count and devices are final */
+    _Atomic int32_t ready;      /* enumerated: count and devices are final; -1: that failed */
+    tn_status failure_code;
+    char *failure;              /* why it has no devices */
 } tn__device_type;
 
 struct tn_device {
@@ -38,6 +40,7 @@ struct tn_device {
     _Atomic int32_t open;       /* 0 not yet, 1 yes, -1 failed for good */
     uint32_t flags;             /* TN_BACKEND_*, as the type has them */
     tn_stream *streams;         /* all but the default one, those that ended too (they are used again) */
+    _Atomic int32_t handles;    /* streams and events that the program holds */
     char *failure;              /* why it does not open */
     tn_status failure_code;
 };
@@ -49,6 +52,8 @@ struct tn_stream {
     pthread_mutex_t *lock;      /* one caller at a time; NULL where the backend has no streams; recursive */
     tn_stream *next;            /* of the device */
     bool ended;                 /* dropped: its struct waits for the next tn_stream_new, memory that names it stays right */
+    tn_status deferred;         /* a failure that the allocator met when it waited, for the next tn_stream_sync */
+    char *deferred_text;
 };
 
 /* Memory of a device: a piece (offset, size) of a segment of the caching allocator, or foreign memory. */

@@ -1,4 +1,24 @@
 # SPDX-License-Identifier: MIT
 
 libcore_la_SOURCES += \
-	%D%/internal.h
+	%D%/allocator.c \
+	%D%/allocator.h \
+	%D%/convert.c \
+	%D%/convert.h \
+	%D%/copy.c \
+	%D%/default.c \
+	%D%/device.c \
+	%D%/device.h \
+	%D%/dtype.c \
+	%D%/dtype.h \
+	%D%/guard.c \
+	%D%/internal.h \
+	%D%/random.c \
+	%D%/scope.c \
+	%D%/segment.c \
+	%D%/storage.c \
+	%D%/stream.c \
+	%D%/tensor.c \
+	%D%/thread.c \
+	%D%/thread.h \
+	%D%/view.c

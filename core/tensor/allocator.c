@@ -1,0 +1,686 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The caching allocator: what threads keep, what is counted, and what happens when memory runs out. */
+#include "core/tensor/allocator.h"
+#include "core/plugin/internal.h"
+
+#define THREAD_BYTES ((uint32_t)1 << 20)        /* that a thread keeps of one device, at most */
+#define CLASS_BYTES ((uint64_t)64 << 10)        /* and of one size class */
+#define SETTLE ((int64_t)1 << 16)               /* bytes that a thread counts for itself before it settles */
+
+void (*_Atomic tn__memory_hook)(const tn_device *device, int64_t bytes);
+
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct tn__allocator *all;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+/* ---- counting ---- */
+
+static inline int64_t get(const _Atomic int64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+static inline void set(_Atomic int64_t *counter, int64_t value)
+{
+    atomic_store_explicit(counter, value, memory_order_relaxed);
+}
+
+static void raise_peak(struct tn__allocator *allocator, int64_t value)
+{
+    int64_t peak = get(&allocator->peak);
+
+    while (value > peak && !atomic_compare_exchange_weak(&allocator->peak, &peak, value))
+        ;
+}
+
+static void settle(struct tn__allocator *allocator, tn__cache *cache)
+{
+    int64_t live = get(&cache->live), high = get(&cache->high);
+    int64_t before = atomic_fetch_add_explicit(&allocator->live, live, memory_order_relaxed);
+
+    raise_peak(allocator, before + high);
+    atomic_fetch_add_explicit(&allocator->blocks, get(&cache->blocks), memory_order_relaxed);
+    atomic_fetch_add_explicit(&allocator->requests, get(&cache->requests), memory_order_relaxed);
+    set(&cache->live, 0);
+    set(&cache->high, 0);
+    set(&cache->blocks, 0);
+    set(&cache->requests, 0);
+}
+
+/* The owner alone writes: no atomic read-modify-write is needed. */
+static inline void count_here(tn__cache *cache, int64_t bytes)
+{
+    int64_t live = get(&cache->live) + bytes;
+
+    set(&cache->live, live);
+    if (bytes > 0) {
+        if (live > get(&cache->high))
+            set(&cache->high, live);
+        set(&cache->blocks, get(&cache->blocks) + 1);
+        set(&cache->requests, get(&cache->requests) + 1);
+    } else {
+        set(&cache->blocks, get(&cache->blocks) - 1);
+    }
+    if (tn__unlikely(live > SETTLE || live < -SETTLE))
+        settle(cache->allocator, cache);
+}
+
+void tn__allocator_count(struct tn__allocator *allocator, tn__cache *cache, int64_t bytes)
+{
+    void (*hook)(const tn_device *, int64_t) = atomic_load_explicit(&tn__memory_hook, memory_order_acquire);
+
+    if (hook != NULL)
+        hook(allocator->device, bytes);
+    if (cache != NULL && cache->allocator == allocator) {
+        count_here(cache, bytes);
+        return;
+    }
+    raise_peak(allocator, atomic_fetch_add(&allocator->live, bytes) + bytes);
+    atomic_fetch_add(&allocator->blocks, bytes > 0 ? 1 : -1);
+    if (bytes > 0)
+        atomic_fetch_add(&allocator->requests, 1);
+}
+
+/* ---- what a thread keeps ---- */
+
+static uint16_t kept_most(uint64_t block_size)
+{
+    uint64_t most = CLASS_BYTES / block_size;
+
+    return (uint16_t)(most < 4 ? 4 : most > 256 ? 256 : most);
+}
+
+/* Takes from a list of the cache until `rest` are left. Under the allocator's lock. */
+static void return_blocks(tn__cache *cache, int size_class, int rest)
+{
+    while (cache->kept[size_class] > rest) {
+        tn__storage *storage = cache->free[size_class];
+        tn__block *block = storage->block;
+
+        cache->free[size_class] = storage->user[0];
+        cache->kept[size_class]--;
+        cache->bytes_kept -= (uint32_t)block->size;
+        tn__block_give(cache->allocator, block);
+    }
+}
+
+static void return_all(tn__cache *cache)
+{
+    for (int i = 0; i < TN__SIZE_CLASSES; i++)
+        return_blocks(cache, i, 0);
+}
+
+static void flush(tn__cache *cache)
+{
+    struct tn__allocator *allocator = cache->allocator;
+
+    if (allocator == NULL)
+        return;
+    pthread_mutex_lock(&allocator->lock);
+    cache->epoch = atomic_load(&allocator->epoch);
+    return_all(cache);
+    pthread_mutex_unlock(&allocator->lock);
+}
+
+static tn__cache *cache_of(const tn_device *device, const tn__thread *thread)
+{
+    return thread != NULL && device->ordinal < TN__MAX_CACHED_DEVICES ? thread->caches[device->ordinal] : NULL;
+}
+
+/* The thread's cache in a state that fits: made, attached, of this stream, of this epoch. NULL when there is none to be had; no error. */
+static tn__cache *cache_ready(struct tn__allocator *allocator, tn_stream *stream)
+{
+    tn__thread *thread;
+    tn__cache *cache;
+    uint64_t mark;
+
+    if (allocator->guarded || allocator->device->ordinal >= TN__MAX_CACHED_DEVICES)
+        return NULL;
+    mark = tn_error_mark();
+    thread = tn__thread_get();
+    cache = thread != NULL ? thread->caches[allocator->device->ordinal] : NULL;
+    if (thread != NULL && cache == NULL)
+        cache = thread->caches[allocator->device->ordinal] = tn_calloc(1, sizeof *cache);
+    tn_error_restore(mark);
+    if (cache == NULL)
+        return NULL;
+    if (cache->allocator != allocator) {
+        pthread_mutex_lock(&allocator->lock);
+        cache->allocator = allocator;
+        cache->stream = stream;
+        cache->epoch = atomic_load(&allocator->epoch);
+        cache->next = allocator->caches;
+        allocator->caches = cache;
+        pthread_mutex_unlock(&allocator->lock);
+    } else if (cache->stream != stream || cache->epoch != atomic_load(&allocator->epoch)) {
+        flush(cache);
+        cache->stream = stream;
+    }
+    return cache;
+}
+
+void tn__cache_free(tn__cache *cache)
+{
+    struct tn__allocator *allocator = cache->allocator;
+
+    if (allocator != NULL) {
+        pthread_mutex_lock(&allocator->lock);
+        return_all(cache);
+        for (tn__cache **at = &allocator->caches; *at != NULL; at = &(*at)->next)
+            if (*at == cache) {
+                *at = cache->next;
+                break;
+            }
+        settle(allocator, cache);
+        pthread_mutex_unlock(&allocator->lock);
+    }
+    tn_free(cache);
+}
+
+/* Streams play no part on a device that has none: all of its memory is that of the default one. */
+static inline tn_stream *stream_for(const tn_device *device, tn_stream *stream)
+{
+    return stream->lock == NULL ? device->stream : stream;
+}
+
+/* ---- getting ---- */
+
+static inline void begin_life(tn__storage *storage, uint64_t bytes)
+{
+    tn__block *block = storage->block;
+
+    atomic_store_explicit(&block->live, bytes, memory_order_relaxed);
+    atomic_store_explicit(&storage->refs, 1, memory_order_relaxed);
+    atomic_store_explicit(&storage->version, 0, memory_order_relaxed);
+    storage->flags = 0;
+    storage->size = bytes;
+    if (storage->device->flags & TN_BACKEND_HOST_MEMORY)
+        TN__UNPOISON((char *)storage->memory + storage->offset, bytes);
+}
+
+/* Waits for the streams, as far as they are free, and gives everything that nobody needs back to the device. No lock is held
+ * while waiting. */
+static void reclaim(struct tn__allocator *allocator)
+{
+    tn_device *device = allocator->device;
+    tn__cache *own = cache_of(device, tn__thread_here);
+
+    atomic_fetch_add(&allocator->epoch, 1); /* other threads give back at their next call */
+    if (own != NULL && own->allocator == allocator)
+        flush(own);
+    if (atomic_load(&device->lost) == 0 && device->stream->lock != NULL)
+        for (tn_stream *next, *stream = device->stream; stream != NULL; stream = next) {
+            next = stream == device->stream ? tn__streams_first(device) : stream->next;
+            if (!tn__stream_drain(stream))
+                continue;
+            pthread_mutex_lock(&allocator->lock);
+            tn__blocks_release(allocator, stream);
+            pthread_mutex_unlock(&allocator->lock);
+        }
+    pthread_mutex_lock(&allocator->lock);
+    tn__segments_trim(allocator);
+    tn__spare_free(allocator);
+    pthread_mutex_unlock(&allocator->lock);
+}
+
+static void text_bytes(tn__text *text, uint64_t bytes)
+{
+    static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };
+    double value = (double)bytes;
+    int unit = -1;
+
+    while (value >= 1024 && unit < 3) {
+        value /= 1024;
+        unit++;
+    }
+    if (unit < 0)
+        tn__text_add(text, "%llu bytes", (unsigned long long)bytes);
+    else
+        tn__text_add(text, value < 10 ? "%.2f %s" : "%.1f %s", value, units[unit]);
+}
+
+static tn_status out_of_memory(struct tn__allocator *allocator, uint64_t bytes)
+{
+    tn__text text = { 0 };
+    char said[256];
+    tn_status status;
+
+    tn_snprint(said, sizeof said, "%s", tn_error_last()->message);
+    tn__text_add(&text, "out of memory on %s: ", allocator->device->name);
+    text_bytes(&text, bytes);
+    tn__text_add(&text, " asked for; ");
+    tn__allocator_explain(allocator, &text);
+    tn__text_add(&text, "; drop tensors or work in smaller pieces (the device says: %s)", said);
+    status = tn_fail(TN_ERR_MEMORY, "%s", text.failed || text.at == NULL ? "out of memory" : text.at);
+    tn__text_free(&text);
+    return status;
+}
+
+/* Up to `count` blocks of a size, the first is returned, the others join the cache. */
+static tn__block *take(struct tn__allocator *allocator, tn__cache *cache, tn_stream *stream, uint64_t size,
+                       int size_class, int count)
+{
+    tn__block *first = tn__block_take(allocator, stream, size);
+
+    for (; first != NULL && cache != NULL && count > 1; count--) {
+        tn__block *block = tn__block_take(allocator, stream, size);
+        if (block == NULL)
+            break;
+        if (block->size != size || block->n_users != 0) {
+            tn__block_give(allocator, block);
+            break;
+        }
+        block->storage.size_class = (uint16_t)size_class;
+        block->storage.user[0] = cache->free[size_class];
+        cache->free[size_class] = &block->storage;
+        cache->kept[size_class]++;
+        cache->bytes_kept += (uint32_t)size;
+    }
+    return first;
+}
+
+tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *stream, uint64_t bytes)
+{
+    tn__cache *cache;
+    tn__block *block;
+    uint64_t size, mark;
+    int size_class, batch = 1;
+    tn_status status = TN_OK;
+
+    stream = stream_for(allocator->device, stream);
+    if (allocator->guarded)
+        return tn__guard_get(allocator, stream, bytes);
+    if (bytes > (uint64_t)INT64_MAX / 2) {
+        out_of_memory(allocator, bytes);
+        return NULL;
+    }
+    size = tn__block_size(allocator, bytes, &size_class);
+    cache = cache_ready(allocator, stream);
+    if (cache != NULL && size_class < TN__SIZE_CLASSES) {
+        batch = cache->batch[size_class] > 1 ? cache->batch[size_class] : 1;
+        cache->batch[size_class] = (uint16_t)(batch * 2 < kept_most(size) / 2 ? batch * 2 : kept_most(size) / 2);
+        if (cache->bytes_kept >= THREAD_BYTES / 2)
+            batch = 1;
+    }
+    pthread_mutex_lock(&allocator->lock);
+    block = take(allocator, cache, stream, size, size_class, batch);
+    if (block == NULL) {
+        mark = tn_error_mark();
+        status = tn__segment_add(allocator, size);
+        if (status == TN_ERR_MEMORY) {
+            pthread_mutex_unlock(&allocator->lock);
+            atomic_fetch_add_explicit(&allocator->trims, 1, memory_order_relaxed);
+            reclaim(allocator);
+            tn_error_restore(mark);
+            pthread_mutex_lock(&allocator->lock);
+            /* What was joined may do now; else the device is asked again. */
+            block = tn__block_take(allocator, stream, size);
+            status = block != NULL ? TN_OK : tn__segment_add(allocator, size);
+        }
+        if (status == TN_OK && block == NULL)
+            block = take(allocator, cache, stream, size, size_class, batch);
+    }
+    if (block != NULL) {
+        block->n_users = 0;
+        block->storage.stream = stream;
+        block->storage.size_class = (uint16_t)(block->size == size ? size_class : TN__SIZE_CLASSES);
+    }
+    pthread_mutex_unlock(&allocator->lock);
+    if (block == NULL) {
+        if (status == TN_ERR_MEMORY || status == TN_OK)
+            out_of_memory(allocator, bytes);
+        return NULL;
+    }
+    begin_life(&block->storage, bytes);
+    tn__allocator_count(allocator, cache, (int64_t)bytes);
+    return &block->storage;
+}
+
+tn__storage *tn__storage_new(const tn_device *device, uint64_t bytes)
+{
+    tn__thread *thread = tn__thread_here;
+    struct tn__allocator *allocator = device->allocator;
+    tn__cache *cache = cache_of(device, thread);
+    tn__storage *storage;
+    tn_stream *stream;
+    int size_class;
+    tn_status status;
+
+    if (tn__likely(cache != NULL && bytes - 1 < TN__SMALL_BLOCK && cache->allocator == allocator && allocator != NULL)) {
+        (void)tn__block_size(allocator, bytes, &size_class);
+        stream = thread->n_streams == 0 ? device->stream : stream_for(device, tn__stream_current(device));
+        if (tn__likely(size_class < TN__SIZE_CLASSES && (storage = cache->free[size_class]) != NULL &&
+                       cache->stream == stream &&
+                       cache->epoch == atomic_load_explicit(&allocator->epoch, memory_order_relaxed) &&
+                       atomic_load_explicit(&device->lost, memory_order_relaxed) == 0)) {
+            cache->free[size_class] = storage->user[0];
+            cache->kept[size_class]--;
+            cache->bytes_kept -= (uint32_t)((tn__block *)storage->block)->size;
+            begin_life(storage, bytes);
+            if (tn__unlikely(atomic_load_explicit(&tn__memory_hook, memory_order_relaxed) != NULL))
+                tn__allocator_count(allocator, cache, (int64_t)bytes);
+            else
+                count_here(cache, (int64_t)bytes);
+            return storage;
+        }
+    }
+    status = tn__device_usable(device);
+    if (status != TN_OK)
+        return NULL;
+    if (bytes == 0 || device->flags & TN_BACKEND_NO_MEMORY) {
+        storage = tn__storage_object();
+        if (storage == NULL)
+            return NULL;
+        storage->device = device;
+        storage->size = (size_t)bytes;
+        storage->stream = device->stream;
+        return storage;
+    }
+    return tn__allocator_get(device->allocator, tn__stream_current(device), bytes);
+}
+
+/* ---- putting back ---- */
+
+void tn__allocator_put(struct tn__allocator *allocator, tn__storage *storage)
+{
+    tn__block *block = storage->block;
+    tn__cache *cache;
+    int size_class = storage->size_class;
+
+    if (allocator->guarded) {
+        tn__guard_put(allocator, storage);
+        return;
+    }
+    cache = cache_of(allocator->device, tn__thread_here);
+    atomic_store_explicit(&block->live, 0, memory_order_relaxed);
+    if (storage->device->flags & TN_BACKEND_HOST_MEMORY)
+        TN__POISON((char *)storage->memory + storage->offset, block->size);
+    if (tn__unlikely(atomic_load_explicit(&tn__memory_hook, memory_order_relaxed) != NULL || cache == NULL ||
+                     cache->allocator != allocator))
+        tn__allocator_count(allocator, cache, -(int64_t)storage->size);
+    else
+        count_here(cache, -(int64_t)storage->size);
+    if (tn__likely(cache != NULL && size_class < TN__SIZE_CLASSES && cache->allocator == allocator &&
+                   cache->stream == storage->stream && block->n_users == 0 &&
+                   cache->epoch == atomic_load_explicit(&allocator->epoch, memory_order_relaxed))) {
+        storage->user[0] = cache->free[size_class];
+        cache->free[size_class] = storage;
+        cache->bytes_kept += (uint32_t)block->size;
+        cache->kept[size_class]++;
+        if (tn__likely(cache->kept[size_class] < kept_most(block->size) && cache->bytes_kept <= THREAD_BYTES))
+            return;
+        pthread_mutex_lock(&allocator->lock);
+        return_blocks(cache, size_class, cache->bytes_kept > THREAD_BYTES ? 0 : cache->kept[size_class] / 2);
+        pthread_mutex_unlock(&allocator->lock);
+        return;
+    }
+    pthread_mutex_lock(&allocator->lock);
+    tn__block_give(allocator, block);
+    pthread_mutex_unlock(&allocator->lock);
+    if (cache != NULL && cache->allocator == allocator &&
+        cache->epoch != atomic_load_explicit(&allocator->epoch, memory_order_relaxed))
+        flush(cache);
+}
+
+tn_status tn__storage_use_slow(tn__storage *storage, tn_stream *stream)
+{
+    struct tn__allocator *allocator = storage->device->allocator;
+    tn__block *block = storage->block;
+    tn_stream *wait = NULL;
+    int i;
+
+    /* Work on devices without streams is done when a call returns; foreign memory is waited for when it ends; guarded memory, too. */
+    if (stream->lock == NULL || block == NULL || allocator->guarded)
+        return TN_OK;
+    pthread_mutex_lock(&allocator->lock);
+    for (i = 0; i < block->n_users && block->users[i] != stream; i++)
+        ;
+    if (i == block->n_users) {
+        if (i == TN__BLOCK_USERS)
+            wait = block->users[--i];
+        else
+            block->n_users++;
+        block->users[i] = stream;
+        block->events[i] = NULL;
+    }
+    pthread_mutex_unlock(&allocator->lock);
+    /* More streams than there are places: the work of one has to be over before it is forgotten. */
+    return wait != NULL ? tn_stream_sync(wait) : TN_OK;
+}
+
+/* ---- statistics ---- */
+
+tn_status tn_device_memory(const tn_device *device, tn_memory_stats *out)
+{
+    struct tn__allocator *allocator;
+    tn_memory_stats stats = { 0 };
+    int64_t high = 0;
+
+    if (device == NULL || out == NULL)
+        return tn_fail(TN_ERR_VALUE, "tn_device_memory: the device or the place for the answer is NULL");
+    allocator = device->allocator;
+    if (allocator == NULL) { /* closed by tn_shutdown: it holds nothing */
+        *out = stats;
+        return TN_OK;
+    }
+    pthread_mutex_lock(&allocator->lock);
+    stats.live = get(&allocator->live);
+    stats.live_blocks = get(&allocator->blocks);
+    stats.requests = get(&allocator->requests);
+    for (const tn__cache *cache = allocator->caches; cache != NULL; cache = cache->next) {
+        if (get(&cache->high) > high)
+            high = get(&cache->high);
+        stats.live_blocks += get(&cache->blocks);
+        stats.requests += get(&cache->requests);
+    }
+    stats.peak = stats.live + high;
+    for (const tn__cache *cache = allocator->caches; cache != NULL; cache = cache->next)
+        stats.live += get(&cache->live);
+    if (stats.peak < stats.live)
+        stats.peak = stats.live;
+    if (stats.peak < get(&allocator->peak))
+        stats.peak = get(&allocator->peak);
+    stats.cached = get(&allocator->reserved) - stats.live;
+    stats.device_allocs = get(&allocator->device_allocs);
+    stats.trims = get(&allocator->trims);
+    pthread_mutex_unlock(&allocator->lock);
+    *out = stats;
+    return TN_OK;
+}
+
+void tn_device_reset_peak(const tn_device *device)
+{
+    struct tn__allocator *allocator = device != NULL ? device->allocator : NULL;
+    int64_t live;
+
+    if (allocator == NULL)
+        return;
+    pthread_mutex_lock(&allocator->lock);
+    live = get(&allocator->live);
+    for (tn__cache *cache = allocator->caches; cache != NULL; cache = cache->next) {
+        live += get(&cache->live);
+        set(&cache->high, get(&cache->live));
+    }
+    set(&allocator->peak, live);
+    pthread_mutex_unlock(&allocator->lock);
+}
+
+tn_status tn_device_trim(const tn_device *device)
+{
+    tn_status status = tn__device_usable(device);
+
+    if (status == TN_OK && device->allocator != NULL && !device->allocator->guarded)
+        reclaim(device->allocator);
+    return status;
+}
+
+/* ---- explaining ---- */
+
+#define SIZES 48
+
+typedef struct size_table {
+    struct {
+        uint64_t bytes, count;
+    } rows[SIZES];
+    int count;
+} size_table;
+
+static void note_size(void *user, uint64_t bytes)
+{
+    size_table *table = user;
+    int least = 0;
+
+    for (int i = 0; i < table->count; i++) {
+        if (table->rows[i].bytes == bytes) {
+            table->rows[i].count++;
+            return;
+        }
+        if (table->rows[i].bytes * table->rows[i].count < table->rows[least].bytes * table->rows[least].count)
+            least = i;
+    }
+    if (table->count < SIZES)
+        least = table->count++;
+    else if (bytes <= table->rows[least].bytes * table->rows[least].count)
+        return;
+    table->rows[least].bytes = bytes;
+    table->rows[least].count = 1;
+}
+
+void tn__allocator_explain(struct tn__allocator *allocator, tn__text *text)
+{
+    size_table table = { .count = 0 };
+    tn_memory_stats stats;
+
+    tn_device_memory(allocator->device, &stats);
+    pthread_mutex_lock(&allocator->lock);
+    if (allocator->guarded)
+        tn__guard_each(allocator, note_size, &table);
+    for (const tn__segment *segment = allocator->segments; segment != NULL; segment = segment->next)
+        for (const tn__block *block = segment->first; block != NULL; block = block->after) {
+            uint64_t bytes = atomic_load_explicit(&block->live, memory_order_relaxed);
+            if (bytes > 0)
+                note_size(&table, bytes);
+        }
+    pthread_mutex_unlock(&allocator->lock);
+    text_bytes(text, (uint64_t)(stats.live > 0 ? stats.live : 0));
+    tn__text_add(text, " live in %lld tensors, ", (long long)stats.live_blocks);
+    text_bytes(text, (uint64_t)(stats.cached > 0 ? stats.cached : 0));
+    tn__text_add(text, " cached");
+    for (int shown = 0; shown < 5; shown++) {
+        int most = -1;
+        for (int i = 0; i < table.count; i++)
+            if (table.rows[i].count > 0 &&
+                (most < 0 || table.rows[i].bytes * table.rows[i].count > table.rows[most].bytes * table.rows[most].count))
+                most = i;
+        if (most < 0)
+            break;
+        tn__text_add(text, shown == 0 ? "; held by %llu x " : ", %llu x ", (unsigned long long)table.rows[most].count);
+        text_bytes(text, table.rows[most].bytes);
+        table.rows[most].count = 0;
+    }
+}
+
+tn_status tn__allocator_check(struct tn__allocator *allocator)
+{
+    return allocator->guarded ? tn__guard_check(allocator) : TN_OK;
+}
+
+/* ---- making, the end, fork ---- */
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&all_lock);
+    for (struct tn__allocator *a = all; a != NULL; a = a->next)
+        pthread_mutex_lock(&a->lock);
+}
+
+static void after_fork(bool child)
+{
+    for (struct tn__allocator *a = all; a != NULL; a = a->next) {
+        /* What a thread keeps of a device that does not survive must not be handed out. */
+        if (child && (a->device->flags & TN_BACKEND_AFTER_FORK) == 0)
+            atomic_fetch_add(&a->epoch, 1);
+        pthread_mutex_unlock(&a->lock);
+    }
+    pthread_mutex_unlock(&all_lock);
+}
+
+static void in_parent(void)
+{
+    after_fork(false);
+}
+
+static void in_child(void)
+{
+    after_fork(true);
+}
+
+static void watch_fork(void)
+{
+    (void)pthread_atfork(before_fork, in_parent, in_child);
+}
+
+struct tn__allocator *tn__allocator_new(tn_device *device)
+{
+    struct tn__allocator *allocator = tn_calloc(1, sizeof *allocator);
+    tn_device_info info = { TN_HEAD(tn_device_info) };
+    tn_status status = TN_OK;
+
+    if (allocator == NULL)
+        return NULL;
+    info.alignment = 64;
+    if (tn__backend(device)->info != NULL)
+        status = tn__device_result(device, tn__backend(device)->info(device->handle, &info), "info");
+    if (status == TN_OK && (info.alignment < 1 || info.alignment > (1 << 20) || info.alignment & (info.alignment - 1)))
+        status = tn_fail(TN_ERR_DEVICE, "%s says that its memory is aligned to %lld bytes: that is no power of two up to 2^20",
+                         device->name, (long long)info.alignment);
+    if (status != TN_OK) {
+        tn_free(allocator);
+        return NULL;
+    }
+    pthread_once(&fork_once, watch_fork);
+    allocator->device = device;
+    allocator->quantum = info.alignment > 64 ? (uint64_t)info.alignment : 64;
+    allocator->guarded = tn__checked();
+    pthread_mutex_init(&allocator->lock, NULL);
+    pthread_mutex_lock(&all_lock);
+    allocator->next = all;
+    all = allocator;
+    pthread_mutex_unlock(&all_lock);
+    return allocator;
+}
+
+bool tn__allocator_idle(struct tn__allocator *allocator)
+{
+    tn_memory_stats stats;
+
+    tn_device_memory(allocator->device, &stats);
+    return stats.live_blocks == 0;
+}
+
+void tn__allocator_free(struct tn__allocator *allocator)
+{
+    if (allocator == NULL)
+        return;
+    pthread_mutex_lock(&all_lock);
+    for (struct tn__allocator **at = &all; *at != NULL; at = &(*at)->next)
+        if (*at == allocator) {
+            *at = allocator->next;
+            break;
+        }
+    pthread_mutex_unlock(&all_lock);
+    /* By now no other thread is in the library: what threads still keep is taken from them. */
+    pthread_mutex_lock(&allocator->lock);
+    for (tn__cache *cache = allocator->caches, *next; cache != NULL; cache = next) {
+        next = cache->next;
+        return_all(cache);
+        cache->allocator = NULL;
+    }
+    tn__blocks_release(allocator, NULL);
+    tn__segments_trim(allocator);
+    tn__spare_free(allocator);
+    pthread_mutex_unlock(&allocator->lock);
+    pthread_mutex_destroy(&allocator->lock);
+    tn_free(allocator);
+}

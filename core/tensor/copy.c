@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Copies: between tensors of any layout, type and device, and between tensors and memory of the program. What has to be
+ * converted is converted by the operator `copy` on one of the two devices; the host converts only where the
+ * program's own memory is the other side. */
+#include "core/op/internal.h"
+#include "core/op/needed.h"
+#include "core/tensor/convert.h"
+#include "core/tensor/device.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/thread.h"
+
+#define CHUNK ((uint64_t)4 << 20)
+
+static uint64_t bytes_of(const tn_tensor *tensor)
+{
+    return (uint64_t)tensor->numel * tn_dtype_size((tn_dtype)tensor->dtype);
+}
+
+static void *host_at(const tn_tensor *tensor)
+{
+    return (char *)tensor->view.data + tensor->view.byte_offset;
+}
+
+/* ---- calls of the backend ---- */
+
+/* Runs one copy call with the current stream, which the memory is then used on. */
+#define WITH_STREAM(tensor_, status_, what_, ...)                                                      \
+    do {                                                                                               \
+        const tn_device *device_ = (tensor_)->device;                                                  \
+        const tn_backend *b = tn__backend(device_);                                                    \
+        tn_stream *stream_ = tn__stream_current(device_);                                              \
+        void *device = device_->handle, *stream;                                                       \
+        (status_) = tn__device_usable(device_);                                                        \
+        if ((status_) == TN_OK)                                                                        \
+            (status_) = tn__storage_use((tensor_)->storage, stream_);                                  \
+        if ((status_) == TN_OK) {                                                                      \
+            tn__stream_lock(stream_);                                                                  \
+            stream = tn__stream_handle(stream_);                                                       \
+            (status_) = b->__VA_ARGS__;                                                                \
+            tn__stream_unlock(stream_);                                                                \
+            (status_) = tn__device_result(device_, (status_), what_);                                  \
+        }                                                                                              \
+    } while (0)
+
+/* Bytes of a contiguous tensor, from `offset` of its first element on. */
+static tn_status bytes_in(const tn_tensor *to, uint64_t offset, const void *from, uint64_t bytes)
+{
+    tn_status status;
+
+    WITH_STREAM(to, status, "copy_in",
+                copy_in(device, stream, to->view.data, to->view.byte_offset + offset, from, (size_t)bytes));
+    return status;
+}
+
+static tn_status bytes_out(void *to, const tn_tensor *from, uint64_t offset, uint64_t bytes)
+{
+    tn_status status;
+
+    WITH_STREAM(from, status, "copy_out",
+                copy_out(device, stream, to, from->view.data, from->view.byte_offset + offset, (size_t)bytes));
+    return status;
+}
+
+static tn_status bytes_inside(const tn_tensor *to, const tn_tensor *from)
+{
+    tn_status status = tn__storage_use(from->storage, tn__stream_current(from->device));
+
+    if (status == TN_OK)
+        WITH_STREAM(to, status, "copy",
+                    copy(device, stream, to->view.data, to->view.byte_offset, from->view.data,
+                         from->view.byte_offset, (size_t)bytes_of(from)));
+    return status;
+}
+
+static tn_status bytes_peer(const tn_tensor *to, const tn_tensor *from)
+{
+    tn_status status = tn__device_usable(to->device);
+    tn_event *event;
+
+    if (status != TN_OK)
+        return status;
+    WITH_STREAM(from, status, "copy_peer",
+                copy_peer(to->device->handle, to->view.data, to->view.byte_offset, device, stream, from->view.data,
+                          from->view.byte_offset, (size_t)bytes_of(from)));
+    if (status != TN_OK || (from->device->flags & TN_BACKEND_ASYNC) == 0)
+        return status;
+    /* What the other device does next has to come after it. */
+    event = tn_event_record(from->device, NULL);
+    status = event != NULL ? tn_event_sync(event) : tn_error_last()->code;
+    tn_event_drop(event);
+    return status;
+}
+
+/* ---- the operator ---- */
+
+static tn_status kernel_copy(tn_tensor *to, const tn_tensor *from)
+{
+    const tn_op *op = tn__needed(TN__NEED_copy);
+    tn_tensor *in[1] = { (tn_tensor *)(uintptr_t)from }, *out[1] = { to };
+
+    if (op == NULL)
+        return TN_ERR_NOT_IMPLEMENTED;
+    return tn__op_run_kernel(op, in, 1, NULL, out, 1);
+}
+
+/* A contiguous tensor of that shape. */
+static tn_tensor *dense_like(const tn_tensor *tensor, tn_dtype dtype, const tn_device *device)
+{
+    tn_meta meta;
+
+    tn__tensor_meta(tensor, &meta);
+    meta.dtype = dtype;
+    meta.flags = 0;
+    meta.offset = 0;
+    return tn__tensor_make(&meta, device);
+}
+
+static bool same_strides(const tn_tensor *a, const tn_tensor *b)
+{
+    for (int32_t i = 0; i < a->view.ndim; i++)
+        if (a->view.shape[i] > 1 && a->view.strides[i] != b->view.strides[i])
+            return false;
+    return true;
+}
+
+static tn_status copy_inside(tn_tensor *to, const tn_tensor *from)
+{
+    tn_tensor *between;
+    tn_status status;
+
+    if (tn__tensor_same_view(to, from))
+        return TN_OK;
+    if (tn__tensor_overlap(to, from)) {
+        between = dense_like(from, (tn_dtype)from->dtype, from->device);
+        status = between == NULL ? tn_error_last()->code : copy_inside(between, from);
+        if (status == TN_OK)
+            status = copy_inside(to, between);
+        tn_tensor_drop(between);
+        return status;
+    }
+    if (to->dtype == from->dtype &&
+        ((to->contiguous && from->contiguous) || (same_strides(to, from) && tn__tensor_is_dense(from))))
+        return bytes_inside(to, from);
+    return kernel_copy(to, from);
+}
+
+/* ---- between devices ---- */
+
+/* Both contiguous, of one type. */
+static tn_status move_bytes(tn_tensor *to, const tn_tensor *from)
+{
+    uint64_t bytes = bytes_of(from), size = bytes < CHUNK ? bytes : CHUNK;
+    tn_status status = TN_OK;
+    char *stage;
+
+    if (to->device->type == from->device->type && tn__backend(to->device)->copy_peer != NULL)
+        return bytes_peer(to, from);
+    if (tn_device_is_host(from->device) && (from->device->flags & TN_BACKEND_ASYNC) == 0)
+        return bytes_in(to, 0, host_at(from), bytes);
+    if (tn_device_is_host(to->device) && (to->device->flags & TN_BACKEND_ASYNC) == 0)
+        return bytes_out(host_at(to), from, 0, bytes);
+    stage = tn__alloc_aligned((size_t)size, 64);
+    if (stage == NULL)
+        return TN_ERR_MEMORY;
+    for (uint64_t done = 0; done < bytes && status == TN_OK; done += size) {
+        uint64_t part = bytes - done < size ? bytes - done : size;
+        status = bytes_out(stage, from, done, part);
+        if (status == TN_OK)
+            status = bytes_in(to, done, stage, part);
+    }
+    tn__free_aligned(stage, (size_t)size, 64);
+    return status;
+}
+
+/* A contiguous tensor with the values of `from` on its device, of type `dtype` where the device can do that; `from` itself when it is that
+ * already. Owned by the caller. */
+static tn_tensor *prepare(const tn_tensor *from, tn_dtype dtype)
+{
+    uint64_t mark = tn_error_mark();
+    tn_tensor *dense;
+    tn_status status;
+
+    if (from->contiguous && from->dtype == dtype)
+        return tn_tensor_keep((tn_tensor *)(uintptr_t)from);
+    for (;;) {
+        dense = dense_like(from, dtype, from->device);
+        if (dense == NULL)
+            return NULL;
+        status = kernel_copy(dense, from);
+        if (status == TN_OK) {
+            tn_error_restore(mark);
+            return dense;
+        }
+        tn_tensor_drop(dense);
+        if (status != TN_ERR_NOT_IMPLEMENTED || from->dtype == dtype)
+            return NULL;
+        /* The type can be changed on the other device, the layout has to be changed here. */
+        dtype = (tn_dtype)from->dtype;
+        if (from->contiguous) {
+            tn_error_restore(mark);
+            return tn_tensor_keep((tn_tensor *)(uintptr_t)from);
+        }
+    }
+}
+
+static tn_status copy_between(tn_tensor *to, const tn_tensor *from)
+{
+    tn_tensor *source = prepare(from, (tn_dtype)to->dtype), *target;
+    tn_status status;
+
+    if (source == NULL)
+        return tn_error_last()->code;
+    if (to->contiguous && to->dtype == source->dtype)
+        target = tn_tensor_keep(to);
+    else
+        target = dense_like(to, (tn_dtype)source->dtype, to->device);
+    status = target == NULL ? tn_error_last()->code : move_bytes(target, source);
+    if (status == TN_OK && target != to)
+        status = kernel_copy(to, target);
+    tn_tensor_drop(target);
+    tn_tensor_drop(source);
+    return status;
+}
+
+static tn_status no_values(const tn_tensor *from)
+{
+    return tn_fail(TN_ERR_RUNTIME, "%s has shapes and types but no memory: there are no values to copy", from->device->name);
+}
+
+tn_status tn__copy(tn_tensor *to, const tn_tensor *from)
+{
+    tn_status status;
+
+    if (!tn__tensor_ok(to) || !tn__tensor_ok(from))
+        return tn__tensor_bad(!tn__tensor_ok(to) ? to : from, "copy");
+    if (to->view.ndim != from->view.ndim ||
+        memcmp(to->view.shape, from->view.shape, (size_t)to->view.ndim * sizeof *to->view.shape) != 0) {
+        tn__text a = { 0 }, b = { 0 };
+        tn__text_tensor(&a, from);
+        tn__text_tensor(&b, to);
+        status = tn_fail(TN_ERR_VALUE, "copy of %s to %s: the shapes differ", a.failed ? "?" : a.at, b.failed ? "?" : b.at);
+        tn__text_free(&a);
+        tn__text_free(&b);
+        return status;
+    }
+    status = tn__tensor_writable(to);
+    if (status != TN_OK)
+        return status;
+    if (to->numel > 0 && tn_device_has_memory(to->device)) {
+        if (!tn_device_has_memory(from->device))
+            return no_values(from);
+        status = to->device == from->device ? copy_inside(to, from) : copy_between(to, from);
+        if (status != TN_OK)
+            return status;
+    }
+    tn__tensor_written(to);
+    return TN_OK;
+}
+
+/* ---- memory of the program ---- */
+
+static tn_status check_bytes(const tn_tensor *tensor, const void *data, size_t bytes, const char *what)
+{
+    tn__text text = { 0 };
+    tn_status status;
+
+    if (!tn__tensor_ok(tensor))
+        return tn__tensor_bad(tensor, what);
+    if (bytes == bytes_of(tensor) && (bytes == 0 || data != NULL))
+        return TN_OK;
+    tn__text_tensor(&text, tensor);
+    if (data == NULL && bytes == bytes_of(tensor))
+        status = tn_fail(TN_ERR_VALUE, "%s: the memory is NULL", what);
+    else
+        status = tn_fail(TN_ERR_VALUE, "%s: %s has %llu bytes, the memory has %llu", what, text.failed ? "?" : text.at,
+                         (unsigned long long)bytes_of(tensor), (unsigned long long)bytes);
+    tn__text_free(&text);
+    return status;
+}
+
+/* Bytes from the first element to behind the last. */
+static uint64_t reach_of(const tn_tensor *tensor)
+{
+    uint64_t last = 0;
+
+    for (int32_t i = 0; i < tensor->view.ndim; i++)
+        last += (uint64_t)(tensor->view.shape[i] - 1) * (uint64_t)tensor->view.strides[i];
+    return (last + 1) * tn_dtype_size((tn_dtype)tensor->dtype);
+}
+
+/* The device makes it contiguous if it can, so that only the elements travel; else its whole reach does. */
+static tn_status out_strided(const tn_tensor *tensor, void *data)
+{
+    tn_tensor *dense = dense_like(tensor, (tn_dtype)tensor->dtype, tensor->device);
+    uint64_t mark = tn_error_mark(), reach = reach_of(tensor);
+    tn_status status;
+    char *stage;
+
+    if (dense == NULL)
+        return tn_error_last()->code;
+    status = kernel_copy(dense, tensor);
+    if (status == TN_OK)
+        status = bytes_out(data, dense, 0, bytes_of(dense));
+    tn_tensor_drop(dense);
+    if (status != TN_ERR_NOT_IMPLEMENTED)
+        return status;
+    tn_error_restore(mark);
+    stage = tn__alloc_aligned((size_t)reach, 64);
+    if (stage == NULL)
+        return TN_ERR_MEMORY;
+    status = bytes_out(stage, tensor, 0, reach);
+    if (status == TN_OK)
+        tn__host_gather(data, stage, tn_dtype_size((tn_dtype)tensor->dtype), tn__shape(tensor), tensor->view.strides);
+    tn__free_aligned(stage, (size_t)reach, 64);
+    return status;
+}
+
+static tn_status in_strided(tn_tensor *tensor, const void *data)
+{
+    tn_tensor *dense = dense_like(tensor, (tn_dtype)tensor->dtype, tensor->device);
+    uint64_t mark = tn_error_mark(), reach = reach_of(tensor);
+    tn_status status;
+    char *stage;
+
+    if (dense == NULL)
+        return tn_error_last()->code;
+    status = bytes_in(dense, 0, data, bytes_of(dense));
+    if (status == TN_OK)
+        status = kernel_copy(tensor, dense);
+    tn_tensor_drop(dense);
+    if (status != TN_ERR_NOT_IMPLEMENTED)
+        return status;
+    tn_error_restore(mark);
+    stage = tn__alloc_aligned((size_t)reach, 64);
+    if (stage == NULL)
+        return TN_ERR_MEMORY;
+    status = bytes_out(stage, tensor, 0, reach);
+    if (status == TN_OK) {
+        tn__host_scatter(stage, data, tn_dtype_size((tn_dtype)tensor->dtype), tn__shape(tensor), tensor->view.strides);
+        status = bytes_in(tensor, 0, stage, reach);
+    }
+    tn__free_aligned(stage, (size_t)reach, 64);
+    return status;
+}
+
+/* Memory that the host may touch, and that nothing is working on. */
+static bool is_quiet_host(const tn_device *device)
+{
+    return (device->flags & (TN_BACKEND_HOST_MEMORY | TN_BACKEND_ASYNC)) == TN_BACKEND_HOST_MEMORY;
+}
+
+tn_status tn_tensor_copy_out(const tn_tensor *tensor, void *data, size_t bytes)
+{
+    tn_status status = check_bytes(tensor, data, bytes, "tn_tensor_copy_out");
+
+    if (status != TN_OK)
+        return status;
+    if (bytes == 0)
+        return tn__device_usable(tensor->device);
+    if (!tn_device_has_memory(tensor->device))
+        return no_values(tensor);
+    if (is_quiet_host(tensor->device)) {
+        status = tn__device_usable(tensor->device);
+        if (status == TN_OK && tensor->contiguous)
+            memcpy(data, host_at(tensor), bytes);
+        else if (status == TN_OK)
+            tn__host_gather(data, host_at(tensor), tn_dtype_size((tn_dtype)tensor->dtype), tn__shape(tensor),
+                            tensor->view.strides);
+        return status;
+    }
+    return tensor->contiguous ? bytes_out(data, tensor, 0, bytes) : out_strided(tensor, data);
+}
+
+tn_status tn_tensor_copy_in(tn_tensor *tensor, const void *data, size_t bytes)
+{
+    tn_status status = check_bytes(tensor, data, bytes, "tn_tensor_copy_in");
+
+    if (status == TN_OK)
+        status = tn__tensor_writable(tensor);
+    if (status == TN_OK)
+        status = tn__device_usable(tensor->device);
+    if (status != TN_OK)
+        return status;
+    if (bytes > 0 && tn_device_has_memory(tensor->device)) {
+        if (is_quiet_host(tensor->device) && tensor->contiguous)
+            memcpy(host_at(tensor), data, bytes);
+        else if (is_quiet_host(tensor->device))
+            tn__host_scatter(host_at(tensor), data, tn_dtype_size((tn_dtype)tensor->dtype), tn__shape(tensor),
+                             tensor->view.strides);
+        else
+            status = tensor->contiguous ? bytes_in(tensor, 0, data, bytes) : in_strided(tensor, data);
+        if (status != TN_OK)
+            return status;
+    }
+    tn__tensor_written(tensor);
+    return TN_OK;
+}
+
+/* ---- one value everywhere ---- */
+
+/* For devices that have no kernel for it: in pieces from the host. */
+static tn_status fill_from_host(tn_tensor *tensor, double value)
+{
+    size_t item = tn_dtype_size((tn_dtype)tensor->dtype);
+    uint64_t bytes = bytes_of(tensor), size = bytes < CHUNK ? bytes : CHUNK;
+    tn_status status = TN_OK;
+    char *piece = tn__alloc_aligned((size_t)size, 64);
+
+    if (piece == NULL)
+        return TN_ERR_MEMORY;
+    for (uint64_t at = 0; at < size; at += item)
+        tn__number_write(piece + at, (tn_dtype)tensor->dtype, value);
+    for (uint64_t done = 0; done < bytes && status == TN_OK; done += size)
+        status = bytes_in(tensor, done, piece, bytes - done < size ? bytes - done : size);
+    tn__free_aligned(piece, (size_t)size, 64);
+    return status;
+}
+
+tn_tensor *tn_tensor_full(tn_ints shape, double value, tn_dtype dtype, const tn_device *device)
+{
+    /* As the schema has it: the size first, then the argument. */
+    const struct {
+        uint32_t size;
+        double value;
+    } options = { sizeof options, value };
+    tn_tensor *tensor = tn_tensor_empty(shape, dtype, device); /* owned by the scope */
+    uint64_t mark = tn_error_mark();
+    const tn_op *op;
+    tn_status status;
+
+    if (tensor == NULL)
+        return NULL;
+    if (tensor->numel == 0 || !tn_device_has_memory(tensor->device))
+        return tensor;
+    op = tn__needed(TN__NEED_fill);
+    status = op != NULL ? tn__op_run_kernel(op, &tensor, 1, &options, &tensor, 1) : TN_ERR_NOT_IMPLEMENTED;
+    if (status == TN_ERR_NOT_IMPLEMENTED) {
+        tn_error_restore(mark);
+        status = fill_from_host(tensor, value);
+    }
+    return status == TN_OK ? tensor : NULL;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The device where new tensors go: of the thread, of the program, of the environment. */
+#include "core/tensor/device.h"
+#include "core/tensor/thread.h"
+
+static const tn_device *_Atomic resolved;       /* of the process, NULL until it was needed */
+
+/* The first device of a list "a,b:1,c" that can be had. Says in the log which it is, and why not those before it. */
+static const tn_device *choose(const char *names)
+{
+    const char *at = names;
+    const tn_device *device = NULL;
+    tn__text why = { 0 };
+    uint64_t mark = tn_error_mark();
+    int64_t tried = 0;
+
+    while (device == NULL && *at != '\0') {
+        size_t length = strcspn(at, ",");
+        const char *next = at + length + (at[length] == ',');
+        char name[64];
+
+        while (length > 0 && (*at == ' ' || *at == '\t')) {
+            at++;
+            length--;
+        }
+        while (length > 0 && (at[length - 1] == ' ' || at[length - 1] == '\t'))
+            length--;
+        if (length > 0) {
+            tn_snprint(name, sizeof name, "%.*s", (int)(length < 60 ? length : 60), at);
+            device = tn_device_find(name);
+            if (device == NULL)
+                tn__text_add(&why, tried > 0 ? "; %s" : "%s", tn_error_last()->message);
+            tried++;
+        }
+        at = next;
+    }
+    if (device != NULL) {
+        tn_error_restore(mark);
+        if (tried > 1)
+            tn_log(TN_LOG_INFO, "new tensors go to %s, the first of %q that can be had; not: %s", device->name, names,
+                   why.failed || why.at == NULL ? "?" : why.at);
+        else
+            tn_log(TN_LOG_INFO, "new tensors go to %s", device->name);
+    } else if (tried == 0) {
+        tn_fail(TN_ERR_VALUE, "%q names no device", names);
+    } else if (tried > 1) {
+        tn_error_restore(mark);
+        tn_fail(TN_ERR_UNAVAILABLE, "none of the devices %q can be had: %s", names,
+                why.failed || why.at == NULL ? "?" : why.at);
+    }
+    tn__text_free(&why);
+    return device;
+}
+
+const tn_device *tn_device_default(void)
+{
+    const tn__thread *thread = tn__thread_here;
+    const tn_device *device;
+    const char *names;
+
+    if (thread != NULL && thread->n_devices > 0 && (device = thread->devices[thread->n_devices - 1]) != NULL)
+        return device;
+    device = atomic_load_explicit(&resolved, memory_order_acquire);
+    if (tn__likely(device != NULL))
+        return device;
+    names = tn_env_get("TENON_DEVICE");
+    device = choose(names != NULL && names[0] != '\0' ? names : TN__HOST_DEVICE_TYPE);
+    if (device != NULL)
+        atomic_store_explicit(&resolved, device, memory_order_release);
+    return device;
+}
+
+tn_status tn_default_device(const char *names)
+{
+    const tn_device *device;
+
+    if (names == NULL)
+        return tn_fail(TN_ERR_VALUE, "tn_default_device: the name is NULL");
+    device = choose(names);
+    if (device == NULL)
+        return tn_error_last()->code;
+    atomic_store_explicit(&resolved, device, memory_order_release);
+    return TN_OK;
+}
+
+void tn_device_begin(const tn_device *device)
+{
+    tn__thread *thread = tn__thread_get();
+
+    /* NULL stands for what was in force before, so that begin and end always pair. */
+    if (thread == NULL ||
+        !tn__grow(&thread->devices, &thread->devices_capacity, thread->n_devices, sizeof *thread->devices))
+        return;
+    if (device == NULL && thread->n_devices > 0)
+        device = thread->devices[thread->n_devices - 1];
+    thread->devices[thread->n_devices++] = device;
+}
+
+void tn_device_end(void)
+{
+    tn__thread *thread = tn__thread_here;
+
+    if (thread == NULL || thread->n_devices == 0)
+        tn_fail(TN_ERR_RUNTIME, "tn_device_end without a tn_device_begin in this thread");
+    else
+        thread->n_devices--;
+}
+
+void tn__default_device_forget(void)
+{
+    atomic_store(&resolved, NULL);
+}

@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Device types and devices: registered by plugins, enumerated and opened at the first need, never freed. */
+#include "core/tensor/device.h"
+#include "core/plugin/internal.h"
+#include "core/tensor/thread.h"
+
+/* Written under `lock`, entries before the count, so that readers take no lock. */
+static tn__device_type *types[TN__MAX_DEVICE_TYPES];
+static _Atomic int32_t n_types;
+static int32_t n_devices, n_numbers;
+static pthread_mutex_t lock;
+static pthread_once_t lock_once = PTHREAD_ONCE_INIT;
+
+static void make_lock(void)
+{
+    pthread_mutexattr_t recursive; /* a backend that opens may ask for another device */
+
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&lock, &recursive);
+    pthread_mutexattr_destroy(&recursive);
+}
+
+static void take_lock(void)
+{
+    pthread_once(&lock_once, make_lock);
+    pthread_mutex_lock(&lock);
+}
+
+/* ---- device types ---- */
+
+static const char *file_of(const struct tn__plugin *plugin)
+{
+    return plugin != NULL && plugin->file != NULL ? plugin->file : "(program)";
+}
+
+/* What a backend has to have; the answer is the name of what is missing. */
+static const char *missing(const tn_backend *b)
+{
+    const struct {
+        const char *name;
+        bool there;
+    } needed[] = {
+        { "enumerate", b->enumerate != NULL },
+        { "open", b->open != NULL },
+        { "close", b->close != NULL },
+        { "alloc", b->alloc != NULL || b->flags & TN_BACKEND_NO_MEMORY },
+        { "free", b->free != NULL || b->flags & TN_BACKEND_NO_MEMORY },
+        { "copy_in", b->copy_in != NULL || b->flags & TN_BACKEND_NO_MEMORY },
+        { "copy_out", b->copy_out != NULL || b->flags & TN_BACKEND_NO_MEMORY },
+        { "copy", b->copy != NULL || b->flags & TN_BACKEND_NO_MEMORY },
+        { "stream_drop", b->stream_new == NULL || b->stream_drop != NULL },
+        { "stream_sync", b->stream_new == NULL || b->stream_sync != NULL },
+        { "event_new", b->stream_new == NULL || b->event_new != NULL },
+        { "event_drop", b->stream_new == NULL || b->event_drop != NULL },
+        { "event_record", b->stream_new == NULL || b->event_record != NULL },
+        { "event_wait", b->stream_new == NULL || b->event_wait != NULL },
+        { "event_sync", b->stream_new == NULL || b->event_sync != NULL },
+        { "event_query", b->stream_new == NULL || b->event_query != NULL },
+        { "stream_new (TN_BACKEND_ASYNC is set)", b->stream_new != NULL || !(b->flags & TN_BACKEND_ASYNC) },
+    };
+
+    for (int64_t i = 0; i < tn__countof(needed); i++)
+        if (!needed[i].there)
+            return needed[i].name;
+    return NULL;
+}
+
+static bool is_type_name(const char *name)
+{
+    if (name == NULL || name[0] == '\0' || strlen(name) > 31)
+        return false;
+    return strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name);
+}
+
+static tn__device_type *find_type(const char *name, size_t length)
+{
+    int32_t count = atomic_load_explicit(&n_types, memory_order_acquire);
+
+    for (int32_t i = 0; i < count; i++)
+        if (strncmp(types[i]->backend.type, name, length) == 0 && types[i]->backend.type[length] == '\0')
+            return types[i];
+    return NULL;
+}
+
+tn_status tn__backend_add(const tn_backend *backend, struct tn__plugin *plugin)
+{
+    tn__device_type *type = tn_calloc(1, sizeof *type), *other;
+    size_t size = backend->head.size;
+    int32_t count;
+    tn_status status = TN_OK;
+
+    if (type == NULL)
+        return TN_ERR_MEMORY;
+    memcpy(&type->backend, backend, size < sizeof *backend ? size : sizeof *backend);
+    if (!is_type_name(type->backend.type)) {
+        status = tn_fail(TN_ERR_VALUE, "backend type %q: a name is 1 to 31 of a to z, 0 to 9 and _",
+                         type->backend.type != NULL ? type->backend.type : "");
+        goto refused;
+    }
+    if (missing(&type->backend) != NULL) {
+        status = tn_fail(TN_ERR_VALUE, "backend %q has no function %s", type->backend.type,
+                         missing(&type->backend));
+        goto refused;
+    }
+    type->plugin = plugin;
+    type->count = -1;
+
+    take_lock();
+    count = atomic_load_explicit(&n_types, memory_order_relaxed);
+    other = find_type(type->backend.type, strlen(type->backend.type));
+    if (other != NULL)
+        status = tn_fail(TN_ERR_REFUSED, "device type %q of %s is taken: %s provides it already", type->backend.type,
+                         file_of(plugin), file_of(other->plugin));
+    else if (count == TN__MAX_DEVICE_TYPES)
+        status = tn_fail(TN_ERR_REFUSED, "device type %q: there are %d device types already, and that is the limit",
+                         type->backend.type, (int)TN__MAX_DEVICE_TYPES);
+    for (int32_t i = 0; i < count && status == TN_OK; i++)
+        if (type->backend.dlpack_type != 0 && types[i]->dlpack == type->backend.dlpack_type)
+            /* Another backend for the same hardware: its memory is its own all the same. */
+            type->backend.dlpack_type = 0;
+    if (status == TN_OK) {
+        type->index = count;
+        type->dlpack = type->backend.dlpack_type != 0 ? type->backend.dlpack_type
+                                                      : TN_DEVICE_TYPE_FIRST + n_numbers++;
+        types[count] = type;
+        atomic_store_explicit(&n_types, count + 1, memory_order_release);
+    }
+    pthread_mutex_unlock(&lock);
+    if (status == TN_OK)
+        return TN_OK;
+refused:
+    tn_free(type);
+    return status;
+}
+
+tn__device_type *tn__device_type_find(const char *type)
+{
+    return find_type(type, strlen(type));
+}
+
+tn__device_type *tn__device_type_at(int32_t index)
+{
+    return index >= 0 && index < tn__device_type_count() ? types[index] : NULL;
+}
+
+int32_t tn__device_type_count(void)
+{
+    return atomic_load_explicit(&n_types, memory_order_acquire);
+}
+
+/* ---- enumeration ---- */
+
+static void forget_devices(tn__device_type *type)
+{
+    for (int32_t i = 0; i < type->count && type->devices != NULL; i++)
+        tn_free(type->devices[i]);
+    tn_free(type->devices);
+    type->devices = NULL;
+}
+
+/* Makes the objects of all devices of a type, not open yet. Under the lock. */
+static tn_status make_devices(tn__device_type *type, int32_t count)
+{
+    type->count = count;
+    type->devices = tn_calloc((size_t)count + 1, sizeof *type->devices);
+    if (type->devices == NULL)
+        return TN_ERR_MEMORY;
+    for (int32_t i = 0; i < count; i++) {
+        tn_device *device = tn_calloc(1, sizeof *device);
+        if (device == NULL)
+            return TN_ERR_MEMORY;
+        type->devices[i] = device;
+        device->type = type;
+        device->index = i;
+        device->ordinal = n_devices + i;
+        device->flags = type->backend.flags;
+        tn_snprint(device->name, sizeof device->name, "%s:%d", type->backend.type, (int)i);
+    }
+    n_devices += count;
+    return TN_OK;
+}
+
+/* The plugin active, the devices counted; the same answer every time. */
+static tn_status enumerate(tn__device_type *type)
+{
+    const char *before;
+    int32_t count = 0;
+    tn_status status;
+
+    if (tn__likely(atomic_load_explicit(&type->ready, memory_order_acquire) == 1))
+        return TN_OK;
+    if (type->plugin != NULL && (status = tn__plugin_use(type->plugin)) != TN_OK)
+        return status;
+    take_lock();
+    if (atomic_load(&type->ready) != 0) {
+        status = atomic_load(&type->ready) == 1 ? TN_OK : tn_fail(type->failure_code, "%s", type->failure);
+        pthread_mutex_unlock(&lock);
+        return status;
+    }
+    before = tn__error_plugin(type->plugin != NULL ? type->plugin->id : "");
+    status = tn__status_of(type->backend.enumerate(&count), "enumerate");
+    tn__error_plugin(before);
+    if (status == TN_OK && count < 0)
+        status = tn_fail(TN_ERR_DEVICE, "backend %q counted %d devices", type->backend.type, (int)count);
+    if (status == TN_OK && count == 0)
+        status = tn_fail(TN_ERR_UNAVAILABLE, "backend %q found no device", type->backend.type);
+    if (type->plugin != NULL)
+        tn__plugin_probed(type->plugin, status);
+    if (status != TN_OK) {
+        /* Looked for once: what came of it is kept, unless there is no memory even for that. */
+        type->failure_code = status;
+        type->failure = tn_strdup(tn_error_last()->message);
+        if (type->failure != NULL)
+            atomic_store_explicit(&type->ready, -1, memory_order_release);
+    } else if ((status = make_devices(type, count)) == TN_OK) {
+        atomic_store_explicit(&type->ready, 1, memory_order_release);
+    } else {
+        forget_devices(type);
+        type->count = -1;
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+/* ---- opening ---- */
+
+static tn_status open_parts(tn_device *device)
+{
+    const tn_backend *b = tn__backend(device);
+    const char *before = tn__error_plugin(device->type->plugin != NULL ? device->type->plugin->id : "");
+    tn_status status = tn__status_of(b->open(device->index, &device->handle), "open");
+
+    tn__error_plugin(before);
+    if (status != TN_OK)
+        return status;
+    status = tn__streams_open(device);
+    if (status == TN_OK) {
+        device->allocator = tn__allocator_new(device);
+        if (device->allocator == NULL) {
+            status = tn_error_last()->code;
+            tn__streams_close(device);
+        }
+    }
+    if (status != TN_OK)
+        b->close(device->handle);
+    return status;
+}
+
+tn_status tn__device_open(tn_device *device)
+{
+    tn_status status = TN_OK;
+
+    if (tn__likely(atomic_load_explicit(&device->open, memory_order_acquire) == 1))
+        return TN_OK;
+    if (tn__forked() && (device->flags & TN_BACKEND_AFTER_FORK) == 0)
+        return tn_fail(TN_ERR_RUNTIME, "%s cannot be opened in a child process after fork: use it before, or exec",
+                       device->name);
+    take_lock();
+    switch (atomic_load(&device->open)) {
+    case 1: break;
+    case -1: status = tn_fail(device->failure_code, "%s", device->failure); break;
+    default:
+        status = open_parts(device);
+        if (status == TN_OK) {
+            atomic_store_explicit(&device->open, 1, memory_order_release);
+        } else if (status != TN_ERR_MEMORY) {
+            tn_error_prefix("device %s: ", device->name);
+            device->failure_code = status;
+            device->failure = tn_strdup(tn_error_last()->message);
+            if (device->failure != NULL)
+                atomic_store_explicit(&device->open, -1, memory_order_release);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+/* ---- finding ---- */
+
+static tn_status no_such_type(const char *name, size_t length)
+{
+    tn__text text = { 0 };
+    char type[64];
+    const char *names[TN__MAX_DEVICE_TYPES], *near;
+    int32_t count = tn__device_type_count();
+    tn_status status;
+
+    tn_snprint(type, sizeof type, "%.*s", (int)(length < 40 ? length : 40), name);
+    for (int32_t i = 0; i < count; i++)
+        names[i] = types[i]->backend.type;
+    near = tn__nearest(type, names, count);
+    tn__text_add(&text, "no device %q: ", name);
+    if (near != NULL)
+        tn__text_add(&text, "did you mean %q? ", near);
+    tn__text_add(&text, count > 0 ? "device types that plugins provide: " : "no plugin provides any device");
+    for (int32_t i = 0; i < count; i++)
+        tn__text_add(&text, i > 0 ? ", %s" : "%s", names[i]);
+    tn__text_add(&text, "; ");
+    tn__plugins_explain(type, &text);
+    if (text.length >= 2 && text.at != NULL && !text.failed && strcmp(text.at + text.length - 2, "; ") == 0)
+        text.at[text.length -= 2] = '\0';
+    status = tn_fail(TN_ERR_UNAVAILABLE, "%s", text.failed ? "no such device" : text.at);
+    tn__text_free(&text);
+    return status;
+}
+
+/* A failure of a known type gets its line of the report. */
+static void explain(const char *name, const tn__device_type *type)
+{
+    tn__text text = { 0 };
+    const char *said = tn_error_last()->message;
+
+    tn__plugins_explain(type->backend.type, &text);
+    if (text.at != NULL && !text.failed && text.length > 0 && strstr(said, text.at) == NULL)
+        tn_error_prefix("device %q is not to be had (%s): ", name, text.at);
+    else
+        tn_error_prefix("device %q is not to be had: ", name);
+    tn__text_free(&text);
+}
+
+const tn_device *tn_device_find(const char *name)
+{
+    const char *colon = name != NULL ? strchr(name, ':') : NULL;
+    size_t length = colon != NULL ? (size_t)(colon - name) : name != NULL ? strlen(name) : 0;
+    tn__device_type *type;
+    int64_t index = 0;
+
+    if (name == NULL || length == 0 ||
+        (colon != NULL && (!tn_read_int(colon + 1, &index) || index < 0 || strspn(colon + 1, "0123456789") != strlen(colon + 1)))) {
+        tn_fail(TN_ERR_VALUE, "%q is no name of a device: a type and perhaps an index, as in \"" TN__HOST_DEVICE_TYPE
+                              "\" and \"" TN__HOST_DEVICE_TYPE ":0\"", name != NULL ? name : "");
+        return NULL;
+    }
+    type = find_type(name, length);
+    if (type == NULL) {
+        if (tn__plugins_discover() != TN_OK)
+            return NULL;
+        type = find_type(name, length);
+    }
+    if (type == NULL) {
+        no_such_type(name, length);
+        return NULL;
+    }
+    if (enumerate(type) != TN_OK) {
+        explain(name, type);
+        return NULL;
+    }
+    if (index >= type->count) {
+        tn_fail(TN_ERR_UNAVAILABLE, "no device %q: there %s %d of type %q, %q to %q", name, type->count == 1 ? "is" : "are",
+                (int)type->count, type->backend.type, type->devices[0]->name, type->devices[type->count - 1]->name);
+        return NULL;
+    }
+    if (tn__device_open(type->devices[index]) != TN_OK) {
+        explain(name, type);
+        return NULL;
+    }
+    return type->devices[index];
+}
+
+const tn_device *tn__device_of_number(int32_t number, int32_t id)
+{
+    int32_t count;
+    char name[64];
+
+    if (tn__plugins_discover() != TN_OK)
+        return NULL;
+    count = tn__device_type_count();
+    for (int32_t i = 0; i < count; i++)
+        if (types[i]->dlpack == number) {
+            tn_snprint(name, sizeof name, "%s:%d", types[i]->backend.type, (int)id);
+            return tn_device_find(name);
+        }
+    tn_fail(TN_ERR_UNAVAILABLE, "no plugin provides devices of DLPack's type %d (device %d of it was asked for)", (int)number,
+            (int)id);
+    return NULL;
+}
+
+/* ---- listing ---- */
+
+/* Types by name, those that have devices; how many devices there are before index, or in all. */
+static const tn_device *count_devices(int64_t index, int64_t *total)
+{
+    tn__device_type *sorted[TN__MAX_DEVICE_TYPES];
+    int32_t count;
+    uint64_t mark = tn_error_mark();
+
+    *total = 0;
+    (void)tn__plugins_discover();
+    count = tn__device_type_count();
+    for (int32_t i = 0; i < count; i++) {
+        int32_t at = i;
+        for (; at > 0 && strcmp(sorted[at - 1]->backend.type, types[i]->backend.type) > 0; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = types[i];
+    }
+    for (int32_t i = 0; i < count; i++) {
+        if (enumerate(sorted[i]) != TN_OK)
+            continue;
+        if (index >= *total && index < *total + sorted[i]->count) {
+            tn_error_restore(mark);
+            return sorted[i]->devices[index - *total];
+        }
+        *total += sorted[i]->count;
+    }
+    tn_error_restore(mark);
+    return NULL;
+}
+
+int64_t tn_device_count(void)
+{
+    int64_t total;
+
+    count_devices(-1, &total);
+    return total;
+}
+
+const tn_device *tn_device_at(int64_t index)
+{
+    int64_t total;
+    const tn_device *device = count_devices(index, &total);
+
+    if (device == NULL) {
+        tn_fail(TN_ERR_INDEX, "device %lld of %lld", (long long)index, (long long)total);
+        return NULL;
+    }
+    return tn_device_find(device->name);
+}
+
+/* ---- what is asked of a device ---- */
+
+const char *tn_device_name(const tn_device *device)
+{
+    return device != NULL ? device->name : "?";
+}
+
+const char *tn_device_type(const tn_device *device)
+{
+    return device != NULL ? device->type->backend.type : "?";
+}
+
+int tn_device_index(const tn_device *device)
+{
+    return device != NULL ? device->index : -1;
+}
+
+bool tn_device_is_host(const tn_device *device)
+{
+    return device != NULL && (device->flags & TN_BACKEND_HOST_MEMORY) != 0;
+}
+
+bool tn_device_has_memory(const tn_device *device)
+{
+    return device != NULL && (device->flags & TN_BACKEND_NO_MEMORY) == 0;
+}
+
+tn_status tn__device_usable(const tn_device *device)
+{
+    if (tn__unlikely(device == NULL))
+        return tn_fail(TN_ERR_VALUE, "the device is NULL");
+    if (tn__unlikely(atomic_load_explicit(&device->lost, memory_order_relaxed) != 0))
+        return tn_fail(TN_ERR_LOST, "%s is lost: what it held is gone; tensors of other devices are not concerned, and "
+                                    "a new process may find it again", device->name);
+    if (tn__unlikely((device->flags & TN_BACKEND_AFTER_FORK) == 0 && tn__forked()))
+        return tn_fail(TN_ERR_RUNTIME, "%s does not survive fork: this child process can use devices of the host, or exec",
+                       device->name);
+    /* A tn_device stays what it is over tn_shutdown, and opens again. */
+    if (tn__unlikely(atomic_load_explicit(&device->open, memory_order_acquire) != 1))
+        return tn__device_open((tn_device *)(uintptr_t)device);
+    return TN_OK;
+}
+
+tn_status tn__device_result(const tn_device *device, tn_status status, const char *what)
+{
+    if (tn__likely(status == TN_OK))
+        return TN_OK;
+    if (status == TN_ERR_LOST)
+        atomic_store((_Atomic int32_t *)(uintptr_t)&device->lost, 1);
+    return tn__status_of(status, what);
+}
+
+tn_status tn_device_describe(const tn_device *device, tn_device_info *out)
+{
+    static const tn_device_info empty = { TN_HEAD(tn_device_info) };
+    tn_device_info info = empty;
+    tn_status status = tn__device_usable(device);
+    size_t size = sizeof info;
+
+    if (out == NULL)
+        return tn_fail(TN_ERR_VALUE, "tn_device_describe: the place for the answer is NULL");
+    if (status != TN_OK)
+        return status;
+    info.memory_free = -1;
+    info.alignment = 64;
+    if (tn__backend(device)->info != NULL)
+        status = tn__device_result(device, tn__backend(device)->info(device->handle, &info), "info");
+    if (status != TN_OK)
+        return status;
+    info.name[sizeof info.name - 1] = '\0';
+    info.driver[sizeof info.driver - 1] = '\0';
+    info.head = empty.head;
+    /* The caller's struct may be older and shorter. */
+    if (out->head.size >= sizeof out->head && out->head.size < size)
+        size = out->head.size;
+    info.head.size = (uint32_t)size;
+    memcpy(out, &info, size);
+    return TN_OK;
+}
+
+const void *tn_device_native(const tn_device *device, const char *id)
+{
+    const void *native = NULL;
+
+    if (id == NULL || tn__device_usable(device) != TN_OK) {
+        if (id == NULL)
+            tn_fail(TN_ERR_VALUE, "tn_device_native: the id is NULL");
+        return NULL;
+    }
+    if (tn__backend(device)->native != NULL)
+        native = tn__backend(device)->native(device->handle, id);
+    if (native == NULL)
+        tn_fail(TN_ERR_KEY, "%s publishes no interface %q", device->name, id);
+    return native;
+}
+
+/* ---- the end ---- */
+
+static void close_device(tn_device *device)
+{
+    if (atomic_load(&device->open) != 1 || atomic_load(&device->handles) != 0 ||
+        !tn__allocator_idle(device->allocator))
+        return;
+    tn__streams_close(device);
+    tn__allocator_free(device->allocator);
+    device->allocator = NULL;
+    tn__backend(device)->close(device->handle);
+    device->handle = NULL;
+    atomic_store(&device->open, 0);
+}
+
+void tn__devices_shutdown(void)
+{
+    int32_t count = tn__device_type_count();
+    bool forked = tn__forked();
+
+    tn__thread_free();
+    take_lock();
+    for (int32_t i = 0; i < count; i++)
+        for (int32_t k = 0; k < types[i]->count && types[i]->devices != NULL; k++)
+            if (!forked || types[i]->devices[k]->flags & TN_BACKEND_AFTER_FORK)
+                close_device(types[i]->devices[k]);
+    pthread_mutex_unlock(&lock);
+    tn__default_device_forget();
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Element types: names, sizes, promotion, the default one. Promotion is PyTorch's table, which
+ * tests/tensor/promotion.h holds as PyTorch printed it. */
+#include "core/tensor/dtype.h"
+
+/* Names after the first are accepted, not printed. */
+static const struct {
+    const char *names[4];
+    uint8_t size;
+    uint8_t code; /* DLDataTypeCode */
+    uint8_t bits;
+} types[TN_DTYPE_COUNT] = {
+    [TN_BOOL] = { { "bool" }, 1, 6, 8 },
+    [TN_U8] = { { "uint8", "u8", "byte" }, 1, 1, 8 },
+    [TN_I8] = { { "int8", "i8", "char" }, 1, 0, 8 },
+    [TN_I16] = { { "int16", "i16", "short" }, 2, 0, 16 },
+    [TN_I32] = { { "int32", "i32", "int" }, 4, 0, 32 },
+    [TN_I64] = { { "int64", "i64", "long" }, 8, 0, 64 },
+    [TN_F16] = { { "float16", "f16", "half" }, 2, 2, 16 },
+    [TN_BF16] = { { "bfloat16", "bf16" }, 2, 4, 16 },
+    [TN_F32] = { { "float32", "f32", "float" }, 4, 2, 32 },
+    [TN_F64] = { { "float64", "f64", "double" }, 8, 2, 64 },
+    [TN_C64] = { { "complex64", "c64", "cfloat" }, 8, 5, 64 },
+    [TN_C128] = { { "complex128", "c128", "cdouble" }, 16, 5, 128 },
+    [TN_U16] = { { "uint16", "u16" }, 2, 1, 16 },
+    [TN_U32] = { { "uint32", "u32" }, 4, 1, 32 },
+    [TN_U64] = { { "uint64", "u64" }, 8, 1, 64 },
+    [TN_F8_E4M3] = { { "float8_e4m3fn", "f8_e4m3", "float8_e4m3" }, 1, 10, 8 },
+    [TN_F8_E5M2] = { { "float8_e5m2", "f8_e5m2" }, 1, 12, 8 },
+};
+
+static _Atomic int default_dtype = TN_F32;
+
+static bool known(tn_dtype dtype)
+{
+    return (unsigned)dtype < TN_DTYPE_COUNT;
+}
+
+const char *tn_dtype_name(tn_dtype dtype)
+{
+    return known(dtype) ? types[dtype].names[0] : "?";
+}
+
+tn_status tn_dtype_parse(const char *name, tn_dtype *out)
+{
+    const char *all[TN_DTYPE_COUNT * 4];
+    const char *near;
+    tn__text list = { 0 };
+    int64_t count = 0;
+    tn_status status;
+
+    if (name == NULL || out == NULL)
+        return tn_fail(TN_ERR_VALUE, "tn_dtype_parse: the name and where to put the type are needed");
+    if (strncmp(name, "torch.", 6) == 0)
+        name += 6;
+    for (int i = 0; i < TN_DTYPE_COUNT; i++)
+        for (int k = 0; k < 4 && types[i].names[k] != NULL; k++) {
+            if (strcmp(types[i].names[k], name) == 0) {
+                *out = (tn_dtype)i;
+                return TN_OK;
+            }
+            all[count++] = types[i].names[k];
+        }
+    for (int i = 0; i < TN_DTYPE_COUNT; i++)
+        tn__text_add(&list, i > 0 ? ", %s" : "%s", types[i].names[0]);
+    near = tn__nearest(name, all, count);
+    status = tn_fail(TN_ERR_VALUE, "no element type %q%s%s%s; there are %s", name,
+                     near != NULL ? " (did you mean " : "", near != NULL ? near : "",
+                     near != NULL ? "?)" : "", list.failed ? "?" : list.at);
+    tn__text_free(&list);
+    return status;
+}
+
+size_t tn_dtype_size(tn_dtype dtype)
+{
+    return known(dtype) ? types[dtype].size : 0;
+}
+
+tn_dtype tn__dtype_of_code(uint8_t code, uint8_t bits)
+{
+    if (code == 1 && bits == 1) /* a bool of the time before DLPack 0.8 has no other sign */
+        return TN_DTYPE_AUTO;
+    for (int i = 0; i < TN_DTYPE_COUNT; i++)
+        if (types[i].code == code && types[i].bits == bits)
+            return (tn_dtype)i;
+    return TN_DTYPE_AUTO;
+}
+
+void tn__dtype_to_view(tn_dtype dtype, tn_view *view)
+{
+    view->dtype.code = types[dtype].code;
+    view->dtype.bits = types[dtype].bits;
+    view->dtype.lanes = 1;
+}
+
+tn_dtype tn_dtype_promote(tn_dtype a, tn_dtype b)
+{
+    if (a == b && known(a))
+        return a;
+    if (!known(a) || !known(b) || a >= TN_U16 || b >= TN_U16) {
+        tn_fail(TN_ERR_TYPE,
+                "%s and %s have no common type: %s is for storage only; cast it to one with arithmetic",
+                tn_dtype_name(a), tn_dtype_name(b), tn_dtype_name(known(a) && a < TN_U16 ? b : a));
+        return TN_DTYPE_AUTO;
+    }
+    if (a > b) {
+        tn_dtype t = a;
+        a = b;
+        b = t;
+    }
+    /* The numbers are in PyTorch's order, so that the larger one wins, except among these: */
+    if (b == TN_I8 && a == TN_U8)
+        return TN_I16;
+    if (b == TN_BF16 && a == TN_F16)
+        return TN_F32;
+    if (b == TN_C64 && a == TN_F64)
+        return TN_C128;
+    return b;
+}
+
+tn_dtype tn_default_dtype(void)
+{
+    return (tn_dtype)atomic_load_explicit(&default_dtype, memory_order_relaxed);
+}
+
+tn_status tn_set_default_dtype(tn_dtype dtype)
+{
+    if (!known(dtype) || (TN_BIT(dtype) & TN_MASK_FLOAT) == 0)
+        return tn_fail(TN_ERR_TYPE, "the default dtype cannot be %s: it has to be float16, bfloat16, "
+                                    "float32 or float64", tn_dtype_name(dtype));
+    atomic_store_explicit(&default_dtype, (int)dtype, memory_order_relaxed);
+    return TN_OK;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The plain allocator of TENON_CHECK=1: each tensor has memory of its own between two guard zones, fresh memory
+ * and freed memory have patterns. Slow, and nothing is used again. */
+#include "core/tensor/allocator.h"
+
+#define GUARD_BYTE 0xFB
+#define FRESH_BYTE 0xCB         /* as float32: about -2.7e7, as bfloat16 too; easy to recognise */
+#define FREED_BYTE 0xDB
+#define PIECE 4096
+
+struct tn__guarded {
+    tn__storage storage;        /* first */
+    uint64_t guard;             /* bytes on each side */
+    uint64_t whole;
+    tn__guarded *previous, *next;
+};
+
+/* ---- memory that may not be the host's ---- */
+
+static tn_status paint(const tn__guarded *g, uint64_t offset, uint64_t size, int byte)
+{
+    const tn_device *device = g->storage.device;
+    unsigned char piece[PIECE];
+    tn_status status = TN_OK;
+
+    if (device->flags & TN_BACKEND_HOST_MEMORY) {
+        memset((char *)g->storage.memory + offset, byte, size);
+        return TN_OK;
+    }
+    memset(piece, byte, sizeof piece);
+    tn__stream_lock(device->stream);
+    while (size > 0 && status == TN_OK) {
+        uint64_t part = size < PIECE ? size : PIECE;
+        status = tn__device_result(device,
+                                   tn__backend(device)->copy_in(device->handle, tn__stream_handle(device->stream), g->storage.memory,
+                                                                offset, piece, part),
+                                   "copy_in");
+        offset += part;
+        size -= part;
+    }
+    tn__stream_unlock(device->stream);
+    return status;
+}
+
+/* Looks for the first byte that is not the guard's; -1: intact. */
+static tn_status look(const tn__guarded *g, uint64_t offset, int64_t *broken)
+{
+    const tn_device *device = g->storage.device;
+    unsigned char piece[PIECE];
+    uint64_t done = 0, part;
+    tn_status status = TN_OK;
+
+    *broken = -1;
+    while (done < g->guard) {
+        part = g->guard - done < PIECE ? g->guard - done : PIECE;
+        if (device->flags & TN_BACKEND_HOST_MEMORY) {
+            memcpy(piece, (char *)g->storage.memory + offset + done, part);
+        } else {
+            tn__stream_lock(device->stream);
+            status = tn__device_result(device,
+                                       tn__backend(device)->copy_out(device->handle, tn__stream_handle(device->stream), piece,
+                                                                     g->storage.memory, offset + done, part),
+                                       "copy_out");
+            tn__stream_unlock(device->stream);
+            if (status != TN_OK)
+                return status;
+        }
+        for (uint64_t i = 0; i < part; i++)
+            if (piece[i] != GUARD_BYTE) {
+                *broken = (int64_t)(done + i);
+                return TN_OK;
+            }
+        done += part;
+    }
+    return TN_OK;
+}
+
+static tn_status check(const tn__guarded *g)
+{
+    uint64_t size = g->storage.size;
+    int64_t broken;
+    tn_status status = look(g, 0, &broken);
+
+    if (status == TN_OK && broken >= 0)
+        return tn_fail(TN_ERR_ASSERT, "memory before a tensor of %llu bytes on %s was written: %lld bytes before its start",
+                       (unsigned long long)size, g->storage.device->name, (long long)((int64_t)g->guard - broken));
+    if (status == TN_OK)
+        status = look(g, g->guard + size, &broken);
+    if (status == TN_OK && broken >= 0)
+        return tn_fail(TN_ERR_ASSERT, "memory behind a tensor of %llu bytes on %s was written: %lld bytes behind its end",
+                       (unsigned long long)size, g->storage.device->name, (long long)broken);
+    return status;
+}
+
+/* ---- getting and putting back ---- */
+
+static void drain(const tn_device *device)
+{
+    if ((device->flags & TN_BACKEND_ASYNC) == 0)
+        return;
+    tn__stream_drain(device->stream);
+    for (tn_stream *stream = tn__streams_first(device); stream != NULL; stream = stream->next)
+        tn__stream_drain(stream);
+}
+
+tn__storage *tn__guard_get(struct tn__allocator *allocator, tn_stream *stream, uint64_t bytes)
+{
+    const tn_backend *b = tn__backend(allocator->device);
+    tn__guarded *g = tn_calloc(1, sizeof *g);
+    tn_status status;
+
+    if (g == NULL)
+        return NULL;
+    /* A multiple of every element size keeps offsets in elements whole. */
+    g->guard = allocator->quantum;
+    g->storage.device = allocator->device;
+    g->storage.offset = g->guard;
+    g->storage.size = (size_t)bytes;
+    g->storage.block = g;
+    g->storage.stream = stream;
+    g->storage.size_class = TN__SIZE_CLASSES;
+    atomic_store_explicit(&g->storage.refs, 1, memory_order_relaxed);
+    if (tn__add_overflow(bytes, 2 * g->guard, &g->whole))
+        status = TN_ERR_MEMORY;
+    else
+        status = tn__device_result(allocator->device, b->alloc(allocator->device->handle, (size_t)g->whole, &g->storage.memory), "alloc");
+    if (status != TN_OK) {
+        if (status == TN_ERR_MEMORY) {
+            tn__text text = { 0 };
+            tn__allocator_explain(allocator, &text);
+            tn_fail(TN_ERR_MEMORY, "out of memory on %s: %llu bytes asked for; %s", allocator->device->name,
+                    (unsigned long long)bytes, text.failed || text.at == NULL ? "" : text.at);
+            tn__text_free(&text);
+        }
+        tn_free(g);
+        return NULL;
+    }
+    if (paint(g, 0, g->guard, GUARD_BYTE) != TN_OK || paint(g, g->guard, bytes, FRESH_BYTE) != TN_OK ||
+        paint(g, g->guard + bytes, g->guard, GUARD_BYTE) != TN_OK) {
+        b->free(allocator->device->handle, g->storage.memory, (size_t)g->whole);
+        tn_free(g);
+        return NULL;
+    }
+    pthread_mutex_lock(&allocator->lock);
+    g->next = allocator->guards;
+    if (g->next != NULL)
+        g->next->previous = g;
+    allocator->guards = g;
+    pthread_mutex_unlock(&allocator->lock);
+    atomic_fetch_add(&allocator->reserved, (int64_t)bytes);
+    atomic_fetch_add(&allocator->device_allocs, 1);
+    tn__allocator_count(allocator, NULL, (int64_t)bytes);
+    return &g->storage;
+}
+
+void tn__guard_put(struct tn__allocator *allocator, tn__storage *storage)
+{
+    tn__guarded *g = storage->block;
+    tn_device *device = allocator->device;
+
+    pthread_mutex_lock(&allocator->lock);
+    if (g->next != NULL)
+        g->next->previous = g->previous;
+    if (g->previous != NULL)
+        g->previous->next = g->next;
+    else
+        allocator->guards = g->next;
+    pthread_mutex_unlock(&allocator->lock);
+    tn__allocator_count(allocator, NULL, -(int64_t)storage->size);
+    atomic_fetch_sub(&allocator->reserved, (int64_t)storage->size);
+    if (!tn__device_survived(device)) {
+        tn_free(g);
+        return;
+    }
+    if (atomic_load(&device->lost) == 0) {
+        drain(device);
+        /* Dropping cannot fail, so that what was found is recorded in the thread and said in the log. */
+        if (check(g) == TN_ERR_ASSERT)
+            tn_log(TN_LOG_ERROR, "%s", tn_error_last()->message);
+        (void)paint(g, 0, g->whole, FREED_BYTE);
+    }
+    tn__backend(device)->free(device->handle, storage->memory, (size_t)g->whole);
+    tn_free(g);
+}
+
+tn_status tn__guard_check(struct tn__allocator *allocator)
+{
+    tn_status first = TN_OK, status;
+
+    drain(allocator->device);
+    pthread_mutex_lock(&allocator->lock);
+    for (const tn__guarded *g = allocator->guards; g != NULL; g = g->next) {
+        status = check(g);
+        if (first == TN_OK)
+            first = status;
+    }
+    pthread_mutex_unlock(&allocator->lock);
+    return first;
+}
+
+void tn__guard_each(struct tn__allocator *allocator, void (*visit)(void *user, uint64_t bytes), void *user)
+{
+    for (const tn__guarded *g = allocator->guards; g != NULL; g = g->next)
+        visit(user, g->storage.size);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The state of the one random number generator: a seed and the next block. The numbers themselves are drawn by kernels. */
+#include "core/tensor/internal.h"
+
+#include <sys/random.h>
+#include <time.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool seeded;
+static uint64_t seed_now, next_block;
+
+/* Under the lock: TENON_SEED, or a seed that nobody can guess. */
+static void seed_once(void)
+{
+    const char *text;
+    int64_t number;
+    struct timespec now;
+
+    if (seeded)
+        return;
+    seeded = true;
+    text = tn_env_get("TENON_SEED");
+    if (text != NULL && text[0] != '\0') {
+        if (tn_read_int(text, &number)) {
+            seed_now = (uint64_t)number;
+            return;
+        }
+        tn_log(TN_LOG_WARNING, "TENON_SEED=%q is no whole number; the seed comes from the system", text);
+    }
+    if (getrandom(&seed_now, sizeof seed_now, GRND_NONBLOCK) != (ssize_t)sizeof seed_now) {
+        clock_gettime(CLOCK_REALTIME, &now);
+        seed_now = (uint64_t)now.tv_nsec * 0x9E3779B97F4A7C15u ^ (uint64_t)now.tv_sec;
+    }
+}
+
+void tn_random_seed(uint64_t seed)
+{
+    pthread_mutex_lock(&lock);
+    seeded = true;
+    seed_now = seed;
+    next_block = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+void tn_random_take(uint64_t count, uint32_t words, uint64_t *seed, uint64_t *block)
+{
+    uint64_t per_block = words <= 1 ? 4 : words == 2 ? 2 : 1;
+
+    pthread_mutex_lock(&lock);
+    seed_once();
+    if (seed != NULL)
+        *seed = seed_now;
+    if (block != NULL)
+        *block = next_block;
+    next_block += count / per_block + (count % per_block != 0);
+    pthread_mutex_unlock(&lock);
+}
+
+void tn_random_get_state(uint64_t state[2])
+{
+    pthread_mutex_lock(&lock);
+    seed_once();
+    state[0] = seed_now;
+    state[1] = next_block;
+    pthread_mutex_unlock(&lock);
+}
+
+void tn_random_set_state(const uint64_t state[2])
+{
+    pthread_mutex_lock(&lock);
+    seeded = true;
+    seed_now = state[0];
+    next_block = state[1];
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Scopes: who owns what operators return. A thread has one row of references; a scope is the part of
+ * it from its mark on. Below all marks lies the root scope, which ends with the thread. */
+#include "core/tensor/thread.h"
+
+#define ROOT_WARNING 65536
+#define THREAD_OF(number) ((number) >> 40)
+
+/* Drops what the row has from `start` on. What is dropped may call back (release functions), and so push and drop
+ * by itself: each entry leaves the row before it goes. */
+static void drop_from(tn__thread *thread, int64_t start)
+{
+    while (thread->n_owned > start)
+        tn_tensor_drop(thread->owned[--thread->n_owned]);
+}
+
+uint64_t tn_scope_begin(void)
+{
+    tn__thread *thread = tn__thread_get();
+    tn__scope_mark *mark;
+
+    if (thread == NULL ||
+        !tn__grow(&thread->marks, &thread->marks_capacity, thread->n_marks, sizeof *mark))
+        return 0;
+    mark = &thread->marks[thread->n_marks++];
+    mark->number = ++thread->next_scope;
+    mark->start = thread->n_owned;
+    return mark->number;
+}
+
+/* The place of a scope among the marks; -1 if it has ended. */
+static int64_t find(const tn__thread *thread, uint64_t number)
+{
+    for (int64_t i = thread->n_marks - 1; i >= 0; i--)
+        if (thread->marks[i].number <= number)
+            return thread->marks[i].number == number ? i : -1;
+    return -1;
+}
+
+/* Numbers of a thread only grow, so a scope that is not among the marks has ended, if it is of this thread. */
+static bool is_foreign(const tn__thread *thread, uint64_t number)
+{
+    return number != 0 && (thread == NULL || THREAD_OF(number) != THREAD_OF(thread->next_scope));
+}
+
+void tn_scope_end(uint64_t scope)
+{
+    tn__thread *thread = tn__thread_here;
+    int64_t at;
+
+    if (is_foreign(thread, scope)) {
+        tn_fail(TN_ERR_RUNTIME, "tn_scope_end: scope %llu was begun by another thread, which has to end it",
+                (unsigned long long)scope);
+        return;
+    }
+    if (thread == NULL || scope == 0 || (at = find(thread, scope)) < 0)
+        return;
+    /* The marks stay while things are dropped: whatever that opens lies above them. */
+    drop_from(thread, thread->marks[at].start);
+    thread->n_marks = at;
+}
+
+void tn_scope_end_with(uint64_t scope, tn_tensor *const *tensors, int64_t count)
+{
+    tn__thread *thread = tn__thread_here;
+    int64_t at, start, kept;
+
+    if (is_foreign(thread, scope) || count <= 0 || tensors == NULL) {
+        tn_scope_end(scope);
+        return;
+    }
+    if (thread == NULL || scope == 0 || (at = find(thread, scope)) < 0)
+        return;
+    kept = start = thread->marks[at].start;
+    if (!tn__grow(&thread->owned, &thread->owned_capacity, start + count, sizeof *thread->owned)) {
+        /* No room for references of its own: what this scope owns moves within the row. */
+        for (int64_t i = 0; i < count; i++)
+            for (int64_t k = kept; k < thread->n_owned; k++)
+                if (thread->owned[k] == tensors[i]) {
+                    thread->owned[k] = thread->owned[kept];
+                    thread->owned[kept++] = tensors[i];
+                    break;
+                }
+        drop_from(thread, kept);
+        thread->n_marks = at;
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        if (tn__tensor_ok(tensors[i]))
+            tn_tensor_keep(tensors[i]);
+    drop_from(thread, start);
+    thread->n_marks = at;
+    for (int64_t i = 0; i < count; i++)
+        if (tn__tensor_ok(tensors[i]))
+            thread->owned[thread->n_owned++] = tensors[i];
+}
+
+tn_tensor *tn__scope_push(tn_tensor *tensor)
+{
+    tn__thread *thread = tn__thread_here;
+
+    if (tn__unlikely(thread == NULL || thread->n_owned >= thread->owned_capacity)) {
+        thread = tn__thread_get();
+        if (thread == NULL ||
+            !tn__grow(&thread->owned, &thread->owned_capacity, thread->n_owned, sizeof *thread->owned)) {
+            tn_tensor_drop(tensor);
+            return NULL;
+        }
+    }
+    thread->owned[thread->n_owned++] = tensor;
+    if (tn__unlikely(thread->n_marks == 0 && thread->n_owned >= ROOT_WARNING && !thread->warned)) {
+        thread->warned = true;
+        tn_log(TN_LOG_WARNING,
+               "%d tensors are held by the root scope of this thread, until the thread ends: open a scope "
+               "(TN_SCOPE; or tn_scope_begin) around each step", ROOT_WARNING);
+    }
+    return tensor;
+}
+
+tn_tensor *tn_tensor_to_scope(tn_tensor *tensor)
+{
+    if (!tn__tensor_ok(tensor)) {
+        if (tensor == NULL)
+            tn__tensor_bad(tensor, "tn_tensor_to_scope");
+        return tensor;
+    }
+    return tn__scope_push(tensor);
+}
+
+void tn__scope_end_all(tn__thread *thread)
+{
+    do {
+        thread->n_marks = 0;
+        drop_from(thread, 0);
+    } while (thread->n_owned > 0 || thread->n_marks > 0);
+}

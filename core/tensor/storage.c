@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Storages: the reference-counted memory behind tensors. Those of the allocator lie in its blocks; here are
+ * the others, for foreign memory and for none, and the end of all. */
+#include "core/tensor/allocator.h"
+
+tn__storage *tn__storage_object(void)
+{
+    tn__thread *thread = tn__thread_here;
+    tn__storage *storage;
+
+    if (thread != NULL && thread->free_storages != NULL) {
+        storage = thread->free_storages;
+        TN__UNPOISON(storage, sizeof *storage);
+        thread->free_storages = storage->user[0];
+        thread->n_free_storages--;
+        memset(storage, 0, sizeof *storage);
+    } else {
+        storage = tn_calloc(1, sizeof *storage);
+        if (storage == NULL)
+            return NULL;
+    }
+    storage->size_class = TN__SIZE_CLASSES;
+    atomic_store_explicit(&storage->refs, 1, memory_order_relaxed);
+    return storage;
+}
+
+void tn__storage_object_free(tn__storage *storage)
+{
+    tn__thread *thread = tn__thread_here;
+
+    if (thread == NULL || thread->n_free_storages >= TN__FREE_OBJECTS) {
+        tn_free(storage);
+        return;
+    }
+    storage->user[0] = thread->free_storages;
+    thread->free_storages = storage;
+    thread->n_free_storages++;
+    TN__POISON(storage, sizeof *storage);
+}
+
+void tn__storage_free_objects(tn__thread *thread)
+{
+    while (thread->free_storages != NULL) {
+        tn__storage *storage = thread->free_storages;
+        TN__UNPOISON(storage, sizeof *storage);
+        thread->free_storages = storage->user[0];
+        tn_free(storage);
+    }
+    thread->n_free_storages = 0;
+}
+
+tn__storage *tn__storage_foreign(const tn_device *device, void *memory, uint64_t offset, size_t size,
+                                 void (*release)(tn__storage *self), void *user0, void *user1)
+{
+    tn__storage *storage = tn__device_usable(device) == TN_OK ? tn__storage_object() : NULL;
+
+    if (storage == NULL)
+        return NULL;
+    storage->flags = TN__STORAGE_FOREIGN;
+    storage->device = device;
+    storage->memory = memory;
+    storage->offset = offset;
+    storage->size = size;
+    storage->stream = tn__stream_current(device);
+    storage->release = release;
+    storage->user[0] = user0;
+    storage->user[1] = user1;
+    return storage;
+}
+
+tn__storage *tn__storage_keep(tn__storage *storage)
+{
+    atomic_fetch_add_explicit(&storage->refs, 1, memory_order_relaxed);
+    return storage;
+}
+
+void tn__storage_drop(tn__storage *storage)
+{
+    /* The only reference is ours alone to see: no need for an atomic subtraction. */
+    if (atomic_load_explicit(&storage->refs, memory_order_acquire) != 1 &&
+        atomic_fetch_sub_explicit(&storage->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    if (storage->block != NULL) {
+        tn__allocator_put(storage->device->allocator, storage);
+        return;
+    }
+    if (storage->release != NULL) {
+        /* Nobody can tell when work with foreign memory is over, but by waiting for it. */
+        if (storage->device->flags & TN_BACKEND_ASYNC && atomic_load(&storage->device->lost) == 0) {
+            tn__stream_drain(storage->device->stream);
+            for (tn_stream *s = tn__streams_first(storage->device); s != NULL; s = s->next)
+                tn__stream_drain(s);
+        }
+        storage->release(storage);
+    }
+    tn__storage_object_free(storage);
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Streams and events: those of a backend, and trivially done ones for a device that has finished when a call
+ * returns. A stream's struct is never freed before its device closes: memory that was last used on it may name it. */
+#include "core/tensor/device.h"
+#include "core/tensor/thread.h"
+
+#include <time.h>
+
+struct tn_event {
+    const tn_device *device;
+    void *handle;               /* NULL: reached from the beginning */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the lists of streams */
+static _Atomic uint64_t next_id = 1;
+
+/* ---- making ---- */
+
+static tn_status open_stream(tn_device *device, tn_stream *stream)
+{
+    const tn_backend *b = tn__backend(device);
+    pthread_mutexattr_t recursive; /* a kernel that makes its output may have to wait for its own stream */
+    void *handle = NULL;
+    tn_status status = TN_OK;
+
+    stream->device = device;
+    if (b->stream_new != NULL) {
+        if (stream->lock == NULL) {
+            stream->lock = tn_malloc(sizeof *stream->lock);
+            if (stream->lock == NULL)
+                return TN_ERR_MEMORY;
+            pthread_mutexattr_init(&recursive);
+            pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+            pthread_mutex_init(stream->lock, &recursive);
+            pthread_mutexattr_destroy(&recursive);
+        }
+        status = tn__device_result(device, b->stream_new(device->handle, &handle), "stream_new");
+    }
+    if (status == TN_OK) {
+        atomic_store(&stream->id, atomic_fetch_add(&next_id, 1));
+        tn__stream_lock(stream);
+        if (handle != NULL)
+            stream->handle = handle;
+        tn__stream_unlock(stream);
+    }
+    return status;
+}
+
+static void free_stream(tn_stream *stream)
+{
+    if (stream->lock != NULL) {
+        pthread_mutex_destroy(stream->lock);
+        tn_free(stream->lock);
+    }
+    tn_free(stream->deferred_text);
+    tn_free(stream);
+}
+
+tn_status tn__streams_open(tn_device *device)
+{
+    tn_stream *stream = tn_calloc(1, sizeof *stream);
+    tn_status status;
+
+    if (stream == NULL)
+        return TN_ERR_MEMORY;
+    status = open_stream(device, stream);
+    if (status != TN_OK) {
+        free_stream(stream);
+        return status;
+    }
+    device->stream = stream;
+    return TN_OK;
+}
+
+void tn__streams_close(tn_device *device)
+{
+    tn_stream *stream = device->stream, *next;
+
+    if (stream != NULL)
+        stream->next = device->streams;
+    for (; stream != NULL; stream = next) {
+        next = stream->next;
+        if (stream->handle != NULL)
+            tn__backend(device)->stream_drop(device->handle, stream->handle);
+        free_stream(stream);
+    }
+    device->stream = device->streams = NULL;
+}
+
+tn_stream *tn_stream_new(const tn_device *asked)
+{
+    tn_device *device = (tn_device *)(uintptr_t)asked;
+    tn_stream *stream;
+    bool again = false;
+
+    if (tn__device_usable(device) != TN_OK)
+        return NULL;
+    pthread_mutex_lock(&lock);
+    for (stream = device->streams; stream != NULL && !stream->ended; stream = stream->next)
+        ;
+    if (stream != NULL) {
+        stream->ended = false; /* ours from here on */
+        again = true;
+    }
+    pthread_mutex_unlock(&lock);
+    if (stream == NULL && (stream = tn_calloc(1, sizeof *stream)) == NULL)
+        return NULL;
+    if (open_stream(device, stream) != TN_OK) {
+        if (again) {
+            pthread_mutex_lock(&lock);
+            stream->ended = true;
+            pthread_mutex_unlock(&lock);
+        } else {
+            free_stream(stream);
+        }
+        return NULL;
+    }
+    if (!again) {
+        pthread_mutex_lock(&lock);
+        stream->next = device->streams;
+        device->streams = stream;
+        pthread_mutex_unlock(&lock);
+    }
+    atomic_fetch_add(&device->handles, 1);
+    return stream;
+}
+
+void tn_stream_drop(tn_stream *stream)
+{
+    const tn_device *device;
+
+    if (stream == NULL)
+        return;
+    device = stream->device;
+    tn__stream_lock(stream);
+    if (stream->handle != NULL) {
+        /* A stream of a lost device, or of the parent process, is left alone. */
+        if (tn__device_usable(device) == TN_OK) {
+            tn_stream_sync(stream);
+            tn__backend(device)->stream_drop(device->handle, stream->handle);
+        }
+        stream->handle = NULL;
+    }
+    tn__stream_unlock(stream);
+    pthread_mutex_lock(&lock);
+    stream->ended = true;
+    pthread_mutex_unlock(&lock);
+    atomic_fetch_sub((_Atomic int32_t *)(uintptr_t)&device->handles, 1);
+}
+
+/* ---- the stream of a thread ---- */
+
+void tn_stream_begin(tn_stream *stream)
+{
+    tn__thread *thread = tn__thread_get();
+
+    if (thread == NULL ||
+        !tn__grow(&thread->streams, &thread->streams_capacity, thread->n_streams, sizeof *thread->streams))
+        return;
+    if (stream == NULL)
+        tn_fail(TN_ERR_VALUE, "tn_stream_begin: the stream is NULL; the one before stays in use");
+    thread->streams[thread->n_streams++] = stream;
+}
+
+void tn_stream_end(void)
+{
+    tn__thread *thread = tn__thread_here;
+
+    if (thread == NULL || thread->n_streams == 0)
+        tn_fail(TN_ERR_RUNTIME, "tn_stream_end without a tn_stream_begin in this thread");
+    else
+        thread->n_streams--;
+}
+
+tn_stream *tn__stream_current(const tn_device *device)
+{
+    const tn__thread *thread = tn__thread_here;
+
+    if (tn__unlikely(thread != NULL && thread->n_streams > 0))
+        for (int64_t i = thread->n_streams - 1; i >= 0; i--)
+            if (thread->streams[i] != NULL && thread->streams[i]->device == device)
+                return thread->streams[i];
+    return device->stream;
+}
+
+/* ---- waiting ---- */
+
+/* The failure that was met when nobody could be told. Under the stream's lock. */
+static tn_status told_late(tn_stream *stream)
+{
+    tn_status status = stream->deferred;
+
+    if (status == TN_OK)
+        return TN_OK;
+    stream->deferred = TN_OK;
+    tn_fail(status, "%s", stream->deferred_text != NULL ? stream->deferred_text : "work on the stream failed");
+    tn_free(stream->deferred_text);
+    stream->deferred_text = NULL;
+    return status;
+}
+
+tn_status tn_stream_sync(tn_stream *stream)
+{
+    const tn_device *device;
+    tn_status status, late;
+
+    if (stream == NULL)
+        return tn_fail(TN_ERR_VALUE, "tn_stream_sync: the stream is NULL");
+    device = stream->device;
+    status = tn__device_usable(device);
+    if (status != TN_OK)
+        return status;
+    tn__stream_lock(stream);
+    late = told_late(stream);
+    status = stream->handle == NULL ? TN_OK : tn__backend(device)->stream_sync(device->handle, stream->handle);
+    tn__stream_unlock(stream);
+    status = tn__device_result(device, status, "stream_sync");
+    return late != TN_OK ? late : status;
+}
+
+bool tn__stream_drain(tn_stream *stream)
+{
+    const tn_device *device = stream->device;
+    struct timespec until;
+    uint64_t mark;
+    tn_status status;
+
+    if (stream->lock == NULL)
+        return true;
+    /* Not for ever: the caller may be inside a kernel that has another stream, whose owner waits for ours. */
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 100 * 1000 * 1000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    if (pthread_mutex_timedlock(stream->lock, &until) != 0)
+        return false;
+    if (stream->handle != NULL) {
+        mark = tn_error_mark();
+        status = tn__device_result(device, tn__backend(device)->stream_sync(device->handle, stream->handle), "stream_sync");
+        if (status != TN_OK && stream->deferred == TN_OK) {
+            stream->deferred = status;
+            stream->deferred_text = tn_strdup(tn_error_last()->message);
+        }
+        tn_error_restore(mark);
+    }
+    tn__stream_unlock(stream);
+    return true;
+}
+
+tn_stream *tn__streams_first(const tn_device *device)
+{
+    tn_stream *stream;
+
+    pthread_mutex_lock(&lock);
+    stream = device->streams;
+    pthread_mutex_unlock(&lock);
+    return stream;
+}
+
+tn_status tn__streams_sync(const tn_device *device)
+{
+    tn_status first = TN_OK, status;
+    tn_stream *stream;
+
+    if (tn__backend(device)->stream_new == NULL)
+        return TN_OK;
+    first = tn_stream_sync(device->stream);
+    for (stream = tn__streams_first(device); stream != NULL; stream = stream->next) {
+        status = tn_stream_sync(stream);
+        if (first == TN_OK)
+            first = status;
+    }
+    return first;
+}
+
+tn_status tn_device_sync(const tn_device *device)
+{
+    tn_status status = tn__device_usable(device);
+
+    return status == TN_OK ? tn__streams_sync(device) : status;
+}
+
+/* ---- events ---- */
+
+tn_event *tn_event_record(const tn_device *device, tn_stream *stream)
+{
+    const tn_backend *b;
+    tn_event *event;
+    tn_status status;
+
+    if (tn__device_usable(device) != TN_OK)
+        return NULL;
+    if (stream == NULL)
+        stream = tn__stream_current(device);
+    if (stream->device != device) {
+        tn_fail(TN_ERR_VALUE, "tn_event_record: the stream is one of %s, not of %s", stream->device->name, device->name);
+        return NULL;
+    }
+    event = tn_calloc(1, sizeof *event);
+    if (event == NULL)
+        return NULL;
+    event->device = device;
+    b = tn__backend(device);
+    atomic_fetch_add((_Atomic int32_t *)(uintptr_t)&device->handles, 1);
+    if (stream->handle == NULL)
+        return event;
+    status = tn__device_result(device, b->event_new(device->handle, &event->handle), "event_new");
+    if (status == TN_OK) {
+        tn__stream_lock(stream);
+        status = tn__device_result(device, b->event_record(device->handle, event->handle, stream->handle), "event_record");
+        tn__stream_unlock(stream);
+        if (status == TN_OK)
+            return event;
+        b->event_drop(device->handle, event->handle);
+        event->handle = NULL;
+    }
+    tn_event_drop(event);
+    return NULL;
+}
+
+tn_status tn_event_wait(tn_event *event, tn_stream *stream)
+{
+    tn_status status;
+
+    if (event == NULL)
+        return tn_fail(TN_ERR_VALUE, "tn_event_wait: the event is NULL");
+    if (event->handle == NULL)
+        return TN_OK;
+    if (stream == NULL)
+        stream = tn__stream_current(event->device);
+    if (stream->device != event->device || stream->handle == NULL)
+        return tn_event_sync(event); /* another device's stream knows nothing of it: the host waits instead */
+    status = tn__device_usable(event->device);
+    if (status != TN_OK)
+        return status;
+    tn__stream_lock(stream);
+    status = tn__backend(event->device)->event_wait(event->device->handle, event->handle, stream->handle);
+    tn__stream_unlock(stream);
+    return tn__device_result(event->device, status, "event_wait");
+}
+
+bool tn_event_done(tn_event *event)
+{
+    bool done = false;
+    const tn_device *device;
+
+    if (event == NULL) {
+        tn_fail(TN_ERR_VALUE, "tn_event_done: the event is NULL");
+        return false;
+    }
+    device = event->device;
+    if (event->handle == NULL)
+        return true;
+    if (tn__device_usable(device) != TN_OK ||
+        tn__device_result(device, tn__backend(device)->event_query(device->handle, event->handle, &done),
+                          "event_query") != TN_OK)
+        return false;
+    return done;
+}
+
+tn_status tn_event_sync(tn_event *event)
+{
+    tn_status status;
+
+    if (event == NULL)
+        return tn_fail(TN_ERR_VALUE, "tn_event_sync: the event is NULL");
+    if (event->handle == NULL)
+        return TN_OK;
+    status = tn__device_usable(event->device);
+    if (status != TN_OK)
+        return status;
+    return tn__device_result(event->device,
+                             tn__backend(event->device)->event_sync(event->device->handle, event->handle),
+                             "event_sync");
+}
+
+void tn_event_drop(tn_event *event)
+{
+    if (event == NULL)
+        return;
+    if (event->handle != NULL)
+        tn__backend(event->device)->event_drop(event->device->handle, event->handle);
+    atomic_fetch_sub((_Atomic int32_t *)(uintptr_t)&event->device->handles, 1);
+    tn_free(event);
+}

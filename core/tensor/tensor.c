@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tensor objects: making them, their life, and what is asked of them. */
+#include "core/tensor/convert.h"
+#include "core/tensor/device.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/thread.h"
+
+#include <math.h>
+
+/* ---- objects ---- */
+
+static tn_tensor *object_new(int32_t ndim)
+{
+    tn__thread *thread = tn__thread_here;
+    tn_tensor *tensor;
+
+    if (tn__likely(thread != NULL && thread->free_tensors != NULL)) {
+        tensor = thread->free_tensors;
+        TN__UNPOISON(tensor, sizeof *tensor);
+        thread->free_tensors = tensor->view.data;
+        thread->n_free_tensors--;
+    } else {
+        tensor = tn_malloc(sizeof *tensor);
+        if (tensor == NULL)
+            return NULL;
+    }
+    tensor->has_inline_dims = ndim <= TN__INLINE_DIMS;
+    if (tn__likely(tensor->has_inline_dims)) {
+        tensor->view.shape = tensor->dims;
+        tensor->view.strides = tensor->dims + TN__INLINE_DIMS;
+    } else {
+        tensor->view.shape = tn_malloc(2 * (size_t)ndim * sizeof(int64_t));
+        if (tensor->view.shape == NULL) {
+            tn_free(tensor);
+            return NULL;
+        }
+        tensor->view.strides = tensor->view.shape + ndim;
+    }
+    tensor->view.ndim = ndim;
+    atomic_store_explicit(&tensor->refs, 1, memory_order_relaxed);
+    tensor->requires_grad = false;
+    tensor->autograd = NULL;
+    return tensor;
+}
+
+static void object_free(tn_tensor *tensor)
+{
+    tn__thread *thread = tn__thread_here;
+
+    if (tn__unlikely(!tensor->has_inline_dims))
+        tn_free(tensor->view.shape);
+    if (tn__unlikely(thread == NULL || thread->n_free_tensors >= TN__FREE_OBJECTS)) {
+        tn_free(tensor);
+        return;
+    }
+    tensor->view.data = thread->free_tensors;
+    thread->free_tensors = tensor;
+    thread->n_free_tensors++;
+    TN__POISON(tensor, sizeof *tensor);
+}
+
+void tn__tensor_free_objects(tn__thread *thread)
+{
+    while (thread->free_tensors != NULL) {
+        tn_tensor *tensor = thread->free_tensors;
+        TN__UNPOISON(tensor, sizeof *tensor);
+        thread->free_tensors = tensor->view.data;
+        tn_free(tensor);
+    }
+    thread->n_free_tensors = 0;
+}
+
+tn_tensor *tn_tensor_keep(tn_tensor *tensor)
+{
+    if (tn__likely(tn__tensor_ok(tensor)))
+        atomic_fetch_add_explicit(&tensor->refs, 1, memory_order_relaxed);
+    else if (tensor == NULL)
+        tn__tensor_bad(tensor, "tn_tensor_keep");
+    return tensor;
+}
+
+void tn_tensor_drop(tn_tensor *tensor)
+{
+    if (!tn__tensor_ok(tensor))
+        return;
+    /* The only reference is ours alone to see: no need for an atomic subtraction. */
+    if (atomic_load_explicit(&tensor->refs, memory_order_acquire) != 1 &&
+        atomic_fetch_sub_explicit(&tensor->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    if (tn__unlikely(tensor->autograd != NULL))
+        tn__autograd_free(tensor->autograd);
+    tn__storage_drop(tensor->storage);
+    object_free(tensor);
+}
+
+tn_status tn__tensor_bad(const tn_tensor *tensor, const char *what)
+{
+    if (tensor != NULL)
+        return tn_fail(TN_ERR_TYPE, "%s: a tensor is needed, TN_NONE was given", what);
+    if (tn_failed())
+        return tn_error_code();
+    return tn_fail(TN_ERR_RUNTIME, "%s: the tensor is NULL, and no failure is on record that would say why", what);
+}
+
+/* ---- shapes ---- */
+
+static tn_status check_dims(tn_ints shape)
+{
+    tn__text text = { 0 };
+    int64_t count = 1;
+    tn_status status;
+    bool empty = false;
+
+    if (shape.count < 0 || shape.count > TN_MAX_DIMS)
+        return tn_fail(TN_ERR_VALUE, "a tensor of %lld dimensions: 0 to %d are possible", (long long)shape.count, TN_MAX_DIMS);
+    if (shape.count > 0 && shape.at == NULL)
+        return tn_fail(TN_ERR_VALUE, "the sizes of %lld dimensions are NULL", (long long)shape.count);
+    for (int64_t i = 0; i < shape.count; i++)
+        empty |= shape.at[i] == 0;
+    for (int64_t i = 0; i < shape.count; i++) {
+        bool negative = shape.at[i] < 0;
+        if (!negative && (empty || !tn__mul_overflow(count, shape.at[i], &count)))
+            continue;
+        tn__text_ints(&text, shape);
+        status = tn_fail(TN_ERR_VALUE, negative ? "shape %s has a negative size (dimension %lld)"
+                                                : "shape %s has more elements than can be counted (at dimension %lld)",
+                         text.failed ? "?" : text.at, (long long)i);
+        tn__text_free(&text);
+        return status;
+    }
+    return TN_OK;
+}
+
+/* Writes row-major strides; returns the number of elements. Sizes are checked. */
+static int64_t row_major(int32_t ndim, const int64_t *shape, int64_t *strides)
+{
+    int64_t step = 1, count = 1;
+
+    for (int32_t i = ndim - 1; i >= 0; i--) {
+        strides[i] = step;
+        step *= shape[i] > 0 ? shape[i] : 1;
+        count *= shape[i];
+    }
+    return count;
+}
+
+static bool is_row_major(int32_t ndim, const int64_t *shape, const int64_t *strides, int64_t numel)
+{
+    int64_t step = 1;
+
+    if (numel <= 1)
+        return true;
+    for (int32_t i = ndim - 1; i >= 0; i--) {
+        if (shape[i] == 1)
+            continue;
+        if (strides[i] != step)
+            return false;
+        step *= shape[i];
+    }
+    return true;
+}
+
+tn_status tn__meta_bytes(const tn_meta *meta, uint64_t *bytes)
+{
+    int64_t last = meta->offset, reach, count = 1;
+    tn_status status = check_dims((tn_ints){ meta->shape, meta->ndim });
+
+    *bytes = 0;
+    if (status != TN_OK)
+        return status;
+    if (tn_dtype_size(meta->dtype) == 0)
+        return tn_fail(TN_ERR_TYPE, "%d is no element type", (int)meta->dtype);
+    if (meta->offset < 0)
+        return tn_fail(TN_ERR_VALUE, "a tensor cannot start %lld elements before its memory", (long long)-meta->offset);
+    for (int32_t i = 0; i < meta->ndim; i++) {
+        if (meta->flags & TN_META_STRIDED && meta->strides[i] < 0)
+            return tn_fail(TN_ERR_VALUE, "stride %lld of dimension %d: strides are not negative here", (long long)meta->strides[i],
+                           (int)i);
+        if (meta->shape[i] == 0)
+            return TN_OK;
+        count *= meta->shape[i];
+    }
+    if ((meta->flags & TN_META_STRIDED) == 0) {
+        if (tn__add_overflow(last, count - 1, &last))
+            goto overflow;
+    } else {
+        for (int32_t i = 0; i < meta->ndim; i++)
+            if (tn__mul_overflow(meta->shape[i] - 1, meta->strides[i], &reach) || tn__add_overflow(last, reach, &last))
+                goto overflow;
+    }
+    if (tn__add_overflow(last, 1, &last) || tn__mul_overflow(last, (int64_t)tn_dtype_size(meta->dtype), &last))
+        goto overflow;
+    *bytes = (uint64_t)last;
+    return TN_OK;
+overflow:
+    return tn_fail(TN_ERR_VALUE, "a tensor of %lld elements of %s: its size in bytes cannot be counted", (long long)count,
+                   tn_dtype_name(meta->dtype));
+}
+
+/* ---- making ---- */
+
+static void set_view(tn_tensor *tensor, tn__storage *storage, tn_dtype dtype, int64_t offset)
+{
+    const tn_device *device = storage->device;
+
+    tensor->view.data = storage->memory;
+    tensor->view.device.type = device->type->dlpack;
+    tensor->view.device.id = device->index;
+    tn__dtype_to_view(dtype, &tensor->view);
+    tensor->view.byte_offset = storage->offset + (uint64_t)offset * tn_dtype_size(dtype);
+    tensor->dtype = (uint8_t)dtype;
+    tensor->storage = storage;
+    tensor->device = device;
+}
+
+static int64_t set_dims(tn_tensor *tensor, const tn_meta *meta)
+{
+    int64_t numel = 1;
+
+    for (int32_t i = 0; i < meta->ndim; i++)
+        tensor->view.shape[i] = meta->shape[i];
+    if ((meta->flags & TN_META_STRIDED) == 0) {
+        tensor->contiguous = true;
+        return row_major(meta->ndim, meta->shape, tensor->view.strides);
+    }
+    for (int32_t i = 0; i < meta->ndim; i++) {
+        tensor->view.strides[i] = meta->strides[i];
+        numel *= meta->shape[i];
+    }
+    tensor->contiguous = is_row_major(meta->ndim, meta->shape, meta->strides, numel);
+    return numel;
+}
+
+tn_tensor *tn__tensor_make(const tn_meta *meta, const tn_device *device)
+{
+    tn_tensor *tensor;
+    tn__storage *storage;
+    uint64_t bytes;
+
+    if (tn__unlikely(tn__meta_bytes(meta, &bytes) != TN_OK))
+        return NULL;
+    storage = tn__storage_new(device, bytes);
+    if (tn__unlikely(storage == NULL))
+        return NULL;
+    tensor = object_new(meta->ndim);
+    if (tn__unlikely(tensor == NULL)) {
+        tn__storage_drop(storage);
+        return NULL;
+    }
+    set_view(tensor, storage, meta->dtype, meta->offset);
+    tensor->numel = set_dims(tensor, meta);
+    return tensor;
+}
+
+tn_tensor *tn__tensor_over(tn__storage *storage, const tn_meta *meta)
+{
+    tn_tensor *tensor;
+    uint64_t bytes;
+
+    if (tn__meta_bytes(meta, &bytes) != TN_OK)
+        return NULL;
+    if (bytes > storage->size) {
+        tn_fail(TN_ERR_VALUE, "a view reaches %llu bytes into a storage of %llu", (unsigned long long)bytes,
+                (unsigned long long)storage->size);
+        return NULL;
+    }
+    tensor = object_new(meta->ndim);
+    if (tensor == NULL)
+        return NULL;
+    set_view(tensor, tn__storage_keep(storage), meta->dtype, meta->offset);
+    tensor->numel = set_dims(tensor, meta);
+    return tensor;
+}
+
+/* What the public functions that make tensors share: shape to meta, defaults resolved. */
+static tn_status make_meta(tn_meta *meta, tn_ints shape, tn_dtype dtype, const tn_device **device)
+{
+    tn_status status;
+
+    meta->dtype = dtype == TN_DTYPE_AUTO ? tn_default_dtype() : dtype;
+    meta->flags = 0;
+    meta->offset = 0;
+    status = check_dims(shape);
+    if (status != TN_OK)
+        return status;
+    meta->ndim = (int32_t)shape.count;
+    for (int64_t i = 0; i < shape.count; i++)
+        meta->shape[i] = shape.at[i];
+    if (device != NULL && *device == NULL && (*device = tn_device_default()) == NULL)
+        return tn_error_last()->code;
+    return TN_OK;
+}
+
+tn_tensor *tn_tensor_empty(tn_ints shape, tn_dtype dtype, const tn_device *device)
+{
+    tn_meta meta;
+    tn_tensor *tensor;
+
+    if (make_meta(&meta, shape, dtype, &device) != TN_OK || (tensor = tn__tensor_make(&meta, device)) == NULL)
+        return NULL;
+    return tn__scope_push(tensor);
+}
+
+/* Whether two elements may lie in the same place although no stride is 0. Exact for small tensors; for large ones the strides have
+ * to nest, as those of all sensible layouts do. */
+static bool shares_elements(const tn_meta *meta)
+{
+    int order[TN_MAX_DIMS], count = 0;
+    int64_t reach = 0, total = 1, index[TN_MAX_DIMS] = { 0 }, at = 0;
+    uint8_t *seen;
+    bool found = false;
+
+    for (int i = 0; i < meta->ndim; i++) {
+        int k = count;
+        if (meta->shape[i] <= 1 || meta->strides[i] == 0)
+            continue;
+        for (; k > 0 && meta->strides[order[k - 1]] > meta->strides[i]; k--)
+            order[k] = order[k - 1];
+        order[k] = i;
+        count++;
+        total *= meta->shape[i];
+    }
+    for (int i = 0; i < count; i++) {
+        found |= meta->strides[order[i]] <= reach;
+        reach += (meta->shape[order[i]] - 1) * meta->strides[order[i]];
+    }
+    if (!found || reach > (1 << 20))
+        return found;
+    seen = tn_calloc((size_t)reach + 1, 1);
+    if (seen == NULL)
+        return true;
+    found = false;
+    for (int64_t i = 0; i < total && !found; i++) {
+        found = seen[at] != 0;
+        seen[at] = 1;
+        for (int k = 0; k < count; k++) {
+            at += meta->strides[order[k]];
+            if (++index[k] < meta->shape[order[k]])
+                break;
+            at -= index[k] * meta->strides[order[k]];
+            index[k] = 0;
+        }
+    }
+    tn_free(seen);
+    return found;
+}
+
+static tn_status add_strides(tn_meta *meta, tn_ints strides)
+{
+    if (strides.count != meta->ndim || (strides.count > 0 && strides.at == NULL))
+        return tn_fail(TN_ERR_VALUE, "%lld strides for a shape of %d dimensions", (long long)strides.count, (int)meta->ndim);
+    for (int32_t i = 0; i < meta->ndim; i++)
+        meta->strides[i] = strides.at[i];
+    meta->flags = TN_META_STRIDED;
+    return TN_OK;
+}
+
+tn_tensor *tn_tensor_empty_strided(tn_ints shape, tn_ints strides, tn_dtype dtype, const tn_device *device)
+{
+    tn_meta meta;
+    tn_tensor *tensor;
+    tn__text a = { 0 }, b = { 0 };
+    uint64_t bytes;
+
+    if (make_meta(&meta, shape, dtype, &device) != TN_OK || add_strides(&meta, strides) != TN_OK ||
+        tn__meta_bytes(&meta, &bytes) != TN_OK)
+        return NULL;
+    if (bytes > 0 && shares_elements(&meta)) {
+        tn__text_ints(&a, shape);
+        tn__text_ints(&b, strides);
+        tn_fail(TN_ERR_VALUE, "strides %s of shape %s lay two elements over each other", b.failed ? "?" : b.at,
+                a.failed ? "?" : a.at);
+        tn__text_free(&a);
+        tn__text_free(&b);
+        return NULL;
+    }
+    tensor = tn__tensor_make(&meta, device);
+    return tensor != NULL ? tn__scope_push(tensor) : NULL;
+}
+
+tn_tensor *tn_tensor_from(const void *data, tn_dtype dtype, tn_ints shape)
+{
+    tn_meta meta;
+    const tn_device *device = NULL;
+    tn_tensor *tensor;
+
+    if (make_meta(&meta, shape, dtype, &device) != TN_OK || (tensor = tn__tensor_make(&meta, device)) == NULL)
+        return NULL;
+    if (tensor->numel > 0 &&
+        tn_tensor_copy_in(tensor, data, (size_t)tensor->numel * tn_dtype_size(meta.dtype)) != TN_OK) {
+        tn_tensor_drop(tensor);
+        return NULL;
+    }
+    atomic_store_explicit(&tensor->storage->version, 0, memory_order_relaxed);
+    return tn__scope_push(tensor);
+}
+
+/* ---- foreign memory ---- */
+
+
+static void release_wrapped(tn__storage *storage)
+{
+    union {
+        void *object;
+        void (*release)(void *user, void *data);
+    } call = { storage->user[0] };
+
+    if (call.object != NULL)
+        call.release(storage->user[1], storage->memory);
+}
+
+tn_tensor *tn_tensor_wrap(void *data, tn_dtype dtype, tn_ints shape, const int64_t *strides, const tn_device *device,
+                          void (*release)(void *user, void *data), void *user)
+{
+    union {
+        void (*release)(void *user, void *data);
+        void *object;
+    } call = { release };
+    tn_meta meta;
+    tn__storage *storage;
+    tn_tensor *tensor;
+    uint64_t bytes;
+    size_t unit;
+
+    if (device == NULL && (device = tn_device_find(TN__HOST_DEVICE_TYPE)) == NULL)
+        return NULL;
+    if (make_meta(&meta, shape, dtype, NULL) != TN_OK ||
+        (strides != NULL && add_strides(&meta, (tn_ints){ strides, shape.count }) != TN_OK) || tn__meta_bytes(&meta, &bytes) != TN_OK)
+        return NULL;
+    unit = tn_dtype_size(meta.dtype);
+    if (TN_BIT(meta.dtype) & TN_MASK_COMPLEX)
+        unit /= 2;
+    if (!tn_device_is_host(device)) {
+        tn_fail(TN_ERR_VALUE, "memory of the program cannot be a tensor of %s, which has its own: make a tensor with tn_tensor_from",
+                device->name);
+        return NULL;
+    }
+    if (bytes > 0 && (data == NULL || (uintptr_t)data % unit != 0)) {
+        tn_fail(TN_ERR_VALUE, data == NULL ? "the memory to wrap is NULL" : "the memory to wrap is not aligned for %s",
+                tn_dtype_name(meta.dtype));
+        return NULL;
+    }
+    storage = tn__storage_foreign(device, data, 0, (size_t)bytes, NULL, call.object, user);
+    if (storage == NULL)
+        return NULL;
+    tensor = tn__tensor_over(storage, &meta);
+    if (tensor != NULL && (tensor = tn__scope_push(tensor)) != NULL)
+        storage->release = release_wrapped; /* from here on it is ours; a failure leaves the memory with the caller */
+    tn__storage_drop(storage);
+    return tensor;
+}
+
+/* ---- what is asked of a tensor ---- */
+
+tn_dtype tn_tensor_dtype(const tn_tensor *tensor)
+{
+    return tn__tensor_ok(tensor) ? (tn_dtype)tensor->dtype : TN_DTYPE_AUTO;
+}
+
+const tn_device *tn_tensor_device(const tn_tensor *tensor)
+{
+    return tn__tensor_ok(tensor) ? tensor->device : NULL;
+}
+
+int32_t tn_tensor_ndim(const tn_tensor *tensor)
+{
+    return tn__tensor_ok(tensor) ? tensor->view.ndim : 0;
+}
+
+int64_t tn_tensor_size(const tn_tensor *tensor, int64_t dim)
+{
+    if (!tn__tensor_ok(tensor)) {
+        tn__tensor_bad(tensor, "tn_tensor_size");
+        return -1;
+    }
+    if (dim < -(int64_t)tensor->view.ndim || dim >= tensor->view.ndim) {
+        tn_fail(TN_ERR_INDEX, "dimension %lld of a tensor of %d dimensions", (long long)dim, (int)tensor->view.ndim);
+        return -1;
+    }
+    return tensor->view.shape[dim < 0 ? dim + tensor->view.ndim : dim];
+}
+
+tn_ints tn_tensor_shape(const tn_tensor *tensor)
+{
+    return tn__tensor_ok(tensor) ? tn__shape(tensor) : tn_no_ints();
+}
+
+tn_ints tn_tensor_strides(const tn_tensor *tensor)
+{
+    return tn__tensor_ok(tensor) ? (tn_ints){ tensor->view.strides, tensor->view.ndim } : tn_no_ints();
+}
+
+int64_t tn_tensor_numel(const tn_tensor *tensor)
+{
+    return tn__tensor_ok(tensor) ? tensor->numel : 0;
+}
+
+int64_t tn_tensor_offset(const tn_tensor *tensor)
+{
+    if (!tn__tensor_ok(tensor))
+        return 0;
+    return (int64_t)((tensor->view.byte_offset - tensor->storage->offset) / tn_dtype_size((tn_dtype)tensor->dtype));
+}
+
+bool tn_tensor_is_contiguous(const tn_tensor *tensor)
+{
+    return tn__tensor_ok(tensor) && tensor->contiguous;
+}
+
+bool tn_tensor_shares_storage(const tn_tensor *a, const tn_tensor *b)
+{
+    return tn__tensor_ok(a) && tn__tensor_ok(b) && a->storage == b->storage;
+}
+
+size_t tn_tensor_storage_size(const tn_tensor *tensor)
+{
+    return tn__tensor_ok(tensor) ? tensor->storage->size : 0;
+}
+
+uint64_t tn_tensor_version(const tn_tensor *tensor)
+{
+    return tn__tensor_ok(tensor) ? atomic_load_explicit(&tensor->storage->version, memory_order_relaxed) : 0;
+}
+
+void tn_tensor_touch(tn_tensor *tensor)
+{
+    if (tn__tensor_ok(tensor))
+        tn__tensor_written(tensor);
+    else
+        tn__tensor_bad(tensor, "tn_tensor_touch");
+}
+
+const tn_view *tn_tensor_view(const tn_tensor *tensor)
+{
+    if (tn__tensor_ok(tensor))
+        return &tensor->view;
+    tn__tensor_bad(tensor, "tn_tensor_view");
+    return NULL;
+}
+
+void *tn_tensor_data(tn_tensor *tensor)
+{
+    const tn_device *device;
+
+    if (!tn__tensor_ok(tensor)) {
+        tn__tensor_bad(tensor, "tn_tensor_data");
+        return NULL;
+    }
+    device = tensor->device;
+    if (!tn_device_is_host(device)) {
+        tn_fail(TN_ERR_RUNTIME, "the memory of %s is not the host's: copy it with tn_tensor_copy_out, or to a device of the host",
+                device->name);
+        return NULL;
+    }
+    if (tn__device_usable(device) != TN_OK)
+        return NULL;
+    if (device->flags & TN_BACKEND_ASYNC && tn__streams_sync(device) != TN_OK)
+        return NULL;
+    return (char *)tensor->view.data + tensor->view.byte_offset;
+}
+
+double tn_tensor_item(tn_tensor *tensor)
+{
+    unsigned char element[16];
+    tn__number number;
+    tn__text text = { 0 };
+
+    if (!tn__tensor_ok(tensor)) {
+        tn__tensor_bad(tensor, "tn_item");
+        return (double)NAN;
+    }
+    if (tensor->numel != 1) {
+        tn__text_tensor(&text, tensor);
+        tn_fail(TN_ERR_VALUE, "tn_item: %s has %lld elements, and one is needed", text.failed ? "the tensor" : text.at,
+                (long long)tensor->numel);
+        tn__text_free(&text);
+        return (double)NAN;
+    }
+    if (TN_BIT(tensor->dtype) & TN_MASK_COMPLEX) {
+        tn_fail(TN_ERR_TYPE, "tn_item: an element of %s is no single number; copy it out",
+                tn_dtype_name((tn_dtype)tensor->dtype));
+        return (double)NAN;
+    }
+    if (tn_tensor_copy_out(tensor, element, tn_dtype_size((tn_dtype)tensor->dtype)) != TN_OK)
+        return (double)NAN;
+    number = tn__number_read(element, (tn_dtype)tensor->dtype);
+    return tn__number_double(&number);
+}

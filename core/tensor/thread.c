@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The state that a thread keeps for tensors, from its first need to the thread's end. */
+#include "core/tensor/thread.h"
+
+__thread tn__thread *tn__thread_here __attribute__((tls_model("initial-exec")));
+
+static pthread_key_t key;
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static bool key_made;
+static _Atomic uint64_t threads;
+
+static void at_thread_end(void *state)
+{
+    /* The key's value is the state itself; other destructors may have made a new one meanwhile. */
+    (void)state;
+    tn__thread_free();
+}
+
+static void make_key(void)
+{
+    key_made = pthread_key_create(&key, at_thread_end) == 0;
+}
+
+tn__thread *tn__thread_make(void)
+{
+    tn__thread *thread = tn_calloc(1, sizeof *thread);
+
+    if (thread == NULL)
+        return NULL;
+    pthread_once(&key_once, make_key);
+    if (!key_made || pthread_setspecific(key, thread) != 0) {
+        tn_free(thread);
+        tn_fail(TN_ERR_MEMORY, "no thread-specific storage left for the scopes of this thread");
+        return NULL;
+    }
+    thread->next_scope = (atomic_fetch_add(&threads, 1) + 1) << 40;
+    tn__thread_here = thread;
+    return thread;
+}
+
+void tn__thread_free(void)
+{
+    tn__thread *thread = tn__thread_here;
+
+    if (thread == NULL)
+        return;
+    tn__scope_end_all(thread);
+    for (int i = 0; i < TN__MAX_CACHED_DEVICES; i++) {
+        if (thread->caches[i] != NULL)
+            tn__cache_free(thread->caches[i]);
+        thread->caches[i] = NULL;
+    }
+    tn__tensor_free_objects(thread);
+    tn__storage_free_objects(thread);
+    tn_free(thread->owned);
+    tn_free(thread->marks);
+    tn_free(thread->devices);
+    tn_free(thread->streams);
+    tn__thread_here = NULL;
+    pthread_setspecific(key, NULL);
+    tn_free(thread);
+}
+
+bool tn__grow(void *array, int64_t *capacity, int64_t count, size_t size)
+{
+    void *old, *grown;
+    int64_t more;
+
+    if (tn__likely(count < *capacity))
+        return true;
+    more = *capacity < 16 ? 16 : *capacity * 2;
+    if (more <= count)
+        more = count + 1;
+    memcpy(&old, array, sizeof old);
+    grown = tn_realloc(old, (size_t)more * size);
+    if (grown == NULL)
+        return false;
+    memcpy(array, &grown, sizeof grown);
+    *capacity = more;
+    return true;
+}

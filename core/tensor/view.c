@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tensors over the same storage: views, overlap, what two tensors exchange. And their texts for messages. */
+#include "core/tensor/device.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/thread.h"
+
+void tn__tensor_meta(const tn_tensor *tensor, tn_meta *meta)
+{
+    meta->dtype = (tn_dtype)tensor->dtype;
+    meta->ndim = tensor->view.ndim;
+    meta->flags = TN_META_STRIDED;
+    meta->reserved = 0;
+    meta->offset = tn_tensor_offset(tensor);
+    for (int32_t i = 0; i < meta->ndim; i++) {
+        meta->shape[i] = tensor->view.shape[i];
+        meta->strides[i] = tensor->view.strides[i];
+    }
+}
+
+tn_tensor *tn_tensor_as_strided(tn_tensor *tensor, tn_ints shape, tn_ints strides, int64_t offset)
+{
+    tn_meta meta;
+    tn_tensor *view;
+
+    if (!tn__tensor_ok(tensor)) {
+        tn__tensor_bad(tensor, "tn_tensor_as_strided");
+        return NULL;
+    }
+    if (shape.count < 0 || shape.count > TN_MAX_DIMS || strides.count != shape.count ||
+        (shape.count > 0 && (shape.at == NULL || strides.at == NULL))) {
+        tn_fail(TN_ERR_VALUE, "tn_tensor_as_strided: %lld sizes and %lld strides; both are needed for each of at most %d dimensions",
+                (long long)shape.count, (long long)strides.count, TN_MAX_DIMS);
+        return NULL;
+    }
+    meta.dtype = (tn_dtype)tensor->dtype;
+    meta.ndim = (int32_t)shape.count;
+    meta.flags = TN_META_STRIDED;
+    meta.offset = offset;
+    for (int64_t i = 0; i < shape.count; i++) {
+        meta.shape[i] = shape.at[i];
+        meta.strides[i] = strides.at[i];
+    }
+    view = tn__tensor_over(tensor->storage, &meta);
+    return view != NULL ? tn__scope_push(view) : NULL;
+}
+
+/* ---- memory of two tensors ---- */
+
+/* Bytes from the handle to behind the last element. */
+static uint64_t end_of(const tn_tensor *tensor)
+{
+    uint64_t last = 0;
+
+    for (int32_t i = 0; i < tensor->view.ndim; i++)
+        last += (uint64_t)(tensor->view.shape[i] - 1) * (uint64_t)tensor->view.strides[i];
+    return tensor->view.byte_offset + (last + 1) * tn_dtype_size((tn_dtype)tensor->dtype);
+}
+
+bool tn__tensor_overlap(const tn_tensor *a, const tn_tensor *b)
+{
+    uint64_t a0 = a->view.byte_offset, b0 = b->view.byte_offset;
+
+    if (a->numel == 0 || b->numel == 0 || a->device != b->device)
+        return false;
+    if (a->storage != b->storage && !tn_device_is_host(a->device) && a->view.data != b->view.data)
+        return false;
+    if (tn_device_is_host(a->device)) {
+        /* Foreign memory may lie anywhere, also in that of another storage. */
+        a0 += (uintptr_t)a->view.data;
+        b0 += (uintptr_t)b->view.data;
+        return a0 < b0 + (end_of(b) - b->view.byte_offset) && b0 < a0 + (end_of(a) - a->view.byte_offset);
+    }
+    return a0 < end_of(b) && b0 < end_of(a);
+}
+
+bool tn__tensor_same_view(const tn_tensor *a, const tn_tensor *b)
+{
+    if (a->device != b->device || a->view.data != b->view.data || a->view.byte_offset != b->view.byte_offset ||
+        a->dtype != b->dtype || a->view.ndim != b->view.ndim)
+        return false;
+    for (int32_t i = 0; i < a->view.ndim; i++)
+        if (a->view.shape[i] != b->view.shape[i] || (a->view.shape[i] > 1 && a->view.strides[i] != b->view.strides[i]))
+            return false;
+    return true;
+}
+
+bool tn__tensor_is_dense(const tn_tensor *tensor)
+{
+    int32_t ndim = tensor->view.ndim, left = 0;
+    int32_t dims[TN_MAX_DIMS];
+    int64_t step = 1;
+
+    if (tensor->contiguous || tensor->numel <= 1)
+        return true;
+    for (int32_t i = 0; i < ndim; i++)
+        if (tensor->view.shape[i] > 1)
+            dims[left++] = i;
+    while (left > 0) {
+        int32_t k = 0;
+        while (k < left && tensor->view.strides[dims[k]] != step)
+            k++;
+        if (k == left)
+            return false;
+        step *= tensor->view.shape[dims[k]];
+        dims[k] = dims[--left];
+    }
+    return true;
+}
+
+tn_status tn__tensor_writable(const tn_tensor *tensor)
+{
+    if (tn__likely((tensor->storage->flags & TN__STORAGE_READ_ONLY) == 0))
+        return TN_OK;
+    return tn_fail(TN_ERR_REFUSED, "the tensor's memory was handed over read-only (DLPack) and is not written: copy it first");
+}
+
+/* ---- exchange ---- */
+
+/* The dims' pointers follow their object when they lie inside it. */
+static void settle_dims(tn_tensor *tensor)
+{
+    if (tensor->has_inline_dims) {
+        tensor->view.shape = tensor->dims;
+        tensor->view.strides = tensor->dims + TN__INLINE_DIMS;
+    }
+}
+
+tn_status tn_tensor_swap(tn_tensor *a, tn_tensor *b)
+{
+    tn_view view;
+    int64_t dims[2 * TN__INLINE_DIMS];
+
+    if (!tn__tensor_ok(a) || !tn__tensor_ok(b))
+        return tn__tensor_bad(!tn__tensor_ok(a) ? a : b, "tn_tensor_swap");
+    if (a == b)
+        return TN_OK;
+#define EXCHANGE(type, member)   \
+    do {                         \
+        type t_ = a->member;     \
+        a->member = b->member;   \
+        b->member = t_;          \
+    } while (0)
+    view = a->view;
+    a->view = b->view;
+    b->view = view;
+    memcpy(dims, a->dims, sizeof dims);
+    memcpy(a->dims, b->dims, sizeof dims);
+    memcpy(b->dims, dims, sizeof dims);
+    EXCHANGE(uint8_t, dtype);
+    EXCHANGE(bool, contiguous);
+    EXCHANGE(bool, has_inline_dims);
+    EXCHANGE(tn__storage *, storage);
+    EXCHANGE(const tn_device *, device);
+    EXCHANGE(int64_t, numel);
+#undef EXCHANGE
+    settle_dims(a);
+    settle_dims(b);
+    return TN_OK;
+}
+
+/* ---- texts ---- */
+
+void tn__text_ints(tn__text *text, tn_ints ints)
+{
+    tn__text_put(text, "[", 1);
+    for (int64_t i = 0; i < ints.count; i++)
+        tn__text_add(text, i > 0 ? ", %lld" : "%lld", (long long)ints.at[i]);
+    tn__text_put(text, "]", 1);
+}
+
+void tn__text_tensor(tn__text *text, const tn_tensor *tensor)
+{
+    if (!tn__tensor_ok(tensor)) {
+        tn__text_add(text, tensor == NULL ? "NULL" : "TN_NONE");
+        return;
+    }
+    tn__text_add(text, "%s", tn_dtype_name((tn_dtype)tensor->dtype));
+    tn__text_ints(text, tn__shape(tensor));
+    tn__text_add(text, " on %s", tensor->device->name);
+}
