@@ -36,22 +36,22 @@ static tn_status run(tn__plugin *plugin)
 {
     const tn_plugin *own = plugin->plugin;
     char words[900];
+    uint64_t mark = tn_error_mark();
     for (const tn_requirement *need = own->requires_; need && need->id; need++) {
         tn__plugins_lock();
         tn__plugin *other = tn__plugin_by_id(need->id);
         tn__plugins_unlock();
         tn_status status = other ? tn__plugin_use(other) : TN_ERR_RUNTIME;
-        if (status != TN_OK) {
-            tn__plugins_lock();
-            tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_ACTIVATE, status,
-                               "it requires the plugin %q, which could not be activated", need->id);
-            tn__plugins_unlock();
-            return status;
-        }
+        if (status == TN_OK)
+            continue;
+        tn__take_words(mark, words, sizeof words);
+        tn__plugin_outcome(plugin,
+                           status == TN_ERR_UNAVAILABLE ? TN_OUTCOME_NOT_APPLICABLE : TN_OUTCOME_FAILED,
+                           TN_STAGE_ACTIVATE, status, "it requires the plugin %q: %s", need->id, words);
+        return status;
     }
     if (!own->activate)
         return TN_OK;
-    uint64_t mark = tn_error_mark();
     const char *before = tn__error_plugin(plugin->id);
     tn_status status = tn__status_of(own->activate(), "activate");
     tn__error_plugin(before);

@@ -301,9 +301,14 @@ void tn__plugins_settle(void)
 
 static tn_status discover(void)
 {
-    const char *replaced = tn_env_get("TENON_PLUGIN_PATH"),
-               *more = tn_env_get("TENON_PLUGIN_PATH_ADD");
-    tn_status status = TN_OK;
+    const char *replaced = NULL, *more = NULL, *policy;
+    tn_status status = tn__plugin_env("TENON_PLUGINS", &policy);
+    if (status == TN_OK)
+        status = tn__plugin_env("TENON_PLUGIN_PATH", &replaced);
+    if (status == TN_OK)
+        status = tn__plugin_env("TENON_PLUGIN_PATH_ADD", &more);
+    if (status != TN_OK)
+        return status;
     tn__plugins_lock();
     for (const tn__static_plugin *s = tn__static_plugins; s->name && status == TN_OK; s++)
         status = tn__load_static(s->name, s->query);

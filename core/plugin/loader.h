@@ -78,6 +78,8 @@ bool tn__elf_acceptable(const char *path, char *words, size_t size);
 void tn__plugin_ask(tn__plugin *plugin, tn_plugin_query_fn *query);
 /* Resolves requirements and hands the contributions of all new plugins to the registries. */
 void tn__plugins_settle(void);
+/* tn_env_get that tells "not set" from "no memory to read it"; what was read once can always be read again. */
+tn_status tn__plugin_env(const char *name, const char **value);
 /* Reads TENON_<NAME>_<OPTION>; false when a value is not accepted (the outcome is set). */
 bool tn__plugin_options(tn__plugin *plugin);
 /* Warns about variables TENON_* that nobody reads, once each. */

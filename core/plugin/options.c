@@ -32,6 +32,13 @@ static tn_status fill(tn__plugin *plugin, const tn_option *table, const char *wh
                             names, NULL, count, &plugin->private->options);
 }
 
+tn_status tn__plugin_env(const char *name, const char **value)
+{
+    uint64_t before = tn__error_count();
+    *value = tn_env_get(name);
+    return *value || tn__error_count() == before ? TN_OK : tn_error_last()->code;
+}
+
 struct given {
     tn_value values[32];
     const char *names[32];
@@ -80,8 +87,10 @@ static tn_status read_all(tn__plugin *plugin, struct given *given)
         upper(row->name, part, sizeof part);
         tn_snprint(variable, sizeof variable, "%s%s", prefix, part);
         status = tn__env_add(variable, row->help ? row->help : "");
-        const char *text = status == TN_OK ? tn_env_get(variable) : NULL;
-        if (text)
+        const char *text = NULL;
+        if (status == TN_OK)
+            status = tn__plugin_env(variable, &text);
+        if (status == TN_OK && text)
             status = take(given, row, variable, text);
     }
     return status;

@@ -1,1 +1,46 @@
 # SPDX-License-Identifier: MIT
+
+EXTRA_DIST += \
+	%D%/fixtures/build.sh \
+	%D%/fixtures/crafted.c \
+	%D%/fixtures/plain.c \
+	%D%/place.h
+
+# The bad plugins that the tests look at, and good ones beside them.
+tests/plugin/fixtures.stamp: $(srcdir)/%D%/fixtures/build.sh $(srcdir)/%D%/fixtures/plain.c \
+		$(srcdir)/%D%/fixtures/crafted.c $(TN_PUBLIC) $(TN_API_GENERATED) $(TN_OPS_GENERATED)
+	$(AM_V_GEN)$(MKDIR_P) tests/plugin && $(SHELL) $(srcdir)/%D%/fixtures/build.sh \
+	    '$(CC) $(TN_SDK_CPPFLAGS) $(CPPFLAGS) $(CFLAGS) $(TN_SANITIZE)' '$(srcdir)/%D%/fixtures' tests/plugin/built && touch $@
+CLEANFILES += tests/plugin/fixtures.stamp
+
+clean-local: clean-plugin-fixtures
+.PHONY: clean-plugin-fixtures
+clean-plugin-fixtures:
+	rm -rf tests/plugin/built tests/plugin/place.*
+
+if HAVE_CHECK
+TN_PLUGIN_TESTS = \
+	%D%/test_cores \
+	%D%/test_environment \
+	%D%/test_loader \
+	%D%/test_memory \
+	%D%/test_threads
+check_PROGRAMS += $(TN_PLUGIN_TESTS)
+TESTS += $(TN_PLUGIN_TESTS)
+
+%C%_test_cores_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_cores_LDADD = $(TN_LINK_TEST_CORE)
+EXTRA_%C%_test_cores_DEPENDENCIES = tests/plugin/fixtures.stamp libtenon.la
+%C%_test_environment_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_environment_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_environment_DEPENDENCIES = tests/plugin/fixtures.stamp
+%C%_test_loader_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_loader_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_loader_DEPENDENCIES = tests/plugin/fixtures.stamp
+%C%_test_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_memory_LDADD = $(TN_LINK_TEST_CORE)
+EXTRA_%C%_test_memory_DEPENDENCIES = tests/plugin/fixtures.stamp
+%C%_test_threads_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_threads_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_threads_DEPENDENCIES = tests/plugin/fixtures.stamp
+endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the environment decides: where plugins are looked for, which may load, and their options. */
+#include "tests/plugin/place.h"
+
+enum { OK = TN_OUTCOME_OK, REFUSED = TN_OUTCOME_REFUSED, FAILED = TN_OUTCOME_FAILED };
+
+static char logged[8192];
+
+static void collect(void *user, int level, const char *plugin, const char *text)
+{
+    (void)user, (void)level, (void)plugin;
+    size_t length = strlen(logged);
+    snprintf(logged + length, sizeof logged - length, "%s\n", text);
+}
+
+static void set_up_log(void)
+{
+    set_up();
+    tn_log_set_sink(collect, NULL);
+}
+
+static bool is_there(const char *name)
+{
+    tn_plugin_report report;
+    int64_t count = tn_plugin_count();
+    for (int64_t i = 0; i < count; i++)
+        if (tn_plugin_report_at(i, &report) == TN_OK && !strcmp(report.file, path_of(name)))
+            return true;
+    return false;
+}
+
+START_TEST(files_are_taken_sorted_and_only_those_that_end_in_so_rule_14)
+{
+    tn_plugin_report report;
+    int64_t at[3] = { -1, -1, -1 };
+    const char *names[3] = { "a.so", "b.so", "c.so" };
+    place("good", "counting", "older", "text", NULL);
+    ck_assert_int_eq(rename(path_of("good.so"), path_of("b.so")), 0);
+    ck_assert_int_eq(rename(path_of("counting.so"), path_of("c.so")), 0);
+    ck_assert_int_eq(rename(path_of("older.so"), path_of("a.so")), 0);
+    ck_assert_int_eq(rename(path_of("text.so"), path_of("text.so.bak")), 0);
+    int64_t count = tn_plugin_count();
+    for (int64_t i = 0; i < count; i++) {
+        ck_assert_int_eq(tn_plugin_report_at(i, &report), TN_OK);
+        for (int n = 0; n < 3; n++)
+            if (!strcmp(report.file, path_of(names[n])))
+                at[n] = i;
+    }
+    ck_assert(at[0] >= 0 && at[0] < at[1] && at[1] < at[2]);
+    ck_assert(!is_there("text.so.bak"));
+    expect_failure(tn_plugin_report_at(count, &report), TN_ERR_INDEX, "line");
+    expect_failure(tn_plugin_report_at(-1, &report), TN_ERR_INDEX, "-1");
+}
+END_TEST
+
+START_TEST(the_added_path_comes_after_and_keeps_the_first)
+{
+    place("good", NULL);
+    ck_assert_int_eq(mkdir(path_of("more"), 0755), 0);
+    copy_file(FIXTURES "good.so", path_of("more/good.so"));
+    copy_file(FIXTURES "counting.so", path_of("more/counting.so"));
+    setenv("TENON_PLUGIN_PATH_ADD", path_of("more"), 1);
+    expect("more/counting.so", OK, TN_STAGE_VERSION, "");
+    expect("more/good.so", REFUSED, TN_STAGE_VERSION, path_of("good.so"));
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(a_folder_that_is_not_there_and_a_relative_one_have_a_line_rule_14)
+{
+    char paths[3 * PATH_MAX];
+    place("good", "counting", NULL);
+    snprintf(paths, sizeof paths, "::%s:relative/folder:.:%s:%s:", path_of("absent"), path_of("good.so"), folder);
+    setenv("TENON_PLUGIN_PATH", paths, 1);
+    ck_assert_int_eq(chdir(folder), 0);
+    expect("absent", FAILED, TN_STAGE_FOUND, "No such file");
+    expect("relative/folder", REFUSED, TN_STAGE_FOUND, "the current folder is never searched");
+    expect(".", REFUSED, TN_STAGE_FOUND, "the current folder is never searched");
+    expect("counting.so", OK, TN_STAGE_VERSION, "");
+}
+END_TEST
+
+START_TEST(plugins_are_allowed_and_denied_by_globs)
+{
+    place("good", "counting", "older", NULL);
+    setenv("TENON_PLUGINS", " good , o*,!old*", 1);
+    expect("counting.so", REFUSED, TN_STAGE_FOUND, "does not let \"counting\" in");
+    expect("older.so", REFUSED, TN_STAGE_FOUND, "does not let \"older\" in");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(denials_alone_let_the_rest_in)
+{
+    place("good", "counting", "older", NULL);
+    setenv("TENON_PLUGINS", "!count*", 1);
+    expect("counting.so", REFUSED, TN_STAGE_FOUND, "TENON_PLUGINS=!count*");
+    expect("older.so", OK, TN_STAGE_VERSION, "");
+    expect_good_beside();
+    expect_failure(tn_plugin_load(path_of("counting.so")), TN_ERR_REFUSED, "REFUSED at found");
+}
+END_TEST
+
+START_TEST(options_have_their_defaults)
+{
+    place("options", NULL);
+    ck_assert_int_eq(tn_plugin_activate("org.tenon.test.options"), TN_OK);
+    ck_assert_str_eq(logged, "beta 1.5 label none depth 3 sizes 2\n");
+}
+END_TEST
+
+START_TEST(options_come_from_variables_of_the_plugins_name)
+{
+    place("options", NULL);
+    setenv("TENON_OPTIONS_BETA", "-2.5e-1", 1);
+    setenv("TENON_OPTIONS_LABEL", "a, \"b\" and 100% (c", 1);
+    setenv("TENON_OPTIONS_SIZES", "(3, 4, 5)", 1);
+    ck_assert_int_eq(tn_plugin_activate("org.tenon.test.options"), TN_OK);
+    ck_assert_str_eq(logged, "beta -0.25 label a, \"b\" and 100% (c depth 3 sizes 3\n");
+    ck_assert_str_eq(tn_env_get("TENON_OPTIONS_BETA"), "-2.5e-1");
+}
+END_TEST
+
+START_TEST(a_value_that_is_not_accepted_refuses_the_plugin)
+{
+    place("good", "options", NULL);
+    setenv("TENON_OPTIONS_DEPTH", "deep", 1);
+    expect("options.so", REFUSED, TN_STAGE_VERSION, "depth");
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "Optioned"));
+    tn_error_clear();
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(a_value_that_is_malformed_or_two_refuses_the_plugin)
+{
+    place("good", "options", NULL);
+    setenv("TENON_OPTIONS_BETA", "1, depth=2", 1);
+    expect("options.so", REFUSED, TN_STAGE_VERSION, "one value is wanted");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(a_variable_that_nobody_reads_is_warned_about)
+{
+    place("options", NULL);
+    setenv("TENON_OPTIONS_BETTA", "1", 1);
+    setenv("TENON_TEST_OF_SOMETHING", "1", 1);
+    ck_assert_int_ge(tn_plugin_count(), 1);
+    ck_assert_ptr_nonnull(strstr(logged, "TENON_OPTIONS_BETTA is known to nobody"));
+    ck_assert_ptr_nonnull(strstr(logged, "nearest: TENON_OPTIONS_BETA"));
+    ck_assert_ptr_null(strstr(logged, "TENON_TEST"));
+    ck_assert_ptr_null(strstr(logged, "TENON_PLUGIN_PATH is"));
+}
+END_TEST
+
+START_TEST(one_file_can_be_loaded_by_path)
+{
+    ck_assert_int_eq(mkdir(path_of("aside"), 0755), 0);
+    copy_file(FIXTURES "good.so", path_of("aside/good.so"));
+    copy_file(FIXTURES "text.so", path_of("aside/text.so"));
+    copy_file(FIXTURES "needs_good.so", path_of("aside/needs_good.so"));
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "GoodLayer"));
+    tn_error_clear();
+    expect_failure(tn_plugin_load(path_of("aside/text.so")), TN_ERR_FORMAT, "FAILED at dlopen");
+    expect_failure(tn_plugin_load(path_of("aside/absent.so")), TN_ERR_IO, "No such file");
+    ck_assert_int_eq(tn_plugin_load(path_of("aside/good.so")), TN_OK);
+    ck_assert_int_eq(tn_plugin_load(path_of("aside/good.so")), TN_OK);
+    ck_assert_int_eq(tn_plugin_load(path_of("aside/needs_good.so")), TN_OK);
+    expect("aside/good.so", OK, TN_STAGE_VERSION, "");
+    ck_assert_ptr_nonnull(tn_registry_find(TN_KIND_tn_layer, "GoodLayer"));
+}
+END_TEST
+
+START_TEST(the_nearest_name_and_the_report_are_in_the_error)
+{
+    place("good", "cycle_a", NULL);
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "GoodLair"));
+    expect_failure(TN_ERR_KEY, TN_ERR_KEY, "did you mean \"GoodLayer\"?");
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "cycle_a"));
+    expect_failure(TN_ERR_KEY, TN_ERR_KEY, "REFUSED at version: it requires the plugin \"org.tenon.test.cycle_b\"");
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_format, "x"));
+    expect_failure(TN_ERR_KEY, TN_ERR_KEY, "file format");
+}
+END_TEST
+
+static tn_tensor *forward(tn_module *self, tn_tensor *input)
+{
+    (void)self;
+    return input;
+}
+
+START_TEST(a_program_registers_like_a_plugin)
+{
+    static const tn_layer own = { TN_HEAD(tn_layer), .name = "Own", .forward = forward };
+    static const tn_layer taken = { TN_HEAD(tn_layer), .name = "GoodLayer", .forward = forward };
+    static const tn_layer empty = { TN_HEAD(tn_layer), .name = "Empty" };
+    place("good", NULL);
+    ck_assert_int_eq(tn_register(&own), TN_OK);
+    expect_failure(tn_register(&own), TN_ERR_REFUSED, "(program)");
+    expect_failure(tn_register(&taken), TN_ERR_REFUSED, path_of("good.so"));
+    expect_failure(tn_register(&empty), TN_ERR_VALUE, "exactly one of forward and call");
+    expect_failure(tn_register(NULL), TN_ERR_VALUE, "NULL");
+    ck_assert_str_eq(tn_registry_plugin(TN_KIND_tn_layer, "Own"), "program");
+    ck_assert_int_eq(line_of("(program)").contributions, 1);
+    ck_assert_int_eq(line_of("(program)").active, 1);
+}
+END_TEST
+
+START_TEST(the_checked_boundary_names_plugin_function_and_argument_rule_12)
+{
+    place("careless", NULL);
+    setenv("TENON_CHECK", "1", 1);
+    expect_failure(tn_plugin_activate("org.tenon.test.careless"), TN_ERR_REFUSED,
+                   "checked boundary: plugin \"org.tenon.test.careless\" called tn_dtype_parse, argument out: it is NULL");
+}
+END_TEST
+
+START_TEST(shutdown_deactivates_once_and_says_so_afterwards_rule_16)
+{
+    place("counting", "good", NULL);
+    ck_assert_int_eq(tn_plugin_activate("org.tenon.test.counting"), TN_OK);
+    ck_assert_int_eq(tn_plugin_activate("org.tenon.test.counting"), TN_OK);
+    tn_shutdown();
+    tn_shutdown();
+    ck_assert_str_eq(logged, "activated\ndeactivated\n");
+    expect_failure(tn_plugin_activate("org.tenon.test.counting"), TN_ERR_RUNTIME, "tn_shutdown deactivated it");
+    ck_assert_ptr_nonnull(tn_registry_find(TN_KIND_tn_layer, "GoodLayer"));
+}
+END_TEST
+
+static Suite *environment(void)
+{
+    Suite *suite = suite_create("environment of plugins");
+    TCase *all = tcase_create("all");
+    tcase_add_checked_fixture(all, set_up_log, take_down);
+    tcase_set_timeout(all, 60);
+    tcase_add_test(all, files_are_taken_sorted_and_only_those_that_end_in_so_rule_14);
+    tcase_add_test(all, the_added_path_comes_after_and_keeps_the_first);
+    tcase_add_test(all, a_folder_that_is_not_there_and_a_relative_one_have_a_line_rule_14);
+    tcase_add_test(all, plugins_are_allowed_and_denied_by_globs);
+    tcase_add_test(all, denials_alone_let_the_rest_in);
+    tcase_add_test(all, options_have_their_defaults);
+    tcase_add_test(all, options_come_from_variables_of_the_plugins_name);
+    tcase_add_test(all, a_value_that_is_not_accepted_refuses_the_plugin);
+    tcase_add_test(all, a_value_that_is_malformed_or_two_refuses_the_plugin);
+    tcase_add_test(all, a_variable_that_nobody_reads_is_warned_about);
+    tcase_add_test(all, one_file_can_be_loaded_by_path);
+    tcase_add_test(all, the_nearest_name_and_the_report_are_in_the_error);
+    tcase_add_test(all, a_program_registers_like_a_plugin);
+    tcase_add_test(all, the_checked_boundary_names_plugin_function_and_argument_rule_12);
+    tcase_add_test(all, shutdown_deactivates_once_and_says_so_afterwards_rule_16);
+    suite_add_tcase(suite, all);
+    return suite;
+}
+
+int main(void)
+{
+    return run_suite(environment());
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What becomes of every kind of bad plugin file: outcome, stage and reason, and that the others load. */
+#include "tests/plugin/place.h"
+
+enum { OK = TN_OUTCOME_OK, NA = TN_OUTCOME_NOT_APPLICABLE, REFUSED = TN_OUTCOME_REFUSED, FAILED = TN_OUTCOME_FAILED };
+
+START_TEST(a_good_plugin_is_asked_and_not_activated_rule_1)
+{
+    place("good", NULL);
+    tn_plugin_report report = line_of("good.so");
+    ck_assert_str_eq(report.id, "org.tenon.test.good");
+    ck_assert_str_eq(report.version, "1.2.0");
+    ck_assert_int_eq(report.contributions, 1);
+    ck_assert_int_eq(report.refused, 0);
+    ck_assert_int_eq(report.active, 0);
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(files_that_are_no_libraries_are_named_with_the_linkers_reason_rule_15)
+{
+    place("good", "text", "folder", "elf32", "cut", "empty", NULL);
+    expect("text.so", FAILED, TN_STAGE_DLOPEN, "");
+    ck_assert_ptr_nonnull(strstr(line_of("text.so").reason, "text.so: "));
+    expect("folder.so", FAILED, TN_STAGE_FOUND, "it is a folder");
+    expect("elf32.so", FAILED, TN_STAGE_DLOPEN, "wrong ELF class");
+    expect("cut.so", FAILED, TN_STAGE_DLOPEN, "cut.so: ");
+    expect("empty.so", FAILED, TN_STAGE_DLOPEN, "empty.so: ");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(a_file_without_the_symbol_is_told_so_rule_1)
+{
+    place("good", "nosymbol", NULL);
+    expect("nosymbol.so", FAILED, TN_STAGE_SYMBOL, "no symbol tn_plugin_query");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(a_symbol_that_lives_in_a_dependency_does_not_count_rule_2)
+{
+    place("good", "borrowed", "libdependency.so.1", NULL);
+    expect("borrowed.so", FAILED, TN_STAGE_SYMBOL, "libdependency.so.1, a library that it depends on");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(an_unresolved_function_and_a_missing_library_are_named_rule_15)
+{
+    place("good", "unresolved", "missing_library", NULL);
+    expect("unresolved.so", FAILED, TN_STAGE_DLOPEN, "function_that_nobody_has");
+    expect("missing_library.so", FAILED, TN_STAGE_DLOPEN, "libtenon_test_gone.so.1");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(an_older_plugin_loads_and_what_it_lacks_is_null_rules_4_and_6)
+{
+    place("good", "older", NULL);
+    expect("older.so", OK, TN_STAGE_VERSION, "");
+    ck_assert_int_eq(line_of("older.so").contributions, 1);
+    const tn_layer *layer = (const tn_layer *)tn_registry_find(TN_KIND_tn_layer, "OldLayer");
+    ck_assert_ptr_nonnull(layer);
+    ck_assert_ptr_nonnull(layer->forward);
+    ck_assert(layer->call == NULL && layer->repr == NULL);
+    ck_assert_uint_eq(layer->head.size, sizeof(tn_layer));
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(a_newer_plugin_is_refused_with_words_rules_4_and_6)
+{
+    place("good", "newer", "newer_major", NULL);
+    expect("newer.so", REFUSED, TN_STAGE_VERSION, "a newer Tenon would load it");
+    expect("newer_major.so", REFUSED, TN_STAGE_VERSION, "a newer Tenon would load it");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(a_short_struct_is_refused_rule_4)
+{
+    place("good", "short", "long", "no_plugin", NULL);
+    expect("short.so", REFUSED, TN_STAGE_VERSION, "bytes long, and at least");
+    expect("long.so", REFUSED, TN_STAGE_VERSION, "it has at most");
+    expect("no_plugin.so", FAILED, TN_STAGE_QUERY, "TN_HEAD(tn_plugin)");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(a_short_contribution_is_refused_alone_rule_4)
+{
+    place("good", "short_layer", NULL);
+    expect("short_layer.so", OK, TN_STAGE_VERSION, "3 contributions were refused: tn_layer is ");
+    tn_plugin_report report = line_of("short_layer.so");
+    ck_assert_int_eq(report.contributions, 1);
+    ck_assert_int_eq(report.refused, 3);
+    ck_assert_ptr_nonnull(strstr(report.reason, "exactly one of forward and call"));
+    ck_assert_ptr_nonnull(tn_registry_find(TN_KIND_tn_layer, "Whole"));
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "Cut"));
+    tn_error_clear();
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(interfaces_are_negotiated_by_id_and_revision_rules_6_and_8)
+{
+    place("good", "future_interface", "unknown_interface", "other_draft", NULL);
+    expect("future_interface.so", REFUSED, TN_STAGE_VERSION, "needs revision 7 to 9 of the interface tenon.base");
+    expect("unknown_interface.so", REFUSED, TN_STAGE_VERSION, "org.example.telepathy");
+    expect("other_draft.so", REFUSED, TN_STAGE_VERSION, "another draft of the interface tenon.base");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(build_facts_that_do_not_fit_are_refused_rule_7)
+{
+    place("good", "sanitized", "other_bits", NULL);
+    expect("sanitized.so", REFUSED, TN_STAGE_VERSION, "memory sanitizer");
+    expect("other_bits.so", REFUSED, TN_STAGE_VERSION, "pointers of 16 bits");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(a_world_writable_file_is_refused_rule_14)
+{
+    place("good", "counting", NULL);
+    ck_assert_int_eq(chmod(path_of("counting.so"), 0646), 0);
+    expect("counting.so", REFUSED, TN_STAGE_OWNER, "the file is world-writable");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(a_world_writable_folder_is_refused_whole_rule_14)
+{
+    char more[PATH_MAX];
+    place("good", NULL);
+    snprintf(more, sizeof more, "%s", path_of("open"));
+    ck_assert_int_eq(mkdir(more, 0755), 0);
+    place("counting", NULL);
+    ck_assert_int_eq(rename(path_of("counting.so"), path_of("open/counting.so")), 0);
+    ck_assert_int_eq(chmod(more, 0777), 0);
+    setenv("TENON_PLUGIN_PATH_ADD", more, 1);
+    expect("open", REFUSED, TN_STAGE_OWNER, "the folder is world-writable");
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "Counted"));
+    tn_error_clear();
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(a_file_in_an_open_folder_behind_a_symlink_is_refused_rule_14)
+{
+    place("good", "counting", NULL);
+    ck_assert_int_eq(mkdir(path_of("open"), 0777), 0);
+    ck_assert_int_eq(chmod(path_of("open"), 0777), 0);
+    ck_assert_int_eq(rename(path_of("counting.so"), path_of("open/counting.so")), 0);
+    ck_assert_int_eq(symlink("open/counting.so", path_of("link.so")), 0);
+    expect("open/counting.so", REFUSED, TN_STAGE_OWNER, "the folder it lies in is world-writable");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(somebody_elses_file_is_refused_rule_14)
+{
+    if (getuid() != 0)
+        return; /* only root can give files away */
+    place("good", "counting", NULL);
+    ck_assert_int_eq(chown(path_of("counting.so"), 12345, 12345), 0);
+    expect("counting.so", REFUSED, TN_STAGE_OWNER, "owned by user 12345");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(an_unreadable_file_is_named_with_the_reason_rule_18)
+{
+    place("good", NULL);
+    ck_assert_int_eq(symlink("nowhere", path_of("broken.so")), 0);
+    expect("broken.so", FAILED, TN_STAGE_FOUND, "No such file");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(a_second_copy_through_a_symlink_is_reported_rule_14)
+{
+    place("good", NULL);
+    ck_assert_int_eq(symlink("good.so", path_of("twin.so")), 0);
+    ck_assert_int_eq(link(path_of("good.so"), path_of("hard.so")), 0);
+    expect("twin.so", REFUSED, TN_STAGE_FOUND, "it is the same file as");
+    expect("hard.so", REFUSED, TN_STAGE_FOUND, path_of("good.so"));
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(a_failing_query_is_reported_with_its_words_rule_18)
+{
+    place("good", "failing_query", "wordless_query", "modest_query", NULL);
+    expect("failing_query.so", FAILED, TN_STAGE_QUERY, "wrong phase: 100% of it");
+    expect("wordless_query.so", FAILED, TN_STAGE_QUERY, "failed without words");
+    expect("modest_query.so", NA, TN_STAGE_QUERY, "not for this processor");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(a_missing_requirement_is_named_rule_0)
+{
+    place("good", "needs_good", "needs_absent", "needs_newer", NULL);
+    expect("needs_good.so", OK, TN_STAGE_VERSION, "");
+    expect("needs_absent.so", REFUSED, TN_STAGE_VERSION, "requires the plugin \"org.nowhere.absent\", which is not there");
+    expect("needs_newer.so", REFUSED, TN_STAGE_VERSION, "in a version from 1.10;");
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "NeedsAbsent"));
+    tn_error_clear();
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(a_cycle_of_requirements_is_refused_rule_0)
+{
+    place("good", "cycle_a", "cycle_b", NULL);
+    expect("cycle_a.so", REFUSED, TN_STAGE_VERSION, "cycle");
+    expect("cycle_b.so", REFUSED, TN_STAGE_VERSION, "cycle");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(a_taken_name_is_refused_and_both_files_are_named_rule_22)
+{
+    place("good", "taken_name", NULL);
+    expect("taken_name.so", OK, TN_STAGE_VERSION, path_of("good.so"));
+    ck_assert_ptr_nonnull(strstr(line_of("taken_name.so").reason, path_of("taken_name.so")));
+    ck_assert_ptr_nonnull(tn_registry_find(TN_KIND_tn_layer, "NotTaken"));
+    ck_assert_str_eq(tn_registry_plugin(TN_KIND_tn_layer, "GoodLayer"), "org.tenon.test.good");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(a_taken_id_is_refused_and_the_first_file_is_named)
+{
+    place("good", "taken_id", "bad_id", NULL);
+    expect("taken_id.so", REFUSED, TN_STAGE_VERSION, path_of("good.so"));
+    expect("bad_id.so", FAILED, TN_STAGE_QUERY, "org.example.name");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(an_unknown_kind_of_contribution_is_refused_alone)
+{
+    place("good", "unknown_kind", "bad_kernels", NULL);
+    expect("unknown_kind.so", OK, TN_STAGE_VERSION, "kind 60 is unknown");
+    ck_assert_int_eq(line_of("unknown_kind.so").refused, 2);
+    ck_assert_ptr_nonnull(tn_registry_find(TN_KIND_tn_layer, "BesideUnknown"));
+    expect("bad_kernels.so", OK, TN_STAGE_VERSION, "kernel_size of 8");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(a_failing_activation_is_told_at_every_use_rule_18)
+{
+    place("good", "failing_activation", "wordless_activation", "not_applicable", "needs_failing", NULL);
+    expect_good_beside();
+    expect("failing_activation.so", OK, TN_STAGE_VERSION, "");
+    for (int i = 0; i < 2; i++)
+        expect_failure(tn_plugin_activate("org.tenon.test.failing_activation"), TN_ERR_IO,
+                       "FAILED at activate: the licence file of the accelerator is unreadable");
+    expect("failing_activation.so", FAILED, TN_STAGE_ACTIVATE, "licence file");
+    expect_failure(tn_plugin_activate("org.tenon.test.wordless_activation"), TN_ERR_RUNTIME, "no words");
+    expect_failure(tn_plugin_activate("org.tenon.test.not_applicable"), TN_ERR_UNAVAILABLE, "no accelerator in this machine");
+    expect("not_applicable.so", NA, TN_STAGE_ACTIVATE, "no accelerator in this machine");
+    expect_failure(tn_plugin_activate("org.tenon.test.needs_failing"), TN_ERR_IO,
+                   "requires the plugin \"org.tenon.test.failing_activation\"");
+    expect("needs_failing.so", FAILED, TN_STAGE_ACTIVATE, "requires the plugin");
+    expect_failure(tn_plugin_activate("org.tenon.test.faling_activation"), TN_ERR_KEY, "org.tenon.test.failing_activation");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(an_activation_may_use_what_its_plugin_gives)
+{
+    place("needs_itself", NULL);
+    ck_assert_int_eq(tn_plugin_activate("org.tenon.test.needs_itself"), TN_OK);
+    expect("needs_itself.so", OK, TN_STAGE_ACTIVATE, "");
+    ck_assert_int_eq(line_of("needs_itself.so").active, 1);
+}
+END_TEST
+
+static Suite *loader(void)
+{
+    Suite *suite = suite_create("loader");
+    TCase *files = tcase_create("files");
+    tcase_add_checked_fixture(files, set_up, take_down);
+    tcase_set_timeout(files, 60);
+    tcase_add_test(files, a_good_plugin_is_asked_and_not_activated_rule_1);
+    tcase_add_test(files, files_that_are_no_libraries_are_named_with_the_linkers_reason_rule_15);
+    tcase_add_test(files, a_file_without_the_symbol_is_told_so_rule_1);
+    tcase_add_test(files, a_symbol_that_lives_in_a_dependency_does_not_count_rule_2);
+    tcase_add_test(files, an_unresolved_function_and_a_missing_library_are_named_rule_15);
+    tcase_add_test(files, an_older_plugin_loads_and_what_it_lacks_is_null_rules_4_and_6);
+    tcase_add_test(files, a_newer_plugin_is_refused_with_words_rules_4_and_6);
+    tcase_add_test(files, a_short_struct_is_refused_rule_4);
+    tcase_add_test(files, a_short_contribution_is_refused_alone_rule_4);
+    tcase_add_test(files, interfaces_are_negotiated_by_id_and_revision_rules_6_and_8);
+    tcase_add_test(files, build_facts_that_do_not_fit_are_refused_rule_7);
+    tcase_add_test(files, a_world_writable_file_is_refused_rule_14);
+    tcase_add_test(files, a_world_writable_folder_is_refused_whole_rule_14);
+    tcase_add_test(files, a_file_in_an_open_folder_behind_a_symlink_is_refused_rule_14);
+    tcase_add_test(files, somebody_elses_file_is_refused_rule_14);
+    tcase_add_test(files, an_unreadable_file_is_named_with_the_reason_rule_18);
+    tcase_add_test(files, a_second_copy_through_a_symlink_is_reported_rule_14);
+    tcase_add_test(files, a_failing_query_is_reported_with_its_words_rule_18);
+    tcase_add_test(files, a_missing_requirement_is_named_rule_0);
+    tcase_add_test(files, a_cycle_of_requirements_is_refused_rule_0);
+    tcase_add_test(files, a_taken_name_is_refused_and_both_files_are_named_rule_22);
+    tcase_add_test(files, a_taken_id_is_refused_and_the_first_file_is_named);
+    tcase_add_test(files, an_unknown_kind_of_contribution_is_refused_alone);
+    tcase_add_test(files, a_failing_activation_is_told_at_every_use_rule_18);
+    tcase_add_test(files, an_activation_may_use_what_its_plugin_gives);
+    suite_add_tcase(suite, files);
+    return suite;
+}
+
+int main(void)
+{
+    return run_suite(loader());
+}
