@@ -45,9 +45,9 @@ static tn_status run(tn__plugin *plugin)
         if (status == TN_OK)
             continue;
         tn__take_words(mark, words, sizeof words);
-        tn__plugin_outcome(plugin,
-                           status == TN_ERR_UNAVAILABLE ? TN_OUTCOME_NOT_APPLICABLE : TN_OUTCOME_FAILED,
-                           TN_STAGE_ACTIVATE, status, "it requires the plugin %q: %s", need->id, words);
+        tn__plugin_outcome(
+            plugin, status == TN_ERR_UNAVAILABLE ? TN_OUTCOME_NOT_APPLICABLE : TN_OUTCOME_FAILED,
+            TN_STAGE_ACTIVATE, status, "it requires the plugin %q: %s", need->id, words);
         return status;
     }
     if (!own->activate)

@@ -10,7 +10,7 @@ START_TEST(a_plugin_refuses_the_second_core_with_words_rule_20)
 {
     typedef tn_status load_fn(const char *path);
     typedef int64_t count_fn(void);
-    typedef tn_status report_fn(int64_t index, tn_plugin_report *out);
+    typedef tn_status report_fn(int64_t index, tn_plugin_report * out);
     load_fn *load;
     count_fn *count;
     report_fn *report_at;
@@ -33,7 +33,8 @@ START_TEST(a_plugin_refuses_the_second_core_with_words_rule_20)
             continue;
         ck_assert_int_eq(report.outcome, TN_OUTCOME_REFUSED);
         ck_assert_int_eq(report.stage, TN_STAGE_QUERY);
-        ck_assert_ptr_nonnull(strstr(report.reason, "belongs to another copy of libtenon in this process"));
+        ck_assert_ptr_nonnull(
+            strstr(report.reason, "belongs to another copy of libtenon in this process"));
         found = true;
     }
     ck_assert(found);

@@ -71,7 +71,8 @@ START_TEST(a_folder_that_is_not_there_and_a_relative_one_have_a_line_rule_14)
 {
     char paths[3 * PATH_MAX];
     place("good", "counting", NULL);
-    snprintf(paths, sizeof paths, "::%s:relative/folder:.:%s:%s:", path_of("absent"), path_of("good.so"), folder);
+    snprintf(paths, sizeof paths, "::%s:relative/folder:.:%s:%s:", path_of("absent"),
+             path_of("good.so"), folder);
     setenv("TENON_PLUGIN_PATH", paths, 1);
     ck_assert_int_eq(chdir(folder), 0);
     expect("absent", FAILED, TN_STAGE_FOUND, "No such file");
@@ -179,7 +180,8 @@ START_TEST(the_nearest_name_and_the_report_are_in_the_error)
     ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "GoodLair"));
     expect_failure(TN_ERR_KEY, TN_ERR_KEY, "did you mean \"GoodLayer\"?");
     ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "cycle_a"));
-    expect_failure(TN_ERR_KEY, TN_ERR_KEY, "REFUSED at version: it requires the plugin \"org.tenon.test.cycle_b\"");
+    expect_failure(TN_ERR_KEY, TN_ERR_KEY,
+                   "REFUSED at version: it requires the plugin \"org.tenon.test.cycle_b\"");
     ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_format, "x"));
     expect_failure(TN_ERR_KEY, TN_ERR_KEY, "file format");
 }
@@ -212,8 +214,9 @@ START_TEST(the_checked_boundary_names_plugin_function_and_argument_rule_12)
 {
     place("careless", NULL);
     setenv("TENON_CHECK", "1", 1);
-    expect_failure(tn_plugin_activate("org.tenon.test.careless"), TN_ERR_REFUSED,
-                   "checked boundary: plugin \"org.tenon.test.careless\" called tn_dtype_parse, argument out: it is NULL");
+    expect_failure(
+        tn_plugin_activate("org.tenon.test.careless"), TN_ERR_REFUSED,
+        "checked boundary: plugin \"org.tenon.test.careless\" called tn_dtype_parse, argument out: it is NULL");
 }
 END_TEST
 
@@ -225,7 +228,8 @@ START_TEST(shutdown_deactivates_once_and_says_so_afterwards_rule_16)
     tn_shutdown();
     tn_shutdown();
     ck_assert_str_eq(logged, "activated\ndeactivated\n");
-    expect_failure(tn_plugin_activate("org.tenon.test.counting"), TN_ERR_RUNTIME, "tn_shutdown deactivated it");
+    expect_failure(tn_plugin_activate("org.tenon.test.counting"), TN_ERR_RUNTIME,
+                   "tn_shutdown deactivated it");
     ck_assert_ptr_nonnull(tn_registry_find(TN_KIND_tn_layer, "GoodLayer"));
 }
 END_TEST

@@ -3,7 +3,12 @@
  * What becomes of every kind of bad plugin file: outcome, stage and reason, and that the others load. */
 #include "tests/plugin/place.h"
 
-enum { OK = TN_OUTCOME_OK, NA = TN_OUTCOME_NOT_APPLICABLE, REFUSED = TN_OUTCOME_REFUSED, FAILED = TN_OUTCOME_FAILED };
+enum {
+    OK = TN_OUTCOME_OK,
+    NA = TN_OUTCOME_NOT_APPLICABLE,
+    REFUSED = TN_OUTCOME_REFUSED,
+    FAILED = TN_OUTCOME_FAILED
+};
 
 START_TEST(a_good_plugin_is_asked_and_not_activated_rule_1)
 {
@@ -42,7 +47,8 @@ END_TEST
 START_TEST(a_symbol_that_lives_in_a_dependency_does_not_count_rule_2)
 {
     place("good", "borrowed", "libdependency.so.1", NULL);
-    expect("borrowed.so", FAILED, TN_STAGE_SYMBOL, "libdependency.so.1, a library that it depends on");
+    expect("borrowed.so", FAILED, TN_STAGE_SYMBOL,
+           "libdependency.so.1, a library that it depends on");
     expect_good_beside();
 }
 END_TEST
@@ -107,9 +113,11 @@ END_TEST
 START_TEST(interfaces_are_negotiated_by_id_and_revision_rules_6_and_8)
 {
     place("good", "future_interface", "unknown_interface", "other_draft", NULL);
-    expect("future_interface.so", REFUSED, TN_STAGE_VERSION, "needs revision 7 to 9 of the interface tenon.base");
+    expect("future_interface.so", REFUSED, TN_STAGE_VERSION,
+           "needs revision 7 to 9 of the interface tenon.base");
     expect("unknown_interface.so", REFUSED, TN_STAGE_VERSION, "org.example.telepathy");
-    expect("other_draft.so", REFUSED, TN_STAGE_VERSION, "another draft of the interface tenon.base");
+    expect("other_draft.so", REFUSED, TN_STAGE_VERSION,
+           "another draft of the interface tenon.base");
     expect_good_beside();
 }
 END_TEST
@@ -206,7 +214,8 @@ START_TEST(a_missing_requirement_is_named_rule_0)
 {
     place("good", "needs_good", "needs_absent", "needs_newer", NULL);
     expect("needs_good.so", OK, TN_STAGE_VERSION, "");
-    expect("needs_absent.so", REFUSED, TN_STAGE_VERSION, "requires the plugin \"org.nowhere.absent\", which is not there");
+    expect("needs_absent.so", REFUSED, TN_STAGE_VERSION,
+           "requires the plugin \"org.nowhere.absent\", which is not there");
     expect("needs_newer.so", REFUSED, TN_STAGE_VERSION, "in a version from 1.10;");
     ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "NeedsAbsent"));
     tn_error_clear();
@@ -256,20 +265,24 @@ END_TEST
 
 START_TEST(a_failing_activation_is_told_at_every_use_rule_18)
 {
-    place("good", "failing_activation", "wordless_activation", "not_applicable", "needs_failing", NULL);
+    place("good", "failing_activation", "wordless_activation", "not_applicable", "needs_failing",
+          NULL);
     expect_good_beside();
     expect("failing_activation.so", OK, TN_STAGE_VERSION, "");
     for (int i = 0; i < 2; i++)
         expect_failure(tn_plugin_activate("org.tenon.test.failing_activation"), TN_ERR_IO,
                        "FAILED at activate: the licence file of the accelerator is unreadable");
     expect("failing_activation.so", FAILED, TN_STAGE_ACTIVATE, "licence file");
-    expect_failure(tn_plugin_activate("org.tenon.test.wordless_activation"), TN_ERR_RUNTIME, "no words");
-    expect_failure(tn_plugin_activate("org.tenon.test.not_applicable"), TN_ERR_UNAVAILABLE, "no accelerator in this machine");
+    expect_failure(tn_plugin_activate("org.tenon.test.wordless_activation"), TN_ERR_RUNTIME,
+                   "no words");
+    expect_failure(tn_plugin_activate("org.tenon.test.not_applicable"), TN_ERR_UNAVAILABLE,
+                   "no accelerator in this machine");
     expect("not_applicable.so", NA, TN_STAGE_ACTIVATE, "no accelerator in this machine");
     expect_failure(tn_plugin_activate("org.tenon.test.needs_failing"), TN_ERR_IO,
                    "requires the plugin \"org.tenon.test.failing_activation\"");
     expect("needs_failing.so", FAILED, TN_STAGE_ACTIVATE, "requires the plugin");
-    expect_failure(tn_plugin_activate("org.tenon.test.faling_activation"), TN_ERR_KEY, "org.tenon.test.failing_activation");
+    expect_failure(tn_plugin_activate("org.tenon.test.faling_activation"), TN_ERR_KEY,
+                   "org.tenon.test.failing_activation");
     expect_good_beside();
 }
 END_TEST

@@ -36,7 +36,8 @@ static int attempt(uint64_t nth)
     if (!failed && good < 3)
         return 15;
     tn_error_clear();
-    if (tn_registry_find(TN_KIND_tn_layer, "GoodLayer") && tn_plugin_activate("org.tenon.test.good") != TN_OK)
+    if (tn_registry_find(TN_KIND_tn_layer, "GoodLayer") &&
+        tn_plugin_activate("org.tenon.test.good") != TN_OK)
         return 16;
     tn_error_clear();
     tn_shutdown();
@@ -55,12 +56,14 @@ START_TEST(each_allocation_of_discovery_fails_in_turn_law_4)
         if (!child)
             exit(attempt(nth)); /* exit, so that LeakSanitizer has its say */
         ck_assert_int_eq(waitpid(child, &status, 0), child);
-        ck_assert_msg(WIFEXITED(status), "allocation %d: killed by signal %d", (int)nth, WTERMSIG(status));
+        ck_assert_msg(WIFEXITED(status), "allocation %d: killed by signal %d", (int)nth,
+                      WTERMSIG(status));
         if (WEXITSTATUS(status) == DONE) {
             ck_assert_uint_gt(nth, 20);
             return;
         }
-        ck_assert_msg(!WEXITSTATUS(status), "allocation %d: check %d failed", (int)nth, WEXITSTATUS(status));
+        ck_assert_msg(!WEXITSTATUS(status), "allocation %d: check %d failed", (int)nth,
+                      WEXITSTATUS(status));
     }
     ck_abort_msg("discovery never ran out of allocations to fail");
 }
