@@ -2,7 +2,8 @@
  *
  * Numbers between the element types. What PyTorch does decides: a float becomes an integer by truncation and then wraps around; float64 goes
  * to float16, bfloat16 and float8 through float32; a complex number gives its real part. A float that int64 cannot hold becomes the smallest
- * int64 (uint64: what that type can hold is kept). float8 e4m3 has no infinity: what is too large becomes NaN. */
+ * int64 (uint64: what that type can hold is kept). float8 e4m3 has no infinity: what is
+ * too large becomes its largest number. */
 #include <string.h>
 
 #include "cpu.h"
@@ -78,8 +79,10 @@ static inline uint8_t float_to_e4m3(float x)
     uint32_t bits = float_bits(x), sign = bits >> 24 & 0x80;
     bits &= 0x7fffffffu;
     uint32_t value;
-    if (bits >= 0x43f00000u)                    /* 480 and more, infinity, NaN */
+    if (bits > 0x7f800000u)
         value = 0x7f;
+    else if (bits >= 0x43e00000u)               /* 448 and more */
+        value = 0x7e;
     else if (bits < 0x3c800000u)                /* below 2^-6: a multiple of 2^-9 */
         value = float_bits(bits_float(bits) + 0x1p14f) - 0x46800000u;
     else

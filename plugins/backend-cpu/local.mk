@@ -4,25 +4,23 @@ TN_PLUGINS += plugins/backend-cpu.la
 plugins_backend_cpu_la_SOURCES = %D%/cpu.h %D%/functions.h %D%/blas.c %D%/convert.c %D%/copy.c %D%/device.c \
 	%D%/elementwise.c %D%/loss.c %D%/matmul.c %D%/plugin.c %D%/random.c %D%/reduce.c %D%/softmax.c %D%/views.c
 plugins_backend_cpu_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) $(TN_X86_LOOPS)
-plugins_backend_cpu_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS)
+plugins_backend_cpu_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=off
 plugins_backend_cpu_la_LDFLAGS = $(TN_PLUGIN_LINK)
 plugins_backend_cpu_la_LIBADD = libkernels-base.la $(LIBM)
 
 # One source, compiled per instruction set; which one runs is chosen at activation. What GCC may assume: errno and the
 # floating-point status of these loops are read by nobody. Contraction: see loops.c and products.c.
-TN_LOOPS_CFLAGS = -O3 -fno-math-errno -fno-trapping-math -ffp-contract=off
-TN_PRODUCTS_CFLAGS = -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast
 TN_LOOPS_SOURCES = %D%/loops.c %D%/cpu.h %D%/functions.h
 TN_PRODUCTS_SOURCES = %D%/products.c %D%/cpu.h
 
 noinst_LTLIBRARIES += libkernels-base.la libproducts-base.la
 libkernels_base_la_SOURCES = $(TN_LOOPS_SOURCES)
 libkernels_base_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) -DTN__LOOPS_NAME=tn__loops_base -DTN__LOOPS_TEXT='"baseline"'
-libkernels_base_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS)
+libkernels_base_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=off
 libkernels_base_la_LIBADD = libproducts-base.la
 libproducts_base_la_SOURCES = $(TN_PRODUCTS_SOURCES)
 libproducts_base_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) -DTN__PRODUCTS_NAME=tn__products_base
-libproducts_base_la_CFLAGS = $(AM_CFLAGS) $(TN_PRODUCTS_CFLAGS)
+libproducts_base_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=fast
 
 if HAVE_X86_LOOPS
 TN_AVX2 = -mavx2 -mfma -mf16c
@@ -32,17 +30,17 @@ plugins_backend_cpu_la_LIBADD += libkernels-avx2.la libkernels-avx512.la
 noinst_LTLIBRARIES += libkernels-avx2.la libproducts-avx2.la libkernels-avx512.la libproducts-avx512.la
 libkernels_avx2_la_SOURCES = $(TN_LOOPS_SOURCES)
 libkernels_avx2_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) -DTN__LOOPS_NAME=tn__loops_avx2 -DTN__LOOPS_TEXT='"avx2"' $(TN_X86_LOOPS)
-libkernels_avx2_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) $(TN_AVX2)
+libkernels_avx2_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=off $(TN_AVX2)
 libkernels_avx2_la_LIBADD = libproducts-avx2.la
 libproducts_avx2_la_SOURCES = $(TN_PRODUCTS_SOURCES)
 libproducts_avx2_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) -DTN__PRODUCTS_NAME=tn__products_avx2 $(TN_X86_LOOPS)
-libproducts_avx2_la_CFLAGS = $(AM_CFLAGS) $(TN_PRODUCTS_CFLAGS) $(TN_AVX2)
+libproducts_avx2_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=fast $(TN_AVX2)
 
 libkernels_avx512_la_SOURCES = $(TN_LOOPS_SOURCES)
 libkernels_avx512_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) -DTN__LOOPS_NAME=tn__loops_avx512 -DTN__LOOPS_TEXT='"avx512"' $(TN_X86_LOOPS)
-libkernels_avx512_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) $(TN_AVX512)
+libkernels_avx512_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=off $(TN_AVX512)
 libkernels_avx512_la_LIBADD = libproducts-avx512.la
 libproducts_avx512_la_SOURCES = $(TN_PRODUCTS_SOURCES)
 libproducts_avx512_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) -DTN__PRODUCTS_NAME=tn__products_avx512 $(TN_X86_LOOPS)
-libproducts_avx512_la_CFLAGS = $(AM_CFLAGS) $(TN_PRODUCTS_CFLAGS) $(TN_AVX512)
+libproducts_avx512_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=fast $(TN_AVX512)
 endif

@@ -274,30 +274,37 @@ static void philox(uint64_t seed, uint64_t block, uint32_t words[4][SIDE])
     }
 }
 
-/* Element `first + i` is made from PER = 4 / WORDS elements a block. `expr` has the element's words as w(0), w(1) ... */
-#define w(k) words[(in_block * WORDS + (k)) & 3][j]
+/* Element `first + i` is made from `words_each` words of the stream: w(0), w(1) ... in `expr`. A batch of blocks at a time; the first may begin in the
+ * middle of a block. */
+#define w(k) stream[e * WORDS + (k)]
 #define RANDOM(name, T, words_each, expr)                                                              \
     static void name(uint64_t seed, uint64_t block, uint64_t first, int64_t n, T p0, T p1, T *y)       \
     {                                                                                                  \
-        enum { WORDS = words_each, PER = 4 / WORDS };                                                  \
-        uint32_t words[4][SIDE];                                                                       \
-        uint64_t from = first / PER;                                                                   \
-        int64_t at = -(int64_t)(first % PER);                                                          \
-        for (; at < n; from += SIDE, at += SIDE * PER) {                                               \
-            philox(seed, block + from, words);                                                         \
-            for (int64_t e = at < 0 ? -at : 0; e < SIDE * PER && at + e < n; e++) {                    \
-                int64_t j = e / PER, in_block = e % PER;                                               \
-                (void)in_block;                                                                        \
-                y[at + e] = expr;                                                                      \
-            }                                                                                          \
+        enum { WORDS = words_each, PER = 4 / WORDS, BATCH = SIDE * PER };                              \
+        uint32_t words[4][SIDE], stream[4 * SIDE];                                                     \
+        T numbers[BATCH];                                                                              \
+        int64_t skip = (int64_t)(first % PER);                                                         \
+        block += first / PER;                                                                          \
+        for (int64_t done = 0; done < n; block += SIDE, skip = 0) {                                    \
+            philox(seed, block, words);                                                                \
+            for (int j = 0; j < SIDE; j++)                                                             \
+                for (int k = 0; k < 4; k++)                                                            \
+                    stream[4 * j + k] = words[k][j];                                                   \
+            for (int e = 0; e < BATCH; e++)                                                            \
+                numbers[e] = expr;                                                                     \
+            int64_t count = n - done < BATCH - skip ? n - done : BATCH - skip;                         \
+            memcpy(y + done, numbers + skip, (size_t)count * sizeof *y);                               \
+            done += count;                                                                             \
         }                                                                                              \
     }
-#define UNIT32(word) ((float)((word) >> 8) * 0x1p-24f)
-#define BITS53(high, low) ((uint64_t)(high) << 32 | (low)) >> 11
-#define UNIT64(high, low) ((double)(BITS53(high, low)) * 0x1p-53)
+/* The words become signed first: that conversion to float exists everywhere. */
+#define UNIT32(word) ((float)(int32_t)((word) >> 8) * 0x1p-24f)
+#define BITS53(high, low) (int64_t)(((uint64_t)(high) << 32 | (low)) >> 11)
+#define UNIT64(high, low) ((double)BITS53(high, low) * 0x1p-53)
 RANDOM(uniform_f32, float, 1, __builtin_fmaf(UNIT32(w(0)), p1, p0))
 RANDOM(uniform_f64, double, 2, __builtin_fma(UNIT64(w(0), w(1)), p1, p0))
-RANDOM(normal_f32, float, 2, p0 + p1 * (__builtin_sqrtf(-2 * tn__log_f32(UNIT32(w(0)) + 0x1p-24f)) * tn__cos_turn_f32(UNIT32(w(1)))))
+RANDOM(normal_f32, float, 2,
+       p0 + p1 * (__builtin_sqrtf(-2 * tn__log_f32(UNIT32(w(0)) + 0x1p-24f)) * tn__cos_turn_f32(UNIT32(w(1)))))
 RANDOM(normal_f64, double, 4,
        p0 + p1 * (__builtin_sqrt(-2 * tn__log_f64(UNIT64(w(0), w(1)) + 0x1p-53)) * tn__cos_turn_f64(UNIT64(w(2), w(3)))))
 
