@@ -1,0 +1,14 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# What `./bootstrap demo` runs (by way of ./run): trains on the bundled digits on every device found. Arguments go to
+# digits; what it writes goes to examples/demo in the build tree.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$here/demo"
+cd "$here/demo"
+gzip -dc '@data@' >digits.csv
+status=0
+"$here/digits" digits.csv "$@" || status=$?
+echo "the files are in $here/demo"
+exit $status
