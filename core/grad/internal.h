@@ -6,7 +6,27 @@
 
 #include "core/op/internal.h"
 
-/* Whether a call with these inputs has to be recorded: grad mode is on, the op has a derivative, an input requires grad. */
+/* Grad mode of the thread: the innermost tn_grad_begin. */
+typedef struct tn__grad_mode {
+    bool off;
+    int32_t depth;
+    uint64_t before[16];        /* bit per level: what `off` was */
+} tn__grad_mode;
+extern _Thread_local tn__grad_mode tn__grad_mode_here;
+
+static inline bool tn__grad_on(void)
+{
+    return !tn__grad_mode_here.off;
+}
+
+/* Whether a tensor that is not marked so requires grad since its base was changed in place. */
+bool tn__grad_stale(tn_tensor *tensor);
+static inline bool tn__requires_grad(tn_tensor *tensor)
+{
+    return tensor->requires_grad || (tn__unlikely(tensor->autograd != NULL) && tn__grad_stale(tensor));
+}
+
+/* Whether a call with these inputs has to be recorded: grad mode is on and an input that can have a gradient requires it. */
 bool tn__grad_wanted(const tn_op *op, tn_tensor *const *in, int64_t n_in);
 /* Hangs a node on the outputs. `in` are the inputs as the operator saw them (after promotion); called after the run. */
 tn_status tn__grad_record(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
@@ -15,5 +35,7 @@ tn_status tn__grad_record(const tn_op *op, tn_tensor *const *in, int64_t n_in, c
 tn_status tn__grad_before_inplace(const tn_op *op, tn_tensor *into, tn_tensor *const *in, int64_t n_in);
 tn_status tn__grad_after_inplace(const tn_op *op, tn_tensor *into, tn_tensor *const *in, int64_t n_in,
                                  const void *options);
+/* Remembers that `view` looks at (what) `base` (looks at): in-place changes have to know. */
+tn_status tn__grad_view(tn_tensor *view, tn_tensor *base);
 
 #endif

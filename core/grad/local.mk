@@ -1,4 +1,13 @@
 # SPDX-License-Identifier: MIT
 
 libcore_la_SOURCES += \
-	%D%/internal.h
+	%D%/internal.h \
+	%D%/parts.h \
+	%D%/check.c \
+	%D%/engine.c \
+	%D%/function.c \
+	%D%/hooks.c \
+	%D%/inplace.c \
+	%D%/node.c \
+	%D%/run.c \
+	%D%/tensor.c

@@ -14,7 +14,10 @@ struct tn_op {
     tn__plugin *plugin;
     _Atomic(struct tn__kernel_list *) kernels[TN__MAX_DEVICE_TYPES]; /* immutable snapshots, best first */
     int32_t ordinal;
+    uint32_t flags;             /* of def, and the TN__OP_* below */
+    uint32_t needs_options;     /* an option has no default: options NULL is an error */
 };
+enum { TN__OP_LIST = 1 << 16 }; /* the last input stands for any number */
 
 /* Called by core/plugin for contributions. */
 tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin);
@@ -27,8 +30,9 @@ tn_status tn__op_run(const tn_op *op, tn_tensor *const *in, int64_t n_in, const 
 tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                             tn_tensor *const *out, int64_t n_out);
 
-/* Observers: called around tn_op_call when there are any. */
+/* Observers: called around tn_op_call when there are any. core/plugin calls tn__observers_changed after it has added one to its registry. */
 extern _Atomic int32_t tn__observers_on;
+void tn__observers_changed(void);
 void tn__observers_shutdown(void);
 
 #endif

@@ -2,4 +2,12 @@
 
 libcore_la_SOURCES += \
 	%D%/internal.h \
-	%D%/needed.h
+	%D%/needed.h \
+	%D%/parts.h \
+	%D%/call.c \
+	%D%/fallback.c \
+	%D%/inplace.c \
+	%D%/observe.c \
+	%D%/promote.c \
+	%D%/registry.c \
+	%D%/run.c

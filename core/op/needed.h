@@ -10,9 +10,7 @@
     X(fill, "fill", "new tensors with a value, the seed of backward")   \
     X(cast, "cast", "type promotion that gradients can follow")         \
     X(add, "add", "gradients that add up")                              \
-    X(sum_to, "sum_to", "gradients of broadcast operands")              \
-    X(mul, "mul", "checking gradients: cotangent times output")         \
-    X(sum, "sum", "checking gradients: to one number")
+    X(sum_to, "sum_to", "gradients of broadcast operands")
 
 struct tn_op;
 #define TN__NEEDED_FIELD(field, name, why) TN__NEED_##field,

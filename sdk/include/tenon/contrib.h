@@ -103,14 +103,16 @@ typedef struct tn_infer {
     const tn_view *const *in;
     int64_t n_in;
     const void *options;
-    tn_dtype dtype;
+    tn_dtype dtype;             /* may be written: the inputs that take part in promotion are then cast to it, and infer is asked again */
     int32_t n_out;
-    tn_meta *out;               /* n_out of them; offset of in[0] for views: see tn_view_offset */
-    int64_t in0_offset;         /* offset of in[0] in its storage, in elements */
+    tn_meta *out;               /* n_out of them, to be written: dtype, ndim, shape (ndim -1: known only to the kernel, see tn_call.make_output) */
+    int64_t in0_offset;         /* offset of in[0] in its storage, in elements: what the offset of a view counts from */
 } tn_infer;
 
-/* The arguments of a derivative: write gin[i] for every i with bit i of `need`, by operators; TN_NONE says zero. `in` and `out` hold what the definition asked to save,
- * NULL elsewhere; `in_meta` has shape and dtype of every input; gout[i] is TN_NONE where no gradient came (all of them absent: derive is not called). */
+/* The arguments of a derivative: write gin[i] for every i with bit i of `need`, by operators; TN_NONE says zero. A gradient that is larger by broadcasting than the input, or
+ * of another dtype, is reduced and cast by the core. `in` and `out` hold what the definition asked to save, NULL elsewhere and where it was changed in place meanwhile: give it to
+ * operators, which then fail, and the core says why. `in_meta` has shape and dtype of every input; gout[i] is TN_NONE where no gradient came (all of them absent: derive is not
+ * called). Runs in a scope of its own. */
 typedef struct tn_derive {
     tn_head head;
     const void *options;
@@ -120,7 +122,7 @@ typedef struct tn_derive {
     const tn_meta *in_meta;     /* NULL entries do not occur: ndim -1 for absent inputs */
     int64_t n_in;
     int32_t n_out;
-    uint32_t need;
+    uint32_t need;              /* bit i: gin[i] is wanted; of lists, bit 31 stands for all from 31 on */
     tn_tensor **gin;
 } tn_derive;
 
@@ -169,6 +171,7 @@ typedef struct tn_op_def {
     uint32_t save_out;          /* bit i: derive needs output i */
     tn_status (*infer)(tn_infer *infer);
     tn_status (*derive)(tn_derive *derive);         /* NULL: not differentiable */
+    /* The operator by means of others, in a scope of its own. Giving back an input says that there was nothing to do. */
     tn_status (*decompose)(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out);
 } tn_op_def;
 

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tn_gradcheck: gradients against central differences, in float64. All outputs are weighted with fixed numbers and added up, so one backward and two
+ * forwards for each element say it all. */
+#include <math.h>
+
+#include "core/grad/parts.h"
+
+typedef struct check {
+    tn_status (*code)(void *user, tn_tensor *const *in, tn_tensor **out);
+    void *user;
+    tn_tensor *const *in;
+    int64_t n_in, n_out;
+    tn_tensor **leaves;         /* owned */
+    tn_tensor **out;            /* the scope's */
+    tn_tensor **gradients;
+} check;
+
+/* Between 0.5 and 1.5, without a pattern that could hide a transposed gradient. */
+static double weight(int64_t output, int64_t element)
+{
+    uint64_t x = ((uint64_t)output << 40) + (uint64_t)element + 1;
+
+    x *= 0x9e3779b97f4a7c15u;
+    x ^= x >> 29;
+    x *= 0xbf58476d1ce4e5b9u;
+    return 0.5 + (double)(x >> 11) * 0x1p-53;
+}
+
+static double *values_of(const tn_tensor *tensor)
+{
+    size_t bytes = (size_t)tensor->numel * sizeof(double);
+    double *values = tn_malloc(bytes > 0 ? bytes : 1);
+
+    if (values != NULL && tn_tensor_copy_out(tensor, values, bytes) != TN_OK) {
+        tn_free(values);
+        return NULL;
+    }
+    return values;
+}
+
+static tn_status forward(check *c)
+{
+    tn_status status;
+
+    for (int64_t i = 0; i < c->n_out; i++)
+        c->out[i] = NULL;
+    status = tn__status_of(c->code(c->user, c->leaves, c->out), "tn_gradcheck: the code");
+    for (int64_t i = 0; i < c->n_out && status == TN_OK; i++) {
+        if (!tn__tensor_ok(c->out[i]))
+            return tn__tensor_bad(c->out[i], "tn_gradcheck: an output");
+        if (c->out[i]->dtype != TN_F64)
+            return tn_fail(TN_ERR_TYPE, "tn_gradcheck: output %lld is %s; float64 has the precision that this needs",
+                           (long long)i, tn_dtype_name((tn_dtype)c->out[i]->dtype));
+    }
+    return status;
+}
+
+/* The weighted sum of all outputs. */
+static tn_status number(check *c, double *sum)
+{
+    uint64_t scope = tn_scope_begin();
+    tn_status status;
+
+    tn_grad_begin(false);
+    status = forward(c);
+    tn_grad_end();
+    *sum = 0;
+    for (int64_t i = 0; i < c->n_out && status == TN_OK; i++) {
+        double *values = values_of(c->out[i]);
+
+        if (values == NULL) {
+            status = tn_error_last()->code;
+            break;
+        }
+        for (int64_t k = 0; k < c->out[i]->numel; k++)
+            *sum += values[k] * weight(i, k);
+        tn_free(values);
+    }
+    tn_scope_end(scope);
+    return status;
+}
+
+static tn_status analytic(check *c)
+{
+    tn_tensor **cotangents = tn_calloc((size_t)c->n_out, sizeof *cotangents);
+    tn_backward_options options = { .size = sizeof options, .allow_unused = 1 };
+    tn_status status;
+
+    if (cotangents == NULL)
+        return TN_ERR_MEMORY;
+    status = forward(c);
+    for (int64_t i = 0; i < c->n_out && status == TN_OK; i++) {
+        int64_t count = c->out[i]->numel;
+        double *values = tn_malloc((size_t)count * sizeof *values + 1);
+
+        cotangents[i] = tn_tensor_empty(tn__shape(c->out[i]), TN_F64, c->out[i]->device);
+        if (values == NULL || cotangents[i] == NULL) {
+            tn_free(values);
+            status = tn_error_last()->code;
+            break;
+        }
+        for (int64_t k = 0; k < count; k++)
+            values[k] = weight(i, k);
+        status = tn_tensor_copy_in(cotangents[i], values, (size_t)count * sizeof *values);
+        tn_free(values);
+    }
+    if (status == TN_OK)
+        status = tn_grad(c->out, cotangents, c->n_out, c->leaves, c->gradients, c->n_in, &options);
+    tn_free(cotangents);
+    return status;
+}
+
+static tn_status compare(check *c, int64_t i, double step, double tolerance)
+{
+    tn_tensor *leaf = c->leaves[i];
+    size_t bytes = (size_t)leaf->numel * sizeof(double);
+    double *x = values_of(leaf), *g = NULL;
+    tn_status status = TN_OK;
+
+    if (!tn__is_none(c->gradients[i]))
+        g = values_of(c->gradients[i]);
+    if (x == NULL || (g == NULL && !tn__is_none(c->gradients[i])))
+        status = tn_error_last()->code;
+    for (int64_t k = 0; k < leaf->numel && status == TN_OK; k++) {
+        double at = x[k], above = 0, below = 0, numeric, found = g != NULL ? g[k] : 0;
+
+        x[k] = at + step;
+        status = tn_tensor_copy_in(leaf, x, bytes);
+        if (status == TN_OK)
+            status = number(c, &above);
+        x[k] = at - step;
+        if (status == TN_OK)
+            status = tn_tensor_copy_in(leaf, x, bytes);
+        if (status == TN_OK)
+            status = number(c, &below);
+        x[k] = at;
+        if (status != TN_OK)
+            break;
+        numeric = (above - below) / (2 * step);
+        if (!(fabs(numeric - found) <= tolerance * (1 + fabs(numeric))))
+            status = tn_fail(TN_ERR_ASSERT,
+                             "tn_gradcheck: input %lld, element %lld: the derivative says %g, central differences say %g",
+                             (long long)i, (long long)k, found, numeric);
+    }
+    if (status == TN_OK)
+        status = tn_tensor_copy_in(leaf, x, bytes);
+    tn_free(x);
+    tn_free(g);
+    return status;
+}
+
+/* Copies of the inputs: those of the caller are not touched. */
+static tn_status copy_inputs(check *c)
+{
+    for (int64_t i = 0; i < c->n_in; i++) {
+        tn_tensor *from = c->in[i];
+        tn_status status;
+
+        if (!tn__tensor_ok(from))
+            return tn__tensor_bad(from, "tn_gradcheck");
+        if (from->dtype != TN_F64)
+            return tn_fail(TN_ERR_TYPE, "tn_gradcheck: input %lld is %s; float64 has the precision that this needs",
+                           (long long)i, tn_dtype_name((tn_dtype)from->dtype));
+        c->leaves[i] = tn__gradient_copy(from);
+        if (c->leaves[i] == NULL)
+            return tn_error_last()->code;
+        status = tn_tensor_set_requires_grad(c->leaves[i], true);
+        if (status != TN_OK)
+            return status;
+    }
+    return TN_OK;
+}
+
+tn_status tn_gradcheck(tn_status (*code)(void *user, tn_tensor *const *in, tn_tensor **out), void *user,
+                       tn_tensor *const *in, int64_t n_in, int64_t n_out, double step, double tolerance)
+{
+    check c = { code, user, in, n_in, n_out, NULL, NULL, NULL };
+    uint64_t scope;
+    tn_status status;
+
+    if (n_in < 1 || n_out < 1)
+        return tn_fail(TN_ERR_VALUE, "tn_gradcheck: at least one input and one output");
+    c.leaves = tn_calloc((size_t)(2 * n_in + n_out), sizeof *c.leaves);
+    if (c.leaves == NULL)
+        return TN_ERR_MEMORY;
+    c.gradients = c.leaves + n_in;
+    c.out = c.gradients + n_in;
+    scope = tn_scope_begin();
+    tn_grad_begin(true);
+    status = copy_inputs(&c);
+    if (status == TN_OK)
+        status = analytic(&c);
+    for (int64_t i = 0; i < n_in && status == TN_OK; i++)
+        status = compare(&c, i, step > 0 ? step : 1e-6, tolerance > 0 ? tolerance : 1e-6);
+    tn_grad_end();
+    tn_scope_end(scope);
+    for (int64_t i = 0; i < n_in; i++)
+        if (c.leaves[i] != NULL)
+            tn_tensor_drop(c.leaves[i]);
+    tn_free(c.leaves);
+    return status;
+}

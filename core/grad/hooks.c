@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Hooks on gradients of tensors, retain_grad among them. They hang on the node that made the tensor, so they run although the tensor itself is gone. */
+#include "core/grad/parts.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static tn__grad_hook_row *all;          /* under the lock: every hook that can still be removed */
+static uint64_t last_handle;
+
+static void drop(tn__grad_hook_row *row)
+{
+    if (atomic_fetch_sub_explicit(&row->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    if (row->release != NULL)
+        row->release(row->user);
+    tn__slot_drop(row->slot);
+    tn_free(row);
+}
+
+static void unlink_all(tn__grad_hook_row *row)
+{
+    if (row->all_link == NULL)
+        return;
+    *row->all_link = row->all_next;
+    if (row->all_next != NULL)
+        row->all_next->all_link = row->all_link;
+    row->all_link = NULL;
+}
+
+/* At the end of the node's list: hooks run in the order of registration. */
+static void append(tn__node *node, tn__grad_hook_row *row)
+{
+    tn__grad_hook_row *last;
+
+    pthread_mutex_lock(&lock);
+    row->node = node;
+    row->handle = ++last_handle;
+    row->all_next = all;
+    row->all_link = &all;
+    if (all != NULL)
+        all->all_link = &row->all_next;
+    all = row;
+    last = atomic_load_explicit(&node->hooks, memory_order_relaxed);
+    while (last != NULL && last->next != NULL)
+        last = last->next;
+    if (last != NULL)
+        last->next = row;
+    else
+        atomic_store_explicit(&node->hooks, row, memory_order_release);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Takes the row out of its node's list. */
+static void unlink_node(tn__grad_hook_row *row)
+{
+    tn__grad_hook_row *before = atomic_load_explicit(&row->node->hooks, memory_order_relaxed);
+
+    if (before == row) {
+        atomic_store_explicit(&row->node->hooks, row->next, memory_order_release);
+        return;
+    }
+    while (before != NULL && before->next != row)
+        before = before->next;
+    if (before != NULL)
+        before->next = row->next;
+}
+
+static tn__grad_hook_row *new_row(int32_t index)
+{
+    tn__grad_hook_row *row = tn_calloc(1, sizeof *row);
+
+    if (row != NULL) {
+        atomic_init(&row->refs, 1);
+        row->index = index;
+    }
+    return row;
+}
+
+tn_status tn__hooks_retain(tn__node *node, int32_t index, tn__slot *slot)
+{
+    tn__grad_hook_row *row = new_row(index);
+
+    if (row == NULL)
+        return TN_ERR_MEMORY;
+    atomic_fetch_add_explicit(&slot->refs, 1, memory_order_relaxed);
+    row->slot = slot;
+    append(node, row);
+    return TN_OK;
+}
+
+void tn__hooks_unretain(tn__node *node, tn__slot *slot)
+{
+    tn__grad_hook_row *row;
+
+    pthread_mutex_lock(&lock);
+    row = atomic_load_explicit(&node->hooks, memory_order_relaxed);
+    while (row != NULL && (row->call != NULL || row->slot != slot))
+        row = row->next;
+    if (row != NULL) {
+        unlink_node(row);
+        unlink_all(row);
+    }
+    pthread_mutex_unlock(&lock);
+    if (row != NULL)
+        drop(row);
+}
+
+void tn__hooks_free(tn__node *node)
+{
+    tn__grad_hook_row *row, *next;
+
+    pthread_mutex_lock(&lock);
+    row = atomic_load_explicit(&node->hooks, memory_order_relaxed);
+    atomic_store_explicit(&node->hooks, NULL, memory_order_relaxed);
+    for (next = row; next != NULL; next = next->next)
+        unlink_all(next);
+    pthread_mutex_unlock(&lock);
+    for (; row != NULL; row = next) {
+        next = row->next;
+        drop(row);
+    }
+}
+
+uint64_t tn_tensor_hook(tn_tensor *tensor, tn_grad_hook hook, void *user, void (*release)(void *user))
+{
+    tn__grad_hook_row *row;
+    tn__edge edge;
+
+    if (!tn__tensor_ok(tensor)) {
+        tn__tensor_bad(tensor, "tn_tensor_hook");
+        return 0;
+    }
+    if (!tn_tensor_requires_grad(tensor)) {
+        tn_fail(TN_ERR_RUNTIME, "cannot register a hook on a tensor that doesn't require gradient");
+        return 0;
+    }
+    if (tn__grad_edge(tensor, &edge) != TN_OK)
+        return 0;
+    row = new_row(edge.index);
+    if (row == NULL)
+        return 0;
+    row->call = hook;
+    row->user = user;
+    row->release = release;
+    append(edge.node, row);
+    return row->handle;
+}
+
+tn_status tn_tensor_unhook(tn_tensor *tensor, uint64_t handle)
+{
+    tn__grad_hook_row *row;
+
+    if (!tn__tensor_ok(tensor))
+        return tn__tensor_bad(tensor, "tn_tensor_unhook");
+    pthread_mutex_lock(&lock);
+    row = all;
+    while (row != NULL && (row->handle != handle || row->call == NULL))
+        row = row->all_next;
+    if (row != NULL) {
+        unlink_node(row);
+        unlink_all(row);
+    }
+    pthread_mutex_unlock(&lock);
+    if (row == NULL)
+        return tn_fail(TN_ERR_KEY, "no hook with handle %llu: it was removed, or its graph is gone",
+                       (unsigned long long)handle);
+    drop(row);
+    return TN_OK;
+}
+
+/* The first row from `after` on that belongs to the output, with a reference; NULL at the end. */
+static tn__grad_hook_row *next_row(tn__node *node, int32_t index, uint64_t after)
+{
+    tn__grad_hook_row *row;
+
+    pthread_mutex_lock(&lock);
+    row = atomic_load_explicit(&node->hooks, memory_order_relaxed);
+    while (row != NULL && (row->handle <= after || row->index != index))
+        row = row->next;
+    if (row != NULL)
+        atomic_fetch_add_explicit(&row->refs, 1, memory_order_relaxed);
+    pthread_mutex_unlock(&lock);
+    return row;
+}
+
+static tn_status call_hook(tn__grad_hook_row *row, tn_tensor **gradient)
+{
+    tn_tensor *replacement = NULL;
+    uint64_t scope = tn_scope_begin();
+    tn_status status = tn__status_of(row->call(row->user, *gradient, &replacement), "a hook on a gradient");
+
+    if (status == TN_OK && replacement != NULL && !tn__is_none(replacement) && replacement != *gradient) {
+        const tn_tensor *old = *gradient;
+
+        if (replacement->view.ndim != old->view.ndim || replacement->dtype != old->dtype ||
+            replacement->device != old->device ||
+            memcmp(replacement->view.shape, old->view.shape, (size_t)old->view.ndim * sizeof(int64_t)) != 0) {
+            tn__text text = { 0 };
+
+            tn__text_tensor(&text, replacement);
+            tn__text_add(&text, " instead of ");
+            tn__text_tensor(&text, old);
+            tn__text_put(&text, "", 1);
+            status = tn_fail(TN_ERR_RUNTIME, "a hook on a gradient gave %s", text.failed ? "something else" : text.at);
+            tn__text_free(&text);
+        } else {
+            tn_tensor_keep(replacement);
+            tn_tensor_drop(*gradient);
+            *gradient = replacement;
+        }
+    }
+    tn_scope_end(scope);
+    return status;
+}
+
+tn_status tn__hooks_run(tn__node *node, int32_t index, tn_tensor **gradient, bool record)
+{
+    tn_status status = TN_OK;
+
+    /* retain_grad sees what the hooks made of the gradient */
+    for (int kept = 0; kept < 2; kept++) {
+        uint64_t after = 0;
+        tn__grad_hook_row *row;
+
+        while (status == TN_OK && (row = next_row(node, index, after)) != NULL) {
+            after = row->handle;
+            if (kept == 0 && row->call != NULL) {
+                status = call_hook(row, gradient);
+            } else if (kept == 1 && row->call == NULL) {
+                tn_tensor *own = record ? tn_tensor_keep(*gradient) : tn__gradient_copy(*gradient);
+
+                if (own != NULL) {
+                    status = tn__slot_add(row->slot, own, record);
+                    tn_tensor_drop(own);
+                } else {
+                    status = tn_error_last()->code;
+                }
+            }
+            drop(row);
+        }
+    }
+    return status;
+}

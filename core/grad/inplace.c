@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * In-place changes and history. A tensor that is changed gets the operator as its new maker. Through a view, the base gets it: its gradient is split into what lies under the
+ * view, which goes through the operator, and the rest; all views of that base look their history up anew. */
+#include "core/grad/parts.h"
+
+tn_status tn__grad_view(tn_tensor *view, tn_tensor *base)
+{
+    struct tn__autograd *autograd = tn__autograd_of(view), *of_base = base->autograd;
+
+    if (autograd == NULL)
+        return tn_error_last()->code;
+    autograd->blind_view = !tn__grad_on() || (of_base != NULL && of_base->blind_view);
+    if (of_base != NULL && of_base->base != NULL)
+        base = of_base->base;
+    autograd->base = tn_tensor_keep(base);
+    autograd->generation = base->autograd != NULL ? base->autograd->generation : 0;
+    return TN_OK;
+}
+
+/* Where a view lies in its base, as if the base began its memory. */
+static void region_of(const tn_tensor *view, const tn_tensor *base, tn_meta *base_meta, tn_meta *view_meta)
+{
+    tn__tensor_meta(base, base_meta);
+    tn__tensor_meta(view, view_meta);
+    view_meta->offset -= base_meta->offset;
+    base_meta->offset = 0;
+    base_meta->flags = view_meta->flags = TN_META_STRIDED;
+}
+
+/* A node with room for the two metas; the shape of the base is that of input 0. */
+static tn__node *new_region_node(tn__node_kind kind, const char *name, int32_t n_in, int64_t n_sizes, tn_tensor *view,
+                                 tn_tensor *base, int64_t **sizes)
+{
+    void *tail;
+    tn__node *node = tn__node_new(kind, name, n_in, 1, 0, n_sizes + base->view.ndim, 2 * sizeof(tn_meta), &tail);
+
+    if (node == NULL)
+        return NULL;
+    node->as.slice.inner = NULL;
+    node->as.slice.base = tail;
+    node->as.slice.view = node->as.slice.base + 1;
+    region_of(view, base, node->as.slice.base, node->as.slice.view);
+    *sizes = node->seen[0].shape;
+    if (tn__node_input(node, 0, base, tn__requires_grad(base), sizes) != TN_OK) {
+        tn__node_drop(node);
+        return NULL;
+    }
+    return node;
+}
+
+tn_status tn__grad_edge(tn_tensor *tensor, tn__edge *edge)
+{
+    struct tn__autograd *autograd = tensor->autograd;
+
+    edge->node = NULL;
+    edge->index = 0;
+    if (autograd == NULL)
+        return TN_OK;
+    if (tn__grad_stale(tensor)) {
+        tn_tensor *base = autograd->base;
+        int64_t *sizes;
+        tn__node *node = new_region_node(TN__NODE_STRIDED, "view", 1, 0, tensor, base, &sizes);
+        tn_status status;
+
+        if (node == NULL)
+            return tn_error_last()->code;
+        status = tn__node_attach(node, tensor, 0);
+        tn__node_drop(node);
+        if (status != TN_OK)
+            return status;
+        autograd->generation = base->autograd->generation;
+    }
+    if (!tensor->requires_grad)
+        return TN_OK;
+    edge->node = autograd->node != NULL ? autograd->node : autograd->leaf;
+    edge->index = autograd->node != NULL ? autograd->index : 0;
+    return TN_OK;
+}
+
+tn_status tn__grad_before_inplace(const tn_op *op, tn_tensor *into, tn_tensor *const *in, int64_t n_in)
+{
+    const struct tn__autograd *autograd = into->autograd;
+    tn__edge edge;
+    tn_status status;
+
+    (void)in;
+    (void)n_in;
+    if (autograd == NULL)
+        return TN_OK;
+    status = tn__grad_edge(into, &edge);
+    if (status != TN_OK)
+        return status;
+    if (autograd->base != NULL) {
+        const tn_tensor *base = autograd->base;
+
+        if (autograd->blind_view)
+            return tn_fail(TN_ERR_RUNTIME,
+                           "%s_: A view was created in no_grad mode and is being modified inplace with grad mode enabled; "
+                           "make the view with gradients enabled, or change it without",
+                           op->def.name);
+        if (base->requires_grad && (base->autograd == NULL || base->autograd->node == NULL))
+            return tn_fail(TN_ERR_RUNTIME,
+                           "a view of a leaf Variable that requires grad is being used in an in-place operation. (%s_)",
+                           op->def.name);
+        if (!tn__tensor_is_dense(base))
+            return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                           "%s_: in-place on a view of a tensor whose memory is not packed, where a gradient is wanted; "
+                           "tn_copy it first",
+                           op->def.name);
+        return TN_OK;
+    }
+    if (into->requires_grad && autograd->node == NULL)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "a leaf Variable that requires grad is being used in an in-place operation. (%s_; "
+                       "tn_grad_begin(false) around it if that is meant)",
+                       op->def.name);
+    return TN_OK;
+}
+
+static tn__node *node_of(const tn_op *op, tn_tensor *into, tn_tensor *const *in, int64_t n_in, const void *options)
+{
+    bool copy = (op->def.flags & TN_OP_INTO) != 0;
+    bool wanted = tn__grad_wanted(op, in, n_in);
+    tn__node *node;
+
+    if (!copy && (wanted || op->def.derive != NULL))
+        return tn__node_of_op(op, in, n_in, options, &into, 1, into);
+    node = tn__node_new(copy ? TN__NODE_COPY : TN__NODE_CUT, op->def.name, copy ? 1 : 0, 1, 0,
+                        copy ? in[0]->view.ndim : 0, 0, NULL);
+    if (node != NULL && copy) {
+        int64_t *sizes = node->seen[0].shape;
+
+        if (tn__node_input(node, 0, in[0], wanted, &sizes) != TN_OK) {
+            tn__node_drop(node);
+            return NULL;
+        }
+    }
+    return node;
+}
+
+/* The base's new maker: gradient 0 is what the change left of the base, the others are those of `inner`. */
+static tn_status rebase_base(tn__node *inner, tn_tensor *view)
+{
+    tn_tensor *base = view->autograd->base;
+    int64_t n_sizes = 0, *sizes;
+    tn__node *node;
+    tn__edge edge;
+    tn_status status;
+
+    for (int32_t i = 0; i < inner->n_in; i++)
+        n_sizes += inner->seen[i].ndim > 0 ? inner->seen[i].ndim : 0;
+    node = new_region_node(TN__NODE_SLICE, inner->name, inner->n_in + 1, n_sizes, view, base, &sizes);
+    if (node == NULL)
+        return tn_error_last()->code;
+    for (int32_t i = 0; i < inner->n_in; i++) {
+        node->seen[i + 1] = inner->seen[i];     /* shapes stay in the block of `inner` */
+        node->edges[i + 1] = inner->edges[i];
+        inner->edges[i].node = NULL;
+    }
+    if (node->sequence <= inner->sequence)
+        node->sequence = inner->sequence + 1;
+    node->as.slice.inner = tn__node_keep(inner);
+    node->had_saved = inner->had_saved;
+    status = tn__node_attach(node, base, 0);
+    tn__node_drop(node);
+    return status == TN_OK ? tn__grad_edge(view, &edge) : status;
+}
+
+/* The values are changed, but the history could not be: whoever walks it has to hear of that. */
+static tn_status lose(tn_tensor *into)
+{
+    static tn__node lost = { .refs = 1 << 30, .kind = TN__NODE_LOST, .name = "in-place", .n_out = 1 };
+    tn_status status = tn_error_last()->code;
+    tn_tensor *all[2] = { into, into->autograd != NULL ? into->autograd->base : NULL };
+
+    for (int i = 0; i < 2; i++) {
+        struct tn__autograd *autograd = all[i] != NULL ? all[i]->autograd : NULL;
+
+        if (autograd == NULL || !all[i]->requires_grad)
+            continue;
+        tn__node_drop(autograd->node);
+        autograd->node = tn__node_keep(&lost);
+        autograd->index = 0;
+        autograd->generation++;
+    }
+    return status;
+}
+
+tn_status tn__grad_after_inplace(const tn_op *op, tn_tensor *into, tn_tensor *const *in, int64_t n_in,
+                                 const void *options)
+{
+    tn__node *node;
+    tn_status status;
+
+    if (((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(into->dtype)) == 0)
+        return TN_OK;
+    node = node_of(op, into, in, n_in, options);
+    if (node == NULL)
+        return lose(into);
+    if (into->autograd != NULL && into->autograd->base != NULL)
+        status = rebase_base(node, into);
+    else
+        status = tn__node_attach(node, into, 0);
+    tn__node_drop(node);
+    return status == TN_OK ? TN_OK : lose(into);
+}
+
+/* ---- running ------------------------------------------------------------------------------------------------ */
+
+static tn_status zero(tn_tensor *tensor)
+{
+    const tn_op *fill = tn__needed(TN__NEED_fill);
+    tn_fill_options options = TN_FILL_OPTIONS;
+
+    if (fill == NULL)
+        return tn_error_last()->code;
+    options.value = 0.0;
+    return tn__op_run(fill, &tensor, 1, &options, NULL, 0, tensor);
+}
+
+/* The part of a base-shaped tensor that lies under the view. */
+static tn_tensor *region(tn_tensor *whole, const tn_meta *view)
+{
+    tn_meta meta = *view;
+
+    meta.offset += tn_tensor_offset(whole);
+    return tn__tensor_over(whole->storage, &meta);
+}
+
+static tn_status strided_run(tn__node *node, tn_tensor *gout, tn_tensor **gin)
+{
+    tn_tensor *whole = tn__tensor_make(node->as.slice.base, gout->device);
+    tn_tensor *part;
+    tn_status status;
+
+    if (whole == NULL || tn__scope_push(whole) == NULL)
+        return tn_error_last()->code;
+    status = zero(whole);
+    if (status != TN_OK)
+        return status;
+    part = region(whole, node->as.slice.view);
+    if (part == NULL)
+        return tn_error_last()->code;
+    status = tn__copy(part, gout);
+    tn_tensor_drop(part);
+    gin[0] = whole;
+    return status;
+}
+
+tn_status tn__slice_run(tn__node *node, tn_tensor *gout, uint32_t need, bool record, tn_tensor **gin)
+{
+    tn__node *inner = node->as.slice.inner;
+    tn_tensor *whole, *part, *under;
+    tn_status status;
+
+    if (record)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "in-place through a view cannot be differentiated twice (create_graph); "
+                                               "write it out of place");
+    if (node->kind == TN__NODE_STRIDED)
+        return strided_run(node, gout, gin);
+    for (int32_t i = 0; i < node->n_in; i++)
+        gin[i] = TN_NONE;
+    whole = tn__tensor_make(node->as.slice.base, gout->device);
+    if (whole == NULL || tn__scope_push(whole) == NULL)
+        return tn_error_last()->code;
+    status = tn__copy(whole, gout);
+    if (status != TN_OK)
+        return status;
+    part = region(whole, node->as.slice.view);
+    if (part == NULL || tn__scope_push(part) == NULL)
+        return tn_error_last()->code;
+    under = tn__gradient_copy(part);
+    if (under == NULL || tn__scope_push(under) == NULL)
+        return tn_error_last()->code;
+    status = zero(part);
+    if (status != TN_OK)
+        return status;
+    gin[0] = whole;
+    if (need >> 1 == 0 || inner->n_in == 0)
+        return TN_OK;
+    status = tn__node_run(inner, &under, need >> 1, false, gin + 1);
+    for (int32_t i = 1; i < node->n_in && status == TN_OK; i++)
+        if (!tn__is_none(gin[i]) && tn__scope_push(gin[i]) == NULL) {
+            status = tn_error_last()->code;
+            gin[i] = TN_NONE;
+        }
+    return status;
+}

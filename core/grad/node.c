@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Nodes of the graph: how they are made, what they keep, and how they go. A node is one block of memory. Destruction is iterative, because
+ * chains get long. */
+#include <sched.h>
+
+#include "core/grad/parts.h"
+
+static _Atomic int64_t nodes_alive;
+static _Thread_local uint64_t last_sequence;
+static _Thread_local struct {
+    bool draining;
+    tn__node *waiting;
+} graveyard;
+
+int64_t tn_graph_node_count(void)
+{
+    return atomic_load_explicit(&nodes_alive, memory_order_relaxed);
+}
+
+static size_t round_up(size_t size)
+{
+    return (size + 15) & ~(size_t)15;
+}
+
+tn__node *tn__node_new(tn__node_kind kind, const char *name, int32_t n_in, int32_t n_out, int32_t n_saved,
+                       int64_t n_sizes, size_t extra, void **tail)
+{
+    size_t edges = round_up(sizeof(tn__node));
+    size_t seen = edges + round_up((size_t)n_in * sizeof(tn__edge));
+    size_t saved = seen + round_up((size_t)n_in * sizeof(tn__seen));
+    size_t sizes = saved + round_up((size_t)n_saved * sizeof(tn__saved));
+    size_t end = sizes + round_up((size_t)n_sizes * sizeof(int64_t));
+    tn__node *node = tn_malloc(end + extra);
+    char *block = (char *)node;
+
+    if (node == NULL)
+        return NULL;
+    memset(node, 0, sizes);
+    atomic_init(&node->refs, 1);
+    node->kind = (uint8_t)kind;
+    node->name = name;
+    node->n_in = n_in;
+    node->n_out = n_out;
+    node->n_saved = n_saved;
+    node->had_saved = n_saved > 0;
+    node->edges = (tn__edge *)(void *)(block + edges);
+    node->seen = (tn__seen *)(void *)(block + seen);
+    node->saved = (tn__saved *)(void *)(block + saved);
+    if (n_in > 0)               /* where the shapes go: taken by tn__node_input */
+        node->seen[0].shape = (int64_t *)(void *)(block + sizes);
+    if (tail != NULL)
+        *tail = block + end;
+    if (kind == TN__NODE_LEAF) {
+        node->sequence = UINT64_MAX;
+    } else {
+        node->sequence = ++last_sequence;
+        atomic_fetch_add_explicit(&nodes_alive, 1, memory_order_relaxed);
+    }
+    return node;
+}
+
+static void drop_saved(tn__saved *saved, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        if (saved[i].tensor != NULL)
+            tn_tensor_drop(saved[i].tensor);
+        if (saved[i].storage != NULL)
+            tn__storage_drop(saved[i].storage);
+        saved[i].tensor = NULL;
+        saved[i].storage = NULL;
+    }
+}
+
+static void free_node(tn__node *node)
+{
+    drop_saved(node->saved, node->n_saved);
+    for (int32_t i = 0; i < node->n_in; i++)
+        if (node->edges[i].node != NULL)
+            tn__node_drop(node->edges[i].node);
+    if (atomic_load_explicit(&node->hooks, memory_order_relaxed) != NULL)
+        tn__hooks_free(node);
+    switch (node->kind) {
+    case TN__NODE_LEAF:
+        tn__slot_drop(node->as.slot);
+        break;
+    case TN__NODE_FUNCTION:
+        if (node->as.function.calls.release != NULL)
+            node->as.function.calls.release(node->as.function.user);
+        break;
+    case TN__NODE_SLICE:
+        tn__node_drop(node->as.slice.inner);
+        break;
+    default:
+        break;
+    }
+    if (node->kind != TN__NODE_LEAF)
+        atomic_fetch_sub_explicit(&nodes_alive, 1, memory_order_relaxed);
+    tn_free(node);
+}
+
+void tn__node_drop(tn__node *node)
+{
+    if (node == NULL || atomic_fetch_sub_explicit(&node->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    node->next = graveyard.waiting;
+    graveyard.waiting = node;
+    if (graveyard.draining)
+        return;
+    graveyard.draining = true;
+    while (graveyard.waiting != NULL) {
+        node = graveyard.waiting;
+        graveyard.waiting = node->next;
+        free_node(node);
+    }
+    graveyard.draining = false;
+}
+
+tn_status tn__node_input(tn__node *node, int32_t i, tn_tensor *input, bool wants, int64_t **sizes)
+{
+    tn__seen *seen = &node->seen[i];
+    tn_status status;
+
+    if (tn__is_none(input)) {
+        seen->ndim = -1;
+        seen->shape = NULL;
+        return TN_OK;
+    }
+    seen->ndim = (int16_t)input->view.ndim;
+    seen->dtype = input->dtype;
+    seen->shape = *sizes;
+    for (int32_t d = 0; d < input->view.ndim; d++)
+        seen->shape[d] = input->view.shape[d];
+    *sizes += input->view.ndim;
+    if (!wants)
+        return TN_OK;
+    status = tn__grad_edge(input, &node->edges[i]);
+    if (status != TN_OK || node->edges[i].node == NULL)
+        return status;
+    tn__node_keep(node->edges[i].node);
+    if (node->edges[i].node->kind != TN__NODE_LEAF && node->edges[i].node->sequence >= node->sequence) {
+        node->sequence = node->edges[i].node->sequence + 1;     /* made by another thread */
+        last_sequence = node->sequence;
+    }
+    return TN_OK;
+}
+
+tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bool is_output, bool stale)
+{
+    saved->operand = operand;
+    saved->is_output = is_output;
+    saved->version = atomic_load_explicit(&tensor->storage->version, memory_order_relaxed);
+    if (stale)
+        return TN_OK;
+    if (is_output) {
+        saved->tensor = tn__shell(tensor);
+    } else if (tensor->autograd != NULL && tensor->autograd->base != NULL) {
+        /* a view holds its base, whose history may come to hold this node: keep the history only */
+        saved->tensor = tn__shell(tensor);
+        if (saved->tensor != NULL && tensor->requires_grad && tensor->autograd->node != NULL &&
+            tn__node_attach(tensor->autograd->node, saved->tensor, tensor->autograd->index) != TN_OK)
+            return tn_error_last()->code;
+    } else {
+        saved->tensor = tn_tensor_keep(tensor);
+    }
+    if (saved->tensor == NULL)
+        return tn_error_last()->code;
+    saved->storage = tn__storage_keep(tensor->storage);
+    return TN_OK;
+}
+
+/* ---- options -------------------------------------------------------------------------------------------- */
+
+/* What rows and strings of an option struct take beyond the struct. */
+static size_t options_tail(const tn_op_def *def, const void *options)
+{
+    size_t size = 0;
+
+    for (const tn_option *row = def->options; row->kind != TN_OPTION_KIND_END; row++) {
+        const void *at = (const char *)options + row->offset;
+
+        if (row->kind == TN_OPTION_KIND_INTS || row->kind == TN_OPTION_KIND_FLOATS) {
+            int64_t count = ((const tn_ints *)at)->count;
+
+            size += count > 0 ? (size_t)count * 8 : 0;
+        } else if (row->kind == TN_OPTION_KIND_STRING && *(const char *const *)at != NULL) {
+            size += round_up(strlen(*(const char *const *)at) + 1);
+        }
+    }
+    return size;
+}
+
+static const void *options_copy(const tn_op_def *def, const void *options, char *space)
+{
+    char *copy = space, *tail = space + round_up(def->options_size);
+
+    memcpy(copy, options, def->options_size);
+    for (const tn_option *row = def->options; row->kind != TN_OPTION_KIND_END; row++) {
+        void *at = copy + row->offset;
+
+        if (row->kind == TN_OPTION_KIND_INTS || row->kind == TN_OPTION_KIND_FLOATS) {
+            tn_ints *ints = at;         /* tn_floats has the same layout */
+
+            if (ints->count > 0) {
+                memcpy(tail, ints->at, (size_t)ints->count * 8);
+                ints->at = (const int64_t *)(void *)tail;
+                tail += (size_t)ints->count * 8;
+            }
+        }
+    }
+    for (const tn_option *row = def->options; row->kind != TN_OPTION_KIND_END; row++) {
+        const char **text = (const char **)(void *)(copy + row->offset);
+        size_t length;
+
+        if (row->kind != TN_OPTION_KIND_STRING || *text == NULL)
+            continue;
+        length = strlen(*text) + 1;
+        memcpy(tail, *text, length);
+        *text = tail;
+        tail += round_up(length);
+    }
+    return copy;
+}
+
+/* ---- recording ------------------------------------------------------------------------------------------- */
+
+static bool can_have_grad(uint32_t dtype)
+{
+    return ((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(dtype)) != 0;
+}
+
+tn__node *tn__node_of_op(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
+                         tn_tensor *const *out, int64_t n_out, const tn_tensor *into)
+{
+    const tn_op_def *def = &op->def;
+    bool copies = options != NULL && options != def->defaults && def->options != NULL;
+    size_t extra = copies ? round_up(def->options_size) + options_tail(def, options) : 0;
+    uint32_t save_in = def->derive != NULL ? def->save_in : 0, save_out = def->derive != NULL ? def->save_out : 0;
+    int64_t n_sizes = 0;
+    int32_t n_saved = 0;
+    int64_t *sizes;
+    tn__node *node;
+    void *tail;
+
+    for (int64_t i = 0; i < n_in; i++) {
+        if (tn__is_none(in[i]))
+            continue;
+        n_sizes += in[i]->view.ndim;
+        n_saved += save_in >> (i < TN_MAX_OPERANDS ? i : TN_MAX_OPERANDS) & 1;
+    }
+    n_saved += __builtin_popcount(save_out);
+    node = tn__node_new(TN__NODE_OP, def->name, (int32_t)n_in, (int32_t)n_out, n_saved, n_sizes, extra, &tail);
+    if (node == NULL)
+        return NULL;
+    node->op = op;
+    node->options = copies ? options_copy(def, options, tail) : options;
+    sizes = n_in > 0 ? node->seen[0].shape : NULL;
+    n_saved = 0;
+    for (int64_t i = 0; i < n_in; i++) {
+        uint32_t flags = tn__operand(op, i)->flags;
+
+        if (tn__node_input(node, (int32_t)i, in[i], (flags & TN_OPERAND_NO_GRAD) == 0, &sizes) != TN_OK)
+            goto fail;
+        if (!tn__is_none(in[i]) && i < TN_MAX_OPERANDS && (save_in >> i & 1) &&
+            tn__node_save(&node->saved[n_saved++], in[i], (int32_t)i, false,
+                          into != NULL && in[i]->storage == into->storage) != TN_OK)
+            goto fail;
+    }
+    for (int64_t i = 0; i < n_out; i++)
+        if ((save_out >> i & 1) && tn__node_save(&node->saved[n_saved++], out[i], (int32_t)i, true, false) != TN_OK)
+            goto fail;
+    return node;
+fail:
+    tn__node_drop(node);
+    return NULL;
+}
+
+tn_status tn__node_attach(tn__node *node, tn_tensor *tensor, int32_t index)
+{
+    struct tn__autograd *autograd = tn__autograd_of(tensor);
+
+    if (autograd == NULL)
+        return tn_error_last()->code;
+    tn__node_keep(node);
+    if (autograd->node != NULL) {
+        if (autograd->retains)
+            tn__hooks_unretain(autograd->node, autograd->slot);
+        tn__node_drop(autograd->node);
+    }
+    autograd->node = node;
+    autograd->index = index;
+    autograd->generation++;
+    tensor->requires_grad = true;
+    if (autograd->retains && autograd->slot != NULL)
+        return tn__hooks_retain(node, index, autograd->slot);
+    return TN_OK;
+}
+
+tn_status tn__grad_record(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
+                          tn_tensor *const *out, int64_t n_out)
+{
+    tn_status status = TN_OK;
+    bool any = false;
+    tn__node *node;
+
+    for (int64_t i = 0; i < n_out; i++)
+        any |= can_have_grad(out[i]->dtype);
+    if (!any)
+        return TN_OK;
+    node = tn__node_of_op(op, in, n_in, options, out, n_out, NULL);
+    if (node == NULL)
+        return tn_error_last()->code;
+    for (int64_t i = 0; i < n_out && status == TN_OK; i++)
+        if (can_have_grad(out[i]->dtype))
+            status = tn__node_attach(node, out[i], (int32_t)i);
+    for (int64_t i = 0; i < n_out && status == TN_OK; i++)
+        if (out[i]->autograd != NULL && out[i]->autograd->base != NULL)     /* its history is the base's of now */
+            out[i]->autograd->generation =
+                out[i]->autograd->base->autograd != NULL ? out[i]->autograd->base->autograd->generation : 0;
+    tn__node_drop(node);
+    return status;
+}
+
+bool tn__grad_wanted(const tn_op *op, tn_tensor *const *in, int64_t n_in)
+{
+    for (int64_t i = 0; tn__grad_on() && i < n_in; i++)
+        if (tn__tensor_ok(in[i]) && (tn__operand(op, i)->flags & TN_OPERAND_NO_GRAD) == 0 && tn__requires_grad(in[i]))
+            return true;
+    return false;
+}
+
+/* ---- what is saved ---------------------------------------------------------------------------------------- */
+
+static void lock(tn__node *node)
+{
+    while (atomic_exchange_explicit(&node->busy, true, memory_order_acquire))
+        sched_yield();
+}
+
+static void unlock(tn__node *node)
+{
+    atomic_store_explicit(&node->busy, false, memory_order_release);
+}
+
+void tn__node_release(tn__node *node)
+{
+    bool mine;
+
+    lock(node);
+    mine = !node->released;
+    node->released = true;
+    unlock(node);
+    if (!mine)
+        return;
+    drop_saved(node->saved, node->n_saved);
+    if (node->kind == TN__NODE_SLICE)
+        tn__node_release(node->as.slice.inner);
+}
+
+static bool changed(const tn__saved *saved)
+{
+    return saved->tensor == NULL || saved->tensor->storage != saved->storage ||
+           atomic_load_explicit(&saved->storage->version, memory_order_relaxed) != saved->version;
+}
+
+tn_status tn__node_unpack(tn__node *node, tn_tensor **out, bool *stale)
+{
+    *stale = false;
+    lock(node);
+    if (node->released && node->had_saved) {
+        unlock(node);
+        return tn_fail(TN_ERR_RUNTIME,
+                       "Trying to backward through the graph a second time (or directly access saved tensors after they "
+                       "have already been freed). Saved intermediate values of the graph are freed when you call backward "
+                       "or grad. Specify retain_graph=True if you need to backward through the graph a second time (at %s)",
+                       node->name);
+    }
+    for (int32_t i = 0; i < node->n_saved; i++) {
+        bool gone = changed(&node->saved[i]);
+
+        *stale |= gone;
+        out[i] = gone ? NULL : tn_tensor_keep(node->saved[i].tensor);
+    }
+    unlock(node);
+    return TN_OK;
+}
+
+tn_status tn__node_stale(tn__node *node)
+{
+    for (int32_t i = 0; i < node->n_saved; i++) {
+        const tn__saved *saved = &node->saved[i];
+        tn__text text = { 0 };
+        tn_status status;
+
+        if (!changed(saved))
+            continue;
+        if (saved->tensor != NULL)
+            tn__text_tensor(&text, saved->tensor);
+        else
+            tn__text_add(&text, "a tensor");
+        if (node->kind == TN__NODE_OP)
+            tn__text_add(&text, ", which is %s %q of %s,", saved->is_output ? "output" : "input",
+                         saved->is_output ? node->op->def.outputs[saved->operand].name :
+                                            tn__operand(node->op, saved->operand)->name,
+                         node->name);
+        else
+            tn__text_add(&text, ", saved by %s,", node->name);
+        if (saved->tensor != NULL && saved->tensor->storage == saved->storage)
+            tn__text_add(&text, " is at version %llu; expected version %llu instead",
+                         (unsigned long long)atomic_load(&saved->storage->version), (unsigned long long)saved->version);
+        else
+            tn__text_add(&text, saved->tensor == NULL ? " is what that operator itself overwrote" :
+                                                        " was given other memory meanwhile");
+        tn__text_put(&text, "", 1);
+        status = tn_fail(TN_ERR_RUNTIME,
+                         "one of the variables needed for gradient computation has been modified by an inplace "
+                         "operation: %s",
+                         text.failed ? node->name : text.at);
+        tn__text_free(&text);
+        return status;
+    }
+    return TN_OK;
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a tensor knows of gradients: whether it requires one, where it adds up, which node made it; and the grad mode of threads. */
+#include "core/grad/parts.h"
+
+_Thread_local tn__grad_mode tn__grad_mode_here;
+
+enum { LEVELS = 16 * 64 };
+
+bool tn_grad_enabled(void)
+{
+    return tn__grad_on();
+}
+
+void tn_grad_begin(bool enabled)
+{
+    tn__grad_mode *mode = &tn__grad_mode_here;
+
+    if (mode->depth < LEVELS) {
+        uint64_t bit = (uint64_t)1 << (mode->depth & 63);
+
+        if (mode->off)
+            mode->before[mode->depth >> 6] |= bit;
+        else
+            mode->before[mode->depth >> 6] &= ~bit;
+    } else if (mode->depth == LEVELS) {
+        tn_fail(TN_ERR_RUNTIME, "tn_grad_begin: %d levels deep; inner ones end together with this one", LEVELS);
+    }
+    mode->depth++;
+    mode->off = !enabled;
+}
+
+void tn_grad_end(void)
+{
+    tn__grad_mode *mode = &tn__grad_mode_here;
+
+    if (mode->depth == 0) {
+        tn_fail(TN_ERR_RUNTIME, "tn_grad_end without a tn_grad_begin in this thread");
+        return;
+    }
+    mode->depth--;
+    if (mode->depth < LEVELS)
+        mode->off = mode->before[mode->depth >> 6] >> (mode->depth & 63) & 1;
+}
+
+/* ---- slots ---------------------------------------------------------------------------------------------- */
+
+tn__slot *tn__slot_new(void)
+{
+    tn__slot *slot = tn_malloc(sizeof *slot);
+
+    if (slot == NULL)
+        return NULL;
+    atomic_init(&slot->refs, 1);
+    pthread_mutex_init(&slot->lock, NULL);
+    slot->grad = NULL;
+    return slot;
+}
+
+void tn__slot_drop(tn__slot *slot)
+{
+    if (slot == NULL || atomic_fetch_sub_explicit(&slot->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    if (slot->grad != NULL)
+        tn_tensor_drop(slot->grad);
+    pthread_mutex_destroy(&slot->lock);
+    tn_free(slot);
+}
+
+static tn_tensor *exchange(tn__slot *slot, tn_tensor *gradient)
+{
+    tn_tensor *before;
+
+    pthread_mutex_lock(&slot->lock);
+    before = slot->grad;
+    slot->grad = gradient;
+    pthread_mutex_unlock(&slot->lock);
+    return before;
+}
+
+/* Whether nobody else can see the memory of a gradient, and it is packed: then it may be kept, or added to, as it is. */
+static bool exclusive(const tn_tensor *tensor)
+{
+    return atomic_load_explicit(&tensor->refs, memory_order_acquire) == 1 &&
+           atomic_load_explicit(&tensor->storage->refs, memory_order_acquire) == 1 &&
+           (tensor->storage->flags & TN__STORAGE_FOREIGN) == 0 && tn__tensor_is_dense(tensor);
+}
+
+/* The sum of what was there and of `gradient`, owned; `kept` may be written when it is ours to write. */
+static tn_tensor *sum_of(tn_tensor *kept, tn_tensor *gradient, bool record)
+{
+    const tn_op *add;
+    tn_tensor *in[2] = { kept, gradient };
+
+    if (record || tn__requires_grad(kept) || kept->dtype != gradient->dtype || !tn__tensor_is_dense(kept))
+        return tn__add(kept, gradient, record);
+    add = tn__needed(TN__NEED_add);     /* in place: who holds the gradient sees it grow, as with PyTorch */
+    if (add == NULL || tn__op_run(add, in, 2, NULL, NULL, 0, kept) != TN_OK)
+        return NULL;
+    return tn_tensor_keep(kept);
+}
+
+/* The lock is not held while operators run: what is there is taken out, added to, and put back, and what came meanwhile is added as well. */
+tn_status tn__slot_add(tn__slot *slot, tn_tensor *gradient, bool record)
+{
+    tn_tensor *mine = NULL, *before = exchange(slot, NULL);
+
+    if (before == NULL) {
+        mine = !record && !exclusive(gradient) ? tn__gradient_copy(gradient) : tn_tensor_keep(gradient);
+    } else {
+        mine = sum_of(before, gradient, record);
+        if (mine == NULL) {     /* what was there stays */
+            before = exchange(slot, before);
+            if (before != NULL)
+                tn_tensor_drop(before);
+            return tn_error_last()->code;
+        }
+        tn_tensor_drop(before);
+    }
+    while (mine != NULL) {
+        tn_tensor *sum;
+
+        pthread_mutex_lock(&slot->lock);
+        before = slot->grad;
+        slot->grad = before == NULL ? mine : NULL;
+        pthread_mutex_unlock(&slot->lock);
+        if (before == NULL)
+            return TN_OK;
+        sum = sum_of(mine, before, record);
+        tn_tensor_drop(before);
+        tn_tensor_drop(mine);
+        mine = sum;
+    }
+    return tn_error_last()->code;
+}
+
+/* ---- the tensor's record ---------------------------------------------------------------------------------- */
+
+struct tn__autograd *tn__autograd_of(tn_tensor *tensor)
+{
+    if (tensor->autograd == NULL)
+        tensor->autograd = tn_calloc(1, sizeof *tensor->autograd);
+    return tensor->autograd;
+}
+
+void tn__autograd_free(struct tn__autograd *autograd)
+{
+    tn__node *node, *leaf;
+    tn_tensor *base;
+
+    if (autograd == NULL)
+        return;
+    node = autograd->node;
+    leaf = autograd->leaf;
+    base = autograd->base;
+    if (autograd->slot != NULL)
+        tn__slot_drop(autograd->slot);
+    tn_free(autograd);
+    tn__node_drop(node);
+    tn__node_drop(leaf);
+    if (base != NULL)
+        tn_tensor_drop(base);
+}
+
+static tn__slot *slot_of(tn_tensor *tensor)
+{
+    struct tn__autograd *autograd = tn__autograd_of(tensor);
+
+    if (autograd == NULL)
+        return NULL;
+    if (autograd->slot == NULL)
+        autograd->slot = tn__slot_new();
+    return autograd->slot;
+}
+
+bool tn__grad_stale(tn_tensor *tensor)
+{
+    struct tn__autograd *autograd = tensor->autograd;
+    tn_tensor *base = autograd->base;
+
+    return base != NULL && base->requires_grad && base->autograd != NULL &&
+           base->autograd->generation != autograd->generation;
+}
+
+tn_tensor *tn__shell(tn_tensor *tensor)
+{
+    tn_meta meta;
+
+    tn__tensor_meta(tensor, &meta);
+    return tn__tensor_over(tensor->storage, &meta);
+}
+
+static tn_status usable(const tn_tensor *tensor, const char *what)
+{
+    return tn__tensor_ok(tensor) ? TN_OK : tn__tensor_bad(tensor, what);
+}
+
+/* The history of a view whose base changed is looked up anew. */
+static tn_status refresh(const tn_tensor *tensor)
+{
+    tn_tensor *writable = (tn_tensor *)(uintptr_t)tensor;
+    tn__edge edge;
+
+    if (tensor->autograd == NULL || !tn__grad_stale(writable))
+        return TN_OK;
+    return tn__grad_edge(writable, &edge);
+}
+
+bool tn_tensor_requires_grad(const tn_tensor *tensor)
+{
+    return usable(tensor, "tn_tensor_requires_grad") == TN_OK && refresh(tensor) == TN_OK && tensor->requires_grad;
+}
+
+bool tn_tensor_is_leaf(const tn_tensor *tensor)
+{
+    if (usable(tensor, "tn_tensor_is_leaf") != TN_OK || refresh(tensor) != TN_OK)
+        return false;
+    return tensor->autograd == NULL || tensor->autograd->node == NULL;
+}
+
+const char *tn_tensor_grad_op(const tn_tensor *tensor)
+{
+    if (usable(tensor, "tn_tensor_grad_op") != TN_OK || refresh(tensor) != TN_OK)
+        return "";
+    return tensor->autograd == NULL || tensor->autograd->node == NULL ? "" : tensor->autograd->node->name;
+}
+
+tn_status tn_tensor_set_requires_grad(tn_tensor *tensor, bool requires_grad)
+{
+    tn_status status = usable(tensor, "tn_tensor_set_requires_grad");
+    struct tn__autograd *autograd;
+
+    if (status != TN_OK)
+        return status;
+    if (!tn_tensor_is_leaf(tensor)) {
+        if (requires_grad)
+            return TN_OK;
+        return tn_fail(TN_ERR_RUNTIME,
+                       "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
+                       "in a subgraph that doesn't require differentiation use tn_detach (it was made by %s)",
+                       tn_tensor_grad_op(tensor));
+    }
+    if (requires_grad && ((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(tensor->dtype)) == 0)
+        return tn_fail(TN_ERR_RUNTIME, "only Tensors of floating point and complex dtype can require gradients, not %s",
+                       tn_dtype_name((tn_dtype)tensor->dtype));
+    if (requires_grad) {        /* all that recording needs is made now, so that threads can share the leaf */
+        autograd = tn__autograd_of(tensor);
+        if (autograd == NULL || slot_of(tensor) == NULL)
+            return tn_error_last()->code;
+        if (autograd->leaf == NULL) {
+            tn__node *leaf = tn__node_new(TN__NODE_LEAF, "leaf", 0, 1, 0, 0, 0, NULL);
+
+            if (leaf == NULL)
+                return TN_ERR_MEMORY;
+            atomic_fetch_add_explicit(&autograd->slot->refs, 1, memory_order_relaxed);
+            leaf->as.slot = autograd->slot;
+            autograd->leaf = leaf;
+        }
+    }
+    tensor->requires_grad = requires_grad;
+    return TN_OK;
+}
+
+tn_tensor *tn_tensor_grad(const tn_tensor *tensor)
+{
+    tn_tensor *gradient = NULL;
+
+    if (usable(tensor, "tn_tensor_grad") != TN_OK)
+        return NULL;
+    if (tensor->autograd != NULL && tensor->autograd->slot != NULL) {
+        pthread_mutex_lock(&tensor->autograd->slot->lock);
+        gradient = tensor->autograd->slot->grad;
+        pthread_mutex_unlock(&tensor->autograd->slot->lock);
+    }
+    return gradient != NULL ? gradient : TN_NONE;
+}
+
+static bool same_shape(const tn_tensor *a, const tn_tensor *b)
+{
+    return a->view.ndim == b->view.ndim &&
+           memcmp(a->view.shape, b->view.shape, (size_t)a->view.ndim * sizeof(int64_t)) == 0;
+}
+
+tn_status tn_tensor_set_grad(tn_tensor *tensor, tn_tensor *gradient)
+{
+    tn_status status = usable(tensor, "tn_tensor_set_grad");
+    tn_tensor *before;
+    tn__slot *slot;
+
+    if (status != TN_OK)
+        return status;
+    if (gradient == NULL)
+        return tn__null_input("tn_tensor_set_grad");
+    if (tn__is_none(gradient)) {
+        if (tensor->autograd == NULL || tensor->autograd->slot == NULL)
+            return TN_OK;
+        before = exchange(tensor->autograd->slot, NULL);
+        if (before != NULL)
+            tn_tensor_drop(before);
+        return TN_OK;
+    }
+    if (gradient == tensor)
+        return tn_fail(TN_ERR_RUNTIME, "can't assign Variable as its own grad");
+    if (gradient->dtype != tensor->dtype || gradient->device != tensor->device || !same_shape(tensor, gradient)) {
+        tn__text text = { 0 };
+
+        tn__text_add(&text, "assigned grad has ");
+        tn__text_tensor(&text, gradient);
+        tn__text_add(&text, ", the tensor is ");
+        tn__text_tensor(&text, tensor);
+        tn__text_put(&text, "", 1);
+        status = tn_fail(TN_ERR_RUNTIME, "%s; dtype, device and shape have to be the same",
+                         text.failed ? "assigned grad does not fit" : text.at);
+        tn__text_free(&text);
+        return status;
+    }
+    slot = slot_of(tensor);
+    if (slot == NULL)
+        return TN_ERR_MEMORY;
+    before = exchange(slot, tn_tensor_keep(gradient));
+    if (before != NULL)
+        tn_tensor_drop(before);
+    return TN_OK;
+}
+
+tn_status tn_tensor_retain_grad(tn_tensor *tensor)
+{
+    tn_status status = usable(tensor, "tn_tensor_retain_grad");
+    tn__slot *slot;
+
+    if (status != TN_OK)
+        return status;
+    if (!tn_tensor_requires_grad(tensor))
+        return tn_fail(TN_ERR_RUNTIME, "can't retain_grad on Tensor that has requires_grad=False");
+    if (tensor->autograd->node == NULL || tensor->autograd->retains)
+        return TN_OK;
+    slot = slot_of(tensor);
+    if (slot == NULL)
+        return TN_ERR_MEMORY;
+    status = tn__hooks_retain(tensor->autograd->node, tensor->autograd->index, slot);
+    tensor->autograd->retains = status == TN_OK;
+    return status;
+}
+
+tn_tensor *tn_tensor_detach(tn_tensor *tensor)
+{
+    tn_tensor *out;
+
+    if (!tn__tensor_ok(tensor)) {
+        tn__tensor_bad(tensor, "tn_tensor_detach");
+        return NULL;
+    }
+    out = tn__shell(tensor);
+    return out != NULL ? tn__scope_push(out) : NULL;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Results that go into an existing tensor: x.add_(y), the out= form, and copies that convert and broadcast. */
+#include "core/grad/internal.h"
+#include "core/op/parts.h"
+
+static bool overlaps_itself(const tn_tensor *tensor)
+{
+    for (int32_t d = 0; d < tensor->view.ndim; d++)
+        if (tensor->view.strides[d] == 0 && tensor->view.shape[d] > 1)
+            return true;
+    return false;
+}
+
+static tn_status check_memory(const tn_op *op, tn_tensor *const *in, int64_t n_in, tn_tensor *into)
+{
+    tn_status status = tn__tensor_writable(into);
+
+    if (status != TN_OK)
+        return tn_error_prefix("%s: ", op->def.name);
+    if (overlaps_itself(into))
+        return tn_fail(TN_ERR_RUNTIME,
+                       "%s: unsupported operation: more than one element of the written-to tensor refers to a single "
+                       "memory location; tn_copy(x) makes one that can be written",
+                       op->def.name);
+    for (int64_t i = 0; i < n_in; i++) {
+        if (in[i] == NULL)
+            return tn__null_input(op->def.name);
+        if (tn__is_none(in[i]) || in[i] == into || !tn__tensor_overlap(in[i], into))
+            continue;
+        if ((op->def.flags & (TN_OP_INPLACE | TN_OP_INTO)) && tn__tensor_same_view(in[i], into))
+            continue;
+        return tn_fail(TN_ERR_RUNTIME,
+                       "%s: unsupported operation: %s and the written-to tensor share memory in part; tn_copy(%s) first",
+                       op->def.name, tn__operand(op, i)->name, tn__operand(op, i)->name);
+    }
+    return TN_OK;
+}
+
+static tn_status wrong_shape(const tn_op *op, const tn_tensor *into, tn_ints shape)
+{
+    tn__text text = { 0 };
+    tn_status status;
+
+    tn__text_add(&text, "the written-to tensor has shape ");
+    tn__text_ints(&text, tn__shape(into));
+    tn__text_add(&text, ", the result ");
+    tn__text_ints(&text, shape);
+    tn__text_put(&text, "", 1);
+    status = tn_fail(TN_ERR_RUNTIME, "%s: %s", op->def.name, text.failed ? "shapes differ" : text.at);
+    tn__text_free(&text);
+    return status;
+}
+
+/* What was computed in another dtype than `into` has. */
+static tn_status run_aside(tn__work *work)
+{
+    tn_tensor *into = work->into, *result = NULL;
+    tn_status status;
+
+    work->into = NULL;
+    status = tn__work_run(work, &result, false);
+    work->into = into;
+    if (status == TN_OK) {
+        status = tn__copy(into, result);
+        tn_tensor_drop(result);
+    }
+    return status;
+}
+
+static tn_status run_into(tn__work *work)
+{
+    tn_tensor *into = work->into, *out = NULL;
+    tn_status status;
+
+    if (work->meta[0].dtype != (tn_dtype)into->dtype || (work->op->def.flags & TN_OP_VIEW))
+        return run_aside(work);
+    status = tn__work_run(work, &out, false);
+    if (status == TN_OK) {
+        tn_tensor_drop(out);
+        tn__tensor_written(into);
+    }
+    return status;
+}
+
+static tn_status check_result(tn__work *work, const tn_tensor *into)
+{
+    const tn_op *op = work->op;
+    const tn_meta *meta = &work->meta[0];
+    bool same = meta->ndim == into->view.ndim;
+
+    if (work->device != into->device)
+        return tn_fail(TN_ERR_RUNTIME, "%s: the written-to tensor is on %s, the inputs are on %s; nothing is moved silently",
+                       op->def.name, tn_device_name(into->device), tn_device_name(work->device));
+    for (int32_t d = 0; same && d < meta->ndim; d++)
+        same = meta->shape[d] == into->view.shape[d];
+    if (!same)
+        return wrong_shape(op, into, (tn_ints){ meta->shape, meta->ndim < 0 ? 0 : meta->ndim });
+    if (!tn__can_cast(meta->dtype, (tn_dtype)into->dtype))
+        return tn_fail(TN_ERR_RUNTIME, "%s: result type %s can't be cast to the desired output type %s", op->def.name,
+                       tn_dtype_name(meta->dtype), tn_dtype_name((tn_dtype)into->dtype));
+    return TN_OK;
+}
+
+/* A copy: any dtype, any device, broadcast to the shape that is there. */
+static tn_status copy_into(const tn_op *op, tn_tensor *const *in, tn_tensor *into)
+{
+    tn_tensor *from = in[0], *wide;
+    int32_t lead = into->view.ndim - from->view.ndim;
+    tn_status status;
+    tn_meta meta;
+
+    tn__tensor_meta(from, &meta);
+    meta.ndim = into->view.ndim;
+    meta.flags = TN_META_STRIDED;
+    for (int32_t d = 0; d < into->view.ndim; d++) {
+        int64_t size = d < lead ? 1 : from->view.shape[d - lead];
+
+        if (lead < 0 || (size != into->view.shape[d] && size != 1))
+            return wrong_shape(op, into, tn__shape(from));
+        meta.shape[d] = into->view.shape[d];
+        meta.strides[d] = d < lead || size != meta.shape[d] ? 0 : from->view.strides[d - lead];
+    }
+    if (lead < 0)
+        return wrong_shape(op, into, tn__shape(from));
+    if (tn__tensor_same_view(from, into) && from->dtype == into->dtype)
+        return TN_OK;
+    wide = tn__tensor_over(from->storage, &meta);
+    if (wide == NULL)
+        return tn_error_last()->code;
+    status = tn__copy(into, wide);
+    tn_tensor_drop(wide);
+    return status;
+}
+
+static tn_status call_copy(const tn_op *op, tn_tensor *const *in, int64_t n_in, tn_tensor *into)
+{
+    bool record;
+    tn_status status;
+
+    if (n_in != 1)
+        return tn_fail(TN_ERR_VALUE, "%s: one input and the tensor to write", op->def.name);
+    status = check_memory(op, in, n_in, into);
+    if (status != TN_OK)
+        return status;
+    if (tn__is_none(in[0]))
+        return tn_fail(TN_ERR_VALUE, "%s: %s is TN_NONE, but it is not optional", op->def.name, tn__operand(op, 0)->name);
+    record = tn__grad_on() && (tn__requires_grad(into) || tn__requires_grad(in[0]));
+    if (record) {
+        status = tn__grad_before_inplace(op, into, in, n_in);
+        if (status != TN_OK)
+            return status;
+    }
+    status = copy_into(op, in, into);
+    if (status == TN_OK && record)
+        status = tn__grad_after_inplace(op, into, in, n_in, NULL);
+    return status;
+}
+
+tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor *into)
+{
+    bool record;
+    tn__work work;
+    tn_meta meta;
+    tn_status status;
+
+    if (!tn__tensor_ok(into))
+        return into == NULL ? tn__null_input(op->def.name) :
+                              tn_fail(TN_ERR_VALUE, "%s: the tensor to write is TN_NONE", op->def.name);
+    if (op->def.flags & TN_OP_INTO)
+        return call_copy(op, in, n_in, into);
+    if (op->def.n_outputs != 1)
+        return tn_fail(TN_ERR_VALUE, "%s: it has %d outputs, and so no form that writes into a tensor", op->def.name,
+                       (int)op->def.n_outputs);
+    if (n_in > 0 && in[0] == into && (op->def.flags & TN_OP_INPLACE) == 0)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: it has no in-place form; write into another tensor", op->def.name);
+    status = check_memory(op, in, n_in, into);
+    if (status != TN_OK)
+        return status;
+    status = tn__work_begin(&work, op, in, n_in, options, &meta, into);
+    if (status != TN_OK)
+        return status;
+    record = tn__grad_on() && (work.wants_grad || tn__requires_grad(into));
+    if (record && (n_in == 0 || in[0] != into)) {
+        tn__work_end(&work);
+        return tn_fail(TN_ERR_RUNTIME,
+                       "%s: functions with out=... arguments don't support automatic differentiation, but one of the "
+                       "arguments requires grad; use tn_grad_begin(false)",
+                       op->def.name);
+    }
+    status = check_result(&work, into);
+    if (status == TN_OK && record)
+        status = tn__grad_before_inplace(op, into, work.in, work.n_in);
+    if (status == TN_OK)
+        status = run_into(&work);
+    if (status == TN_OK && record)
+        status = tn__grad_after_inplace(op, into, work.in, work.n_in, work.options);
+    tn__work_end(&work);
+    return status;
+}
+
+tn_status tn_op_call_into(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor *into)
+{
+    if (op == NULL)
+        return tn__null_input("tn_op_call_into");
+    if (into == NULL)
+        return tn__null_input(op->def.name);
+    if (tn__unlikely(atomic_load_explicit(&tn__observers_on, memory_order_relaxed) > 0))
+        return tn__observed_call(op, in, n_in, options, &into, 1, into);
+    return tn__inplace_call(op, in, n_in, options, into);
+}
+
+tn_tensor *tn_op_call1_into(tn_op_ref *ref, tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor *into)
+{
+    const tn_op *op = tn_op_lookup(ref);
+
+    return op != NULL && tn_op_call_into(op, in, n_in, options, into) == TN_OK ? into : NULL;
+}

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The registry of operators and kernels. Readers see immutable snapshots and take no lock; what a snapshot replaced is kept, because
+ * somebody may still look at it. */
+#include "core/op/parts.h"
+
+typedef struct snapshot {
+    struct snapshot *older;
+    int64_t count;              /* operators, sorted by name and then by revision */
+    int64_t n_names;            /* names, each once */
+    const char **names;
+    tn_op *at[];
+} snapshot;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(snapshot *) operators;
+static tn__kernel_entry **kernels;      /* under the lock, in the order of arrival */
+static int64_t n_kernels, kernel_capacity;
+static struct tn__kernel_list *lists;   /* under the lock: all that were ever made */
+
+static int compare(const tn_op *op, const char *name, uint32_t revision)
+{
+    int order = strcmp(op->def.name, name);
+
+    if (order != 0)
+        return order;
+    return op->def.revision < revision ? -1 : op->def.revision > revision;
+}
+
+/* The first operator that is not before (name, revision). */
+static int64_t lower_bound(const snapshot *all, const char *name, uint32_t revision)
+{
+    int64_t low = 0, high = all->count;
+
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+
+        if (compare(all->at[middle], name, revision) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static tn_op *find(const snapshot *all, const char *name, uint32_t revision)
+{
+    int64_t at;
+
+    if (all == NULL)
+        return NULL;
+    if (revision == 0) {        /* the newest: the last of that name */
+        at = lower_bound(all, name, UINT32_MAX);
+        return at > 0 && strcmp(all->at[at - 1]->def.name, name) == 0 ? all->at[at - 1] : NULL;
+    }
+    at = lower_bound(all, name, revision);
+    return at < all->count && compare(all->at[at], name, revision) == 0 ? all->at[at] : NULL;
+}
+
+static const char *file_of(const tn__plugin *plugin)
+{
+    return plugin != NULL && plugin->file != NULL ? plugin->file : "(program)";
+}
+
+static tn_status check_definition(const tn_op_def *def)
+{
+    const char *wrong = NULL;
+
+    if (def->name == NULL || def->name[0] == '\0')
+        return tn_fail(TN_ERR_VALUE, "an operator without a name: .name is missing");
+    if (def->n_inputs < 0 || def->n_inputs > TN_MAX_OPERANDS || (def->n_inputs > 0 && def->inputs == NULL))
+        wrong = "inputs: 0 to 16 rows, n_inputs their number";
+    else if (def->n_outputs < 1 || def->n_outputs > TN_MAX_OPERANDS || def->outputs == NULL)
+        wrong = "outputs: 1 to 16 rows, n_outputs their number";
+    else if (def->infer == NULL)
+        wrong = "infer: it says what the outputs are, and every operator has it";
+    else if (def->revision == 0)
+        wrong = "revision: counts from 1";
+    else if ((def->flags & TN_OP_VIEW) && (def->n_inputs < 1 || def->n_outputs != 1))
+        wrong = "flags: a view has one output and looks at input 0";
+    else if (def->options != NULL && (def->defaults == NULL || def->options_size < sizeof(uint32_t)))
+        wrong = "defaults: an operator with options has a struct of them, and its size";
+    else if (def->dispatch_input < -1 || def->dispatch_input >= def->n_inputs)
+        wrong = "dispatch_input: the number of an input, or -1 for output 0";
+    if (wrong != NULL)
+        return tn_fail(TN_ERR_VALUE, "operator %q: wrong %s", def->name, wrong);
+    return TN_OK;
+}
+
+static snapshot *snapshot_with(const snapshot *old, tn_op *op)
+{
+    int64_t count = old != NULL ? old->count : 0;
+    size_t size = sizeof(snapshot) + (size_t)(count + 1) * (sizeof(tn_op *) + sizeof(char *));
+    snapshot *new = tn_malloc(size);
+    int64_t at;
+
+    if (new == NULL)
+        return NULL;
+    at = old != NULL ? lower_bound(old, op->def.name, op->def.revision) : 0;
+    new->older = (snapshot *)(uintptr_t)old;
+    new->count = count + 1;
+    for (int64_t i = 0; i < at; i++)
+        new->at[i] = old->at[i];
+    new->at[at] = op;
+    for (int64_t i = at; i < count; i++)
+        new->at[i + 1] = old->at[i];
+    new->names = (const char **)&new->at[count + 1];
+    new->n_names = 0;
+    for (int64_t i = 0; i <= count; i++)
+        if (i == 0 || strcmp(new->at[i]->def.name, new->at[i - 1]->def.name) != 0)
+            new->names[new->n_names++] = new->at[i]->def.name;
+    return new;
+}
+
+tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin)
+{
+    size_t size = def->head.size < sizeof *def ? def->head.size : sizeof *def;
+    tn_op *op = tn_calloc(1, sizeof *op);
+    const tn_op *taken;
+    snapshot *new;
+    tn_status status;
+
+    if (op == NULL)
+        return tn_error_last()->code;
+    memcpy(&op->def, def, size);
+    op->def.head.size = sizeof op->def;
+    op->plugin = plugin;
+    status = check_definition(&op->def);
+    if (status != TN_OK)
+        goto fail;
+    op->flags = op->def.flags;
+    for (int32_t i = 0; i < op->def.n_inputs; i++) {
+        if ((op->def.inputs[i].flags & TN_OPERAND_LIST) == 0)
+            continue;
+        op->flags |= TN__OP_LIST;
+        if (i + 1 < op->def.n_inputs) {
+            status = tn_fail(TN_ERR_VALUE, "operator %q: wrong inputs: only the last one can be a list", op->def.name);
+            goto fail;
+        }
+    }
+    for (const tn_option *row = op->def.options; row != NULL && row->kind != TN_OPTION_KIND_END; row++)
+        op->needs_options |= (row->flags & TN_OPTION_REQUIRED) != 0;
+
+    pthread_mutex_lock(&lock);
+    taken = find(atomic_load_explicit(&operators, memory_order_relaxed), op->def.name, op->def.revision);
+    if (taken != NULL) {
+        pthread_mutex_unlock(&lock);
+        status = tn_fail(TN_ERR_REFUSED, "operator %q revision %u is there already: %s has it, %s comes later",
+                         op->def.name, op->def.revision, file_of(taken->plugin), file_of(plugin));
+        goto fail;
+    }
+    new = snapshot_with(atomic_load_explicit(&operators, memory_order_relaxed), op);
+    if (new == NULL) {
+        pthread_mutex_unlock(&lock);
+        status = TN_ERR_MEMORY;
+        goto fail;
+    }
+    op->ordinal = (int32_t)new->count - 1;
+    atomic_store_explicit(&operators, new, memory_order_release);
+    pthread_mutex_unlock(&lock);
+    return TN_OK;
+fail:
+    tn_free(op);
+    return status;
+}
+
+/* ---- kernels ------------------------------------------------------------------------------------------- */
+
+/* Which of two kernels of different plugins for the same thing has to go: -1 the first, 1 the second, 0 neither. */
+static int loser(const tn__kernel_entry *a, const tn__kernel_entry *b)
+{
+    if (a->kernel.revision != b->kernel.revision || (a->kernel.dtypes & b->kernel.dtypes) == 0 ||
+        strcmp(a->kernel.op, b->kernel.op) != 0 || strcmp(a->kernel.device, b->kernel.device) != 0)
+        return 0;
+    if (a->kernel.priority == b->kernel.priority) {
+        if (a->plugin == b->plugin) /* a family of kernels that `supports` tells apart */
+            return a->kernel.supports != NULL || b->kernel.supports != NULL ? 0 : 1;
+        return strcmp(file_of(a->plugin), file_of(b->plugin)) <= 0 ? 1 : -1;
+    }
+    if (a->plugin == b->plugin)
+        return 0;
+    if (a->kernel.priority > b->kernel.priority)
+        return a->kernel.flags & TN_KERNEL_OVERRIDE ? 0 : -1;
+    return b->kernel.flags & TN_KERNEL_OVERRIDE ? 0 : 1;
+}
+
+static tn_status refuse(const tn__kernel_entry *out, const tn__kernel_entry *kept)
+{
+    const char *why = out->kernel.priority == kept->kernel.priority ?
+                          "of the same priority, and the first by path stays" :
+                          "and it has the higher priority but not TN_KERNEL_OVERRIDE";
+
+    return tn_fail(TN_ERR_REFUSED, "kernel %s for %s on %s (%s) is refused: %s (%s) is there, %s",
+                   out->kernel.name != NULL ? out->kernel.name : "?", out->kernel.op, out->kernel.device,
+                   file_of(out->plugin), kept->kernel.name != NULL ? kept->kernel.name : "?", file_of(kept->plugin),
+                   why);
+}
+
+/* Snapshots of the operator that a new kernel makes stale. Readers that have one go on with it. */
+static void forget_lists(const char *name, uint32_t revision)
+{
+    tn_op *op = find(atomic_load_explicit(&operators, memory_order_relaxed), name, revision);
+
+    for (int i = 0; op != NULL && i < TN__MAX_DEVICE_TYPES; i++)
+        atomic_store_explicit(&op->kernels[i], NULL, memory_order_release);
+}
+
+static tn_status add_entry(tn__kernel_entry *entry)
+{
+    if (n_kernels == kernel_capacity) {
+        int64_t capacity = kernel_capacity > 0 ? 2 * kernel_capacity : 64;
+        tn__kernel_entry **more = tn_realloc(kernels, (size_t)capacity * sizeof *more);
+
+        if (more == NULL)
+            return TN_ERR_MEMORY;
+        kernels = more;
+        kernel_capacity = capacity;
+    }
+    for (int64_t i = 0; i < n_kernels; i++) {
+        tn_status status;
+        uint64_t mark;
+
+        if (kernels[i]->refused)
+            continue;
+        switch (loser(kernels[i], entry)) {
+        case 1:
+            return refuse(entry, kernels[i]);
+        case -1:
+            mark = tn_error_mark();
+            status = refuse(kernels[i], entry);
+            tn_log(TN_LOG_WARNING, "%s", tn_error_last()->message);
+            tn_error_restore(mark);
+            kernels[i]->refused = status != TN_OK;
+            if (kernels[i]->plugin != NULL)
+                kernels[i]->plugin->report.refused++;
+            break;
+        default:
+            break;
+        }
+    }
+    kernels[n_kernels++] = entry;
+    forget_lists(entry->kernel.op, entry->kernel.revision);
+    return TN_OK;
+}
+
+tn_status tn__kernel_add(const tn_kernel *kernel, tn__plugin *plugin)
+{
+    size_t size = kernel->head.size < sizeof *kernel ? kernel->head.size : sizeof *kernel;
+    tn__kernel_entry *entry;
+    tn_status status;
+
+    if (kernel->op == NULL || kernel->device == NULL || kernel->run == NULL || kernel->dtypes == 0)
+        return tn_fail(TN_ERR_VALUE, "kernel %s (%s): op, device, dtypes and run have to be there",
+                       kernel->name != NULL ? kernel->name : "?", file_of(plugin));
+    entry = tn_calloc(1, sizeof *entry);
+    if (entry == NULL)
+        return TN_ERR_MEMORY;
+    memcpy(&entry->kernel, kernel, size);
+    entry->kernel.head.size = sizeof entry->kernel;
+    entry->plugin = plugin;
+    pthread_mutex_lock(&lock);
+    status = add_entry(entry);
+    pthread_mutex_unlock(&lock);
+    if (status != TN_OK)
+        tn_free(entry);
+    return status;
+}
+
+struct tn__kernel_list *tn__kernels_build(const tn_op *op, const tn__device_type *type)
+{
+    static struct tn__kernel_list none;
+    struct tn__kernel_list *list;
+    int64_t count = 0;
+
+    pthread_mutex_lock(&lock);
+    for (int64_t i = 0; i < n_kernels; i++)
+        count += !kernels[i]->refused && kernels[i]->kernel.revision == op->def.revision &&
+                 strcmp(kernels[i]->kernel.op, op->def.name) == 0 &&
+                 strcmp(kernels[i]->kernel.device, type->backend.type) == 0;
+    list = tn_malloc(sizeof *list + (size_t)count * sizeof list->at[0]);
+    if (list == NULL) {         /* the error is held; this call finds no kernel, the next one tries again */
+        pthread_mutex_unlock(&lock);
+        return &none;
+    }
+    list->count = 0;
+    for (int64_t i = 0; i < n_kernels; i++) {
+        tn__kernel_entry *entry = kernels[i];
+        int32_t at = list->count;
+
+        if (entry->refused || entry->kernel.revision != op->def.revision ||
+            strcmp(entry->kernel.op, op->def.name) != 0 || strcmp(entry->kernel.device, type->backend.type) != 0)
+            continue;
+        for (; at > 0 && list->at[at - 1]->kernel.priority < entry->kernel.priority; at--)
+            list->at[at] = list->at[at - 1];
+        list->at[at] = entry;
+        list->count++;
+    }
+    list->older = lists;
+    lists = list;
+    atomic_store_explicit(&((tn_op *)(uintptr_t)op)->kernels[type->index], list, memory_order_release);
+    pthread_mutex_unlock(&lock);
+    return list;
+}
+
+/* ---- looking up ----------------------------------------------------------------------------------------- */
+
+const tn_op *tn_op_find(const char *name, uint32_t revision)
+{
+    const snapshot *all;
+    const char *nearest;
+    const tn_op *op;
+
+    if (tn__plugins_discover() != TN_OK)
+        return NULL;
+    all = atomic_load_explicit(&operators, memory_order_acquire);
+    op = find(all, name, revision);
+    if (op != NULL)
+        return op->plugin == NULL || tn__plugin_use(op->plugin) == TN_OK ? op : NULL;
+    if (all == NULL) {
+        tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                "operator %q: no plugin that defines operators was found; `tenon plugins` lists what was looked at, "
+                "TENON_PLUGIN_PATH says where to look",
+                name);
+        return NULL;
+    }
+    op = find(all, name, 0);
+    if (op != NULL) {
+        tn_fail(TN_ERR_NOT_IMPLEMENTED, "operator %q has no revision %u; the newest is %u", name, revision,
+                op->def.revision);
+        return NULL;
+    }
+    nearest = tn__nearest(name, all->names, all->n_names);
+    if (nearest != NULL)
+        tn_fail(TN_ERR_NOT_IMPLEMENTED, "operator %q is not defined by any loaded plugin; did you mean %q?", name,
+                nearest);
+    else
+        tn_fail(TN_ERR_NOT_IMPLEMENTED, "operator %q is not defined by any loaded plugin; `tenon ops` lists the %lld there are",
+                name, (long long)all->n_names);
+    return NULL;
+}
+
+const tn_op *tn_op_lookup(tn_op_ref *ref)
+{
+    const tn_op *op = __atomic_load_n(&ref->op, __ATOMIC_ACQUIRE);
+
+    if (tn__likely(op != NULL))
+        return op;
+    op = tn_op_find(ref->name, ref->revision);
+    if (op != NULL)
+        __atomic_store_n(&ref->op, op, __ATOMIC_RELEASE);
+    return op;
+}
+
+const tn_op *tn__needed(enum tn__need which)
+{
+    static tn_op_ref refs[] = {
+#define REF(field, name, why) { name, 0, NULL },
+        TN__NEEDED_OPS(REF)
+#undef REF
+    };
+    static const char *const reasons[] = {
+#define WHY(field, name, why) why,
+        TN__NEEDED_OPS(WHY)
+#undef WHY
+    };
+    const tn_op *op = tn_op_lookup(&refs[which]);
+
+    if (op == NULL)
+        tn_error_prefix("the core needs this operator (%s); the plugin \"ops\" that comes with Tenon has it: ",
+                        reasons[which]);
+    return op;
+}
+
+int64_t tn_op_count(void)
+{
+    const snapshot *all;
+
+    if (tn__plugins_discover() != TN_OK)
+        return 0;
+    all = atomic_load_explicit(&operators, memory_order_acquire);
+    return all != NULL ? all->n_names : 0;
+}
+
+const char *tn_op_name_at(int64_t index)
+{
+    const snapshot *all;
+
+    if (tn__plugins_discover() != TN_OK)
+        return NULL;
+    all = atomic_load_explicit(&operators, memory_order_acquire);
+    if (all == NULL || index < 0 || index >= all->n_names) {
+        tn_fail(TN_ERR_INDEX, "operator %lld of %lld", (long long)index, (long long)(all != NULL ? all->n_names : 0));
+        return NULL;
+    }
+    return all->names[index];
+}
+
+const tn_op_def *tn_op_definition(const tn_op *op)
+{
+    return op != NULL ? &op->def : NULL;
+}
+
+int64_t tn_op_route(const tn_op *op, const char *device_type, tn_dtype dtype, char *out, size_t size)
+{
+    const tn__device_type *type;
+    const struct tn__kernel_list *list;
+
+    if (op == NULL)
+        return -1;
+    if (tn__plugins_discover() != TN_OK)
+        return -1;
+    type = tn__device_type_find(device_type);
+    if (type == NULL) {
+        tn_fail(TN_ERR_KEY, "device type %q: no loaded plugin provides it; `tenon devices` lists what there is",
+                device_type);
+        return -1;
+    }
+    if (op->def.flags & TN_OP_VIEW)
+        return tn_snprint(out, size, "view");
+    list = tn__kernels_of(op, type);
+    for (int32_t i = 0; i < list->count; i++)
+        if ((unsigned)dtype < TN_DTYPE_COUNT && (list->at[i]->kernel.dtypes & TN_BIT(dtype)))
+            return tn_snprint(out, size, "kernel %s (%s)", list->at[i]->kernel.name != NULL ? list->at[i]->kernel.name : "?",
+                              file_of(list->at[i]->plugin));
+    if (op->def.decompose != NULL)
+        return tn_snprint(out, size, "decomposition");
+    if (type->backend.flags & TN_BACKEND_NO_MEMORY)
+        return tn_snprint(out, size, "shapes only");
+    return tn_snprint(out, size, "missing");
+}
+
+tn_status tn__missing(const tn__work *work, tn_dtype dtype, const char *reasons)
+{
+    const tn_op *op = work->op;
+    const char *type = work->device->type->backend.type;
+    tn__text text = { 0 };
+    tn_status status;
+    int64_t found = 0;
+
+    pthread_mutex_lock(&lock);
+    for (int64_t i = 0; i < n_kernels; i++) {
+        const tn_kernel *kernel = &kernels[i]->kernel;
+
+        if (kernels[i]->refused || kernel->revision != op->def.revision || strcmp(kernel->op, op->def.name) != 0)
+            continue;
+        if (++found > 16)
+            break;
+        tn__text_add(&text, "%s%s on %s (", found > 1 ? ", " : "", kernel->name != NULL ? kernel->name : "?",
+                     kernel->device);
+        for (int d = 0, n = 0; d < TN_DTYPE_COUNT; d++)
+            if (kernel->dtypes & TN_BIT(d))
+                tn__text_add(&text, "%s%s", n++ > 0 ? " " : "", tn_dtype_name(d));
+        tn__text_add(&text, ")");
+    }
+    pthread_mutex_unlock(&lock);
+    tn__text_put(&text, "", 1);
+    status = tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                     "operator %q has no kernel on device type %q for %s, and no decomposition; there is: %s%s%s. "
+                     "TENON_FALLBACK=DEVICE lets it run elsewhere",
+                     op->def.name, type, tn_dtype_name(dtype),
+                     text.failed ? "(out of memory)" : found > 0 ? text.at : "no kernel at all",
+                     reasons[0] != '\0' ? "; refused: " : "", reasons);
+    tn__text_free(&text);
+    return status;
+}

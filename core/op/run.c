@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How a call runs once its outputs are known: as a view, by a kernel of the device, by decomposition, or, where the program asked for it,
+ * on another device. */
+#include "core/grad/internal.h"
+#include "core/op/parts.h"
+
+enum { REASONS = 400 };
+
+static void drop_outputs(tn__work *work, tn_tensor **out)
+{
+    for (int32_t i = 0; i < work->n_out; i++) {
+        if (out[i] != NULL)
+            tn_tensor_drop(out[i]);
+        out[i] = NULL;
+    }
+}
+
+/* Makes every output whose shape is known; in-place there is one, and it exists. */
+static tn_status make_outputs(tn__work *work, tn_tensor **out, const tn_view **views)
+{
+    for (int32_t i = 0; i < work->n_out; i++) {
+        if (work->into != NULL) {
+            out[i] = tn_tensor_keep(work->into);
+        } else if (work->meta[i].ndim >= 0) {
+            out[i] = tn__tensor_make(&work->meta[i], work->device);
+            if (tn__unlikely(out[i] == NULL)) {
+                drop_outputs(work, out);
+                return tn_error_prefix("%s: ", work->op->def.name);
+            }
+        } else {
+            out[i] = NULL;
+        }
+        views[i] = out[i] != NULL ? &out[i]->view : NULL;
+    }
+    return TN_OK;
+}
+
+/* tn_call.make_output. */
+static tn_status make_output(const tn_call *call, int32_t index, tn_ints shape)
+{
+    tn__work *work = call->host;
+    tn_meta meta;
+
+    if (index < 0 || index >= work->n_out)
+        return tn_fail(TN_ERR_INDEX, "%s: make_output of output %d; there are %d", call->op, (int)index,
+                       (int)work->n_out);
+    if (work->out[index] != NULL)
+        return tn_fail(TN_ERR_RUNTIME, "%s: make_output of output %d, which is made", call->op, (int)index);
+    if (shape.count < 0 || shape.count > TN_MAX_DIMS)
+        return tn_fail(TN_ERR_VALUE, "%s: make_output with %lld dimensions", call->op, (long long)shape.count);
+    meta.dtype = work->meta[index].dtype;
+    meta.ndim = (int32_t)shape.count;
+    meta.flags = 0;
+    meta.reserved = 0;
+    meta.offset = 0;
+    for (int64_t d = 0; d < shape.count; d++)
+        meta.shape[d] = shape.at[d];
+    work->out[index] = tn__tensor_make(&meta, work->device);
+    if (work->out[index] == NULL)
+        return tn_error_last()->code;
+    ((const tn_view **)(uintptr_t)call->out)[index] = &work->out[index]->view;
+    return TN_OK;
+}
+
+/* Memory that another stream made is not given away before this stream is done with it. */
+static tn_status mark_use(tn__work *work, tn_tensor **out, tn_stream *stream)
+{
+    tn_status status = TN_OK;
+
+    for (int64_t i = 0; i < work->n_in && status == TN_OK; i++)
+        if (!tn__is_none(work->in[i]) && work->in[i]->device == work->device)
+            status = tn__storage_use(work->in[i]->storage, stream);
+    for (int32_t i = 0; i < work->n_out && status == TN_OK; i++)
+        if (out[i] != NULL)
+            status = tn__storage_use(out[i]->storage, stream);
+    return status;
+}
+
+/* Why a kernel was not taken, gathered for the error if none is. */
+static void add_reason(char *reasons, const tn__kernel_entry *entry, const char *words)
+{
+    size_t length = strlen(reasons);
+
+    tn_snprint(reasons + length, REASONS - length, "%s%s: %s", length > 0 ? "; " : "",
+               entry->kernel.name != NULL ? entry->kernel.name : "?", words[0] != '\0' ? words : "no reason given");
+}
+
+static tn_status run_kernel(tn__work *work, const tn__kernel_entry *entry, tn_call *call, tn_stream *stream)
+{
+    tn_tensor *space = NULL;
+    tn_status status;
+
+    call->kernel = &entry->kernel;
+    if (entry->kernel.workspace != NULL) {
+        size_t bytes = entry->kernel.workspace(call);
+
+        if (bytes > 0) {
+            tn_meta meta;
+
+            meta.dtype = TN_U8;
+            meta.ndim = 1;
+            meta.flags = 0;
+            meta.reserved = 0;
+            meta.offset = 0;
+            meta.shape[0] = (int64_t)bytes;
+            space = tn__tensor_make(&meta, work->device);
+            if (space == NULL)
+                return tn_error_prefix("%s: workspace of %s: ", work->op->def.name, entry->kernel.name);
+            call->workspace = &space->view;
+        }
+    }
+    tn__stream_lock(stream);
+    status = entry->kernel.run(call);
+    tn__stream_unlock(stream);
+    if (tn__unlikely(status != TN_OK))
+        status = tn__device_result(work->device, status, entry->kernel.name != NULL ? entry->kernel.name : call->op);
+    for (int32_t i = 0; status == TN_OK && i < work->n_out; i++)
+        if (tn__unlikely(work->out[i] == NULL))
+            status = tn_fail(TN_ERR_ASSERT, "%s: kernel %s did not make output %d: a bug of the plugin that has it",
+                             call->op, entry->kernel.name, (int)i);
+    if (tn__unlikely(tn__checked()) && status == TN_OK && work->device->allocator != NULL)
+        status = tn__allocator_check(work->device->allocator);
+    if (space != NULL)
+        tn_tensor_drop(space);
+    call->workspace = NULL;
+    return status;
+}
+
+static bool nothing_to_write(tn__work *work, tn_tensor **out)
+{
+    for (int32_t i = 0; i < work->n_out; i++)
+        if (out[i] == NULL || out[i]->numel > 0)
+            return false;
+    return true;
+}
+
+/* The first kernel that has the dtype and says yes. *done is false when there is none. */
+static tn_status try_kernels(tn__work *work, const struct tn__kernel_list *list, tn_dtype dtype, tn_tensor **out,
+                             char *reasons, bool *done)
+{
+    const tn_view *few_views[2];
+    const tn_view **views = few_views;
+    tn_stream *stream = NULL;
+    bool made = false;
+    tn_status status = TN_OK;
+    tn_call call;
+
+    *done = false;
+    for (int32_t i = 0; i < list->count && status == TN_OK && !*done; i++) {
+        const tn__kernel_entry *entry = list->at[i];
+        const char *before;
+
+        if ((entry->kernel.dtypes & TN_BIT(dtype)) == 0)
+            continue;
+        if (entry->plugin != NULL && tn__unlikely(atomic_load_explicit(&entry->plugin->active, memory_order_acquire) != 1)) {
+            uint64_t mark = tn_error_mark();
+
+            if (tn__plugin_use(entry->plugin) != TN_OK) {   /* a pack that does not start is none */
+                add_reason(reasons, entry, tn_error_last()->message);
+                tn_error_restore(mark);
+                continue;
+            }
+        }
+        if (!made) {
+            if (tn__unlikely(work->n_out > 2)) {
+                views = tn_malloc((size_t)work->n_out * sizeof *views);
+                if (views == NULL)
+                    return TN_ERR_MEMORY;
+            }
+            status = make_outputs(work, out, views);
+            if (status != TN_OK)
+                break;
+            made = true;
+            work->out = out;
+            call.head = (tn_head){ sizeof call, TN_KIND_tn_call, 0, TN_ABI_MAJOR, TN_ABI_MINOR, 0, NULL };
+            call.op = work->op->def.name;
+            call.in = work->views;
+            call.out = views;
+            call.n_in = work->n_in;
+            call.n_out = work->n_out;
+            call.dtype = dtype;
+            call.options = work->options;
+            call.device = work->device->handle;
+            call.workspace = NULL;
+            call.make_output = make_output;
+            call.host = work;
+            if (nothing_to_write(work, out)) {
+                *done = true;
+                break;
+            }
+            status = tn__device_usable(work->device);
+            if (status != TN_OK)
+                break;
+            stream = tn__stream_current(work->device);
+            if (stream == NULL) {
+                status = tn_error_last()->code;
+                break;
+            }
+            call.stream = stream->handle;
+            if (stream->lock != NULL)
+                status = mark_use(work, out, stream);
+            if (status != TN_OK)
+                break;
+        }
+        call.kernel = &entry->kernel;
+        before = tn__error_plugin(entry->plugin != NULL ? entry->plugin->id : "");
+        if (entry->kernel.supports != NULL) {
+            char reason[160] = "";
+
+            if (!entry->kernel.supports(&call, reason, sizeof reason)) {
+                tn__error_plugin(before);
+                add_reason(reasons, entry, reason);
+                continue;
+            }
+        }
+        status = run_kernel(work, entry, &call, stream);
+        tn__error_plugin(before);
+        *done = status == TN_OK;
+    }
+    if (views != few_views)
+        tn_free(views);
+    if (made && !*done)
+        drop_outputs(work, out);
+    return status;
+}
+
+/* Whether a result of a decomposition is what inference said. */
+static tn_status check_result(const tn__work *work, int32_t i, const tn_tensor *result)
+{
+    const tn_meta *meta = &work->meta[i];
+    bool same = result->dtype == meta->dtype && (meta->ndim < 0 || result->view.ndim == meta->ndim);
+
+    for (int32_t d = 0; same && d < meta->ndim; d++)
+        same = result->view.shape[d] == meta->shape[d];
+    if (!same) {
+        tn__text text = { 0 };
+        tn_status status;
+
+        tn__text_add(&text, "gave ");
+        tn__text_tensor(&text, result);
+        tn__text_add(&text, ", inference said %s", tn_dtype_name(meta->dtype));
+        if (meta->ndim >= 0)
+            tn__text_ints(&text, (tn_ints){ meta->shape, meta->ndim });
+        tn__text_put(&text, "", 1);
+        status = tn_fail(TN_ERR_ASSERT, "%s: its decomposition %s: a bug of the plugin that has it",
+                         work->op->def.name, text.failed ? "is not what inference said" : text.at);
+        tn__text_free(&text);
+        return status;
+    }
+    return TN_OK;
+}
+
+static tn_status decompose(tn__work *work, tn_tensor **out, bool record)
+{
+    const tn_op_def *def = &work->op->def;
+    uint64_t scope = tn_scope_begin();
+    const char *before = tn__error_plugin(work->op->plugin != NULL ? work->op->plugin->id : "");
+    tn_status status;
+
+    for (int32_t i = 0; i < work->n_out; i++)
+        out[i] = NULL;
+    if (!record)
+        tn_grad_begin(false);
+    status = tn__status_of(def->decompose(work->in, work->n_in, work->options, out), def->name);
+    if (!record)
+        tn_grad_end();
+    tn__error_plugin(before);
+    for (int32_t i = 0; i < work->n_out && status == TN_OK; i++) {
+        if (!tn__tensor_ok(out[i]))
+            status = tn_fail(TN_ERR_ASSERT, "%s: its decomposition gave no %s: a bug of the plugin that has it",
+                             def->name, def->outputs[i].name);
+        else
+            status = check_result(work, i, out[i]);
+    }
+    for (int32_t i = 0; i < work->n_out; i++) {
+        if (status == TN_OK)
+            tn_tensor_keep(out[i]);
+        else
+            out[i] = NULL;
+    }
+    tn_scope_end(scope);
+    return status;
+}
+
+static tn_status run_view(tn__work *work, tn_tensor **out)
+{
+    if (tn__is_none(work->in[0]))
+        return tn_fail(TN_ERR_VALUE, "%s: a view of TN_NONE", work->op->def.name);
+    out[0] = tn__tensor_over(work->in[0]->storage, &work->meta[0]);
+    if (out[0] == NULL)
+        return tn_error_prefix("%s: ", work->op->def.name);
+    if ((tn__grad_on() || work->in[0]->requires_grad) && tn__grad_view(out[0], work->in[0]) != TN_OK) {
+        tn_tensor_drop(out[0]);
+        out[0] = NULL;
+        return tn_error_last()->code;
+    }
+    return TN_OK;
+}
+
+/* The decomposition into an existing tensor: computed aside, then copied. */
+static tn_status decompose_into(tn__work *work, tn_tensor **out)
+{
+    tn_tensor *result = NULL;
+    tn_status status = decompose(work, &result, false);
+
+    if (status != TN_OK)
+        return status;
+    status = tn__copy(work->into, result);
+    tn_tensor_drop(result);
+    if (status == TN_OK)
+        out[0] = tn_tensor_keep(work->into);
+    return status;
+}
+
+tn_status tn__work_run(tn__work *work, tn_tensor **out, bool record)
+{
+    const tn_op *op = work->op;
+    const struct tn__kernel_list *list;
+    char reasons[REASONS];
+    tn_dtype dtype;
+    bool done = false;
+    tn_status status;
+
+    if (op->def.flags & TN_OP_VIEW)
+        return run_view(work, out);
+    if (record)
+        return decompose(work, out, true);
+    dtype = work->meta[0].dtype;
+    if (op->def.dispatch_input >= 0 && !tn__is_none(work->in[op->def.dispatch_input]))
+        dtype = (tn_dtype)work->in[op->def.dispatch_input]->dtype;
+    list = tn__kernels_of(op, work->device->type);
+    reasons[0] = '\0';
+    if (tn__likely(list->count > 0)) {
+        status = try_kernels(work, list, dtype, out, reasons, &done);
+        if (tn__likely(done) || status != TN_OK)
+            return status;
+    }
+    if (op->def.decompose != NULL)
+        return work->into != NULL ? decompose_into(work, out) : decompose(work, out, false);
+    if (work->device->flags & TN_BACKEND_NO_MEMORY) {   /* shapes and types are all there is */
+        const tn_view *views[TN_MAX_OPERANDS];
+
+        for (int32_t i = 0; i < work->n_out; i++)
+            if (work->meta[i].ndim < 0)
+                return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: the shape of %s depends on values, and %s has none",
+                               op->def.name, op->def.outputs[i].name, tn_device_name(work->device));
+        return make_outputs(work, out, views);
+    }
+    status = tn__fallback(work, out, &done);
+    if (done || status != TN_OK)
+        return status;
+    return tn__missing(work, dtype, reasons);
+}
+
+tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
+                            tn_tensor *const *out, int64_t n_out)
+{
+    const tn_view *in_views[TN__FEW], *out_views[TN__FEW];
+    const struct tn__kernel_list *list;
+    tn_tensor *made[TN__FEW];
+    char reasons[REASONS] = "";
+    tn__work work = { 0 };
+    tn_dtype dtype;
+    tn_status status = TN_OK;
+
+    if (op == NULL)
+        return tn__null_input("tn__op_run_kernel");
+    if (n_in > TN__FEW || n_out > TN__FEW || n_out < 1)
+        return tn_fail(TN_ERR_VALUE, "%s: run directly with too many operands", op->def.name);
+    work.op = op;
+    work.in = in;
+    work.n_in = n_in;
+    work.n_out = (int32_t)n_out;
+    work.options = options != NULL ? options : op->def.defaults;
+    work.device = out[0]->device;
+    work.views = in_views;
+    for (int64_t i = 0; i < n_in; i++)
+        in_views[i] = tn__is_none(in[i]) ? NULL : &in[i]->view;
+    for (int64_t i = 0; i < n_out; i++) {
+        made[i] = out[i];
+        out_views[i] = &out[i]->view;
+    }
+    work.out = made;
+    if (nothing_to_write(&work, made))
+        return TN_OK;
+    dtype = (tn_dtype)out[0]->dtype;
+    if (op->def.dispatch_input >= 0 && op->def.dispatch_input < n_in && !tn__is_none(in[op->def.dispatch_input]))
+        dtype = (tn_dtype)in[op->def.dispatch_input]->dtype;
+    list = tn__kernels_of(op, work.device->type);
+    for (int32_t i = 0; i < list->count; i++) {
+        const tn__kernel_entry *entry = list->at[i];
+        const char *before;
+        tn_stream *stream;
+        tn_call call = { TN_HEAD(tn_call), .op = op->def.name, .in = in_views, .out = out_views, .n_in = n_in,
+                         .n_out = (int32_t)n_out, .dtype = dtype, .options = work.options,
+                         .device = work.device->handle, .make_output = make_output, .host = &work,
+                         .kernel = &entry->kernel };
+
+        if ((entry->kernel.dtypes & TN_BIT(dtype)) == 0)
+            continue;
+        if (entry->plugin != NULL && tn__plugin_use(entry->plugin) != TN_OK)
+            return tn_error_last()->code;
+        status = tn__device_usable(work.device);
+        if (status != TN_OK)
+            return status;
+        stream = tn__stream_current(work.device);
+        if (stream == NULL)
+            return tn_error_last()->code;
+        call.stream = stream->handle;
+        if (stream->lock != NULL) {
+            status = mark_use(&work, made, stream);
+            if (status != TN_OK)
+                return status;
+        }
+        before = tn__error_plugin(entry->plugin != NULL ? entry->plugin->id : "");
+        if (entry->kernel.supports != NULL) {
+            char reason[160] = "";
+
+            if (!entry->kernel.supports(&call, reason, sizeof reason)) {
+                tn__error_plugin(before);
+                add_reason(reasons, entry, reason);
+                continue;
+            }
+        }
+        status = run_kernel(&work, entry, &call, stream);
+        tn__error_plugin(before);
+        return status;
+    }
+    if (work.device->flags & TN_BACKEND_NO_MEMORY)
+        return TN_OK;
+    return tn__missing(&work, dtype, reasons);
+}
