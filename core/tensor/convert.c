@@ -120,7 +120,7 @@ uint8_t tn__f8_e5m2_bits(double value)
     type name;           \
     memcpy(&name, at, sizeof name)
 
-tn__number tn__number_read(const void *at, tn_dtype dtype)
+tn__number tn__element_read(const void *at, tn_dtype dtype)
 {
     tn__number number = { TN__NUMBER_INT, 0, 0, 0, 0 };
 
@@ -235,7 +235,7 @@ static int64_t to_int(double value)
     return (int64_t)value;
 }
 
-void tn__number_write(void *at, tn_dtype dtype, double value)
+void tn__element_write(void *at, tn_dtype dtype, double value)
 {
     union {
         uint8_t u8;

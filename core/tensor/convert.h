@@ -25,10 +25,10 @@ uint8_t tn__f8_e4m3_bits(double value);
 uint8_t tn__f8_e5m2_bits(double value);
 
 /* Reads an element at any address. */
-tn__number tn__number_read(const void *at, tn_dtype dtype);
+tn__number tn__element_read(const void *at, tn_dtype dtype);
 double tn__number_double(const tn__number *number);
 /* Writes a number as C converts it (whole numbers wrap around; NaN and what does not fit become the nearest number or 0). */
-void tn__number_write(void *at, tn_dtype dtype, double value);
+void tn__element_write(void *at, tn_dtype dtype, double value);
 
 /* Copies the elements of a strided piece of host memory to row-major order at `to`, and back. */
 void tn__host_gather(void *to, const void *from, size_t item, tn_ints shape, const int64_t *strides);

@@ -410,7 +410,7 @@ static tn_status fill_from_host(tn_tensor *tensor, double value)
     if (piece == NULL)
         return TN_ERR_MEMORY;
     for (uint64_t at = 0; at < size; at += item)
-        tn__number_write(piece + at, (tn_dtype)tensor->dtype, value);
+        tn__element_write(piece + at, (tn_dtype)tensor->dtype, value);
     for (uint64_t done = 0; done < bytes && status == TN_OK; done += size)
         status = bytes_in(tensor, done, piece, bytes - done < size ? bytes - done : size);
     tn__free_aligned(piece, (size_t)size, 64);

@@ -584,6 +584,6 @@ double tn_tensor_item(tn_tensor *tensor)
     }
     if (tn_tensor_copy_out(tensor, element, tn_dtype_size((tn_dtype)tensor->dtype)) != TN_OK)
         return (double)NAN;
-    number = tn__number_read(element, (tn_dtype)tensor->dtype);
+    number = tn__element_read(element, (tn_dtype)tensor->dtype);
     return tn__number_double(&number);
 }
