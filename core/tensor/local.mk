@@ -9,10 +9,12 @@ libcore_la_SOURCES += \
 	%D%/default.c \
 	%D%/device.c \
 	%D%/device.h \
+	%D%/dlpack.c \
 	%D%/dtype.c \
 	%D%/dtype.h \
 	%D%/guard.c \
 	%D%/internal.h \
+	%D%/print.c \
 	%D%/random.c \
 	%D%/scope.c \
 	%D%/segment.c \

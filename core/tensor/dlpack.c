@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * DLPack: tensors to and from other libraries without a copy, in the old form and in the versioned one. */
+#include "core/tensor/device.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/thread.h"
+
+#define FLAG_READ_ONLY ((uint64_t)1)
+#define MAJOR 1
+#define MINOR 0
+
+/* The layouts of DLPack 1.0 on 64-bit machines; tests/tensor holds them too. */
+_Static_assert(sizeof(tn_view) == 48, "DLTensor");
+_Static_assert(offsetof(tn_view, device) == 8, "DLTensor.device");
+_Static_assert(offsetof(tn_view, ndim) == 16, "DLTensor.ndim");
+_Static_assert(offsetof(tn_view, dtype) == 20, "DLTensor.dtype");
+_Static_assert(offsetof(tn_view, shape) == 24, "DLTensor.shape");
+_Static_assert(offsetof(tn_view, strides) == 32, "DLTensor.strides");
+_Static_assert(offsetof(tn_view, byte_offset) == 40, "DLTensor.byte_offset");
+_Static_assert(sizeof(tn_dlpack) == 64, "DLManagedTensor");
+_Static_assert(offsetof(tn_dlpack, manager_ctx) == 48, "DLManagedTensor.manager_ctx");
+_Static_assert(offsetof(tn_dlpack, deleter) == 56, "DLManagedTensor.deleter");
+_Static_assert(sizeof(tn_dlpack_versioned) == 80, "DLManagedTensorVersioned");
+_Static_assert(offsetof(tn_dlpack_versioned, manager_ctx) == 8, "DLManagedTensorVersioned.manager_ctx");
+_Static_assert(offsetof(tn_dlpack_versioned, deleter) == 16, "DLManagedTensorVersioned.deleter");
+_Static_assert(offsetof(tn_dlpack_versioned, flags) == 24, "DLManagedTensorVersioned.flags");
+_Static_assert(offsetof(tn_dlpack_versioned, tensor) == 32, "DLManagedTensorVersioned.dl_tensor");
+
+/* ---- out ---- */
+
+/* The managed struct, and behind it the tensor that it keeps. The tensor's own view would do, but it may change
+ * (tn_tensor_swap) while the consumer looks at it. */
+struct exported {
+    union {
+        tn_dlpack plain;
+        tn_dlpack_versioned versioned;
+    } as;
+    tn__storage *storage;
+    int64_t dims[];
+};
+
+static void release(struct exported *out)
+{
+    tn__storage_drop(out->storage);
+    tn_free(out);
+}
+
+static void delete_plain(tn_dlpack *self)
+{
+    if (self != NULL)
+        release(self->manager_ctx);
+}
+
+static void delete_versioned(tn_dlpack_versioned *self)
+{
+    if (self != NULL)
+        release(self->manager_ctx);
+}
+
+/* Orders the consumer's later work after ours. */
+static tn_status hand_over(const tn_tensor *tensor, void *consumer)
+{
+    const tn_device *device = tensor->device;
+    tn_stream *stream;
+
+    if ((device->flags & TN_BACKEND_ASYNC) == 0)
+        return tn__device_usable(device);
+    stream = tn__stream_current(device);
+    /* The consumer's work on the same stream comes later by itself. For another of its streams the host waits: an event
+     * could be waited for only through a handle that the backend did not make. */
+    if (consumer != NULL && tn__backend(device)->native_stream != NULL &&
+        tn__backend(device)->native_stream(device->handle, stream->handle) == consumer && tensor->storage->stream == stream)
+        return TN_OK;
+    return tn_device_sync(device);
+}
+
+static struct exported *export(tn_tensor *tensor, void *stream)
+{
+    struct exported *out;
+    tn_view *view;
+    size_t ndim;
+
+    if (!tn__tensor_ok(tensor)) {
+        tn__tensor_bad(tensor, "tn_tensor_to_dlpack");
+        return NULL;
+    }
+    if (tensor->view.device.type >= TN_DEVICE_TYPE_FIRST || !tn_device_has_memory(tensor->device)) {
+        tn_fail(TN_ERR_NOT_IMPLEMENTED, "DLPack has no number for devices of type %q: copy the tensor to a device of the host first",
+                tn_device_type(tensor->device));
+        return NULL;
+    }
+    if (hand_over(tensor, stream) != TN_OK)
+        return NULL;
+    ndim = (size_t)tensor->view.ndim;
+    out = tn_calloc(1, sizeof *out + 2 * ndim * sizeof(int64_t));
+    if (out == NULL)
+        return NULL;
+    view = &out->as.plain.tensor;
+    *view = tensor->view;
+    view->shape = out->dims;
+    view->strides = out->dims + ndim;
+    memcpy(view->shape, tensor->view.shape, ndim * sizeof(int64_t));
+    memcpy(view->strides, tensor->view.strides, ndim * sizeof(int64_t));
+    out->storage = tn__storage_keep(tensor->storage);
+    return out;
+}
+
+tn_dlpack *tn_tensor_to_dlpack(tn_tensor *tensor, void *stream)
+{
+    struct exported *out;
+
+    if (tn__tensor_ok(tensor) && tensor->storage->flags & TN__STORAGE_READ_ONLY) {
+        tn_fail(TN_ERR_REFUSED, "the tensor is read-only, which this form of DLPack cannot say: use the versioned one");
+        return NULL;
+    }
+    out = export(tensor, stream);
+    if (out == NULL)
+        return NULL;
+    out->as.plain.manager_ctx = out;
+    out->as.plain.deleter = delete_plain;
+    return &out->as.plain;
+}
+
+tn_dlpack_versioned *tn_tensor_to_dlpack_versioned(tn_tensor *tensor, void *stream)
+{
+    struct exported *out = export(tensor, stream);
+    tn_view view;
+
+    if (out == NULL)
+        return NULL;
+    view = out->as.plain.tensor;
+    memset(&out->as, 0, sizeof out->as);
+    out->as.versioned.version.major = MAJOR;
+    out->as.versioned.version.minor = MINOR;
+    out->as.versioned.manager_ctx = out;
+    out->as.versioned.deleter = delete_versioned;
+    out->as.versioned.flags = tensor->storage->flags & TN__STORAGE_READ_ONLY ? FLAG_READ_ONLY : 0;
+    out->as.versioned.tensor = view;
+    return &out->as.versioned;
+}
+
+/* ---- in ---- */
+
+static void release_plain(tn__storage *storage)
+{
+    tn_dlpack *managed = storage->user[0];
+
+    if (managed->deleter != NULL)
+        managed->deleter(managed);
+}
+
+static void release_versioned(tn__storage *storage)
+{
+    tn_dlpack_versioned *managed = storage->user[0];
+
+    if (managed->deleter != NULL)
+        managed->deleter(managed);
+}
+
+/* What a foreign view says, checked. */
+static tn_status read_view(const tn_view *view, tn_meta *meta)
+{
+    meta->dtype = tn__dtype_of_code(view->dtype.code, view->dtype.bits);
+    if (meta->dtype == TN_DTYPE_AUTO || view->dtype.lanes != 1)
+        return tn_fail(TN_ERR_TYPE, "DLPack type with code %d, %d bits, %d lanes: there is no such element type here", (int)view->dtype.code,
+                       (int)view->dtype.bits, (int)view->dtype.lanes);
+    if (view->ndim < 0 || view->ndim > TN_MAX_DIMS || (view->ndim > 0 && view->shape == NULL))
+        return tn_fail(TN_ERR_VALUE, "a DLPack tensor of %d dimensions: 0 to %d are possible", (int)view->ndim, TN_MAX_DIMS);
+    meta->ndim = view->ndim;
+    meta->flags = view->strides != NULL ? TN_META_STRIDED : 0; /* NULL was allowed before 1.2: row-major */
+    meta->offset = 0;
+    for (int32_t i = 0; i < view->ndim; i++) {
+        meta->shape[i] = view->shape[i];
+        /* The stride of a dimension that has nothing to step to means nothing, and may be negative. */
+        if (view->strides != NULL)
+            meta->strides[i] = view->shape[i] > 1 ? view->strides[i] : view->strides[i] < 0 ? 0 : view->strides[i];
+    }
+    return TN_OK;
+}
+
+static tn_tensor *import(const tn_view *view, void *managed, void (*release_it)(tn__storage *), bool read_only)
+{
+    const tn_device *device;
+    tn__storage *storage;
+    tn_tensor *tensor;
+    tn_meta meta;
+    uint64_t bytes;
+    size_t unit;
+
+    if (read_view(view, &meta) != TN_OK || tn__meta_bytes(&meta, &bytes) != TN_OK)
+        return NULL;
+    device = tn__device_of_number(view->device.type, view->device.id);
+    if (device == NULL)
+        return NULL;
+    unit = TN_BIT(meta.dtype) & TN_MASK_COMPLEX ? tn_dtype_size(meta.dtype) / 2 : tn_dtype_size(meta.dtype);
+    if (bytes > 0 && view->data == NULL) {
+        tn_fail(TN_ERR_VALUE, "a DLPack tensor of %llu bytes without memory", (unsigned long long)bytes);
+        return NULL;
+    }
+    if (bytes > 0 && (view->byte_offset % unit != 0 || (tn_device_is_host(device) && (uintptr_t)view->data % unit != 0))) {
+        tn_fail(TN_ERR_VALUE, "a DLPack tensor whose memory is not aligned for %s", tn_dtype_name(meta.dtype));
+        return NULL;
+    }
+    storage = tn__storage_foreign(device, view->data, view->byte_offset, (size_t)bytes, NULL, managed, NULL);
+    if (storage == NULL)
+        return NULL;
+    if (read_only)
+        storage->flags |= TN__STORAGE_READ_ONLY;
+    tensor = tn__tensor_over(storage, &meta);
+    if (tensor != NULL && (tensor = tn__scope_push(tensor)) != NULL)
+        storage->release = release_it; /* taken over; a failure leaves the duty with the caller */
+    tn__storage_drop(storage);
+    return tensor;
+}
+
+tn_tensor *tn_tensor_from_dlpack(tn_dlpack *managed)
+{
+    if (managed == NULL) {
+        tn_fail(TN_ERR_VALUE, "tn_tensor_from_dlpack: nothing was given");
+        return NULL;
+    }
+    return import(&managed->tensor, managed, release_plain, false);
+}
+
+tn_tensor *tn_tensor_from_dlpack_versioned(tn_dlpack_versioned *managed)
+{
+    if (managed == NULL) {
+        tn_fail(TN_ERR_VALUE, "tn_tensor_from_dlpack_versioned: nothing was given");
+        return NULL;
+    }
+    if (managed->version.major != MAJOR) {
+        tn_fail(TN_ERR_VERSION, "DLPack %u.%u: version %d is understood here", (unsigned)managed->version.major,
+                (unsigned)managed->version.minor, MAJOR);
+        return NULL;
+    }
+    return import(&managed->tensor, managed, release_versioned, (managed->flags & FLAG_READ_ONLY) != 0);
+}

@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A tensor as text: what NumPy 2 prints (str of an array, precision 8, threshold 1000, three items at each edge, 75
+ * columns), with the dtype behind it when it is neither the default one nor int64, bool or complex64.
+ *
+ * The rules, after numpy/_core/arrayprint.py: floating numbers are written with the fewest digits that read back as the
+ * same number of their type, at most 8 behind the point; all of them in exponent form when the largest is 1e8 or more, the smallest below 1e-4, or
+ * their ratio above 1000; columns are aligned at the point. */
+#include "core/tensor/convert.h"
+#include "core/tensor/device.h"
+
+#include <math.h>
+
+#define EDGE 3
+#define THRESHOLD 1000
+#define LINE_WIDTH 75
+#define PRECISION 8
+#define DIGITS_MAX 20
+
+/* ---- one number in decimal ---- */
+
+/* A finite number: digits d1 d2 ... with the value 0.d1d2... * 10^point. */
+typedef struct decimal {
+    char digits[DIGITS_MAX + 1];
+    int count, point;
+    bool negative;
+} decimal;
+
+/* Whether the text reads back as the same number of the type. */
+static bool reads_back(const char *text, double value, tn_dtype dtype)
+{
+    double back;
+
+    if (!tn_read_float(text, &back))
+        return false;
+    switch (dtype) {
+    case TN_F16: return tn__f16_bits(back) == tn__f16_bits(value);
+    case TN_BF16: return tn__bf16_bits(back) == tn__bf16_bits(value);
+    case TN_F8_E4M3: return tn__f8_e4m3_bits(back) == tn__f8_e4m3_bits(value);
+    case TN_F8_E5M2: return tn__f8_e5m2_bits(back) == tn__f8_e5m2_bits(value);
+    case TN_F32:
+    case TN_C64: return (float)back == (float)value;
+    default: return back == value;
+    }
+}
+
+/* Takes apart "d.ddde-xx". */
+static void take_apart(const char *text, decimal *d)
+{
+    int64_t exponent = 0;
+    const char *e = strchr(text, 'e');
+
+    d->count = 0;
+    for (const char *at = text; at < e; at++)
+        if (*at >= '0' && *at <= '9' && d->count < DIGITS_MAX)
+            d->digits[d->count++] = *at;
+    (void)tn_read_int(e[1] == '+' ? e + 2 : e + 1, &exponent);
+    d->point = (int)exponent + 1;
+    while (d->count > 1 && d->digits[d->count - 1] == '0')
+        d->count--;
+    d->digits[d->count] = '\0';
+}
+
+/* The shortest digits that read back. */
+static void shortest(double value, tn_dtype dtype, decimal *d)
+{
+    char text[48];
+
+    d->negative = signbit(value);
+    value = fabs(value);
+    if (value == 0) {
+        strcpy(d->digits, "0");
+        d->count = 1;
+        d->point = 1;
+        return;
+    }
+    for (int precision = 0; precision < 17; precision++) {
+        tn_snprint(text, sizeof text, "%.*e", precision, value);
+        if (reads_back(text, value, dtype))
+            break;
+    }
+    take_apart(text, d);
+}
+
+/* Rounds to `places` digits behind the point (of the positional form), by the exact value. */
+static void cut_positional(double value, int places, decimal *d)
+{
+    char text[400];
+
+    if (d->count - d->point <= places)
+        return;
+    tn_snprint(text, sizeof text, "%.*f", places, fabs(value));
+    d->count = 0;
+    d->point = 0;
+    for (const char *at = text; *at != '\0' && *at != '.'; at++)
+        d->point++;
+    {
+        /* Only numbers below 1e8 come here, so that all digits fit. */
+        bool leading = true;
+        for (const char *at = text; *at != '\0'; at++) {
+            if (*at == '.')
+                continue;
+            if (leading && *at == '0') {
+                d->point--;
+                continue;
+            }
+            leading = false;
+            if (d->count < DIGITS_MAX)
+                d->digits[d->count++] = *at;
+        }
+    }
+    while (d->count > 0 && d->digits[d->count - 1] == '0')
+        d->count--;
+    if (d->count == 0) {
+        d->digits[d->count++] = '0';
+        d->point = 1;
+    }
+    d->digits[d->count] = '\0';
+}
+
+/* Rounds to `places` digits behind the first one. */
+static void cut_scientific(double value, int places, decimal *d)
+{
+    char text[48];
+
+    if (d->count - 1 <= places)
+        return;
+    tn_snprint(text, sizeof text, "%.*e", places, fabs(value));
+    take_apart(text, d);
+}
+
+/* ---- how the numbers of a tensor are written ---- */
+
+typedef struct float_format {
+    tn_dtype dtype;
+    bool scientific, plus;      /* plus: a sign always */
+    int left, right;            /* characters before and behind the point */
+    int places;                 /* digits behind the point, scientific */
+    int exponent_digits;
+} float_format;
+
+typedef struct printer {
+    const unsigned char *data;  /* row-major */
+    tn_dtype dtype;
+    size_t item;
+    int32_t ndim;
+    const int64_t *shape;
+    const int64_t *index_step;  /* elements between neighbours of each dimension in data */
+    const bool *cut;            /* dimensions that show their edges only */
+    int int_width;
+    float_format re, im;
+    tn__text *text;
+} printer;
+
+static bool is_whole(tn_dtype dtype)
+{
+    return !(TN_BIT(dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)) && dtype != TN_F8_E4M3 && dtype != TN_F8_E5M2;
+}
+
+static int max_int(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static double part_of(const printer *p, const void *at, bool imaginary)
+{
+    tn__number number = tn__element_read(at, p->dtype);
+
+    return imaginary ? number.im : number.re;
+}
+
+static int exponent_text(char *out, size_t size, int exponent, int digits)
+{
+    return (int)tn_snprint(out, size, "e%c%0*d", exponent < 0 ? '-' : '+', digits, exponent < 0 ? -exponent : exponent);
+}
+
+/* Calls for each element that is printed. */
+static void each(const printer *p, int32_t dim, int64_t at, void (*visit)(void *user, const void *element), void *user)
+{
+    if (dim == p->ndim) {
+        visit(user, p->data + (size_t)at * p->item);
+        return;
+    }
+    for (int64_t i = 0; i < p->shape[dim]; i++)
+        each(p, dim + 1, at + i * p->index_step[dim], visit, user);
+}
+
+struct scan {
+    const printer *p;
+    float_format *format;
+    bool imaginary;
+    double largest, smallest;
+    bool any_finite, any_other, any_nonzero, negative_infinity;
+};
+
+static void scan_range(void *user, const void *element)
+{
+    struct scan *scan = user;
+    double value = part_of(scan->p, element, scan->imaginary), magnitude = fabs(value);
+
+    if (!isfinite(value)) {
+        scan->any_other = true;
+        scan->negative_infinity |= isinf(value) && value < 0;
+        return;
+    }
+    scan->any_finite = true;
+    if (magnitude == 0)
+        return;
+    if (!scan->any_nonzero || magnitude > scan->largest)
+        scan->largest = magnitude;
+    if (!scan->any_nonzero || magnitude < scan->smallest)
+        scan->smallest = magnitude;
+    scan->any_nonzero = true;
+}
+
+static void scan_width(void *user, const void *element)
+{
+    struct scan *scan = user;
+    float_format *f = scan->format;
+    double value = part_of(scan->p, element, scan->imaginary);
+    char text[16];
+    decimal d;
+    int sign;
+
+    if (!isfinite(value))
+        return;
+    shortest(value, f->dtype, &d);
+    sign = d.negative || f->plus;
+    if (f->scientific) {
+        cut_scientific(value, PRECISION, &d);
+        f->left = max_int(f->left, 1 + sign);
+        f->places = max_int(f->places, d.count - 1);
+        f->exponent_digits = max_int(f->exponent_digits, exponent_text(text, sizeof text, value == 0 ? 0 : d.point - 1, 2) - 2);
+    } else {
+        cut_positional(value, PRECISION, &d);
+        f->left = max_int(f->left, (d.point > 0 ? d.point : 1) + sign);
+        f->right = max_int(f->right, d.count - d.point);
+    }
+}
+
+static void find_format(const printer *p, float_format *f, bool imaginary)
+{
+    struct scan scan = { p, f, imaginary, 0, 0, false, false, false, false };
+    int width;
+
+    f->dtype = p->dtype;
+    f->plus = imaginary;
+    f->left = f->right = f->places = f->exponent_digits = 0;
+    each(p, 0, 0, scan_range, &scan);
+    /* The ratio is formed in the type, as NumPy does: it rounds, and may overflow. */
+    f->scientific = scan.any_nonzero && (scan.largest >= 1e8 || scan.smallest < 0.0001 ||
+                                         (p->dtype == TN_F32 || p->dtype == TN_C64
+                                              ? (float)scan.largest / (float)scan.smallest > 1000.0f
+                                          : p->dtype == TN_F16
+                                              ? tn__f16_value(tn__f16_bits(scan.largest / scan.smallest)) > 1000.0
+                                              : scan.largest / scan.smallest > 1000.0));
+    each(p, 0, 0, scan_width, &scan);
+    if (f->scientific)
+        f->right = f->exponent_digits + 2 + f->places;
+    if (scan.any_other) {
+        width = 3 + (scan.negative_infinity || f->plus) - (f->right + 1);
+        f->left = max_int(f->left, max_int(3 - (f->right + 1), width));
+    }
+}
+
+static void spaces(tn__text *text, int count)
+{
+    while (count-- > 0)
+        tn__text_put(text, " ", 1);
+}
+
+/* One number with its padding; `tail` ("j") stands before the padding on the right. */
+static void put_float(tn__text *text, const float_format *f, double value, const char *tail)
+{
+    char number[64], exponent[16];
+    int length = 0, right;
+    decimal d;
+
+    if (!isfinite(value)) {
+        const char *word = isnan(value) ? (f->plus ? "+nan" : "nan") : value < 0 ? "-inf" : f->plus ? "+inf" : "inf";
+        spaces(text, f->left + f->right + 1 - (int)strlen(word));
+        tn__text_add(text, "%s%s", word, tail);
+        return;
+    }
+    shortest(value, f->dtype, &d);
+    if (f->scientific)
+        cut_scientific(value, PRECISION, &d);
+    else
+        cut_positional(value, PRECISION, &d);
+    if (d.negative || f->plus)
+        number[length++] = d.negative ? '-' : '+';
+    if (f->scientific) {
+        number[length++] = d.digits[0];
+        spaces(text, f->left - length);
+        number[length++] = '.';
+        for (int i = 1; i <= f->places; i++)
+            number[length++] = i < d.count ? d.digits[i] : '0';
+        exponent_text(exponent, sizeof exponent, value == 0 ? 0 : d.point - 1, f->exponent_digits);
+        tn__text_add(text, "%.*s%s%s", length, number, exponent, tail);
+        return;
+    }
+    if (d.point <= 0)
+        number[length++] = '0';
+    for (int i = 0; i < d.point; i++)
+        number[length++] = i < d.count ? d.digits[i] : '0';
+    spaces(text, f->left - length);
+    number[length++] = '.';
+    right = d.count - d.point;
+    for (int i = 0; i < right; i++)
+        number[length++] = d.point + i < 0 ? '0' : d.digits[d.point + i];
+    tn__text_add(text, "%.*s%s", length, number, tail);
+    spaces(text, f->right - (right > 0 ? right : 0));
+}
+
+static int int_text(char *out, size_t size, const printer *p, const void *at)
+{
+    tn__number number = tn__element_read(at, p->dtype);
+
+    if (p->dtype == TN_BOOL)
+        return (int)tn_snprint(out, size, number.i != 0 ? "True" : "False");
+    if (number.kind == TN__NUMBER_UINT)
+        return (int)tn_snprint(out, size, "%llu", (unsigned long long)number.u);
+    return (int)tn_snprint(out, size, "%lld", (long long)number.i);
+}
+
+static void scan_int(void *user, const void *element)
+{
+    printer *p = user;
+    char text[32];
+
+    p->int_width = max_int(p->int_width, int_text(text, sizeof text, p, element));
+}
+
+static void put_element(const printer *p, tn__text *text, const void *at)
+{
+    char number[32];
+    int length;
+
+    if (is_whole(p->dtype)) {
+        length = int_text(number, sizeof number, p, at);
+        spaces(text, p->int_width - length);
+        tn__text_put(text, number, (size_t)length);
+        return;
+    }
+    put_float(text, &p->re, part_of(p, at, false), "");
+    if (TN_BIT(p->dtype) & TN_MASK_COMPLEX)
+        put_float(text, &p->im, part_of(p, at, true), "j");
+}
+
+/* ---- brackets and lines ---- */
+
+static void trim_line(tn__text *text)
+{
+    while (text->at != NULL && text->length > 0 && text->at[text->length - 1] == ' ')
+        text->at[--text->length] = '\0';
+}
+
+/* The last dimension: words that wrap at the width. `indent` characters stand before each line. */
+static void put_row(const printer *p, int64_t at, int indent, int width)
+{
+    int64_t count = p->shape[p->ndim - 1], step = p->index_step[p->ndim - 1];
+    int64_t gap = p->cut[p->ndim - 1] ? EDGE : -1; /* "..." takes a turn of its own */
+    int column = indent, limit = width - 1;
+
+    for (int64_t i = 0, turn = 0; i < count; turn++) {
+        tn__text word = { 0 };
+
+        if (turn == gap)
+            tn__text_put(&word, "...", 3);
+        else
+            put_element(p, &word, p->data + (size_t)(at + i++ * step) * p->item);
+        if (word.failed) {
+            p->text->failed = true;
+            tn__text_free(&word);
+            return;
+        }
+        if (column + (int)word.length > limit && column > indent) {
+            trim_line(p->text);
+            tn__text_put(p->text, "\n", 1);
+            spaces(p->text, indent);
+            column = indent;
+        }
+        tn__text_put(p->text, word.at, word.length);
+        column += (int)word.length;
+        if (i < count) {
+            tn__text_put(p->text, " ", 1);
+            column++;
+        }
+        tn__text_free(&word);
+    }
+}
+
+static void put_dim(const printer *p, int32_t dim, int64_t at, int indent, int width)
+{
+    int64_t count = p->shape[dim], gap = p->cut[dim] ? EDGE : -1;
+
+    tn__text_put(p->text, "[", 1);
+    if (dim == p->ndim - 1) {
+        put_row(p, at, indent, width);
+    } else {
+        for (int64_t i = 0, turn = 0; i < count; turn++) {
+            if (turn > 0)
+                spaces(p->text, indent);
+            if (turn == gap)
+                tn__text_put(p->text, "...", 3);
+            else
+                put_dim(p, dim + 1, at + i++ * p->index_step[dim], indent + 1, width - 1);
+            for (int32_t k = dim; i < count && k < p->ndim - 1; k++)
+                tn__text_put(p->text, "\n", 1);
+        }
+    }
+    tn__text_put(p->text, "]", 1);
+}
+
+/* A number alone is written as the scalar: 1.0, 1e-05, without a dot that ends it. */
+static void put_scalar(const printer *p, tn__text *text, double value, bool plus)
+{
+    decimal d;
+    double magnitude = fabs(value);
+
+    if (!isfinite(value)) {
+        tn__text_add(text, isnan(value) ? (plus ? "+nan" : "nan") : value < 0 ? "-inf" : plus ? "+inf" : "inf");
+        return;
+    }
+    shortest(value, p->dtype, &d);
+    if (d.negative || plus)
+        tn__text_put(text, d.negative ? "-" : "+", 1);
+    if (magnitude != 0 && (magnitude >= 1e16 || magnitude < 1e-4)) {
+        char exponent[16];
+        tn__text_put(text, d.digits, 1);
+        if (d.count > 1)
+            tn__text_add(text, ".%s", d.digits + 1);
+        exponent_text(exponent, sizeof exponent, d.point - 1, 2);
+        tn__text_add(text, "%s", exponent);
+        return;
+    }
+    if (d.point <= 0)
+        tn__text_put(text, "0", 1);
+    for (int i = 0; i < d.point; i++)
+        tn__text_put(text, i < d.count ? d.digits + i : "0", 1);
+    tn__text_put(text, ".", 1);
+    for (int i = d.point; i < d.count; i++)
+        tn__text_put(text, i < 0 ? "0" : d.digits + i, 1);
+    if (d.count <= d.point && !(TN_BIT(p->dtype) & TN_MASK_COMPLEX))
+        tn__text_put(text, "0", 1);
+    else if (d.count <= d.point)
+        text->at[--text->length] = '\0'; /* parts of complex numbers have no ".0" */
+}
+
+static void put_number(printer *p)
+{
+    char number[32];
+    bool complex = (TN_BIT(p->dtype) & TN_MASK_COMPLEX) != 0;
+    double re, im;
+
+    if (is_whole(p->dtype)) {
+        int_text(number, sizeof number, p, p->data);
+        tn__text_add(p->text, "%s", number);
+        return;
+    }
+    re = part_of(p, p->data, false);
+    if (!complex) {
+        put_scalar(p, p->text, re, false);
+        return;
+    }
+    im = part_of(p, p->data, true);
+    if (re == 0 && !signbit(re)) {
+        put_scalar(p, p->text, im, false);
+        tn__text_put(p->text, "j", 1);
+        return;
+    }
+    tn__text_put(p->text, "(", 1);
+    put_scalar(p, p->text, re, false);
+    put_scalar(p, p->text, im, true);
+    tn__text_put(p->text, "j)", 2);
+}
+
+/* ---- the tensor ---- */
+
+struct fetch {
+    const tn_tensor *tensor;
+    unsigned char *data;
+    const int64_t *steps;
+    const bool *cut;
+};
+
+/* Copies out the elements that are printed: of a cut dimension the first and the last three. Each corner of the tensor is
+ * a view of its own, so that a large one on a distant device does not travel. */
+static tn_status fetch(const struct fetch *f, int32_t dim, const tn_meta *meta, int64_t at)
+{
+    size_t item = tn_dtype_size(meta->dtype);
+    tn_meta part = *meta;
+    tn_tensor *piece;
+    unsigned char *dense;
+    tn_status status;
+
+    while (dim < meta->ndim && !f->cut[dim])
+        dim++;
+    if (dim < meta->ndim) {
+        part.shape[dim] = EDGE;
+        status = fetch(f, dim + 1, &part, at);
+        part.offset += (meta->shape[dim] - EDGE) * meta->strides[dim];
+        return status == TN_OK ? fetch(f, dim + 1, &part, at + EDGE * f->steps[dim]) : status;
+    }
+    piece = tn__tensor_over(f->tensor->storage, meta);
+    if (piece == NULL)
+        return tn_error_last()->code;
+    dense = tn_malloc((size_t)piece->numel * item);
+    status = dense == NULL ? TN_ERR_MEMORY : tn_tensor_copy_out(piece, dense, (size_t)piece->numel * item);
+    if (status == TN_OK)
+        tn__host_scatter(f->data + (size_t)at * item, dense, item, tn__shape(piece), f->steps);
+    tn_free(dense);
+    tn_tensor_drop(piece);
+    return status;
+}
+
+static void put_tensor(printer *p)
+{
+    if (is_whole(p->dtype)) {
+        each(p, 0, 0, scan_int, p);
+        /* NumPy writes True with a space before it, so that both words are of one width. */
+        if (p->dtype == TN_BOOL)
+            p->int_width = 5;
+    } else {
+        find_format(p, &p->re, false);
+        if (TN_BIT(p->dtype) & TN_MASK_COMPLEX)
+            find_format(p, &p->im, true);
+    }
+    put_dim(p, 0, 0, 1, LINE_WIDTH);
+}
+
+int64_t tn_tensor_text(tn_tensor *tensor, char *out, size_t size)
+{
+    int64_t shape[TN_MAX_DIMS], steps[TN_MAX_DIMS], count = 1;
+    bool cut[TN_MAX_DIMS] = { false };
+    tn__text text = { 0 };
+    printer p = { 0 };
+    tn_dtype dtype;
+    tn_meta meta;
+    unsigned char *data = NULL;
+    tn_status status = TN_OK;
+
+    if (!tn__tensor_ok(tensor)) {
+        tn__tensor_bad(tensor, "tn_tensor_text");
+        return -1;
+    }
+    dtype = (tn_dtype)tensor->dtype;
+    tn__tensor_meta(tensor, &meta);
+    for (int32_t i = meta.ndim - 1; i >= 0; i--) {
+        cut[i] = tensor->numel > THRESHOLD && meta.shape[i] > 2 * EDGE;
+        shape[i] = cut[i] ? 2 * EDGE : meta.shape[i];
+        steps[i] = count;
+        count *= shape[i];
+    }
+    if (!tn_device_has_memory(tensor->device)) {
+        tn__text_add(&text, "(no values: ");
+        tn__text_tensor(&text, tensor);
+        tn__text_add(&text, ")");
+        return tn__text_give(&text, out, size);
+    }
+    if (count > 0) {
+        data = tn_malloc((size_t)count * tn_dtype_size(dtype));
+        if (data == NULL)
+            return -1;
+        status = fetch(&(struct fetch){ tensor, data, steps, cut }, 0, &meta, 0);
+    }
+    if (status == TN_OK) {
+        p = (printer){ .data = data, .dtype = dtype, .item = tn_dtype_size(dtype), .ndim = meta.ndim, .shape = shape,
+                       .index_step = steps, .cut = cut, .text = &text };
+        if (count == 0)
+            tn__text_put(&text, "[]", 2);
+        else if (meta.ndim == 0)
+            put_number(&p);
+        else
+            put_tensor(&p);
+        if (dtype != tn_default_dtype() && dtype != TN_I64 && dtype != TN_BOOL && dtype != TN_C64)
+            tn__text_add(&text, " dtype=%s", tn_dtype_name(dtype));
+    }
+    tn_free(data);
+    if (status != TN_OK) {
+        tn__text_free(&text);
+        return -1;
+    }
+    return tn__text_give(&text, out, size);
+}
