@@ -20,7 +20,7 @@ struct row {
 
 static struct row core_rows[] = {
     { "TENON_DEVICE", "cpu",
-      "where new tensors go: a preference list such as cuda,opencl,cpu; the first that works", NULL,
+      "where new tensors go: a list of devices, separated by commas; the first that works", NULL,
       NULL, false, NULL },
     { "TENON_PLUGIN_PATH", NULL,
       "folders with plugins, separated by colons, instead of the one that was installed", NULL,
