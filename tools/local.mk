@@ -1,1 +1,17 @@
 # SPDX-License-Identifier: MIT
+
+bin_PROGRAMS += tools/tenon
+tools_tenon_SOURCES = \
+	%D%/devices.c \
+	%D%/env.c \
+	%D%/info.c \
+	%D%/ops.c \
+	%D%/plugins.c \
+	%D%/show.c \
+	%D%/tenon.c \
+	%D%/text.c \
+	%D%/tool.h \
+	%D%/why.c
+tools_tenon_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+tools_tenon_CFLAGS = $(AM_CFLAGS)
+tools_tenon_LDADD = $(TN_LINK)

@@ -53,6 +53,7 @@ static tn_status run(tn__plugin *plugin)
     if (!own->activate)
         return TN_OK;
     const char *before = tn__error_plugin(plugin->id);
+    tn_log(TN_LOG_DEBUG, "activating %s", plugin->file);
     tn_status status = tn__status_of(own->activate(), "activate");
     tn__error_plugin(before);
     if (status == TN_OK)

@@ -71,6 +71,7 @@ static tn_plugin_query_fn *map(tn__plugin *plugin)
                            words);
         return NULL;
     }
+    tn_log(TN_LOG_DEBUG, "mapping %s", plugin->file);
     void *handle = dlopen(plugin->file, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
         const char *why = dlerror();
@@ -226,6 +227,7 @@ static bool query_answered(tn__plugin *plugin, tn_plugin_query_fn *query, tn_plu
     tn_error error = { 0 };
     uint64_t mark = tn_error_mark();
     const char *before = tn__error_plugin(plugin->file);
+    tn_log(TN_LOG_DEBUG, "asking %s", plugin->file);
     tn_status status = query(tn__host_info(), info, &error);
     tn__error_plugin(before);
     tn_error_restore(mark);

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tenon devices: properties and memory of every device, and why others are not there. */
+#include "tool.h"
+
+#include <string.h>
+
+static void dtypes_json(uint32_t mask)
+{
+    json_begin("dtypes", '[');
+    for (int d = 0; d < TN_DTYPE_COUNT; d++)
+        if (mask & TN_BIT(d))
+            json_text(NULL, tn_dtype_name((tn_dtype)d));
+    json_end(']');
+}
+
+static void device_json(const tn_device *device, const tn_device_info *info,
+                        const tn_memory_stats *memory)
+{
+    json_begin(NULL, '{');
+    json_text("name", tn_device_name(device));
+    json_text("type", tn_device_type(device));
+    json_int("index", tn_device_index(device));
+    json_text("plugin", tn_registry_plugin(TN_KIND_tn_backend, tn_device_type(device)));
+    json_text("device", info->name);
+    json_text("driver", info->driver);
+    json_int("compute_units", info->compute_units);
+    json_int("memory_total", info->memory_total);
+    json_int("memory_free", info->memory_free);
+    json_int("alignment", info->alignment);
+    json_bool("host_memory", tn_device_is_host(device));
+    dtypes_json(info->dtypes);
+    json_begin("tensors", '{');
+    json_int("live", memory->live);
+    json_int("cached", memory->cached);
+    json_int("peak", memory->peak);
+    json_end('}');
+    json_end('}');
+}
+
+static void device_row(table *t, const tn_device *device, const tn_device_info *info)
+{
+    char total[32], left[32], units[32];
+    snprintf(units, sizeof units, "%lld", (long long)info->compute_units);
+    table_row(t, tn_device_name(device), info->name, info->driver,
+              info->compute_units ? units : "-",
+              info->memory_total > 0 ? bytes_text(info->memory_total, total, sizeof total) : "-",
+              info->memory_free >= 0 && info->memory_total > 0
+                  ? bytes_text(info->memory_free, left, sizeof left)
+                  : "-");
+}
+
+/* Plugins that give a device type, or would, and are not well. */
+static void absent(bool json)
+{
+    int64_t lines = tn_plugin_count(), shown = 0;
+    tn_plugin_report r;
+    for (int64_t i = 0; i < lines; i++) {
+        if (tn_plugin_report_at(i, &r) != TN_OK || r.outcome == TN_OUTCOME_OK)
+            continue;
+        if (json) {
+            json_begin(NULL, '{');
+            report_json(&r);
+            json_end('}');
+            continue;
+        }
+        if (!shown++)
+            printf("\nNot usable:\n");
+        char text[2048];
+        snprintf(text, sizeof text, "%s: %s at %s: %s", r.id[0] ? r.id : r.file,
+                 tn_outcome_name(r.outcome), tn_stage_name(r.stage), r.reason);
+        print_wrapped("  ", 2, text);
+    }
+}
+
+static int run(int count, char **arguments, bool json)
+{
+    table t = { .columns = 6 };
+    int64_t devices = tn_device_count();
+    (void)count, (void)arguments;
+    if (json) {
+        json_begin(NULL, '{');
+        json_begin("devices", '[');
+    } else if (devices > 0) {
+        table_row(&t, "NAME", "DEVICE", "DRIVER", "UNITS", "MEMORY", "FREE");
+    }
+    for (int64_t i = 0; i < devices; i++) {
+        const tn_device *device = tn_device_at(i);
+        tn_device_info info = { .head = { .size = sizeof info,
+                                          .kind = TN_KIND_tn_device_info,
+                                          .abi_major = TN_ABI_MAJOR,
+                                          .abi_minor = TN_ABI_MINOR } };
+        tn_memory_stats memory = { .live = 0 };
+        if (!device || tn_device_describe(device, &info) != TN_OK ||
+            tn_device_memory(device, &memory) != TN_OK) {
+            fprintf(stderr, "tenon: device %s: %s\n", device ? tn_device_name(device) : "?",
+                    tn_error_text());
+            tn_error_clear();
+            continue;
+        }
+        if (json)
+            device_json(device, &info, &memory);
+        else
+            device_row(&t, device, &info);
+    }
+    if (json) {
+        json_end(']');
+        json_begin("not_usable", '[');
+        absent(true);
+        json_end(']');
+        json_end('}');
+    } else {
+        table_print(&t);
+        if (devices <= 0)
+            printf("no device was found\n");
+        absent(false);
+    }
+    return devices > 0 ? EXIT_OK : EXIT_NOT_OK;
+}
+
+const command devices_command = {
+    "devices",
+    "",
+    "devices, their properties and memory",
+    "Activates every plugin that gives a device type and lists the devices: compute units (cores, multiprocessors), memory in "
+    "all and free. Below stand the plugins that cannot be used, with the reason.\n\nExit status 1 when there is no device.",
+    0,
+    0,
+    run
+};

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tenon env: the environment table with value and origin, options of plugins included. */
+#include "tool.h"
+
+static int run(int count, char **arguments, bool json)
+{
+    table t = { .columns = 4, .wraps = true };
+    tn_env_row row;
+    (void)count, (void)arguments;
+    if (tn_plugin_count() < 0)
+        return tool_fail("the plugins, which have variables, too, cannot be listed");
+    int64_t rows = tn_env_count();
+    if (json) {
+        json_begin(NULL, '{');
+        json_begin("variables", '[');
+    } else {
+        table_row(&t, "NAME", "VALUE", "ORIGIN", "HELP");
+    }
+    for (int64_t i = 0; i < rows; i++) {
+        if (tn_env_at(i, &row) != TN_OK)
+            return tool_fail("the environment cannot be listed");
+        if (json) {
+            json_begin(NULL, '{');
+            json_text("name", row.name);
+            json_text("value", row.value);
+            json_text("origin", row.origin);
+            json_text("help", row.help);
+            json_end('}');
+        } else {
+            table_row(&t, row.name, row.value ? row.value : "-", row.origin, row.help);
+        }
+    }
+    if (json) {
+        json_end(']');
+        json_end('}');
+    } else {
+        table_print(&t);
+    }
+    return EXIT_OK;
+}
+
+const command env_command = {
+    "env",
+    "",
+    "environment variables, their values and origins",
+    "Prints every environment variable that the library or a plugin looks at, its value in force, where that came from, and "
+    "what it does. All are ignored in set-uid programs.",
+    0,
+    0,
+    run
+};

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tenon info NAME: what is known of a layer, optimizer, scheduler, init, format, operator, device type or plugin. */
+#include "tool.h"
+
+#include <string.h>
+
+static void operands(const char *title, const tn_operand *list, int32_t count)
+{
+    char text[1024] = "";
+    for (int32_t i = 0; i < count; i++) {
+        size_t length = strlen(text);
+        snprintf(text + length, sizeof text - length, "%s%s%s", i ? ", " : "", list[i].name,
+                 list[i].flags & TN_OPERAND_LIST       ? "..."
+                 : list[i].flags & TN_OPERAND_OPTIONAL ? " (optional)"
+                                                       : "");
+    }
+    print_wrapped(title, 15, count ? text : "none");
+}
+
+static void op_print(const tn_op_def *def)
+{
+    const tn_op *op = tn_op_find(def->name, def->revision);
+    int64_t types = tn_registry_count(TN_KIND_tn_backend);
+    if (def->math)
+        print_wrapped("math", 15, def->math);
+    operands("inputs", def->inputs, def->n_inputs);
+    operands("outputs", def->outputs, def->n_outputs);
+    print_wrapped("gradient", 15,
+                  def->derive      ? "derivative"
+                  : def->decompose ? "through its decomposition"
+                                   : "none");
+    for (int64_t i = 0; op && i < types; i++) {
+        const char *type = tn_registry_name(TN_KIND_tn_backend, i);
+        char lead[64], text[512];
+        snprintf(lead, sizeof lead, "on %s", type);
+        if (tn_op_route(op, type, TN_F32, text, sizeof text) >= 0)
+            print_wrapped(lead, 15, text);
+    }
+    tn_error_clear();
+}
+
+static void shown(const kind_name *kind, const char *name, const tn_head *head, bool json)
+{
+    const char *plugin = tn_registry_plugin(kind->kind, name);
+    if (json) {
+        json_begin(NULL, '{');
+        json_text("kind", kind->one);
+        json_text("name", name);
+        json_text("plugin", plugin);
+        json_text("help", help_of(head));
+        if (head->kind == TN_KIND_tn_op_def)
+            json_text("math", ((const tn_op_def *)head)->math);
+        if (head->kind == TN_KIND_tn_format)
+            json_text("extensions", ((const tn_format *)head)->extensions);
+        options_json(options_of(head));
+        json_end('}');
+        return;
+    }
+    printf("%s %s, from %s\n", kind->one, name, plugin ? plugin : "?");
+    if (*help_of(head))
+        print_wrapped("", 0, help_of(head));
+    if (head->kind == TN_KIND_tn_op_def)
+        op_print((const tn_op_def *)head);
+    if (head->kind == TN_KIND_tn_format && ((const tn_format *)head)->extensions)
+        print_wrapped("files", 15, ((const tn_format *)head)->extensions);
+    if (options_of(head) && options_of(head)->kind) {
+        putchar('\n');
+        options_print(options_of(head));
+    }
+    putchar('\n');
+}
+
+static void plugin_shown(const tn_plugin_report *r, bool json)
+{
+    if (json) {
+        json_begin(NULL, '{');
+        json_text("kind", "plugin");
+        json_text("name", r->id);
+        report_json(r);
+        gives_json(r->id);
+        json_end('}');
+        return;
+    }
+    printf("plugin %s %s\n", r->id, r->version);
+    if (r->help[0])
+        print_wrapped("", 0, r->help);
+    print_wrapped("file", 15, r->file);
+    gives_print(r->id);
+    putchar('\n');
+}
+
+/* By id, or by the last part of one. */
+static bool is_named(const tn_plugin_report *r, const char *name)
+{
+    const char *part = strrchr(r->id, '.');
+    return r->id[0] && (!strcmp(r->id, name) || (part && !strcmp(part + 1, name)));
+}
+
+static int run(int count, char **arguments, bool json)
+{
+    const char *name = arguments[0];
+    int64_t found = 0, lines = tn_plugin_count();
+    tn_plugin_report r;
+    (void)count;
+    if (lines < 0)
+        return tool_fail("the plugins cannot be looked at");
+    if (json) {
+        json_begin(NULL, '{');
+        json_begin("found", '[');
+    }
+    for (const kind_name *k = kind_names; k->kind; k++) {
+        uint64_t mark = tn_error_mark();
+        const tn_head *head = tn_registry_find(k->kind, name);
+        tn_error_restore(mark);
+        if (!head)
+            continue;
+        shown(k, name, head, json);
+        found++;
+    }
+    for (int64_t i = 0; i < lines; i++)
+        if (tn_plugin_report_at(i, &r) == TN_OK && is_named(&r, name)) {
+            plugin_shown(&r, json);
+            found++;
+        }
+    if (json) {
+        json_end(']');
+        json_end('}');
+    }
+    if (found)
+        return EXIT_OK;
+    tn_registry_find(TN_KIND_tn_layer, name); /* for the nearest name */
+    fprintf(
+        stderr,
+        "tenon: nothing is called \"%s\" (layer, optimizer, scheduler, init, format, operator, device type, plugin)\n",
+        name);
+    const char *nearest = strstr(tn_error_text(), "did you mean");
+    if (nearest)
+        fprintf(stderr, "tenon: among layers, %s\n", nearest);
+    return EXIT_NOT_OK;
+}
+
+const command info_command = {
+    "info",
+    "NAME",
+    "options of a layer, optimizer, operator, plugin ...",
+    "Prints what is known of a layer, optimizer, scheduler, init, file format, operator, device type or plugin of that name: "
+    "who gives it, and its options with type, default and help.\n\nExit status 1 when nothing has that name.",
+    1,
+    1,
+    run
+};

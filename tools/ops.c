@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tenon ops: how every operator runs on every device type. */
+#include "tool.h"
+
+#include <string.h>
+
+enum { TYPES = TABLE_COLUMNS - 1 };
+
+/* "kernel", "decomposition", "view" or "missing": the first word of the route. */
+static const char *route(const tn_op *op, const char *type, tn_dtype dtype, char *text, size_t size)
+{
+    if (tn_op_route(op, type, dtype, text, size) < 0) {
+        tn_error_clear();
+        return "?";
+    }
+    return text;
+}
+
+static void operand_json(const char *key, const tn_operand *operands, int32_t count)
+{
+    json_begin(key, '[');
+    for (int32_t i = 0; i < count; i++) {
+        json_begin(NULL, '{');
+        json_text("name", operands[i].name);
+        json_bool("optional", operands[i].flags & TN_OPERAND_OPTIONAL);
+        json_bool("list", operands[i].flags & TN_OPERAND_LIST);
+        json_end('}');
+    }
+    json_end(']');
+}
+
+static void op_json(const tn_op *op, const tn_op_def *def)
+{
+    char text[512];
+    int64_t types = tn_registry_count(TN_KIND_tn_backend);
+    json_begin(NULL, '{');
+    json_text("name", def->name);
+    json_int("revision", def->revision);
+    json_text("plugin", tn_registry_plugin(TN_KIND_tn_op_def, def->name));
+    json_text("math", def->math);
+    json_bool("primitive", def->flags & TN_OP_PRIMITIVE);
+    json_bool("view", def->flags & TN_OP_VIEW);
+    json_bool("differentiable", def->derive || def->decompose);
+    operand_json("inputs", def->inputs, def->n_inputs);
+    operand_json("outputs", def->outputs, def->n_outputs);
+    json_begin("routes", '{');
+    for (int64_t i = 0; i < types; i++) {
+        const char *type = tn_registry_name(TN_KIND_tn_backend, i);
+        json_text(type, route(op, type, TN_F32, text, sizeof text));
+    }
+    json_end('}');
+    json_end('}');
+}
+
+static void row(table *t, const char *name, const char cells[TYPES][16])
+{
+    table_row(t, name, cells[0], cells[1], cells[2], cells[3], cells[4], cells[5], cells[6],
+              cells[7], cells[8], cells[9], cells[10]);
+}
+
+static int run(int count, char **arguments, bool json)
+{
+    char cells[TYPES][16] = { "" }, text[512];
+    int64_t ops = tn_op_count(), types = tn_registry_count(TN_KIND_tn_backend), primitives = 0;
+    (void)count, (void)arguments;
+    if (ops < 0 || types < 0)
+        return tool_fail("the operators cannot be listed");
+    types = types < TYPES ? types : TYPES;
+    table t = { .columns = 1 + (int)types };
+    for (int64_t i = 0; i < types; i++)
+        snprintf(cells[i], sizeof cells[i], "%s", tn_registry_name(TN_KIND_tn_backend, i));
+    if (json) {
+        json_begin(NULL, '{');
+        json_begin("operators", '[');
+    } else {
+        row(&t, "OPERATOR", cells);
+    }
+    for (int64_t i = 0; i < ops; i++) {
+        const char *name = tn_op_name_at(i);
+        const tn_op *op = name ? tn_op_find(name, 0) : NULL;
+        const tn_op_def *def = op ? tn_op_definition(op) : NULL;
+        if (!def)
+            return tool_fail("the operators cannot be listed");
+        if (json) {
+            op_json(op, def);
+            continue;
+        }
+        primitives += (def->flags & TN_OP_PRIMITIVE) != 0;
+        for (int64_t k = 0; k < types; k++) {
+            const char *how = route(op, tn_registry_name(TN_KIND_tn_backend, k), TN_F32, text,
+                                    sizeof text);
+            snprintf(cells[k], sizeof cells[k], "%.*s", (int)strcspn(how, " ("), how);
+        }
+        row(&t, name, cells);
+    }
+    if (json) {
+        json_end(']');
+        json_end('}');
+        return ops ? EXIT_OK : EXIT_NOT_OK;
+    }
+    table_print(&t);
+    printf(
+        "\n%lld operators, %lld of them primitives; routes are those of float32. `tenon info NAME` says more of one.\n",
+        (long long)ops, (long long)primitives);
+    return ops ? EXIT_OK : EXIT_NOT_OK;
+}
+
+const command ops_command = {
+    "ops",
+    "",
+    "operators, and how each runs on each device type",
+    "Prints every operator and how it runs with float32 on each device type: kernel (code of its own), decomposition (into "
+    "other operators on the same device), view (no code is needed), missing (an error; with TENON_FALLBACK another device "
+    "does it).\n\nExit status 1 when there are no operators.",
+    0,
+    0,
+    run
+};

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tenon plugins: the load report as a table. */
+#include "tool.h"
+
+#include <string.h>
+
+static int run(int count, char **arguments, bool json)
+{
+    int64_t lines = tn_plugin_count();
+    char folder[4096] = "";
+    table t = { .columns = 5 };
+    tn_plugin_report r;
+    (void)count, (void)arguments;
+    if (lines < 0)
+        return tool_fail("the plugins cannot be listed");
+    if (json) {
+        json_begin(NULL, '{');
+        json_begin("plugins", '[');
+    } else if (!lines) {
+        printf(
+            "no plugins were found; TENON_PLUGIN_PATH names the folders to look in (tenon env)\n");
+    } else {
+        table_row(&t, "NAME", "VERSION", "FILE", "OUTCOME", "STAGE");
+    }
+    for (int64_t i = 0; i < lines; i++) {
+        if (tn_plugin_report_at(i, &r) != TN_OK)
+            return tool_fail("the plugins cannot be listed");
+        if (json) {
+            json_begin(NULL, '{');
+            report_json(&r);
+            json_end('}');
+            continue;
+        }
+        const char *base = base_name(r.file);
+        if (base > r.file && !folder[0])
+            snprintf(folder, sizeof folder, "%.*s", (int)(base - r.file), r.file);
+        bool here = base > r.file && strlen(folder) == (size_t)(base - r.file) &&
+                    !strncmp(folder, r.file, strlen(folder));
+        table_row(&t, r.id[0] ? r.id : "-", r.version[0] ? r.version : "-", here ? base : r.file,
+                  tn_outcome_name(r.outcome),
+                  r.active && r.stage < TN_STAGE_ACTIVATE ? "activate" : tn_stage_name(r.stage));
+        if (r.reason[0])
+            table_note(&t, "%s", r.reason);
+    }
+    if (json) {
+        json_end(']');
+        json_end('}');
+        return EXIT_OK;
+    }
+    table_print(&t);
+    if (folder[0])
+        printf("\nFiles without a folder lie in %s\n", folder);
+    return EXIT_OK;
+}
+
+const command plugins_command = {
+    "plugins",
+    "",
+    "every plugin that was found, and what became of it",
+    "Prints a line for every plugin file that was found: name, version, file, outcome, and the last stage that it reached.\n"
+    "Below it stands the reason when something is not as it should be.\n\nOutcomes: OK; NOT APPLICABLE (no such hardware); "
+    "REFUSED (version or policy); FAILED (broken).\nStages: found, readable, owner, dlopen, symbol, query, version, "
+    "activate, probe. Plugins are activated when something of theirs is first needed, so an OK plugin stands at version "
+    "here; `tenon why NAME` goes all the way.",
+    0,
+    0,
+    run
+};

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The command `tenon`: what is loaded, what is not and why, what there is. A subcommand is a file and a row here. */
+#include "tool.h"
+
+#include <string.h>
+
+static int help_run(int count, char **arguments, bool json);
+static int version_run(int count, char **arguments, bool json);
+
+static const command help_command = {
+    "help",
+    "[COMMAND]",
+    "what a command does",
+    "Says what a command does and what it takes; without a name lists them.",
+    0,
+    1,
+    help_run
+};
+static const command version_command = { "version",
+                                         "",
+                                         "the version of the library",
+                                         "Prints the version of libtenon and of "
+                                         "the plugin ABI.",
+                                         0,
+                                         0,
+                                         version_run };
+
+static const command *const commands[] = { &plugins_command, &why_command,    &devices_command,
+                                           &ops_command,     &env_command,    &info_command,
+                                           &help_command,    &version_command };
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static const command *find(const char *name)
+{
+    for (int i = 0; i < COMMANDS; i++)
+        if (!strcmp(commands[i]->name, name))
+            return commands[i];
+    return NULL;
+}
+
+static void command_help(const command *c)
+{
+    printf("usage: tenon %s%s%s [--json]\n\n", c->name, *c->arguments ? " " : "", c->arguments);
+    print_wrapped("", 0, c->help);
+    printf("\nOptions:\n  --json   JSON instead of text\n  --help   this text\n");
+    printf(
+        "\nExit status: 0 all is well; 1 what was asked for is not there or not well; 2 wrong usage\n");
+}
+
+static void list_help(FILE *to)
+{
+    fprintf(
+        to,
+        "usage: tenon COMMAND [ARGUMENT]... [--json]\n\nLooks at the plugins, devices and operators of Tenon.\n\n");
+    for (int i = 0; i < COMMANDS; i++) {
+        char left[40];
+        snprintf(left, sizeof left, "%s %s", commands[i]->name, commands[i]->arguments);
+        fprintf(to, "  %-16s %s\n", left, commands[i]->summary);
+    }
+    fprintf(
+        to,
+        "\n`tenon COMMAND --help` says more. Exit status: 0 all is well; 1 what was asked for is not there or not\n"
+        "well; 2 wrong usage.\n");
+}
+
+static int help_run(int count, char **arguments, bool json)
+{
+    const command *c = count ? find(arguments[0]) : NULL;
+    (void)json;
+    if (count && !c) {
+        fprintf(stderr, "tenon: there is no command \"%s\"; `tenon help` lists them\n",
+                arguments[0]);
+        return EXIT_USAGE;
+    }
+    if (c)
+        command_help(c);
+    else
+        list_help(stdout);
+    return EXIT_OK;
+}
+
+static int version_run(int count, char **arguments, bool json)
+{
+    (void)count, (void)arguments;
+    if (json) {
+        json_begin(NULL, '{');
+        json_text("version", tn_version());
+        json_int("abi_major", TN_ABI_MAJOR);
+        json_int("abi_minor", TN_ABI_MINOR);
+        json_end('}');
+    } else {
+        printf("tenon %s, plugin ABI %d.%d\n", tn_version(), TN_ABI_MAJOR, TN_ABI_MINOR);
+    }
+    return EXIT_OK;
+}
+
+int tool_fail(const char *what)
+{
+    fprintf(stderr, "tenon: %s%s%s\n", what ? what : "", what ? ": " : "", tn_error_text());
+    return EXIT_NOT_OK;
+}
+
+static int usage(const command *c, const char *words, const char *what)
+{
+    fprintf(stderr, "tenon %s: %s%s; `tenon %s --help` says what it takes\n", c->name, words, what,
+            c->name);
+    return EXIT_USAGE;
+}
+
+/* Everything after the command: options anywhere, `--` ends them. */
+static int run_command(const command *c, int count, char **given)
+{
+    bool json = false, options = true;
+    int kept = 0;
+    for (int i = 0; i < count; i++) {
+        if (!options || given[i][0] != '-')
+            given[kept++] = given[i];
+        else if (!strcmp(given[i], "--"))
+            options = false;
+        else if (!strcmp(given[i], "--json"))
+            json = true;
+        else if (!strcmp(given[i], "--help") || !strcmp(given[i], "-h"))
+            return command_help(c), EXIT_OK;
+        else
+            return usage(c, "unknown option ", given[i]);
+    }
+    if (kept < c->least)
+        return usage(c, "it takes ", c->arguments);
+    if (kept > c->most)
+        return usage(c, "one argument too many: ", given[c->most]);
+    return c->run(kept, given, json);
+}
+
+int main(int count, char **arguments)
+{
+    if (count < 2) {
+        list_help(stderr);
+        return EXIT_USAGE;
+    }
+    const char *name = arguments[1];
+    if (!strcmp(name, "--help") || !strcmp(name, "-h"))
+        name = "help";
+    else if (!strcmp(name, "--version"))
+        name = "version";
+    const command *c = find(name);
+    if (!c) {
+        fprintf(stderr, "tenon: there is no command \"%s\"; `tenon help` lists them\n", name);
+        return EXIT_USAGE;
+    }
+    int code = run_command(c, count - 2, arguments + 2);
+    if (fflush(stdout) || ferror(stdout)) {
+        fprintf(stderr, "tenon: standard output cannot be written\n");
+        code = EXIT_NOT_OK;
+    }
+    tn_shutdown();
+    return code;
+}

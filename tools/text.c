@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Text in columns that fit a terminal, and JSON. */
+#include "tool.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- UTF-8 ------------------------------------------------------------------------------------------------ */
+
+/* Length in bytes of the character at `at`, 0 when it is not well formed. */
+static int character(const unsigned char *at)
+{
+    if (at[0] < 0x80)
+        return 1;
+    int length = at[0] >= 0xc2 && at[0] < 0xe0   ? 2
+                 : (at[0] & 0xf0) == 0xe0        ? 3
+                 : at[0] >= 0xf0 && at[0] < 0xf5 ? 4
+                                                 : 0;
+    for (int i = 1; i < length; i++)
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+    if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
+        (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f))
+        return 0;
+    return length;
+}
+
+/* Columns that a text takes; each character counts one. */
+static int width_of(const char *text)
+{
+    int width = 0;
+    for (; *text; text++)
+        width += (*text & 0xc0) != 0x80;
+    return width;
+}
+
+/* ---- columns ---------------------------------------------------------------------------------------------- */
+
+static char *copy(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *made = malloc(size);
+    if (!made) {
+        fprintf(stderr, "tenon: out of memory\n");
+        exit(EXIT_NOT_OK);
+    }
+    return memcpy(made, text, size);
+}
+
+void table_row(table *t, ...)
+{
+    int cells = t->columns + 1;
+    if (t->count == t->capacity) {
+        t->capacity = t->capacity ? 2 * t->capacity : 32;
+        char **grown = realloc(t->cells, (size_t)(t->capacity * cells) * sizeof *grown);
+        if (!grown) {
+            fprintf(stderr, "tenon: out of memory\n");
+            exit(EXIT_NOT_OK);
+        }
+        t->cells = grown;
+    }
+    va_list texts;
+    va_start(texts, t);
+    for (int i = 0; i < t->columns; i++) {
+        const char *text = va_arg(texts, const char *);
+        t->cells[t->count * cells + i] = copy(text ? text : "");
+    }
+    va_end(texts);
+    t->cells[t->count * cells + t->columns] = NULL;
+    t->count++;
+}
+
+void table_note(table *t, const char *format, ...)
+{
+    char text[4096];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (t->count)
+        t->cells[(t->count - 1) * (t->columns + 1) + t->columns] = copy(text);
+}
+
+/* Prints at most `width` columns of a text (dots show a cut) and fills up with spaces. */
+static void print_cell(const char *text, int width, bool fill)
+{
+    int whole = width_of(text), shown = whole > width ? width - 3 : whole, at = 0;
+    for (; *text && (at < shown || (*text & 0xc0) == 0x80); text++) {
+        at += (*text & 0xc0) != 0x80;
+        if (at > shown)
+            break;
+        putchar(*text);
+    }
+    if (whole > width)
+        fputs("...", stdout);
+    for (at = whole > width ? width : whole; fill && at < width; at++)
+        putchar(' ');
+}
+
+static void wrap(int column, int indent, const char *text)
+{
+    while (*text) {
+        int word = 0;
+        for (const char *c = text; *c && *c != ' ' && *c != '\n'; c++)
+            word += (*c & 0xc0) != 0x80;
+        if (column > indent && column + 1 + word > TOOL_WIDTH) {
+            printf("\n%*s", indent, "");
+            column = indent;
+        } else if (column > indent && word) {
+            putchar(' ');
+            column++;
+        }
+        column += word;
+        while (*text && *text != ' ' && *text != '\n')
+            putchar(*text++);
+        if (*text == '\n') {
+            printf("\n%*s", indent, "");
+            column = indent;
+        }
+        text += *text != 0;
+    }
+    putchar('\n');
+}
+
+void print_wrapped(const char *lead, int indent, const char *text)
+{
+    int column = width_of(lead);
+    fputs(lead, stdout);
+    for (; column < indent; column++)
+        putchar(' ');
+    wrap(indent, indent, text);
+}
+
+void table_print(table *t)
+{
+    int widths[TABLE_COLUMNS] = { 0 }, cells = t->columns + 1;
+    for (int64_t r = 0; r < t->count; r++)
+        for (int c = 0; c < t->columns; c++) {
+            int width = width_of(t->cells[r * cells + c]);
+            widths[c] = width > widths[c] ? width : widths[c];
+        }
+    /* The widest give way until the line fits; the last one when it wraps. */
+    for (;;) {
+        int total = 0, widest = 0;
+        for (int c = 0; c < t->columns; c++) {
+            bool elastic = t->wraps && c == t->columns - 1;
+            total += (elastic ? (widths[c] < 30 ? widths[c] : 30) : widths[c]) + (c ? 2 : 0);
+            if (!elastic && widths[c] > widths[widest])
+                widest = c;
+        }
+        if (total <= TOOL_WIDTH || widths[widest] <= 8)
+            break;
+        widths[widest]--;
+    }
+    for (int64_t r = 0; r < t->count; r++) {
+        int column = 0;
+        for (int c = 0; c < t->columns; c++) {
+            const char *text = t->cells[r * cells + c];
+            bool final = c == t->columns - 1;
+            if (c)
+                fputs("  ", stdout), column += 2;
+            if (final && t->wraps)
+                wrap(column, column, text);
+            else
+                print_cell(text, widths[c], !final);
+            column += widths[c];
+        }
+        if (!t->wraps)
+            putchar('\n');
+        if (t->cells[r * cells + t->columns])
+            print_wrapped("    ", 4, t->cells[r * cells + t->columns]);
+    }
+    for (int64_t i = 0; i < t->count * cells; i++)
+        free(t->cells[i]);
+    free(t->cells);
+    t->cells = NULL;
+    t->count = t->capacity = 0;
+}
+
+const char *bytes_text(int64_t bytes, char *out, size_t size)
+{
+    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+    double number = (double)bytes;
+    int unit = 0;
+    for (; number >= 1024 && unit < 4; unit++)
+        number /= 1024;
+    snprintf(out, size, unit ? "%.1f %s" : "%.0f %s", number, units[unit]);
+    return out;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------- */
+
+static int depth;
+static bool first = true;
+
+static void quoted(const char *text)
+{
+    putchar('"');
+    for (const unsigned char *at = (const unsigned char *)text; *at;) {
+        int length = character(at);
+        if (!length) {
+            fputs("\xef\xbf\xbd", stdout);
+            at++;
+        } else if (*at == '"' || *at == '\\') {
+            printf("\\%c", *at++);
+        } else if (*at < 0x20 || *at == 0x7f) {
+            printf("\\u%04x", *at++);
+        } else {
+            while (length--)
+                putchar(*at++);
+        }
+    }
+    putchar('"');
+}
+
+static void member(const char *key)
+{
+    if (!first)
+        putchar(',');
+    if (depth)
+        printf("\n%*s", 2 * depth, "");
+    first = false;
+    if (key) {
+        quoted(key);
+        fputs(": ", stdout);
+    }
+}
+
+void json_begin(const char *key, char bracket)
+{
+    member(key);
+    putchar(bracket);
+    depth++;
+    first = true;
+}
+
+void json_end(char bracket)
+{
+    depth--;
+    if (!first)
+        printf("\n%*s", 2 * depth, "");
+    putchar(bracket);
+    first = false;
+    if (!depth) {
+        putchar('\n');
+        first = true;
+    }
+}
+
+void json_text(const char *key, const char *text)
+{
+    if (!text) {
+        json_null(key);
+        return;
+    }
+    member(key);
+    quoted(text);
+}
+
+void json_int(const char *key, int64_t number)
+{
+    member(key);
+    printf("%lld", (long long)number);
+}
+
+void json_float(const char *key, double number)
+{
+    char text[64];
+    if (!isfinite(number)) {
+        json_null(key);
+        return;
+    }
+    member(key);
+    tn_snprint(text, sizeof text, "%g", number);
+    fputs(text, stdout);
+}
+
+void json_bool(const char *key, bool yes)
+{
+    member(key);
+    fputs(yes ? "true" : "false", stdout);
+}
+
+void json_null(const char *key)
+{
+    member(key);
+    fputs("null", stdout);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the subcommands of `tenon` share: their table, text in columns, JSON. Each subcommand has a file of its own. */
+#ifndef TENON_TOOL_H
+#define TENON_TOOL_H
+
+#include <stdio.h>
+
+#include <tenon/tenon.h>
+
+/* Exit codes, for all of them. */
+enum { EXIT_OK = 0, EXIT_NOT_OK = 1, EXIT_USAGE = 2 };
+
+enum { TOOL_WIDTH = 100 };
+
+typedef struct command {
+    const char *name;
+    const char *arguments;      /* "NAME", "" */
+    const char *summary;        /* one line, for the list */
+    const char *help;           /* paragraphs, lines of at most TOOL_WIDTH */
+    int least, most;            /* arguments */
+    int (*run)(int count, char **arguments, bool json);
+} command;
+
+extern const command plugins_command, why_command, devices_command, ops_command, env_command, info_command;
+
+/* Says what failed last, on standard error, and returns EXIT_NOT_OK. */
+int tool_fail(const char *what);
+
+/* ---- text in columns ---- */
+
+enum { TABLE_COLUMNS = 12 };
+
+typedef struct table {
+    int columns;
+    bool wraps;                 /* the last column may take several lines */
+    int64_t count, capacity;
+    char **cells;               /* count rows of `columns` cells and a note */
+} table;
+
+/* Heads in the first row; the strings are copied. */
+void table_row(table *t, ...);
+/* Text below the row that was added last, indented, wrapped. */
+void table_note(table *t, const char *format, ...);
+/* Prints and empties. */
+void table_print(table *t);
+/* Text broken at spaces into lines of TOOL_WIDTH, each with `indent` spaces in front; the first has `lead` instead. */
+void print_wrapped(const char *lead, int indent, const char *text);
+/* "1.5 GiB" */
+const char *bytes_text(int64_t bytes, char *out, size_t size);
+
+/* ---- JSON ---- */
+
+/* Writes to standard output; the functions keep track of commas. A NULL key: inside a list. Text that is no UTF-8 comes out with
+ * U+FFFD in place of what is wrong. */
+void json_begin(const char *key, char bracket);
+void json_end(char bracket);
+void json_text(const char *key, const char *text);
+void json_int(const char *key, int64_t number);
+void json_float(const char *key, double number);
+void json_bool(const char *key, bool yes);
+void json_null(const char *key);
+
+/* ---- what several of them show ---- */
+
+/* The kinds that have a registry, by name: "layer". NULL ends. */
+typedef struct kind_name {
+    uint32_t kind;
+    const char *one;
+    const char *many;
+} kind_name;
+extern const kind_name kind_names[];
+
+/* The option table of a descriptor, NULL if it has none; likewise its help. */
+const tn_option *options_of(const tn_head *head);
+const char *help_of(const tn_head *head);
+void options_print(const tn_option *options);
+void options_json(const tn_option *options);
+/* The report of a plugin: as text, as members of the current JSON object. */
+void report_json(const tn_plugin_report *report);
+/* What a plugin gives, by kind. */
+void gives_json(const char *plugin);
+void gives_print(const char *plugin);
+/* The last part of a path. */
+const char *base_name(const char *path);
+
+#endif
