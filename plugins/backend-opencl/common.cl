@@ -24,6 +24,7 @@ DEVICE u16 tn_to_bf16(float x)
     i64 p0 = (w).offset[0];                                       \
     {                                                             \
         i64 rest_ = (i_);                                         \
+        SHORT_LOOP                                                \
         for (i32 d_ = (w).ndim - 1; d_ > 0; d_--) {               \
             i64 q_ = QUOTIENT(rest_, (w).shape[d_], (w).small);   \
             p0 += (rest_ - q_ * (w).shape[d_]) * (w).stride[0][d_]; \
@@ -35,6 +36,7 @@ DEVICE u16 tn_to_bf16(float x)
     i64 p0 = (w).offset[0], p1 = (w).offset[1];                   \
     {                                                             \
         i64 rest_ = (i_);                                         \
+        SHORT_LOOP                                                \
         for (i32 d_ = (w).ndim - 1; d_ > 0; d_--) {               \
             i64 q_ = QUOTIENT(rest_, (w).shape[d_], (w).small);   \
             i64 r_ = rest_ - q_ * (w).shape[d_];                  \
@@ -49,6 +51,7 @@ DEVICE u16 tn_to_bf16(float x)
     i64 p0 = (w).offset[0], p1 = (w).offset[1], p2 = (w).offset[2]; \
     {                                                             \
         i64 rest_ = (i_);                                         \
+        SHORT_LOOP                                                \
         for (i32 d_ = (w).ndim - 1; d_ > 0; d_--) {               \
             i64 q_ = QUOTIENT(rest_, (w).shape[d_], (w).small);   \
             i64 r_ = rest_ - q_ * (w).shape[d_];                  \

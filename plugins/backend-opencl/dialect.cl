@@ -18,7 +18,6 @@ typedef ulong u64;
 #define GLOBAL __global
 #define LOCAL __local
 #define DEVICE static
-#define RESTRICT restrict
 
 /* KERNEL: any number of work items, each for itself. GROUP_KERNEL: work items of a group work together. */
 #define GROUP 256
@@ -29,10 +28,11 @@ typedef ulong u64;
 #define TILE_KERNEL __kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, 1))) void
 #define ITEM() ((i64)get_global_id(0))
 #define GROUP_ID() ((i64)get_group_id(0))
-#define GROUP_ID_Y() ((i64)get_group_id(1))
 #define GROUP_ID_Z() ((i64)get_group_id(2))
 #define LOCAL_ID() ((i32)get_local_id(0))
 #define LOCAL_ID_Y() ((i32)get_local_id(1))
+/* before loops over dimensions: there are few, so unrolling makes code and no speed */
+#define SHORT_LOOP _Pragma("unroll 1")
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define TAKE(flag) (atomic_cmpxchg((volatile __global i32 *)(flag), 0, 1) == 0)
 

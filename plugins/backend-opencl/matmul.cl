@@ -17,7 +17,8 @@ TILE_KERNEL NAME(bmm)(GLOBAL S *y, GLOBAL const S *a, GLOBAL const S *b, const g
     LOCAL C tb[STEP][TILE + 1];
     i32 tx = LOCAL_ID(), ty = LOCAL_ID_Y();
     i32 item = ty * GROUP_X + tx;
-    i64 n0 = GROUP_ID() * TILE, m0 = GROUP_ID_Y() * TILE, z = GROUP_ID_Z();
+    i64 across = (p.n + TILE - 1) / TILE, down = GROUP_ID() / across;
+    i64 n0 = (GROUP_ID() - down * across) * TILE, m0 = down * TILE, z = GROUP_ID_Z();
     i64 za = p.offset_a + z * p.stride_a[0], zb = p.offset_b + z * p.stride_b[0];
     /* where the innermost index of an operand has the smaller stride, neighbours walk along it */
     i32 a_along_k = p.stride_a[2] < p.stride_a[1], b_along_k = p.stride_b[1] < p.stride_b[2];

@@ -131,17 +131,17 @@ void opencl_kernels_drop(struct opencl_stream *stream)
                 cl.clReleaseKernel(stream->kernels[kernel][type]);
 }
 
-tn_status gpu_launch(const tn_call *call, enum gpu_kernel id, tn_dtype type, int64_t x, int64_t y, int64_t z,
+tn_status gpu_launch(const tn_call *call, enum gpu_kernel id, tn_dtype type, int64_t x, int64_t z,
                      const gpu_arg *args, int32_t count)
 {
     struct opencl_stream *stream = call->stream;
-    size_t global[3] = { (size_t)x, (size_t)y, (size_t)z }, local[3] = { 256, 1, 1 };
+    size_t global[3] = { (size_t)x, 1, (size_t)z }, local[3] = { 256, 1, 1 };
     cl_uint dims = 1;
     cl_kernel kernel;
     cl_int error;
     tn_status status;
 
-    if (x == 0 || y == 0 || z == 0)
+    if (x == 0 || z == 0)
         return TN_OK;
     status = opencl_kernel(stream, id, type, &kernel);
     if (status)

@@ -8,6 +8,7 @@
     i64 py = (p).offset_y, px = (p).offset_x;                   \
     {                                                           \
         i64 rest_ = (o_);                                       \
+        SHORT_LOOP                                              \
         for (i32 d_ = (p).kept - 1; d_ >= 0; d_--) {            \
             i64 q_ = rest_ / (p).shape[d_];                     \
             i64 r_ = rest_ - q_ * (p).shape[d_];                \
@@ -21,6 +22,7 @@
 #define GONE(p, r_, px)                                         \
     {                                                           \
         i64 rest_ = (r_);                                       \
+        SHORT_LOOP                                              \
         for (i32 d_ = (p).ndim - 1; d_ > (p).kept; d_--) {      \
             i64 q_ = rest_ / (p).shape[d_];                     \
             px += (rest_ - q_ * (p).shape[d_]) * (p).stride_x[d_]; \

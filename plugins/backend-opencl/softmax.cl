@@ -7,6 +7,7 @@
     i64 py = (p).offset[0], px = (p).offset[1], pz = (p).offset[2]; \
     {                                                           \
         i64 rest_ = (row);                                      \
+        SHORT_LOOP                                              \
         for (i32 d_ = (p).ndim - 1; d_ >= 0; d_--) {            \
             i64 q_ = rest_ / (p).shape[d_];                     \
             i64 r_ = rest_ - q_ * (p).shape[d_];                \

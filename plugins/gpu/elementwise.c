@@ -33,7 +33,7 @@ static tn_status run_two(const tn_call *call, double number)
     {
         const gpu_arg args[] = { GPU_ARG(views[0]->data), GPU_ARG(views[1]->data), GPU_ARG(views[2]->data),
                                  GPU_ARG(walk), gpu_scalar_arg(&scalar, dtype, number) };
-        return gpu_launch(call, which(call), dtype, walk.count, 1, 1, args, 5);
+        return gpu_launch(call, which(call), dtype, walk.count, 1, args, 5);
     }
 }
 
@@ -48,7 +48,7 @@ static tn_status run_one(const tn_call *call, const tn_view *from, double number
     {
         const gpu_arg args[] = { GPU_ARG(views[0]->data), GPU_ARG(views[1]->data), GPU_ARG(walk),
                                  gpu_scalar_arg(&scalar, dtype, number) };
-        return gpu_launch(call, which(call), dtype, walk.count, 1, 1, args, 4);
+        return gpu_launch(call, which(call), dtype, walk.count, 1, args, 4);
     }
 }
 

@@ -17,7 +17,7 @@ typedef int64_t i64;
 enum gpu_shape {
     GPU_ITEMS,                  /* a work item each, in groups of 256 */
     GPU_GROUPS,                 /* a group of 256 each */
-    GPU_TILES                   /* a group of 16 x 16 each, in three dimensions */
+    GPU_TILES                   /* a group of 16 x 16 each */
 };
 
 /* The texts that kernels are in: one program per text and type. */
@@ -64,8 +64,8 @@ typedef struct gpu_arg {
 
 /* ---- what a backend defines ------------------------------------------------------------------------ */
 
-/* Starts a kernel on the call's stream over x times y times z items, groups or tiles. Nothing happens when one is zero. */
-tn_status gpu_launch(const tn_call *call, enum gpu_kernel kernel, tn_dtype type, int64_t x, int64_t y, int64_t z,
+/* Starts a kernel on the call's stream over x items, groups or tiles, z times (at most 65535). Nothing happens when one is zero. */
+tn_status gpu_launch(const tn_call *call, enum gpu_kernel kernel, tn_dtype type, int64_t x, int64_t z,
                      const gpu_arg *args, int32_t count);
 /* Copies bytes inside the device, in stream order. */
 tn_status gpu_copy_bytes(const tn_call *call, void *to, uint64_t to_offset, void *from, uint64_t from_offset, size_t bytes);

@@ -33,7 +33,7 @@ tn_status gpu_run_nll_loss(const tn_call *call)
 
     if (status)
         return status;
-    return gpu_launch(call, GPU_nll_loss, tn_view_dtype(x), 1, 1, 1, args, 6);
+    return gpu_launch(call, GPU_nll_loss, tn_view_dtype(x), 1, 1, args, 6);
 }
 
 tn_status gpu_run_nll_loss_grad(const tn_call *call)
@@ -52,5 +52,5 @@ tn_status gpu_run_nll_loss_grad(const tn_call *call)
 
     if (status)
         return status;
-    return gpu_launch(call, GPU_nll_loss_grad, tn_view_dtype(gx), loss.n * loss.classes, 1, 1, args, 6);
+    return gpu_launch(call, GPU_nll_loss_grad, tn_view_dtype(gx), loss.n * loss.classes, 1, args, 6);
 }

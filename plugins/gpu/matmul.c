@@ -4,6 +4,7 @@
 #include "gpu.h"
 
 #define TILE 64                 /* as in matmul.cl */
+#define BATCH 65535             /* matrices in one start: what CUDA allows */
 
 bool gpu_supports_bmm(const tn_call *call, char *reason, size_t size)
 {
@@ -22,6 +23,8 @@ tn_status gpu_run_bmm(const tn_call *call)
     gpu_bmm plan = { .batch = y->shape[0], .m = y->shape[1], .n = y->shape[2], .k = a->shape[2],
                      .offset_y = gpu_offset(y), .offset_a = gpu_offset(a), .offset_b = gpu_offset(b) };
     const gpu_arg args[] = { GPU_ARG(y->data), GPU_ARG(a->data), GPU_ARG(b->data), GPU_ARG(plan) };
+    int64_t tiles = ((plan.n + TILE - 1) / TILE) * ((plan.m + TILE - 1) / TILE);
+    tn_status status = TN_OK;
 
     if (tn_view_dtype(a) != dtype || tn_view_dtype(b) != dtype)
         return tn_fail(TN_ERR_TYPE, "bmm: operands are %s and %s, the result is %s; this kernel takes one type",
@@ -33,5 +36,11 @@ tn_status gpu_run_bmm(const tn_call *call)
     }
     if (plan.k == 0)
         return gpu_fill_view(call, y, 0);
-    return gpu_launch(call, GPU_bmm, dtype, (plan.n + TILE - 1) / TILE, (plan.m + TILE - 1) / TILE, plan.batch, args, 4);
+    for (int64_t done = 0; done < plan.batch && !status; done += BATCH) {
+        status = gpu_launch(call, GPU_bmm, dtype, tiles, plan.batch - done < BATCH ? plan.batch - done : BATCH, args, 4);
+        plan.offset_y += BATCH * plan.stride_y[0];
+        plan.offset_a += BATCH * plan.stride_a[0];
+        plan.offset_b += BATCH * plan.stride_b[0];
+    }
+    return status;
 }

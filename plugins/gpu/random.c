@@ -15,7 +15,7 @@ static tn_status draw(const tn_call *call, enum gpu_kernel kernel, gpu_philox ph
         const gpu_arg args[] = { GPU_ARG(views[0]->data), GPU_ARG(walk), GPU_ARG(philox),
                                  gpu_scalar_arg(&a, dtype, first), gpu_scalar_arg(&b, dtype, second) };
 
-        return gpu_launch(call, kernel, dtype, walk.count, 1, 1, args, 5);
+        return gpu_launch(call, kernel, dtype, walk.count, 1, args, 5);
     }
 }
 

@@ -137,15 +137,15 @@ static tn_status reduce(const tn_call *call, enum gpu_kernel group, enum gpu_ker
             const gpu_arg first_args[] = { GPU_ARG(work->data), GPU_ARG(x->data), GPU_ARG(plan) };
             const gpu_arg second_args[] = { GPU_ARG(y->data), GPU_ARG(work->data), GPU_ARG(second) };
 
-            status = gpu_launch(call, part, dtype, plan.outputs * plan.pieces, 1, 1, first_args, 3);
-            return status ? status : gpu_launch(call, last, dtype, plan.outputs, 1, 1, second_args, 3);
+            status = gpu_launch(call, part, dtype, plan.outputs * plan.pieces, 1, first_args, 3);
+            return status ? status : gpu_launch(call, last, dtype, plan.outputs, 1, second_args, 3);
         }
     }
     {
         const gpu_arg args[] = { GPU_ARG(y->data), GPU_ARG(x->data), GPU_ARG(plan) };
         bool alone = plan.length <= FEW || plan.outputs >= 16 * ENOUGH;
 
-        return gpu_launch(call, alone ? item : group, dtype, plan.outputs, 1, 1, args, 3);
+        return gpu_launch(call, alone ? item : group, dtype, plan.outputs, 1, args, 3);
     }
 }
 
@@ -172,6 +172,6 @@ tn_status gpu_run_argmax(const tn_call *call)
     {
         const gpu_arg args[] = { GPU_ARG(y->data), GPU_ARG(x->data), GPU_ARG(plan) };
 
-        return gpu_launch(call, GPU_argmax, tn_view_dtype(x), plan.outputs, 1, 1, args, 3);
+        return gpu_launch(call, GPU_argmax, tn_view_dtype(x), plan.outputs, 1, args, 3);
     }
 }

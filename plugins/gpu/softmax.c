@@ -50,7 +50,7 @@ static tn_status softmax(const tn_call *call, int64_t dim, int32_t logarithm)
     {
         const gpu_arg args[] = { GPU_ARG(views[0]->data), GPU_ARG(views[1]->data), GPU_ARG(rows), GPU_ARG(logarithm) };
 
-        return gpu_launch(call, GPU_softmax, tn_view_dtype(views[0]), rows.rows, 1, 1, args, 4);
+        return gpu_launch(call, GPU_softmax, tn_view_dtype(views[0]), rows.rows, 1, args, 4);
     }
 }
 
@@ -75,6 +75,6 @@ tn_status gpu_run_log_softmax_grad(const tn_call *call)
     {
         const gpu_arg args[] = { GPU_ARG(views[0]->data), GPU_ARG(views[1]->data), GPU_ARG(views[2]->data), GPU_ARG(rows) };
 
-        return gpu_launch(call, GPU_log_softmax_grad, tn_view_dtype(views[0]), rows.rows, 1, 1, args, 4);
+        return gpu_launch(call, GPU_log_softmax_grad, tn_view_dtype(views[0]), rows.rows, 1, args, 4);
     }
 }

@@ -1,1 +1,21 @@
 # SPDX-License-Identifier: MIT
+#
+# A driver library for backend-cuda without a GPU. Its kernels are the texts of plugins/backend-opencl, compiled as C.
+
+EXTRA_DIST += %D%/dialect.h %D%/kernels.pl
+
+if HAVE_CHECK
+check_LTLIBRARIES += tests/fake-cuda.la
+tests_fake_cuda_la_SOURCES = %D%/fake.h %D%/driver.c %D%/blaslt.c
+nodist_tests_fake_cuda_la_SOURCES = %D%/kernels.c
+tests_fake_cuda_la_CPPFLAGS = -I$(srcdir) $(TN_SDK_CPPFLAGS)
+# integers wrap on a GPU
+tests_fake_cuda_la_CFLAGS = $(AM_CFLAGS) -fwrapv -O1
+tests_fake_cuda_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere $(AM_LDFLAGS)
+tests_fake_cuda_la_LIBADD = $(LIBM)
+endif
+
+%D%/kernels.c: %D%/dialect.h %D%/kernels.pl $(TN_GPU_TEXTS) plugins/backend-cuda/each.cuh
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(CC) -E -P -x c $(srcdir)/tests/fake-cuda/dialect.h >$@.i && \
+	    $(PERL) $(srcdir)/tests/fake-cuda/kernels.pl <$@.i >$@.tmp && rm -f $@.i && mv -f $@.tmp $@
+CLEANFILES += %D%/kernels.c

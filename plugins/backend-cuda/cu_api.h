@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The CUDA driver API as this plugin uses it: declarations of our own, so that it compiles where no toolkit is, and addresses
+ * from the library that is opened when the plugin is activated. Names and numbers are those of cuda.h, versions that of CUDA 11. */
+#ifndef CU_API_H
+#define CU_API_H
+
+#include <tenon/plugin.h>
+
+typedef int32_t CUresult;
+typedef int32_t CUdevice;
+typedef uint64_t CUdeviceptr;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
+typedef struct CUstream_st *CUstream;
+typedef struct CUevent_st *CUevent;
+
+enum {
+    CUDA_SUCCESS = 0,
+    CUDA_ERROR_OUT_OF_MEMORY = 2,
+    CUDA_ERROR_DEINITIALIZED = 4,
+    CUDA_ERROR_NO_DEVICE = 100,
+    CUDA_ERROR_INVALID_IMAGE = 200,
+    CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
+    CUDA_ERROR_ECC_UNCORRECTABLE = 214,
+    CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222,
+    CUDA_ERROR_NOT_READY = 600,
+    CUDA_ERROR_ILLEGAL_ADDRESS = 700,
+    CUDA_ERROR_LAUNCH_TIMEOUT = 702,
+    CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
+    CUDA_ERROR_ASSERT = 710,
+    CUDA_ERROR_HARDWARE_STACK_ERROR = 714,
+    CUDA_ERROR_LAUNCH_FAILED = 719,
+    CUDA_ERROR_UNKNOWN = 999,
+
+    CU_STREAM_NON_BLOCKING = 1,
+    CU_EVENT_DISABLE_TIMING = 2,
+    CU_MEMHOSTALLOC_PORTABLE = 1,
+    CU_MEMHOSTALLOC_DEVICEMAP = 2,
+    CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76
+};
+
+/* X(member, symbol in the library, arguments) */
+#define CU_FUNCTIONS(X)                                                                                                \
+    X(cuInit, "cuInit", (unsigned flags))                                                                              \
+    X(cuDriverGetVersion, "cuDriverGetVersion", (int *version))                                                        \
+    X(cuGetErrorName, "cuGetErrorName", (CUresult error, const char **name))                                           \
+    X(cuDeviceGetCount, "cuDeviceGetCount", (int *count))                                                              \
+    X(cuDeviceGet, "cuDeviceGet", (CUdevice * device, int index))                                                      \
+    X(cuDeviceGetName, "cuDeviceGetName", (char *name, int size, CUdevice device))                                     \
+    X(cuDeviceTotalMem, "cuDeviceTotalMem_v2", (size_t * bytes, CUdevice device))                                      \
+    X(cuDeviceGetAttribute, "cuDeviceGetAttribute", (int *value, int attribute, CUdevice device))                      \
+    X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext * context, CUdevice device))                    \
+    X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (CUdevice device))                                    \
+    X(cuCtxPushCurrent, "cuCtxPushCurrent_v2", (CUcontext context))                                                    \
+    X(cuCtxPopCurrent, "cuCtxPopCurrent_v2", (CUcontext * context))                                                    \
+    X(cuMemGetInfo, "cuMemGetInfo_v2", (size_t * free, size_t * total))                                                \
+    X(cuMemAlloc, "cuMemAlloc_v2", (CUdeviceptr * at, size_t bytes))                                                   \
+    X(cuMemFree, "cuMemFree_v2", (CUdeviceptr at))                                                                     \
+    X(cuMemHostAlloc, "cuMemHostAlloc", (void **at, size_t bytes, unsigned flags))                                     \
+    X(cuMemFreeHost, "cuMemFreeHost", (void *at))                                                                      \
+    X(cuMemHostGetDevicePointer, "cuMemHostGetDevicePointer_v2", (CUdeviceptr * to, void *at, unsigned flags))         \
+    X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))    \
+    X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *to, CUdeviceptr from, size_t bytes, CUstream stream))          \
+    X(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))    \
+    X(cuMemcpyPeerAsync, "cuMemcpyPeerAsync",                                                                          \
+      (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes, CUstream stream)) \
+    X(cuStreamCreate, "cuStreamCreate", (CUstream * stream, unsigned flags))                                           \
+    X(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream stream))                                                        \
+    X(cuStreamSynchronize, "cuStreamSynchronize", (CUstream stream))                                                   \
+    X(cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream stream, CUevent event, unsigned flags))                        \
+    X(cuEventCreate, "cuEventCreate", (CUevent * event, unsigned flags))                                               \
+    X(cuEventDestroy, "cuEventDestroy_v2", (CUevent event))                                                            \
+    X(cuEventRecord, "cuEventRecord", (CUevent event, CUstream stream))                                                \
+    X(cuEventSynchronize, "cuEventSynchronize", (CUevent event))                                                       \
+    X(cuEventQuery, "cuEventQuery", (CUevent event))                                                                   \
+    X(cuModuleLoadData, "cuModuleLoadData", (CUmodule * module, const void *image))                                    \
+    X(cuModuleUnload, "cuModuleUnload", (CUmodule module))                                                             \
+    X(cuModuleGetFunction, "cuModuleGetFunction", (CUfunction * function, CUmodule module, const char *name))          \
+    X(cuLaunchKernel, "cuLaunchKernel",                                                                                \
+      (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,     \
+       unsigned block_z, unsigned shared, CUstream stream, void **params, void **extra))
+
+struct cu_api {
+    void *library;
+#define CU_MEMBER_(name, symbol, args) CUresult(*name) args;
+    CU_FUNCTIONS(CU_MEMBER_)
+#undef CU_MEMBER_
+};
+
+/* Filled by cu_api_open. */
+extern struct cu_api cu;
+
+/* Opens the driver library (a name or a path); TN_ERR_UNAVAILABLE with words when it is not there or too old. */
+tn_status cu_api_open(const char *library);
+/* "CUDA_ERROR_OUT_OF_MEMORY". */
+const char *cu_api_error_name(CUresult error);
+/* Whether a context that met this error gives it to every later call. */
+bool cu_api_sticky(CUresult error);
+/* Records a failure: `what` was asked of `device`. Returns the status that fits: memory, lost, device. */
+tn_status cu_api_fail(CUresult error, const char *what, const char *device);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the CUDA backend share. */
+#ifndef TENON_BACKEND_CUDA_H
+#define TENON_BACKEND_CUDA_H
+
+#include "cu_api.h"
+#include "../gpu/gpu.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <tenon/native.h>
+
+/* What TENON_CUDA_... sets. */
+struct cuda_options {
+    const char *driver;
+    const char *blas;
+    const char *kernels;
+};
+extern struct cuda_options cuda_options;
+
+#define CUDA_STAGES 2
+#define CUDA_STAGE_BYTES (1u << 20)
+#define CUDA_PLANS 64
+
+struct cuda_plan;               /* blaslt.c: a product whose algorithm is known */
+
+struct cuda_device {
+    CUdevice id;
+    CUcontext context;          /* the primary one: other libraries of the process use it, too */
+    char name[128];
+    int32_t capability[2];
+    int64_t pid;                /* of the process that opened it */
+    _Atomic int32_t lost;       /* the CUresult that ended it */
+    tn_cuda_native native;
+    pthread_mutex_t lock;       /* for loading modules, for plans */
+    CUmodule modules[GPU_TEXT_COUNT];
+    _Atomic(CUfunction) functions[GPU_KERNEL_COUNT][TN_DTYPE_COUNT];
+    void *blas;
+    struct cuda_plan *plans;
+};
+
+/* Pinned memory through which copies between host and device go, half by half. */
+struct cuda_stage {
+    void *at;
+    CUevent done;
+    bool busy;
+};
+
+struct cuda_stream {
+    struct cuda_device *device;
+    CUstream stream;
+    gpu_error *error;           /* pinned, mapped into the device */
+    CUdeviceptr error_at;
+    bool may_fail;              /* something that can write to it was started since it was last looked at */
+    struct cuda_stage stages[CUDA_STAGES];
+};
+
+/* device.c */
+extern const tn_backend cuda_backend;
+
+/* Makes the device's context current until cuda_leave; an error when it is lost, or belongs to the parent of a fork. */
+tn_status cuda_enter(struct cuda_device *device);
+void cuda_leave(void);
+/* cu_api_fail, and remembers that the device is lost. */
+tn_status cuda_fail(struct cuda_device *device, CUresult error, const char *what);
+
+/* module.c: the kernels inside the plugin, or in files. */
+bool cuda_kernels_there(void);
+tn_status cuda_function(struct cuda_device *device, enum gpu_kernel kernel, tn_dtype type, CUfunction *out);
+void cuda_modules_drop(struct cuda_device *device);
+
+#endif

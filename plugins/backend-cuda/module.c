@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Kernels: fatbins that nvcc made at build time and the build embedded, or files of TENON_CUDA_KERNELS; loaded text by text
+ * when a kernel of it is first needed; launching. */
+#include "cuda.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#ifdef TN_WITH_CUDA_KERNELS
+#define IMAGE_(name) extern const unsigned char tn_embed_##name[];
+GPU_TEXTS(IMAGE_)
+#undef IMAGE_
+#endif
+
+static const struct {
+    const char *name;
+    const unsigned char *image;
+} texts[] = {
+#ifdef TN_WITH_CUDA_KERNELS
+#define TEXT_(name) { #name, tn_embed_##name },
+#else
+#define TEXT_(name) { #name, NULL },
+#endif
+    GPU_TEXTS(TEXT_)
+#undef TEXT_
+};
+
+bool cuda_kernels_there(void)
+{
+    return texts[0].image || (cuda_options.kernels && *cuda_options.kernels);
+}
+
+/* A file of the folder that was asked for, in memory of its own. */
+static tn_status image_read(const char *path, void **out)
+{
+    FILE *file = fopen(path, "rb");
+    long size = -1;
+    char *image = NULL;
+
+    if (file && fseek(file, 0, SEEK_END) == 0)
+        size = ftell(file);
+    if (size > 0 && fseek(file, 0, SEEK_SET) == 0 && (image = tn_malloc((size_t)size + 1)) &&
+        fread(image, 1, (size_t)size, file) != (size_t)size) {
+        tn_free(image);
+        image = NULL;
+    }
+    if (file)
+        fclose(file);
+    if (!image)
+        return tn_fail(TN_ERR_IO, "kernels cannot be read from %q; TENON_CUDA_KERNELS names a folder with NAME.fatbin files",
+                       path);
+    image[size] = '\0';
+    *out = image;
+    return TN_OK;
+}
+
+static tn_status module_load(struct cuda_device *device, enum gpu_text text)
+{
+    const void *image = texts[text].image;
+    void *read = NULL;
+    char what[128];
+    CUresult error;
+
+    if (cuda_options.kernels && *cuda_options.kernels) {
+        char path[1024];
+        tn_status status;
+
+        tn_snprint(path, sizeof path, "%s/%s.fatbin", cuda_options.kernels, texts[text].name);
+        status = image_read(path, &read);
+        if (status)
+            return status;
+        image = read;
+    }
+    error = cu.cuModuleLoadData(&device->modules[text], image);
+    tn_free(read);
+    if (error == CUDA_SUCCESS)
+        return TN_OK;
+    device->modules[text] = NULL;
+    if (error == CUDA_ERROR_NO_BINARY_FOR_GPU || error == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
+        error == CUDA_ERROR_INVALID_IMAGE) {
+        int version = 0;
+
+        cu.cuDriverGetVersion(&version);
+        return tn_fail_native(TN_ERR_UNAVAILABLE, error,
+                              "the kernels of %s do not run on %s (compute capability %d.%d, driver for CUDA %d.%d): %s (%d); "
+                              "a newer driver, or a build with another nvcc, would work",
+                              texts[text].name, device->name, (int)device->capability[0], (int)device->capability[1],
+                              version / 1000, version % 1000 / 10, cu_api_error_name(error), (int)error);
+    }
+    tn_snprint(what, sizeof what, "loading the kernels of %s", texts[text].name);
+    return cuda_fail(device, error, what);
+}
+
+tn_status cuda_function(struct cuda_device *device, enum gpu_kernel kernel, tn_dtype type, CUfunction *out)
+{
+    enum gpu_text text = (enum gpu_text)gpu_kernel_rows[kernel].text;
+    tn_status status = TN_OK;
+    char name[64], what[96];
+    CUresult error;
+
+    if ((size_t)type >= TN_DTYPE_COUNT)
+        return tn_fail(TN_ERR_TYPE, "no kernel of this device takes an unknown type");
+    *out = atomic_load_explicit(&device->functions[kernel][type], memory_order_acquire);
+    if (*out)
+        return TN_OK;
+    pthread_mutex_lock(&device->lock);
+    if (!device->modules[text])
+        status = module_load(device, text);
+    if (!status) {
+        gpu_kernel_text(name, sizeof name, kernel, type);
+        error = cu.cuModuleGetFunction(out, device->modules[text], name);
+        if (error == CUDA_SUCCESS) {
+            atomic_store_explicit(&device->functions[kernel][type], *out, memory_order_release);
+        } else {
+            tn_snprint(what, sizeof what, "finding kernel %s", name);
+            status = cuda_fail(device, error, what);
+        }
+    }
+    pthread_mutex_unlock(&device->lock);
+    return status;
+}
+
+void cuda_modules_drop(struct cuda_device *device)
+{
+    for (int text = 0; text < GPU_TEXT_COUNT; text++)
+        if (device->modules[text])
+            cu.cuModuleUnload(device->modules[text]);
+}
+
+#define MAX_ARGS 8
+
+tn_status gpu_launch(const tn_call *call, enum gpu_kernel id, tn_dtype type, int64_t x, int64_t z, const gpu_arg *args,
+                     int32_t count)
+{
+    struct cuda_device *device = call->device;
+    struct cuda_stream *stream = call->stream;
+    bool tiles = gpu_kernel_rows[id].shape == GPU_TILES;
+    int64_t blocks = gpu_kernel_rows[id].shape == GPU_ITEMS ? (x + 255) / 256 : x;
+    void *params[MAX_ARGS];
+    CUfunction function;
+    CUresult error;
+    tn_status status;
+
+    if (x == 0 || z == 0)
+        return TN_OK;
+    if (blocks > INT32_MAX)
+        return tn_fail(TN_ERR_VALUE, "%s: %lld elements are more than one CUDA kernel can take", call->op, (long long)x);
+    status = cuda_enter(device);
+    if (status)
+        return status;
+    status = cuda_function(device, id, type, &function);
+    if (!status) {
+        for (int32_t i = 0; i < count && i < MAX_ARGS; i++)
+            params[i] = (void *)(uintptr_t)args[i].at;
+        error = cu.cuLaunchKernel(function, (unsigned)blocks, 1, (unsigned)z, tiles ? 16 : 256, tiles ? 16 : 1, 1, 0,
+                                  stream->stream, params, NULL);
+        if (error != CUDA_SUCCESS) {
+            char what[96];
+
+            tn_snprint(what, sizeof what, "%s: starting tn_%s_%s", call->op, gpu_kernel_rows[id].name,
+                       gpu_type_name(type));
+            status = cuda_fail(device, error, what);
+        }
+    }
+    cuda_leave();
+    return status;
+}
+
+tn_status gpu_copy_bytes(const tn_call *call, void *to, uint64_t to_offset, void *from, uint64_t from_offset, size_t bytes)
+{
+    return cuda_backend.copy(call->device, call->stream, to, to_offset, from, from_offset, bytes);
+}
+
+void *gpu_error_memory(const tn_call *call)
+{
+    struct cuda_stream *stream = call->stream;
+
+    stream->may_fail = true;
+    return (void *)(uintptr_t)stream->error_at;
+}
+
+bool gpu_device_has(const tn_call *call, tn_dtype dtype, char *reason, size_t size)
+{
+    (void)call;
+    (void)dtype;
+    (void)reason;
+    (void)size;
+    return true;
+}

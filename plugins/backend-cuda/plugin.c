@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The CUDA backend as a plugin: its options, its kernels, and the opening of NVIDIA's libraries. */
+#include "blaslt.h"
+
+struct cuda_options cuda_options;
+
+static const tn_option options[] = {
+    TN_OPTION_STRING(struct cuda_options, driver, "\"libcuda.so.1\"", "the driver library to open, a name or a path"),
+    TN_OPTION_STRING(struct cuda_options, blas, "\"auto\"",
+                     "the cuBLASLt library to open for products of matrices, a name or a path; \"none\": our own kernel"),
+    TN_OPTION_STRING(struct cuda_options, kernels, "\"\"",
+                     "a folder with NAME.fatbin files to load in place of the kernels inside the plugin"),
+    TN_OPTION_END
+};
+
+static const tn_kernel kernels[] = { GPU_TABLE("cuda", blaslt_run_bmm, blaslt_workspace) };
+
+static const void *const contributions[] = { &cuda_backend };
+
+static tn_status activate(void)
+{
+    tn_status status;
+
+    if (!cuda_kernels_there())
+        return tn_fail(TN_ERR_UNAVAILABLE, "built without CUDA kernels: configure found no nvcc. A build with "
+                                           "--with-cuda=yes has them; TENON_CUDA_KERNELS=FOLDER loads them from files");
+    status = cu_api_open(cuda_options.driver ? cuda_options.driver : "libcuda.so.1");
+    if (!status)
+        blaslt_open(cuda_options.blas ? cuda_options.blas : "auto");
+    return status;
+}
+
+static const tn_plugin plugin = {
+    TN_HEAD(tn_plugin),
+    .id = "tenon.cuda",
+    .version = "0.1.0",
+    .help = "the device type cuda, through NVIDIA's driver library",
+    .license = "MIT",
+    .contributions = contributions,
+    .n_contributions = 1,
+    .kernels = kernels,
+    .n_kernels = sizeof kernels / sizeof *kernels,
+    .kernel_size = sizeof(tn_kernel),
+    .options = options,
+    .options_data = &cuda_options,
+    .activate = activate,
+};
+
+TN_PLUGIN_EXPORT(plugin);

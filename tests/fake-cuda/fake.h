@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A CUDA driver without a GPU: what tests can ask of it and tell it. It is opened with TENON_CUDA_DRIVER, as the real one would be, and has this
+ * struct as symbol `fake_cuda`. Kernels are the real text, compiled as plain C and run one work item after the other.
+ * Work is queued and only done when somebody waits for it, so that what relies on work being done at once shows. */
+#ifndef FAKE_CUDA_H
+#define FAKE_CUDA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FAKE_DEVICES 4
+
+struct fake_cuda {
+    /* what it pretends to be; may be changed before it is initialised */
+    int devices;
+    int version;                /* 13000 */
+    int init_result;            /* of cuInit */
+    size_t memory;              /* of a device, bytes */
+    int module_result;          /* of cuModuleLoadData */
+
+    /* the `fail_after`-th call of `fail_function` from now on gives `fail_code` (0: never) */
+    const char *fail_function;
+    int fail_after;
+    int fail_code;
+
+    /* what was seen */
+    long calls;
+    long inits;
+    long retained;              /* primary contexts that are held now */
+    long live;                  /* device allocations */
+    long live_pinned;
+    long live_streams;
+    long live_events;
+    long live_modules;
+    size_t used[FAKE_DEVICES];
+    long launches;
+    long queued;                /* pieces of work that were not done yet */
+    long products;              /* cublasLtMatmul */
+    int product_compute;        /* its compute type, whether operands were transposed, batches */
+    int product_transposed[2];
+    int product_batch;
+    long heuristics;
+    char kernel[64];            /* the last one started */
+    unsigned grid[3], block[3];
+    long misuse;                /* calls without a context, with dead handles, out of bounds */
+    char misuse_text[128];
+};
+
+extern struct fake_cuda fake_cuda;
+
+/* Device memory to host memory, for the fakes themselves; NULL when [at, at + bytes) is not inside one allocation. */
+void *fake_memory(uint64_t at, size_t bytes);
+/* Queues work on a stream; `run` gets a copy of `data`. Returns a CUresult. */
+int fake_enqueue(void *stream, int (*run)(void *data), const void *data, size_t size);
+
+/* kernels.c, generated */
+struct fake_kernel {
+    const char *name;
+    int kind;                   /* 0 items, 1 groups, 2 tiles */
+    int params;
+    const size_t *sizes;
+    int (*run)(void **params, int64_t x, int64_t z); /* over x items or groups, z times */
+};
+extern const struct fake_kernel fake_kernels[];
+extern const size_t fake_kernel_count;
+extern _Thread_local int64_t fake_item, fake_group, fake_z;
+
+#endif
