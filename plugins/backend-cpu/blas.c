@@ -68,7 +68,15 @@ static bool try_open(const char *path, char *why, size_t size)
     }
     memcpy(&tn__blas.sgemm, &sgemm, sizeof sgemm);
     memcpy(&tn__blas.dgemm, &dgemm, sizeof dgemm);
-    tn_log(TN_LOG_DEBUG, "cpu: matrices are multiplied by %s", path);
+    /* OpenBLAS before 0.3.22 takes its Haswell kernels on every AMD processor, those with AVX-512 too. */
+    void *core = dlsym(library, "openblas_get_corename");
+    if (core && strcmp(tn__loops->name, "avx512") == 0) {
+        char *(*name)(void);
+        memcpy(&name, &core, sizeof name);
+        tn__blas.narrow = strcmp(name(), "Haswell") == 0 || strcmp(name(), "Zen") == 0;
+    }
+    tn_log(TN_LOG_DEBUG, "cpu: matrices are multiplied by %s%s", path,
+           tn__blas.narrow ? ", large ones by own code with AVX-512" : "");
     return true;
 }
 
@@ -84,6 +92,7 @@ tn_status tn__blas_open(const char *wanted)
             return tn_fail(TN_ERR_VALUE, "option blas is %q: auto, none or the absolute path of a library", wanted);
         if (!try_open(wanted, why, sizeof why))
             return tn_fail(TN_ERR_UNAVAILABLE, "option blas: %s cannot be used: %s", wanted, why);
+        tn__blas.narrow = false;                /* asked for by name */
         return TN_OK;
     }
 #ifndef TN_WITH_OPENBLAS

@@ -172,6 +172,8 @@ struct tn__blas {
                   const float *b, int ldb, float beta, float *c, int ldc);
     void (*dgemm)(int order, int ta, int tb, int m, int n, int k, double alpha, const double *a, int lda,
                   const double *b, int ldb, double beta, double *c, int ldc);
+    /* Large products go to the own tiles all the same: they use wider vectors than this BLAS does here. */
+    bool narrow;
 };
 extern struct tn__blas tn__blas;
 /* `wanted`: "auto", "none" or the path of a library. Only an explicit path that cannot be used is an error. */

@@ -128,6 +128,8 @@ static enum way choose_way(const struct product *p)
             return SUMS;
     }
     bool blas = p->ct == TN__F32 ? tn__blas.sgemm != NULL : p->ct == TN__F64 && tn__blas.dgemm != NULL;
+    if (tn__blas.narrow && p->m >= 32 && p->n >= 64 && p->k >= 32)
+        return TILES;
     if (blas && blas_takes(&p->a, p->m, p->k, p->ct) && blas_takes(&p->b, p->k, p->n, p->ct) &&
         dense_columns(&p->y, p->ct) && p->y.row / p->y.item <= INT32_MAX && p->y.row >= p->n * p->y.item)
         return BLAS;

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The device type "strict" as a plugin. It is slow on purpose and forgives nothing: use it to find out whether a program, a layer or the core itself respects that
+ * device memory is not the host's and that work is not done when a call returns. */
+#include "strict.h"
+
+static struct options {
+    const char *fail;
+} options_data;
+
+static const tn_option options[] = {
+    TN_OPTION_STRING(struct options, fail, "''",
+                     "failures to inject: alloc:N, memory:BYTES, lost:N, slow:MICROS, kernel:OP:N, with commas"),
+    TN_OPTION_END
+};
+
+static tn_status activate(void)
+{
+    return options_data.fail ? strict_inject(options_data.fail) : TN_OK;
+}
+
+static tn_status enumerate(int32_t *count)
+{
+    *count = 1;
+    return TN_OK;
+}
+
+static tn_status info(void *device, tn_device_info *out)
+{
+    tn_snprint(out->name, sizeof out->name, "strict device%s", strict_lost(device) ? " (lost)" : "");
+    tn_snprint(out->driver, sizeof out->driver, "one thread, every access checked");
+    out->memory_total = 0;
+    out->memory_free = -1;
+    out->compute_units = 1;
+    out->alignment = 16;
+    out->dtypes = TN_MASK_INT | TN_BIT(TN_BOOL) | TN_BIT(TN_F32) | TN_BIT(TN_F64);
+    return TN_OK;
+}
+
+static tn_status device_alloc(void *device, size_t bytes, void **memory)
+{
+    uint64_t handle = 0;
+    if (strict_lost(device))
+        return tn_fail(TN_ERR_LOST, "strict: the device is lost");
+    tn_status status = strict_alloc(bytes, &handle);
+    *memory = (void *)(uintptr_t)handle;
+    return status;
+}
+
+static void device_free(void *device, void *memory, size_t bytes)
+{
+    (void)device, (void)bytes;
+    strict_free((uint64_t)(uintptr_t)memory);
+}
+
+static void counts(uint64_t *kernels, uint64_t *violations, uint64_t *bytes)
+{
+    *kernels = strict_kernels_run();
+    *violations = strict_violations();
+    *bytes = strict_allocated();
+}
+
+static const void *native(void *device, const char *id)
+{
+    static const struct strict_api api = { sizeof api, strict_enqueue, strict_get, strict_set, strict_inject, counts };
+    static const char wanted[] = STRICT_API_ID;
+    (void)device;
+    for (size_t i = 0; i < sizeof wanted; i++)
+        if (id[i] != wanted[i])
+            return NULL;
+    return &api;
+}
+
+static const tn_backend strict = {
+    TN_HEAD(tn_backend),
+    .type = "strict",
+    .help = "a checking device with memory of its own, asynchronous, with failures on demand",
+    .flags = TN_BACKEND_ASYNC,
+    .enumerate = enumerate,
+    .open = strict_open,
+    .close = strict_close,
+    .info = info,
+    .alloc = device_alloc,
+    .free = device_free,
+    .stream_new = strict_stream_new,
+    .stream_drop = strict_stream_drop,
+    .stream_sync = strict_stream_sync,
+    .event_new = strict_event_new,
+    .event_drop = strict_event_drop,
+    .event_record = strict_event_record,
+    .event_wait = strict_event_wait,
+    .event_sync = strict_event_sync,
+    .event_query = strict_event_query,
+    .copy_in = strict_copy_in,
+    .copy_out = strict_copy_out,
+    .copy = strict_copy,
+    .native = native,
+};
+
+#define FLOATS (TN_BIT(TN_F32) | TN_BIT(TN_F64))
+#define NUMBERS (FLOATS | TN_MASK_INT)
+#define MORE (NUMBERS | TN_BIT(TN_BOOL))
+#define KERNEL(op, dtypes) TN_KERNEL(#op, "strict", "tn_" #op, dtypes, strict_##op)
+
+/* Copies between equal types move bytes: any type; between different ones, those of MORE. */
+static bool copy_supports(const tn_call *call, char *reason, size_t size)
+{
+    tn_dtype from = tn_view_dtype(call->in[0]), to = tn_view_dtype(call->out[0]);
+    if (from == to || ((TN_BIT(from) | TN_BIT(to)) & ~MORE) == 0)
+        return true;
+    tn_snprint(reason, size, "the strict device does not convert %s to %s", tn_dtype_name(from), tn_dtype_name(to));
+    return false;
+}
+
+static const tn_kernel kernels[] = {
+    { TN_HEAD(tn_kernel), .op = "copy", .device = "strict", .name = "tn_copy", .revision = 1, .dtypes = TN_MASK_ALL,
+      .supports = copy_supports, .run = strict_copy_kernel },
+    KERNEL(fill, MORE),
+    KERNEL(narrow_grad, MORE),
+    KERNEL(add, MORE),
+    KERNEL(sub, NUMBERS),
+    KERNEL(mul, MORE),
+    KERNEL(div, FLOATS),
+    KERNEL(maximum, MORE),
+    KERNEL(add_scalar, NUMBERS),
+    KERNEL(mul_scalar, NUMBERS),
+    KERNEL(neg, NUMBERS),
+    KERNEL(exp, FLOATS),
+    KERNEL(log, FLOATS),
+    KERNEL(sqrt, FLOATS),
+    KERNEL(relu, NUMBERS),
+    KERNEL(relu_grad, FLOATS),
+    KERNEL(sigmoid, FLOATS),
+    KERNEL(sum, MORE),
+    KERNEL(amax, MORE),
+    KERNEL(argmax, NUMBERS),
+    KERNEL(bmm, NUMBERS),
+    KERNEL(nll_loss, FLOATS),
+    KERNEL(nll_loss_grad, FLOATS),
+    KERNEL(philox_uniform, FLOATS),
+    KERNEL(philox_normal, FLOATS),
+};
+
+static const void *const contributions[] = { &strict };
+
+static const tn_plugin plugin = {
+    TN_HEAD(tn_plugin),
+    .id = "org.example.strict",
+    .version = "1.0.0",
+    .help = "the strict device: every access checked, failures on demand",
+    .license = "MIT",
+    .contributions = contributions,
+    .n_contributions = 1,
+    .kernels = kernels,
+    .n_kernels = (int64_t)(sizeof kernels / sizeof *kernels),
+    .kernel_size = sizeof(tn_kernel),
+    .options = options,
+    .options_data = &options_data,
+    .activate = activate,
+};
+TN_PLUGIN_EXPORT(plugin);

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The strict device's reductions, products of matrices and losses: plain C, sums in float64. */
+#include <math.h>
+#include <string.h>
+
+#include "strict.h"
+
+/* ---- reductions: whole[0] has a bit for each dimension that goes ------------------------------------------ */
+
+static tn_status choose(struct strict_work *work, const tn_call *call, tn_ints dims)
+{
+    int32_t ndim = call->in[0]->ndim;
+    work->whole[0] = dims.count > 0 ? 0 : (1 << ndim) - 1;
+    for (int64_t i = 0; i < dims.count; i++) {
+        int64_t dim = dims.at[i] < 0 ? dims.at[i] + ndim : dims.at[i];
+        if (dim < 0 || (dim >= ndim && ndim > 0))
+            return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %d dimensions", call->op,
+                           (long long)dims.at[i], (int)ndim);
+        work->whole[0] |= 1 << dim;
+    }
+    return TN_OK;
+}
+
+/* The element of y to which element `index` of x goes. */
+static int64_t result_place(const struct strict_view *y, const struct strict_view *x, const int64_t *index, int64_t gone)
+{
+    bool keepdim = y->ndim == x->ndim;
+    int64_t at = 0;
+    for (int32_t i = 0, k = 0; i < x->ndim; i++) {
+        if (gone >> i & 1)
+            k += keepdim;
+        else
+            at += index[i] * y->strides[k++];
+    }
+    return at;
+}
+
+/* For each result: the numbers that go into it, one after the other. */
+typedef void visit(struct strict_work *work, const struct strict_view *x, int64_t at, int64_t order, void *state);
+
+static void reduce_one(struct strict_work *work, const int64_t *kept, int64_t gone, visit *see, void *state)
+{
+    const struct strict_view *x = &work->view[1];
+    int64_t index[TN_MAX_DIMS] = { 0 }, order = 0;
+    struct strict_view inner = *x;
+    for (int32_t i = 0; i < x->ndim; i++)
+        if (!(gone >> i & 1))
+            inner.shape[i] = 1;
+    int64_t base = 0;
+    for (int32_t i = 0; i < x->ndim; i++)
+        if (!(gone >> i & 1))
+            base += kept[i] * x->strides[i];
+    if (strict_count(&inner) == 0)
+        return;
+    do {
+        int64_t at = base;
+        for (int32_t i = 0; i < x->ndim; i++)
+            at += index[i] * x->strides[i];
+        see(work, x, at, order++, state);
+    } while (strict_step(index, &inner));
+}
+
+struct result {
+    double f;
+    int64_t i, at;
+};
+
+static void see_sum(struct strict_work *work, const struct strict_view *x, int64_t at, int64_t order, void *state)
+{
+    struct result *result = state;
+    (void)order;
+    if (strict_is_float(x->dtype))
+        result->f += strict_get(work, x, at);
+    else
+        result->i = (int64_t)((uint64_t)result->i + (uint64_t)strict_get_int(work, x, at));
+}
+
+static void see_max(struct strict_work *work, const struct strict_view *x, int64_t at, int64_t order, void *state)
+{
+    struct result *result = state;
+    bool larger;
+    if (strict_is_float(x->dtype)) {
+        double value = strict_get(work, x, at);
+        larger = result->at < 0 || value > result->f || (value != value && result->f == result->f);
+        result->f = larger ? value : result->f;
+    } else {
+        int64_t value = strict_get_int(work, x, at);
+        larger = result->at < 0 || value > result->i;
+        result->i = larger ? value : result->i;
+    }
+    if (larger)
+        result->at = order;
+}
+
+static tn_status reduce(struct strict_work *work, visit *see, bool place)
+{
+    const struct strict_view *y = &work->view[0], *x = &work->view[1];
+    struct strict_view outer = *x;
+    int64_t index[TN_MAX_DIMS] = { 0 }, gone = work->whole[0];
+    for (int32_t i = 0; i < x->ndim; i++)
+        if (gone >> i & 1)
+            outer.shape[i] = 1;
+    if (strict_count(&outer) == 0)
+        return TN_OK;
+    do {
+        struct result result = { 0, 0, -1 };
+        reduce_one(work, index, gone, see, &result);
+        int64_t at = result_place(y, x, index, gone);
+        if (place)
+            strict_set_int(work, y, at, result.at);
+        else if (strict_is_float(y->dtype))
+            strict_set(work, y, at, result.f);
+        else
+            strict_set_int(work, y, at, result.i);
+    } while (strict_step(index, &outer));
+    return TN_OK;
+}
+
+static tn_status sum_body(struct strict_work *work)
+{
+    return reduce(work, see_sum, false);
+}
+static tn_status amax_body(struct strict_work *work)
+{
+    return reduce(work, see_max, false);
+}
+static tn_status argmax_body(struct strict_work *work)
+{
+    return reduce(work, see_max, true);
+}
+
+static tn_status fill_sum(const tn_call *call, struct strict_work *work)
+{
+    return choose(work, call, ((const tn_sum_options *)call->options)->dims);
+}
+static tn_status fill_amax(const tn_call *call, struct strict_work *work)
+{
+    return choose(work, call, ((const tn_amax_options *)call->options)->dims);
+}
+static tn_status fill_argmax(const tn_call *call, struct strict_work *work)
+{
+    int64_t dim = ((const tn_argmax_options *)call->options)->dim;
+    return choose(work, call, dim == INT64_MIN ? tn_no_ints() : (tn_ints){ &dim, 1 });
+}
+
+STRICT_KERNEL(sum)
+{
+    return strict_enqueue(call, sum_body, fill_sum);
+}
+STRICT_KERNEL(amax)
+{
+    return strict_enqueue(call, amax_body, fill_amax);
+}
+STRICT_KERNEL(argmax)
+{
+    return strict_enqueue(call, argmax_body, fill_argmax);
+}
+
+/* ---- products of matrices ------------------------------------------------------------------------------------ */
+
+static tn_status bmm_body(struct strict_work *work)
+{
+    const struct strict_view *y = &work->view[0], *a = &work->view[1], *b = &work->view[2];
+    bool real = strict_is_float(y->dtype);
+    for (int64_t n = 0; n < y->shape[0]; n++)
+        for (int64_t i = 0; i < y->shape[1]; i++)
+            for (int64_t j = 0; j < y->shape[2]; j++) {
+                double sum = 0;
+                uint64_t whole = 0;
+                for (int64_t k = 0; k < a->shape[2]; k++) {
+                    int64_t at_a = (a->shape[0] == 1 ? 0 : n * a->strides[0]) + i * a->strides[1] + k * a->strides[2];
+                    int64_t at_b = (b->shape[0] == 1 ? 0 : n * b->strides[0]) + k * b->strides[1] + j * b->strides[2];
+                    if (real)
+                        sum += strict_get(work, a, at_a) * strict_get(work, b, at_b);
+                    else
+                        whole += (uint64_t)strict_get_int(work, a, at_a) * (uint64_t)strict_get_int(work, b, at_b);
+                }
+                int64_t at = n * y->strides[0] + i * y->strides[1] + j * y->strides[2];
+                if (real)
+                    strict_set(work, y, at, sum);
+                else
+                    strict_set_int(work, y, at, (int64_t)whole);
+            }
+    return TN_OK;
+}
+
+STRICT_KERNEL(bmm)
+{
+    return strict_enqueue(call, bmm_body, NULL);
+}
+
+/* ---- losses: whole[0] the reduction, whole[1] the index that does not count ----------------------------------- */
+
+enum { NONE, MEAN, SUM };
+
+static tn_status read_reduction(const tn_call *call, const char *text, int64_t *out)
+{
+    static const char *const names[] = { "none", "mean", "sum" };
+    for (int i = 0; i < 3; i++) {
+        if (text && strcmp(text, names[i]) == 0) {
+            *out = i;
+            return TN_OK;
+        }
+    }
+    return tn_fail(TN_ERR_VALUE, "%s: reduction %q is not known: none, mean or sum", call->op, text ? text : "");
+}
+
+/* False for a target that does not count; an index out of range is not used. */
+static bool target(struct strict_work *work, const struct strict_view *targets, int64_t n, int64_t classes, int64_t *c,
+                   tn_status *status)
+{
+    *c = strict_get_int(work, targets, n * targets->strides[0]);
+    if (*c == work->whole[1])
+        return false;
+    if (*c >= 0 && *c < classes)
+        return true;
+    if (*status == TN_OK)
+        *status = tn_fail(TN_ERR_INDEX, "%s: target %lld at index %lld is out of range for %lld classes", work->op,
+                          (long long)*c, (long long)n, (long long)classes);
+    return false;
+}
+
+static tn_status nll_loss_body(struct strict_work *work)
+{
+    const struct strict_view *y = &work->view[0], *total = &work->view[1], *x = &work->view[2], *t = &work->view[3];
+    tn_status status = TN_OK;
+    double sum = 0, counted = 0;
+    for (int64_t n = 0; n < x->shape[0]; n++) {
+        int64_t c;
+        double loss = 0;
+        if (target(work, t, n, x->shape[1], &c, &status)) {
+            loss = -strict_get(work, x, n * x->strides[0] + c * x->strides[1]);
+            counted++;
+        }
+        sum += loss;
+        if (work->whole[0] == NONE)
+            strict_set(work, y, n * y->strides[0], loss);
+    }
+    if (work->whole[0] != NONE)
+        strict_set(work, y, 0, work->whole[0] == MEAN ? sum / counted : sum);
+    strict_set(work, total, 0, counted);
+    return status;
+}
+
+static tn_status fill_nll_loss(const tn_call *call, struct strict_work *work)
+{
+    const tn_nll_loss_options *options = call->options;
+    work->whole[1] = options->ignore_index;
+    return read_reduction(call, options->reduction, &work->whole[0]);
+}
+
+static tn_status nll_loss_grad_body(struct strict_work *work)
+{
+    const struct strict_view *gx = &work->view[0], *gy = &work->view[1], *t = &work->view[2], *total = &work->view[3];
+    tn_status status = TN_OK;
+    for (int64_t n = 0; n < gx->shape[0]; n++) {
+        int64_t c;
+        for (int64_t k = 0; k < gx->shape[1]; k++)
+            strict_set(work, gx, n * gx->strides[0] + k * gx->strides[1], 0);
+        if (!target(work, t, n, gx->shape[1], &c, &status))
+            continue;
+        double g = -strict_get(work, gy, work->whole[0] == NONE ? n * gy->strides[0] : 0);
+        if (work->whole[0] == MEAN)
+            g /= strict_get(work, total, 0);
+        strict_set(work, gx, n * gx->strides[0] + c * gx->strides[1], g);
+    }
+    return status;
+}
+
+static tn_status fill_nll_loss_grad(const tn_call *call, struct strict_work *work)
+{
+    const tn_nll_loss_grad_options *options = call->options;
+    work->whole[1] = options->ignore_index;
+    return read_reduction(call, options->reduction, &work->whole[0]);
+}
+
+STRICT_KERNEL(nll_loss)
+{
+    return strict_enqueue(call, nll_loss_body, fill_nll_loss);
+}
+STRICT_KERNEL(nll_loss_grad)
+{
+    return strict_enqueue(call, nll_loss_grad_body, fill_nll_loss_grad);
+}
