@@ -52,7 +52,7 @@ static uint32_t small_bits(small_float type, double value)
     if (isnan(value))
         return sign | nan;
     if (isinf(value))
-        return sign | (type.finite ? nan : infinity);
+        return sign | (type.finite ? largest : infinity);
     if (magnitude == 0)
         return sign;
     (void)frexp(magnitude, &exponent);
@@ -72,7 +72,7 @@ static uint32_t small_bits(small_float type, double value)
     else
         bits += (uint32_t)(exponent - (1 - bias)) << type.mantissa;
     if (bits > largest)
-        bits = type.finite ? nan : infinity;
+        bits = type.finite ? largest : infinity;
     return sign | bits;
 }
 

@@ -18,7 +18,7 @@ double tn__f16_value(uint16_t bits);
 double tn__bf16_value(uint16_t bits);
 double tn__f8_e4m3_value(uint8_t bits);
 double tn__f8_e5m2_value(uint8_t bits);
-/* Round to nearest even; too large becomes infinity (NaN where the type has none). */
+/* Round to nearest even; too large becomes infinity, the largest number where the type has none (as PyTorch does). */
 uint16_t tn__f16_bits(double value);
 uint16_t tn__bf16_bits(double value);
 uint8_t tn__f8_e4m3_bits(double value);

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The devices of the tests. */
+#include "tests/tensor/fixture.h"
+
+room_state room;
+
+/* ---- memory ---- */
+
+#define MAGIC 0x7e0a11aau
+
+typedef struct lump {
+    unsigned magic;
+    size_t size;
+    char *bytes;
+} lump;
+
+static tn_status take(size_t bytes)
+{
+    int64_t limit = atomic_load(&room.limit);
+
+    if (atomic_load(&room.fail_alloc) > 0 && atomic_fetch_sub(&room.fail_alloc, 1) == 1)
+        return tn_fail(TN_ERR_MEMORY, "made to fail");
+    if (limit > 0 && atomic_load(&room.bytes) + (int64_t)bytes > limit)
+        return tn_fail(TN_ERR_MEMORY, "the limit of the test");
+    atomic_fetch_add(&room.allocs, 1);
+    atomic_fetch_add(&room.bytes, (int64_t)bytes);
+    return TN_OK;
+}
+
+static void give(size_t bytes)
+{
+    atomic_fetch_add(&room.frees, 1);
+    atomic_fetch_sub(&room.bytes, (int64_t)bytes);
+}
+
+static tn_status host_alloc(void *dev, size_t bytes, void **memory)
+{
+    (void)dev;
+    if (take(bytes) != TN_OK)
+        return TN_ERR_MEMORY;
+    *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    ck_assert_ptr_nonnull(*memory);
+    return TN_OK;
+}
+
+static void host_free(void *dev, void *memory, size_t bytes)
+{
+    (void)dev;
+    give(bytes);
+    free(memory);
+}
+
+static tn_status lump_alloc(void *dev, size_t bytes, void **memory)
+{
+    lump *l;
+
+    (void)dev;
+    if (take(bytes) != TN_OK)
+        return TN_ERR_MEMORY;
+    l = malloc(sizeof *l);
+    l->magic = MAGIC;
+    l->size = bytes;
+    l->bytes = malloc(bytes);
+    *memory = l;
+    return TN_OK;
+}
+
+static void lump_free(void *dev, void *memory, size_t bytes)
+{
+    lump *l = memory;
+
+    (void)dev;
+    ck_assert_uint_eq(l->magic, MAGIC);
+    ck_assert_uint_eq(l->size, bytes);
+    give(bytes);
+    l->magic = 0;
+    free(l->bytes);
+    free(l);
+}
+
+static char *within(void *memory, uint64_t offset, size_t bytes)
+{
+    lump *l = memory;
+
+    ck_assert_uint_eq(l->magic, MAGIC);
+    ck_assert_uint_le(offset + bytes, l->size);
+    return l->bytes + offset;
+}
+
+/* ---- devices ---- */
+
+static tn_status one(int32_t *count)
+{
+    *count = 1;
+    return TN_OK;
+}
+
+static tn_status two(int32_t *count)
+{
+    *count = 2;
+    return TN_OK;
+}
+
+static tn_status open_it(int32_t index, void **dev)
+{
+    *dev = (void *)(uintptr_t)(index + 100);
+    atomic_fetch_add(&room.opened, 1);
+    return TN_OK;
+}
+
+static void close_it(void *dev)
+{
+    (void)dev;
+    atomic_fetch_add(&room.closed, 1);
+}
+
+static tn_status vault_info(void *dev, tn_device_info *out)
+{
+    (void)dev;
+    tn_snprint(out->name, sizeof out->name, "Vault of the tests");
+    out->alignment = 256;
+    out->memory_total = 1 << 30;
+    return TN_OK;
+}
+
+static tn_status lost(void)
+{
+    return atomic_load(&room.lost) ? TN_ERR_LOST : TN_OK;
+}
+
+static tn_status host_in(void *dev, void *stream, void *memory, uint64_t offset, const void *from, size_t bytes)
+{
+    (void)dev;
+    (void)stream;
+    atomic_fetch_add(&room.copies_in, 1);
+    memcpy((char *)memory + offset, from, bytes);
+    return TN_OK;
+}
+
+static tn_status host_out(void *dev, void *stream, void *to, void *memory, uint64_t offset, size_t bytes)
+{
+    (void)dev;
+    (void)stream;
+    atomic_fetch_add(&room.copies_out, 1);
+    memcpy(to, (char *)memory + offset, bytes);
+    return TN_OK;
+}
+
+static tn_status host_copy(void *dev, void *stream, void *to, uint64_t to_offset, void *from, uint64_t from_offset, size_t bytes)
+{
+    (void)dev;
+    (void)stream;
+    atomic_fetch_add(&room.copies, 1);
+    memcpy((char *)to + to_offset, (char *)from + from_offset, bytes);
+    return TN_OK;
+}
+
+static tn_status lump_in(void *dev, void *stream, void *memory, uint64_t offset, const void *from, size_t bytes)
+{
+    (void)dev;
+    (void)stream;
+    atomic_fetch_add(&room.copies_in, 1);
+    memcpy(within(memory, offset, bytes), from, bytes);
+    return lost();
+}
+
+static tn_status lump_out(void *dev, void *stream, void *to, void *memory, uint64_t offset, size_t bytes)
+{
+    (void)dev;
+    (void)stream;
+    atomic_fetch_add(&room.copies_out, 1);
+    memcpy(to, within(memory, offset, bytes), bytes);
+    return lost();
+}
+
+static tn_status lump_copy(void *dev, void *stream, void *to, uint64_t to_offset, void *from, uint64_t from_offset, size_t bytes)
+{
+    (void)dev;
+    (void)stream;
+    atomic_fetch_add(&room.copies, 1);
+    memcpy(within(to, to_offset, bytes), within(from, from_offset, bytes), bytes);
+    return lost();
+}
+
+static tn_status vault_peer(void *to_device, void *to, uint64_t to_offset, void *from_device, void *stream, void *from,
+                            uint64_t from_offset, size_t bytes)
+{
+    (void)stream;
+    ck_assert_ptr_ne(to_device, from_device);
+    atomic_fetch_add(&room.peers, 1);
+    memcpy(within(to, to_offset, bytes), within(from, from_offset, bytes), bytes);
+    return lost();
+}
+
+/* ---- streams: time passes when the test lets it ---- */
+
+typedef struct vault_stream {
+    _Atomic uint64_t asked, done;
+    _Atomic int32_t held;
+} vault_stream;
+
+typedef struct vault_event {
+    vault_stream *stream;
+    uint64_t at;
+} vault_event;
+
+static _Atomic int32_t streams_alive, events_alive;
+
+static tn_status vault_stream_new(void *dev, void **stream)
+{
+    (void)dev;
+    *stream = calloc(1, sizeof(vault_stream));
+    atomic_fetch_add(&streams_alive, 1);
+    return TN_OK;
+}
+
+static void vault_stream_drop(void *dev, void *stream)
+{
+    (void)dev;
+    atomic_fetch_sub(&streams_alive, 1);
+    free(stream);
+}
+
+static void finish(vault_stream *s)
+{
+    atomic_store(&s->done, atomic_load(&s->asked));
+}
+
+static tn_status vault_stream_sync(void *dev, void *stream)
+{
+    (void)dev;
+    atomic_fetch_add(&room.syncs, 1);
+    atomic_store(&((vault_stream *)stream)->held, 0);
+    finish(stream);
+    if (atomic_exchange(&room.stream_failure, 0))
+        return tn_fail(TN_ERR_DEVICE, "a kernel wrote out of bounds");
+    return lost();
+}
+
+static tn_status vault_event_new(void *dev, void **event)
+{
+    (void)dev;
+    *event = calloc(1, sizeof(vault_event));
+    atomic_fetch_add(&events_alive, 1);
+    return TN_OK;
+}
+
+static void vault_event_drop(void *dev, void *event)
+{
+    (void)dev;
+    atomic_fetch_sub(&events_alive, 1);
+    free(event);
+}
+
+static tn_status vault_event_record(void *dev, void *event, void *stream)
+{
+    vault_event *e = event;
+
+    (void)dev;
+    e->stream = stream;
+    e->at = atomic_fetch_add(&e->stream->asked, 1) + 1;
+    if (!atomic_load(&e->stream->held))
+        finish(stream);
+    return lost();
+}
+
+static tn_status vault_event_wait(void *dev, void *event, void *stream)
+{
+    (void)dev;
+    (void)event;
+    (void)stream;
+    return lost();
+}
+
+static tn_status vault_event_sync(void *dev, void *event)
+{
+    vault_event *e = event;
+
+    (void)dev;
+    if (atomic_load(&e->stream->done) < e->at)
+        vault_stream_sync(dev, e->stream);
+    return lost();
+}
+
+static tn_status vault_event_query(void *dev, void *event, bool *done)
+{
+    const vault_event *e = event;
+
+    (void)dev;
+    *done = atomic_load(&e->stream->done) >= e->at;
+    return lost();
+}
+
+static void *vault_native_stream(void *dev, void *stream)
+{
+    (void)dev;
+    return stream;
+}
+
+static const void *vault_native(void *dev, const char *id)
+{
+    (void)dev;
+    return strcmp(id, "tests.vault.key/1") == 0 ? "key" : NULL;
+}
+
+void stream_hold(const tn_stream *stream)
+{
+    atomic_store(&((vault_stream *)stream->handle)->held, 1);
+}
+
+void stream_release(const tn_stream *stream)
+{
+    atomic_store(&((vault_stream *)stream->handle)->held, 0);
+    finish(stream->handle);
+}
+
+/* ---- kernels: copy and fill, slow and simple ---- */
+
+static char *element(const tn_view *view, int64_t index, bool host)
+{
+    int64_t at = 0;
+    size_t item = view->dtype.bits / 8;
+
+    for (int32_t i = view->ndim - 1; i >= 0; i--) {
+        at += index % view->shape[i] * view->strides[i];
+        index /= view->shape[i];
+    }
+    if (host)
+        return (char *)view->data + view->byte_offset + (size_t)at * item;
+    return within(view->data, view->byte_offset + (size_t)at * item, item);
+}
+
+static int64_t count_of(const tn_view *view)
+{
+    int64_t count = 1;
+
+    for (int32_t i = 0; i < view->ndim; i++)
+        count *= view->shape[i];
+    return count;
+}
+
+static tn_dtype dtype_of(const tn_view *view)
+{
+    for (int i = 0; i < TN_DTYPE_COUNT; i++) {
+        tn_view probe;
+        tn__dtype_to_view((tn_dtype)i, &probe);
+        if (probe.dtype.code == view->dtype.code && probe.dtype.bits == view->dtype.bits)
+            return (tn_dtype)i;
+    }
+    return TN_DTYPE_AUTO;
+}
+
+static tn_status run_copy(const tn_call *call)
+{
+    bool host = call->kernel->data != NULL;
+    const tn_view *to = call->out[0], *from = call->in[0];
+
+    atomic_fetch_add(&room.kernels, 1);
+    for (int64_t i = 0; i < count_of(to); i++) {
+        if (dtype_of(to) == dtype_of(from)) {
+            memcpy(element(to, i, host), element(from, i, host), to->dtype.bits / 8);
+        } else {
+            tn__number number = tn__element_read(element(from, i, host), dtype_of(from));
+            tn__element_write(element(to, i, host), dtype_of(to), tn__number_double(&number));
+        }
+    }
+    return TN_OK;
+}
+
+static tn_status run_fill(const tn_call *call)
+{
+    const struct {
+        uint32_t size;
+        double value;
+    } *options = call->options;
+
+    atomic_fetch_add(&room.kernels, 1);
+    for (int64_t i = 0; i < count_of(call->out[0]); i++)
+        tn__element_write(element(call->out[0], i, call->kernel->data != NULL), dtype_of(call->out[0]), options->value);
+    return TN_OK;
+}
+
+static tn_status infer_like(tn_infer *infer)
+{
+    infer->out[0].dtype = dtype_of(infer->in[0]);
+    infer->out[0].ndim = infer->in[0]->ndim;
+    memcpy(infer->out[0].shape, infer->in[0]->shape, (size_t)infer->in[0]->ndim * sizeof(int64_t));
+    return TN_OK;
+}
+
+static const tn_operand x_in[] = { { "x", 0, TN_MASK_ALL } }, y_out[] = { { "y", 0, TN_MASK_ALL } };
+
+static const tn_op_def ops[] = {
+    { TN_HEAD(tn_op_def), .name = "copy", .math = "y = x", .help = "", .revision = 1, .flags = TN_OP_PRIMITIVE, .inputs = x_in,
+      .outputs = y_out, .n_inputs = 1, .n_outputs = 1, .dispatch_input = -1, .infer = infer_like },
+    { TN_HEAD(tn_op_def), .name = "fill", .math = "y = v", .help = "", .revision = 1, .flags = TN_OP_PRIMITIVE, .inputs = x_in,
+      .outputs = y_out, .n_inputs = 1, .n_outputs = 1, .dispatch_input = -1, .infer = infer_like },
+};
+
+static const tn_kernel kernels[] = {
+    { TN_HEAD(tn_kernel), .op = "copy", .device = "cpu", .name = "room_copy", .revision = 1, .dtypes = TN_MASK_ALL, .data = "host",
+      .run = run_copy },
+    { TN_HEAD(tn_kernel), .op = "copy", .device = "vault", .name = "room_copy", .revision = 1, .dtypes = TN_MASK_ALL, .run = run_copy },
+    { TN_HEAD(tn_kernel), .op = "fill", .device = "cpu", .name = "room_fill", .revision = 1, .dtypes = TN_MASK_ALL, .data = "host",
+      .run = run_fill },
+};
+
+/* ---- the table ---- */
+
+static const tn_backend backends[] = {
+    { TN_HEAD(tn_backend), .type = "cpu", .help = "host memory", .flags = TN_BACKEND_HOST_MEMORY | TN_BACKEND_AFTER_FORK,
+      .dlpack_type = 1, .enumerate = one, .open = open_it, .close = close_it, .alloc = host_alloc, .free = host_free,
+      .copy_in = host_in, .copy_out = host_out, .copy = host_copy },
+    { TN_HEAD(tn_backend), .type = "vault", .help = "opaque memory", .flags = TN_BACKEND_ASYNC, .dlpack_type = 4,
+      .enumerate = two, .open = open_it, .close = close_it, .info = vault_info, .alloc = lump_alloc, .free = lump_free,
+      .stream_new = vault_stream_new, .stream_drop = vault_stream_drop, .stream_sync = vault_stream_sync,
+      .event_new = vault_event_new, .event_drop = vault_event_drop, .event_record = vault_event_record,
+      .event_wait = vault_event_wait, .event_sync = vault_event_sync, .event_query = vault_event_query,
+      .copy_in = lump_in, .copy_out = lump_out, .copy = lump_copy, .copy_peer = vault_peer, .native = vault_native,
+      .native_stream = vault_native_stream },
+    { TN_HEAD(tn_backend), .type = "brick", .help = "opaque memory and nothing else", .enumerate = one, .open = open_it,
+      .close = close_it, .alloc = lump_alloc, .free = lump_free, .copy_in = lump_in, .copy_out = lump_out, .copy = lump_copy },
+    { TN_HEAD(tn_backend), .type = "ghost", .help = "no memory", .flags = TN_BACKEND_NO_MEMORY, .enumerate = one, .open = open_it,
+      .close = close_it },
+};
+
+void room_open(void)
+{
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
+        ok(tn__backend_add(&backends[i], NULL));
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        ok(tn__op_add(&ops[i], NULL));
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        ok(tn__kernel_add(&kernels[i], NULL));
+}
+
+void room_close(void)
+{
+    tn_shutdown();
+    ck_assert_int_eq(room.bytes, 0);
+    ck_assert_int_eq(room.allocs, room.frees);
+    ck_assert_int_eq(room.opened, room.closed);
+    ck_assert_int_eq(streams_alive, 0);
+    ck_assert_int_eq(events_alive, 0);
+}
+
+const tn_device *device(const char *name)
+{
+    const tn_device *d = tn_device_find(name);
+
+    ck_assert_msg(d != NULL, "%s", tn_error_last()->message);
+    return d;
+}
+
+int run_tests(const char *name, const TTest *const *tests, int count)
+{
+    Suite *suite = suite_create(name);
+    TCase *cases = tcase_create(name);
+    SRunner *runner;
+    int failed;
+
+    /* These devices and no others, whatever is built beside them. */
+    setenv("TENON_PLUGIN_PATH", "/nonexistent", 1);
+    tcase_set_timeout(cases, 120);
+    for (int i = 0; i < count; i++)
+        tcase_add_test(cases, tests[i]);
+    suite_add_tcase(suite, cases);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

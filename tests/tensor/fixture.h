@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Devices made for the tests of the tensor room, so that they stand without any plugin:
+ *
+ *   cpu     memory of the host; works after fork
+ *   vault   two devices with opaque handles, streams whose work the test holds up, and copy_peer; its own alignment
+ *   brick   opaque handles and nothing else: no kernels, no streams
+ *   ghost   no memory
+ *
+ * Every access of vault and brick is checked against its allocation. */
+#ifndef TESTS_TENSOR_FIXTURE_H
+#define TESTS_TENSOR_FIXTURE_H
+
+#include "core/op/internal.h"
+#include "core/op/needed.h"
+#include "core/tensor/allocator.h"
+#include "core/tensor/convert.h"
+#include "core/tensor/dtype.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* What happens in the backends, over all of them; the test sets the knobs. */
+typedef struct room_state {
+    _Atomic int64_t allocs, frees, bytes;       /* live ones in `bytes` */
+    _Atomic int64_t limit;                      /* of bytes; 0: none */
+    _Atomic int64_t fail_alloc;                 /* the n-th from now fails */
+    _Atomic int32_t lost;                       /* calls of vault say TN_ERR_LOST */
+    _Atomic int32_t stream_failure;             /* the next stream_sync of vault fails */
+    _Atomic int32_t opened, closed;
+    _Atomic int64_t copies_in, copies_out, copies, peers, kernels, syncs;
+} room_state;
+
+extern room_state room;
+
+/* Registers all of it; run by each test first. Without kernels, `brick` is as poor as it is; the others get copy and fill. */
+void room_open(void);
+/* tn_shutdown, then checks that all memory went back. */
+void room_close(void);
+
+/* Work on a stream of vault is not done until released. */
+void stream_hold(const tn_stream *stream);
+void stream_release(const tn_stream *stream);
+
+const tn_device *device(const char *name);
+
+#define ok(call) ck_assert_msg((call) == TN_OK, "%s: %s", #call, tn_error_last()->message)
+#define fails(call, code)                                                       \
+    do {                                                                        \
+        ck_assert_int_eq((call), code);                                         \
+        tn_error_clear();                                                       \
+    } while (0)
+/* The last failure says so; then it is forgotten. */
+#define said(words)                                                                                     \
+    do {                                                                                                \
+        ck_assert_msg(strstr(tn_error_last()->message, words) != NULL, "%s", tn_error_last()->message); \
+        tn_error_clear();                                                                               \
+    } while (0)
+
+/* main of a test program: a suite of the tests in the table, each in a process of its own unless CK_FORK=no. */
+typedef struct test_row {
+    const char *name;
+    const TTest *test;
+} test_row;
+int run_tests(const char *name, const TTest *const *tests, int count);
+#define RUN_TESTS(name, ...)                                                                       \
+    int main(void)                                                                                 \
+    {                                                                                              \
+        const TTest *const tests[] = { __VA_ARGS__ };                                              \
+        return run_tests(name, tests, (int)(sizeof tests / sizeof *tests));                        \
+    }
+
+#endif
