@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Failures of a thread. Each thread keeps two records, the first failure since the last clear and
- * the last one, in its static thread storage: recording takes no memory, so that running out of
- * memory is an error like any other, and nothing has to be freed when a thread ends. Every failure
+ * the last one. They are made at its first need and freed when it ends; where there is no memory
+ * for them a reserve stands in, so that running out of memory is an error like any other. Every failure
  * has a serial number; a mark is the number of the last one before it, which is why marks nest
  * without a stack. */
 #include "core/base/internal.h"
+
+#include <stdlib.h>
 
 struct records {
     tn_error first, last;
@@ -15,7 +17,45 @@ struct records {
     const char *plugin; /* whose code runs; NULL is the core */
 };
 
-static _Thread_local struct records records;
+/* Thread storage has no more than a pointer: the storage of a library that reaches it fast (static TLS) has to be
+ * small, or programs cannot dlopen the library. */
+static _Thread_local struct records *here __attribute__((tls_model("initial-exec")));
+
+/* For threads that have their first failure when there is no memory; the last one is shared by all that come late. */
+static struct records reserve[16];
+static _Atomic int reserve_used;
+static pthread_key_t key;
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static bool key_made;
+
+static void at_thread_end(void *records)
+{
+    here = NULL;
+    free(records);
+}
+
+static void make_key(void)
+{
+    key_made = pthread_key_create(&key, at_thread_end) == 0;
+}
+
+static struct records *make(void)
+{
+    /* Not from the program's allocator: this is where its failures are recorded. */
+    struct records *fresh = calloc(1, sizeof *fresh);
+    pthread_once(&key_once, make_key);
+    if (fresh && key_made && pthread_setspecific(key, fresh) == 0)
+        return here = fresh;
+    free(fresh);
+    int index = atomic_fetch_add(&reserve_used, 1);
+    int last = (int)tn__countof(reserve) - 1;
+    return here = &reserve[index < last ? index : last];
+}
+
+static struct records *mine(void)
+{
+    return tn__likely(here != NULL) ? here : make();
+}
 
 /* A message that is cut ends at a whole character, with dots. */
 static void copy_message(char *to, size_t size, const char *from)
@@ -36,7 +76,7 @@ static void copy_message(char *to, size_t size, const char *from)
 static void format_message(char *to, size_t size, const char *format, va_list args)
 {
     /* One byte more than a record holds, so that the cut is seen and dotted. */
-    char whole[sizeof records.last.message + 1];
+    char whole[sizeof mine()->last.message + 1];
 
     if (tn_snprintv(whole, sizeof whole, format, args) < 0)
         copy_message(to, size, format);
@@ -46,7 +86,7 @@ static void format_message(char *to, size_t size, const char *format, va_list ar
 
 static void record(const tn_error *error)
 {
-    struct records *r = &records;
+    struct records *r = mine();
 
     r->serial++;
     r->last = *error;
@@ -68,22 +108,22 @@ void tn__error_put(const tn_error *error)
 
 bool tn_failed(void)
 {
-    return records.first.code != TN_OK;
+    return mine()->first.code != TN_OK;
 }
 
 const char *tn_error_text(void)
 {
-    return records.first.message;
+    return mine()->first.message;
 }
 
 tn_status tn_error_code(void)
 {
-    return records.first.code;
+    return mine()->first.code;
 }
 
 const tn_error *tn_error_last(void)
 {
-    return &records.last;
+    return &mine()->last;
 }
 
 static void forget(tn_error *error)
@@ -96,28 +136,28 @@ static void forget(tn_error *error)
 
 tn_status tn_error_take(tn_error *out)
 {
-    tn_status code = records.first.code;
+    tn_status code = mine()->first.code;
 
     if (out)
-        *out = records.first;
-    forget(&records.first);
+        *out = mine()->first;
+    forget(&mine()->first);
     return code;
 }
 
 void tn_error_clear(void)
 {
-    forget(&records.first);
-    forget(&records.last);
+    forget(&mine()->first);
+    forget(&mine()->last);
 }
 
 uint64_t tn_error_mark(void)
 {
-    return records.serial;
+    return mine()->serial;
 }
 
 void tn_error_restore(uint64_t mark)
 {
-    struct records *r = &records;
+    struct records *r = mine();
 
     if (r->first.code != TN_OK && r->first_serial > mark)
         forget(&r->first);
@@ -134,7 +174,7 @@ tn_status tn_fail_nativev(tn_status code, int32_t native, const char *format, va
     /* A failure with a code that says success would be lost. */
     error.code = code == TN_OK ? TN_ERR_ASSERT : code;
     error.native = native;
-    copy_message(error.plugin, sizeof error.plugin, records.plugin ? records.plugin : "");
+    copy_message(error.plugin, sizeof error.plugin, mine()->plugin ? mine()->plugin : "");
     format_message(error.message, sizeof error.message, format, args);
     record(&error);
     return error.code;
@@ -169,7 +209,7 @@ tn_status tn_fail(tn_status code, const char *format, ...)
 
 tn_status tn_error_prefixv(const char *format, va_list args)
 {
-    struct records *r = &records;
+    struct records *r = mine();
     char words[sizeof r->last.message], whole[2 * sizeof words];
 
     if (r->last.code == TN_OK)
@@ -195,7 +235,7 @@ tn_status tn_error_prefix(const char *format, ...)
 
 const char *tn__error_plugin(const char *id)
 {
-    struct records *r = &records;
+    struct records *r = mine();
     const char *before = r->plugin ? r->plugin : "";
 
     if (!*before)
@@ -206,12 +246,12 @@ const char *tn__error_plugin(const char *id)
 
 const char *tn__error_plugin_id(void)
 {
-    return records.plugin ? records.plugin : "";
+    return mine()->plugin ? mine()->plugin : "";
 }
 
 tn_status tn__status_of(tn_status status, const char *who)
 {
-    const struct records *r = &records;
+    const struct records *r = mine();
 
     if (tn__likely(status == TN_OK))
         return TN_OK;
@@ -222,13 +262,13 @@ tn_status tn__status_of(tn_status status, const char *who)
 
 uint64_t tn__error_count(void)
 {
-    return records.serial;
+    return mine()->serial;
 }
 
 tn_status tn__null_input(const char *what)
 {
-    if (records.first.code != TN_OK)
-        return records.first.code;
+    if (mine()->first.code != TN_OK)
+        return mine()->first.code;
     return tn_fail(TN_ERR_RUNTIME, "%s is NULL, and no earlier failure of this thread says why",
                    what);
 }
