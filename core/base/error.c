@@ -2,9 +2,9 @@
  *
  * Failures of a thread. Each thread keeps two records, the first failure since the last clear and
  * the last one. They are made at its first need and freed when it ends; where there is no memory
- * for them a reserve stands in, so that running out of memory is an error like any other. Every failure
- * has a serial number; a mark is the number of the last one before it, which is why marks nest
- * without a stack. */
+ * for them a reserve stands in, so that running out of memory is an error like any other. Every
+ * failure has a serial number; a mark is the number of the last one before it, which is why marks
+ * nest without a stack. */
 #include "core/base/internal.h"
 
 #include <stdlib.h>
@@ -17,11 +17,12 @@ struct records {
     const char *plugin; /* whose code runs; NULL is the core */
 };
 
-/* Thread storage has no more than a pointer: the storage of a library that reaches it fast (static TLS) has to be
- * small, or programs cannot dlopen the library. */
+/* Thread storage has no more than a pointer: the storage of a library that reaches it fast (static
+ * TLS) has to be small, or programs cannot dlopen the library. */
 static _Thread_local struct records *here __attribute__((tls_model("initial-exec")));
 
-/* For threads that have their first failure when there is no memory; the last one is shared by all that come late. */
+/* For threads that have their first failure when there is no memory; the last one is shared by all
+ * that come late. */
 static struct records reserve[16];
 static _Atomic int reserve_used;
 static pthread_key_t key;

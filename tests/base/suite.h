@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the test programs of this room share: a runner, and assertions over texts and failures. */
+#ifndef TN_TESTS_BASE_SUITE_H
+#define TN_TESTS_BASE_SUITE_H
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/base/internal.h"
+
+/* Runs a list of tests that ends with NULL; the exit status of the program. */
+static inline int suite_run(const char *name, const TTest *const *tests)
+{
+    Suite *suite = suite_create(name);
+    TCase *tcase = tcase_create(name);
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(tcase, 120);
+    for (; *tests; tests++)
+        tcase_add_test(tcase, *tests);
+    suite_add_tcase(suite, tcase);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* The last failure has this code and these words in it; it is cleared. */
+#define expect_failure(code_, words)                                                               \
+    do {                                                                                           \
+        ck_assert_str_eq(tn_status_name(tn_error_last()->code), tn_status_name(code_));            \
+        if (!strstr(tn_error_last()->message, words))                                              \
+            ck_abort_msg("expected the words \"%s\" in \"%s\"", words, tn_error_last()->message);  \
+        tn_error_clear();                                                                          \
+    } while (0)
+
+#endif

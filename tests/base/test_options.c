@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Option tables: arguments into structs and back to text; and value packs. */
+#include "tests/base/suite.h"
+
+#include <math.h>
+
+struct linear {
+    int64_t in_features, out_features;
+    bool bias;
+};
+
+static const tn_option linear_options[] = {
+    TN_OPTION_ROW(struct linear, in_features, NULL, "size of each input sample", TN_OPTION_KIND_INT,
+                  TN_OPTION_REQUIRED | TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_ROW(struct linear, out_features, NULL, "size of each output sample",
+                  TN_OPTION_KIND_INT, TN_OPTION_REQUIRED | TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_ROW(struct linear, bias, "True", "add a bias", TN_OPTION_KIND_BOOL,
+                  TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_END,
+};
+
+struct all {
+    bool flag;
+    int64_t number;
+    double real;
+    const char *mode;
+    tn_ints size;
+    tn_floats betas;
+    tn_dtype dtype;
+    tn_value any;
+    tn_values more;
+};
+
+#define OPTIONAL TN_OPTION_OPTIONAL
+#define KEYWORD (TN_OPTION_KEYWORD | TN_OPTION_REPR_KEYWORD)
+static const tn_option all_options[] = {
+    TN_OPTION_BOOL(struct all, flag, "False", "a flag"),
+    TN_OPTION_ROW(struct all, number, "None", "a number", TN_OPTION_KIND_INT, OPTIONAL),
+    TN_OPTION_ROW(struct all, real, "1e-3", "a real", TN_OPTION_KIND_FLOAT, OPTIONAL),
+    TN_OPTION_ROW(struct all, mode, "mean", "a word", TN_OPTION_KIND_STRING, OPTIONAL),
+    TN_OPTION_ROW(struct all, size, "(1, 1)", "a row", TN_OPTION_KIND_INTS, OPTIONAL | KEYWORD),
+    TN_OPTION_ROW(struct all, betas, "(0.9, 0.999)", "a row", TN_OPTION_KIND_FLOATS,
+                  OPTIONAL | KEYWORD),
+    TN_OPTION_ROW(struct all, dtype, "float32", "a type", TN_OPTION_KIND_DTYPE, OPTIONAL | KEYWORD),
+    TN_OPTION_ROW(struct all, any, "None", "anything", TN_OPTION_KIND_VALUE, KEYWORD),
+    TN_OPTION_ROW(struct all, more, NULL, "the rest", TN_OPTION_KIND_VALUE, TN_OPTION_MANY),
+    TN_OPTION_END,
+};
+
+/* Fills from the text of a spec. */
+static tn_status fill(const tn_option *table, void *data, size_t size, const char *text,
+                      tn__keep **keep)
+{
+    tn__spec *spec = tn__spec_parse(text);
+    char what[64];
+
+    if (!spec) {
+        *keep = NULL;
+        return tn_error_last()->code;
+    }
+    memset(data, 0, size);
+    tn_snprint(what, sizeof what, "layer %s", spec->type);
+    tn_status status = tn__options_fill(table, data, what, spec->text, spec->values, spec->names,
+                                        spec->columns, spec->count, keep);
+    tn__spec_free(spec); /* what was stored is the struct's own */
+    return status;
+}
+
+static void refused(const tn_option *table, const char *text, tn_status code, const char *words)
+{
+    struct all data, zero;
+    tn__keep *keep = (tn__keep *)&data;
+
+    memset(&zero, 0, sizeof zero);
+    memset(&data, 0, sizeof data);
+    tn_error_clear();
+    tn_status status = fill(table, &data, sizeof data, text, &keep);
+    ck_assert_msg(status == code, "%s: %s: %s", text, tn_status_name(status), tn_error_text());
+    expect_failure(code, words);
+    ck_assert_ptr_null(keep);
+    ck_assert_mem_eq(&data, &zero, sizeof data);
+}
+
+static const char *printed(const tn_option *table, const void *data, bool complete)
+{
+    static char out[2048];
+    tn__text text = { 0 };
+
+    tn__options_print(table, data, complete, &text);
+    tn__text_give(&text, out, sizeof out);
+    return out;
+}
+
+START_TEST(positional_and_named_arguments_fill_the_struct)
+{
+    struct linear data;
+    tn__keep *keep;
+
+    ck_assert_int_eq(fill(linear_options, &data, sizeof data, "Linear(4, 3)", &keep), TN_OK);
+    ck_assert(data.in_features == 4 && data.out_features == 3 && data.bias);
+    ck_assert_str_eq(printed(linear_options, &data, false),
+                     "in_features=4, out_features=3, bias=True");
+    ck_assert_str_eq(printed(linear_options, &data, true),
+                     "in_features=4, out_features=3, bias=True");
+    tn__options_release(keep);
+    ck_assert_int_eq(fill(linear_options, &data, sizeof data,
+                          "Linear(out_features=5, bias=False, in_features=6)", &keep),
+                     TN_OK);
+    ck_assert(data.in_features == 6 && data.out_features == 5 && !data.bias);
+    tn__options_release(keep);
+    tn__options_release(NULL);
+}
+END_TEST
+
+START_TEST(a_wrong_argument_is_refused_with_column_accepted_names_and_nearest_match)
+{
+    refused(linear_options, "Linear(in_featurs=4)", TN_ERR_KEY,
+            "Linear(in_featurs=4): column 8: no option \"in_featurs\"; did you mean "
+            "\"in_features\"?; accepted: in_features, "
+            "out_features, bias");
+    refused(linear_options, "Linear(4, 3, momentum=1)", TN_ERR_KEY,
+            "column 14: no option \"momentum\"; accepted: in_features");
+    refused(linear_options, "Linear(4, 3, True, 5)", TN_ERR_VALUE,
+            "column 20: layer Linear takes 3 positional arguments at most; accepted: in_features");
+    refused(linear_options, "Linear(4)", TN_ERR_VALUE,
+            "Linear(4): option \"out_features\" has to be given: size of each output sample; "
+            "accepted: in_features");
+    refused(linear_options, "Linear(4, 3, in_features=5)", TN_ERR_VALUE,
+            "column 14: option \"in_features\" is given twice");
+    refused(linear_options, "Linear(4, 3, bias=1)", TN_ERR_TYPE,
+            "column 14: option \"bias\" takes True or False, not 1 (int)");
+    refused(linear_options, "Linear(4.0, 3)", TN_ERR_TYPE,
+            "column 8: option \"in_features\" takes a whole number, not 4.0 (float)");
+    refused(linear_options, "Linear(None, 3)", TN_ERR_TYPE, "takes a whole number, not None");
+    refused(linear_options, "Linear('%s%n', 3)", TN_ERR_TYPE, "not '%s%n' (string)");
+    refused(linear_options, "Linear(4, True)", TN_ERR_TYPE,
+            "takes a whole number, not True (bool)");
+    refused(linear_options, "Linear(\n  4,\n  3,\n  bais=True)", TN_ERR_KEY,
+            "bais=True): line 4, column 3: no option \"bais\"; did you mean \"bias\"?");
+}
+END_TEST
+
+START_TEST(every_kind_of_option_is_stored)
+{
+    struct all data;
+    tn__keep *keep;
+
+    ck_assert_int_eq(fill(all_options, &data, sizeof data, "f()", &keep), TN_OK);
+    ck_assert(!data.flag && data.number == INT64_MIN && data.real == 1e-3 &&
+              strcmp(data.mode, "mean") == 0);
+    ck_assert(data.size.count == 2 && data.size.at[1] == 1 && data.betas.count == 2 &&
+              data.betas.at[0] == 0.9);
+    ck_assert(data.dtype == TN_F32 && data.any.kind == TN_VALUE_NONE && data.more.count == 0);
+    tn__options_release(keep);
+
+    ck_assert_int_eq(
+        fill(
+            all_options, &data, sizeof data,
+            "f(True, 7, 2, 'sum', size=5, betas=[1, 0.5], dtype=torch.float32, any=[1, (a, g(2))], "
+            "x=[1, 'y'], z=ReLU())",
+            &keep),
+        TN_OK);
+    ck_assert(data.flag && data.number == 7 && data.real == 2.0 && strcmp(data.mode, "sum") == 0);
+    ck_assert(data.size.count == 1 && data.size.at[0] == 5 && data.betas.at[0] == 1.0 &&
+              data.betas.at[1] == 0.5);
+    ck_assert(data.any.kind == TN_VALUE_LIST && data.any.count == 2 &&
+              data.any.as.list[1].kind == TN_VALUE_TUPLE);
+    ck_assert_str_eq(data.any.as.list[1].as.list[1].as.s, "g(2)");
+    ck_assert_int_eq(data.more.count, 2);
+    ck_assert_str_eq(data.more.names[0], "x");
+    ck_assert_str_eq(data.more.at[0].as.list[1].as.s, "y");
+    ck_assert_uint_eq(data.more.at[1].kind, TN_VALUE_SPEC);
+    ck_assert_str_eq(
+        printed(all_options, &data, true),
+        "flag=True, number=7, real=2.0, mode='sum', size=(5,), betas=(1.0, 0.5), dtype=float32, "
+        "any=[1, ('a', "
+        "g(2))], x=[1, 'y'], z=ReLU()");
+    ck_assert_str_eq(
+        printed(all_options, &data, false),
+        "True, 7, 2.0, 'sum', size=(5,), betas=(1.0, 0.5), dtype=float32, any=[1, ('a', g(2))], "
+        "x=[1, 'y']");
+    tn__options_release(keep);
+}
+END_TEST
+
+START_TEST(none_is_stored_where_the_option_allows_it)
+{
+    struct all data;
+    tn__keep *keep;
+
+    ck_assert_int_eq(fill(all_options, &data, sizeof data,
+                          "f(number=None, real=None, mode=None, size=None, betas=None, dtype=None)",
+                          &keep),
+                     TN_OK);
+    ck_assert(data.number == INT64_MIN && isnan(data.real) && !data.mode && data.size.count == -1);
+    ck_assert(data.betas.count == -1 && data.dtype == TN_DTYPE_AUTO);
+    ck_assert_str_eq(
+        printed(all_options, &data, true),
+        "flag=False, number=None, real=None, mode=None, size=None, betas=None, dtype=None, "
+        "any=None");
+    tn__options_release(keep);
+    refused(all_options, "f(flag=None)", TN_ERR_TYPE, "takes True or False, not None");
+    refused(all_options, "f(size=(1, 2.5))", TN_ERR_TYPE,
+            "takes a whole number or a row of them or None, not (1, 2.5)");
+    refused(all_options, "f(betas=(1, x))", TN_ERR_TYPE, "takes a number or a row of them");
+    refused(all_options, "f(dtype=float33)", TN_ERR_VALUE,
+            "f(dtype=float33): column 3: option \"dtype\": ");
+    refused(all_options, "f(mode=3)", TN_ERR_TYPE, "takes a string or None, not 3 (int)");
+}
+END_TEST
+
+START_TEST(further_positional_arguments_come_behind_the_positions)
+{
+    struct all data;
+    tn__keep *keep;
+
+    ck_assert_int_eq(
+        fill(all_options, &data, sizeof data, "f(True, 1, 2.0, 'm', 8, A(1), size=1, n=9)", &keep),
+        TN_OK);
+    ck_assert_int_eq(data.more.count, 3);
+    ck_assert_ptr_null(data.more.names[0]);
+    ck_assert(data.more.at[0].as.i == 8 && data.more.at[2].as.i == 9);
+    /* Whatever is printed complete is read as the same again. */
+    char first[2048], text[2100];
+    tn_snprint(first, sizeof first, "%s", printed(all_options, &data, true));
+    ck_assert_str_eq(
+        first,
+        "True, 1, 2.0, 'm', 8, A(1), size=(1,), betas=(0.9, 0.999), dtype=float32, any=None, n=9");
+    tn__options_release(keep);
+    tn_snprint(text, sizeof text, "f(%s)", first);
+    ck_assert_int_eq(fill(all_options, &data, sizeof data, text, &keep), TN_OK);
+    ck_assert_str_eq(printed(all_options, &data, true), first);
+    tn__options_release(keep);
+}
+END_TEST
+
+START_TEST(keyword_only_options_take_no_position)
+{
+    static const tn_option table[] = {
+        TN_OPTION_INT(struct linear, in_features, "1", ""),
+        TN_OPTION_ROW(struct linear, bias, "True", "", TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD),
+        TN_OPTION_INT(struct linear, out_features, "2", ""),
+        TN_OPTION_END,
+    };
+    struct linear data;
+    tn__keep *keep;
+
+    ck_assert_int_eq(fill(table, &data, sizeof data, "f(5, 6)", &keep), TN_OK);
+    ck_assert(data.in_features == 5 && data.out_features == 6 && data.bias);
+    ck_assert_str_eq(printed(table, &data, false), "5, 6, bias=True");
+    tn__options_release(keep);
+    refused(table, "f(5, 6, True)", TN_ERR_VALUE, "takes 2 positional arguments at most");
+    refused(NULL, "f(5)", TN_ERR_VALUE,
+            "layer f takes 0 positional arguments at most; layer f has no options");
+    ck_assert_int_eq(fill(NULL, &data, sizeof data, "f()", &keep), TN_OK);
+    tn__options_release(keep);
+}
+END_TEST
+
+START_TEST(a_wrong_table_of_a_provider_is_named)
+{
+    static const tn_option bad_default[] = { TN_OPTION_INT(struct linear, in_features, "1.5", ""),
+                                             TN_OPTION_END };
+    static const tn_option bad_kind[] = { TN_OPTION_ROW(struct linear, in_features, "1", "", 99, 0),
+                                          TN_OPTION_END };
+
+    refused(bad_default, "f()", TN_ERR_TYPE, "layer f: the declared default of \"in_features\": ");
+    refused(bad_kind, "f()", TN_ERR_TYPE, "kind 99, which no one knows");
+}
+END_TEST
+
+START_TEST(typed_values_fill_as_texts_do)
+{
+    struct all data;
+    tn__keep *keep;
+    char word[] = "sum";
+    tn_value list[] = { tn_value_int(3), tn_value_int(4) };
+    tn_value row = { .kind = TN_VALUE_LIST, .count = 2, .as.list = list };
+    tn_value values[] = { tn_value_bool(true), tn_value_string(word), row };
+    static const char *const names[] = { NULL, "mode", "size" };
+
+    memset(&data, 0, sizeof data);
+    ck_assert_int_eq(
+        tn__options_fill(all_options, &data, "layer f", NULL, values, names, NULL, 3, &keep),
+        TN_OK);
+    memset(word, 'x', 3);
+    list[0].as.i = 0;
+    ck_assert(data.flag && strcmp(data.mode, "sum") == 0 && data.size.at[0] == 3);
+    tn__options_release(keep);
+    values[0] = tn_value_int(1);
+    tn_error_clear();
+    memset(&data, 0, sizeof data);
+    ck_assert_int_eq(
+        tn__options_fill(all_options, &data, "layer f", NULL, values, NULL, NULL, 3, &keep),
+        TN_ERR_TYPE);
+    expect_failure(TN_ERR_TYPE, "layer f: option \"flag\" takes True or False");
+    values[0] = (tn_value){ .kind = 77 };
+    static const char *const any[] = { "any" };
+    ck_assert_int_eq(
+        tn__options_fill(all_options, &data, "layer f", NULL, values, any, NULL, 1, &keep),
+        TN_ERR_TYPE);
+    expect_failure(TN_ERR_TYPE, "kind 77");
+}
+END_TEST
+
+START_TEST(every_allocation_of_filling_may_fail)
+{
+    static const char text[] =
+        "f(True, 7, 2, 'sum', size=(5, 6), betas=[1, 0.5], any=[1, (a, g(2))], x=[1, 'y'], z=R())";
+    struct all data;
+    uint64_t nth = 0;
+    bool done = false;
+
+    tn__spec *spec = tn__spec_parse(text);
+    while (!done) {
+        tn__keep *keep = (tn__keep *)&data;
+        memset(&data, 0, sizeof data);
+        tn_error_clear();
+        tn__fail_alloc(++nth);
+        done = tn__options_fill(all_options, &data, "layer f", spec->text, spec->values,
+                                spec->names, spec->columns, spec->count, &keep) == TN_OK;
+        tn__fail_alloc(0);
+        if (!done) {
+            expect_failure(TN_ERR_MEMORY, "out of host memory");
+            ck_assert_ptr_null(keep);
+            ck_assert_ptr_null(data.mode);
+        }
+        tn__options_release(keep);
+        ck_assert_uint_lt(nth, 1000);
+    }
+    ck_assert_uint_gt(nth, 5);
+    tn__spec_free(spec);
+}
+END_TEST
+
+/* ---- packs ----------------------------------------------------------------------------------- */
+
+START_TEST(a_pack_owns_copies_of_what_is_in_it)
+{
+    char word[] = "word", name[] = "name";
+    tn_value inner[] = { tn_value_string(word), tn_value_int(2) };
+    tn_value list = { .kind = TN_VALUE_LIST, .count = 2, .as.list = inner };
+    tn_pack *pack = tn_pack_new();
+
+    ck_assert_int_eq(tn_pack_add(pack, NULL, tn_value_float(0.5)), TN_OK);
+    ck_assert_int_eq(tn_pack_add(pack, NULL, list), TN_OK);
+    ck_assert_int_eq(tn_pack_add(pack, name, tn_value_string(word)), TN_OK);
+    memset(word, 'x', 4);
+    memset(name, 'x', 4);
+    inner[1].as.i = 0;
+    ck_assert_int_eq(tn_pack_count(pack), 3);
+    ck_assert_int_eq(tn_pack_positional(pack), 2);
+    ck_assert_double_eq(tn_pack_at(pack, 0).as.f, 0.5);
+    ck_assert_str_eq(tn_pack_at(pack, 1).as.list[0].as.s, "word");
+    ck_assert_int_eq(tn_pack_at(pack, 1).as.list[1].as.i, 2);
+    ck_assert_str_eq(tn_pack_at(pack, 2).as.s, "word");
+    ck_assert_str_eq(tn_pack_name(pack, 2), "name");
+    ck_assert_ptr_null(tn_pack_name(pack, 0));
+    ck_assert_int_eq(tn_pack_find(pack, "name"), 2);
+    ck_assert_int_eq(tn_pack_find(pack, "none"), -1);
+    ck_assert_int_eq(tn_pack_set(pack, 1, tn_value_string("other")), TN_OK);
+    ck_assert_str_eq(tn_pack_at(pack, 1).as.s, "other");
+    for (int i = 0; i < 20; i++) {
+        char number[8];
+        tn_snprint(number, sizeof number, "n%d", i);
+        ck_assert_int_eq(tn_pack_add(pack, number, tn_value_int(i)), TN_OK);
+    }
+    ck_assert_int_eq(tn_pack_at(pack, tn_pack_find(pack, "n17")).as.i, 17);
+    tn_pack_drop(pack);
+    tn_pack_drop(NULL);
+}
+END_TEST
+
+START_TEST(a_pack_refuses_with_words)
+{
+    tn_pack *pack = tn_pack_new();
+    tn_value deep[80];
+
+    tn_error_clear();
+    ck_assert_int_eq(tn_pack_add(pack, "a", tn_value_int(1)), TN_OK);
+    ck_assert_int_eq(tn_pack_add(pack, NULL, tn_value_int(1)), TN_ERR_VALUE);
+    expect_failure(TN_ERR_VALUE, "cannot follow the named one \"a\"");
+    ck_assert_int_eq(tn_pack_add(pack, "a", tn_value_int(1)), TN_ERR_KEY);
+    expect_failure(TN_ERR_KEY, "a value named \"a\" already");
+    ck_assert_int_eq(tn_pack_add(pack, "", tn_value_int(1)), TN_ERR_VALUE);
+    expect_failure(TN_ERR_VALUE, "empty");
+    ck_assert_int_eq(tn_pack_add(pack, "b", (tn_value){ .kind = 11 }), TN_ERR_TYPE);
+    expect_failure(TN_ERR_TYPE, "kind 11");
+    ck_assert_int_eq(tn_pack_add(pack, "b", tn_value_string(NULL)), TN_ERR_VALUE);
+    expect_failure(TN_ERR_VALUE, "kind string is NULL");
+    ck_assert_int_eq(tn_pack_add(pack, "b", tn_value_tensor(NULL)), TN_ERR_RUNTIME);
+    expect_failure(TN_ERR_RUNTIME, "a tensor among the values is NULL");
+    deep[0] = tn_value_int(1);
+    for (int i = 1; i < 80; i++)
+        deep[i] = (tn_value){ .kind = TN_VALUE_TUPLE, .count = 1, .as.list = &deep[i - 1] };
+    ck_assert_int_eq(tn_pack_add(pack, "b", deep[79]), TN_ERR_VALUE);
+    expect_failure(TN_ERR_VALUE, "64 deep");
+    ck_assert_int_eq(tn_pack_at(pack, 5).kind, TN_VALUE_NONE);
+    expect_failure(TN_ERR_INDEX, "value 5 of a pack was asked for; it has 1");
+    ck_assert_int_eq(tn_pack_set(pack, -1, tn_value_int(1)), TN_ERR_INDEX);
+    expect_failure(TN_ERR_INDEX, "value -1");
+    ck_assert_ptr_null(tn_pack_tensor(pack, 0));
+    expect_failure(TN_ERR_TYPE, "no tensor but of kind int");
+    ck_assert_int_eq(tn_pack_count(pack), 1);
+    tn_pack_drop(pack);
+}
+END_TEST
+
+START_TEST(a_pack_without_memory_stays_as_it_was)
+{
+    tn_error_clear();
+    for (uint64_t nth = 1;; nth++) {
+        tn__fail_alloc(nth);
+        tn_pack *pack = tn_pack_new();
+        int64_t added = 0;
+        for (int i = 0; pack && i < 6; i++) {
+            char name[8];
+            tn_snprint(name, sizeof name, "n%d", i);
+            if (tn_pack_add(pack, name, tn_value_string("text")) != TN_OK)
+                break;
+            added++;
+        }
+        tn__fail_alloc(0);
+        ck_assert_int_eq(tn_pack_count(pack), added);
+        tn_pack_drop(pack);
+        if (added == 6)
+            break;
+        expect_failure(TN_ERR_MEMORY, "out of host memory");
+        ck_assert_uint_lt(nth, 100);
+    }
+    ck_assert(!tn_failed());
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        positional_and_named_arguments_fill_the_struct,
+        a_wrong_argument_is_refused_with_column_accepted_names_and_nearest_match,
+        every_kind_of_option_is_stored,
+        none_is_stored_where_the_option_allows_it,
+        further_positional_arguments_come_behind_the_positions,
+        keyword_only_options_take_no_position,
+        a_wrong_table_of_a_provider_is_named,
+        typed_values_fill_as_texts_do,
+        every_allocation_of_filling_may_fail,
+        a_pack_owns_copies_of_what_is_in_it,
+        a_pack_refuses_with_words,
+        a_pack_without_memory_stays_as_it_was,
+        NULL,
+    };
+
+    return suite_run("options", tests);
+}
