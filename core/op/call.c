@@ -213,8 +213,10 @@ static tn_status infer(tn__work *work)
         before = tn__error_plugin(work->op->plugin != NULL ? work->op->plugin->id : "");
         status = def->infer(&ask);
         tn__error_plugin(before);
-        if (tn__unlikely(status != TN_OK))
-            return tn__status_of(status, def->name);
+        if (tn__unlikely(status != TN_OK)) {
+            tn__status_of(status, def->name);
+            return tn_error_prefix("%s: ", def->name);
+        }
         if (tn__likely(ask.dtype == work->dtype))
             break;
         if (round > 0)

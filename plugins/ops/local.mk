@@ -1,7 +1,17 @@
 # SPDX-License-Identifier: MIT
-#
-# When the sources are there:
-#   TN_PLUGINS += plugins/ops.la
-#   plugins_ops_la_SOURCES = ...
-#   plugins_ops_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
-#   plugins_ops_la_LDFLAGS = $(TN_PLUGIN_LINK)
+
+TN_PLUGINS += plugins/ops.la
+plugins_ops_la_SOURCES = \
+	%D%/common.h \
+	%D%/activation.c \
+	%D%/arithmetic.c \
+	%D%/common.c \
+	%D%/creation.c \
+	%D%/loss.c \
+	%D%/matrix.c \
+	%D%/plugin.c \
+	%D%/reduction.c \
+	%D%/shape.c
+plugins_ops_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) -I$(builddir)/plugins/ops -I$(srcdir)/plugins/ops
+plugins_ops_la_LDFLAGS = $(TN_PLUGIN_LINK)
+plugins_ops_la_LIBADD = $(LIBM)

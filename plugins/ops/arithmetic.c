@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Element by element, with broadcasting. Gradients of broadcast operands are summed to their shape by the core. */
+#include "common.h"
+
+static tn_tensor *scaled(tn_tensor *x, double factor)
+{
+    return factor == 1.0 ? x : tn_mul_scalar(x, factor);
+}
+
+static tn_status add_derive(tn_derive *d)
+{
+    const tn_add_options *o = d->options;
+    tn_status status = tn__common_real(d);
+
+    if (status != TN_OK)
+        return status;
+    if (tn__needs(d, 0))
+        d->gin[0] = d->gout[0];
+    if (tn__needs(d, 1))
+        d->gin[1] = scaled(d->gout[0], o->alpha);
+    return TN_OK;
+}
+
+static tn_status sub_derive(tn_derive *d)
+{
+    const tn_sub_options *o = d->options;
+    tn_status status = tn__common_real(d);
+
+    if (status != TN_OK)
+        return status;
+    if (tn__needs(d, 0))
+        d->gin[0] = d->gout[0];
+    if (tn__needs(d, 1))
+        d->gin[1] = o->alpha == 1.0 ? tn_neg(d->gout[0]) : tn_mul_scalar(d->gout[0], -o->alpha);
+    return TN_OK;
+}
+
+static tn_status mul_derive(tn_derive *d)
+{
+    tn_status status = tn__common_real(d);
+
+    if (status != TN_OK)
+        return status;
+    if (tn__needs(d, 0))
+        d->gin[0] = tn_mul(d->gout[0], d->in[1]);
+    if (tn__needs(d, 1))
+        d->gin[1] = tn_mul(d->gout[0], d->in[0]);
+    return TN_OK;
+}
+
+/* y = a / b: ga = gy / b, gb = -gy * y / b */
+static tn_status div_derive(tn_derive *d)
+{
+    tn_status status = tn__common_real(d);
+
+    if (status != TN_OK)
+        return status;
+    if (tn__needs(d, 0))
+        d->gin[0] = tn_div(d->gout[0], d->in[1]);
+    if (tn__needs(d, 1))
+        d->gin[1] = tn_neg(tn_mul(d->gout[0], tn_div(d->out[0], d->in[1])));
+    return TN_OK;
+}
+
+/* gy where a > b, half of it where they are equal: (gy + [a > b] gy - [b > a] gy) / 2 */
+static tn_status maximum_derive(tn_derive *d)
+{
+    tn_tensor *gy = d->gout[0];
+    tn_tensor *difference = tn_sub(d->in[0], d->in[1], NULL);
+    tn_tensor *a_larger = tn_relu_grad(gy, difference);
+    tn_tensor *b_larger = tn_relu_grad(gy, tn_neg(difference));
+
+    if (tn__needs(d, 0))
+        d->gin[0] = tn_mul_scalar(tn_sub(tn_add(gy, a_larger, NULL), b_larger, NULL), 0.5);
+    if (tn__needs(d, 1))
+        d->gin[1] = tn_mul_scalar(tn_sub(tn_add(gy, b_larger, NULL), a_larger, NULL), 0.5);
+    return TN_OK;
+}
+
+/* Whole numbers stay whole numbers; what is none makes the result the default float type. */
+static tn_status scalar_infer(tn_infer *infer, double value)
+{
+    tn_dtype dtype = tn_view_dtype(infer->in[0]);
+
+    if ((TN_MASK_INT & TN_BIT(dtype)) && !(value == floor(value) && fabs(value) < 0x1p63))
+        infer->dtype = tn_default_dtype();
+    return tn__common_unary(infer);
+}
+
+static tn_status add_scalar_infer(tn_infer *infer)
+{
+    return scalar_infer(infer, ((const tn_add_scalar_options *)infer->options)->value);
+}
+
+static tn_status mul_scalar_infer(tn_infer *infer)
+{
+    return scalar_infer(infer, ((const tn_mul_scalar_options *)infer->options)->value);
+}
+
+static tn_status add_scalar_derive(tn_derive *d)
+{
+    d->gin[0] = d->gout[0];
+    return TN_OK;
+}
+
+static tn_status mul_scalar_derive(tn_derive *d)
+{
+    d->gin[0] = tn_mul_scalar(d->gout[0], ((const tn_mul_scalar_options *)d->options)->value);
+    return TN_OK;
+}
+
+static tn_status neg_derive(tn_derive *d)
+{
+    d->gin[0] = tn_neg(d->gout[0]);
+    return TN_OK;
+}
+
+static tn_status exp_derive(tn_derive *d)
+{
+    tn_status status = tn__common_real(d);
+
+    if (status == TN_OK)
+        d->gin[0] = tn_mul(d->gout[0], d->out[0]);
+    return status;
+}
+
+static tn_status log_derive(tn_derive *d)
+{
+    tn_status status = tn__common_real(d);
+
+    if (status == TN_OK)
+        d->gin[0] = tn_div(d->gout[0], d->in[0]);
+    return status;
+}
+
+static tn_status sqrt_derive(tn_derive *d)
+{
+    tn_status status = tn__common_real(d);
+
+    if (status == TN_OK)
+        d->gin[0] = tn_div(d->gout[0], tn_mul_scalar(d->out[0], 2.0));
+    return status;
+}
+
+const tn_op_def tn__op_add = { TN_HEAD(tn_op_def), TN_SCHEMA_ADD, .infer = tn__common_binary, .derive = add_derive };
+const tn_op_def tn__op_sub = { TN_HEAD(tn_op_def), TN_SCHEMA_SUB, .infer = tn__common_binary, .derive = sub_derive };
+const tn_op_def tn__op_mul = { TN_HEAD(tn_op_def), TN_SCHEMA_MUL, .infer = tn__common_binary, .derive = mul_derive };
+const tn_op_def tn__op_div = { TN_HEAD(tn_op_def), TN_SCHEMA_DIV, .infer = tn__common_binary, .derive = div_derive };
+const tn_op_def tn__op_maximum = { TN_HEAD(tn_op_def), TN_SCHEMA_MAXIMUM, .infer = tn__common_binary,
+                                   .derive = maximum_derive };
+const tn_op_def tn__op_add_scalar = { TN_HEAD(tn_op_def), TN_SCHEMA_ADD_SCALAR, .infer = add_scalar_infer,
+                                      .derive = add_scalar_derive };
+const tn_op_def tn__op_mul_scalar = { TN_HEAD(tn_op_def), TN_SCHEMA_MUL_SCALAR, .infer = mul_scalar_infer,
+                                      .derive = mul_scalar_derive };
+const tn_op_def tn__op_neg = { TN_HEAD(tn_op_def), TN_SCHEMA_NEG, .infer = tn__common_unary, .derive = neg_derive };
+const tn_op_def tn__op_exp = { TN_HEAD(tn_op_def), TN_SCHEMA_EXP, .infer = tn__common_unary, .derive = exp_derive };
+const tn_op_def tn__op_log = { TN_HEAD(tn_op_def), TN_SCHEMA_LOG, .infer = tn__common_unary, .derive = log_derive };
+const tn_op_def tn__op_sqrt = { TN_HEAD(tn_op_def), TN_SCHEMA_SQRT, .infer = tn__common_unary, .derive = sqrt_derive };

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Inference helpers of the standard operators. */
+#include "common.h"
+
+const char *tn__common_text(char *out, tn_ints ints)
+{
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (int64_t i = 0; i < ints.count && used + 32 < TN__TEXT; i++)
+        used += (size_t)tn_snprint(out + used, TN__TEXT - used, "%s%lld", i > 0 ? ", " : "[", (long long)ints.at[i]);
+    tn_snprint(out + used, TN__TEXT - used, ints.count > 0 ? "]" : "[]");
+    return out;
+}
+
+/* 1: row-major; 2: packed in another order; 0: neither. */
+static int layout(const tn_view *view)
+{
+    int32_t order[TN_MAX_DIMS], count = 0;
+    int64_t expected = 1;
+    bool plain = true;
+
+    for (int32_t d = view->ndim - 1; d >= 0; d--) {
+        plain &= view->shape[d] == 1 || view->strides[d] == expected;
+        expected *= view->shape[d];
+    }
+    if (plain || expected == 0)
+        return 1;
+    for (int32_t d = 0; d < view->ndim; d++) {
+        int32_t at = count;
+
+        if (view->shape[d] == 1)
+            continue;
+        for (; at > 0 && view->strides[order[at - 1]] > view->strides[d]; at--)
+            order[at] = order[at - 1];
+        order[at] = d;
+        count++;
+    }
+    expected = 1;
+    for (int32_t i = 0; i < count; i++) {
+        if (view->strides[order[i]] != expected)
+            return 0;
+        expected *= view->shape[order[i]];
+    }
+    return 2;
+}
+
+static void take_strides(tn_meta *meta, const tn_view *view)
+{
+    meta->flags |= TN_META_STRIDED;
+    for (int32_t d = 0; d < view->ndim; d++)
+        meta->strides[d] = view->strides[d];
+}
+
+void tn__common_like(tn_infer *infer, int32_t index, int64_t i, tn_dtype dtype)
+{
+    const tn_view *view = infer->in[i];
+    tn_meta *meta = &infer->out[index];
+
+    meta->dtype = dtype;
+    meta->ndim = view->ndim;
+    for (int32_t d = 0; d < view->ndim; d++)
+        meta->shape[d] = view->shape[d];
+    if (layout(view) == 2)
+        take_strides(meta, view);
+}
+
+void tn__common_plain(tn_meta *meta, tn_dtype dtype, tn_ints shape)
+{
+    meta->dtype = dtype;
+    meta->ndim = (int32_t)shape.count;
+    for (int64_t d = 0; d < shape.count; d++)
+        meta->shape[d] = shape.at[d];
+}
+
+tn_status tn__common_unary(tn_infer *infer)
+{
+    tn__common_like(infer, 0, 0, infer->dtype != TN_DTYPE_AUTO ? infer->dtype : tn_view_dtype(infer->in[0]));
+    return TN_OK;
+}
+
+static tn_status no_broadcast(const tn_view *a, const tn_view *b, int32_t d, int64_t size_a, int64_t size_b)
+{
+    char text_a[TN__TEXT], text_b[TN__TEXT];
+
+    return tn_fail(TN_ERR_RUNTIME,
+                   "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton dimension %d "
+                   "(shapes %s and %s)",
+                   (long long)size_a, (long long)size_b, (int)d, tn__common_text(text_a, tn__common_shape(a)),
+                   tn__common_text(text_b, tn__common_shape(b)));
+}
+
+tn_status tn__common_binary(tn_infer *infer)
+{
+    const tn_view *a = infer->in[0], *b = infer->in[1];
+    tn_meta *meta = &infer->out[0];
+    bool like_a = true, like_b = true;
+    int32_t ndim = a->ndim > b->ndim ? a->ndim : b->ndim;
+
+    meta->dtype = infer->dtype != TN_DTYPE_AUTO ? infer->dtype : tn_view_dtype(a);
+    meta->ndim = ndim;
+    for (int32_t d = 0; d < ndim; d++) {
+        int32_t at_a = d - (ndim - a->ndim), at_b = d - (ndim - b->ndim);
+        int64_t size_a = at_a >= 0 ? a->shape[at_a] : 1, size_b = at_b >= 0 ? b->shape[at_b] : 1;
+
+        if (size_a != size_b && size_a != 1 && size_b != 1)
+            return no_broadcast(a, b, d, size_a, size_b);
+        meta->shape[d] = size_a == 1 ? size_b : size_a;
+        like_a &= at_a >= 0 && meta->shape[d] == size_a;
+        like_b &= at_b >= 0 && meta->shape[d] == size_b;
+    }
+    /* The order of the strides that are there is kept where all that have the full shape agree. */
+    if (like_a) {
+        bool same = like_b;
+
+        if (layout(a) != 2)
+            return TN_OK;
+        for (int32_t d = 0; same && d < ndim; d++)
+            same = a->strides[d] == b->strides[d] || a->shape[d] == 1;
+        if (!like_b || same)
+            take_strides(meta, a);
+    } else if (like_b && layout(b) == 2) {
+        take_strides(meta, b);
+    }
+    return TN_OK;
+}
+
+tn_status tn__common_view_of(tn_infer *infer, int32_t ndim)
+{
+    if (ndim > TN_MAX_DIMS)
+        return tn_fail(TN_ERR_VALUE, "%d dimensions; a tensor has at most %d", (int)ndim, TN_MAX_DIMS);
+    infer->out[0].dtype = tn_view_dtype(infer->in[0]);
+    infer->out[0].ndim = ndim;
+    infer->out[0].flags = TN_META_STRIDED;
+    infer->out[0].offset = infer->in0_offset;
+    return TN_OK;
+}
+
+tn_status tn__common_dim(int64_t dim, int32_t ndim, int32_t *out)
+{
+    int32_t bound = ndim > 0 ? ndim : 1;
+
+    if (dim < -bound || dim >= bound)
+        return tn_fail(TN_ERR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
+                       (int)-bound, (int)bound - 1, (long long)dim);
+    *out = (int32_t)(dim < 0 ? dim + bound : dim);
+    return TN_OK;
+}
+
+tn_status tn__common_dims(tn_ints dims, int32_t ndim, bool *reduced)
+{
+    for (int32_t d = 0; d < TN_MAX_DIMS; d++)
+        reduced[d] = dims.count <= 0;
+    for (int64_t i = 0; i < dims.count; i++) {
+        int32_t dim;
+        tn_status status = tn__common_dim(dims.at[i], ndim, &dim);
+
+        if (status != TN_OK)
+            return status;
+        if (reduced[dim])
+            return tn_fail(TN_ERR_RUNTIME, "dim %d appears multiple times in the list of dims", (int)dim);
+        reduced[dim] = true;
+    }
+    return TN_OK;
+}
+
+void tn__common_reduced(const tn_view *in, const bool *reduced, bool keepdim, tn_meta *out)
+{
+    out->ndim = 0;
+    for (int32_t d = 0; d < in->ndim; d++) {
+        if (!reduced[d])
+            out->shape[out->ndim++] = in->shape[d];
+        else if (keepdim)
+            out->shape[out->ndim++] = 1;
+    }
+}
+
+int64_t tn__common_count(tn_ints shape)
+{
+    int64_t count = 1;
+
+    for (int64_t i = 0; i < shape.count; i++)
+        count *= shape.at[i];
+    return count;
+}
+
+bool tn__common_view_strides(const tn_view *view, tn_ints shape, int64_t *strides)
+{
+    int64_t count = tn__common_count(tn__common_shape(view));
+    int64_t at = shape.count - 1, chunk = 1, filled = 1, base;
+
+    if (count == 0) {           /* no element, no conflict: row-major */
+        for (int64_t d = shape.count - 1, step = 1; d >= 0; d--) {
+            strides[d] = step;
+            step *= shape.at[d] > 0 ? shape.at[d] : 1;
+        }
+        return true;
+    }
+    if (view->ndim == 0) {
+        for (int64_t d = 0; d < shape.count; d++)
+            strides[d] = 1;
+        return true;
+    }
+    /* Runs of dimensions that lie in memory as one are given the new sizes, from the last on. */
+    base = view->strides[view->ndim - 1];
+    for (int32_t d = view->ndim - 1; d >= 0; d--) {
+        chunk *= view->shape[d];
+        if (d > 0 && (view->shape[d - 1] == 1 || view->strides[d - 1] == chunk * base))
+            continue;
+        while (at >= 0 && (filled < chunk || shape.at[at] == 1)) {
+            strides[at] = filled * base;
+            filled *= shape.at[at];
+            at--;
+        }
+        if (filled != chunk)
+            return false;
+        if (d > 0) {
+            base = view->strides[d - 1];
+            chunk = filled = 1;
+        }
+    }
+    return at < 0;
+}
+
+tn_status tn__common_complete(const tn_view *view, tn_ints wanted, int64_t *shape)
+{
+    int64_t count = tn__common_count(tn__common_shape(view)), known = 1, open = -1;
+    char text[TN__TEXT];
+
+    if (wanted.count < 0 || wanted.count > TN_MAX_DIMS)
+        return tn_fail(TN_ERR_VALUE, "a shape of %lld dimensions; a tensor has at most %d", (long long)wanted.count,
+                       TN_MAX_DIMS);
+    for (int64_t d = 0; d < wanted.count; d++) {
+        shape[d] = wanted.at[d];
+        if (shape[d] == -1) {
+            if (open >= 0)
+                return tn_fail(TN_ERR_RUNTIME, "only one dimension can be inferred (shape %s)",
+                               tn__common_text(text, wanted));
+            open = d;
+        } else if (shape[d] < 0) {
+            return tn_fail(TN_ERR_RUNTIME, "invalid shape dimension %lld", (long long)shape[d]);
+        } else if (__builtin_mul_overflow(known, shape[d], &known)) {
+            known = -1;
+            break;
+        }
+    }
+    if (open >= 0 && known == 0)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "cannot reshape tensor of %lld elements into shape %s because the unspecified dimension size -1 can "
+                       "be any value and is ambiguous",
+                       (long long)count, tn__common_text(text, wanted));
+    if (known < 0 || (open < 0 ? known != count : count % known != 0))
+        return tn_fail(TN_ERR_RUNTIME, "shape '%s' is invalid for input of size %lld", tn__common_text(text, wanted),
+                       (long long)count);
+    if (open >= 0)
+        shape[open] = count / known;
+    return TN_OK;
+}
+
+tn_status tn__common_real(const tn_derive *d)
+{
+    for (int64_t i = 0; i < d->n_in; i++)
+        if (d->in_meta[i].ndim >= 0 && (TN_MASK_COMPLEX & TN_BIT(d->in_meta[i].dtype)))
+            return tn_fail(TN_ERR_NOT_IMPLEMENTED, "gradients of %s tensors are not there; of real ones they are",
+                           tn_dtype_name(d->in_meta[i].dtype));
+    return TN_OK;
+}
+
+tn_tensor *tn__common_unreduced(tn_tensor *gradient, tn_ints shape, tn_ints dims, bool keepdim)
+{
+    bool reduced[TN_MAX_DIMS];
+    int64_t kept[TN_MAX_DIMS];
+    tn_ints row = { kept, shape.count };
+
+    if (keepdim || shape.count == 0)
+        return gradient;
+    if (tn__common_dims(dims, (int32_t)shape.count, reduced) != TN_OK)
+        return NULL;
+    for (int64_t d = 0; d < shape.count; d++)
+        kept[d] = reduced[d] ? 1 : shape.at[d];
+    return tn_reshape(gradient, row);
+}
