@@ -44,3 +44,7 @@ EXTRA_%C%_test_memory_DEPENDENCIES = tests/plugin/fixtures.stamp
 %C%_test_threads_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_threads_DEPENDENCIES = tests/plugin/fixtures.stamp
 endif
+
+EXTRA_DIST += %D%/test_generator.sh %D%/test_tool.sh
+TESTS += %D%/test_generator.sh %D%/test_tool.sh
+%D%/test_tool.log: tests/plugin/fixtures.stamp tools/tenon
