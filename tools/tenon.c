@@ -60,8 +60,8 @@ static void list_help(FILE *to)
     }
     fprintf(
         to,
-        "\n`tenon COMMAND --help` says more. Exit status: 0 all is well; 1 what was asked for is not there or not\n"
-        "well; 2 wrong usage.\n");
+        "\n`tenon COMMAND --help` says more. Exit status: 0 all is well; 1 what was asked for is\n"
+        "not there or not well; 2 wrong usage.\n");
 }
 
 static int help_run(int count, char **arguments, bool json)

@@ -38,15 +38,30 @@ static int width_of(const char *text)
 
 /* ---- columns ---------------------------------------------------------------------------------------------- */
 
+/* A copy that a terminal can take: no control characters, nothing that is no UTF-8. */
 static char *copy(const char *text)
 {
-    size_t size = strlen(text) + 1;
-    char *made = malloc(size);
+    size_t room = 3 * strlen(text) + 1, length = 0;
+    char *made = malloc(room);
     if (!made) {
         fprintf(stderr, "tenon: out of memory\n");
         exit(EXIT_NOT_OK);
     }
-    return memcpy(made, text, size);
+    while (*text) {
+        int bytes = character((const unsigned char *)text);
+        const char *from = text;
+        text += bytes ? bytes : 1;
+        if (!bytes) {
+            from = "\xef\xbf\xbd";
+            bytes = 3;
+        } else if ((unsigned char)*from < 0x20 || *from == 0x7f) {
+            from = *from == '\n' ? "\n" : "?";
+        }
+        memcpy(made + length, from, (size_t)bytes);
+        length += (size_t)bytes;
+    }
+    made[length] = 0;
+    return made;
 }
 
 void table_row(table *t, ...)
@@ -126,11 +141,13 @@ static void wrap(int column, int indent, const char *text)
 
 void print_wrapped(const char *lead, int indent, const char *text)
 {
+    char *clean = copy(text);
     int column = width_of(lead);
     fputs(lead, stdout);
     for (; column < indent; column++)
         putchar(' ');
-    wrap(indent, indent, text);
+    wrap(indent, indent, clean);
+    free(clean);
 }
 
 void table_print(table *t)

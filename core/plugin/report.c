@@ -185,12 +185,15 @@ void tn__plugin_probed(tn__plugin *plugin, tn_status status)
     if (!plugin->private)
         return;
     tn__plugins_lock();
+    int32_t active = atomic_load_explicit(&plugin->active, memory_order_acquire);
     if (status == TN_OK) /* words of refused contributions stay */
         plugin->report.stage = TN_STAGE_PROBE;
     else
         tn__plugin_outcome(
             plugin, status == TN_ERR_UNAVAILABLE ? TN_OUTCOME_NOT_APPLICABLE : TN_OUTCOME_FAILED,
             TN_STAGE_PROBE, status, "%s", words);
+    /* What else it gives, another device type perhaps, goes on. */
+    atomic_store_explicit(&plugin->active, active, memory_order_release);
     tn__plugins_unlock();
 }
 

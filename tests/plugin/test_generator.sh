@@ -1,0 +1,68 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# sdk/api/generate.pl: it names file and line of what breaks the rules of the headers, and a checked table has a check.
+set -u
+work=$(mktemp -d "$abs_builddir/tests/plugin/place.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+bad=0
+mkdir -p "$work/sdk/include/tenon"
+header=$work/sdk/include/tenon/x.h
+
+run() { $PERL "$abs_srcdir/sdk/api/generate.pl" --srcdir "$work" --outdir "$work/out" >"$work/said" 2>&1; }
+
+# expect PATTERN: the header on standard input is refused with these words
+expect() {
+    { printf '/* x\n * tenon-interface: tenon.x 0 */\n'; cat; } >"$header"
+    if run; then echo "accepted, and \"$1\" was wanted"; bad=1; fi
+    grep -Eq -e "$1" "$work/said" || { echo "\"$1\" was not said, but:"; cat "$work/said"; bad=1; }
+}
+
+expect '^sdk/include/tenon/x\.h:3: tn_x has no comment' <<'END'
+TN_API void tn_x(void);
+END
+expect '^sdk/include/tenon/x\.h:4: the tag \[some-thread\] is not in the list' <<'END'
+/* Does x. [some-thread] */
+TN_API void tn_x(void);
+END
+expect 'x\.h:6: tn_y has no comment' <<'END'
+/* Does x. [any-thread] */
+TN_API void tn_x(void);
+
+TN_API void tn_y(void);
+END
+expect 'x\.h:4: tn_x takes `\.\.\.` and has no sibling tn_xv' <<'END'
+/* Does x. [any-thread] */
+TN_API void tn_x(const char *format, ...);
+END
+expect 'x\.h:4: tn_x: \[null-ok: z\] names no parameter' <<'END'
+/* Does x. [any-thread] [null-ok: z] */
+TN_API void tn_x(int *y);
+END
+expect 'tn_x is declared twice' <<'END'
+/* Does x. [any-thread] */
+TN_API void tn_x(int *y);
+TN_API void tn_x(int *y);
+END
+expect 'two thread tags' <<'END'
+/* Does x. [any-thread] [main] */
+TN_API void tn_x(int *y);
+END
+
+# A [main] function, one with a callback, one with an array, in one table.
+{
+    printf '/* x\n * tenon-interface: tenon.x 3 */\n'
+    cat <<'END'
+/* Does x, on elements in [0, n). [main] [null-ok: user] */
+TN_API int64_t tn_x(const int *y, tn_status (*part)(void *user, int64_t begin),
+                    void *user, const uint64_t state[2]);
+END
+} >"$header"
+run || { cat "$work/said"; bad=1; }
+for words in '!tn__check_main("tn_x"' '!tn__check_given(y != NULL, "tn_x", "y"' '!tn__check_given(part != NULL' \
+    '!tn__check_given(state != NULL' 'return -1;' '{ "tenon.x", 3,'; do
+    grep -Fq -e "$words" "$work/out/core/plugin/host_tables.c" || { echo "host_tables.c lacks: $words"; bad=1; }
+done
+if grep -q 'user != NULL' "$work/out/core/plugin/host_tables.c"; then echo "a [null-ok] argument is checked"; bad=1; fi
+grep -q '^tn_x$' "$work/out/core/libtenon.sym" || { echo "libtenon.sym lacks tn_x"; bad=1; }
+exit $bad

@@ -1,0 +1,128 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# The command `tenon`: its output and its exit codes.
+set -u
+tenon=$abs_builddir/tools/tenon
+built=$abs_builddir/tests/plugin/built
+umask 022
+work=$(mktemp -d "$abs_builddir/tests/plugin/place.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+mkdir plugins
+for name in good taken_name text failing_activation options needs_absent; do
+    cp "$built/$name.so" plugins/
+done
+ln -s good.so plugins/twin.so
+TENON_PLUGIN_PATH=$work/plugins
+export TENON_PLUGIN_PATH
+bad=0
+
+# check CODE "ARGUMENTS" PATTERN...: runs tenon, looks at the exit code, and for each pattern (grep -E) in its output
+check() {
+    wanted=$1 arguments=$2
+    shift 2
+    # shellcheck disable=SC2086
+    "$tenon" $arguments >out 2>err </dev/null
+    code=$?
+    if test $code -ne "$wanted"; then
+        echo "tenon $arguments: exit code $code, wanted $wanted"
+        cat out err
+        bad=1
+    fi
+    for pattern in "$@"; do
+        grep -Eq -e "$pattern" out err || { echo "tenon $arguments: nothing fits \"$pattern\" in"; cat out err; bad=1; }
+    done
+    if test "${arguments%--json}" = "$arguments" && awk 'length($0) > 100 && !/[\/]/ { exit 1 }' out; then :
+    elif test "${arguments%--json}" = "$arguments"; then
+        echo "tenon $arguments: a line is longer than 100 columns"; cat out; bad=1
+    fi
+}
+
+# The output of the last check is JSON.
+is_json() {
+    $PERL -MJSON::PP -e 'local $/; JSON::PP->new->utf8->decode(<STDIN>)' <out ||
+        { echo "tenon $arguments: this is not JSON"; cat out; bad=1; }
+}
+
+# usage
+check 2 "" '^usage: tenon COMMAND'
+check 2 "dance" 'there is no command "dance"'
+check 2 "plugins extra" 'one argument too many: extra'
+check 2 "why" 'it takes NAME'
+check 2 "env --fast" 'unknown option --fast'
+check 0 "help" 'plugins ' 'why NAME' 'Exit status'
+check 0 "--help" 'plugins '
+check 2 "help dance" 'there is no command'
+for command in plugins why devices ops env info help version; do
+    check 0 "$command --help" "^usage: tenon $command" 'Exit status: 0 all is well'
+    check 0 "help $command" "^usage: tenon $command"
+done
+check 0 "version" '^tenon [0-9]+\.[0-9]+\.[0-9]+, plugin ABI [0-9]+\.[0-9]+$'
+check 0 "--version" '^tenon '
+check 0 "version --json" '"abi_major": 0'
+is_json
+
+# plugins
+check 0 "plugins" '^NAME +VERSION +FILE +OUTCOME +STAGE$' \
+    '^org.tenon.test.good +1\.2\.0 +good\.so +OK +version$' \
+    '^- +- +text\.so +FAILED +dlopen$' \
+    '^- +- +twin\.so +REFUSED +found$' 'it is the same file as' \
+    '^org.tenon.test.needs_absent +0\.1\.0 +needs_absent\.so +REFUSED +version$' \
+    'requires the plugin "org.nowhere.absent"' \
+    'GoodLayer'
+check 0 "plugins --json" '"outcome": "REFUSED"' '"id": "org.tenon.test.good"' '"refused": 1'
+is_json
+(TENON_PLUGIN_PATH=$work/nothing; export TENON_PLUGIN_PATH; mkdir -p nothing; check 0 "plugins" 'no plugins were found'; exit $bad) || bad=1
+
+# why: activation included; by id, part of it, stem, file, path
+for name in org.tenon.test.good good good.so "$work/plugins/good.so" plugins/good.so plugins/twin.so; do
+    check 0 "why $name" '^outcome +OK$' '^stage +activate$' '^layers +GoodLayer$'
+done
+check 1 "why text" '^outcome +FAILED$' '^stage +dlopen$' '^reason +.*text\.so'
+check 1 "why failing_activation" '^outcome +FAILED$' '^stage +activate$' 'licence file of the accelerator'
+check 1 "why nobody" 'no plugin and no file is called "nobody"'
+check 1 "why failing_activation --json" '"stage": "activate"'
+is_json
+check 1 "why $built/unresolved.so" 'function_that_nobody_has'
+
+# why: crashes are looked at from outside, also when they lie beside others
+check 1 "why $built/crash.so" '^outcome +FAILED$' '^stage +dlopen$' 'it crashed with SIG(ABRT|SEGV)' 'crash\.so'
+check 1 "why $built/crash_activation.so" '^stage +activate$' 'it crashed with SIG' 'in its activate function'
+cp "$built/crash.so" plugins/
+check 1 "why crash" '^outcome +FAILED$' 'it crashed with SIGABRT'
+check 1 "why crash.so --json" '"signal": "SIGABRT"'
+is_json
+check 0 "why good" '^outcome +OK$' 'another plugin crashes when it is mapped: .*crash\.so'
+rm plugins/crash.so
+
+# info
+check 0 "info GoodLayer" '^layer GoodLayer, from org\.tenon\.test\.good$'
+check 0 "info org.tenon.test.good" '^plugin org\.tenon\.test\.good 1\.2\.0$' '^layers +GoodLayer$'
+check 0 "info good --json" '"kind": "plugin"'
+is_json
+check 1 "info GoodLair" 'nothing is called "GoodLair"' 'did you mean "GoodLayer"'
+
+# env: options of plugins, values with quotes, backslashes, control characters and broken UTF-8 in JSON
+TENON_OPTIONS_LABEL=$(printf 'a "b" \\ \t \303\244 \377 100%% c')
+export TENON_OPTIONS_LABEL
+check 0 "env" '^TENON_DEVICE +cpu +default ' '^TENON_PLUGIN_PATH .* environment ' '^TENON_OPTIONS_BETA +- +default +slope' \
+    '^TENON_OPTIONS_LABEL .* environment '
+check 0 "env --json" '"TENON_OPTIONS_LABEL"' 'a \\"b\\" \\\\ \\u0009'
+is_json
+
+# devices and operators of this folder: none
+check 1 "devices" 'no device was found' 'org.tenon.test.needs_absent: REFUSED at version'
+check 1 "devices --json" '"devices": \['
+is_json
+check 1 "ops" '0 operators'
+check 1 "ops --json" '"operators": \['
+is_json
+
+# output that cannot be written is not silent
+if test -w /dev/full; then
+    "$tenon" plugins >/dev/full 2>err
+    test $? -eq 1 || { echo "a full disk was not noticed"; bad=1; }
+    grep -q 'cannot be written' err || { echo "a full disk was not named"; bad=1; }
+fi
+exit $bad
