@@ -438,7 +438,7 @@ int main(int argc, char **argv)
                                  .batch = 32,
                                  .seed = 1 };
     int at = 1;
-    for (; at < argc && argv[at][0] == '-' && argv[at][1] != '\0'; at++) {
+    for (; at < argc && argv[at][0] == '-' && argv[at][1] != '\0'; at += 2) {
         const char *option = argv[at], *value = at + 1 < argc ? argv[at + 1] : NULL;
         long number = 0;
         if (strcmp(option, "--help") == 0) {
@@ -457,7 +457,6 @@ int main(int argc, char **argv)
             settings.optimizer = value;
         else
             return wrong("an unknown option, or one without a good value", option);
-        at++;
     }
     if (at == argc)
         return wrong("the file with the digits is missing", NULL);

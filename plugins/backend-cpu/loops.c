@@ -82,7 +82,7 @@
     BINARY(add_alpha_##s, T, a + p * b)                                       \
     BINARY(mul_##s, T, a *b)                                                  \
     BINARY(div_##s, T, a / b)                                                 \
-    BINARY(maximum_##s, T, (a != a) | (a > b) ? a : b) \
+    BINARY(maximum_##s, T, ((a != a) | (a > b)) ? a : b) \
     BINARY(relu_grad_##s, T, b > 0 ? a : 0)                                   \
     UNARY(add_scalar_##s, T, a + p)                                           \
     UNARY(mul_scalar_##s, T, a *p)                                            \
