@@ -47,8 +47,6 @@ static struct row core_rows[] = {
     { "TENON_CHECK", "0",
       "1: check every call across the boundary of a plugin, guard zones around memory", NULL, NULL,
       false, NULL },
-    { "TENON_PROFILE", NULL, "a file that gets a trace of calls in Chrome's format", NULL, NULL,
-      false, NULL },
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
