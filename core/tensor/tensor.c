@@ -57,7 +57,8 @@ static void object_free(tn_tensor *tensor)
     tensor->view.data = thread->free_tensors;
     thread->free_tensors = tensor;
     thread->n_free_tensors++;
-    TN__POISON(tensor, sizeof *tensor);
+    /* The link stays readable: LeakSanitizer follows it. */
+    TN__POISON((char *)tensor + sizeof tensor->view.data, sizeof *tensor - sizeof tensor->view.data);
 }
 
 void tn__tensor_free_objects(tn__thread *thread)
