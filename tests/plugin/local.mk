@@ -20,6 +20,7 @@ clean-plugin-fixtures:
 
 if HAVE_CHECK
 TN_PLUGIN_TESTS = \
+	%D%/test_check \
 	%D%/test_cores \
 	%D%/test_environment \
 	%D%/test_loader \
@@ -28,6 +29,9 @@ TN_PLUGIN_TESTS = \
 check_PROGRAMS += $(TN_PLUGIN_TESTS)
 TESTS += $(TN_PLUGIN_TESTS)
 
+%C%_test_check_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_check_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_check_DEPENDENCIES = tests/plugin/fixtures.stamp
 %C%_test_cores_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_cores_LDADD = $(TN_LINK_TEST_CORE)
 EXTRA_%C%_test_cores_DEPENDENCIES = tests/plugin/fixtures.stamp libtenon.la

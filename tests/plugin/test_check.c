@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The checked boundary (TENON_CHECK=1, rule 12) around kernels: a device whose kernels break the contract in one way each. */
+#include "tests/plugin/place.h"
+
+static void set_up_checked(void)
+{
+    set_up();
+    setenv("TENON_CHECK", "1", 1);
+    place("misbehaving", NULL);
+    expect("misbehaving.so", TN_OUTCOME_OK, TN_STAGE_VERSION, "");
+}
+
+static tn_status call(const char *name)
+{
+    tn_tensor *out = NULL, *in = tn_tensor_empty(TN_SHAPE(5), TN_F32, tn_device_find("probe"));
+    const tn_op *op = tn_op_find(name, 0);
+    ck_assert_msg(in && op, "%s", tn_error_text());
+    return tn_op_call(op, &in, 1, NULL, &out, 1);
+}
+
+START_TEST(a_kernel_that_behaves_is_let_through_with_its_own_data)
+{
+    ck_assert_msg(call("test_behaves") == TN_OK, "%s", tn_error_text());
+    ck_assert(!tn_failed());
+}
+END_TEST
+
+START_TEST(writing_behind_an_output_is_found)
+{
+    expect_failure(call("test_overruns"), TN_ERR_ASSERT,
+                   "kernel tn_overruns wrote where it must not");
+}
+END_TEST
+
+START_TEST(writing_before_an_output_is_found)
+{
+    expect_failure(call("test_underruns"), TN_ERR_ASSERT,
+                   "kernel tn_underruns wrote where it must not");
+}
+END_TEST
+
+START_TEST(a_status_out_of_range_is_refused)
+{
+    expect_failure(call("test_odd"), TN_ERR_REFUSED, "returned 4711, which is no tn_status");
+}
+END_TEST
+
+START_TEST(a_failure_without_words_is_named)
+{
+    expect_failure(
+        call("test_wordless"), TN_ERR_RUNTIME,
+        "plugin \"org.tenon.test.misbehaving\": tn_wordless failed with TN_ERR_RUNTIME and recorded no words");
+}
+END_TEST
+
+START_TEST(a_failure_that_is_recorded_and_not_returned_is_refused)
+{
+    tn_status status = call("test_hides");
+    ck_assert_int_eq(status, TN_ERR_REFUSED);
+    ck_assert_ptr_nonnull(
+        strstr(tn_error_last()->message, "returned TN_OK after it recorded a failure"));
+    tn_error_clear();
+}
+END_TEST
+
+START_TEST(a_changed_view_is_found)
+{
+    expect_failure(call("test_reshapes"), TN_ERR_REFUSED,
+                   "kernel tn_reshapes changed the view of an input");
+}
+END_TEST
+
+static Suite *checked(void)
+{
+    Suite *suite = suite_create("the checked boundary");
+    TCase *all = tcase_create("all");
+    tcase_add_checked_fixture(all, set_up_checked, take_down);
+    tcase_set_timeout(all, 60);
+    tcase_add_test(all, a_kernel_that_behaves_is_let_through_with_its_own_data);
+    tcase_add_test(all, writing_behind_an_output_is_found);
+    tcase_add_test(all, writing_before_an_output_is_found);
+    tcase_add_test(all, a_status_out_of_range_is_refused);
+    tcase_add_test(all, a_failure_without_words_is_named);
+    tcase_add_test(all, a_failure_that_is_recorded_and_not_returned_is_refused);
+    tcase_add_test(all, a_changed_view_is_found);
+    suite_add_tcase(suite, all);
+    return suite;
+}
+
+int main(void)
+{
+    return run_suite(checked());
+}
