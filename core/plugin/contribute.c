@@ -48,6 +48,15 @@ static tn_status add_kernel(uint32_t kind, const char *name, const tn_head *copy
     return tn__kernel_add(kernel, plugin);
 }
 
+static tn_status add_observer(uint32_t kind, const char *name, const tn_head *contribution,
+                              tn__plugin *plugin)
+{
+    tn_status status = tn__registry_add(kind, name, contribution, plugin);
+    if (status == TN_OK)
+        tn__observers_changed();
+    return status;
+}
+
 #define END(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
 #define ROW(type, name_, last, pass, add)                                                          \
     [TN_KIND_##type -                                                                              \
@@ -63,7 +72,7 @@ static const struct kind kinds[] = {
     ROW(tn_scheduler_def, name, rate, TN__PASS_NAMED, tn__registry_add),
     ROW(tn_init_def, name, fill, TN__PASS_NAMED, tn__registry_add),
     ROW(tn_format, name, extensions, TN__PASS_NAMED, tn__registry_add),
-    ROW(tn_observer, name, user, TN__PASS_NAMED, tn__registry_add),
+    ROW(tn_observer, name, user, TN__PASS_NAMED, add_observer),
 };
 
 static const struct kind *kind_of(const tn_head *head)

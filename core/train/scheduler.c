@@ -67,7 +67,7 @@ static tn_scheduler *from_spec(tn_optimizer *optimizer, const tn__spec *spec)
 {
     if (spec->type[0] == '\0') {
         tn_fail(TN_ERR_FORMAT,
-                "%q is not a scheduler: write Name(options), as in StepLR(step_size=10)",
+                "%q is not a scheduler: write Name(options)",
                 spec->text);
         return NULL;
     }

@@ -1,1 +1,10 @@
 # SPDX-License-Identifier: MIT
+
+EXTRA_DIST += %D%/make-reference.py %D%/reference.h
+
+if HAVE_CHECK
+check_PROGRAMS += %D%/test_optim
+TESTS += %D%/test_optim
+%C%_test_optim_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
+%C%_test_optim_LDADD = $(TN_LINK_TEST_CORE)
+endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Calls: both forms bridged, errors with the path, observers, scopes, threads. */
+#include "tests/module/probe.h"
+
+#include <pthread.h>
+
+static tn_module *parsed(const char *text)
+{
+    tn_module *m = tn_module_parse(text);
+    ck_assert_msg(m != NULL, "%s: %s", text, tn_error_text());
+    return m;
+}
+
+static tn_tensor *filled(double value)
+{
+    return tn_tensor_full(TN_SHAPE(2), value, TN_F32, NULL);
+}
+
+static float first(tn_tensor *tensor)
+{
+    float values[2] = { -77, -77 };
+    ck_assert_msg(tensor != NULL, "%s", tn_error_text());
+    ck_assert_int_eq(tn_tensor_copy_out(tensor, values, sizeof values), TN_OK);
+    return values[0];
+}
+
+START_TEST(forward_sees_the_mode_mode_004)
+{
+    TN_SCOPE;
+    register_probes();
+    tn_module *m = parsed("Sequential(Probe(1), Probe(1))");
+    ck_assert_float_eq(first(tn_module_call(m, filled(5))), 7);
+    tn_module_eval(m);
+    tn_tensor *x = filled(5);
+    ck_assert_ptr_eq(tn_module_call(m, x), x);
+    tn_module_drop(m);
+}
+END_TEST
+
+START_TEST(an_empty_sequence_gives_its_input_back_ctr_002)
+{
+    TN_SCOPE;
+    tn_module *m = parsed("Sequential()");
+    tn_tensor *x = filled(1);
+    ck_assert_ptr_eq(tn_module_call(m, x), x);
+    tn_module_drop(m);
+}
+END_TEST
+
+START_TEST(a_result_outlives_the_module_and_the_scopes_inside)
+{
+    TN_SCOPE;
+    register_probes();
+    tn_module *m = parsed("Giver(2)");
+    tn_tensor *out = tn_module_call(m, filled(1));
+    tn_module_drop(m);
+    ck_assert_float_eq(first(out), 2);
+}
+END_TEST
+
+START_TEST(intermediates_die_with_the_call)
+{
+    TN_SCOPE;
+    register_probes();
+    tn_module *m = parsed("Sequential(Probe(1), Probe(1), Probe(1))");
+    tn_tensor *x = tn_tensor_full(TN_SHAPE(1000), 0, TN_F32, NULL);
+    int64_t before = live_bytes();
+    tn_tensor *out = tn_module_call(m, x);
+    ck_assert_ptr_nonnull(out);
+    ck_assert_int_lt(live_bytes() - before, 2 * 4000);
+    tn_module_drop(m);
+}
+END_TEST
+
+START_TEST(a_layer_of_packs_takes_one_tensor_and_a_layer_of_tensors_takes_a_pack_plg_003)
+{
+    TN_SCOPE;
+    register_probes();
+    tn_module *two = parsed("Pair()"), *one = parsed("Probe(1)");
+    ck_assert_float_eq(first(tn_module_call(two, filled(4))), 8);
+    tn_pack *in = tn_pack_new(), *out = tn_pack_new();
+    tn_pack_add(in, NULL, tn_value_tensor(filled(3)));
+    ck_assert_int_eq(tn_module_call_pack(one, in, out), TN_OK);
+    ck_assert_int_eq(tn_pack_count(out), 1);
+    ck_assert_float_eq(first(tn_pack_tensor(out, 0)), 4);
+    ck_assert_int_eq(tn_module_call_pack(one, in, out), TN_ERR_VALUE);
+    expect_failure(TN_ERR_VALUE, "has 1 values already");
+    tn_pack_drop(out);
+    out = tn_pack_new();
+    tn_pack_add(in, "b", tn_value_tensor(filled(10)));
+    ck_assert_int_eq(tn_module_call_pack(two, in, out), TN_OK);
+    ck_assert_int_eq(tn_pack_count(out), 2);
+    ck_assert_float_eq(first(tn_pack_tensor(out, 0)), 13);
+    ck_assert_str_eq(tn_pack_at(out, 1).as.s, "two");
+    tn_pack_drop(out);
+    out = tn_pack_new();
+    ck_assert_int_eq(tn_module_call_pack(one, in, out), TN_ERR_TYPE);
+    expect_failure(
+        TN_ERR_TYPE,
+        "in Probe: it takes one tensor (\"input\"), got 1 positional values and 1 named");
+    tn_pack_drop(in);
+    in = tn_pack_new();
+    tn_pack_add(in, "input", tn_value_tensor(filled(3)));
+    ck_assert_int_eq(tn_module_call_pack(one, in, out), TN_OK);
+    tn_pack_drop(in);
+    tn_pack_drop(out);
+    tn_module_drop(one);
+    tn_module_drop(two);
+}
+END_TEST
+
+START_TEST(losses_take_input_and_target)
+{
+    static const float scores[6] = { 1, 2, 3, 3, 2, 1 };
+    static const int64_t targets[2] = { 2, 1 };
+    TN_SCOPE;
+    tn_module *loss = parsed("CrossEntropyLoss(reduction='sum')");
+    tn_pack *in = tn_pack_new(), *out = tn_pack_new();
+    tn_tensor *x = tn_tensor_from(scores, TN_F32, TN_SHAPE(2, 3)),
+              *y = tn_tensor_from(targets, TN_I64, TN_SHAPE(2));
+    tn_pack_add(in, NULL, tn_value_tensor(x));
+    ck_assert_int_eq(tn_module_call_pack(loss, in, out), TN_ERR_TYPE);
+    expect_failure(TN_ERR_TYPE, "in CrossEntropyLoss: a loss takes two tensors");
+    tn_pack_add(in, "target", tn_value_tensor(y));
+    ck_assert_msg(tn_module_call_pack(loss, in, out) == TN_OK, "%s", tn_error_text());
+    ck_assert_double_eq_tol(tn_item(tn_pack_tensor(out, 0)), 0.40760596 + 1.40760596, 1e-5);
+    tn_pack_drop(in);
+    tn_pack_drop(out);
+    tn_module_drop(loss);
+}
+END_TEST
+
+START_TEST(a_failure_says_where_in_the_tree_once)
+{
+    TN_SCOPE;
+    register_probes();
+    tn_module *m = parsed("Sequential(Linear(2, 3), body=Sequential(ReLU(), Linear(4, 1)))");
+    tn_module *alone = parsed("Loud()");
+    ck_assert_ptr_null(tn_module_call(m, tn_tensor_full(TN_SHAPE(1, 2), 1, TN_F32, NULL)));
+    ck_assert_msg(strncmp(tn_error_text(), "in Sequential, module \"body.1\" (Linear): ", 41) == 0,
+                  "%s", tn_error_text());
+    ck_assert_ptr_null(strstr(tn_error_text() + 1, "in Sequential"));
+    tn_error_clear();
+    ck_assert_ptr_null(tn_module_call(alone, filled(1)));
+    ck_assert_str_eq(tn_error_text(), "in Loud: the sky is falling");
+    ck_assert_int_eq(tn_error_code(), TN_ERR_INDEX);
+    tn_error_clear();
+    tn_module_drop(alone);
+    tn_module_drop(m);
+}
+END_TEST
+
+START_TEST(a_forward_that_fails_without_words_gets_some)
+{
+    TN_SCOPE;
+    register_probes();
+    tn_module *m = parsed("Sequential(Silent())");
+    ck_assert_ptr_null(tn_module_call(m, filled(1)));
+    expect_failure(TN_ERR_RUNTIME,
+                   "in Sequential, module \"0\" (Silent): forward failed without words");
+    tn_module_drop(m);
+}
+END_TEST
+
+START_TEST(null_goes_through_and_the_first_failure_stays)
+{
+    register_probes();
+    tn_module *m = parsed("ReLU()");
+    ck_assert_ptr_null(tn_module_call(NULL, NULL));
+    ck_assert_int_eq(tn_error_code(), TN_ERR_RUNTIME);
+    tn_error_clear();
+    ck_assert_ptr_null(tn_module_new("Nothing()"));
+    uint64_t mark = tn_error_mark();
+    ck_assert_ptr_null(tn_module_call(m, tn_module_call(NULL, NULL)));
+    ck_assert_int_eq(tn_module_zero_grad(NULL), TN_ERR_KEY);
+    ck_assert_int_eq(tn_module_save(NULL, "x"), TN_ERR_KEY);
+    ck_assert_int_eq(tn_module_add_child(m, "x", NULL), TN_ERR_KEY);
+    ck_assert_uint_eq(tn_error_mark(), mark);
+    tn_error_clear();
+    tn_module_drop(m);
+    tn_module_drop(NULL);
+}
+END_TEST
+
+/* ---- observers ------------------------------------------------------------------------------- */
+
+static char watched[256];
+static uint64_t token;
+
+static uint64_t watch_begin(void *user, tn_module *module)
+{
+    (void)user;
+    strcat(strcat(watched, "<"), tn_module_type(module));
+    return ++token;
+}
+
+static void watch_end(void *user, uint64_t given, tn_status status)
+{
+    (void)user;
+    char text[32];
+    tn_snprint(text, sizeof text, "%d%s>", (int)given, status == TN_OK ? "" : "!");
+    strcat(watched, text);
+}
+
+static const tn_observer watcher = { TN_HEAD(tn_observer), .name = "test.watcher",
+                                     .module_begin = watch_begin, .module_end = watch_end };
+
+START_TEST(observers_see_begin_and_end_of_every_module_call)
+{
+    TN_SCOPE;
+    register_probes();
+    ck_assert_int_eq(tn_register(&watcher), TN_OK);
+    tn_module *m = parsed("Sequential(Probe(1), Loud())");
+    watched[0] = '\0';
+    ck_assert_ptr_null(tn_module_call(m, filled(1)));
+    ck_assert_str_eq(watched, "<Sequential<Probe2><Loud3!>1!>");
+    tn_error_clear();
+    tn_module_drop(m);
+}
+END_TEST
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static void *call_often(void *user)
+{
+    for (int i = 0; i < 200; i++) {
+        TN_SCOPE;
+        tn_tensor *out = tn_module_call(user, tn_tensor_full(TN_SHAPE(3, 4), 1, TN_F32, NULL));
+        if (out == NULL)
+            return (void *)tn_error_text();
+    }
+    return NULL;
+}
+
+START_TEST(one_module_in_eval_mode_serves_several_threads)
+{
+    tn_module *m = parsed("Sequential(Linear(4, 8), ReLU(), Linear(8, 2))");
+    tn_module_eval(m);
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, call_often, m), 0);
+    for (int i = 0; i < 4; i++) {
+        void *failure = NULL;
+        pthread_join(threads[i], &failure);
+        ck_assert_ptr_null(failure);
+    }
+    tn_module_drop(m);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        forward_sees_the_mode_mode_004,
+        an_empty_sequence_gives_its_input_back_ctr_002,
+        a_result_outlives_the_module_and_the_scopes_inside,
+        intermediates_die_with_the_call,
+        a_layer_of_packs_takes_one_tensor_and_a_layer_of_tensors_takes_a_pack_plg_003,
+        losses_take_input_and_target,
+        a_failure_says_where_in_the_tree_once,
+        a_forward_that_fails_without_words_gets_some,
+        null_goes_through_and_the_first_failure_stays,
+        observers_see_begin_and_end_of_every_module_call,
+        one_module_in_eval_mode_serves_several_threads,
+        NULL,
+    };
+    return suite_run("call", tests);
+}

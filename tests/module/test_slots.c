@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Slots: registration, names, order, replacement, look-ups, walks. Names of rows are those of the behaviour
+ * specification. */
+#include "tests/module/probe.h"
+
+static tn_module *bare(void)
+{
+    tn_module *module = tn_module_new("Sequential()");
+    ck_assert_msg(module != NULL, "%s", tn_error_text());
+    return module;
+}
+
+static tn_tensor *ones(int64_t n)
+{
+    return tn_tensor_full(TN_SHAPE(n), 1.0, TN_F32, NULL);
+}
+
+START_TEST(a_fresh_module_is_empty_and_training_reg_001)
+{
+    tn_module *m = bare();
+    ck_assert_int_eq(tn_module_child_count(m), 0);
+    ck_assert_int_eq(tn_module_parameter_count(m), 0);
+    ck_assert(tn_module_is_training(m));
+    ck_assert_str_eq(tn_module_type(m), "Sequential");
+    tn_module_drop(m);
+}
+END_TEST
+
+START_TEST(a_parameter_is_the_very_tensor_and_requires_grad_reg_002)
+{
+    TN_SCOPE;
+    tn_module *m = bare();
+    tn_tensor *p = ones(3), *i = tn_tensor_full(TN_SHAPE(1), 1, TN_I64, NULL);
+    ck_assert_int_eq(tn_module_add_parameter(m, "p", p), TN_OK);
+    ck_assert_ptr_eq(tn_module_get(m, "p"), p);
+    ck_assert(tn_tensor_requires_grad(p));
+    ck_assert_int_eq(tn_module_parameter_count(m), 3);
+    ck_assert_int_eq(tn_module_add_parameter(m, "i", i), TN_OK);
+    ck_assert(!tn_tensor_requires_grad(i));
+    tn_module_drop(m);
+}
+END_TEST
+
+START_TEST(a_reserved_slot_is_none_and_not_walked_reg_003_reg_020)
+{
+    tn_module *m = bare();
+    ck_assert_int_eq(tn_module_add_parameter(m, "p", TN_NONE), TN_OK);
+    ck_assert_int_eq(tn_module_add_buffer(m, "b", TN_NONE, 0), TN_OK);
+    ck_assert_ptr_eq(tn_module_get(m, "p"), TN_NONE);
+    ck_assert_int_eq(tn_module_parameter_count(m), 0);
+    tn_state *state = tn_module_state(m);
+    ck_assert_int_eq(tn_state_count(state), 0);
+    tn_state_drop(state);
+    tn_module_drop(m);
+}
+END_TEST
+
+START_TEST(names_are_checked_in_pytorchs_order_reg_007_reg_008_reg_009)
+{
+    TN_SCOPE;
+    tn_module *m = bare(), *child = bare();
+    ck_assert_int_eq(tn_module_add_parameter(m, "a.b", ones(1)), TN_ERR_KEY);
+    expect_failure(TN_ERR_KEY, "parameter name can't contain \".\"");
+    ck_assert_int_eq(tn_module_add_buffer(m, "", ones(1), 0), TN_ERR_KEY);
+    expect_failure(TN_ERR_KEY, "buffer name can't be empty string \"\"");
+    ck_assert_int_eq(tn_module_add_parameter(m, "a", ones(1)), TN_OK);
+    ck_assert_int_eq(tn_module_add_buffer(m, "a", ones(1), 0), TN_ERR_KEY);
+    expect_failure(TN_ERR_KEY, "attribute 'a' already exists");
+    ck_assert_int_eq(tn_module_add_child(m, "a", child), TN_ERR_KEY);
+    expect_failure(TN_ERR_KEY, "attribute 'a' already exists");
+    ck_assert_int_eq(tn_module_add_child(m, "x.y", child), TN_ERR_KEY);
+    expect_failure(TN_ERR_KEY, "module name can't contain \".\", got: \"x.y\"");
+    ck_assert_int_eq(tn_module_add_child(m, "", child), TN_ERR_KEY);
+    expect_failure(TN_ERR_KEY, "module name can't be empty string");
+    ck_assert_int_eq(tn_module_add_parameter(m, "a", ones(2)), TN_OK);
+    ck_assert_int_eq(tn_module_parameter_count(m), 2);
+    ck_assert_int_eq(tn_module_add_buffer(m, "b", ones(1), 8), TN_ERR_VALUE);
+    tn_error_clear();
+    tn_module_drop(child);
+    tn_module_drop(m);
+}
+END_TEST
+
+START_TEST(a_result_of_an_operator_is_no_parameter_reg_006)
+{
+    TN_SCOPE;
+    tn_module *m = bare();
+    tn_tensor *p = ones(2);
+    tn_tensor_set_requires_grad(p, true);
+    ck_assert_int_eq(tn_module_add_parameter(m, "p", tn_mul_scalar(p, 2.0)), TN_ERR_VALUE);
+    expect_failure(TN_ERR_VALUE, "cannot assign non-leaf Tensor to parameter 'p'");
+    ck_assert_int_eq(tn_module_remove(m, "p"), TN_ERR_ATTR);
+    tn_error_clear();
+    tn_module_drop(m);
+}
+END_TEST
+
+struct names {
+    char text[512];
+};
+
+static tn_status note(void *user, const char *path, tn_tensor *tensor)
+{
+    (void)tensor;
+    struct names *names = user;
+    strcat(strcat(names->text, path), " ");
+    return TN_OK;
+}
+
+static tn_status note_module(void *user, const char *path, tn_module *module)
+{
+    struct names *names = user;
+    strcat(strcat(strcat(strcat(names->text, path), ":"), tn_module_type(module)), " ");
+    return TN_OK;
+}
+
+#define expect_tensors(m, kinds, duplicates, expected)                                             \
+    do {                                                                                           \
+        struct names names_ = { "" };                                                              \
+        ck_assert_int_eq(tn_module_each_tensor(m, kinds, duplicates, note, &names_), TN_OK);       \
+        ck_assert_str_eq(names_.text, expected);                                                   \
+    } while (0)
+#define expect_modules(m, duplicates, expected)                                                    \
+    do {                                                                                           \
+        struct names names_ = { "" };                                                              \
+        ck_assert_int_eq(tn_module_each(m, duplicates, note_module, &names_), TN_OK);              \
+        ck_assert_str_eq(names_.text, expected);                                                   \
+    } while (0)
+
+START_TEST(replacing_keeps_the_place_removing_loses_it_reg_010_reg_022)
+{
+    TN_SCOPE;
+    tn_module *m = bare();
+    tn_module_add_parameter(m, "a", ones(1));
+    tn_module_add_parameter(m, "b", ones(1));
+    ck_assert_int_eq(tn_module_set(m, "a", TN_NONE), TN_OK);
+    expect_tensors(m, TN_SLOT_PARAMETER, false, "b ");
+    ck_assert_int_eq(tn_module_set(m, "a", ones(1)), TN_OK);
+    expect_tensors(m, TN_SLOT_PARAMETER, false, "a b ");
+    ck_assert_int_eq(tn_module_remove(m, "a"), TN_OK);
+    tn_module_add_parameter(m, "a", ones(1));
+    expect_tensors(m, TN_SLOT_PARAMETER, false, "b a ");
+    ck_assert_int_eq(tn_module_set(m, "c", ones(1)), TN_ERR_ATTR);
+    expect_failure(TN_ERR_ATTR,
+                   "'Sequential' object has no parameter or buffer 'c'; parameters: b, a");
+    ck_assert_ptr_null(tn_module_get(m, "zzz"));
+    expect_failure(TN_ERR_ATTR, "zzz");
+    tn_module_drop(m);
+}
+END_TEST
+
+START_TEST(a_replaced_parameter_keeps_whether_it_is_frozen)
+{
+    TN_SCOPE;
+    tn_module *m = bare();
+    tn_module_add_parameter(m, "a", ones(1));
+    ck_assert_int_eq(tn_module_set_requires_grad(m, false), TN_OK);
+    tn_module_set(m, "a", ones(2));
+    ck_assert(!tn_tensor_requires_grad(tn_module_get(m, "a")));
+    tn_module_set_requires_grad(m, true);
+    ck_assert(tn_tensor_requires_grad(tn_module_get(m, "a")));
+    tn_module_drop(m);
+}
+END_TEST
+
+START_TEST(a_buffer_is_persistent_as_the_last_registration_says_reg_018_reg_019)
+{
+    TN_SCOPE;
+    tn_module *m = bare();
+    tn_module_add_buffer(m, "b", ones(1), TN_SLOT_NOT_PERSISTENT);
+    tn_state *none = tn_module_state(m);
+    ck_assert_int_eq(tn_state_count(none), 0);
+    ck_assert_int_eq(tn_module_load_state(m, none, true), TN_OK);
+    tn_module_set(m, "b", ones(1));
+    tn_state_set(none, "b", ones(1));
+    ck_assert_int_eq(tn_module_load_state(m, none, true), TN_ERR_RUNTIME);
+    expect_failure(TN_ERR_RUNTIME, "Unexpected key(s) in state_dict: \"b\"");
+    tn_module_add_buffer(m, "b", ones(1), 0);
+    tn_state *one = tn_module_state(m);
+    ck_assert_int_eq(tn_state_count(one), 1);
+    ck_assert(!tn_tensor_requires_grad(tn_module_get(m, "b")));
+    tn_state_drop(none);
+    tn_state_drop(one);
+    tn_module_drop(m);
+}
+END_TEST
+
+START_TEST(children_are_found_by_name_place_and_path)
+{
+    tn_module *m = tn_module_new(
+        "Sequential(Linear(2, 3), Sequential(ReLU(), Linear(3, 1, bias=False)))");
+    ck_assert_msg(m != NULL, "%s", tn_error_text());
+    ck_assert_int_eq(tn_module_child_count(m), 2);
+    ck_assert_str_eq(tn_module_child_name(m, -1), "1");
+    ck_assert_ptr_eq(tn_module_child_at(m, -2), tn_module_child(m, "0"));
+    ck_assert_ptr_eq(tn_module_find(m, ""), m);
+    ck_assert_str_eq(tn_module_type(tn_module_find(m, "1.0")), "ReLU");
+    ck_assert_ptr_eq(tn_module_find_tensor(m, "1.1.weight"),
+                     tn_module_get(tn_module_find(m, "1.1"), "weight"));
+    ck_assert_ptr_eq(tn_module_find_tensor(m, "1.1.bias"), TN_NONE);
+    ck_assert_ptr_null(tn_module_child_at(m, 2));
+    expect_failure(TN_ERR_INDEX, "index 2 is out of range");
+    ck_assert_ptr_null(tn_module_child_at(m, -3));
+    tn_error_clear();
+    tn_module_drop(m);
+}
+END_TEST
+
+START_TEST(a_path_that_leads_nowhere_names_the_part_and_the_type_get_003_get_004)
+{
+    tn_module *m = tn_module_new("Sequential(Linear(2, 3), ReLU())");
+    ck_assert_ptr_null(tn_module_find(m, "7.weight"));
+    expect_failure(TN_ERR_ATTR,
+                   "Sequential has no attribute `7` (looking for \"7.weight\"); children: 0, 1");
+    ck_assert_ptr_null(tn_module_find(m, "0.nope"));
+    expect_failure(TN_ERR_ATTR, "Linear has no attribute `nope`");
+    ck_assert_ptr_null(tn_module_find(m, "0.weight"));
+    expect_failure(TN_ERR_ATTR, "`weight` of Linear is not a module");
+    ck_assert_ptr_null(tn_module_find(m, "0."));
+    expect_failure(TN_ERR_ATTR, "Linear has no attribute ``");
+    ck_assert_ptr_null(tn_module_find(m, "0..x"));
+    expect_failure(TN_ERR_ATTR, "has no attribute ``");
+    ck_assert_ptr_null(tn_module_find_tensor(m, "0.wait"));
+    expect_failure(TN_ERR_ATTR, "'Linear' object has no parameter or buffer 'wait'");
+    ck_assert_ptr_null(tn_module_find_tensor(m, ".weight"));
+    tn_error_clear();
+    ck_assert_ptr_null(tn_module_child(m, "5"));
+    expect_failure(TN_ERR_ATTR, "has no child '5'; children: 0, 1");
+    tn_module_drop(m);
+}
+END_TEST
+
+START_TEST(walks_are_in_order_and_visit_shared_things_once_trv_001_trv_002_trv_010_trv_012)
+{
+    TN_SCOPE;
+    register_probes();
+    tn_module *shared = tn_module_new("Probe(2)"),
+              *m = tn_module_new("Sequential(first=Linear(1, 1), act=ReLU())");
+    ck_assert_msg(m != NULL && shared != NULL, "%s", tn_error_text());
+    tn_module_add_child(m, "x", shared);
+    tn_module_add_child(m, "y", shared);
+    tn_module_add_parameter(m, "own", ones(1));
+    expect_modules(m, false, ":Sequential first:Linear act:ReLU x:Probe ");
+    expect_modules(m, true, ":Sequential first:Linear act:ReLU x:Probe y:Probe ");
+    expect_tensors(m, TN_SLOT_PARAMETER, false, "own first.weight first.bias x.weight ");
+    expect_tensors(m, TN_SLOT_PARAMETER, true, "own first.weight first.bias x.weight y.weight ");
+    expect_tensors(m, TN_SLOT_BUFFER, false, "x.count x.scratch ");
+    expect_tensors(m, TN_SLOT_PARAMETER | TN_SLOT_BUFFER, false,
+                   "own first.weight first.bias x.weight x.count x.scratch ");
+    tn_module_add_parameter(m, "alias", tn_module_get(shared, "weight"));
+    expect_tensors(m, TN_SLOT_PARAMETER, false, "own alias first.weight first.bias ");
+    ck_assert_int_eq(tn_module_parameter_count(m), 1 + 2 + 1 + 1);
+    tn_module_drop(shared);
+    tn_module_drop(m);
+}
+END_TEST
+
+static tn_status remove_all(void *user, const char *path, tn_tensor *tensor)
+{
+    (void)path;
+    while (tn_module_child_count(user) > 0)
+        tn_module_remove(user, tn_module_child_name(user, 0));
+    return tn_tensor_numel(tensor) > 0 ? TN_OK : TN_ERR_ASSERT;
+}
+
+static tn_status stop(void *user, const char *path, tn_tensor *tensor)
+{
+    (void)path;
+    (void)tensor;
+    ++*(int *)user;
+    return tn_fail(TN_ERR_CANCELLED, "enough");
+}
+
+START_TEST(a_visitor_may_change_the_tree_and_end_the_walk_trv_017)
+{
+    tn_module *m = tn_module_new("Sequential(Linear(2, 2), Linear(2, 2))");
+    int visits = 0;
+    ck_assert_int_eq(tn_module_each_tensor(m, TN_SLOT_PARAMETER, false, stop, &visits),
+                     TN_ERR_CANCELLED);
+    ck_assert_int_eq(visits, 1);
+    tn_error_clear();
+    ck_assert_int_eq(tn_module_each_tensor(m, TN_SLOT_PARAMETER, false, remove_all, m), TN_OK);
+    ck_assert_int_eq(tn_module_parameter_count(m), 0);
+    tn_module_drop(m);
+}
+END_TEST
+
+START_TEST(a_module_cannot_be_its_own_descendant_trv_003)
+{
+    tn_module *a = bare(), *b = bare(), *c = bare();
+    tn_module_add_child(a, "b", b);
+    tn_module_add_child(b, "c", c);
+    ck_assert_int_eq(tn_module_add_child(c, "a", a), TN_ERR_VALUE);
+    expect_failure(TN_ERR_VALUE, "modules form a tree");
+    ck_assert_int_eq(tn_module_add_child(a, "self", a), TN_ERR_VALUE);
+    tn_error_clear();
+    ck_assert_int_eq(tn_module_child_count(c), 0);
+    tn_module_drop(a);
+    tn_module_drop(b);
+    tn_module_drop(c);
+}
+END_TEST
+
+START_TEST(a_very_deep_tree_is_freed_and_refused_with_words_where_walks_would_recurse)
+{
+    tn_module *top = bare(), *at = tn_module_keep(top);
+    for (int i = 0; i < 100000; i++) {
+        tn_module *next = bare();
+        ck_assert_int_eq(tn_module_add_child(at, "x", next), TN_OK);
+        tn_module_drop(at);
+        at = next;
+    }
+    tn_module_drop(at);
+    ck_assert_int_eq(tn_module_parameter_count(top), -1);
+    expect_failure(TN_ERR_RUNTIME, "modules nest more than 1000 deep");
+    tn_module_drop(top);
+}
+END_TEST
+
+START_TEST(modes_and_gradients_reach_the_whole_tree_mode_001_mode_007_mode_009)
+{
+    TN_SCOPE;
+    tn_module *m = tn_module_new("Sequential(Linear(2, 2), Sequential(Linear(2, 1)))");
+    ck_assert_int_eq(tn_module_eval(m), TN_OK);
+    ck_assert(!tn_module_is_training(tn_module_find(m, "1.0")));
+    tn_module_train(m, true);
+    ck_assert(tn_module_is_training(tn_module_find(m, "1.0")));
+    tn_tensor *x = tn_tensor_full(TN_SHAPE(3, 2), 1.0, TN_F32, NULL);
+    ck_assert_msg(tn_backward(tn_sum(tn_module_call(m, x), NULL)) == TN_OK, "%s", tn_error_text());
+    ck_assert_ptr_ne(tn_tensor_grad(tn_module_find_tensor(m, "0.weight")), TN_NONE);
+    ck_assert_int_eq(tn_module_zero_grad(m), TN_OK);
+    ck_assert_ptr_eq(tn_tensor_grad(tn_module_find_tensor(m, "0.weight")), TN_NONE);
+    ck_assert_ptr_eq(tn_tensor_grad(tn_module_find_tensor(m, "1.0.bias")), TN_NONE);
+    tn_module_set_requires_grad(tn_module_child(m, "0"), false);
+    ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, x), NULL)), TN_OK);
+    ck_assert_ptr_eq(tn_tensor_grad(tn_module_find_tensor(m, "0.weight")), TN_NONE);
+    ck_assert_ptr_ne(tn_tensor_grad(tn_module_find_tensor(m, "1.0.weight")), TN_NONE);
+    tn_module_drop(m);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        a_fresh_module_is_empty_and_training_reg_001,
+        a_parameter_is_the_very_tensor_and_requires_grad_reg_002,
+        a_reserved_slot_is_none_and_not_walked_reg_003_reg_020,
+        names_are_checked_in_pytorchs_order_reg_007_reg_008_reg_009,
+        a_result_of_an_operator_is_no_parameter_reg_006,
+        replacing_keeps_the_place_removing_loses_it_reg_010_reg_022,
+        a_replaced_parameter_keeps_whether_it_is_frozen,
+        a_buffer_is_persistent_as_the_last_registration_says_reg_018_reg_019,
+        children_are_found_by_name_place_and_path,
+        a_path_that_leads_nowhere_names_the_part_and_the_type_get_003_get_004,
+        walks_are_in_order_and_visit_shared_things_once_trv_001_trv_002_trv_010_trv_012,
+        a_visitor_may_change_the_tree_and_end_the_walk_trv_017,
+        a_module_cannot_be_its_own_descendant_trv_003,
+        a_very_deep_tree_is_freed_and_refused_with_words_where_walks_would_recurse,
+        modes_and_gradients_reach_the_whole_tree_mode_001_mode_007_mode_009,
+        NULL,
+    };
+    return suite_run("slots", tests);
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Optimizers and schedules: PyTorch's trajectories, options, state, refusals. */
+#include "tests/base/suite.h"
+
+#include <math.h>
+
+#include "reference.h"
+
+static tn_module *one_parameter(tn_dtype dtype, tn_tensor **parameter)
+{
+    TN_SCOPE;
+    tn_module *net = tn_module_new("Sequential()");
+    tn_tensor *value = tn_tensor_from(start, TN_F64, TN_SHAPE(SIZE));
+    if (dtype != TN_F64)
+        value = tn_cast(value, dtype);
+    ck_assert_int_eq(tn_module_add_parameter(net, "p", value), TN_OK);
+    *parameter = tn_module_get(net, "p");
+    return net;
+}
+
+static void set_gradient(tn_tensor *parameter, const double *values)
+{
+    TN_SCOPE;
+    tn_tensor *gradient = tn_tensor_from(values, TN_F64, TN_SHAPE(SIZE));
+    if (tn_tensor_dtype(parameter) != TN_F64)
+        gradient = tn_cast(gradient, tn_tensor_dtype(parameter));
+    ck_assert_int_eq(tn_tensor_set_grad(parameter, gradient), TN_OK);
+}
+
+static void follow(const char *spec, const double values[STEPS][SIZE], tn_dtype dtype,
+                   double tolerance)
+{
+    tn_tensor *parameter;
+    tn_module *net = one_parameter(dtype, &parameter);
+    tn_optimizer *optimizer = tn_optimizer_new(net, "%s", spec);
+    ck_assert_msg(optimizer != NULL, "%s: %s", spec, tn_error_text());
+    for (int step = 0; step < STEPS; step++) {
+        TN_SCOPE;
+        double got[SIZE];
+        set_gradient(parameter, gradients[step]);
+        ck_assert_msg(tn_optimizer_step(optimizer) == TN_OK, "%s: %s", spec, tn_error_text());
+        ck_assert_int_eq(tn_optimizer_steps(optimizer, 0), step + 1);
+        ck_assert_int_eq(
+            tn_tensor_copy_out(dtype == TN_F64 ? parameter : tn_cast(tn_detach(parameter), TN_F64),
+                               got, sizeof got),
+            TN_OK);
+        for (int i = 0; i < SIZE; i++)
+            ck_assert_msg(fabs(got[i] - values[step][i]) <= tolerance,
+                          "%s, step %d, element %d: %.17g is not %.17g", spec, step, i, got[i],
+                          values[step][i]);
+    }
+    ck_assert(tn_tensor_is_leaf(parameter));
+    ck_assert(tn_tensor_requires_grad(parameter));
+    tn_optimizer_drop(optimizer);
+    tn_module_drop(net);
+}
+
+START_TEST(optimizers_follow_the_trajectories_of_pytorch)
+{
+    for (int64_t i = 0; i < tn__countof(trajectories); i++)
+        follow(trajectories[i].spec, trajectories[i].values, TN_F64, 1e-12);
+}
+END_TEST
+
+START_TEST(optimizers_follow_them_in_float32_too)
+{
+    for (int64_t i = 0; i < tn__countof(trajectories); i++)
+        follow(trajectories[i].spec, trajectories[i].values, TN_F32, 2e-6);
+}
+END_TEST
+
+START_TEST(schedules_give_the_rates_of_pytorch)
+{
+    for (int64_t i = 0; i < tn__countof(schedules); i++) {
+        tn_tensor *parameter;
+        tn_module *net = one_parameter(TN_F64, &parameter);
+        tn_optimizer *optimizer = tn_optimizer_new(net, "SGD(lr=0.2)");
+        tn_scheduler *scheduler = tn_scheduler_new(optimizer, "%s", schedules[i].spec);
+        ck_assert_msg(scheduler != NULL, "%s: %s", schedules[i].spec, tn_error_text());
+        for (int step = 0; step <= SCHEDULE_STEPS; step++) {
+            double rate = 0;
+            ck_assert_int_eq(tn_scheduler_steps(scheduler), step);
+            ck_assert_int_eq(tn_optimizer_get(optimizer, "lr", &rate), TN_OK);
+            ck_assert_msg(fabs(rate - schedules[i].rates[step]) <= 1e-12,
+                          "%s, step %d: %.17g is not %.17g", schedules[i].spec, step, rate,
+                          schedules[i].rates[step]);
+            ck_assert_int_eq(tn_scheduler_step(scheduler), TN_OK);
+        }
+        tn_scheduler_drop(scheduler);
+        tn_optimizer_drop(optimizer);
+        tn_module_drop(net);
+    }
+}
+END_TEST
+
+START_TEST(a_scheduler_keeps_its_optimizer_alive)
+{
+    tn_tensor *parameter;
+    tn_module *net = one_parameter(TN_F64, &parameter);
+    tn_optimizer *optimizer = tn_optimizer_new(net, "SGD(lr=0.2)");
+    tn_scheduler *scheduler = tn_scheduler_new(optimizer, "ExponentialLR(0.5)");
+    tn_optimizer_drop(optimizer);
+    tn_module_drop(net);
+    ck_assert_int_eq(tn_scheduler_step(scheduler), TN_OK);
+    tn_scheduler_drop(scheduler);
+}
+END_TEST
+
+START_TEST(a_parameter_without_gradient_is_skipped_and_gets_no_state)
+{
+    tn_tensor *parameter;
+    tn_module *net = one_parameter(TN_F64, &parameter);
+    tn_optimizer *optimizer = tn_optimizer_new(net, "Adam(lr=0.1)");
+    double got[SIZE];
+    ck_assert_int_eq(tn_optimizer_step(optimizer), TN_OK);
+    ck_assert_int_eq(tn_optimizer_steps(optimizer, 0), 0);
+    ck_assert_ptr_null(tn_optimizer_state(optimizer, 0, "exp_avg"));
+    ck_assert(!tn_failed());
+    ck_assert_int_eq(tn_tensor_copy_out(parameter, got, sizeof got), TN_OK);
+    ck_assert_mem_eq(got, start, sizeof got);
+    set_gradient(parameter, gradients[0]);
+    ck_assert_int_eq(tn_optimizer_step(optimizer), TN_OK);
+    ck_assert_ptr_nonnull(tn_optimizer_state(optimizer, 0, "exp_avg"));
+    ck_assert_ptr_nonnull(tn_optimizer_state(optimizer, 0, "exp_avg_sq"));
+    ck_assert_ptr_null(tn_optimizer_state(optimizer, 0, "max_exp_avg_sq"));
+    ck_assert_int_eq(tn_optimizer_zero_grad(optimizer), TN_OK);
+    ck_assert_ptr_eq(tn_tensor_grad(parameter), TN_NONE);
+    tn_optimizer_drop(optimizer);
+    tn_module_drop(net);
+}
+END_TEST
+
+START_TEST(the_first_momentum_buffer_is_a_copy_of_the_gradient)
+{
+    tn_tensor *parameter;
+    tn_module *net = one_parameter(TN_F64, &parameter);
+    tn_optimizer *optimizer = tn_optimizer_new(net, "SGD(lr=0.1, momentum=0.9, dampening=0.5)");
+    double got[SIZE];
+    set_gradient(parameter, gradients[0]);
+    ck_assert_int_eq(tn_optimizer_step(optimizer), TN_OK);
+    tn_tensor *buffer = tn_optimizer_state(optimizer, 0, "momentum_buffer");
+    ck_assert(!tn_tensor_shares_storage(buffer, tn_tensor_grad(parameter)));
+    ck_assert_int_eq(tn_tensor_copy_out(buffer, got, sizeof got), TN_OK);
+    ck_assert_mem_eq(got, gradients[0], sizeof got);
+    tn_optimizer_drop(optimizer);
+    tn_module_drop(net);
+}
+END_TEST
+
+START_TEST(options_are_read_changed_checked_and_printed)
+{
+    tn_tensor *parameter;
+    tn_module *net = one_parameter(TN_F64, &parameter);
+    tn_optimizer *optimizer = tn_optimizer_new(net, "SGD(lr=%g, momentum=0.9)", 0.125);
+    double value = 0;
+    char text[256];
+    ck_assert_str_eq(tn_optimizer_type(optimizer), "SGD");
+    ck_assert_int_eq(tn_optimizer_count(optimizer), 1);
+    ck_assert_ptr_eq(tn_optimizer_parameter(optimizer, 0), parameter);
+    ck_assert_int_eq(tn_optimizer_get(optimizer, "lr", &value), TN_OK);
+    ck_assert_double_eq(value, 0.125);
+    ck_assert_int_eq(tn_optimizer_set(optimizer, "lr", -1.0), TN_ERR_VALUE);
+    expect_failure(TN_ERR_VALUE, "Invalid learning rate: -1");
+    ck_assert_int_eq(tn_optimizer_get(optimizer, "lr", &value), TN_OK);
+    ck_assert_double_eq(value, 0.125);
+    ck_assert_int_eq(tn_optimizer_set(optimizer, "lr", 0.5), TN_OK);
+    ck_assert_int_eq(tn_optimizer_get(optimizer, "beta", &value), TN_ERR_KEY);
+    tn_error_clear();
+    ck_assert_int_gt(tn_optimizer_spec(optimizer, text, sizeof text), 0);
+    tn_optimizer *again = tn_optimizer_parse(&parameter, 1, text);
+    ck_assert_msg(again != NULL, "%s: %s", text, tn_error_text());
+    char second[256];
+    tn_optimizer_spec(again, second, sizeof second);
+    ck_assert_str_eq(text, second);
+    tn_optimizer_drop(again);
+    tn_optimizer_drop(optimizer);
+    tn_module_drop(net);
+}
+END_TEST
+
+static void refused(tn_module *net, const char *spec, tn_status code, const char *words)
+{
+    ck_assert_msg(tn_optimizer_new(net, "%s", spec) == NULL, "%s was taken", spec);
+    expect_failure(code, words);
+}
+
+START_TEST(what_pytorch_refuses_is_refused)
+{
+    tn_tensor *parameter;
+    tn_module *net = one_parameter(TN_F64, &parameter);
+    refused(net, "SGD(lr=-0.1)", TN_ERR_VALUE, "Invalid learning rate: -0.1");
+    refused(net, "SGD(momentum=-1)", TN_ERR_VALUE, "Invalid momentum value: -1");
+    refused(net, "SGD(weight_decay=-1)", TN_ERR_VALUE, "Invalid weight_decay value: -1");
+    refused(net, "SGD(nesterov=True)", TN_ERR_VALUE, "Nesterov momentum requires");
+    refused(net, "SGD(momentum=0.9, dampening=0.1, nesterov=True)", TN_ERR_VALUE, "zero dampening");
+    refused(net, "Adam(betas=(0.9, 1.0))", TN_ERR_VALUE, "Invalid beta parameter at index 1: 1");
+    refused(net, "Adam(betas=(0.9, 0.99, 0.9))", TN_ERR_VALUE, "two numbers");
+    refused(net, "Adam(eps=-1)", TN_ERR_VALUE, "Invalid epsilon value: -1");
+    refused(net, "Adam(lr=nan)", TN_ERR_VALUE, "Invalid learning rate: nan");
+    refused(net, "Adam(learning_rate=1)", TN_ERR_KEY, "learning_rate");
+    refused(net, "Adamm(lr=1)", TN_ERR_KEY, "Adam");
+    refused(net, "17", TN_ERR_FORMAT, "not an optimizer");
+    tn_module *empty = tn_module_new("ReLU()");
+    refused(empty, "SGD(lr=0.1)", TN_ERR_VALUE, "empty parameter list");
+    tn_module_drop(empty);
+    {
+        TN_SCOPE;
+        tn_tensor *made = tn_mul(parameter, parameter);
+        ck_assert_ptr_null(tn_optimizer_parse(&made, 1, "SGD(lr=0.1)"));
+        expect_failure(TN_ERR_VALUE, "can't optimize a non-leaf Tensor");
+    }
+    tn_optimizer *optimizer = tn_optimizer_new(net, "SGD(lr=0.1)");
+    ck_assert_ptr_null(tn_scheduler_new(optimizer, "StepLR()"));
+    tn_error_clear();
+    ck_assert_ptr_null(tn_scheduler_new(optimizer, "StepLR(0)"));
+    expect_failure(TN_ERR_VALUE, "step_size has to be > 0");
+    ck_assert_ptr_null(tn_scheduler_new(optimizer, "LinearLR(start_factor=0)"));
+    expect_failure(TN_ERR_VALUE, "Starting multiplicative factor");
+    tn_optimizer_drop(optimizer);
+    tn_module_drop(net);
+}
+END_TEST
+
+START_TEST(a_null_goes_through_without_a_new_error)
+{
+    tn_module *net = tn_module_new("NoSuchLayer()");
+    ck_assert_ptr_null(net);
+    tn_status code = tn_error_code();
+    uint64_t mark = tn_error_mark();
+    tn_optimizer *optimizer = tn_optimizer_new(net, "SGD(lr=0.1)");
+    ck_assert_ptr_null(optimizer);
+    ck_assert_ptr_null(tn_scheduler_new(optimizer, "StepLR(1)"));
+    ck_assert_int_eq(tn_optimizer_step(optimizer), code);
+    ck_assert_uint_eq(tn_error_mark(), mark);
+    tn_error_clear();
+}
+END_TEST
+
+START_TEST(a_parameter_that_comes_twice_is_taken_once)
+{
+    tn_tensor *parameter;
+    tn_module *net = one_parameter(TN_F64, &parameter);
+    tn_tensor *both[] = { parameter, parameter };
+    tn_optimizer *optimizer = tn_optimizer_parse(both, 2, "SGD(lr=0.1)");
+    ck_assert_int_eq(tn_optimizer_count(optimizer), 1);
+    tn_optimizer_drop(optimizer);
+    tn_module_drop(net);
+}
+END_TEST
+
+START_TEST(training_brings_a_regression_to_its_solution)
+{
+    static const float x[8] = { -3, -2, -1, 0, 1, 2, 3, 4 };
+    float y[8];
+    for (int i = 0; i < 8; i++)
+        y[i] = 2.0f * x[i] - 0.5f;
+    tn_random_seed(3);
+    tn_module *net = tn_module_new("Linear(1, 1)");
+    tn_optimizer *optimizer = tn_optimizer_new(net, "SGD(lr=0.02, momentum=0.9)");
+    for (int step = 0; step < 200; step++) {
+        TN_SCOPE;
+        tn_tensor *error = tn_sub(tn_module_call(net, tn_tensor_from(x, TN_F32, TN_SHAPE(8, 1))),
+                                  tn_tensor_from(y, TN_F32, TN_SHAPE(8, 1)), NULL);
+        tn_module_zero_grad(net);
+        ck_assert_msg(tn_backward(tn_mean(tn_mul(error, error), NULL)) == TN_OK, "%s",
+                      tn_error_text());
+        ck_assert_int_eq(tn_optimizer_step(optimizer), TN_OK);
+    }
+    ck_assert_double_eq_tol(tn_item(tn_module_get(net, "weight")), 2.0, 1e-4);
+    ck_assert_double_eq_tol(tn_item(tn_module_get(net, "bias")), -0.5, 1e-4);
+    tn_optimizer_drop(optimizer);
+    tn_module_drop(net);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        optimizers_follow_the_trajectories_of_pytorch,
+        optimizers_follow_them_in_float32_too,
+        schedules_give_the_rates_of_pytorch,
+        a_scheduler_keeps_its_optimizer_alive,
+        a_parameter_without_gradient_is_skipped_and_gets_no_state,
+        the_first_momentum_buffer_is_a_copy_of_the_gradient,
+        options_are_read_changed_checked_and_printed,
+        what_pytorch_refuses_is_refused,
+        a_null_goes_through_without_a_new_error,
+        a_parameter_that_comes_twice_is_taken_once,
+        training_brings_a_regression_to_its_solution,
+        NULL,
+    };
+    return suite_run("train", tests);
+}
