@@ -19,6 +19,7 @@
 
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* What happens in the backends, over all of them; the test sets the knobs. */
