@@ -1,1 +1,37 @@
 # SPDX-License-Identifier: MIT
+#
+# A fuzz target is a row in TN_FUZZERS with the three lines below, a file fuzz_NAME.c and a folder corpus/NAME.
+# How to run one: fuzz.h.
+
+TN_FUZZERS = \
+	%D%/fuzz_format \
+	%D%/fuzz_spec
+
+if FUZZERS
+TN_FUZZ_MAIN =
+TN_FUZZ_LINK = -fsanitize=fuzzer
+EXTRA_PROGRAMS = $(TN_FUZZERS)
+else
+TN_FUZZ_MAIN = %D%/replay.c
+TN_FUZZ_LINK =
+check_PROGRAMS += $(TN_FUZZERS)
+TESTS += %D%/corpus.sh
+endif
+
+%C%_fuzz_format_SOURCES = %D%/fuzz_format.c %D%/fuzz.h $(TN_FUZZ_MAIN)
+%C%_fuzz_format_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_fuzz_format_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
+%C%_fuzz_format_LDADD = $(TN_LINK_CORE) $(LIBM)
+
+%C%_fuzz_spec_SOURCES = %D%/fuzz_spec.c %D%/fuzz.h $(TN_FUZZ_MAIN)
+%C%_fuzz_spec_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_fuzz_spec_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
+%C%_fuzz_spec_LDADD = $(TN_LINK_CORE) $(LIBM)
+
+# Everything first: targets may need plugins, all need generated headers.
+.PHONY: fuzzers
+fuzzers: all
+	$(MAKE) $(AM_MAKEFLAGS) $(TN_FUZZERS)
+
+EXTRA_DIST += %D%/corpus.sh %D%/replay.c %D%/corpus
+CLEANFILES += $(TN_FUZZERS)
