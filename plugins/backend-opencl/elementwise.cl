@@ -4,7 +4,7 @@
 
 /* y = f(a, b), with what is to be computed from A_ and B_ */
 #define BINARY(op, expression)                                                                             \
-    KERNEL NAME(op)(GLOBAL S *y, GLOBAL const S *a, GLOBAL const S *b, const gpu_walk w, const C s)      \
+    KERNEL TYPED(tn_##op)(GLOBAL S *y, GLOBAL const S *a, GLOBAL const S *b, const gpu_walk w, const C s)      \
     {                                                                                                      \
         i64 i = ITEM();                                                                                    \
         if (i < w.count) {                                                                                 \
@@ -16,7 +16,7 @@
 
 /* y = f(a) */
 #define UNARY(op, expression)                                                                              \
-    KERNEL NAME(op)(GLOBAL S *y, GLOBAL const S *a, const gpu_walk w, const C s)                          \
+    KERNEL TYPED(tn_##op)(GLOBAL S *y, GLOBAL const S *a, const gpu_walk w, const C s)                          \
     {                                                                                                      \
         i64 i = ITEM();                                                                                    \
         if (i < w.count) {                                                                                 \

@@ -38,7 +38,7 @@
 
 /* A reduction of LOAD'ed elements into T: start, r = step(r, v), and how two partial ones join. */
 #define REDUCTION(op, TX, LOADX, T, start, join, TY, STOREY)                                                   \
-    KERNEL NAME(op##_item)(GLOBAL TY *y, GLOBAL const TX *x, const gpu_reduce p)                               \
+    KERNEL TYPED(tn_##op##_item)(GLOBAL TY *y, GLOBAL const TX *x, const gpu_reduce p)                               \
     {                                                                                                          \
         i64 o = ITEM();                                                                                        \
         if (o < p.outputs) {                                                                                   \
@@ -53,7 +53,7 @@
             STOREY(y, py, acc);                                                                                \
         }                                                                                                      \
     }                                                                                                          \
-    GROUP_KERNEL NAME(op)(GLOBAL TY *y, GLOBAL const TX *x, const gpu_reduce p)                                \
+    GROUP_KERNEL TYPED(tn_##op)(GLOBAL TY *y, GLOBAL const TX *x, const gpu_reduce p)                                \
     {                                                                                                          \
         LOCAL T part[GROUP];                                                                                   \
         PIECE(p, GROUP_ID(), o, first, last)                                                                   \

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The element type that kernels are compiled for, from TN_TYPE (a number of tn_dtype). S: as stored, C: as computed,
- * A: as added up, SUM: as sums are stored. Included once per type, so everything is defined anew. */
+ * A: as added up, SUM: as sums are stored. Included once per type, so everything is defined
+ * anew. Macros that make kernels say TYPED(tn_##op): op itself may be a macro of the compiler, as exp is PoCL's. */
+#define NAME(op) TYPED(tn_##op)
 #undef S
 #undef C
 #undef A
@@ -10,7 +12,7 @@
 #undef STORE
 #undef STORE_SUM
 #undef STORE_A
-#undef NAME
+#undef TYPED
 #undef TN_FLOATING
 #undef TN_WORDS
 #undef TN_COMPLEX
@@ -19,79 +21,79 @@
 #if TN_TYPE == 0 /* bool */
 #define S u8
 #define C i32
-#define NAME(op) tn_##op##_bool
+#define TYPED(word) word##_bool
 #define LOWEST 0
 #elif TN_TYPE == 1
 #define S u8
 #define C i32
-#define NAME(op) tn_##op##_u8
+#define TYPED(word) word##_u8
 #define LOWEST 0
 #elif TN_TYPE == 2
 #define S i8
 #define C i32
-#define NAME(op) tn_##op##_i8
+#define TYPED(word) word##_i8
 #define LOWEST (-128)
 #elif TN_TYPE == 3
 #define S i16
 #define C i32
-#define NAME(op) tn_##op##_i16
+#define TYPED(word) word##_i16
 #define LOWEST (-32768)
 #elif TN_TYPE == 4
 #define S i32
 #define C i32
-#define NAME(op) tn_##op##_i32
+#define TYPED(word) word##_i32
 #define LOWEST (-2147483647 - 1)
 #elif TN_TYPE == 5
 #define S i64
 #define C i64
-#define NAME(op) tn_##op##_i64
+#define TYPED(word) word##_i64
 #define LOWEST (-9223372036854775807L - 1)
 #elif TN_TYPE == 6
 #define S u16
 #define C float
-#define NAME(op) tn_##op##_f16
+#define TYPED(word) word##_f16
 #define TN_FLOATING 1
 #define TN_WORDS 1
 #elif TN_TYPE == 7
 #define S u16
 #define C float
-#define NAME(op) tn_##op##_bf16
+#define TYPED(word) word##_bf16
 #define TN_FLOATING 1
 #define TN_WORDS 1
 #elif TN_TYPE == 8
 #define S float
 #define C float
-#define NAME(op) tn_##op##_f32
+#define TYPED(word) word##_f32
 #define TN_FLOATING 1
 #define TN_WORDS 1
 #elif TN_TYPE == 9
 #define S double
 #define C double
-#define NAME(op) tn_##op##_f64
+#define TYPED(word) word##_f64
 #define TN_FLOATING 1
 #define TN_WORDS 2
 #elif TN_TYPE == 10
 #define S float
 #define C float
-#define NAME(op) tn_##op##_c64
+#define TYPED(word) word##_c64
 #define TN_COMPLEX 1
 #elif TN_TYPE == 11
 #define S double
 #define C double
-#define NAME(op) tn_##op##_c128
+#define TYPED(word) word##_c128
 #define TN_COMPLEX 1
 #elif TN_TYPE == 12
 #define S u16
 #define C u32
-#define NAME(op) tn_##op##_u16
+#define TYPED(word) word##_u16
 #elif TN_TYPE == 13
 #define S u32
 #define C u32
-#define NAME(op) tn_##op##_u32
+#define TYPED(word) word##_u32
 #elif TN_TYPE == 14
 #define S u64
 #define C u64
-#define NAME(op) tn_##op##_u64
+#define TYPED(word) word##_u64
 #endif
 
 #if TN_TYPE == 6
