@@ -1,1 +1,29 @@
 # SPDX-License-Identifier: MIT
+#
+# The strict device and its kernel pack are built here as a stranger would build them: with the sdk's headers and nothing else. tests/house/outside.sh
+# does it once more against an installation.
+
+TN_BACKEND_EXAMPLES = examples/strict-device/strict.la examples/kernel-pack/relu_pack.la
+check_LTLIBRARIES += $(TN_BACKEND_EXAMPLES)
+examples_strict_device_strict_la_SOURCES = examples/strict-device/strict.h examples/strict-device/plugin.c \
+	examples/strict-device/queue.c examples/strict-device/memory.c examples/strict-device/inject.c \
+	examples/strict-device/elementwise.c examples/strict-device/reduce.c
+examples_strict_device_strict_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
+examples_strict_device_strict_la_LDFLAGS = $(TN_PLUGIN_LINK) -rpath /nowhere
+examples_strict_device_strict_la_LIBADD = $(LIBM)
+examples_kernel_pack_relu_pack_la_SOURCES = examples/kernel-pack/relu_pack.c
+examples_kernel_pack_relu_pack_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
+examples_kernel_pack_relu_pack_la_LDFLAGS = $(TN_PLUGIN_LINK) -rpath /nowhere
+EXTRA_DIST += examples/strict-device/Makefile examples/kernel-pack/Makefile
+
+if HAVE_CHECK
+TN_BACKEND_TESTS = %D%/test_elementwise
+check_PROGRAMS += $(TN_BACKEND_TESTS)
+TESTS += $(TN_BACKEND_TESTS)
+TN_BACKEND_SHARED = %D%/backend.c %D%/backend.h
+
+%C%_test_elementwise_SOURCES = %D%/test_elementwise.c $(TN_BACKEND_SHARED)
+%C%_test_elementwise_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_elementwise_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_elementwise_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+endif
