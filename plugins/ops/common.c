@@ -153,7 +153,7 @@ tn_status tn__common_dims(tn_ints dims, int32_t ndim, bool *reduced)
     for (int32_t d = 0; d < TN_MAX_DIMS; d++)
         reduced[d] = dims.count <= 0;
     for (int64_t i = 0; i < dims.count; i++) {
-        int32_t dim;
+        int32_t dim = 0;
         tn_status status = tn__common_dim(dims.at[i], ndim, &dim);
 
         if (status != TN_OK)

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * PyTorch as the judge: replays tests/oracle/slice.txt (written by make-slice.py) through tn_op_call on every device that is there, forward and backward. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tenon/tenon.h>
+
+#include "tests/op/with.h"
+
+enum { LINE = 1 << 16, MOST = 8, VALUES = 4096 };
+
+typedef struct reading {
+    char line[LINE];
+    char name[128];
+    const tn_op *op;
+    uint8_t *options;           /* the operator's struct */
+    int64_t rows[MOST][TN_MAX_DIMS];
+    int n_rows;
+    tn_tensor *in[MOST], *out[MOST];
+    int64_t n_in;
+    int n_out;                  /* compared so far */
+    bool called, skipped;
+    int cases, skips;
+} reading;
+
+static double values[VALUES], found[VALUES];
+
+static tn_dtype dtype_of(const char *name)
+{
+    tn_dtype dtype = TN_F32;
+
+    ck_assert_int_eq(tn_dtype_parse(name, &dtype), TN_OK);
+    return dtype;
+}
+
+static int64_t read_row(const char *text, int64_t *row)
+{
+    int64_t count = 0;
+
+    if (strcmp(text, "-") == 0)
+        return 0;
+    for (char *end; *text != '\0'; text = *end == ',' ? end + 1 : end)
+        row[count++] = strtoll(text, &end, 10);
+    return count;
+}
+
+static int64_t read_values(const char *text)
+{
+    int64_t count = 0;
+
+    while (*text == ' ')
+        text++;
+    for (char *end; *text != '\0' && *text != '\n'; text = end) {
+        ck_assert(count < VALUES);
+        values[count++] = strtod(text, &end);
+        while (*end == ' ')
+            end++;
+    }
+    return count;
+}
+
+/* A tensor of `dtype` with values[0..count), as a row. */
+static tn_tensor *memory_of(tn_dtype dtype, int64_t count)
+{
+    tn_tensor *wide = tn_tensor_empty(TN_SHAPE(count), TN_F64, NULL);
+
+    tn_tensor_copy_in(wide, values, (size_t)count * sizeof(double));
+    if (dtype == TN_F64)
+        return wide;
+    return tn_copy_(tn_tensor_empty(TN_SHAPE(count), dtype, NULL), wide);
+}
+
+static void set_option(reading *r, const char *name, const char *text)
+{
+    const tn_op_def *def = tn_op_definition(r->op);
+    const tn_option *row = def->options;
+
+    while (row->kind != TN_OPTION_KIND_END && strcmp(row->name, name) != 0)
+        row++;
+    ck_assert_msg(row->kind != TN_OPTION_KIND_END, "%s: no option %s", r->name, name);
+    if (r->options == NULL) {
+        r->options = malloc(def->options_size);
+        memcpy(r->options, def->defaults, def->options_size);
+    }
+    switch (row->kind) {
+    case TN_OPTION_KIND_BOOL:
+        *(bool *)(r->options + row->offset) = strcmp(text, "True") == 0;
+        break;
+    case TN_OPTION_KIND_INT:
+        *(int64_t *)(void *)(r->options + row->offset) = strtoll(text, NULL, 10);
+        break;
+    case TN_OPTION_KIND_FLOAT:
+        *(double *)(void *)(r->options + row->offset) = strtod(text, NULL);
+        break;
+    case TN_OPTION_KIND_STRING:
+        *(const char **)(void *)(r->options + row->offset) = strcmp(text, "none") == 0 ? "none" :
+                                                             strcmp(text, "sum") == 0  ? "sum" :
+                                                                                         "mean";
+        break;
+    case TN_OPTION_KIND_INTS:
+        *(tn_ints *)(void *)(r->options + row->offset) = (tn_ints){ r->rows[r->n_rows],
+                                                                    read_row(text, r->rows[r->n_rows]) };
+        r->n_rows++;
+        break;
+    case TN_OPTION_KIND_DTYPE:
+        *(tn_dtype *)(void *)(r->options + row->offset) = dtype_of(text);
+        break;
+    default:
+        ck_abort_msg("%s: option %s of a kind that this test does not set", r->name, name);
+    }
+}
+
+static void read_input(reading *r, char *text)
+{
+    char dtype[16], shape[128], strides[128], grad;
+    int64_t sizes[TN_MAX_DIMS], steps[TN_MAX_DIMS], ndim;
+    long long offset;
+    int used = 0;
+
+    if (strncmp(text, "none", 4) == 0) {
+        r->in[r->n_in++] = TN_NONE;
+        return;
+    }
+    ck_assert_int_eq(sscanf(text, "%15s %127s %127s %lld %c :%n", dtype, shape, strides, &offset, &grad, &used), 5);
+    ndim = read_row(shape, sizes);
+    read_row(strides, steps);
+    r->in[r->n_in] = tn_tensor_as_strided(memory_of(dtype_of(dtype), read_values(text + used)),
+                                          (tn_ints){ sizes, ndim }, (tn_ints){ steps, ndim }, offset);
+    ck_assert_msg(r->in[r->n_in] != NULL, "%s: %s", r->name, tn_error_text());
+    if (grad == 'g')
+        ck_assert_int_eq(tn_tensor_set_requires_grad(r->in[r->n_in], true), TN_OK);
+    r->n_in++;
+}
+
+/* Devices may lack a dtype (a GPU without float64, float16): that is an answer, with words, and is counted. */
+static void call(reading *r)
+{
+    const tn_op_def *def = tn_op_definition(r->op);
+
+    if (r->called)
+        return;
+    r->called = true;
+    if (tn_op_call(r->op, r->in, r->n_in, r->options, r->out, def->n_outputs) == TN_OK)
+        return;
+    ck_assert_msg(tn_error_code() == TN_ERR_NOT_IMPLEMENTED, "%s on %s: %s", r->name, tn_device_name(tn_device_default()),
+                  tn_error_text());
+    ck_assert_msg(strcmp(tn_device_type(tn_device_default()), "cpu") != 0, "%s: %s", r->name, tn_error_text());
+    tn_error_clear();
+    r->skipped = true;
+    r->skips++;
+}
+
+static void compare(reading *r, tn_tensor *tensor, const char *what, int index, const char *text)
+{
+    tn_dtype dtype = tn_tensor_dtype(tensor);
+    double step = dtype == TN_F64 ? 1e-12 : dtype == TN_F16 ? 8e-3 : dtype == TN_BF16 ? 6e-2 : 1e-5;
+    int64_t count = read_values(text);
+    tn_tensor *wide;
+
+    ck_assert_msg(tn_tensor_numel(tensor) == count, "%s: %s %d has %lld elements, PyTorch's has %lld", r->name, what, index,
+                  (long long)tn_tensor_numel(tensor), (long long)count);
+    wide = dtype == TN_F64 ? tensor : tn_copy_(tn_tensor_empty(tn_tensor_shape(tensor), TN_F64, NULL), tn_detach(tensor));
+    ck_assert_msg(tn_tensor_copy_out(wide, found, (size_t)count * sizeof(double)) == TN_OK, "%s: %s", r->name,
+                  tn_error_text());
+    for (int64_t i = 0; i < count; i++) {
+        bool same = isnan(values[i]) ? isnan(found[i]) :
+                                       found[i] == values[i] || fabs(found[i] - values[i]) <= step * (1 + fabs(values[i]));
+
+        ck_assert_msg(same, "%s on %s: %s %d, element %lld: %.9g, PyTorch says %.9g", r->name,
+                      tn_device_name(tn_device_default()), what, index, (long long)i, found[i], values[i]);
+    }
+}
+
+static void check_shape(reading *r, tn_tensor *tensor, const char *dtype, const char *shape)
+{
+    int64_t sizes[TN_MAX_DIMS], ndim = read_row(shape, sizes);
+
+    ck_assert_msg(tn_tensor_dtype(tensor) == dtype_of(dtype), "%s: %s, PyTorch says %s", r->name,
+                  tn_dtype_name(tn_tensor_dtype(tensor)), dtype);
+    ck_assert_msg(tn_tensor_ndim(tensor) == ndim, "%s: %d dimensions, PyTorch says %d", r->name, tn_tensor_ndim(tensor),
+                  (int)ndim);
+    for (int64_t d = 0; d < ndim; d++)
+        ck_assert_msg(tn_tensor_size(tensor, d) == sizes[d], "%s: size %lld of dimension %d, PyTorch says %lld", r->name,
+                      (long long)tn_tensor_size(tensor, d), (int)d, (long long)sizes[d]);
+}
+
+static void read_line(reading *r)
+{
+    char *text = strchr(r->line, ' ');
+    char first[160], second[160];
+    int used = 0;
+
+    text = text != NULL ? text + 1 : r->line + strlen(r->line);
+    if (strncmp(r->line, "op ", 3) == 0) {
+        sscanf(text, "%127s", first);
+        r->op = tn_op_find(first, 0);
+        ck_assert_msg(r->op != NULL, "%s", tn_error_text());
+    } else if (strncmp(r->line, "opt ", 4) == 0) {
+        ck_assert_int_eq(sscanf(text, "%159s %159s", first, second), 2);
+        set_option(r, first, second);
+    } else if (strncmp(r->line, "in ", 3) == 0) {
+        read_input(r, text);
+    } else if (strncmp(r->line, "out ", 4) == 0) {
+        call(r);
+        if (r->skipped)
+            return;
+        ck_assert_int_eq(sscanf(text, "%159s %159s :%n", first, second, &used), 2);
+        check_shape(r, r->out[r->n_out], first, second);
+        compare(r, r->out[r->n_out], "output", r->n_out, text + used);
+        r->n_out++;
+    } else if (strncmp(r->line, "cot ", 4) == 0 && !r->skipped) {
+        int64_t count = read_values(text + 1);
+        tn_tensor *cotangent = tn_reshape(memory_of(tn_tensor_dtype(r->out[0]), count), tn_tensor_shape(r->out[0]));
+
+        ck_assert_msg(tn_backward_from(r->out, &cotangent, 1, NULL) == TN_OK, "%s: %s", r->name, tn_error_text());
+    } else if (strncmp(r->line, "grad ", 5) == 0 && !r->skipped) {
+        int index = atoi(text);
+        tn_tensor *gradient = tn_tensor_grad(r->in[index]);
+
+        ck_assert_msg(gradient != TN_NONE, "%s: no gradient %d", r->name, index);
+        ck_assert_int_eq(tn_tensor_dtype(gradient), tn_tensor_dtype(r->in[index]));
+        compare(r, gradient, "gradient", index, strchr(text, ':') + 1);
+    }
+}
+
+static void replay(const char *device)
+{
+    static reading r;
+    FILE *file = fopen(TN_TEST_SRCDIR "/tests/oracle/slice.txt", "r");
+    uint64_t scope = tn_scope_begin();
+    int64_t nodes = tn_graph_node_count();
+
+    ck_assert_ptr_nonnull(file);
+    memset(&r, 0, sizeof r);
+    tn_device_begin(tn_device_find(device));
+    while (fgets(r.line, LINE, file) != NULL) {
+        r.line[strcspn(r.line, "\n")] = '\0';
+        if (strncmp(r.line, "case ", 5) != 0 && strcmp(r.line, "end") != 0) {
+            read_line(&r);
+            continue;
+        }
+        tn_scope_end(scope);
+        scope = tn_scope_begin();
+        free(r.options);
+        r.options = NULL;
+        r.n_rows = r.n_out = 0;
+        r.n_in = 0;
+        r.called = r.skipped = false;
+        snprintf(r.name, sizeof r.name, "%.127s", r.line + (r.line[0] == 'c' ? 5 : 0));
+        r.cases += r.line[0] == 'c';
+    }
+    fclose(file);
+    tn_device_end();
+    tn_scope_end(scope);
+    ck_assert_int_gt(r.cases, 400);
+    ck_assert_int_eq(tn_graph_node_count(), nodes);
+    ck_assert_msg(!tn_failed(), "%s", tn_error_text());
+    if (r.skips > 0)
+        printf("%s: %d of %d cases need a dtype that it has not\n", device, r.skips, r.cases);
+}
+
+START_TEST(operators_and_gradients_agree_with_pytorch)
+{
+    int64_t count = tn_device_count();
+
+    ck_assert_int_gt(count, 0);
+    for (int64_t i = 0; i < count; i++)
+        if (tn_device_has_memory(tn_device_at(i)))
+            replay(tn_device_name(tn_device_at(i)));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("oracle");
+    TCase *tests = tcase_create("slice");
+
+    tcase_set_timeout(tests, 300);
+    tcase_add_test(tests, operators_and_gradients_agree_with_pytorch);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
