@@ -358,7 +358,7 @@ static tn_status chosen(const tn_call *call, tn_ints dims, bool *goes)
         goes[i] = dims.count <= 0;
     for (int64_t k = 0; k < dims.count; k++) {
         int64_t dim = dims.at[k] < 0 ? dims.at[k] + ndim : dims.at[k];
-        if (dim == 0 && ndim == 0)
+        if (ndim == 0)              /* 0-d counts as one dimension: 0 and -1, which inference checked */
             continue;
         if (dim < 0 || dim >= ndim)
             return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %d dimensions", call->op,
