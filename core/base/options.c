@@ -106,10 +106,11 @@ static tn_status at_argument(const struct filling *f, int64_t argument)
     return tn_error_prefix("%s: ", f->what);
 }
 
-/* "; accepted: in_features, out_features, bias" */
+/* "; accepted: in_features, out_features, bias", behind a question without the semicolon. */
 static void add_accepted(const struct filling *f, tn__text *text)
 {
-    const char *comma = "; accepted: ";
+    bool asked = text->length > 0 && text->at[text->length - 1] == '?';
+    const char *comma = asked ? " accepted: " : "; accepted: ";
 
     if (row_count(f->table) == 0)
         tn__text_add(text, "; %s has no options", f->what);

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Forgets what was read, so that a test sees the environment that it sets. */
@@ -119,6 +120,43 @@ START_TEST(a_row_without_memory_is_an_error)
     begin_anew();
 }
 END_TEST
+
+START_TEST(a_set_uid_program_ignores_the_environment) /* rule 14 */
+{
+    char path[] = "/tmp/tenon-setuid-XXXXXX", command[8192], self[4096];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    int file = mkstemp(path), status = -1;
+
+    ck_assert(length > 0 && file >= 0);
+    close(file);
+    self[length] = 0;
+    tn_snprint(command, sizeof command, "cp '%s' %s && chown 65534 %s && chmod 4755 %s", self, path,
+               path, path);
+    if (geteuid() != 0 || system(command) != 0) {
+        printf("SKIP a_set_uid_program_ignores_the_environment: that takes root\n");
+    } else {
+        setenv("TENON_MATH", "exact", 1);
+        tn_snprint(command, sizeof command, "%s --set-uid", path);
+        status = system(command);
+        unsetenv("TENON_MATH");
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+            printf("SKIP a_set_uid_program_ignores_the_environment: /tmp is mounted nosuid\n");
+        else
+            ck_assert_int_eq(status, 0);
+    }
+    unlink(path);
+}
+END_TEST
+
+/* What the copy with the set-uid bit does: 0 when the variable was ignored and the table says so. */
+static int in_set_uid_program(void)
+{
+    if (geteuid() == getuid())
+        return 77;
+    if (tn__env_trusted() || strcmp(tn_env_get("TENON_MATH"), "default") != 0)
+        return 1;
+    return strcmp(row_of("TENON_MATH").origin, "ignored (set-uid)") != 0;
+}
 
 /* ---- log ------------------------------------------------------------------------------------- */
 
@@ -323,13 +361,14 @@ START_TEST(threads_log_whole_lines)
 }
 END_TEST
 
-int main(void)
+int main(int argc, char **argv)
 {
     const TTest *const tests[] = {
         the_table_has_every_variable_of_the_library_with_help,
         a_value_has_an_origin,
         a_plugin_adds_rows_that_are_there_once,
         a_row_without_memory_is_an_error,
+        a_set_uid_program_ignores_the_environment,
         a_sink_gets_level_plugin_and_text,
         by_default_warnings_and_errors_go_to_standard_error_in_whole_lines,
         a_wrong_level_is_itself_a_line_of_the_log,
@@ -340,5 +379,7 @@ int main(void)
         NULL,
     };
 
+    if (argc > 1 && strcmp(argv[1], "--set-uid") == 0)
+        return in_set_uid_program();
     return suite_run("log", tests);
 }

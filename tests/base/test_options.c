@@ -117,7 +117,7 @@ START_TEST(a_wrong_argument_is_refused_with_column_accepted_names_and_nearest_ma
 {
     refused(linear_options, "Linear(in_featurs=4)", TN_ERR_KEY,
             "Linear(in_featurs=4): column 8: no option \"in_featurs\"; did you mean "
-            "\"in_features\"?; accepted: in_features, "
+            "\"in_features\"? accepted: in_features, "
             "out_features, bias");
     refused(linear_options, "Linear(4, 3, momentum=1)", TN_ERR_KEY,
             "column 14: no option \"momentum\"; accepted: in_features");
