@@ -3,6 +3,7 @@
  * The checked boundary: calls of plugins into the host, and kernels. */
 #include "core/plugin/check.h"
 #include "core/plugin/loader.h"
+#include "core/tensor/internal.h"
 
 #include <dlfcn.h>
 #include <sys/syscall.h>
@@ -47,6 +48,27 @@ bool tn__check_row(const int64_t *at, int64_t count, const char *function, const
 {
     return tn__likely(at || count <= 0) ||
            refuse(function, caller, argument, "it counts elements and points to none");
+}
+
+bool tn__check_tensor(const tn_tensor *tensor, const char *function, const char *argument,
+                      const void *caller)
+{
+    if (!tensor || tensor == TN_NONE ||
+        tn__likely(atomic_load_explicit(&tensor->refs, memory_order_relaxed) > 0))
+        return true;
+    return refuse(function, caller, argument,
+                  "its last reference was dropped before (tn_tensor_keep holds one)");
+}
+
+bool tn__check_tensors(tn_tensor *const *tensors, int64_t count, const char *function,
+                       const char *argument, const void *caller)
+{
+    if (!tensors && count > 0)
+        return refuse(function, caller, argument, "it counts tensors and points to none");
+    for (int64_t i = 0; i < count; i++)
+        if (!tn__check_tensor(tensors[i], function, argument, caller))
+            return false;
+    return true;
 }
 
 bool tn__check_main(const char *function, const void *caller)

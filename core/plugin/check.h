@@ -11,6 +11,11 @@
  * an address inside the plugin that called, by which it is named. */
 bool tn__check_given(bool given, const char *function, const char *argument, const void *caller);
 bool tn__check_row(const int64_t *at, int64_t count, const char *function, const char *argument, const void *caller);
+/* Not dropped already, as far as memory still tells. NULL and TN_NONE pass. */
+bool tn__check_tensor(const tn_tensor *tensor, const char *function, const char *argument,
+                      const void *caller);
+bool tn__check_tensors(tn_tensor *const *tensors, int64_t count, const char *function, const char *argument,
+                       const void *caller);
 bool tn__check_main(const char *function, const void *caller);
 
 /* What a function of a plugin returned: in range, and with words when it failed. `before` is tn__error_count() from before

@@ -92,6 +92,7 @@ void tn_tensor_drop(tn_tensor *tensor)
     if (tn__unlikely(tensor->autograd != NULL))
         tn__autograd_free(tensor->autograd);
     tn__storage_drop(tensor->storage);
+    atomic_store_explicit(&tensor->refs, 0, memory_order_relaxed); /* TENON_CHECK=1 tells a dead tensor by it */
     object_free(tensor);
 }
 

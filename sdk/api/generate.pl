@@ -380,16 +380,25 @@ sub nothing_of {
 sub checks_of {
     my ($f) = @_;
     my %null_ok = map { $_ => 1 } @{ $f->{tags}{null_ok} };
+    my @parameters = @{ $f->{parameters} };
     my @checks;
-    push @checks, "tn__check_main(\"$f->{name}\", __builtin_return_address(0))" if $f->{tags}{thread} eq 'main';
-    for my $p (@{ $f->{parameters} }) {
+    my $who = sub { "\"$f->{name}\"" . join('', map { ", \"$_\"" } @_) . ', __builtin_return_address(0))' };
+    push @checks, 'tn__check_main(' . $who->() if $f->{tags}{thread} eq 'main';
+    for my $i (0 .. $#parameters) {
+        my $p = $parameters[$i];
+        my $name = $p->{name};
         if ($p->{type} eq 'tn_ints') {
-            push @checks, "tn__check_row($p->{name}.at, $p->{name}.count, \"$f->{name}\", \"$p->{name}\", __builtin_return_address(0))";
-            next;
+            push @checks, "tn__check_row($name.at, $name.count, " . $who->($name);
+        } elsif ($p->{pointer}) {
+            my $may = $null_ok{$name} || ($f->{tags}{null_through} && $p->{type} =~ $through);
+            push @checks, "tn__check_given($name != NULL, " . $who->($name) unless $may;
+            push @checks, "tn__check_tensor($name, " . $who->($name) if $p->{type} =~ /^(?:const )?tn_tensor \*$/;
+            # A list of tensors, with its length behind it or behind a sibling of the same length.
+            if ($p->{type} eq 'tn_tensor *const *') {
+                my ($length) = grep { $_->{type} eq 'int64_t' } @parameters[ $i + 1 .. $#parameters ];
+                push @checks, "tn__check_tensors($name, $length->{name}, " . $who->($name) if $length;
+            }
         }
-        next if !$p->{pointer} || $null_ok{ $p->{name} };
-        next if $f->{tags}{null_through} && $p->{type} =~ $through;
-        push @checks, "tn__check_given($p->{name} != NULL, \"$f->{name}\", \"$p->{name}\", __builtin_return_address(0))";
     }
     return @checks;
 }

@@ -71,6 +71,15 @@ START_TEST(a_changed_view_is_found)
 }
 END_TEST
 
+START_TEST(a_tensor_that_was_dropped_before_is_found)
+{
+    copy_file(FIXTURES "drops_twice.so", path_of("later.so"));
+    ck_assert_int_eq(tn_plugin_load(path_of("later.so")), TN_OK);
+    expect_failure(tn_plugin_activate("org.tenon.test.drops_twice"), TN_ERR_REFUSED,
+                   "called tn_tensor_drop, argument tensor: its last reference was dropped before");
+}
+END_TEST
+
 static Suite *checked(void)
 {
     Suite *suite = suite_create("the checked boundary");
@@ -84,6 +93,7 @@ static Suite *checked(void)
     tcase_add_test(all, a_failure_without_words_is_named);
     tcase_add_test(all, a_failure_that_is_recorded_and_not_returned_is_refused);
     tcase_add_test(all, a_changed_view_is_found);
+    tcase_add_test(all, a_tensor_that_was_dropped_before_is_found);
     suite_add_tcase(suite, all);
     return suite;
 }

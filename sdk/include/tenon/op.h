@@ -18,15 +18,15 @@ typedef struct tn_op tn_op;
  * TN_ERR_NOT_IMPLEMENTED when no loaded plugin defines it, with the nearest name. [any-thread] [static] */
 TN_API const tn_op *tn_op_find(const char *name, uint32_t revision);
 
-/* Calls an operator. `in`: n_in tensors in schema order; TN_NONE for absent optional ones; a NULL makes the call fail without a new error.
+/* Calls an operator. `in`: n_in tensors in schema order (NULL for none); TN_NONE for absent optional ones; a NULL makes the call fail without a new error.
  * `options`: the operator's option struct (its first member is its size), or NULL for all defaults. `out` receives n_out tensors, owned by the
- * innermost scope; on failure all NULL. Differentiable inputs record a graph node. [any-thread] [null-ok: options] */
+ * innermost scope; on failure all NULL. Differentiable inputs record a graph node. [any-thread] [null-ok: in, options] */
 TN_API tn_status tn_op_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                             tn_tensor **out, int64_t n_out);
 
 /* The same for one output that is written into an existing tensor instead of a new one: `into` is input 0 for the in-place form x.add_(y), or
  * any tensor of the result's exact shape (its dtype may be wider in the sense of PyTorch's casting rules) for the out= form, where no gradient may be wanted. Inputs that partly overlap `into` are refused.
- * [any-thread] [null-ok: options] */
+ * [any-thread] [null-ok: in, options] */
 TN_API tn_status tn_op_call_into(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                                  tn_tensor *into);
 
@@ -40,9 +40,9 @@ typedef struct tn_op_ref {
 /* tn_op_find with the result kept in `ref` (atomically). [any-thread] [static] */
 TN_API const tn_op *tn_op_lookup(tn_op_ref *ref);
 
-/* One-output form that generated wrappers use: NULL on failure. [any-thread] [scoped] [null-ok: options] */
+/* One-output form that generated wrappers use: NULL on failure. [any-thread] [scoped] [null-ok: in, options] */
 TN_API tn_tensor *tn_op_call1(tn_op_ref *ref, tn_tensor *const *in, int64_t n_in, const void *options);
-/* In-place form of the wrappers: returns input 0. [any-thread] [borrowed] [null-ok: options] */
+/* In-place form of the wrappers: returns input 0. [any-thread] [borrowed] [null-ok: in, options] */
 TN_API tn_tensor *tn_op_call1_into(tn_op_ref *ref, tn_tensor *const *in, int64_t n_in, const void *options,
                                    tn_tensor *into);
 
