@@ -6,6 +6,9 @@
 #include "core/tensor/internal.h"
 
 #include <dlfcn.h>
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -50,11 +53,20 @@ bool tn__check_row(const int64_t *at, int64_t count, const char *function, const
            refuse(function, caller, argument, "it counts elements and points to none");
 }
 
+/* The object's memory is kept for reuse; with AddressSanitizer it is poisoned meanwhile. */
+static bool is_dead(const tn_tensor *tensor)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    if (__asan_address_is_poisoned(&tensor->refs))
+        return true;
+#endif
+    return atomic_load_explicit(&tensor->refs, memory_order_relaxed) <= 0;
+}
+
 bool tn__check_tensor(const tn_tensor *tensor, const char *function, const char *argument,
                       const void *caller)
 {
-    if (!tensor || tensor == TN_NONE ||
-        tn__likely(atomic_load_explicit(&tensor->refs, memory_order_relaxed) > 0))
+    if (!tensor || tensor == TN_NONE || tn__likely(!is_dead(tensor)))
         return true;
     return refuse(function, caller, argument,
                   "its last reference was dropped before (tn_tensor_keep holds one)");
