@@ -240,13 +240,15 @@ static void text_bytes(tn__text *text, uint64_t bytes)
         tn__text_add(text, value < 10 ? "%.2f %s" : "%.1f %s", value, units[unit]);
 }
 
-static tn_status out_of_memory(struct tn__allocator *allocator, uint64_t bytes)
+/* Takes the place of what failed since the mark. */
+static tn_status out_of_memory(struct tn__allocator *allocator, uint64_t bytes, uint64_t mark)
 {
     tn__text text = { 0 };
     char said[256];
     tn_status status;
 
     tn_snprint(said, sizeof said, "%s", tn_error_last()->message);
+    tn_error_restore(mark);
     tn__text_add(&text, "out of memory on %s: ", allocator->device->name);
     text_bytes(&text, bytes);
     tn__text_add(&text, " asked for; ");
@@ -291,8 +293,10 @@ tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *strea
     stream = stream_for(allocator->device, stream);
     if (allocator->guarded)
         return tn__guard_get(allocator, stream, bytes);
+    mark = tn_error_mark();
     if (bytes > (uint64_t)INT64_MAX / 2) {
-        out_of_memory(allocator, bytes);
+        tn_fail(TN_ERR_MEMORY, "no device has so much");
+        out_of_memory(allocator, bytes, mark);
         return NULL;
     }
     size = tn__block_size(allocator, bytes, &size_class);
@@ -306,7 +310,6 @@ tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *strea
     pthread_mutex_lock(&allocator->lock);
     block = take(allocator, cache, stream, size, size_class, batch);
     if (block == NULL) {
-        mark = tn_error_mark();
         status = tn__segment_add(allocator, size);
         if (status == TN_ERR_MEMORY) {
             pthread_mutex_unlock(&allocator->lock);
@@ -329,7 +332,7 @@ tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *strea
     pthread_mutex_unlock(&allocator->lock);
     if (block == NULL) {
         if (status == TN_ERR_MEMORY || status == TN_OK)
-            out_of_memory(allocator, bytes);
+            out_of_memory(allocator, bytes, mark);
         return NULL;
     }
     begin_life(&block->storage, bytes);
@@ -455,7 +458,6 @@ tn_status tn_device_memory(const tn_device *device, tn_memory_stats *out)
 {
     struct tn__allocator *allocator;
     tn_memory_stats stats = { 0 };
-    int64_t high = 0;
 
     if (device == NULL || out == NULL)
         return tn_fail(TN_ERR_VALUE, "tn_device_memory: the device or the place for the answer is NULL");
@@ -469,18 +471,15 @@ tn_status tn_device_memory(const tn_device *device, tn_memory_stats *out)
     stats.live_blocks = get(&allocator->blocks);
     stats.requests = get(&allocator->requests);
     for (const tn__cache *cache = allocator->caches; cache != NULL; cache = cache->next) {
-        if (get(&cache->high) > high)
-            high = get(&cache->high);
+        stats.live += get(&cache->live);
         stats.live_blocks += get(&cache->blocks);
         stats.requests += get(&cache->requests);
     }
-    stats.peak = stats.live + high;
+    /* Exact for one thread; what several have not settled may come in, 64 KiB each. */
+    stats.peak = get(&allocator->peak) > stats.live ? get(&allocator->peak) : stats.live;
     for (const tn__cache *cache = allocator->caches; cache != NULL; cache = cache->next)
-        stats.live += get(&cache->live);
-    if (stats.peak < stats.live)
-        stats.peak = stats.live;
-    if (stats.peak < get(&allocator->peak))
-        stats.peak = get(&allocator->peak);
+        if (stats.live - get(&cache->live) + get(&cache->high) > stats.peak)
+            stats.peak = stats.live - get(&cache->live) + get(&cache->high);
     stats.cached = get(&allocator->reserved) - stats.live;
     stats.device_allocs = get(&allocator->device_allocs);
     stats.trims = get(&allocator->trims);

@@ -108,6 +108,7 @@ tn__storage *tn__guard_get(struct tn__allocator *allocator, tn_stream *stream, u
 {
     const tn_backend *b = tn__backend(allocator->device);
     tn__guarded *g = tn_calloc(1, sizeof *g);
+    uint64_t mark = tn_error_mark();
     tn_status status;
 
     if (g == NULL)
@@ -121,13 +122,14 @@ tn__storage *tn__guard_get(struct tn__allocator *allocator, tn_stream *stream, u
     g->storage.stream = stream;
     g->storage.size_class = TN__SIZE_CLASSES;
     atomic_store_explicit(&g->storage.refs, 1, memory_order_relaxed);
-    if (tn__add_overflow(bytes, 2 * g->guard, &g->whole))
+    if (tn__add_overflow(bytes, 2 * g->guard, &g->whole) || g->whole > (uint64_t)INT64_MAX / 2)
         status = TN_ERR_MEMORY;
     else
         status = tn__device_result(allocator->device, b->alloc(allocator->device->handle, (size_t)g->whole, &g->storage.memory), "alloc");
     if (status != TN_OK) {
         if (status == TN_ERR_MEMORY) {
             tn__text text = { 0 };
+            tn_error_restore(mark);
             tn__allocator_explain(allocator, &text);
             tn_fail(TN_ERR_MEMORY, "out of memory on %s: %llu bytes asked for; %s", allocator->device->name,
                     (unsigned long long)bytes, text.failed || text.at == NULL ? "" : text.at);

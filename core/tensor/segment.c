@@ -191,13 +191,24 @@ static void split(struct tn__allocator *allocator, tn__block *block, uint64_t si
     bin_add(allocator, other);
 }
 
-/* Joins a free block in no bin with the free blocks beside it that the same stream used. */
+/* Whether two free blocks may become one: used last by the same stream, or one of them by all (it then belongs to the other's). */
+static bool joins(const tn__block *block, const tn__block *other)
+{
+    const tn_stream *a = block->storage.stream;
+
+    return other != NULL && other->state == TN__BLOCK_FREE &&
+           (a == NULL || other->storage.stream == NULL || other->storage.stream == a);
+}
+
+/* Joins a free block in no bin with the free blocks beside it. */
 static tn__block *join(struct tn__allocator *allocator, tn__block *block)
 {
     tn__block *other = block->after;
 
-    if (other != NULL && other->state == TN__BLOCK_FREE && other->storage.stream == block->storage.stream) {
+    if (joins(block, other)) {
         bin_remove(allocator, other);
+        if (block->storage.stream == NULL)
+            block->storage.stream = other->storage.stream;
         block->size += other->size;
         block->after = other->after;
         if (block->after != NULL)
@@ -205,8 +216,10 @@ static tn__block *join(struct tn__allocator *allocator, tn__block *block)
         block_object_free(allocator, other);
     }
     other = block->before;
-    if (other != NULL && other->state == TN__BLOCK_FREE && other->storage.stream == block->storage.stream) {
+    if (joins(block, other)) {
         bin_remove(allocator, other);
+        if (other->storage.stream == NULL)
+            other->storage.stream = block->storage.stream;
         other->size += block->size;
         other->after = block->after;
         if (other->after != NULL)
@@ -348,6 +361,8 @@ tn__block *tn__block_take(struct tn__allocator *allocator, tn_stream *stream, ui
 void tn__block_give(struct tn__allocator *allocator, tn__block *block)
 {
     atomic_store_explicit(&block->live, 0, memory_order_relaxed);
+    if (block->storage.stream != NULL && block->storage.stream->lock == NULL)
+        block->storage.stream = NULL; /* without streams, whatever is free may be used by all */
     if (block->n_users > 0) {
         block->state = TN__BLOCK_PENDING;
         memset(block->events, 0, sizeof block->events);
@@ -427,8 +442,7 @@ void tn__segments_trim(struct tn__allocator *allocator)
         return;
     while ((segment = *at) != NULL) {
         tn__block *block = segment->first;
-        if (block->state != TN__BLOCK_FREE || block->after != NULL ||
-            (block->storage.stream != NULL && block->storage.stream->lock != NULL)) {
+        if (block->state != TN__BLOCK_FREE || block->after != NULL || block->storage.stream != NULL) {
             at = &segment->next;
             continue;
         }

@@ -1,1 +1,60 @@
 # SPDX-License-Identifier: MIT
+#
+# The tests of core/tensor have devices of their own (fixture.c) and need no plugin.
+
+TN_TENSOR_TESTS = \
+	%D%/test_allocator %D%/test_copy %D%/test_device %D%/test_dlpack %D%/test_dtype %D%/test_faults \
+	%D%/test_guard %D%/test_print %D%/test_random %D%/test_stream %D%/test_tensor %D%/test_threads
+check_PROGRAMS += $(TN_TENSOR_TESTS)
+TESTS += $(TN_TENSOR_TESTS)
+EXTRA_DIST += %D%/numpy_text.py
+
+TN_TENSOR_FIXTURE = %D%/fixture.c %D%/fixture.h
+
+%C%_test_allocator_SOURCES = %D%/test_allocator.c $(TN_TENSOR_FIXTURE)
+%C%_test_allocator_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_allocator_LDADD = $(TN_LINK_TEST_CORE)
+
+%C%_test_copy_SOURCES = %D%/test_copy.c $(TN_TENSOR_FIXTURE)
+%C%_test_copy_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_copy_LDADD = $(TN_LINK_TEST_CORE)
+
+%C%_test_device_SOURCES = %D%/test_device.c $(TN_TENSOR_FIXTURE)
+%C%_test_device_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_device_LDADD = $(TN_LINK_TEST_CORE)
+
+%C%_test_dlpack_SOURCES = %D%/test_dlpack.c $(TN_TENSOR_FIXTURE)
+%C%_test_dlpack_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_dlpack_LDADD = $(TN_LINK_TEST_CORE)
+
+%C%_test_dtype_SOURCES = %D%/test_dtype.c $(TN_TENSOR_FIXTURE) %D%/promotion.h
+%C%_test_dtype_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_dtype_LDADD = $(TN_LINK_TEST_CORE)
+
+%C%_test_faults_SOURCES = %D%/test_faults.c $(TN_TENSOR_FIXTURE)
+%C%_test_faults_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_faults_LDADD = $(TN_LINK_TEST_CORE)
+
+%C%_test_guard_SOURCES = %D%/test_guard.c $(TN_TENSOR_FIXTURE)
+%C%_test_guard_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_guard_LDADD = $(TN_LINK_TEST_CORE)
+
+%C%_test_print_SOURCES = %D%/test_print.c $(TN_TENSOR_FIXTURE) %D%/numpy_text.h
+%C%_test_print_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_print_LDADD = $(TN_LINK_TEST_CORE)
+
+%C%_test_random_SOURCES = %D%/test_random.c $(TN_TENSOR_FIXTURE)
+%C%_test_random_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_random_LDADD = $(TN_LINK_TEST_CORE)
+
+%C%_test_stream_SOURCES = %D%/test_stream.c $(TN_TENSOR_FIXTURE)
+%C%_test_stream_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_stream_LDADD = $(TN_LINK_TEST_CORE)
+
+%C%_test_tensor_SOURCES = %D%/test_tensor.c $(TN_TENSOR_FIXTURE)
+%C%_test_tensor_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_tensor_LDADD = $(TN_LINK_TEST_CORE)
+
+%C%_test_threads_SOURCES = %D%/test_threads.c $(TN_TENSOR_FIXTURE)
+%C%_test_threads_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_threads_LDADD = $(TN_LINK_TEST_CORE)

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Every allocation of the room made to fail in turn: an error each time, no leak, no crash. */
+#include "tests/tensor/fixture.h"
+
+static int deleted;
+
+static void count_deleted(tn_dlpack *self)
+{
+    (void)self;
+    deleted++;
+}
+
+/* A walk through most of what tensors can do; stops at the first failure. */
+static tn_status walk(void)
+{
+    static float memory[6] = { 1, 2, 3, 4, 5, 6 };
+    static int64_t shape[] = { 2, 3 };
+    static const char *const names[] = { "cpu", "vault:1", "brick" };
+    static const int64_t many[8] = { 1, 2, 1, 2, 1, 2, 1, 2 };
+    tn_dlpack managed = { { .data = memory, .device = { 1, 0 }, .ndim = 2, .dtype = { 2, 32, 1 }, .shape = shape }, NULL, count_deleted };
+    char text[256];
+    TN_SCOPE;
+
+    for (int i = 0; i < 3; i++) {
+        const tn_device *d = tn_device_find(names[i]);
+        tn_tensor *x, *y, *list[1];
+        tn_stream *s = NULL;
+        tn_event *e = NULL;
+        tn_dlpack *out;
+        uint64_t scope;
+        tn_status status = TN_OK;
+
+        if (d == NULL)
+            return tn_error_last()->code;
+        scope = tn_scope_begin();
+        x = tn_tensor_full(TN_SHAPE(20, 30), 1, TN_F32, d);
+        y = x == NULL ? NULL : tn_tensor_as_strided(x, TN_SHAPE(30, 20), TN_INTS(1, 30), 0);
+        list[0] = y;
+        tn_scope_end_with(scope, list, 1);
+        if (y == NULL || tn_failed())
+            return tn_error_last()->code;
+        if (tn_tensor_text(y, text, sizeof text) < 0)
+            return tn_error_last()->code;
+        x = tn_tensor_empty((tn_ints){ many, 8 }, TN_I64, d);
+        if (x == NULL || tn_tensor_empty(TN_SHAPE(100000), TN_F32, d) == NULL)
+            return tn_error_last()->code;
+        s = tn_stream_new(d);
+        if (s == NULL)
+            return tn_error_last()->code;
+        e = tn_event_record(d, s);
+        if (e == NULL)
+            status = tn_error_last()->code;
+        tn_event_drop(e);
+        tn_stream_drop(s);
+        if (status != TN_OK)
+            return status;
+        if (i == 0) {
+            out = tn_tensor_to_dlpack(x, NULL);
+            if (out == NULL)
+                return tn_error_last()->code;
+            if (tn_tensor_from_dlpack(out) == NULL) {
+                out->deleter(out);
+                return tn_error_last()->code;
+            }
+        }
+        x = tn_tensor_full(TN_SHAPE(30, 20), 2, TN_F32, tn_device_find(names[(i + 1) % 3]));
+        if (x == NULL)
+            return tn_error_last()->code;
+        status = tn__copy(x, y);
+        if (status == TN_ERR_NOT_IMPLEMENTED) /* brick */
+            tn_error_clear();
+        else if (status != TN_OK)
+            return status;
+    }
+    deleted = 0;
+    if (tn_tensor_from_dlpack(&managed) == NULL)
+        return deleted == 0 ? tn_error_last()->code : TN_OK;
+    return TN_OK;
+}
+
+START_TEST(every_allocation_fails_once)
+{
+    tn_status status;
+    uint64_t nth, made;
+    int failed = 0;
+
+    room_open();
+    /* Until the walk makes fewer allocations than the one that would fail. */
+    for (nth = made = 1; made >= nth; nth++) {
+        tn__fail_alloc(nth);
+        status = walk();
+        made = tn__fail_alloc(0);
+        ck_assert_msg(status == TN_OK || status == TN_ERR_MEMORY, "allocation %d: %s", (int)nth, tn_error_last()->message);
+        failed += status != TN_OK;
+        tn_error_clear();
+        tn_shutdown();
+        ck_assert_int_eq(room.bytes, 0);
+    }
+    ck_assert_int_ge(failed, 30);
+    ok(walk());
+    room_close();
+}
+END_TEST
+
+START_TEST(every_request_to_a_device_fails_once)
+{
+    room_open();
+    for (int nth = 1; nth < 40; nth++) {
+        tn_status status;
+
+        room.fail_alloc = nth;
+        status = walk();
+        room.fail_alloc = 0;
+        ck_assert(status == TN_OK || status == TN_ERR_MEMORY);
+        tn_error_clear();
+        tn_shutdown();
+        ck_assert_int_eq(room.bytes, 0);
+    }
+    ok(walk());
+    room_close();
+}
+END_TEST
+
+RUN_TESTS("faults", every_allocation_fails_once, every_request_to_a_device_fails_once)

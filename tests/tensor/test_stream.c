@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Streams and events, and memory that is used on several of them. */
+#include "tests/tensor/fixture.h"
+
+START_TEST(a_device_without_streams_has_trivial_ones)
+{
+    tn_stream *s;
+    tn_event *e;
+
+    room_open();
+    s = tn_stream_new(device("cpu"));
+    ck_assert_ptr_nonnull(s);
+    tn_stream_begin(s);
+    tn_tensor_full(TN_SHAPE(4), 1, TN_F32, NULL);
+    e = tn_event_record(device("cpu"), s);
+    ck_assert(tn_event_done(e));
+    ok(tn_event_wait(e, NULL));
+    ok(tn_event_sync(e));
+    tn_stream_end();
+    ok(tn_stream_sync(s));
+    ok(tn_device_sync(device("cpu")));
+    tn_event_drop(e);
+    tn_stream_drop(s);
+    tn_event_drop(NULL);
+    tn_stream_drop(NULL);
+    room_close();
+}
+END_TEST
+
+START_TEST(the_current_stream_is_the_innermost_of_its_device)
+{
+    tn_stream *a, *b, *other;
+
+    room_open();
+    a = tn_stream_new(device("vault:0"));
+    b = tn_stream_new(device("vault:0"));
+    other = tn_stream_new(device("vault:1"));
+    ck_assert_ptr_eq(tn__stream_current(device("vault:0")), device("vault:0")->stream);
+    tn_stream_begin(a);
+    tn_stream_begin(other);
+    ck_assert_ptr_eq(tn__stream_current(device("vault:0")), a);
+    tn_stream_begin(b);
+    ck_assert_ptr_eq(tn__stream_current(device("vault:0")), b);
+    ck_assert_ptr_eq(tn__stream_current(device("vault:1")), other);
+    tn_stream_end();
+    tn_stream_end();
+    tn_stream_end();
+    ck_assert_ptr_eq(tn__stream_current(device("vault:1")), device("vault:1")->stream);
+    tn_stream_end();
+    said("tn_stream_end without");
+    ck_assert_ptr_null(tn_event_record(device("vault:1"), a));
+    said("one of vault:0, not of vault:1");
+    tn_stream_drop(a);
+    tn_stream_drop(b);
+    tn_stream_drop(other);
+    /* A stream that ended lends its struct to the next. */
+    ck_assert_ptr_nonnull(a = tn_stream_new(device("vault:0")));
+    tn_stream_drop(a);
+    room_close();
+}
+END_TEST
+
+START_TEST(events_are_done_when_their_place_is_reached)
+{
+    tn_stream *s;
+    tn_event *e;
+
+    room_open();
+    s = tn_stream_new(device("vault"));
+    stream_hold(s);
+    e = tn_event_record(device("vault"), s);
+    ck_assert(!tn_event_done(e));
+    ok(tn_event_wait(e, NULL));
+    stream_release(s);
+    ck_assert(tn_event_done(e));
+    stream_hold(s);
+    tn_event_drop(e);
+    e = tn_event_record(device("vault"), s);
+    ok(tn_event_sync(e));
+    ck_assert(tn_event_done(e));
+    tn_event_drop(e);
+    tn_stream_drop(s);
+    room_close();
+}
+END_TEST
+
+static void *place_of(tn_tensor *x, uint64_t *offset)
+{
+    *offset = x->view.byte_offset;
+    return x->view.data;
+}
+
+START_TEST(memory_goes_to_another_stream_only_after_an_event)
+{
+    static const int64_t sizes[] = { 1000, 300000 };
+
+    room_open();
+    for (int i = 0; i < 2; i++) {
+        tn_stream *s = tn_stream_new(device("vault"));
+        uint64_t a, b;
+        void *m, *n;
+
+        stream_hold(s);
+        tn_stream_begin(s);
+        {
+            TN_SCOPE;
+            m = place_of(tn_tensor_empty(TN_SHAPE(sizes[i]), TN_U8, device("vault")), &a);
+        }
+        {
+            /* On its own stream at once. */
+            TN_SCOPE;
+            n = place_of(tn_tensor_empty(TN_SHAPE(sizes[i]), TN_U8, device("vault")), &b);
+            ck_assert(m == n && a == b);
+        }
+        tn_stream_end();
+        {
+            TN_SCOPE;
+            n = place_of(tn_tensor_empty(TN_SHAPE(sizes[i]), TN_U8, device("vault")), &b);
+            ck_assert_msg(m != n || a != b, "the default stream got memory that another stream still uses");
+        }
+        ok(tn_device_trim(device("vault")));
+        tn_stream_drop(s);
+    }
+    room_close();
+}
+END_TEST
+
+START_TEST(memory_used_on_a_second_stream_waits_for_that_one)
+{
+    tn_stream *s;
+    uint64_t a, b;
+    void *m, *n;
+    tn_memory_stats stats;
+
+    room_open();
+    s = tn_stream_new(device("vault"));
+    stream_hold(s);
+    {
+        TN_SCOPE;
+        tn_tensor *x = tn_tensor_empty(TN_SHAPE(1000), TN_U8, device("vault"));
+        m = place_of(x, &a);
+        ok(tn__storage_use(x->storage, s));
+        ok(tn__storage_use(x->storage, s));
+    }
+    {
+        TN_SCOPE;
+        n = place_of(tn_tensor_empty(TN_SHAPE(1000), TN_U8, device("vault")), &b);
+        ck_assert(m != n || a != b);
+    }
+    stream_release(s);
+    {
+        TN_SCOPE;
+        bool again = false;
+        for (int i = 0; i < 3000 && !again; i++) {
+            n = place_of(tn_tensor_empty(TN_SHAPE(1000), TN_U8, device("vault")), &b);
+            again = m == n && a == b;
+        }
+        ck_assert_msg(again, "the memory never came back");
+    }
+    ok(tn_device_memory(device("vault"), &stats));
+    ck_assert_int_eq(stats.live, 0);
+    tn_stream_drop(s);
+    room_close();
+}
+END_TEST
+
+START_TEST(more_streams_than_places_are_waited_for)
+{
+    tn_stream *s[8];
+
+    room_open();
+    for (int i = 0; i < 8; i++)
+        s[i] = tn_stream_new(device("vault"));
+    {
+        TN_SCOPE;
+        tn_tensor *x = tn_tensor_empty(TN_SHAPE(1000), TN_U8, device("vault"));
+        for (int i = 0; i < 8; i++)
+            ok(tn__storage_use(x->storage, s[i]));
+        ck_assert_int_eq(room.syncs, 4);
+    }
+    for (int i = 0; i < 8; i++)
+        tn_stream_drop(s[i]);
+    room_close();
+}
+END_TEST
+
+START_TEST(a_failure_that_the_allocator_met_is_told_at_the_next_sync)
+{
+    room_open();
+    tn_keep(TN_NONE);
+    tn_tensor_full(TN_SHAPE(4), 1, TN_F32, device("vault"));
+    room.stream_failure = 1;
+    ok(tn_device_trim(device("vault")));
+    ck_assert(!tn_failed());
+    ck_assert_int_eq(tn_device_sync(device("vault")), TN_ERR_DEVICE);
+    said("a kernel wrote out of bounds");
+    ok(tn_device_sync(device("vault")));
+    room.stream_failure = 1;
+    ck_assert_int_eq(tn_stream_sync(device("vault")->stream), TN_ERR_DEVICE);
+    said("a kernel wrote out of bounds");
+    room_close();
+}
+END_TEST
+
+START_TEST(a_lost_device_says_so_from_then_on_and_others_live)
+{
+    tn_tensor *x;
+    float out[4];
+    tn_event *e;
+
+    room_open();
+    x = tn_tensor_full(TN_SHAPE(4), 1, TN_F32, device("vault"));
+    e = tn_event_record(device("vault"), NULL);
+    room.lost = 1;
+    fails(tn_tensor_copy_out(x, out, sizeof out), TN_ERR_LOST);
+    room.lost = 0;
+    ck_assert_int_eq(tn_tensor_copy_out(x, out, sizeof out), TN_ERR_LOST);
+    said("vault:0 is lost");
+    ck_assert_ptr_null(tn_tensor_empty(TN_SHAPE(4), TN_F32, device("vault")));
+    ck_assert_int_eq(tn_error_code(), TN_ERR_LOST);
+    tn_error_clear();
+    ck_assert_ptr_null(tn_stream_new(device("vault")));
+    tn_error_clear();
+    fails(tn_device_sync(device("vault")), TN_ERR_LOST);
+    fails(tn_device_trim(device("vault")), TN_ERR_LOST);
+    ck_assert(!tn_event_done(e));
+    tn_error_clear();
+    tn_event_drop(e);
+    ck_assert_ptr_nonnull(tn_tensor_full(TN_SHAPE(4), 1, TN_F32, device("vault:1")));
+    ck_assert_ptr_nonnull(tn_tensor_full(TN_SHAPE(4), 1, TN_F32, NULL));
+    room_close();
+}
+END_TEST
+
+RUN_TESTS("stream", a_device_without_streams_has_trivial_ones, the_current_stream_is_the_innermost_of_its_device,
+          events_are_done_when_their_place_is_reached, memory_goes_to_another_stream_only_after_an_event,
+          memory_used_on_a_second_stream_waits_for_that_one, more_streams_than_places_are_waited_for,
+          a_failure_that_the_allocator_met_is_told_at_the_next_sync, a_lost_device_says_so_from_then_on_and_others_live)
