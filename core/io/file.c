@@ -107,6 +107,9 @@ static tn_status enter(const tn__entry *entry, const char **before)
 
 tn_status tn__file_save(const char *path, const tn_state *state)
 {
+    tn_status status = tn__plugins_discover();
+    if (status != TN_OK)
+        return status;
     const tn__entry *entry = by_extension(path);
     if (entry == NULL)
         return no_format(path, "no format has this extension");
@@ -114,7 +117,7 @@ tn_status tn__file_save(const char *path, const tn_state *state)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: format %s can be read, not written", path,
                        entry->name);
     tn__writer writer;
-    tn_status status = tn__writer_open(&writer, path, state_bytes(state));
+    status = tn__writer_open(&writer, path, state_bytes(state));
     if (status != TN_OK)
         return status;
     const char *before = NULL;
@@ -136,7 +139,9 @@ tn_status tn__file_save(const char *path, const tn_state *state)
 tn_status tn__file_load(const char *path, tn_state *state)
 {
     tn__reader reader;
-    tn_status status = tn__reader_open(&reader, path);
+    tn_status status = tn__plugins_discover();
+    if (status == TN_OK)
+        status = tn__reader_open(&reader, path);
     if (status != TN_OK)
         return status;
     /* A damaged file is recognized by nobody; its extension still finds somebody who can say what is wrong. */

@@ -7,6 +7,10 @@ TN_FUZZERS = \
 	%D%/fuzz_format \
 	%D%/fuzz_spec
 
+if HAVE_JANSSON
+TN_FUZZERS += %D%/fuzz_safetensors
+endif
+
 if FUZZERS
 TN_FUZZ_MAIN =
 TN_FUZZ_LINK = -fsanitize=fuzzer
@@ -22,6 +26,11 @@ endif
 %C%_fuzz_format_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_fuzz_format_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
 %C%_fuzz_format_LDADD = $(TN_LINK_CORE) $(LIBM)
+
+%C%_fuzz_safetensors_SOURCES = %D%/fuzz_safetensors.c %D%/fuzz.h $(TN_FUZZ_MAIN)
+%C%_fuzz_safetensors_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_fuzz_safetensors_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
+%C%_fuzz_safetensors_LDADD = $(TN_LINK_CORE) $(LIBM)
 
 %C%_fuzz_spec_SOURCES = %D%/fuzz_spec.c %D%/fuzz.h $(TN_FUZZ_MAIN)
 %C%_fuzz_spec_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -1,1 +1,16 @@
 # SPDX-License-Identifier: MIT
+
+EXTRA_DIST += %D%/make-files.py %D%/files/python.safetensors %D%/files/tenon.safetensors
+
+if HAVE_CHECK
+check_PROGRAMS += %D%/test_files
+TESTS += %D%/test_files
+%C%_test_files_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_files_LDADD = $(TN_LINK_TEST_CORE)
+if HAVE_JANSSON
+check_PROGRAMS += %D%/test_safetensors
+TESTS += %D%/test_safetensors
+%C%_test_safetensors_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_safetensors_LDADD = $(TN_LINK_TEST_CORE)
+endif
+endif

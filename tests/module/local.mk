@@ -5,15 +5,21 @@ EXTRA_DIST += %D%/probe.h
 if HAVE_CHECK
 TN_MODULE_TESTS = \
 	%D%/test_call \
+	%D%/test_layers \
 	%D%/test_make \
+	%D%/test_memory \
 	%D%/test_slots \
 	%D%/test_state
 check_PROGRAMS += $(TN_MODULE_TESTS)
 TESTS += $(TN_MODULE_TESTS)
 %C%_test_call_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_call_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_layers_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_layers_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_make_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_make_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_memory_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_slots_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_slots_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_state_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the standard layers compute and how they and tensors are initialised. Names of rows are those of the behaviour
+ * specification. */
+#include "tests/module/probe.h"
+
+#include <math.h>
+
+static tn_module *parsed(const char *text)
+{
+    tn_module *m = tn_module_parse(text);
+    ck_assert_msg(m != NULL, "%s: %s", text, tn_error_text());
+    return m;
+}
+
+static void expect_values(tn_tensor *tensor, const float *values, int64_t count)
+{
+    float got[64];
+    ck_assert_msg(tensor != NULL, "%s", tn_error_text());
+    ck_assert_int_eq(tn_tensor_numel(tensor), count);
+    ck_assert_int_eq(tn_tensor_copy_out(tensor, got, (size_t)count * sizeof *got), TN_OK);
+    for (int64_t i = 0; i < count; i++)
+        ck_assert_float_eq_tol(got[i], values[i], 1e-6);
+}
+
+static void expect_shape(tn_tensor *tensor, tn_ints shape)
+{
+    ck_assert_msg(tensor != NULL, "%s", tn_error_text());
+    tn_ints got = tn_tensor_shape(tensor);
+    ck_assert_int_eq(got.count, shape.count);
+    for (int64_t i = 0; i < shape.count; i++)
+        ck_assert_int_eq(got.at[i], shape.at[i]);
+}
+
+static const float row[4] = { -1, 0, 2, 0.5 };
+
+START_TEST(linear_multiplies_and_adds_over_the_last_dimension_lay_002)
+{
+    TN_SCOPE;
+    static const float weight[6] = { 1, 2, 3, 4, 5, 6 }, bias[3] = { 10, 20, 30 };
+    tn_module *m = parsed("Linear(2, 3)");
+    tn_state *state = tn_state_new();
+    tn_state_set(state, "weight", tn_tensor_from(weight, TN_F32, TN_SHAPE(3, 2)));
+    tn_state_set(state, "bias", tn_tensor_from(bias, TN_F32, TN_SHAPE(3)));
+    ck_assert_int_eq(tn_module_load_state(m, state, true), TN_OK);
+    tn_tensor *x = tn_tensor_from(row, TN_F32, TN_SHAPE(2, 2));
+    expect_values(tn_module_call(m, x), (const float[]){ 9, 17, 25, 13, 28, 43 }, 6);
+    expect_shape(tn_module_call(m, tn_tensor_full(TN_SHAPE(2, 5, 2), 0, TN_F32, NULL)),
+                 TN_SHAPE(2, 5, 3));
+    expect_shape(tn_module_call(m, tn_tensor_full(TN_SHAPE(2), 0, TN_F32, NULL)), TN_SHAPE(3));
+    expect_shape(tn_module_call(m, tn_tensor_full(TN_SHAPE(0, 2), 0, TN_F32, NULL)),
+                 TN_SHAPE(0, 3));
+    tn_module *bare = parsed("Linear(2, 3, bias=False)");
+    tn_state_drop(state);
+    state = tn_module_state(bare);
+    ck_assert_int_eq(tn_state_count(state), 1);
+    expect_shape(tn_module_call(bare, x), TN_SHAPE(2, 3));
+    tn_state_drop(state);
+    tn_module_drop(bare);
+    tn_module_drop(m);
+}
+END_TEST
+
+START_TEST(activations_and_shapes_compute_what_they_say_lay_010_lay_011)
+{
+    TN_SCOPE;
+    tn_tensor *x = tn_tensor_from(row, TN_F32, TN_SHAPE(2, 2));
+    struct {
+        const char *spec;
+        float values[4];
+    } cases[] = {
+        { "ReLU()", { 0, 0, 2, 0.5f } },
+        { "Identity(1, a='b')", { -1, 0, 2, 0.5f } },
+        { "Sigmoid()", { 0.26894143f, 0.5f, 0.8807971f, 0.62245935f } },
+        { "Softmax(1)", { 0.26894143f, 0.7310586f, 0.81757444f, 0.18242551f } },
+        { "Softmax()", { 0.26894143f, 0.7310586f, 0.81757444f, 0.18242551f } },
+        { "LogSoftmax(dim=0)", { -3.0485873f, -0.974077f, -0.04858735f, -0.474077f } },
+        { "ReLU(inplace=True)", { 0, 0, 2, 0.5f } },
+    };
+    for (int64_t i = 0; i < tn__countof(cases); i++) {
+        tn_module *m = parsed(cases[i].spec);
+        expect_values(tn_module_call(m, x), cases[i].values, 4);
+        tn_module_drop(m);
+    }
+    expect_values(x, (const float[]){ 0, 0, 2, 0.5f }, 4); /* the last one wrote into it */
+    tn_tensor *wide = tn_tensor_full(TN_SHAPE(2, 3, 4, 5), 0, TN_F32, NULL);
+    tn_module *m = parsed("Flatten()");
+    expect_shape(tn_module_call(m, wide), TN_SHAPE(2, 60));
+    tn_module_drop(m);
+    m = parsed("Flatten(0, 1)");
+    expect_shape(tn_module_call(m, wide), TN_SHAPE(6, 4, 5));
+    tn_module_drop(m);
+    m = parsed("Unflatten(-2, (2, -1))");
+    expect_shape(tn_module_call(m, wide), TN_SHAPE(2, 3, 2, 2, 5));
+    tn_module_drop(m);
+    m = parsed("Unflatten(7, (2, 2))");
+    ck_assert_ptr_null(tn_module_call(m, wide));
+    expect_failure(TN_ERR_INDEX, "in Unflatten: Unflatten: dimension 7 is out of range");
+    tn_module_drop(m);
+}
+END_TEST
+
+/* ---- initialisation -------------------------------------------------------------------------- */
+
+struct spread {
+    double low, high, mean, deviation;
+};
+
+static struct spread spread_of(tn_tensor *tensor)
+{
+    int64_t count = tn_tensor_numel(tensor);
+    float *values = malloc((size_t)count * sizeof *values);
+    ck_assert_int_eq(tn_tensor_copy_out(tensor, values, (size_t)count * sizeof *values), TN_OK);
+    struct spread s = { values[0], values[0], 0, 0 };
+    double squares = 0;
+    for (int64_t i = 0; i < count; i++) {
+        s.low = fmin(s.low, values[i]);
+        s.high = fmax(s.high, values[i]);
+        s.mean += values[i] / (double)count;
+        squares += (double)values[i] * values[i] / (double)count;
+    }
+    s.deviation = sqrt(squares - s.mean * s.mean);
+    free(values);
+    return s;
+}
+
+START_TEST(linear_starts_within_its_bounds_lay_002)
+{
+    tn_random_seed(5);
+    tn_module *m = parsed("Linear(100, 400)");
+    struct spread w = spread_of(tn_module_get(m, "weight")),
+                  b = spread_of(tn_module_get(m, "bias"));
+    ck_assert_double_ge(w.low, -0.1);
+    ck_assert_double_lt(w.high, 0.1);
+    ck_assert_double_lt(w.low, -0.0995);
+    ck_assert_double_gt(w.high, 0.0995);
+    ck_assert_double_eq_tol(w.deviation, 0.1 / sqrt(3), 5e-4);
+    ck_assert_double_ge(b.low, -0.1);
+    ck_assert_double_lt(b.high, 0.1);
+    ck_assert_double_gt(b.high - b.low, 0.19);
+    tn_module_drop(m);
+}
+END_TEST
+
+START_TEST(one_seed_gives_the_same_weights_ini_016)
+{
+    float first[6], second[6], third[6];
+    float *const to[] = { first, second, third };
+    for (int i = 0; i < 3; i++) {
+        tn_random_seed(i < 2 ? 11 : 12);
+        tn_module *m = parsed("Linear(2, 3)");
+        ck_assert_int_eq(tn_tensor_copy_out(tn_module_get(m, "weight"), to[i], sizeof first),
+                         TN_OK);
+        tn_module_drop(m);
+    }
+    ck_assert_mem_eq(first, second, sizeof first);
+    ck_assert_mem_ne(first, third, sizeof first);
+}
+END_TEST
+
+START_TEST(inits_have_pytorchs_bounds_ini_007_ini_011_ini_012_ini_013)
+{
+    TN_SCOPE;
+    tn_random_seed(1);
+    tn_tensor *t = tn_tensor_empty(TN_SHAPE(200, 50, 3), TN_F32,
+                                   NULL); /* fan_in 150, fan_out 600 */
+    struct {
+        const char *spec;
+        double mean, deviation, bound; /* bound 0: normal */
+    } cases[] = {
+        { "uniform()", 0.5, 1 / sqrt(12), 1 },
+        { "uniform(a=-2, b=2)", 0, 2 / sqrt(3), 2 },
+        { "normal(1, std=0.5)", 1, 0.5, 0 },
+        { "kaiming_uniform()", 0, sqrt(2.0 / 150), sqrt(6.0 / 150) },
+        { "kaiming_uniform(a=2, mode='fan_out')", 0, sqrt(2.0 / 5 / 600), sqrt(6.0 / 5 / 600) },
+        { "kaiming_uniform(nonlinearity='tanh')", 0, 5.0 / 3 / sqrt(150),
+          5.0 / 3 * sqrt(3.0 / 150) },
+        { "kaiming_normal(nonlinearity='relu')", 0, sqrt(2.0 / 150), 0 },
+        { "kaiming_normal(nonlinearity='linear')", 0, sqrt(1.0 / 150), 0 },
+        { "kaiming_normal(nonlinearity='selu')", 0, 0.75 * sqrt(1.0 / 150), 0 },
+        { "xavier_uniform(gain=2)", 0, 2 * sqrt(2.0 / 750), 2 * sqrt(6.0 / 750) },
+        { "xavier_normal()", 0, sqrt(2.0 / 750), 0 },
+        { "zeros()", 0, 0, 1 },
+        { "ones()", 1, 0, 1.000001 },
+        { "constant(0.25)", 0.25, 0, 1 },
+    };
+    for (int64_t i = 0; i < tn__countof(cases); i++) {
+        ck_assert_msg(tn_init(t, "%s", cases[i].spec) == TN_OK, "%s: %s", cases[i].spec,
+                      tn_error_text());
+        struct spread s = spread_of(t);
+        ck_assert_msg(fabs(s.mean - cases[i].mean) <= 0.03 * cases[i].deviation + 1e-12,
+                      "%s: mean %g", cases[i].spec, s.mean);
+        ck_assert_msg(fabs(s.deviation - cases[i].deviation) <= 0.02 * cases[i].deviation + 1e-6,
+                      "%s: deviation %g", cases[i].spec, s.deviation);
+        if (cases[i].bound > 0)
+            ck_assert_msg(s.high <= cases[i].bound && s.low >= -cases[i].bound, "%s: from %g to %g",
+                          cases[i].spec, s.low, s.high);
+    }
+}
+END_TEST
+
+START_TEST(inits_refuse_what_pytorch_refuses_ini_010)
+{
+    TN_SCOPE;
+    tn_tensor *line = tn_tensor_empty(TN_SHAPE(4), TN_F32, NULL),
+              *plane = tn_tensor_empty(TN_SHAPE(4, 4), TN_F32, NULL);
+    ck_assert_int_eq(tn_init(line, "kaiming_uniform()"), TN_ERR_VALUE);
+    expect_failure(
+        TN_ERR_VALUE,
+        "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions");
+    ck_assert_int_eq(tn_init(line, "xavier_normal()"), TN_ERR_VALUE);
+    tn_error_clear();
+    ck_assert_int_eq(tn_init(plane, "kaiming_uniform(mode='fan')"), TN_ERR_VALUE);
+    expect_failure(TN_ERR_VALUE, "Mode fan not supported, please use one of fan_in, fan_out");
+    ck_assert_int_eq(tn_init(plane, "kaiming_normal(nonlinearity='gulp')"), TN_ERR_VALUE);
+    expect_failure(TN_ERR_VALUE, "Unsupported nonlinearity gulp");
+    ck_assert_int_eq(tn_init(plane, "uniform(1, 0)"), TN_ERR_VALUE);
+    tn_error_clear();
+    ck_assert_int_eq(tn_init(plane, "kaiming()"), TN_ERR_KEY);
+    tn_error_clear();
+    ck_assert_int_eq(tn_init(plane, "constant()"), TN_ERR_VALUE);
+    tn_error_clear();
+    ck_assert_int_eq(tn_init(NULL, "zeros()"), TN_ERR_RUNTIME);
+    tn_error_clear();
+    ck_assert_int_eq(tn_init(TN_NONE, "zeros()"), TN_ERR_TYPE);
+    tn_error_clear();
+}
+END_TEST
+
+START_TEST(an_init_of_a_parameter_is_not_recorded_ini_006)
+{
+    TN_SCOPE;
+    tn_module *m = parsed("Linear(2, 2)");
+    tn_tensor *weight = tn_module_get(m, "weight");
+    ck_assert_msg(tn_init(weight, "ones()") == TN_OK, "%s", tn_error_text());
+    ck_assert(tn_tensor_is_leaf(weight) && tn_tensor_requires_grad(weight));
+    ck_assert(tn_grad_enabled());
+    tn_module_drop(m);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        linear_multiplies_and_adds_over_the_last_dimension_lay_002,
+        activations_and_shapes_compute_what_they_say_lay_010_lay_011,
+        linear_starts_within_its_bounds_lay_002,
+        one_seed_gives_the_same_weights_ini_016,
+        inits_have_pytorchs_bounds_ini_007_ini_011_ini_012_ini_013,
+        inits_refuse_what_pytorch_refuses_ini_010,
+        an_init_of_a_parameter_is_not_recorded_ini_006,
+        NULL,
+    };
+    return suite_run("layers", tests);
+}
