@@ -65,7 +65,10 @@ void chart_text(const struct curve *curve)
         for (int k = 0; k <= labels; k++)
             if (row == (int)lround((1.0 - k * step / top) * (TEXT_HEIGHT - 1)))
                 snprintf(label, sizeof label, "%.2f", k * step);
-        printf("  %6s %c%.*s\n", label, label[0] != '\0' ? '+' : '|', TEXT_WIDTH, grid[row]);
+        int width = TEXT_WIDTH;
+        while (width > 0 && grid[row][width - 1] == ' ')
+            width--;
+        printf("  %6s %c%.*s\n", label, label[0] != '\0' ? '+' : '|', width, grid[row]);
     }
     printf("         +");
     for (int i = 0; i < TEXT_WIDTH; i++)
@@ -79,7 +82,10 @@ void chart_text(const struct curve *curve)
         int length = snprintf(label, sizeof label, "%d", epoch + 1);
         memcpy(axis + column_of(epoch, curve->epochs), label, (size_t)length);
     }
-    axis[TEXT_WIDTH + 7] = '\0';
+    int end = TEXT_WIDTH + 7;
+    while (end > 0 && axis[end - 1] == ' ')
+        end--;
+    axis[end] = '\0';
     printf("\n          %s\n%*s\n\n", axis, 10 + TEXT_WIDTH / 2 + 3, "epoch");
 }
 

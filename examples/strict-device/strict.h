@@ -5,7 +5,9 @@
 #ifndef STRICT_H
 #define STRICT_H
 
+#ifndef TENON_TENON_H           /* a program has its own headers already: tests do */
 #include <tenon/plugin.h>
+#endif
 
 /* ==== published: tn_device_native(device, STRICT_API_ID) =========================================== */
 
