@@ -131,6 +131,25 @@ START_TEST(build_facts_that_do_not_fit_are_refused_rule_7)
 }
 END_TEST
 
+START_TEST(a_sanitizer_that_comes_too_late_is_refused_before_it_ends_the_process_law_4)
+{
+    struct stat at;
+    place("good", NULL);
+    if (stat(FIXTURES "asan.so", &at)) {
+        printf("SKIP: this compiler makes no shared object with a sanitizer of its own\n");
+        return;
+    }
+    place("asan", NULL);
+#if defined(__SANITIZE_ADDRESS__)
+    expect("asan.so", OK, TN_STAGE_VERSION, "");
+#else
+    expect("asan.so", REFUSED, TN_STAGE_DLOPEN,
+           "compiled with a sanitizer whose runtime (libasan.so");
+#endif
+    expect_good_beside();
+}
+END_TEST
+
 START_TEST(a_world_writable_file_is_refused_rule_14)
 {
     place("good", "counting", NULL);
@@ -313,6 +332,8 @@ static Suite *loader(void)
     tcase_add_test(files, a_short_contribution_is_refused_alone_rule_4);
     tcase_add_test(files, interfaces_are_negotiated_by_id_and_revision_rules_6_and_8);
     tcase_add_test(files, build_facts_that_do_not_fit_are_refused_rule_7);
+    tcase_add_test(files,
+                   a_sanitizer_that_comes_too_late_is_refused_before_it_ends_the_process_law_4);
     tcase_add_test(files, a_world_writable_file_is_refused_rule_14);
     tcase_add_test(files, a_world_writable_folder_is_refused_whole_rule_14);
     tcase_add_test(files, a_file_in_an_open_folder_behind_a_symlink_is_refused_rule_14);

@@ -72,6 +72,40 @@ START_TEST(many_threads_meet_and_each_plugin_is_activated_once_rule_1)
 }
 END_TEST
 
+static bool meet(void *user, const char *what, uint64_t done, uint64_t total)
+{
+    (void)user, (void)what, (void)done, (void)total;
+    pthread_barrier_wait(&barrier);
+    return true;
+}
+
+static void *activate_cross(void *id)
+{
+    tn_set_progress(meet, NULL);
+    return (void *)(intptr_t)tn_plugin_activate(id);
+}
+
+START_TEST(two_activations_that_wait_for_each_other_fail_instead_of_hanging_law_4)
+{
+    static char a[] = "org.tenon.test.cross_a", b[] = "org.tenon.test.cross_b";
+    pthread_t one, two;
+    void *first, *second;
+    place("cross_a", "cross_b", NULL);
+    ck_assert_int_ge(tn_plugin_count(), 2);
+    pthread_barrier_init(&barrier, NULL, 2);
+    ck_assert_int_eq(pthread_create(&one, NULL, activate_cross, a), 0);
+    ck_assert_int_eq(pthread_create(&two, NULL, activate_cross, b), 0);
+    pthread_join(one, &first);
+    pthread_join(two, &second);
+    ck_assert_int_eq((int)(intptr_t)first, TN_ERR_RUNTIME);
+    ck_assert_int_eq((int)(intptr_t)second, TN_ERR_RUNTIME);
+    expect("cross_a.so", TN_OUTCOME_FAILED, TN_STAGE_ACTIVATE,
+           "by a thread that waits for what this one activates");
+    expect("cross_b.so", TN_OUTCOME_FAILED, TN_STAGE_ACTIVATE,
+           "by a thread that waits for what this one activates");
+}
+END_TEST
+
 static int threads_of_this_process(void)
 {
     int found = 0;
@@ -99,6 +133,7 @@ static Suite *threads(void)
     tcase_add_checked_fixture(all, set_up, take_down);
     tcase_set_timeout(all, 120);
     tcase_add_test(all, many_threads_meet_and_each_plugin_is_activated_once_rule_1);
+    tcase_add_test(all, two_activations_that_wait_for_each_other_fail_instead_of_hanging_law_4);
     tcase_add_test(all, probing_starts_no_thread_law_6);
     suite_add_tcase(suite, all);
     return suite;
