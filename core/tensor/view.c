@@ -61,7 +61,7 @@ bool tn__tensor_overlap(const tn_tensor *a, const tn_tensor *b)
 {
     uint64_t a0 = a->view.byte_offset, b0 = b->view.byte_offset;
 
-    if (a->numel == 0 || b->numel == 0 || a->device != b->device)
+    if (a->numel == 0 || b->numel == 0 || a->device != b->device || !tn_device_has_memory(a->device))
         return false;
     if (a->storage != b->storage && !tn_device_is_host(a->device) && a->view.data != b->view.data)
         return false;

@@ -179,6 +179,15 @@ extern struct tn__blas tn__blas;
 /* `wanted`: "auto", "none" or the path of a library. Only an explicit path that cannot be used is an error. */
 tn_status tn__blas_open(const char *wanted);
 
+/* ---- scratch memory -------------------------------------------------------------------------------- */
+
+/* Memory for a piece of work, kept for the next one instead of going back to the system (whose fresh pages cost more than the work on them). NULL
+ * and an error when there is none. */
+void *tn__scratch_take(size_t bytes);
+void tn__scratch_give(void *memory);
+/* Gives back what is kept. */
+void tn__scratch_drop(void);
+
 /* ---- kernels -------------------------------------------------------------------------------------- */
 
 tn_status tn__copy(const tn_call *call);

@@ -212,7 +212,7 @@ static tn_status piece_by_tiles(const struct product *p, const struct matrix *y,
     int64_t size = (int64_t)tn__ct_size(p->ct), mr = tile->mr, nr = tile->nr;
     int64_t up_m = (m + mr - 1) / mr * mr, up_n = (n + nr - 1) / nr * nr;
     size_t bytes = (size_t)(size * (up_m * up_n + KC * (up_m + up_n) + KC)) + 64;
-    char *memory = tn_malloc(bytes);
+    char *memory = tn__scratch_take(bytes);
     if (!memory)
         return TN_ERR_MEMORY;
     char *sums = memory, *pa = sums + up_m * up_n * size, *pb = pa + KC * up_m * size, *line = pb + KC * up_n * size;
@@ -236,7 +236,7 @@ static tn_status piece_by_tiles(const struct product *p, const struct matrix *y,
             add_bias(p->ct, n, row, pb);
         tn__convert_store(p->ct, y->dtype)(n, row, y->at + i * y->row, y->column);
     }
-    tn_free(memory);
+    tn__scratch_give(memory);
     return TN_OK;
 }
 

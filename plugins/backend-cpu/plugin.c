@@ -127,5 +127,6 @@ static const tn_plugin plugin = {
     .options = options,
     .options_data = &options_data,
     .activate = activate,
+    .deactivate = tn__scratch_drop,
 };
 TN_PLUGIN_EXPORT(plugin);

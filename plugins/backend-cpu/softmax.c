@@ -78,7 +78,7 @@ static tn_status part(void *user, int64_t begin, int64_t end)
     }
     char *memory = NULL;
     if (count > 0) {
-        memory = tn_malloc(count * (size_t)(job->n * size));
+        memory = tn__scratch_take(count * (size_t)(job->n * size));
         if (!memory)
             return TN_ERR_MEMORY;
         char *next = memory;
@@ -90,7 +90,8 @@ static tn_status part(void *user, int64_t begin, int64_t end)
         }
     }
     tn__span_walk(&job->rows, begin, end, each_row, &rows);
-    tn_free(memory);
+    if (memory)
+        tn__scratch_give(memory);
     return TN_OK;
 }
 

@@ -17,13 +17,39 @@ examples_kernel_pack_relu_pack_la_LDFLAGS = $(TN_PLUGIN_LINK) -rpath /nowhere
 EXTRA_DIST += examples/strict-device/Makefile examples/kernel-pack/Makefile
 
 if HAVE_CHECK
-TN_BACKEND_TESTS = %D%/test_elementwise
+TN_BACKEND_TESTS = %D%/test_copies %D%/test_elementwise %D%/test_random %D%/test_reduce %D%/test_strict %D%/test_training
 check_PROGRAMS += $(TN_BACKEND_TESTS)
 TESTS += $(TN_BACKEND_TESTS)
 TN_BACKEND_SHARED = %D%/backend.c %D%/backend.h
+
+%C%_test_copies_SOURCES = %D%/test_copies.c $(TN_BACKEND_SHARED)
+%C%_test_copies_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_copies_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_copies_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 
 %C%_test_elementwise_SOURCES = %D%/test_elementwise.c $(TN_BACKEND_SHARED)
 %C%_test_elementwise_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_elementwise_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_elementwise_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_random_SOURCES = %D%/test_random.c $(TN_BACKEND_SHARED)
+%C%_test_random_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_random_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_random_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_reduce_SOURCES = %D%/test_reduce.c %D%/reference.h $(TN_BACKEND_SHARED)
+%C%_test_reduce_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_reduce_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_reduce_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_strict_SOURCES = %D%/test_strict.c $(TN_BACKEND_SHARED)
+%C%_test_strict_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_strict_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_strict_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_training_SOURCES = %D%/test_training.c $(TN_BACKEND_SHARED)
+%C%_test_training_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_training_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_training_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 endif
+EXTRA_DIST += %D%/make-reference.py

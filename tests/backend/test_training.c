@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The slice on every device: a small network learns xor, with the same losses everywhere; on the CPU to the bit, whatever the number of threads. */
+#include "tests/backend/backend.h"
+
+enum { STEPS = 120 };
+
+static void train(const tn_device *device, int steps, double *losses)
+{
+    static const float xs[4][2] = { { 0, 0 }, { 0, 1 }, { 1, 0 }, { 1, 1 } };
+    static const int64_t ys[4] = { 0, 1, 1, 0 };
+    ok(tn_default_device(tn_device_name(device)));
+    tn_random_seed(1);
+    tn_module *net = tn_module_new("Sequential(Linear(2, 16), ReLU(), Linear(16, 2))");
+    there(net);
+    tn_optimizer *opt = tn_optimizer_new(net, "Adam(lr=3e-2)");
+    there(opt);
+    for (int step = 0; step < steps; step++) {
+        TN_SCOPE;
+        tn_tensor *x = tn_tensor_from(xs, TN_F32, TN_SHAPE(4, 2));
+        tn_tensor *y = tn_tensor_from(ys, TN_I64, TN_SHAPE(4));
+        tn_tensor *loss = tn_cross_entropy(tn_module_call(net, x), y, NULL);
+        ok(tn_module_zero_grad(net));
+        ok(tn_backward(loss));
+        ok(tn_optimizer_step(opt));
+        ck_assert_ptr_eq(tn_tensor_device(loss), device);
+        losses[step] = tn_item(loss);
+    }
+    ck_assert_msg(!tn_failed(), "%s", tn_error_text());
+    tn_optimizer_drop(opt);
+    tn_module_drop(net);
+}
+
+START_TEST(xor_is_learned_on_every_device_with_the_same_losses)
+{
+    double first[STEPS], losses[STEPS];
+    bool have = false;
+    EACH_DEVICE(device) {
+        train(device, STEPS, losses);
+        ck_assert_msg(losses[STEPS - 1] < 0.1, "%s: loss %g after %d steps", tn_device_name(device), losses[STEPS - 1],
+                      STEPS);
+        for (int i = 0; i < STEPS; i++) {
+            if (!have)
+                first[i] = losses[i];
+            ck_assert_msg(fabs(losses[i] - first[i]) <= 1e-4 * (1 + (double)i / 20), "%s: loss %.9g at step %d, %.9g on %s",
+                          tn_device_name(device), losses[i], i, first[i], tn_device_name(devices()[0]));
+        }
+        have = true;
+    }
+}
+END_TEST
+
+START_TEST(losses_on_the_cpu_are_equal_to_the_bit_for_any_number_of_threads)
+{
+    double first[30], losses[30];
+    const tn_device *cpu = tn_device_find("cpu");
+    for (int threads = 1; threads <= 4; threads *= 2) {
+        ok(tn_set_num_threads(threads));
+        train(cpu, 30, losses);
+        if (threads == 1)
+            memcpy(first, losses, sizeof first);
+        ck_assert_mem_eq(first, losses, sizeof first);
+    }
+}
+END_TEST
+
+/* Wide enough that products, sums and elementwise operators are shared out. */
+START_TEST(a_wide_network_is_equal_to_the_bit_for_any_number_of_threads)
+{
+    double first[2], losses[2];
+    const tn_device *cpu = tn_device_find("cpu");
+    ok(tn_default_device("cpu"));
+    for (int threads = 1; threads <= 4; threads *= 2) {
+        ok(tn_set_num_threads(threads));
+        tn_random_seed(3);
+        tn_module *net = tn_module_new("Sequential(Linear(300, 512), ReLU(), Linear(512, 10))");
+        tn_optimizer *opt = tn_optimizer_new(net, "SGD(lr=0.1, momentum=0.9)");
+        there(opt);
+        for (int step = 0; step < 2; step++) {
+            TN_SCOPE;
+            tn_tensor *x = tn_philox_normal(tn_tensor_empty(TN_SHAPE(160, 300), TN_F32, cpu), 0, 1, 9, 0);
+            tn_tensor *y = tn_tensor_full(TN_SHAPE(160), 3, TN_I64, cpu);
+            tn_tensor *loss = tn_cross_entropy(tn_module_call(net, x), y, NULL);
+            ok(tn_module_zero_grad(net));
+            ok(tn_backward(loss));
+            ok(tn_optimizer_step(opt));
+            losses[step] = tn_item(loss);
+        }
+        tn_optimizer_drop(opt);
+        tn_module_drop(net);
+        if (threads == 1)
+            memcpy(first, losses, sizeof first);
+        ck_assert_mem_eq(first, losses, sizeof first);
+    }
+    ck_assert_double_lt(first[1], first[0]);
+}
+END_TEST
+
+RUN_SUITE("training", xor_is_learned_on_every_device_with_the_same_losses,
+          losses_on_the_cpu_are_equal_to_the_bit_for_any_number_of_threads,
+          a_wide_network_is_equal_to_the_bit_for_any_number_of_threads)
