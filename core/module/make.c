@@ -159,6 +159,7 @@ static tn_status fill_and_build(tn_module *module, const char *spec_text, const 
     }
     if (split)
         arguments_free(&picked);
+    module->build_began = status == TN_OK;
     if (status == TN_OK && layer->build != NULL) {
         const char *before = tn__error_plugin(module->plugin != NULL ? module->plugin->id : "");
         uint64_t failures = tn_error_mark();

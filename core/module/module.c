@@ -26,7 +26,7 @@ void tn_module_drop(tn_module *module)
     module->next = NULL;
     while (module != NULL) {
         tn_module *rest = module->next;
-        if (module->layer != NULL && module->layer->destroy != NULL) {
+        if (module->build_began && module->layer->destroy != NULL) {
             const char *before = tn__error_plugin(module->plugin ? module->plugin->id : "");
             module->layer->destroy(module);
             tn__error_plugin(before);

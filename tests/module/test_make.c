@@ -162,6 +162,8 @@ START_TEST(what_cannot_be_built_is_refused_and_leaves_nothing_behind)
     int destroyed = probe_destroyed;
     refused("Probe(100, fail=True)", TN_ERR_VALUE, "Probe was told to fail");
     ck_assert_int_eq(probe_destroyed, destroyed + 1);
+    refused("Probe()", TN_ERR_VALUE, "size");
+    ck_assert_int_eq(probe_destroyed, destroyed + 1);
     refused("SilentBuilder()", TN_ERR_DEVICE, "SilentBuilder");
 }
 END_TEST

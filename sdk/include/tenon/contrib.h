@@ -235,7 +235,8 @@ typedef struct tn_layer {
     int64_t version;            /* of its state; written to state_dict's metadata */
     /* Makes parameters, buffers and children from the options. May be NULL. */
     tn_status (*build)(tn_module *self);
-    /* Releases what build made in the data beyond slots. May be NULL. */
+    /* Releases what build made in the data beyond slots. Called once for every module whose build began, also when it failed: the data
+     * were zeroed before, so what is not there is NULL. May be NULL. */
     void (*destroy)(tn_module *self);
     /* One of the two. */
     tn_tensor *(*forward)(tn_module *self, tn_tensor *input);
@@ -253,7 +254,8 @@ typedef struct tn_optimizer_def {
     const tn_option *options;
     size_t data_size;
     tn_status (*check)(tn_optimizer *self);         /* refuses values; may be NULL */
-    /* Called without gradients being recorded, for parameter `index` and its gradient; changes the parameter in place. */
+    /* Called without gradients being recorded, in a scope of its own, for parameter `index` and its gradient; changes the parameter in
+     * place. tn_optimizer_steps counts this step: 1 in the first. */
     tn_status (*step)(tn_optimizer *self, int64_t index, tn_tensor *parameter, tn_tensor *gradient);
 } tn_optimizer_def;
 
@@ -264,7 +266,7 @@ typedef struct tn_scheduler_def {
     const tn_option *options;
     size_t data_size;
     tn_status (*check)(tn_scheduler *self);
-    /* The learning rate after `step` steps, from the one at the start. */
+    /* The learning rate after `step` steps, from the one at the start; called with step 0 when the scheduler is made. */
     tn_status (*rate)(tn_scheduler *self, int64_t step, double initial, double *rate);
 } tn_scheduler_def;
 

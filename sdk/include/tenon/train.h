@@ -44,7 +44,8 @@ TN_API tn_status tn_optimizer_set(tn_optimizer *optimizer, const char *option, d
 /* Complete text that makes the same again. [any-thread] [null-ok: out] */
 TN_API int64_t tn_optimizer_spec(const tn_optimizer *optimizer, char *out, size_t size);
 
-/* A schedule for an option of the optimizer: "CosineAnnealingLR(T_max=300)". [any-thread] [owned] [null-through] */
+/* A schedule for the optimizer's "lr": "CosineAnnealingLR(T_max=300)". Sets the rate of step 0 at once, and keeps the optimizer alive. All schedules of
+ * one optimizer start from the rate that the first one found. [any-thread] [owned] [null-through] */
 TN_API tn_scheduler *tn_scheduler_newv(tn_optimizer *optimizer, const char *format, va_list args);
 TN_API tn_scheduler *tn_scheduler_new(tn_optimizer *optimizer, const char *format, ...);
 /* [any-thread] [null-ok: scheduler] */
