@@ -78,14 +78,12 @@ tn_status tn__grad_edge(tn_tensor *tensor, tn__edge *edge)
     return TN_OK;
 }
 
-tn_status tn__grad_before_inplace(const tn_op *op, tn_tensor *into, tn_tensor *const *in, int64_t n_in)
+static tn_status check_history(const tn_op *op, tn_tensor *into)
 {
     const struct tn__autograd *autograd = into->autograd;
     tn__edge edge;
     tn_status status;
 
-    (void)in;
-    (void)n_in;
     if (autograd == NULL)
         return TN_OK;
     status = tn__grad_edge(into, &edge);
@@ -118,14 +116,27 @@ tn_status tn__grad_before_inplace(const tn_op *op, tn_tensor *into, tn_tensor *c
     return TN_OK;
 }
 
-static tn__node *node_of(const tn_op *op, tn_tensor *into, tn_tensor *const *in, int64_t n_in, const void *options)
+tn_status tn__grad_before_inplace(const tn_op *op, tn_tensor *into, tn_tensor *const *in, int64_t n_in,
+                                  tn_tensor **original)
+{
+    tn_status status = check_history(op, into);
+
+    *original = NULL;
+    if (status != TN_OK || n_in < 1 || in[0] != into || op->def.derive == NULL || (op->def.save_in & 1) == 0)
+        return status;
+    *original = tn__gradient_copy(into);
+    return *original != NULL ? TN_OK : tn_error_last()->code;
+}
+
+static tn__node *node_of(const tn_op *op, tn_tensor *into, tn_tensor *const *in, int64_t n_in, const void *options,
+                         tn_tensor *original)
 {
     bool copy = (op->def.flags & TN_OP_INTO) != 0;
     bool wanted = tn__grad_wanted(op, in, n_in);
     tn__node *node;
 
     if (!copy && (wanted || op->def.derive != NULL))
-        return tn__node_of_op(op, in, n_in, options, &into, 1, into);
+        return tn__node_of_op(op, in, n_in, options, &into, 1, into, original);
     node = tn__node_new(copy ? TN__NODE_COPY : TN__NODE_CUT, op->def.name, copy ? 1 : 0, 1, 0,
                         copy ? in[0]->view.ndim : 0, 0, NULL);
     if (node != NULL && copy) {
@@ -188,14 +199,14 @@ static tn_status lose(tn_tensor *into)
 }
 
 tn_status tn__grad_after_inplace(const tn_op *op, tn_tensor *into, tn_tensor *const *in, int64_t n_in,
-                                 const void *options)
+                                 const void *options, tn_tensor *original)
 {
     tn__node *node;
     tn_status status;
 
     if (((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(into->dtype)) == 0)
         return TN_OK;
-    node = node_of(op, into, in, n_in, options);
+    node = node_of(op, into, in, n_in, options, original);
     if (node == NULL)
         return lose(into);
     if (into->autograd != NULL && into->autograd->base != NULL)

@@ -31,10 +31,12 @@ bool tn__grad_wanted(const tn_op *op, tn_tensor *const *in, int64_t n_in);
 /* Hangs a node on the outputs. `in` are the inputs as the operator saw them (after promotion); called after the run. */
 tn_status tn__grad_record(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                           tn_tensor *const *out, int64_t n_out);
-/* Before an in-place run into `into`: refuses leaves that require grad and what PyTorch refuses. After it: rebases history. */
-tn_status tn__grad_before_inplace(const tn_op *op, tn_tensor *into, tn_tensor *const *in, int64_t n_in);
+/* Before an in-place run into `into`: refuses leaves that require grad and what PyTorch refuses, and keeps a copy of it in *original (owned by the caller) where the derivative needs
+ * what it was. After it: rebases history. */
+tn_status tn__grad_before_inplace(const tn_op *op, tn_tensor *into, tn_tensor *const *in, int64_t n_in,
+                                  tn_tensor **original);
 tn_status tn__grad_after_inplace(const tn_op *op, tn_tensor *into, tn_tensor *const *in, int64_t n_in,
-                                 const void *options);
+                                 const void *options, tn_tensor *original);
 /* Remembers that `view` looks at (what) `base` (looks at): in-place changes have to know. */
 tn_status tn__grad_view(tn_tensor *view, tn_tensor *base);
 

@@ -230,7 +230,7 @@ static bool can_have_grad(uint32_t dtype)
 }
 
 tn__node *tn__node_of_op(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
-                         tn_tensor *const *out, int64_t n_out, const tn_tensor *into)
+                         tn_tensor *const *out, int64_t n_out, const tn_tensor *into, tn_tensor *original)
 {
     const tn_op_def *def = &op->def;
     bool copies = options != NULL && options != def->defaults && def->options != NULL;
@@ -261,10 +261,18 @@ tn__node *tn__node_of_op(const tn_op *op, tn_tensor *const *in, int64_t n_in, co
 
         if (tn__node_input(node, (int32_t)i, in[i], (flags & TN_OPERAND_NO_GRAD) == 0, &sizes) != TN_OK)
             goto fail;
-        if (!tn__is_none(in[i]) && i < TN_MAX_OPERANDS && (save_in >> i & 1) &&
-            tn__node_save(&node->saved[n_saved++], in[i], (int32_t)i, false,
-                          into != NULL && in[i]->storage == into->storage) != TN_OK)
+        if (tn__is_none(in[i]) || i >= TN_MAX_OPERANDS || (save_in >> i & 1) == 0)
+            continue;
+        if (i == 0 && original != NULL) {       /* what was there before, with its history */
+            tn__edge edge = node->edges[0];
+
+            if ((edge.node != NULL && tn__node_attach(edge.node, original, edge.index) != TN_OK) ||
+                tn__node_save(&node->saved[n_saved++], original, 0, false, false) != TN_OK)
+                goto fail;
+        } else if (tn__node_save(&node->saved[n_saved++], in[i], (int32_t)i, false,
+                                 into != NULL && in[i]->storage == into->storage) != TN_OK) {
             goto fail;
+        }
     }
     for (int64_t i = 0; i < n_out; i++)
         if ((save_out >> i & 1) && tn__node_save(&node->saved[n_saved++], out[i], (int32_t)i, true, false) != TN_OK)
@@ -307,7 +315,7 @@ tn_status tn__grad_record(const tn_op *op, tn_tensor *const *in, int64_t n_in, c
         any |= can_have_grad(out[i]->dtype);
     if (!any)
         return TN_OK;
-    node = tn__node_of_op(op, in, n_in, options, out, n_out, NULL);
+    node = tn__node_of_op(op, in, n_in, options, out, n_out, NULL, NULL);
     if (node == NULL)
         return tn_error_last()->code;
     for (int64_t i = 0; i < n_out && status == TN_OK; i++)

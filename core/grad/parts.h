@@ -112,7 +112,7 @@ static inline tn__node *tn__node_keep(tn__node *node)
 }
 void tn__node_drop(tn__node *node);
 tn__node *tn__node_of_op(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
-                         tn_tensor *const *out, int64_t n_out, const tn_tensor *into);
+                         tn_tensor *const *out, int64_t n_out, const tn_tensor *into, tn_tensor *original);
 /* Fills edge and `seen` of input i; the sequence number follows. */
 tn_status tn__node_input(tn__node *node, int32_t i, tn_tensor *input, bool wants, int64_t **sizes);
 tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bool is_output, bool stale);

@@ -147,18 +147,21 @@ static tn_status call_copy(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
         return tn_fail(TN_ERR_VALUE, "%s: %s is TN_NONE, but it is not optional", op->def.name, tn__operand(op, 0)->name);
     record = tn__grad_on() && (tn__requires_grad(into) || tn__requires_grad(in[0]));
     if (record) {
-        status = tn__grad_before_inplace(op, into, in, n_in);
+        tn_tensor *original;
+
+        status = tn__grad_before_inplace(op, into, in, n_in, &original);
         if (status != TN_OK)
             return status;
     }
     status = copy_into(op, in, into);
     if (status == TN_OK && record)
-        status = tn__grad_after_inplace(op, into, in, n_in, NULL);
+        status = tn__grad_after_inplace(op, into, in, n_in, NULL, NULL);
     return status;
 }
 
 tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor *into)
 {
+    tn_tensor *original = NULL;
     bool record;
     tn__work work;
     tn_meta meta;
@@ -190,11 +193,13 @@ tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
     }
     status = check_result(&work, into);
     if (status == TN_OK && record)
-        status = tn__grad_before_inplace(op, into, work.in, work.n_in);
+        status = tn__grad_before_inplace(op, into, work.in, work.n_in, &original);
     if (status == TN_OK)
         status = run_into(&work);
     if (status == TN_OK && record)
-        status = tn__grad_after_inplace(op, into, work.in, work.n_in, work.options);
+        status = tn__grad_after_inplace(op, into, work.in, work.n_in, work.options, original);
+    if (original != NULL)
+        tn_tensor_drop(original);
     tn__work_end(&work);
     return status;
 }
