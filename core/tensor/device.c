@@ -531,9 +531,15 @@ static void close_device(tn_device *device)
     if (atomic_load(&device->open) != 1 || atomic_load(&device->handles) != 0 ||
         !tn__allocator_idle(device->allocator))
         return;
-    tn__streams_close(device);
+    /* Work that still runs has the memory; the memory names the streams. */
+    if (atomic_load(&device->lost) == 0) {
+        uint64_t mark = tn_error_mark();
+        (void)tn__streams_sync(device);
+        tn_error_restore(mark);
+    }
     tn__allocator_free(device->allocator);
     device->allocator = NULL;
+    tn__streams_close(device);
     tn__backend(device)->close(device->handle);
     device->handle = NULL;
     atomic_store(&device->open, 0);

@@ -325,14 +325,15 @@ void tn__blocks_release(struct tn__allocator *allocator, const tn_stream *stream
                 forget_user(allocator, block, user);
     for (tn__segment *segment = allocator->segments; segment != NULL; segment = segment->next)
         for (tn__block *block = segment->first; block != NULL; block = block->after)
-            if (block->state != TN__BLOCK_TAKEN && (stream == NULL || block->storage.stream == stream)) {
+            if (block->state != TN__BLOCK_TAKEN && (stream == NULL || block->storage.stream == stream))
                 block->storage.stream = NULL;
-                if (block->state == TN__BLOCK_FREE) {
-                    bin_remove(allocator, block);
-                    block->state = TN__BLOCK_TAKEN;
-                    block = join(allocator, block);
-                    bin_add(allocator, block);
-                }
+    for (tn__segment *segment = allocator->segments; segment != NULL; segment = segment->next)
+        for (tn__block *block = segment->first; block != NULL; block = block->after)
+            if (block->state == TN__BLOCK_FREE) {
+                bin_remove(allocator, block);
+                block->state = TN__BLOCK_TAKEN;
+                block = join(allocator, block);
+                bin_add(allocator, block);
             }
     tn__blocks_poll(allocator);
 }

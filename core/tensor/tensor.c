@@ -134,17 +134,20 @@ static tn_status check_dims(tn_ints shape)
     return TN_OK;
 }
 
-/* Writes row-major strides; returns the number of elements. Sizes are checked. */
+/* Writes row-major strides; returns the number of elements. Sizes are checked; beside a zero they may be so large that
+ * strides overflow, and then mean nothing. */
 static int64_t row_major(int32_t ndim, const int64_t *shape, int64_t *strides)
 {
-    int64_t step = 1, count = 1;
+    int64_t step = 1;
+    bool empty = false;
 
     for (int32_t i = ndim - 1; i >= 0; i--) {
         strides[i] = step;
-        step *= shape[i] > 0 ? shape[i] : 1;
-        count *= shape[i];
+        empty |= shape[i] == 0;
+        if (shape[i] > 1 && tn__unlikely(tn__mul_overflow(step, shape[i], &step)))
+            step = 0;
     }
-    return count;
+    return empty ? 0 : step;
 }
 
 static bool is_row_major(int32_t ndim, const int64_t *shape, const int64_t *strides, int64_t numel)
@@ -166,6 +169,7 @@ static bool is_row_major(int32_t ndim, const int64_t *shape, const int64_t *stri
 tn_status tn__meta_bytes(const tn_meta *meta, uint64_t *bytes)
 {
     int64_t last = meta->offset, reach, count = 1;
+    bool empty = false;
     tn_status status = check_dims((tn_ints){ meta->shape, meta->ndim });
 
     *bytes = 0;
@@ -179,10 +183,12 @@ tn_status tn__meta_bytes(const tn_meta *meta, uint64_t *bytes)
         if (meta->flags & TN_META_STRIDED && meta->strides[i] < 0)
             return tn_fail(TN_ERR_VALUE, "stride %lld of dimension %d: strides are not negative here", (long long)meta->strides[i],
                            (int)i);
-        if (meta->shape[i] == 0)
-            return TN_OK;
-        count *= meta->shape[i];
+        empty |= meta->shape[i] == 0;
     }
+    if (empty)
+        return TN_OK;
+    for (int32_t i = 0; i < meta->ndim; i++)
+        count *= meta->shape[i];
     if ((meta->flags & TN_META_STRIDED) == 0) {
         if (tn__add_overflow(last, count - 1, &last))
             goto overflow;
@@ -228,7 +234,8 @@ static int64_t set_dims(tn_tensor *tensor, const tn_meta *meta)
     }
     for (int32_t i = 0; i < meta->ndim; i++) {
         tensor->view.strides[i] = meta->strides[i];
-        numel *= meta->shape[i];
+        if (numel != 0 && tn__mul_overflow(numel, meta->shape[i], &numel))
+            numel = 0; /* only beside a zero: sizes are checked */
     }
     tensor->contiguous = is_row_major(meta->ndim, meta->shape, meta->strides, numel);
     return numel;

@@ -2,12 +2,14 @@
 #
 # The tests of core/tensor have devices of their own (fixture.c) and need no plugin.
 
+EXTRA_DIST += %D%/numpy_text.py
+
+if HAVE_CHECK
 TN_TENSOR_TESTS = \
 	%D%/test_allocator %D%/test_copy %D%/test_device %D%/test_dlpack %D%/test_dtype %D%/test_faults \
 	%D%/test_guard %D%/test_print %D%/test_random %D%/test_stream %D%/test_tensor %D%/test_threads
 check_PROGRAMS += $(TN_TENSOR_TESTS)
 TESTS += $(TN_TENSOR_TESTS)
-EXTRA_DIST += %D%/numpy_text.py
 
 TN_TENSOR_FIXTURE = %D%/fixture.c %D%/fixture.h
 
@@ -58,3 +60,4 @@ TN_TENSOR_FIXTURE = %D%/fixture.c %D%/fixture.h
 %C%_test_threads_SOURCES = %D%/test_threads.c $(TN_TENSOR_FIXTURE)
 %C%_test_threads_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_threads_LDADD = $(TN_LINK_TEST_CORE)
+endif

@@ -82,15 +82,16 @@ static tn_status walk(void)
 START_TEST(every_allocation_fails_once)
 {
     tn_status status;
-    uint64_t nth, made;
+    uint64_t nth;
+    bool reached = true;
     int failed = 0;
 
     room_open();
     /* Until the walk makes fewer allocations than the one that would fail. */
-    for (nth = made = 1; made >= nth; nth++) {
+    for (nth = 1; reached; nth++) {
         tn__fail_alloc(nth);
         status = walk();
-        made = tn__fail_alloc(0);
+        reached = tn__fail_alloc(0) >= nth;
         ck_assert_msg(status == TN_OK || status == TN_ERR_MEMORY, "allocation %d: %s", (int)nth, tn_error_last()->message);
         failed += status != TN_OK;
         tn_error_clear();
