@@ -196,7 +196,7 @@ tn_status tn__env_program(const char *name, const char *value)
     return TN_OK;
 }
 
-void tn__env_shutdown(void)
+void tn__env_forget(void)
 {
     pthread_mutex_lock(&lock);
     for (int64_t i = 0; i < tn__countof(core_rows) + added_count; i++) {

@@ -119,7 +119,8 @@ tn_status tn__env_add(const char *name, const char *help);
 /* What the program chose instead of the variable (tn_set_num_threads ...), shown with origin
  * "program"; NULL: back to the environment. */
 tn_status tn__env_program(const char *name, const char *value);
-void tn__env_shutdown(void);
+/* Forgets values and added rows: for tests that change the environment. */
+void tn__env_forget(void);
 bool tn__env_trusted(void);     /* false in set-uid programs: the environment is ignored */
 
 /* ---- errors ---------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@ const char *tn_version(void)
 }
 
 /* From the top of the house down: what calls plugins first, the plugins next, then what they
- * called. */
+ * called. The environment table stays: its strings live until the process ends. */
 void tn_shutdown(void)
 {
     tn__observers_shutdown();
@@ -17,5 +17,4 @@ void tn_shutdown(void)
     tn__plugins_shutdown();
     tn__pool_shutdown();
     tn__log_shutdown();
-    tn__env_shutdown();
 }

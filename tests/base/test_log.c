@@ -12,7 +12,7 @@
 static void begin_anew(void)
 {
     tn__log_shutdown();
-    tn__env_shutdown();
+    tn__env_forget();
 }
 
 /* ---- environment ----------------------------------------------------------------------------- */

@@ -283,17 +283,17 @@ END_TEST
 START_TEST(the_number_of_threads_comes_from_the_environment_or_the_cores)
 {
     tn__pool_shutdown();
-    tn__env_shutdown();
+    tn__env_forget();
     setenv("TENON_NUM_THREADS", "3", 1);
     ck_assert_int_eq(tn_num_threads(), 3);
     tn__pool_shutdown();
-    tn__env_shutdown();
+    tn__env_forget();
     setenv("TENON_LOG", "off", 1);
     setenv("TENON_NUM_THREADS", "many%n", 1);
     ck_assert_int_ge(tn_num_threads(), 1);
     unsetenv("TENON_NUM_THREADS");
     tn__pool_shutdown();
-    tn__env_shutdown();
+    tn__env_forget();
     ck_assert_int_ge(tn_num_threads(), 1);
     tn_error_clear();
     ck_assert_int_eq(tn_set_num_threads(0), TN_ERR_VALUE);
@@ -304,7 +304,7 @@ START_TEST(the_number_of_threads_comes_from_the_environment_or_the_cores)
     ck_assert_str_eq(tn_env_get("TENON_NUM_THREADS"), "2");
     unsetenv("TENON_LOG");
     tn__pool_shutdown();
-    tn__env_shutdown();
+    tn__env_forget();
 }
 END_TEST
 
