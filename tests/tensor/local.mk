@@ -2,7 +2,8 @@
 #
 # The tests of core/tensor have devices of their own (fixture.c) and need no plugin.
 
-EXTRA_DIST += %D%/numpy_text.py
+EXTRA_DIST += %D%/numpy_text.py %D%/test_numpy.sh
+TESTS += %D%/test_numpy.sh
 
 if HAVE_CHECK
 TN_TENSOR_TESTS = \
