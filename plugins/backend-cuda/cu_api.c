@@ -19,6 +19,7 @@ tn_status cu_api_open(const char *library)
 #undef CU_SYMBOL_
     };
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    struct cu_api all = { .library = handle };
 
     if (!handle) {
         const char *why = dlerror();
@@ -31,9 +32,9 @@ tn_status cu_api_open(const char *library)
         if (!address)
             return tn_fail(TN_ERR_UNAVAILABLE, "%s lacks %s: it is older than CUDA 11, or no CUDA driver", library,
                            symbols[i].name);
-        memcpy((char *)&cu + symbols[i].offset, &address, sizeof address);
+        memcpy((char *)&all + symbols[i].offset, &address, sizeof address);
     }
-    cu.library = handle;
+    cu = all;
     return TN_OK;
 }
 

@@ -53,6 +53,7 @@ tn_status cl_api_open(const char *library)
 #undef CL_SYMBOL_
     };
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    struct cl_api all = { .library = handle };
 
     if (!handle) {
         const char *why = dlerror();
@@ -65,9 +66,9 @@ tn_status cl_api_open(const char *library)
         if (!address)
             return tn_fail(TN_ERR_UNAVAILABLE, "%s lacks %s: it is older than OpenCL 1.2, or no OpenCL loader", library,
                            symbols[i].name);
-        memcpy((char *)&cl + symbols[i].offset, &address, sizeof address);
+        memcpy((char *)&all + symbols[i].offset, &address, sizeof address);
     }
-    cl.library = handle;
+    cl = all;
     return TN_OK;
 }
 

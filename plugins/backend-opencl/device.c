@@ -118,8 +118,9 @@ static void choose_options(struct opencl_device *device)
     cl.clGetDeviceInfo(device->id, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof wide, &wide, NULL);
     cl.clGetDeviceInfo(device->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof single, &single, NULL);
     device->fp64 = wide != 0 || strstr(extensions, "cl_khr_fp64");
-    tn_snprint(device->build_options, sizeof device->build_options, "-cl-std=CL1.2 -w%s%s", device->fp64 ? " -DTN_FP64" : "",
-               single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
+    tn_snprint(device->build_options, sizeof device->build_options, "-cl-std=CL1.2 -w%s%s %s", device->fp64 ? " -DTN_FP64" : "",
+               single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT ? " -cl-fp32-correctly-rounded-divide-sqrt" : "",
+               opencl_options.build ? opencl_options.build : "");
 }
 
 static void device_close(void *handle)

@@ -16,7 +16,7 @@ TILE_KERNEL NAME(bmm)(GLOBAL S *y, GLOBAL const S *a, GLOBAL const S *b, const g
     LOCAL C ta[STEP][TILE + 1];
     LOCAL C tb[STEP][TILE + 1];
     i32 tx = LOCAL_ID(), ty = LOCAL_ID_Y();
-    i32 item = ty * GROUP_X + tx;
+    u32 item = (u32)(ty * GROUP_X + tx);
     i64 across = (p.n + TILE - 1) / TILE, down = GROUP_ID() / across;
     i64 n0 = (GROUP_ID() - down * across) * TILE, m0 = down * TILE, z = GROUP_ID_Z();
     i64 za = p.offset_a + z * p.stride_a[0], zb = p.offset_b + z * p.stride_b[0];
@@ -28,9 +28,9 @@ TILE_KERNEL NAME(bmm)(GLOBAL S *y, GLOBAL const S *a, GLOBAL const S *b, const g
         for (i32 c = 0; c < COLS; c++)
             acc[r][c] = 0;
     for (i64 k0 = 0; k0 < p.k; k0 += STEP) {
-        for (i32 e = item; e < TILE * STEP; e += GROUP_X * GROUP_Y) {
-            i32 ka = a_along_k ? e % STEP : e / TILE, ma = a_along_k ? e / STEP : e % TILE;
-            i32 kb = b_along_k ? e % STEP : e / TILE, nb = b_along_k ? e / STEP : e % TILE;
+        for (u32 e = item; e < TILE * STEP; e += GROUP_X * GROUP_Y) {
+            u32 ka = a_along_k ? e % STEP : e / TILE, ma = a_along_k ? e / STEP : e % TILE;
+            u32 kb = b_along_k ? e % STEP : e / TILE, nb = b_along_k ? e / STEP : e % TILE;
             ta[ka][ma] = m0 + ma < p.m && k0 + ka < p.k
                              ? LOAD(a, za + (m0 + ma) * p.stride_a[1] + (k0 + ka) * p.stride_a[2])
                              : (C)0;

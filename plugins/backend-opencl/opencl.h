@@ -14,6 +14,7 @@
 /* What TENON_OPENCL_... sets. */
 struct opencl_options {
     const char *library;
+    const char *build;
 };
 extern struct opencl_options opencl_options;
 
@@ -24,7 +25,7 @@ struct opencl_device {
     cl_command_queue queue;     /* for allocation alone, under `lock` */
     char name[128];
     char driver[128];
-    char build_options[96];
+    char build_options[256];
     uint64_t max_alloc;
     int64_t pid;                /* of the process that opened it */
     bool fp64;
@@ -51,8 +52,6 @@ tn_status opencl_check_errors(struct opencl_stream *stream);
 
 /* program.c: the kernel object of a stream, compiled when first asked for. */
 tn_status opencl_kernel(struct opencl_stream *stream, enum gpu_kernel kernel, tn_dtype type, cl_kernel *out);
-/* Compiles `text` in place of the program of (text, type) from now on; for tests of what a failure says. */
-tn_status opencl_build(struct opencl_device *device, enum gpu_text text, tn_dtype type, cl_program *out);
 void opencl_programs_drop(struct opencl_device *device);
 void opencl_kernels_drop(struct opencl_stream *stream);
 

@@ -41,7 +41,7 @@ static tn_status build_failed(struct opencl_device *device, cl_program program, 
     return status;
 }
 
-tn_status opencl_build(struct opencl_device *device, enum gpu_text text, tn_dtype type, cl_program *out)
+static tn_status build(struct opencl_device *device, enum gpu_text text, tn_dtype type, cl_program *out)
 {
     static const unsigned char *const texts[] = {
 #define AT_(name) tn_embed_##name,
@@ -50,7 +50,7 @@ tn_status opencl_build(struct opencl_device *device, enum gpu_text text, tn_dtyp
     };
     const char *parts[] = { (const char *)tn_embed_dialect, (const char *)tn_embed_layout,
                             (const char *)tn_embed_common, (const char *)tn_embed_types, (const char *)texts[text] };
-    char options[128];
+    char options[288];
     cl_int error;
     cl_program program = cl.clCreateProgramWithSource(device->context, 5, parts, NULL, &error);
 
@@ -77,7 +77,7 @@ static tn_status program_get(struct opencl_device *device, enum gpu_text text, t
         pthread_mutex_lock(&device->lock);
         program = atomic_load_explicit(&device->programs[text][type], memory_order_relaxed);
         if (!program) {
-            status = opencl_build(device, text, type, &program);
+            status = build(device, text, type, &program);
             if (!status)
                 atomic_store_explicit(&device->programs[text][type], program, memory_order_release);
         }

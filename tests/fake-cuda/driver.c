@@ -392,7 +392,9 @@ CUresult fake_cuMemAlloc(CUdeviceptr *at, size_t bytes)
 CUresult fake_cuMemFree(CUdeviceptr at)
 {
     BEGIN("cuMemFree", true)
-    /* a real one waits for the device; here memory that work still wants is a mistake that shows */
+    /* as the real one does: it waits for the device */
+    for (struct CUstream_st *stream = streams; stream; stream = stream->next)
+        stream_run(stream, stream->queued);
     if (!block_free((char *)(uintptr_t)(at & ~DEVICE_BIT), false))
         return leave(misuse("memory freed that is not there", INVALID_VALUE));
     fake_cuda.live--;
