@@ -73,7 +73,10 @@ check 0 "plugins" '^NAME +VERSION +FILE +OUTCOME +STAGE$' \
     'GoodLayer'
 check 0 "plugins --json" '"outcome": "REFUSED"' '"id": "org.tenon.test.good"' '"refused": 1'
 is_json
-(TENON_PLUGIN_PATH=$work/nothing; export TENON_PLUGIN_PATH; mkdir -p nothing; check 0 "plugins" 'no plugins were found'; exit $bad) || bad=1
+# A static build has plugins of its own, wherever one looks.
+mkdir -p nothing
+static=$(TENON_PLUGIN_PATH=$work/nothing "$tenon" plugins | grep -c '(static)')
+test "$static" -gt 0 || (TENON_PLUGIN_PATH=$work/nothing; export TENON_PLUGIN_PATH; check 0 "plugins" 'no plugins were found'; exit $bad) || bad=1
 
 # why: activation included; by id, part of it, stem, file, path
 for name in org.tenon.test.good good good.so "$work/plugins/good.so" plugins/good.so plugins/twin.so; do
@@ -112,12 +115,14 @@ check 0 "env --json" '"TENON_OPTIONS_LABEL"' 'a \\"b\\" \\\\ \\u0009'
 is_json
 
 # devices and operators of this folder: none
-check 1 "devices" 'no device was found' 'org.tenon.test.needs_absent: REFUSED at version'
-check 1 "devices --json" '"devices": \['
-is_json
-check 1 "ops" '0 operators'
-check 1 "ops --json" '"operators": \['
-is_json
+if test "$static" -eq 0; then
+    check 1 "devices" 'no device was found' 'org.tenon.test.needs_absent: REFUSED at version'
+    check 1 "devices --json" '"devices": \['
+    is_json
+    check 1 "ops" '0 operators'
+    check 1 "ops --json" '"operators": \['
+    is_json
+fi
 
 # output that cannot be written is not silent
 if test -w /dev/full; then
