@@ -7,7 +7,7 @@ TN_CUDA_TEXTS = %D%/elementwise.cu %D%/copy.cu %D%/move.cu %D%/reduce.cu %D%/mat
 
 TN_PLUGINS += plugins/backend-cuda.la
 plugins_backend_cuda_la_SOURCES = %D%/cu_api.h %D%/cu_api.c %D%/cuda.h %D%/device.c %D%/module.c %D%/blaslt.h \
-	%D%/blaslt.c %D%/plugin.c %D%/dialect.cuh %D%/each.cuh $(TN_GPU_SOURCES)
+	%D%/blaslt.c %D%/plugin.c %D%/dialect.cuh %D%/each.cuh $(TN_GPU_HOST)
 plugins_backend_cuda_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 plugins_backend_cuda_la_LDFLAGS = $(TN_PLUGIN_LINK)
 EXTRA_DIST += $(TN_CUDA_TEXTS)

@@ -3,7 +3,7 @@
 # plugins/gpu is what this backend and backend-cuda share: operators on the host's side. The texts of the kernels lie here; nvcc compiles
 # the same ones.
 
-TN_GPU_SOURCES = plugins/gpu/gpu.h plugins/gpu/views.c plugins/gpu/elementwise.c plugins/gpu/copy.c \
+TN_GPU_HOST = plugins/gpu/gpu.h plugins/gpu/views.c plugins/gpu/elementwise.c plugins/gpu/copy.c \
 	plugins/gpu/reduce.c plugins/gpu/matmul.c plugins/gpu/softmax.c plugins/gpu/loss.c plugins/gpu/random.c
 TN_GPU_TEXTS = %D%/layout.cl %D%/common.cl %D%/types.cl %D%/elementwise.cl %D%/copy.cl %D%/move.cl %D%/reduce.cl \
 	%D%/matmul.cl %D%/softmax.cl %D%/loss.cl %D%/random.cl
@@ -14,7 +14,7 @@ EXTRA_DIST += $(TN_GPU_TEXTS) %D%/dialect.cl
 if HAVE_OPENCL
 TN_PLUGINS += plugins/backend-opencl.la
 plugins_backend_opencl_la_SOURCES = %D%/cl_api.h %D%/cl_api.c %D%/opencl.h %D%/device.c %D%/program.c %D%/plugin.c \
-	$(TN_GPU_SOURCES)
+	$(TN_GPU_HOST)
 nodist_plugins_backend_opencl_la_SOURCES = %D%/texts.c
 plugins_backend_opencl_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 plugins_backend_opencl_la_LDFLAGS = $(TN_PLUGIN_LINK)

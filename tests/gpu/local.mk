@@ -2,13 +2,13 @@
 #
 # The kernels that backend-opencl and backend-cuda share, called directly.
 
-TN_GPU_SCRIPTS = %D%/kernels-opencl.sh %D%/kernels-oclgrind.sh %D%/kernels-cuda.sh %D%/kernels-cuda-blas.sh
-EXTRA_DIST += $(TN_GPU_SCRIPTS) %D%/drivers.supp
+TN_GPU_RUNS = %D%/kernels-opencl.sh %D%/kernels-oclgrind.sh %D%/kernels-cuda.sh %D%/kernels-cuda-blas.sh
+EXTRA_DIST += $(TN_GPU_RUNS) %D%/drivers.supp
 CLEANFILES += %D%/oclgrind.log
 
 if HAVE_CHECK
 check_PROGRAMS += %D%/test_kernels
-TESTS += $(TN_GPU_SCRIPTS)
+TESTS += $(TN_GPU_RUNS)
 %C%_test_kernels_SOURCES = %D%/test_kernels.c %D%/direct.h
 %C%_test_kernels_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_kernels_LDADD = $(TN_LINK_TEST_CORE)
