@@ -4,9 +4,9 @@
 #include "core/tensor/allocator.h"
 #include "core/plugin/internal.h"
 
-#define THREAD_BYTES ((uint32_t)1 << 20)        /* that a thread keeps of one device, at most */
-#define CLASS_BYTES ((uint64_t)64 << 10)        /* and of one size class */
-#define SETTLE ((int64_t)1 << 16)               /* bytes that a thread counts for itself before it settles */
+#define THREAD_BYTES ((uint32_t)1 << 20) /* that a thread keeps of one device, at most */
+#define CLASS_BYTES ((uint64_t)64 << 10) /* and of one size class */
+#define SETTLE ((int64_t)1 << 16) /* bytes that a thread counts for itself before it settles */
 
 void (*_Atomic tn__memory_hook)(const tn_device *device, int64_t bytes);
 
@@ -68,7 +68,8 @@ static inline void count_here(tn__cache *cache, int64_t bytes)
 
 void tn__allocator_count(struct tn__allocator *allocator, tn__cache *cache, int64_t bytes)
 {
-    void (*hook)(const tn_device *, int64_t) = atomic_load_explicit(&tn__memory_hook, memory_order_acquire);
+    void (*hook)(const tn_device *, int64_t) = atomic_load_explicit(&tn__memory_hook,
+                                                                    memory_order_acquire);
 
     if (hook != NULL)
         hook(allocator->device, bytes);
@@ -125,7 +126,9 @@ static void flush(tn__cache *cache)
 
 static tn__cache *cache_of(const tn_device *device, const tn__thread *thread)
 {
-    return thread != NULL && device->ordinal < TN__MAX_CACHED_DEVICES ? thread->caches[device->ordinal] : NULL;
+    return thread != NULL && device->ordinal < TN__MAX_CACHED_DEVICES
+               ? thread->caches[device->ordinal]
+               : NULL;
 }
 
 /* The thread's cache in a state that fits: made, attached, of this stream, of this epoch. NULL when there is none to be had; no error. */
@@ -224,22 +227,6 @@ static void reclaim(struct tn__allocator *allocator)
     pthread_mutex_unlock(&allocator->lock);
 }
 
-static void text_bytes(tn__text *text, uint64_t bytes)
-{
-    static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };
-    double value = (double)bytes;
-    int unit = -1;
-
-    while (value >= 1024 && unit < 3) {
-        value /= 1024;
-        unit++;
-    }
-    if (unit < 0)
-        tn__text_add(text, "%llu bytes", (unsigned long long)bytes);
-    else
-        tn__text_add(text, value < 10 ? "%.2f %s" : "%.1f %s", value, units[unit]);
-}
-
 /* Takes the place of what failed since the mark. */
 static tn_status out_of_memory(struct tn__allocator *allocator, uint64_t bytes, uint64_t mark)
 {
@@ -250,18 +237,19 @@ static tn_status out_of_memory(struct tn__allocator *allocator, uint64_t bytes, 
     tn_snprint(said, sizeof said, "%s", tn_error_last()->message);
     tn_error_restore(mark);
     tn__text_add(&text, "out of memory on %s: ", allocator->device->name);
-    text_bytes(&text, bytes);
+    tn__text_bytes(&text, bytes);
     tn__text_add(&text, " asked for; ");
     tn__allocator_explain(allocator, &text);
     tn__text_add(&text, "; drop tensors or work in smaller pieces (the device says: %s)", said);
-    status = tn_fail(TN_ERR_MEMORY, "%s", text.failed || text.at == NULL ? "out of memory" : text.at);
+    status = tn_fail(TN_ERR_MEMORY, "%s",
+                     text.failed || text.at == NULL ? "out of memory" : text.at);
     tn__text_free(&text);
     return status;
 }
 
 /* Up to `count` blocks of a size, the first is returned, the others join the cache. */
-static tn__block *take(struct tn__allocator *allocator, tn__cache *cache, tn_stream *stream, uint64_t size,
-                       int size_class, int count)
+static tn__block *take(struct tn__allocator *allocator, tn__cache *cache, tn_stream *stream,
+                       uint64_t size, int size_class, int count)
 {
     tn__block *first = tn__block_take(allocator, stream, size);
 
@@ -303,7 +291,9 @@ tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *strea
     cache = cache_ready(allocator, stream);
     if (cache != NULL && size_class < TN__SIZE_CLASSES) {
         batch = cache->batch[size_class] > 1 ? cache->batch[size_class] : 1;
-        cache->batch[size_class] = (uint16_t)(batch * 2 < kept_most(size) / 2 ? batch * 2 : kept_most(size) / 2);
+        cache->batch[size_class] = (uint16_t)(batch * 2 < kept_most(size) / 2
+                                                  ? batch * 2
+                                                  : kept_most(size) / 2);
         if (cache->bytes_kept >= THREAD_BYTES / 2)
             batch = 1;
     }
@@ -350,12 +340,15 @@ tn__storage *tn__storage_new(const tn_device *device, uint64_t bytes)
     int size_class;
     tn_status status;
 
-    if (tn__likely(cache != NULL && bytes - 1 < TN__SMALL_BLOCK && cache->allocator == allocator && allocator != NULL)) {
+    if (tn__likely(cache != NULL && bytes - 1 < TN__SMALL_BLOCK && cache->allocator == allocator &&
+                   allocator != NULL)) {
         (void)tn__block_size(allocator, bytes, &size_class);
-        stream = thread->n_streams == 0 ? device->stream : stream_for(device, tn__stream_current(device));
-        if (tn__likely(size_class < TN__SIZE_CLASSES && (storage = cache->free[size_class]) != NULL &&
-                       cache->stream == stream &&
-                       cache->epoch == atomic_load_explicit(&allocator->epoch, memory_order_relaxed) &&
+        stream = thread->n_streams == 0 ? device->stream
+                                        : stream_for(device, tn__stream_current(device));
+        if (tn__likely(size_class < TN__SIZE_CLASSES &&
+                       (storage = cache->free[size_class]) != NULL && cache->stream == stream &&
+                       cache->epoch ==
+                           atomic_load_explicit(&allocator->epoch, memory_order_relaxed) &&
                        atomic_load_explicit(&device->lost, memory_order_relaxed) == 0)) {
             cache->free[size_class] = storage->user[0];
             cache->kept[size_class]--;
@@ -399,22 +392,25 @@ void tn__allocator_put(struct tn__allocator *allocator, tn__storage *storage)
     atomic_store_explicit(&block->live, 0, memory_order_relaxed);
     if (storage->device->flags & TN_BACKEND_HOST_MEMORY)
         TN__POISON((char *)storage->memory + storage->offset, block->size);
-    if (tn__unlikely(atomic_load_explicit(&tn__memory_hook, memory_order_relaxed) != NULL || cache == NULL ||
-                     cache->allocator != allocator))
+    if (tn__unlikely(atomic_load_explicit(&tn__memory_hook, memory_order_relaxed) != NULL ||
+                     cache == NULL || cache->allocator != allocator))
         tn__allocator_count(allocator, cache, -(int64_t)storage->size);
     else
         count_here(cache, -(int64_t)storage->size);
-    if (tn__likely(cache != NULL && size_class < TN__SIZE_CLASSES && cache->allocator == allocator &&
-                   cache->stream == storage->stream && block->n_users == 0 &&
+    if (tn__likely(cache != NULL && size_class < TN__SIZE_CLASSES &&
+                   cache->allocator == allocator && cache->stream == storage->stream &&
+                   block->n_users == 0 &&
                    cache->epoch == atomic_load_explicit(&allocator->epoch, memory_order_relaxed))) {
         storage->user[0] = cache->free[size_class];
         cache->free[size_class] = storage;
         cache->bytes_kept += (uint32_t)block->size;
         cache->kept[size_class]++;
-        if (tn__likely(cache->kept[size_class] < kept_most(block->size) && cache->bytes_kept <= THREAD_BYTES))
+        if (tn__likely(cache->kept[size_class] < kept_most(block->size) &&
+                       cache->bytes_kept <= THREAD_BYTES))
             return;
         pthread_mutex_lock(&allocator->lock);
-        return_blocks(cache, size_class, cache->bytes_kept > THREAD_BYTES ? 0 : cache->kept[size_class] / 2);
+        return_blocks(cache, size_class,
+                      cache->bytes_kept > THREAD_BYTES ? 0 : cache->kept[size_class] / 2);
         pthread_mutex_unlock(&allocator->lock);
         return;
     }
@@ -452,58 +448,7 @@ tn_status tn__storage_use_slow(tn__storage *storage, tn_stream *stream)
     return wait != NULL ? tn_stream_sync(wait) : TN_OK;
 }
 
-/* ---- statistics ---- */
-
-tn_status tn_device_memory(const tn_device *device, tn_memory_stats *out)
-{
-    struct tn__allocator *allocator;
-    tn_memory_stats stats = { 0 };
-
-    if (device == NULL || out == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_device_memory: the device or the place for the answer is NULL");
-    allocator = device->allocator;
-    if (allocator == NULL) { /* closed by tn_shutdown: it holds nothing */
-        *out = stats;
-        return TN_OK;
-    }
-    pthread_mutex_lock(&allocator->lock);
-    stats.live = get(&allocator->live);
-    stats.live_blocks = get(&allocator->blocks);
-    stats.requests = get(&allocator->requests);
-    for (const tn__cache *cache = allocator->caches; cache != NULL; cache = cache->next) {
-        stats.live += get(&cache->live);
-        stats.live_blocks += get(&cache->blocks);
-        stats.requests += get(&cache->requests);
-    }
-    /* Exact for one thread; what several have not settled may come in, 64 KiB each. */
-    stats.peak = get(&allocator->peak) > stats.live ? get(&allocator->peak) : stats.live;
-    for (const tn__cache *cache = allocator->caches; cache != NULL; cache = cache->next)
-        if (stats.live - get(&cache->live) + get(&cache->high) > stats.peak)
-            stats.peak = stats.live - get(&cache->live) + get(&cache->high);
-    stats.cached = get(&allocator->reserved) - stats.live;
-    stats.device_allocs = get(&allocator->device_allocs);
-    stats.trims = get(&allocator->trims);
-    pthread_mutex_unlock(&allocator->lock);
-    *out = stats;
-    return TN_OK;
-}
-
-void tn_device_reset_peak(const tn_device *device)
-{
-    struct tn__allocator *allocator = device != NULL ? device->allocator : NULL;
-    int64_t live;
-
-    if (allocator == NULL)
-        return;
-    pthread_mutex_lock(&allocator->lock);
-    live = get(&allocator->live);
-    for (tn__cache *cache = allocator->caches; cache != NULL; cache = cache->next) {
-        live += get(&cache->live);
-        set(&cache->high, get(&cache->live));
-    }
-    set(&allocator->peak, live);
-    pthread_mutex_unlock(&allocator->lock);
-}
+/* ---- giving back ---- */
 
 tn_status tn_device_trim(const tn_device *device)
 {
@@ -512,72 +457,6 @@ tn_status tn_device_trim(const tn_device *device)
     if (status == TN_OK && device->allocator != NULL && !device->allocator->guarded)
         reclaim(device->allocator);
     return status;
-}
-
-/* ---- explaining ---- */
-
-#define SIZES 48
-
-typedef struct size_table {
-    struct {
-        uint64_t bytes, count;
-    } rows[SIZES];
-    int count;
-} size_table;
-
-static void note_size(void *user, uint64_t bytes)
-{
-    size_table *table = user;
-    int least = 0;
-
-    for (int i = 0; i < table->count; i++) {
-        if (table->rows[i].bytes == bytes) {
-            table->rows[i].count++;
-            return;
-        }
-        if (table->rows[i].bytes * table->rows[i].count < table->rows[least].bytes * table->rows[least].count)
-            least = i;
-    }
-    if (table->count < SIZES)
-        least = table->count++;
-    else if (bytes <= table->rows[least].bytes * table->rows[least].count)
-        return;
-    table->rows[least].bytes = bytes;
-    table->rows[least].count = 1;
-}
-
-void tn__allocator_explain(struct tn__allocator *allocator, tn__text *text)
-{
-    size_table table = { .count = 0 };
-    tn_memory_stats stats;
-
-    tn_device_memory(allocator->device, &stats);
-    pthread_mutex_lock(&allocator->lock);
-    if (allocator->guarded)
-        tn__guard_each(allocator, note_size, &table);
-    for (const tn__segment *segment = allocator->segments; segment != NULL; segment = segment->next)
-        for (const tn__block *block = segment->first; block != NULL; block = block->after) {
-            uint64_t bytes = atomic_load_explicit(&block->live, memory_order_relaxed);
-            if (bytes > 0)
-                note_size(&table, bytes);
-        }
-    pthread_mutex_unlock(&allocator->lock);
-    text_bytes(text, (uint64_t)(stats.live > 0 ? stats.live : 0));
-    tn__text_add(text, " live in %lld tensors, ", (long long)stats.live_blocks);
-    text_bytes(text, (uint64_t)(stats.cached > 0 ? stats.cached : 0));
-    tn__text_add(text, " cached");
-    for (int shown = 0; shown < 5; shown++) {
-        int most = -1;
-        for (int i = 0; i < table.count; i++)
-            if (table.rows[i].count > 0 &&
-                (most < 0 || table.rows[i].bytes * table.rows[i].count > table.rows[most].bytes * table.rows[most].count))
-                most = i;
-        if (most < 0)
-            break;
-        tn__text_add(text, shown == 0 ? "; held by %llu x " : ", %llu x ", (unsigned long long)table.rows[most].count);
-        text_bytes(text, table.rows[most].bytes);
-        table.rows[most].count = 0;
-    }
 }
 
 tn_status tn__allocator_check(struct tn__allocator *allocator)
@@ -630,10 +509,14 @@ struct tn__allocator *tn__allocator_new(tn_device *device)
         return NULL;
     info.alignment = 64;
     if (tn__backend(device)->info != NULL)
-        status = tn__device_result(device, tn__backend(device)->info(device->handle, &info), "info");
-    if (status == TN_OK && (info.alignment < 1 || info.alignment > (1 << 20) || info.alignment & (info.alignment - 1)))
-        status = tn_fail(TN_ERR_DEVICE, "%s says that its memory is aligned to %lld bytes: that is no power of two up to 2^20",
-                         device->name, (long long)info.alignment);
+        status = tn__device_result(device, tn__backend(device)->info(device->handle, &info),
+                                   "info");
+    if (status == TN_OK &&
+        (info.alignment < 1 || info.alignment > (1 << 20) || info.alignment & (info.alignment - 1)))
+        status = tn_fail(
+            TN_ERR_DEVICE,
+            "%s says that its memory is aligned to %lld bytes: that is no power of two up to 2^20",
+            device->name, (long long)info.alignment);
     if (status != TN_OK) {
         tn_free(allocator);
         return NULL;

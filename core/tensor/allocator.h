@@ -15,7 +15,8 @@
 
 #define TN__BINS 256
 #define TN__BLOCK_USERS 4
-#define TN__SMALL_BLOCK ((uint64_t)64 << 10)    /* up to here blocks have size classes and share segments */
+#define TN__SMALL_BLOCK                                                                            \
+    ((uint64_t)64 << 10) /* up to here blocks have size classes and share segments */
 
 enum { TN__BLOCK_FREE, TN__BLOCK_TAKEN, TN__BLOCK_PENDING };
 
@@ -24,14 +25,14 @@ typedef struct tn__segment tn__segment;
 /* A piece of a segment. It carries its storage object, so that one thing is made and kept, not two.
  * storage.stream of a free block: where it was last used; NULL: it may be used anywhere. */
 typedef struct tn__block {
-    tn__storage storage;        /* first */
+    tn__storage storage; /* first */
     tn__segment *segment;
     uint64_t size;
-    struct tn__block *before, *after;   /* in the segment */
-    struct tn__block *previous, *next;  /* in a bin, in the pending list, among the spare */
-    _Atomic uint64_t live;      /* bytes of the tensor in it, 0 when cached; for reports */
-    int32_t state;              /* TN__BLOCK_* */
-    int32_t n_users;            /* other streams that used it since it was taken */
+    struct tn__block *before, *after;  /* in the segment */
+    struct tn__block *previous, *next; /* in a bin, in the pending list, among the spare */
+    _Atomic uint64_t live;             /* bytes of the tensor in it, 0 when cached; for reports */
+    int32_t state;                     /* TN__BLOCK_* */
+    int32_t n_users;                   /* other streams that used it since it was taken */
     tn_stream *users[TN__BLOCK_USERS];
     void *events[TN__BLOCK_USERS]; /* once pending: NULL until recorded */
 } tn__block;
@@ -54,15 +55,16 @@ typedef struct tn__guarded tn__guarded;
 
 struct tn__allocator {
     tn_device *device;
-    uint64_t quantum;           /* sizes and offsets are multiples */
+    uint64_t quantum; /* sizes and offsets are multiples */
     bool guarded;
-    _Atomic uint32_t epoch;     /* counts the times that threads were asked to give back what they keep */
+    _Atomic uint32_t
+        epoch; /* counts the times that threads were asked to give back what they keep */
     /* What threads have settled. Bytes. */
     _Atomic int64_t live, peak, blocks, requests;
     _Atomic int64_t reserved, device_allocs, trims;
 
-    pthread_mutex_t lock;       /* of all below */
-    tn__pool pools[2];          /* small, large */
+    pthread_mutex_t lock; /* of all below */
+    tn__pool pools[2];    /* small, large */
     tn__segment *segments;
     tn__block *pending, *spare;
     tn__cache *caches;
@@ -93,7 +95,8 @@ tn__storage *tn__guard_get(struct tn__allocator *allocator, tn_stream *stream, u
 void tn__guard_put(struct tn__allocator *allocator, tn__storage *storage);
 tn_status tn__guard_check(struct tn__allocator *allocator);
 /* Calls `visit` for each live tensor's bytes. Under the lock. */
-void tn__guard_each(struct tn__allocator *allocator, void (*visit)(void *user, uint64_t bytes), void *user);
+void tn__guard_each(struct tn__allocator *allocator, void (*visit)(void *user, uint64_t bytes),
+                    void *user);
 
 /* Whether the device may be called at all: not in the child of a fork that it does not survive. */
 static inline bool tn__device_survived(const tn_device *device)
@@ -111,5 +114,10 @@ void tn__storage_object_free(tn__storage *storage);
 
 /* Counts bytes taken (> 0) or given back (< 0) by one tensor. `cache` may be NULL. */
 void tn__allocator_count(struct tn__allocator *allocator, tn__cache *cache, int64_t bytes);
+
+/* ---- stats.c ---- */
+
+/* "1.50 MiB". */
+void tn__text_bytes(tn__text *text, uint64_t bytes);
 
 #endif

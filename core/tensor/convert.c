@@ -116,8 +116,8 @@ uint8_t tn__f8_e5m2_bits(double value)
     return (uint8_t)small_bits(e5m2, value);
 }
 
-#define READ(type, name) \
-    type name;           \
+#define READ(type, name)                                                                           \
+    type name;                                                                                     \
     memcpy(&name, at, sizeof name)
 
 tn__number tn__element_read(const void *at, tn_dtype dtype)
@@ -256,7 +256,7 @@ void tn__element_write(void *at, tn_dtype dtype, double value)
     case TN_U32: x.u32 = (uint32_t)to_int(value); break;
     case TN_I64: x.u64 = (uint64_t)to_int(value); break;
     case TN_U64:
-        x.u64 = value >= 18446744073709551616.0 ? UINT64_MAX
+        x.u64 = value >= 18446744073709551616.0  ? UINT64_MAX
                 : value >= 9223372036854775808.0 ? (uint64_t)value
                                                  : (uint64_t)to_int(value);
         break;
@@ -274,7 +274,8 @@ void tn__element_write(void *at, tn_dtype dtype, double value)
 }
 
 /* Walks the elements in row-major order; the innermost dimension is a loop of its own. */
-static void walk(char *dense, char *strided, size_t item, tn_ints shape, const int64_t *strides, bool gather)
+static void walk(char *dense, char *strided, size_t item, tn_ints shape, const int64_t *strides,
+                 bool gather)
 {
     int64_t index[TN_MAX_DIMS] = { 0 };
     int64_t last = shape.count - 1;
@@ -311,7 +312,8 @@ void tn__host_gather(void *to, const void *from, size_t item, tn_ints shape, con
     walk(to, (char *)(uintptr_t)from, item, shape, strides, true);
 }
 
-void tn__host_scatter(void *to, const void *from, size_t item, tn_ints shape, const int64_t *strides)
+void tn__host_scatter(void *to, const void *from, size_t item, tn_ints shape,
+                      const int64_t *strides)
 {
     walk((char *)(uintptr_t)from, to, item, shape, strides, false);
 }

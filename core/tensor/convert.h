@@ -31,7 +31,9 @@ double tn__number_double(const tn__number *number);
 void tn__element_write(void *at, tn_dtype dtype, double value);
 
 /* Copies the elements of a strided piece of host memory to row-major order at `to`, and back. */
-void tn__host_gather(void *to, const void *from, size_t item, tn_ints shape, const int64_t *strides);
-void tn__host_scatter(void *to, const void *from, size_t item, tn_ints shape, const int64_t *strides);
+void tn__host_gather(void *to, const void *from, size_t item, tn_ints shape,
+                     const int64_t *strides);
+void tn__host_scatter(void *to, const void *from, size_t item, tn_ints shape,
+                      const int64_t *strides);
 
 #endif

@@ -25,22 +25,22 @@ static void *host_at(const tn_tensor *tensor)
 /* ---- calls of the backend ---- */
 
 /* Runs one copy call with the current stream, which the memory is then used on. */
-#define WITH_STREAM(tensor_, status_, what_, ...)                                                      \
-    do {                                                                                               \
-        const tn_device *device_ = (tensor_)->device;                                                  \
-        const tn_backend *b = tn__backend(device_);                                                    \
-        tn_stream *stream_ = tn__stream_current(device_);                                              \
-        void *device = device_->handle, *stream;                                                       \
-        (status_) = tn__device_usable(device_);                                                        \
-        if ((status_) == TN_OK)                                                                        \
-            (status_) = tn__storage_use((tensor_)->storage, stream_);                                  \
-        if ((status_) == TN_OK) {                                                                      \
-            tn__stream_lock(stream_);                                                                  \
-            stream = tn__stream_handle(stream_);                                                       \
-            (status_) = b->__VA_ARGS__;                                                                \
-            tn__stream_unlock(stream_);                                                                \
-            (status_) = tn__device_result(device_, (status_), what_);                                  \
-        }                                                                                              \
+#define WITH_STREAM(tensor_, status_, what_, ...)                                                  \
+    do {                                                                                           \
+        const tn_device *device_ = (tensor_)->device;                                              \
+        const tn_backend *b = tn__backend(device_);                                                \
+        tn_stream *stream_ = tn__stream_current(device_);                                          \
+        void *device = device_->handle, *stream;                                                   \
+        (status_) = tn__device_usable(device_);                                                    \
+        if ((status_) == TN_OK)                                                                    \
+            (status_) = tn__storage_use((tensor_)->storage, stream_);                              \
+        if ((status_) == TN_OK) {                                                                  \
+            tn__stream_lock(stream_);                                                              \
+            stream = tn__stream_handle(stream_);                                                   \
+            (status_) = b->__VA_ARGS__;                                                            \
+            tn__stream_unlock(stream_);                                                            \
+            (status_) = tn__device_result(device_, (status_), what_);                              \
+        }                                                                                          \
     } while (0)
 
 /* Bytes of a contiguous tensor, from `offset` of its first element on. */
@@ -48,8 +48,9 @@ static tn_status bytes_in(const tn_tensor *to, uint64_t offset, const void *from
 {
     tn_status status;
 
-    WITH_STREAM(to, status, "copy_in",
-                copy_in(device, stream, to->view.data, to->view.byte_offset + offset, from, (size_t)bytes));
+    WITH_STREAM(
+        to, status, "copy_in",
+        copy_in(device, stream, to->view.data, to->view.byte_offset + offset, from, (size_t)bytes));
     return status;
 }
 
@@ -58,7 +59,8 @@ static tn_status bytes_out(void *to, const tn_tensor *from, uint64_t offset, uin
     tn_status status;
 
     WITH_STREAM(from, status, "copy_out",
-                copy_out(device, stream, to, from->view.data, from->view.byte_offset + offset, (size_t)bytes));
+                copy_out(device, stream, to, from->view.data, from->view.byte_offset + offset,
+                         (size_t)bytes));
     return status;
 }
 
@@ -81,8 +83,8 @@ static tn_status bytes_peer(const tn_tensor *to, const tn_tensor *from)
     if (status != TN_OK)
         return status;
     WITH_STREAM(from, status, "copy_peer",
-                copy_peer(to->device->handle, to->view.data, to->view.byte_offset, device, stream, from->view.data,
-                          from->view.byte_offset, (size_t)bytes_of(from)));
+                copy_peer(to->device->handle, to->view.data, to->view.byte_offset, device, stream,
+                          from->view.data, from->view.byte_offset, (size_t)bytes_of(from)));
     if (status != TN_OK || (from->device->flags & TN_BACKEND_ASYNC) == 0)
         return status;
     /* What the other device does next has to come after it. */
@@ -139,8 +141,8 @@ static tn_status copy_inside(tn_tensor *to, const tn_tensor *from)
         tn_tensor_drop(between);
         return status;
     }
-    if (to->dtype == from->dtype &&
-        ((to->contiguous && from->contiguous) || (same_strides(to, from) && tn__tensor_is_dense(from))))
+    if (to->dtype == from->dtype && ((to->contiguous && from->contiguous) ||
+                                     (same_strides(to, from) && tn__tensor_is_dense(from))))
         return bytes_inside(to, from);
     return kernel_copy(to, from);
 }
@@ -225,7 +227,9 @@ static tn_status copy_between(tn_tensor *to, const tn_tensor *from)
 
 static tn_status no_values(const tn_tensor *from)
 {
-    return tn_fail(TN_ERR_RUNTIME, "%s has shapes and types but no memory: there are no values to copy", from->device->name);
+    return tn_fail(TN_ERR_RUNTIME,
+                   "%s has shapes and types but no memory: there are no values to copy",
+                   from->device->name);
 }
 
 tn_status tn__copy(tn_tensor *to, const tn_tensor *from)
@@ -235,11 +239,13 @@ tn_status tn__copy(tn_tensor *to, const tn_tensor *from)
     if (!tn__tensor_ok(to) || !tn__tensor_ok(from))
         return tn__tensor_bad(!tn__tensor_ok(to) ? to : from, "copy");
     if (to->view.ndim != from->view.ndim ||
-        memcmp(to->view.shape, from->view.shape, (size_t)to->view.ndim * sizeof *to->view.shape) != 0) {
+        memcmp(to->view.shape, from->view.shape, (size_t)to->view.ndim * sizeof *to->view.shape) !=
+            0) {
         tn__text a = { 0 }, b = { 0 };
         tn__text_tensor(&a, from);
         tn__text_tensor(&b, to);
-        status = tn_fail(TN_ERR_VALUE, "copy of %s to %s: the shapes differ", a.failed ? "?" : a.at, b.failed ? "?" : b.at);
+        status = tn_fail(TN_ERR_VALUE, "copy of %s to %s: the shapes differ", a.failed ? "?" : a.at,
+                         b.failed ? "?" : b.at);
         tn__text_free(&a);
         tn__text_free(&b);
         return status;
@@ -260,7 +266,8 @@ tn_status tn__copy(tn_tensor *to, const tn_tensor *from)
 
 /* ---- memory of the program ---- */
 
-static tn_status check_bytes(const tn_tensor *tensor, const void *data, size_t bytes, const char *what)
+static tn_status check_bytes(const tn_tensor *tensor, const void *data, size_t bytes,
+                             const char *what)
 {
     tn__text text = { 0 };
     tn_status status;
@@ -273,8 +280,9 @@ static tn_status check_bytes(const tn_tensor *tensor, const void *data, size_t b
     if (data == NULL && bytes == bytes_of(tensor))
         status = tn_fail(TN_ERR_VALUE, "%s: the memory is NULL", what);
     else
-        status = tn_fail(TN_ERR_VALUE, "%s: %s has %llu bytes, the memory has %llu", what, text.failed ? "?" : text.at,
-                         (unsigned long long)bytes_of(tensor), (unsigned long long)bytes);
+        status = tn_fail(TN_ERR_VALUE, "%s: %s has %llu bytes, the memory has %llu", what,
+                         text.failed ? "?" : text.at, (unsigned long long)bytes_of(tensor),
+                         (unsigned long long)bytes);
     tn__text_free(&text);
     return status;
 }
@@ -311,7 +319,8 @@ static tn_status out_strided(const tn_tensor *tensor, void *data)
         return TN_ERR_MEMORY;
     status = bytes_out(stage, tensor, 0, reach);
     if (status == TN_OK)
-        tn__host_gather(data, stage, tn_dtype_size((tn_dtype)tensor->dtype), tn__shape(tensor), tensor->view.strides);
+        tn__host_gather(data, stage, tn_dtype_size((tn_dtype)tensor->dtype), tn__shape(tensor),
+                        tensor->view.strides);
     tn__free_aligned(stage, (size_t)reach, 64);
     return status;
 }
@@ -337,7 +346,8 @@ static tn_status in_strided(tn_tensor *tensor, const void *data)
         return TN_ERR_MEMORY;
     status = bytes_out(stage, tensor, 0, reach);
     if (status == TN_OK) {
-        tn__host_scatter(stage, data, tn_dtype_size((tn_dtype)tensor->dtype), tn__shape(tensor), tensor->view.strides);
+        tn__host_scatter(stage, data, tn_dtype_size((tn_dtype)tensor->dtype), tn__shape(tensor),
+                         tensor->view.strides);
         status = bytes_in(tensor, 0, stage, reach);
     }
     tn__free_aligned(stage, (size_t)reach, 64);
@@ -365,8 +375,8 @@ tn_status tn_tensor_copy_out(const tn_tensor *tensor, void *data, size_t bytes)
         if (status == TN_OK && tensor->contiguous)
             memcpy(data, host_at(tensor), bytes);
         else if (status == TN_OK)
-            tn__host_gather(data, host_at(tensor), tn_dtype_size((tn_dtype)tensor->dtype), tn__shape(tensor),
-                            tensor->view.strides);
+            tn__host_gather(data, host_at(tensor), tn_dtype_size((tn_dtype)tensor->dtype),
+                            tn__shape(tensor), tensor->view.strides);
         return status;
     }
     return tensor->contiguous ? bytes_out(data, tensor, 0, bytes) : out_strided(tensor, data);
@@ -386,10 +396,11 @@ tn_status tn_tensor_copy_in(tn_tensor *tensor, const void *data, size_t bytes)
         if (is_quiet_host(tensor->device) && tensor->contiguous)
             memcpy(host_at(tensor), data, bytes);
         else if (is_quiet_host(tensor->device))
-            tn__host_scatter(host_at(tensor), data, tn_dtype_size((tn_dtype)tensor->dtype), tn__shape(tensor),
-                             tensor->view.strides);
+            tn__host_scatter(host_at(tensor), data, tn_dtype_size((tn_dtype)tensor->dtype),
+                             tn__shape(tensor), tensor->view.strides);
         else
-            status = tensor->contiguous ? bytes_in(tensor, 0, data, bytes) : in_strided(tensor, data);
+            status = tensor->contiguous ? bytes_in(tensor, 0, data, bytes)
+                                        : in_strided(tensor, data);
         if (status != TN_OK)
             return status;
     }
@@ -434,7 +445,8 @@ tn_tensor *tn_tensor_full(tn_ints shape, double value, tn_dtype dtype, const tn_
     if (tensor->numel == 0 || !tn_device_has_memory(tensor->device))
         return tensor;
     op = tn__needed(TN__NEED_fill);
-    status = op != NULL ? tn__op_run_kernel(op, &tensor, 1, &options, &tensor, 1) : TN_ERR_NOT_IMPLEMENTED;
+    status = op != NULL ? tn__op_run_kernel(op, &tensor, 1, &options, &tensor, 1)
+                        : TN_ERR_NOT_IMPLEMENTED;
     if (status == TN_ERR_NOT_IMPLEMENTED) {
         tn_error_restore(mark);
         status = fill_from_host(tensor, value);

@@ -4,7 +4,7 @@
 #include "core/tensor/device.h"
 #include "core/tensor/thread.h"
 
-static const tn_device *_Atomic resolved;       /* of the process, NULL until it was needed */
+static const tn_device *_Atomic resolved; /* of the process, NULL until it was needed */
 
 /* The first device of a list "a,b:1,c" that can be had. Says in the log which it is, and why not those before it. */
 static const tn_device *choose(const char *names)
@@ -38,8 +38,8 @@ static const tn_device *choose(const char *names)
     if (device != NULL) {
         tn_error_restore(mark);
         if (tried > 1)
-            tn_log(TN_LOG_INFO, "new tensors go to %s, the first of %q that can be had; not: %s", device->name, names,
-                   why.failed || why.at == NULL ? "?" : why.at);
+            tn_log(TN_LOG_INFO, "new tensors go to %s, the first of %q that can be had; not: %s",
+                   device->name, names, why.failed || why.at == NULL ? "?" : why.at);
         else
             tn_log(TN_LOG_INFO, "new tensors go to %s", device->name);
     } else if (tried == 0) {
@@ -59,7 +59,8 @@ const tn_device *tn_device_default(void)
     const tn_device *device;
     const char *names;
 
-    if (thread != NULL && thread->n_devices > 0 && (device = thread->devices[thread->n_devices - 1]) != NULL)
+    if (thread != NULL && thread->n_devices > 0 &&
+        (device = thread->devices[thread->n_devices - 1]) != NULL)
         return device;
     device = atomic_load_explicit(&resolved, memory_order_acquire);
     if (tn__likely(device != NULL))
@@ -89,8 +90,8 @@ void tn_device_begin(const tn_device *device)
     tn__thread *thread = tn__thread_get();
 
     /* NULL stands for what was in force before, so that begin and end always pair. */
-    if (thread == NULL ||
-        !tn__grow(&thread->devices, &thread->devices_capacity, thread->n_devices, sizeof *thread->devices))
+    if (thread == NULL || !tn__grow(&thread->devices, &thread->devices_capacity, thread->n_devices,
+                                    sizeof *thread->devices))
         return;
     if (device == NULL && thread->n_devices > 0)
         device = thread->devices[thread->n_devices - 1];

@@ -58,7 +58,8 @@ static const char *missing(const tn_backend *b)
         { "event_wait", b->stream_new == NULL || b->event_wait != NULL },
         { "event_sync", b->stream_new == NULL || b->event_sync != NULL },
         { "event_query", b->stream_new == NULL || b->event_query != NULL },
-        { "stream_new (TN_BACKEND_ASYNC is set)", b->stream_new != NULL || !(b->flags & TN_BACKEND_ASYNC) },
+        { "stream_new (TN_BACKEND_ASYNC is set)",
+          b->stream_new != NULL || !(b->flags & TN_BACKEND_ASYNC) },
     };
 
     for (int64_t i = 0; i < tn__countof(needed); i++)
@@ -79,7 +80,8 @@ static tn__device_type *find_type(const char *name, size_t length)
     int32_t count = atomic_load_explicit(&n_types, memory_order_acquire);
 
     for (int32_t i = 0; i < count; i++)
-        if (strncmp(types[i]->backend.type, name, length) == 0 && types[i]->backend.type[length] == '\0')
+        if (strncmp(types[i]->backend.type, name, length) == 0 &&
+            types[i]->backend.type[length] == '\0')
             return types[i];
     return NULL;
 }
@@ -111,10 +113,11 @@ tn_status tn__backend_add(const tn_backend *backend, struct tn__plugin *plugin)
     count = atomic_load_explicit(&n_types, memory_order_relaxed);
     other = find_type(type->backend.type, strlen(type->backend.type));
     if (other != NULL)
-        status = tn_fail(TN_ERR_REFUSED, "device type %q of %s is taken: %s provides it already", type->backend.type,
-                         file_of(plugin), file_of(other->plugin));
+        status = tn_fail(TN_ERR_REFUSED, "device type %q of %s is taken: %s provides it already",
+                         type->backend.type, file_of(plugin), file_of(other->plugin));
     else if (count == TN__MAX_DEVICE_TYPES)
-        status = tn_fail(TN_ERR_REFUSED, "device type %q: there are %d device types already, and that is the limit",
+        status = tn_fail(TN_ERR_REFUSED,
+                         "device type %q: there are %d device types already, and that is the limit",
                          type->backend.type, (int)TN__MAX_DEVICE_TYPES);
     for (int32_t i = 0; i < count && status == TN_OK; i++)
         if (type->backend.dlpack_type != 0 && types[i]->dlpack == type->backend.dlpack_type)
@@ -195,7 +198,8 @@ static tn_status enumerate(tn__device_type *type)
         return status;
     take_lock();
     if (atomic_load(&type->ready) != 0) {
-        status = atomic_load(&type->ready) == 1 ? TN_OK : tn_fail(type->failure_code, "%s", type->failure);
+        status = atomic_load(&type->ready) == 1 ? TN_OK
+                                                : tn_fail(type->failure_code, "%s", type->failure);
         pthread_mutex_unlock(&lock);
         return status;
     }
@@ -203,7 +207,8 @@ static tn_status enumerate(tn__device_type *type)
     status = tn__status_of(type->backend.enumerate(&count), "enumerate");
     tn__error_plugin(before);
     if (status == TN_OK && count < 0)
-        status = tn_fail(TN_ERR_DEVICE, "backend %q counted %d devices", type->backend.type, (int)count);
+        status = tn_fail(TN_ERR_DEVICE, "backend %q counted %d devices", type->backend.type,
+                         (int)count);
     if (status == TN_OK && count == 0)
         status = tn_fail(TN_ERR_UNAVAILABLE, "backend %q found no device", type->backend.type);
     if (type->plugin != NULL)
@@ -229,7 +234,8 @@ static tn_status enumerate(tn__device_type *type)
 static tn_status open_parts(tn_device *device)
 {
     const tn_backend *b = tn__backend(device);
-    const char *before = tn__error_plugin(device->type->plugin != NULL ? device->type->plugin->id : "");
+    const char *before = tn__error_plugin(device->type->plugin != NULL ? device->type->plugin->id
+                                                                       : "");
     tn_status status = tn__status_of(b->open(device->index, &device->handle), "open");
 
     tn__error_plugin(before);
@@ -255,7 +261,8 @@ tn_status tn__device_open(tn_device *device)
     if (tn__likely(atomic_load_explicit(&device->open, memory_order_acquire) == 1))
         return TN_OK;
     if (tn__forked() && (device->flags & TN_BACKEND_AFTER_FORK) == 0)
-        return tn_fail(TN_ERR_RUNTIME, "%s cannot be opened in a child process after fork: use it before, or exec",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "%s cannot be opened in a child process after fork: use it before, or exec",
                        device->name);
     take_lock();
     switch (atomic_load(&device->open)) {
@@ -294,12 +301,14 @@ static tn_status no_such_type(const char *name, size_t length)
     tn__text_add(&text, "no device %q: ", name);
     if (near != NULL)
         tn__text_add(&text, "did you mean %q? ", near);
-    tn__text_add(&text, count > 0 ? "device types that plugins provide: " : "no plugin provides any device");
+    tn__text_add(&text, count > 0 ? "device types that plugins provide: "
+                                  : "no plugin provides any device");
     for (int32_t i = 0; i < count; i++)
         tn__text_add(&text, i > 0 ? ", %s" : "%s", names[i]);
     tn__text_add(&text, "; ");
     tn__plugins_explain(type, &text);
-    if (text.length >= 2 && text.at != NULL && !text.failed && strcmp(text.at + text.length - 2, "; ") == 0)
+    if (text.length >= 2 && text.at != NULL && !text.failed &&
+        strcmp(text.at + text.length - 2, "; ") == 0)
         text.at[text.length -= 2] = '\0';
     status = tn_fail(TN_ERR_UNAVAILABLE, "%s", text.failed ? "no such device" : text.at);
     tn__text_free(&text);
@@ -328,9 +337,13 @@ const tn_device *tn_device_find(const char *name)
     int64_t index = 0;
 
     if (name == NULL || length == 0 ||
-        (colon != NULL && (!tn_read_int(colon + 1, &index) || index < 0 || strspn(colon + 1, "0123456789") != strlen(colon + 1)))) {
-        tn_fail(TN_ERR_VALUE, "%q is no name of a device: a type and perhaps an index, as in \"" TN__HOST_DEVICE_TYPE
-                              "\" and \"" TN__HOST_DEVICE_TYPE ":0\"", name != NULL ? name : "");
+        (colon != NULL && (!tn_read_int(colon + 1, &index) || index < 0 ||
+                           strspn(colon + 1, "0123456789") != strlen(colon + 1)))) {
+        tn_fail(
+            TN_ERR_VALUE,
+            "%q is no name of a device: a type and perhaps an index, as in \"" TN__HOST_DEVICE_TYPE
+            "\" and \"" TN__HOST_DEVICE_TYPE ":0\"",
+            name != NULL ? name : "");
         return NULL;
     }
     type = find_type(name, length);
@@ -348,8 +361,9 @@ const tn_device *tn_device_find(const char *name)
         return NULL;
     }
     if (index >= type->count) {
-        tn_fail(TN_ERR_UNAVAILABLE, "no device %q: there %s %d of type %q, %q to %q", name, type->count == 1 ? "is" : "are",
-                (int)type->count, type->backend.type, type->devices[0]->name, type->devices[type->count - 1]->name);
+        tn_fail(TN_ERR_UNAVAILABLE, "no device %q: there %s %d of type %q, %q to %q", name,
+                type->count == 1 ? "is" : "are", (int)type->count, type->backend.type,
+                type->devices[0]->name, type->devices[type->count - 1]->name);
         return NULL;
     }
     if (tn__device_open(type->devices[index]) != TN_OK) {
@@ -372,8 +386,9 @@ const tn_device *tn__device_of_number(int32_t number, int32_t id)
             tn_snprint(name, sizeof name, "%s:%d", types[i]->backend.type, (int)id);
             return tn_device_find(name);
         }
-    tn_fail(TN_ERR_UNAVAILABLE, "no plugin provides devices of DLPack's type %d (device %d of it was asked for)", (int)number,
-            (int)id);
+    tn_fail(TN_ERR_UNAVAILABLE,
+            "no plugin provides devices of DLPack's type %d (device %d of it was asked for)",
+            (int)number, (int)id);
     return NULL;
 }
 
@@ -460,11 +475,16 @@ tn_status tn__device_usable(const tn_device *device)
     if (tn__unlikely(device == NULL))
         return tn_fail(TN_ERR_VALUE, "the device is NULL");
     if (tn__unlikely(atomic_load_explicit(&device->lost, memory_order_relaxed) != 0))
-        return tn_fail(TN_ERR_LOST, "%s is lost: what it held is gone; tensors of other devices are not concerned, and "
-                                    "a new process may find it again", device->name);
+        return tn_fail(
+            TN_ERR_LOST,
+            "%s is lost: what it held is gone; tensors of other devices are not concerned, and "
+            "a new process may find it again",
+            device->name);
     if (tn__unlikely((device->flags & TN_BACKEND_AFTER_FORK) == 0 && tn__forked()))
-        return tn_fail(TN_ERR_RUNTIME, "%s does not survive fork: this child process can use devices of the host, or exec",
-                       device->name);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "%s does not survive fork: this child process can use devices of the host, or exec",
+            device->name);
     /* A tn_device stays what it is over tn_shutdown, and opens again. */
     if (tn__unlikely(atomic_load_explicit(&device->open, memory_order_acquire) != 1))
         return tn__device_open((tn_device *)(uintptr_t)device);
@@ -494,7 +514,8 @@ tn_status tn_device_describe(const tn_device *device, tn_device_info *out)
     info.memory_free = -1;
     info.alignment = 64;
     if (tn__backend(device)->info != NULL)
-        status = tn__device_result(device, tn__backend(device)->info(device->handle, &info), "info");
+        status = tn__device_result(device, tn__backend(device)->info(device->handle, &info),
+                                   "info");
     if (status != TN_OK)
         return status;
     info.name[sizeof info.name - 1] = '\0';

@@ -21,7 +21,8 @@ _Static_assert(sizeof(tn_dlpack) == 64, "DLManagedTensor");
 _Static_assert(offsetof(tn_dlpack, manager_ctx) == 48, "DLManagedTensor.manager_ctx");
 _Static_assert(offsetof(tn_dlpack, deleter) == 56, "DLManagedTensor.deleter");
 _Static_assert(sizeof(tn_dlpack_versioned) == 80, "DLManagedTensorVersioned");
-_Static_assert(offsetof(tn_dlpack_versioned, manager_ctx) == 8, "DLManagedTensorVersioned.manager_ctx");
+_Static_assert(offsetof(tn_dlpack_versioned, manager_ctx) == 8,
+               "DLManagedTensorVersioned.manager_ctx");
 _Static_assert(offsetof(tn_dlpack_versioned, deleter) == 16, "DLManagedTensorVersioned.deleter");
 _Static_assert(offsetof(tn_dlpack_versioned, flags) == 24, "DLManagedTensorVersioned.flags");
 _Static_assert(offsetof(tn_dlpack_versioned, tensor) == 32, "DLManagedTensorVersioned.dl_tensor");
@@ -69,7 +70,8 @@ static tn_status hand_over(const tn_tensor *tensor, void *consumer)
     /* The consumer's work on the same stream comes later by itself. For another of its streams the host waits: an event
      * could be waited for only through a handle that the backend did not make. */
     if (consumer != NULL && tn__backend(device)->native_stream != NULL &&
-        tn__backend(device)->native_stream(device->handle, stream->handle) == consumer && tensor->storage->stream == stream)
+        tn__backend(device)->native_stream(device->handle, stream->handle) == consumer &&
+        tensor->storage->stream == stream)
         return TN_OK;
     return tn_device_sync(device);
 }
@@ -85,8 +87,10 @@ static struct exported *export(tn_tensor *tensor, void *stream)
         return NULL;
     }
     if (tensor->view.device.type >= TN_DEVICE_TYPE_FIRST || !tn_device_has_memory(tensor->device)) {
-        tn_fail(TN_ERR_NOT_IMPLEMENTED, "DLPack has no number for devices of type %q: copy the tensor to a device of the host first",
-                tn_device_type(tensor->device));
+        tn_fail(
+            TN_ERR_NOT_IMPLEMENTED,
+            "DLPack has no number for devices of type %q: copy the tensor to a device of the host first",
+            tn_device_type(tensor->device));
         return NULL;
     }
     if (hand_over(tensor, stream) != TN_OK)
@@ -110,7 +114,9 @@ tn_dlpack *tn_tensor_to_dlpack(tn_tensor *tensor, void *stream)
     struct exported *out;
 
     if (tn__tensor_ok(tensor) && tensor->storage->flags & TN__STORAGE_READ_ONLY) {
-        tn_fail(TN_ERR_REFUSED, "the tensor is read-only, which this form of DLPack cannot say: use the versioned one");
+        tn_fail(
+            TN_ERR_REFUSED,
+            "the tensor is read-only, which this form of DLPack cannot say: use the versioned one");
         return NULL;
     }
     out = export(tensor, stream);
@@ -162,23 +168,30 @@ static tn_status read_view(const tn_view *view, tn_meta *meta)
 {
     meta->dtype = tn__dtype_of_code(view->dtype.code, view->dtype.bits);
     if (meta->dtype == TN_DTYPE_AUTO || view->dtype.lanes != 1)
-        return tn_fail(TN_ERR_TYPE, "DLPack type with code %d, %d bits, %d lanes: there is no such element type here", (int)view->dtype.code,
-                       (int)view->dtype.bits, (int)view->dtype.lanes);
+        return tn_fail(
+            TN_ERR_TYPE,
+            "DLPack type with code %d, %d bits, %d lanes: there is no such element type here",
+            (int)view->dtype.code, (int)view->dtype.bits, (int)view->dtype.lanes);
     if (view->ndim < 0 || view->ndim > TN_MAX_DIMS || (view->ndim > 0 && view->shape == NULL))
-        return tn_fail(TN_ERR_VALUE, "a DLPack tensor of %d dimensions: 0 to %d are possible", (int)view->ndim, TN_MAX_DIMS);
+        return tn_fail(TN_ERR_VALUE, "a DLPack tensor of %d dimensions: 0 to %d are possible",
+                       (int)view->ndim, TN_MAX_DIMS);
     meta->ndim = view->ndim;
-    meta->flags = view->strides != NULL ? TN_META_STRIDED : 0; /* NULL was allowed before 1.2: row-major */
+    meta->flags = view->strides != NULL ? TN_META_STRIDED
+                                        : 0; /* NULL was allowed before 1.2: row-major */
     meta->offset = 0;
     for (int32_t i = 0; i < view->ndim; i++) {
         meta->shape[i] = view->shape[i];
         /* The stride of a dimension that has nothing to step to means nothing, and may be negative. */
         if (view->strides != NULL)
-            meta->strides[i] = view->shape[i] > 1 ? view->strides[i] : view->strides[i] < 0 ? 0 : view->strides[i];
+            meta->strides[i] = view->shape[i] > 1     ? view->strides[i]
+                               : view->strides[i] < 0 ? 0
+                                                      : view->strides[i];
     }
     return TN_OK;
 }
 
-static tn_tensor *import(const tn_view *view, void *managed, void (*release_it)(tn__storage *), bool read_only)
+static tn_tensor *import(const tn_view *view, void *managed, void (*release_it)(tn__storage *),
+                         bool read_only)
 {
     const tn_device *device;
     tn__storage *storage;
@@ -192,16 +205,21 @@ static tn_tensor *import(const tn_view *view, void *managed, void (*release_it)(
     device = tn__device_of_number(view->device.type, view->device.id);
     if (device == NULL)
         return NULL;
-    unit = TN_BIT(meta.dtype) & TN_MASK_COMPLEX ? tn_dtype_size(meta.dtype) / 2 : tn_dtype_size(meta.dtype);
+    unit = TN_BIT(meta.dtype) & TN_MASK_COMPLEX ? tn_dtype_size(meta.dtype) / 2
+                                                : tn_dtype_size(meta.dtype);
     if (bytes > 0 && view->data == NULL) {
-        tn_fail(TN_ERR_VALUE, "a DLPack tensor of %llu bytes without memory", (unsigned long long)bytes);
+        tn_fail(TN_ERR_VALUE, "a DLPack tensor of %llu bytes without memory",
+                (unsigned long long)bytes);
         return NULL;
     }
-    if (bytes > 0 && (view->byte_offset % unit != 0 || (tn_device_is_host(device) && (uintptr_t)view->data % unit != 0))) {
-        tn_fail(TN_ERR_VALUE, "a DLPack tensor whose memory is not aligned for %s", tn_dtype_name(meta.dtype));
+    if (bytes > 0 && (view->byte_offset % unit != 0 ||
+                      (tn_device_is_host(device) && (uintptr_t)view->data % unit != 0))) {
+        tn_fail(TN_ERR_VALUE, "a DLPack tensor whose memory is not aligned for %s",
+                tn_dtype_name(meta.dtype));
         return NULL;
     }
-    storage = tn__storage_foreign(device, view->data, view->byte_offset, (size_t)bytes, NULL, managed, NULL);
+    storage = tn__storage_foreign(device, view->data, view->byte_offset, (size_t)bytes, NULL,
+                                  managed, NULL);
     if (storage == NULL)
         return NULL;
     if (read_only)
@@ -229,9 +247,10 @@ tn_tensor *tn_tensor_from_dlpack_versioned(tn_dlpack_versioned *managed)
         return NULL;
     }
     if (managed->version.major != MAJOR) {
-        tn_fail(TN_ERR_VERSION, "DLPack %u.%u: version %d is understood here", (unsigned)managed->version.major,
-                (unsigned)managed->version.minor, MAJOR);
+        tn_fail(TN_ERR_VERSION, "DLPack %u.%u: version %d is understood here",
+                (unsigned)managed->version.major, (unsigned)managed->version.minor, MAJOR);
         return NULL;
     }
-    return import(&managed->tensor, managed, release_versioned, (managed->flags & FLAG_READ_ONLY) != 0);
+    return import(&managed->tensor, managed, release_versioned,
+                  (managed->flags & FLAG_READ_ONLY) != 0);
 }

@@ -51,7 +51,8 @@ tn_status tn_dtype_parse(const char *name, tn_dtype *out)
     tn_status status;
 
     if (name == NULL || out == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_dtype_parse: the name and where to put the type are needed");
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_dtype_parse: the name and where to put the type are needed");
     if (strncmp(name, "torch.", 6) == 0)
         name += 6;
     for (int i = 0; i < TN_DTYPE_COUNT; i++)
@@ -99,9 +100,10 @@ tn_dtype tn_dtype_promote(tn_dtype a, tn_dtype b)
     if (a == b && known(a))
         return a;
     if (!known(a) || !known(b) || a >= TN_U16 || b >= TN_U16) {
-        tn_fail(TN_ERR_TYPE,
-                "%s and %s have no common type: %s is for storage only; cast it to one with arithmetic",
-                tn_dtype_name(a), tn_dtype_name(b), tn_dtype_name(known(a) && a < TN_U16 ? b : a));
+        tn_fail(
+            TN_ERR_TYPE,
+            "%s and %s have no common type: %s is for storage only; cast it to one with arithmetic",
+            tn_dtype_name(a), tn_dtype_name(b), tn_dtype_name(known(a) && a < TN_U16 ? b : a));
         return TN_DTYPE_AUTO;
     }
     if (a > b) {
@@ -127,8 +129,10 @@ tn_dtype tn_default_dtype(void)
 tn_status tn_set_default_dtype(tn_dtype dtype)
 {
     if (!known(dtype) || (TN_BIT(dtype) & TN_MASK_FLOAT) == 0)
-        return tn_fail(TN_ERR_TYPE, "the default dtype cannot be %s: it has to be float16, bfloat16, "
-                                    "float32 or float64", tn_dtype_name(dtype));
+        return tn_fail(TN_ERR_TYPE,
+                       "the default dtype cannot be %s: it has to be float16, bfloat16, "
+                       "float32 or float64",
+                       tn_dtype_name(dtype));
     atomic_store_explicit(&default_dtype, (int)dtype, memory_order_relaxed);
     return TN_OK;
 }

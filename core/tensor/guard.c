@@ -5,13 +5,13 @@
 #include "core/tensor/allocator.h"
 
 #define GUARD_BYTE 0xFB
-#define FRESH_BYTE 0xCB         /* as float32: about -2.7e7, as bfloat16 too; easy to recognise */
+#define FRESH_BYTE 0xCB /* as float32: about -2.7e7, as bfloat16 too; easy to recognise */
 #define FREED_BYTE 0xDB
 #define PIECE 4096
 
 struct tn__guarded {
-    tn__storage storage;        /* first */
-    uint64_t guard;             /* bytes on each side */
+    tn__storage storage; /* first */
+    uint64_t guard;      /* bytes on each side */
     uint64_t whole;
     tn__guarded *previous, *next;
 };
@@ -32,10 +32,11 @@ static tn_status paint(const tn__guarded *g, uint64_t offset, uint64_t size, int
     tn__stream_lock(device->stream);
     while (size > 0 && status == TN_OK) {
         uint64_t part = size < PIECE ? size : PIECE;
-        status = tn__device_result(device,
-                                   tn__backend(device)->copy_in(device->handle, tn__stream_handle(device->stream), g->storage.memory,
-                                                                offset, piece, part),
-                                   "copy_in");
+        status = tn__device_result(
+            device,
+            tn__backend(device)->copy_in(device->handle, tn__stream_handle(device->stream),
+                                         g->storage.memory, offset, piece, part),
+            "copy_in");
         offset += part;
         size -= part;
     }
@@ -58,10 +59,11 @@ static tn_status look(const tn__guarded *g, uint64_t offset, int64_t *broken)
             memcpy(piece, (char *)g->storage.memory + offset + done, part);
         } else {
             tn__stream_lock(device->stream);
-            status = tn__device_result(device,
-                                       tn__backend(device)->copy_out(device->handle, tn__stream_handle(device->stream), piece,
-                                                                     g->storage.memory, offset + done, part),
-                                       "copy_out");
+            status = tn__device_result(
+                device,
+                tn__backend(device)->copy_out(device->handle, tn__stream_handle(device->stream),
+                                              piece, g->storage.memory, offset + done, part),
+                "copy_out");
             tn__stream_unlock(device->stream);
             if (status != TN_OK)
                 return status;
@@ -83,13 +85,18 @@ static tn_status check(const tn__guarded *g)
     tn_status status = look(g, 0, &broken);
 
     if (status == TN_OK && broken >= 0)
-        return tn_fail(TN_ERR_ASSERT, "memory before a tensor of %llu bytes on %s was written: %lld bytes before its start",
-                       (unsigned long long)size, g->storage.device->name, (long long)((int64_t)g->guard - broken));
+        return tn_fail(
+            TN_ERR_ASSERT,
+            "memory before a tensor of %llu bytes on %s was written: %lld bytes before its start",
+            (unsigned long long)size, g->storage.device->name,
+            (long long)((int64_t)g->guard - broken));
     if (status == TN_OK)
         status = look(g, g->guard + size, &broken);
     if (status == TN_OK && broken >= 0)
-        return tn_fail(TN_ERR_ASSERT, "memory behind a tensor of %llu bytes on %s was written: %lld bytes behind its end",
-                       (unsigned long long)size, g->storage.device->name, (long long)broken);
+        return tn_fail(
+            TN_ERR_ASSERT,
+            "memory behind a tensor of %llu bytes on %s was written: %lld bytes behind its end",
+            (unsigned long long)size, g->storage.device->name, (long long)broken);
     return status;
 }
 
@@ -125,20 +132,24 @@ tn__storage *tn__guard_get(struct tn__allocator *allocator, tn_stream *stream, u
     if (tn__add_overflow(bytes, 2 * g->guard, &g->whole) || g->whole > (uint64_t)INT64_MAX / 2)
         status = TN_ERR_MEMORY;
     else
-        status = tn__device_result(allocator->device, b->alloc(allocator->device->handle, (size_t)g->whole, &g->storage.memory), "alloc");
+        status = tn__device_result(
+            allocator->device,
+            b->alloc(allocator->device->handle, (size_t)g->whole, &g->storage.memory), "alloc");
     if (status != TN_OK) {
         if (status == TN_ERR_MEMORY) {
             tn__text text = { 0 };
             tn_error_restore(mark);
             tn__allocator_explain(allocator, &text);
-            tn_fail(TN_ERR_MEMORY, "out of memory on %s: %llu bytes asked for; %s", allocator->device->name,
-                    (unsigned long long)bytes, text.failed || text.at == NULL ? "" : text.at);
+            tn_fail(TN_ERR_MEMORY, "out of memory on %s: %llu bytes asked for; %s",
+                    allocator->device->name, (unsigned long long)bytes,
+                    text.failed || text.at == NULL ? "" : text.at);
             tn__text_free(&text);
         }
         tn_free(g);
         return NULL;
     }
-    if (paint(g, 0, g->guard, GUARD_BYTE) != TN_OK || paint(g, g->guard, bytes, FRESH_BYTE) != TN_OK ||
+    if (paint(g, 0, g->guard, GUARD_BYTE) != TN_OK ||
+        paint(g, g->guard, bytes, FRESH_BYTE) != TN_OK ||
         paint(g, g->guard + bytes, g->guard, GUARD_BYTE) != TN_OK) {
         b->free(allocator->device->handle, g->storage.memory, (size_t)g->whole);
         tn_free(g);
@@ -201,7 +212,8 @@ tn_status tn__guard_check(struct tn__allocator *allocator)
     return first;
 }
 
-void tn__guard_each(struct tn__allocator *allocator, void (*visit)(void *user, uint64_t bytes), void *user)
+void tn__guard_each(struct tn__allocator *allocator, void (*visit)(void *user, uint64_t bytes),
+                    void *user)
 {
     for (const tn__guarded *g = allocator->guards; g != NULL; g = g->next)
         visit(user, g->storage.size);

@@ -6,6 +6,8 @@ libcore_la_SOURCES += \
 	%D%/convert.c \
 	%D%/convert.h \
 	%D%/copy.c \
+	%D%/decimal.c \
+	%D%/decimal.h \
 	%D%/default.c \
 	%D%/device.c \
 	%D%/device.h \
@@ -15,9 +17,11 @@ libcore_la_SOURCES += \
 	%D%/guard.c \
 	%D%/internal.h \
 	%D%/print.c \
+	%D%/query.c \
 	%D%/random.c \
 	%D%/scope.c \
 	%D%/segment.c \
+	%D%/stats.c \
 	%D%/storage.c \
 	%D%/stream.c \
 	%D%/tensor.c \

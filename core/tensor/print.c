@@ -7,6 +7,7 @@
  * same number of their type, at most 8 behind the point; all of them in exponent form when the smallest is below 1e-4, the ratio of largest and smallest
  * above 1000, or the largest at least 1e8 (double precision), 1e6 (single), 1e3 (below); columns are aligned at the point. */
 #include "core/tensor/convert.h"
+#include "core/tensor/decimal.h"
 #include "core/tensor/device.h"
 
 #include <math.h>
@@ -15,136 +16,25 @@
 #define THRESHOLD 1000
 #define LINE_WIDTH 75
 #define PRECISION 8
-#define DIGITS_MAX 20
-
-/* ---- one number in decimal ---- */
-
-/* A finite number: digits d1 d2 ... with the value 0.d1d2... * 10^point. */
-typedef struct decimal {
-    char digits[DIGITS_MAX + 1];
-    int count, point;
-    bool negative;
-} decimal;
-
-/* Whether the text reads back as the same number of the type. */
-static bool reads_back(const char *text, double value, tn_dtype dtype)
-{
-    double back;
-
-    if (!tn_read_float(text, &back))
-        return false;
-    switch (dtype) {
-    case TN_F16: return tn__f16_bits(back) == tn__f16_bits(value);
-    case TN_BF16: return tn__bf16_bits(back) == tn__bf16_bits(value);
-    case TN_F32:
-    case TN_C64: return (float)back == (float)value;
-    default: return back == value; /* 448 in float8 reads back from "450", too: nobody wants to see that */
-    }
-}
-
-/* Takes apart "d.ddde-xx". */
-static void take_apart(const char *text, decimal *d)
-{
-    int64_t exponent = 0;
-    const char *e = strchr(text, 'e');
-
-    d->count = 0;
-    for (const char *at = text; at < e; at++)
-        if (*at >= '0' && *at <= '9' && d->count < DIGITS_MAX)
-            d->digits[d->count++] = *at;
-    (void)tn_read_int(e[1] == '+' ? e + 2 : e + 1, &exponent);
-    d->point = (int)exponent + 1;
-    while (d->count > 1 && d->digits[d->count - 1] == '0')
-        d->count--;
-    d->digits[d->count] = '\0';
-}
-
-/* The shortest digits that read back. */
-static void shortest(double value, tn_dtype dtype, decimal *d)
-{
-    char text[48];
-
-    d->negative = signbit(value);
-    value = fabs(value);
-    if (value == 0) {
-        strcpy(d->digits, "0");
-        d->count = 1;
-        d->point = 1;
-        return;
-    }
-    for (int precision = 0; precision < 17; precision++) {
-        tn_snprint(text, sizeof text, "%.*e", precision, value);
-        if (reads_back(text, value, dtype))
-            break;
-    }
-    take_apart(text, d);
-}
-
-/* Rounds to `places` digits behind the point (of the positional form), by the exact value. */
-static void cut_positional(double value, int places, decimal *d)
-{
-    char text[400];
-
-    if (d->count - d->point <= places)
-        return;
-    tn_snprint(text, sizeof text, "%.*f", places, fabs(value));
-    d->count = 0;
-    d->point = 0;
-    for (const char *at = text; *at != '\0' && *at != '.'; at++)
-        d->point++;
-    {
-        /* Only numbers below 1e8 come here, so that all digits fit. */
-        bool leading = true;
-        for (const char *at = text; *at != '\0'; at++) {
-            if (*at == '.')
-                continue;
-            if (leading && *at == '0') {
-                d->point--;
-                continue;
-            }
-            leading = false;
-            if (d->count < DIGITS_MAX)
-                d->digits[d->count++] = *at;
-        }
-    }
-    while (d->count > 0 && d->digits[d->count - 1] == '0')
-        d->count--;
-    if (d->count == 0) {
-        d->digits[d->count++] = '0';
-        d->point = 1;
-    }
-    d->digits[d->count] = '\0';
-}
-
-/* Rounds to `places` digits behind the first one. */
-static void cut_scientific(double value, int places, decimal *d)
-{
-    char text[48];
-
-    if (d->count - 1 <= places)
-        return;
-    tn_snprint(text, sizeof text, "%.*e", places, fabs(value));
-    take_apart(text, d);
-}
 
 /* ---- how the numbers of a tensor are written ---- */
 
 typedef struct float_format {
     tn_dtype dtype;
-    bool scientific, plus;      /* plus: a sign always */
-    int left, right;            /* characters before and behind the point */
-    int places;                 /* digits behind the point, scientific */
+    bool scientific, plus; /* plus: a sign always */
+    int left, right;       /* characters before and behind the point */
+    int places;            /* digits behind the point, scientific */
     int exponent_digits;
 } float_format;
 
 typedef struct printer {
-    const unsigned char *data;  /* row-major */
+    const unsigned char *data; /* row-major */
     tn_dtype dtype;
     size_t item;
     int32_t ndim;
     const int64_t *shape;
-    const int64_t *index_step;  /* elements between neighbours of each dimension in data */
-    const bool *cut;            /* dimensions that show their edges only */
+    const int64_t *index_step; /* elements between neighbours of each dimension in data */
+    const bool *cut;           /* dimensions that show their edges only */
     int int_width;
     float_format re, im;
     tn__text *text;
@@ -152,7 +42,8 @@ typedef struct printer {
 
 static bool is_whole(tn_dtype dtype)
 {
-    return !(TN_BIT(dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)) && dtype != TN_F8_E4M3 && dtype != TN_F8_E5M2;
+    return !(TN_BIT(dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)) && dtype != TN_F8_E4M3 &&
+           dtype != TN_F8_E5M2;
 }
 
 static int max_int(int a, int b)
@@ -169,11 +60,13 @@ static double part_of(const printer *p, const void *at, bool imaginary)
 
 static int exponent_text(char *out, size_t size, int exponent, int digits)
 {
-    return (int)tn_snprint(out, size, "e%c%0*d", exponent < 0 ? '-' : '+', digits, exponent < 0 ? -exponent : exponent);
+    return (int)tn_snprint(out, size, "e%c%0*d", exponent < 0 ? '-' : '+', digits,
+                           exponent < 0 ? -exponent : exponent);
 }
 
 /* Calls for each element that is printed. */
-static void each(const printer *p, int32_t dim, int64_t at, void (*visit)(void *user, const void *element), void *user)
+static void each(const printer *p, int32_t dim, int64_t at,
+                 void (*visit)(void *user, const void *element), void *user)
 {
     if (dim == p->ndim) {
         visit(user, p->data + (size_t)at * p->item);
@@ -217,20 +110,22 @@ static void scan_width(void *user, const void *element)
     float_format *f = scan->format;
     double value = part_of(scan->p, element, scan->imaginary);
     char text[16];
-    decimal d;
+    tn__decimal d;
     int sign;
 
     if (!isfinite(value))
         return;
-    shortest(value, f->dtype, &d);
+    tn__decimal_shortest(value, f->dtype, &d);
     sign = d.negative || f->plus;
     if (f->scientific) {
-        cut_scientific(value, PRECISION, &d);
+        tn__decimal_cut_scientific(value, PRECISION, &d);
         f->left = max_int(f->left, 1 + sign);
         f->places = max_int(f->places, d.count - 1);
-        f->exponent_digits = max_int(f->exponent_digits, exponent_text(text, sizeof text, value == 0 ? 0 : d.point - 1, 2) - 2);
+        f->exponent_digits = max_int(
+            f->exponent_digits,
+            exponent_text(text, sizeof text, value == 0 ? 0 : d.point - 1, 2) - 2);
     } else {
-        cut_positional(value, PRECISION, &d);
+        tn__decimal_cut_positional(value, PRECISION, &d);
         f->left = max_int(f->left, (d.point > 0 ? d.point : 1) + sign);
         f->right = max_int(f->right, d.count - d.point);
     }
@@ -244,7 +139,8 @@ static bool wants_exponents(tn_dtype dtype, double largest, double smallest)
     case TN_C128: return largest >= 1e8 || smallest < 0.0001 || largest / smallest > 1000.0;
     case TN_F32:
     case TN_C64:
-        return largest >= 1e6 || (float)smallest < 0.0001f || (float)largest / (float)smallest > 1000.0f;
+        return largest >= 1e6 || (float)smallest < 0.0001f ||
+               (float)largest / (float)smallest > 1000.0f;
     default:
         return largest >= 1e3 || smallest < tn__f16_value(tn__f16_bits(0.0001)) ||
                tn__f16_value(tn__f16_bits(largest / smallest)) > 1000.0;
@@ -281,10 +177,13 @@ static void put_float(tn__text *text, const float_format *f, double value, const
 {
     char number[64], exponent[16];
     int length = 0, right;
-    decimal d;
+    tn__decimal d;
 
     if (!isfinite(value)) {
-        const char *word = isnan(value) ? (f->plus ? "+nan" : "nan") : value < 0 ? "-inf" : f->plus ? "+inf" : "inf";
+        const char *word = isnan(value) ? (f->plus ? "+nan" : "nan")
+                           : value < 0  ? "-inf"
+                           : f->plus    ? "+inf"
+                                        : "inf";
         spaces(text, f->left + f->right + 1 - (int)strlen(word));
         tn__text_add(text, "%s%s", word, tail);
         return;
@@ -292,11 +191,11 @@ static void put_float(tn__text *text, const float_format *f, double value, const
     if (f->scientific) {
         /* As many digits as the longest needs: those beyond the shortest form are of the exact value. */
         tn_snprint(number, sizeof number, "%.*e", f->places, fabs(value));
-        take_apart(number, &d);
+        tn__decimal_take_apart(number, &d);
         d.negative = signbit(value);
     } else {
-        shortest(value, f->dtype, &d);
-        cut_positional(value, PRECISION, &d);
+        tn__decimal_shortest(value, f->dtype, &d);
+        tn__decimal_cut_positional(value, PRECISION, &d);
     }
     if (d.negative || f->plus)
         number[length++] = d.negative ? '-' : '+';
@@ -426,14 +325,17 @@ static void put_dim(const printer *p, int32_t dim, int64_t at, int indent, int w
 /* A number alone is written as the scalar: 1.0, 1e-05, without a dot that ends it. */
 static void put_scalar(const printer *p, tn__text *text, double value, bool plus)
 {
-    decimal d;
+    tn__decimal d;
     double magnitude = fabs(value);
 
     if (!isfinite(value)) {
-        tn__text_add(text, isnan(value) ? (plus ? "+nan" : "nan") : value < 0 ? "-inf" : plus ? "+inf" : "inf");
+        tn__text_add(text, isnan(value) ? (plus ? "+nan" : "nan")
+                           : value < 0  ? "-inf"
+                           : plus       ? "+inf"
+                                        : "inf");
         return;
     }
-    shortest(value, p->dtype, &d);
+    tn__decimal_shortest(value, p->dtype, &d);
     if (d.negative || plus)
         tn__text_put(text, d.negative ? "-" : "+", 1);
     if (magnitude != 0 && (magnitude >= 1e16 || magnitude < 1e-4)) {
@@ -518,7 +420,8 @@ static tn_status fetch(const struct fetch *f, int32_t dim, const tn_meta *meta, 
     if (piece == NULL)
         return tn_error_last()->code;
     dense = tn_malloc((size_t)piece->numel * item);
-    status = dense == NULL ? TN_ERR_MEMORY : tn_tensor_copy_out(piece, dense, (size_t)piece->numel * item);
+    status = dense == NULL ? TN_ERR_MEMORY
+                           : tn_tensor_copy_out(piece, dense, (size_t)piece->numel * item);
     if (status == TN_OK)
         tn__host_scatter(f->data + (size_t)at * item, dense, item, tn__shape(piece), f->steps);
     tn_free(dense);
@@ -577,8 +480,14 @@ int64_t tn_tensor_text(tn_tensor *tensor, char *out, size_t size)
         status = fetch(&(struct fetch){ tensor, data, steps, cut }, 0, &meta, 0);
     }
     if (status == TN_OK) {
-        p = (printer){ .data = data, .dtype = dtype, .item = tn_dtype_size(dtype), .ndim = meta.ndim, .shape = shape,
-                       .index_step = steps, .cut = cut, .text = &text };
+        p = (printer){ .data = data,
+                       .dtype = dtype,
+                       .item = tn_dtype_size(dtype),
+                       .ndim = meta.ndim,
+                       .shape = shape,
+                       .index_step = steps,
+                       .cut = cut,
+                       .text = &text };
         if (count == 0)
             tn__text_put(&text, "[]", 2);
         else if (meta.ndim == 0)

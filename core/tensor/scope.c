@@ -50,7 +50,8 @@ void tn_scope_end(uint64_t scope)
     int64_t at;
 
     if (is_foreign(thread, scope)) {
-        tn_fail(TN_ERR_RUNTIME, "tn_scope_end: scope %llu was begun by another thread, which has to end it",
+        tn_fail(TN_ERR_RUNTIME,
+                "tn_scope_end: scope %llu was begun by another thread, which has to end it",
                 (unsigned long long)scope);
         return;
     }
@@ -102,8 +103,8 @@ tn_tensor *tn__scope_push(tn_tensor *tensor)
 
     if (tn__unlikely(thread == NULL || thread->n_owned >= thread->owned_capacity)) {
         thread = tn__thread_get();
-        if (thread == NULL ||
-            !tn__grow(&thread->owned, &thread->owned_capacity, thread->n_owned, sizeof *thread->owned)) {
+        if (thread == NULL || !tn__grow(&thread->owned, &thread->owned_capacity, thread->n_owned,
+                                        sizeof *thread->owned)) {
             tn_tensor_drop(tensor);
             return NULL;
         }
@@ -111,9 +112,11 @@ tn_tensor *tn__scope_push(tn_tensor *tensor)
     thread->owned[thread->n_owned++] = tensor;
     if (tn__unlikely(thread->n_marks == 0 && thread->n_owned >= ROOT_WARNING && !thread->warned)) {
         thread->warned = true;
-        tn_log(TN_LOG_WARNING,
-               "%d tensors are held by the root scope of this thread, until the thread ends: open a scope "
-               "(TN_SCOPE; or tn_scope_begin) around each step", ROOT_WARNING);
+        tn_log(
+            TN_LOG_WARNING,
+            "%d tensors are held by the root scope of this thread, until the thread ends: open a scope "
+            "(TN_SCOPE; or tn_scope_begin) around each step",
+            ROOT_WARNING);
     }
     return tensor;
 }

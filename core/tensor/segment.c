@@ -104,7 +104,8 @@ static bool stream_fits(const tn__block *block, const tn_stream *stream, bool ot
 }
 
 /* The smallest free block that is large enough; of the stream, or else of the others. */
-static tn__block *best_fit(struct tn__allocator *allocator, const tn_stream *stream, uint64_t size, bool others)
+static tn__block *best_fit(struct tn__allocator *allocator, const tn_stream *stream, uint64_t size,
+                           bool others)
 {
     const tn__pool *pool = &allocator->pools[pool_of(size)];
     tn__block *best = NULL;
@@ -152,8 +153,8 @@ void tn__spare_free(struct tn__allocator *allocator)
     allocator->spare = NULL;
 }
 
-static void block_place(struct tn__allocator *allocator, tn__block *block, tn__segment *segment, uint64_t offset,
-                        uint64_t size)
+static void block_place(struct tn__allocator *allocator, tn__block *block, tn__segment *segment,
+                        uint64_t offset, uint64_t size)
 {
     block->segment = segment;
     block->size = size;
@@ -248,7 +249,8 @@ static bool is_idle(struct tn__allocator *allocator, tn_stream *stream)
     if (stream->handle == NULL) {
         done = true; /* it was waited for when it was dropped */
     } else if (b->event_new(device, &event) == TN_OK) {
-        if (b->event_record(device, event, stream->handle) != TN_OK || b->event_query(device, event, &done) != TN_OK)
+        if (b->event_record(device, event, stream->handle) != TN_OK ||
+            b->event_query(device, event, &done) != TN_OK)
             done = false;
         b->event_drop(device, event);
     }
@@ -282,7 +284,8 @@ static bool user_done(struct tn__allocator *allocator, tn__block *block, int use
         }
         pthread_mutex_unlock(stream->lock);
     }
-    if (!done && block->events[user] != NULL && b->event_query(device, block->events[user], &done) != TN_OK)
+    if (!done && block->events[user] != NULL &&
+        b->event_query(device, block->events[user], &done) != TN_OK)
         done = false;
     tn_error_restore(mark);
     return done || atomic_load(&allocator->device->lost) != 0;
@@ -325,7 +328,8 @@ void tn__blocks_release(struct tn__allocator *allocator, const tn_stream *stream
                 forget_user(allocator, block, user);
     for (tn__segment *segment = allocator->segments; segment != NULL; segment = segment->next)
         for (tn__block *block = segment->first; block != NULL; block = block->after)
-            if (block->state != TN__BLOCK_TAKEN && (stream == NULL || block->storage.stream == stream))
+            if (block->state != TN__BLOCK_TAKEN &&
+                (stream == NULL || block->storage.stream == stream))
                 block->storage.stream = NULL;
     for (tn__segment *segment = allocator->segments; segment != NULL; segment = segment->next)
         for (tn__block *block = segment->first; block != NULL; block = block->after)
@@ -396,7 +400,8 @@ static tn_status segment_try(struct tn__allocator *allocator, uint64_t size, int
 
     if (block == NULL)
         goto failed;
-    status = tn__device_result(allocator->device, b->alloc(allocator->device->handle, size, &segment->memory), "alloc");
+    status = tn__device_result(
+        allocator->device, b->alloc(allocator->device->handle, size, &segment->memory), "alloc");
     if (status != TN_OK)
         goto failed;
     segment->size = size;
@@ -420,7 +425,9 @@ failed:
 tn_status tn__segment_add(struct tn__allocator *allocator, uint64_t size)
 {
     int pool = pool_of(size);
-    uint64_t whole = pool == 0 ? SMALL_SEGMENT : size < LARGE_SEGMENT / 2 ? LARGE_SEGMENT : round_up(size, LARGE_ROUNDING);
+    uint64_t whole = pool == 0                  ? SMALL_SEGMENT
+                     : size < LARGE_SEGMENT / 2 ? LARGE_SEGMENT
+                                                : round_up(size, LARGE_ROUNDING);
     uint64_t mark = tn_error_mark();
     tn_status status;
 
@@ -443,7 +450,8 @@ void tn__segments_trim(struct tn__allocator *allocator)
         return;
     while ((segment = *at) != NULL) {
         tn__block *block = segment->first;
-        if (block->state != TN__BLOCK_FREE || block->after != NULL || block->storage.stream != NULL) {
+        if (block->state != TN__BLOCK_FREE || block->after != NULL ||
+            block->storage.stream != NULL) {
             at = &segment->next;
             continue;
         }
@@ -451,7 +459,8 @@ void tn__segments_trim(struct tn__allocator *allocator)
         bin_remove(allocator, block);
         block_object_free(allocator, block);
         poison(allocator, segment, false);
-        atomic_fetch_sub_explicit(&allocator->reserved, (int64_t)segment->size, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&allocator->reserved, (int64_t)segment->size,
+                                  memory_order_relaxed);
         b->free(allocator->device->handle, segment->memory, segment->size);
         tn_free(segment);
     }

@@ -50,8 +50,9 @@ void tn__storage_free_objects(tn__thread *thread)
     thread->n_free_storages = 0;
 }
 
-tn__storage *tn__storage_foreign(const tn_device *device, void *memory, uint64_t offset, size_t size,
-                                 void (*release)(tn__storage *self), void *user0, void *user1)
+tn__storage *tn__storage_foreign(const tn_device *device, void *memory, uint64_t offset,
+                                 size_t size, void (*release)(tn__storage *self), void *user0,
+                                 void *user1)
 {
     tn__storage *storage = tn__device_usable(device) == TN_OK ? tn__storage_object() : NULL;
 

@@ -9,7 +9,7 @@
 
 struct tn_event {
     const tn_device *device;
-    void *handle;               /* NULL: reached from the beginning */
+    void *handle; /* NULL: reached from the beginning */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the lists of streams */
@@ -20,11 +20,13 @@ static _Atomic uint64_t next_id = 1;
 static tn_status open_stream(tn_device *device, tn_stream *stream)
 {
     const tn_backend *b = tn__backend(device);
-    pthread_mutexattr_t recursive; /* a kernel that makes its output may have to wait for its own stream */
+    pthread_mutexattr_t
+        recursive; /* a kernel that makes its output may have to wait for its own stream */
     void *handle = NULL;
     tn_status status = TN_OK;
 
-    stream->device = device;
+    if (stream->device == NULL) /* one that is used again stays with its device */
+        stream->device = device;
     if (b->stream_new != NULL) {
         if (stream->lock == NULL) {
             stream->lock = tn_malloc(sizeof *stream->lock);
@@ -155,8 +157,8 @@ void tn_stream_begin(tn_stream *stream)
 {
     tn__thread *thread = tn__thread_get();
 
-    if (thread == NULL ||
-        !tn__grow(&thread->streams, &thread->streams_capacity, thread->n_streams, sizeof *thread->streams))
+    if (thread == NULL || !tn__grow(&thread->streams, &thread->streams_capacity, thread->n_streams,
+                                    sizeof *thread->streams))
         return;
     if (stream == NULL)
         tn_fail(TN_ERR_VALUE, "tn_stream_begin: the stream is NULL; the one before stays in use");
@@ -194,7 +196,8 @@ static tn_status told_late(tn_stream *stream)
     if (status == TN_OK)
         return TN_OK;
     stream->deferred = TN_OK;
-    tn_fail(status, "%s", stream->deferred_text != NULL ? stream->deferred_text : "work on the stream failed");
+    tn_fail(status, "%s",
+            stream->deferred_text != NULL ? stream->deferred_text : "work on the stream failed");
     tn_free(stream->deferred_text);
     stream->deferred_text = NULL;
     return status;
@@ -213,7 +216,9 @@ tn_status tn_stream_sync(tn_stream *stream)
         return status;
     tn__stream_lock(stream);
     late = told_late(stream);
-    status = stream->handle == NULL ? TN_OK : tn__backend(device)->stream_sync(device->handle, stream->handle);
+    status = stream->handle == NULL
+                 ? TN_OK
+                 : tn__backend(device)->stream_sync(device->handle, stream->handle);
     tn__stream_unlock(stream);
     status = tn__device_result(device, status, "stream_sync");
     return late != TN_OK ? late : status;
@@ -237,7 +242,9 @@ bool tn__stream_drain(tn_stream *stream)
         return false;
     if (stream->handle != NULL) {
         mark = tn_error_mark();
-        status = tn__device_result(device, tn__backend(device)->stream_sync(device->handle, stream->handle), "stream_sync");
+        status = tn__device_result(device,
+                                   tn__backend(device)->stream_sync(device->handle, stream->handle),
+                                   "stream_sync");
         if (status != TN_OK && stream->deferred == TN_OK) {
             stream->deferred = status;
             stream->deferred_text = tn_strdup(tn_error_last()->message);
@@ -294,7 +301,8 @@ tn_event *tn_event_record(const tn_device *device, tn_stream *stream)
     if (stream == NULL)
         stream = tn__stream_current(device);
     if (stream->device != device) {
-        tn_fail(TN_ERR_VALUE, "tn_event_record: the stream is one of %s, not of %s", stream->device->name, device->name);
+        tn_fail(TN_ERR_VALUE, "tn_event_record: the stream is one of %s, not of %s",
+                stream->device->name, device->name);
         return NULL;
     }
     event = tn_calloc(1, sizeof *event);
@@ -308,7 +316,8 @@ tn_event *tn_event_record(const tn_device *device, tn_stream *stream)
     status = tn__device_result(device, b->event_new(device->handle, &event->handle), "event_new");
     if (status == TN_OK) {
         tn__stream_lock(stream);
-        status = tn__device_result(device, b->event_record(device->handle, event->handle, stream->handle), "event_record");
+        status = tn__device_result(
+            device, b->event_record(device->handle, event->handle, stream->handle), "event_record");
         tn__stream_unlock(stream);
         if (status == TN_OK)
             return event;
@@ -330,12 +339,14 @@ tn_status tn_event_wait(tn_event *event, tn_stream *stream)
     if (stream == NULL)
         stream = tn__stream_current(event->device);
     if (stream->device != event->device || stream->handle == NULL)
-        return tn_event_sync(event); /* another device's stream knows nothing of it: the host waits instead */
+        return tn_event_sync(
+            event); /* another device's stream knows nothing of it: the host waits instead */
     status = tn__device_usable(event->device);
     if (status != TN_OK)
         return status;
     tn__stream_lock(stream);
-    status = tn__backend(event->device)->event_wait(event->device->handle, event->handle, stream->handle);
+    status = tn__backend(event->device)
+                 ->event_wait(event->device->handle, event->handle, stream->handle);
     tn__stream_unlock(stream);
     return tn__device_result(event->device, status, "event_wait");
 }
@@ -353,7 +364,8 @@ bool tn_event_done(tn_event *event)
     if (event->handle == NULL)
         return true;
     if (tn__device_usable(device) != TN_OK ||
-        tn__device_result(device, tn__backend(device)->event_query(device->handle, event->handle, &done),
+        tn__device_result(device,
+                          tn__backend(device)->event_query(device->handle, event->handle, &done),
                           "event_query") != TN_OK)
         return false;
     return done;
@@ -370,9 +382,9 @@ tn_status tn_event_sync(tn_event *event)
     status = tn__device_usable(event->device);
     if (status != TN_OK)
         return status;
-    return tn__device_result(event->device,
-                             tn__backend(event->device)->event_sync(event->device->handle, event->handle),
-                             "event_sync");
+    return tn__device_result(
+        event->device, tn__backend(event->device)->event_sync(event->device->handle, event->handle),
+        "event_sync");
 }
 
 void tn_event_drop(tn_event *event)

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tensor objects: making them, their life, and what is asked of them. */
-#include "core/tensor/convert.h"
+ * Tensor objects: making them, and their life. */
 #include "core/tensor/device.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/thread.h"
-
-#include <math.h>
 
 /* ---- objects ---- */
 
@@ -58,7 +55,8 @@ static void object_free(tn_tensor *tensor)
     thread->free_tensors = tensor;
     thread->n_free_tensors++;
     /* The link stays readable: LeakSanitizer follows it. */
-    TN__POISON((char *)tensor + sizeof tensor->view.data, sizeof *tensor - sizeof tensor->view.data);
+    TN__POISON((char *)tensor + sizeof tensor->view.data,
+               sizeof *tensor - sizeof tensor->view.data);
 }
 
 void tn__tensor_free_objects(tn__thread *thread)
@@ -92,7 +90,8 @@ void tn_tensor_drop(tn_tensor *tensor)
     if (tn__unlikely(tensor->autograd != NULL))
         tn__autograd_free(tensor->autograd);
     tn__storage_drop(tensor->storage);
-    atomic_store_explicit(&tensor->refs, 0, memory_order_relaxed); /* TENON_CHECK=1 tells a dead tensor by it */
+    atomic_store_explicit(&tensor->refs, 0,
+                          memory_order_relaxed); /* TENON_CHECK=1 tells a dead tensor by it */
     object_free(tensor);
 }
 
@@ -102,7 +101,8 @@ tn_status tn__tensor_bad(const tn_tensor *tensor, const char *what)
         return tn_fail(TN_ERR_TYPE, "%s: a tensor is needed, TN_NONE was given", what);
     if (tn_failed())
         return tn_error_code();
-    return tn_fail(TN_ERR_RUNTIME, "%s: the tensor is NULL, and no failure is on record that would say why", what);
+    return tn_fail(TN_ERR_RUNTIME,
+                   "%s: the tensor is NULL, and no failure is on record that would say why", what);
 }
 
 /* ---- shapes ---- */
@@ -115,9 +115,11 @@ static tn_status check_dims(tn_ints shape)
     bool empty = false;
 
     if (shape.count < 0 || shape.count > TN_MAX_DIMS)
-        return tn_fail(TN_ERR_VALUE, "a tensor of %lld dimensions: 0 to %d are possible", (long long)shape.count, TN_MAX_DIMS);
+        return tn_fail(TN_ERR_VALUE, "a tensor of %lld dimensions: 0 to %d are possible",
+                       (long long)shape.count, TN_MAX_DIMS);
     if (shape.count > 0 && shape.at == NULL)
-        return tn_fail(TN_ERR_VALUE, "the sizes of %lld dimensions are NULL", (long long)shape.count);
+        return tn_fail(TN_ERR_VALUE, "the sizes of %lld dimensions are NULL",
+                       (long long)shape.count);
     for (int64_t i = 0; i < shape.count; i++)
         empty |= shape.at[i] == 0;
     for (int64_t i = 0; i < shape.count; i++) {
@@ -125,8 +127,10 @@ static tn_status check_dims(tn_ints shape)
         if (!negative && (empty || !tn__mul_overflow(count, shape.at[i], &count)))
             continue;
         tn__text_ints(&text, shape);
-        status = tn_fail(TN_ERR_VALUE, negative ? "shape %s has a negative size (dimension %lld)"
-                                                : "shape %s has more elements than can be counted (at dimension %lld)",
+        status = tn_fail(TN_ERR_VALUE,
+                         negative
+                             ? "shape %s has a negative size (dimension %lld)"
+                             : "shape %s has more elements than can be counted (at dimension %lld)",
                          text.failed ? "?" : text.at, (long long)i);
         tn__text_free(&text);
         return status;
@@ -178,11 +182,13 @@ tn_status tn__meta_bytes(const tn_meta *meta, uint64_t *bytes)
     if (tn_dtype_size(meta->dtype) == 0)
         return tn_fail(TN_ERR_TYPE, "%d is no element type", (int)meta->dtype);
     if (meta->offset < 0)
-        return tn_fail(TN_ERR_VALUE, "a tensor cannot start %lld elements before its memory", (long long)-meta->offset);
+        return tn_fail(TN_ERR_VALUE, "a tensor cannot start %lld elements before its memory",
+                       (long long)-meta->offset);
     for (int32_t i = 0; i < meta->ndim; i++) {
         if (meta->flags & TN_META_STRIDED && meta->strides[i] < 0)
-            return tn_fail(TN_ERR_VALUE, "stride %lld of dimension %d: strides are not negative here", (long long)meta->strides[i],
-                           (int)i);
+            return tn_fail(TN_ERR_VALUE,
+                           "stride %lld of dimension %d: strides are not negative here",
+                           (long long)meta->strides[i], (int)i);
         empty |= meta->shape[i] == 0;
     }
     if (empty)
@@ -194,16 +200,19 @@ tn_status tn__meta_bytes(const tn_meta *meta, uint64_t *bytes)
             goto overflow;
     } else {
         for (int32_t i = 0; i < meta->ndim; i++)
-            if (tn__mul_overflow(meta->shape[i] - 1, meta->strides[i], &reach) || tn__add_overflow(last, reach, &last))
+            if (tn__mul_overflow(meta->shape[i] - 1, meta->strides[i], &reach) ||
+                tn__add_overflow(last, reach, &last))
                 goto overflow;
     }
-    if (tn__add_overflow(last, 1, &last) || tn__mul_overflow(last, (int64_t)tn_dtype_size(meta->dtype), &last))
+    if (tn__add_overflow(last, 1, &last) ||
+        tn__mul_overflow(last, (int64_t)tn_dtype_size(meta->dtype), &last))
         goto overflow;
     *bytes = (uint64_t)last;
     return TN_OK;
 overflow:
-    return tn_fail(TN_ERR_VALUE, "a tensor of %lld elements of %s: its size in bytes cannot be counted", (long long)count,
-                   tn_dtype_name(meta->dtype));
+    return tn_fail(TN_ERR_VALUE,
+                   "a tensor of %lld elements of %s: its size in bytes cannot be counted",
+                   (long long)count, tn_dtype_name(meta->dtype));
 }
 
 /* ---- making ---- */
@@ -270,8 +279,8 @@ tn_tensor *tn__tensor_over(tn__storage *storage, const tn_meta *meta)
     if (tn__meta_bytes(meta, &bytes) != TN_OK)
         return NULL;
     if (bytes > storage->size) {
-        tn_fail(TN_ERR_VALUE, "a view reaches %llu bytes into a storage of %llu", (unsigned long long)bytes,
-                (unsigned long long)storage->size);
+        tn_fail(TN_ERR_VALUE, "a view reaches %llu bytes into a storage of %llu",
+                (unsigned long long)bytes, (unsigned long long)storage->size);
         return NULL;
     }
     tensor = object_new(meta->ndim);
@@ -306,7 +315,8 @@ tn_tensor *tn_tensor_empty(tn_ints shape, tn_dtype dtype, const tn_device *devic
     tn_meta meta;
     tn_tensor *tensor;
 
-    if (make_meta(&meta, shape, dtype, &device) != TN_OK || (tensor = tn__tensor_make(&meta, device)) == NULL)
+    if (make_meta(&meta, shape, dtype, &device) != TN_OK ||
+        (tensor = tn__tensor_make(&meta, device)) == NULL)
         return NULL;
     return tn__scope_push(tensor);
 }
@@ -358,14 +368,16 @@ static bool shares_elements(const tn_meta *meta)
 static tn_status add_strides(tn_meta *meta, tn_ints strides)
 {
     if (strides.count != meta->ndim || (strides.count > 0 && strides.at == NULL))
-        return tn_fail(TN_ERR_VALUE, "%lld strides for a shape of %d dimensions", (long long)strides.count, (int)meta->ndim);
+        return tn_fail(TN_ERR_VALUE, "%lld strides for a shape of %d dimensions",
+                       (long long)strides.count, (int)meta->ndim);
     for (int32_t i = 0; i < meta->ndim; i++)
         meta->strides[i] = strides.at[i];
     meta->flags = TN_META_STRIDED;
     return TN_OK;
 }
 
-tn_tensor *tn_tensor_empty_strided(tn_ints shape, tn_ints strides, tn_dtype dtype, const tn_device *device)
+tn_tensor *tn_tensor_empty_strided(tn_ints shape, tn_ints strides, tn_dtype dtype,
+                                   const tn_device *device)
 {
     tn_meta meta;
     tn_tensor *tensor;
@@ -378,8 +390,8 @@ tn_tensor *tn_tensor_empty_strided(tn_ints shape, tn_ints strides, tn_dtype dtyp
     if (bytes > 0 && shares_elements(&meta)) {
         tn__text_ints(&a, shape);
         tn__text_ints(&b, strides);
-        tn_fail(TN_ERR_VALUE, "strides %s of shape %s lay two elements over each other", b.failed ? "?" : b.at,
-                a.failed ? "?" : a.at);
+        tn_fail(TN_ERR_VALUE, "strides %s of shape %s lay two elements over each other",
+                b.failed ? "?" : b.at, a.failed ? "?" : a.at);
         tn__text_free(&a);
         tn__text_free(&b);
         return NULL;
@@ -394,10 +406,12 @@ tn_tensor *tn_tensor_from(const void *data, tn_dtype dtype, tn_ints shape)
     const tn_device *device = NULL;
     tn_tensor *tensor;
 
-    if (make_meta(&meta, shape, dtype, &device) != TN_OK || (tensor = tn__tensor_make(&meta, device)) == NULL)
+    if (make_meta(&meta, shape, dtype, &device) != TN_OK ||
+        (tensor = tn__tensor_make(&meta, device)) == NULL)
         return NULL;
     if (tensor->numel > 0 &&
-        tn_tensor_copy_in(tensor, data, (size_t)tensor->numel * tn_dtype_size(meta.dtype)) != TN_OK) {
+        tn_tensor_copy_in(tensor, data, (size_t)tensor->numel * tn_dtype_size(meta.dtype)) !=
+            TN_OK) {
         tn_tensor_drop(tensor);
         return NULL;
     }
@@ -406,7 +420,6 @@ tn_tensor *tn_tensor_from(const void *data, tn_dtype dtype, tn_ints shape)
 }
 
 /* ---- foreign memory ---- */
-
 
 static void release_wrapped(tn__storage *storage)
 {
@@ -419,8 +432,9 @@ static void release_wrapped(tn__storage *storage)
         call.release(storage->user[1], storage->memory);
 }
 
-tn_tensor *tn_tensor_wrap(void *data, tn_dtype dtype, tn_ints shape, const int64_t *strides, const tn_device *device,
-                          void (*release)(void *user, void *data), void *user)
+tn_tensor *tn_tensor_wrap(void *data, tn_dtype dtype, tn_ints shape, const int64_t *strides,
+                          const tn_device *device, void (*release)(void *user, void *data),
+                          void *user)
 {
     union {
         void (*release)(void *user, void *data);
@@ -435,18 +449,23 @@ tn_tensor *tn_tensor_wrap(void *data, tn_dtype dtype, tn_ints shape, const int64
     if (device == NULL && (device = tn_device_find(TN__HOST_DEVICE_TYPE)) == NULL)
         return NULL;
     if (make_meta(&meta, shape, dtype, NULL) != TN_OK ||
-        (strides != NULL && add_strides(&meta, (tn_ints){ strides, shape.count }) != TN_OK) || tn__meta_bytes(&meta, &bytes) != TN_OK)
+        (strides != NULL && add_strides(&meta, (tn_ints){ strides, shape.count }) != TN_OK) ||
+        tn__meta_bytes(&meta, &bytes) != TN_OK)
         return NULL;
     unit = tn_dtype_size(meta.dtype);
     if (TN_BIT(meta.dtype) & TN_MASK_COMPLEX)
         unit /= 2;
     if (!tn_device_is_host(device)) {
-        tn_fail(TN_ERR_VALUE, "memory of the program cannot be a tensor of %s, which has its own: make a tensor with tn_tensor_from",
-                device->name);
+        tn_fail(
+            TN_ERR_VALUE,
+            "memory of the program cannot be a tensor of %s, which has its own: make a tensor with tn_tensor_from",
+            device->name);
         return NULL;
     }
     if (bytes > 0 && (data == NULL || (uintptr_t)data % unit != 0)) {
-        tn_fail(TN_ERR_VALUE, data == NULL ? "the memory to wrap is NULL" : "the memory to wrap is not aligned for %s",
+        tn_fail(TN_ERR_VALUE,
+                data == NULL ? "the memory to wrap is NULL"
+                             : "the memory to wrap is not aligned for %s",
                 tn_dtype_name(meta.dtype));
         return NULL;
     }
@@ -455,144 +474,8 @@ tn_tensor *tn_tensor_wrap(void *data, tn_dtype dtype, tn_ints shape, const int64
         return NULL;
     tensor = tn__tensor_over(storage, &meta);
     if (tensor != NULL && (tensor = tn__scope_push(tensor)) != NULL)
-        storage->release = release_wrapped; /* from here on it is ours; a failure leaves the memory with the caller */
+        storage->release =
+            release_wrapped; /* from here on it is ours; a failure leaves the memory with the caller */
     tn__storage_drop(storage);
     return tensor;
-}
-
-/* ---- what is asked of a tensor ---- */
-
-tn_dtype tn_tensor_dtype(const tn_tensor *tensor)
-{
-    return tn__tensor_ok(tensor) ? (tn_dtype)tensor->dtype : TN_DTYPE_AUTO;
-}
-
-const tn_device *tn_tensor_device(const tn_tensor *tensor)
-{
-    return tn__tensor_ok(tensor) ? tensor->device : NULL;
-}
-
-int32_t tn_tensor_ndim(const tn_tensor *tensor)
-{
-    return tn__tensor_ok(tensor) ? tensor->view.ndim : 0;
-}
-
-int64_t tn_tensor_size(const tn_tensor *tensor, int64_t dim)
-{
-    if (!tn__tensor_ok(tensor)) {
-        tn__tensor_bad(tensor, "tn_tensor_size");
-        return -1;
-    }
-    if (dim < -(int64_t)tensor->view.ndim || dim >= tensor->view.ndim) {
-        tn_fail(TN_ERR_INDEX, "dimension %lld of a tensor of %d dimensions", (long long)dim, (int)tensor->view.ndim);
-        return -1;
-    }
-    return tensor->view.shape[dim < 0 ? dim + tensor->view.ndim : dim];
-}
-
-tn_ints tn_tensor_shape(const tn_tensor *tensor)
-{
-    return tn__tensor_ok(tensor) ? tn__shape(tensor) : tn_no_ints();
-}
-
-tn_ints tn_tensor_strides(const tn_tensor *tensor)
-{
-    return tn__tensor_ok(tensor) ? (tn_ints){ tensor->view.strides, tensor->view.ndim } : tn_no_ints();
-}
-
-int64_t tn_tensor_numel(const tn_tensor *tensor)
-{
-    return tn__tensor_ok(tensor) ? tensor->numel : 0;
-}
-
-int64_t tn_tensor_offset(const tn_tensor *tensor)
-{
-    if (!tn__tensor_ok(tensor))
-        return 0;
-    return (int64_t)((tensor->view.byte_offset - tensor->storage->offset) / tn_dtype_size((tn_dtype)tensor->dtype));
-}
-
-bool tn_tensor_is_contiguous(const tn_tensor *tensor)
-{
-    return tn__tensor_ok(tensor) && tensor->contiguous;
-}
-
-bool tn_tensor_shares_storage(const tn_tensor *a, const tn_tensor *b)
-{
-    return tn__tensor_ok(a) && tn__tensor_ok(b) && a->storage == b->storage;
-}
-
-size_t tn_tensor_storage_size(const tn_tensor *tensor)
-{
-    return tn__tensor_ok(tensor) ? tensor->storage->size : 0;
-}
-
-uint64_t tn_tensor_version(const tn_tensor *tensor)
-{
-    return tn__tensor_ok(tensor) ? atomic_load_explicit(&tensor->storage->version, memory_order_relaxed) : 0;
-}
-
-void tn_tensor_touch(tn_tensor *tensor)
-{
-    if (tn__tensor_ok(tensor))
-        tn__tensor_written(tensor);
-    else
-        tn__tensor_bad(tensor, "tn_tensor_touch");
-}
-
-const tn_view *tn_tensor_view(const tn_tensor *tensor)
-{
-    if (tn__tensor_ok(tensor))
-        return &tensor->view;
-    tn__tensor_bad(tensor, "tn_tensor_view");
-    return NULL;
-}
-
-void *tn_tensor_data(tn_tensor *tensor)
-{
-    const tn_device *device;
-
-    if (!tn__tensor_ok(tensor)) {
-        tn__tensor_bad(tensor, "tn_tensor_data");
-        return NULL;
-    }
-    device = tensor->device;
-    if (!tn_device_is_host(device)) {
-        tn_fail(TN_ERR_RUNTIME, "the memory of %s is not the host's: copy it with tn_tensor_copy_out, or to a device of the host",
-                device->name);
-        return NULL;
-    }
-    if (tn__device_usable(device) != TN_OK)
-        return NULL;
-    if (device->flags & TN_BACKEND_ASYNC && tn__streams_sync(device) != TN_OK)
-        return NULL;
-    return (char *)tensor->view.data + tensor->view.byte_offset;
-}
-
-double tn_tensor_item(tn_tensor *tensor)
-{
-    unsigned char element[16];
-    tn__number number;
-    tn__text text = { 0 };
-
-    if (!tn__tensor_ok(tensor)) {
-        tn__tensor_bad(tensor, "tn_item");
-        return (double)NAN;
-    }
-    if (tensor->numel != 1) {
-        tn__text_tensor(&text, tensor);
-        tn_fail(TN_ERR_VALUE, "tn_item: %s has %lld elements, and one is needed", text.failed ? "the tensor" : text.at,
-                (long long)tensor->numel);
-        tn__text_free(&text);
-        return (double)NAN;
-    }
-    if (TN_BIT(tensor->dtype) & TN_MASK_COMPLEX) {
-        tn_fail(TN_ERR_TYPE, "tn_item: an element of %s is no single number; copy it out",
-                tn_dtype_name((tn_dtype)tensor->dtype));
-        return (double)NAN;
-    }
-    if (tn_tensor_copy_out(tensor, element, tn_dtype_size((tn_dtype)tensor->dtype)) != TN_OK)
-        return (double)NAN;
-    number = tn__element_read(element, (tn_dtype)tensor->dtype);
-    return tn__number_double(&number);
 }

@@ -27,22 +27,23 @@
 #endif
 
 #define TN__MAX_CACHED_DEVICES 32 /* devices with a higher ordinal do without caches of threads */
-#define TN__SIZE_CLASSES 36       /* block sizes that threads cache: up to 64 KiB with a quantum of 64 */
-#define TN__FREE_OBJECTS 256      /* tensor and storage objects that a thread keeps, each */
+#define TN__SIZE_CLASSES 36  /* block sizes that threads cache: up to 64 KiB with a quantum of 64 */
+#define TN__FREE_OBJECTS 256 /* tensor and storage objects that a thread keeps, each */
 
 /* Blocks of one device that a thread has at hand, by size class. The owner alone touches the lists; counters
  * are written by the owner and read by anybody. */
 typedef struct tn__cache {
-    tn_stream *stream;          /* on which all the blocks were last used */
+    tn_stream *stream; /* on which all the blocks were last used */
     struct tn__allocator *allocator;
-    uint32_t epoch;             /* the allocator's, when it last asked for everything back */
+    uint32_t epoch; /* the allocator's, when it last asked for everything back */
     uint32_t bytes_kept;
     tn__storage *free[TN__SIZE_CLASSES]; /* linked through user[0] */
     uint16_t kept[TN__SIZE_CLASSES];
     uint16_t batch[TN__SIZE_CLASSES]; /* blocks to fetch at the next miss */
-    _Atomic int64_t live, high; /* bytes since the last settlement with the allocator, and their maximum */
+    _Atomic int64_t live,
+        high; /* bytes since the last settlement with the allocator, and their maximum */
     _Atomic int64_t blocks, requests;
-    struct tn__cache *next;     /* of the allocator's */
+    struct tn__cache *next; /* of the allocator's */
 } tn__cache;
 
 typedef struct tn__scope_mark {
@@ -56,16 +57,16 @@ typedef struct tn__thread {
     tn__storage *free_storages; /* linked through user[0] */
     int32_t n_free_tensors, n_free_storages;
 
-    tn_tensor **owned;          /* what the scopes own, the innermost one's last */
+    tn_tensor **owned; /* what the scopes own, the innermost one's last */
     int64_t n_owned, owned_capacity;
     tn__scope_mark *marks;
     int64_t n_marks, marks_capacity;
-    uint64_t next_scope;        /* numbers have the thread's in the upper bits */
-    bool warned;                /* of the root scope */
+    uint64_t next_scope; /* numbers have the thread's in the upper bits */
+    bool warned;         /* of the root scope */
 
-    const tn_device **devices;  /* tn_device_begin */
+    const tn_device **devices; /* tn_device_begin */
     int64_t n_devices, devices_capacity;
-    tn_stream **streams;        /* tn_stream_begin */
+    tn_stream **streams; /* tn_stream_begin */
     int64_t n_streams, streams_capacity;
 } tn__thread;
 

@@ -29,8 +29,10 @@ tn_tensor *tn_tensor_as_strided(tn_tensor *tensor, tn_ints shape, tn_ints stride
     }
     if (shape.count < 0 || shape.count > TN_MAX_DIMS || strides.count != shape.count ||
         (shape.count > 0 && (shape.at == NULL || strides.at == NULL))) {
-        tn_fail(TN_ERR_VALUE, "tn_tensor_as_strided: %lld sizes and %lld strides; both are needed for each of at most %d dimensions",
-                (long long)shape.count, (long long)strides.count, TN_MAX_DIMS);
+        tn_fail(
+            TN_ERR_VALUE,
+            "tn_tensor_as_strided: %lld sizes and %lld strides; both are needed for each of at most %d dimensions",
+            (long long)shape.count, (long long)strides.count, TN_MAX_DIMS);
         return NULL;
     }
     meta.dtype = (tn_dtype)tensor->dtype;
@@ -61,7 +63,8 @@ bool tn__tensor_overlap(const tn_tensor *a, const tn_tensor *b)
 {
     uint64_t a0 = a->view.byte_offset, b0 = b->view.byte_offset;
 
-    if (a->numel == 0 || b->numel == 0 || a->device != b->device || !tn_device_has_memory(a->device))
+    if (a->numel == 0 || b->numel == 0 || a->device != b->device ||
+        !tn_device_has_memory(a->device))
         return false;
     if (a->storage != b->storage && !tn_device_is_host(a->device) && a->view.data != b->view.data)
         return false;
@@ -69,18 +72,21 @@ bool tn__tensor_overlap(const tn_tensor *a, const tn_tensor *b)
         /* Foreign memory may lie anywhere, also in that of another storage. */
         a0 += (uintptr_t)a->view.data;
         b0 += (uintptr_t)b->view.data;
-        return a0 < b0 + (end_of(b) - b->view.byte_offset) && b0 < a0 + (end_of(a) - a->view.byte_offset);
+        return a0 < b0 + (end_of(b) - b->view.byte_offset) &&
+               b0 < a0 + (end_of(a) - a->view.byte_offset);
     }
     return a0 < end_of(b) && b0 < end_of(a);
 }
 
 bool tn__tensor_same_view(const tn_tensor *a, const tn_tensor *b)
 {
-    if (a->device != b->device || a->view.data != b->view.data || a->view.byte_offset != b->view.byte_offset ||
-        a->dtype != b->dtype || a->view.ndim != b->view.ndim)
+    if (a->device != b->device || a->view.data != b->view.data ||
+        a->view.byte_offset != b->view.byte_offset || a->dtype != b->dtype ||
+        a->view.ndim != b->view.ndim)
         return false;
     for (int32_t i = 0; i < a->view.ndim; i++)
-        if (a->view.shape[i] != b->view.shape[i] || (a->view.shape[i] > 1 && a->view.strides[i] != b->view.strides[i]))
+        if (a->view.shape[i] != b->view.shape[i] ||
+            (a->view.shape[i] > 1 && a->view.strides[i] != b->view.strides[i]))
             return false;
     return true;
 }
@@ -112,7 +118,9 @@ tn_status tn__tensor_writable(const tn_tensor *tensor)
 {
     if (tn__likely((tensor->storage->flags & TN__STORAGE_READ_ONLY) == 0))
         return TN_OK;
-    return tn_fail(TN_ERR_REFUSED, "the tensor's memory was handed over read-only (DLPack) and is not written: copy it first");
+    return tn_fail(
+        TN_ERR_REFUSED,
+        "the tensor's memory was handed over read-only (DLPack) and is not written: copy it first");
 }
 
 /* ---- exchange ---- */
@@ -135,11 +143,11 @@ tn_status tn_tensor_swap(tn_tensor *a, tn_tensor *b)
         return tn__tensor_bad(!tn__tensor_ok(a) ? a : b, "tn_tensor_swap");
     if (a == b)
         return TN_OK;
-#define EXCHANGE(type, member)   \
-    do {                         \
-        type t_ = a->member;     \
-        a->member = b->member;   \
-        b->member = t_;          \
+#define EXCHANGE(type, member)                                                                     \
+    do {                                                                                           \
+        type t_ = a->member;                                                                       \
+        a->member = b->member;                                                                     \
+        b->member = t_;                                                                            \
     } while (0)
     view = a->view;
     a->view = b->view;

@@ -129,7 +129,8 @@ static tn_status lost(void)
     return atomic_load(&room.lost) ? TN_ERR_LOST : TN_OK;
 }
 
-static tn_status host_in(void *dev, void *stream, void *memory, uint64_t offset, const void *from, size_t bytes)
+static tn_status host_in(void *dev, void *stream, void *memory, uint64_t offset, const void *from,
+                         size_t bytes)
 {
     (void)dev;
     (void)stream;
@@ -138,7 +139,8 @@ static tn_status host_in(void *dev, void *stream, void *memory, uint64_t offset,
     return TN_OK;
 }
 
-static tn_status host_out(void *dev, void *stream, void *to, void *memory, uint64_t offset, size_t bytes)
+static tn_status host_out(void *dev, void *stream, void *to, void *memory, uint64_t offset,
+                          size_t bytes)
 {
     (void)dev;
     (void)stream;
@@ -147,7 +149,8 @@ static tn_status host_out(void *dev, void *stream, void *to, void *memory, uint6
     return TN_OK;
 }
 
-static tn_status host_copy(void *dev, void *stream, void *to, uint64_t to_offset, void *from, uint64_t from_offset, size_t bytes)
+static tn_status host_copy(void *dev, void *stream, void *to, uint64_t to_offset, void *from,
+                           uint64_t from_offset, size_t bytes)
 {
     (void)dev;
     (void)stream;
@@ -156,7 +159,8 @@ static tn_status host_copy(void *dev, void *stream, void *to, uint64_t to_offset
     return TN_OK;
 }
 
-static tn_status lump_in(void *dev, void *stream, void *memory, uint64_t offset, const void *from, size_t bytes)
+static tn_status lump_in(void *dev, void *stream, void *memory, uint64_t offset, const void *from,
+                         size_t bytes)
 {
     (void)dev;
     (void)stream;
@@ -165,7 +169,8 @@ static tn_status lump_in(void *dev, void *stream, void *memory, uint64_t offset,
     return lost();
 }
 
-static tn_status lump_out(void *dev, void *stream, void *to, void *memory, uint64_t offset, size_t bytes)
+static tn_status lump_out(void *dev, void *stream, void *to, void *memory, uint64_t offset,
+                          size_t bytes)
 {
     (void)dev;
     (void)stream;
@@ -174,7 +179,8 @@ static tn_status lump_out(void *dev, void *stream, void *to, void *memory, uint6
     return lost();
 }
 
-static tn_status lump_copy(void *dev, void *stream, void *to, uint64_t to_offset, void *from, uint64_t from_offset, size_t bytes)
+static tn_status lump_copy(void *dev, void *stream, void *to, uint64_t to_offset, void *from,
+                           uint64_t from_offset, size_t bytes)
 {
     (void)dev;
     (void)stream;
@@ -183,8 +189,8 @@ static tn_status lump_copy(void *dev, void *stream, void *to, uint64_t to_offset
     return lost();
 }
 
-static tn_status vault_peer(void *to_device, void *to, uint64_t to_offset, void *from_device, void *stream, void *from,
-                            uint64_t from_offset, size_t bytes)
+static tn_status vault_peer(void *to_device, void *to, uint64_t to_offset, void *from_device,
+                            void *stream, void *from, uint64_t from_offset, size_t bytes)
 {
     (void)stream;
     ck_assert_ptr_ne(to_device, from_device);
@@ -377,7 +383,8 @@ static tn_status run_fill(const tn_call *call)
 
     atomic_fetch_add(&room.kernels, 1);
     for (int64_t i = 0; i < count_of(call->out[0]); i++)
-        tn__element_write(element(call->out[0], i, call->kernel->data != NULL), dtype_of(call->out[0]), options->value);
+        tn__element_write(element(call->out[0], i, call->kernel->data != NULL),
+                          dtype_of(call->out[0]), options->value);
     return TN_OK;
 }
 
@@ -392,37 +399,61 @@ static tn_status infer_like(tn_infer *infer)
 static const tn_operand x_in[] = { { "x", 0, TN_MASK_ALL } }, y_out[] = { { "y", 0, TN_MASK_ALL } };
 
 static const tn_op_def ops[] = {
-    { TN_HEAD(tn_op_def), .name = "copy", .math = "y = x", .help = "", .revision = 1, .flags = TN_OP_PRIMITIVE, .inputs = x_in,
-      .outputs = y_out, .n_inputs = 1, .n_outputs = 1, .dispatch_input = -1, .infer = infer_like },
-    { TN_HEAD(tn_op_def), .name = "fill", .math = "y = v", .help = "", .revision = 1, .flags = TN_OP_PRIMITIVE, .inputs = x_in,
-      .outputs = y_out, .n_inputs = 1, .n_outputs = 1, .dispatch_input = -1, .infer = infer_like },
+    { TN_HEAD(tn_op_def), .name = "copy", .math = "y = x", .help = "", .revision = 1,
+      .flags = TN_OP_PRIMITIVE, .inputs = x_in, .outputs = y_out, .n_inputs = 1, .n_outputs = 1,
+      .dispatch_input = -1, .infer = infer_like },
+    { TN_HEAD(tn_op_def), .name = "fill", .math = "y = v", .help = "", .revision = 1,
+      .flags = TN_OP_PRIMITIVE, .inputs = x_in, .outputs = y_out, .n_inputs = 1, .n_outputs = 1,
+      .dispatch_input = -1, .infer = infer_like },
 };
 
 static const tn_kernel kernels[] = {
-    { TN_HEAD(tn_kernel), .op = "copy", .device = "cpu", .name = "room_copy", .revision = 1, .dtypes = TN_MASK_ALL, .data = "host",
-      .run = run_copy },
-    { TN_HEAD(tn_kernel), .op = "copy", .device = "vault", .name = "room_copy", .revision = 1, .dtypes = TN_MASK_ALL, .run = run_copy },
-    { TN_HEAD(tn_kernel), .op = "fill", .device = "cpu", .name = "room_fill", .revision = 1, .dtypes = TN_MASK_ALL, .data = "host",
-      .run = run_fill },
+    { TN_HEAD(tn_kernel), .op = "copy", .device = "cpu", .name = "room_copy", .revision = 1,
+      .dtypes = TN_MASK_ALL, .data = "host", .run = run_copy },
+    { TN_HEAD(tn_kernel), .op = "copy", .device = "vault", .name = "room_copy", .revision = 1,
+      .dtypes = TN_MASK_ALL, .run = run_copy },
+    { TN_HEAD(tn_kernel), .op = "fill", .device = "cpu", .name = "room_fill", .revision = 1,
+      .dtypes = TN_MASK_ALL, .data = "host", .run = run_fill },
 };
 
 /* ---- the table ---- */
 
 static const tn_backend backends[] = {
-    { TN_HEAD(tn_backend), .type = "cpu", .help = "host memory", .flags = TN_BACKEND_HOST_MEMORY | TN_BACKEND_AFTER_FORK,
-      .dlpack_type = 1, .enumerate = one, .open = open_it, .close = close_it, .alloc = host_alloc, .free = host_free,
+    { TN_HEAD(tn_backend), .type = "cpu", .help = "host memory",
+      .flags = TN_BACKEND_HOST_MEMORY | TN_BACKEND_AFTER_FORK, .dlpack_type = 1, .enumerate = one,
+      .open = open_it, .close = close_it, .alloc = host_alloc, .free = host_free,
       .copy_in = host_in, .copy_out = host_out, .copy = host_copy },
-    { TN_HEAD(tn_backend), .type = "vault", .help = "opaque memory", .flags = TN_BACKEND_ASYNC, .dlpack_type = 4,
-      .enumerate = two, .open = open_it, .close = close_it, .info = vault_info, .alloc = lump_alloc, .free = lump_free,
-      .stream_new = vault_stream_new, .stream_drop = vault_stream_drop, .stream_sync = vault_stream_sync,
-      .event_new = vault_event_new, .event_drop = vault_event_drop, .event_record = vault_event_record,
-      .event_wait = vault_event_wait, .event_sync = vault_event_sync, .event_query = vault_event_query,
-      .copy_in = lump_in, .copy_out = lump_out, .copy = lump_copy, .copy_peer = vault_peer, .native = vault_native,
+    { TN_HEAD(tn_backend),
+      .type = "vault",
+      .help = "opaque memory",
+      .flags = TN_BACKEND_ASYNC,
+      .dlpack_type = 4,
+      .enumerate = two,
+      .open = open_it,
+      .close = close_it,
+      .info = vault_info,
+      .alloc = lump_alloc,
+      .free = lump_free,
+      .stream_new = vault_stream_new,
+      .stream_drop = vault_stream_drop,
+      .stream_sync = vault_stream_sync,
+      .event_new = vault_event_new,
+      .event_drop = vault_event_drop,
+      .event_record = vault_event_record,
+      .event_wait = vault_event_wait,
+      .event_sync = vault_event_sync,
+      .event_query = vault_event_query,
+      .copy_in = lump_in,
+      .copy_out = lump_out,
+      .copy = lump_copy,
+      .copy_peer = vault_peer,
+      .native = vault_native,
       .native_stream = vault_native_stream },
-    { TN_HEAD(tn_backend), .type = "brick", .help = "opaque memory and nothing else", .enumerate = one, .open = open_it,
-      .close = close_it, .alloc = lump_alloc, .free = lump_free, .copy_in = lump_in, .copy_out = lump_out, .copy = lump_copy },
-    { TN_HEAD(tn_backend), .type = "ghost", .help = "no memory", .flags = TN_BACKEND_NO_MEMORY, .enumerate = one, .open = open_it,
-      .close = close_it },
+    { TN_HEAD(tn_backend), .type = "brick", .help = "opaque memory and nothing else",
+      .enumerate = one, .open = open_it, .close = close_it, .alloc = lump_alloc, .free = lump_free,
+      .copy_in = lump_in, .copy_out = lump_out, .copy = lump_copy },
+    { TN_HEAD(tn_backend), .type = "ghost", .help = "no memory", .flags = TN_BACKEND_NO_MEMORY,
+      .enumerate = one, .open = open_it, .close = close_it },
 };
 
 void room_open(void)

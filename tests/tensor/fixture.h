@@ -24,11 +24,11 @@
 
 /* What happens in the backends, over all of them; the test sets the knobs. */
 typedef struct room_state {
-    _Atomic int64_t allocs, frees, bytes;       /* live ones in `bytes` */
-    _Atomic int64_t limit;                      /* of bytes; 0: none */
-    _Atomic int64_t fail_alloc;                 /* the n-th from now fails */
-    _Atomic int32_t lost;                       /* calls of vault say TN_ERR_LOST */
-    _Atomic int32_t stream_failure;             /* the next stream_sync of vault fails */
+    _Atomic int64_t allocs, frees, bytes; /* live ones in `bytes` */
+    _Atomic int64_t limit;                /* of bytes; 0: none */
+    _Atomic int64_t fail_alloc;           /* the n-th from now fails */
+    _Atomic int32_t lost;                 /* calls of vault say TN_ERR_LOST */
+    _Atomic int32_t stream_failure;       /* the next stream_sync of vault fails */
     _Atomic int32_t opened, closed;
     _Atomic int64_t copies_in, copies_out, copies, peers, kernels, syncs;
 } room_state;
@@ -47,16 +47,17 @@ void stream_release(const tn_stream *stream);
 const tn_device *device(const char *name);
 
 #define ok(call) ck_assert_msg((call) == TN_OK, "%s: %s", #call, tn_error_last()->message)
-#define fails(call, code)                                                       \
-    do {                                                                        \
-        ck_assert_int_eq((call), code);                                         \
-        tn_error_clear();                                                       \
+#define fails(call, code)                                                                          \
+    do {                                                                                           \
+        ck_assert_int_eq((call), code);                                                            \
+        tn_error_clear();                                                                          \
     } while (0)
 /* The last failure says so; then it is forgotten. */
-#define said(words)                                                                                     \
-    do {                                                                                                \
-        ck_assert_msg(strstr(tn_error_last()->message, words) != NULL, "%s", tn_error_last()->message); \
-        tn_error_clear();                                                                               \
+#define said(words)                                                                                \
+    do {                                                                                           \
+        ck_assert_msg(strstr(tn_error_last()->message, words) != NULL, "%s",                       \
+                      tn_error_last()->message);                                                   \
+        tn_error_clear();                                                                          \
     } while (0)
 
 /* main of a test program: a suite of the tests in the table, each in a process of its own unless CK_FORK=no. */

@@ -118,15 +118,18 @@ START_TEST(blocks_never_overlap_and_begin_aligned)
                 TN_SCOPE;
                 unsigned char first, last;
                 int64_t n = tn_tensor_numel(held[i]);
-                ok(tn_tensor_copy_out(tn_tensor_as_strided(held[i], TN_SHAPE(1), TN_INTS(1), 0), &first, 1));
-                ok(tn_tensor_copy_out(tn_tensor_as_strided(held[i], TN_SHAPE(1), TN_INTS(1), n - 1), &last, 1));
+                ok(tn_tensor_copy_out(tn_tensor_as_strided(held[i], TN_SHAPE(1), TN_INTS(1), 0),
+                                      &first, 1));
+                ok(tn_tensor_copy_out(tn_tensor_as_strided(held[i], TN_SHAPE(1), TN_INTS(1), n - 1),
+                                      &last, 1));
                 ck_assert_uint_eq(first, (unsigned char)i);
                 ck_assert_uint_eq(last, (unsigned char)i);
                 tn_tensor_drop(held[i]);
                 held[i] = NULL;
             } else {
                 TN_SCOPE;
-                int64_t n = 1 + (int64_t)((seed = seed * 1103515245u + 12345u) >> 8) % (step % 50 == 0 ? 300000 : 3000);
+                int64_t n = 1 + (int64_t)((seed = seed * 1103515245u + 12345u) >> 8) %
+                                    (step % 50 == 0 ? 300000 : 3000);
                 unsigned char *fill = malloc((size_t)n);
                 memset(fill, i, (size_t)n);
                 held[i] = tn_keep(bytes(n, names[d]));
@@ -230,7 +233,8 @@ START_TEST(out_of_memory_says_what_holds_it)
     bytes(5000, "cpu");
     ck_assert_ptr_null(tn_tensor_empty(TN_SHAPE(40 << 20), TN_U8, device("cpu")));
     ck_assert_int_eq(tn_error_code(), TN_ERR_MEMORY);
-    ck_assert_ptr_nonnull(strstr(tn_error_text(), "out of memory on cpu:0: 40.0 MiB asked for; 45.0 MiB live in 4 tensors"));
+    ck_assert_ptr_nonnull(strstr(
+        tn_error_text(), "out of memory on cpu:0: 40.0 MiB asked for; 45.0 MiB live in 4 tensors"));
     ck_assert_ptr_nonnull(strstr(tn_error_text(), "held by 3 x 15.0 MiB, 1 x 4.88 KiB"));
     said("the limit of the test");
     /* And life goes on. */
@@ -287,8 +291,11 @@ START_TEST(observers_of_memory_see_what_tensors_take_and_give)
 }
 END_TEST
 
-RUN_TESTS("allocator", size_classes_cover_every_size_and_respect_the_quantum, what_is_live_cached_and_asked_for_is_counted_to_the_byte,
-          memory_is_used_again_without_asking_the_device, blocks_never_overlap_and_begin_aligned, trim_gives_everything_that_is_free_back,
-          small_pieces_join_to_large_ones_again, a_full_device_is_trimmed_and_asked_again,
+RUN_TESTS("allocator", size_classes_cover_every_size_and_respect_the_quantum,
+          what_is_live_cached_and_asked_for_is_counted_to_the_byte,
+          memory_is_used_again_without_asking_the_device, blocks_never_overlap_and_begin_aligned,
+          trim_gives_everything_that_is_free_back, small_pieces_join_to_large_ones_again,
+          a_full_device_is_trimmed_and_asked_again,
           a_device_that_is_nearly_full_gives_what_is_needed, out_of_memory_says_what_holds_it,
-          a_failing_device_costs_one_tensor_and_no_memory, observers_of_memory_see_what_tensors_take_and_give)
+          a_failing_device_costs_one_tensor_and_no_memory,
+          observers_of_memory_see_what_tensors_take_and_give)

@@ -24,8 +24,10 @@ static double at(const tn_tensor *x, int64_t index)
     unsigned char values[64 * 16];
     tn__number number;
 
-    ok(tn_tensor_copy_out(x, values, (size_t)tn_tensor_numel(x) * tn_dtype_size(tn_tensor_dtype(x))));
-    number = tn__element_read(values + (size_t)index * tn_dtype_size(tn_tensor_dtype(x)), tn_tensor_dtype(x));
+    ok(tn_tensor_copy_out(x, values,
+                          (size_t)tn_tensor_numel(x) * tn_dtype_size(tn_tensor_dtype(x))));
+    number = tn__element_read(values + (size_t)index * tn_dtype_size(tn_tensor_dtype(x)),
+                              tn_tensor_dtype(x));
     return tn__number_double(&number);
 }
 
@@ -35,7 +37,8 @@ START_TEST(contiguous_copies_go_between_any_two_devices)
     for (int a = 0; a < 4; a++)
         for (int b = 0; b < 4; b++) {
             TN_SCOPE;
-            tn_tensor *from = counted(TN_F32, names[a]), *to = tn_tensor_full(TN_SHAPE(4, 6), -1, TN_F32, device(names[b]));
+            tn_tensor *from = counted(TN_F32, names[a]),
+                      *to = tn_tensor_full(TN_SHAPE(4, 6), -1, TN_F32, device(names[b]));
             uint64_t version = tn_tensor_version(to);
 
             ok(tn__copy(to, from));
@@ -107,7 +110,8 @@ START_TEST(copies_of_the_host_reach_every_layout_of_every_device)
         ok(tn_tensor_copy_in(part, values, sizeof values));
         ok(tn_tensor_copy_out(part, back, sizeof back));
         ck_assert_int_eq(memcmp(values, back, sizeof back), 0);
-        ck_assert(at(all, 0) == 7 && at(all, 1) == 100 && at(all, 2) == 7 && at(all, 7) == 101 && at(all, 3) == 104);
+        ck_assert(at(all, 0) == 7 && at(all, 1) == 100 && at(all, 2) == 7 && at(all, 7) == 101 &&
+                  at(all, 3) == 104);
     }
     ck_assert(!tn_failed());
     room_close();
@@ -121,10 +125,12 @@ START_TEST(overlapping_views_are_copied_as_if_apart)
     room_open();
     for (int a = 0; a < 2; a++) {
         x = counted(TN_F32, names[a]);
-        ok(tn__copy(tn_tensor_as_strided(x, TN_SHAPE(10), TN_INTS(1), 2), tn_tensor_as_strided(x, TN_SHAPE(10), TN_INTS(1), 0)));
+        ok(tn__copy(tn_tensor_as_strided(x, TN_SHAPE(10), TN_INTS(1), 2),
+                    tn_tensor_as_strided(x, TN_SHAPE(10), TN_INTS(1), 0)));
         ck_assert(at(x, 2) == 0 && at(x, 11) == 9 && at(x, 12) == 12);
         ok(tn__copy(x, x));
-        ok(tn__copy(tn_tensor_as_strided(x, TN_SHAPE(4), TN_INTS(1), 0), tn_tensor_as_strided(x, TN_SHAPE(4), TN_INTS(0), 3)));
+        ok(tn__copy(tn_tensor_as_strided(x, TN_SHAPE(4), TN_INTS(1), 0),
+                    tn_tensor_as_strided(x, TN_SHAPE(4), TN_INTS(0), 3)));
         ck_assert(at(x, 0) == 1 && at(x, 3) == 1);
     }
     room_close();
@@ -196,7 +202,8 @@ END_TEST
 START_TEST(shapes_that_differ_are_named)
 {
     room_open();
-    ck_assert_int_eq(tn__copy(tn_tensor_full(TN_SHAPE(2, 3), 0, TN_F32, NULL), tn_tensor_full(TN_SHAPE(3, 2), 0, TN_I8, NULL)),
+    ck_assert_int_eq(tn__copy(tn_tensor_full(TN_SHAPE(2, 3), 0, TN_F32, NULL),
+                              tn_tensor_full(TN_SHAPE(3, 2), 0, TN_I8, NULL)),
                      TN_ERR_VALUE);
     said("copy of int8[3, 2] on cpu:0 to float32[2, 3] on cpu:0");
     ck_assert_int_eq(tn__copy(NULL, NULL), TN_ERR_RUNTIME);
@@ -205,7 +212,9 @@ START_TEST(shapes_that_differ_are_named)
 }
 END_TEST
 
-RUN_TESTS("copy", contiguous_copies_go_between_any_two_devices, layouts_and_types_are_converted_on_a_side_that_can,
-          copies_of_the_host_reach_every_layout_of_every_device, overlapping_views_are_copied_as_if_apart,
-          dense_layouts_of_one_order_are_copied_as_bytes, large_copies_go_in_pieces,
-          a_device_without_memory_takes_everything_and_gives_nothing, shapes_that_differ_are_named)
+RUN_TESTS("copy", contiguous_copies_go_between_any_two_devices,
+          layouts_and_types_are_converted_on_a_side_that_can,
+          copies_of_the_host_reach_every_layout_of_every_device,
+          overlapping_views_are_copied_as_if_apart, dense_layouts_of_one_order_are_copied_as_bytes,
+          large_copies_go_in_pieces, a_device_without_memory_takes_everything_and_gives_nothing,
+          shapes_that_differ_are_named)

@@ -23,7 +23,8 @@ END_TEST
 
 START_TEST(a_name_that_is_none_is_answered)
 {
-    static const char *const bad[] = { "", ":0", "cpu:", "cpu:x", "cpu:-1", "cpu:+1", "cpu: 1", "cpu:99999999999999999999" };
+    static const char *const bad[] = { "",       ":0",     "cpu:",   "cpu:x",
+                                       "cpu:-1", "cpu:+1", "cpu: 1", "cpu:99999999999999999999" };
 
     room_open();
     for (int i = 0; i < 8; i++) {
@@ -97,12 +98,15 @@ static void close_nothing(void *handle)
 
 START_TEST(a_backend_without_devices_says_why_each_time)
 {
-    static const tn_backend absent = { TN_HEAD(tn_backend), .type = "absent", .flags = TN_BACKEND_NO_MEMORY, .enumerate = no_hardware,
-                                       .open = broken_open, .close = close_nothing };
-    static const tn_backend broken = { TN_HEAD(tn_backend), .type = "broken", .flags = TN_BACKEND_NO_MEMORY, .enumerate = one,
-                                       .open = broken_open, .close = close_nothing };
-    static const tn_backend silent = { TN_HEAD(tn_backend), .type = "silent", .flags = TN_BACKEND_NO_MEMORY, .enumerate = one,
-                                       .open = silent_open, .close = close_nothing };
+    static const tn_backend absent = { TN_HEAD(tn_backend),           .type = "absent",
+                                       .flags = TN_BACKEND_NO_MEMORY, .enumerate = no_hardware,
+                                       .open = broken_open,           .close = close_nothing };
+    static const tn_backend broken = { TN_HEAD(tn_backend),           .type = "broken",
+                                       .flags = TN_BACKEND_NO_MEMORY, .enumerate = one,
+                                       .open = broken_open,           .close = close_nothing };
+    static const tn_backend silent = { TN_HEAD(tn_backend),           .type = "silent",
+                                       .flags = TN_BACKEND_NO_MEMORY, .enumerate = one,
+                                       .open = silent_open,           .close = close_nothing };
 
     room_open();
     ok(tn__backend_add(&absent, NULL));
@@ -136,11 +140,14 @@ END_TEST
 
 START_TEST(rule_22_a_taken_device_type_is_refused)
 {
-    static const tn_backend again = { TN_HEAD(tn_backend), .type = "vault", .flags = TN_BACKEND_NO_MEMORY, .enumerate = one,
-                                      .open = broken_open, .close = close_nothing };
-    static const tn_backend half = { TN_HEAD(tn_backend), .type = "half", .enumerate = one, .open = broken_open, .close = close_nothing };
-    static const tn_backend name = { TN_HEAD(tn_backend), .type = "No Name", .flags = TN_BACKEND_NO_MEMORY, .enumerate = one,
+    static const tn_backend again = { TN_HEAD(tn_backend),           .type = "vault",
+                                      .flags = TN_BACKEND_NO_MEMORY, .enumerate = one,
+                                      .open = broken_open,           .close = close_nothing };
+    static const tn_backend half = { TN_HEAD(tn_backend), .type = "half", .enumerate = one,
                                      .open = broken_open, .close = close_nothing };
+    static const tn_backend name = { TN_HEAD(tn_backend),           .type = "No Name",
+                                     .flags = TN_BACKEND_NO_MEMORY, .enumerate = one,
+                                     .open = broken_open,           .close = close_nothing };
     tn__plugin plugin = { .id = "org.example.second", .file = "/some/where/second.so" };
 
     room_open();
@@ -162,9 +169,10 @@ START_TEST(rule_4_a_shorter_descriptor_of_an_older_plugin_is_completed_with_null
 
     room_open();
     memset(&old, 0x5a, sizeof old);
-    old = (tn_backend){ TN_HEAD(tn_backend), .type = "old", .flags = TN_BACKEND_NO_MEMORY, .enumerate = one, .open = broken_open,
-                        .close = close_nothing };
-    memset((char *)&old + offsetof(tn_backend, native), 0x5a, sizeof old - offsetof(tn_backend, native));
+    old = (tn_backend){ TN_HEAD(tn_backend), .type = "old",       .flags = TN_BACKEND_NO_MEMORY,
+                        .enumerate = one,    .open = broken_open, .close = close_nothing };
+    memset((char *)&old + offsetof(tn_backend, native), 0x5a,
+           sizeof old - offsetof(tn_backend, native));
     old.head.size = offsetof(tn_backend, native);
     ok(tn__backend_add(&old, NULL));
     ck_assert_ptr_null(tn__device_type_find("old")->backend.native);
@@ -242,12 +250,15 @@ START_TEST(after_fork_the_host_works_and_others_say_so)
         float out[4];
         int good = 1;
         tn_tensor *y = tn_tensor_full(TN_SHAPE(4), 3, TN_F32, NULL);
-        good &= y != NULL && tn__copy(x, y) == TN_OK && tn_item(tn_tensor_as_strided(x, TN_SHAPE(1), TN_INTS(1), 0)) == 3;
+        good &= y != NULL && tn__copy(x, y) == TN_OK &&
+                tn_item(tn_tensor_as_strided(x, TN_SHAPE(1), TN_INTS(1), 0)) == 3;
         good &= tn_tensor_empty(TN_SHAPE(4), TN_F32, tn_device_find("vault")) == NULL;
-        good &= tn_error_code() == TN_ERR_RUNTIME && strstr(tn_error_text(), "does not survive fork") != NULL;
+        good &= tn_error_code() == TN_ERR_RUNTIME &&
+                strstr(tn_error_text(), "does not survive fork") != NULL;
         good &= tn_tensor_copy_out(v, out, sizeof out) == TN_ERR_RUNTIME;
         tn_error_clear();
-        good &= tn_device_find("vault:1") == NULL && strstr(tn_error_last()->message, "after fork") != NULL;
+        good &= tn_device_find("vault:1") == NULL &&
+                strstr(tn_error_last()->message, "after fork") != NULL;
         _exit(good ? 0 : 1);
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
@@ -257,8 +268,11 @@ START_TEST(after_fork_the_host_works_and_others_say_so)
 }
 END_TEST
 
-RUN_TESTS("device", devices_are_found_by_name_and_stay_the_same, a_name_that_is_none_is_answered, devices_are_listed_by_type_and_index,
-          a_backend_without_devices_says_why_each_time, rule_22_a_taken_device_type_is_refused,
-          rule_4_a_shorter_descriptor_of_an_older_plugin_is_completed_with_null, the_default_device_is_of_thread_then_program,
-          the_environment_chooses_the_first_that_works, a_device_says_what_it_is_and_publishes_handles,
+RUN_TESTS("device", devices_are_found_by_name_and_stay_the_same, a_name_that_is_none_is_answered,
+          devices_are_listed_by_type_and_index, a_backend_without_devices_says_why_each_time,
+          rule_22_a_taken_device_type_is_refused,
+          rule_4_a_shorter_descriptor_of_an_older_plugin_is_completed_with_null,
+          the_default_device_is_of_thread_then_program,
+          the_environment_chooses_the_first_that_works,
+          a_device_says_what_it_is_and_publishes_handles,
           after_fork_the_host_works_and_others_say_so)

@@ -89,7 +89,12 @@ static int64_t shape[] = { 2, 3 }, strides[] = { 3, 1 };
 
 static tn_view view_of(void *data)
 {
-    tn_view view = { .data = data, .device = { 1, 0 }, .ndim = 2, .dtype = { 2, 32, 1 }, .shape = shape, .strides = strides,
+    tn_view view = { .data = data,
+                     .device = { 1, 0 },
+                     .ndim = 2,
+                     .dtype = { 2, 32, 1 },
+                     .shape = shape,
+                     .strides = strides,
                      .byte_offset = 4 };
     return view;
 }
@@ -129,17 +134,24 @@ END_TEST
 
 START_TEST(read_only_memory_is_refused_for_writing)
 {
-    tn_dlpack_versioned managed = { { 1, 3 }, &deleted, count_deleted_versioned, 1, view_of(memory) }, *again;
+    tn_dlpack_versioned managed = { { 1, 3 },
+                                    &deleted,
+                                    count_deleted_versioned,
+                                    1,
+                                    view_of(memory) },
+                        *again;
     float values[6] = { 0 };
 
     room_open();
     {
         TN_SCOPE;
-        tn_tensor *x = tn_tensor_from_dlpack_versioned(&managed), *y = tn_tensor_full(TN_SHAPE(2, 3), 1, TN_F32, NULL);
+        tn_tensor *x = tn_tensor_from_dlpack_versioned(&managed),
+                  *y = tn_tensor_full(TN_SHAPE(2, 3), 1, TN_F32, NULL);
         ck_assert_ptr_nonnull(x);
         ck_assert_int_eq(tn_tensor_copy_in(x, values, sizeof values), TN_ERR_REFUSED);
         said("read-only");
-        fails(tn__copy(tn_tensor_as_strided(x, TN_SHAPE(2, 3), TN_INTS(3, 1), 0), y), TN_ERR_REFUSED);
+        fails(tn__copy(tn_tensor_as_strided(x, TN_SHAPE(2, 3), TN_INTS(3, 1), 0), y),
+              TN_ERR_REFUSED);
         ok(tn__copy(y, x));
         ck_assert(((float *)tn_tensor_data(y))[5] == 6);
         ck_assert_ptr_null(tn_tensor_to_dlpack(x, NULL));
@@ -157,13 +169,15 @@ END_TEST
 START_TEST(what_is_refused_stays_the_callers)
 {
     tn_dlpack managed = { view_of(memory), &deleted, count_deleted };
-    tn_dlpack_versioned versioned = { { 2, 0 }, &deleted, count_deleted_versioned, 0, view_of(memory) };
+    tn_dlpack_versioned versioned = {
+        { 2, 0 }, &deleted, count_deleted_versioned, 0, view_of(memory)
+    };
     int64_t negative[] = { -3, 1 };
 
     room_open();
-#define refused(words)                                   \
-    ck_assert_ptr_null(tn_tensor_from_dlpack(&managed)); \
-    said(words);                                         \
+#define refused(words)                                                                             \
+    ck_assert_ptr_null(tn_tensor_from_dlpack(&managed));                                           \
+    said(words);                                                                                   \
     managed.tensor = view_of(memory)
     managed.tensor.dtype.bits = 4;
     refused("code 2, 4 bits, 1 lanes");
@@ -188,7 +202,8 @@ START_TEST(what_is_refused_stays_the_callers)
     tn_error_clear();
     ck_assert_ptr_null(tn_tensor_to_dlpack(NULL, NULL));
     tn_error_clear();
-    ck_assert_ptr_null(tn_tensor_to_dlpack(tn_tensor_full(TN_SHAPE(2), 1, TN_F32, device("brick")), NULL));
+    ck_assert_ptr_null(
+        tn_tensor_to_dlpack(tn_tensor_full(TN_SHAPE(2), 1, TN_F32, device("brick")), NULL));
     said("no number for devices of type \"brick\"");
     ck_assert_int_eq(deleted, 0);
     room_close();
@@ -199,7 +214,8 @@ START_TEST(every_type_survives_the_way_out_and_in)
 {
     room_open();
     for (int i = 0; i < TN_DTYPE_COUNT; i++) {
-        tn_dlpack *out = tn_tensor_to_dlpack(tn_tensor_full(TN_SHAPE(2), 1, (tn_dtype)i, NULL), NULL);
+        tn_dlpack *out = tn_tensor_to_dlpack(tn_tensor_full(TN_SHAPE(2), 1, (tn_dtype)i, NULL),
+                                             NULL);
         tn_tensor *back = tn_tensor_from_dlpack(out);
         ck_assert_int_eq(tn_tensor_dtype(back), i);
     }
@@ -228,7 +244,9 @@ START_TEST(work_is_waited_for_unless_the_consumer_has_our_stream)
 }
 END_TEST
 
-RUN_TESTS("dlpack", layouts_are_those_of_dlpack, an_exported_tensor_lives_until_the_consumer_is_done,
-          an_imported_tensor_calls_the_deleter_once_when_the_last_view_goes, read_only_memory_is_refused_for_writing,
-          what_is_refused_stays_the_callers, every_type_survives_the_way_out_and_in,
+RUN_TESTS("dlpack", layouts_are_those_of_dlpack,
+          an_exported_tensor_lives_until_the_consumer_is_done,
+          an_imported_tensor_calls_the_deleter_once_when_the_last_view_goes,
+          read_only_memory_is_refused_for_writing, what_is_refused_stays_the_callers,
+          every_type_survives_the_way_out_and_in,
           work_is_waited_for_unless_the_consumer_has_our_stream)

@@ -39,8 +39,8 @@ START_TEST(promotion_is_that_of_pytorch)
 {
     for (int a = 0; a < 12; a++)
         for (int b = 0; b < 12; b++)
-            ck_assert_msg(tn_dtype_promote((tn_dtype)a, (tn_dtype)b) == (tn_dtype)promotion[a][b], "%s and %s",
-                          tn_dtype_name((tn_dtype)a), tn_dtype_name((tn_dtype)b));
+            ck_assert_msg(tn_dtype_promote((tn_dtype)a, (tn_dtype)b) == (tn_dtype)promotion[a][b],
+                          "%s and %s", tn_dtype_name((tn_dtype)a), tn_dtype_name((tn_dtype)b));
     ck_assert(!tn_failed());
 }
 END_TEST
@@ -94,8 +94,8 @@ END_TEST
 START_TEST(rounding_is_to_nearest_even)
 {
     ck_assert_uint_eq(tn__f16_bits(1.0), 0x3c00);
-    ck_assert_uint_eq(tn__f16_bits(1.0 + 0x1p-11), 0x3c00);         /* a tie: to even, down */
-    ck_assert_uint_eq(tn__f16_bits(1.0 + 3 * 0x1p-11), 0x3c02);     /* a tie: to even, up */
+    ck_assert_uint_eq(tn__f16_bits(1.0 + 0x1p-11), 0x3c00);     /* a tie: to even, down */
+    ck_assert_uint_eq(tn__f16_bits(1.0 + 3 * 0x1p-11), 0x3c02); /* a tie: to even, up */
     ck_assert_uint_eq(tn__f16_bits(1.0 + 0x1.000001p-11), 0x3c01);
     ck_assert_uint_eq(tn__f16_bits(65504.0), 0x7bff);
     ck_assert_uint_eq(tn__f16_bits(65519.9), 0x7bff);
@@ -138,7 +138,9 @@ START_TEST(numbers_are_written_as_the_nearest_of_their_type)
 }
 END_TEST
 
-RUN_TESTS("dtype", every_type_has_a_name_that_parses_back, an_unknown_name_is_answered_with_the_nearest_and_the_list,
-          promotion_is_that_of_pytorch, storage_only_types_promote_with_themselves_alone,
-          the_default_dtype_is_float32_and_floating, half_and_bfloat16_survive_the_way_through_double,
-          rounding_is_to_nearest_even, numbers_are_written_as_the_nearest_of_their_type)
+RUN_TESTS("dtype", every_type_has_a_name_that_parses_back,
+          an_unknown_name_is_answered_with_the_nearest_and_the_list, promotion_is_that_of_pytorch,
+          storage_only_types_promote_with_themselves_alone,
+          the_default_dtype_is_float32_and_floating,
+          half_and_bfloat16_survive_the_way_through_double, rounding_is_to_nearest_even,
+          numbers_are_written_as_the_nearest_of_their_type)

@@ -18,7 +18,11 @@ static tn_status walk(void)
     static int64_t shape[] = { 2, 3 };
     static const char *const names[] = { "cpu", "vault:1", "brick" };
     static const int64_t many[8] = { 1, 2, 1, 2, 1, 2, 1, 2 };
-    tn_dlpack managed = { { .data = memory, .device = { 1, 0 }, .ndim = 2, .dtype = { 2, 32, 1 }, .shape = shape }, NULL, count_deleted };
+    tn_dlpack managed = {
+        { .data = memory, .device = { 1, 0 }, .ndim = 2, .dtype = { 2, 32, 1 }, .shape = shape },
+        NULL,
+        count_deleted
+    };
     char text[256];
     TN_SCOPE;
 
@@ -92,7 +96,8 @@ START_TEST(every_allocation_fails_once)
         tn__fail_alloc(nth);
         status = walk();
         reached = tn__fail_alloc(0) >= nth;
-        ck_assert_msg(status == TN_OK || status == TN_ERR_MEMORY, "allocation %d: %s", (int)nth, tn_error_last()->message);
+        ck_assert_msg(status == TN_OK || status == TN_ERR_MEMORY, "allocation %d: %s", (int)nth,
+                      tn_error_last()->message);
         failed += status != TN_OK;
         tn_error_clear();
         tn_shutdown();

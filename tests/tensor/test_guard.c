@@ -28,7 +28,8 @@ static void spoil(const tn_tensor *x, int64_t offset)
     static const char byte = 1;
     const tn_device *d = x->device;
 
-    ok(d->type->backend.copy_in(d->handle, d->stream->handle, x->view.data, x->view.byte_offset + (uint64_t)offset, &byte, 1));
+    ok(d->type->backend.copy_in(d->handle, d->stream->handle, x->view.data,
+                                x->view.byte_offset + (uint64_t)offset, &byte, 1));
 }
 
 START_TEST(intact_memory_is_passed_over)
@@ -108,5 +109,5 @@ START_TEST(out_of_memory_is_explained_here_too)
 }
 END_TEST
 
-RUN_TESTS("guard", intact_memory_is_passed_over, a_write_beside_a_tensor_is_found_and_placed, fresh_memory_has_a_pattern,
-          out_of_memory_is_explained_here_too)
+RUN_TESTS("guard", intact_memory_is_passed_over, a_write_beside_a_tensor_is_found_and_placed,
+          fresh_memory_has_a_pattern, out_of_memory_is_explained_here_too)

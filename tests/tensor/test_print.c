@@ -50,7 +50,8 @@ static void check_case(const struct numpy_case *c, int index, const tn_device *o
         suffix = " dtype=";
     sprintf(expected, "%s%s%s", c->text, suffix, suffix[0] != '\0' ? tn_dtype_name(c->dtype) : "");
     length = tn_tensor_text(x, text, sizeof text);
-    ck_assert_msg(strcmp(text, expected) == 0, "case %d (%s):\n%s\nNumPy:\n%s", index, tn_dtype_name(c->dtype), text, expected);
+    ck_assert_msg(strcmp(text, expected) == 0, "case %d (%s):\n%s\nNumPy:\n%s", index,
+                  tn_dtype_name(c->dtype), text, expected);
     ck_assert_int_eq(length, (int64_t)strlen(expected));
     free(expected);
     free(data);
@@ -119,5 +120,6 @@ START_TEST(a_view_prints_what_it_shows_and_no_values_are_said)
 }
 END_TEST
 
-RUN_TESTS("print", the_text_is_numpys, devices_without_host_memory_print_the_same, a_comma_decimal_locale_changes_nothing,
+RUN_TESTS("print", the_text_is_numpys, devices_without_host_memory_print_the_same,
+          a_comma_decimal_locale_changes_nothing,
           a_view_prints_what_it_shows_and_no_values_are_said)

@@ -11,8 +11,10 @@ START_TEST(a_range_depends_on_the_count_of_elements_alone)
         uint64_t count;
         uint32_t words;
         uint64_t blocks;
-    } rows[] = { { 0, 1, 0 }, { 1, 1, 1 }, { 4, 1, 1 }, { 5, 1, 2 }, { 1, 2, 1 }, { 2, 2, 1 }, { 3, 2, 2 }, { 1, 4, 1 }, { 3, 4, 3 },
-                 { UINT64_MAX, 1, (uint64_t)1 << 62 } };
+    } rows[] = {
+        { 0, 1, 0 }, { 1, 1, 1 }, { 4, 1, 1 }, { 5, 1, 2 }, { 1, 2, 1 },
+        { 2, 2, 1 }, { 3, 2, 2 }, { 1, 4, 1 }, { 3, 4, 3 }, { UINT64_MAX, 1, (uint64_t)1 << 62 }
+    };
     uint64_t seed, block, expected = 0;
 
     tn_random_seed(42);
@@ -89,5 +91,6 @@ START_TEST(no_block_is_given_twice_to_threads)
 }
 END_TEST
 
-RUN_TESTS("random", a_range_depends_on_the_count_of_elements_alone, the_state_is_saved_and_put_back, the_environment_gives_the_seed,
-          without_a_seed_it_comes_from_the_system, no_block_is_given_twice_to_threads)
+RUN_TESTS("random", a_range_depends_on_the_count_of_elements_alone, the_state_is_saved_and_put_back,
+          the_environment_gives_the_seed, without_a_seed_it_comes_from_the_system,
+          no_block_is_given_twice_to_threads)

@@ -117,7 +117,8 @@ START_TEST(memory_goes_to_another_stream_only_after_an_event)
         {
             TN_SCOPE;
             n = place_of(tn_tensor_empty(TN_SHAPE(sizes[i]), TN_U8, device("vault")), &b);
-            ck_assert_msg(m != n || a != b, "the default stream got memory that another stream still uses");
+            ck_assert_msg(m != n || a != b,
+                          "the default stream got memory that another stream still uses");
         }
         ok(tn_device_trim(device("vault")));
         tn_stream_drop(s);
@@ -233,7 +234,11 @@ START_TEST(a_lost_device_says_so_from_then_on_and_others_live)
 }
 END_TEST
 
-RUN_TESTS("stream", a_device_without_streams_has_trivial_ones, the_current_stream_is_the_innermost_of_its_device,
-          events_are_done_when_their_place_is_reached, memory_goes_to_another_stream_only_after_an_event,
-          memory_used_on_a_second_stream_waits_for_that_one, more_streams_than_places_are_waited_for,
-          a_failure_that_the_allocator_met_is_told_at_the_next_sync, a_lost_device_says_so_from_then_on_and_others_live)
+RUN_TESTS("stream", a_device_without_streams_has_trivial_ones,
+          the_current_stream_is_the_innermost_of_its_device,
+          events_are_done_when_their_place_is_reached,
+          memory_goes_to_another_stream_only_after_an_event,
+          memory_used_on_a_second_stream_waits_for_that_one,
+          more_streams_than_places_are_waited_for,
+          a_failure_that_the_allocator_met_is_told_at_the_next_sync,
+          a_lost_device_says_so_from_then_on_and_others_live)

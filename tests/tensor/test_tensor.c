@@ -105,9 +105,11 @@ START_TEST(strides_of_ones_own_may_not_lay_elements_over_each_other)
     said("not negative");
     ck_assert_ptr_null(tn_tensor_empty_strided(TN_SHAPE(2, 3), TN_INTS(3), TN_F32, NULL));
     said("1 strides for a shape of 2");
-    ck_assert_ptr_null(tn_tensor_empty_strided(TN_SHAPE(2, 3), TN_INTS(INT64_MAX, 1), TN_F32, NULL));
+    ck_assert_ptr_null(
+        tn_tensor_empty_strided(TN_SHAPE(2, 3), TN_INTS(INT64_MAX, 1), TN_F32, NULL));
     tn_error_clear();
-    ck_assert_ptr_null(tn_tensor_empty_strided(TN_SHAPE(1 << 20, 1 << 20), TN_INTS(1, 1), TN_F32, NULL));
+    ck_assert_ptr_null(
+        tn_tensor_empty_strided(TN_SHAPE(1 << 20, 1 << 20), TN_INTS(1, 1), TN_F32, NULL));
     tn_error_clear();
     room_close();
 }
@@ -141,7 +143,8 @@ START_TEST(full_works_for_every_type_with_a_kernel_and_without)
     room_open();
     for (int d = 0; d < 3; d++)
         for (int i = 0; i < TN_DTYPE_COUNT; i++) {
-            tn_tensor *x = tn_tensor_full(TN_SHAPE(2, 2), i == TN_BOOL ? 1 : 3, (tn_dtype)i, device(names[d]));
+            tn_tensor *x = tn_tensor_full(TN_SHAPE(2, 2), i == TN_BOOL ? 1 : 3, (tn_dtype)i,
+                                          device(names[d]));
             tn__number number;
 
             ck_assert_msg(x != NULL, "%s", tn_error_last()->message);
@@ -189,7 +192,9 @@ START_TEST(wrapped_memory_is_used_as_it_is_and_released_once)
     room_open();
     {
         TN_SCOPE;
-        tn_tensor *x = tn_tensor_wrap(data, TN_F32, TN_SHAPE(3, 2), strides, NULL, count_release, &released), *y;
+        tn_tensor *x = tn_tensor_wrap(data, TN_F32, TN_SHAPE(3, 2), strides, NULL, count_release,
+                                      &released),
+                  *y;
         ck_assert_ptr_eq(tn_tensor_data(x), data);
         y = tn_tensor_as_strided(x, TN_SHAPE(2), TN_INTS(1), 4);
         ((float *)tn_tensor_data(y))[0] = 50;
@@ -200,11 +205,14 @@ START_TEST(wrapped_memory_is_used_as_it_is_and_released_once)
     }
     ck_assert_int_eq(released, 1);
     /* What is refused stays the caller's. */
-    ck_assert_ptr_null(tn_tensor_wrap((char *)data + 1, TN_F32, TN_SHAPE(2), NULL, NULL, count_release, &released));
+    ck_assert_ptr_null(tn_tensor_wrap((char *)data + 1, TN_F32, TN_SHAPE(2), NULL, NULL,
+                                      count_release, &released));
     said("not aligned");
-    ck_assert_ptr_null(tn_tensor_wrap(NULL, TN_F32, TN_SHAPE(2), NULL, NULL, count_release, &released));
+    ck_assert_ptr_null(
+        tn_tensor_wrap(NULL, TN_F32, TN_SHAPE(2), NULL, NULL, count_release, &released));
     said("NULL");
-    ck_assert_ptr_null(tn_tensor_wrap(data, TN_F32, TN_SHAPE(2), NULL, device("vault"), count_release, &released));
+    ck_assert_ptr_null(
+        tn_tensor_wrap(data, TN_F32, TN_SHAPE(2), NULL, device("vault"), count_release, &released));
     said("memory of the program cannot be a tensor of vault:0");
     ck_assert_int_eq(released, 1);
     room_close();
@@ -235,7 +243,8 @@ START_TEST(views_share_storage_and_version)
     ck_assert(tn__tensor_overlap(x, y) && !tn__tensor_overlap(x, z));
     ck_assert(tn__tensor_same_view(x, x) && !tn__tensor_same_view(x, y));
     /* Two halves of one storage do not meet. */
-    ck_assert(!tn__tensor_overlap(tn_tensor_as_strided(x, TN_SHAPE(8), TN_INTS(1), 0), tn_tensor_as_strided(x, TN_SHAPE(8), TN_INTS(1), 8)));
+    ck_assert(!tn__tensor_overlap(tn_tensor_as_strided(x, TN_SHAPE(8), TN_INTS(1), 0),
+                                  tn_tensor_as_strided(x, TN_SHAPE(8), TN_INTS(1), 8)));
     room_close();
 }
 END_TEST
@@ -246,7 +255,8 @@ START_TEST(contiguous_and_dense_are_told_apart)
 
     room_open();
     x = tn_tensor_empty(TN_SHAPE(2, 3, 4), TN_F32, NULL);
-    ck_assert(tn__tensor_is_dense(tn_tensor_as_strided(x, TN_SHAPE(4, 2, 3), TN_INTS(1, 12, 4), 0)));
+    ck_assert(
+        tn__tensor_is_dense(tn_tensor_as_strided(x, TN_SHAPE(4, 2, 3), TN_INTS(1, 12, 4), 0)));
     ck_assert(!tn__tensor_is_dense(tn_tensor_as_strided(x, TN_SHAPE(2, 3), TN_INTS(12, 4), 0)));
     ck_assert(!tn__tensor_is_dense(tn_tensor_as_strided(x, TN_SHAPE(2, 3), TN_INTS(0, 1), 0)));
     ck_assert(tn_tensor_is_contiguous(tn_tensor_as_strided(x, TN_SHAPE(1, 4), TN_INTS(99, 1), 0)));
@@ -468,12 +478,15 @@ START_TEST(a_tensor_outlives_shutdown_and_the_device_opens_again)
 }
 END_TEST
 
-RUN_TESTS("tensor", a_new_tensor_is_row_major_and_on_the_default_device, zero_sizes_and_no_dimensions_are_tensors_too,
-          sizes_that_cannot_be_are_refused_with_words, strides_of_ones_own_may_not_lay_elements_over_each_other,
-          values_come_in_and_go_out_in_row_major_order, full_works_for_every_type_with_a_kernel_and_without,
-          item_reads_one_element_and_says_why_not_otherwise, wrapped_memory_is_used_as_it_is_and_released_once,
-          views_share_storage_and_version, contiguous_and_dense_are_told_apart,
-          swap_exchanges_what_tensors_look_at_and_nothing_else, a_null_tensor_passes_through_without_a_second_error,
+RUN_TESTS("tensor", a_new_tensor_is_row_major_and_on_the_default_device,
+          zero_sizes_and_no_dimensions_are_tensors_too, sizes_that_cannot_be_are_refused_with_words,
+          strides_of_ones_own_may_not_lay_elements_over_each_other,
+          values_come_in_and_go_out_in_row_major_order,
+          full_works_for_every_type_with_a_kernel_and_without,
+          item_reads_one_element_and_says_why_not_otherwise,
+          wrapped_memory_is_used_as_it_is_and_released_once, views_share_storage_and_version,
+          contiguous_and_dense_are_told_apart, swap_exchanges_what_tensors_look_at_and_nothing_else,
+          a_null_tensor_passes_through_without_a_second_error,
           a_scope_ends_with_its_block_however_that_is_left, ending_an_outer_scope_ends_those_inside,
           results_move_to_the_scope_around, keep_and_drop_pair_and_to_scope_gives_away,
           the_root_scope_warns_once_when_it_holds_many, a_thread_drops_what_it_holds_when_it_ends,

@@ -18,14 +18,17 @@ static void *swap_tensors(void *arg)
     for (int i = 0; i < ROUNDS; i++) {
         TN_SCOPE;
         int slot = (int)((seed = seed * 1103515245u + 12345u) >> 16) % SLOTS;
-        int64_t size = 1 + (int64_t)((seed = seed * 1103515245u + 12345u) >> 8) % (i % 100 == 0 ? 200000 : 600);
+        int64_t size = 1 + (int64_t)((seed = seed * 1103515245u + 12345u) >> 8) %
+                               (i % 100 == 0 ? 200000 : 600);
         tn_tensor *x = tn_keep(tn_tensor_full(TN_SHAPE(size), slot, TN_U8, devices[i % 3])), *old;
 
         ck_assert_ptr_nonnull(x);
         old = atomic_exchange(&slots[slot], x); /* what another thread made is freed here */
         if (old != NULL) {
             unsigned char first;
-            ok(tn_tensor_copy_out(tn_tensor_as_strided(old, TN_SHAPE(1), TN_INTS(1), tn_tensor_numel(old) - 1), &first, 1));
+            ok(tn_tensor_copy_out(
+                tn_tensor_as_strided(old, TN_SHAPE(1), TN_INTS(1), tn_tensor_numel(old) - 1),
+                &first, 1));
             ck_assert_uint_eq(first, (unsigned char)slot);
             tn_tensor_drop(old);
         }
@@ -97,7 +100,8 @@ static void *find_devices(void *arg)
 {
     (void)arg;
     for (int i = 0; i < 200; i++) {
-        ck_assert_str_eq(tn_device_name(device(i % 2 ? "vault:1" : "brick")), i % 2 ? "vault:1" : "brick:0");
+        ck_assert_str_eq(tn_device_name(device(i % 2 ? "vault:1" : "brick")),
+                         i % 2 ? "vault:1" : "brick:0");
         ck_assert_ptr_nonnull(tn_device_default());
         ck_assert_int_eq(tn_device_count(), 5);
     }
@@ -169,7 +173,7 @@ static void *hold_a_cache(void *arg)
         tn_tensor *x = tn_tensor_full(TN_SHAPE(1000), 1, TN_F32, device("cpu"));
         ck_assert_ptr_nonnull(x);
     }
-    pthread_barrier_wait(&barrier);     /* the main thread shuts down */
+    pthread_barrier_wait(&barrier); /* the main thread shuts down */
     pthread_barrier_wait(&barrier);
     {
         /* The device opens again, and this thread's cache with it. */
@@ -196,5 +200,6 @@ START_TEST(shutdown_takes_what_idle_threads_keep)
 }
 END_TEST
 
-RUN_TESTS("threads", threads_make_and_free_each_others_tensors, one_tensor_is_held_and_viewed_by_many_threads,
-          devices_open_once_whoever_comes_first, streams_come_and_go_in_many_threads, shutdown_takes_what_idle_threads_keep)
+RUN_TESTS("threads", threads_make_and_free_each_others_tensors,
+          one_tensor_is_held_and_viewed_by_many_threads, devices_open_once_whoever_comes_first,
+          streams_come_and_go_in_many_threads, shutdown_takes_what_idle_threads_keep)

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is asked of a tensor. */
+#include "core/tensor/convert.h"
+#include "core/tensor/device.h"
+
+#include <math.h>
+
+tn_dtype tn_tensor_dtype(const tn_tensor *tensor)
+{
+    return tn__tensor_ok(tensor) ? (tn_dtype)tensor->dtype : TN_DTYPE_AUTO;
+}
+
+const tn_device *tn_tensor_device(const tn_tensor *tensor)
+{
+    return tn__tensor_ok(tensor) ? tensor->device : NULL;
+}
+
+int32_t tn_tensor_ndim(const tn_tensor *tensor)
+{
+    return tn__tensor_ok(tensor) ? tensor->view.ndim : 0;
+}
+
+int64_t tn_tensor_size(const tn_tensor *tensor, int64_t dim)
+{
+    if (!tn__tensor_ok(tensor)) {
+        tn__tensor_bad(tensor, "tn_tensor_size");
+        return -1;
+    }
+    if (dim < -(int64_t)tensor->view.ndim || dim >= tensor->view.ndim) {
+        tn_fail(TN_ERR_INDEX, "dimension %lld of a tensor of %d dimensions", (long long)dim,
+                (int)tensor->view.ndim);
+        return -1;
+    }
+    return tensor->view.shape[dim < 0 ? dim + tensor->view.ndim : dim];
+}
+
+tn_ints tn_tensor_shape(const tn_tensor *tensor)
+{
+    return tn__tensor_ok(tensor) ? tn__shape(tensor) : tn_no_ints();
+}
+
+tn_ints tn_tensor_strides(const tn_tensor *tensor)
+{
+    return tn__tensor_ok(tensor) ? (tn_ints){ tensor->view.strides, tensor->view.ndim }
+                                 : tn_no_ints();
+}
+
+int64_t tn_tensor_numel(const tn_tensor *tensor)
+{
+    return tn__tensor_ok(tensor) ? tensor->numel : 0;
+}
+
+int64_t tn_tensor_offset(const tn_tensor *tensor)
+{
+    if (!tn__tensor_ok(tensor))
+        return 0;
+    return (int64_t)((tensor->view.byte_offset - tensor->storage->offset) /
+                     tn_dtype_size((tn_dtype)tensor->dtype));
+}
+
+bool tn_tensor_is_contiguous(const tn_tensor *tensor)
+{
+    return tn__tensor_ok(tensor) && tensor->contiguous;
+}
+
+bool tn_tensor_shares_storage(const tn_tensor *a, const tn_tensor *b)
+{
+    return tn__tensor_ok(a) && tn__tensor_ok(b) && a->storage == b->storage;
+}
+
+size_t tn_tensor_storage_size(const tn_tensor *tensor)
+{
+    return tn__tensor_ok(tensor) ? tensor->storage->size : 0;
+}
+
+uint64_t tn_tensor_version(const tn_tensor *tensor)
+{
+    return tn__tensor_ok(tensor)
+               ? atomic_load_explicit(&tensor->storage->version, memory_order_relaxed)
+               : 0;
+}
+
+void tn_tensor_touch(tn_tensor *tensor)
+{
+    if (tn__tensor_ok(tensor))
+        tn__tensor_written(tensor);
+    else
+        tn__tensor_bad(tensor, "tn_tensor_touch");
+}
+
+const tn_view *tn_tensor_view(const tn_tensor *tensor)
+{
+    if (tn__tensor_ok(tensor))
+        return &tensor->view;
+    tn__tensor_bad(tensor, "tn_tensor_view");
+    return NULL;
+}
+
+void *tn_tensor_data(tn_tensor *tensor)
+{
+    const tn_device *device;
+
+    if (!tn__tensor_ok(tensor)) {
+        tn__tensor_bad(tensor, "tn_tensor_data");
+        return NULL;
+    }
+    device = tensor->device;
+    if (!tn_device_is_host(device)) {
+        tn_fail(
+            TN_ERR_RUNTIME,
+            "the memory of %s is not the host's: copy it with tn_tensor_copy_out, or to a device of the host",
+            device->name);
+        return NULL;
+    }
+    if (tn__device_usable(device) != TN_OK)
+        return NULL;
+    if (device->flags & TN_BACKEND_ASYNC && tn__streams_sync(device) != TN_OK)
+        return NULL;
+    return (char *)tensor->view.data + tensor->view.byte_offset;
+}
+
+double tn_tensor_item(tn_tensor *tensor)
+{
+    unsigned char element[16];
+    tn__number number;
+    tn__text text = { 0 };
+
+    if (!tn__tensor_ok(tensor)) {
+        tn__tensor_bad(tensor, "tn_item");
+        return (double)NAN;
+    }
+    if (tensor->numel != 1) {
+        tn__text_tensor(&text, tensor);
+        tn_fail(TN_ERR_VALUE, "tn_item: %s has %lld elements, and one is needed",
+                text.failed ? "the tensor" : text.at, (long long)tensor->numel);
+        tn__text_free(&text);
+        return (double)NAN;
+    }
+    if (TN_BIT(tensor->dtype) & TN_MASK_COMPLEX) {
+        tn_fail(TN_ERR_TYPE, "tn_item: an element of %s is no single number; copy it out",
+                tn_dtype_name((tn_dtype)tensor->dtype));
+        return (double)NAN;
+    }
+    if (tn_tensor_copy_out(tensor, element, tn_dtype_size((tn_dtype)tensor->dtype)) != TN_OK)
+        return (double)NAN;
+    number = tn__element_read(element, (tn_dtype)tensor->dtype);
+    return tn__number_double(&number);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the allocator counts, and its words about what holds the memory. */
+#include "core/tensor/allocator.h"
+
+static inline int64_t get(const _Atomic int64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+static inline void set(_Atomic int64_t *counter, int64_t value)
+{
+    atomic_store_explicit(counter, value, memory_order_relaxed);
+}
+
+/* ---- statistics ---- */
+
+tn_status tn_device_memory(const tn_device *device, tn_memory_stats *out)
+{
+    struct tn__allocator *allocator;
+    tn_memory_stats stats = { 0 };
+
+    if (device == NULL || out == NULL)
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_device_memory: the device or the place for the answer is NULL");
+    allocator = device->allocator;
+    if (allocator == NULL) { /* closed by tn_shutdown: it holds nothing */
+        *out = stats;
+        return TN_OK;
+    }
+    pthread_mutex_lock(&allocator->lock);
+    stats.live = get(&allocator->live);
+    stats.live_blocks = get(&allocator->blocks);
+    stats.requests = get(&allocator->requests);
+    for (const tn__cache *cache = allocator->caches; cache != NULL; cache = cache->next) {
+        stats.live += get(&cache->live);
+        stats.live_blocks += get(&cache->blocks);
+        stats.requests += get(&cache->requests);
+    }
+    /* Exact for one thread; what several have not settled may come in, 64 KiB each. */
+    stats.peak = get(&allocator->peak) > stats.live ? get(&allocator->peak) : stats.live;
+    for (const tn__cache *cache = allocator->caches; cache != NULL; cache = cache->next)
+        if (stats.live - get(&cache->live) + get(&cache->high) > stats.peak)
+            stats.peak = stats.live - get(&cache->live) + get(&cache->high);
+    stats.cached = get(&allocator->reserved) - stats.live;
+    stats.device_allocs = get(&allocator->device_allocs);
+    stats.trims = get(&allocator->trims);
+    pthread_mutex_unlock(&allocator->lock);
+    *out = stats;
+    return TN_OK;
+}
+
+void tn_device_reset_peak(const tn_device *device)
+{
+    struct tn__allocator *allocator = device != NULL ? device->allocator : NULL;
+    int64_t live;
+
+    if (allocator == NULL)
+        return;
+    pthread_mutex_lock(&allocator->lock);
+    live = get(&allocator->live);
+    for (tn__cache *cache = allocator->caches; cache != NULL; cache = cache->next) {
+        live += get(&cache->live);
+        set(&cache->high, get(&cache->live));
+    }
+    set(&allocator->peak, live);
+    pthread_mutex_unlock(&allocator->lock);
+}
+
+void tn__text_bytes(tn__text *text, uint64_t bytes)
+{
+    static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };
+    double value = (double)bytes;
+    int unit = -1;
+
+    while (value >= 1024 && unit < 3) {
+        value /= 1024;
+        unit++;
+    }
+    if (unit < 0)
+        tn__text_add(text, "%llu bytes", (unsigned long long)bytes);
+    else
+        tn__text_add(text, value < 10 ? "%.2f %s" : "%.1f %s", value, units[unit]);
+}
+
+/* ---- explaining ---- */
+
+#define SIZES 48
+
+typedef struct size_table {
+    struct {
+        uint64_t bytes, count;
+    } rows[SIZES];
+    int count;
+} size_table;
+
+static void note_size(void *user, uint64_t bytes)
+{
+    size_table *table = user;
+    int least = 0;
+
+    for (int i = 0; i < table->count; i++) {
+        if (table->rows[i].bytes == bytes) {
+            table->rows[i].count++;
+            return;
+        }
+        if (table->rows[i].bytes * table->rows[i].count <
+            table->rows[least].bytes * table->rows[least].count)
+            least = i;
+    }
+    if (table->count < SIZES)
+        least = table->count++;
+    else if (bytes <= table->rows[least].bytes * table->rows[least].count)
+        return;
+    table->rows[least].bytes = bytes;
+    table->rows[least].count = 1;
+}
+
+void tn__allocator_explain(struct tn__allocator *allocator, tn__text *text)
+{
+    size_table table = { .count = 0 };
+    tn_memory_stats stats;
+
+    tn_device_memory(allocator->device, &stats);
+    pthread_mutex_lock(&allocator->lock);
+    if (allocator->guarded)
+        tn__guard_each(allocator, note_size, &table);
+    for (const tn__segment *segment = allocator->segments; segment != NULL; segment = segment->next)
+        for (const tn__block *block = segment->first; block != NULL; block = block->after) {
+            uint64_t bytes = atomic_load_explicit(&block->live, memory_order_relaxed);
+            if (bytes > 0)
+                note_size(&table, bytes);
+        }
+    pthread_mutex_unlock(&allocator->lock);
+    tn__text_bytes(text, (uint64_t)(stats.live > 0 ? stats.live : 0));
+    tn__text_add(text, " live in %lld tensors, ", (long long)stats.live_blocks);
+    tn__text_bytes(text, (uint64_t)(stats.cached > 0 ? stats.cached : 0));
+    tn__text_add(text, " cached");
+    for (int shown = 0; shown < 5; shown++) {
+        int most = -1;
+        for (int i = 0; i < table.count; i++)
+            if (table.rows[i].count > 0 &&
+                (most < 0 || table.rows[i].bytes * table.rows[i].count >
+                                 table.rows[most].bytes * table.rows[most].count))
+                most = i;
+        if (most < 0)
+            break;
+        tn__text_add(text, shown == 0 ? "; held by %llu x " : ", %llu x ",
+                     (unsigned long long)table.rows[most].count);
+        tn__text_bytes(text, table.rows[most].bytes);
+        table.rows[most].count = 0;
+    }
+}
