@@ -246,6 +246,7 @@ END_TEST
 START_TEST(products_are_right_without_a_BLAS_too)
 {
     setenv("TENON_CPU_BLAS", "none", 1);
+    setenv("TN_TEST_DEVICES", "cpu", 1);
     check_products();
 }
 END_TEST
