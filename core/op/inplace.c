@@ -26,7 +26,7 @@ static tn_status check_memory(const tn_op *op, tn_tensor *const *in, int64_t n_i
     for (int64_t i = 0; i < n_in; i++) {
         if (in[i] == NULL)
             return tn__null_input(op->def.name);
-        if (tn__is_none(in[i]) || in[i] == into || !tn__tensor_overlap(in[i], into))
+        if (tn__is_none(in[i]) || !tn__tensor_overlap(in[i], into))
             continue;
         if ((op->def.flags & (TN_OP_INPLACE | TN_OP_INTO)) && tn__tensor_same_view(in[i], into))
             continue;

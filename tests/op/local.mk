@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 
-check_PROGRAMS += tests/op/test_oracle
-TESTS += tests/op/test_oracle
+check_PROGRAMS += tests/op/test_oracle tests/op/test_dispatch
+TESTS += tests/op/test_oracle tests/op/test_dispatch
 tests_op_test_oracle_SOURCES = %D%/test_oracle.c %D%/with.h
 tests_op_test_oracle_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_oracle_LDADD = $(TN_LINK_TEST)
+tests_op_test_dispatch_SOURCES = %D%/test_dispatch.c %D%/with.h %D%/toy.h
+tests_op_test_dispatch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_op_test_dispatch_LDADD = $(TN_LINK_TEST_CORE)
 EXTRA_DIST += tests/oracle/make-slice.py tests/oracle/slice.txt

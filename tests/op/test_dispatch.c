@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Finding operators and choosing what runs them: names, kernels and who wins (rule 22), what kernels may ask of the host, decompositions, fallback, observers. */
+#include "core/op/internal.h"
+#include "tests/op/toy.h"
+#include "tests/op/with.h"
+
+/* ---- an operator of the test: y = x, marked by the kernel that ran ---- */
+
+static tn_status like_infer(tn_infer *infer)
+{
+    const tn_view *x = infer->in[0];
+
+    infer->out[0].dtype = tn_view_dtype(x);
+    infer->out[0].ndim = x->ndim;
+    for (int32_t d = 0; d < x->ndim; d++)
+        infer->out[0].shape[d] = x->shape[d];
+    return TN_OK;
+}
+
+static const tn_operand one_in[] = { { "x", 0, TN_MASK_FLOAT } };
+static const tn_operand one_out[] = { { "y", 0, 0 } };
+#define TEST_OP(name_) \
+    TN_HEAD(tn_op_def), .name = name_, .math = "y = x", .help = "", .revision = 1, .inputs = one_in, \
+    .outputs = one_out, .n_inputs = 1, .n_outputs = 1, .dispatch_input = -1, .infer = like_infer
+
+static tn_status mark(const tn_call *call)
+{
+    for (int64_t i = 0; i < toy_count(call->out[0]); i++)
+        toy_floats(call->out[0])[i] = (float)(intptr_t)call->kernel->data;
+    return TN_OK;
+}
+
+#define MARK(op_, device_, name_, number) \
+    { TN_HEAD(tn_kernel), .op = op_, .device = device_, .name = name_, .revision = 1, .dtypes = TN_BIT(TN_F32), \
+      .run = mark, .data = (const void *)(intptr_t)(number) }
+
+static tn_tensor *call_op(const char *name, tn_tensor *x)
+{
+    tn_tensor *y = NULL;
+    const tn_op *op = tn_op_find(name, 0);
+
+    if (op != NULL)
+        tn_op_call(op, &x, 1, NULL, &y, 1);
+    return y;
+}
+
+static const tn_device *toy_device(void)
+{
+    static const tn_device *device;
+
+    if (device == NULL) {
+        ck_assert_int_eq(tn_register(&toy), TN_OK);
+        device = tn_device_find("toy");
+        ck_assert_msg(device != NULL, "%s", tn_error_text());
+    }
+    return device;
+}
+
+START_TEST(operators_are_found_by_name_and_revision)
+{
+    const char *before = "";
+
+    ck_assert_ptr_nonnull(tn_op_find("add", 0));
+    ck_assert_ptr_eq(tn_op_find("add", 0), tn_op_find("add", 1));
+    ck_assert_ptr_null(tn_op_find("add", 7));
+    FAILED(TN_ERR_NOT_IMPLEMENTED, "operator \"add\" has no revision 7; the newest is 1");
+    ck_assert_ptr_null(tn_op_find("sofmax", 0));
+    FAILED(TN_ERR_NOT_IMPLEMENTED, "did you mean \"softmax\"?");
+    ck_assert_int_gt(tn_op_count(), 40);
+    for (int64_t i = 0; i < tn_op_count(); i++) {
+        ck_assert_int_lt(strcmp(before, tn_op_name_at(i)), 0);
+        before = tn_op_name_at(i);
+    }
+    ck_assert_ptr_null(tn_op_name_at(tn_op_count()));
+    FAILED(TN_ERR_INDEX, "operator");
+    ck_assert_str_eq(tn_op_definition(tn_op_find("relu", 0))->math, "y = max(x, 0)");
+}
+END_TEST
+
+START_TEST(what_is_wrong_with_a_call_is_said)
+{
+    TN_SCOPE;
+    const tn_op *add = tn_op_find("add", 0);
+    tn_tensor *x = VEC(1, 2), *in[3] = { x, NULL, x }, *y = x;
+    tn_tensor *elsewhere = tn_tensor_empty(TN_SHAPE(2), TN_F32, tn_device_find("meta"));
+
+    ck_assert_int_eq(tn_op_call(add, in, 3, NULL, &y, 1), TN_ERR_VALUE);
+    ck_assert_ptr_null(y);
+    FAILED(TN_ERR_VALUE, "add: 3 inputs, but it takes 2 (a, b)");
+    in[1] = TN_NONE;
+    tn_op_call(add, in, 2, NULL, &y, 1);
+    FAILED(TN_ERR_VALUE, "add: b is TN_NONE, but it is not optional");
+    in[1] = elsewhere;
+    tn_op_call(add, in, 2, NULL, &y, 1);
+    FAILED(TN_ERR_RUNTIME, "add: a is float32[2] on cpu:0, b is float32[2] on meta:0");
+    tn_softmax(tn_tensor_full(TN_SHAPE(2), 1, TN_I64, NULL), 0);
+    FAILED(TN_ERR_TYPE, "softmax: x is int64[2] on cpu:0; accepted are float16 bfloat16 float32 float64");
+    tn_add(x, VEC(1, 2, 3), NULL);
+    FAILED(TN_ERR_RUNTIME, "add: The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 0");
+    tn_softmax(x, 1);
+    FAILED(TN_ERR_INDEX, "softmax: Dimension out of range (expected to be in range of [-1, 0], but got 1)");
+    tn_op_call(tn_op_find("softmax", 0), &x, 1, NULL, &y, 1);
+    FAILED(TN_ERR_VALUE, "softmax: dim");
+    tn_op_call(add, in, 2, NULL, in, 2);
+    FAILED(TN_ERR_VALUE, "add: it has 1 outputs, room was given for 2");
+    tn_matmul(VEC(1, 2), VEC(1, 2, 3));
+    FAILED(TN_ERR_RUNTIME, "matmul: shapes cannot be multiplied ([2] and [3])");
+    tn_view_to(tn_transpose(tn_tensor_full(TN_SHAPE(2, 3), 1, TN_F32, NULL), 0, 1), TN_SHAPE(6));
+    FAILED(TN_ERR_RUNTIME, "view: view size [6] is not compatible with input tensor's size [3, 2] and stride [1, 3]");
+}
+END_TEST
+
+START_TEST(null_goes_through_without_a_new_error)
+{
+    TN_SCOPE;
+    tn_tensor *bad = tn_add(VEC(1, 2), VEC(1, 2, 3), NULL);
+    char text[1024];
+
+    ck_assert_ptr_null(bad);
+    tn_snprint(text, sizeof text, "%s", tn_error_text());
+    ck_assert_ptr_null(tn_relu(tn_add(VEC(1), bad, NULL)));
+    ck_assert_int_eq(tn_backward(bad), TN_ERR_RUNTIME);
+    ck_assert_str_eq(tn_error_text(), text);
+    tn_error_clear();
+    ck_assert_ptr_null(tn_relu(NULL));          /* nothing had failed: now something has */
+    ck_assert(tn_failed());
+    tn_error_clear();
+}
+END_TEST
+
+START_TEST(options_of_other_versions_are_completed_or_refused)
+{
+    TN_SCOPE;
+    struct { uint32_t size; } shorter = { sizeof shorter };
+    struct { tn_add_options known; uint64_t more; } longer = { TN_ADD_OPTIONS, 0 };
+    const tn_op *add = tn_op_find("add", 0);
+    tn_tensor *in[2] = { VEC(1, 2), VEC(1, 1) }, *y;
+
+    ck_assert_int_eq(tn_op_call(add, in, 2, &shorter, &y, 1), TN_OK);
+    HAS(y, 2, 3);
+    longer.known.size = sizeof longer;
+    longer.known.alpha = 2;
+    ck_assert_int_eq(tn_op_call(add, in, 2, &longer, &y, 1), TN_OK);
+    HAS(y, 3, 4);
+    longer.more = 1;
+    ck_assert_int_eq(tn_op_call(add, in, 2, &longer, &y, 1), TN_ERR_VERSION);
+    FAILED(TN_ERR_VERSION, "use what this version");
+    shorter.size = 0;
+    tn_op_call(add, in, 2, &shorter, &y, 1);
+    FAILED(TN_ERR_VALUE, "options.size is 0");
+}
+END_TEST
+
+START_TEST(types_are_promoted_as_pytorch_does)
+{
+    TN_SCOPE;
+    static const struct { tn_dtype a, b; int dims_b; tn_dtype sum, quotient; } rows[] = {
+        { TN_F32, TN_F64, 1, TN_F64, TN_F64 },   { TN_F32, TN_F64, 0, TN_F32, TN_F32 },
+        { TN_I64, TN_F32, 1, TN_F32, TN_F32 },   { TN_I64, TN_F64, 0, TN_F64, TN_F64 },
+        { TN_I64, TN_F16, 0, TN_F16, TN_F16 },   { TN_U8, TN_I8, 1, TN_I16, TN_F32 },
+        { TN_I8, TN_I64, 0, TN_I8, TN_F32 },     { TN_F16, TN_BF16, 1, TN_F32, TN_F32 },
+        { TN_F16, TN_I64, 1, TN_F16, TN_F16 },   { TN_I32, TN_I64, 1, TN_I64, TN_F32 },
+        { TN_F32, TN_C64, 1, TN_C64, TN_C64 },   { TN_F64, TN_C64, 0, TN_C128, TN_C128 },
+        { TN_C64, TN_F64, 1, TN_C128, TN_C128 }, { TN_BF16, TN_F64, 0, TN_BF16, TN_BF16 },
+    };
+    const tn_device *meta = tn_device_find("meta");
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tn_tensor *a = tn_tensor_empty(TN_SHAPE(2), rows[i].a, meta);
+        tn_tensor *b = tn_tensor_empty(rows[i].dims_b ? TN_SHAPE(2) : TN_SCALAR_SHAPE, rows[i].b, meta);
+        tn_tensor *sum = tn_add(a, b, NULL), *quotient = tn_div(a, b);
+
+        FINE();
+        ck_assert_msg(tn_tensor_dtype(sum) == rows[i].sum && tn_tensor_dtype(quotient) == rows[i].quotient,
+                      "row %zu: %s, %s", i, tn_dtype_name(tn_tensor_dtype(sum)), tn_dtype_name(tn_tensor_dtype(quotient)));
+    }
+}
+END_TEST
+
+START_TEST(elementwise_results_keep_the_order_of_strides)
+{
+    TN_SCOPE;
+    tn_tensor *x = tn_permute(tn_tensor_full(TN_SHAPE(2, 3, 4), 1, TN_F32, NULL), TN_INTS(2, 0, 1));
+    tn_tensor *rows = tn_tensor_full(TN_SHAPE(4, 2, 3), 1, TN_F32, NULL);
+    tn_tensor *y;
+
+    y = tn_relu(x);
+    ck_assert_mem_eq(tn_tensor_strides(y).at, tn_tensor_strides(x).at, 3 * sizeof(int64_t));
+    y = tn_mul(x, x);
+    ck_assert_mem_eq(tn_tensor_strides(y).at, tn_tensor_strides(x).at, 3 * sizeof(int64_t));
+    y = tn_add(x, VEC(1, 2, 3), NULL);
+    ck_assert_mem_eq(tn_tensor_strides(y).at, tn_tensor_strides(x).at, 3 * sizeof(int64_t));
+    y = tn_cast(x, TN_F64);
+    ck_assert_mem_eq(tn_tensor_strides(y).at, tn_tensor_strides(x).at, 3 * sizeof(int64_t));
+    ck_assert(tn_tensor_is_contiguous(tn_add(x, rows, NULL)));
+    ck_assert(tn_tensor_is_contiguous(tn_copy(x)));
+    ck_assert(tn_tensor_is_contiguous(tn_relu(tn_narrow(x, 0, 0, 2))));
+    FINE();
+}
+END_TEST
+
+START_TEST(the_kernel_of_higher_priority_wins_and_carries_the_flag)     /* rule 22 */
+{
+    TN_SCOPE;
+    static const tn_op_def def = { TEST_OP("test_choice") };
+    static tn__plugin first = { .id = "a", .file = "/plugins/a.so", .active = 1 },
+                      second = { .id = "b", .file = "/plugins/b.so", .active = 1 };
+    tn_kernel base = MARK("test_choice", "cpu", "base", 1), same = MARK("test_choice", "cpu", "same", 2),
+              higher = MARK("test_choice", "cpu", "higher", 3), earlier = MARK("test_choice", "cpu", "earlier", 4);
+    char route[200];
+
+    ck_assert_int_eq(tn_register(&def), TN_OK);
+    ck_assert_ptr_null(call_op("test_choice", VEC(1)));
+    FAILED(TN_ERR_NOT_IMPLEMENTED, "operator \"test_choice\" has no kernel on device type \"cpu\" for float32, and no decomposition; there is: no kernel at all");
+    ck_assert_int_eq(tn__kernel_add(&base, &second), TN_OK);
+    HAS(call_op("test_choice", VEC(0)), 1);
+    ck_assert_ptr_null(call_op("test_choice", tn_cast(VEC(0), TN_F64)));
+    FAILED(TN_ERR_NOT_IMPLEMENTED, "there is: base on cpu (float32)");
+
+    earlier.dtypes = TN_BIT(TN_F64) | TN_BIT(TN_F32);
+    ck_assert_int_eq(tn__kernel_add(&same, &(tn__plugin){ .id = "c", .file = "/plugins/c.so", .active = 1 }), TN_ERR_REFUSED);
+    FAILED(TN_ERR_REFUSED, "/plugins/c.so");
+    ck_assert_int_eq(tn__kernel_add(&same, &(tn__plugin){ .id = "c", .file = "/plugins/c.so", .active = 1 }), TN_ERR_REFUSED);
+    FAILED(TN_ERR_REFUSED, "/plugins/b.so");
+    HAS(call_op("test_choice", VEC(0)), 1);
+
+    higher.priority = 10;
+    ck_assert_int_eq(tn__kernel_add(&higher, &first), TN_ERR_REFUSED);
+    FAILED(TN_ERR_REFUSED, "TN_KERNEL_OVERRIDE");
+    higher.flags = TN_KERNEL_OVERRIDE;
+    ck_assert_int_eq(tn__kernel_add(&higher, &first), TN_OK);
+    HAS(call_op("test_choice", VEC(0)), 3);
+    tn_op_route(tn_op_find("test_choice", 0), "cpu", TN_F32, route, sizeof route);
+    ck_assert_str_eq(route, "kernel higher (/plugins/a.so)");
+
+    /* the first by path stays, whoever came first */
+    ck_assert_int_eq(tn__kernel_add(&earlier, &first), TN_OK);
+    ck_assert_int_eq(second.report.refused, 1);
+    tn_op_route(tn_op_find("test_choice", 0), "cpu", TN_F64, route, sizeof route);
+    ck_assert_str_eq(route, "kernel earlier (/plugins/a.so)");
+    ck_assert_int_eq(tn_register(&def), TN_ERR_REFUSED);
+    FAILED(TN_ERR_REFUSED, "operator \"test_choice\" revision 1 is there already");
+}
+END_TEST
+
+static bool only_pairs(const tn_call *call, char *reason, size_t size)
+{
+    ck_assert_ptr_null(call->workspace);
+    if (call->in[0]->shape[0] == 2)
+        return true;
+    tn_snprint(reason, size, "%lld is not two", (long long)call->in[0]->shape[0]);
+    return false;
+}
+
+START_TEST(a_kernel_that_does_not_support_the_call_is_passed_over)
+{
+    TN_SCOPE;
+    static const tn_op_def def = { TEST_OP("test_supports") };
+    static tn__plugin pack = { .id = "pack", .file = "/plugins/pack.so", .active = 1 };
+    tn_kernel picky = MARK("test_supports", "cpu", "picky", 1);
+    tn_kernel plain = MARK("test_supports", "cpu", "plain", 2);
+
+    picky.supports = only_pairs;
+    picky.priority = 1;
+    picky.flags = TN_KERNEL_OVERRIDE;
+    tn_register(&def);
+    ck_assert_int_eq(tn__kernel_add(&picky, &pack), TN_OK);
+    HAS(call_op("test_supports", VEC(0, 0)), 1, 1);
+    ck_assert_ptr_null(call_op("test_supports", VEC(0, 0, 0)));
+    FAILED(TN_ERR_NOT_IMPLEMENTED, "refused: picky: 3 is not two");
+    ck_assert_int_eq(tn_register(&plain), TN_OK);
+    HAS(call_op("test_supports", VEC(0, 0)), 1, 1);
+    HAS(call_op("test_supports", VEC(0, 0, 0)), 2, 2, 2);
+    FINE();
+}
+END_TEST
+
+static size_t want_space(const tn_call *call)
+{
+    return (size_t)toy_count(call->in[0]) * 16;
+}
+
+static tn_status use_space(const tn_call *call)
+{
+    ck_assert_ptr_nonnull(call->workspace);
+    ck_assert_int_eq(call->workspace->shape[0], toy_count(call->in[0]) * 16);
+    memset((char *)call->workspace->data + call->workspace->byte_offset, 1, (size_t)call->workspace->shape[0]);
+    return mark(call);
+}
+
+static tn_status open_infer(tn_infer *infer)
+{
+    infer->out[0].dtype = TN_F32;
+    infer->out[0].ndim = -1;
+    return TN_OK;
+}
+
+/* The positive elements: how many there are, only the values say. */
+static tn_status positives(const tn_call *call)
+{
+    const float *x = toy_floats(call->in[0]);
+    int64_t count = 0;
+    tn_status status;
+
+    ck_assert_ptr_null(call->out[0]);
+    for (int64_t i = 0; i < toy_count(call->in[0]); i++)
+        count += x[i] > 0;
+    if (x[0] == -1)
+        return TN_OK;
+    status = call->make_output(call, 0, TN_SHAPE(count));
+    if (status != TN_OK)
+        return status;
+    for (int64_t i = 0, k = 0; i < toy_count(call->in[0]); i++)
+        if (x[i] > 0)
+            toy_floats(call->out[0])[k++] = x[i];
+    return TN_OK;
+}
+
+static tn_status broken(const tn_call *call)
+{
+    (void)call;
+    return TN_ERR_DEVICE;
+}
+
+START_TEST(kernels_get_workspace_and_may_size_their_outputs)
+{
+    TN_SCOPE;
+    static const tn_op_def spacious = { TEST_OP("test_space") };
+    tn_op_def open = { TEST_OP("test_positive") }, breaks = { TEST_OP("test_broken") };
+    tn_kernel space = MARK("test_space", "cpu", "space", 5), sized = MARK("test_positive", "cpu", "positives", 0);
+    tn_kernel broke = MARK("test_broken", "cpu", "broke", 0);
+
+    space.workspace = want_space;
+    space.run = use_space;
+    tn_register(&spacious);
+    tn_register(&space);
+    HAS(call_op("test_space", VEC(0, 0)), 5, 5);
+
+    open.infer = open_infer;
+    open.dispatch_input = 0;
+    sized.run = positives;
+    tn_register(&open);
+    tn_register(&sized);
+    HAS(call_op("test_positive", VEC(1, -2, 3)), 1, 3);
+    ck_assert_int_eq(tn_tensor_numel(call_op("test_positive", VEC(-2, -3))), 0);
+    FINE();
+    ck_assert_ptr_null(call_op("test_positive", VEC(-1)));
+    FAILED(TN_ERR_ASSERT, "did not make output 0");
+    ck_assert_ptr_null(call_op("test_positive", tn_tensor_empty(TN_SHAPE(2), TN_F32, tn_device_find("meta"))));
+    FAILED(TN_ERR_NOT_IMPLEMENTED, "depends on values");
+
+    broke.run = broken;
+    tn_register(&breaks);
+    tn_register(&broke);
+    ck_assert_ptr_null(call_op("test_broken", VEC(1)));
+    FAILED(TN_ERR_DEVICE, "broke");
+}
+END_TEST
+
+static tn_status twice(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+{
+    (void)n_in;
+    (void)options;
+    out[0] = tn_mul_scalar(in[0], 2);
+    return out[0] != NULL ? TN_OK : tn_error_last()->code;
+}
+
+static tn_status misshapen(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+{
+    (void)n_in;
+    (void)options;
+    out[0] = tn_sum(in[0], NULL);
+    return TN_OK;
+}
+
+START_TEST(what_has_no_kernel_comes_apart_into_operators)
+{
+    TN_SCOPE;
+    tn_op_def def = { TEST_OP("test_twice") }, wrong = { TEST_OP("test_misshapen") };
+    tn_kernel kernel = MARK("test_twice", "cpu", "mark", 7);
+    tn_tensor *x = LEAF(1, 2);
+
+    def.decompose = twice;
+    wrong.decompose = misshapen;
+    tn_register(&def);
+    tn_register(&wrong);
+    HAS(call_op("test_twice", VEC(1, 2)), 2, 4);
+    ck_assert_int_eq(tn_register(&kernel), TN_OK);
+    HAS(call_op("test_twice", VEC(1, 2)), 7, 7);                    /* a kernel goes before */
+    tn_backward(tn_sum(call_op("test_twice", x), NULL));            /* but the derivative is that of the decomposition */
+    HAS(tn_tensor_grad(x), 2, 2);
+    ck_assert_ptr_null(call_op("test_misshapen", VEC(1, 2)));
+    FAILED(TN_ERR_ASSERT, "inference said float32[2]");
+}
+END_TEST
+
+START_TEST(an_operator_without_derivative_is_an_error_in_backward)
+{
+    TN_SCOPE;
+    tn_op_def def = { TEST_OP("test_opaque") };
+    tn_kernel kernel = MARK("test_opaque", "cpu", "mark", 7);
+    tn_tensor *x = LEAF(1, 2), *y;
+
+    tn_register(&def);
+    tn_register(&kernel);
+    y = call_op("test_opaque", x);
+    ck_assert(tn_tensor_requires_grad(y));
+    ck_assert_int_eq(tn_backward(tn_sum(y, NULL)), TN_ERR_NOT_IMPLEMENTED);
+    FAILED(TN_ERR_NOT_IMPLEMENTED, "the derivative for 'test_opaque' is not implemented");
+}
+END_TEST
+
+START_TEST(nothing_runs_elsewhere_unless_it_is_asked_for_and_then_it_is_counted)        /* rule 19 */
+{
+    TN_SCOPE;
+    tn_fallback_count rows[4];
+    tn_tensor *x = tn_tensor_empty(TN_SHAPE(2), TN_F32, toy_device()), *y;
+    const float values[2] = { 1, -2 };
+
+    ck_assert_int_eq(tn_tensor_copy_in(x, values, sizeof values), TN_OK);
+    ck_assert_ptr_null(tn_relu(x));
+    FAILED(TN_ERR_NOT_IMPLEMENTED, "operator \"relu\" has no kernel on device type \"toy\" for float32");
+    ck_assert_int_eq(tn_set_fallback("nowhere"), tn_error_code());
+    FAILED(tn_error_code(), "fallback to \"nowhere\"");
+    ck_assert_int_eq(tn_set_fallback("cpu"), TN_OK);
+    y = tn_relu(x);
+    FINE();
+    ck_assert_ptr_eq(tn_tensor_device(y), toy_device());
+    ck_assert_float_eq(toy_floats(tn_tensor_view(y))[0], 1);
+    ck_assert_float_eq(toy_floats(tn_tensor_view(y))[1], 0);
+    ck_assert_ptr_eq(tn_relu_(x), x);
+    ck_assert_float_eq(toy_floats(tn_tensor_view(x))[1], 0);
+    ck_assert_int_eq(tn_fallback_counts(rows, 4), 1);
+    ck_assert_str_eq(rows[0].op, "relu");
+    ck_assert_str_eq(rows[0].from, "toy:0");
+    ck_assert_str_eq(rows[0].to, "cpu:0");
+    ck_assert_uint_eq(rows[0].calls, 2);
+    ck_assert_uint_eq(rows[0].bytes, 32);
+    ck_assert_int_eq(tn_set_fallback("error"), TN_OK);
+    ck_assert_ptr_null(tn_relu(x));
+    FAILED(TN_ERR_NOT_IMPLEMENTED, "TENON_FALLBACK");
+}
+END_TEST
+
+static int begins, ends, last_status;
+
+static uint64_t saw_begin(void *user, const char *op, const tn_device *device, tn_tensor *const *in, int64_t n_in)
+{
+    (void)user;
+    (void)in;
+    ck_assert_int_ge(n_in, 1);
+    ck_assert_ptr_nonnull(op);
+    ck_assert_ptr_nonnull(device);
+    begins++;
+    return 42;
+}
+
+static void saw_end(void *user, uint64_t token, tn_status status, tn_tensor *const *out, int64_t n_out)
+{
+    (void)user;
+    (void)out;
+    (void)n_out;
+    ck_assert_uint_eq(token, 42);
+    ends++;
+    last_status = status;
+}
+
+START_TEST(observers_see_calls_and_their_outcome)
+{
+    TN_SCOPE;
+    static const tn_observer observer = { TN_HEAD(tn_observer), .name = "test", .op_begin = saw_begin, .op_end = saw_end };
+    tn_tensor *x = VEC(1, 2);
+
+    ck_assert_int_eq(tn_register(&observer), TN_OK);
+    begins = ends = 0;
+    tn_relu(x);
+    ck_assert_int_eq(begins, 1);
+    ck_assert_int_eq(ends, 1);
+    ck_assert_int_eq(last_status, TN_OK);
+    tn_relu_(x);
+    ck_assert_int_eq(begins, 2);
+    tn_add(x, VEC(1, 2, 3), NULL);
+    ck_assert_int_eq(last_status, TN_ERR_RUNTIME);
+    tn_error_clear();
+    tn__observers_shutdown();
+}
+END_TEST
+
+START_TEST(results_can_go_into_a_tensor_that_is_there)
+{
+    TN_SCOPE;
+    tn_tensor *out = VEC(0, 0), *in[2] = { VEC(1, 2), VEC(3, 4) }, *wide = tn_cast(out, TN_F64), *leaf = LEAF(1, 2);
+    const tn_op *add = tn_op_find("add", 0), *matmul = tn_op_find("matmul", 0);
+
+    ck_assert_int_eq(tn_op_call_into(add, in, 2, NULL, out), TN_OK);
+    HAS(out, 4, 6);
+    ck_assert_uint_ge(tn_tensor_version(out), 1);
+    ck_assert_int_eq(tn_op_call_into(add, in, 2, NULL, wide), TN_OK);
+    HAS(wide, 4, 6);
+    in[0] = leaf;
+    ck_assert_int_eq(tn_op_call_into(add, in, 2, NULL, out), TN_ERR_RUNTIME);
+    FAILED(TN_ERR_RUNTIME, "don't support automatic differentiation");
+    tn_tensor *m[2] = { tn_tensor_full(TN_SHAPE(2, 2), 1, TN_F32, NULL), tn_tensor_full(TN_SHAPE(2, 2), 2, TN_F32, NULL) };
+    tn_tensor *product = tn_tensor_full(TN_SHAPE(2, 2), 0, TN_F32, NULL);
+    ck_assert_int_eq(tn_op_call_into(matmul, m, 2, NULL, product), TN_OK);
+    HAS(product, 4, 4, 4, 4);
+    ck_assert_int_eq(tn_op_call_into(matmul, m, 2, NULL, m[0]), TN_ERR_NOT_IMPLEMENTED);
+    FAILED(TN_ERR_NOT_IMPLEMENTED, "it has no in-place form");
+    ck_assert_int_eq(tn_op_call_into(matmul, m, 2, NULL, m[1]), TN_ERR_RUNTIME);
+    FAILED(TN_ERR_RUNTIME, "share memory");
+}
+END_TEST
+
+START_TEST(random_numbers_depend_on_the_seed_alone)
+{
+    TN_SCOPE;
+    uint64_t state[2];
+    tn_tensor *a, *b, *c;
+
+    tn_random_seed(7);
+    a = tn_uniform(tn_tensor_empty(TN_SHAPE(5), TN_F32, NULL), NULL);
+    tn_random_get_state(state);
+    b = tn_normal(tn_tensor_empty(TN_SHAPE(3), TN_F64, NULL), NULL);
+    tn_random_seed(7);
+    c = tn_uniform_(tn_tensor_empty(TN_SHAPE(5), TN_F32, NULL), NULL);
+    for (int i = 0; i < 5; i++)
+        ck_assert_double_eq(at(a, i), at(c, i));
+    tn_random_set_state(state);
+    c = tn_normal_(tn_tensor_empty(TN_SHAPE(3), TN_F64, NULL), NULL);
+    for (int i = 0; i < 3; i++)
+        ck_assert_double_eq(at(b, i), at(c, i));
+    FINE();
+    tn_uniform_options wrong = TN_UNIFORM_OPTIONS;
+    wrong.low = 2;
+    ck_assert_ptr_null(tn_uniform(a, &wrong));
+    FAILED(TN_ERR_RUNTIME, "expects to return a [low, high) range, but found low=2.0 > high=1.0");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("dispatch");
+    TCase *tests = tcase_create("dispatch");
+
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, operators_are_found_by_name_and_revision);
+    tcase_add_test(tests, what_is_wrong_with_a_call_is_said);
+    tcase_add_test(tests, null_goes_through_without_a_new_error);
+    tcase_add_test(tests, options_of_other_versions_are_completed_or_refused);
+    tcase_add_test(tests, types_are_promoted_as_pytorch_does);
+    tcase_add_test(tests, elementwise_results_keep_the_order_of_strides);
+    tcase_add_test(tests, the_kernel_of_higher_priority_wins_and_carries_the_flag);
+    tcase_add_test(tests, a_kernel_that_does_not_support_the_call_is_passed_over);
+    tcase_add_test(tests, kernels_get_workspace_and_may_size_their_outputs);
+    tcase_add_test(tests, what_has_no_kernel_comes_apart_into_operators);
+    tcase_add_test(tests, an_operator_without_derivative_is_an_error_in_backward);
+    tcase_add_test(tests, nothing_runs_elsewhere_unless_it_is_asked_for_and_then_it_is_counted);
+    tcase_add_test(tests, observers_see_calls_and_their_outcome);
+    tcase_add_test(tests, results_can_go_into_a_tensor_that_is_there);
+    tcase_add_test(tests, random_numbers_depend_on_the_seed_alone);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
