@@ -42,10 +42,10 @@ int64_t tn__format_quoted(char *out, size_t size, char mark, const char *string)
 
 /* Memory that is freed all at once. */
 typedef struct tn__arena tn__arena;
-tn__arena *tn__arena_new(void);                         /* NULL and an error */
-void *tn__arena_alloc(tn__arena *arena, size_t size);   /* aligned for any type; NULL and an error */
-char *tn__arena_text(tn__arena *arena, const char *bytes, size_t length);   /* with a NUL added */
-void tn__arena_free(tn__arena *arena);                  /* NULL is accepted */
+tn__arena *tn__arena_new(void);                       /* NULL and an error */
+void *tn__arena_alloc(tn__arena *arena, size_t size); /* aligned for any type; NULL and an error */
+char *tn__arena_text(tn__arena *arena, const char *bytes, size_t length); /* with a NUL added */
+void tn__arena_free(tn__arena *arena);                                    /* NULL is accepted */
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -61,20 +61,20 @@ bool tn__glob(const char *pattern, const char *text);
  * are named arguments with a flag, "(0-2): 3 x ReLU()" is three of them. A bare name is a call
  * without arguments; a text that is another value has type "" and this one value. Freed whole. */
 typedef struct tn__spec {
-    const char *type;           /* "Linear" */
+    const char *type; /* "Linear" */
     tn_value *values;
-    const char **names;         /* NULL: positional */
-    uint8_t *children;          /* 1: came as "(name): Type(...)" */
-    int32_t *columns;           /* where each argument starts in the text: bytes, from 1 */
+    const char **names; /* NULL: positional */
+    uint8_t *children;  /* 1: came as "(name): Type(...)" */
+    int32_t *columns;   /* where each argument starts in the text: bytes, from 1 */
     int64_t count;
-    const char *text;           /* the source, a copy */
+    const char *text; /* the source, a copy */
     struct tn__arena *arena;
 } tn__spec;
 
 /* Parses the whole text (its length, depth and number of values are bounded); NULL and
  * TN_ERR_FORMAT with the column. */
 tn__spec *tn__spec_parse(const char *text);
-void tn__spec_free(tn__spec *spec);     /* NULL is accepted */
+void tn__spec_free(tn__spec *spec); /* NULL is accepted */
 /* One value, into an arena: 1e-3, (1, 2), 'text', Linear(4, 3). A bare word is a string. */
 tn_status tn__value_parse(const char *text, tn__arena *arena, tn_value *out);
 /* The text of a spec (cut where it is long) and a place in it, as messages begin: `Linear(x=1):
@@ -96,9 +96,9 @@ const char *tn__value_kind_name(uint32_t kind);
  * *keep receives it, to be freed by tn__options_release (NULL is accepted). On failure the members
  * of the table are zero again and *keep is NULL. */
 typedef struct tn__keep tn__keep;
-tn_status tn__options_fill(const tn_option *table, void *data, const char *what, const char *spec_text,
-                           const tn_value *values, const char *const *names, const int32_t *columns,
-                           int64_t count, tn__keep **keep);
+tn_status tn__options_fill(const tn_option *table, void *data, const char *what,
+                           const char *spec_text, const tn_value *values, const char *const *names,
+                           const int32_t *columns, int64_t count, tn__keep **keep);
 void tn__options_release(tn__keep *keep);
 /* Appends "in_features=4, out_features=3, bias=True": complete: every option, so that the text
  * builds the same again; not complete: repr's way (flags), without the further arguments that are
@@ -121,7 +121,7 @@ tn_status tn__env_add(const char *name, const char *help);
 tn_status tn__env_program(const char *name, const char *value);
 /* Forgets values and added rows: for tests that change the environment. */
 void tn__env_forget(void);
-bool tn__env_trusted(void);     /* false in set-uid programs: the environment is ignored */
+bool tn__env_trusted(void); /* false in set-uid programs: the environment is ignored */
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
@@ -145,10 +145,10 @@ uint64_t tn__error_count(void);
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-void *tn__alloc_aligned(size_t size, size_t alignment);     /* NULL and an error */
+void *tn__alloc_aligned(size_t size, size_t alignment); /* NULL and an error */
 void tn__free_aligned(void *block, size_t size, size_t alignment);
-/* Fault injection for tests (TENON_TEST_FAIL_ALLOC=n through tn__fail_alloc): the n-th allocation
- * from now fails (0: none); returns how many were made since the last call. */
+/* Fault injection, for tests that link the core: the n-th allocation from now fails (0: none);
+ * returns how many were made since the last call. */
 uint64_t tn__fail_alloc(uint64_t nth);
 /* tn_malloc and tn_realloc without an error record, for callers that report it themselves. */
 void *tn__malloc_quiet(size_t size);
@@ -170,7 +170,7 @@ void tn__pool_shutdown(void);
 void tn__log_shutdown(void);
 /* Around fork, on the forking thread: locks are held across it, so that the child finds them free.
  */
-void tn__log_fork(int stage);       /* -1 before, 0 after in the parent, 1 after in the child */
+void tn__log_fork(int stage); /* -1 before, 0 after in the parent, 1 after in the child */
 void tn__env_fork(int stage);
 void tn__pool_fork(int stage);
 

@@ -68,8 +68,9 @@ static void copy(const tn_value *from, tn_value *to, tn_value **lists, char **te
     } else if (from->kind == TN_VALUE_MODULE) {
         tn_module_keep(from->as.module);
     } else if (is_row(from)) {
-        tn_value *list = *lists;
-        *lists += from->count;
+        tn_value *list = from->count ? *lists : NULL;
+        if (list)
+            *lists += from->count;
         for (uint32_t i = 0; i < from->count; i++)
             copy(&from->as.list[i], &list[i], lists, texts);
         to->as.list = list;

@@ -148,7 +148,7 @@ START_TEST(a_set_uid_program_ignores_the_environment) /* rule 14 */
 }
 END_TEST
 
-/* What the copy with the set-uid bit does: 0 when the variable was ignored and the table says so. */
+/* What the set-uid copy does: 0 when the variable was ignored, and the table says so. */
 static int in_set_uid_program(void)
 {
     if (geteuid() == getuid())

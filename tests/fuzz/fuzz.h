@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the fuzz targets share. A target is one file, fuzz_NAME.c, with LLVMFuzzerTestOneInput, and
- * a folder corpus/NAME with small inputs. `configure --enable-fuzzers CC=clang && make fuzzers` links
- * it to libFuzzer:
+ * a folder corpus/NAME with small inputs. `configure --enable-fuzzers CC=clang && make fuzzers`
+ * links it to libFuzzer:
  *
  *   tests/fuzz/fuzz_NAME new-inputs/ tests/fuzz/corpus/NAME
  *
- * Any other build links it to replay.c instead, which runs files and folders that it is given; `make
- * check` does so with the corpus. To add a target: the file, the folder, and its rows in local.mk. */
+ * Any other build links it to replay.c instead, which runs the files and folders that it is given;
+ * `make check` does so with the corpus. To add a target: the file, the folder, rows in local.mk. */
 #ifndef TN_TESTS_FUZZ_H
 #define TN_TESTS_FUZZ_H
 
