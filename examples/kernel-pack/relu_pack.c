@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A kernel pack: code for an operator on a device that another plugin made. It puts its own relu before the strict device's (priority 10 and the
- * override flag, rule 22), reaches the device's queue through the interface that the device publishes, and counts its calls. Where it does not
+ * A kernel pack: code for an operator on a device that another plugin made. It puts its own relu
+ * before the strict device's (priority 10 and the override flag, rule 22), reaches the device's
+ * queue through the interface that the device publishes, and counts its calls. Where it does not
  * want a call (`supports`: float32 only), the device's own kernel runs. */
 #include <stdatomic.h>
 
@@ -73,13 +74,9 @@ static const tn_requirement requirements[] = { { "org.example.strict", "1.0.0", 
 static const void *const contributions[] = { &relu };
 
 static const tn_plugin plugin = {
-    TN_HEAD(tn_plugin),
-    .id = "org.example.relu-pack",
-    .version = "1.0.0",
-    .help = "a faster relu for the strict device",
-    .license = "MIT",
-    .contributions = contributions,
-    .n_contributions = 1,
-    .requires_ = requirements,
+    TN_HEAD(tn_plugin),   .id = "org.example.relu-pack",
+    .version = "1.0.0",   .help = "a faster relu for the strict device",
+    .license = "MIT",     .contributions = contributions,
+    .n_contributions = 1, .requires_ = requirements,
 };
 TN_PLUGIN_EXPORT(plugin);

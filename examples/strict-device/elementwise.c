@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The strict device's operators that work element by element, copies and random numbers: plain C, one element after the other. */
+ * The strict device's operators that work element by element, copies and random numbers: plain
+ * C, one element after the other. */
 #include <math.h>
 
 #include "strict.h"
 
-/* ---- one element at a time ----------------------------------------------------------------------------- */
+/* ---- one element at a time ------------------------------------------------------------------- */
 
 struct rule {
     double (*f64)(double a, double b, const struct strict_work *work);
@@ -15,7 +16,8 @@ struct rule {
 
 static tn_status each(struct strict_work *work, const struct rule *rule)
 {
-    const struct strict_view *y = &work->view[0], *a = &work->view[1], *b = &work->view[work->n_in > 1 ? 2 : 1];
+    const struct strict_view *y = &work->view[0], *a = &work->view[1],
+                             *b = &work->view[work->n_in > 1 ? 2 : 1];
     int64_t index[TN_MAX_DIMS] = { 0 };
     if (strict_count(y) == 0)
         return TN_OK;
@@ -24,12 +26,15 @@ static tn_status each(struct strict_work *work, const struct rule *rule)
                 at_b = strict_place(b, index, y->ndim);
         if (y->dtype == TN_F32)
             strict_set(work, y, at_y,
-                       rule->f32((float)strict_get(work, a, at_a), (float)strict_get(work, b, at_b), work));
+                       rule->f32((float)strict_get(work, a, at_a), (float)strict_get(work, b, at_b),
+                                 work));
         else if (y->dtype == TN_F64)
-            strict_set(work, y, at_y, rule->f64(strict_get(work, a, at_a), strict_get(work, b, at_b), work));
+            strict_set(work, y, at_y,
+                       rule->f64(strict_get(work, a, at_a), strict_get(work, b, at_b), work));
         else if (rule->i64)
-            strict_set_int(work, y, at_y,
-                           rule->i64(strict_get_int(work, a, at_a), strict_get_int(work, b, at_b), work));
+            strict_set_int(
+                work, y, at_y,
+                rule->i64(strict_get_int(work, a, at_a), strict_get_int(work, b, at_b), work));
     } while (strict_step(index, y));
     return TN_OK;
 }
@@ -40,32 +45,32 @@ static tn_status no_options(const tn_call *call, struct strict_work *work)
     return TN_OK;
 }
 
-#define FLOATS(name, expr32, expr64)                                              \
-    static double name##_f64(double a, double b, const struct strict_work *work)  \
-    {                                                                             \
-        (void)a, (void)b, (void)work;                                             \
-        return expr64;                                                            \
-    }                                                                             \
-    static float name##_f32(float a, float b, const struct strict_work *work)     \
-    {                                                                             \
-        (void)a, (void)b, (void)work;                                             \
-        return expr32;                                                            \
+#define FLOATS(name, expr32, expr64)                                                               \
+    static double name##_f64(double a, double b, const struct strict_work *work)                   \
+    {                                                                                              \
+        (void)a, (void)b, (void)work;                                                              \
+        return expr64;                                                                             \
+    }                                                                                              \
+    static float name##_f32(float a, float b, const struct strict_work *work)                      \
+    {                                                                                              \
+        (void)a, (void)b, (void)work;                                                              \
+        return expr32;                                                                             \
     }
-#define WHOLE(name, expr)                                                         \
-    static int64_t name##_i64(int64_t a, int64_t b, const struct strict_work *work) \
-    {                                                                             \
-        (void)a, (void)b, (void)work;                                             \
-        return (int64_t)(expr);                                                   \
+#define WHOLE(name, expr)                                                                          \
+    static int64_t name##_i64(int64_t a, int64_t b, const struct strict_work *work)                \
+    {                                                                                              \
+        (void)a, (void)b, (void)work;                                                              \
+        return (int64_t)(expr);                                                                    \
     }
-#define OPERATOR(name, i64_, fill_)                                               \
-    static tn_status name##_body(struct strict_work *work)                        \
-    {                                                                             \
-        static const struct rule rule = { name##_f64, name##_f32, i64_ };         \
-        return each(work, &rule);                                                 \
-    }                                                                             \
-    STRICT_KERNEL(name)                                                           \
-    {                                                                             \
-        return strict_enqueue(call, name##_body, fill_);                          \
+#define OPERATOR(name, i64_, fill_)                                                                \
+    static tn_status name##_body(struct strict_work *work)                                         \
+    {                                                                                              \
+        static const struct rule rule = { name##_f64, name##_f32, i64_ };                          \
+        return each(work, &rule);                                                                  \
+    }                                                                                              \
+    STRICT_KERNEL(name)                                                                            \
+    {                                                                                              \
+        return strict_enqueue(call, name##_body, fill_);                                           \
     }
 
 #define P (work->real[0])
@@ -132,7 +137,7 @@ OPERATOR(relu_grad, NULL, no_options)
 FLOATS(sigmoid, 1 / (1 + expf(-a)), 1 / (1 + exp(-a)))
 OPERATOR(sigmoid, NULL, no_options)
 
-/* ---- copies ---------------------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 static void copy_one(struct strict_work *work, const struct strict_view *to, int64_t to_at,
                      const struct strict_view *from, int64_t from_at)
@@ -198,9 +203,11 @@ static tn_status fill_narrow_grad(const tn_call *call, struct strict_work *work)
     int32_t ndim = call->out[0]->ndim;
     int64_t dim = options->dim < 0 ? options->dim + ndim : options->dim;
     if (dim < 0 || dim >= ndim)
-        return tn_fail(TN_ERR_INDEX, "narrow_grad: dimension %lld is out of range", (long long)options->dim);
+        return tn_fail(TN_ERR_INDEX, "narrow_grad: dimension %lld is out of range",
+                       (long long)options->dim);
     work->whole[0] = dim;
-    work->whole[1] = options->start < 0 ? options->start + call->out[0]->shape[dim] : options->start;
+    work->whole[1] = options->start < 0 ? options->start + call->out[0]->shape[dim]
+                                        : options->start;
     return TN_OK;
 }
 
@@ -217,7 +224,7 @@ STRICT_KERNEL(narrow_grad)
     return strict_enqueue(call, narrow_grad_body, fill_narrow_grad);
 }
 
-/* ---- random numbers ------------------------------------------------------------------------------------------ */
+/* ---- random numbers -------------------------------------------------------------------------- */
 
 static void philox(uint64_t seed, uint64_t block, uint32_t c[4])
 {
@@ -245,7 +252,8 @@ static double uniform(const struct strict_work *work, tn_dtype dtype, uint64_t i
     uint64_t per = dtype == TN_F32 ? 4 : 2;
     philox((uint64_t)work->whole[0], (uint64_t)work->whole[1] + i / per, w);
     if (dtype == TN_F32)
-        return fmaf((float)(w[i % 4] >> 8) * 0x1p-24f, (float)(work->real[1] - work->real[0]), (float)work->real[0]);
+        return fmaf((float)(w[i % 4] >> 8) * 0x1p-24f, (float)(work->real[1] - work->real[0]),
+                    (float)work->real[0]);
     return fma(bits53(&w[2 * (i % 2)]) * 0x1p-53, work->real[1] - work->real[0], work->real[0]);
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Failures on demand. TENON_STRICT_FAIL (or the published inject function) takes a list with commas:
+ * Failures on demand. TENON_STRICT_FAIL (or the published inject function) takes a list with
+ * commas:
  *   alloc:N         the N-th allocation from now fails; alloc:N+ that one and all after it
  *   memory:BYTES    the device has no more than that
  *   lost:N          the device is lost at its N-th piece of work from now
  *   slow:MICROS     every piece of work takes that much longer
- *   kernel:OP:N     the N-th run of the operator from now fails; kernel:OP:N+ that one and all after it */
+ *   kernel:OP:N     the N-th run of the operator from now fails; kernel:OP:N+ and all after it */
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -21,8 +22,10 @@ static struct {
 
 static tn_status bad(const char *part)
 {
-    return tn_fail(TN_ERR_VALUE,
-                   "option fail: %q is not one of alloc:N, memory:BYTES, lost:N, slow:MICROS, kernel:OP:N", part);
+    return tn_fail(
+        TN_ERR_VALUE,
+        "option fail: %q is not one of alloc:N, memory:BYTES, lost:N, slow:MICROS, kernel:OP:N",
+        part);
 }
 
 /* A number that may end with `+`. */
@@ -115,7 +118,8 @@ bool strict_inject_work(void)
 bool strict_inject_kernel(const char *op)
 {
     pthread_mutex_lock(&lock);
-    bool fails = plan.kernel_at > 0 && strcmp(plan.kernel, op) == 0 && reached(&plan.kernel_at, plan.kernel_on);
+    bool fails = plan.kernel_at > 0 && strcmp(plan.kernel, op) == 0 &&
+                 reached(&plan.kernel_at, plan.kernel_on);
     pthread_mutex_unlock(&lock);
     return fails;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The strict device's memory. A handle is a number that is no address on any machine; behind it lies a mapping without any access rights, which the device's thread
- * opens for as long as a piece of work runs on it. So a host that treats a handle as a pointer, or reads device memory behind the device's
- * back, faults at once. */
+ * The strict device's memory. A handle is a number that is no address on any machine; behind it
+ * lies a mapping without any access rights, which the device's thread opens for as long as a
+ * piece of work runs on it. So a host that treats a handle as a pointer, or reads device memory
+ * behind the device's back, faults at once. */
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,11 +17,11 @@ enum { MAX_REGIONS = 4096 };
 #define HANDLE_MARK ((uint64_t)0x57A1 << 48)
 
 struct region {
-    char *at;                   /* NULL: free */
-    uint64_t bytes;             /* asked for */
+    char *at;       /* NULL: free */
+    uint64_t bytes; /* asked for */
     uint64_t mapped;
     uint32_t serial;
-    int32_t uses;               /* by queued work */
+    int32_t uses; /* by queued work */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -56,7 +57,8 @@ tn_status strict_alloc(size_t bytes, uint64_t *handle)
     }
     pthread_mutex_unlock(&lock);
     if (at == MAP_FAILED)
-        return tn_fail(TN_ERR_MEMORY, "strict: no %zu bytes are left%s", bytes, refused ? " (injected)" : "");
+        return tn_fail(TN_ERR_MEMORY, "strict: no %zu bytes are left%s", bytes,
+                       refused ? " (injected)" : "");
     return TN_OK;
 }
 
@@ -66,8 +68,9 @@ void strict_free(uint64_t handle)
     struct region *region = find(handle);
     if (!region || region->uses > 0) {
         violations++;
-        tn_log(TN_LOG_ERROR, region ? "strict: memory %p is freed while queued work uses it"
-                                    : "strict: %p is freed but is no memory of this device",
+        tn_log(TN_LOG_ERROR,
+               region ? "strict: memory %p is freed while queued work uses it"
+                      : "strict: %p is freed but is no memory of this device",
                (void *)(uintptr_t)handle);
     }
     if (region) {
@@ -122,7 +125,9 @@ void *strict_bytes(uint64_t handle, uint64_t offset, uint64_t size)
 {
     pthread_mutex_lock(&lock);
     struct region *region = find(handle);
-    void *at = region && offset <= region->bytes && size <= region->bytes - offset ? region->at + offset : NULL;
+    void *at = region && offset <= region->bytes && size <= region->bytes - offset
+                   ? region->at + offset
+                   : NULL;
     if (!at)
         violations++;
     pthread_mutex_unlock(&lock);
@@ -145,38 +150,39 @@ uint64_t strict_allocated(void)
     return count;
 }
 
-/* ---- single elements --------------------------------------------------------------------------------- */
+/* ---- single elements ------------------------------------------------------------------------- */
 
 static void *element(struct strict_work *work, const struct strict_view *view, int64_t at)
 {
     uint64_t size = tn_dtype_size(view->dtype), offset = view->offset + (uint64_t)at * size;
     void *bytes = at < 0 ? NULL : strict_bytes(view->memory, offset, size);
     if (!bytes && work->status == TN_OK)
-        work->status = tn_fail(TN_ERR_DEVICE, "strict: %s touches element %lld, outside of its memory", work->op,
+        work->status = tn_fail(TN_ERR_DEVICE,
+                               "strict: %s touches element %lld, outside of its memory", work->op,
                                (long long)at);
     return bytes;
 }
 
-#define EACH_TYPE(X)            \
-    X(TN_U8, uint8_t)           \
-    X(TN_I8, int8_t)            \
-    X(TN_I16, int16_t)          \
-    X(TN_I32, int32_t)          \
-    X(TN_I64, int64_t)          \
-    X(TN_F32, float)            \
+#define EACH_TYPE(X)                                                                               \
+    X(TN_U8, uint8_t)                                                                              \
+    X(TN_I8, int8_t)                                                                               \
+    X(TN_I16, int16_t)                                                                             \
+    X(TN_I32, int32_t)                                                                             \
+    X(TN_I64, int64_t)                                                                             \
+    X(TN_F32, float)                                                                               \
     X(TN_F64, double)
 
-#define GET_CASE(type, T)                    \
-    case type: {                             \
-        T x;                                 \
-        memcpy(&x, bytes, sizeof x);         \
-        return (RESULT)x;                    \
+#define GET_CASE(type, T)                                                                          \
+    case type: {                                                                                   \
+        T x;                                                                                       \
+        memcpy(&x, bytes, sizeof x);                                                               \
+        return (RESULT)x;                                                                          \
     }
-#define SET_CASE(type, T)                    \
-    case type: {                             \
-        T x = (T)value;                      \
-        memcpy(bytes, &x, sizeof x);         \
-        return;                              \
+#define SET_CASE(type, T)                                                                          \
+    case type: {                                                                                   \
+        T x = (T)value;                                                                            \
+        memcpy(bytes, &x, sizeof x);                                                               \
+        return;                                                                                    \
     }
 
 double strict_get(struct strict_work *work, const struct strict_view *view, int64_t at)
@@ -188,8 +194,7 @@ double strict_get(struct strict_work *work, const struct strict_view *view, int6
 #define RESULT double
         EACH_TYPE(GET_CASE)
 #undef RESULT
-    default:
-        return *(const uint8_t *)bytes != 0;
+    default: return *(const uint8_t *)bytes != 0;
     }
 }
 
@@ -202,20 +207,19 @@ int64_t strict_get_int(struct strict_work *work, const struct strict_view *view,
 #define RESULT int64_t
         EACH_TYPE(GET_CASE)
 #undef RESULT
-    default:
-        return *(const uint8_t *)bytes != 0;
+    default: return *(const uint8_t *)bytes != 0;
     }
 }
 
-void strict_set_int(struct strict_work *work, const struct strict_view *view, int64_t at, int64_t value)
+void strict_set_int(struct strict_work *work, const struct strict_view *view, int64_t at,
+                    int64_t value)
 {
     void *bytes = element(work, view, at);
     if (!bytes)
         return;
     switch ((int)view->dtype) {
         EACH_TYPE(SET_CASE)
-    default:
-        *(uint8_t *)bytes = value != 0;
+    default: *(uint8_t *)bytes = value != 0;
     }
 }
 
@@ -227,11 +231,10 @@ void strict_set(struct strict_work *work, const struct strict_view *view, int64_
     switch ((int)view->dtype) {
         SET_CASE(TN_F32, float)
         SET_CASE(TN_F64, double)
-    case TN_BOOL:
-        *(uint8_t *)bytes = value != 0;
-        return;
+    case TN_BOOL: *(uint8_t *)bytes = value != 0; return;
     default:
-        strict_set_int(work, view, at, value >= -0x1p63 && value < 0x1p63 ? (int64_t)value : INT64_MIN);
+        strict_set_int(work, view, at,
+                       value >= -0x1p63 && value < 0x1p63 ? (int64_t)value : INT64_MIN);
     }
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The device type "strict" as a plugin. It is slow on purpose and forgives nothing: use it to find out whether a program, a layer or the core itself respects that
- * device memory is not the host's and that work is not done when a call returns. */
+ * The device type "strict" as a plugin. It is slow on purpose and forgives nothing: use it to
+ * find out whether a program, a layer or the core itself respects that device memory is not the
+ * host's and that work is not done when a call returns. */
 #include "strict.h"
 
 static struct options {
@@ -9,8 +10,9 @@ static struct options {
 } options_data;
 
 static const tn_option options[] = {
-    TN_OPTION_STRING(struct options, fail, "''",
-                     "failures to inject: alloc:N, memory:BYTES, lost:N, slow:MICROS, kernel:OP:N, with commas"),
+    TN_OPTION_STRING(
+        struct options, fail, "''",
+        "failures to inject: alloc:N, memory:BYTES, lost:N, slow:MICROS, kernel:OP:N, with commas"),
     TN_OPTION_END
 };
 
@@ -27,7 +29,8 @@ static tn_status enumerate(int32_t *count)
 
 static tn_status info(void *device, tn_device_info *out)
 {
-    tn_snprint(out->name, sizeof out->name, "strict device%s", strict_lost(device) ? " (lost)" : "");
+    tn_snprint(out->name, sizeof out->name, "strict device%s",
+               strict_lost(device) ? " (lost)" : "");
     tn_snprint(out->driver, sizeof out->driver, "one thread, every access checked");
     out->memory_total = 0;
     out->memory_free = -1;
@@ -62,7 +65,8 @@ static void counts(uint64_t *kernels, uint64_t *violations, uint64_t *bytes)
 
 static const void *native(void *device, const char *id)
 {
-    static const struct strict_api api = { sizeof api, strict_enqueue, strict_get, strict_set, strict_inject, counts };
+    static const struct strict_api api = { sizeof api, strict_enqueue, strict_get,
+                                           strict_set, strict_inject,  counts };
     static const char wanted[] = STRICT_API_ID;
     (void)device;
     for (size_t i = 0; i < sizeof wanted; i++)
@@ -108,13 +112,14 @@ static bool copy_supports(const tn_call *call, char *reason, size_t size)
     tn_dtype from = tn_view_dtype(call->in[0]), to = tn_view_dtype(call->out[0]);
     if (from == to || ((TN_BIT(from) | TN_BIT(to)) & ~MORE) == 0)
         return true;
-    tn_snprint(reason, size, "the strict device does not convert %s to %s", tn_dtype_name(from), tn_dtype_name(to));
+    tn_snprint(reason, size, "the strict device does not convert %s to %s", tn_dtype_name(from),
+               tn_dtype_name(to));
     return false;
 }
 
 static const tn_kernel kernels[] = {
-    { TN_HEAD(tn_kernel), .op = "copy", .device = "strict", .name = "tn_copy", .revision = 1, .dtypes = TN_MASK_ALL,
-      .supports = copy_supports, .run = strict_copy_kernel },
+    { TN_HEAD(tn_kernel), .op = "copy", .device = "strict", .name = "tn_copy", .revision = 1,
+      .dtypes = TN_MASK_ALL, .supports = copy_supports, .run = strict_copy_kernel },
     KERNEL(fill, MORE),
     KERNEL(narrow_grad, MORE),
     KERNEL(add, MORE),

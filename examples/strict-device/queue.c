@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The strict device at work: one thread that takes pieces of work from the queues of the streams, each queue in its order. A call is checked and copied when it
- * is queued; what fails later is kept by the stream until somebody synchronises with it. */
+ * The strict device at work: one thread that takes pieces of work from the queues of the
+ * streams, each queue in its order. A call is checked and copied when it is queued; what fails
+ * later is kept by the stream until somebody synchronises with it. */
 #include <pthread.h>
 #include <string.h>
 
@@ -11,28 +12,28 @@ enum item_kind { KERNEL, COPY_IN, COPY_OUT, COPY, RECORD, WAIT };
 
 struct event {
     int32_t refs;
-    uint64_t asked, reached;    /* the newest record that was queued / that was passed */
+    uint64_t asked, reached; /* the newest record that was queued / that was passed */
 };
 
 struct item {
     struct item *next;
     enum item_kind kind;
     strict_body *body;
-    struct strict_work work;    /* KERNEL */
-    uint64_t memory[2];         /* copies: to, from */
+    struct strict_work work; /* KERNEL */
+    uint64_t memory[2];      /* copies: to, from */
     uint64_t offset[2];
     size_t bytes;
-    void *host;                 /* COPY_OUT: the caller's, who waits; COPY_IN: own copy, after the item */
+    void *host; /* COPY_OUT: the caller's, who waits; COPY_IN: own copy, after the item */
     struct event *event;
-    uint64_t number;            /* of the record */
+    uint64_t number; /* of the record */
 };
 
 struct stream {
     struct stream *next;
     struct device *device;
     struct item *first, *last;
-    bool busy;                  /* an item of it runs */
-    tn_status code;             /* the first failure since the last sync */
+    bool busy;      /* an item of it runs */
+    tn_status code; /* the first failure since the last sync */
     char text[512];
 };
 
@@ -46,7 +47,7 @@ struct device {
 
 static uint64_t kernels_run;
 
-/* ---- the thread ------------------------------------------------------------------------------------------ */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 static void fail_stream(struct stream *stream, tn_status code, const char *text)
 {
@@ -93,8 +94,9 @@ static tn_status run_item(struct item *item)
     for (int32_t i = 0; i < count; i++)
         strict_region_open(memory[i]);
     if (item->kind == KERNEL) {
-        status = strict_inject_kernel(item->work.op) ? tn_fail(TN_ERR_DEVICE, "strict: %s failed (injected)", item->work.op)
-                                                     : item->body(&item->work);
+        status = strict_inject_kernel(item->work.op)
+                     ? tn_fail(TN_ERR_DEVICE, "strict: %s failed (injected)", item->work.op)
+                     : item->body(&item->work);
         if (status == TN_OK)
             status = item->work.status;
         __atomic_fetch_add(&kernels_run, 1, __ATOMIC_RELAXED);
@@ -122,7 +124,8 @@ static void drop_item(struct item *item)
     tn_free(item);
 }
 
-/* The first item of a stream that may run now, taken out of its queue. A stream that got its turn goes to the end of the list. */
+/* The first item of a stream that may run now, taken out of its queue. A stream that got its
+ * turn goes to the end of the list. */
 static struct item *take(struct device *device, struct stream **out)
 {
     for (struct stream **at = &device->streams; *at; at = &(*at)->next) {
@@ -171,7 +174,8 @@ static void *work(void *user)
             device->lost |= lost;
         }
         if (device->lost && item->kind != RECORD && item->kind != WAIT)
-            fail_stream(stream, TN_ERR_LOST, "strict: the device is lost (injected); tensors on it are gone");
+            fail_stream(stream, TN_ERR_LOST,
+                        "strict: the device is lost (injected); tensors on it are gone");
         else if (error.code != TN_OK)
             fail_stream(stream, error.code, error.message);
         drop_item(item);
@@ -182,7 +186,7 @@ static void *work(void *user)
     return NULL;
 }
 
-/* ---- the device ------------------------------------------------------------------------------------------ */
+/* ---- the device ------------------------------------------------------------------------------ */
 
 tn_status strict_open(int32_t index, void **out)
 {
@@ -230,7 +234,7 @@ uint64_t strict_kernels_run(void)
     return __atomic_load_n(&kernels_run, __ATOMIC_RELAXED);
 }
 
-/* ---- streams ----------------------------------------------------------------------------------------------- */
+/* ---- streams --------------------------------------------------------------------------------- */
 
 tn_status strict_stream_new(void *handle, void **out)
 {
@@ -247,7 +251,8 @@ tn_status strict_stream_new(void *handle, void **out)
     return TN_OK;
 }
 
-/* Waits for the stream's work; the caller holds the lock. Gives and forgets the first failure, its words in `text`. */
+/* Waits for the stream's work; the caller holds the lock. Gives and forgets the first failure,
+ * its words in `text`. */
 static tn_status drain(struct device *device, struct stream *stream, char text[512])
 {
     while (stream->first || stream->busy)
@@ -276,7 +281,8 @@ void strict_stream_drop(void *handle, void *gone)
     *at = stream->next;
     pthread_mutex_unlock(&device->lock);
     if (code != TN_OK && code != TN_ERR_LOST)
-        tn_log(TN_LOG_WARNING, "strict: a stream ends with a failure that nobody asked for: %s", text);
+        tn_log(TN_LOG_WARNING, "strict: a stream ends with a failure that nobody asked for: %s",
+               text);
     tn_free(stream);
 }
 
@@ -315,7 +321,7 @@ static tn_status push(struct stream *stream, struct item *item)
     return lost ? tn_fail(TN_ERR_LOST, "strict: the device is lost") : TN_OK;
 }
 
-/* ---- events -------------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 tn_status strict_event_new(void *device, void **out)
 {
@@ -336,7 +342,8 @@ void strict_event_drop(void *handle, void *event)
     pthread_mutex_unlock(&device->lock);
 }
 
-static tn_status push_event(struct device *device, struct event *event, struct stream *stream, enum item_kind kind)
+static tn_status push_event(struct device *device, struct event *event, struct stream *stream,
+                            enum item_kind kind)
 {
     struct item *item = tn_calloc(1, sizeof *item);
     if (!item)
@@ -383,7 +390,7 @@ tn_status strict_event_query(void *handle, void *which, bool *done)
     return TN_OK;
 }
 
-/* ---- copies ----------------------------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 static tn_status check_range(void *memory, uint64_t offset, size_t bytes)
 {
@@ -392,11 +399,13 @@ static tn_status check_range(void *memory, uint64_t offset, size_t bytes)
         return tn_fail(TN_ERR_DEVICE, "strict: %p is no memory of this device", memory);
     if (offset > size || bytes > size - offset)
         return tn_fail(TN_ERR_DEVICE, "strict: bytes %llu to %llu are outside of memory of %llu",
-                       (unsigned long long)offset, (unsigned long long)(offset + bytes), (unsigned long long)size);
+                       (unsigned long long)offset, (unsigned long long)(offset + bytes),
+                       (unsigned long long)size);
     return TN_OK;
 }
 
-tn_status strict_copy_in(void *device, void *stream, void *memory, uint64_t offset, const void *from, size_t bytes)
+tn_status strict_copy_in(void *device, void *stream, void *memory, uint64_t offset,
+                         const void *from, size_t bytes)
 {
     (void)device;
     tn_status status = bytes == 0 ? TN_OK : check_range(memory, offset, bytes);
@@ -415,7 +424,8 @@ tn_status strict_copy_in(void *device, void *stream, void *memory, uint64_t offs
     return push(stream, item);
 }
 
-tn_status strict_copy_out(void *device, void *stream, void *to, void *memory, uint64_t offset, size_t bytes)
+tn_status strict_copy_out(void *device, void *stream, void *to, void *memory, uint64_t offset,
+                          size_t bytes)
 {
     tn_status status = bytes == 0 ? TN_OK : check_range(memory, offset, bytes);
     if (status != TN_OK || bytes == 0)
@@ -432,8 +442,8 @@ tn_status strict_copy_out(void *device, void *stream, void *to, void *memory, ui
     return status == TN_OK ? strict_stream_sync(device, stream) : status;
 }
 
-tn_status strict_copy(void *device, void *stream, void *to, uint64_t to_offset, void *from, uint64_t from_offset,
-                      size_t bytes)
+tn_status strict_copy(void *device, void *stream, void *to, uint64_t to_offset, void *from,
+                      uint64_t from_offset, size_t bytes)
 {
     (void)device;
     tn_status status = bytes == 0 ? TN_OK : check_range(to, to_offset, bytes);
@@ -453,11 +463,11 @@ tn_status strict_copy(void *device, void *stream, void *to, uint64_t to_offset, 
     return push(stream, item);
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 /* Copies a view; every element that it can reach has to lie in live memory of the device. */
-static tn_status check_view(const tn_call *call, const char *what, int64_t index, const tn_view *view,
-                            struct strict_view *out)
+static tn_status check_view(const tn_call *call, const char *what, int64_t index,
+                            const tn_view *view, struct strict_view *out)
 {
     int64_t last = 0, count = 1;
     uint64_t size = 0;
@@ -475,18 +485,19 @@ static tn_status check_view(const tn_call *call, const char *what, int64_t index
         count *= view->shape[i];
         last += (view->shape[i] - 1) * view->strides[i];
         if (view->shape[i] < 0 || view->strides[i] < 0)
-            return tn_fail(TN_ERR_DEVICE, "strict: %s: %s %lld has a negative size or stride", call->op, what,
-                           (long long)index);
+            return tn_fail(TN_ERR_DEVICE, "strict: %s: %s %lld has a negative size or stride",
+                           call->op, what, (long long)index);
     }
     if (count == 0)
         return TN_OK;
     if (!strict_region(out->memory, &size))
-        return tn_fail(TN_ERR_DEVICE, "strict: %s: %s %lld is at %p, which is no memory of this device", call->op, what,
-                       (long long)index, view->data);
+        return tn_fail(TN_ERR_DEVICE,
+                       "strict: %s: %s %lld is at %p, which is no memory of this device", call->op,
+                       what, (long long)index, view->data);
     uint64_t item = tn_dtype_size(out->dtype);
     if (out->offset > size || ((uint64_t)last + 1) * item > size - out->offset)
-        return tn_fail(TN_ERR_DEVICE, "strict: %s: %s %lld reaches beyond its memory of %llu bytes", call->op, what,
-                       (long long)index, (unsigned long long)size);
+        return tn_fail(TN_ERR_DEVICE, "strict: %s: %s %lld reaches beyond its memory of %llu bytes",
+                       call->op, what, (long long)index, (unsigned long long)size);
     return TN_OK;
 }
 
@@ -501,7 +512,7 @@ tn_status strict_enqueue(const tn_call *call, strict_body *body,
     struct strict_work *copy = &item->work;
     item->kind = KERNEL;
     item->body = body;
-    copy->op = call->kernel->op;                /* lives as long as the kernel; the call's may not */
+    copy->op = call->kernel->op; /* lives as long as the kernel; the call's may not */
     copy->device = call->device;
     copy->n_in = (int32_t)call->n_in;
     copy->n_out = call->n_out;

@@ -6,7 +6,7 @@
 
 #include "strict.h"
 
-/* ---- reductions: whole[0] has a bit for each dimension that goes ------------------------------------------ */
+/* ---- reductions: whole[0] has a bit for each dimension that goes ----------------------------- */
 
 static tn_status choose(struct strict_work *work, const tn_call *call, tn_ints dims)
 {
@@ -15,15 +15,16 @@ static tn_status choose(struct strict_work *work, const tn_call *call, tn_ints d
     for (int64_t i = 0; i < dims.count; i++) {
         int64_t dim = dims.at[i] < 0 ? dims.at[i] + ndim : dims.at[i];
         if (dim < 0 || (dim >= ndim && ndim > 0))
-            return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %d dimensions", call->op,
-                           (long long)dims.at[i], (int)ndim);
+            return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %d dimensions",
+                           call->op, (long long)dims.at[i], (int)ndim);
         work->whole[0] |= 1 << dim;
     }
     return TN_OK;
 }
 
 /* The element of y to which element `index` of x goes. */
-static int64_t result_place(const struct strict_view *y, const struct strict_view *x, const int64_t *index, int64_t gone)
+static int64_t result_place(const struct strict_view *y, const struct strict_view *x,
+                            const int64_t *index, int64_t gone)
 {
     bool keepdim = y->ndim == x->ndim;
     int64_t at = 0;
@@ -37,9 +38,11 @@ static int64_t result_place(const struct strict_view *y, const struct strict_vie
 }
 
 /* For each result: the numbers that go into it, one after the other. */
-typedef void visit(struct strict_work *work, const struct strict_view *x, int64_t at, int64_t order, void *state);
+typedef void visit(struct strict_work *work, const struct strict_view *x, int64_t at, int64_t order,
+                   void *state);
 
-static void reduce_one(struct strict_work *work, const int64_t *kept, int64_t gone, visit *see, void *state)
+static void reduce_one(struct strict_work *work, const int64_t *kept, int64_t gone, visit *see,
+                       void *state)
 {
     const struct strict_view *x = &work->view[1];
     int64_t index[TN_MAX_DIMS] = { 0 }, order = 0;
@@ -66,7 +69,8 @@ struct result {
     int64_t i, at;
 };
 
-static void see_sum(struct strict_work *work, const struct strict_view *x, int64_t at, int64_t order, void *state)
+static void see_sum(struct strict_work *work, const struct strict_view *x, int64_t at,
+                    int64_t order, void *state)
 {
     struct result *result = state;
     (void)order;
@@ -76,7 +80,8 @@ static void see_sum(struct strict_work *work, const struct strict_view *x, int64
         result->i = (int64_t)((uint64_t)result->i + (uint64_t)strict_get_int(work, x, at));
 }
 
-static void see_max(struct strict_work *work, const struct strict_view *x, int64_t at, int64_t order, void *state)
+static void see_max(struct strict_work *work, const struct strict_view *x, int64_t at,
+                    int64_t order, void *state)
 {
     struct result *result = state;
     bool larger;
@@ -157,7 +162,7 @@ STRICT_KERNEL(argmax)
     return strict_enqueue(call, argmax_body, fill_argmax);
 }
 
-/* ---- products of matrices ------------------------------------------------------------------------------------ */
+/* ---- products of matrices -------------------------------------------------------------------- */
 
 static tn_status bmm_body(struct strict_work *work)
 {
@@ -169,12 +174,15 @@ static tn_status bmm_body(struct strict_work *work)
                 double sum = 0;
                 uint64_t whole = 0;
                 for (int64_t k = 0; k < a->shape[2]; k++) {
-                    int64_t at_a = (a->shape[0] == 1 ? 0 : n * a->strides[0]) + i * a->strides[1] + k * a->strides[2];
-                    int64_t at_b = (b->shape[0] == 1 ? 0 : n * b->strides[0]) + k * b->strides[1] + j * b->strides[2];
+                    int64_t at_a = (a->shape[0] == 1 ? 0 : n * a->strides[0]) + i * a->strides[1] +
+                                   k * a->strides[2];
+                    int64_t at_b = (b->shape[0] == 1 ? 0 : n * b->strides[0]) + k * b->strides[1] +
+                                   j * b->strides[2];
                     if (real)
                         sum += strict_get(work, a, at_a) * strict_get(work, b, at_b);
                     else
-                        whole += (uint64_t)strict_get_int(work, a, at_a) * (uint64_t)strict_get_int(work, b, at_b);
+                        whole += (uint64_t)strict_get_int(work, a, at_a) *
+                                 (uint64_t)strict_get_int(work, b, at_b);
                 }
                 int64_t at = n * y->strides[0] + i * y->strides[1] + j * y->strides[2];
                 if (real)
@@ -190,7 +198,7 @@ STRICT_KERNEL(bmm)
     return strict_enqueue(call, bmm_body, NULL);
 }
 
-/* ---- losses: whole[0] the reduction, whole[1] the index that does not count ----------------------------------- */
+/* ---- losses: whole[0] the reduction, whole[1] the index that does not count ------------------ */
 
 enum { NONE, MEAN, SUM };
 
@@ -203,12 +211,13 @@ static tn_status read_reduction(const tn_call *call, const char *text, int64_t *
             return TN_OK;
         }
     }
-    return tn_fail(TN_ERR_VALUE, "%s: reduction %q is not known: none, mean or sum", call->op, text ? text : "");
+    return tn_fail(TN_ERR_VALUE, "%s: reduction %q is not known: none, mean or sum", call->op,
+                   text ? text : "");
 }
 
 /* False for a target that does not count; an index out of range is not used. */
-static bool target(struct strict_work *work, const struct strict_view *targets, int64_t n, int64_t classes, int64_t *c,
-                   tn_status *status)
+static bool target(struct strict_work *work, const struct strict_view *targets, int64_t n,
+                   int64_t classes, int64_t *c, tn_status *status)
 {
     *c = strict_get_int(work, targets, n * targets->strides[0]);
     if (*c == work->whole[1])
@@ -216,14 +225,16 @@ static bool target(struct strict_work *work, const struct strict_view *targets, 
     if (*c >= 0 && *c < classes)
         return true;
     if (*status == TN_OK)
-        *status = tn_fail(TN_ERR_INDEX, "%s: target %lld at index %lld is out of range for %lld classes", work->op,
-                          (long long)*c, (long long)n, (long long)classes);
+        *status = tn_fail(TN_ERR_INDEX,
+                          "%s: target %lld at index %lld is out of range for %lld classes",
+                          work->op, (long long)*c, (long long)n, (long long)classes);
     return false;
 }
 
 static tn_status nll_loss_body(struct strict_work *work)
 {
-    const struct strict_view *y = &work->view[0], *total = &work->view[1], *x = &work->view[2], *t = &work->view[3];
+    const struct strict_view *y = &work->view[0], *total = &work->view[1], *x = &work->view[2],
+                             *t = &work->view[3];
     tn_status status = TN_OK;
     double sum = 0, counted = 0;
     for (int64_t n = 0; n < x->shape[0]; n++) {
@@ -252,7 +263,8 @@ static tn_status fill_nll_loss(const tn_call *call, struct strict_work *work)
 
 static tn_status nll_loss_grad_body(struct strict_work *work)
 {
-    const struct strict_view *gx = &work->view[0], *gy = &work->view[1], *t = &work->view[2], *total = &work->view[3];
+    const struct strict_view *gx = &work->view[0], *gy = &work->view[1], *t = &work->view[2],
+                             *total = &work->view[3];
     tn_status status = TN_OK;
     for (int64_t n = 0; n < gx->shape[0]; n++) {
         int64_t c;

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * The strict device: what its files share, and (first part) what it publishes for kernel packs and tests. A kernel never sees a pointer: it names an operand and an
- * element, and each access is checked. */
+ * The strict device: what its files share, and (first part) what it publishes for kernel packs
+ * and tests. A kernel never sees a pointer: it names an operand and an element, and each access
+ * is checked. */
 #ifndef STRICT_H
 #define STRICT_H
 
-#ifndef TENON_TENON_H           /* a program has its own headers already: tests do */
+#ifndef TENON_TENON_H /* a program has its own headers already: tests do */
 #include <tenon/plugin.h>
 #endif
 
-/* ==== published: tn_device_native(device, STRICT_API_ID) =========================================== */
+/* ==== published: tn_device_native(device, STRICT_API_ID) ====================================== */
 
 #define STRICT_API_ID "org.example.strict.api/1"
 #define STRICT_MAX_VIEWS 6
 
 /* A view as the queue keeps it: copied, checked. */
 struct strict_view {
-    uint64_t memory;            /* the handle */
-    uint64_t offset;            /* bytes */
+    uint64_t memory; /* the handle */
+    uint64_t offset; /* bytes */
     tn_dtype dtype;
     int32_t ndim;
     int64_t shape[TN_MAX_DIMS];
@@ -31,7 +32,7 @@ struct strict_work {
     struct strict_view view[STRICT_MAX_VIEWS]; /* outputs, then inputs; dtype AUTO: absent */
     double real[2];
     int64_t whole[4];
-    tn_status status;           /* of an access that was refused */
+    tn_status status; /* of an access that was refused */
     void *device;
 };
 
@@ -39,19 +40,23 @@ typedef tn_status strict_body(struct strict_work *work);
 
 struct strict_api {
     uint32_t size;
-    /* Checks and copies the call's views, and runs body(work) on the device's thread behind what the stream has to do.
-     * `fill` (may be NULL) turns the options into numbers, now. A body reports failures with tn_fail. [any-thread] */
-    tn_status (*enqueue)(const tn_call *call, strict_body *body, tn_status (*fill)(const tn_call *, struct strict_work *));
-    /* Element `at` (in elements from the view's first) of a view, as a number. Only inside a body. */
+    /* Checks and copies the call's views, and runs body(work) on the device's thread behind what
+     * the stream has to do. `fill` (may be NULL) turns the options into numbers, now. A body
+     * reports failures with tn_fail. [any-thread] */
+    tn_status (*enqueue)(const tn_call *call, strict_body *body,
+                         tn_status (*fill)(const tn_call *, struct strict_work *));
+    /* Element `at` (in elements from the view's first) of a view, as a number. Only inside a
+     * body. */
     double (*get)(struct strict_work *work, const struct strict_view *view, int64_t at);
     void (*set)(struct strict_work *work, const struct strict_view *view, int64_t at, double value);
     /* Injects failures from now on: the text of TENON_STRICT_FAIL, "" for none. [any-thread] */
     tn_status (*inject)(const char *text);
-    /* Kernels that ran; accesses and frees that broke a rule; all bytes that are allocated. [any-thread] */
+    /* Kernels that ran; accesses and frees that broke a rule; all bytes that are allocated.
+     * [any-thread] */
     void (*counts)(uint64_t *kernels, uint64_t *violations, uint64_t *bytes);
 };
 
-/* ==== inside ========================================================================================== */
+/* ==== inside ================================================================================== */
 
 /* ---- memory.c: regions behind handles ---- */
 
@@ -64,7 +69,8 @@ void strict_region_open(uint64_t handle);
 void strict_region_close(uint64_t handle);
 /* Marks a use by queued work, which must not outlive the region. */
 void strict_region_use(uint64_t handle, int32_t more);
-/* The bytes [offset, offset + size) of an open region, NULL and a violation if they are not all in it. */
+/* The bytes [offset, offset + size) of an open region, NULL and a violation if they are not all
+ * in it. */
 void *strict_bytes(uint64_t handle, uint64_t offset, uint64_t size);
 uint64_t strict_violations(void);
 uint64_t strict_allocated(void);
@@ -72,7 +78,8 @@ uint64_t strict_allocated(void);
 double strict_get(struct strict_work *work, const struct strict_view *view, int64_t at);
 void strict_set(struct strict_work *work, const struct strict_view *view, int64_t at, double value);
 int64_t strict_get_int(struct strict_work *work, const struct strict_view *view, int64_t at);
-void strict_set_int(struct strict_work *work, const struct strict_view *view, int64_t at, int64_t value);
+void strict_set_int(struct strict_work *work, const struct strict_view *view, int64_t at,
+                    int64_t value);
 void strict_copy_element(struct strict_work *work, const struct strict_view *to, int64_t to_at,
                          const struct strict_view *from, int64_t from_at);
 
@@ -99,10 +106,12 @@ tn_status strict_event_record(void *device, void *event, void *stream);
 tn_status strict_event_wait(void *device, void *event, void *stream);
 tn_status strict_event_sync(void *device, void *event);
 tn_status strict_event_query(void *device, void *event, bool *done);
-tn_status strict_copy_in(void *device, void *stream, void *memory, uint64_t offset, const void *from, size_t bytes);
-tn_status strict_copy_out(void *device, void *stream, void *to, void *memory, uint64_t offset, size_t bytes);
-tn_status strict_copy(void *device, void *stream, void *to, uint64_t to_offset, void *from, uint64_t from_offset,
-                      size_t bytes);
+tn_status strict_copy_in(void *device, void *stream, void *memory, uint64_t offset,
+                         const void *from, size_t bytes);
+tn_status strict_copy_out(void *device, void *stream, void *to, void *memory, uint64_t offset,
+                          size_t bytes);
+tn_status strict_copy(void *device, void *stream, void *to, uint64_t to_offset, void *from,
+                      uint64_t from_offset, size_t bytes);
 tn_status strict_enqueue(const tn_call *call, strict_body *body,
                          tn_status (*fill)(const tn_call *, struct strict_work *));
 bool strict_lost(void *device);
@@ -129,8 +138,10 @@ static inline int64_t strict_count(const struct strict_view *view)
     return count;
 }
 
-/* Where element `index` of a shape with `ndim` dimensions stands in a view that broadcasts to it. */
-static inline int64_t strict_place(const struct strict_view *view, const int64_t *index, int32_t ndim)
+/* Where element `index` of a shape with `ndim` dimensions stands in a view that broadcasts to
+ * it. */
+static inline int64_t strict_place(const struct strict_view *view, const int64_t *index,
+                                   int32_t ndim)
 {
     int64_t at = 0;
     for (int32_t i = 0; i < view->ndim; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * OpenBLAS, opened privately at activation. Only a flavour without threads will do: another one starts its own when it is mapped and fights with the host's
- * pool over the cores. So libraries are looked for where distributions put the serial flavour, and never by a bare name. */
+ * OpenBLAS, opened privately at activation. Only a flavour without threads will do: another one
+ * starts its own when it is mapped and fights with the host's pool over the cores. So libraries
+ * are looked for where distributions put the serial flavour, and never by a bare name. */
 #include <dlfcn.h>
 #include <glob.h>
 #include <string.h>
@@ -21,7 +22,8 @@ static const char *const places[] = {
     "/usr/local/lib/openblas-serial/libopenblas.so.0",
 };
 
-/* Another OpenBLAS in the program must not take the place of the symbols inside of ours; the sanitizers, however, refuse that way of opening. */
+/* Another OpenBLAS in the program must not take the place of the symbols inside of ours; the
+ * sanitizers, however, refuse that way of opening. */
 static int open_flags(bool *possible)
 {
     *possible = true;
@@ -43,7 +45,9 @@ static bool try_open(const char *path, char *why, size_t size)
     bool possible;
     int flags = open_flags(&possible);
     if (!possible) {
-        tn_snprint(why, size, "the program has a BLAS of its own, from which this one cannot be kept apart here");
+        tn_snprint(
+            why, size,
+            "the program has a BLAS of its own, from which this one cannot be kept apart here");
         return false;
     }
     void *library = dlopen(path, flags);
@@ -61,14 +65,16 @@ static bool try_open(const char *path, char *why, size_t size)
         threads = get();
     }
     if (!sgemm || !dgemm || threads != 0) {
-        tn_snprint(why, size, threads ? "it has threads of its own; the serial flavour is wanted"
-                                      : "it has no cblas_sgemm and cblas_dgemm");
+        tn_snprint(why, size,
+                   threads ? "it has threads of its own; the serial flavour is wanted"
+                           : "it has no cblas_sgemm and cblas_dgemm");
         dlclose(library);
         return false;
     }
     memcpy(&tn__blas.sgemm, &sgemm, sizeof sgemm);
     memcpy(&tn__blas.dgemm, &dgemm, sizeof dgemm);
-    /* OpenBLAS before 0.3.22 takes its Haswell kernels on every AMD processor, those with AVX-512 too. */
+    /* OpenBLAS before 0.3.22 takes its Haswell kernels on every AMD processor, those with
+     * AVX-512 too. */
     void *core = dlsym(library, "openblas_get_corename");
     if (core && strcmp(tn__loops->name, "avx512") == 0) {
         char *(*name)(void);
@@ -89,14 +95,16 @@ tn_status tn__blas_open(const char *wanted)
         return TN_OK;
     if (wanted && strcmp(wanted, "auto") != 0) {
         if (wanted[0] != '/')
-            return tn_fail(TN_ERR_VALUE, "option blas is %q: auto, none or the absolute path of a library", wanted);
+            return tn_fail(TN_ERR_VALUE,
+                           "option blas is %q: auto, none or the absolute path of a library",
+                           wanted);
         if (!try_open(wanted, why, sizeof why))
             return tn_fail(TN_ERR_UNAVAILABLE, "option blas: %s cannot be used: %s", wanted, why);
-        tn__blas.narrow = false;                /* asked for by name */
+        tn__blas.narrow = false; /* asked for by name */
         return TN_OK;
     }
 #ifndef TN_WITH_OPENBLAS
-    return TN_OK;                               /* configure --without-openblas: only by an explicit path */
+    return TN_OK; /* configure --without-openblas: only by an explicit path */
 #endif
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         glob_t found;

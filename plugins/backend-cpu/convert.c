@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers between the element types. What PyTorch does decides: a float becomes an integer by truncation and then wraps around; float64 goes
- * to float16, bfloat16 and float8 through float32; a complex number gives its real part. A float that int64 cannot hold becomes the smallest
- * int64 (uint64: what that type can hold is kept). float8 e4m3 has no infinity: what is
+ * Numbers between the element types. What PyTorch does decides: a float becomes an integer by
+ * truncation and then wraps around; float64 goes to float16, bfloat16 and float8 through
+ * float32; a complex number gives its real part. A float that int64 cannot hold becomes the
+ * smallest int64 (uint64: what that type can hold is kept). float8 e4m3 has no infinity: what is
  * too large becomes its largest number. */
 #include <string.h>
 
@@ -29,7 +30,7 @@ static inline float bits_float(uint32_t bits)
     return x;
 }
 
-/* ---- narrow floats ------------------------------------------------------------------------------- */
+/* ---- narrow floats --------------------------------------------------------------------------- */
 
 static inline float f16_to_float(uint16_t half)
 {
@@ -61,14 +62,16 @@ static inline uint16_t float_to_bf16(float x)
 {
     uint32_t bits = float_bits(x);
     uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
-    return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 16 & 0x8000u) | 0x7fc0u : rounded);
+    return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 16 & 0x8000u) | 0x7fc0u
+                                                         : rounded);
 }
 
 /* e4m3: bias 7, largest 448, 0x7f is NaN. e5m2: the upper byte of a float16. */
 static inline float e4m3_to_float(uint8_t byte)
 {
     uint32_t exponent = byte >> 3 & 15, mantissa = byte & 7;
-    float value = exponent == 0 ? (float)mantissa * 0x1p-9f : bits_float((exponent + 120) << 23 | mantissa << 20);
+    float value = exponent == 0 ? (float)mantissa * 0x1p-9f
+                                : bits_float((exponent + 120) << 23 | mantissa << 20);
     if ((byte & 0x7f) == 0x7f)
         value = bits_float(0x7fc00000u);
     return byte & 0x80 ? -value : value;
@@ -81,9 +84,9 @@ static inline uint8_t float_to_e4m3(float x)
     uint32_t value;
     if (bits > 0x7f800000u)
         value = 0x7f;
-    else if (bits >= 0x43e00000u)               /* 448 and more */
+    else if (bits >= 0x43e00000u) /* 448 and more */
         value = 0x7e;
-    else if (bits < 0x3c800000u)                /* below 2^-6: a multiple of 2^-9 */
+    else if (bits < 0x3c800000u) /* below 2^-6: a multiple of 2^-9 */
         value = float_bits(bits_float(bits) + 0x1p14f) - 0x46800000u;
     else
         value = (bits - (120u << 23) + 0x7ffffu + (bits >> 20 & 1)) >> 20;
@@ -102,16 +105,16 @@ static inline uint8_t float_to_e5m2(float x)
     uint32_t value;
     if (bits > 0x7f800000u)
         value = 0x7f;
-    else if (bits >= 0x47700000u)               /* 61440 and more round to infinity */
+    else if (bits >= 0x47700000u) /* 61440 and more round to infinity */
         value = 0x7c;
-    else if (bits < 0x38800000u)                /* below 2^-14: a multiple of 2^-16 */
+    else if (bits < 0x38800000u) /* below 2^-14: a multiple of 2^-16 */
         value = float_bits(bits_float(bits) + 0x1p7f) - 0x43000000u;
     else
         value = (bits - (112u << 23) + 0xfffffu + (bits >> 21 & 1)) >> 21;
     return (uint8_t)(value | sign);
 }
 
-/* ---- floats to integers --------------------------------------------------------------------------- */
+/* ---- floats to integers ---------------------------------------------------------------------- */
 
 static inline int64_t to_int(double x)
 {
@@ -123,142 +126,150 @@ static inline uint64_t to_uint(double x)
     return x >= 0x1p63 && x < 0x1p64 ? (uint64_t)x : (uint64_t)to_int(x);
 }
 
-/* ---- tables --------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 #define IDENTITY(x) (x)
 
 /* name, storage type, from storage to a number, and from float32, float64, int64 to storage */
-#define REAL_TYPES(X)                                                                                             \
-    X(truth, uint8_t, TRUTH, (x != 0), (x != 0), (x != 0))                                                        \
-    X(u8, uint8_t, IDENTITY, (uint8_t)to_int((double)x), (uint8_t)to_int(x), (uint8_t)x)                         \
-    X(i8, int8_t, IDENTITY, (int8_t)to_int((double)x), (int8_t)to_int(x), (int8_t)x)                             \
-    X(i16, int16_t, IDENTITY, (int16_t)to_int((double)x), (int16_t)to_int(x), (int16_t)x)                        \
-    X(i32, int32_t, IDENTITY, (int32_t)to_int((double)x), (int32_t)to_int(x), (int32_t)x)                        \
-    X(i64, int64_t, IDENTITY, to_int((double)x), to_int(x), x)                                                   \
-    X(f16, uint16_t, f16_to_float, float_to_f16(x), float_to_f16((float)x), float_to_f16((float)x))              \
-    X(bf16, uint16_t, bf16_to_float, float_to_bf16(x), float_to_bf16((float)x), float_to_bf16((float)x))         \
-    X(f32, float, IDENTITY, x, (float)x, (float)x)                                                               \
-    X(f64, double, IDENTITY, (double)x, x, (double)x)                                                            \
-    X(u16, uint16_t, IDENTITY, (uint16_t)to_int((double)x), (uint16_t)to_int(x), (uint16_t)x)                    \
-    X(u32, uint32_t, IDENTITY, (uint32_t)to_int((double)x), (uint32_t)to_int(x), (uint32_t)x)                    \
-    X(u64, uint64_t, IDENTITY, to_uint((double)x), to_uint(x), (uint64_t)x)                                      \
-    X(e4m3, uint8_t, e4m3_to_float, float_to_e4m3(x), float_to_e4m3((float)x), float_to_e4m3((float)x))          \
-    X(e5m2, uint8_t, e5m2_to_float, float_to_e5m2(x), float_to_e5m2((float)x), float_to_e5m2((float)x))
+#define REAL_TYPES(X)                                                                              \
+    X(truth, uint8_t, TRUTH, (x != 0), (x != 0), (x != 0))                                         \
+    X(u8, uint8_t, IDENTITY, (uint8_t)to_int((double)x), (uint8_t)to_int(x), (uint8_t)x)           \
+    X(i8, int8_t, IDENTITY, (int8_t)to_int((double)x), (int8_t)to_int(x), (int8_t)x)               \
+    X(i16, int16_t, IDENTITY, (int16_t)to_int((double)x), (int16_t)to_int(x), (int16_t)x)          \
+    X(i32, int32_t, IDENTITY, (int32_t)to_int((double)x), (int32_t)to_int(x), (int32_t)x)          \
+    X(i64, int64_t, IDENTITY, to_int((double)x), to_int(x), x)                                     \
+    X(f16, uint16_t, f16_to_float, float_to_f16(x), float_to_f16((float)x),                        \
+      float_to_f16((float)x))                                                                      \
+    X(bf16, uint16_t, bf16_to_float, float_to_bf16(x), float_to_bf16((float)x),                    \
+      float_to_bf16((float)x))                                                                     \
+    X(f32, float, IDENTITY, x, (float)x, (float)x)                                                 \
+    X(f64, double, IDENTITY, (double)x, x, (double)x)                                              \
+    X(u16, uint16_t, IDENTITY, (uint16_t)to_int((double)x), (uint16_t)to_int(x), (uint16_t)x)      \
+    X(u32, uint32_t, IDENTITY, (uint32_t)to_int((double)x), (uint32_t)to_int(x), (uint32_t)x)      \
+    X(u64, uint64_t, IDENTITY, to_uint((double)x), to_uint(x), (uint64_t)x)                        \
+    X(e4m3, uint8_t, e4m3_to_float, float_to_e4m3(x), float_to_e4m3((float)x),                     \
+      float_to_e4m3((float)x))                                                                     \
+    X(e5m2, uint8_t, e5m2_to_float, float_to_e5m2(x), float_to_e5m2((float)x),                     \
+      float_to_e5m2((float)x))
 
 #define TRUTH(x) ((x) != 0)
 
 /* Elements are read and written by memcpy: storage may be shared with other types. */
-#define LOOP(T, body)                                    \
-    if (stride == (int64_t)sizeof(T))                    \
-        for (int64_t i = 0; i < n; i++) {                \
-            const int64_t s = (int64_t)sizeof(T);        \
-            body                                         \
-        }                                                \
-    else                                                 \
-        for (int64_t i = 0; i < n; i++) {                \
-            const int64_t s = stride;                    \
-            body                                         \
+#define LOOP(T, body)                                                                              \
+    if (stride == (int64_t)sizeof(T))                                                              \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const int64_t s = (int64_t)sizeof(T);                                                  \
+            body                                                                                   \
+        }                                                                                          \
+    else                                                                                           \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const int64_t s = stride;                                                              \
+            body                                                                                   \
         }
 
-#define LOAD_TO(name, T, decode, suffix, CT, convert)                                          \
-    static void load_##name##_##suffix(int64_t n, const char *from, int64_t stride, void *to) \
-    {                                                                                          \
-        CT *y = to;                                                                            \
-        LOOP(T, {                                                                              \
-            T x;                                                                               \
-            memcpy(&x, from + i * s, sizeof x);                                                \
-            y[i] = convert(decode(x));                                                         \
-        })                                                                                     \
+#define LOAD_TO(name, T, decode, suffix, CT, convert)                                              \
+    static void load_##name##_##suffix(int64_t n, const char *from, int64_t stride, void *to)      \
+    {                                                                                              \
+        CT *y = to;                                                                                \
+        LOOP(T, {                                                                                  \
+            T x;                                                                                   \
+            memcpy(&x, from + i * s, sizeof x);                                                    \
+            y[i] = convert(decode(x));                                                             \
+        })                                                                                         \
     }
-#define LOAD_COMPLEX(name, T, decode, suffix, CT, R)                                           \
-    static void load_##name##_##suffix(int64_t n, const char *from, int64_t stride, void *to) \
-    {                                                                                          \
-        CT *y = to;                                                                            \
-        LOOP(T, {                                                                              \
-            T x;                                                                               \
-            memcpy(&x, from + i * s, sizeof x);                                                \
-            y[i].re = (R)decode(x);                                                            \
-            y[i].im = 0;                                                                       \
-        })                                                                                     \
+#define LOAD_COMPLEX(name, T, decode, suffix, CT, R)                                               \
+    static void load_##name##_##suffix(int64_t n, const char *from, int64_t stride, void *to)      \
+    {                                                                                              \
+        CT *y = to;                                                                                \
+        LOOP(T, {                                                                                  \
+            T x;                                                                                   \
+            memcpy(&x, from + i * s, sizeof x);                                                    \
+            y[i].re = (R)decode(x);                                                                \
+            y[i].im = 0;                                                                           \
+        })                                                                                         \
     }
-#define STORE_FROM(name, T, suffix, CT, R, part, expr)                                          \
-    static void store_##suffix##_##name(int64_t n, const void *from, char *to, int64_t stride) \
-    {                                                                                           \
-        const CT *in = from;                                                                    \
-        LOOP(T, {                                                                               \
-            R x = in[i] part;                                                                   \
-            T y = expr;                                                                         \
-            memcpy(to + i * s, &y, sizeof y);                                                   \
-        })                                                                                      \
+#define STORE_FROM(name, T, suffix, CT, R, part, expr)                                             \
+    static void store_##suffix##_##name(int64_t n, const void *from, char *to, int64_t stride)     \
+    {                                                                                              \
+        const CT *in = from;                                                                       \
+        LOOP(T, {                                                                                  \
+            R x = in[i] part;                                                                      \
+            T y = expr;                                                                            \
+            memcpy(to + i * s, &y, sizeof y);                                                      \
+        })                                                                                         \
     }
 
 #define TO_FLOAT(x) (float)(x)
 #define TO_DOUBLE(x) (double)(x)
-#define TO_INT(x) ((_Generic((x), float: to_int((double)(x)), double: to_int((double)(x)), default: (int64_t)(x))))
+#define TO_INT(x)                                                                                  \
+    ((_Generic((x), float                                                                          \
+               : to_int((double)(x)), double                                                       \
+               : to_int((double)(x)), default                                                      \
+               : (int64_t)(x))))
 
-#define REAL_FUNCTIONS(name, T, decode, from_f32, from_f64, from_i64)     \
-    LOAD_TO(name, T, decode, f32, float, TO_FLOAT)                        \
-    LOAD_TO(name, T, decode, f64, double, TO_DOUBLE)                      \
-    LOAD_TO(name, T, decode, i64, int64_t, TO_INT)                        \
-    LOAD_COMPLEX(name, T, decode, c64, struct c64, float)                 \
-    LOAD_COMPLEX(name, T, decode, c128, struct c128, double)              \
-    STORE_FROM(name, T, f32, float, float, , from_f32)                    \
-    STORE_FROM(name, T, f64, double, double, , from_f64)                  \
-    STORE_FROM(name, T, i64, int64_t, int64_t, , from_i64)                \
-    STORE_FROM(name, T, c64, struct c64, float, .re, from_f32)            \
+#define REAL_FUNCTIONS(name, T, decode, from_f32, from_f64, from_i64)                              \
+    LOAD_TO(name, T, decode, f32, float, TO_FLOAT)                                                 \
+    LOAD_TO(name, T, decode, f64, double, TO_DOUBLE)                                               \
+    LOAD_TO(name, T, decode, i64, int64_t, TO_INT)                                                 \
+    LOAD_COMPLEX(name, T, decode, c64, struct c64, float)                                          \
+    LOAD_COMPLEX(name, T, decode, c128, struct c128, double)                                       \
+    STORE_FROM(name, T, f32, float, float, , from_f32)                                             \
+    STORE_FROM(name, T, f64, double, double, , from_f64)                                           \
+    STORE_FROM(name, T, i64, int64_t, int64_t, , from_i64)                                         \
+    STORE_FROM(name, T, c64, struct c64, float, .re, from_f32)                                     \
     STORE_FROM(name, T, c128, struct c128, double, .re, from_f64)
 REAL_TYPES(REAL_FUNCTIONS)
 
-#define COMPLEX_LOAD(name, T, suffix, CT, expr)                                                \
-    static void load_##name##_##suffix(int64_t n, const char *from, int64_t stride, void *to) \
-    {                                                                                          \
-        CT *y = to;                                                                            \
-        LOOP(T, {                                                                              \
-            T x;                                                                               \
-            memcpy(&x, from + i * s, sizeof x);                                                \
-            y[i] = expr;                                                                       \
-        })                                                                                     \
+#define COMPLEX_LOAD(name, T, suffix, CT, expr)                                                    \
+    static void load_##name##_##suffix(int64_t n, const char *from, int64_t stride, void *to)      \
+    {                                                                                              \
+        CT *y = to;                                                                                \
+        LOOP(T, {                                                                                  \
+            T x;                                                                                   \
+            memcpy(&x, from + i * s, sizeof x);                                                    \
+            y[i] = expr;                                                                           \
+        })                                                                                         \
     }
-#define COMPLEX_STORE(name, T, suffix, CT, expr)                                                \
-    static void store_##suffix##_##name(int64_t n, const void *from, char *to, int64_t stride) \
-    {                                                                                           \
-        const CT *in = from;                                                                    \
-        LOOP(T, {                                                                               \
-            CT x = in[i];                                                                       \
-            T y = expr;                                                                         \
-            memcpy(to + i * s, &y, sizeof y);                                                   \
-        })                                                                                      \
+#define COMPLEX_STORE(name, T, suffix, CT, expr)                                                   \
+    static void store_##suffix##_##name(int64_t n, const void *from, char *to, int64_t stride)     \
+    {                                                                                              \
+        const CT *in = from;                                                                       \
+        LOOP(T, {                                                                                  \
+            CT x = in[i];                                                                          \
+            T y = expr;                                                                            \
+            memcpy(to + i * s, &y, sizeof y);                                                      \
+        })                                                                                         \
     }
 #define AS_C64 ((struct c64){ (float)x.re, (float)x.im })
 #define AS_C128 ((struct c128){ (double)x.re, (double)x.im })
-#define COMPLEX_FUNCTIONS(name, T, self)                                        \
-    COMPLEX_LOAD(name, T, f32, float, (float)x.re)                              \
-    COMPLEX_LOAD(name, T, f64, double, (double)x.re)                            \
-    COMPLEX_LOAD(name, T, i64, int64_t, to_int((double)x.re))                   \
-    COMPLEX_LOAD(name, T, c64, struct c64, AS_C64)                              \
-    COMPLEX_LOAD(name, T, c128, struct c128, AS_C128)                           \
-    COMPLEX_STORE(name, T, f32, float, ((T){ x, 0 }))                           \
-    COMPLEX_STORE(name, T, f64, double, ((T){ self x, 0 }))                     \
-    COMPLEX_STORE(name, T, i64, int64_t, ((T){ self x, 0 }))                    \
-    COMPLEX_STORE(name, T, c64, struct c64, ((T){ self x.re, self x.im }))      \
+#define COMPLEX_FUNCTIONS(name, T, self)                                                           \
+    COMPLEX_LOAD(name, T, f32, float, (float)x.re)                                                 \
+    COMPLEX_LOAD(name, T, f64, double, (double)x.re)                                               \
+    COMPLEX_LOAD(name, T, i64, int64_t, to_int((double)x.re))                                      \
+    COMPLEX_LOAD(name, T, c64, struct c64, AS_C64)                                                 \
+    COMPLEX_LOAD(name, T, c128, struct c128, AS_C128)                                              \
+    COMPLEX_STORE(name, T, f32, float, ((T){ x, 0 }))                                              \
+    COMPLEX_STORE(name, T, f64, double, ((T){ self x, 0 }))                                        \
+    COMPLEX_STORE(name, T, i64, int64_t, ((T){ self x, 0 }))                                       \
+    COMPLEX_STORE(name, T, c64, struct c64, ((T){ self x.re, self x.im }))                         \
     COMPLEX_STORE(name, T, c128, struct c128, ((T){ self x.re, self x.im }))
 COMPLEX_FUNCTIONS(c64, struct c64, (float))
 COMPLEX_FUNCTIONS(c128, struct c128, (double))
 
-#define ROW(dtype, name)                                                                             \
-    [dtype] = { { load_##name##_f32, load_##name##_f64, load_##name##_i64, load_##name##_c64,        \
-                  load_##name##_c128 },                                                              \
-                { store_f32_##name, store_f64_##name, store_i64_##name, store_c64_##name,            \
+#define ROW(dtype, name)                                                                           \
+    [dtype] = { { load_##name##_f32, load_##name##_f64, load_##name##_i64, load_##name##_c64,      \
+                  load_##name##_c128 },                                                            \
+                { store_f32_##name, store_f64_##name, store_i64_##name, store_c64_##name,          \
                   store_c128_##name } }
 
 static const struct {
     tn__load *load[TN__CT_COUNT];
     tn__store *store[TN__CT_COUNT];
 } conversions[TN_DTYPE_COUNT] = {
-    ROW(TN_BOOL, truth),    ROW(TN_U8, u8),   ROW(TN_I8, i8),        ROW(TN_I16, i16),
-    ROW(TN_I32, i32),       ROW(TN_I64, i64), ROW(TN_F16, f16),      ROW(TN_BF16, bf16),
-    ROW(TN_F32, f32),       ROW(TN_F64, f64), ROW(TN_C64, c64),      ROW(TN_C128, c128),
-    ROW(TN_U16, u16),       ROW(TN_U32, u32), ROW(TN_U64, u64),      ROW(TN_F8_E4M3, e4m3),
+    ROW(TN_BOOL, truth),   ROW(TN_U8, u8),   ROW(TN_I8, i8),   ROW(TN_I16, i16),
+    ROW(TN_I32, i32),      ROW(TN_I64, i64), ROW(TN_F16, f16), ROW(TN_BF16, bf16),
+    ROW(TN_F32, f32),      ROW(TN_F64, f64), ROW(TN_C64, c64), ROW(TN_C128, c128),
+    ROW(TN_U16, u16),      ROW(TN_U32, u32), ROW(TN_U64, u64), ROW(TN_F8_E4M3, e4m3),
     ROW(TN_F8_E5M2, e5m2),
 };
 
@@ -287,10 +298,10 @@ tn_dtype tn__ct_dtype(enum tn__ct ct)
 enum tn__ct tn__ct_of(tn_dtype dtype)
 {
     static const uint8_t of[TN_DTYPE_COUNT] = {
-        [TN_BOOL] = TN__I64, [TN_U8] = TN__I64,      [TN_I8] = TN__I64,      [TN_I16] = TN__I64,
-        [TN_I32] = TN__I64,  [TN_I64] = TN__I64,     [TN_F16] = TN__F32,     [TN_BF16] = TN__F32,
-        [TN_F32] = TN__F32,  [TN_F64] = TN__F64,     [TN_C64] = TN__C64,     [TN_C128] = TN__C128,
-        [TN_U16] = TN__I64,  [TN_U32] = TN__I64,     [TN_U64] = TN__I64,     [TN_F8_E4M3] = TN__F32,
+        [TN_BOOL] = TN__I64,   [TN_U8] = TN__I64,  [TN_I8] = TN__I64,  [TN_I16] = TN__I64,
+        [TN_I32] = TN__I64,    [TN_I64] = TN__I64, [TN_F16] = TN__F32, [TN_BF16] = TN__F32,
+        [TN_F32] = TN__F32,    [TN_F64] = TN__F64, [TN_C64] = TN__C64, [TN_C128] = TN__C128,
+        [TN_U16] = TN__I64,    [TN_U32] = TN__I64, [TN_U64] = TN__I64, [TN_F8_E4M3] = TN__F32,
         [TN_F8_E5M2] = TN__F32
     };
     return (enum tn__ct)of[dtype];
@@ -301,7 +312,9 @@ enum tn__ct tn__ct_between(tn_dtype from, tn_dtype to)
     enum tn__ct a = tn__ct_of(from), b = tn__ct_of(to);
     if (a == TN__C128 || b == TN__C128)
         return TN__C128;
-    if (a == TN__C64 || b == TN__C64)           /* float64 and wide integers keep their digits where only the real part goes on */
+    if (a == TN__C64 ||
+        b ==
+            TN__C64) /* float64 and wide integers keep their digits where only the real part goes on */
         return a == TN__C64 && b == TN__C64 ? TN__C64 : b == TN__C64 ? TN__C64 : TN__C128;
     if (a == TN__I64 && b == TN__I64)
         return TN__I64;

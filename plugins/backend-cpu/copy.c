@@ -8,21 +8,21 @@
 enum { GRAIN = 65536 };
 
 struct job {
-    struct tn__span span;       /* operands: to, from */
+    struct tn__span span; /* operands: to, from */
     int64_t item;
-    tn__load *load;             /* both NULL: same type, bytes move */
+    tn__load *load; /* both NULL: same type, bytes move */
     tn__store *store;
-    bool whole;                 /* the loaded numbers are the result */
+    bool whole; /* the loaded numbers are the result */
     _Alignas(16) char value[16];
 };
 
-/* ---- same type -------------------------------------------------------------------------------------- */
+/* ---- same type ------------------------------------------------------------------------------- */
 
-#define MOVE(T)                                                              \
-    for (int64_t i = 0; i < n; i++) {                                        \
-        T x;                                                                 \
-        memcpy(&x, at[1] + i * stride[1], sizeof x);                         \
-        memcpy(at[0] + i * stride[0], &x, sizeof x);                         \
+#define MOVE(T)                                                                                    \
+    for (int64_t i = 0; i < n; i++) {                                                              \
+        T x;                                                                                       \
+        memcpy(&x, at[1] + i * stride[1], sizeof x);                                               \
+        memcpy(at[0] + i * stride[0], &x, sizeof x);                                               \
     }
 
 static void move(void *user, int64_t n, char *const *at, const int64_t *stride)
@@ -36,25 +36,15 @@ static void move(void *user, int64_t n, char *const *at, const int64_t *stride)
         uint64_t low, high;
     };
     switch (job->item) {
-    case 1:
-        MOVE(uint8_t)
-        break;
-    case 2:
-        MOVE(uint16_t)
-        break;
-    case 4:
-        MOVE(uint32_t)
-        break;
-    case 8:
-        MOVE(uint64_t)
-        break;
-    default:
-        MOVE(struct wide)
-        break;
+    case 1: MOVE(uint8_t) break;
+    case 2: MOVE(uint16_t) break;
+    case 4: MOVE(uint32_t) break;
+    case 8: MOVE(uint64_t) break;
+    default: MOVE(struct wide) break;
     }
 }
 
-/* ---- from one type to another ------------------------------------------------------------------------- */
+/* ---- from one type to another ---------------------------------------------------------------- */
 
 static void convert(void *user, int64_t n, char *const *at, const int64_t *stride)
 {
@@ -99,14 +89,14 @@ tn_status tn__copy(const tn_call *call)
     return tn__copy_views(call->out[0], call->in[0]);
 }
 
-/* ---- one value everywhere ------------------------------------------------------------------------------ */
+/* ---- one value everywhere -------------------------------------------------------------------- */
 
-#define SET(T)                                              \
-    {                                                       \
-        T x;                                                \
-        memcpy(&x, job->value, sizeof x);                   \
-        for (int64_t i = 0; i < n; i++)                     \
-            memcpy(at[0] + i * stride[0], &x, sizeof x);    \
+#define SET(T)                                                                                     \
+    {                                                                                              \
+        T x;                                                                                       \
+        memcpy(&x, job->value, sizeof x);                                                          \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            memcpy(at[0] + i * stride[0], &x, sizeof x);                                           \
     }
 
 static void set(void *user, int64_t n, char *const *at, const int64_t *stride)
@@ -125,21 +115,11 @@ static void set(void *user, int64_t n, char *const *at, const int64_t *stride)
         }
     }
     switch (job->item) {
-    case 1:
-        SET(uint8_t)
-        break;
-    case 2:
-        SET(uint16_t)
-        break;
-    case 4:
-        SET(uint32_t)
-        break;
-    case 8:
-        SET(uint64_t)
-        break;
-    default:
-        SET(struct wide)
-        break;
+    case 1: SET(uint8_t) break;
+    case 2: SET(uint16_t) break;
+    case 4: SET(uint32_t) break;
+    case 8: SET(uint64_t) break;
+    default: SET(struct wide) break;
     }
 }
 
@@ -170,7 +150,7 @@ tn_status tn__fill(const tn_call *call)
     return fill_view(call->out[0], ((const tn_fill_options *)call->options)->value);
 }
 
-/* ---- gx = 0, gx[..., start : start + length, ...] = gy ------------------------------------------------- */
+/* ---- gx = 0, gx[..., start : start + length, ...] = gy --------------------------------------- */
 
 tn_status tn__narrow_grad(const tn_call *call)
 {
@@ -178,12 +158,13 @@ tn_status tn__narrow_grad(const tn_call *call)
     const tn_view *gx = call->out[0], *gy = call->in[0];
     int64_t dim = options->dim < 0 ? options->dim + gx->ndim : options->dim;
     if (dim < 0 || dim >= gx->ndim || gy->ndim != gx->ndim)
-        return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %d dimensions", call->op,
-                       (long long)options->dim, (int)gx->ndim);
+        return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %d dimensions",
+                       call->op, (long long)options->dim, (int)gx->ndim);
     int64_t start = options->start < 0 ? options->start + gx->shape[dim] : options->start;
     if (start < 0 || start > gx->shape[dim] - gy->shape[dim])
-        return tn_fail(TN_ERR_INDEX, "%s: start %lld and length %lld do not fit into size %lld", call->op,
-                       (long long)options->start, (long long)gy->shape[dim], (long long)gx->shape[dim]);
+        return tn_fail(TN_ERR_INDEX, "%s: start %lld and length %lld do not fit into size %lld",
+                       call->op, (long long)options->start, (long long)gy->shape[dim],
+                       (long long)gx->shape[dim]);
     tn_status status = tn__copy_zero(gx);
     if (status != TN_OK)
         return status;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the CPU backend share: compute types, conversion, walking over strided views, the loops
- * that exist once per instruction set, and the kernels. */
+ * What the files of the CPU backend share: compute types, conversion, walking over strided
+ * views, the loops that exist once per instruction set, and the kernels. */
 #ifndef TN_BACKEND_CPU_H
 #define TN_BACKEND_CPU_H
 
 #include <tenon/plugin.h>
 
-/* ---- compute types ------------------------------------------------------------------------------- */
+/* ---- compute types --------------------------------------------------------------------------- */
 
-/* The types in which numbers are worked on. All others are converted in chunks: float16, bfloat16 and float8 to float32, integers and
- * bool to int64 (which wraps around to the narrower type just as its own arithmetic does). */
+/* The types in which numbers are worked on. All others are converted in chunks: float16,
+ * bfloat16 and float8 to float32, integers and bool to int64 (which wraps around to the narrower
+ * type just as its own arithmetic does). */
 enum tn__ct { TN__F32, TN__F64, TN__I64, TN__C64, TN__C128, TN__CT_COUNT };
 
 #define TN__CT_MAX_SIZE 16
-#define TN__CHUNK 512           /* elements converted at a time: the buffers stay in the first-level cache */
+#define TN__CHUNK 512 /* elements converted at a time: the buffers stay in the first-level cache */
 
 size_t tn__ct_size(enum tn__ct ct);
 /* The compute type of arithmetic in `dtype`. */
@@ -30,11 +31,12 @@ typedef void tn__store(int64_t n, const void *from, char *to, int64_t stride);
 tn__load *tn__convert_load(tn_dtype from, enum tn__ct ct);
 tn__store *tn__convert_store(enum tn__ct ct, tn_dtype to);
 
-/* ---- views --------------------------------------------------------------------------------------- */
+/* ---- views ----------------------------------------------------------------------------------- */
 
 #define TN__MAX_SPAN 4
 
-/* Several views walked together: dimensions of size 1 are gone, neighbours that can be one are one, strides are in bytes. */
+/* Several views walked together: dimensions of size 1 are gone, neighbours that can be one are
+ * one, strides are in bytes. */
 struct tn__span {
     int32_t operands;
     int32_t ndim;
@@ -57,12 +59,14 @@ static inline int64_t tn__view_item(const tn_view *view)
 int64_t tn__view_count(const tn_view *view);
 bool tn__view_dense(const tn_view *view);
 
-/* views[0] gives the shape, the others broadcast to it. `in_order` keeps the row-major order of the shape; without it the
- * dimensions are ordered as views[0] has them in memory. */
-void tn__span_make(struct tn__span *span, int32_t operands, const tn_view *const *views, bool in_order);
+/* views[0] gives the shape, the others broadcast to it. `in_order` keeps the row-major order of
+ * the shape; without it the dimensions are ordered as views[0] has them in memory. */
+void tn__span_make(struct tn__span *span, int32_t operands, const tn_view *const *views,
+                   bool in_order);
 /* Calls body for runs that together are [begin, end) of the span, in its order. */
 typedef void tn__span_body(void *user, int64_t n, char *const *at, const int64_t *stride);
-void tn__span_walk(const struct tn__span *span, int64_t begin, int64_t end, tn__span_body *body, void *user);
+void tn__span_walk(const struct tn__span *span, int64_t begin, int64_t end, tn__span_body *body,
+                   void *user);
 
 /* No iteration of the loop needs what another one wrote. */
 #ifdef __clang__
@@ -71,17 +75,17 @@ void tn__span_walk(const struct tn__span *span, int64_t begin, int64_t end, tn__
 #define TN__IVDEP _Pragma("GCC ivdep")
 #endif
 
-/* ---- loops per instruction set -------------------------------------------------------------------- */
+/* ---- loops per instruction set --------------------------------------------------------------- */
 
 enum tn__ew {
-    TN__ADD,                    /* a + b */
+    TN__ADD, /* a + b */
     TN__SUB,
-    TN__ADD_ALPHA,              /* a + p * b */
+    TN__ADD_ALPHA, /* a + p * b */
     TN__MUL,
     TN__DIV,
     TN__MAXIMUM,
-    TN__RELU_GRAD,              /* b > 0 ? a : 0 */
-    TN__ADD_SCALAR,             /* a + p */
+    TN__RELU_GRAD,  /* b > 0 ? a : 0 */
+    TN__ADD_SCALAR, /* a + p */
     TN__MUL_SCALAR,
     TN__NEG,
     TN__EXP,
@@ -93,8 +97,8 @@ enum tn__ew {
 };
 
 /* y[i] = op(a[i], b[i], p); strides in bytes, 0 repeats. y may be a or b. */
-typedef void tn__ew_loop(int64_t n, char *y, int64_t sy, const char *a, int64_t sa, const char *b, int64_t sb,
-                         double p);
+typedef void tn__ew_loop(int64_t n, char *y, int64_t sy, const char *a, int64_t sa, const char *b,
+                         int64_t sb, double p);
 
 /* The largest number and where it stands; NaN counts as largest. */
 struct tn__largest {
@@ -131,11 +135,16 @@ struct tn__loops {
     void (*log_softmax_f64)(int64_t n, const double *x, double *y);
     void (*log_softmax_grad_f32)(int64_t n, const float *gy, const float *y, float *gx);
     void (*log_softmax_grad_f64)(int64_t n, const double *gy, const double *y, double *gx);
-    /* Random numbers from 32-bit words of Philox, four a block from `block` on: n numbers from element `first`. */
-    void (*uniform_f32)(uint64_t seed, uint64_t block, uint64_t first, int64_t n, float low, float range, float *y);
-    void (*uniform_f64)(uint64_t seed, uint64_t block, uint64_t first, int64_t n, double low, double range, double *y);
-    void (*normal_f32)(uint64_t seed, uint64_t block, uint64_t first, int64_t n, float mean, float std, float *y);
-    void (*normal_f64)(uint64_t seed, uint64_t block, uint64_t first, int64_t n, double mean, double std, double *y);
+    /* Random numbers from 32-bit words of Philox, four a block from `block` on: n numbers from
+     * element `first`. */
+    void (*uniform_f32)(uint64_t seed, uint64_t block, uint64_t first, int64_t n, float low,
+                        float range, float *y);
+    void (*uniform_f64)(uint64_t seed, uint64_t block, uint64_t first, int64_t n, double low,
+                        double range, double *y);
+    void (*normal_f32)(uint64_t seed, uint64_t block, uint64_t first, int64_t n, float mean,
+                       float std, float *y);
+    void (*normal_f64)(uint64_t seed, uint64_t block, uint64_t first, int64_t n, double mean,
+                       double std, double *y);
 };
 
 /* Sums of products, with fused multiply-adds where there are any. */
@@ -162,33 +171,35 @@ extern const struct tn__products *tn__products;
 /* Complex numbers need no speed yet: one set for all. */
 extern tn__ew_loop *const tn__loops_complex[TN__EW_COUNT][2];
 
-/* ---- BLAS ----------------------------------------------------------------------------------------- */
+/* ---- BLAS ------------------------------------------------------------------------------------ */
 
 enum { TN__BLAS_ROW_MAJOR = 101, TN__BLAS_NO_TRANS = 111, TN__BLAS_TRANS = 112 };
 
 /* The two functions that are used of it; both NULL where there is no BLAS. */
 struct tn__blas {
-    void (*sgemm)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
-                  const float *b, int ldb, float beta, float *c, int ldc);
-    void (*dgemm)(int order, int ta, int tb, int m, int n, int k, double alpha, const double *a, int lda,
-                  const double *b, int ldb, double beta, double *c, int ldc);
-    /* Large products go to the own tiles all the same: they use wider vectors than this BLAS does here. */
+    void (*sgemm)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,
+                  int lda, const float *b, int ldb, float beta, float *c, int ldc);
+    void (*dgemm)(int order, int ta, int tb, int m, int n, int k, double alpha, const double *a,
+                  int lda, const double *b, int ldb, double beta, double *c, int ldc);
+    /* Large products go to the own tiles all the same: they use wider vectors than this BLAS
+     * does here. */
     bool narrow;
 };
 extern struct tn__blas tn__blas;
-/* `wanted`: "auto", "none" or the path of a library. Only an explicit path that cannot be used is an error. */
+/* `wanted`: "auto", "none" or the path of a library. Only an explicit path that cannot be used
+ * is an error. */
 tn_status tn__blas_open(const char *wanted);
 
-/* ---- scratch memory -------------------------------------------------------------------------------- */
+/* ---- scratch memory -------------------------------------------------------------------------- */
 
-/* Memory for a piece of work, kept for the next one instead of going back to the system (whose fresh pages cost more than the work on them). NULL
- * and an error when there is none. */
+/* Memory for a piece of work, kept for the next one instead of going back to the system (whose
+ * fresh pages cost more than the work on them). NULL and an error when there is none. */
 void *tn__scratch_take(size_t bytes);
 void tn__scratch_give(void *memory);
 /* Gives back what is kept. */
 void tn__scratch_drop(void);
 
-/* ---- kernels -------------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 tn_status tn__copy(const tn_call *call);
 tn_status tn__fill(const tn_call *call);

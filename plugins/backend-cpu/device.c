@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The device: one for the whole processor; memory of the host's allocator; everything is done when a call returns. */
+ * The device: one for the whole processor; memory of the host's allocator; everything is done
+ * when a call returns. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/sysinfo.h>
@@ -72,7 +73,8 @@ static tn_status info(void *device, tn_device_info *out)
     return TN_OK;
 }
 
-/* tn_malloc aligns for any type only; the block's own start stands just before the memory that is given. */
+/* tn_malloc aligns for any type only; the block's own start stands just before the memory that
+ * is given. */
 static tn_status device_alloc(void *device, size_t bytes, void **memory)
 {
     (void)device;
@@ -81,7 +83,8 @@ static tn_status device_alloc(void *device, size_t bytes, void **memory)
     char *block = tn_malloc(bytes + ALIGNMENT + sizeof(void *));
     if (!block)
         return TN_ERR_MEMORY;
-    uintptr_t start = ((uintptr_t)block + sizeof(void *) + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
+    uintptr_t start = ((uintptr_t)block + sizeof(void *) + ALIGNMENT - 1) &
+                      ~(uintptr_t)(ALIGNMENT - 1);
     char *at = block + (start - (uintptr_t)block);
     memcpy(at - sizeof(void *), &block, sizeof block);
     *memory = at;
@@ -98,7 +101,8 @@ static void device_free(void *device, void *memory, size_t bytes)
     tn_free(block);
 }
 
-static tn_status copy_in(void *device, void *stream, void *memory, uint64_t offset, const void *from, size_t bytes)
+static tn_status copy_in(void *device, void *stream, void *memory, uint64_t offset,
+                         const void *from, size_t bytes)
 {
     (void)device, (void)stream;
     if (bytes)
@@ -106,7 +110,8 @@ static tn_status copy_in(void *device, void *stream, void *memory, uint64_t offs
     return TN_OK;
 }
 
-static tn_status copy_out(void *device, void *stream, void *to, void *memory, uint64_t offset, size_t bytes)
+static tn_status copy_out(void *device, void *stream, void *to, void *memory, uint64_t offset,
+                          size_t bytes)
 {
     (void)device, (void)stream;
     if (bytes)
@@ -114,8 +119,8 @@ static tn_status copy_out(void *device, void *stream, void *to, void *memory, ui
     return TN_OK;
 }
 
-static tn_status copy(void *device, void *stream, void *to, uint64_t to_offset, void *from, uint64_t from_offset,
-                      size_t bytes)
+static tn_status copy(void *device, void *stream, void *to, uint64_t to_offset, void *from,
+                      uint64_t from_offset, size_t bytes)
 {
     (void)device, (void)stream;
     if (bytes)

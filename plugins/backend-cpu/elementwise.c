@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operators that work element by element: any strides, broadcasting by stride 0, in place, types that differ converted in chunks. */
+ * Operators that work element by element: any strides, broadcasting by stride 0, in place, types
+ * that differ converted in chunks. */
 #include <complex.h>
 #include <math.h>
 #include <string.h>
@@ -10,37 +11,40 @@
 /* Fewer elements than this never leave the calling thread. */
 enum { GRAIN_CHEAP = 32768, GRAIN_COSTLY = 8192 };
 
-/* ---- complex numbers ------------------------------------------------------------------------------- */
+/* ---- complex numbers ------------------------------------------------------------------------- */
 
-#define COMPLEX(name, T, expr)                                                                                    \
-    static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp, int64_t sb,    \
-                     double param)                                                                                \
-    {                                                                                                             \
-        (void)param;                                                                                              \
-        for (int64_t i = 0; i < n; i++) {                                                                         \
-            T a, b, y;                                                                                            \
-            memcpy(&a, ap + i * sa, sizeof a);                                                                    \
-            memcpy(&b, bp + i * sb, sizeof b);                                                                    \
-            y = (T)(expr);                                                                                        \
-            memcpy(yp + i * sy, &y, sizeof y);                                                                    \
-        }                                                                                                         \
+#define COMPLEX(name, T, expr)                                                                     \
+    static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
+                     int64_t sb, double param)                                                     \
+    {                                                                                              \
+        (void)param;                                                                               \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            T a, b, y;                                                                             \
+            memcpy(&a, ap + i * sa, sizeof a);                                                     \
+            memcpy(&b, bp + i * sb, sizeof b);                                                     \
+            y = (T)(expr);                                                                         \
+            memcpy(yp + i * sy, &y, sizeof y);                                                     \
+        }                                                                                          \
     }
-#define COMPLEX_LOOPS(T, R, s, f)                                     \
-    COMPLEX(add_##s, T, a + b)                                        \
-    COMPLEX(sub_##s, T, a - b)                                        \
-    COMPLEX(add_alpha_##s, T, a + (R)param * b)                       \
-    COMPLEX(mul_##s, T, a *b)                                         \
-    COMPLEX(div_##s, T, a / b)                                        \
-    COMPLEX(add_scalar_##s, T, a + (R)param)                          \
-    COMPLEX(mul_scalar_##s, T, a *(R)param)                           \
-    COMPLEX(neg_##s, T, -a)                                           \
-    COMPLEX(exp_##s, T, cexp##f(a))                                   \
-    COMPLEX(log_##s, T, clog##f(a))                                   \
+#define COMPLEX_LOOPS(T, R, s, f)                                                                  \
+    COMPLEX(add_##s, T, a + b)                                                                     \
+    COMPLEX(sub_##s, T, a - b)                                                                     \
+    COMPLEX(add_alpha_##s, T, a + (R)param * b)                                                    \
+    COMPLEX(mul_##s, T, a *b)                                                                      \
+    COMPLEX(div_##s, T, a / b)                                                                     \
+    COMPLEX(add_scalar_##s, T, a + (R)param)                                                       \
+    COMPLEX(mul_scalar_##s, T, a *(R)param)                                                        \
+    COMPLEX(neg_##s, T, -a)                                                                        \
+    COMPLEX(exp_##s, T, cexp##f(a))                                                                \
+    COMPLEX(log_##s, T, clog##f(a))                                                                \
     COMPLEX(sqrt_##s, T, csqrt##f(a))
 COMPLEX_LOOPS(float complex, float, c64, f)
 COMPLEX_LOOPS(double complex, double, c128, )
 
-#define PAIR(name) { name##_c64, name##_c128 }
+#define PAIR(name)                                                                                 \
+    {                                                                                              \
+        name##_c64, name##_c128                                                                    \
+    }
 tn__ew_loop *const tn__loops_complex[TN__EW_COUNT][2] = {
     [TN__ADD] = PAIR(add),
     [TN__SUB] = PAIR(sub),
@@ -60,15 +64,15 @@ static tn__ew_loop *find_loop(enum tn__ew op, enum tn__ct ct)
     return ct <= TN__I64 ? tn__loops->ew[op][ct] : tn__loops_complex[op][ct - TN__C64];
 }
 
-/* ---- any layout and type ---------------------------------------------------------------------------- */
+/* ---- any layout and type --------------------------------------------------------------------- */
 
 struct job {
     struct tn__span span;
     tn__ew_loop *loop;
     double param;
-    int64_t size;               /* of a number of the compute type */
-    tn__load *load[2];          /* NULL: the operand has the compute type */
-    tn__store *store;           /* the same for the result */
+    int64_t size;      /* of a number of the compute type */
+    tn__load *load[2]; /* NULL: the operand has the compute type */
+    tn__store *store;  /* the same for the result */
     int32_t inputs;
 };
 
@@ -100,8 +104,8 @@ static void converted(void *user, int64_t n, char *const *at, const int64_t *str
         if (job->inputs == 1)
             from[1] = from[0], step[1] = step[0];
         char *to = at[0] + done * stride[0];
-        job->loop(count, job->store ? out : to, job->store ? job->size : stride[0], from[0], step[0], from[1], step[1],
-                  job->param);
+        job->loop(count, job->store ? out : to, job->store ? job->size : stride[0], from[0],
+                  step[0], from[1], step[1], job->param);
         if (job->store)
             job->store(count, out, to, stride[0]);
     }
@@ -110,16 +114,22 @@ static void converted(void *user, int64_t n, char *const *at, const int64_t *str
 static tn_status part(void *user, int64_t begin, int64_t end)
 {
     struct job *job = user;
-    tn__span_walk(&job->span, begin, end, job->load[0] || job->load[1] || job->store ? converted : direct, job);
+    tn__span_walk(&job->span, begin, end,
+                  job->load[0] || job->load[1] || job->store ? converted : direct, job);
     return TN_OK;
 }
 
-static TN_ATTR(noinline) tn_status run_any(const tn_call *call, enum tn__ew op, int32_t inputs, double param)
+static TN_ATTR(noinline) tn_status
+    run_any(const tn_call *call, enum tn__ew op, int32_t inputs, double param)
 {
     tn_dtype dtype = tn_view_dtype(call->out[0]);
-    /* A comparison or product of integers and a float result (add_scalar) is worked on in the result's type. */
+    /* A comparison or product of integers and a float result (add_scalar) is worked on in the
+     * result's type. */
     enum tn__ct ct = tn__ct_of(dtype);
-    struct job job = { .loop = find_loop(op, ct), .param = param, .inputs = inputs, .size = (int64_t)tn__ct_size(ct) };
+    struct job job = { .loop = find_loop(op, ct),
+                       .param = param,
+                       .inputs = inputs,
+                       .size = (int64_t)tn__ct_size(ct) };
     if (!job.loop)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: the CPU backend has no code for %s", call->op,
                        tn_dtype_name(dtype));
@@ -138,9 +148,10 @@ static TN_ATTR(noinline) tn_status run_any(const tn_call *call, enum tn__ew op, 
     return tn_parallel_for(job.span.count, grain, part, &job);
 }
 
-/* ---- the frequent case: float32 or float64, one shape, no gaps --------------------------------------- */
+/* ---- the frequent case: float32 or float64, one shape, no gaps ------------------------------- */
 
-/* Number of elements when y, a and b have one shape, one type and one dense row-major layout; -1 otherwise. */
+/* Number of elements when y, a and b have one shape, one type and one dense row-major layout; -1
+ * otherwise. */
 static inline int64_t same_dense(const tn_view *y, const tn_view *a, const tn_view *b)
 {
     int32_t ndim = y->ndim;
@@ -150,8 +161,8 @@ static inline int64_t same_dense(const tn_view *y, const tn_view *a, const tn_vi
     int64_t count = 1;
     for (int32_t i = ndim; i-- > 0;) {
         int64_t size = y->shape[i];
-        if (a->shape[i] != size || b->shape[i] != size || y->strides[i] != count || a->strides[i] != count ||
-            b->strides[i] != count)
+        if (a->shape[i] != size || b->shape[i] != size || y->strides[i] != count ||
+            a->strides[i] != count || b->strides[i] != count)
             return -1;
         count *= size;
     }
@@ -165,14 +176,15 @@ static inline tn_status run(const tn_call *call, enum tn__ew op, int32_t inputs,
         enum tn__ct ct = y->dtype.bits == 32 ? TN__F32 : TN__F64;
         int64_t count = same_dense(y, a, b), size = y->dtype.bits / 8;
         if (count >= 0 && count <= (op >= TN__EXP ? GRAIN_COSTLY : GRAIN_CHEAP)) {
-            tn__loops->ew[op][ct](count, tn__view_at(y), size, tn__view_at(a), size, tn__view_at(b), size, param);
+            tn__loops->ew[op][ct](count, tn__view_at(y), size, tn__view_at(a), size, tn__view_at(b),
+                                  size, param);
             return TN_OK;
         }
     }
     return run_any(call, op, inputs, param);
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------------ */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 tn_status tn__add(const tn_call *call)
 {
@@ -196,10 +208,10 @@ tn_status tn__mul_scalar(const tn_call *call)
     return run(call, TN__MUL_SCALAR, 1, ((const tn_mul_scalar_options *)call->options)->value);
 }
 
-#define KERNEL(name, op, inputs)             \
-    tn_status name(const tn_call *call)      \
-    {                                        \
-        return run(call, op, inputs, 0);     \
+#define KERNEL(name, op, inputs)                                                                   \
+    tn_status name(const tn_call *call)                                                            \
+    {                                                                                              \
+        return run(call, op, inputs, 0);                                                           \
     }
 KERNEL(tn__mul, TN__MUL, 2)
 KERNEL(tn__div, TN__DIV, 2)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * exp, log and the cosine of a turn for float32 and float64, written so that a compiler makes vectors of loops over them: no branch, no table,
- * no call. exp and log follow FreeBSD's msun (Sun Microsystems, 1993): errors are below one unit in the last place. */
+ * exp, log and the cosine of a turn for float32 and float64, written so that a compiler makes
+ * vectors of loops over them: no branch, no table, no call. exp and log follow FreeBSD's msun
+ * (Sun Microsystems, 1993): errors are below one unit in the last place. */
 #ifndef TN_BACKEND_CPU_FUNCTIONS_H
 #define TN_BACKEND_CPU_FUNCTIONS_H
 
@@ -33,8 +34,8 @@ static inline double tn__of_bits_f64(uint64_t bits)
     return x;
 }
 
-/* e^x = 2^k e^r, |r| <= ln 2 / 2; e^r = 1 + r + r c / (2 - c), c = r - r^2 P(r^2). The power of two goes in by two factors, so that results
- * below the normal range are rounded once. */
+/* e^x = 2^k e^r, |r| <= ln 2 / 2; e^r = 1 + r + r c / (2 - c), c = r - r^2 P(r^2). The power of
+ * two goes in by two factors, so that results below the normal range are rounded once. */
 static inline float tn__exp_f32(float x)
 {
     float in = x < -104.0f ? -104.0f : x > 89.0f ? 89.0f : x;
@@ -43,24 +44,29 @@ static inline float tn__exp_f32(float x)
     float c = r - t * (1.6666625440e-1f + t * -2.7667332906e-3f);
     float e = 1 + ((r * c / (2 - c) - lo) + hi);
     uint32_t n = tn__bits_f32(shifted) - 0x4b400000u + 512, half = n >> 1;
-    return e * tn__of_bits_f32((half - 256 + 127) << 23) * tn__of_bits_f32((n - half - 256 + 127) << 23);
+    return e * tn__of_bits_f32((half - 256 + 127) << 23) *
+           tn__of_bits_f32((n - half - 256 + 127) << 23);
 }
 
 static inline double tn__exp_f64(double x)
 {
     double in = x < -746.0 ? -746.0 : x > 710.0 ? 710.0 : x;
     double shifted = in * 1.44269504088896338700e+00 + 0x1.8p52, k = shifted - 0x1.8p52;
-    double hi = in - k * 6.93147180369123816490e-01, lo = k * 1.90821492927058770002e-10, r = hi - lo, t = r * r;
-    double c = r - t * (1.66666666666666019037e-01 +
-                        t * (-2.77777777770155933842e-03 +
-                             t * (6.61375632143793436117e-05 +
-                                  t * (-1.65339022054652515390e-06 + t * 4.13813679705723846039e-08))));
+    double hi = in - k * 6.93147180369123816490e-01, lo = k * 1.90821492927058770002e-10,
+           r = hi - lo, t = r * r;
+    double c = r -
+               t * (1.66666666666666019037e-01 +
+                    t * (-2.77777777770155933842e-03 +
+                         t * (6.61375632143793436117e-05 +
+                              t * (-1.65339022054652515390e-06 + t * 4.13813679705723846039e-08))));
     double e = 1 + ((r * c / (2 - c) - lo) + hi);
     uint64_t n = tn__bits_f64(shifted) - 0x4338000000000000u + 4096, half = n >> 1;
-    return e * tn__of_bits_f64((half - 2048 + 1023) << 52) * tn__of_bits_f64((n - half - 2048 + 1023) << 52);
+    return e * tn__of_bits_f64((half - 2048 + 1023) << 52) *
+           tn__of_bits_f64((n - half - 2048 + 1023) << 52);
 }
 
-/* ln x = k ln 2 + ln(1 + f), sqrt(2)/2 <= 1 + f < sqrt(2); s = f / (2 + f), ln(1 + f) = f - (f^2/2 - s (f^2/2 + R(s^2))). */
+/* ln x = k ln 2 + ln(1 + f), sqrt(2)/2 <= 1 + f < sqrt(2); s = f / (2 + f), ln(1 + f) = f -
+ * (f^2/2 - s (f^2/2 + R(s^2))). */
 static inline float tn__log_f32(float x)
 {
     int tiny = x < 0x1p-126f;
@@ -69,7 +75,8 @@ static inline float tn__log_f32(float x)
     float k = (float)((int32_t)(bits >> 23) - 127) - (tiny ? 25.0f : 0.0f);
     float f = tn__of_bits_f32((bits & 0x007fffffu) + 0x3f3504f3u) - 1;
     float s = f / (2 + f), z = s * s, q = z * z;
-    float r = z * (0.66666662693f + q * 0.28498786688f) + q * (0.40000972152f + q * 0.24279078841f), h = 0.5f * f * f;
+    float r = z * (0.66666662693f + q * 0.28498786688f) + q * (0.40000972152f + q * 0.24279078841f),
+          h = 0.5f * f * f;
     float y = s * (h + r) + k * 9.0580006145e-06f - h + f + k * 6.9313812256e-01f;
     y = x == tn__of_bits_f32(0x7f800000u) ? x : y;
     y = x == 0 ? tn__of_bits_f32(0xff800000u) : y;
@@ -81,45 +88,60 @@ static inline double tn__log_f64(double x)
     int64_t tiny = x < 0x1p-1022;
     double in = tiny ? x * 0x1p54 : x;
     uint64_t bits = tn__bits_f64(in) + (0x3ff0000000000000u - 0x3fe6a09e667f3bcdu);
-    /* the exponent as a double without a conversion from int64, which older instruction sets lack */
-    double k = tn__of_bits_f64((bits >> 52) | 0x4330000000000000u) - 0x1p52 - 1023.0 - (tiny ? 54.0 : 0.0);
+    /* the exponent as a double without a conversion from int64, which older instruction sets
+     * lack */
+    double k = tn__of_bits_f64((bits >> 52) | 0x4330000000000000u) - 0x1p52 - 1023.0 -
+               (tiny ? 54.0 : 0.0);
     double f = tn__of_bits_f64((bits & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu) - 1;
     double s = f / (2 + f), z = s * s, q = z * z, h = 0.5 * f * f;
-    double t1 = q * (3.999999999940941908e-01 + q * (2.222219843214978396e-01 + q * 1.531383769920937332e-01));
+    double t1 = q * (3.999999999940941908e-01 +
+                     q * (2.222219843214978396e-01 + q * 1.531383769920937332e-01));
     double t2 = z * (6.666666666666735130e-01 +
-                     q * (2.857142874366239149e-01 + q * (1.818357216161805012e-01 + q * 1.479819860511658591e-01)));
-    double y = k * 6.93147180369123816490e-01 - ((h - (s * (h + (t1 + t2)) + k * 1.90821492927058770002e-10)) - f);
+                     q * (2.857142874366239149e-01 +
+                          q * (1.818357216161805012e-01 + q * 1.479819860511658591e-01)));
+    double y = k * 6.93147180369123816490e-01 -
+               ((h - (s * (h + (t1 + t2)) + k * 1.90821492927058770002e-10)) - f);
     y = x == tn__of_bits_f64(0x7ff0000000000000u) ? x : y;
     y = x == 0 ? tn__of_bits_f64(0xfff0000000000000u) : y;
     return x >= 0 ? y : tn__of_bits_f64(0x7ff8000000000000u);
 }
 
-/* cos(2 pi u) for 0 <= u < 1: the quarter of the turn and the rest within an eighth, both exact, then the cosine's or the sine's series. */
+/* cos(2 pi u) for 0 <= u < 1: the quarter of the turn and the rest within an eighth, both exact,
+ * then the cosine's or the sine's series. */
 static inline float tn__cos_turn_f32(float u)
 {
-    float quarter = (u * 4 + 0x1.8p23f) - 0x1.8p23f, t = (u - quarter * 0.25f) * 6.283185307179586f, z = t * t;
+    float quarter = (u * 4 + 0x1.8p23f) - 0x1.8p23f, t = (u - quarter * 0.25f) * 6.283185307179586f,
+          z = t * t;
     uint32_t n = tn__bits_f32(quarter + 0x1.8p23f) & 3;
     float sine = t + t * z * (-1.6666654611e-1f + z * (8.3321608736e-3f + z * -1.9515295891e-4f));
-    float cosine = 1 - 0.5f * z + z * z * (4.166664568298827e-2f + z * (-1.388731625493765e-3f + z * 2.443315711809948e-5f));
+    float cosine = 1 - 0.5f * z +
+                   z * z *
+                       (4.166664568298827e-2f +
+                        z * (-1.388731625493765e-3f + z * 2.443315711809948e-5f));
     float y = n & 1 ? sine : cosine;
     return n == 1 || n == 2 ? -y : y;
 }
 
 static inline double tn__cos_turn_f64(double u)
 {
-    double quarter = (u * 4 + 0x1.8p52) - 0x1.8p52, t = (u - quarter * 0.25) * 6.283185307179586477, z = t * t;
+    double quarter = (u * 4 + 0x1.8p52) - 0x1.8p52, t = (u - quarter * 0.25) * 6.283185307179586477,
+           z = t * t;
     uint64_t n = tn__bits_f64(quarter + 0x1.8p52) & 3;
-    double sine = t + t * z * (-1.66666666666666324348e-01 +
-                               z * (8.33333333332248946124e-03 +
-                                    z * (-1.98412698298579493134e-04 +
-                                         z * (2.75573137070700676789e-06 +
-                                              z * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)))));
-    double cosine = 1 - 0.5 * z +
-                    z * z * (4.16666666666666019037e-02 +
-                             z * (-1.38888888888741095749e-03 +
-                                  z * (2.48015872894767294178e-05 +
-                                       z * (-2.75573143513906633035e-07 +
-                                            z * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11)))));
+    double sine = t + t * z *
+                          (-1.66666666666666324348e-01 +
+                           z * (8.33333333332248946124e-03 +
+                                z * (-1.98412698298579493134e-04 +
+                                     z * (2.75573137070700676789e-06 +
+                                          z * (-2.50507602534068634195e-08 +
+                                               z * 1.58969099521155010221e-10)))));
+    double cosine =
+        1 - 0.5 * z +
+        z * z *
+            (4.16666666666666019037e-02 +
+             z * (-1.38888888888741095749e-03 +
+                  z * (2.48015872894767294178e-05 +
+                       z * (-2.75573143513906633035e-07 +
+                            z * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11)))));
     double y = n & 1 ? sine : cosine;
     return n == 1 || n == 2 ? -y : y;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inner loops, compiled once per instruction set: TN__LOOPS_NAME is the name of the table, and the compiler's target options decide what the
- * loops become. Sums run in lanes of a fixed number and contraction to fused multiply-adds is off (local.mk), so that elementwise functions,
- * reductions and random numbers give the same bits on every instruction set. */
+ * The inner loops, compiled once per instruction set: TN__LOOPS_NAME is the name of the table,
+ * and the compiler's target options decide what the loops become. Sums run in lanes of a fixed
+ * number and contraction to fused multiply-adds is off (local.mk), so that elementwise
+ * functions, reductions and random numbers give the same bits on every instruction set. */
 #include <math.h>
 #include <string.h>
 
@@ -14,82 +15,87 @@
 #define TN__LOOPS_TEXT "baseline"
 #endif
 
-/* ---- element by element ---------------------------------------------------------------------------- */
+/* ---- element by element ---------------------------------------------------------------------- */
 
-/* y may be the same memory as a or b, element for element: TN__IVDEP says so. Each shape of strides that is frequent gets its own loop. */
+/* y may be the same memory as a or b, element for element: TN__IVDEP says so. Each shape of
+ * strides that is frequent gets its own loop. */
 #define EACH TN__IVDEP for (int64_t i = 0; i < n; i++)
 
-#define BINARY(name, T, expr)                                                                                     \
-    static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp, int64_t sb,    \
-                     double param)                                                                                \
-    {                                                                                                             \
-        const T p = (T)param;                                                                                     \
-        const int64_t w = (int64_t)sizeof(T);                                                                     \
-        T *y = (T *)(void *)yp;                                                                                   \
-        const T *pa = (const T *)(const void *)ap, *pb = (const T *)(const void *)bp;                             \
-        (void)p;                                                                                                  \
-        if (sy == w && sa == w && sb == w) {                                                                      \
-            EACH {                                                                                                \
-                const T a = pa[i], b = pb[i];                                                                     \
-                y[i] = (T)(expr);                                                                                 \
-            }                                                                                                     \
-        } else if (sy == w && sa == w && sb == 0) {                                                               \
-            const T b = n > 0 ? *pb : 0;                                                                          \
-            EACH {                                                                                                \
-                const T a = pa[i];                                                                                \
-                y[i] = (T)(expr);                                                                                 \
-            }                                                                                                     \
-        } else if (sy == w && sa == 0 && sb == w) {                                                               \
-            const T a = n > 0 ? *pa : 0;                                                                          \
-            EACH {                                                                                                \
-                const T b = pb[i];                                                                                \
-                y[i] = (T)(expr);                                                                                 \
-            }                                                                                                     \
-        } else {                                                                                                  \
-            for (int64_t i = 0; i < n; i++) {                                                                     \
-                const T a = *(const T *)(const void *)(ap + i * sa);                                              \
-                const T b = *(const T *)(const void *)(bp + i * sb);                                              \
-                *(T *)(void *)(yp + i * sy) = (T)(expr);                                                          \
-            }                                                                                                     \
-        }                                                                                                         \
+#define BINARY(name, T, expr)                                                                      \
+    static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
+                     int64_t sb, double param)                                                     \
+    {                                                                                              \
+        const T p = (T)param;                                                                      \
+        const int64_t w = (int64_t)sizeof(T);                                                      \
+        T *y = (T *)(void *)yp;                                                                    \
+        const T *pa = (const T *)(const void *)ap, *pb = (const T *)(const void *)bp;              \
+        (void)p;                                                                                   \
+        if (sy == w && sa == w && sb == w) {                                                       \
+            EACH                                                                                   \
+            {                                                                                      \
+                const T a = pa[i], b = pb[i];                                                      \
+                y[i] = (T)(expr);                                                                  \
+            }                                                                                      \
+        } else if (sy == w && sa == w && sb == 0) {                                                \
+            const T b = n > 0 ? *pb : 0;                                                           \
+            EACH                                                                                   \
+            {                                                                                      \
+                const T a = pa[i];                                                                 \
+                y[i] = (T)(expr);                                                                  \
+            }                                                                                      \
+        } else if (sy == w && sa == 0 && sb == w) {                                                \
+            const T a = n > 0 ? *pa : 0;                                                           \
+            EACH                                                                                   \
+            {                                                                                      \
+                const T b = pb[i];                                                                 \
+                y[i] = (T)(expr);                                                                  \
+            }                                                                                      \
+        } else {                                                                                   \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                const T a = *(const T *)(const void *)(ap + i * sa);                               \
+                const T b = *(const T *)(const void *)(bp + i * sb);                               \
+                *(T *)(void *)(yp + i * sy) = (T)(expr);                                           \
+            }                                                                                      \
+        }                                                                                          \
     }
 
-#define UNARY(name, T, expr)                                                                                      \
-    static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp, int64_t sb,    \
-                     double param)                                                                                \
-    {                                                                                                             \
-        const T p = (T)param;                                                                                     \
-        const int64_t w = (int64_t)sizeof(T);                                                                     \
-        T *y = (T *)(void *)yp;                                                                                   \
-        const T *pa = (const T *)(const void *)ap;                                                                \
-        (void)p, (void)bp, (void)sb;                                                                              \
-        if (sy == w && sa == w) {                                                                                 \
-            EACH {                                                                                                \
-                const T a = pa[i];                                                                                \
-                y[i] = (T)(expr);                                                                                 \
-            }                                                                                                     \
-        } else {                                                                                                  \
-            for (int64_t i = 0; i < n; i++) {                                                                     \
-                const T a = *(const T *)(const void *)(ap + i * sa);                                              \
-                *(T *)(void *)(yp + i * sy) = (T)(expr);                                                          \
-            }                                                                                                     \
-        }                                                                                                         \
+#define UNARY(name, T, expr)                                                                       \
+    static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
+                     int64_t sb, double param)                                                     \
+    {                                                                                              \
+        const T p = (T)param;                                                                      \
+        const int64_t w = (int64_t)sizeof(T);                                                      \
+        T *y = (T *)(void *)yp;                                                                    \
+        const T *pa = (const T *)(const void *)ap;                                                 \
+        (void)p, (void)bp, (void)sb;                                                               \
+        if (sy == w && sa == w) {                                                                  \
+            EACH                                                                                   \
+            {                                                                                      \
+                const T a = pa[i];                                                                 \
+                y[i] = (T)(expr);                                                                  \
+            }                                                                                      \
+        } else {                                                                                   \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                const T a = *(const T *)(const void *)(ap + i * sa);                               \
+                *(T *)(void *)(yp + i * sy) = (T)(expr);                                           \
+            }                                                                                      \
+        }                                                                                          \
     }
 
-#define FLOAT_LOOPS(T, s)                                                     \
-    BINARY(add_##s, T, a + b)                                                 \
-    BINARY(sub_##s, T, a - b)                                                 \
-    BINARY(add_alpha_##s, T, a + p * b)                                       \
-    BINARY(mul_##s, T, a *b)                                                  \
-    BINARY(div_##s, T, a / b)                                                 \
-    BINARY(maximum_##s, T, ((a != a) | (a > b)) ? a : b) \
-    BINARY(relu_grad_##s, T, b > 0 ? a : 0)                                   \
-    UNARY(add_scalar_##s, T, a + p)                                           \
-    UNARY(mul_scalar_##s, T, a *p)                                            \
-    UNARY(neg_##s, T, -a)                                                     \
-    UNARY(relu_##s, T, a < 0 ? 0 : a)                                         \
-    UNARY(exp_##s, T, tn__exp_##s(a))                                         \
-    UNARY(log_##s, T, tn__log_##s(a))                                         \
+#define FLOAT_LOOPS(T, s)                                                                          \
+    BINARY(add_##s, T, a + b)                                                                      \
+    BINARY(sub_##s, T, a - b)                                                                      \
+    BINARY(add_alpha_##s, T, a + p * b)                                                            \
+    BINARY(mul_##s, T, a *b)                                                                       \
+    BINARY(div_##s, T, a / b)                                                                      \
+    BINARY(maximum_##s, T, ((a != a) | (a > b)) ? a : b)                                           \
+    BINARY(relu_grad_##s, T, b > 0 ? a : 0)                                                        \
+    UNARY(add_scalar_##s, T, a + p)                                                                \
+    UNARY(mul_scalar_##s, T, a *p)                                                                 \
+    UNARY(neg_##s, T, -a)                                                                          \
+    UNARY(relu_##s, T, a < 0 ? 0 : a)                                                              \
+    UNARY(exp_##s, T, tn__exp_##s(a))                                                              \
+    UNARY(log_##s, T, tn__log_##s(a))                                                              \
     UNARY(sigmoid_##s, T, 1 / (1 + tn__exp_##s(-a)))
 FLOAT_LOOPS(float, f32)
 FLOAT_LOOPS(double, f64)
@@ -113,42 +119,43 @@ UNARY(mul_scalar_i64, int64, U(a) * U(whole(param)))
 UNARY(neg_i64, int64, 0 - U(a))
 UNARY(relu_i64, int64, a < 0 ? 0 : a)
 
-/* ---- reductions ---------------------------------------------------------------------------------- */
+/* ---- reductions ------------------------------------------------------------------------------ */
 
 /* 64 (32) running sums, then a tree: a block of 4096 numbers adds 64 of them in a row at most. */
-#define SUM(name, T, LANES)                                 \
-    static T name##_block(int64_t n, const T *x)               \
-    {                                                          \
-        T acc[LANES] = { 0 };                                  \
-        int64_t i = 0;                                         \
-        if (n < 16) {                                          \
-            for (; i < n; i++)                                 \
-                acc[0] += x[i];                                \
-            return acc[0];                                     \
-        }                                                      \
-        for (; i + LANES <= n; i += LANES)                     \
-            for (int j = 0; j < LANES; j++)                    \
-                acc[j] += x[i + j];                            \
-        for (int j = 0; i < n; i++, j++)                       \
-            acc[j] += x[i];                                    \
-        for (int half = LANES / 2; half > 0; half /= 2)        \
-            for (int j = 0; j < half; j++)                     \
-                acc[j] += acc[j + half];                       \
-        return acc[0];                                         \
-    }                                                          \
-    /* Blocks add up in float64 with a compensation. */        \
-    static double name(int64_t n, const T *x)                  \
-    {                                                          \
-        double sum = 0, rest = 0;                              \
-        for (int64_t at = 0; at < n; at += 4096) {             \
-            double block = name##_block(n - at < 4096 ? n - at : 4096, x + at), next = sum + block; \
-            double large = __builtin_fabs(sum) >= __builtin_fabs(block) ? sum : block;   \
-            double small = __builtin_fabs(sum) >= __builtin_fabs(block) ? block : sum;   \
-            rest += (large - next) + small;                    \
-            sum = next;                                        \
-        }                                                      \
-        double all = sum + rest;                               \
-        return all - all == 0 ? all : sum;                     \
+#define SUM(name, T, LANES)                                                                        \
+    static T name##_block(int64_t n, const T *x)                                                   \
+    {                                                                                              \
+        T acc[LANES] = { 0 };                                                                      \
+        int64_t i = 0;                                                                             \
+        if (n < 16) {                                                                              \
+            for (; i < n; i++)                                                                     \
+                acc[0] += x[i];                                                                    \
+            return acc[0];                                                                         \
+        }                                                                                          \
+        for (; i + LANES <= n; i += LANES)                                                         \
+            for (int j = 0; j < LANES; j++)                                                        \
+                acc[j] += x[i + j];                                                                \
+        for (int j = 0; i < n; i++, j++)                                                           \
+            acc[j] += x[i];                                                                        \
+        for (int half = LANES / 2; half > 0; half /= 2)                                            \
+            for (int j = 0; j < half; j++)                                                         \
+                acc[j] += acc[j + half];                                                           \
+        return acc[0];                                                                             \
+    }                                                                                              \
+    /* Blocks add up in float64 with a compensation. */                                            \
+    static double name(int64_t n, const T *x)                                                      \
+    {                                                                                              \
+        double sum = 0, rest = 0;                                                                  \
+        for (int64_t at = 0; at < n; at += 4096) {                                                 \
+            double block = name##_block(n - at < 4096 ? n - at : 4096, x + at),                    \
+                   next = sum + block;                                                             \
+            double large = __builtin_fabs(sum) >= __builtin_fabs(block) ? sum : block;             \
+            double small = __builtin_fabs(sum) >= __builtin_fabs(block) ? block : sum;             \
+            rest += (large - next) + small;                                                        \
+            sum = next;                                                                            \
+        }                                                                                          \
+        double all = sum + rest;                                                                   \
+        return all - all == 0 ? all : sum;                                                         \
     }
 SUM(sum_f32, float, 64)
 SUM(sum_f64, double, 32)
@@ -161,35 +168,36 @@ static int64_t sum_i64(int64_t n, const int64_t *x)
     return (int64_t)sum;
 }
 
-/* NaN if any number is: the sum of all differences of numbers with themselves tells (infinity is no difference there). */
-#define MAX(name, T, NAN_TEST)                                              \
-    static T name(int64_t n, const T *x)                                    \
-    {                                                                       \
-        enum { LANES = 16 };                                                \
-        T best[LANES];                                                      \
-        int32_t odd[LANES] = { 0 };                                         \
-        for (int j = 0; j < LANES; j++)                                     \
-            best[j] = x[0];                                                 \
-        int64_t i = 0;                                                      \
-        for (; i + LANES <= n; i += LANES)                                  \
-            for (int j = 0; j < LANES; j++) {                               \
-                T v = x[i + j];                                             \
-                best[j] = v > best[j] ? v : best[j];                        \
-                odd[j] |= NAN_TEST(v);                                      \
-            }                                                               \
-        for (int j = 0; i < n; i++, j++) {                                  \
-            best[j] = x[i] > best[j] ? x[i] : best[j];                      \
-            odd[j] |= NAN_TEST(x[i]);                                       \
-        }                                                                   \
-        T all = best[0];                                                    \
-        int32_t any = NAN_TEST(x[0]);                                       \
-        for (int j = 0; j < LANES; j++) {                                   \
-            all = best[j] > all ? best[j] : all;                            \
-            any |= odd[j];                                                  \
-        }                                                                   \
-        return any ? NAN_OF(T) : all;                                       \
+/* NaN if any number is: the sum of all differences of numbers with themselves tells (infinity is
+ * no difference there). */
+#define MAX(name, T, NAN_TEST)                                                                     \
+    static T name(int64_t n, const T *x)                                                           \
+    {                                                                                              \
+        enum { LANES = 16 };                                                                       \
+        T best[LANES];                                                                             \
+        int32_t odd[LANES] = { 0 };                                                                \
+        for (int j = 0; j < LANES; j++)                                                            \
+            best[j] = x[0];                                                                        \
+        int64_t i = 0;                                                                             \
+        for (; i + LANES <= n; i += LANES)                                                         \
+            for (int j = 0; j < LANES; j++) {                                                      \
+                T v = x[i + j];                                                                    \
+                best[j] = v > best[j] ? v : best[j];                                               \
+                odd[j] |= NAN_TEST(v);                                                             \
+            }                                                                                      \
+        for (int j = 0; i < n; i++, j++) {                                                         \
+            best[j] = x[i] > best[j] ? x[i] : best[j];                                             \
+            odd[j] |= NAN_TEST(x[i]);                                                              \
+        }                                                                                          \
+        T all = best[0];                                                                           \
+        int32_t any = NAN_TEST(x[0]);                                                              \
+        for (int j = 0; j < LANES; j++) {                                                          \
+            all = best[j] > all ? best[j] : all;                                                   \
+            any |= odd[j];                                                                         \
+        }                                                                                          \
+        return any ? NAN_OF(T) : all;                                                              \
     }
-#define NAN_OF(T) (T)__builtin_nan("")
+#define NAN_OF(T) (T) __builtin_nan("")
 #define IS_ODD(v) ((v) != (v))
 MAX(max_f32, float, IS_ODD)
 MAX(max_f64, double, IS_ODD)
@@ -199,56 +207,57 @@ MAX(max_f64, double, IS_ODD)
 MAX(max_i64, int64_t, NEVER_ODD)
 
 /* Columns: 32 rows add up in the type itself, these in float64. */
-#define ROWS(name, T)                                                                    \
-    static void name(int64_t rows, int64_t n, const char *x, int64_t stride, double *to) \
-    {                                                                                    \
-        enum { WIDE = 256, BLOCK = 32 };                                                 \
-        for (int64_t at = 0; at < n; at += WIDE) {                                       \
-            int64_t wide = n - at < WIDE ? n - at : WIDE;                                \
-            for (int64_t r = 0; r < rows; r += BLOCK) {                                  \
-                T acc[WIDE] = { 0 };                                                     \
-                int64_t end = rows - r < BLOCK ? rows : r + BLOCK;                       \
-                for (int64_t i = r; i < end; i++) {                                      \
-                    const T *row = (const T *)(const void *)(x + i * stride) + at;       \
-                    for (int64_t j = 0; j < wide; j++)                                   \
-                        acc[j] += row[j];                                                \
-                }                                                                        \
-                for (int64_t j = 0; j < wide; j++)                                       \
-                    to[at + j] += (double)acc[j];                                        \
-            }                                                                            \
-        }                                                                                \
+#define ROWS(name, T)                                                                              \
+    static void name(int64_t rows, int64_t n, const char *x, int64_t stride, double *to)           \
+    {                                                                                              \
+        enum { WIDE = 256, BLOCK = 32 };                                                           \
+        for (int64_t at = 0; at < n; at += WIDE) {                                                 \
+            int64_t wide = n - at < WIDE ? n - at : WIDE;                                          \
+            for (int64_t r = 0; r < rows; r += BLOCK) {                                            \
+                T acc[WIDE] = { 0 };                                                               \
+                int64_t end = rows - r < BLOCK ? rows : r + BLOCK;                                 \
+                for (int64_t i = r; i < end; i++) {                                                \
+                    const T *row = (const T *)(const void *)(x + i * stride) + at;                 \
+                    for (int64_t j = 0; j < wide; j++)                                             \
+                        acc[j] += row[j];                                                          \
+                }                                                                                  \
+                for (int64_t j = 0; j < wide; j++)                                                 \
+                    to[at + j] += (double)acc[j];                                                  \
+            }                                                                                      \
+        }                                                                                          \
     }
 ROWS(rows_f32, float)
 ROWS(rows_f64, double)
 
-/* ---- softmax ------------------------------------------------------------------------------------- */
+/* ---- softmax --------------------------------------------------------------------------------- */
 
-#define SOFTMAX(T, s)                                                         \
-    static void softmax_##s(int64_t n, const T *x, T *y)                      \
-    {                                                                         \
-        T top = max_##s(n, x);                                                \
-        EACH y[i] = tn__exp_##s(x[i] - top);                                  \
-        T scale = (T)(1 / sum_##s(n, y));                                     \
-        EACH y[i] *= scale;                                                   \
-    }                                                                         \
-    static void log_softmax_##s(int64_t n, const T *x, T *y)                  \
-    {                                                                         \
-        T top = max_##s(n, x);                                                \
-        EACH y[i] = tn__exp_##s(x[i] - top);                                  \
-        T norm = (T)log(sum_##s(n, y));                                       \
-        EACH y[i] = (x[i] - top) - norm;                                      \
-    }                                                                         \
-    static void log_softmax_grad_##s(int64_t n, const T *gy, const T *y, T *gx) \
-    {                                                                         \
-        T sum = (T)sum_##s(n, gy);                                            \
-        EACH gx[i] = gy[i] - tn__exp_##s(y[i]) * sum;                         \
+#define SOFTMAX(T, s)                                                                              \
+    static void softmax_##s(int64_t n, const T *x, T *y)                                           \
+    {                                                                                              \
+        T top = max_##s(n, x);                                                                     \
+        EACH y[i] = tn__exp_##s(x[i] - top);                                                       \
+        T scale = (T)(1 / sum_##s(n, y));                                                          \
+        EACH y[i] *= scale;                                                                        \
+    }                                                                                              \
+    static void log_softmax_##s(int64_t n, const T *x, T *y)                                       \
+    {                                                                                              \
+        T top = max_##s(n, x);                                                                     \
+        EACH y[i] = tn__exp_##s(x[i] - top);                                                       \
+        T norm = (T)log(sum_##s(n, y));                                                            \
+        EACH y[i] = (x[i] - top) - norm;                                                           \
+    }                                                                                              \
+    static void log_softmax_grad_##s(int64_t n, const T *gy, const T *y, T *gx)                    \
+    {                                                                                              \
+        T sum = (T)sum_##s(n, gy);                                                                 \
+        EACH gx[i] = gy[i] - tn__exp_##s(y[i]) * sum;                                              \
     }
 SOFTMAX(float, f32)
 SOFTMAX(double, f64)
 
-/* ---- random numbers -------------------------------------------------------------------------------- */
+/* ---- random numbers -------------------------------------------------------------------------- */
 
-/* Philox 4x32-10 of Salmon et al. (Random123), many blocks side by side: words[k][j] is word k of block `block + j`. */
+/* Philox 4x32-10 of Salmon et al. (Random123), many blocks side by side: words[k][j] is word k
+ * of block `block + j`. */
 enum { SIDE = 16 };
 
 static void philox(uint64_t seed, uint64_t block, uint32_t words[4][SIDE])
@@ -274,28 +283,28 @@ static void philox(uint64_t seed, uint64_t block, uint32_t words[4][SIDE])
     }
 }
 
-/* Element `first + i` is made from `words_each` words of the stream: w(0), w(1) ... in `expr`. A batch of blocks at a time; the first may begin in the
- * middle of a block. */
+/* Element `first + i` is made from `words_each` words of the stream: w(0), w(1) ... in `expr`. A
+ * batch of blocks at a time; the first may begin in the middle of a block. */
 #define w(k) stream[e * WORDS + (k)]
-#define RANDOM(name, T, words_each, expr)                                                              \
-    static void name(uint64_t seed, uint64_t block, uint64_t first, int64_t n, T p0, T p1, T *y)       \
-    {                                                                                                  \
-        enum { WORDS = words_each, PER = 4 / WORDS, BATCH = SIDE * PER };                              \
-        uint32_t words[4][SIDE], stream[4 * SIDE];                                                     \
-        T numbers[BATCH];                                                                              \
-        int64_t skip = (int64_t)(first % PER);                                                         \
-        block += first / PER;                                                                          \
-        for (int64_t done = 0; done < n; block += SIDE, skip = 0) {                                    \
-            philox(seed, block, words);                                                                \
-            for (int j = 0; j < SIDE; j++)                                                             \
-                for (int k = 0; k < 4; k++)                                                            \
-                    stream[4 * j + k] = words[k][j];                                                   \
-            for (int e = 0; e < BATCH; e++)                                                            \
-                numbers[e] = expr;                                                                     \
-            int64_t count = n - done < BATCH - skip ? n - done : BATCH - skip;                         \
-            memcpy(y + done, numbers + skip, (size_t)count * sizeof *y);                               \
-            done += count;                                                                             \
-        }                                                                                              \
+#define RANDOM(name, T, words_each, expr)                                                          \
+    static void name(uint64_t seed, uint64_t block, uint64_t first, int64_t n, T p0, T p1, T *y)   \
+    {                                                                                              \
+        enum { WORDS = words_each, PER = 4 / WORDS, BATCH = SIDE * PER };                          \
+        uint32_t words[4][SIDE], stream[4 * SIDE];                                                 \
+        T numbers[BATCH];                                                                          \
+        int64_t skip = (int64_t)(first % PER);                                                     \
+        block += first / PER;                                                                      \
+        for (int64_t done = 0; done < n; block += SIDE, skip = 0) {                                \
+            philox(seed, block, words);                                                            \
+            for (int j = 0; j < SIDE; j++)                                                         \
+                for (int k = 0; k < 4; k++)                                                        \
+                    stream[4 * j + k] = words[k][j];                                               \
+            for (int e = 0; e < BATCH; e++)                                                        \
+                numbers[e] = expr;                                                                 \
+            int64_t count = n - done < BATCH - skip ? n - done : BATCH - skip;                     \
+            memcpy(y + done, numbers + skip, (size_t)count * sizeof *y);                           \
+            done += count;                                                                         \
+        }                                                                                          \
     }
 /* The words become signed first: that conversion to float exists everywhere. */
 #define UNIT32(word) ((float)(int32_t)((word) >> 8) * 0x1p-24f)
@@ -304,14 +313,22 @@ static void philox(uint64_t seed, uint64_t block, uint32_t words[4][SIDE])
 RANDOM(uniform_f32, float, 1, __builtin_fmaf(UNIT32(w(0)), p1, p0))
 RANDOM(uniform_f64, double, 2, __builtin_fma(UNIT64(w(0), w(1)), p1, p0))
 RANDOM(normal_f32, float, 2,
-       p0 + p1 * (__builtin_sqrtf(-2 * tn__log_f32(UNIT32(w(0)) + 0x1p-24f)) * tn__cos_turn_f32(UNIT32(w(1)))))
+       p0 + p1 * (__builtin_sqrtf(-2 * tn__log_f32(UNIT32(w(0)) + 0x1p-24f)) *
+                  tn__cos_turn_f32(UNIT32(w(1)))))
 RANDOM(normal_f64, double, 4,
-       p0 + p1 * (__builtin_sqrt(-2 * tn__log_f64(UNIT64(w(0), w(1)) + 0x1p-53)) * tn__cos_turn_f64(UNIT64(w(2), w(3)))))
+       p0 + p1 * (__builtin_sqrt(-2 * tn__log_f64(UNIT64(w(0), w(1)) + 0x1p-53)) *
+                  tn__cos_turn_f64(UNIT64(w(2), w(3)))))
 
-/* ---- the table ------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
-#define FLOATS(name) { [TN__F32] = name##_f32, [TN__F64] = name##_f64 }
-#define NUMBERS(name) { [TN__F32] = name##_f32, [TN__F64] = name##_f64, [TN__I64] = name##_i64 }
+#define FLOATS(name)                                                                               \
+    {                                                                                              \
+        [TN__F32] = name##_f32, [TN__F64] = name##_f64                                             \
+    }
+#define NUMBERS(name)                                                                              \
+    {                                                                                              \
+        [TN__F32] = name##_f32, [TN__F64] = name##_f64, [TN__I64] = name##_i64                     \
+    }
 
 const struct tn__loops TN__LOOPS_NAME = {
     .name = TN__LOOPS_TEXT,

@@ -16,19 +16,22 @@ static tn_status read_reduction(const tn_call *call, const char *text, enum redu
             return TN_OK;
         }
     }
-    return tn_fail(TN_ERR_VALUE, "%s: reduction %q is not known: none, mean or sum", call->op, text ? text : "");
+    return tn_fail(TN_ERR_VALUE, "%s: reduction %q is not known: none, mean or sum", call->op,
+                   text ? text : "");
 }
 
 static double get(const tn_view *view, int64_t offset)
 {
     double value;
-    tn__convert_load(tn_view_dtype(view), TN__F64)(1, tn__view_at(view) + offset * tn__view_item(view), 0, &value);
+    tn__convert_load(tn_view_dtype(view),
+                     TN__F64)(1, tn__view_at(view) + offset * tn__view_item(view), 0, &value);
     return value;
 }
 
 static void put(const tn_view *view, int64_t offset, double value)
 {
-    tn__convert_store(TN__F64, tn_view_dtype(view))(1, &value, tn__view_at(view) + offset * tn__view_item(view), 0);
+    tn__convert_store(TN__F64, tn_view_dtype(view))(
+        1, &value, tn__view_at(view) + offset * tn__view_item(view), 0);
 }
 
 static int64_t target_at(const tn_view *target, int64_t n)
@@ -40,8 +43,8 @@ static int64_t target_at(const tn_view *target, int64_t n)
 
 static tn_status bad_target(const tn_call *call, int64_t target, int64_t n, int64_t classes)
 {
-    return tn_fail(TN_ERR_INDEX, "%s: target %lld at index %lld is out of range for %lld classes", call->op,
-                   (long long)target, (long long)n, (long long)classes);
+    return tn_fail(TN_ERR_INDEX, "%s: target %lld at index %lld is out of range for %lld classes",
+                   call->op, (long long)target, (long long)n, (long long)classes);
 }
 
 tn_status tn__nll_loss(const tn_call *call)
@@ -78,7 +81,8 @@ tn_status tn__nll_loss(const tn_call *call)
 tn_status tn__nll_loss_grad(const tn_call *call)
 {
     const tn_nll_loss_grad_options *options = call->options;
-    const tn_view *gy = call->in[0], *target = call->in[1], *total = call->in[2], *gx = call->out[0];
+    const tn_view *gy = call->in[0], *target = call->in[1], *total = call->in[2],
+                  *gx = call->out[0];
     enum reduction reduction = MEAN;
     tn_status status = read_reduction(call, options->reduction, &reduction);
     if (status == TN_OK)

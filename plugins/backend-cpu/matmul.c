@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of matrices: bmm and linear. Three ways, chosen by shape, layout and type alone: rows at a time for a few rows; BLAS for float32 and float64 where there
- * is one; own packed tiles for everything else. The result is cut into pieces by its shape, never by the number of threads, and each piece is one single-threaded
- * computation. */
+ * Products of matrices: bmm and linear. Three ways, chosen by shape, layout and type alone: rows
+ * at a time for a few rows; BLAS for float32 and float64 where there is one; own packed tiles
+ * for everything else. The result is cut into pieces by its shape, never by the number of
+ * threads, and each piece is one single-threaded computation. */
 #include <string.h>
 
 #include "cpu.h"
@@ -10,7 +11,7 @@
 /* y[m, n] = x[m, k] . w[k, n] (+ bias[n]), each with its own type and strides in elements. */
 struct matrix {
     char *at;
-    int64_t row, column;        /* strides in bytes */
+    int64_t row, column; /* strides in bytes */
     tn_dtype dtype;
     int64_t item;
 };
@@ -19,21 +20,21 @@ struct product {
     int64_t batch, m, n, k;
     struct matrix y, a, b;
     int64_t batch_y, batch_a, batch_b; /* bytes from one matrix of the batch to the next */
-    const char *bias;           /* NULL: none */
+    const char *bias;                  /* NULL: none */
     int64_t bias_step;
     tn_dtype bias_dtype;
     enum tn__ct ct;
-    int64_t tile_m, tile_n;     /* a piece of the result */
-    int64_t rows, columns;      /* pieces down and across */
+    int64_t tile_m, tile_n; /* a piece of the result */
+    int64_t rows, columns;  /* pieces down and across */
 };
 
 enum {
     FEW_ROWS = 4,
-    SMALL = 64 * 64 * 64 * 2,   /* products below this many multiplications are one piece */
-    KC = 256                    /* depth of a packed panel */
+    SMALL = 64 * 64 * 64 * 2, /* products below this many multiplications are one piece */
+    KC = 256                  /* depth of a packed panel */
 };
 
-/* ---- few rows ------------------------------------------------------------------------------------------- */
+/* ---- few rows -------------------------------------------------------------------------------- */
 
 static bool dense_columns(const struct matrix *x, enum tn__ct ct)
 {
@@ -54,8 +55,8 @@ static double bias_at(const struct product *p, int64_t j)
 }
 
 /* b's columns lie in rows (a transposed weight): dot products. */
-static void rows_by_dots(const struct product *p, const struct matrix *y, const struct matrix *a, const struct matrix *b,
-                         int64_t m, int64_t j0, int64_t n)
+static void rows_by_dots(const struct product *p, const struct matrix *y, const struct matrix *a,
+                         const struct matrix *b, int64_t m, int64_t j0, int64_t n)
 {
     for (int64_t j = 0; j < n; j++) {
         const char *column = b->at + (j0 + j) * b->column;
@@ -79,8 +80,8 @@ static void rows_by_dots(const struct product *p, const struct matrix *y, const 
 }
 
 /* b's rows lie in rows: y gets multiples of them. */
-static void rows_by_sums(const struct product *p, const struct matrix *y, const struct matrix *a, const struct matrix *b,
-                         int64_t m, int64_t j0, int64_t n)
+static void rows_by_sums(const struct product *p, const struct matrix *y, const struct matrix *a,
+                         const struct matrix *b, int64_t m, int64_t j0, int64_t n)
 {
     for (int64_t i = 0; i < m; i++) {
         char *to = y->at + i * y->row + j0 * y->item;
@@ -91,15 +92,18 @@ static void rows_by_sums(const struct product *p, const struct matrix *y, const 
             store(1, &bias, to + j * y->item, 0);
         }
         for (int64_t k = 0; k < p->k; k++) {
-            const char *from = a->at + i * a->row + k * a->column, *row = b->at + k * b->row + j0 * b->item;
+            const char *from = a->at + i * a->row + k * a->column,
+                       *row = b->at + k * b->row + j0 * b->item;
             if (p->ct == TN__F32) {
                 float value;
                 memcpy(&value, from, sizeof value);
-                tn__products->axpy_f32(n, value, (const float *)(const void *)row, (float *)(void *)to);
+                tn__products->axpy_f32(n, value, (const float *)(const void *)row,
+                                       (float *)(void *)to);
             } else {
                 double value;
                 memcpy(&value, from, sizeof value);
-                tn__products->axpy_f64(n, value, (const double *)(const void *)row, (double *)(void *)to);
+                tn__products->axpy_f64(n, value, (const double *)(const void *)row,
+                                       (double *)(void *)to);
             }
         }
     }
@@ -111,10 +115,12 @@ static bool blas_takes(const struct matrix *x, int64_t rows, int64_t columns, en
 {
     if (x->dtype != tn__ct_dtype(ct) || rows > INT32_MAX || columns > INT32_MAX)
         return false;
-    int64_t step = x->column == x->item || columns <= 1 ? x->row : x->row == x->item || rows <= 1 ? x->column : -1;
+    int64_t step = x->column == x->item || columns <= 1 ? x->row
+                   : x->row == x->item || rows <= 1     ? x->column
+                                                        : -1;
     int64_t least = (x->column == x->item || columns <= 1 ? columns : rows) * x->item;
-    return step >= 0 && (step >= least || rows <= 1 || columns <= 1) && step / x->item <= INT32_MAX &&
-           step % x->item == 0;
+    return step >= 0 && (step >= least || rows <= 1 || columns <= 1) &&
+           step / x->item <= INT32_MAX && step % x->item == 0;
 }
 
 static enum way choose_way(const struct product *p)
@@ -123,22 +129,25 @@ static enum way choose_way(const struct product *p)
     if (floats && p->m <= FEW_ROWS && p->y.dtype == tn__ct_dtype(p->ct)) {
         if (dense_columns(&p->a, p->ct) && dense_rows(&p->b, p->ct) && p->k > 1)
             return DOTS;
-        if (p->a.dtype == p->y.dtype && dense_columns(&p->b, p->ct) && dense_columns(&p->y, p->ct) &&
-            (!p->bias || p->bias_dtype == p->y.dtype))
+        if (p->a.dtype == p->y.dtype && dense_columns(&p->b, p->ct) &&
+            dense_columns(&p->y, p->ct) && (!p->bias || p->bias_dtype == p->y.dtype))
             return SUMS;
     }
-    bool blas = p->ct == TN__F32 ? tn__blas.sgemm != NULL : p->ct == TN__F64 && tn__blas.dgemm != NULL;
+    bool blas = p->ct == TN__F32 ? tn__blas.sgemm != NULL
+                                 : p->ct == TN__F64 && tn__blas.dgemm != NULL;
     if (tn__blas.narrow && p->m >= 32 && p->n >= 64 && p->k >= 32)
         return TILES;
     if (blas && blas_takes(&p->a, p->m, p->k, p->ct) && blas_takes(&p->b, p->k, p->n, p->ct) &&
-        dense_columns(&p->y, p->ct) && p->y.row / p->y.item <= INT32_MAX && p->y.row >= p->n * p->y.item)
+        dense_columns(&p->y, p->ct) && p->y.row / p->y.item <= INT32_MAX &&
+        p->y.row >= p->n * p->y.item)
         return BLAS;
     return TILES;
 }
 
-/* ---- BLAS ---------------------------------------------------------------------------------------------- */
+/* ---- BLAS ------------------------------------------------------------------------------------ */
 
-/* How BLAS sees a matrix: transposed or not, and its leading dimension, which it wants to be large enough even where it is not used. */
+/* How BLAS sees a matrix: transposed or not, and its leading dimension, which it wants to be
+ * large enough even where it is not used. */
 static int transposed(const struct matrix *x, int64_t rows, int64_t columns, int *leading)
 {
     bool plain = x->column == x->item || columns <= 1;
@@ -160,19 +169,22 @@ static void piece_by_blas(const struct product *p, const struct matrix *y, const
             load(n, p->bias + j0 * p->bias_step, p->bias_step, y->at + i * y->row);
     }
     if (p->ct == TN__F32)
-        tn__blas.sgemm(TN__BLAS_ROW_MAJOR, ta, tb, (int)m, (int)n, (int)p->k, 1, (const float *)(const void *)a->at, lda,
-                       (const float *)(const void *)b->at, ldb, p->bias ? 1 : 0, (float *)(void *)y->at, ldc);
+        tn__blas.sgemm(TN__BLAS_ROW_MAJOR, ta, tb, (int)m, (int)n, (int)p->k, 1,
+                       (const float *)(const void *)a->at, lda, (const float *)(const void *)b->at,
+                       ldb, p->bias ? 1 : 0, (float *)(void *)y->at, ldc);
     else
-        tn__blas.dgemm(TN__BLAS_ROW_MAJOR, ta, tb, (int)m, (int)n, (int)p->k, 1, (const double *)(const void *)a->at,
-                       lda, (const double *)(const void *)b->at, ldb, p->bias ? 1 : 0, (double *)(void *)y->at, ldc);
+        tn__blas.dgemm(TN__BLAS_ROW_MAJOR, ta, tb, (int)m, (int)n, (int)p->k, 1,
+                       (const double *)(const void *)a->at, lda,
+                       (const double *)(const void *)b->at, ldb, p->bias ? 1 : 0,
+                       (double *)(void *)y->at, ldc);
 }
 
-/* ---- own tiles ------------------------------------------------------------------------------------------- */
+/* ---- own tiles ------------------------------------------------------------------------------- */
 
-/* Panels of `wide` neighbours (rows of a, columns of b), the depth running slowest, filled up with zeros: to[panel][k][wide]. `step` goes from one
- * neighbour to the next, `deep` along k. */
-static void pack(const struct matrix *x, int64_t step, int64_t deep, int64_t count, int64_t kc, int64_t wide,
-                 enum tn__ct ct, char *to, char *line)
+/* Panels of `wide` neighbours (rows of a, columns of b), the depth running slowest, filled up
+ * with zeros: to[panel][k][wide]. `step` goes from one neighbour to the next, `deep` along k. */
+static void pack(const struct matrix *x, int64_t step, int64_t deep, int64_t count, int64_t kc,
+                 int64_t wide, enum tn__ct ct, char *to, char *line)
 {
     int64_t size = (int64_t)tn__ct_size(ct);
     tn__load *load = tn__convert_load(x->dtype, ct);
@@ -180,7 +192,7 @@ static void pack(const struct matrix *x, int64_t step, int64_t deep, int64_t cou
         int64_t here = count - first < wide ? count - first : wide;
         if (here < wide)
             memset(to, 0, (size_t)(wide * kc * size));
-        if (step < deep || kc == 1) {           /* neighbours are near: row by row */
+        if (step < deep || kc == 1) { /* neighbours are near: row by row */
             for (int64_t k = 0; k < kc; k++)
                 load(here, x->at + first * step + k * deep, step, to + k * wide * size);
             continue;
@@ -205,8 +217,9 @@ static void add_bias(enum tn__ct ct, int64_t n, char *row, const char *bias)
         tn__products->axpy_f64(n, 1, (const double *)(const void *)bias, (double *)(void *)row);
 }
 
-static tn_status piece_by_tiles(const struct product *p, const struct matrix *y, const struct matrix *a,
-                                const struct matrix *b, int64_t m, int64_t n, int64_t j0)
+static tn_status piece_by_tiles(const struct product *p, const struct matrix *y,
+                                const struct matrix *a, const struct matrix *b, int64_t m,
+                                int64_t n, int64_t j0)
 {
     const struct tn__tile *tile = &tn__products->tile[p->ct];
     int64_t size = (int64_t)tn__ct_size(p->ct), mr = tile->mr, nr = tile->nr;
@@ -215,7 +228,8 @@ static tn_status piece_by_tiles(const struct product *p, const struct matrix *y,
     char *memory = tn__scratch_take(bytes);
     if (!memory)
         return TN_ERR_MEMORY;
-    char *sums = memory, *pa = sums + up_m * up_n * size, *pb = pa + KC * up_m * size, *line = pb + KC * up_n * size;
+    char *sums = memory, *pa = sums + up_m * up_n * size, *pb = pa + KC * up_m * size,
+         *line = pb + KC * up_n * size;
     memset(sums, 0, (size_t)(up_m * up_n * size));
     for (int64_t k0 = 0; k0 < p->k; k0 += KC) {
         int64_t kc = p->k - k0 < KC ? p->k - k0 : KC;
@@ -226,7 +240,8 @@ static tn_status piece_by_tiles(const struct product *p, const struct matrix *y,
         pack(&deep_b, b->column, b->row, n, kc, nr, p->ct, pb, line);
         for (int64_t j = 0; j < up_n; j += nr)
             for (int64_t i = 0; i < up_m; i += mr)
-                tile->run(kc, pa + i * kc * size, pb + j * kc * size, sums + (i * up_n + j) * size, up_n);
+                tile->run(kc, pa + i * kc * size, pb + j * kc * size, sums + (i * up_n + j) * size,
+                          up_n);
     }
     if (p->bias)
         tn__convert_load(p->bias_dtype, p->ct)(n, p->bias + j0 * p->bias_step, p->bias_step, pb);
@@ -240,28 +255,25 @@ static tn_status piece_by_tiles(const struct product *p, const struct matrix *y,
     return TN_OK;
 }
 
-/* ---- pieces ----------------------------------------------------------------------------------------------- */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
 static tn_status do_piece(const struct product *p, int64_t index)
 {
-    int64_t across = index % p->columns, down = index / p->columns % p->rows, which = index / p->columns / p->rows;
+    int64_t across = index % p->columns, down = index / p->columns % p->rows,
+            which = index / p->columns / p->rows;
     int64_t i0 = down * p->tile_m, j0 = across * p->tile_n;
-    int64_t m = p->m - i0 < p->tile_m ? p->m - i0 : p->tile_m, n = p->n - j0 < p->tile_n ? p->n - j0 : p->tile_n;
+    int64_t m = p->m - i0 < p->tile_m ? p->m - i0 : p->tile_m,
+            n = p->n - j0 < p->tile_n ? p->n - j0 : p->tile_n;
     struct matrix y = p->y, a = p->a, b = p->b;
     y.at += which * p->batch_y + i0 * y.row;
     a.at += which * p->batch_a + i0 * a.row;
     b.at += which * p->batch_b;
     enum way way = choose_way(p);
     switch (way) {
-    case DOTS:
-        rows_by_dots(p, &y, &a, &b, m, j0, n);
-        return TN_OK;
-    case SUMS:
-        rows_by_sums(p, &y, &a, &b, m, j0, n);
-        return TN_OK;
+    case DOTS: rows_by_dots(p, &y, &a, &b, m, j0, n); return TN_OK;
+    case SUMS: rows_by_sums(p, &y, &a, &b, m, j0, n); return TN_OK;
     case BLAS:
-    case TILES:
-        break;
+    case TILES: break;
     }
     y.at += j0 * y.column;
     b.at += j0 * b.column;
@@ -286,7 +298,8 @@ static tn_status zero_or_bias(const struct product *p, const tn_view *y)
     for (int64_t i = 0; p->bias && status == TN_OK && i < p->m; i++)
         for (int64_t j = 0; j < p->n; j++) {
             double value = bias_at(p, j);
-            tn__convert_store(TN__F64, p->y.dtype)(1, &value, p->y.at + i * p->y.row + j * p->y.column, 0);
+            tn__convert_store(TN__F64, p->y.dtype)(1, &value,
+                                                   p->y.at + i * p->y.row + j * p->y.column, 0);
         }
     return status;
 }
@@ -310,7 +323,7 @@ static tn_status run(struct product *p, const tn_view *y)
         bool large = (double)p->m * (double)p->n >= 1024.0 * 1024.0;
         p->tile_m = tile_size(p->m, large);
         p->tile_n = tile_size(p->n, large);
-    } else if (choose_way(p) == TILES) {        /* its memory is bounded by the tile */
+    } else if (choose_way(p) == TILES) { /* its memory is bounded by the tile */
         p->tile_m = p->m < 512 ? p->m : 512;
         p->tile_n = p->n < 512 ? p->n : 512;
     }
@@ -320,7 +333,8 @@ static tn_status run(struct product *p, const tn_view *y)
     if (pieces == 1 || work * (double)p->batch <= SMALL)
         return part(p, 0, pieces);
     double each = (double)p->tile_m * (double)p->tile_n * (double)p->k;
-    int64_t grain = each >= SMALL / 2 ? 1 : (int64_t)((double)(SMALL / 2) / (each > 1 ? each : 1)) + 1;
+    int64_t grain = each >= SMALL / 2 ? 1
+                                      : (int64_t)((double)(SMALL / 2) / (each > 1 ? each : 1)) + 1;
     return tn_parallel_for(pieces, grain, part, p);
 }
 
@@ -335,7 +349,9 @@ static struct matrix matrix_of(const tn_view *view, int32_t row, int32_t column)
 tn_status tn__bmm(const tn_call *call)
 {
     const tn_view *a = call->in[0], *b = call->in[1], *y = call->out[0];
-    struct product p = { .batch = y->shape[0], .m = y->shape[1], .n = y->shape[2], .k = a->shape[2] };
+    struct product p = {
+        .batch = y->shape[0], .m = y->shape[1], .n = y->shape[2], .k = a->shape[2]
+    };
     p.y = matrix_of(y, 1, 2);
     p.a = matrix_of(a, 1, 2);
     p.b = matrix_of(b, 1, 2);
@@ -407,7 +423,7 @@ tn_status tn__linear(const tn_call *call)
     p.a.row = x_stride * p.a.item;
     p.b = matrix_of(weight, 1, 0);
     p.ct = tn__ct_of(p.y.dtype);
-    if (p.m == 1) {                             /* the stride of the only row says nothing */
+    if (p.m == 1) { /* the stride of the only row says nothing */
         p.y.row = p.n * p.y.item;
         p.a.row = p.k * p.a.item;
     }

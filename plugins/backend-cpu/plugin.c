@@ -62,7 +62,8 @@ static tn_status choose_variant(const char *wanted)
         }
     }
     if (known)
-        return tn_fail(TN_ERR_UNAVAILABLE, "option isa is %q, which this processor does not have", wanted);
+        return tn_fail(TN_ERR_UNAVAILABLE, "option isa is %q, which this processor does not have",
+                       wanted);
     return tn_fail(TN_ERR_VALUE, "option isa is %q: auto, baseline, avx2 or avx512", wanted);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sums of products, compiled once per instruction set (TN__PRODUCTS_NAME) and, other than loops.c, with fused multiply-adds where there are any: the
- * innermost tile of the own product of matrices (MR x NR sums in registers, two vectors wide), dot products, y += a x. */
+ * Sums of products, compiled once per instruction set (TN__PRODUCTS_NAME) and, other than
+ * loops.c, with fused multiply-adds where there are any: the innermost tile of the own product
+ * of matrices (MR x NR sums in registers, two vectors wide), dot products, y += a x. */
 #include "cpu.h"
 
 #ifndef TN__PRODUCTS_NAME
@@ -27,56 +28,55 @@ typedef float tile_v_f32 __attribute__((vector_size(TILE_BYTES), aligned(4), may
 typedef double tile_v_f64 __attribute__((vector_size(TILE_BYTES), aligned(8), may_alias));
 typedef uint64_t tile_v_i64 __attribute__((vector_size(TILE_BYTES), aligned(8), may_alias));
 
-#define TILE(s, T, V)                                                                                    \
-    static void tile_##s(int64_t kc, const void *ap, const void *bp, void *cp, int64_t ldc) \
-    {                                                                                                    \
-        enum { W = TILE_BYTES / (int)sizeof(T) };                                                        \
-        const T *a = ap, *b = bp;                                                                        \
-        V acc[TILE_MR][2] = { { { 0 } } };                                                               \
-        for (int64_t k = 0; k < kc; k++, a += TILE_MR, b += 2 * W) {                                     \
-            V b0 = *(const V *)(const void *)b, b1 = *(const V *)(const void *)(b + W);                  \
-            _Pragma("GCC unroll 16") for (int i = 0; i < TILE_MR; i++)                                   \
-            {                                                                                            \
-                acc[i][0] += a[i] * b0;                                                                  \
-                acc[i][1] += a[i] * b1;                                                                  \
-            }                                                                                            \
-        }                                                                                                \
-        _Pragma("GCC unroll 16") for (int i = 0; i < TILE_MR; i++)                                       \
-        {                                                                                                \
-            T *c = (T *)cp + i * ldc;                                                                    \
-            *(V *)(void *)c += acc[i][0];                                                                \
-            *(V *)(void *)(c + W) += acc[i][1];                                                          \
-        }                                                                                                \
+#define TILE(s, T, V)                                                                              \
+    static void tile_##s(int64_t kc, const void *ap, const void *bp, void *cp, int64_t ldc)        \
+    {                                                                                              \
+        enum { W = TILE_BYTES / (int)sizeof(T) };                                                  \
+        const T *a = ap, *b = bp;                                                                  \
+        V acc[TILE_MR][2] = { { { 0 } } };                                                         \
+        for (int64_t k = 0; k < kc; k++, a += TILE_MR, b += 2 * W) {                               \
+            V b0 = *(const V *)(const void *)b, b1 = *(const V *)(const void *)(b + W);            \
+            _Pragma("GCC unroll 16") for (int i = 0; i < TILE_MR; i++)                             \
+            {                                                                                      \
+                acc[i][0] += a[i] * b0;                                                            \
+                acc[i][1] += a[i] * b1;                                                            \
+            }                                                                                      \
+        }                                                                                          \
+        _Pragma("GCC unroll 16") for (int i = 0; i < TILE_MR; i++)                                 \
+        {                                                                                          \
+            T *c = (T *)cp + i * ldc;                                                              \
+            *(V *)(void *)c += acc[i][0];                                                          \
+            *(V *)(void *)(c + W) += acc[i][1];                                                    \
+        }                                                                                          \
     }
 TILE(f32, float, tile_v_f32)
 TILE(f64, double, tile_v_f64)
 TILE(i64, uint64_t, tile_v_i64)
 
-#define ROW_PRODUCTS(T, s)                                     \
-    static T dot_##s(int64_t n, const T *a, const T *b)        \
-    {                                                          \
-        enum { LANES = 64 };                                   \
-        T acc[LANES] = { 0 };                                  \
-        int64_t i = 0;                                         \
-        if (n < 16) {                                          \
-            for (; i < n; i++)                                 \
-                acc[0] += a[i] * b[i];                         \
-            return acc[0];                                     \
-        }                                                      \
-        for (; i + LANES <= n; i += LANES)                     \
-            for (int j = 0; j < LANES; j++)                    \
-                acc[j] += a[i + j] * b[i + j];                 \
-        for (int j = 0; i < n; i++, j++)                       \
-            acc[j] += a[i] * b[i];                             \
-        for (int half = LANES / 2; half > 0; half /= 2)        \
-            for (int j = 0; j < half; j++)                     \
-                acc[j] += acc[j + half];                       \
-        return acc[0];                                         \
-    }                                                          \
-    static void axpy_##s(int64_t n, T a, const T *x, T *y)     \
-    {                                                          \
-        TN__IVDEP for (int64_t i = 0; i < n; i++)              \
-            y[i] += a * x[i];                                  \
+#define ROW_PRODUCTS(T, s)                                                                         \
+    static T dot_##s(int64_t n, const T *a, const T *b)                                            \
+    {                                                                                              \
+        enum { LANES = 64 };                                                                       \
+        T acc[LANES] = { 0 };                                                                      \
+        int64_t i = 0;                                                                             \
+        if (n < 16) {                                                                              \
+            for (; i < n; i++)                                                                     \
+                acc[0] += a[i] * b[i];                                                             \
+            return acc[0];                                                                         \
+        }                                                                                          \
+        for (; i + LANES <= n; i += LANES)                                                         \
+            for (int j = 0; j < LANES; j++)                                                        \
+                acc[j] += a[i + j] * b[i + j];                                                     \
+        for (int j = 0; i < n; i++, j++)                                                           \
+            acc[j] += a[i] * b[i];                                                                 \
+        for (int half = LANES / 2; half > 0; half /= 2)                                            \
+            for (int j = 0; j < half; j++)                                                         \
+                acc[j] += acc[j + half];                                                           \
+        return acc[0];                                                                             \
+    }                                                                                              \
+    static void axpy_##s(int64_t n, T a, const T *x, T *y)                                         \
+    {                                                                                              \
+        TN__IVDEP for (int64_t i = 0; i < n; i++) y[i] += a * x[i];                                \
     }
 ROW_PRODUCTS(float, f32)
 ROW_PRODUCTS(double, f64)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random numbers from Philox 4x32-10: element i in row-major order depends on seed, block and i alone. */
+ * Random numbers from Philox 4x32-10: element i in row-major order depends on seed, block and i
+ * alone. */
 #include "cpu.h"
 
 enum { GRAIN = 16384 };
 
 struct job {
-    struct tn__span span;       /* the result, in row-major order */
+    struct tn__span span; /* the result, in row-major order */
     enum tn__ct ct;
-    tn__store *store;           /* NULL: the result has that type */
+    tn__store *store; /* NULL: the result has that type */
     int64_t item;
     uint64_t seed, block;
     double p0, p1;
@@ -17,18 +18,18 @@ struct job {
 
 struct piece {
     const struct job *job;
-    int64_t at;                 /* the next element */
+    int64_t at; /* the next element */
 };
 
 static void draw(const struct job *job, int64_t first, int64_t n, void *to)
 {
     uint64_t at = (uint64_t)first;
     if (job->ct == TN__F32)
-        (job->normal ? tn__loops->normal_f32 : tn__loops->uniform_f32)(job->seed, job->block, at, n, (float)job->p0,
-                                                                       (float)job->p1, to);
+        (job->normal ? tn__loops->normal_f32 : tn__loops->uniform_f32)(
+            job->seed, job->block, at, n, (float)job->p0, (float)job->p1, to);
     else
-        (job->normal ? tn__loops->normal_f64 : tn__loops->uniform_f64)(job->seed, job->block, at, n, job->p0, job->p1,
-                                                                       to);
+        (job->normal ? tn__loops->normal_f64 : tn__loops->uniform_f64)(job->seed, job->block, at, n,
+                                                                       job->p0, job->p1, to);
 }
 
 static void run(void *user, int64_t n, char *const *at, const int64_t *stride)
@@ -59,11 +60,17 @@ static tn_status part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-static tn_status philox(const tn_call *call, bool normal, double p0, double p1, int64_t seed, int64_t block)
+static tn_status philox(const tn_call *call, bool normal, double p0, double p1, int64_t seed,
+                        int64_t block)
 {
     tn_dtype dtype = tn_view_dtype(call->out[0]);
-    struct job job = { .ct = tn__ct_of(dtype), .item = tn__view_item(call->out[0]), .seed = (uint64_t)seed,
-                       .block = (uint64_t)block, .p0 = p0, .p1 = p1, .normal = normal };
+    struct job job = { .ct = tn__ct_of(dtype),
+                       .item = tn__view_item(call->out[0]),
+                       .seed = (uint64_t)seed,
+                       .block = (uint64_t)block,
+                       .p0 = p0,
+                       .p1 = p1,
+                       .normal = normal };
     if (dtype != tn__ct_dtype(job.ct))
         job.store = tn__convert_store(job.ct, dtype);
     tn__span_make(&job.span, 1, call->out, true);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sums, maxima and their places over any dimensions of any layout. How the numbers are grouped depends on the shape alone: each result takes its numbers in
- * stretches of `super`, worked on in parallel; the stretches' results are put together in order. */
+ * Sums, maxima and their places over any dimensions of any layout. How the numbers are grouped
+ * depends on the shape alone: each result takes its numbers in stretches of `super`, worked on
+ * in parallel; the stretches' results are put together in order. */
 #include <string.h>
 
 #include "cpu.h"
@@ -9,30 +10,30 @@
 enum reduction { SUM, MAX, ARGMAX };
 
 enum {
-    SUPER = 65536,              /* numbers of one result that one piece of work takes */
-    BLOCK = 4096,               /* numbers that are gathered at a time where they do not lie in a row */
-    COLUMNS = 256,              /* neighbouring results that are summed together */
-    GRAIN = 32768               /* numbers for which another thread is worth it */
+    SUPER = 65536, /* numbers of one result that one piece of work takes */
+    BLOCK = 4096,  /* numbers that are gathered at a time where they do not lie in a row */
+    COLUMNS = 256, /* neighbouring results that are summed together */
+    GRAIN = 32768  /* numbers for which another thread is worth it */
 };
 
 /* Dimensions that stay (kept) and those that go, as views of x: merged where they can be. */
 struct job {
     enum reduction what;
     tn_dtype from;
-    enum tn__ct ct;             /* the numbers are taken in it */
-    int64_t item, size;         /* bytes of an element of x, of a number of ct */
-    tn__load *load;             /* NULL: x has that type */
-    struct tn__span kept;       /* operand 0: y, 1: x */
-    struct tn__span gone;       /* operand 0: x (base unused) */
-    int64_t supers;             /* pieces a result */
+    enum tn__ct ct;       /* the numbers are taken in it */
+    int64_t item, size;   /* bytes of an element of x, of a number of ct */
+    tn__load *load;       /* NULL: x has that type */
+    struct tn__span kept; /* operand 0: y, 1: x */
+    struct tn__span gone; /* operand 0: x (base unused) */
+    int64_t supers;       /* pieces a result */
     int64_t super;
-    int64_t columns;            /* results summed together; 0: one at a time */
-    int64_t groups;             /* of kept results: kept.count, or blocks of columns */
+    int64_t columns;             /* results summed together; 0: one at a time */
+    int64_t groups;              /* of kept results: kept.count, or blocks of columns */
     struct tn__largest *partial; /* [supers][kept.count] or NULL when there is one piece */
     tn_dtype to;
 };
 
-/* ---- what one stretch gives ----------------------------------------------------------------------- */
+/* ---- what one stretch gives ------------------------------------------------------------------ */
 
 static void start(struct tn__largest *at)
 {
@@ -42,7 +43,8 @@ static void start(struct tn__largest *at)
 }
 
 /* Adds what came from a stretch of numbers that begins at index `first`. */
-static void add_result(const struct job *job, struct tn__largest *all, const struct tn__largest *more)
+static void add_result(const struct job *job, struct tn__largest *all,
+                       const struct tn__largest *more)
 {
     if (more->at < 0)
         return;
@@ -58,19 +60,21 @@ static void add_result(const struct job *job, struct tn__largest *all, const str
         *all = *more;
 }
 
-#define FIRST_PLACE(T)                               \
-    {                                                \
-        const T *x = numbers;                        \
-        for (int64_t i = 0; i < n; i++)              \
-            if (x[i] == (T)best || x[i] != x[i])     \
-                return i;                            \
-        return 0;                                    \
+#define FIRST_PLACE(T)                                                                             \
+    {                                                                                              \
+        const T *x = numbers;                                                                      \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            if (x[i] == (T)best || x[i] != x[i])                                                   \
+                return i;                                                                          \
+        return 0;                                                                                  \
     }
-static int64_t place_f32(int64_t n, const void *numbers, double best) FIRST_PLACE(float)
-static int64_t place_f64(int64_t n, const void *numbers, double best) FIRST_PLACE(double)
+static int64_t place_f32(int64_t n, const void *numbers, double best)
+    FIRST_PLACE(float) static int64_t place_f64(int64_t n, const void *numbers, double best)
+        FIRST_PLACE(double)
 
-/* n contiguous numbers, the first of which has index `first`. */
-static void take_block(const struct job *job, int64_t n, const void *numbers, int64_t first, struct tn__largest *out)
+    /* n contiguous numbers, the first of which has index `first`. */
+    static void take_block(const struct job *job, int64_t n, const void *numbers, int64_t first,
+                           struct tn__largest *out)
 {
     out->at = first;
     out->i = 0;
@@ -95,14 +99,16 @@ static void take_block(const struct job *job, int64_t n, const void *numbers, in
             out->at = first + at;
             return;
         }
-        out->f = job->ct == TN__F32 ? (double)tn__loops->max_f32(n, numbers) : tn__loops->max_f64(n, numbers);
+        out->f = job->ct == TN__F32 ? (double)tn__loops->max_f32(n, numbers)
+                                    : tn__loops->max_f64(n, numbers);
         if (job->what == ARGMAX)
-            out->at = first + (job->ct == TN__F32 ? place_f32(n, numbers, out->f) : place_f64(n, numbers, out->f));
+            out->at = first + (job->ct == TN__F32 ? place_f32(n, numbers, out->f)
+                                                  : place_f64(n, numbers, out->f));
         return;
     }
 }
 
-/* ---- one result at a time --------------------------------------------------------------------------- */
+/* ---- one result at a time -------------------------------------------------------------------- */
 
 struct gather {
     const struct job *job;
@@ -116,7 +122,8 @@ static void gather_run(void *user, int64_t n, char *const *at, const int64_t *st
     gather->to += n * gather->job->size;
 }
 
-static void take_stretch(const struct job *job, char *x, int64_t begin, int64_t end, struct tn__largest *all)
+static void take_stretch(const struct job *job, char *x, int64_t begin, int64_t end,
+                         struct tn__largest *all)
 {
     const struct tn__span *gone = &job->gone;
     start(all);
@@ -167,9 +174,10 @@ static void locate(const struct tn__span *kept, int64_t index, char **y, char **
     }
 }
 
-/* ---- columns: neighbouring results whose numbers lie side by side ------------------------------------- */
+/* ---- columns: neighbouring results whose numbers lie side by side ---------------------------- */
 
-static void take_columns(const struct job *job, int64_t first, int64_t wide, int64_t begin, int64_t end, double *to)
+static void take_columns(const struct job *job, int64_t first, int64_t wide, int64_t begin,
+                         int64_t end, double *to)
 {
     const struct tn__span *gone = &job->gone;
     char *y, *x;
@@ -193,7 +201,7 @@ static void take_columns(const struct job *job, int64_t first, int64_t wide, int
     }
 }
 
-/* ---- pieces of work ----------------------------------------------------------------------------------- */
+/* ---- pieces of work -------------------------------------------------------------------------- */
 
 static void do_group(struct job *job, int64_t group, int64_t super)
 {
@@ -211,7 +219,8 @@ static void do_group(struct job *job, int64_t group, int64_t super)
             write_result(job, &all, y);
         return;
     }
-    int64_t row = job->kept.shape[job->kept.ndim - 1], blocks = (row + job->columns - 1) / job->columns;
+    int64_t row = job->kept.shape[job->kept.ndim - 1],
+            blocks = (row + job->columns - 1) / job->columns;
     int64_t column = group % blocks * job->columns, first = group / blocks * row + column;
     int64_t wide = row - column < job->columns ? row - column : job->columns;
     double sums[COLUMNS];
@@ -238,15 +247,17 @@ static tn_status part(void *user, int64_t begin, int64_t end)
 
 static tn_status run_job(struct job *job)
 {
-    int64_t per_group = job->super * (job->columns ? job->columns : 1), work = job->groups * job->supers;
+    int64_t per_group = job->super * (job->columns ? job->columns : 1),
+            work = job->groups * job->supers;
     int64_t grain = GRAIN / (per_group ? per_group : 1);
     if (job->supers > 1) {
         job->partial = tn_malloc((size_t)(job->supers * job->kept.count) * sizeof *job->partial);
         if (!job->partial)
             return TN_ERR_MEMORY;
     }
-    tn_status status = work * per_group <= GRAIN ? part(job, 0, work)
-                                                 : tn_parallel_for(work, grain > 0 ? grain : 1, part, job);
+    tn_status status = work * per_group <= GRAIN
+                           ? part(job, 0, work)
+                           : tn_parallel_for(work, grain > 0 ? grain : 1, part, job);
     for (int64_t k = 0; job->partial && status == TN_OK && k < job->kept.count; k++) {
         struct tn__largest all = job->partial[k];
         char *y, *x;
@@ -259,14 +270,14 @@ static tn_status run_job(struct job *job)
     return status;
 }
 
-/* ---- setting up ----------------------------------------------------------------------------------------- */
+/* ---- setting up ------------------------------------------------------------------------------ */
 
-/* Views of x and y over the dimensions that stay, and of x over those that go. `part` 1 takes the real and the imaginary parts of complex
- * numbers as numbers of their own, `which` of them. */
+/* Views of x and y over the dimensions that stay, and of x over those that go. `part` 1 takes
+ * the real and the imaginary parts of complex numbers as numbers of their own, `which` of them. */
 static void make_spans(struct job *job, const tn_view *x, const tn_view *y, const bool *goes)
 {
-    int64_t kept_shape[TN_MAX_DIMS], kept_x[TN_MAX_DIMS], kept_y[TN_MAX_DIMS], gone_shape[TN_MAX_DIMS],
-        gone_x[TN_MAX_DIMS];
+    int64_t kept_shape[TN_MAX_DIMS], kept_x[TN_MAX_DIMS], kept_y[TN_MAX_DIMS],
+        gone_shape[TN_MAX_DIMS], gone_x[TN_MAX_DIMS];
     tn_view kx = *x, ky = *y, gx = *x;
     bool keepdim = y->ndim == x->ndim;
     kx.ndim = ky.ndim = gx.ndim = 0;
@@ -291,14 +302,16 @@ static void make_spans(struct job *job, const tn_view *x, const tn_view *y, cons
     tn__span_make(&job->gone, 1, (const tn_view *[]){ &gx }, true);
 }
 
-/* Columns pay when neighbouring results have neighbouring numbers and each result's own numbers lie apart. */
+/* Columns pay when neighbouring results have neighbouring numbers and each result's own numbers
+ * lie apart. */
 static void choose_pieces(struct job *job)
 {
     const struct tn__span *kept = &job->kept, *gone = &job->gone;
     bool plain = job->what == SUM && job->ct != TN__I64 && job->from == tn__ct_dtype(job->ct);
     job->columns = 0;
     if (plain && kept->ndim > 0 && kept->stride[1][kept->ndim - 1] == job->item &&
-        kept->shape[kept->ndim - 1] >= 4 && gone->ndim > 0 && gone->stride[0][gone->ndim - 1] != job->item)
+        kept->shape[kept->ndim - 1] >= 4 && gone->ndim > 0 &&
+        gone->stride[0][gone->ndim - 1] != job->item)
         job->columns = COLUMNS;
     job->super = SUPER;
     job->groups = kept->count;
@@ -314,7 +327,9 @@ static void choose_pieces(struct job *job)
 
 static tn_status reduce(const tn_view *x, const tn_view *y, enum reduction what, const bool *goes)
 {
-    struct job job = { .what = what, .from = tn_view_dtype(x), .to = tn_view_dtype(y), .item = tn__view_item(x) };
+    struct job job = {
+        .what = what, .from = tn_view_dtype(x), .to = tn_view_dtype(y), .item = tn__view_item(x)
+    };
     job.ct = tn__ct_of(job.from);
     job.size = (int64_t)tn__ct_size(job.ct);
     job.load = tn__convert_load(job.from, job.ct);
@@ -358,11 +373,11 @@ static tn_status chosen(const tn_call *call, tn_ints dims, bool *goes)
         goes[i] = dims.count <= 0;
     for (int64_t k = 0; k < dims.count; k++) {
         int64_t dim = dims.at[k] < 0 ? dims.at[k] + ndim : dims.at[k];
-        if (ndim == 0)              /* 0-d counts as one dimension: 0 and -1, which inference checked */
+        if (ndim == 0) /* 0-d counts as one dimension: 0 and -1, which inference checked */
             continue;
         if (dim < 0 || dim >= ndim)
-            return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %d dimensions", call->op,
-                           (long long)dims.at[k], (int)ndim);
+            return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %d dimensions",
+                           call->op, (long long)dims.at[k], (int)ndim);
         goes[dim] = true;
     }
     return TN_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Scratch memory: a few blocks that wait for the next piece of work. No lock: a block belongs to whoever exchanges it out of its slot. */
+ * Scratch memory: a few blocks that wait for the next piece of work. No lock: a block belongs to
+ * whoever exchanges it out of its slot. */
 #include <stdatomic.h>
 
 #include "cpu.h"
@@ -9,7 +10,7 @@ enum { SLOTS = 32, LARGEST = 8 << 20 };
 
 struct block {
     size_t bytes;
-    char padding[64 - sizeof(size_t)];  /* what follows is aligned as the block is */
+    char padding[64 - sizeof(size_t)]; /* what follows is aligned as the block is */
 };
 
 static _Atomic(struct block *) slots[SLOTS];
@@ -24,7 +25,7 @@ void *tn__scratch_take(size_t bytes)
         block = atomic_exchange_explicit(&slots[i], NULL, memory_order_acquire);
         if (block && block->bytes >= bytes)
             return block + 1;
-        tn_free(block);                 /* too small: a larger one takes its place */
+        tn_free(block); /* too small: a larger one takes its place */
         break;
     }
     while (size < bytes && size < LARGEST)

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * softmax, log_softmax and its derivative: one row along the dimension at a time. A row that does not lie in one piece, or has another type, goes through a
- * buffer. */
+ * softmax, log_softmax and its derivative: one row along the dimension at a time. A row that
+ * does not lie in one piece, or has another type, goes through a buffer. */
 #include "cpu.h"
-
 
 enum { GRAIN = 8192 };
 
 struct job {
-    struct tn__span rows;       /* operands: y, then the inputs; the dimension left out */
-    int64_t n;                  /* length of a row */
-    int64_t step[3];            /* of y and the inputs along the row, in bytes */
+    struct tn__span rows; /* operands: y, then the inputs; the dimension left out */
+    int64_t n;            /* length of a row */
+    int64_t step[3];      /* of y and the inputs along the row, in bytes */
     enum tn__ct ct;
     int32_t inputs;
     tn_dtype dtype[3];
@@ -43,7 +42,7 @@ static void run_log_softmax_grad(const struct job *job, const void *const *in, v
 
 struct rows {
     const struct job *job;
-    char *buffer[3];            /* NULL: the operand's rows can be used where they are */
+    char *buffer[3]; /* NULL: the operand's rows can be used where they are */
 };
 
 static void each_row(void *user, int64_t n, char *const *at, const int64_t *stride)
@@ -56,7 +55,8 @@ static void each_row(void *user, int64_t n, char *const *at, const int64_t *stri
         for (int32_t k = 1; k <= job->inputs; k++) {
             char *from = at[k] + i * stride[k];
             if (rows->buffer[k])
-                tn__convert_load(job->dtype[k], job->ct)(job->n, from, job->step[k], rows->buffer[k]);
+                tn__convert_load(job->dtype[k], job->ct)(job->n, from, job->step[k],
+                                                         rows->buffer[k]);
             in[k - 1] = rows->buffer[k] ? rows->buffer[k] : from;
         }
         job->run(job, in, rows->buffer[0] ? rows->buffer[0] : out);
@@ -95,15 +95,16 @@ static tn_status part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-static tn_status run(const tn_call *call, int64_t dim, void (*row)(const struct job *, const void *const *, void *))
+static tn_status run(const tn_call *call, int64_t dim,
+                     void (*row)(const struct job *, const void *const *, void *))
 {
     const tn_view *views[3] = { call->out[0], call->in[0], call->n_in > 1 ? call->in[1] : NULL };
     struct job job = { .inputs = (int32_t)call->n_in, .run = row };
     int32_t ndim = views[0]->ndim;
     int64_t at = dim < 0 ? dim + ndim : dim;
     if (ndim > 0 && (at < 0 || at >= ndim))
-        return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %d dimensions", call->op, (long long)dim,
-                       (int)ndim);
+        return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %d dimensions",
+                       call->op, (long long)dim, (int)ndim);
     job.ct = tn__ct_of(tn_view_dtype(views[0]));
     job.n = ndim > 0 ? views[0]->shape[at] : 1;
     tn_view less[3];
@@ -111,7 +112,8 @@ static tn_status run(const tn_call *call, int64_t dim, void (*row)(const struct 
     const tn_view *pointers[3] = { &less[0], &less[1], &less[2] };
     for (int32_t k = 0; k <= job.inputs; k++) {
         job.dtype[k] = tn_view_dtype(views[k]);
-        job.step[k] = ndim > 0 && job.n > 1 ? views[k]->strides[at] * tn__view_item(views[k]) : tn__view_item(views[k]);
+        job.step[k] = ndim > 0 && job.n > 1 ? views[k]->strides[at] * tn__view_item(views[k])
+                                            : tn__view_item(views[k]);
         less[k] = *views[k];
         less[k].ndim = 0;
         less[k].shape = shape;
@@ -144,5 +146,6 @@ tn_status tn__log_softmax(const tn_call *call)
 
 tn_status tn__log_softmax_grad(const tn_call *call)
 {
-    return run(call, ((const tn_log_softmax_grad_options *)call->options)->dim, run_log_softmax_grad);
+    return run(call, ((const tn_log_softmax_grad_options *)call->options)->dim,
+               run_log_softmax_grad);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Walking over several strided views together: broadcasting by stride 0, dimensions merged where all views allow it. */
+ * Walking over several strided views together: broadcasting by stride 0, dimensions merged where
+ * all views allow it. */
 #include "cpu.h"
 
 int64_t tn__view_count(const tn_view *view)
@@ -64,7 +65,8 @@ static void merge_dims(struct tn__span *span)
         span->ndim = last + 1;
 }
 
-void tn__span_make(struct tn__span *span, int32_t operands, const tn_view *const *views, bool in_order)
+void tn__span_make(struct tn__span *span, int32_t operands, const tn_view *const *views,
+                   bool in_order)
 {
     const tn_view *shape = views[0];
     span->operands = operands;
@@ -89,7 +91,8 @@ void tn__span_make(struct tn__span *span, int32_t operands, const tn_view *const
     merge_dims(span);
 }
 
-void tn__span_walk(const struct tn__span *span, int64_t begin, int64_t end, tn__span_body *body, void *user)
+void tn__span_walk(const struct tn__span *span, int64_t begin, int64_t end, tn__span_body *body,
+                   void *user)
 {
     if (begin >= end)
         return;

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * The device "meta": shapes and types without memory. Operators infer what they would return and stop there: the core asks a device with
- * TN_BACKEND_NO_MEMORY for no memory, copies nothing and runs no kernels, so there are none here. This is also the smallest complete backend, to be copied when
- * a new one begins; docs/backends.md walks through it. */
+ * The device "meta": shapes and types without memory. Operators infer what they would return and
+ * stop there: the core asks a device with TN_BACKEND_NO_MEMORY for no memory, copies nothing and
+ * runs no kernels, so there are none here. This is also the smallest complete backend, to be
+ * copied when a new one begins; docs/backends.md walks through it. */
 #include <tenon/plugin.h>
 
-/* How many devices there are. One that looks for hardware returns tn_fail(TN_ERR_UNAVAILABLE, "why not") where there is none. */
+/* How many devices there are. One that looks for hardware returns tn_fail(TN_ERR_UNAVAILABLE,
+ * "why not") where there is none. */
 static tn_status enumerate(int32_t *count)
 {
     *count = 1;
     return TN_OK;
 }
 
-/* The handle that all other functions get. A device without a state can give any address of its own. */
+/* The handle that all other functions get. A device without a state can give any address of its
+ * own. */
 static tn_status device_open(int32_t index, void **device)
 {
     static char the_device;
@@ -53,25 +56,29 @@ static void device_free(void *device, void *memory, size_t bytes)
 
 static tn_status no_values(void)
 {
-    return tn_fail(TN_ERR_RUNTIME, "a tensor on meta has shape and dtype but no values; make it on another device");
+    return tn_fail(TN_ERR_RUNTIME,
+                   "a tensor on meta has shape and dtype but no values; make it on another device");
 }
 
-static tn_status copy_in(void *device, void *stream, void *memory, uint64_t offset, const void *from, size_t bytes)
+static tn_status copy_in(void *device, void *stream, void *memory, uint64_t offset,
+                         const void *from, size_t bytes)
 {
     (void)device, (void)stream, (void)memory, (void)offset, (void)from, (void)bytes;
     return TN_OK;
 }
 
-static tn_status copy_out(void *device, void *stream, void *to, void *memory, uint64_t offset, size_t bytes)
+static tn_status copy_out(void *device, void *stream, void *to, void *memory, uint64_t offset,
+                          size_t bytes)
 {
     (void)device, (void)stream, (void)to, (void)memory, (void)offset;
     return bytes == 0 ? TN_OK : no_values();
 }
 
-static tn_status copy(void *device, void *stream, void *to, uint64_t to_offset, void *from, uint64_t from_offset,
-                      size_t bytes)
+static tn_status copy(void *device, void *stream, void *to, uint64_t to_offset, void *from,
+                      uint64_t from_offset, size_t bytes)
 {
-    (void)device, (void)stream, (void)to, (void)to_offset, (void)from, (void)from_offset, (void)bytes;
+    (void)device, (void)stream, (void)to, (void)to_offset, (void)from, (void)from_offset,
+        (void)bytes;
     return TN_OK;
 }
 
@@ -94,12 +101,9 @@ static const tn_backend meta = {
 static const void *const contributions[] = { &meta };
 
 static const tn_plugin plugin = {
-    TN_HEAD(tn_plugin),
-    .id = "tenon.meta",
-    .version = "0.1.0",
-    .help = "the device meta: shapes and types without memory",
-    .license = "MIT",
-    .contributions = contributions,
+    TN_HEAD(tn_plugin),   .id = "tenon.meta",
+    .version = "0.1.0",   .help = "the device meta: shapes and types without memory",
+    .license = "MIT",     .contributions = contributions,
     .n_contributions = 1,
 };
 TN_PLUGIN_EXPORT(plugin);

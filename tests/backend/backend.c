@@ -7,9 +7,9 @@
 
 int64_t checks_made;
 
-/* ---- devices ------------------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
-static char *said;              /* shared with the tests' processes: what is not here is said once */
+static char *said; /* shared with the tests' processes: what is not here is said once */
 
 const tn_device *const *devices(void)
 {
@@ -24,12 +24,14 @@ const tn_device *const *devices(void)
     looked = true;
     int count = 0;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        const char *only = getenv("TN_TEST_DEVICES"); /* for whoever looks for a fault: "cpu strict" */
+        const char *only = getenv(
+            "TN_TEST_DEVICES"); /* for whoever looks for a fault: "cpu strict" */
         if (only && !strstr(only, wanted[i].name))
             continue;
         uint64_t mark = tn_error_mark();
         const tn_device *device = tn_device_find(wanted[i].name);
-        ck_assert_msg(device != NULL || !wanted[i].needed, "%s: %s", wanted[i].name, tn_error_last()->message);
+        ck_assert_msg(device != NULL || !wanted[i].needed, "%s: %s", wanted[i].name,
+                      tn_error_last()->message);
         if (device)
             found[count++] = device;
         else if (said && !__atomic_exchange_n(&said[i], 1, __ATOMIC_RELAXED))
@@ -48,14 +50,14 @@ bool device_has(const tn_device *device, const char *op, tn_dtype dtype)
     return strncmp(route, "missing", 7) != 0;
 }
 
-/* ---- numbers of a dtype ---------------------------------------------------------------------------------- */
+/* ---- numbers of a dtype ---------------------------------------------------------------------- */
 
 static double narrow_float(double x, int mantissa, int least)
 {
     int exponent;
     if (x == 0 || isnan(x) || isinf(x))
         return x;
-    x = (float)x;                               /* as PyTorch does: by way of float32 */
+    x = (float)x; /* as PyTorch does: by way of float32 */
     frexp(x, &exponent);
     if (exponent - 1 < least)
         exponent = least + 1;
@@ -66,43 +68,27 @@ static double narrow_float(double x, int mantissa, int least)
 double stored(double x, tn_dtype dtype)
 {
     switch (dtype) {
-    case TN_F32:
-        return (float)x;
-    case TN_F16:
-        x = narrow_float(x, 10, -14);
-        return fabs(x) > 65504 ? copysign(INFINITY, x) : x;
-    case TN_BF16:
-        return narrow_float(x, 7, -126);
-    case TN_BOOL:
-        return x != 0;
-    case TN_U8:
-        return (uint8_t)(int64_t)x;
-    case TN_I8:
-        return (int8_t)(int64_t)x;
-    case TN_I16:
-        return (int16_t)(int64_t)x;
-    case TN_I32:
-        return (int32_t)(int64_t)x;
-    case TN_I64:
-        return (double)(int64_t)x;
-    default:
-        return x;
+    case TN_F32: return (float)x;
+    case TN_F16: x = narrow_float(x, 10, -14); return fabs(x) > 65504 ? copysign(INFINITY, x) : x;
+    case TN_BF16: return narrow_float(x, 7, -126);
+    case TN_BOOL: return x != 0;
+    case TN_U8: return (uint8_t)(int64_t)x;
+    case TN_I8: return (int8_t)(int64_t)x;
+    case TN_I16: return (int16_t)(int64_t)x;
+    case TN_I32: return (int32_t)(int64_t)x;
+    case TN_I64: return (double)(int64_t)x;
+    default: return x;
     }
 }
 
 double epsilon(tn_dtype dtype)
 {
     switch (dtype) {
-    case TN_F64:
-        return 0x1p-52;
-    case TN_F32:
-        return 0x1p-23;
-    case TN_F16:
-        return 0x1p-10;
-    case TN_BF16:
-        return 0x1p-7;
-    default:
-        return 0;
+    case TN_F64: return 0x1p-52;
+    case TN_F32: return 0x1p-23;
+    case TN_F16: return 0x1p-10;
+    case TN_BF16: return 0x1p-7;
+    default: return 0;
     }
 }
 
@@ -125,7 +111,8 @@ static double half_value(uint16_t bits)
 {
     int exponent = bits >> 10 & 31, mantissa = bits & 1023;
     double x = exponent == 31 ? (mantissa ? NAN : INFINITY)
-                              : exponent ? ldexp(1024 + mantissa, exponent - 25) : ldexp(mantissa, -24);
+               : exponent     ? ldexp(1024 + mantissa, exponent - 25)
+                              : ldexp(mantissa, -24);
     return bits & 0x8000 ? -x : x;
 }
 
@@ -136,11 +123,11 @@ static void encode(double x, tn_dtype dtype, void *to)
     uint32_t bits;
     memcpy(&bits, &f, 4);
     switch (dtype) {
-#define STORE(dtype_, T)                   \
-    case dtype_: {                         \
-        T value = (T)x;                    \
-        memcpy(to, &value, sizeof value);  \
-        break;                             \
+#define STORE(dtype_, T)                                                                           \
+    case dtype_: {                                                                                 \
+        T value = (T)x;                                                                            \
+        memcpy(to, &value, sizeof value);                                                          \
+        break;                                                                                     \
     }
         STORE(TN_BOOL, uint8_t)
         STORE(TN_U8, uint8_t)
@@ -157,17 +144,10 @@ static void encode(double x, tn_dtype dtype, void *to)
         bits = half_bits(x);
         memcpy(to, &(uint16_t){ (uint16_t)bits }, 2);
         break;
-    case TN_BF16:
-        memcpy(to, &(uint16_t){ (uint16_t)(bits >> 16) }, 2);
-        break;
-    case TN_C64:
-        memcpy(to, (float[2]){ f, 0 }, 8);
-        break;
-    case TN_C128:
-        memcpy(to, (double[2]){ x, 0 }, 16);
-        break;
-    default:
-        ck_abort_msg("no numbers of %s in this test", tn_dtype_name(dtype));
+    case TN_BF16: memcpy(to, &(uint16_t){ (uint16_t)(bits >> 16) }, 2); break;
+    case TN_C64: memcpy(to, (float[2]){ f, 0 }, 8); break;
+    case TN_C128: memcpy(to, (double[2]){ x, 0 }, 16); break;
+    default: ck_abort_msg("no numbers of %s in this test", tn_dtype_name(dtype));
     }
 }
 
@@ -178,11 +158,11 @@ static double decode(const void *from, tn_dtype dtype)
     float f;
     memcpy(&half, from, 2);
     switch (dtype) {
-#define FETCH(dtype_, T)                     \
-    case dtype_: {                           \
-        T value;                             \
-        memcpy(&value, from, sizeof value);  \
-        return (double)value;                \
+#define FETCH(dtype_, T)                                                                           \
+    case dtype_: {                                                                                 \
+        T value;                                                                                   \
+        memcpy(&value, from, sizeof value);                                                        \
+        return (double)value;                                                                      \
     }
         FETCH(TN_BOOL, uint8_t)
         FETCH(TN_U8, uint8_t)
@@ -197,19 +177,17 @@ static double decode(const void *from, tn_dtype dtype)
         FETCH(TN_F64, double)
         FETCH(TN_C64, float)
         FETCH(TN_C128, double)
-    case TN_F16:
-        return half_value(half);
+    case TN_F16: return half_value(half);
     case TN_BF16:
         bits = (uint32_t)half << 16;
         memcpy(&f, &bits, 4);
         return f;
-    default:
-        ck_abort_msg("no numbers of %s in this test", tn_dtype_name(dtype));
+    default: ck_abort_msg("no numbers of %s in this test", tn_dtype_name(dtype));
     }
     return 0;
 }
 
-/* ---- tensors ------------------------------------------------------------------------------------------------ */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 int64_t count_of(tn_ints shape)
 {
@@ -234,7 +212,8 @@ static tn_tensor *make(const tn_device *device, tn_dtype dtype, tn_ints shape, e
     return tn_tensor_as_strided(whole, shape, (tn_ints){ strides, shape.count }, 3);
 }
 
-tn_tensor *put(const tn_device *device, tn_dtype dtype, tn_ints shape, const double *values, enum layout layout)
+tn_tensor *put(const tn_device *device, tn_dtype dtype, tn_ints shape, const double *values,
+               enum layout layout)
 {
     size_t size = tn_dtype_size(dtype), count = (size_t)count_of(shape);
     char *bytes = malloc(count * size + 16);
@@ -271,32 +250,36 @@ void numbers(double *out, int64_t count, double low, double high, tn_dtype dtype
     }
 }
 
-void same(const char *what, const tn_device *device, tn_dtype dtype, tn_tensor *got, const double *expected, double ulps,
-          double floor_)
+void same(const char *what, const tn_device *device, tn_dtype dtype, tn_tensor *got,
+          const double *expected, double ulps, double floor_)
 {
-    ck_assert_msg(got != NULL, "%s of %s on %s: %s", what, tn_dtype_name(dtype), tn_device_name(device),
-                  tn_error_last()->message);
+    ck_assert_msg(got != NULL, "%s of %s on %s: %s", what, tn_dtype_name(dtype),
+                  tn_device_name(device), tn_error_last()->message);
     int64_t count = tn_tensor_numel(got);
     double *numbers_got = get(got);
     for (int64_t i = 0; i < count; i++) {
         double size = fabs(expected[i]) > floor_ ? fabs(expected[i]) : floor_;
         double slack = ulps * epsilon(tn_tensor_dtype(got)) * size;
-        bool equal = numbers_got[i] == expected[i] || (isnan(numbers_got[i]) && isnan(expected[i])) ||
+        bool equal = numbers_got[i] == expected[i] ||
+                     (isnan(numbers_got[i]) && isnan(expected[i])) ||
                      fabs(numbers_got[i] - expected[i]) <= slack;
-        if (!equal)                             /* an assertion of libcheck writes to a pipe each time: too slow here */
-            ck_abort_msg("%s of %s on %s: element %lld of %lld is %.17g, expected %.17g", what, tn_dtype_name(dtype),
-                         tn_device_name(device), (long long)i, (long long)count, numbers_got[i], expected[i]);
+        if (!equal) /* an assertion of libcheck writes to a pipe each time: too slow here */
+            ck_abort_msg("%s of %s on %s: element %lld of %lld is %.17g, expected %.17g", what,
+                         tn_dtype_name(dtype), tn_device_name(device), (long long)i,
+                         (long long)count, numbers_got[i], expected[i]);
     }
     checks_made += count;
     free(numbers_got);
 }
 
-/* ---- main ------------------------------------------------------------------------------------------------------ */
+/* ---- main ------------------------------------------------------------------------------------ */
 
 int run_suite(const char *name, const TTest *const *tests, int count)
 {
     setenv("TENON_PLUGIN_PATH_ADD",
-           TN_TEST_BUILDDIR "/examples/strict-device/.libs:" TN_TEST_BUILDDIR "/examples/kernel-pack/.libs", 1);
+           TN_TEST_BUILDDIR "/examples/strict-device/.libs:" TN_TEST_BUILDDIR
+                            "/examples/kernel-pack/.libs",
+           1);
     unsetenv("TENON_STRICT_FAIL");
     said = mmap(NULL, 64, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     Suite *suite = suite_create(name);

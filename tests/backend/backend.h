@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests of the devices share: the devices that are here, tensors of any layout from numbers, numbers back, references in float64.
- * Every test runs over all devices: cpu, the strict device of examples/ (built for the tests), opencl and cuda where they are, and meta for shapes. */
+ * What the tests of the devices share: the devices that are here, tensors of any layout from
+ * numbers, numbers back, references in float64. Every test runs over all devices: cpu, the
+ * strict device of examples/ (built for the tests), opencl and cuda where they are, and meta for
+ * shapes. */
 #ifndef TN_TESTS_BACKEND_H
 #define TN_TESTS_BACKEND_H
 
@@ -20,18 +22,21 @@
 const tn_device *const *devices(void);
 /* Whether the device has the operator for the dtype, by a kernel or a decomposition. */
 bool device_has(const tn_device *device, const char *op, tn_dtype dtype);
-#define EACH_DEVICE(device)                                                                            \
+#define EACH_DEVICE(device)                                                                        \
     for (const tn_device *const *at_ = devices(), *device = *at_; device != NULL; device = *++at_)
 
 /* ---- tensors ---- */
 
 enum layout { DENSE, REVERSED, EVERY_SECOND, LAYOUTS };
 
-/* A tensor on the device with these numbers (row-major), whose memory is laid out in one of several ways. In the innermost scope. */
-tn_tensor *put(const tn_device *device, tn_dtype dtype, tn_ints shape, const double *numbers, enum layout layout);
+/* A tensor on the device with these numbers (row-major), whose memory is laid out in one of
+ * several ways. In the innermost scope. */
+tn_tensor *put(const tn_device *device, tn_dtype dtype, tn_ints shape, const double *numbers,
+               enum layout layout);
 /* The same from a row of numbers in code. */
 #define NUMBERS(...) ((const double[]){ __VA_ARGS__ })
-/* The numbers of a tensor (real ones, or the real parts), row-major; freed at the end of the test's process. */
+/* The numbers of a tensor (real ones, or the real parts), row-major; freed at the end of the
+ * test's process. */
 double *get(tn_tensor *tensor);
 int64_t count_of(tn_ints shape);
 
@@ -43,22 +48,24 @@ double epsilon(tn_dtype dtype);
 /* A reproducible stream of numbers between low and high, stored in the dtype. */
 void numbers(double *out, int64_t count, double low, double high, tn_dtype dtype);
 
-/* Fails unless all numbers agree to `ulps` units of the dtype relative to the larger of |expected| and `floor_`; NaN agrees with NaN. */
-void same(const char *what, const tn_device *device, tn_dtype dtype, tn_tensor *got, const double *expected, double ulps,
-          double floor_);
+/* Fails unless all numbers agree to `ulps` units of the dtype relative to the larger of
+ * |expected| and `floor_`; NaN agrees with NaN. */
+void same(const char *what, const tn_device *device, tn_dtype dtype, tn_tensor *got,
+          const double *expected, double ulps, double floor_);
 
 #define ok(call) ck_assert_msg((call) == TN_OK, "%s: %s", #call, tn_error_last()->message)
 #define there(tensor) ck_assert_msg((tensor) != NULL, "%s: %s", #tensor, tn_error_last()->message)
 /* Counts checks so that a test can tell that its loops ran. */
 extern int64_t checks_made;
 
-/* main: each test in a process of its own (the devices and the pool do not survive fork, so nothing may be opened before). */
+/* main: each test in a process of its own (the devices and the pool do not survive fork, so
+ * nothing may be opened before). */
 int run_suite(const char *name, const TTest *const *tests, int count);
-#define RUN_SUITE(name, ...)                                                  \
-    int main(void)                                                            \
-    {                                                                         \
-        const TTest *const tests[] = { __VA_ARGS__ };                         \
-        return run_suite(name, tests, (int)(sizeof tests / sizeof *tests));   \
+#define RUN_SUITE(name, ...)                                                                       \
+    int main(void)                                                                                 \
+    {                                                                                              \
+        const TTest *const tests[] = { __VA_ARGS__ };                                              \
+        return run_suite(name, tests, (int)(sizeof tests / sizeof *tests));                        \
     }
 
 #endif

@@ -3,7 +3,8 @@
  * Copies between layouts, types and devices, filling, and the meta device. */
 #include "tests/backend/backend.h"
 
-static const tn_dtype plain[] = { TN_BOOL, TN_U8, TN_I8, TN_I16, TN_I32, TN_I64, TN_F16, TN_BF16, TN_F32, TN_F64 };
+static const tn_dtype plain[] = { TN_BOOL, TN_U8,  TN_I8,   TN_I16, TN_I32,
+                                  TN_I64,  TN_F16, TN_BF16, TN_F32, TN_F64 };
 enum { PLAIN = sizeof plain / sizeof *plain };
 
 /* What a number becomes on its way from one type to another. */
@@ -13,10 +14,13 @@ static double converted(double x, tn_dtype from, tn_dtype to)
     return stored(to == TN_BOOL || epsilon(to) > 0 ? value : trunc(value), to);
 }
 
-/* Whether the kernel of copy says yes to the two types: what it refuses the core does by way of the host. */
+/* Whether the kernel of copy says yes to the two types: what it refuses the core does by way of
+ * the host. */
 START_TEST(numbers_go_from_every_type_to_every_other_in_every_layout)
 {
-    static const double values[] = { 0, 1, 2.5, 100.75, 0.125, 3, 127, 64, 0.0009765625, 17, 5.5, 99 };
+    static const double values[] = {
+        0, 1, 2.5, 100.75, 0.125, 3, 127, 64, 0.0009765625, 17, 5.5, 99
+    };
     EACH_DEVICE(device)
     for (int a = 0; a < PLAIN; a++)
         for (int b = 0; b < PLAIN; b++)
@@ -32,7 +36,7 @@ START_TEST(numbers_go_from_every_type_to_every_other_in_every_layout)
                 tn_tensor *from = put(device, plain[a], TN_SHAPE(3, 4), x, (enum layout)layout);
                 tn_tensor *out = tn_cast(from, plain[b]);
                 if (out == NULL && tn_error_code() == TN_ERR_NOT_IMPLEMENTED) {
-                    tn_error_clear();           /* a type that this device does not hold in arithmetic */
+                    tn_error_clear(); /* a type that this device does not hold in arithmetic */
                     continue;
                 }
                 same("cast", device, plain[b], out, y, 0, 0);
@@ -44,7 +48,8 @@ END_TEST
 
 START_TEST(negative_numbers_wrap_around_in_unsigned_types)
 {
-    EACH_DEVICE(device) {
+    EACH_DEVICE(device)
+    {
         TN_SCOPE;
         if (!device_has(device, "copy", TN_U8))
             continue;
@@ -60,17 +65,20 @@ START_TEST(copying_into_a_tensor_converts_and_broadcasts)
     EACH_DEVICE(device)
     for (int layout = 0; layout < LAYOUTS; layout++) {
         TN_SCOPE;
-        tn_tensor *to = put(device, TN_F32, TN_SHAPE(2, 3), NUMBERS(9, 9, 9, 9, 9, 9), (enum layout)layout);
+        tn_tensor *to = put(device, TN_F32, TN_SHAPE(2, 3), NUMBERS(9, 9, 9, 9, 9, 9),
+                            (enum layout)layout);
         tn_tensor *from = put(device, TN_F64, TN_SHAPE(3), NUMBERS(1, 2, 3), EVERY_SECOND);
         same("copy_", device, TN_F32, tn_copy_(to, from), NUMBERS(1, 2, 3, 1, 2, 3), 0, 0);
-        same("fill_", device, TN_F32, tn_fill_(to, -2.5), NUMBERS(-2.5, -2.5, -2.5, -2.5, -2.5, -2.5), 0, 0);
+        same("fill_", device, TN_F32, tn_fill_(to, -2.5),
+             NUMBERS(-2.5, -2.5, -2.5, -2.5, -2.5, -2.5), 0, 0);
     }
 }
 END_TEST
 
 START_TEST(writing_into_part_of_a_tensor_leaves_the_rest)
 {
-    EACH_DEVICE(device) {
+    EACH_DEVICE(device)
+    {
         TN_SCOPE;
         tn_tensor *whole = put(device, TN_F32, TN_SHAPE(3, 4), (double[12]){ 0 }, DENSE);
         tn_tensor *part = tn_transpose(tn_narrow(tn_narrow(whole, 0, 1, 2), 1, 1, 2), 0, 1);
@@ -82,20 +90,24 @@ END_TEST
 
 START_TEST(every_type_is_stored_and_moved_between_all_devices)
 {
-    static const uint8_t bytes[6 * 16] = { 0, 1, 1, 0, 1, 1, 7, 200, 255, 3, 4, 5, 6, 60, 0, 63, 128, 9, 8, 7 };
-    EACH_DEVICE(from) {
+    static const uint8_t bytes[6 * 16] = { 0, 1, 1, 0,  1, 1,  7,   200, 255, 3,
+                                           4, 5, 6, 60, 0, 63, 128, 9,   8,   7 };
+    EACH_DEVICE(from)
+    {
         for (const tn_device *const *at = devices(); *at; at++)
             for (int dtype = 0; dtype < TN_DTYPE_COUNT; dtype++) {
                 uint8_t back[6 * 16] = { 0 };
                 size_t size = 6 * tn_dtype_size((tn_dtype)dtype);
                 TN_SCOPE;
                 tn_tensor *x = tn_tensor_empty(TN_SHAPE(2, 3), (tn_dtype)dtype, from);
-                tn_tensor *y = tn_tensor_empty_strided(TN_SHAPE(2, 3), TN_INTS(1, 2), (tn_dtype)dtype, *at);
+                tn_tensor *y = tn_tensor_empty_strided(TN_SHAPE(2, 3), TN_INTS(1, 2),
+                                                       (tn_dtype)dtype, *at);
                 ok(tn_tensor_copy_in(x, bytes, size));
-                ck_assert_msg(tn_copy_(y, x) != NULL, "%s from %s to %s: %s", tn_dtype_name((tn_dtype)dtype),
-                              tn_device_name(from), tn_device_name(*at), tn_error_text());
+                ck_assert_msg(tn_copy_(y, x) != NULL, "%s from %s to %s: %s",
+                              tn_dtype_name((tn_dtype)dtype), tn_device_name(from),
+                              tn_device_name(*at), tn_error_text());
                 ok(tn_tensor_copy_out(y, back, size));
-                if (dtype == TN_BOOL)           /* a truth value is 0 or 1 */
+                if (dtype == TN_BOOL) /* a truth value is 0 or 1 */
                     ck_assert_mem_eq(back, ((uint8_t[]){ 0, 1, 1, 0, 1, 1 }), 6);
                 else
                     ck_assert_mem_eq(back, bytes, size);
@@ -128,7 +140,7 @@ static uint8_t e5m2(float x)
 START_TEST(float8_rounds_to_even_and_saturates_or_overflows)
 {
     ck_assert_int_eq(e4m3(1), 0x38);
-    ck_assert_int_eq(e4m3(-1.0625f), 0xb8);     /* a tie: to the even one */
+    ck_assert_int_eq(e4m3(-1.0625f), 0xb8); /* a tie: to the even one */
     ck_assert_int_eq(e4m3(448), 0x7e);
     ck_assert_int_eq(e4m3(1e9f), 0x7e);
     ck_assert_int_eq(e4m3(NAN) & 0x7f, 0x7f);
@@ -140,7 +152,7 @@ START_TEST(float8_rounds_to_even_and_saturates_or_overflows)
     ck_assert_int_eq(e5m2(0x1p-16f), 0x01);
     const tn_device *cpu = tn_device_find("cpu");
     TN_SCOPE;
-    for (int bits = 0; bits < 256; bits++) {    /* there and back */
+    for (int bits = 0; bits < 256; bits++) { /* there and back */
         uint8_t byte = (uint8_t)bits, back;
         if ((bits & 0x7f) == 0x7f || (bits & 0x7f) > 0x7c)
             continue;
@@ -166,13 +178,14 @@ START_TEST(complex_numbers_give_their_real_part_and_take_zero)
     float back[4];
     ok(tn_tensor_copy_out(tn_cast(tn_cast(x, TN_C64), TN_C64), back, sizeof back));
     ck_assert_float_eq(back[1], -2.5f);
-    ok(tn_tensor_copy_out(tn_cast(put(cpu, TN_I64, TN_SHAPE(2), NUMBERS(7, 8), DENSE), TN_C64), back, sizeof back));
+    ok(tn_tensor_copy_out(tn_cast(put(cpu, TN_I64, TN_SHAPE(2), NUMBERS(7, 8), DENSE), TN_C64),
+                          back, sizeof back));
     ck_assert_float_eq(back[0], 7);
     ck_assert_float_eq(back[1], 0);
 }
 END_TEST
 
-/* ---- meta ---------------------------------------------------------------------------------------------------- */
+/* ---- meta ------------------------------------------------------------------------------------ */
 
 START_TEST(meta_infers_what_the_cpu_computes)
 {
@@ -226,7 +239,10 @@ START_TEST(meta_has_no_values_and_says_so)
 END_TEST
 
 RUN_SUITE("copies", numbers_go_from_every_type_to_every_other_in_every_layout,
-          negative_numbers_wrap_around_in_unsigned_types, copying_into_a_tensor_converts_and_broadcasts,
-          writing_into_part_of_a_tensor_leaves_the_rest, every_type_is_stored_and_moved_between_all_devices,
-          float8_rounds_to_even_and_saturates_or_overflows, complex_numbers_give_their_real_part_and_take_zero,
-          meta_infers_what_the_cpu_computes, meta_has_no_values_and_says_so)
+          negative_numbers_wrap_around_in_unsigned_types,
+          copying_into_a_tensor_converts_and_broadcasts,
+          writing_into_part_of_a_tensor_leaves_the_rest,
+          every_type_is_stored_and_moved_between_all_devices,
+          float8_rounds_to_even_and_saturates_or_overflows,
+          complex_numbers_give_their_real_part_and_take_zero, meta_infers_what_the_cpu_computes,
+          meta_has_no_values_and_says_so)

@@ -6,7 +6,7 @@
 static const tn_dtype floats[] = { TN_F32, TN_F64, TN_BF16, TN_F16 };
 enum { FLOATS = sizeof floats / sizeof *floats };
 
-/* ---- one input --------------------------------------------------------------------------------------------- */
+/* ---- one input ------------------------------------------------------------------------------- */
 
 static double ref_neg(double x)
 {
@@ -26,8 +26,9 @@ static const struct {
     double (*reference)(double);
     double low, high, ulps;
 } unary[] = {
-    { "neg", ref_neg, -9, 9, 0 },         { "relu", ref_relu, -9, 9, 0 }, { "exp", exp, -20, 10, 2 },
-    { "log", log, 1e-4, 100, 2 },         { "sqrt", sqrt, 0, 100, 1 },    { "sigmoid", ref_sigmoid, -15, 15, 3 },
+    { "neg", ref_neg, -9, 9, 0 }, { "relu", ref_relu, -9, 9, 0 },
+    { "exp", exp, -20, 10, 2 },   { "log", log, 1e-4, 100, 2 },
+    { "sqrt", sqrt, 0, 100, 1 },  { "sigmoid", ref_sigmoid, -15, 15, 3 },
 };
 enum { UNARY = sizeof unary / sizeof *unary };
 
@@ -48,7 +49,9 @@ static tn_status call_into(const char *op, tn_tensor *a, tn_tensor *b)
 START_TEST(operators_of_one_input_agree_with_float64_in_every_layout_and_in_place)
 {
     static const int64_t sizes[] = { 3, 5, 4 };
-    const tn_ints shapes[] = { TN_SCALAR_SHAPE, { sizes, 1 }, { sizes, 3 }, TN_SHAPE(0), TN_SHAPE(2, 0, 3) };
+    const tn_ints shapes[] = {
+        TN_SCALAR_SHAPE, { sizes, 1 }, { sizes, 3 }, TN_SHAPE(0), TN_SHAPE(2, 0, 3)
+    };
     EACH_DEVICE(device)
     for (int k = 0; k < UNARY; k++)
         for (int t = 0; t < FLOATS; t++) {
@@ -63,7 +66,8 @@ START_TEST(operators_of_one_input_agree_with_float64_in_every_layout_and_in_plac
                     for (int64_t i = 0; i < count; i++)
                         y[i] = stored(unary[k].reference(x[i]), floats[t]);
                     tn_tensor *in = put(device, floats[t], shapes[s], x, (enum layout)layout);
-                    same(unary[k].op, device, floats[t], call(unary[k].op, in, NULL), y, unary[k].ulps, 0);
+                    same(unary[k].op, device, floats[t], call(unary[k].op, in, NULL), y,
+                         unary[k].ulps, 0);
                     ok(call_into(unary[k].op, in, NULL));
                     same(unary[k].op, device, floats[t], in, y, unary[k].ulps, 0);
                 }
@@ -109,7 +113,7 @@ START_TEST(exp_and_log_are_right_in_the_whole_range_on_the_cpu)
 }
 END_TEST
 
-/* ---- two inputs ---------------------------------------------------------------------------------------------- */
+/* ---- two inputs ------------------------------------------------------------------------------ */
 
 static double ref_add(double a, double b)
 {
@@ -137,8 +141,8 @@ static const struct {
     double (*reference)(double, double);
     bool integers;
 } binary[] = {
-    { "add", ref_add, true },         { "sub", ref_sub, true }, { "mul", ref_mul, true }, { "div", ref_div, false },
-    { "maximum", ref_maximum, true },
+    { "add", ref_add, true },  { "sub", ref_sub, true },         { "mul", ref_mul, true },
+    { "div", ref_div, false }, { "maximum", ref_maximum, true },
 };
 enum { BINARY = sizeof binary / sizeof *binary };
 
@@ -146,10 +150,14 @@ static const struct {
     int64_t a[3], b[3], y[3];
     int na, nb, ny;
 } broadcasts[] = {
-    { { 2, 3, 4 }, { 2, 3, 4 }, { 2, 3, 4 }, 3, 3, 3 }, { { 2, 3, 4 }, { 4 }, { 2, 3, 4 }, 3, 1, 3 },
-    { { 3, 4 }, { 2, 1, 4 }, { 2, 3, 4 }, 2, 3, 3 },    { { 2, 1, 4 }, { 3, 1 }, { 2, 3, 4 }, 3, 2, 3 },
-    { { 5 }, { 0 }, { 5 }, 1, 0, 1 },                   { { 0 }, { 5 }, { 5 }, 0, 1, 1 },
-    { { 1 }, { 7 }, { 7 }, 1, 1, 1 },                   { { 0, 3 }, { 3 }, { 0, 3 }, 2, 1, 2 },
+    { { 2, 3, 4 }, { 2, 3, 4 }, { 2, 3, 4 }, 3, 3, 3 },
+    { { 2, 3, 4 }, { 4 }, { 2, 3, 4 }, 3, 1, 3 },
+    { { 3, 4 }, { 2, 1, 4 }, { 2, 3, 4 }, 2, 3, 3 },
+    { { 2, 1, 4 }, { 3, 1 }, { 2, 3, 4 }, 3, 2, 3 },
+    { { 5 }, { 0 }, { 5 }, 1, 0, 1 },
+    { { 0 }, { 5 }, { 5 }, 0, 1, 1 },
+    { { 1 }, { 7 }, { 7 }, 1, 1, 1 },
+    { { 0, 3 }, { 3 }, { 0, 3 }, 2, 1, 2 },
     { { 0 }, { 0 }, { 0 }, 0, 0, 0 },
 };
 enum { BROADCASTS = sizeof broadcasts / sizeof *broadcasts };
@@ -181,16 +189,19 @@ START_TEST(operators_of_two_inputs_broadcast_in_every_layout)
                 for (int layout = 0; layout < LAYOUTS; layout++) {
                     TN_SCOPE;
                     double a[24], b[24], y[24];
-                    tn_ints sa = { broadcasts[c].a, broadcasts[c].na }, sb = { broadcasts[c].b, broadcasts[c].nb };
+                    tn_ints sa = { broadcasts[c].a, broadcasts[c].na },
+                            sb = { broadcasts[c].b, broadcasts[c].nb };
                     tn_ints sy = { broadcasts[c].y, broadcasts[c].ny };
                     numbers(a, count_of(sa), -9, 9, floats[t]);
                     numbers(b, count_of(sb), 1, 9, floats[t]);
                     for (int64_t i = 0; i < count_of(sy); i++)
-                        y[i] = stored(binary[k].reference(a[place(i, sy.at, (int)sy.count, sa.at, (int)sa.count)],
-                                                          b[place(i, sy.at, (int)sy.count, sb.at, (int)sb.count)]),
+                        y[i] = stored(binary[k].reference(
+                                          a[place(i, sy.at, (int)sy.count, sa.at, (int)sa.count)],
+                                          b[place(i, sy.at, (int)sy.count, sb.at, (int)sb.count)]),
                                       floats[t]);
                     tn_tensor *ta = put(device, floats[t], sa, a, (enum layout)layout);
-                    tn_tensor *tb = put(device, floats[t], sb, b, (enum layout)((layout + 1) % LAYOUTS));
+                    tn_tensor *tb = put(device, floats[t], sb, b,
+                                        (enum layout)((layout + 1) % LAYOUTS));
                     tn_tensor *out = call(binary[k].op, ta, tb);
                     same(binary[k].op, device, floats[t], out, y, 1, 0);
                     ck_assert_int_eq(tn_tensor_ndim(out), sy.count);
@@ -206,7 +217,8 @@ END_TEST
 
 START_TEST(an_expanded_tensor_is_read_through_its_stride_of_zero)
 {
-    EACH_DEVICE(device) {
+    EACH_DEVICE(device)
+    {
         TN_SCOPE;
         tn_tensor *row = put(device, TN_F32, TN_SHAPE(1, 3), NUMBERS(1, 2, 3), DENSE);
         tn_tensor *wide = tn_expand(row, TN_SHAPE(2, 3));
@@ -234,7 +246,8 @@ START_TEST(integers_wrap_around)
                  call(binary[k].op, put(device, integers[t], TN_SHAPE(8, 5), a, REVERSED),
                       put(device, integers[t], TN_SHAPE(8, 5), b, DENSE)),
                  y, 0, 0);
-            same("neg", device, integers[t], tn_neg(put(device, integers[t], TN_SHAPE(1), NUMBERS(5), DENSE)),
+            same("neg", device, integers[t],
+                 tn_neg(put(device, integers[t], TN_SHAPE(1), NUMBERS(5), DENSE)),
                  NUMBERS(stored(-5, integers[t])), 0, 0);
         }
 }
@@ -242,7 +255,8 @@ END_TEST
 
 START_TEST(adding_truth_values_is_or_and_multiplying_is_and)
 {
-    EACH_DEVICE(device) {
+    EACH_DEVICE(device)
+    {
         if (!device_has(device, "add", TN_BOOL))
             continue;
         TN_SCOPE;
@@ -256,7 +270,8 @@ END_TEST
 
 START_TEST(alpha_and_scalars_are_used)
 {
-    EACH_DEVICE(device) {
+    EACH_DEVICE(device)
+    {
         TN_SCOPE;
         tn_add_options add = TN_ADD_OPTIONS;
         tn_sub_options sub = TN_SUB_OPTIONS;
@@ -282,12 +297,14 @@ END_TEST
 
 START_TEST(types_are_promoted_as_in_PyTorch)
 {
-    EACH_DEVICE(device) {
+    EACH_DEVICE(device)
+    {
         TN_SCOPE;
         tn_tensor *n = put(device, TN_I64, TN_SHAPE(2), NUMBERS(1, 2), DENSE);
         tn_tensor *x = put(device, TN_F32, TN_SHAPE(2), NUMBERS(0.5, 0.25), DENSE);
         tn_tensor *zero_d = put(device, TN_F64, TN_SCALAR_SHAPE, NUMBERS(1), DENSE);
-        tn_tensor *sum = tn_add(n, x, NULL), *kept = tn_add(x, zero_d, NULL), *quotient = tn_div(n, n);
+        tn_tensor *sum = tn_add(n, x, NULL), *kept = tn_add(x, zero_d, NULL),
+                  *quotient = tn_div(n, n);
         ck_assert_int_eq(tn_tensor_dtype(sum), TN_F32);
         same("add", device, TN_F32, sum, NUMBERS(1.5, 2.25), 0, 0);
         ck_assert_int_eq(tn_tensor_dtype(kept), TN_F32);
@@ -300,7 +317,8 @@ END_TEST
 
 START_TEST(maximum_and_relu_grad_follow_their_definitions)
 {
-    EACH_DEVICE(device) {
+    EACH_DEVICE(device)
+    {
         TN_SCOPE;
         tn_tensor *a = put(device, TN_F32, TN_SHAPE(4), NUMBERS(1, NAN, 3, -1), DENSE);
         tn_tensor *b = put(device, TN_F32, TN_SHAPE(4), NUMBERS(2, 5, NAN, -1), DENSE);
@@ -312,17 +330,19 @@ START_TEST(maximum_and_relu_grad_follow_their_definitions)
 }
 END_TEST
 
-/* ---- many elements --------------------------------------------------------------------------------------------- */
+/* ---- many elements --------------------------------------------------------------------------- */
 
 START_TEST(many_elements_go_through_the_pool_and_give_the_same)
 {
     enum { COUNT = 200003 };
-    double *a = malloc(COUNT * sizeof *a), *b = malloc(COUNT * sizeof *b), *y = malloc(COUNT * sizeof *y);
+    double *a = malloc(COUNT * sizeof *a), *b = malloc(COUNT * sizeof *b),
+           *y = malloc(COUNT * sizeof *y);
     numbers(a, COUNT, -5, 5, TN_F32);
     numbers(b, COUNT, -5, 5, TN_F32);
-    EACH_DEVICE(device) {
+    EACH_DEVICE(device)
+    {
         if (strcmp(tn_device_type(device), "strict") == 0)
-            continue;                           /* one element at a time: that many say nothing new */
+            continue; /* one element at a time: that many say nothing new */
         TN_SCOPE;
         tn_tensor *ta = put(device, TN_F32, TN_SHAPE(COUNT), a, DENSE);
         tn_tensor *tb = put(device, TN_F32, TN_SHAPE(COUNT), b, EVERY_SECOND);
@@ -345,13 +365,14 @@ START_TEST(complex_numbers_are_worked_on_on_the_cpu)
     static const float a[] = { 1, 2, -3, 0.5f }, b[] = { 0.5f, -1, 2, 2 };
     float y[4];
     TN_SCOPE;
-    tn_tensor *ta = tn_tensor_empty(TN_SHAPE(2), TN_C64, cpu), *tb = tn_tensor_empty(TN_SHAPE(2), TN_C64, cpu);
+    tn_tensor *ta = tn_tensor_empty(TN_SHAPE(2), TN_C64, cpu),
+              *tb = tn_tensor_empty(TN_SHAPE(2), TN_C64, cpu);
     ok(tn_tensor_copy_in(ta, a, sizeof a));
     ok(tn_tensor_copy_in(tb, b, sizeof b));
     ok(tn_tensor_copy_out(tn_mul(ta, tb), y, sizeof y));
-    ck_assert_float_eq(y[0], 2.5f);             /* (1 + 2i)(0.5 - i) = 2.5 + 0i */
+    ck_assert_float_eq(y[0], 2.5f); /* (1 + 2i)(0.5 - i) = 2.5 + 0i */
     ck_assert_float_eq(y[1], 0);
-    ck_assert_float_eq(y[2], -7);               /* (-3 + 0.5i)(2 + 2i) = -7 - 5i */
+    ck_assert_float_eq(y[2], -7); /* (-3 + 0.5i)(2 + 2i) = -7 - 5i */
     ck_assert_float_eq(y[3], -5);
     ok(tn_tensor_copy_out(tn_sum(ta, NULL), y, 8));
     ck_assert_float_eq(y[0], -2);
@@ -360,8 +381,11 @@ START_TEST(complex_numbers_are_worked_on_on_the_cpu)
 END_TEST
 
 RUN_SUITE("elementwise", operators_of_one_input_agree_with_float64_in_every_layout_and_in_place,
-          exp_log_and_relu_keep_infinities_and_NaN, exp_and_log_are_right_in_the_whole_range_on_the_cpu,
-          operators_of_two_inputs_broadcast_in_every_layout, an_expanded_tensor_is_read_through_its_stride_of_zero,
-          integers_wrap_around, adding_truth_values_is_or_and_multiplying_is_and, alpha_and_scalars_are_used,
+          exp_log_and_relu_keep_infinities_and_NaN,
+          exp_and_log_are_right_in_the_whole_range_on_the_cpu,
+          operators_of_two_inputs_broadcast_in_every_layout,
+          an_expanded_tensor_is_read_through_its_stride_of_zero, integers_wrap_around,
+          adding_truth_values_is_or_and_multiplying_is_and, alpha_and_scalars_are_used,
           types_are_promoted_as_in_PyTorch, maximum_and_relu_grad_follow_their_definitions,
-          many_elements_go_through_the_pool_and_give_the_same, complex_numbers_are_worked_on_on_the_cpu)
+          many_elements_go_through_the_pool_and_give_the_same,
+          complex_numbers_are_worked_on_on_the_cpu)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random numbers: the same on every device, because each is a function of seed, counter and place alone. */
+ * Random numbers: the same on every device, because each is a function of seed, counter and
+ * place alone. */
 #include "tests/backend/backend.h"
 
-/* ---- Philox 4x32-10, written once more ------------------------------------------------------------------ */
+/* ---- Philox 4x32-10, written once more ------------------------------------------------------- */
 
 static void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
 {
@@ -11,7 +12,8 @@ static void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t ou
     memcpy(c, counter, sizeof c);
     for (int round = 0; round < 10; round++) {
         uint64_t a = (uint64_t)c[0] * 0xD2511F53u, b = (uint64_t)c[2] * 0xCD9E8D57u;
-        uint32_t next[4] = { (uint32_t)(b >> 32) ^ c[1] ^ k0, (uint32_t)b, (uint32_t)(a >> 32) ^ c[3] ^ k1, (uint32_t)a };
+        uint32_t next[4] = { (uint32_t)(b >> 32) ^ c[1] ^ k0, (uint32_t)b,
+                             (uint32_t)(a >> 32) ^ c[3] ^ k1, (uint32_t)a };
         memcpy(c, next, sizeof c);
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
@@ -49,9 +51,10 @@ START_TEST(the_reference_passes_the_known_answer_tests_of_Random123)
 }
 END_TEST
 
-/* ---- devices ------------------------------------------------------------------------------------------------ */
+/* ---- devices --------------------------------------------------------------------------------- */
 
-static const uint64_t seed = 0x123456789abcdef0u, block = 0xfffffffdu; /* the counter's low word overflows */
+static const uint64_t seed = 0x123456789abcdef0u,
+                      block = 0xfffffffdu; /* the counter's low word overflows */
 
 static double unit32(uint64_t index)
 {
@@ -60,14 +63,17 @@ static double unit32(uint64_t index)
 
 static double bits53(uint64_t index)
 {
-    return (double)(((uint64_t)word(seed, block, index) << 32 | word(seed, block, index + 1)) >> 11);
+    return (double)(((uint64_t)word(seed, block, index) << 32 | word(seed, block, index + 1)) >>
+                    11);
 }
 
 START_TEST(the_first_numbers_are_the_golden_ones)
 {
     /* words 6627e8d5 e169c58d bc57ac4c 9b00dbd8 of seed 0, block 0 */
-    static const double golden[] = { 0x6627e8 * 0x1p-24, 0xe169c5 * 0x1p-24, 0xbc57ac * 0x1p-24, 0x9b00db * 0x1p-24 };
-    EACH_DEVICE(device) {
+    static const double golden[] = { 0x6627e8 * 0x1p-24, 0xe169c5 * 0x1p-24, 0xbc57ac * 0x1p-24,
+                                     0x9b00db * 0x1p-24 };
+    EACH_DEVICE(device)
+    {
         TN_SCOPE;
         tn_tensor *like = tn_tensor_empty(TN_SHAPE(4), TN_F32, device);
         same("philox_uniform", device, TN_F32, tn_philox_uniform(like, 0, 1, 0, 0), golden, 0, 0);
@@ -98,7 +104,8 @@ START_TEST(uniform_numbers_are_equal_to_the_bit_on_every_device)
         tn_tensor *like = tn_tensor_empty(TN_SHAPE(counts[c]), TN_F64, device);
         for (int64_t i = 0; i < counts[c]; i++)
             y[i] = fma(bits53(2 * (uint64_t)i) * 0x1p-53, 3.5, -1.5);
-        same("philox_uniform", device, TN_F64, tn_philox_uniform(like, -1.5, 2, (int64_t)seed, (int64_t)block), y, 0, 0);
+        same("philox_uniform", device, TN_F64,
+             tn_philox_uniform(like, -1.5, 2, (int64_t)seed, (int64_t)block), y, 0, 0);
     }
 }
 END_TEST
@@ -108,37 +115,45 @@ START_TEST(normal_numbers_agree_within_a_few_units_in_the_last_place)
     enum { COUNT = 1001 };
     static const double turn = 6.283185307179586476925;
     double y[COUNT];
-    EACH_DEVICE(device) {
+    EACH_DEVICE(device)
+    {
         TN_SCOPE;
         for (uint64_t i = 0; i < COUNT; i++) {
-            double u1 = ((double)(word(seed, block, 2 * i) >> 8) + 1) * 0x1p-24, u2 = unit32(2 * i + 1);
+            double u1 = ((double)(word(seed, block, 2 * i) >> 8) + 1) * 0x1p-24,
+                   u2 = unit32(2 * i + 1);
             y[i] = 1 + 2 * sqrt(-2 * log(u1)) * cos(turn * u2);
         }
         same("philox_normal", device, TN_F32,
-             tn_philox_normal(tn_tensor_empty(TN_SHAPE(COUNT), TN_F32, device), 1, 2, (int64_t)seed, (int64_t)block), y, 4,
-             4);
+             tn_philox_normal(tn_tensor_empty(TN_SHAPE(COUNT), TN_F32, device), 1, 2, (int64_t)seed,
+                              (int64_t)block),
+             y, 4, 4);
         if (!device_has(device, "philox_normal", TN_F64))
             continue;
         for (uint64_t i = 0; i < COUNT; i++)
-            y[i] = sqrt(-2 * log((bits53(4 * i) + 1) * 0x1p-53)) * cos(turn * (bits53(4 * i + 2) * 0x1p-53));
+            y[i] = sqrt(-2 * log((bits53(4 * i) + 1) * 0x1p-53)) *
+                   cos(turn * (bits53(4 * i + 2) * 0x1p-53));
         same("philox_normal", device, TN_F64,
-             tn_philox_normal(tn_tensor_empty(TN_SHAPE(COUNT), TN_F64, device), 0, 1, (int64_t)seed, (int64_t)block), y, 8,
-             1);
+             tn_philox_normal(tn_tensor_empty(TN_SHAPE(COUNT), TN_F64, device), 0, 1, (int64_t)seed,
+                              (int64_t)block),
+             y, 8, 1);
     }
 }
 END_TEST
 
 START_TEST(numbers_follow_the_logical_element_whatever_the_layout)
 {
-    EACH_DEVICE(device) {
+    EACH_DEVICE(device)
+    {
         TN_SCOPE;
         double zeros[35] = { 0 };
-        tn_tensor *dense = tn_philox_uniform_(put(device, TN_F32, TN_SHAPE(5, 7), zeros, DENSE), 0, 1, 3, 4);
+        tn_tensor *dense = tn_philox_uniform_(put(device, TN_F32, TN_SHAPE(5, 7), zeros, DENSE), 0,
+                                              1, 3, 4);
         double *expected = get(dense);
         for (int layout = 1; layout < LAYOUTS; layout++)
             same("philox_uniform_", device, TN_F32,
-                 tn_philox_uniform_(put(device, TN_F32, TN_SHAPE(5, 7), zeros, (enum layout)layout), 0, 1, 3, 4), expected,
-                 0, 0);
+                 tn_philox_uniform_(put(device, TN_F32, TN_SHAPE(5, 7), zeros, (enum layout)layout),
+                                    0, 1, 3, 4),
+                 expected, 0, 0);
         free(expected);
     }
 }
@@ -147,7 +162,8 @@ END_TEST
 START_TEST(the_same_seed_gives_the_same_numbers_on_every_device)
 {
     double *first = NULL;
-    EACH_DEVICE(device) {
+    EACH_DEVICE(device)
+    {
         TN_SCOPE;
         tn_random_seed(42);
         tn_tensor *a = tn_uniform(tn_tensor_empty(TN_SHAPE(10), TN_F32, device), NULL);
@@ -188,8 +204,10 @@ START_TEST(many_numbers_do_not_depend_on_the_number_of_threads)
 }
 END_TEST
 
-RUN_SUITE("random", the_reference_passes_the_known_answer_tests_of_Random123, the_first_numbers_are_the_golden_ones,
+RUN_SUITE("random", the_reference_passes_the_known_answer_tests_of_Random123,
+          the_first_numbers_are_the_golden_ones,
           uniform_numbers_are_equal_to_the_bit_on_every_device,
           normal_numbers_agree_within_a_few_units_in_the_last_place,
           numbers_follow_the_logical_element_whatever_the_layout,
-          the_same_seed_gives_the_same_numbers_on_every_device, many_numbers_do_not_depend_on_the_number_of_threads)
+          the_same_seed_gives_the_same_numbers_on_every_device,
+          many_numbers_do_not_depend_on_the_number_of_threads)

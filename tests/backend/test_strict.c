@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The strict device of examples/: memory that is not the host's, work that is not done when a call returns, failures on demand; and the kernel pack that
- * overrides one of its kernels (rule 22). */
+ * The strict device of examples/: memory that is not the host's, work that is not done when a
+ * call returns, failures on demand; and the kernel pack that overrides one of its kernels (rule
+ * 22). */
 #include "tests/backend/backend.h"
 
 #include "examples/strict-device/strict.h"
@@ -42,12 +43,14 @@ static void goes_on(void)
     TN_SCOPE;
     same("add_scalar", strict(), TN_F32, tn_add_scalar(ones(), 1), NUMBERS(2, 2, 2, 2), 0, 0);
     const tn_device *cpu = tn_device_find("cpu");
-    same("add_scalar", cpu, TN_F32, tn_add_scalar(put(cpu, TN_F32, TN_SHAPE(1), NUMBERS(1), DENSE), 1), NUMBERS(2), 0, 0);
+    same("add_scalar", cpu, TN_F32,
+         tn_add_scalar(put(cpu, TN_F32, TN_SHAPE(1), NUMBERS(1), DENSE), 1), NUMBERS(2), 0, 0);
 }
 
 static void failed_with(tn_status code, const char *words)
 {
-    ck_assert_msg(tn_error_code() == code, "%s: %s", tn_status_name(tn_error_code()), tn_error_text());
+    ck_assert_msg(tn_error_code() == code, "%s: %s", tn_status_name(tn_error_code()),
+                  tn_error_text());
     ck_assert_msg(strstr(tn_error_text(), words) != NULL, "%s", tn_error_text());
     tn_error_clear();
 }
@@ -69,7 +72,8 @@ START_TEST(a_host_pointer_is_an_error_and_a_handle_is_no_pointer)
     bad.strides = strides;
     const tn_view *in[] = { &bad }, *out[] = { &view };
     tn_kernel kernel = { .op = "relu" };
-    tn_call call = { TN_HEAD(tn_call), .op = "relu", .in = in, .out = out, .n_in = 1, .n_out = 1, .kernel = &kernel };
+    tn_call call = { TN_HEAD(tn_call), .op = "relu", .in = in,         .out = out,
+                     .n_in = 1,        .n_out = 1,   .kernel = &kernel };
     ck_assert_int_eq(api()->enqueue(&call, NULL, NULL), TN_ERR_DEVICE);
     failed_with(TN_ERR_DEVICE, "no memory of this device");
     ck_assert_uint_eq(violations(), before + 1);
@@ -84,7 +88,8 @@ START_TEST(a_host_pointer_is_an_error_and_a_handle_is_no_pointer)
     }
     int status = 0;
     ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert_msg(!(WIFEXITED(status) && WEXITSTATUS(status) <= 1), "the handle of the strict device could be read");
+    ck_assert_msg(!(WIFEXITED(status) && WEXITSTATUS(status) <= 1),
+                  "the handle of the strict device could be read");
 }
 END_TEST
 
@@ -98,7 +103,8 @@ START_TEST(a_view_beyond_its_memory_is_refused)
     bad.strides = strides;
     const tn_view *in[] = { &bad }, *out[] = { &bad };
     tn_kernel kernel = { .op = "relu" };
-    tn_call call = { TN_HEAD(tn_call), .op = "relu", .in = in, .out = out, .n_in = 1, .n_out = 1, .kernel = &kernel };
+    tn_call call = { TN_HEAD(tn_call), .op = "relu", .in = in,         .out = out,
+                     .n_in = 1,        .n_out = 1,   .kernel = &kernel };
     ck_assert_int_eq(api()->enqueue(&call, NULL, NULL), TN_ERR_DEVICE);
     failed_with(TN_ERR_DEVICE, "beyond its memory");
     goes_on();
@@ -130,10 +136,10 @@ START_TEST(a_kernel_that_fails_later_is_told_at_the_next_synchronisation)
     ok(tn_device_sync(strict()));
     ok(api()->inject("kernel:mul:2"));
     there(tn_mul(x, x));
-    there(tn_mul(x, x));                        /* asynchronous: the call itself does not fail */
+    there(tn_mul(x, x)); /* asynchronous: the call itself does not fail */
     ck_assert_int_eq(tn_device_sync(strict()), TN_ERR_DEVICE);
     failed_with(TN_ERR_DEVICE, "mul");
-    ok(tn_device_sync(strict()));               /* told once */
+    ok(tn_device_sync(strict())); /* told once */
     goes_on();
 }
 END_TEST
@@ -191,7 +197,7 @@ START_TEST(slow_work_is_waited_for_and_streams_wait_for_events)
     there(other);
     ok(api()->inject("slow:5000"));
     for (int i = 0; i < 5; i++)
-        x = tn_add(x, x, NULL);                 /* on the default stream: 32 */
+        x = tn_add(x, x, NULL); /* on the default stream: 32 */
     tn_event *event = tn_event_record(strict(), NULL);
     there(event);
     ok(tn_event_wait(event, other));
@@ -224,7 +230,8 @@ START_TEST(memory_that_other_streams_use_is_not_given_away_early)
             tn_keep(y);
             tn_stream_end();
             tn_tensor_drop(y);
-            /* dropped while the other stream still writes it: what comes next must not share its memory */
+            /* dropped while the other stream still writes it: what comes next must not share its
+             * memory */
             tn_tensor *z = tn_mul_scalar(tn_add_scalar(x, 100), 2);
             if (i % 10 == 9)
                 same("z", strict(), TN_F32, tn_narrow(z, 0, 0, 2), NUMBERS(200, 200), 0, 0);
@@ -242,7 +249,8 @@ START_TEST(a_bad_option_refuses_the_device_with_words)
 {
     setenv("TENON_STRICT_FAIL", "explode:3", 1);
     ck_assert_ptr_null(tn_device_find("strict"));
-    ck_assert_msg(strstr(tn_error_text(), "explode:3") && strstr(tn_error_text(), "lost:N"), "%s", tn_error_text());
+    ck_assert_msg(strstr(tn_error_text(), "explode:3") && strstr(tn_error_text(), "lost:N"), "%s",
+                  tn_error_text());
     tn_error_clear();
     there(tn_device_find("cpu"));
 }
@@ -258,7 +266,7 @@ START_TEST(the_option_from_the_environment_is_taken)
 }
 END_TEST
 
-/* ---- the kernel pack -------------------------------------------------------------------------------------------- */
+/* ---- the kernel pack ------------------------------------------------------------------------- */
 
 static int pack_calls;
 static char pack_line[256];
@@ -286,7 +294,8 @@ START_TEST(rule_22_a_pack_overrides_a_kernel_and_what_it_does_not_support_goes_t
     ck_assert_int_eq(pack_calls, 2);
     ck_assert_str_eq(pack_line, "relu pack: call 2");
     /* float64: the pack says no when it is asked (rule 21), the device's own kernel runs */
-    same("relu", strict(), TN_F64, tn_relu(put(strict(), TN_F64, TN_SHAPE(2), NUMBERS(-1, 2), DENSE)), NUMBERS(0, 2), 0, 0);
+    same("relu", strict(), TN_F64,
+         tn_relu(put(strict(), TN_F64, TN_SHAPE(2), NUMBERS(-1, 2), DENSE)), NUMBERS(0, 2), 0, 0);
     ck_assert_int_eq(pack_calls, 2);
     ck_assert_uint_eq(violations(), 0);
 }
@@ -309,12 +318,14 @@ START_TEST(after_shutdown_the_device_has_no_memory_left)
 }
 END_TEST
 
-RUN_SUITE("strict", a_host_pointer_is_an_error_and_a_handle_is_no_pointer, a_view_beyond_its_memory_is_refused,
+RUN_SUITE("strict", a_host_pointer_is_an_error_and_a_handle_is_no_pointer,
+          a_view_beyond_its_memory_is_refused,
           an_allocation_that_fails_once_is_tried_again_and_one_that_keeps_failing_is_an_error,
           a_kernel_that_fails_later_is_told_at_the_next_synchronisation,
           an_index_out_of_range_surfaces_at_sync_with_operator_index_and_bound,
-          a_lost_device_loses_its_tensors_and_nothing_else, slow_work_is_waited_for_and_streams_wait_for_events,
-          memory_that_other_streams_use_is_not_given_away_early, a_bad_option_refuses_the_device_with_words,
-          the_option_from_the_environment_is_taken,
+          a_lost_device_loses_its_tensors_and_nothing_else,
+          slow_work_is_waited_for_and_streams_wait_for_events,
+          memory_that_other_streams_use_is_not_given_away_early,
+          a_bad_option_refuses_the_device_with_words, the_option_from_the_environment_is_taken,
           rule_22_a_pack_overrides_a_kernel_and_what_it_does_not_support_goes_to_the_next,
           after_shutdown_the_device_has_no_memory_left)

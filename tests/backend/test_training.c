@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The slice on every device: a small network learns xor, with the same losses everywhere; on the CPU to the bit, whatever the number of threads. */
+ * The slice on every device: a small network learns xor, with the same losses everywhere; on the
+ * CPU to the bit, whatever the number of threads. */
 #include "tests/backend/backend.h"
 
 enum { STEPS = 120 };
@@ -35,15 +36,17 @@ START_TEST(xor_is_learned_on_every_device_with_the_same_losses)
 {
     double first[STEPS], losses[STEPS];
     bool have = false;
-    EACH_DEVICE(device) {
+    EACH_DEVICE(device)
+    {
         train(device, STEPS, losses);
-        ck_assert_msg(losses[STEPS - 1] < 0.1, "%s: loss %g after %d steps", tn_device_name(device), losses[STEPS - 1],
-                      STEPS);
+        ck_assert_msg(losses[STEPS - 1] < 0.1, "%s: loss %g after %d steps", tn_device_name(device),
+                      losses[STEPS - 1], STEPS);
         for (int i = 0; i < STEPS; i++) {
             if (!have)
                 first[i] = losses[i];
-            ck_assert_msg(fabs(losses[i] - first[i]) <= 1e-4 * (1 + (double)i / 20), "%s: loss %.9g at step %d, %.9g on %s",
-                          tn_device_name(device), losses[i], i, first[i], tn_device_name(devices()[0]));
+            ck_assert_msg(fabs(losses[i] - first[i]) <= 1e-4 * (1 + (double)i / 20),
+                          "%s: loss %.9g at step %d, %.9g on %s", tn_device_name(device), losses[i],
+                          i, first[i], tn_device_name(devices()[0]));
         }
         have = true;
     }
@@ -78,7 +81,8 @@ START_TEST(a_wide_network_is_equal_to_the_bit_for_any_number_of_threads)
         there(opt);
         for (int step = 0; step < 2; step++) {
             TN_SCOPE;
-            tn_tensor *x = tn_philox_normal(tn_tensor_empty(TN_SHAPE(160, 300), TN_F32, cpu), 0, 1, 9, 0);
+            tn_tensor *x = tn_philox_normal(tn_tensor_empty(TN_SHAPE(160, 300), TN_F32, cpu), 0, 1,
+                                            9, 0);
             tn_tensor *y = tn_tensor_full(TN_SHAPE(160), 3, TN_I64, cpu);
             tn_tensor *loss = tn_cross_entropy(tn_module_call(net, x), y, NULL);
             ok(tn_module_zero_grad(net));
