@@ -40,12 +40,9 @@ static void take_turn(void)
 
 /* "cpu,ops,!cuda": names with * and ?, `!` denies. The last pattern that fits decides; a name that none fits is let in only
  * when the list has nothing but denials. */
-bool tn__plugin_allowed(const char *name)
+bool tn__list_allows(const char *list, const char *name)
 {
-    const char *list = tn_env_get("TENON_PLUGINS");
     bool allowed = true, denials_only = true, fitted = false;
-    if (!list || !*list)
-        return true;
     while (*list) {
         char pattern[128];
         size_t length = strcspn(list, ",");
@@ -68,6 +65,12 @@ bool tn__plugin_allowed(const char *name)
         }
     }
     return fitted ? allowed : denials_only;
+}
+
+bool tn__plugin_allowed(const char *name)
+{
+    const char *list = tn_env_get("TENON_PLUGINS");
+    return !list || tn__list_allows(list, name);
 }
 
 /* ---- folders ------------------------------------------------------------------------------------------- */
@@ -191,7 +194,7 @@ tn_status tn__discover_path(const char *folders, bool must_exist)
 /* ---- requirements (rule 0) ------------------------------------------------------------------------------- */
 
 /* Compares "1.10.0" and "1.9": number by number; what is no number ends the comparison. */
-static int compare_versions(const char *a, const char *b)
+int tn__compare_versions(const char *a, const char *b)
 {
     for (;;) {
         char *end_a, *end_b;
@@ -229,8 +232,8 @@ static bool requirement_met(tn__plugin *plugin, const tn_requirement *need)
                            need->id);
         return false;
     }
-    if ((*min && compare_versions(other->version, min) < 0) ||
-        (*max && compare_versions(other->version, max) >= 0)) {
+    if ((*min && tn__compare_versions(other->version, min) < 0) ||
+        (*max && tn__compare_versions(other->version, max) >= 0)) {
         tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_REFUSED,
                            "it requires the plugin %q in a version%s%s%s%s; %s is version %s",
                            need->id, *min ? " from " : "", min, *max ? " below " : "", max,

@@ -70,6 +70,9 @@ tn__plugin *tn__load_file(const char *path);
 tn_status tn__load_static(const char *name, tn_plugin_query_fn *query);
 /* Whether TENON_PLUGINS lets a plugin of that name (the file's, without "lib" and ".so") in. */
 bool tn__plugin_allowed(const char *name);
+bool tn__list_allows(const char *list, const char *name);
+/* Number by number: < 0, 0, > 0. */
+int tn__compare_versions(const char *a, const char *b);
 /* Owner and permissions (rule 14): words when they are not acceptable. */
 bool tn__trusted_place(const struct stat *at, const char *what, char *words, size_t size);
 /* What an ELF file says before it is mapped: words when mapping it would end the process. */

@@ -106,24 +106,27 @@ static bool needed_acceptable(const char *name, char *words, size_t size)
     return true;
 }
 
+/* Of a file that is built to waste time no more than this is looked at; the linker has its own say afterwards. */
+enum { MOST_SEGMENTS = 256, MOST_ENTRIES = 4096 };
+
 static bool dynamic_acceptable(int fd, const header *h, const segment *s, char *words, size_t size)
 {
     uint64_t strings = 0, count = s->p_filesz / sizeof(dynamic);
-    dynamic d;
-    for (uint64_t i = 0;
-         i < count && read_at(fd, &d, sizeof d, s->p_offset + i * sizeof d) && d.d_tag != DT_NULL;
-         i++)
-        if (d.d_tag == DT_STRTAB)
-            strings = place_of(fd, h, d.d_un.d_ptr);
-    for (uint64_t i = 0;
-         strings && i < count && read_at(fd, &d, sizeof d, s->p_offset + i * sizeof d); i++) {
+    dynamic d = { 0 };
+    count = count < MOST_ENTRIES ? count : MOST_ENTRIES;
+    for (uint64_t i = 0; i < count && !strings; i++) {
+        if (!read_at(fd, &d, sizeof d, s->p_offset + i * sizeof d) || d.d_tag == DT_NULL)
+            return true;
+        if (d.d_tag == DT_STRTAB && !(strings = place_of(fd, h, d.d_un.d_ptr)))
+            return true;
+    }
+    for (uint64_t i = 0; i < count; i++) {
         char name[64] = "";
-        if (d.d_tag == DT_NULL)
+        if (!read_at(fd, &d, sizeof d, s->p_offset + i * sizeof d) || d.d_tag == DT_NULL)
             break;
-        if (d.d_tag != DT_NEEDED ||
-            pread(fd, name, sizeof name - 1, (off_t)(strings + d.d_un.d_val)) <= 0)
-            continue;
-        if (!needed_acceptable(name, words, size))
+        if (d.d_tag == DT_NEEDED &&
+            pread(fd, name, sizeof name - 1, (off_t)(strings + d.d_un.d_val)) > 0 &&
+            !needed_acceptable(name, words, size))
             return false;
     }
     return true;
@@ -139,11 +142,14 @@ bool tn__elf_acceptable(const char *path, char *words, size_t size)
         return true; /* whoever opens it next says why */
     if (read_at(fd, &h, sizeof h, 0) && !memcmp(h.e_ident, ELFMAG, SELFMAG) &&
         h.e_phentsize == sizeof s &&
-        h.e_ident[EI_CLASS] == (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32)) {
-        for (int i = 0; good && i < h.e_phnum; i++)
+        h.e_ident[EI_CLASS] == (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) &&
+        h.e_phnum <= MOST_SEGMENTS) {
+        for (int i = 0; i < h.e_phnum; i++)
             if (read_at(fd, &s, sizeof s, h.e_phoff + (uint64_t)i * sizeof s) &&
-                s.p_type == PT_DYNAMIC)
+                s.p_type == PT_DYNAMIC) {
                 good = dynamic_acceptable(fd, &h, &s, words, size);
+                break;
+            }
     }
     close(fd);
     return good;

@@ -5,6 +5,7 @@
 
 TN_FUZZERS = \
 	%D%/fuzz_format \
+	%D%/fuzz_plugin \
 	%D%/fuzz_spec
 
 if HAVE_JANSSON
@@ -26,6 +27,11 @@ endif
 %C%_fuzz_format_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_fuzz_format_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
 %C%_fuzz_format_LDADD = $(TN_LINK_CORE) $(LIBM)
+
+%C%_fuzz_plugin_SOURCES = %D%/fuzz_plugin.c %D%/fuzz.h $(TN_FUZZ_MAIN)
+%C%_fuzz_plugin_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_fuzz_plugin_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
+%C%_fuzz_plugin_LDADD = $(TN_LINK_CORE) $(LIBM)
 
 %C%_fuzz_safetensors_SOURCES = %D%/fuzz_safetensors.c %D%/fuzz.h $(TN_FUZZ_MAIN)
 %C%_fuzz_safetensors_CPPFLAGS = $(TN_TEST_CPPFLAGS)

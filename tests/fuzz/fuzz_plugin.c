@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the loader reads before a file is mapped: the file's ELF headers, the list TENON_PLUGINS, versions. The input is the file; its first
+ * line is the list and a version, the next a name and another version.
+ *
+ *     configure --enable-fuzzers CC=clang && make fuzzers
+ *     tests/fuzz/fuzz_plugin new/ tests/fuzz/corpus/plugin */
+#include "tests/fuzz/fuzz.h"
+
+#include "core/plugin/loader.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+static void try_file(const uint8_t *data, size_t size)
+{
+    char path[64], words[200] = "";
+    int fd = memfd_create("fuzz", MFD_CLOEXEC);
+
+    fuzz_require(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    fuzz_require(tn__elf_acceptable(path, words, sizeof words) || strstr(words, "sanitizer"));
+    close(fd);
+}
+
+static void try_texts(const char *a, const char *b)
+{
+    int order = tn__compare_versions(a, b);
+
+    fuzz_require(order == -tn__compare_versions(b, a));
+    fuzz_require(tn__compare_versions(a, a) == 0);
+    /* A pattern more that denies everything, or lets everything in, decides. */
+    char *list = malloc(strlen(a) + 4);
+    fuzz_require(list);
+    (void)tn__list_allows(a, b);
+    sprintf(list, "%s,!*", a);
+    fuzz_require(!tn__list_allows(list, b));
+    sprintf(list, "%s,*", a);
+    fuzz_require(tn__list_allows(list, b));
+    free(list);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *first = fuzz_text(data, size), *second = strchr(first, '\n');
+
+    if (second)
+        *second++ = 0;
+    try_file(data, size);
+    try_texts(first, second ? second : "");
+    free(first);
+    return 0;
+}
