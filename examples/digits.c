@@ -437,10 +437,14 @@ int main(int argc, char **argv)
                                  .epochs = 20,
                                  .batch = 32,
                                  .seed = 1 };
-    int at = 1;
-    for (; at < argc && argv[at][0] == '-' && argv[at][1] != '\0'; at += 2) {
+    int words = 0; /* those that are no options, moved to the front of argv */
+    for (int at = 1; at < argc; at++) {
         const char *option = argv[at], *value = at + 1 < argc ? argv[at + 1] : NULL;
         long number = 0;
+        if (strncmp(option, "--", 2) != 0) {
+            argv[words++] = argv[at];
+            continue;
+        }
         if (strcmp(option, "--help") == 0) {
             fputs(help, stdout);
             return 0;
@@ -457,11 +461,12 @@ int main(int argc, char **argv)
             settings.optimizer = value;
         else
             return wrong("an unknown option, or one without a good value", option);
+        at++;
     }
-    if (at == argc)
+    if (words == 0)
         return wrong("the file with the digits is missing", NULL);
-    settings.file = argv[at++];
-    int result = train_all(&settings, argv + at, argc - at);
+    settings.file = argv[0];
+    int result = train_all(&settings, argv + 1, words - 1);
     tn_shutdown();
     return result;
 }
