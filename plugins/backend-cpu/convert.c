@@ -312,10 +312,10 @@ enum tn__ct tn__ct_between(tn_dtype from, tn_dtype to)
     enum tn__ct a = tn__ct_of(from), b = tn__ct_of(to);
     if (a == TN__C128 || b == TN__C128)
         return TN__C128;
-    if (a == TN__C64 ||
-        b ==
-            TN__C64) /* float64 and wide integers keep their digits where only the real part goes on */
-        return a == TN__C64 && b == TN__C64 ? TN__C64 : b == TN__C64 ? TN__C64 : TN__C128;
+    if (b == TN__C64)
+        return TN__C64;
+    if (a == TN__C64) /* only the real part goes on: float64 keeps the digits of what it becomes */
+        return TN__C128;
     if (a == TN__I64 && b == TN__I64)
         return TN__I64;
     if (b == TN__I64 || a == TN__F64 || b == TN__F64)
