@@ -24,7 +24,7 @@ typedef struct tn__slots {
 struct tn_module {
     _Atomic int32_t refs;
     bool training;
-    bool build_began; /* then the layer's destroy has to be called */
+    bool build_began;      /* then the layer's destroy has to be called */
     const tn_layer *layer; /* the host's full-size copy; NULL for a tree without a forward */
     struct tn__plugin *plugin;
     const char *type;

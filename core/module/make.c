@@ -226,8 +226,7 @@ tn_module *tn_module_parse(const char *text)
         return NULL;
     tn_module *module = NULL;
     if (spec->type[0] == '\0')
-        tn_fail(TN_ERR_FORMAT, "%q is not a module: write Type(arguments)",
-                text);
+        tn_fail(TN_ERR_FORMAT, "%q is not a module: write Type(arguments)", text);
     else
         module = tn__module_make(spec->type, spec->text, spec->values, spec->names, spec->columns,
                                  spec->children, spec->count);

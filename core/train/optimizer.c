@@ -102,8 +102,7 @@ static tn_status fill(tn_optimizer *optimizer, const tn__spec *spec, tn_tensor *
 static tn_optimizer *from_spec(const tn__spec *spec, tn_tensor *const *parameters, int64_t count)
 {
     if (spec->type[0] == '\0') {
-        tn_fail(TN_ERR_FORMAT, "%q is not an optimizer: write Name(name=value, ...)",
-                spec->text);
+        tn_fail(TN_ERR_FORMAT, "%q is not an optimizer: write Name(name=value, ...)", spec->text);
         return NULL;
     }
     const tn__entry *entry = tn__registry_use(TN_KIND_tn_optimizer_def, spec->type);

@@ -276,7 +276,8 @@ START_TEST(hostile_headers_are_refused_with_words)
     refuse("{\"a\":", 0, "safetensors header, byte ");
     refuse("{\"a\\u0000b\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}", 0,
            "safetensors header, byte ");
-    refuse("{\"\xff\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}", 0, "unable to decode byte 0xff");
+    refuse("{\"\xff\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}", 0,
+           "unable to decode byte 0xff");
     char deep[20001];
     memset(deep, '[', 20000);
     deep[20000] = '\0';
