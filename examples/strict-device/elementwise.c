@@ -115,8 +115,15 @@ OPERATOR(mul_scalar, mul_scalar_i64, fill_mul_scalar)
 FLOATS(mul, a *b, a *b)
 WHOLE(mul, U(a) * U(b))
 OPERATOR(mul, mul_i64, no_options)
+static tn_status fill_div(const tn_call *call, struct strict_work *work)
+{
+    (void)work;
+    if (((const tn_div_options *)call->options)->rounding_mode != NULL)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "div: this device has no rounding_mode, the cpu has");
+    return TN_OK;
+}
 FLOATS(div, a / b, a / b)
-OPERATOR(div, NULL, no_options)
+OPERATOR(div, NULL, fill_div)
 FLOATS(maximum, a != a || a > b ? a : b, a != a || a > b ? a : b)
 WHOLE(maximum, a > b ? a : b)
 OPERATOR(maximum, maximum_i64, no_options)

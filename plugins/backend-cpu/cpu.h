@@ -77,28 +77,97 @@ void tn__span_walk(const struct tn__span *span, int64_t begin, int64_t end, tn__
 
 /* ---- loops per instruction set --------------------------------------------------------------- */
 
+/* What is worked out element by element: p, q, r are numbers that go with a call. */
 enum tn__ew {
     TN__ADD, /* a + b */
     TN__SUB,
     TN__ADD_ALPHA, /* a + p * b */
     TN__MUL,
     TN__DIV,
+    TN__DIV_TRUNC,
     TN__MAXIMUM,
+    TN__MINIMUM,
     TN__RELU_GRAD,  /* b > 0 ? a : 0 */
     TN__ADD_SCALAR, /* a + p */
     TN__MUL_SCALAR,
     TN__NEG,
-    TN__EXP,
+    TN__ABS,
+    TN__SIGN,
+    TN__FLOOR,
+    TN__CEIL,
+    TN__TRUNC,
+    TN__ROUND,
+    TN__FRAC,
+    TN__SQUARE,
+    TN__CLAMP, /* to [p, q]; NaN: no bound */
+    TN__RELU,
+    TN__LEAKY_RELU,  /* a > 0 ? a : p * a */
+    TN__HARDSIGMOID, /* between 0 and 1 */
+    TN__HARDSWISH,
+    TN__SOFTSHRINK, /* p nearer to 0 */
+    TN__HARDSHRINK, /* 0 within p of 0 */
+    TN__THRESHOLD,  /* a > p ? a : q */
+    TN__SOFTSIGN,
+    TN__BITWISE_AND,
+    TN__BITWISE_OR,
+    TN__BITWISE_XOR,
+    TN__BITWISE_NOT,
+    TN__LOGICAL_NOT, /* of numbers 0 and 1 */
+    TN__EQ,          /* from here to TN__GE: the result is a byte, 0 or 1 */
+    TN__NE,
+    TN__LT,
+    TN__LE,
+    TN__GT,
+    TN__GE,
+    TN__EXP, /* from here on worth a thread early */
     TN__LOG,
     TN__SQRT,
-    TN__RELU,
     TN__SIGMOID,
+    TN__RECIPROCAL,
+    TN__RSQRT,
+    TN__SILU,
+    TN__DIV_FLOOR, /* from here on by functions of the C library, in libm.c */
+    TN__REMAINDER,
+    TN__FMOD,
+    TN__POW,
+    TN__ATAN2,
+    TN__EXPM1,
+    TN__LOG1P,
+    TN__LOG2,
+    TN__LOG10,
+    TN__SIN,
+    TN__COS,
+    TN__TAN,
+    TN__ASIN,
+    TN__ACOS,
+    TN__ATAN,
+    TN__SINH,
+    TN__COSH,
+    TN__TANH,
+    TN__ERF,
+    TN__ERFC,
+    TN__ERFINV,
+    TN__ELU, /* a > 0 ? p * a : q * (e^(r a) - 1) */
+    TN__GELU,
+    TN__GELU_TANH,
+    TN__MISH,
+    TN__LOGSIGMOID,
+    TN__SOFTPLUS, /* sharpness p, a line above q */
+    TN__TANHSHRINK,
     TN__EW_COUNT
 };
 
-/* y[i] = op(a[i], b[i], p); strides in bytes, 0 repeats. y may be a or b. */
+/* y[i] = op(a[i], b[i]) with p, q and r in `numbers`; strides in bytes, 0 repeats. y may be a or
+ * b. */
 typedef void tn__ew_loop(int64_t n, char *y, int64_t sy, const char *a, int64_t sa, const char *b,
-                         int64_t sb, double p);
+                         int64_t sb, const double *numbers);
+
+/* A kernel's row: its operation, its inputs, and how its options become numbers. */
+struct tn__ew_row {
+    enum tn__ew op;
+    int32_t inputs;
+    void (*fill)(const void *options, double *numbers);
+};
 
 /* The largest number and where it stands; NaN counts as largest. */
 struct tn__largest {
@@ -170,6 +239,8 @@ extern const struct tn__loops *tn__loops;
 extern const struct tn__products *tn__products;
 /* Complex numbers need no speed yet: one set for all. */
 extern tn__ew_loop *const tn__loops_complex[TN__EW_COUNT][2];
+/* Those that are no faster with wider vectors, for what the instruction sets' tables lack. */
+extern tn__ew_loop *const tn__loops_once[TN__EW_COUNT][TN__I64 + 1];
 
 /* ---- BLAS ------------------------------------------------------------------------------------ */
 
@@ -209,20 +280,16 @@ tn_status tn__copy_zero(const tn_view *to);
 /* The values of `from`, which may broadcast, in the dtype of `to`. */
 tn_status tn__copy_views(const tn_view *to, const tn_view *from);
 
+/* By their row (kernel->data). */
+tn_status tn__elementwise(const tn_call *call);
 tn_status tn__add(const tn_call *call);
 tn_status tn__sub(const tn_call *call);
-tn_status tn__mul(const tn_call *call);
 tn_status tn__div(const tn_call *call);
-tn_status tn__maximum(const tn_call *call);
-tn_status tn__relu_grad(const tn_call *call);
-tn_status tn__add_scalar(const tn_call *call);
-tn_status tn__mul_scalar(const tn_call *call);
-tn_status tn__neg(const tn_call *call);
-tn_status tn__exp(const tn_call *call);
-tn_status tn__log(const tn_call *call);
-tn_status tn__sqrt(const tn_call *call);
-tn_status tn__relu(const tn_call *call);
-tn_status tn__sigmoid(const tn_call *call);
+/* Remainders: whole numbers are not divided by zero. */
+tn_status tn__rest(const tn_call *call);
+tn_status tn__bitwise_not(const tn_call *call);
+tn_status tn__gelu(const tn_call *call);
+tn_status tn__where(const tn_call *call);
 
 tn_status tn__sum(const tn_call *call);
 tn_status tn__amax(const tn_call *call);

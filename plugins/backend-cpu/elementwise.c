@@ -15,7 +15,7 @@ enum { GRAIN_CHEAP = 32768, GRAIN_COSTLY = 8192 };
 
 #define COMPLEX(name, T, expr)                                                                     \
     static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
-                     int64_t sb, double param)                                                     \
+                     int64_t sb, const double *param)                                                     \
     {                                                                                              \
         (void)param;                                                                               \
         for (int64_t i = 0; i < n; i++) {                                                          \
@@ -29,11 +29,11 @@ enum { GRAIN_CHEAP = 32768, GRAIN_COSTLY = 8192 };
 #define COMPLEX_LOOPS(T, R, s, f)                                                                  \
     COMPLEX(add_##s, T, a + b)                                                                     \
     COMPLEX(sub_##s, T, a - b)                                                                     \
-    COMPLEX(add_alpha_##s, T, a + (R)param * b)                                                    \
+    COMPLEX(add_alpha_##s, T, a + (R)*param * b)                                                    \
     COMPLEX(mul_##s, T, a *b)                                                                      \
     COMPLEX(div_##s, T, a / b)                                                                     \
-    COMPLEX(add_scalar_##s, T, a + (R)param)                                                       \
-    COMPLEX(mul_scalar_##s, T, a *(R)param)                                                        \
+    COMPLEX(add_scalar_##s, T, a + (R)*param)                                                       \
+    COMPLEX(mul_scalar_##s, T, a *(R)*param)                                                        \
     COMPLEX(neg_##s, T, -a)                                                                        \
     COMPLEX(exp_##s, T, cexp##f(a))                                                                \
     COMPLEX(log_##s, T, clog##f(a))                                                                \
@@ -59,9 +59,12 @@ tn__ew_loop *const tn__loops_complex[TN__EW_COUNT][2] = {
     [TN__SQRT] = PAIR(sqrt),
 };
 
-static tn__ew_loop *find_loop(enum tn__ew op, enum tn__ct ct)
+static inline tn__ew_loop *find_loop(enum tn__ew op, enum tn__ct ct)
 {
-    return ct <= TN__I64 ? tn__loops->ew[op][ct] : tn__loops_complex[op][ct - TN__C64];
+    if (ct > TN__I64)
+        return tn__loops_complex[op][ct - TN__C64];
+    tn__ew_loop *loop = tn__loops->ew[op][ct];
+    return loop ? loop : tn__loops_once[op][ct];
 }
 
 /* ---- any layout and type --------------------------------------------------------------------- */
@@ -69,7 +72,7 @@ static tn__ew_loop *find_loop(enum tn__ew op, enum tn__ct ct)
 struct job {
     struct tn__span span;
     tn__ew_loop *loop;
-    double param;
+    const double *numbers;
     int64_t size;      /* of a number of the compute type */
     tn__load *load[2]; /* NULL: the operand has the compute type */
     tn__store *store;  /* the same for the result */
@@ -80,7 +83,7 @@ static void direct(void *user, int64_t n, char *const *at, const int64_t *stride
 {
     const struct job *job = user;
     int b = job->inputs > 1 ? 2 : 1;
-    job->loop(n, at[0], stride[0], at[1], stride[1], at[b], stride[b], job->param);
+    job->loop(n, at[0], stride[0], at[1], stride[1], at[b], stride[b], job->numbers);
 }
 
 /* Through buffers: what has another type than the numbers are worked on in. */
@@ -105,7 +108,7 @@ static void converted(void *user, int64_t n, char *const *at, const int64_t *str
             from[1] = from[0], step[1] = step[0];
         char *to = at[0] + done * stride[0];
         job->loop(count, job->store ? out : to, job->store ? job->size : stride[0], from[0],
-                  step[0], from[1], step[1], job->param);
+                  step[0], from[1], step[1], job->numbers);
         if (job->store)
             job->store(count, out, to, stride[0]);
     }
@@ -120,14 +123,15 @@ static tn_status part(void *user, int64_t begin, int64_t end)
 }
 
 static TN_ATTR(noinline) tn_status
-    run_any(const tn_call *call, enum tn__ew op, int32_t inputs, double param)
+    run_any(const tn_call *call, enum tn__ew op, int32_t inputs, const double *numbers)
 {
     tn_dtype dtype = tn_view_dtype(call->out[0]);
-    /* A comparison or product of integers and a float result (add_scalar) is worked on in the
-     * result's type. */
-    enum tn__ct ct = tn__ct_of(dtype);
+    /* Comparisons are worked on in the inputs' type. All others in the result's, such as a sum of
+     * integers and a number that is not whole (add_scalar). */
+    bool compares = op >= TN__EQ && op <= TN__GE;
+    enum tn__ct ct = tn__ct_of(compares ? tn_view_dtype(call->in[0]) : dtype);
     struct job job = { .loop = find_loop(op, ct),
-                       .param = param,
+                       .numbers = numbers,
                        .inputs = inputs,
                        .size = (int64_t)tn__ct_size(ct) };
     if (!job.loop)
@@ -135,7 +139,7 @@ static TN_ATTR(noinline) tn_status
                        tn_dtype_name(dtype));
     const tn_view *views[3] = { call->out[0], call->in[0], inputs > 1 ? call->in[1] : NULL };
     tn__span_make(&job.span, inputs + 1, views, false);
-    if (dtype != tn__ct_dtype(ct))
+    if (!compares && dtype != tn__ct_dtype(ct))
         job.store = tn__convert_store(ct, dtype);
     for (int32_t k = 0; k < inputs; k++) {
         tn_dtype from = tn_view_dtype(call->in[k]);
@@ -169,57 +173,112 @@ static inline int64_t same_dense(const tn_view *y, const tn_view *a, const tn_vi
     return count;
 }
 
-static inline tn_status run(const tn_call *call, enum tn__ew op, int32_t inputs, double param)
+static inline tn_status run(const tn_call *call, enum tn__ew op, int32_t inputs,
+                            const double *numbers)
 {
     const tn_view *y = call->out[0], *a = call->in[0], *b = inputs > 1 ? call->in[1] : a;
     if (y->dtype.code == 2 && y->dtype.bits >= 32) {
         enum tn__ct ct = y->dtype.bits == 32 ? TN__F32 : TN__F64;
         int64_t count = same_dense(y, a, b), size = y->dtype.bits / 8;
         if (count >= 0 && count <= (op >= TN__EXP ? GRAIN_COSTLY : GRAIN_CHEAP)) {
-            tn__loops->ew[op][ct](count, tn__view_at(y), size, tn__view_at(a), size, tn__view_at(b),
-                                  size, param);
+            find_loop(op, ct)(count, tn__view_at(y), size, tn__view_at(a), size, tn__view_at(b),
+                              size, numbers);
             return TN_OK;
         }
     }
-    return run_any(call, op, inputs, param);
+    return run_any(call, op, inputs, numbers);
 }
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
+static const double no_numbers[3];
+
+tn_status tn__elementwise(const tn_call *call)
+{
+    const struct tn__ew_row *row = call->kernel->data;
+    double numbers[3] = { 0 };
+    if (!row->fill)
+        return run(call, row->op, row->inputs, no_numbers);
+    row->fill(call->options, numbers);
+    return run(call, row->op, row->inputs, numbers);
+}
+
 tn_status tn__add(const tn_call *call)
 {
     double alpha = ((const tn_add_options *)call->options)->alpha;
-    return alpha == 1 ? run(call, TN__ADD, 2, 1) : run(call, TN__ADD_ALPHA, 2, alpha);
+    const double numbers[3] = { alpha };
+    return run(call, alpha == 1 ? TN__ADD : TN__ADD_ALPHA, 2, numbers);
 }
 
 tn_status tn__sub(const tn_call *call)
 {
     double alpha = ((const tn_sub_options *)call->options)->alpha;
-    return alpha == 1 ? run(call, TN__SUB, 2, 1) : run(call, TN__ADD_ALPHA, 2, -alpha);
+    const double numbers[3] = { -alpha };
+    return run(call, alpha == 1 ? TN__SUB : TN__ADD_ALPHA, 2, numbers);
 }
 
-tn_status tn__add_scalar(const tn_call *call)
+static void find_zero(void *user, int64_t n, char *const *at, const int64_t *stride)
 {
-    return run(call, TN__ADD_SCALAR, 1, ((const tn_add_scalar_options *)call->options)->value);
-}
-
-tn_status tn__mul_scalar(const tn_call *call)
-{
-    return run(call, TN__MUL_SCALAR, 1, ((const tn_mul_scalar_options *)call->options)->value);
-}
-
-#define KERNEL(name, op, inputs)                                                                   \
-    tn_status name(const tn_call *call)                                                            \
-    {                                                                                              \
-        return run(call, op, inputs, 0);                                                           \
+    bool *found = user;
+    int64_t b;
+    for (int64_t i = 0; i < n; i++) {
+        memcpy(&b, at[0] + i * stride[0], sizeof b);
+        *found |= b == 0;
     }
-KERNEL(tn__mul, TN__MUL, 2)
-KERNEL(tn__div, TN__DIV, 2)
-KERNEL(tn__maximum, TN__MAXIMUM, 2)
-KERNEL(tn__relu_grad, TN__RELU_GRAD, 2)
-KERNEL(tn__neg, TN__NEG, 1)
-KERNEL(tn__exp, TN__EXP, 1)
-KERNEL(tn__log, TN__LOG, 1)
-KERNEL(tn__sqrt, TN__SQRT, 1)
-KERNEL(tn__relu, TN__RELU, 1)
-KERNEL(tn__sigmoid, TN__SIGMOID, 1)
+}
+
+/* Whole numbers cannot be divided by zero. */
+static tn_status check_divisor(const tn_call *call)
+{
+    const tn_view *b = call->in[1];
+    tn_dtype dtype = tn_view_dtype(b);
+    if (!(TN_MASK_INT & TN_BIT(dtype)))
+        return TN_OK;
+    struct tn__span span;
+    bool found = false;
+    tn__span_make(&span, 1, &b, false);
+    if (dtype == TN_I64) {
+        tn__span_walk(&span, 0, span.count, find_zero, &found);
+    } else {
+        tn__load *load = tn__convert_load(dtype, TN__I64);
+        for (int64_t i = 0; i < span.count && !found; i++) {
+            int64_t rest = i, number;
+            const char *at = span.base[0];
+            for (int32_t d = span.ndim; d-- > 0; rest /= span.shape[d])
+                at += rest % span.shape[d] * span.stride[0][d];
+            load(1, at, 0, &number);
+            found = number == 0;
+        }
+    }
+    return found ? tn_fail(TN_ERR_RUNTIME, "%s: ZeroDivisionError: b (%s) has a zero; expected none",
+                           call->op, tn_dtype_name(dtype))
+                 : TN_OK;
+}
+
+tn_status tn__div(const tn_call *call)
+{
+    const char *mode = ((const tn_div_options *)call->options)->rounding_mode;
+    if (!mode)
+        return run(call, TN__DIV, 2, no_numbers);
+    tn_status status = check_divisor(call);
+    return status ? status
+                  : run(call, mode[0] == 'f' ? TN__DIV_FLOOR : TN__DIV_TRUNC, 2, no_numbers);
+}
+
+tn_status tn__rest(const tn_call *call)
+{
+    tn_status status = check_divisor(call);
+    return status ? status : tn__elementwise(call);
+}
+
+tn_status tn__bitwise_not(const tn_call *call)
+{
+    bool truth = tn_view_dtype(call->in[0]) == TN_BOOL;
+    return run(call, truth ? TN__LOGICAL_NOT : TN__BITWISE_NOT, 1, no_numbers);
+}
+
+tn_status tn__gelu(const tn_call *call)
+{
+    bool tanh = strcmp(((const tn_gelu_options *)call->options)->approximate, "tanh") == 0;
+    return run(call, tanh ? TN__GELU_TANH : TN__GELU, 1, no_numbers);
+}

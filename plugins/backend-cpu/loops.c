@@ -23,9 +23,9 @@
 
 #define BINARY(name, T, expr)                                                                      \
     static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
-                     int64_t sb, double param)                                                     \
+                     int64_t sb, const double *param)                                                     \
     {                                                                                              \
-        const T p = (T)param;                                                                      \
+        const T p = (T)param[0];                                                                   \
         const int64_t w = (int64_t)sizeof(T);                                                      \
         T *y = (T *)(void *)yp;                                                                    \
         const T *pa = (const T *)(const void *)ap, *pb = (const T *)(const void *)bp;              \
@@ -61,13 +61,13 @@
 
 #define UNARY(name, T, expr)                                                                       \
     static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
-                     int64_t sb, double param)                                                     \
+                     int64_t sb, const double *param)                                                     \
     {                                                                                              \
-        const T p = (T)param;                                                                      \
+        const T p = (T)param[0], q = (T)param[1];                                                                   \
         const int64_t w = (int64_t)sizeof(T);                                                      \
         T *y = (T *)(void *)yp;                                                                    \
         const T *pa = (const T *)(const void *)ap;                                                 \
-        (void)p, (void)bp, (void)sb;                                                               \
+        (void)p, (void)q, (void)bp, (void)sb;                                                               \
         if (sy == w && sa == w) {                                                                  \
             EACH                                                                                   \
             {                                                                                      \
@@ -82,25 +82,87 @@
         }                                                                                          \
     }
 
-#define FLOAT_LOOPS(T, s)                                                                          \
+/* Results are bytes. */
+#define COMPARE(name, T, expr)                                                                     \
+    static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
+                     int64_t sb, const double *param)                                              \
+    {                                                                                              \
+        const int64_t w = (int64_t)sizeof(T);                                                      \
+        uint8_t *y = (uint8_t *)yp;                                                                \
+        const T *pa = (const T *)(const void *)ap, *pb = (const T *)(const void *)bp;              \
+        (void)param;                                                                               \
+        if (sy == 1 && sa == w && sb == w) {                                                       \
+            EACH                                                                                   \
+            {                                                                                      \
+                const T a = pa[i], b = pb[i];                                                      \
+                y[i] = (uint8_t)(expr);                                                            \
+            }                                                                                      \
+        } else if (sy == 1 && sa == w && sb == 0) {                                                \
+            const T b = n > 0 ? *pb : 0;                                                           \
+            EACH                                                                                   \
+            {                                                                                      \
+                const T a = pa[i];                                                                 \
+                y[i] = (uint8_t)(expr);                                                            \
+            }                                                                                      \
+        } else {                                                                                   \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                const T a = *(const T *)(const void *)(ap + i * sa);                               \
+                const T b = *(const T *)(const void *)(bp + i * sb);                               \
+                *(uint8_t *)(yp + i * sy) = (uint8_t)(expr);                                       \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#define COMPARISONS(T, s)                                                                          \
+    COMPARE(eq_##s, T, a == b)                                                                     \
+    COMPARE(ne_##s, T, a != b)                                                                     \
+    COMPARE(lt_##s, T, a < b)                                                                      \
+    COMPARE(le_##s, T, a <= b)                                                                     \
+    COMPARE(gt_##s, T, a > b)                                                                      \
+    COMPARE(ge_##s, T, a >= b)
+
+#define FLOAT_LOOPS(T, s, f)                                                                       \
+    COMPARISONS(T, s)                                                                              \
     BINARY(add_##s, T, a + b)                                                                      \
     BINARY(sub_##s, T, a - b)                                                                      \
     BINARY(add_alpha_##s, T, a + p * b)                                                            \
     BINARY(mul_##s, T, a *b)                                                                       \
     BINARY(div_##s, T, a / b)                                                                      \
+    BINARY(div_trunc_##s, T, __builtin_trunc##f(a / b))                                            \
     BINARY(maximum_##s, T, ((a != a) | (a > b)) ? a : b)                                           \
+    BINARY(minimum_##s, T, ((a != a) | (a < b)) ? a : b)                                           \
     BINARY(relu_grad_##s, T, b > 0 ? a : 0)                                                        \
     UNARY(add_scalar_##s, T, a + p)                                                                \
     UNARY(mul_scalar_##s, T, a *p)                                                                 \
     UNARY(neg_##s, T, -a)                                                                          \
+    UNARY(abs_##s, T, __builtin_fabs##f(a))                                                        \
+    UNARY(sign_##s, T, (T)(a > 0) - (T)(a < 0))                                                    \
+    UNARY(floor_##s, T, __builtin_floor##f(a))                                                     \
+    UNARY(ceil_##s, T, __builtin_ceil##f(a))                                                       \
+    UNARY(trunc_##s, T, __builtin_trunc##f(a))                                                     \
+    UNARY(round_##s, T, __builtin_rint##f(a))                                                      \
+    UNARY(frac_##s, T, a - __builtin_trunc##f(a))                                                  \
+    UNARY(square_##s, T, a *a)                                                                     \
+    UNARY(reciprocal_##s, T, 1 / a)                                                                \
+    UNARY(sqrt_##s, T, __builtin_sqrt##f(a))                                                       \
+    UNARY(rsqrt_##s, T, 1 / __builtin_sqrt##f(a))                                                  \
+    UNARY(clamp_##s, T, BOUNDED(a, p, q))                                                          \
     UNARY(relu_##s, T, a < 0 ? 0 : a)                                                              \
+    UNARY(leaky_relu_##s, T, a > 0 ? a : a * p)                                                    \
+    UNARY(hardsigmoid_##s, T, BOUNDED(a + 3, 0, 6) / 6)                                            \
+    UNARY(hardswish_##s, T, a *BOUNDED(a + 3, 0, 6) / 6)                                           \
+    UNARY(softshrink_##s, T, a > p ? a - p : a < -p ? a + p : a * 0)                               \
+    UNARY(hardshrink_##s, T, (a >= -p) & (a <= p) ? 0 : a)                                         \
+    UNARY(threshold_##s, T, a <= p ? q : a)                                                        \
+    UNARY(softsign_##s, T, a / (1 + __builtin_fabs##f(a)))                                         \
     UNARY(exp_##s, T, tn__exp_##s(a))                                                              \
     UNARY(log_##s, T, tn__log_##s(a))                                                              \
-    UNARY(sigmoid_##s, T, 1 / (1 + tn__exp_##s(-a)))
-FLOAT_LOOPS(float, f32)
-FLOAT_LOOPS(double, f64)
-UNARY(sqrt_f32, float, __builtin_sqrtf(a))
-UNARY(sqrt_f64, double, __builtin_sqrt(a))
+    UNARY(sigmoid_##s, T, 1 / (1 + tn__exp_##s(-a)))                                               \
+    UNARY(silu_##s, T, a / (1 + tn__exp_##s(-a)))
+/* Bounds that are NaN are none; the upper one has the last word. */
+#define AT_LEAST(x, low) ((x) < (low) ? (low) : (x))
+#define BOUNDED(x, low, high) (AT_LEAST(x, low) > (high) ? (high) : AT_LEAST(x, low))
+FLOAT_LOOPS(float, f32, f)
+FLOAT_LOOPS(double, f64, )
 
 /* int64 wraps around: done on unsigned numbers. A scalar outside of int64 becomes its limit. */
 static inline int64_t whole(double p)
@@ -111,13 +173,36 @@ static inline int64_t whole(double p)
 typedef int64_t int64;
 BINARY(add_i64, int64, U(a) + U(b))
 BINARY(sub_i64, int64, U(a) - U(b))
-BINARY(add_alpha_i64, int64, U(a) + U(whole(param)) * U(b))
+BINARY(add_alpha_i64, int64, U(a) + U(whole(param[0])) * U(b))
 BINARY(mul_i64, int64, U(a) * U(b))
 BINARY(maximum_i64, int64, a > b ? a : b)
-UNARY(add_scalar_i64, int64, U(a) + U(whole(param)))
-UNARY(mul_scalar_i64, int64, U(a) * U(whole(param)))
+UNARY(add_scalar_i64, int64, U(a) + U(whole(param[0])))
+UNARY(mul_scalar_i64, int64, U(a) * U(whole(param[0])))
 UNARY(neg_i64, int64, 0 - U(a))
 UNARY(relu_i64, int64, a < 0 ? 0 : a)
+BINARY(minimum_i64, int64, a < b ? a : b)
+UNARY(abs_i64, int64, a < 0 ? 0 - U(a) : U(a))
+UNARY(sign_i64, int64, (a > 0) - (a < 0))
+UNARY(same_i64, int64, a)
+UNARY(square_i64, int64, U(a) * U(a))
+BINARY(and_i64, int64, a &b)
+BINARY(or_i64, int64, a | b)
+BINARY(xor_i64, int64, a ^ b)
+UNARY(not_i64, int64, ~a)
+UNARY(logical_not_i64, int64, a == 0)
+COMPARISONS(int64, i64)
+
+static void clamp_i64(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,
+                      int64_t sb, const double *param)
+{
+    const int64_t low = param[0] == param[0] ? whole(param[0]) : INT64_MIN;
+    const int64_t high = param[1] == param[1] ? whole(param[1]) : INT64_MAX;
+    (void)bp, (void)sb;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t a = *(const int64_t *)(const void *)(ap + i * sa);
+        *(int64_t *)(void *)(yp + i * sy) = BOUNDED(a, low, high);
+    }
+}
 
 /* ---- reductions ------------------------------------------------------------------------------ */
 
@@ -330,6 +415,15 @@ RANDOM(normal_f64, double, 4,
         [TN__F32] = name##_f32, [TN__F64] = name##_f64, [TN__I64] = name##_i64                     \
     }
 
+#define STEPS(name)                                                                                \
+    {                                                                                              \
+        [TN__F32] = name##_f32, [TN__F64] = name##_f64, [TN__I64] = same_i64                       \
+    }
+#define WHOLE(name)                                                                                \
+    {                                                                                              \
+        [TN__I64] = name##_i64                                                                     \
+    }
+
 const struct tn__loops TN__LOOPS_NAME = {
     .name = TN__LOOPS_TEXT,
     .ew = {
@@ -338,16 +432,48 @@ const struct tn__loops TN__LOOPS_NAME = {
         [TN__ADD_ALPHA] = NUMBERS(add_alpha),
         [TN__MUL] = NUMBERS(mul),
         [TN__DIV] = FLOATS(div),
+        [TN__DIV_TRUNC] = FLOATS(div_trunc),
         [TN__MAXIMUM] = NUMBERS(maximum),
+        [TN__MINIMUM] = NUMBERS(minimum),
         [TN__RELU_GRAD] = FLOATS(relu_grad),
         [TN__ADD_SCALAR] = NUMBERS(add_scalar),
         [TN__MUL_SCALAR] = NUMBERS(mul_scalar),
         [TN__NEG] = NUMBERS(neg),
+        [TN__ABS] = NUMBERS(abs),
+        [TN__SIGN] = NUMBERS(sign),
+        [TN__SQUARE] = NUMBERS(square),
+        [TN__CLAMP] = NUMBERS(clamp),
+        [TN__RELU] = NUMBERS(relu),
+        [TN__EQ] = NUMBERS(eq),
+        [TN__NE] = NUMBERS(ne),
+        [TN__LT] = NUMBERS(lt),
+        [TN__LE] = NUMBERS(le),
+        [TN__GT] = NUMBERS(gt),
+        [TN__GE] = NUMBERS(ge),
+        [TN__FRAC] = FLOATS(frac),
+        [TN__LEAKY_RELU] = FLOATS(leaky_relu),
+        [TN__HARDSIGMOID] = FLOATS(hardsigmoid),
+        [TN__HARDSWISH] = FLOATS(hardswish),
+        [TN__SOFTSHRINK] = FLOATS(softshrink),
+        [TN__HARDSHRINK] = FLOATS(hardshrink),
+        [TN__THRESHOLD] = FLOATS(threshold),
+        [TN__SOFTSIGN] = FLOATS(softsign),
         [TN__EXP] = FLOATS(exp),
         [TN__LOG] = FLOATS(log),
         [TN__SQRT] = FLOATS(sqrt),
-        [TN__RELU] = NUMBERS(relu),
         [TN__SIGMOID] = FLOATS(sigmoid),
+        [TN__RECIPROCAL] = FLOATS(reciprocal),
+        [TN__RSQRT] = FLOATS(rsqrt),
+        [TN__SILU] = FLOATS(silu),
+        [TN__FLOOR] = STEPS(floor),
+        [TN__CEIL] = STEPS(ceil),
+        [TN__TRUNC] = STEPS(trunc),
+        [TN__ROUND] = STEPS(round),
+        [TN__BITWISE_AND] = WHOLE(and),
+        [TN__BITWISE_OR] = WHOLE(or),
+        [TN__BITWISE_XOR] = WHOLE(xor),
+        [TN__BITWISE_NOT] = WHOLE(not),
+        [TN__LOGICAL_NOT] = WHOLE(logical_not),
     },
     .sum_f32 = sum_f32,
     .sum_f64 = sum_f64,

@@ -80,24 +80,128 @@ static tn_status activate(void)
 #define FLOATS_COMPLEX (TN_MASK_FLOAT | TN_MASK_COMPLEX)
 #define KERNEL(op, dtypes) TN_KERNEL(#op, "cpu", "tn_" #op, dtypes, tn__##op)
 
+/* Whole numbers without uint64, which int64 does not order. */
+#define WHOLE (TN_MASK_INT & ~TN_BIT(TN_U64))
+#define BITS (TN_MASK_INT | TN_BIT(TN_BOOL))
+/* By a row: its run function is that of them all, or of its family. */
+#define ROW(op_, dtypes_, run_, ...)                                                               \
+    {                                                                                              \
+        TN_HEAD(tn_kernel), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,        \
+                            .dtypes = dtypes_, .run = run_,                                        \
+                            .data = &(const struct tn__ew_row)                                     \
+        {                                                                                          \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
+#define ONE(op_, dtypes_, which) ROW(op_, dtypes_, tn__elementwise, which, 1, NULL)
+#define TWO(op_, dtypes_, which) ROW(op_, dtypes_, tn__elementwise, which, 2, NULL)
+#define WITH(op_, dtypes_, which) ROW(op_, dtypes_, tn__elementwise, which, 1, fill_##op_)
+
+#define FILL(op, p, q, r)                                                                          \
+    static void fill_##op(const void *from, double *numbers)                                       \
+    {                                                                                              \
+        const tn_##op##_options *o = from;                                                         \
+        (void)o;                                                                                   \
+        numbers[0] = p;                                                                            \
+        numbers[1] = q;                                                                            \
+        numbers[2] = r;                                                                            \
+    }
+typedef void tn_relu6_options, tn_selu_options; /* without options */
+#define SELU_ALPHA 1.6732632423543772848170429916717
+#define SELU_SCALE 1.0507009873554804934193349852946
+FILL(add_scalar, o->value, 0, 0)
+FILL(mul_scalar, o->value, 0, 0)
+FILL(clamp, o->min, o->max, 0)
+FILL(relu6, 0, 6, 0)
+FILL(hardtanh, o->min_val, o->max_val, 0)
+FILL(leaky_relu, o->negative_slope, 0, 0)
+FILL(elu, 1, o->alpha, 1)
+FILL(selu, SELU_SCALE, SELU_SCALE *SELU_ALPHA, 1)
+FILL(celu, 1, o->alpha, 1 / o->alpha)
+FILL(softshrink, o->lambd, 0, 0)
+FILL(hardshrink, o->lambd, 0, 0)
+FILL(softplus, o->beta, o->threshold, 0)
+FILL(threshold, o->threshold, o->value, 0)
+
 static const tn_kernel kernels[] = {
     KERNEL(copy, TN_MASK_ALL),
     KERNEL(fill, TN_MASK_ALL),
     KERNEL(narrow_grad, MORE),
     KERNEL(add, MORE),
     KERNEL(sub, TN_MASK_ARITH),
-    KERNEL(mul, MORE),
-    KERNEL(div, FLOATS_COMPLEX),
-    KERNEL(maximum, ORDERED),
-    KERNEL(add_scalar, TN_MASK_ARITH),
-    KERNEL(mul_scalar, TN_MASK_ARITH),
-    KERNEL(neg, TN_MASK_ARITH),
-    KERNEL(exp, FLOATS_COMPLEX),
-    KERNEL(log, FLOATS_COMPLEX),
-    KERNEL(sqrt, FLOATS_COMPLEX),
-    KERNEL(relu, NUMBERS),
-    KERNEL(relu_grad, FLOATS),
-    KERNEL(sigmoid, FLOATS),
+    TWO(mul, MORE, TN__MUL),
+    KERNEL(div, FLOATS_COMPLEX | WHOLE),
+    TWO(maximum, ORDERED, TN__MAXIMUM),
+    TWO(minimum, ORDERED & ~TN_BIT(TN_U64), TN__MINIMUM),
+    ROW(remainder, FLOATS | WHOLE, tn__rest, TN__REMAINDER, 2, NULL),
+    ROW(fmod, FLOATS | WHOLE, tn__rest, TN__FMOD, 2, NULL),
+    TWO(pow, NUMBERS, TN__POW),
+    TWO(atan2, FLOATS, TN__ATAN2),
+    WITH(add_scalar, TN_MASK_ARITH, TN__ADD_SCALAR),
+    WITH(mul_scalar, TN_MASK_ARITH, TN__MUL_SCALAR),
+    WITH(clamp, FLOATS | WHOLE, TN__CLAMP),
+    ONE(neg, TN_MASK_ARITH, TN__NEG),
+    ONE(exp, FLOATS_COMPLEX, TN__EXP),
+    ONE(log, FLOATS_COMPLEX, TN__LOG),
+    ONE(sqrt, FLOATS_COMPLEX, TN__SQRT),
+    ONE(abs, FLOATS | WHOLE, TN__ABS),
+    ONE(sign, FLOATS | WHOLE, TN__SIGN),
+    ONE(floor, NUMBERS, TN__FLOOR),
+    ONE(ceil, NUMBERS, TN__CEIL),
+    ONE(trunc, NUMBERS, TN__TRUNC),
+    ONE(round, NUMBERS, TN__ROUND),
+    ONE(frac, FLOATS, TN__FRAC),
+    ONE(square, NUMBERS, TN__SQUARE),
+    ONE(reciprocal, FLOATS, TN__RECIPROCAL),
+    ONE(rsqrt, FLOATS, TN__RSQRT),
+    ONE(expm1, FLOATS, TN__EXPM1),
+    ONE(log1p, FLOATS, TN__LOG1P),
+    ONE(log2, FLOATS, TN__LOG2),
+    ONE(log10, FLOATS, TN__LOG10),
+    ONE(sin, FLOATS, TN__SIN),
+    ONE(cos, FLOATS, TN__COS),
+    ONE(tan, FLOATS, TN__TAN),
+    ONE(asin, FLOATS, TN__ASIN),
+    ONE(acos, FLOATS, TN__ACOS),
+    ONE(atan, FLOATS, TN__ATAN),
+    ONE(sinh, FLOATS, TN__SINH),
+    ONE(cosh, FLOATS, TN__COSH),
+    ONE(tanh, FLOATS, TN__TANH),
+    ONE(erf, FLOATS, TN__ERF),
+    ONE(erfc, FLOATS, TN__ERFC),
+    ONE(erfinv, FLOATS, TN__ERFINV),
+    TWO(eq, ORDERED, TN__EQ),
+    TWO(ne, ORDERED, TN__NE),
+    TWO(lt, ORDERED & ~TN_BIT(TN_U64), TN__LT),
+    TWO(le, ORDERED & ~TN_BIT(TN_U64), TN__LE),
+    TWO(gt, ORDERED & ~TN_BIT(TN_U64), TN__GT),
+    TWO(ge, ORDERED & ~TN_BIT(TN_U64), TN__GE),
+    TWO(bitwise_and, BITS, TN__BITWISE_AND),
+    TWO(bitwise_or, BITS, TN__BITWISE_OR),
+    TWO(bitwise_xor, BITS, TN__BITWISE_XOR),
+    KERNEL(bitwise_not, BITS),
+    KERNEL(where, TN_MASK_ALL),
+    ONE(relu, NUMBERS, TN__RELU),
+    TWO(relu_grad, FLOATS, TN__RELU_GRAD),
+    ONE(sigmoid, FLOATS, TN__SIGMOID),
+    WITH(relu6, FLOATS, TN__CLAMP),
+    WITH(hardtanh, FLOATS, TN__CLAMP),
+    WITH(leaky_relu, FLOATS, TN__LEAKY_RELU),
+    WITH(elu, FLOATS, TN__ELU),
+    WITH(selu, FLOATS, TN__ELU),
+    WITH(celu, FLOATS, TN__ELU),
+    WITH(softshrink, FLOATS, TN__SOFTSHRINK),
+    WITH(hardshrink, FLOATS, TN__HARDSHRINK),
+    WITH(softplus, FLOATS, TN__SOFTPLUS),
+    WITH(threshold, FLOATS, TN__THRESHOLD),
+    KERNEL(gelu, FLOATS),
+    ONE(silu, FLOATS, TN__SILU),
+    ONE(mish, FLOATS, TN__MISH),
+    ONE(hardswish, FLOATS, TN__HARDSWISH),
+    ONE(hardsigmoid, FLOATS, TN__HARDSIGMOID),
+    ONE(logsigmoid, FLOATS, TN__LOGSIGMOID),
+    ONE(tanhshrink, FLOATS, TN__TANHSHRINK),
+    ONE(softsign, FLOATS, TN__SOFTSIGN),
     KERNEL(sum, MORE),
     KERNEL(amax, ORDERED),
     KERNEL(argmax, NUMBERS),

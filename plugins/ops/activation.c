@@ -84,7 +84,7 @@ static tn_status softmax_decompose(tn_tensor *const *in, int64_t n_in, const voi
     if (tn_tensor_numel(in[0]) == 0)
         return given(out, tn_copy(in[0]));
     e = tn_exp(tn_sub(in[0], largest_along(in[0], dim), NULL));
-    return given(out, tn_div(e, sum_along(e, dim)));
+    return given(out, tn_div(e, sum_along(e, dim), NULL));
 }
 
 /* gx = y * (gy - sum(gy * y)) */

@@ -49,17 +49,42 @@ static tn_status mul_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* y = a / b: ga = gy / b, gb = -gy * y / b */
+/* Without rounding whole numbers become floats. */
+static tn_status div_infer(tn_infer *infer)
+{
+    const char *mode = ((const tn_div_options *)infer->options)->rounding_mode;
+    tn_dtype dtype = infer->dtype;
+
+    if (mode == NULL) {
+        if (((TN_MASK_INT | TN_BIT(TN_BOOL)) & TN_BIT(dtype)) != 0)
+            infer->dtype = tn_default_dtype();
+        return tn__common_binary(infer);
+    }
+    if (strcmp(mode, "trunc") != 0 && strcmp(mode, "floor") != 0)
+        return tn_fail(TN_ERR_VALUE, "rounding_mode is %q; expected None, trunc or floor", mode);
+    if (((TN_MASK_INT | TN_MASK_FLOAT) & TN_BIT(dtype)) == 0)
+        return tn_fail(TN_ERR_TYPE, "rounding_mode %s of %s tensors; integers and floats can be rounded", mode,
+                       tn_dtype_name(dtype));
+    return tn__common_binary(infer);
+}
+
+/* y = a / b: ga = gy / b, gb = -gy * y / b; a rounded quotient is flat */
 static tn_status div_derive(tn_derive *d)
 {
     tn_status status = tn__common_real(d);
 
     if (status != TN_OK)
         return status;
+    if (((const tn_div_options *)d->options)->rounding_mode != NULL) {
+        for (int i = 0; i < 2; i++)
+            if (tn__needs(d, i))
+                d->gin[i] = tn_fill(d->gout[0], 0.0);
+        return TN_OK;
+    }
     if (tn__needs(d, 0))
-        d->gin[0] = tn_div(d->gout[0], d->in[1]);
+        d->gin[0] = tn_div(d->gout[0], d->in[1], NULL);
     if (tn__needs(d, 1))
-        d->gin[1] = tn_neg(tn_mul(d->gout[0], tn_div(d->out[0], d->in[1])));
+        d->gin[1] = tn_neg(tn_mul(d->gout[0], tn_div(d->out[0], d->in[1], NULL)));
     return TN_OK;
 }
 
@@ -130,7 +155,7 @@ static tn_status log_derive(tn_derive *d)
     tn_status status = tn__common_real(d);
 
     if (status == TN_OK)
-        d->gin[0] = tn_div(d->gout[0], d->in[0]);
+        d->gin[0] = tn_div(d->gout[0], d->in[0], NULL);
     return status;
 }
 
@@ -139,14 +164,14 @@ static tn_status sqrt_derive(tn_derive *d)
     tn_status status = tn__common_real(d);
 
     if (status == TN_OK)
-        d->gin[0] = tn_div(d->gout[0], tn_mul_scalar(d->out[0], 2.0));
+        d->gin[0] = tn_div(d->gout[0], tn_mul_scalar(d->out[0], 2.0), NULL);
     return status;
 }
 
 const tn_op_def tn__op_add = { TN_HEAD(tn_op_def), TN_SCHEMA_ADD, .infer = tn__common_binary, .derive = add_derive };
 const tn_op_def tn__op_sub = { TN_HEAD(tn_op_def), TN_SCHEMA_SUB, .infer = tn__common_binary, .derive = sub_derive };
 const tn_op_def tn__op_mul = { TN_HEAD(tn_op_def), TN_SCHEMA_MUL, .infer = tn__common_binary, .derive = mul_derive };
-const tn_op_def tn__op_div = { TN_HEAD(tn_op_def), TN_SCHEMA_DIV, .infer = tn__common_binary, .derive = div_derive };
+const tn_op_def tn__op_div = { TN_HEAD(tn_op_def), TN_SCHEMA_DIV, .infer = div_infer, .derive = div_derive };
 const tn_op_def tn__op_maximum = { TN_HEAD(tn_op_def), TN_SCHEMA_MAXIMUM, .infer = tn__common_binary,
                                    .derive = maximum_derive };
 const tn_op_def tn__op_add_scalar = { TN_HEAD(tn_op_def), TN_SCHEMA_ADD_SCALAR, .infer = add_scalar_infer,

@@ -281,3 +281,38 @@ tn_tensor *tn__common_unreduced(tn_tensor *gradient, tn_ints shape, tn_ints dims
         kept[d] = reduced[d] ? 1 : shape.at[d];
     return tn_reshape(gradient, row);
 }
+
+tn_status tn__common_broadcast(tn_infer *infer)
+{
+    tn_meta *meta = &infer->out[0];
+    int64_t first = -1;
+
+    meta->dtype = infer->dtype;
+    meta->ndim = 0;
+    for (int64_t i = 0; i < infer->n_in; i++)
+        if (infer->in[i] != NULL && infer->in[i]->ndim > meta->ndim)
+            meta->ndim = infer->in[i]->ndim;
+    for (int32_t d = 0; d < meta->ndim; d++) {
+        meta->shape[d] = 1;
+        first = -1;
+        for (int64_t i = 0; i < infer->n_in; i++) {
+            const tn_view *view = infer->in[i];
+            int32_t at = view != NULL ? d - (meta->ndim - view->ndim) : -1;
+
+            if (at < 0 || view->shape[at] == 1)
+                continue;
+            if (first >= 0 && view->shape[at] != meta->shape[d])
+                return no_broadcast(infer->in[first], view, d, meta->shape[d], view->shape[at]);
+            meta->shape[d] = view->shape[at];
+            first = i;
+        }
+    }
+    return TN_OK;
+}
+
+tn_tensor *tn__common_number(tn_tensor *like, double value)
+{
+    if (like == NULL)
+        return NULL;
+    return tn_tensor_full((tn_ints){ NULL, 0 }, value, tn_tensor_dtype(like), tn_tensor_device(like));
+}

@@ -29,6 +29,8 @@ void tn__common_plain(tn_meta *meta, tn_dtype dtype, tn_ints shape);
 /* Usual inferences of whole operators. */
 tn_status tn__common_unary(tn_infer *infer);            /* one input, elementwise */
 tn_status tn__common_binary(tn_infer *infer);           /* two, broadcast */
+/* All inputs that are there broadcast together to output 0. */
+tn_status tn__common_broadcast(tn_infer *infer);
 tn_status tn__common_view_of(tn_infer *infer, int32_t ndim);    /* output 0 as a view; shape and strides follow */
 
 /* A dim of `ndim` (0-d counts as 1), from the end when negative. */
@@ -42,6 +44,21 @@ int64_t tn__common_count(tn_ints shape);
 bool tn__common_view_strides(const tn_view *view, tn_ints shape, int64_t *strides);
 /* A shape with -1 in it, completed. */
 tn_status tn__common_complete(const tn_view *view, tn_ints wanted, int64_t *shape);
+
+/* ---- decompositions ---- */
+/* A number as a tensor of 0 dimensions, dtype and device as `like` has them. */
+tn_tensor *tn__common_number(tn_tensor *like, double value);
+/* What a decomposition or a derivative of one result gives back. */
+static inline tn_status tn__common_given(tn_tensor **out, tn_tensor *result)
+{
+    out[0] = result;
+    return result != NULL ? TN_OK : tn_error_last()->code;
+}
+/* Whether an option is there. */
+static inline bool tn__given_number(double value)
+{
+    return value == value;
+}
 
 /* ---- derivatives ---- */
 static inline bool tn__needs(const tn_derive *d, int i)
@@ -69,5 +86,8 @@ extern const tn_op_def tn__op_bmm, tn__op_matmul, tn__op_linear;
 extern const tn_op_def tn__op_view, tn__op_reshape, tn__op_flatten, tn__op_permute, tn__op_transpose, tn__op_expand,
     tn__op_unsqueeze, tn__op_squeeze, tn__op_narrow, tn__op_narrow_grad, tn__op_select;
 extern const tn_op_def tn__op_nll_loss, tn__op_nll_loss_grad, tn__op_cross_entropy;
+
+
+#include "elementwise.h"
 
 #endif

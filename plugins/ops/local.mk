@@ -3,15 +3,20 @@
 TN_PLUGINS += plugins/ops.la
 plugins_ops_la_SOURCES = \
 	%D%/common.h \
+	%D%/elementwise.h \
 	%D%/activation.c \
+	%D%/activations.c \
 	%D%/arithmetic.c \
 	%D%/common.c \
+	%D%/compare.c \
 	%D%/creation.c \
 	%D%/loss.c \
 	%D%/matrix.c \
 	%D%/plugin.c \
 	%D%/reduction.c \
-	%D%/shape.c
+	%D%/powers.c \
+	%D%/shape.c \
+	%D%/unary.c
 plugins_ops_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) -I$(builddir)/plugins/ops -I$(srcdir)/plugins/ops
 plugins_ops_la_LDFLAGS = $(TN_PLUGIN_LINK)
 plugins_ops_la_LIBADD = $(LIBM)

@@ -3,7 +3,10 @@
  * The standard operators: what their outputs look like, their derivatives, and how they come apart into others. No kernels: those are the devices'. */
 #include "common.h"
 
+#define ROW(name) &tn__op_##name,
+
 static const void *const contributions[] = {
+    TN__ELEMENTWISE_OPS(ROW)
     &tn__op_copy, &tn__op_cast, &tn__op_fill, &tn__op_philox_uniform, &tn__op_philox_normal, &tn__op_uniform,
     &tn__op_normal,
     &tn__op_add, &tn__op_sub, &tn__op_mul, &tn__op_div, &tn__op_maximum, &tn__op_add_scalar, &tn__op_mul_scalar,

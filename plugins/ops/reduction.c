@@ -102,7 +102,7 @@ static tn_status amax_derive(tn_derive *d)
 
     sum.dims = o->dims;
     sum.keepdim = true;
-    d->gin[0] = tn_mul(mask, tn_div(gy, tn_sum(mask, &sum)));
+    d->gin[0] = tn_mul(mask, tn_div(gy, tn_sum(mask, &sum), NULL));
     return TN_OK;
 }
 

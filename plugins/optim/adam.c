@@ -82,7 +82,7 @@ static tn_status update(tn_optimizer *self, int64_t index, tn_tensor *parameter,
     tn_tensor *square = NULL;
     tn_tensor *m = averages(self, index, parameter, g, &square);
     tn_tensor *root = tn_mul_scalar_(tn_sqrt(square), 1.0 / sqrt(correction2));
-    tn_tensor *ratio = tn_div(m, tn_add_scalar_(root, s->eps));
+    tn_tensor *ratio = tn_div(m, tn_add_scalar_(root, s->eps), NULL);
     return status_of(add_scaled(parameter, ratio, -s->lr / correction1));
 }
 

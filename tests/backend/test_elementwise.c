@@ -304,7 +304,7 @@ START_TEST(types_are_promoted_as_in_PyTorch)
         tn_tensor *x = put(device, TN_F32, TN_SHAPE(2), NUMBERS(0.5, 0.25), DENSE);
         tn_tensor *zero_d = put(device, TN_F64, TN_SCALAR_SHAPE, NUMBERS(1), DENSE);
         tn_tensor *sum = tn_add(n, x, NULL), *kept = tn_add(x, zero_d, NULL),
-                  *quotient = tn_div(n, n);
+                  *quotient = tn_div(n, n, NULL);
         ck_assert_int_eq(tn_tensor_dtype(sum), TN_F32);
         same("add", device, TN_F32, sum, NUMBERS(1.5, 2.25), 0, 0);
         ck_assert_int_eq(tn_tensor_dtype(kept), TN_F32);

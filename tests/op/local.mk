@@ -8,4 +8,5 @@ tests_op_test_oracle_LDADD = $(TN_LINK_TEST)
 tests_op_test_dispatch_SOURCES = %D%/test_dispatch.c %D%/with.h %D%/toy.h
 tests_op_test_dispatch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_dispatch_LDADD = $(TN_LINK_TEST_CORE)
-EXTRA_DIST += tests/oracle/make-slice.py tests/oracle/slice.txt
+EXTRA_DIST += tests/oracle/cases.py tests/oracle/make-slice.py tests/oracle/slice.txt tests/oracle/make-elementwise.py \
+	tests/oracle/elementwise.txt

@@ -169,7 +169,7 @@ START_TEST(types_are_promoted_as_pytorch_does)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         tn_tensor *a = tn_tensor_empty(TN_SHAPE(2), rows[i].a, meta);
         tn_tensor *b = tn_tensor_empty(rows[i].dims_b ? TN_SHAPE(2) : TN_SCALAR_SHAPE, rows[i].b, meta);
-        tn_tensor *sum = tn_add(a, b, NULL), *quotient = tn_div(a, b);
+        tn_tensor *sum = tn_add(a, b, NULL), *quotient = tn_div(a, b, NULL);
 
         FINE();
         ck_assert_msg(tn_tensor_dtype(sum) == rows[i].sum && tn_tensor_dtype(quotient) == rows[i].quotient,

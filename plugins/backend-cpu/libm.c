@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Functions of numbers that the C library works out: one number at a time, the same code for all
+ * instruction sets. */
+#include <math.h>
+
+#include "cpu.h"
+
+#define BINARY(name, T, expr)                                                                      \
+    static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
+                     int64_t sb, const double *numbers)                                            \
+    {                                                                                              \
+        (void)numbers;                                                                             \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const T a = *(const T *)(const void *)(ap + i * sa);                                   \
+            const T b = *(const T *)(const void *)(bp + i * sb);                                   \
+            *(T *)(void *)(yp + i * sy) = (T)(expr);                                               \
+        }                                                                                          \
+    }
+#define UNARY(name, T, expr)                                                                       \
+    static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
+                     int64_t sb, const double *numbers)                                            \
+    {                                                                                              \
+        const T p = (T)numbers[0], q = (T)numbers[1], r = (T)numbers[2];                           \
+        (void)bp, (void)sb, (void)p, (void)q, (void)r;                                             \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const T a = *(const T *)(const void *)(ap + i * sa);                                   \
+            *(T *)(void *)(yp + i * sy) = (T)(expr);                                               \
+        }                                                                                          \
+    }
+
+/* ---- quotients and remainders ---------------------------------------------------------------- */
+
+/* The quotient comes from the remainder, so that it is right where a / b is rounded up to a whole
+ * number. */
+#define QUOTIENTS(T, s, f)                                                                         \
+    static inline T remainder_of_##s(T a, T b)                                                     \
+    {                                                                                              \
+        T rest = fmod##f(a, b);                                                                    \
+        return rest != 0 && (b < 0) != (rest < 0) ? rest + b : rest;                               \
+    }                                                                                              \
+    static inline T floor_of_##s(T a, T b)                                                         \
+    {                                                                                              \
+        if (b == 0)                                                                                \
+            return a / b;                                                                          \
+        T rest = fmod##f(a, b), quotient = (a - rest) / b;                                         \
+        if (rest != 0 && (b < 0) != (rest < 0))                                                    \
+            quotient -= 1;                                                                         \
+        if (quotient == 0)                                                                         \
+            return copysign##f(0, a / b);                                                          \
+        T below = floor##f(quotient);                                                              \
+        return quotient - below > (T)0.5 ? below + 1 : below;                                      \
+    }
+QUOTIENTS(float, f32, f)
+QUOTIENTS(double, f64, )
+
+/* Kernels have refused zeros; the smallest number over -1 wraps around. */
+static inline int64_t quotient_of(int64_t a, int64_t b)
+{
+    return b == -1 ? (int64_t)(0 - (uint64_t)a) : b == 0 ? 0 : a / b;
+}
+static inline int64_t rest_of(int64_t a, int64_t b)
+{
+    return b == -1 || b == 0 ? 0 : a % b;
+}
+static inline int64_t floor_of(int64_t a, int64_t b)
+{
+    int64_t rest = rest_of(a, b);
+    return quotient_of(a, b) - (rest != 0 && (rest < 0) != (b < 0));
+}
+static inline int64_t remainder_of(int64_t a, int64_t b)
+{
+    int64_t rest = rest_of(a, b);
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+static inline int64_t power_of(int64_t a, int64_t b)
+{
+    uint64_t y = 1, x = (uint64_t)a;
+    if (b < 0)
+        return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0;
+    for (; b > 0; b >>= 1, x *= x)
+        y *= b & 1 ? x : 1;
+    return (int64_t)y;
+}
+typedef int64_t int64;
+BINARY(div_trunc_i64, int64, quotient_of(a, b))
+BINARY(div_floor_i64, int64, floor_of(a, b))
+BINARY(remainder_i64, int64, remainder_of(a, b))
+BINARY(fmod_i64, int64, rest_of(a, b))
+BINARY(pow_i64, int64, power_of(a, b))
+
+/* ---- inverse of the error function ----------------------------------------------------------- */
+
+/* A rational function in the middle and another one in the tails, then two steps of Newton's. */
+static double erfinv(double y)
+{
+    double size = fabs(y), x;
+    if (!(size < 1))
+        return size == 1 ? copysign(INFINITY, y) : NAN;
+    if (size <= 0.7) {
+        double z = y * y;
+        x = y * (((-0.140543331 * z + 0.914624893) * z - 1.645349621) * z + 0.886226899) /
+            ((((0.012229801 * z - 0.329097515) * z + 1.442710462) * z - 2.118377725) * z + 1);
+    } else {
+        double z = sqrt(-log((1 - size) / 2));
+        x = copysign(((1.641345311 * z + 3.429567803) * z - 1.624906493) * z - 1.970840454, y) /
+            ((1.637067800 * z + 3.543889200) * z + 1);
+    }
+    for (int step = 0; step < 2; step++)
+        x -= (erf(x) - y) / (1.12837916709551257390 * exp(-x * x));
+    return x;
+}
+
+/* ---- the loops ------------------------------------------------------------------------------- */
+
+/* ln(1 + e^x) */
+#define SMOOTH(x, f) (((x) > 0 ? (x) : 0) + log1p##f(exp##f(-fabs##f(x))))
+#define TANH_GELU(T, x, f)                                                                         \
+    tanh##f((x) * (1 + (x) * (x) * (T)0.044715) * (T)0.79788456080286535588)
+#define F_LOOPS(T, s, f)                                                                           \
+    BINARY(div_floor_##s, T, floor_of_##s(a, b))                                                   \
+    BINARY(remainder_##s, T, remainder_of_##s(a, b))                                               \
+    BINARY(fmod_##s, T, fmod##f(a, b))                                                             \
+    BINARY(pow_##s, T, pow##f(a, b))                                                               \
+    BINARY(atan2_##s, T, atan2##f(a, b))                                                           \
+    UNARY(expm1_##s, T, expm1##f(a))                                                               \
+    UNARY(log1p_##s, T, log1p##f(a))                                                               \
+    UNARY(log2_##s, T, log2##f(a))                                                                 \
+    UNARY(log10_##s, T, log10##f(a))                                                               \
+    UNARY(sin_##s, T, sin##f(a))                                                                   \
+    UNARY(cos_##s, T, cos##f(a))                                                                   \
+    UNARY(tan_##s, T, tan##f(a))                                                                   \
+    UNARY(asin_##s, T, asin##f(a))                                                                 \
+    UNARY(acos_##s, T, acos##f(a))                                                                 \
+    UNARY(atan_##s, T, atan##f(a))                                                                 \
+    UNARY(sinh_##s, T, sinh##f(a))                                                                 \
+    UNARY(cosh_##s, T, cosh##f(a))                                                                 \
+    UNARY(tanh_##s, T, tanh##f(a))                                                                 \
+    UNARY(erf_##s, T, erf##f(a))                                                                   \
+    UNARY(erfc_##s, T, erfc##f(a))                                                                 \
+    UNARY(erfinv_##s, T, erfinv((double)a))                                                        \
+    UNARY(elu_##s, T, a <= 0 ? expm1##f(a *r) * q : a * p)                                         \
+    UNARY(gelu_##s, T, a * (T)0.5 * erfc##f(a *(T)-0.70710678118654752440))                        \
+    UNARY(gelu_tanh_##s, T, a * (T)0.5 * (1 + TANH_GELU(T, a, f)))                                    \
+    UNARY(mish_##s, T, a *tanh##f(SMOOTH(a, f)))                                                   \
+    UNARY(logsigmoid_##s, T, -SMOOTH(-a, f))                                                       \
+    UNARY(softplus_##s, T, a *p > q ? a : SMOOTH(a *p, f) / p)                                     \
+    UNARY(tanhshrink_##s, T, a - tanh##f(a))
+F_LOOPS(float, f32, f)
+F_LOOPS(double, f64, )
+
+#define FLOATS(name)                                                                               \
+    {                                                                                              \
+        [TN__F32] = name##_f32, [TN__F64] = name##_f64                                             \
+    }
+#define NUMBERS(name)                                                                              \
+    {                                                                                              \
+        [TN__F32] = name##_f32, [TN__F64] = name##_f64, [TN__I64] = name##_i64                     \
+    }
+tn__ew_loop *const tn__loops_once[TN__EW_COUNT][TN__I64 + 1] = {
+    [TN__DIV_TRUNC] = { [TN__I64] = div_trunc_i64 },
+    [TN__DIV_FLOOR] = NUMBERS(div_floor),
+    [TN__REMAINDER] = NUMBERS(remainder),
+    [TN__FMOD] = NUMBERS(fmod),
+    [TN__POW] = NUMBERS(pow),
+    [TN__ATAN2] = FLOATS(atan2),
+    [TN__EXPM1] = FLOATS(expm1),
+    [TN__LOG1P] = FLOATS(log1p),
+    [TN__LOG2] = FLOATS(log2),
+    [TN__LOG10] = FLOATS(log10),
+    [TN__SIN] = FLOATS(sin),
+    [TN__COS] = FLOATS(cos),
+    [TN__TAN] = FLOATS(tan),
+    [TN__ASIN] = FLOATS(asin),
+    [TN__ACOS] = FLOATS(acos),
+    [TN__ATAN] = FLOATS(atan),
+    [TN__SINH] = FLOATS(sinh),
+    [TN__COSH] = FLOATS(cosh),
+    [TN__TANH] = FLOATS(tanh),
+    [TN__ERF] = FLOATS(erf),
+    [TN__ERFC] = FLOATS(erfc),
+    [TN__ERFINV] = FLOATS(erfinv),
+    [TN__ELU] = FLOATS(elu),
+    [TN__GELU] = FLOATS(gelu),
+    [TN__GELU_TANH] = FLOATS(gelu_tanh),
+    [TN__MISH] = FLOATS(mish),
+    [TN__LOGSIGMOID] = FLOATS(logsigmoid),
+    [TN__SOFTPLUS] = FLOATS(softplus),
+    [TN__TANHSHRINK] = FLOATS(tanhshrink),
+};

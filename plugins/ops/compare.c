@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Comparison, logic, choice by a mask. Results of comparisons are bool and have no derivative. */
+#include "common.h"
+
+#include <float.h>
+
+#define DECOMPOSE(name, result)                                                                                    \
+    static tn_status name##_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)    \
+    {                                                                                                              \
+        (void)n_in, (void)options;                                                                                 \
+        return tn__common_given(out, result);                                                                      \
+    }
+
+static tn_status compare_infer(tn_infer *infer)
+{
+    tn_status status = tn__common_binary(infer);
+
+    infer->out[0].dtype = TN_BOOL;
+    return status;
+}
+
+/* The inputs are cast to bool first, so that any dtypes go together. */
+static tn_status logical_infer(tn_infer *infer)
+{
+    infer->dtype = TN_BOOL;
+    return infer->n_in > 1 ? tn__common_binary(infer) : tn__common_unary(infer);
+}
+
+static tn_status question_infer(tn_infer *infer)
+{
+    tn__common_like(infer, 0, 0, TN_BOOL);
+    return TN_OK;
+}
+
+DECOMPOSE(ne, tn_bitwise_not(tn_eq(in[0], in[1])))
+DECOMPOSE(gt, tn_lt(in[1], in[0]))
+DECOMPOSE(ge, tn_le(in[1], in[0]))
+DECOMPOSE(logical_and, tn_bitwise_and(in[0], in[1]))
+DECOMPOSE(logical_or, tn_bitwise_or(in[0], in[1]))
+DECOMPOSE(logical_xor, tn_bitwise_xor(in[0], in[1]))
+DECOMPOSE(logical_not, tn_bitwise_not(in[0]))
+
+static bool is_float(tn_tensor *x)
+{
+    return (TN_MASK_FLOAT & TN_BIT(tn_tensor_dtype(x))) != 0;
+}
+
+DECOMPOSE(isnan, tn_ne(in[0], in[0]))
+DECOMPOSE(isinf, is_float(in[0]) ? tn_eq(tn_abs(in[0]), tn__common_number(in[0], INFINITY)) : tn_ne(in[0], in[0]))
+DECOMPOSE(isfinite, is_float(in[0]) ? tn_lt(tn_abs(in[0]), tn__common_number(in[0], INFINITY)) : tn_eq(in[0], in[0]))
+
+/* ---- choice ---- */
+
+static tn_status where_infer(tn_infer *infer)
+{
+    if (infer->dtype == TN_DTYPE_AUTO)
+        infer->dtype = tn_view_dtype(infer->in[1]);
+    return tn__common_broadcast(infer);
+}
+
+static tn_status where_derive(tn_derive *d)
+{
+    tn_tensor *gy = d->gout[0], *zero = tn__common_number(gy, 0.0);
+
+    if (tn__needs(d, 1))
+        d->gin[1] = tn_where(d->in[0], gy, zero);
+    if (tn__needs(d, 2))
+        d->gin[2] = tn_where(d->in[0], zero, gy);
+    return TN_OK;
+}
+
+static tn_status masked_fill_infer(tn_infer *infer)
+{
+    double value = ((const tn_masked_fill_options *)infer->options)->value;
+    tn_dtype dtype = tn_view_dtype(infer->in[0]);
+    tn_status status;
+
+    if ((TN_MASK_INT & TN_BIT(dtype)) && !(value == floor(value) && fabs(value) < 0x1p64))
+        return tn_fail(TN_ERR_RUNTIME, "value %g cannot be converted to %s without loss; whole numbers can", value,
+                       tn_dtype_name(dtype));
+    status = tn__common_broadcast(infer);
+    infer->out[0].dtype = dtype;
+    return status;
+}
+
+static tn_status masked_fill_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+{
+    double value = ((const tn_masked_fill_options *)options)->value;
+
+    (void)n_in;
+    return tn__common_given(out, tn_where(in[1], tn__common_number(in[0], value), in[0]));
+}
+
+static tn_status masked_fill_derive(tn_derive *d)
+{
+    d->gin[0] = tn_where(d->in[1], tn__common_number(d->gout[0], 0.0), d->gout[0]);
+    return TN_OK;
+}
+
+static double largest(tn_dtype dtype)
+{
+    switch (dtype) {
+    case TN_F16:
+        return 65504.0;
+    case TN_BF16:
+        return 0x1.fep127;
+    case TN_F64:
+        return DBL_MAX;
+    default:
+        return FLT_MAX;
+    }
+}
+
+static tn_status nan_to_num_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+{
+    const tn_nan_to_num_options *o = options;
+    tn_tensor *x = in[0], *y = x;
+    double most;
+
+    (void)n_in;
+    if (!is_float(x))
+        return tn__common_given(out, tn_copy(x));
+    most = largest(tn_tensor_dtype(x));
+    y = tn_where(tn_eq(x, tn__common_number(x, INFINITY)),
+                 tn__common_number(x, tn__given_number(o->posinf) ? o->posinf : most), y);
+    y = tn_where(tn_eq(x, tn__common_number(x, -INFINITY)),
+                 tn__common_number(x, tn__given_number(o->neginf) ? o->neginf : -most), y);
+    return tn__common_given(out, tn_where(tn_ne(x, x), tn__common_number(x, tn__given_number(o->nan) ? o->nan : 0.0), y));
+}
+
+static tn_status nan_to_num_derive(tn_derive *d)
+{
+    d->gin[0] = tn_where(tn_isfinite(d->in[0]), d->gout[0], tn__common_number(d->gout[0], 0.0));
+    return TN_OK;
+}
+
+#define PRIMITIVE(name, NAME, infer_)                                                                      \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_ };
+#define COMPOSED(name, NAME, infer_)                                                                       \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,               \
+                                      .decompose = name##_decompose };
+PRIMITIVE(eq, EQ, compare_infer)
+PRIMITIVE(lt, LT, compare_infer)
+PRIMITIVE(le, LE, compare_infer)
+COMPOSED(ne, NE, compare_infer)
+COMPOSED(gt, GT, compare_infer)
+COMPOSED(ge, GE, compare_infer)
+PRIMITIVE(bitwise_and, BITWISE_AND, tn__common_binary)
+PRIMITIVE(bitwise_or, BITWISE_OR, tn__common_binary)
+PRIMITIVE(bitwise_xor, BITWISE_XOR, tn__common_binary)
+PRIMITIVE(bitwise_not, BITWISE_NOT, tn__common_unary)
+COMPOSED(logical_and, LOGICAL_AND, logical_infer)
+COMPOSED(logical_or, LOGICAL_OR, logical_infer)
+COMPOSED(logical_xor, LOGICAL_XOR, logical_infer)
+COMPOSED(logical_not, LOGICAL_NOT, logical_infer)
+COMPOSED(isnan, ISNAN, question_infer)
+COMPOSED(isinf, ISINF, question_infer)
+COMPOSED(isfinite, ISFINITE, question_infer)
+const tn_op_def tn__op_where = { TN_HEAD(tn_op_def), TN_SCHEMA_WHERE, .infer = where_infer, .derive = where_derive };
+const tn_op_def tn__op_masked_fill = { TN_HEAD(tn_op_def), TN_SCHEMA_MASKED_FILL, .infer = masked_fill_infer,
+                                       .derive = masked_fill_derive, .decompose = masked_fill_decompose };
+const tn_op_def tn__op_nan_to_num = { TN_HEAD(tn_op_def), TN_SCHEMA_NAN_TO_NUM, .infer = tn__common_unary,
+                                      .derive = nan_to_num_derive, .decompose = nan_to_num_decompose };

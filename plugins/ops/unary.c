@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Functions of one number: inference, derivatives, and those that come apart into others. */
+#include "common.h"
+
+static tn_tensor *times(tn_tensor *x, double factor)
+{
+    return tn_mul_scalar(x, factor);
+}
+
+static tn_tensor *plus(tn_tensor *x, double number)
+{
+    return tn_add_scalar(x, number);
+}
+
+static tn_tensor *over(tn_tensor *a, tn_tensor *b)
+{
+    return tn_div(a, b, NULL);
+}
+
+/* 1 - x^2, 1 + x^2 */
+static tn_tensor *one_minus_square(tn_tensor *x)
+{
+    return plus(tn_neg(tn_mul(x, x)), 1.0);
+}
+
+static tn_tensor *one_plus_square(tn_tensor *x)
+{
+    return plus(tn_mul(x, x), 1.0);
+}
+
+/* gin[0] from the gradient gy, the input x and the result y, of which the schema says what is there. */
+#define DERIVE(name, gradient)                                         \
+    static tn_status name##_derive(tn_derive *d)                       \
+    {                                                                  \
+        tn_tensor *gy = d->gout[0], *x = d->in[0], *y = d->out[0];     \
+                                                                       \
+        (void)gy, (void)x, (void)y;                                    \
+        d->gin[0] = gradient;                                          \
+        return TN_OK;                                                  \
+    }
+#define DECOMPOSE(name, result)                                                                                    \
+    static tn_status name##_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)    \
+    {                                                                                                              \
+        tn_tensor *x = in[0];                                                                                      \
+                                                                                                                   \
+        (void)n_in, (void)options;                                                                                 \
+        return tn__common_given(out, result);                                                                      \
+    }
+#define PRIMITIVE(name, NAME)                                                                                         \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = tn__common_unary,                \
+                                      .derive = name##_derive };
+#define COMPOSED(name, NAME)                                                                                          \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = tn__common_unary,                \
+                                      .derive = name##_derive, .decompose = name##_decompose };
+
+DERIVE(abs, tn_mul(gy, tn_sign(x)))
+PRIMITIVE(abs, ABS)
+/* steps: flat everywhere */
+DERIVE(sign, tn_fill(gy, 0.0))
+PRIMITIVE(sign, SIGN)
+DERIVE(floor, tn_fill(gy, 0.0))
+PRIMITIVE(floor, FLOOR)
+DERIVE(ceil, tn_fill(gy, 0.0))
+PRIMITIVE(ceil, CEIL)
+DERIVE(trunc, tn_fill(gy, 0.0))
+PRIMITIVE(trunc, TRUNC)
+DERIVE(round, tn_fill(gy, 0.0))
+PRIMITIVE(round, ROUND)
+
+DERIVE(frac, gy)
+DECOMPOSE(frac, tn_sub(x, tn_trunc(x), NULL))
+COMPOSED(frac, FRAC)
+DERIVE(square, tn_mul(gy, times(x, 2.0)))
+DECOMPOSE(square, tn_mul(x, x))
+COMPOSED(square, SQUARE)
+DERIVE(reciprocal, tn_neg(tn_mul(gy, tn_mul(y, y))))
+DECOMPOSE(reciprocal, over(tn__common_number(x, 1.0), x))
+COMPOSED(reciprocal, RECIPROCAL)
+DERIVE(rsqrt, times(tn_mul(gy, tn_mul(y, tn_mul(y, y))), -0.5))
+DECOMPOSE(rsqrt, over(tn__common_number(x, 1.0), tn_sqrt(x)))
+COMPOSED(rsqrt, RSQRT)
+
+DERIVE(expm1, tn_mul(gy, plus(y, 1.0)))
+PRIMITIVE(expm1, EXPM1)
+DERIVE(log1p, over(gy, plus(x, 1.0)))
+PRIMITIVE(log1p, LOG1P)
+DERIVE(log2, over(gy, times(x, 0.69314718055994530942)))
+PRIMITIVE(log2, LOG2)
+DERIVE(log10, over(gy, times(x, 2.30258509299404568402)))
+PRIMITIVE(log10, LOG10)
+
+DERIVE(sin, tn_mul(gy, tn_cos(x)))
+PRIMITIVE(sin, SIN)
+DERIVE(cos, tn_neg(tn_mul(gy, tn_sin(x))))
+PRIMITIVE(cos, COS)
+DERIVE(tan, tn_mul(gy, one_plus_square(y)))
+PRIMITIVE(tan, TAN)
+DERIVE(asin, tn_mul(gy, tn_rsqrt(one_minus_square(x))))
+PRIMITIVE(asin, ASIN)
+DERIVE(acos, tn_neg(tn_mul(gy, tn_rsqrt(one_minus_square(x)))))
+PRIMITIVE(acos, ACOS)
+DERIVE(atan, over(gy, one_plus_square(x)))
+PRIMITIVE(atan, ATAN)
+DERIVE(sinh, tn_mul(gy, tn_cosh(x)))
+PRIMITIVE(sinh, SINH)
+DERIVE(cosh, tn_mul(gy, tn_sinh(x)))
+PRIMITIVE(cosh, COSH)
+DERIVE(tanh, tn_mul(gy, one_minus_square(y)))
+PRIMITIVE(tanh, TANH)
+
+/* 2 / sqrt(pi) e^-x^2, and what it is over */
+#define TWO_OVER_ROOT_PI 1.12837916709551257390
+DERIVE(erf, tn_mul(gy, times(tn_exp(tn_neg(tn_mul(x, x))), TWO_OVER_ROOT_PI)))
+PRIMITIVE(erf, ERF)
+DERIVE(erfc, tn_mul(gy, times(tn_exp(tn_neg(tn_mul(x, x))), -TWO_OVER_ROOT_PI)))
+PRIMITIVE(erfc, ERFC)
+DERIVE(erfinv, tn_mul(gy, times(tn_exp(tn_mul(y, y)), 1.0 / TWO_OVER_ROOT_PI)))
+PRIMITIVE(erfinv, ERFINV)

@@ -1,0 +1,330 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# Arithmetic, comparison and activations:  PYTHON-WITH-TORCH make-elementwise.py > elementwise.txt
+import math
+
+from cases import *
+
+F = torch.nn.functional
+INF, NAN = float("inf"), float("nan")
+EDGES = [0.0, -0.0, INF, -INF, NAN, 1.0, -1.0, 1e-30, -1e30, 0.5, -2.5, 3.5, 6.0, -3.0, 20.5, -20.5]
+
+
+def within(low, high, *shape, dtype=F32, grad=True, **more):
+    """Multiples of 1/16 strictly between the bounds."""
+    count = 1
+    for s in shape:
+        count *= s
+    data = (torch.randint(int(low * 16) + 1, int(high * 16), (count,)).to(F64) / 16).reshape(shape).tolist()
+    return x(dtype=dtype, grad=grad, data=data, **more)
+
+
+def function(op, call, low=-4, high=4, ints=True, bools=False, grad=True, edges=True, wide=True,
+             **options):
+    """An operator of one tensor."""
+    def case(name, a):
+        Case("%s/%s" % (op, name), op, call, [a], **options)
+
+    for d in (F32, F64, F16, BF16):
+        case(NAMES[d], within(low, high, 2, 3, dtype=d, grad=grad and (wide or d != F64)))
+    case("scalar", within(low, high, grad=grad))
+    case("empty", x(2, 0, grad=grad))
+    case("transposed", within(low, high, 3, 2, order=(1, 0), dtype=F64, grad=grad and wide))
+    case("narrowed-expanded", within(low, high, 4, 1, narrow=(0, 1, 2), expand=(2, 2), grad=grad))
+    case("larger", within(low, high, 3, 19, grad=grad))
+    if edges:
+        for d in (F32, F64):
+            case("edges-" + NAMES[d], x(data=EDGES, dtype=d, grad=False))
+    if ints:
+        case("ints", x(2, 3, dtype=I64, low=max(math.ceil(low), -4), high=math.ceil(high), grad=False))
+        case("small-ints", x(2, 3, dtype=torch.int8, low=max(math.ceil(low), -4), high=math.ceil(high), grad=False))
+    if bools:
+        case("bools", x(4, dtype=BOOL, grad=False))
+
+
+def two(op, call, low=-4, high=4, ints=True, mixed=True, grad=True, half=True, nonzero=True, first=None, **options):
+    """An operator of two tensors; the second one between the bounds."""
+    def case(name, a, b):
+        Case("%s/%s" % (op, name), op, call, [a, b], **options)
+
+    def a(*shape, **more):
+        return within(*(first or (-4, 4)), *shape, grad=grad, **more)
+
+    def b(*shape, **more):
+        return within(low, high, *shape, grad=grad, **more)
+
+    for d in (F32, F64) + ((F16, BF16) if half else ()):
+        case("same-" + NAMES[d], a(2, 3, dtype=d), b(2, 3, dtype=d))
+    case("both", a(2, 1, 3), b(2, 1))
+    case("scalar", a(2, 3, dtype=F64), b(dtype=F64))
+    case("scalar-first", a(), b(2, 2))
+    case("empty", x(0, 3, grad=grad), b(3))
+    case("transposed", a(3, 2, order=(1, 0)), b(2, 3))
+    case("expanded", a(1, 3, expand=(2, 3), dtype=F64), b(2, 3, dtype=F64))
+    case("larger", a(3, 13), b(3, 13))
+    if ints:
+        low = 1 if nonzero else -4
+        case("ints", x(2, 3, dtype=I64, grad=False), x(2, 3, dtype=I64, low=low, grad=False))
+        case("small-ints", x(2, 3, dtype=I32, grad=False), x(3, dtype=I32, low=low, grad=False))
+        if nonzero:
+            case("negative-ints", x(2, 3, dtype=I64, grad=False), x(2, 3, dtype=I64, low=-4, high=0, grad=False))
+        case("bytes", x(4, dtype=torch.uint8, low=0, high=200, grad=False),
+             x(4, dtype=torch.uint8, low=1, high=4, grad=False))
+    if mixed:
+        case("int-float", x(2, 3, dtype=I64), b(2, 3))
+        case("f32-f64", a(2, 3), b(2, 3, dtype=F64))
+
+
+EDGES_A = [0.0, -0.0, INF, -INF, NAN, 1.0, 0.0, -1.0, INF, 5.5, -5.5, 1e30, 2.0, 3.0, -3.0, 0.0]
+EDGES_B = [1.0, 2.0, 2.0, 3.0, 1.0, NAN, 0.0, 0.0, INF, -2.0, 2.0, 1e-5, INF, -INF, INF, -0.0]
+
+
+def edges_two(op, call, **options):
+    for d in (F32, F64):
+        Case("%s/edges-%s" % (op, NAMES[d]), op, call, [n(data=EDGES_A, dtype=d), n(data=EDGES_B, dtype=d)], **options)
+
+
+# ---- arithmetic ----
+for mode in ("trunc", "floor"):
+    call = lambda a, b: torch.div(a, b, rounding_mode=mode)
+    for name, a, b in (("f32", within(-8, 8, 3, 5), within(-4, 0, 3, 5)), ("f64", x(2, 3, dtype=F64), within(0, 4, 3, dtype=F64)),
+                       ("f16", x(2, 3, dtype=F16), within(0, 4, 3, dtype=F16)),
+                       ("ints", n(3, 4, dtype=I64, low=-9, high=9), n(3, 4, dtype=I64, low=1, high=4)),
+                       ("negative-ints", n(3, 4, dtype=I32, low=-9, high=9), n(4, dtype=I32, low=-3, high=0)),
+                       ("bytes", n(4, dtype=torch.uint8, low=0, high=200), n(4, dtype=torch.uint8, low=1, high=9)),
+                       ("int-float", n(2, 3, dtype=I64), within(0, 4, 2, 3)),
+                       ("empty", x(0, 2), x(1, 2, positive=True))):
+        Case("div/%s-%s" % (mode, name), "div", call, [a, b], rounding_mode=mode)
+    edges_two("div", call, rounding_mode=mode)
+    Case("div/%s-exact" % mode, "div", call, [n(data=[6.0, 0.6, -0.7, 1.0, 0.1]), n(data=[3.0, 0.2, 0.1, 0.1, 0.1])],
+         rounding_mode=mode)
+Case("div/bools", "div", torch.div, [n(data=[True, False], dtype=BOOL), n(data=[True, True], dtype=BOOL)])
+two("minimum", torch.minimum, nonzero=False)
+edges_two("minimum", torch.minimum)
+Case("minimum/ties", "minimum", torch.minimum, [x(data=[1.0, 2.0, 3.0]), x(data=[1.0, 3.0, 2.0])])
+two("remainder", torch.remainder, low=0)
+edges_two("remainder", torch.remainder)
+Case("remainder/negative", "remainder", torch.remainder, [x(data=[5.5, -5.5, 6.0, -6.0]), x(data=[-2.0, -2.0, -3.0, -3.0])])
+two("fmod", torch.fmod, low=0)
+edges_two("fmod", torch.fmod)
+Case("fmod/negative", "fmod", torch.fmod, [x(data=[5.5, -5.5, 6.0, -6.0]), x(data=[-2.0, -2.0, -3.0, -3.0])])
+two("pow", torch.pow, low=-2, high=3, first=(0, 3))
+edges_two("pow", torch.pow)
+Case("pow/zeros", "pow", torch.pow, [x(data=[0.0, 0.0, 2.0, 0.0, -2.0], dtype=F64), x(data=[0.0, 2.0, 0.0, 1.0, 3.0], dtype=F64)])
+two("atan2", torch.atan2, ints=False)
+edges_two("atan2", torch.atan2)
+Case("atan2/ints", "atan2", torch.atan2, [n(2, 3, dtype=I64), n(3, dtype=I32)])
+for e in (0.0, 1.0, 2.0, 3.0, 0.5, -0.5, -1.0, -2.0, 1.7, 4.0):
+    call = lambda a: torch.pow(a, int(e) if e == int(e) else e)
+    for d in (F32, F64):
+        Case("pow_scalar/%g-%s" % (e, NAMES[d]), "pow_scalar", call, [within(0, 3, 2, 3, dtype=d)], exponent=e)
+        Case("pow_scalar/%g-edges-%s" % (e, NAMES[d]), "pow_scalar", call, [n(data=EDGES, dtype=d)], exponent=e)
+    if e >= 0:
+        Case("pow_scalar/%g-ints" % e, "pow_scalar", call, [n(5, dtype=I64)], exponent=e)
+    Case("pow_scalar/%g-f16" % e, "pow_scalar", call, [within(0, 3, 4, dtype=F16)], exponent=e)
+    Case("pow_scalar/%g-negative" % e, "pow_scalar", call, [n(5)], exponent=e)
+Case("pow_scalar/zero", "pow_scalar", lambda a: a ** 2, [x(data=[0.0, -1.0])], exponent=2.0)
+Case("pow_scalar/bf16", "pow_scalar", lambda a: a ** 2, [x(2, 2, dtype=BF16, order=(1, 0))], exponent=2.0)
+
+function("abs", torch.abs)
+function("sign", torch.sign)
+function("floor", torch.floor)
+function("ceil", torch.ceil)
+function("trunc", torch.trunc)
+function("round", torch.round)
+Case("round/halves", "round", torch.round, [x(data=[0.5, 1.5, 2.5, -0.5, -1.5, 1e30])])
+function("frac", torch.frac, ints=False)
+function("square", torch.square)
+function("reciprocal", torch.reciprocal, low=0, bools=True)
+function("rsqrt", torch.rsqrt, low=0, bools=True)
+function("expm1", torch.expm1, bools=True)
+Case("expm1/small", "expm1", torch.expm1, [x(data=[1e-6, -1e-6, 1e-3])])
+function("log1p", torch.log1p, low=-0.875, bools=True)
+Case("log1p/small", "log1p", torch.log1p, [x(data=[1e-6, -1e-6, 1e-3])])
+function("log2", torch.log2, low=0, bools=True)
+function("log10", torch.log10, low=0, bools=True)
+function("sin", torch.sin, bools=True)
+function("cos", torch.cos, bools=True)
+function("tan", torch.tan, low=-1.25, high=1.25, ints=False, edges=False)
+Case("tan/edges", "tan", torch.tan, [n(data=[0.0, -0.0, INF, -INF, NAN, 1e-30, 1.0])])
+Case("tan/ints", "tan", torch.tan, [n(5, dtype=I64)])
+function("asin", torch.asin, low=-0.9375, high=0.9375, ints=False)
+Case("asin/ints", "asin", torch.asin, [n(5, dtype=I64, low=-1, high=2)])
+function("acos", torch.acos, low=-0.9375, high=0.9375, ints=False)
+Case("acos/ints", "acos", torch.acos, [n(5, dtype=I64, low=-1, high=2)])
+function("atan", torch.atan, bools=True)
+function("sinh", torch.sinh, bools=True)
+function("cosh", torch.cosh, bools=True)
+function("tanh", torch.tanh, bools=True)
+function("erf", torch.erf, bools=True)
+function("erfc", torch.erfc, bools=True)
+function("erfinv", torch.erfinv, low=-0.9375, high=0.9375, ints=False)
+Case("erfinv/tails", "erfinv", torch.erfinv, [x(data=[0.7, 0.71, -0.999, 0.9999], dtype=F64)])
+Case("erfinv/ints", "erfinv", torch.erfinv, [n(5, dtype=I64, low=-1, high=2)])
+
+
+def bounds(low, high):
+    options = {}
+    if low is not None:
+        options["min"] = low
+    if high is not None:
+        options["max"] = high
+    return options
+
+
+for low, high in ((-1.0, 1.5), (None, 0.5), (0.0, None), (2.0, -1.0)):
+    options = bounds(low, high)
+    call = lambda a: torch.clamp(a, low, high)
+    for d in (F32, F64, F16, BF16):
+        Case("clamp/%s-%s-%s" % (low, high, NAMES[d]), "clamp", call, [x(2, 4, dtype=d)], **options)
+    Case("clamp/%s-%s-edges" % (low, high), "clamp", call, [x(data=EDGES + [1.5, -1.0, 2.0])], **options)
+    Case("clamp/%s-%s-transposed" % (low, high), "clamp", call, [x(3, 2, order=(1, 0))], **options)
+Case("clamp/scalar", "clamp", lambda a: a.clamp(-1, 1), [x()], min=-1, max=1)
+Case("clamp/empty", "clamp", lambda a: a.clamp(-1, 1), [x(0, 2)], min=-1, max=1)
+Case("clamp/ints", "clamp", lambda a: a.clamp(-1, 2), [n(7, dtype=I64)], min=-1, max=2)
+Case("clamp/ints-below", "clamp", lambda a: a.clamp(max=1), [n(7, dtype=torch.int8)], max=1)
+Case("clamp/ints-to-float", "clamp", lambda a: a.clamp(-1.5, 2.5), [n(7, dtype=I64)], min=-1.5, max=2.5)
+ties = [1.0, 2.0, 3.0, 0.0, -1.0, NAN]
+for name, a, low, high in (("both", x(3, 4), x(4), x(3, 1)), ("low", x(3, 4, dtype=F64), x(3, 4, dtype=F64), None),
+                           ("high", x(3, 4), None, x()), ("crossed", x(5), within(1, 3, 5), within(-3, -1, 5)),
+                           ("ties", x(data=ties), x(data=[1.0, 1.0, 4.0, 0.0, -2.0, 1.0]), x(data=[2.0, 2.0, 4.0, 0.0, -1.0, 2.0])),
+                           ("ints", n(5, dtype=I64), n(5, dtype=I64, low=-2, high=0), n(1, dtype=I64, low=1)),
+                           ("f16", x(4, dtype=F16), x(dtype=F16), x(4, dtype=F16)), ("empty", x(0, 2), x(2), None),
+                           ("mixed", x(4), x(4, dtype=F64), None)):
+    Case("clamp_tensor/" + name, "clamp_tensor", lambda a, low, high: torch.clamp(a, low, high), [a, low, high])
+for name, make in (("f32", dict()), ("f64", dict(dtype=F64)), ("f16", dict(dtype=F16)), ("bf16", dict(dtype=BF16))):
+    Case("lerp/" + name, "lerp", torch.lerp, [x(2, 3, **make), x(2, 3, **make), within(0, 1, 2, 3, **make)])
+    Case("lerp_scalar/" + name, "lerp_scalar", lambda a, b: torch.lerp(a, b, 0.25), [x(2, 3, **make), x(2, 3, **make)], weight=0.25)
+    for v in (1.0, -2.5):
+        Case("addcmul/%s-%g" % (name, v), "addcmul", lambda a, b, c: torch.addcmul(a, b, c, value=v),
+             [x(2, 3, **make), x(3, **make), x(2, 1, **make)], value=v)
+        Case("addcdiv/%s-%g" % (name, v), "addcdiv", lambda a, b, c: torch.addcdiv(a, b, c, value=v),
+             [x(2, 3, **make), x(3, **make), within(0.5, 4, 2, 1, **make)], value=v)
+for op, call, options in (("lerp", torch.lerp, {}), ("addcmul", torch.addcmul, {}), ("addcdiv", torch.addcdiv, {})):
+    third = lambda *s, **more: within(0.5, 2, *s, **more)
+    Case(op + "/broadcast", op, call, [x(2, 1, 3), x(4, 1), third(3)], **options)
+    Case(op + "/scalar", op, call, [x(), x(), third()], **options)
+    Case(op + "/empty", op, call, [x(0, 3), x(3), third(1, 3)], **options)
+    Case(op + "/transposed", op, call, [x(3, 2, order=(1, 0)), x(2, 3), third(3, 2, order=(1, 0))], **options)
+Case("lerp_scalar/broadcast", "lerp_scalar", lambda a, b: torch.lerp(a, b, 0.75), [x(2, 1), x(3)], weight=0.75)
+Case("lerp_scalar/empty", "lerp_scalar", lambda a, b: torch.lerp(a, b, 0.75), [x(0, 1), x(3)], weight=0.75)
+Case("addcmul/ints", "addcmul", lambda a, b, c: torch.addcmul(a, b, c, value=2), [n(4, dtype=I64), n(4, dtype=I64), n(4, dtype=I64)], value=2)
+
+# ---- comparison, logic, choice ----
+for op in ("eq", "ne", "lt", "le", "gt", "ge"):
+    call = getattr(torch, op)
+    two(op, call, grad=False, nonzero=False)
+    edges_two(op, call)
+    Case(op + "/bools", op, call, [n(data=[True, False, True, False], dtype=BOOL), n(data=[True, True, False, False], dtype=BOOL)])
+    Case(op + "/bool-int", op, call, [n(4, dtype=BOOL), n(4, dtype=I64, low=-1, high=2)])
+    Case(op + "/int-scalar-float", op, call, [n(5, dtype=I64), n(data=0.5)])
+    Case(op + "/large-ints", op, call, [n(data=[2**53 + 1, -2**62 - 1], dtype=I64), n(data=[2**53 + 1, -2**62 - 1], dtype=I64)])
+for op in ("bitwise_and", "bitwise_or", "bitwise_xor"):
+    call = getattr(torch, op)
+    for d in (I64, I32, torch.int16, torch.int8):
+        Case("%s/%s" % (op, NAMES[d]), op, call, [n(2, 4, dtype=d, low=-99, high=99), n(4, dtype=d, low=-99, high=99)])
+    Case(op + "/bytes", op, call, [n(3, dtype=torch.uint8, low=0, high=255), n(3, dtype=torch.uint8, low=0, high=255)])
+    Case(op + "/bools", op, call, [n(data=[True, False, True, False], dtype=BOOL), n(data=[True, True, False, False], dtype=BOOL)])
+    Case(op + "/mixed", op, call, [n(3, 2, order=(1, 0), dtype=I32), n(1, dtype=I64)])
+    Case(op + "/bool-int", op, call, [n(4, dtype=BOOL), n(4, dtype=I64)])
+    Case(op + "/empty", op, call, [n(0, 2, dtype=I64), n(2, dtype=I64)])
+    Case(op + "/scalars", op, call, [n(dtype=I64), n(dtype=I64)])
+for d in (I64, I32, torch.int8, torch.uint8, BOOL):
+    Case("bitwise_not/" + NAMES[d], "bitwise_not", torch.bitwise_not, [n(2, 3, dtype=d, low=0, high=100)])
+Case("bitwise_not/transposed", "bitwise_not", torch.bitwise_not, [n(2, 3, dtype=BOOL, order=(1, 0))])
+Case("bitwise_not/empty", "bitwise_not", torch.bitwise_not, [n(0, dtype=I64)])
+for op in ("logical_and", "logical_or", "logical_xor"):
+    call = getattr(torch, op)
+    edges_two(op, call)
+    Case(op + "/bools", op, call, [n(data=[True, False, True, False], dtype=BOOL), n(data=[True, True, False, False], dtype=BOOL)])
+    Case(op + "/ints", op, call, [n(2, 4, dtype=I64, low=-1, high=2), n(4, dtype=I64, low=-1, high=2)])
+    Case(op + "/mixed", op, call, [n(3, 2, order=(1, 0), dtype=I32, low=-1, high=2), n(2, 3)])
+    Case(op + "/f16", op, call, [n(4, dtype=F16), n(dtype=BOOL)])
+    Case(op + "/empty", op, call, [n(0, 2), n(2)])
+    Case(op + "/recorded", op, call, [x(3), x(3)])
+for d in (F32, F64, F16, I64, torch.int8, BOOL):
+    Case("logical_not/" + NAMES[d], "logical_not", torch.logical_not, [n(data=[0, 1, 0, 2], dtype=d)])
+Case("logical_not/edges", "logical_not", torch.logical_not, [n(data=EDGES)])
+Case("logical_not/empty", "logical_not", torch.logical_not, [n(0, 2)])
+for op in ("isnan", "isinf", "isfinite"):
+    call = getattr(torch, op)
+    for d in (F32, F64, F16, BF16):
+        Case("%s/%s" % (op, NAMES[d]), op, call, [n(data=[1.0, NAN, INF, -INF, 0.0, -2.0], dtype=d)])
+    Case(op + "/ints", op, call, [n(3, dtype=I64)])
+    Case(op + "/bools", op, call, [n(3, dtype=BOOL)])
+    Case(op + "/transposed", op, call, [n(data=[[1.0, NAN], [INF, 2.0], [0.0, 1.0]], order=(1, 0))])
+    Case(op + "/empty", op, call, [n(0, 2)])
+    Case(op + "/scalar", op, call, [n(data=NAN)])
+mask = lambda *s, **more: n(*s, dtype=BOOL, **more)
+for d in (F32, F64, F16, BF16, I64, torch.int8, BOOL):
+    Case("where/" + NAMES[d], "where", torch.where, [mask(2, 3), x(2, 3, dtype=d), x(2, 3, dtype=d)])
+for name, c, a, b in (("broadcast", mask(2, 1, 3), x(4, 1), x(3)), ("scalars", mask(2, 3), x(), x()), ("scalar", mask(), x(2, 3), x(3)),
+                      ("second-scalar", mask(2, 5), x(2, 5), x()), ("first-scalar", mask(2, 5), x(), x(2, 5)),
+                      ("empty", mask(0, 3), x(3), x(1, 3)), ("transposed", mask(3, 2, order=(1, 0)), x(2, 3), x(3, 2, order=(1, 0))),
+                      ("mixed", mask(4), x(4), x(4, dtype=F64)), ("int-float", mask(4), n(4, dtype=I64), x(4)),
+                      ("int-scalar", mask(4), n(4, dtype=I64), n(data=0.5)), ("larger", mask(3, 21), x(3, 21), x(3, 21)),
+                      ("nan", mask(data=[True, False, True]), x(data=[1.0, NAN, INF]), x(data=[NAN, 2.0, NAN]))):
+    Case("where/" + name, "where", torch.where, [c, a, b])
+for d in (F32, F64, F16, BF16, I64, I32, BOOL):
+    Case("masked_fill/" + NAMES[d], "masked_fill", lambda a, m: a.masked_fill(m, 1), [x(2, 3, dtype=d), mask(2, 3)], value=1)
+Case("masked_fill/inf", "masked_fill", lambda a, m: a.masked_fill(m, -INF), [x(2, 3), mask(3)], value="-inf")
+Case("masked_fill/broadcast", "masked_fill", lambda a, m: a.masked_fill(m, 2.5), [x(3), mask(2, 1)], value=2.5)
+Case("masked_fill/empty", "masked_fill", lambda a, m: a.masked_fill(m, 2.5), [x(0, 3), mask(3)], value=2.5)
+Case("masked_fill/scalar", "masked_fill", lambda a, m: a.masked_fill(m, 2.5), [x(), mask()], value=2.5)
+Case("masked_fill/transposed", "masked_fill", lambda a, m: a.masked_fill(m, 2.5), [x(3, 2, order=(1, 0)), mask(2, 3)], value=2.5)
+for d in (F32, F64, F16, BF16):
+    Case("nan_to_num/" + NAMES[d], "nan_to_num", torch.nan_to_num, [x(data=[1.0, NAN, INF, -INF, -2.0], dtype=d)])
+    Case("nan_to_num/given-" + NAMES[d], "nan_to_num", lambda a: torch.nan_to_num(a, 3.0, 4.0, -5.0),
+         [x(data=[1.0, NAN, INF, -INF, -2.0], dtype=d)], nan=3.0, posinf=4.0, neginf=-5.0)
+Case("nan_to_num/ints", "nan_to_num", torch.nan_to_num, [n(4, dtype=I64)])
+Case("nan_to_num/empty", "nan_to_num", torch.nan_to_num, [x(0, 3)])
+Case("nan_to_num/transposed", "nan_to_num", torch.nan_to_num, [x(data=[[1.0, NAN], [INF, 0.5]], order=(1, 0))])
+
+
+# ---- activations ----
+def activation(op, call, edges=True, kinks=(), **options):
+    function(op, call, ints=False, edges=edges, **options)
+    if kinks:
+        Case(op + "/kinks", op, call, [x(data=list(kinks), dtype=F64)], **options)
+
+
+activation("relu6", F.relu6, kinks=(0.0, -0.0, 6.0, 5.9, NAN))
+for slope in (0.01, 0.25, -0.5):
+    activation("leaky_relu", lambda a: F.leaky_relu(a, slope), kinks=(0.0, -0.0), negative_slope=slope, edges=slope > 0.1)
+for alpha in (1.0, 1.75):
+    activation("elu", lambda a: F.elu(a, alpha), kinks=(0.0, -0.0, -800.0, 800.0), alpha=alpha)
+    activation("celu", lambda a: F.celu(a, alpha), kinks=(0.0, -0.0, -800.0, 800.0), alpha=alpha)
+activation("selu", F.selu, kinks=(0.0, -0.0, -800.0, 800.0))
+for form in ("none", "tanh"):
+    activation("gelu", lambda a: F.gelu(a, approximate=form), edges=False, approximate=form, kinks=(0.0, 30.0, -30.0, 9.0, -9.0))
+activation("silu", F.silu, kinks=(0.0, 100.0, -100.0))
+activation("mish", F.mish, kinks=(0.0, 100.0, -100.0), edges=False)
+activation("hardtanh", F.hardtanh, kinks=(1.0, -1.0, 0.0, NAN))
+activation("hardtanh", lambda a: F.hardtanh(a, -0.5, 2.0), min_val=-0.5, max_val=2.0, kinks=(-0.5, 2.0))
+activation("hardswish", F.hardswish, kinks=(0.0, 1.0, 2.9, -2.9, 3.1), edges=False)
+# its float64 gradient is a float32 constant in PyTorch: only the values of float64 are taken
+activation("hardsigmoid", F.hardsigmoid, wide=False)
+Case("hardsigmoid/kinks", "hardsigmoid", F.hardsigmoid, [x(data=[3.0, -3.0, 0.0, NAN])])
+activation("logsigmoid", F.logsigmoid, kinks=(0.0, 100.0, -100.0, 800.0, -800.0))
+activation("tanhshrink", F.tanhshrink, edges=False, kinks=(0.0, 30.0))
+activation("softshrink", F.softshrink, kinks=(0.5, -0.5, 0.0))
+activation("softshrink", lambda a: F.softshrink(a, 1.25), lambd=1.25, edges=False)
+activation("hardshrink", F.hardshrink, kinks=(0.5, -0.5, 0.0))
+activation("hardshrink", lambda a: F.hardshrink(a, 1.25), lambd=1.25, edges=False)
+activation("softplus", F.softplus, kinks=(20.0, 20.5, 100.0, -100.0))
+activation("softplus", lambda a: F.softplus(a, 2.5, 4.0), beta=2.5, threshold=4.0, kinks=(1.6, 1.7))
+activation("softsign", F.softsign)
+activation("threshold", lambda a: F.threshold(a, 0.5, -7.0), threshold=0.5, value=-7.0, kinks=(0.5, NAN))
+for name, a, w in (("one", x(2, 3), x(1)), ("vector", x(5), x(1)), ("channels", x(2, 3), x(3)), ("images", x(2, 3, 2, 2), x(3)),
+                   ("f64", x(2, 3, 2, dtype=F64), x(3, dtype=F64)), ("f16", x(2, 3, dtype=F16), x(3, dtype=F16)),
+                   ("transposed", x(3, 2, order=(1, 0)), x(3)), ("zero", x(data=[0.0, -0.0, 1.0]), x(1)), ("scalar", x(), x(1)),
+                   ("empty", x(0, 3), x(3))):
+    Case("prelu/" + name, "prelu", F.prelu, [a, w])
+for name, a, d in (("last", x(2, 4), -1), ("first", x(4, 3), 0), ("middle", x(2, 4, 3), 1), ("f64", x(2, 6, dtype=F64), 1),
+                   ("f16", x(2, 4, dtype=F16), -1), ("transposed", x(4, 3, order=(1, 0)), 1), ("empty", x(0, 4), 1), ("vector", x(6), 0)):
+    Case("glu/" + name, "glu", lambda a: F.glu(a, d), [a], dim=d)
+for name, a, d in (("last", x(2, 4), -1), ("first", x(4, 3), 0), ("f64", x(2, 6, dtype=F64), 1), ("f16", x(2, 4, dtype=F16), -1),
+                   ("transposed", x(4, 3, order=(1, 0)), 1), ("empty", x(0, 4), 1), ("scalar", x(), 0)):
+    Case("softmin/" + name, "softmin", lambda a: F.softmin(a, d), [a], dim=d)
+print("end")
