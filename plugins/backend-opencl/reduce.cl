@@ -36,6 +36,9 @@
     i64 first = ((g) - o * (p).pieces) * (p).piece;             \
     i64 last = first + (p).piece < (p).length ? first + (p).piece : (p).length;
 
+/* Elements that are joined one after the other, before that joins the rest: keeps the error of long sums small. */
+#define BLOCK 64
+
 /* A reduction of LOAD'ed elements into T: start, r = step(r, v), and how two partial ones join. */
 #define REDUCTION(op, TX, LOADX, T, start, join, TY, STOREY)                                                   \
     KERNEL TYPED(tn_##op##_item)(GLOBAL TY *y, GLOBAL const TX *x, const gpu_reduce p)                               \
@@ -44,11 +47,16 @@
         if (o < p.outputs) {                                                                                   \
             KEPT(p, o, py, base)                                                                               \
             T acc = start;                                                                                     \
-            for (i64 r = 0; r < p.length; r++) {                                                               \
-                i64 px = base;                                                                                 \
-                GONE(p, r, px)                                                                                 \
-                T v = (T)LOADX(x, px);                                                                         \
-                acc = join(acc, v);                                                                            \
+            for (i64 r = 0; r < p.length;) {                                                                   \
+                i64 stop = r + BLOCK < p.length ? r + BLOCK : p.length;                                        \
+                T block = start;                                                                               \
+                for (; r < stop; r++) {                                                                        \
+                    i64 px = base;                                                                             \
+                    GONE(p, r, px)                                                                             \
+                    T v = (T)LOADX(x, px);                                                                     \
+                    block = join(block, v);                                                                    \
+                }                                                                                              \
+                acc = join(acc, block);                                                                        \
             }                                                                                                  \
             STOREY(y, py, acc);                                                                                \
         }                                                                                                      \
@@ -59,11 +67,15 @@
         PIECE(p, GROUP_ID(), o, first, last)                                                                   \
         KEPT(p, o, py, base)                                                                                   \
         T acc = start;                                                                                         \
-        for (i64 r = first + LOCAL_ID(); r < last; r += GROUP) {                                               \
-            i64 px = base;                                                                                     \
-            GONE(p, r, px)                                                                                     \
-            T v = (T)LOADX(x, px);                                                                             \
-            acc = join(acc, v);                                                                                \
+        for (i64 r = first + LOCAL_ID(); r < last;) {                                                          \
+            T block = start;                                                                                   \
+            for (i32 n = 0; n < BLOCK && r < last; n++, r += GROUP) {                                          \
+                i64 px = base;                                                                                 \
+                GONE(p, r, px)                                                                                 \
+                T v = (T)LOADX(x, px);                                                                         \
+                block = join(block, v);                                                                        \
+            }                                                                                                  \
+            acc = join(acc, block);                                                                            \
         }                                                                                                      \
         part[LOCAL_ID()] = acc;                                                                                \
         BARRIER();                                                                                             \
