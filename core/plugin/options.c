@@ -77,6 +77,19 @@ static tn_status take(struct given *given, const tn_option *row, const char *var
     return TN_OK;
 }
 
+/* The row that `tenon env` shows. The default stands in the help: unset is unset. */
+static tn_status add_row(tn__plugin *plugin, const tn_option *row, const char *variable)
+{
+    const char *help = row->help ? row->help : "";
+    int64_t length = tn_snprint(NULL, 0, "%s (default: %s)", help, row->def ? row->def : "");
+    char *text = row->def && length > 0 ? tn__plugin_keep(plugin, (size_t)length + 1) : NULL;
+    if (row->def && !text)
+        return TN_ERR_MEMORY;
+    if (text)
+        tn_snprint(text, (size_t)length + 1, "%s (default: %s)", help, row->def);
+    return tn__env_add(variable, text ? text : help);
+}
+
 static tn_status read_all(tn__plugin *plugin, struct given *given)
 {
     const tn_plugin *own = &plugin->private->descriptor;
@@ -86,7 +99,7 @@ static tn_status read_all(tn__plugin *plugin, struct given *given)
     for (const tn_option *row = own->options; row->name && row->kind && status == TN_OK; row++) {
         upper(row->name, part, sizeof part);
         tn_snprint(variable, sizeof variable, "%s%s", prefix, part);
-        status = tn__env_add(variable, row->help ? row->help : "");
+        status = add_row(plugin, row, variable);
         const char *text = NULL;
         if (status == TN_OK)
             status = tn__plugin_env(variable, &text);
