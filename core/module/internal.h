@@ -65,7 +65,6 @@ void tn__seen_free(tn__seen *seen);
 /* What a walk met, each with a reference of the walk's own, so that visitors may change the tree. */
 typedef struct tn__met {
     char *path;
-    const char *name; /* of the slot; valid until the module changes */
     tn_module *module;
     tn_tensor *tensor; /* NULL for a module */
     uint32_t kind;     /* tn_slot_kind */
