@@ -80,12 +80,17 @@ tn_status tn__grad_edge(tn_tensor *tensor, tn__edge *edge)
 
 static tn_status check_history(const tn_op *op, tn_tensor *into)
 {
-    const struct tn__autograd *autograd = into->autograd;
+    struct tn__autograd *autograd = into->autograd;
     tn__edge edge;
     tn_status status;
 
     if (autograd == NULL)
         return TN_OK;
+    if (autograd->base != NULL && autograd->base->storage != into->storage) {   /* tn_tensor_swap: a view no more */
+        tn_tensor_drop(autograd->base);
+        autograd->base = NULL;
+        autograd->blind_view = false;
+    }
     status = tn__grad_edge(into, &edge);
     if (status != TN_OK)
         return status;

@@ -178,7 +178,7 @@ bool tn__grad_stale(tn_tensor *tensor)
     struct tn__autograd *autograd = tensor->autograd;
     tn_tensor *base = autograd->base;
 
-    return base != NULL && base->requires_grad && base->autograd != NULL &&
+    return base != NULL && base->requires_grad && base->autograd != NULL && base->storage == tensor->storage &&
            base->autograd->generation != autograd->generation;
 }
 

@@ -20,6 +20,7 @@ struct tn__kernel_list {
     tn__kernel_entry *at[];
 };
 
+/* NULL and an error when memory runs out. */
 struct tn__kernel_list *tn__kernels_build(const tn_op *op, const tn__device_type *type);
 
 static inline struct tn__kernel_list *tn__kernels_of(const tn_op *op, const tn__device_type *type)

@@ -268,7 +268,6 @@ tn_status tn__kernel_add(const tn_kernel *kernel, tn__plugin *plugin)
 
 struct tn__kernel_list *tn__kernels_build(const tn_op *op, const tn__device_type *type)
 {
-    static struct tn__kernel_list none;
     struct tn__kernel_list *list;
     int64_t count = 0;
 
@@ -278,9 +277,9 @@ struct tn__kernel_list *tn__kernels_build(const tn_op *op, const tn__device_type
                  strcmp(kernels[i]->kernel.op, op->def.name) == 0 &&
                  strcmp(kernels[i]->kernel.device, type->backend.type) == 0;
     list = tn_malloc(sizeof *list + (size_t)count * sizeof list->at[0]);
-    if (list == NULL) {         /* the error is held; this call finds no kernel, the next one tries again */
+    if (list == NULL) {
         pthread_mutex_unlock(&lock);
-        return &none;
+        return NULL;
     }
     list->count = 0;
     for (int64_t i = 0; i < n_kernels; i++) {
@@ -418,6 +417,8 @@ int64_t tn_op_route(const tn_op *op, const char *device_type, tn_dtype dtype, ch
     if (op->def.flags & TN_OP_VIEW)
         return tn_snprint(out, size, "view");
     list = tn__kernels_of(op, type);
+    if (list == NULL)
+        return -1;
     for (int32_t i = 0; i < list->count; i++)
         if ((unsigned)dtype < TN_DTYPE_COUNT && (list->at[i]->kernel.dtypes & TN_BIT(dtype)))
             return tn_snprint(out, size, "kernel %s (%s)", list->at[i]->kernel.name != NULL ? list->at[i]->kernel.name : "?",

@@ -330,6 +330,8 @@ tn_status tn__work_run(tn__work *work, tn_tensor **out, bool record)
     if (op->def.dispatch_input >= 0 && !tn__is_none(work->in[op->def.dispatch_input]))
         dtype = (tn_dtype)work->in[op->def.dispatch_input]->dtype;
     list = tn__kernels_of(op, work->device->type);
+    if (tn__unlikely(list == NULL))
+        return TN_ERR_MEMORY;
     reasons[0] = '\0';
     if (tn__likely(list->count > 0)) {
         status = try_kernels(work, list, dtype, out, reasons, &done);
@@ -388,6 +390,8 @@ tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in,
     if (op->def.dispatch_input >= 0 && op->def.dispatch_input < n_in && !tn__is_none(in[op->def.dispatch_input]))
         dtype = (tn_dtype)in[op->def.dispatch_input]->dtype;
     list = tn__kernels_of(op, work.device->type);
+    if (list == NULL)
+        return TN_ERR_MEMORY;
     for (int32_t i = 0; i < list->count; i++) {
         const tn__kernel_entry *entry = list->at[i];
         const char *before;

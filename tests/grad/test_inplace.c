@@ -195,6 +195,20 @@ START_TEST(what_cannot_be_right_is_refused)
 }
 END_TEST
 
+START_TEST(a_view_of_what_was_swapped_away_is_no_view_any_more)
+{
+    TN_SCOPE;
+    tn_tensor *x = LEAF(1, 2), *base = VEC(1, 1, 1), *view = tn_narrow(base, 0, 0, 2);
+
+    ck_assert_int_eq(tn_tensor_swap(base, VEC(5)), TN_OK);
+    tn_mul_(view, x);
+    ck_assert(!tn_tensor_requires_grad(base));
+    tn_backward(squares(view));
+    HAS(tn_tensor_grad(x), 2, 4);
+    FINE();
+}
+END_TEST
+
 START_TEST(retained_gradients_and_hooks_follow_their_rules_in_place)
 {
     TN_SCOPE;
@@ -345,6 +359,7 @@ int main(void)
     tcase_add_test(tests, what_is_copied_into_a_view_gets_its_part_of_the_gradient);
     tcase_add_test(tests, views_of_views_and_two_dimensions_work_too);
     tcase_add_test(tests, what_cannot_be_right_is_refused);
+    tcase_add_test(tests, a_view_of_what_was_swapped_away_is_no_view_any_more);
     tcase_add_test(tests, retained_gradients_and_hooks_follow_their_rules_in_place);
     tcase_add_test(tests, a_program_has_functions_of_its_own);
     tcase_add_test(tests, a_function_may_give_its_input_back);

@@ -9,3 +9,5 @@ tests_op_test_dispatch_SOURCES = %D%/test_dispatch.c %D%/with.h %D%/toy.h
 tests_op_test_dispatch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_dispatch_LDADD = $(TN_LINK_TEST_CORE)
 EXTRA_DIST += tests/oracle/make-slice.py tests/oracle/slice.txt
+TESTS += tests/op/instructions.sh tests/op/schema.sh
+EXTRA_DIST += tests/op/instructions.sh tests/op/schema.sh

@@ -129,6 +129,24 @@ START_TEST(null_goes_through_without_a_new_error)
 }
 END_TEST
 
+START_TEST(the_steady_state_allocates_nothing)
+{
+    TN_SCOPE;
+    tn_tensor *x = VEC(1, 2, 3, 4), *y = VEC(1, 2, 3, 4);
+
+    for (int i = 0; i < 100; i++) {
+        TN_SCOPE;
+
+        if (i == 50)
+            tn__fail_alloc(0);
+        tn_add(x, y, NULL);
+        tn_relu(x);
+    }
+    ck_assert_uint_eq(tn__fail_alloc(0), 0);
+    FINE();
+}
+END_TEST
+
 START_TEST(options_of_other_versions_are_completed_or_refused)
 {
     TN_SCOPE;
@@ -547,6 +565,7 @@ int main(void)
     tcase_add_test(tests, operators_are_found_by_name_and_revision);
     tcase_add_test(tests, what_is_wrong_with_a_call_is_said);
     tcase_add_test(tests, null_goes_through_without_a_new_error);
+    tcase_add_test(tests, the_steady_state_allocates_nothing);
     tcase_add_test(tests, options_of_other_versions_are_completed_or_refused);
     tcase_add_test(tests, types_are_promoted_as_pytorch_does);
     tcase_add_test(tests, elementwise_results_keep_the_order_of_strides);
