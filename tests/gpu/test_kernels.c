@@ -957,13 +957,18 @@ int main(void)
         *(const char **)here.plugin->options_data = getenv("TENON_OPENCL_LIBRARY");
     if (strcmp(which, "cuda") == 0) {
         static char driver[4096], kernels[4096];
-        const char **options = here.plugin->options_data;
+        const char **options = here.plugin->options_data, *blas = getenv("TN_TEST_BLAS");
 
         snprintf(driver, sizeof driver, "%s/tests/.libs/fake-cuda.so", TN_TEST_BUILDDIR);
         snprintf(kernels, sizeof kernels, "%s/tests/fake-cuda/kernels", TN_TEST_SRCDIR);
         options[0] = driver;
-        options[1] = getenv("TN_TEST_BLAS") ? driver : "none";
+        options[1] = blas ? driver : "none";
         options[2] = kernels;
+        if (getenv("TN_TEST_REAL")) { /* tests/device/run */
+            options[0] = "libcuda.so.1";
+            options[1] = blas ? blas : "auto";
+            options[2] = "";
+        }
     }
     if (direct_open(&here, 0)) {
         printf("SKIP: %s\n", tn_error_text());
