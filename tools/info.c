@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tenon info NAME: what is known of a layer, optimizer, scheduler, init, format, operator, device type or plugin. */
+ * tenon info NAME: what is known of a layer, optimizer, scheduler, init, format, operator,
+ * device type or plugin. */
 #include "tool.h"
 
 #include <ctype.h>
@@ -175,11 +176,11 @@ static int run(int count, char **arguments, bool json)
     }
     if (found)
         return EXIT_OK;
-    fprintf(
-        stderr,
-        "tenon: nothing is called \"%s\" (layer, optimizer, scheduler, init, format, operator, device type, "
-        "plugin)\n",
-        name);
+    fprintf(stderr,
+            "tenon: nothing is called \"%s\" (layer, optimizer, scheduler, init, format, operator, "
+            "device type, "
+            "plugin)\n",
+            name);
     for (const kind_name *k = kind_names; k->kind; k++) {
         tn_error_clear();
         tn_registry_find(k->kind, name);
@@ -196,8 +197,10 @@ const command info_command = {
     "info",
     "NAME",
     "options of a layer, optimizer, operator, plugin ...",
-    "Prints what is known of a layer, optimizer, scheduler, init, file format, operator, device type or plugin of that name: "
-    "who gives it, and its options with type, default and help.\n\nExit status 1 when nothing has that name.",
+    "Prints what is known of a layer, optimizer, scheduler, init, file format, operator, device "
+    "type or plugin of that name: "
+    "who gives it, and its options with type, default and help.\n\nExit status 1 when nothing "
+    "has that name.",
     1,
     1,
     run

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Options of plugins from the environment: TENON_<LAST PART OF ID>_<OPTION>, read when the plugin is asked. A value that is
- * not accepted refuses the plugin, and a variable that nobody reads is warned about: no option is ignored silently. */
+ * Options of plugins from the environment: TENON_<LAST PART OF ID>_<OPTION>, read when the
+ * plugin is asked. A value that is not accepted refuses the plugin, and a variable that nobody
+ * reads is warned about: no option is ignored silently. */
 #include "core/plugin/loader.h"
 
 #include <ctype.h>
@@ -135,7 +136,7 @@ bool tn__plugin_options(tn__plugin *plugin)
     return false;
 }
 
-/* ---- variables that nobody reads ------------------------------------------------------------------------- */
+/* ---- variables that nobody reads ------------------------------------------------------------- */
 
 static bool known(const char *name, size_t length)
 {
@@ -159,7 +160,8 @@ static void warn(const char *name)
     const char *near = tn__nearest(name, names, used);
     tn_log(
         TN_LOG_WARNING,
-        "the environment variable %s is known to nobody and changes nothing%s%s (tenon env lists them)",
+        "the environment variable %s is known to nobody and changes nothing%s%s (tenon env lists "
+        "them)",
         name, near ? "; nearest: " : "", near ? near : "");
 }
 

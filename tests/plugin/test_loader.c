@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What becomes of every kind of bad plugin file: outcome, stage and reason, and that the others load. */
+ * What becomes of every kind of bad plugin file: outcome, stage and reason, and that the others
+ * load. */
 #include "tests/plugin/place.h"
 
 enum {

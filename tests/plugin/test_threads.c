@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Many threads meet in the loader at once: discovery, activation, look-ups, registration, loading. For ThreadSanitizer;
- * what is asserted is that each plugin is activated once. */
+ * Many threads meet in the loader at once: discovery, activation, look-ups, registration,
+ * loading. For ThreadSanitizer; what is asserted is that each plugin is activated once. */
 #include "tests/plugin/place.h"
 
 #include <pthread.h>
@@ -126,7 +126,8 @@ START_TEST(probing_starts_no_thread_law_6)
 }
 END_TEST
 
-/* The plugins of this tree, as the harness names them: asking them maps no driver and no BLAS, and starts nothing. */
+/* The plugins of this tree, as the harness names them: asking them maps no driver and no BLAS,
+ * and starts nothing. */
 START_TEST(probing_the_plugins_of_this_tree_touches_nothing_rule_1)
 {
     static const char *const late[] = { "libcuda.so", "libOpenCL", "openblas", "libcublas",
