@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: MIT
  *
- * The walk over the graph. Nodes run when all gradients of their outputs have come, of those that are ready the youngest first. What a walk needs to know of a
- * node is kept in a table of its own, so several walks can share nodes. */
+ * The walk over the graph. Nodes run when all gradients of their outputs have come, of those that
+ * are ready the youngest first. What a walk needs to know of a node is kept in a table of its own,
+ * so several walks can share nodes. */
 #include <stdlib.h>
 
 #include "core/grad/parts.h"
 
 typedef struct task {
-    tn__node *node;             /* kept alive by the roots */
-    int32_t waits;              /* edges that still lead here */
-    bool needed;                /* for the gradients that were asked for */
-    bool wanted_output;         /* an output of it was asked for */
-    tn_tensor *one;             /* gradient of the only output ... */
-    tn_tensor **many;           /* ... or of several */
+    tn__node *node;     /* kept alive by the roots */
+    int32_t waits;      /* edges that still lead here */
+    bool needed;        /* for the gradients that were asked for */
+    bool wanted_output; /* an output of it was asked for */
+    tn_tensor *one;     /* gradient of the only output ... */
+    tn_tensor **many;   /* ... or of several */
 } task;
 
 typedef struct walk {
     task *tasks;
     int64_t count, capacity;
-    int64_t *table;             /* open addressing: index + 1, 0 free */
-    int64_t table_size;         /* a power of two */
-    int64_t *heap;              /* ready tasks, youngest first */
+    int64_t *table;     /* open addressing: index + 1, 0 free */
+    int64_t table_size; /* a power of two */
+    int64_t *heap;      /* ready tasks, youngest first */
     int64_t heap_count, heap_capacity;
     int64_t *stack;
     int64_t stack_count, stack_capacity;
-    tn_tensor **gin;            /* of the node that runs */
+    tn_tensor **gin; /* of the node that runs */
     int64_t gin_capacity;
-    tn__edge *wanted;           /* tn_grad: which gradients are returned */
+    tn__edge *wanted; /* tn_grad: which gradients are returned */
     tn_tensor **gradients;
     int64_t n_wanted;
     bool record, retain;
@@ -41,7 +42,8 @@ static int64_t look_up(const walk *w, const tn__node *node)
 {
     uint64_t mask = (uint64_t)w->table_size - 1;
 
-    for (uint64_t at = hash(node) >> 20 & mask; w->table_size > 0 && w->table[at] != 0; at = (at + 1) & mask)
+    for (uint64_t at = hash(node) >> 20 & mask; w->table_size > 0 && w->table[at] != 0;
+         at = (at + 1) & mask)
         if (w->tasks[w->table[at] - 1].node == node)
             return w->table[at] - 1;
     return -1;
@@ -89,7 +91,8 @@ static tn_status push(int64_t **list, int64_t *count, int64_t *capacity, int64_t
     return TN_OK;
 }
 
-/* The task of a node, made and put on the stack when it is seen for the first time; -1 and an error. */
+/* The task of a node, made and put on the stack when it is seen for the first time; -1 and an
+ * error. */
 static int64_t meet(walk *w, tn__node *node)
 {
     int64_t index = look_up(w, node);
@@ -149,10 +152,13 @@ static int by_age(const void *a, const void *b)
 {
     const task *const *x = a, *const *y = b;
 
-    return (*x)->node->sequence < (*y)->node->sequence ? -1 : (*x)->node->sequence > (*y)->node->sequence;
+    return (*x)->node->sequence < (*y)->node->sequence
+               ? -1
+               : (*x)->node->sequence > (*y)->node->sequence;
 }
 
-/* Which nodes lie on the way to what was asked for: from the oldest on, each asks those that its edges lead to. */
+/* Which nodes lie on the way to what was asked for: from the oldest on, each asks those that its
+ * edges lead to. */
 static tn_status mark_needed(walk *w)
 {
     task **sorted = tn_malloc((size_t)(w->count > 0 ? w->count : 1) * sizeof *sorted);
@@ -184,7 +190,8 @@ static tn_status mark_needed(walk *w)
     return TN_OK;
 }
 
-/* ---- the heap of what is ready ----------------------------------------------------------------------------- */
+/* ---- the heap of what is ready
+ * ----------------------------------------------------------------------------- */
 
 static uint64_t age(const walk *w, int64_t at)
 {
@@ -229,7 +236,8 @@ static int64_t take(walk *w)
     }
 }
 
-/* ---- gradients on their way ---------------------------------------------------------------------------------- */
+/* ---- gradients on their way
+ * ---------------------------------------------------------------------------------- */
 
 static tn_tensor **place(task *t, int32_t index)
 {
@@ -267,7 +275,8 @@ static tn_status prepare(walk *w, task *t)
     if (!t->wanted_output)
         return status;
     for (int64_t i = 0; i < w->n_wanted && status == TN_OK; i++)
-        if (w->wanted[i].node == node && *place(t, w->wanted[i].index) != NULL && w->gradients[i] == NULL)
+        if (w->wanted[i].node == node && *place(t, w->wanted[i].index) != NULL &&
+            w->gradients[i] == NULL)
             w->gradients[i] = tn_tensor_keep(*place(t, w->wanted[i].index));
     return status;
 }
@@ -354,7 +363,7 @@ static tn_status walk_all(walk *w)
         bool any;
         tn_status status = run_task(w, &w->tasks[index], &any);
 
-        clear(&w->tasks[index]);        /* gradients die as soon as they are used */
+        clear(&w->tasks[index]); /* gradients die as soon as they are used */
         if (status != TN_OK)
             return status;
         status = pass_on(w, node, any);
@@ -378,7 +387,9 @@ static void end(walk *w)
     tn_free(w->wanted);
 }
 
-/* ---- the start ------------------------------------------------------------------------------------------------ */
+/* ---- the start
+ * ------------------------------------------------------------------------------------------------
+ * */
 
 static tn_tensor *ones_like(const tn_tensor *tensor)
 {
@@ -419,7 +430,8 @@ static tn_tensor *seed(tn_tensor *root, tn_tensor *cotangent, int64_t i)
     if (!same || cotangent->dtype != root->dtype || cotangent->device != root->device) {
         tn__text text = { 0 };
 
-        tn__text_add(&text, "Mismatch in shape, dtype or device: grad_output[%lld] is ", (long long)i);
+        tn__text_add(&text, "Mismatch in shape, dtype or device: grad_output[%lld] is ",
+                     (long long)i);
         tn__text_tensor(&text, cotangent);
         tn__text_add(&text, " and output[%lld] is ", (long long)i);
         tn__text_tensor(&text, root);
@@ -431,7 +443,8 @@ static tn_tensor *seed(tn_tensor *root, tn_tensor *cotangent, int64_t i)
     return tn_tensor_keep(cotangent);
 }
 
-static tn_status start(walk *w, tn_tensor *const *roots, tn_tensor *const *cotangents, int64_t n_roots)
+static tn_status start(walk *w, tn_tensor *const *roots, tn_tensor *const *cotangents,
+                       int64_t n_roots)
 {
     for (int64_t i = 0; i < n_roots; i++) {
         tn__edge edge;
@@ -442,8 +455,10 @@ static tn_status start(walk *w, tn_tensor *const *roots, tn_tensor *const *cotan
         if (cotangents != NULL && cotangents[i] == NULL)
             return tn__null_input("backward");
         if (!tn__requires_grad(roots[i]))
-            return tn_fail(TN_ERR_RUNTIME, "element %lld of tensors does not require grad and does not have a grad_fn",
-                           (long long)i);
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "element %lld of tensors does not require grad and does not have a grad_fn",
+                (long long)i);
         status = tn__grad_edge(roots[i], &edge);
         if (status != TN_OK)
             return status;
@@ -466,7 +481,8 @@ static tn_status want(walk *w, tn_tensor *const *inputs, tn_tensor **gradients, 
         if (!tn__tensor_ok(inputs[i]))
             return tn__tensor_bad(inputs[i], "tn_grad");
         if (!tn__requires_grad(inputs[i]))
-            return tn_fail(TN_ERR_RUNTIME, "One of the differentiated Tensors does not require grad (input %lld)",
+            return tn_fail(TN_ERR_RUNTIME,
+                           "One of the differentiated Tensors does not require grad (input %lld)",
                            (long long)i);
         status = tn__grad_edge(inputs[i], &w->wanted[i]);
         if (status != TN_OK)
@@ -475,7 +491,8 @@ static tn_status want(walk *w, tn_tensor *const *inputs, tn_tensor **gradients, 
     return TN_OK;
 }
 
-static tn_status seed_all(walk *w, tn_tensor *const *roots, tn_tensor *const *cotangents, int64_t n_roots)
+static tn_status seed_all(walk *w, tn_tensor *const *roots, tn_tensor *const *cotangents,
+                          int64_t n_roots)
 {
     for (int64_t i = 0; i < n_roots; i++) {
         tn_tensor *gradient = seed(roots[i], cotangents != NULL ? cotangents[i] : NULL, i);
@@ -504,11 +521,13 @@ static bool option(const tn_backward_options *options, size_t end_of, uint8_t va
     return options != NULL && options->size >= end_of && value != 0;
 }
 
-#define OPTION(member) \
-    option(options, offsetof(tn_backward_options, member) + 1, options != NULL ? options->member : 0)
+#define OPTION(member)                                                                             \
+    option(options, offsetof(tn_backward_options, member) + 1,                                     \
+           options != NULL ? options->member : 0)
 
-static tn_status run(tn_tensor *const *roots, tn_tensor *const *cotangents, int64_t n_roots, tn_tensor *const *inputs,
-                     tn_tensor **gradients, int64_t n_inputs, const tn_backward_options *options)
+static tn_status run(tn_tensor *const *roots, tn_tensor *const *cotangents, int64_t n_roots,
+                     tn_tensor *const *inputs, tn_tensor **gradients, int64_t n_inputs,
+                     const tn_backward_options *options)
 {
     walk w = { 0 };
     tn__node **held = NULL;
@@ -523,7 +542,7 @@ static tn_status run(tn_tensor *const *roots, tn_tensor *const *cotangents, int6
         status = want(&w, inputs, gradients, n_inputs);
     if (status == TN_OK)
         status = start(&w, roots, cotangents, n_roots);
-    if (status == TN_OK) {      /* a hook may drop the tensors that hold the graph */
+    if (status == TN_OK) { /* a hook may drop the tensors that hold the graph */
         held = tn_calloc((size_t)(n_roots > 0 ? n_roots : 1), sizeof *held);
         status = held != NULL ? TN_OK : TN_ERR_MEMORY;
     }
@@ -559,25 +578,29 @@ tn_status tn_backward_from(tn_tensor *const *tensors, tn_tensor *const *cotangen
     return run(tensors, cotangents, count, NULL, NULL, 0, options);
 }
 
-tn_status tn_grad(tn_tensor *const *outputs, tn_tensor *const *cotangents, int64_t n_outputs, tn_tensor *const *inputs,
-                  tn_tensor **gradients, int64_t n_inputs, const tn_backward_options *options)
+tn_status tn_grad(tn_tensor *const *outputs, tn_tensor *const *cotangents, int64_t n_outputs,
+                  tn_tensor *const *inputs, tn_tensor **gradients, int64_t n_inputs,
+                  const tn_backward_options *options)
 {
     static tn_tensor *const none[1];
     tn_status status;
 
     for (int64_t i = 0; i < n_inputs; i++)
         gradients[i] = NULL;
-    status = run(outputs, cotangents, n_outputs, inputs != NULL ? inputs : none, gradients, n_inputs, options);
+    status = run(outputs, cotangents, n_outputs, inputs != NULL ? inputs : none, gradients,
+                 n_inputs, options);
     for (int64_t i = 0; i < n_inputs && status == TN_OK; i++) {
         if (gradients[i] != NULL)
             continue;
         if (OPTION(allow_unused))
             gradients[i] = TN_NONE;
         else
-            status = tn_fail(TN_ERR_RUNTIME,
-                             "One of the differentiated Tensors appears to not have been used in the graph (input %lld). "
-                             "Set allow_unused=True if this is the desired behavior.",
-                             (long long)i);
+            status = tn_fail(
+                TN_ERR_RUNTIME,
+                "One of the differentiated Tensors appears to not have been used in the graph "
+                "(input %lld). "
+                "Set allow_unused=True if this is the desired behavior.",
+                (long long)i);
     }
     for (int64_t i = 0; i < n_inputs; i++) {
         if (gradients[i] == NULL || tn__is_none(gradients[i]))
@@ -591,7 +614,7 @@ tn_status tn_grad(tn_tensor *const *outputs, tn_tensor *const *cotangents, int64
             gradients[i] = NULL;
         }
     }
-    if (status != TN_OK)        /* what is in the scope goes with it */
+    if (status != TN_OK) /* what is in the scope goes with it */
         for (int64_t i = 0; i < n_inputs; i++)
             gradients[i] = NULL;
     return status;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Element by element, with broadcasting. Gradients of broadcast operands are summed to their shape by the core. */
+ * Element by element, with broadcasting. Gradients of broadcast operands are summed to their shape
+ * by the core. */
 #include "common.h"
 
 static tn_tensor *scaled(tn_tensor *x, double factor)
@@ -143,17 +144,25 @@ static tn_status sqrt_derive(tn_derive *d)
     return status;
 }
 
-const tn_op_def tn__op_add = { TN_HEAD(tn_op_def), TN_SCHEMA_ADD, .infer = tn__common_binary, .derive = add_derive };
-const tn_op_def tn__op_sub = { TN_HEAD(tn_op_def), TN_SCHEMA_SUB, .infer = tn__common_binary, .derive = sub_derive };
-const tn_op_def tn__op_mul = { TN_HEAD(tn_op_def), TN_SCHEMA_MUL, .infer = tn__common_binary, .derive = mul_derive };
-const tn_op_def tn__op_div = { TN_HEAD(tn_op_def), TN_SCHEMA_DIV, .infer = tn__common_binary, .derive = div_derive };
-const tn_op_def tn__op_maximum = { TN_HEAD(tn_op_def), TN_SCHEMA_MAXIMUM, .infer = tn__common_binary,
-                                   .derive = maximum_derive };
-const tn_op_def tn__op_add_scalar = { TN_HEAD(tn_op_def), TN_SCHEMA_ADD_SCALAR, .infer = add_scalar_infer,
-                                      .derive = add_scalar_derive };
-const tn_op_def tn__op_mul_scalar = { TN_HEAD(tn_op_def), TN_SCHEMA_MUL_SCALAR, .infer = mul_scalar_infer,
-                                      .derive = mul_scalar_derive };
-const tn_op_def tn__op_neg = { TN_HEAD(tn_op_def), TN_SCHEMA_NEG, .infer = tn__common_unary, .derive = neg_derive };
-const tn_op_def tn__op_exp = { TN_HEAD(tn_op_def), TN_SCHEMA_EXP, .infer = tn__common_unary, .derive = exp_derive };
-const tn_op_def tn__op_log = { TN_HEAD(tn_op_def), TN_SCHEMA_LOG, .infer = tn__common_unary, .derive = log_derive };
-const tn_op_def tn__op_sqrt = { TN_HEAD(tn_op_def), TN_SCHEMA_SQRT, .infer = tn__common_unary, .derive = sqrt_derive };
+const tn_op_def tn__op_add = { TN_HEAD(tn_op_def), TN_SCHEMA_ADD, .infer = tn__common_binary,
+                               .derive = add_derive };
+const tn_op_def tn__op_sub = { TN_HEAD(tn_op_def), TN_SCHEMA_SUB, .infer = tn__common_binary,
+                               .derive = sub_derive };
+const tn_op_def tn__op_mul = { TN_HEAD(tn_op_def), TN_SCHEMA_MUL, .infer = tn__common_binary,
+                               .derive = mul_derive };
+const tn_op_def tn__op_div = { TN_HEAD(tn_op_def), TN_SCHEMA_DIV, .infer = tn__common_binary,
+                               .derive = div_derive };
+const tn_op_def tn__op_maximum = { TN_HEAD(tn_op_def), TN_SCHEMA_MAXIMUM,
+                                   .infer = tn__common_binary, .derive = maximum_derive };
+const tn_op_def tn__op_add_scalar = { TN_HEAD(tn_op_def), TN_SCHEMA_ADD_SCALAR,
+                                      .infer = add_scalar_infer, .derive = add_scalar_derive };
+const tn_op_def tn__op_mul_scalar = { TN_HEAD(tn_op_def), TN_SCHEMA_MUL_SCALAR,
+                                      .infer = mul_scalar_infer, .derive = mul_scalar_derive };
+const tn_op_def tn__op_neg = { TN_HEAD(tn_op_def), TN_SCHEMA_NEG, .infer = tn__common_unary,
+                               .derive = neg_derive };
+const tn_op_def tn__op_exp = { TN_HEAD(tn_op_def), TN_SCHEMA_EXP, .infer = tn__common_unary,
+                               .derive = exp_derive };
+const tn_op_def tn__op_log = { TN_HEAD(tn_op_def), TN_SCHEMA_LOG, .infer = tn__common_unary,
+                               .derive = log_derive };
+const tn_op_def tn__op_sqrt = { TN_HEAD(tn_op_def), TN_SCHEMA_SQRT, .infer = tn__common_unary,
+                                .derive = sqrt_derive };
