@@ -584,6 +584,9 @@ START_TEST(memory_out_of_bounds_loses_the_device)
     expect(d.backend->copy_out(d.device, d.stream, &x, a->memory, 0, sizeof x), TN_ERR_LOST,
            "CUDA_ERROR_ILLEGAL_ADDRESS");
     expect(d.backend->stream_sync(d.device, d.stream), TN_ERR_LOST, "is lost since");
+    array_drop(a);
+    array_drop(y);
+    direct_close(&d);
 }
 END_TEST
 

@@ -344,6 +344,10 @@ int main(void)
     SRunner *runner;
     int failed, before = threads();
 
+#ifdef NO_REAL_DRIVERS
+    printf("SKIP: OpenCL drivers are not built for ThreadSanitizer\n");
+    return 77;
+#endif
     if (!direct_load(&d, PLUGIN)) {
         printf("SKIP: backend-opencl is not there as a file\n");
         return 77;

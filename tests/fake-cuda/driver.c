@@ -57,7 +57,7 @@ struct CUstream_st {
 struct CUevent_st {
     struct CUstream_st *stream; /* NULL: never recorded */
     long count;
-    bool asked;
+    struct CUevent_st *next; /* all that are: a lost device's are never destroyed */
 };
 
 struct CUmod_st {
@@ -68,6 +68,7 @@ static pthread_mutex_t lock;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct block *blocks;
 static struct CUstream_st *streams;
+static struct CUevent_st *events;
 static struct CUctx_st contexts[FAKE_DEVICES];
 static bool initialised;
 static _Thread_local struct CUctx_st *stack[MAX_DEPTH];
@@ -557,6 +558,8 @@ CUresult fake_cuEventCreate(CUevent *event, unsigned flags)
     *event = calloc(1, sizeof **event);
     if (!*event)
         return leave(CUDA_ERROR_OUT_OF_MEMORY);
+    (*event)->next = events;
+    events = *event;
     fake_cuda.live_events++;
     return leave(CUDA_SUCCESS);
 }
@@ -564,6 +567,11 @@ CUresult fake_cuEventCreate(CUevent *event, unsigned flags)
 CUresult fake_cuEventDestroy(CUevent event)
 {
     BEGIN("cuEventDestroy", true)
+    for (struct CUevent_st **e = &events; *e; e = &(*e)->next)
+        if (*e == event) {
+            *e = event->next;
+            break;
+        }
     free(event);
     fake_cuda.live_events--;
     return leave(CUDA_SUCCESS);
@@ -574,7 +582,6 @@ CUresult fake_cuEventRecord(CUevent event, CUstream stream)
     BEGIN("cuEventRecord", true)
     event->stream = stream;
     event->count = stream->queued;
-    event->asked = false;
     return leave(CUDA_SUCCESS);
 }
 
