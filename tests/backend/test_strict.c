@@ -270,6 +270,30 @@ START_TEST(the_option_from_the_environment_is_taken)
 }
 END_TEST
 
+START_TEST(after_fork_the_cpu_goes_on_and_the_strict_device_says_why_it_does_not)
+{
+    TN_SCOPE;
+    tn_tensor *x = ones();
+    const tn_device *cpu = tn_device_find("cpu");
+    tn_tensor *host = put(cpu, TN_F32, TN_SHAPE(2), NUMBERS(1, 2), DENSE);
+    ok(tn_device_sync(strict()));
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        double *sum = get(tn_add(host, host, NULL));
+        if (sum[0] != 2 || sum[1] != 4)
+            _exit(1);
+        if (tn_add(x, x, NULL) != NULL || tn_error_code() != TN_ERR_RUNTIME)
+            _exit(2);
+        _exit(strstr(tn_error_text(), "strict") != NULL ? 0 : 3);
+    }
+    int status = 0;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
+    goes_on();
+}
+END_TEST
+
 /* ---- the kernel pack ------------------------------------------------------------------------- */
 
 static int pack_calls;
@@ -331,5 +355,6 @@ RUN_SUITE("strict", a_host_pointer_is_an_error_and_a_handle_is_no_pointer,
           slow_work_is_waited_for_and_streams_wait_for_events,
           memory_that_other_streams_use_is_not_given_away_early,
           a_bad_option_refuses_the_device_with_words, the_option_from_the_environment_is_taken,
+          after_fork_the_cpu_goes_on_and_the_strict_device_says_why_it_does_not,
           rule_22_a_pack_overrides_a_kernel_and_what_it_does_not_support_goes_to_the_next,
           after_shutdown_the_device_has_no_memory_left)
