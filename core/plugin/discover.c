@@ -39,7 +39,7 @@ static void take_turn(void)
 
 /* ---- TENON_PLUGINS --------------------------------------------------------------------------- */
 
-/* "cpu,ops,!cuda": names with * and ?, `!` denies. The last pattern that fits decides; a name
+/* "backend-*,ops,!backend-cuda": names with * and ?, `!` denies. The last pattern that fits decides; a name
  * that none fits is let in only when the list has nothing but denials. */
 bool tn__list_allows(const char *list, const char *name)
 {
