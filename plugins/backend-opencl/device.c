@@ -164,7 +164,7 @@ static tn_status device_open(int32_t index, void **out)
     cl.clGetDeviceInfo(device->id, CL_DEVICE_NAME, sizeof device->name - 1, device->name, NULL);
     cl.clGetDeviceInfo(device->id, CL_DRIVER_VERSION, sizeof version - 1, version, NULL);
     cl.clGetPlatformInfo(device->platform, CL_PLATFORM_NAME, sizeof platform - 1, platform, NULL);
-    tn_snprint(device->driver, sizeof device->driver, "OpenCL, %s, driver %s", platform, version);
+    tn_snprint(device->driver, sizeof device->driver, "%s %s", platform, version);
     cl.clGetDeviceInfo(device->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof max_alloc, &max_alloc,
                        NULL);
     device->max_alloc = max_alloc;

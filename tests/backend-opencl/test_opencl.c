@@ -98,7 +98,7 @@ START_TEST(devices_come_in_the_same_order_each_time_and_say_what_they_are)
     ck_assert_int_eq(d.backend->open(0, &device), TN_OK);
     ck_assert_int_eq(d.backend->info(device, &info), TN_OK);
     ck_assert_str_eq(info.name, d.info.name);
-    ck_assert_ptr_nonnull(strstr(info.driver, "OpenCL"));
+    ck_assert_uint_gt(strlen(info.driver), 0);
     ck_assert_int_gt(info.memory_total, 0);
     ck_assert_int_gt(info.compute_units, 0);
     ck_assert_int_eq(info.alignment & (info.alignment - 1), 0);
