@@ -103,9 +103,12 @@ static tn_status own_outputs(const tn_function *function, tn_tensor **out, int64
     for (int64_t i = 0; i < n_out; i++) {
         tn_tensor *own;
 
-        if (!tn__tensor_ok(out[i]))
+        if (!tn__tensor_ok(out[i])) {
+            for (int64_t k = 0; k < i; k++)
+                tn_tensor_drop(out[k]);
             return tn_fail(TN_ERR_RUNTIME, "function %s: its forward gave no output %lld",
-                           function->name, (long long)i);
+                           function->name != NULL ? function->name : "function", (long long)i);
+        }
         own = out[i]->autograd != NULL ? tn__shell(out[i]) : tn_tensor_keep(out[i]);
         for (int64_t k = 0; k < i && own == out[i]; k++)
             if (out[k] == own) {

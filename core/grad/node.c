@@ -154,6 +154,9 @@ tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bo
     } else if (tensor->autograd != NULL && tensor->autograd->base != NULL) {
         /* a view holds its base, whose history may come to hold this node: keep the history only */
         saved->tensor = tn__shell(tensor);
+        if (saved->tensor != NULL && tensor->requires_grad && tensor->autograd->node == NULL &&
+            tn__leaf_share(tensor, saved->tensor) != TN_OK)
+            return tn_error_last()->code;
         if (saved->tensor != NULL && tensor->requires_grad && tensor->autograd->node != NULL &&
             tn__node_attach(tensor->autograd->node, saved->tensor, tensor->autograd->index) !=
                 TN_OK)
@@ -167,8 +170,7 @@ tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bo
     return TN_OK;
 }
 
-/* ---- options
- * -------------------------------------------------------------------------------------------- */
+/* ---- options -------------------------------------------------------------------- */
 
 /* What rows and strings of an option struct take beyond the struct. */
 static size_t options_tail(const tn_op_def *def, const void *options)
@@ -221,8 +223,7 @@ static const void *options_copy(const tn_op_def *def, const void *options, char 
     return copy;
 }
 
-/* ---- recording
- * ------------------------------------------------------------------------------------------- */
+/* ---- recording ------------------------------------------------------------------ */
 
 static bool can_have_grad(uint32_t dtype)
 {
@@ -345,8 +346,7 @@ bool tn__grad_wanted(const tn_op *op, tn_tensor *const *in, int64_t n_in)
     return false;
 }
 
-/* ---- what is saved
- * ---------------------------------------------------------------------------------------- */
+/* ---- what is saved -------------------------------------------------------------- */
 
 static void lock(tn__node *node)
 {

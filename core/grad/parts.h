@@ -11,6 +11,7 @@
 /* Where the gradient of a tensor adds up; shared by the tensor and by its node. */
 typedef struct tn__slot {
     _Atomic int32_t refs;
+    _Atomic bool closed; /* the leaf requires no gradient any more: what still comes is not kept */
     pthread_mutex_t lock;
     tn_tensor *grad; /* owned; NULL: nothing yet */
 } tn__slot;
@@ -101,7 +102,7 @@ struct tn__autograd {
     uint64_t generation; /* how often history was rebased; a view: the base's when it was made */
 };
 
-/* ---- nodes ---- */
+/* ---- nodes ---------------------------------------------------------------------- */
 /* One block with room for all that is variable; refs 1. `extra` bytes at *tail. NULL and an error.
  * */
 tn__node *tn__node_new(tn__node_kind kind, const char *name, int32_t n_in, int32_t n_out,
@@ -131,22 +132,24 @@ tn_status tn__node_attach(tn__node *node, tn_tensor *tensor, int32_t index);
  * reference. */
 tn_status tn__grad_edge(tn_tensor *tensor, tn__edge *edge);
 
-/* ---- tensors ---- */
+/* ---- tensors -------------------------------------------------------------------- */
 struct tn__autograd *tn__autograd_of(tn_tensor *tensor); /* made when absent; NULL and an error */
 tn__slot *tn__slot_new(void);
 void tn__slot_drop(tn__slot *slot);
 tn_status tn__slot_add(tn__slot *slot, tn_tensor *gradient, bool record);
+/* Makes `to` the same leaf as `from`, which is one that requires grad. */
+tn_status tn__leaf_share(tn_tensor *from, tn_tensor *to);
 /* A tensor over the same memory, without history; owned by the caller. */
 tn_tensor *tn__shell(tn_tensor *tensor);
 
-/* ---- hooks ---- */
+/* ---- hooks ---------------------------------------------------------------------- */
 /* Runs what is registered for an output; *gradient may be replaced. */
 tn_status tn__hooks_run(tn__node *node, int32_t index, tn_tensor **gradient, bool record);
 void tn__hooks_free(tn__node *node);
 tn_status tn__hooks_retain(tn__node *node, int32_t index, tn__slot *slot);
 void tn__hooks_unretain(tn__node *node, tn__slot *slot);
 
-/* ---- running ---- */
+/* ---- running -------------------------------------------------------------------- */
 /* gin[i] for the edges that `need` says, owned by the caller; TN_NONE for zero. */
 tn_status tn__node_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record,
                        tn_tensor **gin);

@@ -45,8 +45,7 @@ void tn_grad_end(void)
         mode->off = mode->before[mode->depth >> 6] >> (mode->depth & 63) & 1;
 }
 
-/* ---- slots
- * ---------------------------------------------------------------------------------------------- */
+/* ---- slots ---------------------------------------------------------------------- */
 
 tn__slot *tn__slot_new(void)
 {
@@ -55,6 +54,7 @@ tn__slot *tn__slot_new(void)
     if (slot == NULL)
         return NULL;
     atomic_init(&slot->refs, 1);
+    atomic_init(&slot->closed, false);
     pthread_mutex_init(&slot->lock, NULL);
     slot->grad = NULL;
     return slot;
@@ -107,6 +107,16 @@ static tn_tensor *sum_of(tn_tensor *kept, tn_tensor *gradient, bool record)
     return tn_tensor_keep(kept);
 }
 
+static tn_tensor *recorded_copy(tn_tensor *gradient)
+{
+    const tn_op *copy = tn__needed(TN__NEED_copy);
+    tn_tensor *out = NULL;
+
+    if (copy == NULL || tn__plain_call(copy, &gradient, 1, NULL, &out, 1, NULL) != TN_OK)
+        return NULL;
+    return out;
+}
+
 /* The lock is not held while operators run: what is there is taken out, added to, and put back, and
  * what came meanwhile is added as well. */
 tn_status tn__slot_add(tn__slot *slot, tn_tensor *gradient, bool record)
@@ -114,8 +124,10 @@ tn_status tn__slot_add(tn__slot *slot, tn_tensor *gradient, bool record)
     tn_tensor *mine = NULL, *before = exchange(slot, NULL);
 
     if (before == NULL) {
-        mine = !record && !exclusive(gradient) ? tn__gradient_copy(gradient)
-                                               : tn_tensor_keep(gradient);
+        if (exclusive(gradient))
+            mine = tn_tensor_keep(gradient);
+        else
+            mine = record ? recorded_copy(gradient) : tn__gradient_copy(gradient);
     } else {
         mine = sum_of(before, gradient, record);
         if (mine == NULL) { /* what was there stays */
@@ -143,8 +155,7 @@ tn_status tn__slot_add(tn__slot *slot, tn_tensor *gradient, bool record)
     return tn_error_last()->code;
 }
 
-/* ---- the tensor's record
- * ---------------------------------------------------------------------------------- */
+/* ---- the tensor's record -------------------------------------------------------- */
 
 struct tn__autograd *tn__autograd_of(tn_tensor *tensor)
 {
@@ -181,6 +192,19 @@ static tn__slot *slot_of(tn_tensor *tensor)
     if (autograd->slot == NULL)
         autograd->slot = tn__slot_new();
     return autograd->slot;
+}
+
+tn_status tn__leaf_share(tn_tensor *from, tn_tensor *to)
+{
+    struct tn__autograd *autograd = tn__autograd_of(to);
+
+    if (autograd == NULL)
+        return tn_error_last()->code;
+    autograd->leaf = tn__node_keep(from->autograd->leaf);
+    autograd->slot = from->autograd->slot;
+    atomic_fetch_add_explicit(&autograd->slot->refs, 1, memory_order_relaxed);
+    to->requires_grad = true;
+    return TN_OK;
 }
 
 bool tn__grad_stale(tn_tensor *tensor)
@@ -275,6 +299,9 @@ tn_status tn_tensor_set_requires_grad(tn_tensor *tensor, bool requires_grad)
         }
     }
     tensor->requires_grad = requires_grad;
+    if (tensor->autograd != NULL && tensor->autograd->slot != NULL)
+        atomic_store_explicit(&tensor->autograd->slot->closed, !requires_grad,
+                              memory_order_relaxed);
     return TN_OK;
 }
 

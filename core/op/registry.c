@@ -171,8 +171,7 @@ fail:
     return status;
 }
 
-/* ---- kernels
- * ------------------------------------------------------------------------------------------- */
+/* ---- kernels -------------------------------------------------------------------- */
 
 /* Which of two kernels of different plugins for the same thing has to go: -1 the first, 1 the
  * second, 0 neither. */
@@ -310,8 +309,7 @@ struct tn__kernel_list *tn__kernels_build(const tn_op *op, const tn__device_type
     return list;
 }
 
-/* ---- looking up
- * ----------------------------------------------------------------------------------------- */
+/* ---- looking up ----------------------------------------------------------------- */
 
 const tn_op *tn_op_find(const char *name, uint32_t revision)
 {

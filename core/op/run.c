@@ -89,6 +89,20 @@ static void add_reason(char *reasons, const tn__kernel_entry *entry, const char 
                words[0] != '\0' ? words : "no reason given");
 }
 
+/* TENON_CHECK=1: guard zones around memory. Looking at all of them takes long when there are many,
+ * so the more there are, the more calls share one look. */
+static tn_status check_guards(const tn_device *device)
+{
+    static _Thread_local int64_t calls;
+    tn_memory_stats stats;
+
+    if (device->allocator == NULL || tn_device_memory(device, &stats) != TN_OK ||
+        ++calls < stats.live_blocks / 64)
+        return TN_OK;
+    calls = 0;
+    return tn__allocator_check(device->allocator);
+}
+
 static tn_status run_kernel(tn__work *work, const tn__kernel_entry *entry, tn_call *call,
                             tn_stream *stream)
 {
@@ -127,8 +141,8 @@ static tn_status run_kernel(tn__work *work, const tn__kernel_entry *entry, tn_ca
                 TN_ERR_ASSERT,
                 "%s: kernel %s did not make output %d: a bug of the plugin that has it", call->op,
                 entry->kernel.name, (int)i);
-    if (tn__unlikely(tn__checked()) && status == TN_OK && work->device->allocator != NULL)
-        status = tn__allocator_check(work->device->allocator);
+    if (tn__unlikely(tn__checked()) && status == TN_OK)
+        status = check_guards(work->device);
     if (space != NULL)
         tn_tensor_drop(space);
     call->workspace = NULL;
@@ -266,14 +280,17 @@ static tn_status decompose(tn__work *work, tn_tensor **out, bool record)
     const tn_op_def *def = &work->op->def;
     uint64_t scope = tn_scope_begin();
     const char *before = tn__error_plugin(work->op->plugin != NULL ? work->op->plugin->id : "");
+    /* Inner operators that stand for this one speak for themselves: views remember their base also
+     * while no gradient is wanted yet. */
+    bool quiet = !record && (def->derive != NULL || work->into != NULL);
     tn_status status;
 
     for (int32_t i = 0; i < work->n_out; i++)
         out[i] = NULL;
-    if (!record)
+    if (quiet)
         tn_grad_begin(false);
     status = tn__status_of(def->decompose(work->in, work->n_in, work->options, out), def->name);
-    if (!record)
+    if (quiet)
         tn_grad_end();
     tn__error_plugin(before);
     for (int32_t i = 0; i < work->n_out && status == TN_OK; i++) {

@@ -12,7 +12,7 @@
 
 #include "schema.h"
 
-/* ---- texts: shapes for error messages, in a buffer of the caller ---- */
+/* ---- texts: shapes for error messages, in a buffer of the caller ---------------- */
 enum { TN__TEXT = 200 };
 const char *tn__common_text(char *out, tn_ints ints);
 
@@ -22,7 +22,7 @@ static inline tn_ints tn__common_shape(const tn_view *view)
     return row;
 }
 
-/* ---- inference ---- */
+/* ---- inference ------------------------------------------------------------------ */
 /* Output `index` like input `i`: shape, and strides where they are packed in some order. */
 void tn__common_like(tn_infer *infer, int32_t index, int64_t i, tn_dtype dtype);
 /* Row-major, of a given shape. */
@@ -45,7 +45,7 @@ bool tn__common_view_strides(const tn_view *view, tn_ints shape, int64_t *stride
 /* A shape with -1 in it, completed. */
 tn_status tn__common_complete(const tn_view *view, tn_ints wanted, int64_t *shape);
 
-/* ---- derivatives ---- */
+/* ---- derivatives ---------------------------------------------------------------- */
 static inline bool tn__needs(const tn_derive *d, int i)
 {
     return d->need >> i & 1;

@@ -112,7 +112,12 @@ static tn_status flatten_decompose(tn_tensor *const *in, int64_t n_in, const voi
     tn_status status = flat_shape(tn_tensor_view(in[0]), options, shape, &ndim);
 
     (void)n_in;
-    return status == TN_OK ? given(out, reshaped(in[0], (tn_ints){ shape, ndim })) : status;
+    if (status != TN_OK)
+        return status;
+    if (ndim > 0 &&
+        ndim == tn_tensor_ndim(in[0])) /* one dimension as one: the tensor itself, as in PyTorch */
+        return given(out, in[0]);
+    return given(out, reshaped(in[0], (tn_ints){ shape, ndim }));
 }
 
 /* Dimension d of the output is dimension order[d] of the input. */

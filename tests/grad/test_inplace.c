@@ -132,6 +132,20 @@ START_TEST(what_is_copied_into_a_view_gets_its_part_of_the_gradient)
 }
 END_TEST
 
+START_TEST(views_that_operators_come_apart_into_know_their_base)
+{
+    TN_SCOPE;
+    tn_tensor *c = LEAF(10, 20), *plain = tn_tensor_full(TN_SHAPE(2, 2), 1, TN_F32, NULL);
+
+    tn_copy_(tn_select(plain, 0, 1), c);
+    tn_mul_scalar_(tn_reshape(plain, TN_SHAPE(4)), 2);
+    ck_assert(tn_tensor_requires_grad(plain));
+    tn_backward(squares(plain));
+    HAS(tn_tensor_grad(c), 80, 160);
+    FINE();
+}
+END_TEST
+
 START_TEST(views_of_views_and_two_dimensions_work_too)
 {
     TN_SCOPE;
@@ -231,8 +245,7 @@ START_TEST(retained_gradients_and_hooks_follow_their_rules_in_place)
 }
 END_TEST
 
-/* ---- functions of a program
- * ---------------------------------------------------------------------------------- */
+/* ---- functions of a program ----------------------------------------------------- */
 
 static int releases;
 
@@ -378,6 +391,7 @@ int main(void)
     tcase_add_test(tests, copies_cut_the_old_history_and_follow_the_new_one);
     tcase_add_test(tests, a_change_through_a_view_reaches_the_base);
     tcase_add_test(tests, what_is_copied_into_a_view_gets_its_part_of_the_gradient);
+    tcase_add_test(tests, views_that_operators_come_apart_into_know_their_base);
     tcase_add_test(tests, views_of_views_and_two_dimensions_work_too);
     tcase_add_test(tests, what_cannot_be_right_is_refused);
     tcase_add_test(tests, a_view_of_what_was_swapped_away_is_no_view_any_more);

@@ -6,7 +6,7 @@
 #include "tests/op/toy.h"
 #include "tests/op/with.h"
 
-/* ---- an operator of the test: y = x, marked by the kernel that ran ---- */
+/* ---- an operator of the test: y = x, marked by the kernel that ran -------------- */
 
 static tn_status like_infer(tn_infer *infer)
 {
@@ -145,6 +145,8 @@ START_TEST(the_steady_state_allocates_nothing)
     TN_SCOPE;
     tn_tensor *x = VEC(1, 2, 3, 4), *y = VEC(1, 2, 3, 4);
 
+    if (getenv("TENON_CHECK") != NULL) /* memory with guard zones is not cached */
+        return;
     for (int i = 0; i < 100; i++) {
         TN_SCOPE;
 
