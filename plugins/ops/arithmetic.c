@@ -50,7 +50,7 @@ static tn_status mul_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* y = a / b: ga = gy / b, gb = -gy * y / b */
+/* ga = gy / b, gb = -gy * (a / b) / b; from the inputs, as in PyTorch: the result may be changed in place */
 static tn_status div_derive(tn_derive *d)
 {
     tn_status status = tn__common_real(d);
@@ -60,7 +60,7 @@ static tn_status div_derive(tn_derive *d)
     if (tn__needs(d, 0))
         d->gin[0] = tn_div(d->gout[0], d->in[1]);
     if (tn__needs(d, 1))
-        d->gin[1] = tn_neg(tn_mul(d->gout[0], tn_div(d->out[0], d->in[1])));
+        d->gin[1] = tn_neg(tn_mul(d->gout[0], tn_div(tn_div(d->in[0], d->in[1]), d->in[1])));
     return TN_OK;
 }
 
