@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a call costs: nanoseconds of a 4-element add through the public API, without and with a gradient recorded. The numbers of libtorch are quoted (its C++ API, a
- * 2-core x86-64 machine, 2026); `--peer PYTHON` measures PyTorch of that interpreter in the same run.
+ * What a call costs: nanoseconds of a 4-element add through the public API, without and with a
+ * gradient recorded. The numbers of libtorch are quoted (its C++ API, a 2-core x86-64 machine,
+ * 2026); `--peer PYTHON` measures PyTorch of that interpreter in the same run.
  *   dispatch [--peer PYTHON] [--rounds N] [--instructions N]
  * --instructions runs N adds and prints nothing: for callgrind. */
 #include <stdio.h>
@@ -67,7 +68,8 @@ static const char peer_program[] =
     "    return statistics.median(times)\n"
     "plain = cost(a, b)\n"
     "a.requires_grad_()\n"
-    "print('PyTorch %s from Python, this run    %7.0f %14.0f' % (torch.__version__, plain, cost(a, b)))\n";
+    "print('PyTorch %s from Python, this run    %7.0f %14.0f' % (torch.__version__, plain, "
+    "cost(a, b)))\n";
 
 static int peer(const char *python)
 {
@@ -124,7 +126,8 @@ int main(int argc, char **argv)
     }
     printf("4-element float32 add, ns a call     no gradient       gradient\n");
     fflush(stdout);
-    printf("Tenon, C API, this run              %9.0f %14.0f\n", median(a, b, rounds), median(leaf, b, rounds));
+    printf("Tenon, C API, this run              %9.0f %14.0f\n", median(a, b, rounds),
+           median(leaf, b, rounds));
     printf("libtorch, C++ API, quoted           %9.0f %14.0f\n", 634.0, 1162.0);
     fflush(stdout);
     if (python != NULL)

@@ -122,8 +122,10 @@ const command devices_command = {
     "devices",
     "",
     "devices, their properties and memory",
-    "Activates every plugin that gives a device type and lists the devices: compute units (cores, multiprocessors), memory in "
-    "all and free. Below stand the plugins that cannot be used, with the reason.\n\nExit status 1 when there is no device.",
+    "Activates every plugin that gives a device type and lists the devices: compute units "
+    "(cores, multiprocessors), memory in "
+    "all and free. Below stand the plugins that cannot be used, with the reason.\n\nExit status "
+    "1 when there is no device.",
     0,
     0,
     run

@@ -44,7 +44,8 @@ const command env_command = {
     "env",
     "",
     "environment variables, their values and origins",
-    "Prints every environment variable that the library or a plugin looks at, its value in force, where that came from, and "
+    "Prints every environment variable that the library or a plugin looks at, its value in "
+    "force, where that came from, and "
     "what it does. All are ignored in set-uid programs.",
     0,
     0,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * tenon info NAME: what is known of a layer, optimizer, scheduler, init, format, operator, device type or plugin. */
+ * tenon info NAME: what is known of a layer, optimizer, scheduler, init, format, operator,
+ * device type or plugin. */
 #include "tool.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static void operands(const char *title, const tn_operand *list, int32_t count)
@@ -71,6 +73,49 @@ static void shown(const kind_name *kind, const char *name, const tn_head *head, 
     putchar('\n');
 }
 
+/* Whether an environment variable is an option of the plugin: TENON_<LAST PART OF ID>_... */
+static bool is_setting(const tn_env_row *row, const char *id)
+{
+    const char *part = strrchr(id, '.'), *name = row->name;
+    part = part ? part + 1 : id;
+    if (strncmp(name, "TENON_", 6))
+        return false;
+    for (name += 6; *part; part++, name++)
+        if (*name != (isalnum((unsigned char)*part) ? toupper((unsigned char)*part) : '_'))
+            return false;
+    return *name == '_';
+}
+
+static void settings(const char *id, bool json)
+{
+    table t = { .columns = 4, .wraps = true };
+    int64_t count = tn_env_count();
+    tn_env_row row;
+    if (json)
+        json_begin("settings", '[');
+    for (int64_t i = 0; i < count; i++) {
+        if (tn_env_at(i, &row) != TN_OK || !is_setting(&row, id))
+            continue;
+        if (json) {
+            json_begin(NULL, '{');
+            json_text("name", row.name);
+            json_text("value", row.value);
+            json_text("origin", row.origin);
+            json_text("help", row.help);
+            json_end('}');
+            continue;
+        }
+        if (!t.count)
+            table_row(&t, "VARIABLE", "VALUE", "ORIGIN", "HELP");
+        table_row(&t, row.name, row.value ? row.value : "-", row.origin, row.help);
+    }
+    if (json)
+        json_end(']');
+    else if (t.count)
+        putchar('\n');
+    table_print(&t);
+}
+
 static void plugin_shown(const tn_plugin_report *r, bool json)
 {
     if (json) {
@@ -79,6 +124,7 @@ static void plugin_shown(const tn_plugin_report *r, bool json)
         json_text("name", r->id);
         report_json(r);
         gives_json(r->id);
+        settings(r->id, true);
         json_end('}');
         return;
     }
@@ -87,6 +133,7 @@ static void plugin_shown(const tn_plugin_report *r, bool json)
         print_wrapped("", 0, r->help);
     print_wrapped("file", 15, r->file);
     gives_print(r->id);
+    settings(r->id, false);
     putchar('\n');
 }
 
@@ -129,14 +176,20 @@ static int run(int count, char **arguments, bool json)
     }
     if (found)
         return EXIT_OK;
-    tn_registry_find(TN_KIND_tn_layer, name); /* for the nearest name */
-    fprintf(
-        stderr,
-        "tenon: nothing is called \"%s\" (layer, optimizer, scheduler, init, format, operator, device type, plugin)\n",
-        name);
-    const char *nearest = strstr(tn_error_text(), "did you mean");
-    if (nearest)
-        fprintf(stderr, "tenon: among layers, %s\n", nearest);
+    fprintf(stderr,
+            "tenon: nothing is called \"%s\" (layer, optimizer, scheduler, init, format, operator, "
+            "device type, "
+            "plugin)\n",
+            name);
+    for (const kind_name *k = kind_names; k->kind; k++) {
+        tn_error_clear();
+        tn_registry_find(k->kind, name);
+        const char *nearest = strstr(tn_error_text(), "did you mean ");
+        if (nearest)
+            fprintf(stderr, "tenon: among %s: %.*s\n", k->many, (int)strcspn(nearest, "?;.") + 1,
+                    nearest);
+    }
+    tn_error_clear();
     return EXIT_NOT_OK;
 }
 
@@ -144,8 +197,10 @@ const command info_command = {
     "info",
     "NAME",
     "options of a layer, optimizer, operator, plugin ...",
-    "Prints what is known of a layer, optimizer, scheduler, init, file format, operator, device type or plugin of that name: "
-    "who gives it, and its options with type, default and help.\n\nExit status 1 when nothing has that name.",
+    "Prints what is known of a layer, optimizer, scheduler, init, file format, operator, device "
+    "type or plugin of that name: "
+    "who gives it, and its options with type, default and help.\n\nExit status 1 when nothing "
+    "has that name.",
     1,
     1,
     run

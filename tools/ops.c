@@ -100,9 +100,9 @@ static int run(int count, char **arguments, bool json)
         return ops ? EXIT_OK : EXIT_NOT_OK;
     }
     table_print(&t);
-    printf(
-        "\n%lld operators, %lld of them primitives; routes are those of float32. `tenon info NAME` says more of one.\n",
-        (long long)ops, (long long)primitives);
+    printf("\n%lld operators, %lld of them primitives; routes are those of float32. `tenon info "
+           "NAME` says more of one.\n",
+           (long long)ops, (long long)primitives);
     return ops ? EXIT_OK : EXIT_NOT_OK;
 }
 
@@ -110,8 +110,10 @@ const command ops_command = {
     "ops",
     "",
     "operators, and how each runs on each device type",
-    "Prints every operator and how it runs with float32 on each device type: kernel (code of its own), decomposition (into "
-    "other operators on the same device), view (no code is needed), missing (an error; with TENON_FALLBACK another device "
+    "Prints every operator and how it runs with float32 on each device type: kernel (code of its "
+    "own), decomposition (into "
+    "other operators on the same device), view (no code is needed), missing (an error; with "
+    "TENON_FALLBACK another device "
     "does it).\n\nExit status 1 when there are no operators.",
     0,
     0,

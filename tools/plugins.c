@@ -58,10 +58,14 @@ const command plugins_command = {
     "plugins",
     "",
     "every plugin that was found, and what became of it",
-    "Prints a line for every plugin file that was found: name, version, file, outcome, and the last stage that it reached.\n"
-    "Below it stands the reason when something is not as it should be.\n\nOutcomes: OK; NOT APPLICABLE (no such hardware); "
-    "REFUSED (version or policy); FAILED (broken).\nStages: found, readable, owner, dlopen, symbol, query, version, "
-    "activate, probe. Plugins are activated when something of theirs is first needed, so an OK plugin stands at version "
+    "Prints a line for every plugin file that was found: name, version, file, outcome, and the "
+    "last stage that it reached.\n"
+    "Below it stands the reason when something is not as it should be.\n\nOutcomes: OK; NOT "
+    "APPLICABLE (no such hardware); "
+    "REFUSED (version or policy); FAILED (broken).\nStages: found, readable, owner, dlopen, "
+    "symbol, query, version, "
+    "activate, probe. Plugins are activated when something of theirs is first needed, so an OK "
+    "plugin stands at version "
     "here; `tenon why NAME` goes all the way.",
     0,
     0,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command `tenon`: what is loaded, what is not and why, what there is. A subcommand is a file and a row here. */
+ * The command `tenon`: what is loaded, what is not and why, what there is. A subcommand is a
+ * file and a row here. */
 #include "tool.h"
 
 #include <string.h>
@@ -44,15 +45,14 @@ static void command_help(const command *c)
     printf("usage: tenon %s%s%s [--json]\n\n", c->name, *c->arguments ? " " : "", c->arguments);
     print_wrapped("", 0, c->help);
     printf("\nOptions:\n  --json   JSON instead of text\n  --help   this text\n");
-    printf(
-        "\nExit status: 0 all is well; 1 what was asked for is not there or not well; 2 wrong usage\n");
+    printf("\nExit status: 0 all is well; 1 what was asked for is not there or not well; 2 wrong "
+           "usage\n");
 }
 
 static void list_help(FILE *to)
 {
-    fprintf(
-        to,
-        "usage: tenon COMMAND [ARGUMENT]... [--json]\n\nLooks at the plugins, devices and operators of Tenon.\n\n");
+    fprintf(to, "usage: tenon COMMAND [ARGUMENT]... [--json]\n\nLooks at the plugins, devices and "
+                "operators of Tenon.\n\n");
     for (int i = 0; i < COMMANDS; i++) {
         char left[40];
         snprintf(left, sizeof left, "%s %s", commands[i]->name, commands[i]->arguments);

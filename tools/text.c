@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- UTF-8 ------------------------------------------------------------------------------------------------ */
+/* ---- UTF-8 ----------------------------------------------------------------------------------- */
 
 /* Length in bytes of the character at `at`, 0 when it is not well formed. */
 static int character(const unsigned char *at)
@@ -36,7 +36,7 @@ static int width_of(const char *text)
     return width;
 }
 
-/* ---- columns ---------------------------------------------------------------------------------------------- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 /* A copy that a terminal can take: no control characters, nothing that is no UTF-8. */
 static char *copy(const char *text)
@@ -207,7 +207,7 @@ const char *bytes_text(int64_t bytes, char *out, size_t size)
     return out;
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static int depth;
 static bool first = true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the subcommands of `tenon` share: their table, text in columns, JSON. Each subcommand has a file of its own. */
+ * What the subcommands of `tenon` share: their table, text in columns, JSON. Each subcommand has
+ * a file of its own. */
 #ifndef TENON_TOOL_H
 #define TENON_TOOL_H
 
@@ -15,14 +16,15 @@ enum { TOOL_WIDTH = 100 };
 
 typedef struct command {
     const char *name;
-    const char *arguments;      /* "NAME", "" */
-    const char *summary;        /* one line, for the list */
-    const char *help;           /* paragraphs, lines of at most TOOL_WIDTH */
-    int least, most;            /* arguments */
+    const char *arguments; /* "NAME", "" */
+    const char *summary;   /* one line, for the list */
+    const char *help;      /* paragraphs, lines of at most TOOL_WIDTH */
+    int least, most;       /* arguments */
     int (*run)(int count, char **arguments, bool json);
 } command;
 
-extern const command plugins_command, why_command, devices_command, ops_command, env_command, info_command;
+extern const command plugins_command, why_command, devices_command, ops_command, env_command,
+    info_command;
 
 /* Says what failed last, on standard error, and returns EXIT_NOT_OK. */
 int tool_fail(const char *what);
@@ -33,9 +35,9 @@ enum { TABLE_COLUMNS = 12 };
 
 typedef struct table {
     int columns;
-    bool wraps;                 /* the last column may take several lines */
+    bool wraps; /* the last column may take several lines */
     int64_t count, capacity;
-    char **cells;               /* count rows of `columns` cells and a note */
+    char **cells; /* count rows of `columns` cells and a note */
 } table;
 
 /* Heads in the first row; the strings are copied. */
@@ -44,15 +46,16 @@ void table_row(table *t, ...);
 void table_note(table *t, const char *format, ...);
 /* Prints and empties. */
 void table_print(table *t);
-/* Text broken at spaces into lines of TOOL_WIDTH, each with `indent` spaces in front; the first has `lead` instead. */
+/* Text broken at spaces into lines of TOOL_WIDTH, each with `indent` spaces in front; the first
+ * has `lead` instead. */
 void print_wrapped(const char *lead, int indent, const char *text);
 /* "1.5 GiB" */
 const char *bytes_text(int64_t bytes, char *out, size_t size);
 
 /* ---- JSON ---- */
 
-/* Writes to standard output; the functions keep track of commas. A NULL key: inside a list. Text that is no UTF-8 comes out with
- * U+FFFD in place of what is wrong. */
+/* Writes to standard output; the functions keep track of commas. A NULL key: inside a list. Text
+ * that is no UTF-8 comes out with U+FFFD in place of what is wrong. */
 void json_begin(const char *key, char bracket);
 void json_end(char bracket);
 void json_text(const char *key, const char *text);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tenon why NAME|FILE: one plugin taken through all stages. The work is done by a child process (this program, started
- * anew), because a plugin may crash in its constructors; the parent then says how far it came and by which signal it died. */
+ * tenon why NAME|FILE: one plugin taken through all stages. The work is done by a child process
+ * (this program, started anew), because a plugin may crash in its constructors; the parent then
+ * says how far it came and by which signal it died. */
 #include "tool.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 /* Set for the child: the number of the pipe that it writes its steps to. */
 #define STEPS "TENON_TEST_WHY_STEPS"
 
-/* ---- the child -------------------------------------------------------------------------------------------- */
+/* ---- the child ------------------------------------------------------------------------------- */
 
 static void write_step(void *user, int level, const char *plugin, const char *text)
 {
@@ -121,10 +122,10 @@ static int examine(const char *name, bool json)
             tn_plugin_load(real);
         tn_error_clear();
         if (!file || !line_of(name, real, &r)) {
-            fprintf(
-                stderr,
-                "tenon: no plugin and no file is called \"%s\"; `tenon plugins` lists what was found\n",
-                name);
+            fprintf(stderr,
+                    "tenon: no plugin and no file is called \"%s\"; `tenon plugins` lists what was "
+                    "found\n",
+                    name);
             return EXIT_NOT_OK;
         }
     }
@@ -134,7 +135,7 @@ static int examine(const char *name, bool json)
     return r.outcome == TN_OUTCOME_OK ? EXIT_OK : EXIT_NOT_OK;
 }
 
-/* ---- the parent ------------------------------------------------------------------------------------------- */
+/* ---- the parent ------------------------------------------------------------------------------ */
 
 struct child {
     char *output;
@@ -143,7 +144,8 @@ struct child {
     int status;
 };
 
-/* Whatever comes until both ends are closed: output to a buffer, of the steps the last whole line. */
+/* Whatever comes until both ends are closed: output to a buffer, of the steps the last whole
+ * line. */
 static bool listen_to(struct child *child, int output, int steps)
 {
     char line[sizeof child->step] = "";
@@ -178,7 +180,8 @@ static bool listen_to(struct child *child, int output, int steps)
     return true;
 }
 
-/* Runs this program again to examine `name`; only files of the name `only` are mapped when that is given. */
+/* Runs this program again to examine `name`; only files of the name `only` are mapped when that
+ * is given. */
 static bool run_child(struct child *child, const char *name, const char *only, bool json)
 {
     int output[2], steps[2];
@@ -307,9 +310,12 @@ const command why_command = {
     "why",
     "NAME",
     "one plugin taken through all stages",
-    "Takes one plugin, by id, by the last part of it, by file name or by path, through all stages, activation and the search for "
-    "devices included, and prints what came of it and what it gives. This happens in a child process, so that a plugin that "
-    "crashes can be looked at: the signal is the reason then.\n\nExit status 1 when its outcome is not OK or nothing has that "
+    "Takes one plugin, by id, by the last part of it, by file name or by path, through all "
+    "stages, activation and the search for "
+    "devices included, and prints what came of it and what it gives. This happens in a child "
+    "process, so that a plugin that "
+    "crashes can be looked at: the signal is the reason then.\n\nExit status 1 when its outcome "
+    "is not OK or nothing has that "
     "name.",
     1,
     1,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tn_gradcheck: gradients against central differences, in float64. All outputs are weighted with fixed numbers and added up, so one backward and two
- * forwards for each element say it all. */
+ * tn_gradcheck: gradients against central differences, in float64. All outputs are weighted with
+ * fixed numbers and added up, so one backward and two forwards for each element say it all. */
 #include <math.h>
 
 #include "core/grad/parts.h"
@@ -11,8 +11,8 @@ typedef struct check {
     void *user;
     tn_tensor *const *in;
     int64_t n_in, n_out;
-    tn_tensor **leaves;         /* owned */
-    tn_tensor **out;            /* the scope's */
+    tn_tensor **leaves; /* owned */
+    tn_tensor **out;    /* the scope's */
     tn_tensor **gradients;
 } check;
 
@@ -50,8 +50,10 @@ static tn_status forward(check *c)
         if (!tn__tensor_ok(c->out[i]))
             return tn__tensor_bad(c->out[i], "tn_gradcheck: an output");
         if (c->out[i]->dtype != TN_F64)
-            return tn_fail(TN_ERR_TYPE, "tn_gradcheck: output %lld is %s; float64 has the precision that this needs",
-                           (long long)i, tn_dtype_name((tn_dtype)c->out[i]->dtype));
+            return tn_fail(
+                TN_ERR_TYPE,
+                "tn_gradcheck: output %lld is %s; float64 has the precision that this needs",
+                (long long)i, tn_dtype_name((tn_dtype)c->out[i]->dtype));
     }
     return status;
 }
@@ -139,9 +141,11 @@ static tn_status compare(check *c, int64_t i, double step, double tolerance)
             break;
         numeric = (above - below) / (2 * step);
         if (!(fabs(numeric - found) <= tolerance * (1 + fabs(numeric))))
-            status = tn_fail(TN_ERR_ASSERT,
-                             "tn_gradcheck: input %lld, element %lld: the derivative says %g, central differences say %g",
-                             (long long)i, (long long)k, found, numeric);
+            status = tn_fail(
+                TN_ERR_ASSERT,
+                "tn_gradcheck: input %lld, element %lld: the derivative says %g, central "
+                "differences say %g",
+                (long long)i, (long long)k, found, numeric);
     }
     if (status == TN_OK)
         status = tn_tensor_copy_in(leaf, x, bytes);
@@ -160,8 +164,10 @@ static tn_status copy_inputs(check *c)
         if (!tn__tensor_ok(from))
             return tn__tensor_bad(from, "tn_gradcheck");
         if (from->dtype != TN_F64)
-            return tn_fail(TN_ERR_TYPE, "tn_gradcheck: input %lld is %s; float64 has the precision that this needs",
-                           (long long)i, tn_dtype_name((tn_dtype)from->dtype));
+            return tn_fail(
+                TN_ERR_TYPE,
+                "tn_gradcheck: input %lld is %s; float64 has the precision that this needs",
+                (long long)i, tn_dtype_name((tn_dtype)from->dtype));
         c->leaves[i] = tn__gradient_copy(from);
         if (c->leaves[i] == NULL)
             return tn_error_last()->code;
@@ -172,8 +178,9 @@ static tn_status copy_inputs(check *c)
     return TN_OK;
 }
 
-tn_status tn_gradcheck(tn_status (*code)(void *user, tn_tensor *const *in, tn_tensor **out), void *user,
-                       tn_tensor *const *in, int64_t n_in, int64_t n_out, double step, double tolerance)
+tn_status tn_gradcheck(tn_status (*code)(void *user, tn_tensor *const *in, tn_tensor **out),
+                       void *user, tn_tensor *const *in, int64_t n_in, int64_t n_out, double step,
+                       double tolerance)
 {
     check c = { code, user, in, n_in, n_out, NULL, NULL, NULL };
     uint64_t scope;

@@ -4,16 +4,16 @@
 #include "core/grad/parts.h"
 
 typedef struct kept {
-    tn_tensor *tensor;          /* owned */
+    tn_tensor *tensor; /* owned */
     uint64_t version;
 } kept;
 
 struct tn_function_ctx {
     const char *name;
     bool forward;
-    kept *kept;                 /* in forward */
+    kept *kept; /* in forward */
     int32_t count, capacity;
-    tn__node *node;             /* in backward */
+    tn__node *node; /* in backward */
     tn_tensor **saved;
 };
 
@@ -54,8 +54,9 @@ tn_tensor *tn_function_saved(tn_function_ctx *ctx, int64_t index)
     return ctx->saved[index];
 }
 
-static tn_status build(tn_function_ctx *ctx, const tn_function *function, void *user, tn_tensor *const *in,
-                       int64_t n_in, tn_tensor **out, int64_t n_out, tn__node **made)
+static tn_status build(tn_function_ctx *ctx, const tn_function *function, void *user,
+                       tn_tensor *const *in, int64_t n_in, tn_tensor **out, int64_t n_out,
+                       tn__node **made)
 {
     size_t name_size = strlen(ctx->name) + 1;
     int64_t n_sizes = 0, *sizes;
@@ -65,7 +66,8 @@ static tn_status build(tn_function_ctx *ctx, const tn_function *function, void *
 
     for (int64_t i = 0; i < n_in; i++)
         n_sizes += tn__is_none(in[i]) ? 0 : in[i]->view.ndim;
-    node = tn__node_new(TN__NODE_FUNCTION, "", (int32_t)n_in, (int32_t)n_out, ctx->count, n_sizes, name_size, &tail);
+    node = tn__node_new(TN__NODE_FUNCTION, "", (int32_t)n_in, (int32_t)n_out, ctx->count, n_sizes,
+                        name_size, &tail);
     if (node == NULL)
         return TN_ERR_MEMORY;
     memcpy(tail, ctx->name, name_size);
@@ -89,7 +91,7 @@ static tn_status build(tn_function_ctx *ctx, const tn_function *function, void *
         tn__node_drop(node);
         return status;
     }
-    node->as.function.calls = *function;        /* from here on the node releases `user` */
+    node->as.function.calls = *function; /* from here on the node releases `user` */
     node->as.function.user = user;
     *made = node;
     return TN_OK;
@@ -101,8 +103,12 @@ static tn_status own_outputs(const tn_function *function, tn_tensor **out, int64
     for (int64_t i = 0; i < n_out; i++) {
         tn_tensor *own;
 
-        if (!tn__tensor_ok(out[i]))
-            return tn_fail(TN_ERR_RUNTIME, "function %s: its forward gave no output %lld", function->name, (long long)i);
+        if (!tn__tensor_ok(out[i])) {
+            for (int64_t k = 0; k < i; k++)
+                tn_tensor_drop(out[k]);
+            return tn_fail(TN_ERR_RUNTIME, "function %s: its forward gave no output %lld",
+                           function->name != NULL ? function->name : "function", (long long)i);
+        }
         own = out[i]->autograd != NULL ? tn__shell(out[i]) : tn_tensor_keep(out[i]);
         for (int64_t k = 0; k < i && own == out[i]; k++)
             if (out[k] == own) {
@@ -119,8 +125,9 @@ static tn_status own_outputs(const tn_function *function, tn_tensor **out, int64
     return TN_OK;
 }
 
-static tn_status call(tn_function_ctx *ctx, const tn_function *function, void *user, tn_tensor *const *in,
-                      int64_t n_in, tn_tensor **out, int64_t n_out, bool wanted, bool *given)
+static tn_status call(tn_function_ctx *ctx, const tn_function *function, void *user,
+                      tn_tensor *const *in, int64_t n_in, tn_tensor **out, int64_t n_out,
+                      bool wanted, bool *given)
 {
     uint64_t scope = tn_scope_begin();
     tn__node *node = NULL;
@@ -131,7 +138,7 @@ static tn_status call(tn_function_ctx *ctx, const tn_function *function, void *u
     tn_grad_end();
     ctx->forward = false;
     if (status == TN_OK)
-        for (int64_t i = 0; i < n_in; i++)      /* the input itself: not its history a second time */
+        for (int64_t i = 0; i < n_in; i++) /* the input itself: not its history a second time */
             for (int64_t k = 0; k < n_out; k++)
                 if (out[k] == in[i] && tn__tensor_ok(in[i]) && in[i]->autograd == NULL) {
                     out[k] = tn_tensor_detach(in[i]);
@@ -155,10 +162,11 @@ static tn_status call(tn_function_ctx *ctx, const tn_function *function, void *u
     return status;
 }
 
-tn_status tn_function_call(const tn_function *function, void *user, tn_tensor *const *in, int64_t n_in, tn_tensor **out,
-                           int64_t n_out)
+tn_status tn_function_call(const tn_function *function, void *user, tn_tensor *const *in,
+                           int64_t n_in, tn_tensor **out, int64_t n_out)
 {
-    tn_function_ctx ctx = { .name = function->name != NULL ? function->name : "function", .forward = true };
+    tn_function_ctx ctx = { .name = function->name != NULL ? function->name : "function",
+                            .forward = true };
     bool wanted = false, given = false;
     tn_status status = TN_OK;
 
@@ -171,7 +179,8 @@ tn_status tn_function_call(const tn_function *function, void *user, tn_tensor *c
             wanted |= tn__grad_on() && tn__requires_grad(in[i]);
     }
     if (status == TN_OK && (function->forward == NULL || (wanted && function->backward == NULL)))
-        status = tn_fail(TN_ERR_VALUE, "function %s has no %s", ctx.name, function->forward == NULL ? "forward" : "backward");
+        status = tn_fail(TN_ERR_VALUE, "function %s has no %s", ctx.name,
+                         function->forward == NULL ? "forward" : "backward");
     if (status == TN_OK)
         status = call(&ctx, function, user, in, n_in, out, n_out, wanted, &given);
     for (int32_t i = 0; i < ctx.count; i++)
@@ -193,7 +202,8 @@ tn_status tn_function_call(const tn_function *function, void *user, tn_tensor *c
     return status;
 }
 
-tn_status tn__function_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record, tn_tensor **gin)
+tn_status tn__function_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record,
+                           tn_tensor **gin)
 {
     tn_function_ctx ctx = { .name = node->name, .node = node };
     tn_status status;
@@ -218,11 +228,13 @@ tn_status tn__function_run(tn__node *node, tn_tensor *const *gout, uint32_t need
             status = tn__node_attach(node, fresh, node->saved[i].operand);
         }
     if (status == TN_OK)
-        status = tn__status_of(node->as.function.calls.backward(&ctx, node->as.function.user, gout, gin), node->name);
+        status = tn__status_of(
+            node->as.function.calls.backward(&ctx, node->as.function.user, gout, gin), node->name);
     for (int32_t i = 0; i < node->n_in && status == TN_OK; i++)
         if ((need >> (i < 31 ? i : 31) & 1) && gin[i] == NULL)
-            status = tn_failed() ? tn_error_last()->code :
-                                   tn_fail(TN_ERR_RUNTIME, "gave nothing for input %d; TN_NONE says zero", (int)i);
+            status = tn_failed() ? tn_error_last()->code
+                                 : tn_fail(TN_ERR_RUNTIME,
+                                           "gave nothing for input %d; TN_NONE says zero", (int)i);
     for (int32_t i = 0; i < node->n_saved; i++)
         if (ctx.saved[i] != NULL)
             tn_tensor_drop(ctx.saved[i]);

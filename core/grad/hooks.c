@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hooks on gradients of tensors, retain_grad among them. They hang on the node that made the tensor, so they run although the tensor itself is gone. */
+ * Hooks on gradients of tensors, retain_grad among them. They hang on the node that made the
+ * tensor, so they run although the tensor itself is gone. */
 #include "core/grad/parts.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static tn__grad_hook_row *all;          /* under the lock: every hook that can still be removed */
+static tn__grad_hook_row *all; /* under the lock: every hook that can still be removed */
 static uint64_t last_handle;
 
 static void drop(tn__grad_hook_row *row)
@@ -121,7 +122,8 @@ void tn__hooks_free(tn__node *node)
     }
 }
 
-uint64_t tn_tensor_hook(tn_tensor *tensor, tn_grad_hook hook, void *user, void (*release)(void *user))
+uint64_t tn_tensor_hook(tn_tensor *tensor, tn_grad_hook hook, void *user,
+                        void (*release)(void *user))
 {
     tn__grad_hook_row *row;
     tn__edge edge;
@@ -187,21 +189,25 @@ static tn_status call_hook(tn__grad_hook_row *row, tn_tensor **gradient)
 {
     tn_tensor *replacement = NULL;
     uint64_t scope = tn_scope_begin();
-    tn_status status = tn__status_of(row->call(row->user, *gradient, &replacement), "a hook on a gradient");
+    tn_status status = tn__status_of(row->call(row->user, *gradient, &replacement),
+                                     "a hook on a gradient");
 
-    if (status == TN_OK && replacement != NULL && !tn__is_none(replacement) && replacement != *gradient) {
+    if (status == TN_OK && replacement != NULL && !tn__is_none(replacement) &&
+        replacement != *gradient) {
         const tn_tensor *old = *gradient;
 
         if (replacement->view.ndim != old->view.ndim || replacement->dtype != old->dtype ||
             replacement->device != old->device ||
-            memcmp(replacement->view.shape, old->view.shape, (size_t)old->view.ndim * sizeof(int64_t)) != 0) {
+            memcmp(replacement->view.shape, old->view.shape,
+                   (size_t)old->view.ndim * sizeof(int64_t)) != 0) {
             tn__text text = { 0 };
 
             tn__text_tensor(&text, replacement);
             tn__text_add(&text, " instead of ");
             tn__text_tensor(&text, old);
             tn__text_put(&text, "", 1);
-            status = tn_fail(TN_ERR_RUNTIME, "a hook on a gradient gave %s", text.failed ? "something else" : text.at);
+            status = tn_fail(TN_ERR_RUNTIME, "a hook on a gradient gave %s",
+                             text.failed ? "something else" : text.at);
             tn__text_free(&text);
         } else {
             tn_tensor_keep(replacement);

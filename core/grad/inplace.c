@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * In-place changes and history. A tensor that is changed gets the operator as its new maker. Through a view, the base gets it: its gradient is split into what lies under the
- * view, which goes through the operator, and the rest; all views of that base look their history up anew. */
+ * In-place changes and history. A tensor that is changed gets the operator as its new maker.
+ * Through a view, the base gets it: its gradient is split into what lies under the view, which
+ * goes through the operator, and the rest; all views of that base look their history up anew. */
 #include "core/grad/parts.h"
 
 tn_status tn__grad_view(tn_tensor *view, tn_tensor *base)
@@ -19,7 +20,8 @@ tn_status tn__grad_view(tn_tensor *view, tn_tensor *base)
 }
 
 /* Where a view lies in its base, as if the base began its memory. */
-static void region_of(const tn_tensor *view, const tn_tensor *base, tn_meta *base_meta, tn_meta *view_meta)
+static void region_of(const tn_tensor *view, const tn_tensor *base, tn_meta *base_meta,
+                      tn_meta *view_meta)
 {
     tn__tensor_meta(base, base_meta);
     tn__tensor_meta(view, view_meta);
@@ -29,11 +31,12 @@ static void region_of(const tn_tensor *view, const tn_tensor *base, tn_meta *bas
 }
 
 /* A node with room for the two metas; the shape of the base is that of input 0. */
-static tn__node *new_region_node(tn__node_kind kind, const char *name, int32_t n_in, int64_t n_sizes, tn_tensor *view,
-                                 tn_tensor *base, int64_t **sizes)
+static tn__node *new_region_node(tn__node_kind kind, const char *name, int32_t n_in,
+                                 int64_t n_sizes, tn_tensor *view, tn_tensor *base, int64_t **sizes)
 {
     void *tail;
-    tn__node *node = tn__node_new(kind, name, n_in, 1, 0, n_sizes + base->view.ndim, 2 * sizeof(tn_meta), &tail);
+    tn__node *node = tn__node_new(kind, name, n_in, 1, 0, n_sizes + base->view.ndim,
+                                  2 * sizeof(tn_meta), &tail);
 
     if (node == NULL)
         return NULL;
@@ -80,12 +83,18 @@ tn_status tn__grad_edge(tn_tensor *tensor, tn__edge *edge)
 
 static tn_status check_history(const tn_op *op, tn_tensor *into)
 {
-    const struct tn__autograd *autograd = into->autograd;
+    struct tn__autograd *autograd = into->autograd;
     tn__edge edge;
     tn_status status;
 
     if (autograd == NULL)
         return TN_OK;
+    if (autograd->base != NULL &&
+        autograd->base->storage != into->storage) { /* tn_tensor_swap: a view no more */
+        tn_tensor_drop(autograd->base);
+        autograd->base = NULL;
+        autograd->blind_view = false;
+    }
     status = tn__grad_edge(into, &edge);
     if (status != TN_OK)
         return status;
@@ -93,43 +102,51 @@ static tn_status check_history(const tn_op *op, tn_tensor *into)
         const tn_tensor *base = autograd->base;
 
         if (autograd->blind_view)
-            return tn_fail(TN_ERR_RUNTIME,
-                           "%s_: A view was created in no_grad mode and is being modified inplace with grad mode enabled; "
-                           "make the view with gradients enabled, or change it without",
-                           op->def.name);
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "%s_: A view was created in no_grad mode and is being modified inplace with grad "
+                "mode enabled; "
+                "make the view with gradients enabled, or change it without",
+                op->def.name);
         if (base->requires_grad && (base->autograd == NULL || base->autograd->node == NULL))
-            return tn_fail(TN_ERR_RUNTIME,
-                           "a view of a leaf Variable that requires grad is being used in an in-place operation. (%s_)",
-                           op->def.name);
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "a view of a leaf Variable that requires grad is being used in an in-place "
+                "operation. (%s_)",
+                op->def.name);
         if (!tn__tensor_is_dense(base))
-            return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                           "%s_: in-place on a view of a tensor whose memory is not packed, where a gradient is wanted; "
-                           "tn_copy it first",
-                           op->def.name);
+            return tn_fail(
+                TN_ERR_NOT_IMPLEMENTED,
+                "%s_: in-place on a view of a tensor whose memory is not packed, where a "
+                "gradient is wanted; "
+                "tn_copy it first",
+                op->def.name);
         return TN_OK;
     }
     if (into->requires_grad && autograd->node == NULL)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "a leaf Variable that requires grad is being used in an in-place operation. (%s_; "
-                       "tn_grad_begin(false) around it if that is meant)",
-                       op->def.name);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "a leaf Variable that requires grad is being used in an in-place operation. (%s_; "
+            "tn_grad_begin(false) around it if that is meant)",
+            op->def.name);
     return TN_OK;
 }
 
-tn_status tn__grad_before_inplace(const tn_op *op, tn_tensor *into, tn_tensor *const *in, int64_t n_in,
-                                  tn_tensor **original)
+tn_status tn__grad_before_inplace(const tn_op *op, tn_tensor *into, tn_tensor *const *in,
+                                  int64_t n_in, tn_tensor **original)
 {
     tn_status status = check_history(op, into);
 
     *original = NULL;
-    if (status != TN_OK || n_in < 1 || in[0] != into || op->def.derive == NULL || (op->def.save_in & 1) == 0)
+    if (status != TN_OK || n_in < 1 || in[0] != into || op->def.derive == NULL ||
+        (op->def.save_in & 1) == 0)
         return status;
     *original = tn__gradient_copy(into);
     return *original != NULL ? TN_OK : tn_error_last()->code;
 }
 
-static tn__node *node_of(const tn_op *op, tn_tensor *into, tn_tensor *const *in, int64_t n_in, const void *options,
-                         tn_tensor *original)
+static tn__node *node_of(const tn_op *op, tn_tensor *into, tn_tensor *const *in, int64_t n_in,
+                         const void *options, tn_tensor *original)
 {
     bool copy = (op->def.flags & TN_OP_INTO) != 0;
     bool wanted = tn__grad_wanted(op, in, n_in);
@@ -150,7 +167,8 @@ static tn__node *node_of(const tn_op *op, tn_tensor *into, tn_tensor *const *in,
     return node;
 }
 
-/* The base's new maker: gradient 0 is what the change left of the base, the others are those of `inner`. */
+/* The base's new maker: gradient 0 is what the change left of the base, the others are those of
+ * `inner`. */
 static tn_status rebase_base(tn__node *inner, tn_tensor *view)
 {
     tn_tensor *base = view->autograd->base;
@@ -161,11 +179,12 @@ static tn_status rebase_base(tn__node *inner, tn_tensor *view)
 
     for (int32_t i = 0; i < inner->n_in; i++)
         n_sizes += inner->seen[i].ndim > 0 ? inner->seen[i].ndim : 0;
-    node = new_region_node(TN__NODE_SLICE, inner->name, inner->n_in + 1, n_sizes, view, base, &sizes);
+    node = new_region_node(TN__NODE_SLICE, inner->name, inner->n_in + 1, n_sizes, view, base,
+                           &sizes);
     if (node == NULL)
         return tn_error_last()->code;
     for (int32_t i = 0; i < inner->n_in; i++) {
-        node->seen[i + 1] = inner->seen[i];     /* shapes stay in the block of `inner` */
+        node->seen[i + 1] = inner->seen[i]; /* shapes stay in the block of `inner` */
         node->edges[i + 1] = inner->edges[i];
         inner->edges[i].node = NULL;
     }
@@ -181,7 +200,9 @@ static tn_status rebase_base(tn__node *inner, tn_tensor *view)
 /* The values are changed, but the history could not be: whoever walks it has to hear of that. */
 static tn_status lose(tn_tensor *into)
 {
-    static tn__node lost = { .refs = 1 << 30, .kind = TN__NODE_LOST, .name = "in-place", .n_out = 1 };
+    static tn__node lost = {
+        .refs = 1 << 30, .kind = TN__NODE_LOST, .name = "in-place", .n_out = 1
+    };
     tn_status status = tn_error_last()->code;
     tn_tensor *all[2] = { into, into->autograd != NULL ? into->autograd->base : NULL };
 
@@ -198,8 +219,8 @@ static tn_status lose(tn_tensor *into)
     return status;
 }
 
-tn_status tn__grad_after_inplace(const tn_op *op, tn_tensor *into, tn_tensor *const *in, int64_t n_in,
-                                 const void *options, tn_tensor *original)
+tn_status tn__grad_after_inplace(const tn_op *op, tn_tensor *into, tn_tensor *const *in,
+                                 int64_t n_in, const void *options, tn_tensor *original)
 {
     tn__node *node;
     tn_status status;
@@ -217,7 +238,9 @@ tn_status tn__grad_after_inplace(const tn_op *op, tn_tensor *into, tn_tensor *co
     return status == TN_OK ? TN_OK : lose(into);
 }
 
-/* ---- running ------------------------------------------------------------------------------------------------ */
+/* ---- running
+ * ------------------------------------------------------------------------------------------------
+ * */
 
 static tn_status zero(tn_tensor *tensor)
 {
@@ -259,15 +282,17 @@ static tn_status strided_run(tn__node *node, tn_tensor *gout, tn_tensor **gin)
     return status;
 }
 
-tn_status tn__slice_run(tn__node *node, tn_tensor *gout, uint32_t need, bool record, tn_tensor **gin)
+tn_status tn__slice_run(tn__node *node, tn_tensor *gout, uint32_t need, bool record,
+                        tn_tensor **gin)
 {
     tn__node *inner = node->as.slice.inner;
     tn_tensor *whole, *part, *under;
     tn_status status;
 
     if (record)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "in-place through a view cannot be differentiated twice (create_graph); "
-                                               "write it out of place");
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "in-place through a view cannot be differentiated twice (create_graph); "
+                       "write it out of place");
     if (node->kind == TN__NODE_STRIDED)
         return strided_run(node, gout, gin);
     for (int32_t i = 0; i < node->n_in; i++)

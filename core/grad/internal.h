@@ -10,7 +10,7 @@
 typedef struct tn__grad_mode {
     bool off;
     int32_t depth;
-    uint64_t before[16];        /* bit per level: what `off` was */
+    uint64_t before[16]; /* bit per level: what `off` was */
 } tn__grad_mode;
 extern _Thread_local tn__grad_mode tn__grad_mode_here;
 
@@ -23,20 +23,24 @@ static inline bool tn__grad_on(void)
 bool tn__grad_stale(tn_tensor *tensor);
 static inline bool tn__requires_grad(tn_tensor *tensor)
 {
-    return tensor->requires_grad || (tn__unlikely(tensor->autograd != NULL) && tn__grad_stale(tensor));
+    return tensor->requires_grad ||
+           (tn__unlikely(tensor->autograd != NULL) && tn__grad_stale(tensor));
 }
 
-/* Whether a call with these inputs has to be recorded: grad mode is on and an input that can have a gradient requires it. */
+/* Whether a call with these inputs has to be recorded: grad mode is on and an input that can have a
+ * gradient requires it. */
 bool tn__grad_wanted(const tn_op *op, tn_tensor *const *in, int64_t n_in);
-/* Hangs a node on the outputs. `in` are the inputs as the operator saw them (after promotion); called after the run. */
+/* Hangs a node on the outputs. `in` are the inputs as the operator saw them (after promotion);
+ * called after the run. */
 tn_status tn__grad_record(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                           tn_tensor *const *out, int64_t n_out);
-/* Before an in-place run into `into`: refuses leaves that require grad and what PyTorch refuses, and keeps a copy of it in *original (owned by the caller) where the derivative needs
- * what it was. After it: rebases history. */
-tn_status tn__grad_before_inplace(const tn_op *op, tn_tensor *into, tn_tensor *const *in, int64_t n_in,
-                                  tn_tensor **original);
-tn_status tn__grad_after_inplace(const tn_op *op, tn_tensor *into, tn_tensor *const *in, int64_t n_in,
-                                 const void *options, tn_tensor *original);
+/* Before an in-place run into `into`: refuses leaves that require grad and what PyTorch refuses,
+ * and keeps a copy of it in *original (owned by the caller) where the derivative needs what it was.
+ * After it: rebases history. */
+tn_status tn__grad_before_inplace(const tn_op *op, tn_tensor *into, tn_tensor *const *in,
+                                  int64_t n_in, tn_tensor **original);
+tn_status tn__grad_after_inplace(const tn_op *op, tn_tensor *into, tn_tensor *const *in,
+                                 int64_t n_in, const void *options, tn_tensor *original);
 /* Remembers that `view` looks at (what) `base` (looks at): in-place changes have to know. */
 tn_status tn__grad_view(tn_tensor *view, tn_tensor *base);
 

@@ -3,6 +3,8 @@
 libcore_la_SOURCES += \
 	%D%/internal.h \
 	%D%/parts.h \
+	%D%/walk.h \
+	%D%/backward.c \
 	%D%/check.c \
 	%D%/engine.c \
 	%D%/function.c \

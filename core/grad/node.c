@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Nodes of the graph: how they are made, what they keep, and how they go. A node is one block of memory. Destruction is iterative, because
- * chains get long. */
+ * Nodes of the graph: how they are made, what they keep, and how they go. A node is one block of
+ * memory. Destruction is iterative, because chains get long. */
 #include <sched.h>
 
 #include "core/grad/parts.h"
@@ -23,8 +23,8 @@ static size_t round_up(size_t size)
     return (size + 15) & ~(size_t)15;
 }
 
-tn__node *tn__node_new(tn__node_kind kind, const char *name, int32_t n_in, int32_t n_out, int32_t n_saved,
-                       int64_t n_sizes, size_t extra, void **tail)
+tn__node *tn__node_new(tn__node_kind kind, const char *name, int32_t n_in, int32_t n_out,
+                       int32_t n_saved, int64_t n_sizes, size_t extra, void **tail)
 {
     size_t edges = round_up(sizeof(tn__node));
     size_t seen = edges + round_up((size_t)n_in * sizeof(tn__edge));
@@ -47,7 +47,7 @@ tn__node *tn__node_new(tn__node_kind kind, const char *name, int32_t n_in, int32
     node->edges = (tn__edge *)(void *)(block + edges);
     node->seen = (tn__seen *)(void *)(block + seen);
     node->saved = (tn__saved *)(void *)(block + saved);
-    if (n_in > 0)               /* where the shapes go: taken by tn__node_input */
+    if (n_in > 0) /* where the shapes go: taken by tn__node_input */
         node->seen[0].shape = (int64_t *)(void *)(block + sizes);
     if (tail != NULL)
         *tail = block + end;
@@ -81,18 +81,13 @@ static void free_node(tn__node *node)
     if (atomic_load_explicit(&node->hooks, memory_order_relaxed) != NULL)
         tn__hooks_free(node);
     switch (node->kind) {
-    case TN__NODE_LEAF:
-        tn__slot_drop(node->as.slot);
-        break;
+    case TN__NODE_LEAF: tn__slot_drop(node->as.slot); break;
     case TN__NODE_FUNCTION:
         if (node->as.function.calls.release != NULL)
             node->as.function.calls.release(node->as.function.user);
         break;
-    case TN__NODE_SLICE:
-        tn__node_drop(node->as.slice.inner);
-        break;
-    default:
-        break;
+    case TN__NODE_SLICE: tn__node_drop(node->as.slice.inner); break;
+    default: break;
     }
     if (node->kind != TN__NODE_LEAF)
         atomic_fetch_sub_explicit(&nodes_alive, 1, memory_order_relaxed);
@@ -138,14 +133,16 @@ tn_status tn__node_input(tn__node *node, int32_t i, tn_tensor *input, bool wants
     if (status != TN_OK || node->edges[i].node == NULL)
         return status;
     tn__node_keep(node->edges[i].node);
-    if (node->edges[i].node->kind != TN__NODE_LEAF && node->edges[i].node->sequence >= node->sequence) {
-        node->sequence = node->edges[i].node->sequence + 1;     /* made by another thread */
+    if (node->edges[i].node->kind != TN__NODE_LEAF &&
+        node->edges[i].node->sequence >= node->sequence) {
+        node->sequence = node->edges[i].node->sequence + 1; /* made by another thread */
         last_sequence = node->sequence;
     }
     return TN_OK;
 }
 
-tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bool is_output, bool stale)
+tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bool is_output,
+                        bool stale)
 {
     saved->operand = operand;
     saved->is_output = is_output;
@@ -157,8 +154,12 @@ tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bo
     } else if (tensor->autograd != NULL && tensor->autograd->base != NULL) {
         /* a view holds its base, whose history may come to hold this node: keep the history only */
         saved->tensor = tn__shell(tensor);
+        if (saved->tensor != NULL && tensor->requires_grad && tensor->autograd->node == NULL &&
+            tn__leaf_share(tensor, saved->tensor) != TN_OK)
+            return tn_error_last()->code;
         if (saved->tensor != NULL && tensor->requires_grad && tensor->autograd->node != NULL &&
-            tn__node_attach(tensor->autograd->node, saved->tensor, tensor->autograd->index) != TN_OK)
+            tn__node_attach(tensor->autograd->node, saved->tensor, tensor->autograd->index) !=
+                TN_OK)
             return tn_error_last()->code;
     } else {
         saved->tensor = tn_tensor_keep(tensor);
@@ -169,7 +170,7 @@ tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bo
     return TN_OK;
 }
 
-/* ---- options -------------------------------------------------------------------------------------------- */
+/* ---- options -------------------------------------------------------------------- */
 
 /* What rows and strings of an option struct take beyond the struct. */
 static size_t options_tail(const tn_op_def *def, const void *options)
@@ -199,7 +200,7 @@ static const void *options_copy(const tn_op_def *def, const void *options, char 
         void *at = copy + row->offset;
 
         if (row->kind == TN_OPTION_KIND_INTS || row->kind == TN_OPTION_KIND_FLOATS) {
-            tn_ints *ints = at;         /* tn_floats has the same layout */
+            tn_ints *ints = at; /* tn_floats has the same layout */
 
             if (ints->count > 0) {
                 memcpy(tail, ints->at, (size_t)ints->count * 8);
@@ -222,7 +223,7 @@ static const void *options_copy(const tn_op_def *def, const void *options, char 
     return copy;
 }
 
-/* ---- recording ------------------------------------------------------------------------------------------- */
+/* ---- recording ------------------------------------------------------------------ */
 
 static bool can_have_grad(uint32_t dtype)
 {
@@ -230,12 +231,14 @@ static bool can_have_grad(uint32_t dtype)
 }
 
 tn__node *tn__node_of_op(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
-                         tn_tensor *const *out, int64_t n_out, const tn_tensor *into, tn_tensor *original)
+                         tn_tensor *const *out, int64_t n_out, const tn_tensor *into,
+                         tn_tensor *original)
 {
     const tn_op_def *def = &op->def;
     bool copies = options != NULL && options != def->defaults && def->options != NULL;
     size_t extra = copies ? round_up(def->options_size) + options_tail(def, options) : 0;
-    uint32_t save_in = def->derive != NULL ? def->save_in : 0, save_out = def->derive != NULL ? def->save_out : 0;
+    uint32_t save_in = def->derive != NULL ? def->save_in : 0,
+             save_out = def->derive != NULL ? def->save_out : 0;
     int64_t n_sizes = 0;
     int32_t n_saved = 0;
     int64_t *sizes;
@@ -249,7 +252,8 @@ tn__node *tn__node_of_op(const tn_op *op, tn_tensor *const *in, int64_t n_in, co
         n_saved += save_in >> (i < TN_MAX_OPERANDS ? i : TN_MAX_OPERANDS) & 1;
     }
     n_saved += __builtin_popcount(save_out);
-    node = tn__node_new(TN__NODE_OP, def->name, (int32_t)n_in, (int32_t)n_out, n_saved, n_sizes, extra, &tail);
+    node = tn__node_new(TN__NODE_OP, def->name, (int32_t)n_in, (int32_t)n_out, n_saved, n_sizes,
+                        extra, &tail);
     if (node == NULL)
         return NULL;
     node->op = op;
@@ -259,11 +263,12 @@ tn__node *tn__node_of_op(const tn_op *op, tn_tensor *const *in, int64_t n_in, co
     for (int64_t i = 0; i < n_in; i++) {
         uint32_t flags = tn__operand(op, i)->flags;
 
-        if (tn__node_input(node, (int32_t)i, in[i], (flags & TN_OPERAND_NO_GRAD) == 0, &sizes) != TN_OK)
+        if (tn__node_input(node, (int32_t)i, in[i], (flags & TN_OPERAND_NO_GRAD) == 0, &sizes) !=
+            TN_OK)
             goto fail;
         if (tn__is_none(in[i]) || i >= TN_MAX_OPERANDS || (save_in >> i & 1) == 0)
             continue;
-        if (i == 0 && original != NULL) {       /* what was there before, with its history */
+        if (i == 0 && original != NULL) { /* what was there before, with its history */
             tn__edge edge = node->edges[0];
 
             if ((edge.node != NULL && tn__node_attach(edge.node, original, edge.index) != TN_OK) ||
@@ -275,7 +280,8 @@ tn__node *tn__node_of_op(const tn_op *op, tn_tensor *const *in, int64_t n_in, co
         }
     }
     for (int64_t i = 0; i < n_out; i++)
-        if ((save_out >> i & 1) && tn__node_save(&node->saved[n_saved++], out[i], (int32_t)i, true, false) != TN_OK)
+        if ((save_out >> i & 1) &&
+            tn__node_save(&node->saved[n_saved++], out[i], (int32_t)i, true, false) != TN_OK)
             goto fail;
     return node;
 fail:
@@ -322,9 +328,11 @@ tn_status tn__grad_record(const tn_op *op, tn_tensor *const *in, int64_t n_in, c
         if (can_have_grad(out[i]->dtype))
             status = tn__node_attach(node, out[i], (int32_t)i);
     for (int64_t i = 0; i < n_out && status == TN_OK; i++)
-        if (out[i]->autograd != NULL && out[i]->autograd->base != NULL)     /* its history is the base's of now */
-            out[i]->autograd->generation =
-                out[i]->autograd->base->autograd != NULL ? out[i]->autograd->base->autograd->generation : 0;
+        if (out[i]->autograd != NULL &&
+            out[i]->autograd->base != NULL) /* its history is the base's of now */
+            out[i]->autograd->generation = out[i]->autograd->base->autograd != NULL
+                                               ? out[i]->autograd->base->autograd->generation
+                                               : 0;
     tn__node_drop(node);
     return status;
 }
@@ -332,12 +340,13 @@ tn_status tn__grad_record(const tn_op *op, tn_tensor *const *in, int64_t n_in, c
 bool tn__grad_wanted(const tn_op *op, tn_tensor *const *in, int64_t n_in)
 {
     for (int64_t i = 0; tn__grad_on() && i < n_in; i++)
-        if (tn__tensor_ok(in[i]) && (tn__operand(op, i)->flags & TN_OPERAND_NO_GRAD) == 0 && tn__requires_grad(in[i]))
+        if (tn__tensor_ok(in[i]) && (tn__operand(op, i)->flags & TN_OPERAND_NO_GRAD) == 0 &&
+            tn__requires_grad(in[i]))
             return true;
     return false;
 }
 
-/* ---- what is saved ---------------------------------------------------------------------------------------- */
+/* ---- what is saved -------------------------------------------------------------- */
 
 static void lock(tn__node *node)
 {
@@ -377,11 +386,15 @@ tn_status tn__node_unpack(tn__node *node, tn_tensor **out, bool *stale)
     lock(node);
     if (node->released && node->had_saved) {
         unlock(node);
-        return tn_fail(TN_ERR_RUNTIME,
-                       "Trying to backward through the graph a second time (or directly access saved tensors after they "
-                       "have already been freed). Saved intermediate values of the graph are freed when you call backward "
-                       "or grad. Specify retain_graph=True if you need to backward through the graph a second time (at %s)",
-                       node->name);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "Trying to backward through the graph a second time (or directly access saved "
+            "tensors after they "
+            "have already been freed). Saved intermediate values of the graph are freed when you "
+            "call backward "
+            "or grad. Specify retain_graph=True if you need to backward through the graph a "
+            "second time (at %s)",
+            node->name);
     }
     for (int32_t i = 0; i < node->n_saved; i++) {
         bool gone = changed(&node->saved[i]);
@@ -408,22 +421,24 @@ tn_status tn__node_stale(tn__node *node)
             tn__text_add(&text, "a tensor");
         if (node->kind == TN__NODE_OP)
             tn__text_add(&text, ", which is %s %q of %s,", saved->is_output ? "output" : "input",
-                         saved->is_output ? node->op->def.outputs[saved->operand].name :
-                                            tn__operand(node->op, saved->operand)->name,
+                         saved->is_output ? node->op->def.outputs[saved->operand].name
+                                          : tn__operand(node->op, saved->operand)->name,
                          node->name);
         else
             tn__text_add(&text, ", saved by %s,", node->name);
         if (saved->tensor != NULL && saved->tensor->storage == saved->storage)
             tn__text_add(&text, " is at version %llu; expected version %llu instead",
-                         (unsigned long long)atomic_load(&saved->storage->version), (unsigned long long)saved->version);
+                         (unsigned long long)atomic_load(&saved->storage->version),
+                         (unsigned long long)saved->version);
         else
-            tn__text_add(&text, saved->tensor == NULL ? " is what that operator itself overwrote" :
-                                                        " was given other memory meanwhile");
+            tn__text_add(&text, saved->tensor == NULL ? " is what that operator itself overwrote"
+                                                      : " was given other memory meanwhile");
         tn__text_put(&text, "", 1);
-        status = tn_fail(TN_ERR_RUNTIME,
-                         "one of the variables needed for gradient computation has been modified by an inplace "
-                         "operation: %s",
-                         text.failed ? node->name : text.at);
+        status = tn_fail(
+            TN_ERR_RUNTIME,
+            "one of the variables needed for gradient computation has been modified by an inplace "
+            "operation: %s",
+            text.failed ? node->name : text.at);
         tn__text_free(&text);
         return status;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The graph as the files of core/grad share it. Nodes point to what made their inputs and never forward; a tensor points to the node that made it. */
+ * The graph as the files of core/grad share it. Nodes point to what made their inputs and never
+ * forward; a tensor points to the node that made it. */
 #ifndef TN_CORE_GRAD_PARTS_H
 #define TN_CORE_GRAD_PARTS_H
 
@@ -10,100 +11,102 @@
 /* Where the gradient of a tensor adds up; shared by the tensor and by its node. */
 typedef struct tn__slot {
     _Atomic int32_t refs;
+    _Atomic bool closed; /* the leaf requires no gradient any more: what still comes is not kept */
     pthread_mutex_t lock;
-    tn_tensor *grad;            /* owned; NULL: nothing yet */
+    tn_tensor *grad; /* owned; NULL: nothing yet */
 } tn__slot;
 
 typedef enum tn__node_kind {
-    TN__NODE_LEAF,              /* adds up in a slot */
-    TN__NODE_OP,                /* an operator with a derivative, or without one: an error then */
-    TN__NODE_FUNCTION,          /* a program's own */
-    TN__NODE_COPY,              /* copy into an existing tensor */
-    TN__NODE_CUT,               /* what was there is overwritten with something that has no gradient */
-    TN__NODE_SLICE,             /* in-place through a view, as the base sees it; `inner` is the operator */
-    TN__NODE_STRIDED,           /* a view whose base changed: its place in the base */
-    TN__NODE_LOST               /* memory ran out while history was rebased: an error, never a wrong gradient */
+    TN__NODE_LEAF,     /* adds up in a slot */
+    TN__NODE_OP,       /* an operator with a derivative, or without one: an error then */
+    TN__NODE_FUNCTION, /* a program's own */
+    TN__NODE_COPY,     /* copy into an existing tensor */
+    TN__NODE_CUT,      /* what was there is overwritten with something that has no gradient */
+    TN__NODE_SLICE,    /* in-place through a view, as the base sees it; `inner` is the operator */
+    TN__NODE_STRIDED,  /* a view whose base changed: its place in the base */
+    TN__NODE_LOST /* memory ran out while history was rebased: an error, never a wrong gradient */
 } tn__node_kind;
 
 typedef struct tn__edge {
-    struct tn__node *node;      /* NULL: no gradient wanted */
-    int32_t index;              /* which of its outputs */
+    struct tn__node *node; /* NULL: no gradient wanted */
+    int32_t index;         /* which of its outputs */
 } tn__edge;
 
 /* A tensor that a derivative needs; held, and checked that nobody changed it meanwhile. */
 typedef struct tn__saved {
-    tn_tensor *tensor;          /* owned; NULL: it was the in-place target */
-    tn__storage *storage;       /* owned: tn_tensor_swap would put another under the tensor */
+    tn_tensor *tensor;    /* owned; NULL: it was the in-place target */
+    tn__storage *storage; /* owned: tn_tensor_swap would put another under the tensor */
     uint64_t version;
     int32_t operand;
-    bool is_output;             /* `tensor` is a shell without history, which would be a cycle */
+    bool is_output; /* `tensor` is a shell without history, which would be a cycle */
 } tn__saved;
 
 /* An input as it was: enough for tn_derive.in_meta. */
 typedef struct tn__seen {
-    int16_t ndim;               /* -1: absent */
+    int16_t ndim; /* -1: absent */
     uint16_t dtype;
     int64_t *shape;
 } tn__seen;
 
 typedef struct tn__grad_hook_row {
-    struct tn__grad_hook_row *next;             /* of the node */
+    struct tn__grad_hook_row *next; /* of the node */
     struct tn__grad_hook_row *all_next, **all_link;
-    struct tn__node *node;                      /* not owned: the node frees its rows */
+    struct tn__node *node; /* not owned: the node frees its rows */
     _Atomic int32_t refs;
     int32_t index;
     uint64_t handle;
-    tn_grad_hook call;                          /* NULL: retain_grad */
+    tn_grad_hook call; /* NULL: retain_grad */
     void *user;
     void (*release)(void *user);
-    tn__slot *slot;                             /* of retain_grad */
+    tn__slot *slot; /* of retain_grad */
 } tn__grad_hook_row;
 
 typedef struct tn__node {
     _Atomic int32_t refs;
     uint8_t kind;
     bool had_saved;
-    _Atomic bool busy;          /* spin lock of `saved` and `released` */
-    bool released;              /* a backward without retain_graph was here */
-    uint64_t sequence;          /* larger than those of all nodes that the edges lead to */
+    _Atomic bool busy; /* spin lock of `saved` and `released` */
+    bool released;     /* a backward without retain_graph was here */
+    uint64_t sequence; /* larger than those of all nodes that the edges lead to */
     int32_t n_in, n_out, n_saved;
     const tn_op *op;
     const char *name;
-    const void *options;        /* into the tail of this block, or the defaults */
+    const void *options; /* into the tail of this block, or the defaults */
     tn__edge *edges;
     tn__seen *seen;
     tn__saved *saved;
     tn__grad_hook_row *_Atomic hooks;
-    struct tn__node *next;      /* of those that wait to be freed */
+    struct tn__node *next; /* of those that wait to be freed */
     union {
-        tn__slot *slot;                         /* LEAF */
-        struct {                                /* FUNCTION */
+        tn__slot *slot; /* LEAF */
+        struct {        /* FUNCTION */
             tn_function calls;
             void *user;
         } function;
-        struct {                                /* SLICE, STRIDED */
+        struct { /* SLICE, STRIDED */
             struct tn__node *inner;
             tn_meta *base;
-            tn_meta *view;                      /* offset counts from the base's first element */
+            tn_meta *view; /* offset counts from the base's first element */
         } slice;
     } as;
 } tn__node;
 
 struct tn__autograd {
-    tn__node *node;             /* owned; NULL for a leaf */
+    tn__node *node; /* owned; NULL for a leaf */
     int32_t index;
-    bool retains;               /* retain_grad was asked for */
-    bool blind_view;            /* a view made without gradients of a tensor that has them */
-    tn__node *leaf;             /* owned; of a leaf that requires grad */
-    tn__slot *slot;             /* owned; NULL: never needed */
-    tn_tensor *base;            /* owned: what a view looks at, itself no view */
-    uint64_t generation;        /* how often the history was rebased; a view: the base's when its own was made */
+    bool retains;        /* retain_grad was asked for */
+    bool blind_view;     /* a view made without gradients of a tensor that has them */
+    tn__node *leaf;      /* owned; of a leaf that requires grad */
+    tn__slot *slot;      /* owned; NULL: never needed */
+    tn_tensor *base;     /* owned: what a view looks at, itself no view */
+    uint64_t generation; /* how often history was rebased; a view: the base's when it was made */
 };
 
-/* ---- nodes ---- */
-/* One block with room for all that is variable; refs 1. `extra` bytes at *tail. NULL and an error. */
-tn__node *tn__node_new(tn__node_kind kind, const char *name, int32_t n_in, int32_t n_out, int32_t n_saved,
-                       int64_t n_sizes, size_t extra, void **tail);
+/* ---- nodes ---------------------------------------------------------------------- */
+/* One block with room for all that is variable; refs 1. `extra` bytes at *tail. NULL and an error.
+ * */
+tn__node *tn__node_new(tn__node_kind kind, const char *name, int32_t n_in, int32_t n_out,
+                       int32_t n_saved, int64_t n_sizes, size_t extra, void **tail);
 static inline tn__node *tn__node_keep(tn__node *node)
 {
     if (node != NULL)
@@ -112,44 +115,52 @@ static inline tn__node *tn__node_keep(tn__node *node)
 }
 void tn__node_drop(tn__node *node);
 tn__node *tn__node_of_op(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
-                         tn_tensor *const *out, int64_t n_out, const tn_tensor *into, tn_tensor *original);
+                         tn_tensor *const *out, int64_t n_out, const tn_tensor *into,
+                         tn_tensor *original);
 /* Fills edge and `seen` of input i; the sequence number follows. */
 tn_status tn__node_input(tn__node *node, int32_t i, tn_tensor *input, bool wants, int64_t **sizes);
-tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bool is_output, bool stale);
+tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bool is_output,
+                        bool stale);
 /* Frees what is saved; false when another backward did that before. */
 void tn__node_release(tn__node *node);
 /* References to everything saved, NULL for what was changed; TN_ERR_RUNTIME when it is freed. */
 tn_status tn__node_unpack(tn__node *node, tn_tensor **out, bool *stale);
-tn_status tn__node_stale(tn__node *node);       /* the error for it */
+tn_status tn__node_stale(tn__node *node); /* the error for it */
 /* Hangs the tensor on the node as its output `index`. */
 tn_status tn__node_attach(tn__node *node, tn_tensor *tensor, int32_t index);
-/* What made a tensor: its node, or its leaf's; refreshed for views whose base changed. Not a new reference. */
+/* What made a tensor: its node, or its leaf's; refreshed for views whose base changed. Not a new
+ * reference. */
 tn_status tn__grad_edge(tn_tensor *tensor, tn__edge *edge);
 
-/* ---- tensors ---- */
-struct tn__autograd *tn__autograd_of(tn_tensor *tensor);        /* made when absent; NULL and an error */
+/* ---- tensors -------------------------------------------------------------------- */
+struct tn__autograd *tn__autograd_of(tn_tensor *tensor); /* made when absent; NULL and an error */
 tn__slot *tn__slot_new(void);
 void tn__slot_drop(tn__slot *slot);
 tn_status tn__slot_add(tn__slot *slot, tn_tensor *gradient, bool record);
+/* Makes `to` the same leaf as `from`, which is one that requires grad. */
+tn_status tn__leaf_share(tn_tensor *from, tn_tensor *to);
 /* A tensor over the same memory, without history; owned by the caller. */
 tn_tensor *tn__shell(tn_tensor *tensor);
 
-/* ---- hooks ---- */
+/* ---- hooks ---------------------------------------------------------------------- */
 /* Runs what is registered for an output; *gradient may be replaced. */
 tn_status tn__hooks_run(tn__node *node, int32_t index, tn_tensor **gradient, bool record);
 void tn__hooks_free(tn__node *node);
 tn_status tn__hooks_retain(tn__node *node, int32_t index, tn__slot *slot);
 void tn__hooks_unretain(tn__node *node, tn__slot *slot);
 
-/* ---- running ---- */
+/* ---- running -------------------------------------------------------------------- */
 /* gin[i] for the edges that `need` says, owned by the caller; TN_NONE for zero. */
-tn_status tn__node_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record, tn_tensor **gin);
-tn_status tn__function_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record, tn_tensor **gin);
-tn_status tn__slice_run(tn__node *node, tn_tensor *gout, uint32_t need, bool record, tn_tensor **gin);
+tn_status tn__node_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record,
+                       tn_tensor **gin);
+tn_status tn__function_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record,
+                           tn_tensor **gin);
+tn_status tn__slice_run(tn__node *node, tn_tensor *gout, uint32_t need, bool record,
+                        tn_tensor **gin);
 /* Brings a gradient to the shape and dtype of input i; takes over the reference. */
 tn_status tn__gradient_fit(const tn__node *node, int32_t i, tn_tensor **gradient);
 /* Into a new dense tensor, owned. */
 tn_tensor *tn__gradient_copy(tn_tensor *gradient);
-tn_tensor *tn__add(tn_tensor *a, tn_tensor *b, bool record);    /* owned */
+tn_tensor *tn__add(tn_tensor *a, tn_tensor *b, bool record); /* owned */
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One step of the walk: the derivative of one node, and bringing what it gives into the form that the next node expects. */
+ * One step of the walk: the derivative of one node, and bringing what it gives into the form that
+ * the next node expects. */
 #include "core/grad/parts.h"
 
 tn_tensor *tn__add(tn_tensor *a, tn_tensor *b, bool record)
@@ -11,7 +12,8 @@ tn_tensor *tn__add(tn_tensor *a, tn_tensor *b, bool record)
 
     if (add == NULL)
         return NULL;
-    status = record ? tn__plain_call(add, in, 2, NULL, &out, 1, NULL) : tn__op_run(add, in, 2, NULL, &out, 1, NULL);
+    status = record ? tn__plain_call(add, in, 2, NULL, &out, 1, NULL)
+                    : tn__op_run(add, in, 2, NULL, &out, 1, NULL);
     return status == TN_OK ? out : NULL;
 }
 
@@ -58,8 +60,9 @@ static tn_status misfit(const tn__node *node, int32_t i, const tn_tensor *gradie
     tn__text_add(&text, " but expected shape compatible with ");
     tn__text_ints(&text, (tn_ints){ seen->shape, seen->ndim });
     tn__text_put(&text, "", 1);
-    status = tn_fail(TN_ERR_RUNTIME, "function %s returned an invalid gradient at index %d - got %s", node->name, (int)i,
-                     text.failed ? "another shape" : text.at);
+    status = tn_fail(TN_ERR_RUNTIME,
+                     "function %s returned an invalid gradient at index %d - got %s", node->name,
+                     (int)i, text.failed ? "another shape" : text.at);
     tn__text_free(&text);
     return status;
 }
@@ -115,7 +118,8 @@ static void widen(const tn__node *node, tn_meta *metas)
     }
 }
 
-/* A saved output as the derivative may see it: with its history when the derivative is itself recorded. */
+/* A saved output as the derivative may see it: with its history when the derivative is itself
+ * recorded. */
 static tn_status reattach(tn__node *node, const tn__saved *saved, tn_tensor **tensor)
 {
     tn_tensor *fresh = tn__shell(*tensor);
@@ -135,11 +139,15 @@ typedef struct step {
     tn_meta metas[FEW];
 } step;
 
-static tn_status derive(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record, tn_tensor **gin,
-                        tn_tensor **saved, tn_tensor **in, tn_tensor **out, tn_meta *metas)
+static tn_status derive(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record,
+                        tn_tensor **gin, tn_tensor **saved, tn_tensor **in, tn_tensor **out,
+                        tn_meta *metas)
 {
-    tn_derive ask = { TN_HEAD(tn_derive), .options = node->options, .in = in, .out = out, .gout = gout,
-                      .in_meta = metas, .n_in = node->n_in, .n_out = node->n_out, .need = need, .gin = gin };
+    tn_derive ask = { TN_HEAD(tn_derive), .options = node->options,
+                      .in = in,           .out = out,
+                      .gout = gout,       .in_meta = metas,
+                      .n_in = node->n_in, .n_out = node->n_out,
+                      .need = need,       .gin = gin };
     bool stale = false;
     const char *before;
     uint64_t mark, errors;
@@ -162,21 +170,25 @@ static tn_status derive(tn__node *node, tn_tensor *const *gout, uint32_t need, b
     for (int32_t i = 0; i < node->n_in && status == TN_OK; i++) {
         if (!(need >> (i < 31 ? i : 31) & 1) || gin[i] != NULL)
             continue;
-        if (tn__error_count() != errors)        /* an operator failed, and the derivative gave its NULL on */
+        if (tn__error_count() !=
+            errors) /* an operator failed, and the derivative gave its NULL on */
             status = tn_error_last()->code;
         else
-            status = tn_fail(TN_ERR_ASSERT, "its derivative gave nothing for input %d, and no error: a bug of the plugin "
-                                            "that has it",
-                             (int)i);
+            status = tn_fail(
+                TN_ERR_ASSERT,
+                "its derivative gave nothing for input %d, and no error: a bug of the plugin "
+                "that has it",
+                (int)i);
     }
-    if (status != TN_OK && stale) {     /* it met one of the NULLs: the reason is what counts */
+    if (status != TN_OK && stale) { /* it met one of the NULLs: the reason is what counts */
         tn_error_restore(mark);
         status = tn__node_stale(node);
     }
     return status;
 }
 
-static tn_status run_op(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record, tn_tensor **gin)
+static tn_status run_op(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record,
+                        tn_tensor **gin)
 {
     step few;
     tn_tensor **saved = few.saved, **in = few.in, **out = few.out;
@@ -185,7 +197,8 @@ static tn_status run_op(tn__node *node, tn_tensor *const *gout, uint32_t need, b
     tn_status status;
 
     if (node->op->def.derive == NULL)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "the derivative for '%s' is not implemented", node->name);
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "the derivative for '%s' is not implemented",
+                       node->name);
     if (node->n_in > FEW || node->n_out > FEW || node->n_saved > FEW) {
         size_t pointers = (size_t)(node->n_in + node->n_out + node->n_saved) * sizeof(tn_tensor *);
 
@@ -212,33 +225,28 @@ static tn_status run_op(tn__node *node, tn_tensor *const *gout, uint32_t need, b
     return status;
 }
 
-tn_status tn__node_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record, tn_tensor **gin)
+tn_status tn__node_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record,
+                       tn_tensor **gin)
 {
     uint64_t scope = tn_scope_begin();
     tn_status status;
 
     switch (node->kind) {
-    case TN__NODE_OP:
-        status = run_op(node, gout, need, record, gin);
-        break;
-    case TN__NODE_FUNCTION:
-        status = tn__function_run(node, gout, need, record, gin);
-        break;
+    case TN__NODE_OP: status = run_op(node, gout, need, record, gin); break;
+    case TN__NODE_FUNCTION: status = tn__function_run(node, gout, need, record, gin); break;
     case TN__NODE_SLICE:
-    case TN__NODE_STRIDED:
-        status = tn__slice_run(node, gout[0], need, record, gin);
-        break;
+    case TN__NODE_STRIDED: status = tn__slice_run(node, gout[0], need, record, gin); break;
     case TN__NODE_COPY:
         gin[0] = gout[0];
         status = TN_OK;
         break;
     case TN__NODE_LOST:
-        status = tn_fail(TN_ERR_RUNTIME, "memory ran out while an in-place operation was recorded: the history of what it "
-                                         "changed is lost");
+        status = tn_fail(
+            TN_ERR_RUNTIME,
+            "memory ran out while an in-place operation was recorded: the history of what it "
+            "changed is lost");
         break;
-    default:                    /* TN__NODE_CUT: no edges */
-        status = TN_OK;
-        break;
+    default: /* TN__NODE_CUT: no edges */ status = TN_OK; break;
     }
     for (int32_t i = 0; i < node->n_in; i++) {
         if (status != TN_OK || !(need >> (i < 31 ? i : 31) & 1) || tn__is_none(gin[i])) {

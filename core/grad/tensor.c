@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a tensor knows of gradients: whether it requires one, where it adds up, which node made it; and the grad mode of threads. */
+ * What a tensor knows of gradients: whether it requires one, where it adds up, which node made it;
+ * and the grad mode of threads. */
 #include "core/grad/parts.h"
 
 _Thread_local tn__grad_mode tn__grad_mode_here;
@@ -24,7 +25,8 @@ void tn_grad_begin(bool enabled)
         else
             mode->before[mode->depth >> 6] &= ~bit;
     } else if (mode->depth == LEVELS) {
-        tn_fail(TN_ERR_RUNTIME, "tn_grad_begin: %d levels deep; inner ones end together with this one", LEVELS);
+        tn_fail(TN_ERR_RUNTIME,
+                "tn_grad_begin: %d levels deep; inner ones end together with this one", LEVELS);
     }
     mode->depth++;
     mode->off = !enabled;
@@ -43,7 +45,7 @@ void tn_grad_end(void)
         mode->off = mode->before[mode->depth >> 6] >> (mode->depth & 63) & 1;
 }
 
-/* ---- slots ---------------------------------------------------------------------------------------------- */
+/* ---- slots ---------------------------------------------------------------------- */
 
 tn__slot *tn__slot_new(void)
 {
@@ -52,6 +54,7 @@ tn__slot *tn__slot_new(void)
     if (slot == NULL)
         return NULL;
     atomic_init(&slot->refs, 1);
+    atomic_init(&slot->closed, false);
     pthread_mutex_init(&slot->lock, NULL);
     slot->grad = NULL;
     return slot;
@@ -78,7 +81,8 @@ static tn_tensor *exchange(tn__slot *slot, tn_tensor *gradient)
     return before;
 }
 
-/* Whether nobody else can see the memory of a gradient, and it is packed: then it may be kept, or added to, as it is. */
+/* Whether nobody else can see the memory of a gradient, and it is packed: then it may be kept, or
+ * added to, as it is. */
 static bool exclusive(const tn_tensor *tensor)
 {
     return atomic_load_explicit(&tensor->refs, memory_order_acquire) == 1 &&
@@ -86,30 +90,47 @@ static bool exclusive(const tn_tensor *tensor)
            (tensor->storage->flags & TN__STORAGE_FOREIGN) == 0 && tn__tensor_is_dense(tensor);
 }
 
-/* The sum of what was there and of `gradient`, owned; `kept` may be written when it is ours to write. */
+/* The sum of what was there and of `gradient`, owned; `kept` may be written when it is ours to
+ * write. */
 static tn_tensor *sum_of(tn_tensor *kept, tn_tensor *gradient, bool record)
 {
     const tn_op *add;
     tn_tensor *in[2] = { kept, gradient };
 
-    if (record || tn__requires_grad(kept) || kept->dtype != gradient->dtype || !tn__tensor_is_dense(kept))
+    if (record || tn__requires_grad(kept) || kept->dtype != gradient->dtype ||
+        !tn__tensor_is_dense(kept))
         return tn__add(kept, gradient, record);
-    add = tn__needed(TN__NEED_add);     /* in place: who holds the gradient sees it grow, as with PyTorch */
+    add = tn__needed(
+        TN__NEED_add); /* in place: who holds the gradient sees it grow, as with PyTorch */
     if (add == NULL || tn__op_run(add, in, 2, NULL, NULL, 0, kept) != TN_OK)
         return NULL;
     return tn_tensor_keep(kept);
 }
 
-/* The lock is not held while operators run: what is there is taken out, added to, and put back, and what came meanwhile is added as well. */
+static tn_tensor *recorded_copy(tn_tensor *gradient)
+{
+    const tn_op *copy = tn__needed(TN__NEED_copy);
+    tn_tensor *out = NULL;
+
+    if (copy == NULL || tn__plain_call(copy, &gradient, 1, NULL, &out, 1, NULL) != TN_OK)
+        return NULL;
+    return out;
+}
+
+/* The lock is not held while operators run: what is there is taken out, added to, and put back, and
+ * what came meanwhile is added as well. */
 tn_status tn__slot_add(tn__slot *slot, tn_tensor *gradient, bool record)
 {
     tn_tensor *mine = NULL, *before = exchange(slot, NULL);
 
     if (before == NULL) {
-        mine = !record && !exclusive(gradient) ? tn__gradient_copy(gradient) : tn_tensor_keep(gradient);
+        if (exclusive(gradient))
+            mine = tn_tensor_keep(gradient);
+        else
+            mine = record ? recorded_copy(gradient) : tn__gradient_copy(gradient);
     } else {
         mine = sum_of(before, gradient, record);
-        if (mine == NULL) {     /* what was there stays */
+        if (mine == NULL) { /* what was there stays */
             before = exchange(slot, before);
             if (before != NULL)
                 tn_tensor_drop(before);
@@ -134,7 +155,7 @@ tn_status tn__slot_add(tn__slot *slot, tn_tensor *gradient, bool record)
     return tn_error_last()->code;
 }
 
-/* ---- the tensor's record ---------------------------------------------------------------------------------- */
+/* ---- the tensor's record -------------------------------------------------------- */
 
 struct tn__autograd *tn__autograd_of(tn_tensor *tensor)
 {
@@ -173,13 +194,26 @@ static tn__slot *slot_of(tn_tensor *tensor)
     return autograd->slot;
 }
 
+tn_status tn__leaf_share(tn_tensor *from, tn_tensor *to)
+{
+    struct tn__autograd *autograd = tn__autograd_of(to);
+
+    if (autograd == NULL)
+        return tn_error_last()->code;
+    autograd->leaf = tn__node_keep(from->autograd->leaf);
+    autograd->slot = from->autograd->slot;
+    atomic_fetch_add_explicit(&autograd->slot->refs, 1, memory_order_relaxed);
+    to->requires_grad = true;
+    return TN_OK;
+}
+
 bool tn__grad_stale(tn_tensor *tensor)
 {
     struct tn__autograd *autograd = tensor->autograd;
     tn_tensor *base = autograd->base;
 
     return base != NULL && base->requires_grad && base->autograd != NULL &&
-           base->autograd->generation != autograd->generation;
+           base->storage == tensor->storage && base->autograd->generation != autograd->generation;
 }
 
 tn_tensor *tn__shell(tn_tensor *tensor)
@@ -208,7 +242,8 @@ static tn_status refresh(const tn_tensor *tensor)
 
 bool tn_tensor_requires_grad(const tn_tensor *tensor)
 {
-    return usable(tensor, "tn_tensor_requires_grad") == TN_OK && refresh(tensor) == TN_OK && tensor->requires_grad;
+    return usable(tensor, "tn_tensor_requires_grad") == TN_OK && refresh(tensor) == TN_OK &&
+           tensor->requires_grad;
 }
 
 bool tn_tensor_is_leaf(const tn_tensor *tensor)
@@ -222,7 +257,9 @@ const char *tn_tensor_grad_op(const tn_tensor *tensor)
 {
     if (usable(tensor, "tn_tensor_grad_op") != TN_OK || refresh(tensor) != TN_OK)
         return "";
-    return tensor->autograd == NULL || tensor->autograd->node == NULL ? "" : tensor->autograd->node->name;
+    return tensor->autograd == NULL || tensor->autograd->node == NULL
+               ? ""
+               : tensor->autograd->node->name;
 }
 
 tn_status tn_tensor_set_requires_grad(tn_tensor *tensor, bool requires_grad)
@@ -235,15 +272,19 @@ tn_status tn_tensor_set_requires_grad(tn_tensor *tensor, bool requires_grad)
     if (!tn_tensor_is_leaf(tensor)) {
         if (requires_grad)
             return TN_OK;
-        return tn_fail(TN_ERR_RUNTIME,
-                       "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
-                       "in a subgraph that doesn't require differentiation use tn_detach (it was made by %s)",
-                       tn_tensor_grad_op(tensor));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "you can only change requires_grad flags of leaf variables. If you want to use a "
+            "computed variable "
+            "in a subgraph that doesn't require differentiation use tn_detach (it was made by %s)",
+            tn_tensor_grad_op(tensor));
     }
     if (requires_grad && ((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(tensor->dtype)) == 0)
-        return tn_fail(TN_ERR_RUNTIME, "only Tensors of floating point and complex dtype can require gradients, not %s",
-                       tn_dtype_name((tn_dtype)tensor->dtype));
-    if (requires_grad) {        /* all that recording needs is made now, so that threads can share the leaf */
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "only Tensors of floating point and complex dtype can require gradients, not %s",
+            tn_dtype_name((tn_dtype)tensor->dtype));
+    if (requires_grad) { /* all that recording needs is made now: threads can share the leaf */
         autograd = tn__autograd_of(tensor);
         if (autograd == NULL || slot_of(tensor) == NULL)
             return tn_error_last()->code;
@@ -258,6 +299,9 @@ tn_status tn_tensor_set_requires_grad(tn_tensor *tensor, bool requires_grad)
         }
     }
     tensor->requires_grad = requires_grad;
+    if (tensor->autograd != NULL && tensor->autograd->slot != NULL)
+        atomic_store_explicit(&tensor->autograd->slot->closed, !requires_grad,
+                              memory_order_relaxed);
     return TN_OK;
 }
 
@@ -301,7 +345,8 @@ tn_status tn_tensor_set_grad(tn_tensor *tensor, tn_tensor *gradient)
     }
     if (gradient == tensor)
         return tn_fail(TN_ERR_RUNTIME, "can't assign Variable as its own grad");
-    if (gradient->dtype != tensor->dtype || gradient->device != tensor->device || !same_shape(tensor, gradient)) {
+    if (gradient->dtype != tensor->dtype || gradient->device != tensor->device ||
+        !same_shape(tensor, gradient)) {
         tn__text text = { 0 };
 
         tn__text_add(&text, "assigned grad has ");

@@ -15,7 +15,8 @@ typedef struct tn__reader {
 tn_status tn__reader_open(tn__reader *reader, const char *path);
 void tn__reader_close(tn__reader *reader);
 
-/* A file that is written beside the one it will replace. After commit or abort it is gone; commit that failed has removed what was written. */
+/* A file that is written beside the one it will replace. After commit or abort it is gone; commit
+ * that failed has removed what was written. */
 typedef struct tn__writer {
     tn_sink sink;
     int file;

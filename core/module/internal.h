@@ -8,7 +8,8 @@
 
 #define TN__MODULE_DEPTH 1000 /* trees nest no deeper: walks and calls recurse */
 
-/* A named place of a module. Its name never moves, so a name that came from a slot is found by its address. */
+/* A named place of a module. Its name never moves, so a name that came from a slot is found by its
+ * address. */
 typedef struct tn__slot {
     char *name;
     tn_tensor *tensor; /* parameters and buffers: a reference of the module's own, or TN_NONE */
@@ -45,7 +46,8 @@ void tn__slots_list(const tn__slots *slots, tn__text *text);
 tn__slot *tn__slots_find(const tn__slots *slots, const char *name);
 void tn__slots_clear(tn__slots *slots);
 
-/* Makes a module of a layer's name; `children` (may be NULL) marks values that came as "(name): Type(...)". */
+/* Makes a module of a layer's name; `children` (may be NULL) marks values that came as "(name):
+ * Type(...)". */
 tn_module *tn__module_make(const char *type, const char *spec_text, const tn_value *values,
                            const char *const *names, const int32_t *columns,
                            const uint8_t *children, int64_t count);
@@ -62,10 +64,10 @@ typedef struct tn__seen {
 int tn__seen_add(tn__seen *seen, const void *address);
 void tn__seen_free(tn__seen *seen);
 
-/* What a walk met, each with a reference of the walk's own, so that visitors may change the tree. */
+/* What a walk met, each with a reference of the walk's own, so that visitors may change the tree.
+ */
 typedef struct tn__met {
     char *path;
-    const char *name; /* of the slot; valid until the module changes */
     tn_module *module;
     tn_tensor *tensor; /* NULL for a module */
     uint32_t kind;     /* tn_slot_kind */
@@ -77,7 +79,8 @@ typedef struct tn__walk {
     int64_t count, capacity;
 } tn__walk;
 
-/* All that the kinds ask for (TN_SLOT_CHILD: the modules, itself first), in order: per module parameters, buffers, then children, depth first. Reserved slots are left out. */
+/* All that the kinds ask for (TN_SLOT_CHILD: the modules, itself first), in order: per module
+ * parameters, buffers, then children, depth first. Reserved slots are left out. */
 tn_status tn__walk_collect(tn_module *module, uint32_t kinds, bool duplicates, tn__walk *walk);
 void tn__walk_free(tn__walk *walk);
 

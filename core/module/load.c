@@ -165,7 +165,7 @@ static tn_status check(tn_module *module, const tn__walk *walk, const tn_state *
     return status;
 }
 
-static tn_status copy_one(tn_tensor *to, tn_tensor *from)
+static tn_status copy_one(const char *key, tn_tensor *to, tn_tensor *from)
 {
     if (is_old_scalar(to, from))
         from = tn_tensor_as_strided(from, TN_SCALAR_SHAPE, TN_SCALAR_SHAPE, tn_tensor_offset(from));
@@ -173,7 +173,14 @@ static tn_status copy_one(tn_tensor *to, tn_tensor *from)
         return TN_ERR_RUNTIME;
     if (tn_tensor_numel(to) == 0)
         return TN_OK;
-    if (tn_device_has_memory(tn_tensor_device(to)) && !tn_device_has_memory(tn_tensor_device(from)))
+    if (!tn_device_has_memory(tn_tensor_device(to))) {
+        tn_log(TN_LOG_WARNING,
+               "for %s: copying from the checkpoint to a tensor on %s, which has no values, does "
+               "nothing",
+               key, tn_device_name(tn_tensor_device(to)));
+        return TN_OK;
+    }
+    if (!tn_device_has_memory(tn_tensor_device(from)))
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
                        "the tensor to copy from is on %s, which has no values",
                        tn_device_name(tn_tensor_device(from)));
@@ -196,7 +203,7 @@ tn_status tn_module_load_state(tn_module *module, const tn_state *state, bool st
                             : tn_state_find(state, walk.at[i].path);
         if (found < 0)
             continue;
-        status = copy_one(walk.at[i].tensor, tn_state_tensor(state, found));
+        status = copy_one(walk.at[i].path, walk.at[i].tensor, tn_state_tensor(state, found));
         if (status != TN_OK)
             tn_error_prefix("While copying the parameter named \"%s\": ", walk.at[i].path);
     }

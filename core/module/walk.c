@@ -82,7 +82,6 @@ static tn_status met(struct collector *c, const char *name, tn_module *module, t
     memcpy(path + length, name, size + 1);
     walk->at[walk->count++] = (tn__met){
         .path = path,
-        .name = name,
         .module = tn_module_keep(module),
         .tensor = tn_tensor_keep(tensor),
         .kind = kind,

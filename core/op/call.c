@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * One call of an operator: inputs are checked and promoted, options completed, outputs inferred; then it runs (run.c) and is
- * recorded (core/grad) where a gradient is wanted. In the steady state nothing here takes a lock, parses or calls malloc. */
+ * One call of an operator: inputs are checked and promoted, options completed, outputs inferred;
+ * then it runs (run.c) and is recorded (core/grad) where a gradient is wanted. In the steady state
+ * nothing here takes a lock, parses or calls malloc. */
 #include "core/grad/internal.h"
 #include "core/op/parts.h"
 
@@ -14,8 +15,9 @@ static void describe(tn__text *text, const tn_op *op, int64_t i, const tn_tensor
 static tn_status fail_text(tn_status code, const tn_op *op, tn__text *text)
 {
     tn__text_put(text, "", 1);
-    code = text->failed ? tn_fail(TN_ERR_MEMORY, "%s: out of memory for an error text", op->def.name) :
-                          tn_fail(code, "%s: %s", op->def.name, text->at);
+    code = text->failed
+               ? tn_fail(TN_ERR_MEMORY, "%s: out of memory for an error text", op->def.name)
+               : tn_fail(code, "%s: %s", op->def.name, text->at);
     tn__text_free(text);
     return code;
 }
@@ -27,7 +29,10 @@ static tn_status wrong_device(const tn_op *op, tn_tensor *const *in, int64_t i, 
     describe(&text, op, first, in[first]);
     tn__text_add(&text, ", ");
     describe(&text, op, i, in[i]);
-    tn__text_add(&text, "; all have to be on one device, and nothing is moved silently: tn_copy_ copies between devices");
+    tn__text_add(
+        &text,
+        "; all have to be on one device, and nothing is moved silently: tn_copy_ copies between "
+        "devices");
     return fail_text(TN_ERR_RUNTIME, op, &text);
 }
 
@@ -65,7 +70,8 @@ static tn_status check_inputs(tn__work *work, bool *mixed)
     bool grad = false;
     int dtype = -1;
 
-    if (tn__unlikely(op->flags & TN__OP_LIST ? work->n_in < op->def.n_inputs : work->n_in != op->def.n_inputs))
+    if (tn__unlikely(op->flags & TN__OP_LIST ? work->n_in < op->def.n_inputs
+                                             : work->n_in != op->def.n_inputs))
         return wrong_count(op, work->n_in);
     for (int64_t i = 0; i < work->n_in; i++) {
         const tn_operand *operand = tn__operand(op, i);
@@ -76,7 +82,8 @@ static tn_status check_inputs(tn__work *work, bool *mixed)
             if (tensor == NULL)
                 return tn__null_input(op->def.name);
             if ((operand->flags & TN_OPERAND_OPTIONAL) == 0)
-                return tn_fail(TN_ERR_VALUE, "%s: %s is TN_NONE, but it is not optional", op->def.name, operand->name);
+                return tn_fail(TN_ERR_VALUE, "%s: %s is TN_NONE, but it is not optional",
+                               op->def.name, operand->name);
             work->views[i] = NULL;
             continue;
         }
@@ -103,9 +110,11 @@ static tn_status check_inputs(tn__work *work, bool *mixed)
         if (work->device == NULL)
             return tn_error_last()->code;
     }
-    if ((op->flags & TN_OP_PROMOTE_FLOAT) && dtype >= 0 && ((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(dtype)) == 0)
+    if ((op->flags & TN_OP_PROMOTE_FLOAT) && dtype >= 0 &&
+        ((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(dtype)) == 0)
         *mixed = true;
-    work->dtype = op->flags & (TN_OP_PROMOTE | TN_OP_PROMOTE_FLOAT) && dtype >= 0 ? (tn_dtype)dtype : TN_DTYPE_AUTO;
+    work->dtype = op->flags & (TN_OP_PROMOTE | TN_OP_PROMOTE_FLOAT) && dtype >= 0 ? (tn_dtype)dtype
+                                                                                  : TN_DTYPE_AUTO;
     work->wants_grad = grad && tn__grad_on();
     return TN_OK;
 }
@@ -129,7 +138,8 @@ static tn_status cast_inputs(tn__work *work)
                     tn_tensor_drop(work->cast[k]);
             return tn_error_last()->code;
         }
-        if (work->promoted && !tn__is_none(work->cast[i]))  /* the second time: what the first made */
+        if (work->promoted &&
+            !tn__is_none(work->cast[i])) /* the second time: what the first made */
             tn_tensor_drop(work->cast[i]);
         work->cast[i] = tensor;
         work->views[i] = tn__is_none(tensor) ? NULL : &tensor->view;
@@ -139,7 +149,8 @@ static tn_status cast_inputs(tn__work *work)
     return TN_OK;
 }
 
-/* The options with all that the caller's struct does not have, when it is of another version of the header. */
+/* The options with all that the caller's struct does not have, when it is of another version of the
+ * header. */
 static tn_status complete_options(tn__work *work, const void *options)
 {
     const tn_op_def *def = &work->op->def;
@@ -154,8 +165,8 @@ static tn_status complete_options(tn__work *work, const void *options)
         if (work->op->needs_options) {
             for (const tn_option *row = def->options; row->kind != TN_OPTION_KIND_END; row++)
                 if (row->flags & TN_OPTION_REQUIRED)
-                    return tn_fail(TN_ERR_VALUE, "%s: %s (%s) has no default: it has to be given", def->name, row->name,
-                                   row->help);
+                    return tn_fail(TN_ERR_VALUE, "%s: %s (%s) has no default: it has to be given",
+                                   def->name, row->name, row->help);
         }
         work->options = def->defaults;
         return TN_OK;
@@ -166,12 +177,16 @@ static tn_status complete_options(tn__work *work, const void *options)
         return TN_OK;
     }
     if (size < sizeof size)
-        return tn_fail(TN_ERR_VALUE, "%s: options.size is %u: begin with the operator's TN_..._OPTIONS", def->name, size);
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: options.size is %u: begin with the operator's TN_..._OPTIONS",
+                       def->name, size);
     for (uint32_t i = def->options_size; i < size; i++)
         if (((const uint8_t *)options)[i] != 0)
-            return tn_fail(TN_ERR_VERSION,
-                           "%s: the options have %u bytes and use what this version, which knows %u, does not have",
-                           def->name, size, def->options_size);
+            return tn_fail(
+                TN_ERR_VERSION,
+                "%s: the options have %u bytes and use what this version, which knows %u, does "
+                "not have",
+                def->name, size, def->options_size);
     if (def->options_size > sizeof work->option_space) {
         space = work->option_heap = tn_malloc(def->options_size);
         if (space == NULL)
@@ -193,7 +208,9 @@ static tn_status infer(tn__work *work)
     tn_infer ask;
 
     for (int round = 0;; round++) {
-        ask.head = (tn_head){ sizeof ask, TN_KIND_tn_infer, 0, TN_ABI_MAJOR, TN_ABI_MINOR, 0, NULL };
+        ask.head = (tn_head){
+            sizeof ask, TN_KIND_tn_infer, 0, TN_ABI_MAJOR, TN_ABI_MINOR, 0, NULL
+        };
         ask.in = work->views;
         ask.n_in = work->n_in;
         ask.options = work->options;
@@ -220,8 +237,10 @@ static tn_status infer(tn__work *work)
         if (tn__likely(ask.dtype == work->dtype))
             break;
         if (round > 0)
-            return tn_fail(TN_ERR_ASSERT, "%s: its infer asks for %s and then for %s: a bug of the plugin that has it",
-                           def->name, tn_dtype_name(work->dtype), tn_dtype_name(ask.dtype));
+            return tn_fail(
+                TN_ERR_ASSERT,
+                "%s: its infer asks for %s and then for %s: a bug of the plugin that has it",
+                def->name, tn_dtype_name(work->dtype), tn_dtype_name(ask.dtype));
         work->dtype = ask.dtype;
         status = cast_inputs(work);
         if (status != TN_OK)
@@ -230,14 +249,16 @@ static tn_status infer(tn__work *work)
     for (int32_t i = 0; i < work->n_out; i++)
         if (tn__unlikely(work->meta[i].ndim < -1 || work->meta[i].ndim > TN_MAX_DIMS ||
                          (unsigned)work->meta[i].dtype >= TN_DTYPE_COUNT))
-            return tn_fail(TN_ERR_VALUE, "%s: output %s would have %d dimensions and dtype %s; at most %d, and a dtype",
-                           def->name, def->outputs[i].name, (int)work->meta[i].ndim, tn_dtype_name(work->meta[i].dtype),
-                           TN_MAX_DIMS);
+            return tn_fail(
+                TN_ERR_VALUE,
+                "%s: output %s would have %d dimensions and dtype %s; at most %d, and a dtype",
+                def->name, def->outputs[i].name, (int)work->meta[i].ndim,
+                tn_dtype_name(work->meta[i].dtype), TN_MAX_DIMS);
     return TN_OK;
 }
 
-tn_status tn__work_begin(tn__work *work, const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
-                         tn_meta *meta, tn_tensor *into)
+tn_status tn__work_begin(tn__work *work, const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                         const void *options, tn_meta *meta, tn_tensor *into)
 {
     bool mixed = false;
     tn_status status;
@@ -307,7 +328,8 @@ tn_status tn__work_call(tn__work *work, tn_tensor **out)
     status = tn__work_run(work, out, false);
     if (status != TN_OK)
         return status;
-    for (int64_t i = 0; i < work->n_in; i++)    /* nothing was done (a cast to the same type): nothing to record */
+    for (int64_t i = 0; i < work->n_in;
+         i++) /* nothing was done (a cast to the same type): nothing to record */
         if (work->n_out == 1 && out[0] == work->in[i])
             return TN_OK;
     status = tn__grad_record(work->op, work->in, work->n_in, work->options, out, work->n_out);
@@ -319,8 +341,8 @@ tn_status tn__work_call(tn__work *work, tn_tensor **out)
     return status;
 }
 
-tn_status tn__plain_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out,
-                         int64_t n_out, tn_tensor *into)
+tn_status tn__plain_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
+                         tn_tensor **out, int64_t n_out, tn_tensor *into)
 {
     tn_meta few[2];
     tn_meta *meta = few;
@@ -347,8 +369,8 @@ tn_status tn__plain_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, co
     return status;
 }
 
-static tn_status call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out,
-                      int64_t n_out)
+static tn_status call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
+                      tn_tensor **out, int64_t n_out)
 {
     tn_status status;
 
@@ -369,8 +391,8 @@ static tn_status call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const
     return TN_OK;
 }
 
-tn_status tn_op_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out,
-                     int64_t n_out)
+tn_status tn_op_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
+                     tn_tensor **out, int64_t n_out)
 {
     tn_status status;
 
@@ -395,8 +417,8 @@ tn_tensor *tn_op_call1(tn_op_ref *ref, tn_tensor *const *in, int64_t n_in, const
     return out;
 }
 
-tn_status tn__op_run(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out,
-                     int64_t n_out, tn_tensor *into)
+tn_status tn__op_run(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
+                     tn_tensor **out, int64_t n_out, tn_tensor *into)
 {
     tn_status status;
 

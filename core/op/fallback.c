@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operators that a device lacks, run elsewhere: only when the program or TENON_FALLBACK asks for it, and then counted. */
+ * Operators that a device lacks, run elsewhere: only when the program or TENON_FALLBACK asks for
+ * it, and then counted. */
 #include "core/op/parts.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(const tn_device *) target;
-static bool chosen;             /* under the lock: target is what the environment or the program says */
+static bool chosen; /* under the lock: target is what the environment or the program says */
 static _Atomic int32_t chosen_fast;
 static tn_fallback_count *rows;
 static int64_t n_rows;
@@ -119,7 +120,8 @@ tn_status tn__fallback(tn__work *work, tn_tensor **out, bool *done)
             status = tn_error_last()->code;
     }
     if (status == TN_OK)
-        status = tn__op_run(work->op, in, work->n_in, work->options, in + work->n_in, work->n_out, NULL);
+        status = tn__op_run(work->op, in, work->n_in, work->options, in + work->n_in, work->n_out,
+                            NULL);
     for (int32_t i = 0; i < work->n_out && status == TN_OK; i++) {
         tn_tensor *result = in[work->n_in + i];
 

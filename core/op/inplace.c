@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Results that go into an existing tensor: x.add_(y), the out= form, and copies that convert and broadcast. */
+ * Results that go into an existing tensor: x.add_(y), the out= form, and copies that convert and
+ * broadcast. */
 #include "core/grad/internal.h"
 #include "core/op/parts.h"
 
@@ -19,10 +20,12 @@ static tn_status check_memory(const tn_op *op, tn_tensor *const *in, int64_t n_i
     if (status != TN_OK)
         return tn_error_prefix("%s: ", op->def.name);
     if (overlaps_itself(into))
-        return tn_fail(TN_ERR_RUNTIME,
-                       "%s: unsupported operation: more than one element of the written-to tensor refers to a single "
-                       "memory location; tn_copy(x) makes one that can be written",
-                       op->def.name);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "%s: unsupported operation: more than one element of the written-to tensor refers to "
+            "a single "
+            "memory location; tn_copy(x) makes one that can be written",
+            op->def.name);
     for (int64_t i = 0; i < n_in; i++) {
         if (in[i] == NULL)
             return tn__null_input(op->def.name);
@@ -30,9 +33,11 @@ static tn_status check_memory(const tn_op *op, tn_tensor *const *in, int64_t n_i
             continue;
         if ((op->def.flags & (TN_OP_INPLACE | TN_OP_INTO)) && tn__tensor_same_view(in[i], into))
             continue;
-        return tn_fail(TN_ERR_RUNTIME,
-                       "%s: unsupported operation: %s and the written-to tensor share memory in part; tn_copy(%s) first",
-                       op->def.name, tn__operand(op, i)->name, tn__operand(op, i)->name);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "%s: unsupported operation: %s and the written-to tensor share memory in part; "
+            "tn_copy(%s) first",
+            op->def.name, tn__operand(op, i)->name, tn__operand(op, i)->name);
     }
     return TN_OK;
 }
@@ -47,7 +52,8 @@ static tn_status wrong_shape(const tn_op *op, const tn_tensor *into, tn_ints sha
     tn__text_add(&text, ", the result ");
     tn__text_ints(&text, shape);
     tn__text_put(&text, "", 1);
-    status = tn_fail(TN_ERR_RUNTIME, "%s: %s", op->def.name, text.failed ? "shapes differ" : text.at);
+    status = tn_fail(TN_ERR_RUNTIME, "%s: %s", op->def.name,
+                     text.failed ? "shapes differ" : text.at);
     tn__text_free(&text);
     return status;
 }
@@ -90,15 +96,18 @@ static tn_status check_result(tn__work *work, const tn_tensor *into)
     bool same = meta->ndim == into->view.ndim;
 
     if (work->device != into->device)
-        return tn_fail(TN_ERR_RUNTIME, "%s: the written-to tensor is on %s, the inputs are on %s; nothing is moved silently",
-                       op->def.name, tn_device_name(into->device), tn_device_name(work->device));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "%s: the written-to tensor is on %s, the inputs are on %s; nothing is moved silently",
+            op->def.name, tn_device_name(into->device), tn_device_name(work->device));
     for (int32_t d = 0; same && d < meta->ndim; d++)
         same = meta->shape[d] == into->view.shape[d];
     if (!same)
         return wrong_shape(op, into, (tn_ints){ meta->shape, meta->ndim < 0 ? 0 : meta->ndim });
     if (!tn__can_cast(meta->dtype, (tn_dtype)into->dtype))
-        return tn_fail(TN_ERR_RUNTIME, "%s: result type %s can't be cast to the desired output type %s", op->def.name,
-                       tn_dtype_name(meta->dtype), tn_dtype_name((tn_dtype)into->dtype));
+        return tn_fail(
+            TN_ERR_RUNTIME, "%s: result type %s can't be cast to the desired output type %s",
+            op->def.name, tn_dtype_name(meta->dtype), tn_dtype_name((tn_dtype)into->dtype));
     return TN_OK;
 }
 
@@ -144,7 +153,8 @@ static tn_status call_copy(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
     if (status != TN_OK)
         return status;
     if (tn__is_none(in[0]))
-        return tn_fail(TN_ERR_VALUE, "%s: %s is TN_NONE, but it is not optional", op->def.name, tn__operand(op, 0)->name);
+        return tn_fail(TN_ERR_VALUE, "%s: %s is TN_NONE, but it is not optional", op->def.name,
+                       tn__operand(op, 0)->name);
     record = tn__grad_on() && (tn__requires_grad(into) || tn__requires_grad(in[0]));
     if (record) {
         tn_tensor *original;
@@ -159,7 +169,8 @@ static tn_status call_copy(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
     return status;
 }
 
-tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor *into)
+tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
+                           tn_tensor *into)
 {
     tn_tensor *original = NULL;
     bool record;
@@ -168,15 +179,18 @@ tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
     tn_status status;
 
     if (!tn__tensor_ok(into))
-        return into == NULL ? tn__null_input(op->def.name) :
-                              tn_fail(TN_ERR_VALUE, "%s: the tensor to write is TN_NONE", op->def.name);
+        return into == NULL
+                   ? tn__null_input(op->def.name)
+                   : tn_fail(TN_ERR_VALUE, "%s: the tensor to write is TN_NONE", op->def.name);
     if (op->def.flags & TN_OP_INTO)
         return call_copy(op, in, n_in, into);
     if (op->def.n_outputs != 1)
-        return tn_fail(TN_ERR_VALUE, "%s: it has %d outputs, and so no form that writes into a tensor", op->def.name,
-                       (int)op->def.n_outputs);
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: it has %d outputs, and so no form that writes into a tensor",
+                       op->def.name, (int)op->def.n_outputs);
     if (n_in > 0 && in[0] == into && (op->def.flags & TN_OP_INPLACE) == 0)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: it has no in-place form; write into another tensor", op->def.name);
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "%s: it has no in-place form; write into another tensor", op->def.name);
     status = check_memory(op, in, n_in, into);
     if (status != TN_OK)
         return status;
@@ -186,10 +200,12 @@ tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
     record = tn__grad_on() && (work.wants_grad || tn__requires_grad(into));
     if (record && (n_in == 0 || in[0] != into)) {
         tn__work_end(&work);
-        return tn_fail(TN_ERR_RUNTIME,
-                       "%s: functions with out=... arguments don't support automatic differentiation, but one of the "
-                       "arguments requires grad; use tn_grad_begin(false)",
-                       op->def.name);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "%s: functions with out=... arguments don't support automatic differentiation, but "
+            "one of the "
+            "arguments requires grad; use tn_grad_begin(false)",
+            op->def.name);
     }
     status = check_result(&work, into);
     if (status == TN_OK && record)
@@ -204,7 +220,8 @@ tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
     return status;
 }
 
-tn_status tn_op_call_into(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor *into)
+tn_status tn_op_call_into(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
+                          tn_tensor *into)
 {
     if (op == NULL)
         return tn__null_input("tn_op_call_into");
@@ -215,7 +232,8 @@ tn_status tn_op_call_into(const tn_op *op, tn_tensor *const *in, int64_t n_in, c
     return tn__inplace_call(op, in, n_in, options, into);
 }
 
-tn_tensor *tn_op_call1_into(tn_op_ref *ref, tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor *into)
+tn_tensor *tn_op_call1_into(tn_op_ref *ref, tn_tensor *const *in, int64_t n_in, const void *options,
+                            tn_tensor *into)
 {
     const tn_op *op = tn_op_lookup(ref);
 

@@ -10,12 +10,13 @@
 struct tn__kernel_list;
 
 struct tn_op {
-    tn_op_def def;              /* the host's zero-filled copy; stays for good */
+    tn_op_def def; /* the host's zero-filled copy; stays for good */
     tn__plugin *plugin;
-    _Atomic(struct tn__kernel_list *) kernels[TN__MAX_DEVICE_TYPES]; /* immutable snapshots, best first */
+    _Atomic(struct tn__kernel_list *)
+        kernels[TN__MAX_DEVICE_TYPES]; /* immutable snapshots, best first */
     int32_t ordinal;
-    uint32_t flags;             /* of def, and the TN__OP_* below */
-    uint32_t needs_options;     /* an option has no default: options NULL is an error */
+    uint32_t flags;         /* of def, and the TN__OP_* below */
+    uint32_t needs_options; /* an option has no default: options NULL is an error */
 };
 enum { TN__OP_LIST = 1 << 16 }; /* the last input stands for any number */
 
@@ -23,14 +24,17 @@ enum { TN__OP_LIST = 1 << 16 }; /* the last input stands for any number */
 tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin);
 tn_status tn__kernel_add(const tn_kernel *kernel, tn__plugin *plugin);
 
-/* Runs without recording: infer, allocate, dispatch. Results are owned by the caller (not in a scope). */
-tn_status tn__op_run(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out,
-                     int64_t n_out, tn_tensor *into);
-/* Runs the kernel of an operator into existing tensors, nothing inferred; TN_ERR_NOT_IMPLEMENTED when there is none. For copies and fills. */
-tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
-                            tn_tensor *const *out, int64_t n_out);
+/* Runs without recording: infer, allocate, dispatch. Results are owned by the caller (not in a
+ * scope). */
+tn_status tn__op_run(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
+                     tn_tensor **out, int64_t n_out, tn_tensor *into);
+/* Runs the kernel of an operator into existing tensors, nothing inferred; TN_ERR_NOT_IMPLEMENTED
+ * when there is none. For copies and fills. */
+tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                            const void *options, tn_tensor *const *out, int64_t n_out);
 
-/* Observers: called around tn_op_call when there are any. core/plugin calls tn__observers_changed after it has added one to its registry. */
+/* Observers: called around tn_op_call when there are any. core/plugin calls tn__observers_changed
+ * after it has added one to its registry. */
 extern _Atomic int32_t tn__observers_on;
 void tn__observers_changed(void);
 void tn__observers_shutdown(void);

@@ -5,16 +5,17 @@
 #define TN_CORE_OP_NEEDED_H
 
 /*        field   operator  what the core needs it for */
-#define TN__NEEDED_OPS(X)                                                 \
-    X(copy, "copy", "copies between layouts and types, type promotion") \
-    X(fill, "fill", "new tensors with a value, the seed of backward")   \
-    X(cast, "cast", "type promotion that gradients can follow")         \
-    X(add, "add", "gradients that add up")                              \
+#define TN__NEEDED_OPS(X)                                                                          \
+    X(copy, "copy", "copies between layouts and types, type promotion")                            \
+    X(fill, "fill", "new tensors with a value, the seed of backward")                              \
+    X(cast, "cast", "type promotion that gradients can follow")                                    \
+    X(add, "add", "gradients that add up")                                                         \
     X(sum_to, "sum_to", "gradients of broadcast operands")
 
 struct tn_op;
 #define TN__NEEDED_FIELD(field, name, why) TN__NEED_##field,
 enum tn__need { TN__NEEDED_OPS(TN__NEEDED_FIELD) TN__NEED_COUNT };
-const struct tn_op *tn__needed(enum tn__need which);    /* NULL and an error that names the plugin directory */
+const struct tn_op *tn__needed(
+    enum tn__need which); /* NULL and an error that names the plugin directory */
 
 #endif

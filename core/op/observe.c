@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Observers: callbacks around operators (and, through the allocator's hook, around memory). Without one they cost a load. */
+ * Observers: callbacks around operators (and, through the allocator's hook, around memory).
+ * Without one they cost a load. */
 #include "core/op/parts.h"
 
 _Atomic int32_t tn__observers_on;
 
-enum { OBSERVERS = 16 };        /* further ones are not called for operators; nobody has that many */
+enum { OBSERVERS = 16 }; /* further ones are not called for operators; nobody has that many */
 
 static int64_t all(const tn_observer **out)
 {
@@ -34,7 +35,8 @@ void tn__observers_changed(void)
     const tn__entry *const *entries;
     int64_t count = tn__registry_all(TN_KIND_tn_observer, &entries);
 
-    atomic_store_explicit(&tn__memory_hook, count > 0 ? memory_changed : NULL, memory_order_release);
+    atomic_store_explicit(&tn__memory_hook, count > 0 ? memory_changed : NULL,
+                          memory_order_release);
     atomic_store_explicit(&tn__observers_on, (int32_t)count, memory_order_release);
 }
 
@@ -44,8 +46,8 @@ void tn__observers_shutdown(void)
     atomic_store_explicit(&tn__observers_on, 0, memory_order_release);
 }
 
-tn_status tn__observed_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out,
-                            int64_t n_out, tn_tensor *into)
+tn_status tn__observed_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                            const void *options, tn_tensor **out, int64_t n_out, tn_tensor *into)
 {
     const tn_observer *observers[OBSERVERS];
     uint64_t tokens[OBSERVERS];
@@ -57,12 +59,13 @@ tn_status tn__observed_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
         if (tn__tensor_ok(in[i]))
             device = in[i]->device;
     for (int64_t i = 0; i < count; i++)
-        tokens[i] = observers[i]->op_begin != NULL ?
-                        observers[i]->op_begin(observers[i]->user, op->def.name, device, in, n_in) :
-                        0;
+        tokens[i] = observers[i]->op_begin != NULL
+                        ? observers[i]->op_begin(observers[i]->user, op->def.name, device, in, n_in)
+                        : 0;
     status = tn__plain_call(op, in, n_in, options, out, n_out, into);
     for (int64_t i = count - 1; i >= 0; i--)
         if (observers[i]->op_end != NULL)
-            observers[i]->op_end(observers[i]->user, tokens[i], status, out, status == TN_OK ? n_out : 0);
+            observers[i]->op_end(observers[i]->user, tokens[i], status, out,
+                                 status == TN_OK ? n_out : 0);
     return status;
 }

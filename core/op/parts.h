@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of core/op share among themselves: one call under way, and the kernels of an operator. */
+ * What the files of core/op share among themselves: one call under way, and the kernels of an
+ * operator. */
 #ifndef TN_CORE_OP_PARTS_H
 #define TN_CORE_OP_PARTS_H
 
@@ -8,59 +9,64 @@
 #include "core/op/needed.h"
 
 typedef struct tn__kernel_entry {
-    tn_kernel kernel;           /* the host's zero-filled copy */
+    tn_kernel kernel; /* the host's zero-filled copy */
     tn__plugin *plugin;
-    bool refused;               /* lost against another one (rule 22) */
+    bool refused; /* lost against another one (rule 22) */
 } tn__kernel_entry;
 
-/* The kernels of one operator on one device type, highest priority first. Immutable; kept for good. */
+/* The kernels of one operator on one device type, highest priority first. Immutable; kept for good.
+ * */
 struct tn__kernel_list {
     struct tn__kernel_list *older;
     int32_t count;
     tn__kernel_entry *at[];
 };
 
+/* NULL and an error when memory runs out. */
 struct tn__kernel_list *tn__kernels_build(const tn_op *op, const tn__device_type *type);
 
 static inline struct tn__kernel_list *tn__kernels_of(const tn_op *op, const tn__device_type *type)
 {
-    struct tn__kernel_list *list =
-        atomic_load_explicit(&((tn_op *)(uintptr_t)op)->kernels[type->index], memory_order_acquire);
+    struct tn__kernel_list *list = atomic_load_explicit(
+        &((tn_op *)(uintptr_t)op)->kernels[type->index], memory_order_acquire);
 
     return tn__likely(list != NULL) ? list : tn__kernels_build(op, type);
 }
 
-enum { TN__FEW = 8 };           /* inputs that need no allocation */
+enum { TN__FEW = 8 }; /* inputs that need no allocation */
 
-/* A call under way. What is an operator's own (outputs, temporaries) is owned here until the end. */
+/* A call under way. What is an operator's own (outputs, temporaries) is owned here until the end.
+ * */
 typedef struct tn__work {
     const tn_op *op;
-    tn_tensor *const *in;       /* as given, or `cast` */
+    tn_tensor *const *in; /* as given, or `cast` */
     int64_t n_in;
-    const void *options;        /* complete */
+    const void *options; /* complete */
     const tn_device *device;
-    tn_dtype dtype;             /* of promotion; TN_DTYPE_AUTO without */
-    bool wants_grad;            /* an input that can have a gradient requires one, and grad mode is on */
-    bool promoted;              /* `cast` holds references of its own */
+    tn_dtype dtype;  /* of promotion; TN_DTYPE_AUTO without */
+    bool wants_grad; /* an input that can have a gradient requires one, and grad mode is on */
+    bool promoted;   /* `cast` holds references of its own */
     int32_t n_out;
-    tn_meta *meta;              /* n_out of them */
-    const tn_view **views;      /* n_in of them */
-    tn_tensor **cast;           /* n_in of them, when promotion changed something */
+    tn_meta *meta;         /* n_out of them */
+    const tn_view **views; /* n_in of them */
+    tn_tensor **cast;      /* n_in of them, when promotion changed something */
     tn_tensor **out;
     tn_tensor *into;
-    uint32_t made;              /* bit i: out[i] was made here */
-    void *heap;                 /* arrays that did not fit */
+    uint32_t made; /* bit i: out[i] was made here */
+    void *heap;    /* arrays that did not fit */
     void *option_heap;
     const tn_view *few_views[TN__FEW];
     tn_tensor *few_cast[TN__FEW];
     uint64_t option_space[16];
 } tn__work;
 
-/* Checks, promotion, options, inference. On failure everything is released; on success tn__work_end is owed. */
-tn_status tn__work_begin(tn__work *work, const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
-                         tn_meta *meta, tn_tensor *into);
+/* Checks, promotion, options, inference. On failure everything is released; on success tn__work_end
+ * is owed. */
+tn_status tn__work_begin(tn__work *work, const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                         const void *options, tn_meta *meta, tn_tensor *into);
 void tn__work_end(tn__work *work);
-/* Kernel, decomposition or fallback; out[i] owned by the caller. `record`: let the decomposition record itself. */
+/* Kernel, decomposition or fallback; out[i] owned by the caller. `record`: let the decomposition
+ * record itself. */
 tn_status tn__work_run(tn__work *work, tn_tensor **out, bool record);
 /* Runs without and then with recording, as wanted. */
 tn_status tn__work_call(tn__work *work, tn_tensor **out);
@@ -83,11 +89,12 @@ tn_status tn__missing(const tn__work *work, tn_dtype dtype, const char *reasons)
 tn_status tn__fallback(tn__work *work, tn_tensor **out, bool *done);
 
 /* Every operator, sorted, and whether any observer listens. */
-tn_status tn__observed_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out,
-                            int64_t n_out, tn_tensor *into);
+tn_status tn__observed_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                            const void *options, tn_tensor **out, int64_t n_out, tn_tensor *into);
 /* tn_op_call and _into less observers. */
-tn_status tn__plain_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out,
-                         int64_t n_out, tn_tensor *into);
-tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor *into);
+tn_status tn__plain_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
+                         tn_tensor **out, int64_t n_out, tn_tensor *into);
+tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
+                           tn_tensor *into);
 
 #endif

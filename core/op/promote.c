@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Type promotion between the inputs of a call, and what may be written into which dtype: PyTorch's rules. */
+ * Type promotion between the inputs of a call, and what may be written into which dtype: PyTorch's
+ * rules. */
 #include "core/op/parts.h"
 
 static bool is_float(tn_dtype dtype)
@@ -13,7 +14,8 @@ static bool is_complex(tn_dtype dtype)
     return (TN_MASK_COMPLEX & TN_BIT(dtype)) != 0;
 }
 
-/* Tensors of 0 dimensions raise the result to their category (bool, whole, real, complex), not to their width. */
+/* Tensors of 0 dimensions raise the result to their category (bool, whole, real, complex), not to
+ * their width. */
 static tn_dtype combine(tn_dtype wide, tn_dtype scalar)
 {
     if (wide == TN_DTYPE_AUTO)
@@ -48,7 +50,8 @@ tn_status tn__promote(const tn_op *op, tn_tensor *const *in, int64_t n_in, tn_dt
             return tn_error_prefix("%s: ", op->def.name);
     }
     result = combine(wide, scalar);
-    if (result != TN_DTYPE_AUTO && (op->flags & TN_OP_PROMOTE_FLOAT) && !is_float(result) && !is_complex(result))
+    if (result != TN_DTYPE_AUTO && (op->flags & TN_OP_PROMOTE_FLOAT) && !is_float(result) &&
+        !is_complex(result))
         result = tn_default_dtype();
     *out = result;
     return TN_OK;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * The registry of operators and kernels. Readers see immutable snapshots and take no lock; what a snapshot replaced is kept, because
- * somebody may still look at it. */
+ * The registry of operators and kernels. Readers see immutable snapshots and take no lock; what a
+ * snapshot replaced is kept, because somebody may still look at it. */
 #include "core/op/parts.h"
 
 typedef struct snapshot {
     struct snapshot *older;
-    int64_t count;              /* operators, sorted by name and then by revision */
-    int64_t n_names;            /* names, each once */
+    int64_t count;   /* operators, sorted by name and then by revision */
+    int64_t n_names; /* names, each once */
     const char **names;
     tn_op *at[];
 } snapshot;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(snapshot *) operators;
-static tn__kernel_entry **kernels;      /* under the lock, in the order of arrival */
+static tn__kernel_entry **kernels; /* under the lock, in the order of arrival */
 static int64_t n_kernels, kernel_capacity;
-static struct tn__kernel_list *lists;   /* under the lock: all that were ever made */
+static struct tn__kernel_list *lists; /* under the lock: all that were ever made */
 
 static int compare(const tn_op *op, const char *name, uint32_t revision)
 {
@@ -49,7 +49,7 @@ static tn_op *find(const snapshot *all, const char *name, uint32_t revision)
 
     if (all == NULL)
         return NULL;
-    if (revision == 0) {        /* the newest: the last of that name */
+    if (revision == 0) { /* the newest: the last of that name */
         at = lower_bound(all, name, UINT32_MAX);
         return at > 0 && strcmp(all->at[at - 1]->def.name, name) == 0 ? all->at[at - 1] : NULL;
     }
@@ -68,7 +68,8 @@ static tn_status check_definition(const tn_op_def *def)
 
     if (def->name == NULL || def->name[0] == '\0')
         return tn_fail(TN_ERR_VALUE, "an operator without a name: .name is missing");
-    if (def->n_inputs < 0 || def->n_inputs > TN_MAX_OPERANDS || (def->n_inputs > 0 && def->inputs == NULL))
+    if (def->n_inputs < 0 || def->n_inputs > TN_MAX_OPERANDS ||
+        (def->n_inputs > 0 && def->inputs == NULL))
         wrong = "inputs: 0 to 16 rows, n_inputs their number";
     else if (def->n_outputs < 1 || def->n_outputs > TN_MAX_OPERANDS || def->outputs == NULL)
         wrong = "outputs: 1 to 16 rows, n_outputs their number";
@@ -78,7 +79,8 @@ static tn_status check_definition(const tn_op_def *def)
         wrong = "revision: counts from 1";
     else if ((def->flags & TN_OP_VIEW) && (def->n_inputs < 1 || def->n_outputs != 1))
         wrong = "flags: a view has one output and looks at input 0";
-    else if (def->options != NULL && (def->defaults == NULL || def->options_size < sizeof(uint32_t)))
+    else if (def->options != NULL &&
+             (def->defaults == NULL || def->options_size < sizeof(uint32_t)))
         wrong = "defaults: an operator with options has a struct of them, and its size";
     else if (def->dispatch_input < -1 || def->dispatch_input >= def->n_inputs)
         wrong = "dispatch_input: the number of an input, or -1 for output 0";
@@ -134,18 +136,23 @@ tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin)
             continue;
         op->flags |= TN__OP_LIST;
         if (i + 1 < op->def.n_inputs) {
-            status = tn_fail(TN_ERR_VALUE, "operator %q: wrong inputs: only the last one can be a list", op->def.name);
+            status = tn_fail(TN_ERR_VALUE,
+                             "operator %q: wrong inputs: only the last one can be a list",
+                             op->def.name);
             goto fail;
         }
     }
-    for (const tn_option *row = op->def.options; row != NULL && row->kind != TN_OPTION_KIND_END; row++)
+    for (const tn_option *row = op->def.options; row != NULL && row->kind != TN_OPTION_KIND_END;
+         row++)
         op->needs_options |= (row->flags & TN_OPTION_REQUIRED) != 0;
 
     pthread_mutex_lock(&lock);
-    taken = find(atomic_load_explicit(&operators, memory_order_relaxed), op->def.name, op->def.revision);
+    taken = find(atomic_load_explicit(&operators, memory_order_relaxed), op->def.name,
+                 op->def.revision);
     if (taken != NULL) {
         pthread_mutex_unlock(&lock);
-        status = tn_fail(TN_ERR_REFUSED, "operator %q revision %u is there already: %s has it, %s comes later",
+        status = tn_fail(TN_ERR_REFUSED,
+                         "operator %q revision %u is there already: %s has it, %s comes later",
                          op->def.name, op->def.revision, file_of(taken->plugin), file_of(plugin));
         goto fail;
     }
@@ -155,7 +162,7 @@ tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin)
         status = TN_ERR_MEMORY;
         goto fail;
     }
-    op->ordinal = (int32_t)new->count - 1;
+    op->ordinal = (int32_t) new->count - 1;
     atomic_store_explicit(&operators, new, memory_order_release);
     pthread_mutex_unlock(&lock);
     return TN_OK;
@@ -164,9 +171,10 @@ fail:
     return status;
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------------- */
+/* ---- kernels -------------------------------------------------------------------- */
 
-/* Which of two kernels of different plugins for the same thing has to go: -1 the first, 1 the second, 0 neither. */
+/* Which of two kernels of different plugins for the same thing has to go: -1 the first, 1 the
+ * second, 0 neither. */
 static int loser(const tn__kernel_entry *a, const tn__kernel_entry *b)
 {
     if (a->kernel.revision != b->kernel.revision || (a->kernel.dtypes & b->kernel.dtypes) == 0 ||
@@ -186,14 +194,14 @@ static int loser(const tn__kernel_entry *a, const tn__kernel_entry *b)
 
 static tn_status refuse(const tn__kernel_entry *out, const tn__kernel_entry *kept)
 {
-    const char *why = out->kernel.priority == kept->kernel.priority ?
-                          "of the same priority, and the first by path stays" :
-                          "and it has the higher priority but not TN_KERNEL_OVERRIDE";
+    const char *why = out->kernel.priority == kept->kernel.priority
+                          ? "of the same priority, and the first by path stays"
+                          : "and it has the higher priority but not TN_KERNEL_OVERRIDE";
 
     return tn_fail(TN_ERR_REFUSED, "kernel %s for %s on %s (%s) is refused: %s (%s) is there, %s",
-                   out->kernel.name != NULL ? out->kernel.name : "?", out->kernel.op, out->kernel.device,
-                   file_of(out->plugin), kept->kernel.name != NULL ? kept->kernel.name : "?", file_of(kept->plugin),
-                   why);
+                   out->kernel.name != NULL ? out->kernel.name : "?", out->kernel.op,
+                   out->kernel.device, file_of(out->plugin),
+                   kept->kernel.name != NULL ? kept->kernel.name : "?", file_of(kept->plugin), why);
 }
 
 /* Snapshots of the operator that a new kernel makes stale. Readers that have one go on with it. */
@@ -223,8 +231,7 @@ static tn_status add_entry(tn__kernel_entry *entry)
         if (kernels[i]->refused)
             continue;
         switch (loser(kernels[i], entry)) {
-        case 1:
-            return refuse(entry, kernels[i]);
+        case 1: return refuse(entry, kernels[i]);
         case -1:
             mark = tn_error_mark();
             status = refuse(kernels[i], entry);
@@ -234,8 +241,7 @@ static tn_status add_entry(tn__kernel_entry *entry)
             if (kernels[i]->plugin != NULL)
                 kernels[i]->plugin->report.refused++;
             break;
-        default:
-            break;
+        default: break;
         }
     }
     kernels[n_kernels++] = entry;
@@ -268,7 +274,6 @@ tn_status tn__kernel_add(const tn_kernel *kernel, tn__plugin *plugin)
 
 struct tn__kernel_list *tn__kernels_build(const tn_op *op, const tn__device_type *type)
 {
-    static struct tn__kernel_list none;
     struct tn__kernel_list *list;
     int64_t count = 0;
 
@@ -278,9 +283,9 @@ struct tn__kernel_list *tn__kernels_build(const tn_op *op, const tn__device_type
                  strcmp(kernels[i]->kernel.op, op->def.name) == 0 &&
                  strcmp(kernels[i]->kernel.device, type->backend.type) == 0;
     list = tn_malloc(sizeof *list + (size_t)count * sizeof list->at[0]);
-    if (list == NULL) {         /* the error is held; this call finds no kernel, the next one tries again */
+    if (list == NULL) {
         pthread_mutex_unlock(&lock);
-        return &none;
+        return NULL;
     }
     list->count = 0;
     for (int64_t i = 0; i < n_kernels; i++) {
@@ -288,7 +293,8 @@ struct tn__kernel_list *tn__kernels_build(const tn_op *op, const tn__device_type
         int32_t at = list->count;
 
         if (entry->refused || entry->kernel.revision != op->def.revision ||
-            strcmp(entry->kernel.op, op->def.name) != 0 || strcmp(entry->kernel.device, type->backend.type) != 0)
+            strcmp(entry->kernel.op, op->def.name) != 0 ||
+            strcmp(entry->kernel.device, type->backend.type) != 0)
             continue;
         for (; at > 0 && list->at[at - 1]->kernel.priority < entry->kernel.priority; at--)
             list->at[at] = list->at[at - 1];
@@ -297,12 +303,13 @@ struct tn__kernel_list *tn__kernels_build(const tn_op *op, const tn__device_type
     }
     list->older = lists;
     lists = list;
-    atomic_store_explicit(&((tn_op *)(uintptr_t)op)->kernels[type->index], list, memory_order_release);
+    atomic_store_explicit(&((tn_op *)(uintptr_t)op)->kernels[type->index], list,
+                          memory_order_release);
     pthread_mutex_unlock(&lock);
     return list;
 }
 
-/* ---- looking up ----------------------------------------------------------------------------------------- */
+/* ---- looking up ----------------------------------------------------------------- */
 
 const tn_op *tn_op_find(const char *name, uint32_t revision)
 {
@@ -317,25 +324,29 @@ const tn_op *tn_op_find(const char *name, uint32_t revision)
     if (op != NULL)
         return op->plugin == NULL || tn__plugin_use(op->plugin) == TN_OK ? op : NULL;
     if (all == NULL) {
-        tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                "operator %q: no plugin that defines operators was found; `tenon plugins` lists what was looked at, "
-                "TENON_PLUGIN_PATH says where to look",
-                name);
+        tn_fail(
+            TN_ERR_NOT_IMPLEMENTED,
+            "operator %q: no plugin that defines operators was found; `tenon plugins` lists what "
+            "was looked at, "
+            "TENON_PLUGIN_PATH says where to look",
+            name);
         return NULL;
     }
     op = find(all, name, 0);
     if (op != NULL) {
-        tn_fail(TN_ERR_NOT_IMPLEMENTED, "operator %q has no revision %u; the newest is %u", name, revision,
-                op->def.revision);
+        tn_fail(TN_ERR_NOT_IMPLEMENTED, "operator %q has no revision %u; the newest is %u", name,
+                revision, op->def.revision);
         return NULL;
     }
     nearest = tn__nearest(name, all->names, all->n_names);
     if (nearest != NULL)
-        tn_fail(TN_ERR_NOT_IMPLEMENTED, "operator %q is not defined by any loaded plugin; did you mean %q?", name,
-                nearest);
+        tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                "operator %q is not defined by any loaded plugin; did you mean %q?", name, nearest);
     else
-        tn_fail(TN_ERR_NOT_IMPLEMENTED, "operator %q is not defined by any loaded plugin; `tenon ops` lists the %lld there are",
-                name, (long long)all->n_names);
+        tn_fail(
+            TN_ERR_NOT_IMPLEMENTED,
+            "operator %q is not defined by any loaded plugin; `tenon ops` lists the %lld there are",
+            name, (long long)all->n_names);
     return NULL;
 }
 
@@ -366,8 +377,9 @@ const tn_op *tn__needed(enum tn__need which)
     const tn_op *op = tn_op_lookup(&refs[which]);
 
     if (op == NULL)
-        tn_error_prefix("the core needs this operator (%s); the plugin \"ops\" that comes with Tenon has it: ",
-                        reasons[which]);
+        tn_error_prefix(
+            "the core needs this operator (%s); the plugin \"ops\" that comes with Tenon has it: ",
+            reasons[which]);
     return op;
 }
 
@@ -389,7 +401,8 @@ const char *tn_op_name_at(int64_t index)
         return NULL;
     all = atomic_load_explicit(&operators, memory_order_acquire);
     if (all == NULL || index < 0 || index >= all->n_names) {
-        tn_fail(TN_ERR_INDEX, "operator %lld of %lld", (long long)index, (long long)(all != NULL ? all->n_names : 0));
+        tn_fail(TN_ERR_INDEX, "operator %lld of %lld", (long long)index,
+                (long long)(all != NULL ? all->n_names : 0));
         return NULL;
     }
     return all->names[index];
@@ -400,7 +413,8 @@ const tn_op_def *tn_op_definition(const tn_op *op)
     return op != NULL ? &op->def : NULL;
 }
 
-int64_t tn_op_route(const tn_op *op, const char *device_type, tn_dtype dtype, char *out, size_t size)
+int64_t tn_op_route(const tn_op *op, const char *device_type, tn_dtype dtype, char *out,
+                    size_t size)
 {
     const tn__device_type *type;
     const struct tn__kernel_list *list;
@@ -411,16 +425,20 @@ int64_t tn_op_route(const tn_op *op, const char *device_type, tn_dtype dtype, ch
         return -1;
     type = tn__device_type_find(device_type);
     if (type == NULL) {
-        tn_fail(TN_ERR_KEY, "device type %q: no loaded plugin provides it; `tenon devices` lists what there is",
+        tn_fail(TN_ERR_KEY,
+                "device type %q: no loaded plugin provides it; `tenon devices` lists what there is",
                 device_type);
         return -1;
     }
     if (op->def.flags & TN_OP_VIEW)
         return tn_snprint(out, size, "view");
     list = tn__kernels_of(op, type);
+    if (list == NULL)
+        return -1;
     for (int32_t i = 0; i < list->count; i++)
         if ((unsigned)dtype < TN_DTYPE_COUNT && (list->at[i]->kernel.dtypes & TN_BIT(dtype)))
-            return tn_snprint(out, size, "kernel %s (%s)", list->at[i]->kernel.name != NULL ? list->at[i]->kernel.name : "?",
+            return tn_snprint(out, size, "kernel %s (%s)",
+                              list->at[i]->kernel.name != NULL ? list->at[i]->kernel.name : "?",
                               file_of(list->at[i]->plugin));
     if (op->def.decompose != NULL)
         return tn_snprint(out, size, "decomposition");
@@ -441,12 +459,13 @@ tn_status tn__missing(const tn__work *work, tn_dtype dtype, const char *reasons)
     for (int64_t i = 0; i < n_kernels; i++) {
         const tn_kernel *kernel = &kernels[i]->kernel;
 
-        if (kernels[i]->refused || kernel->revision != op->def.revision || strcmp(kernel->op, op->def.name) != 0)
+        if (kernels[i]->refused || kernel->revision != op->def.revision ||
+            strcmp(kernel->op, op->def.name) != 0)
             continue;
         if (++found > 16)
             break;
-        tn__text_add(&text, "%s%s on %s (", found > 1 ? ", " : "", kernel->name != NULL ? kernel->name : "?",
-                     kernel->device);
+        tn__text_add(&text, "%s%s on %s (", found > 1 ? ", " : "",
+                     kernel->name != NULL ? kernel->name : "?", kernel->device);
         for (int d = 0, n = 0; d < TN_DTYPE_COUNT; d++)
             if (kernel->dtypes & TN_BIT(d))
                 tn__text_add(&text, "%s%s", n++ > 0 ? " " : "", tn_dtype_name(d));
@@ -454,12 +473,16 @@ tn_status tn__missing(const tn__work *work, tn_dtype dtype, const char *reasons)
     }
     pthread_mutex_unlock(&lock);
     tn__text_put(&text, "", 1);
-    status = tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                     "operator %q has no kernel on device type %q for %s, and no decomposition; there is: %s%s%s. "
-                     "TENON_FALLBACK=DEVICE lets it run elsewhere",
-                     op->def.name, type, tn_dtype_name(dtype),
-                     text.failed ? "(out of memory)" : found > 0 ? text.at : "no kernel at all",
-                     reasons[0] != '\0' ? "; refused: " : "", reasons);
+    status = tn_fail(
+        TN_ERR_NOT_IMPLEMENTED,
+        "operator %q has no kernel on device type %q for %s, and no decomposition; there is: "
+        "%s%s%s. "
+        "TENON_FALLBACK=DEVICE lets it run elsewhere",
+        op->def.name, type, tn_dtype_name(dtype),
+        text.failed ? "(out of memory)"
+        : found > 0 ? text.at
+                    : "no kernel at all",
+        reasons[0] != '\0' ? "; refused: " : "", reasons);
     tn__text_free(&text);
     return status;
 }

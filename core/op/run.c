@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a call runs once its outputs are known: as a view, by a kernel of the device, by decomposition, or, where the program asked for it,
- * on another device. */
+ * How a call runs once its outputs are known: as a view, by a kernel of the device, by
+ * decomposition, or, where the program asked for it, on another device. */
 #include "core/grad/internal.h"
 #include "core/op/parts.h"
 
@@ -43,12 +43,14 @@ static tn_status make_output(const tn_call *call, int32_t index, tn_ints shape)
     tn_meta meta;
 
     if (index < 0 || index >= work->n_out)
-        return tn_fail(TN_ERR_INDEX, "%s: make_output of output %d; there are %d", call->op, (int)index,
-                       (int)work->n_out);
+        return tn_fail(TN_ERR_INDEX, "%s: make_output of output %d; there are %d", call->op,
+                       (int)index, (int)work->n_out);
     if (work->out[index] != NULL)
-        return tn_fail(TN_ERR_RUNTIME, "%s: make_output of output %d, which is made", call->op, (int)index);
+        return tn_fail(TN_ERR_RUNTIME, "%s: make_output of output %d, which is made", call->op,
+                       (int)index);
     if (shape.count < 0 || shape.count > TN_MAX_DIMS)
-        return tn_fail(TN_ERR_VALUE, "%s: make_output with %lld dimensions", call->op, (long long)shape.count);
+        return tn_fail(TN_ERR_VALUE, "%s: make_output with %lld dimensions", call->op,
+                       (long long)shape.count);
     meta.dtype = work->meta[index].dtype;
     meta.ndim = (int32_t)shape.count;
     meta.flags = 0;
@@ -83,10 +85,26 @@ static void add_reason(char *reasons, const tn__kernel_entry *entry, const char 
     size_t length = strlen(reasons);
 
     tn_snprint(reasons + length, REASONS - length, "%s%s: %s", length > 0 ? "; " : "",
-               entry->kernel.name != NULL ? entry->kernel.name : "?", words[0] != '\0' ? words : "no reason given");
+               entry->kernel.name != NULL ? entry->kernel.name : "?",
+               words[0] != '\0' ? words : "no reason given");
 }
 
-static tn_status run_kernel(tn__work *work, const tn__kernel_entry *entry, tn_call *call, tn_stream *stream)
+/* TENON_CHECK=1: guard zones around memory. Looking at all of them takes long when there are many,
+ * so the more there are, the more calls share one look. */
+static tn_status check_guards(const tn_device *device)
+{
+    static _Thread_local int64_t calls;
+    tn_memory_stats stats;
+
+    if (device->allocator == NULL || tn_device_memory(device, &stats) != TN_OK ||
+        ++calls < stats.live_blocks / 64)
+        return TN_OK;
+    calls = 0;
+    return tn__allocator_check(device->allocator);
+}
+
+static tn_status run_kernel(tn__work *work, const tn__kernel_entry *entry, tn_call *call,
+                            tn_stream *stream)
 {
     tn_tensor *space = NULL;
     tn_status status;
@@ -106,7 +124,8 @@ static tn_status run_kernel(tn__work *work, const tn__kernel_entry *entry, tn_ca
             meta.shape[0] = (int64_t)bytes;
             space = tn__tensor_make(&meta, work->device);
             if (space == NULL)
-                return tn_error_prefix("%s: workspace of %s: ", work->op->def.name, entry->kernel.name);
+                return tn_error_prefix("%s: workspace of %s: ", work->op->def.name,
+                                       entry->kernel.name);
             call->workspace = &space->view;
         }
     }
@@ -114,13 +133,16 @@ static tn_status run_kernel(tn__work *work, const tn__kernel_entry *entry, tn_ca
     status = entry->kernel.run(call);
     tn__stream_unlock(stream);
     if (tn__unlikely(status != TN_OK))
-        status = tn__device_result(work->device, status, entry->kernel.name != NULL ? entry->kernel.name : call->op);
+        status = tn__device_result(work->device, status,
+                                   entry->kernel.name != NULL ? entry->kernel.name : call->op);
     for (int32_t i = 0; status == TN_OK && i < work->n_out; i++)
         if (tn__unlikely(work->out[i] == NULL))
-            status = tn_fail(TN_ERR_ASSERT, "%s: kernel %s did not make output %d: a bug of the plugin that has it",
-                             call->op, entry->kernel.name, (int)i);
-    if (tn__unlikely(tn__checked()) && status == TN_OK && work->device->allocator != NULL)
-        status = tn__allocator_check(work->device->allocator);
+            status = tn_fail(
+                TN_ERR_ASSERT,
+                "%s: kernel %s did not make output %d: a bug of the plugin that has it", call->op,
+                entry->kernel.name, (int)i);
+    if (tn__unlikely(tn__checked()) && status == TN_OK)
+        status = check_guards(work->device);
     if (space != NULL)
         tn_tensor_drop(space);
     call->workspace = NULL;
@@ -136,8 +158,8 @@ static bool nothing_to_write(tn__work *work, tn_tensor **out)
 }
 
 /* The first kernel that has the dtype and says yes. *done is false when there is none. */
-static tn_status try_kernels(tn__work *work, const struct tn__kernel_list *list, tn_dtype dtype, tn_tensor **out,
-                             char *reasons, bool *done)
+static tn_status try_kernels(tn__work *work, const struct tn__kernel_list *list, tn_dtype dtype,
+                             tn_tensor **out, char *reasons, bool *done)
 {
     const tn_view *few_views[2];
     const tn_view **views = few_views;
@@ -153,10 +175,11 @@ static tn_status try_kernels(tn__work *work, const struct tn__kernel_list *list,
 
         if ((entry->kernel.dtypes & TN_BIT(dtype)) == 0)
             continue;
-        if (entry->plugin != NULL && tn__unlikely(atomic_load_explicit(&entry->plugin->active, memory_order_acquire) != 1)) {
+        if (entry->plugin != NULL &&
+            tn__unlikely(atomic_load_explicit(&entry->plugin->active, memory_order_acquire) != 1)) {
             uint64_t mark = tn_error_mark();
 
-            if (tn__plugin_use(entry->plugin) != TN_OK) {   /* a pack that does not start is none */
+            if (tn__plugin_use(entry->plugin) != TN_OK) { /* a pack that does not start is none */
                 add_reason(reasons, entry, tn_error_last()->message);
                 tn_error_restore(mark);
                 continue;
@@ -173,7 +196,8 @@ static tn_status try_kernels(tn__work *work, const struct tn__kernel_list *list,
                 break;
             made = true;
             work->out = out;
-            call.head = (tn_head){ sizeof call, TN_KIND_tn_call, 0, TN_ABI_MAJOR, TN_ABI_MINOR, 0, NULL };
+            call.head = (tn_head){ sizeof call, TN_KIND_tn_call, 0, TN_ABI_MAJOR, TN_ABI_MINOR, 0,
+                                   NULL };
             call.op = work->op->def.name;
             call.in = work->views;
             call.out = views;
@@ -256,19 +280,23 @@ static tn_status decompose(tn__work *work, tn_tensor **out, bool record)
     const tn_op_def *def = &work->op->def;
     uint64_t scope = tn_scope_begin();
     const char *before = tn__error_plugin(work->op->plugin != NULL ? work->op->plugin->id : "");
+    /* Inner operators that stand for this one speak for themselves: views remember their base also
+     * while no gradient is wanted yet. */
+    bool quiet = !record && (def->derive != NULL || work->into != NULL);
     tn_status status;
 
     for (int32_t i = 0; i < work->n_out; i++)
         out[i] = NULL;
-    if (!record)
+    if (quiet)
         tn_grad_begin(false);
     status = tn__status_of(def->decompose(work->in, work->n_in, work->options, out), def->name);
-    if (!record)
+    if (quiet)
         tn_grad_end();
     tn__error_plugin(before);
     for (int32_t i = 0; i < work->n_out && status == TN_OK; i++) {
         if (!tn__tensor_ok(out[i]))
-            status = tn_fail(TN_ERR_ASSERT, "%s: its decomposition gave no %s: a bug of the plugin that has it",
+            status = tn_fail(TN_ERR_ASSERT,
+                             "%s: its decomposition gave no %s: a bug of the plugin that has it",
                              def->name, def->outputs[i].name);
         else
             status = check_result(work, i, out[i]);
@@ -290,7 +318,8 @@ static tn_status run_view(tn__work *work, tn_tensor **out)
     out[0] = tn__tensor_over(work->in[0]->storage, &work->meta[0]);
     if (out[0] == NULL)
         return tn_error_prefix("%s: ", work->op->def.name);
-    if ((tn__grad_on() || work->in[0]->requires_grad) && tn__grad_view(out[0], work->in[0]) != TN_OK) {
+    if ((tn__grad_on() || work->in[0]->requires_grad) &&
+        tn__grad_view(out[0], work->in[0]) != TN_OK) {
         tn_tensor_drop(out[0]);
         out[0] = NULL;
         return tn_error_last()->code;
@@ -330,6 +359,8 @@ tn_status tn__work_run(tn__work *work, tn_tensor **out, bool record)
     if (op->def.dispatch_input >= 0 && !tn__is_none(work->in[op->def.dispatch_input]))
         dtype = (tn_dtype)work->in[op->def.dispatch_input]->dtype;
     list = tn__kernels_of(op, work->device->type);
+    if (tn__unlikely(list == NULL))
+        return TN_ERR_MEMORY;
     reasons[0] = '\0';
     if (tn__likely(list->count > 0)) {
         status = try_kernels(work, list, dtype, out, reasons, &done);
@@ -338,12 +369,13 @@ tn_status tn__work_run(tn__work *work, tn_tensor **out, bool record)
     }
     if (op->def.decompose != NULL)
         return work->into != NULL ? decompose_into(work, out) : decompose(work, out, false);
-    if (work->device->flags & TN_BACKEND_NO_MEMORY) {   /* shapes and types are all there is */
+    if (work->device->flags & TN_BACKEND_NO_MEMORY) { /* shapes and types are all there is */
         const tn_view *views[TN_MAX_OPERANDS];
 
         for (int32_t i = 0; i < work->n_out; i++)
             if (work->meta[i].ndim < 0)
-                return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: the shape of %s depends on values, and %s has none",
+                return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                               "%s: the shape of %s depends on values, and %s has none",
                                op->def.name, op->def.outputs[i].name, tn_device_name(work->device));
         return make_outputs(work, out, views);
     }
@@ -353,8 +385,8 @@ tn_status tn__work_run(tn__work *work, tn_tensor **out, bool record)
     return tn__missing(work, dtype, reasons);
 }
 
-tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
-                            tn_tensor *const *out, int64_t n_out)
+tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                            const void *options, tn_tensor *const *out, int64_t n_out)
 {
     const tn_view *in_views[TN__FEW], *out_views[TN__FEW];
     const struct tn__kernel_list *list;
@@ -385,16 +417,27 @@ tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in,
     if (nothing_to_write(&work, made))
         return TN_OK;
     dtype = (tn_dtype)out[0]->dtype;
-    if (op->def.dispatch_input >= 0 && op->def.dispatch_input < n_in && !tn__is_none(in[op->def.dispatch_input]))
+    if (op->def.dispatch_input >= 0 && op->def.dispatch_input < n_in &&
+        !tn__is_none(in[op->def.dispatch_input]))
         dtype = (tn_dtype)in[op->def.dispatch_input]->dtype;
     list = tn__kernels_of(op, work.device->type);
+    if (list == NULL)
+        return TN_ERR_MEMORY;
     for (int32_t i = 0; i < list->count; i++) {
         const tn__kernel_entry *entry = list->at[i];
         const char *before;
         tn_stream *stream;
-        tn_call call = { TN_HEAD(tn_call), .op = op->def.name, .in = in_views, .out = out_views, .n_in = n_in,
-                         .n_out = (int32_t)n_out, .dtype = dtype, .options = work.options,
-                         .device = work.device->handle, .make_output = make_output, .host = &work,
+        tn_call call = { TN_HEAD(tn_call),
+                         .op = op->def.name,
+                         .in = in_views,
+                         .out = out_views,
+                         .n_in = n_in,
+                         .n_out = (int32_t)n_out,
+                         .dtype = dtype,
+                         .options = work.options,
+                         .device = work.device->handle,
+                         .make_output = make_output,
+                         .host = &work,
                          .kernel = &entry->kernel };
 
         if ((entry->kernel.dtypes & TN_BIT(dtype)) == 0)

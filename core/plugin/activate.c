@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The second step (rule 1): a plugin is activated when the first of its contributions is needed, once, by one thread, while
- * others that need it wait. What it requires goes first. At the end it is deactivated, never unmapped (rule 16). */
+ * The second step (rule 1): a plugin is activated when the first of its contributions is needed,
+ * once, by one thread, while others that need it wait. What it requires goes first. At the end
+ * it is deactivated, never unmapped (rule 16). */
 #include "core/plugin/loader.h"
 
 static pthread_cond_t settled = PTHREAD_COND_INITIALIZER;
 static pthread_mutex_t gate =
     PTHREAD_MUTEX_INITIALIZER; /* over active, activating, thread, waits_for */
 
-/* Whether the thread that activates `plugin` waits, over any number of steps, for what this thread is activating. */
+/* Whether the thread that activates `plugin` waits, over any number of steps, for what this
+ * thread is activating. */
 static bool would_wait_for_itself(const tn__plugin *plugin)
 {
     for (int steps = 0; plugin && steps < 64; steps++) {
@@ -69,7 +71,8 @@ static tn_status run(tn__plugin *plugin)
     return status;
 }
 
-/* Takes the turn to activate, or waits until somebody else has; false when there is nothing left to do. */
+/* Takes the turn to activate, or waits until somebody else has; false when there is nothing left
+ * to do. */
 static bool take_turn(tn__plugin *plugin, tn_status *status)
 {
     tn__plugin_private *own = plugin->private;
@@ -152,10 +155,10 @@ tn_status tn_plugin_activate(const char *id)
                    near ? "; nearest: " : "", near ? near : "");
 }
 
-/* ---- the end ---------------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
-/* Those that require others are deactivated before them: the later in the list the earlier, and requirements are
- * walked on top of that. */
+/* Those that require others are deactivated before them: the later in the list the earlier, and
+ * requirements are walked on top of that. */
 static void deactivate(tn__plugin *plugin)
 {
     if (!plugin->plugin || !plugin->plugin->deactivate ||

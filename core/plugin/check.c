@@ -12,10 +12,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* ---- plugin to host -------------------------------------------------------------------------------------- */
+/* ---- plugin to host -------------------------------------------------------------------------- */
 
-/* The id of the plugin in whose file the address lies; where that is unknown (a call that ended a function was compiled as a
- * jump), of the one that this thread entered last. */
+/* The id of the plugin in whose file the address lies; where that is unknown (a call that ended
+ * a function was compiled as a jump), of the one that this thread entered last. */
 static const char *caller_id(const void *caller)
 {
     Dl_info where;
@@ -89,7 +89,7 @@ bool tn__check_main(const char *function, const void *caller)
            refuse(function, caller, NULL, "it is for the main thread only ([main])");
 }
 
-/* ---- host to plugin -------------------------------------------------------------------------------------- */
+/* ---- host to plugin -------------------------------------------------------------------------- */
 
 tn_status tn__check_status(tn_status status, uint64_t before, const tn__plugin *plugin,
                            const char *function)
@@ -113,7 +113,7 @@ tn_status tn__check_status(tn_status status, uint64_t before, const tn__plugin *
     return status;
 }
 
-/* ---- kernels --------------------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 struct shadow {
     tn_kernel real;

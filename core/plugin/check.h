@@ -1,35 +1,40 @@
 /* SPDX-License-Identifier: MIT
  *
- * The checked boundary (TENON_CHECK=1). Plugin to host: what generated tables ask before a call goes in. Host to
- * plugin: functions of backends and kernels are wrapped when they are contributed, and looked at before and after. */
+ * The checked boundary (TENON_CHECK=1). Plugin to host: what generated tables ask before a call
+ * goes in. Host to plugin: functions of backends and kernels are wrapped when they are
+ * contributed, and looked at before and after. */
 #ifndef TN_CORE_PLUGIN_CHECK_H
 #define TN_CORE_PLUGIN_CHECK_H
 
 #include "core/plugin/internal.h"
 
-/* Each returns true when all is well, and false with TN_ERR_REFUSED "checked boundary: ..." recorded. `caller` is
- * an address inside the plugin that called, by which it is named. */
+/* Each returns true when all is well, and false with TN_ERR_REFUSED "checked boundary: ..."
+ * recorded. `caller` is an address inside the plugin that called, by which it is named. */
 bool tn__check_given(bool given, const char *function, const char *argument, const void *caller);
-bool tn__check_row(const int64_t *at, int64_t count, const char *function, const char *argument, const void *caller);
+bool tn__check_row(const int64_t *at, int64_t count, const char *function, const char *argument,
+                   const void *caller);
 /* Not dropped already, as far as memory still tells. NULL and TN_NONE pass. */
 bool tn__check_tensor(const tn_tensor *tensor, const char *function, const char *argument,
                       const void *caller);
-bool tn__check_tensors(tn_tensor *const *tensors, int64_t count, const char *function, const char *argument,
-                       const void *caller);
+bool tn__check_tensors(tn_tensor *const *tensors, int64_t count, const char *function,
+                       const char *argument, const void *caller);
 bool tn__check_main(const char *function, const void *caller);
 
-/* What a function of a plugin returned: in range, and with words when it failed. `before` is tn__error_count() from before
- * the call. Returns the status that goes on. */
-tn_status tn__check_status(tn_status status, uint64_t before, const tn__plugin *plugin, const char *function);
+/* What a function of a plugin returned: in range, and with words when it failed. `before` is
+ * tn__error_count() from before the call. Returns the status that goes on. */
+tn_status tn__check_status(tn_status status, uint64_t before, const tn__plugin *plugin,
+                           const char *function);
 
 /* Puts checking functions into the copy of a backend, before it is handed on. */
 tn_status tn__check_backend(tn_backend *backend, const tn__plugin *plugin);
-/* The same for a kernel; `shadow` has room for tn__check_kernel_size() bytes and stays as long as the kernel. */
+/* The same for a kernel; `shadow` has room for tn__check_kernel_size() bytes and stays as long
+ * as the kernel. */
 size_t tn__check_kernel_size(void);
 void tn__check_kernel(tn_kernel *kernel, void *shadow, const tn__plugin *plugin);
 /* The backend's own device handle behind a checked one. */
 void *tn__check_device(void *handle);
 /* After a kernel: work done, guard zones of its device intact. */
-tn_status tn__check_after_kernel(void *handle, void *stream, const tn__plugin *plugin, const char *kernel);
+tn_status tn__check_after_kernel(void *handle, void *stream, const tn__plugin *plugin,
+                                 const char *kernel);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The checked boundary: functions of backends. A device handle that the core holds is ours while checking; it knows the
- * backend's own handle and functions. enumerate and open have no handle yet, so each slot has functions of its own. */
+ * The checked boundary: functions of backends. A device handle that the core holds is ours while
+ * checking; it knows the backend's own handle and functions. enumerate and open have no handle
+ * yet, so each slot has functions of its own. */
 #include "core/plugin/check.h"
 #include "core/op/internal.h"
 
@@ -42,7 +43,7 @@ static tn_status refuse(const struct slot *slot, const char *function, const cha
                    words);
 }
 
-/* ---- without a handle ------------------------------------------------------------------------------------ */
+/* ---- without a handle ------------------------------------------------------------------------ */
 
 static tn_status enumerate(struct slot *slot, int32_t *count)
 {
@@ -76,8 +77,12 @@ static tn_status open_device(struct slot *slot, int32_t index, void **out)
 #define EACH_SLOT(X)                                                                               \
     X(0)                                                                                           \
     X(1)                                                                                           \
-    X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18)  \
-        X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31)
+    X(2)                                                                                           \
+    X(3)                                                                                           \
+    X(4)                                                                                           \
+    X(5)                                                                                           \
+    X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21)    \
+        X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31)
 
 #define SLOT_FUNCTIONS(n)                                                                          \
     static tn_status enumerate_##n(int32_t *count)                                                 \
@@ -100,7 +105,7 @@ static const struct {
 _Static_assert(sizeof entries / sizeof *entries == TN__MAX_DEVICE_TYPES,
                "a slot for each device type");
 
-/* ---- with one -------------------------------------------------------------------------------------------- */
+/* ---- with one -------------------------------------------------------------------------------- */
 
 static void close_device(void *handle)
 {
@@ -203,7 +208,8 @@ static tn_status copy(void *handle, void *stream, void *to, uint64_t to_offset, 
     if (to == from && bytes && to_offset < from_offset + bytes && from_offset < to_offset + bytes)
         return tn_fail(
             TN_ERR_ASSERT,
-            "checked boundary: the core asked plugin %q to copy between ranges that overlap; please "
+            "checked boundary: the core asked plugin %q to copy between ranges that overlap; "
+            "please "
             "report this",
             d->slot->plugin->id);
     CALL(d->slot, copy, d->real, stream, to, to_offset, from, from_offset, bytes);
@@ -228,7 +234,7 @@ static void *native_stream(void *handle, void *stream)
     return d->slot->real.native_stream(d->real, stream);
 }
 
-/* ---- wrapping -------------------------------------------------------------------------------------------- */
+/* ---- wrapping -------------------------------------------------------------------------------- */
 
 tn_status tn__check_backend(tn_backend *backend, const tn__plugin *plugin)
 {
@@ -264,7 +270,7 @@ tn_status tn__check_backend(tn_backend *backend, const tn__plugin *plugin)
     return TN_OK;
 }
 
-/* ---- after a kernel -------------------------------------------------------------------------------------- */
+/* ---- after a kernel -------------------------------------------------------------------------- */
 
 tn_status tn__check_after_kernel(void *handle, void *stream, const tn__plugin *plugin,
                                  const char *kernel)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What plugins and programs contribute: each descriptor is copied into a zero-filled struct of ours (rule 4) and handed
- * to the registry of its kind. A contribution that is refused takes neither its plugin nor its siblings along. */
+ * What plugins and programs contribute: each descriptor is copied into a zero-filled struct of
+ * ours (rule 4) and handed to the registry of its kind. A contribution that is refused takes
+ * neither its plugin nor its siblings along. */
 #include "core/plugin/check.h"
 #include "core/plugin/loader.h"
 #include "core/op/internal.h"
@@ -88,7 +89,8 @@ static const char *name_in(const struct kind *kind, const void *copy)
     return name;
 }
 
-/* Members that a descriptor of the kind cannot do without; the room of tensors looks at backends itself. */
+/* Members that a descriptor of the kind cannot do without; the room of tensors looks at backends
+ * itself. */
 static tn_status complete(const struct kind *kind, const tn_head *copy)
 {
     const char *what = NULL;
@@ -138,7 +140,7 @@ tn_status tn__contribute_one(const tn_head *head, tn__plugin *plugin)
     return status == TN_OK ? kind->add(copy->kind, name, copy, plugin) : status;
 }
 
-/* ---- the plugin's line ---------------------------------------------------------------------------------- */
+/* ---- the plugin's line ----------------------------------------------------------------------- */
 
 enum { REFUSALS_SHOWN = 3 };
 
@@ -207,7 +209,7 @@ void tn__contribute(tn__plugin *plugin, int pass)
         contribute_table(plugin);
 }
 
-/* ---- programs -------------------------------------------------------------------------------------------- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 /* What tn_register contributes belongs to a line of its own. */
 static tn__plugin *program(void)

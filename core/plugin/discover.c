@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looking for plugins, once per process: the folders of TENON_PLUGIN_PATH (which replaces the compiled-in one) and
- * TENON_PLUGIN_PATH_ADD, in that order, each folder's *.so sorted by name; then requirements, then contributions. */
+ * Looking for plugins, once per process: the folders of TENON_PLUGIN_PATH (which replaces the
+ * compiled-in one) and TENON_PLUGIN_PATH_ADD, in that order, each folder's *.so sorted by name;
+ * then requirements, then contributions. */
 #include "core/plugin/loader.h"
 
 #include <ctype.h>
@@ -36,10 +37,10 @@ static void take_turn(void)
     pthread_mutex_lock(&turn);
 }
 
-/* ---- TENON_PLUGINS ------------------------------------------------------------------------------------- */
+/* ---- TENON_PLUGINS --------------------------------------------------------------------------- */
 
-/* "cpu,ops,!cuda": names with * and ?, `!` denies. The last pattern that fits decides; a name that none fits is let in only
- * when the list has nothing but denials. */
+/* "backend-*,ops,!backend-cuda": names with * and ?, `!` denies. The last pattern that fits decides; a name
+ * that none fits is let in only when the list has nothing but denials. */
 bool tn__list_allows(const char *list, const char *name)
 {
     bool allowed = true, denials_only = true, fitted = false;
@@ -73,7 +74,7 @@ bool tn__plugin_allowed(const char *name)
     return !list || tn__list_allows(list, name);
 }
 
-/* ---- folders ------------------------------------------------------------------------------------------- */
+/* ---- folders --------------------------------------------------------------------------------- */
 
 struct names {
     char **at;
@@ -191,7 +192,7 @@ tn_status tn__discover_path(const char *folders, bool must_exist)
     return status;
 }
 
-/* ---- requirements (rule 0) ------------------------------------------------------------------------------- */
+/* ---- requirements (rule 0) ------------------------------------------------------------------- */
 
 /* Compares "1.10.0" and "1.9": number by number; what is no number ends the comparison. */
 int tn__compare_versions(const char *a, const char *b)
@@ -300,7 +301,7 @@ void tn__plugins_settle(void)
             p->private->mark = 3; /* handed in for good */
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static tn_status discover(void)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the host is to a plugin: one struct, the same for all, whose address tells two copies of the core apart (rule 20). */
+ * What the host is to a plugin: one struct, the same for all, whose address tells two copies of
+ * the core apart (rule 20). */
 #include "core/plugin/loader.h"
 
-/* Not const: two cores in one process have two of these, and identical constants might be merged. */
+/* Not const: two cores in one process have two of these, and identical constants might be
+ * merged. */
 static tn_host_info host = { TN_HEAD(tn_host_info), .interface_find = tn__host_interface };
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic int32_t checked = -1;

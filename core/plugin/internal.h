@@ -10,28 +10,31 @@ typedef struct tn__plugin {
     const char *id;
     const char *version;
     const char *file;
-    const tn_plugin *plugin;    /* the host's zero-filled copy */
+    const tn_plugin *plugin; /* the host's zero-filled copy */
     tn_plugin_report report;
-    _Atomic int32_t active;     /* 0 not yet, 1 yes, -1 failed */
+    _Atomic int32_t active; /* 0 not yet, 1 yes, -1 failed */
     _Atomic(struct tn__plugin *) next;
     struct tn__plugin_private *private; /* core/plugin's; NULL in a stand-in of a test */
 } tn__plugin;
 
-/* Finds and queries all plugins on the path, once per process; cheap afterwards. Every look-up by name calls it, before it takes any
- * lock of its own (contributions are handed to tn__op_add and its like from inside). TN_ERR_MEMORY when memory ran out: the next call goes on. */
+/* Finds and queries all plugins on the path, once per process; cheap afterwards. Every look-up
+ * by name calls it, before it takes any lock of its own (contributions are handed to tn__op_add
+ * and its like from inside). TN_ERR_MEMORY when memory ran out: the next call goes on. */
 tn_status tn__plugins_discover(void);
 
 /* Activates the plugin (and first what it requires) if that was not done; fast when it was. */
 tn_status tn__plugin_use(tn__plugin *plugin);
 
-/* What came of looking for the devices of a backend of this plugin; for the report (stage "probe"). A failure takes its words from the
- * thread's last error. */
+/* What came of looking for the devices of a backend of this plugin; for the report (stage
+ * "probe"). A failure takes its words from the thread's last error. */
 void tn__plugin_probed(tn__plugin *plugin, tn_status status);
 
-/* The load report's words about a device type or name that is not to be had: "plugin X (file): FAILED at dlopen: ...", for error texts. Appends nothing when the report knows nothing of it. */
+/* The load report's words about a device type or name that is not to be had: "plugin X (file):
+ * FAILED at dlopen: ...", for error texts. Appends nothing when the report knows nothing of it. */
 void tn__plugins_explain(const char *name, tn__text *text);
 
-/* Registries by kind and name for contributions that need nothing more (layer, optimizer, scheduler, init, format, observer, dataset). Look-ups take no lock: an immutable snapshot. */
+/* Registries by kind and name for contributions that need nothing more (layer, optimizer,
+ * scheduler, init, format, observer, dataset). Look-ups take no lock: an immutable snapshot. */
 typedef struct tn__entry {
     const char *name;
     const tn_head *contribution; /* the host's zero-filled full-size copy */
@@ -43,20 +46,23 @@ const tn__entry *tn__registry_use(uint32_t kind, const char *name);
 /* All of a kind, sorted; the array stays valid for good. */
 int64_t tn__registry_all(uint32_t kind, const tn__entry *const **entries);
 /* Adds; refused when the name is taken (both files named). */
-tn_status tn__registry_add(uint32_t kind, const char *name, const tn_head *contribution, tn__plugin *plugin);
+tn_status tn__registry_add(uint32_t kind, const char *name, const tn_head *contribution,
+                           tn__plugin *plugin);
 
 /* The table for plugins of an interface (generated). */
-const void *tn__host_interface(const char *id, uint32_t min, uint32_t max, uint32_t *revision, uint32_t *size);
+const void *tn__host_interface(const char *id, uint32_t min, uint32_t max, uint32_t *revision,
+                               uint32_t *size);
 const tn_host_info *tn__host_info(void);
 
-/* Plugins that were linked in (configure --enable-static-plugins): ends with a NULL name. The report says "(static)" for a file. */
+/* Plugins that were linked in (configure --enable-static-plugins): ends with a NULL name. The
+ * report says "(static)" for a file. */
 typedef struct tn__static_plugin {
     const char *name;
     tn_plugin_query_fn *query;
 } tn__static_plugin;
 extern TN_HIDDEN const tn__static_plugin tn__static_plugins[];
 
-bool tn__checked(void);         /* TENON_CHECK=1 */
+bool tn__checked(void); /* TENON_CHECK=1 */
 void tn__plugins_shutdown(void);
 
 #endif

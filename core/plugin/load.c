@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * One file on its way into the process (rules 1, 2, 4, 6, 13 to 15): found, readable, owner, dlopen, symbol, query,
- * version. Whatever goes wrong is a line of the report and touches no other plugin. */
+ * One file on its way into the process (rules 1, 2, 4, 6, 13 to 15): found, readable, owner,
+ * dlopen, symbol, query, version. Whatever goes wrong is a line of the report and touches no
+ * other plugin. */
 #include "core/plugin/loader.h"
 
 #include <ctype.h>
@@ -15,7 +16,7 @@
 /* Symbols that a caller may rely on when it looks at a plugin's own structs. */
 #define LEAST(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
 
-/* ---- mapping ----------------------------------------------------------------------------------------- */
+/* ---- mapping --------------------------------------------------------------------------------- */
 
 static bool map_by_ltdl(const char *file, char *words, size_t size)
 {
@@ -86,7 +87,7 @@ static tn_plugin_query_fn *map(tn__plugin *plugin)
     return symbol_of(plugin, handle);
 }
 
-/* ---- asking ------------------------------------------------------------------------------------------ */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 tn_status tn__copy_struct(void *to, size_t size, size_t least, const tn_head *from,
                           const char *what)
@@ -157,7 +158,8 @@ static bool descriptor_taken(tn__plugin *plugin, const tn_plugin *theirs)
         strlen(own->version) > 31) {
         tn__plugin_outcome(
             plugin, TN_OUTCOME_FAILED, TN_STAGE_QUERY, TN_ERR_VALUE,
-            "its id %q and version %q are not like \"org.example.name\" (63 bytes at most) and \"1.0.0\"",
+            "its id %q and version %q are not like \"org.example.name\" (63 bytes at most) and "
+            "\"1.0.0\"",
             own->id ? own->id : "", own->version ? own->version : "");
         return false;
     }
@@ -181,7 +183,8 @@ static bool build_fits(tn__plugin *plugin, const tn_build_facts *build)
     if (build && (build->sanitizers & ~ours & (1u | 2u | 8u))) {
         tn__plugin_outcome(
             plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
-            "it was compiled with the %s sanitizer (%s) and libtenon was not: compile both with it, or neither",
+            "it was compiled with the %s sanitizer (%s) and libtenon was not: compile both with "
+            "it, or neither",
             build->sanitizers & 1   ? "address"
             : build->sanitizers & 2 ? "thread"
                                     : "memory",
@@ -213,7 +216,8 @@ static bool needs_fit(tn__plugin *plugin, const tn_interface_need *need)
         if (revision == 0 ? size != need->size : size < need->size) {
             tn__plugin_outcome(
                 plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
-                "it was compiled against another %s of the interface %s (%u bytes, this Tenon's has %u): "
+                "it was compiled against another %s of the interface %s (%u bytes, this Tenon's "
+                "has %u): "
                 "compile it anew",
                 revision ? "version" : "draft", need->id, need->size, size);
             return false;
@@ -293,7 +297,7 @@ tn_status tn__load_static(const char *name, tn_plugin_query_fn *query)
     return TN_OK;
 }
 
-/* ---- files ------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* Refusals that need no more than a look at the file. */
 static bool file_acceptable(tn__plugin *plugin, const struct stat *at)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of core/plugin share: the private half of a plugin's record, and the steps of loading in the
- * order in which a file goes through them (rule 18). */
+ * What the files of core/plugin share: the private half of a plugin's record, and the steps of
+ * loading in the order in which a file goes through them (rule 18). */
 #ifndef TN_CORE_PLUGIN_LOADER_H
 #define TN_CORE_PLUGIN_LOADER_H
 
@@ -9,62 +9,67 @@
 
 #include "core/plugin/internal.h"
 
-/* A reason or a contribution's copy: kept as long as the process lives, because reports point there. */
+/* A reason or a contribution's copy: kept as long as the process lives, because reports point
+ * there. */
 typedef struct tn__kept {
     struct tn__kept *next;
 } tn__kept;
 
 typedef struct tn__plugin_private {
-    tn_status code;             /* what a use of it fails with, when the outcome is not OK */
-    uint64_t device, inode;     /* of the file; 0, 0 for static ones and the program */
+    tn_status code;         /* what a use of it fails with, when the outcome is not OK */
+    uint64_t device, inode; /* of the file; 0, 0 for static ones and the program */
     tn_plugin_query_fn *query;
     const tn_build_facts *build;
-    tn_plugin descriptor;       /* the host's zero-filled copy */
+    tn_plugin descriptor; /* the host's zero-filled copy */
     tn__kept *kept;
-    tn__keep *options;          /* strings and rows that options_data points to */
-    tn__text refusals;          /* contributions that were refused */
-    bool negotiated;            /* asked, and the versions fit */
+    tn__keep *options; /* strings and rows that options_data points to */
+    tn__text refusals; /* contributions that were refused */
+    bool negotiated;   /* asked, and the versions fit */
     bool distributed;
-    int32_t mark;               /* of the walk over requirements: 0 new, 1 under way, 2 done, 3 contributions handed in */
+    int32_t mark; /* walk over requirements: 0 new, 1 under way, 2 done, 3 handed in */
     /* activation under way: by which thread, and on which plugin that thread waits */
     bool activating;
     pthread_t thread;
     tn__plugin *waits_for;
 } tn__plugin_private;
 
-/* A recursive lock over the list and the reports. Nothing of another room is called while it is held: contributions are handed
- * over and plugins activated outside of it. */
+/* A recursive lock over the list and the reports. Nothing of another room is called while it is
+ * held: contributions are handed over and plugins activated outside of it. */
 void tn__plugins_lock(void);
 void tn__plugins_unlock(void);
 
 /* ---- the list ---- */
 
-extern _Atomic(tn__plugin *) tn__plugins_first;        /* lines are added at the end and never go */
+extern _Atomic(tn__plugin *) tn__plugins_first; /* lines are added at the end and never go */
 
 /* A new line of the report; NULL and TN_ERR_MEMORY. `file` is copied. */
 tn__plugin *tn__plugin_add(const char *file);
-tn__plugin *tn__plugin_by_id(const char *id);           /* only those that were negotiated */
+tn__plugin *tn__plugin_by_id(const char *id); /* only those that were negotiated */
 tn__plugin *tn__plugin_by_file(const char *file);
 tn__plugin *tn__plugin_by_inode(const struct stat *at);
 /* Memory that lives as long as the process; zeroed. */
 void *tn__plugin_keep(tn__plugin *plugin, size_t size);
 
-/* What became of it. The words are kept; when there is no memory for them, a fixed text stands in. */
-void tn__plugin_outcome(tn__plugin *plugin, tn_outcome outcome, tn_stage stage, tn_status code, const char *format, ...);
+/* What became of it. The words are kept; when there is no memory for them, a fixed text stands
+ * in. */
+void tn__plugin_outcome(tn__plugin *plugin, tn_outcome outcome, tn_stage stage, tn_status code,
+                        const char *format, ...);
 void tn__plugin_reason(tn__plugin *plugin, const char *format, ...);
 /* "plugin "id" (file): FAILED at dlopen: reason" */
 void tn__plugin_line(const tn__plugin *plugin, tn__text *text);
 /* Records that line as a failure of this thread. */
 tn_status tn__plugin_fail(const tn__plugin *plugin);
 
-/* The message of the failure that a call just recorded, taken off the thread: `mark` is from before the call. */
+/* The message of the failure that a call just recorded, taken off the thread: `mark` is from
+ * before the call. */
 void tn__take_words(uint64_t mark, char *words, size_t size);
 
 /* ---- the steps ---- */
 
 /* Every file of a folder list, in order; each becomes a line of the report unless it is known. */
 tn_status tn__discover_path(const char *folders, bool must_exist);
-/* One file: found, readable, owner, dlopen, symbol, query, version. The line tells what came of it. */
+/* One file: found, readable, owner, dlopen, symbol, query, version. The line tells what came of
+ * it. */
 tn__plugin *tn__load_file(const char *path);
 /* A query that was linked in. */
 tn_status tn__load_static(const char *name, tn_plugin_query_fn *query);
@@ -81,7 +86,8 @@ bool tn__elf_acceptable(const char *path, char *words, size_t size);
 void tn__plugin_ask(tn__plugin *plugin, tn_plugin_query_fn *query);
 /* Resolves requirements and hands the contributions of all new plugins to the registries. */
 void tn__plugins_settle(void);
-/* tn_env_get that tells "not set" from "no memory to read it"; what was read once can always be read again. */
+/* tn_env_get that tells "not set" from "no memory to read it"; what was read once can always be
+ * read again. */
 tn_status tn__plugin_env(const char *name, const char **value);
 /* Reads TENON_<NAME>_<OPTION>; false when a value is not accepted (the outcome is set). */
 bool tn__plugin_options(tn__plugin *plugin);
@@ -98,8 +104,10 @@ void tn__contribute(tn__plugin *plugin, int pass);
 /* One contribution; the failure is recorded. */
 tn_status tn__contribute_one(const tn_head *head, tn__plugin *plugin);
 
-/* The zero-filled full-size copy of a struct that somebody else wrote: `least` bytes have to be there. */
-tn_status tn__copy_struct(void *to, size_t size, size_t least, const tn_head *from, const char *what);
+/* The zero-filled full-size copy of a struct that somebody else wrote: `least` bytes have to be
+ * there. */
+tn_status tn__copy_struct(void *to, size_t size, size_t least, const tn_head *from,
+                          const char *what);
 
 void tn__registry_shutdown(void);
 

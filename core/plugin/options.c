@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Options of plugins from the environment: TENON_<LAST PART OF ID>_<OPTION>, read when the plugin is asked. A value that is
- * not accepted refuses the plugin, and a variable that nobody reads is warned about: no option is ignored silently. */
+ * Options of plugins from the environment: TENON_<LAST PART OF ID>_<OPTION>, read when the
+ * plugin is asked. A value that is not accepted refuses the plugin, and a variable that nobody
+ * reads is warned about: no option is ignored silently. */
 #include "core/plugin/loader.h"
 
 #include <ctype.h>
@@ -77,6 +78,19 @@ static tn_status take(struct given *given, const tn_option *row, const char *var
     return TN_OK;
 }
 
+/* The row that `tenon env` shows. The default stands in the help: unset is unset. */
+static tn_status add_row(tn__plugin *plugin, const tn_option *row, const char *variable)
+{
+    const char *help = row->help ? row->help : "";
+    int64_t length = tn_snprint(NULL, 0, "%s (default: %s)", help, row->def ? row->def : "");
+    char *text = row->def && length > 0 ? tn__plugin_keep(plugin, (size_t)length + 1) : NULL;
+    if (row->def && !text)
+        return TN_ERR_MEMORY;
+    if (text)
+        tn_snprint(text, (size_t)length + 1, "%s (default: %s)", help, row->def);
+    return tn__env_add(variable, text ? text : help);
+}
+
 static tn_status read_all(tn__plugin *plugin, struct given *given)
 {
     const tn_plugin *own = &plugin->private->descriptor;
@@ -86,7 +100,7 @@ static tn_status read_all(tn__plugin *plugin, struct given *given)
     for (const tn_option *row = own->options; row->name && row->kind && status == TN_OK; row++) {
         upper(row->name, part, sizeof part);
         tn_snprint(variable, sizeof variable, "%s%s", prefix, part);
-        status = tn__env_add(variable, row->help ? row->help : "");
+        status = add_row(plugin, row, variable);
         const char *text = NULL;
         if (status == TN_OK)
             status = tn__plugin_env(variable, &text);
@@ -122,7 +136,7 @@ bool tn__plugin_options(tn__plugin *plugin)
     return false;
 }
 
-/* ---- variables that nobody reads ------------------------------------------------------------------------- */
+/* ---- variables that nobody reads ------------------------------------------------------------- */
 
 static bool known(const char *name, size_t length)
 {
@@ -146,7 +160,8 @@ static void warn(const char *name)
     const char *near = tn__nearest(name, names, used);
     tn_log(
         TN_LOG_WARNING,
-        "the environment variable %s is known to nobody and changes nothing%s%s (tenon env lists them)",
+        "the environment variable %s is known to nobody and changes nothing%s%s (tenon env lists "
+        "them)",
         name, near ? "; nearest: " : "", near ? near : "");
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is looked at before a file is mapped: who may have written it (rule 14), and whether mapping it would end the
- * process (a sanitizer's runtime that comes too late exits). */
+ * What is looked at before a file is mapped: who may have written it (rule 14), and whether
+ * mapping it would end the process (a sanitizer's runtime that comes too late exits). */
 #include "core/plugin/loader.h"
 
 #include <dlfcn.h>
@@ -10,7 +10,7 @@
 #include <link.h>
 #include <unistd.h>
 
-/* ---- owner and permissions --------------------------------------------------------------------------- */
+/* ---- owner and permissions ------------------------------------------------------------------- */
 
 /* Who owns the file that this code lies in: libtenon, or a program that it was linked into. */
 static bool own_file(uid_t *owner)
@@ -39,15 +39,15 @@ bool tn__trusted_place(const struct stat *at, const char *what, char *words, siz
     }
     if (at->st_uid == 0 || at->st_uid == getuid() || (own_file(&ours) && at->st_uid == ours))
         return true;
-    tn_snprint(
-        words, size,
-        "the %s is owned by user %lld: accepted are root, the user of this process, and the owner of "
-        "libtenon",
-        what, (long long)at->st_uid);
+    tn_snprint(words, size,
+               "the %s is owned by user %lld: accepted are root, the user of this process, and the "
+               "owner of "
+               "libtenon",
+               what, (long long)at->st_uid);
     return false;
 }
 
-/* ---- ELF --------------------------------------------------------------------------------------------- */
+/* ---- ELF ------------------------------------------------------------------------------------- */
 
 typedef ElfW(Ehdr) header;
 typedef ElfW(Phdr) segment;
@@ -98,7 +98,8 @@ static bool needed_acceptable(const char *name, char *words, size_t size)
             continue;
         tn_snprint(
             words, size,
-            "it was compiled with a sanitizer whose runtime (%s) this process does not have: compile "
+            "it was compiled with a sanitizer whose runtime (%s) this process does not have: "
+            "compile "
             "both with it, or neither",
             name);
         return false;
@@ -106,7 +107,8 @@ static bool needed_acceptable(const char *name, char *words, size_t size)
     return true;
 }
 
-/* Of a file that is built to waste time no more than this is looked at; the linker has its own say afterwards. */
+/* Of a file that is built to waste time no more than this is looked at; the linker has its own
+ * say afterwards. */
 enum { MOST_SEGMENTS = 256, MOST_ENTRIES = 4096 };
 
 static bool dynamic_acceptable(int fd, const header *h, const segment *s, char *words, size_t size)
@@ -155,7 +157,7 @@ bool tn__elf_acceptable(const char *path, char *words, size_t size)
     return good;
 }
 
-/* ---- two runtimes of a kind (rule 13) ----------------------------------------------------------------- */
+/* ---- two runtimes of a kind (rule 13) -------------------------------------------------------- */
 
 struct family {
     const char *what;
@@ -186,11 +188,11 @@ static int classify(struct dl_phdr_info *info, size_t size, void *user)
             tn_snprint(family->first, sizeof family->first, "%s", path);
             continue;
         }
-        tn_log(
-            TN_LOG_WARNING,
-            "two %s runtimes are in this process, %s and %s: their threads compete, and results may be "
-            "wrong; link all parts against one",
-            family->what, family->first, path);
+        tn_log(TN_LOG_WARNING,
+               "two %s runtimes are in this process, %s and %s: their threads compete, and results "
+               "may be "
+               "wrong; link all parts against one",
+               family->what, family->first, path);
         family->names = nothing; /* said once */
     }
     return 0;

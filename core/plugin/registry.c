@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is known by kind and name. A registry is an immutable sorted snapshot: readers load one pointer and take no lock;
- * a writer publishes a new snapshot and keeps the old one, which a reader may still hold, until shutdown. */
+ * What is known by kind and name. A registry is an immutable sorted snapshot: readers load one
+ * pointer and take no lock; a writer publishes a new snapshot and keeps the old one, which a
+ * reader may still hold, until shutdown. */
 #include "core/plugin/loader.h"
 #include "core/op/internal.h"
 
@@ -174,7 +175,7 @@ void tn__registry_shutdown(void)
     }
 }
 
-/* ---- public: the registries of operators and device types live with their rooms ---------------------------- */
+/* ---- public: the registries of operators and device types live with their rooms -------------- */
 
 int64_t tn_registry_count(uint32_t kind)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The list of plugins and the load report: one line for everything that was looked at (rule 18). Lines and their
- * strings stay for as long as the process lives. */
+ * The list of plugins and the load report: one line for everything that was looked at (rule 18).
+ * Lines and their strings stay for as long as the process lives. */
 #include "core/plugin/loader.h"
 
 _Atomic(tn__plugin *) tn__plugins_first;
@@ -30,7 +30,7 @@ void tn__plugins_unlock(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* ---- the list ------------------------------------------------------------------------------------ */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 void *tn__plugin_keep(tn__plugin *plugin, size_t size)
 {
@@ -105,7 +105,7 @@ tn__plugin *tn__plugin_by_inode(const struct stat *at)
     return NULL;
 }
 
-/* ---- what became of one ---------------------------------------------------------------------------- */
+/* ---- what became of one ---------------------------------------------------------------------- */
 
 static const char *words_of(tn__plugin *plugin, const char *format, va_list args)
 {
@@ -197,7 +197,8 @@ void tn__plugin_probed(tn__plugin *plugin, tn_status status)
     tn__plugins_unlock();
 }
 
-/* Whether a line is about `name`: the last part of its id, its file's name, or a device type that it gives. */
+/* Whether a line is about `name`: the last part of its id, its file's name, or a device type
+ * that it gives. */
 static bool is_about(const tn__plugin *plugin, const char *name, size_t length)
 {
     const char *part = strrchr(plugin->id, '.');
@@ -238,7 +239,7 @@ void tn__plugins_explain(const char *name, tn__text *text)
     tn__plugins_unlock();
 }
 
-/* ---- public ---------------------------------------------------------------------------------------- */
+/* ---- public ---------------------------------------------------------------------------------- */
 
 int64_t tn_plugin_count(void)
 {

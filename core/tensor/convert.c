@@ -37,8 +37,10 @@ static double small_value(small_float type, uint32_t bits)
     return (bits >> (type.exponent + type.mantissa)) & 1u ? -value : value;
 }
 
-static uint32_t small_bits(small_float type, double value)
+/* By way of float32, twice rounded, as PyTorch and the kernels of the devices do it. */
+static uint32_t small_bits(small_float type, double given)
 {
+    double value = (double)(float)given;
     int bias = (1 << (type.exponent - 1)) - 1;
     uint32_t sign = signbit(value) ? 1u << (type.exponent + type.mantissa) : 0;
     uint32_t infinity = ((1u << type.exponent) - 1u) << type.mantissa;

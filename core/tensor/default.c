@@ -85,14 +85,25 @@ tn_status tn_default_device(const char *names)
     return TN_OK;
 }
 
+/* Begins for which there was no memory: their ends, and those of what is begun inside them, must
+ * not end another one. */
+static _Thread_local int64_t missed;
+
 void tn_device_begin(const tn_device *device)
 {
     tn__thread *thread = tn__thread_get();
 
     /* NULL stands for what was in force before, so that begin and end always pair. */
-    if (thread == NULL || !tn__grow(&thread->devices, &thread->devices_capacity, thread->n_devices,
-                                    sizeof *thread->devices))
+    if (thread == NULL || missed > 0 ||
+        !tn__grow(&thread->devices, &thread->devices_capacity, thread->n_devices,
+                  sizeof *thread->devices)) {
+        if (thread != NULL && missed > 0)
+            tn_fail(
+                TN_ERR_MEMORY,
+                "tn_device_begin inside one that ran out of memory: the device before stays in use");
+        missed++;
         return;
+    }
     if (device == NULL && thread->n_devices > 0)
         device = thread->devices[thread->n_devices - 1];
     thread->devices[thread->n_devices++] = device;
@@ -102,7 +113,9 @@ void tn_device_end(void)
 {
     tn__thread *thread = tn__thread_here;
 
-    if (thread == NULL || thread->n_devices == 0)
+    if (missed > 0)
+        missed--;
+    else if (thread == NULL || thread->n_devices == 0)
         tn_fail(TN_ERR_RUNTIME, "tn_device_end without a tn_device_begin in this thread");
     else
         thread->n_devices--;

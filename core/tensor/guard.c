@@ -151,10 +151,14 @@ tn__storage *tn__guard_get(struct tn__allocator *allocator, tn_stream *stream, u
     if (paint(g, 0, g->guard, GUARD_BYTE) != TN_OK ||
         paint(g, g->guard, bytes, FRESH_BYTE) != TN_OK ||
         paint(g, g->guard + bytes, g->guard, GUARD_BYTE) != TN_OK) {
+        drain(allocator->device);
         b->free(allocator->device->handle, g->storage.memory, (size_t)g->whole);
         tn_free(g);
         return NULL;
     }
+    /* Painted on the default stream, used on any. */
+    if (stream != allocator->device->stream)
+        drain(allocator->device);
     pthread_mutex_lock(&allocator->lock);
     g->next = allocator->guards;
     if (g->next != NULL)
@@ -192,6 +196,7 @@ void tn__guard_put(struct tn__allocator *allocator, tn__storage *storage)
         if (check(g) == TN_ERR_ASSERT)
             tn_log(TN_LOG_ERROR, "%s", tn_error_last()->message);
         (void)paint(g, 0, g->whole, FREED_BYTE);
+        drain(device); /* painting is queued, too */
     }
     tn__backend(device)->free(device->handle, storage->memory, (size_t)g->whole);
     tn_free(g);

@@ -7,80 +7,85 @@
 #include "core/base/internal.h"
 
 #define TN__MAX_DEVICE_TYPES 32
-#define TN__INLINE_DIMS 6       /* shape and strides up to here live in the tensor object */
+#define TN__INLINE_DIMS 6 /* shape and strides up to here live in the tensor object */
 
 struct tn__plugin;
 struct tn__allocator;
 
-/* The device type that is meant where nobody chose one: TENON_DEVICE unset, memory of the program wrapped. */
+/* The device type that is meant where nobody chose one: TENON_DEVICE unset, memory of the program
+ * wrapped. */
 #define TN__HOST_DEVICE_TYPE "cpu"
 
 /* A device type: one backend contribution, copied full-size. */
 typedef struct tn__device_type {
-    tn_backend backend;         /* the host's zero-filled copy */
+    tn_backend backend; /* the host's zero-filled copy */
     struct tn__plugin *plugin;
-    int32_t index;              /* small number: dispatch tables are indexed by it */
-    int32_t dlpack;             /* what views say */
-    int32_t count;              /* devices; -1: not enumerated yet */
+    int32_t index;  /* small number: dispatch tables are indexed by it */
+    int32_t dlpack; /* what views say */
+    int32_t count;  /* devices; -1: not enumerated yet */
     tn_device **devices;
-    _Atomic int32_t ready;      /* enumerated: count and devices are final; -1: that failed */
+    _Atomic int32_t ready; /* enumerated: count and devices are final; -1: that failed */
     tn_status failure_code;
-    char *failure;              /* why it has no devices */
+    char *failure; /* why it has no devices */
 } tn__device_type;
 
 struct tn_device {
     tn__device_type *type;
-    void *handle;               /* the backend's */
+    void *handle; /* the backend's */
     int32_t index;
-    int32_t ordinal;            /* over all devices of the process */
+    int32_t ordinal; /* over all devices of the process */
     char name[48];
     struct tn__allocator *allocator;
-    tn_stream *stream;          /* default stream */
+    tn_stream *stream; /* default stream */
     _Atomic int32_t lost;
-    _Atomic int32_t open;       /* 0 not yet, 1 yes, -1 failed for good */
-    uint32_t flags;             /* TN_BACKEND_*, as the type has them */
-    tn_stream *streams;         /* all but the default one, those that ended too (they are used again) */
-    _Atomic int32_t handles;    /* streams and events that the program holds */
-    char *failure;              /* why it does not open */
+    _Atomic int32_t open; /* 0 not yet, 1 yes, -1 failed for good */
+    uint32_t flags;       /* TN_BACKEND_*, as the type has them */
+    tn_stream *streams;   /* all but the default one, those that ended too (they are used again) */
+    _Atomic int32_t handles; /* streams and events that the program holds */
+    char *failure;           /* why it does not open */
     tn_status failure_code;
 };
 
 struct tn_stream {
     const tn_device *device;
-    void *handle;               /* the backend's; NULL for devices without streams */
+    void *handle; /* the backend's; NULL for devices without streams */
     _Atomic uint64_t id;
-    pthread_mutex_t *lock;      /* one caller at a time; NULL where the backend has no streams; recursive */
-    tn_stream *next;            /* of the device */
-    bool ended;                 /* dropped: its struct waits for the next tn_stream_new, memory that names it stays right */
-    tn_status deferred;         /* a failure that the allocator met when it waited, for the next tn_stream_sync */
+    pthread_mutex_t
+        *lock;       /* one caller at a time; NULL where the backend has no streams; recursive */
+    tn_stream *next; /* of the device */
+    bool ended; /* dropped: its struct waits for the next tn_stream_new, memory that names it stays
+                   right */
+    tn_status
+        deferred; /* a failure that the allocator met when it waited, for the next tn_stream_sync */
     char *deferred_text;
 };
 
-/* Memory of a device: a piece (offset, size) of a segment of the caching allocator, or foreign memory. */
+/* Memory of a device: a piece (offset, size) of a segment of the caching allocator, or foreign
+ * memory. */
 typedef struct tn__storage {
     _Atomic int32_t refs;
-    uint16_t flags;             /* TN__STORAGE_* */
-    uint16_t size_class;        /* the allocator's: of blocks that a thread may cache */
+    uint16_t flags;      /* TN__STORAGE_* */
+    uint16_t size_class; /* the allocator's: of blocks that a thread may cache */
     const tn_device *device;
-    void *memory;               /* the backend's handle */
-    uint64_t offset;            /* bytes */
-    size_t size;                /* bytes asked for */
+    void *memory;    /* the backend's handle */
+    uint64_t offset; /* bytes */
+    size_t size;     /* bytes asked for */
     _Atomic uint64_t version;
-    void *block;                /* the allocator's; NULL for foreign memory and for none */
-    tn_stream *stream;          /* on which it was made */
-    void (*release)(struct tn__storage *self);  /* foreign memory */
+    void *block;       /* the allocator's; NULL for foreign memory and for none */
+    tn_stream *stream; /* on which it was made */
+    void (*release)(struct tn__storage *self); /* foreign memory */
     void *user[2];
 } tn__storage;
 
 enum { TN__STORAGE_READ_ONLY = 1, TN__STORAGE_FOREIGN = 2 };
 
-struct tn__autograd;            /* core/grad */
+struct tn__autograd; /* core/grad */
 
 struct tn_tensor {
-    tn_view view;               /* first: a tensor is usable as a view */
+    tn_view view; /* first: a tensor is usable as a view */
     _Atomic int32_t refs;
     uint8_t dtype;
-    bool requires_grad;         /* of a leaf, or because an operator recorded it */
+    bool requires_grad; /* of a leaf, or because an operator recorded it */
     bool contiguous;
     bool has_inline_dims;
     tn__storage *storage;
@@ -92,7 +97,8 @@ struct tn_tensor {
 
 /* ---- tensors ---- */
 
-/* A new tensor with one reference that the caller owns (not in a scope). Shape and strides are those of `meta`; NULL strides (no TN_META_STRIDED): row-major. Checks sizes. */
+/* A new tensor with one reference that the caller owns (not in a scope). Shape and strides are
+ * those of `meta`; NULL strides (no TN_META_STRIDED): row-major. Checks sizes. */
 tn_tensor *tn__tensor_make(const tn_meta *meta, const tn_device *device);
 /* Over an existing storage (takes a reference of its own). Bounds are checked. */
 tn_tensor *tn__tensor_over(tn__storage *storage, const tn_meta *meta);
@@ -102,11 +108,14 @@ void tn__tensor_meta(const tn_tensor *tensor, tn_meta *meta);
 tn_status tn__meta_bytes(const tn_meta *meta, uint64_t *bytes);
 /* Gives the reference to the innermost scope; on failure drops it and returns NULL. */
 tn_tensor *tn__scope_push(tn_tensor *tensor);
-/* Gives the memory range that a dense tensor needs as one: contiguous in some order of its dimensions, nothing left out, nothing twice. */
+/* Gives the memory range that a dense tensor needs as one: contiguous in some order of its
+ * dimensions, nothing left out, nothing twice. */
 bool tn__tensor_is_dense(const tn_tensor *tensor);
-/* TN_OK when it may be written; TN_ERR_REFUSED for memory that came read-only (DLPack). For whoever runs kernels in place. */
+/* TN_OK when it may be written; TN_ERR_REFUSED for memory that came read-only (DLPack). For whoever
+ * runs kernels in place. */
 tn_status tn__tensor_writable(const tn_tensor *tensor);
-/* For arguments that are no tensor: NULL gives the code of the error that is held (TN_ERR_RUNTIME, recorded, if none is); TN_NONE is a TN_ERR_TYPE. */
+/* For arguments that are no tensor: NULL gives the code of the error that is held (TN_ERR_RUNTIME,
+ * recorded, if none is); TN_NONE is a TN_ERR_TYPE. */
 tn_status tn__tensor_bad(const tn_tensor *tensor, const char *what);
 static inline bool tn__tensor_ok(const tn_tensor *tensor)
 {
@@ -137,19 +146,23 @@ static inline tn_ints tn__shape(const tn_tensor *tensor)
 
 /* ---- copies ---- */
 
-/* The one way to copy values between any two tensors of equal shape: layouts, types, devices (staged through the host where the backends differ). No gradient.
- * Bumps the version of what it writes. */
+/* The one way to copy values between any two tensors of equal shape: layouts, types, devices
+ * (staged through the host where the backends differ). No gradient. Bumps the version of what it
+ * writes. */
 tn_status tn__copy(tn_tensor *to, const tn_tensor *from);
 
 /* ---- storage ---- */
 tn__storage *tn__storage_new(const tn_device *device, uint64_t bytes);
 tn__storage *tn__storage_keep(tn__storage *storage);
 void tn__storage_drop(tn__storage *storage);
-/* Over memory that somebody else owns; `release` is called once, and frees nothing of the storage itself. */
-tn__storage *tn__storage_foreign(const tn_device *device, void *memory, uint64_t offset, size_t size,
-                                 void (*release)(tn__storage *self), void *user0, void *user1);
-/* Says that work on `stream` uses the memory: when it is dropped it is used again only after that work. To be called for inputs and outputs of work on
- * another stream than the one it was made on; cheap when it is the same. */
+/* Over memory that somebody else owns; `release` is called once, and frees nothing of the storage
+ * itself. */
+tn__storage *tn__storage_foreign(const tn_device *device, void *memory, uint64_t offset,
+                                 size_t size, void (*release)(tn__storage *self), void *user0,
+                                 void *user1);
+/* Says that work on `stream` uses the memory: when it is dropped it is used again only after that
+ * work. To be called for inputs and outputs of work on another stream than the one it was made on;
+ * cheap when it is the same. */
 tn_status tn__storage_use_slow(tn__storage *storage, tn_stream *stream);
 static inline tn_status tn__storage_use(tn__storage *storage, tn_stream *stream)
 {
@@ -166,7 +179,8 @@ void tn__allocator_put(struct tn__allocator *allocator, tn__storage *storage);
 void tn__allocator_explain(struct tn__allocator *allocator, tn__text *text);
 /* Guard zones intact? Names the tensor's size and where it was broken. */
 tn_status tn__allocator_check(struct tn__allocator *allocator);
-/* Called, when it is not NULL, for what tensors take (> 0) and give back (< 0): observers of memory (core/op sets it). */
+/* Called, when it is not NULL, for what tensors take (> 0) and give back (< 0): observers of memory
+ * (core/op sets it). */
 extern void (*_Atomic tn__memory_hook)(const tn_device *device, int64_t bytes);
 
 /* ---- devices ---- */
@@ -180,7 +194,8 @@ int32_t tn__device_type_count(void);
 tn_stream *tn__stream_current(const tn_device *device);
 void tn__devices_shutdown(void);
 
-/* Takes and gives the right to use a stream, which one thread at a time has; nothing where the backend has no streams. */
+/* Takes and gives the right to use a stream, which one thread at a time has; nothing where the
+ * backend has no streams. */
 static inline void tn__stream_lock(tn_stream *stream)
 {
     if (stream->lock != NULL)
@@ -191,11 +206,13 @@ static inline void tn__stream_unlock(tn_stream *stream)
     if (stream->lock != NULL)
         pthread_mutex_unlock(stream->lock);
 }
-/* What every call of a backend or of a kernel passes through: TN_ERR_LOST marks the device, a failure without words gets some. */
+/* What every call of a backend or of a kernel passes through: TN_ERR_LOST marks the device, a
+ * failure without words gets some. */
 tn_status tn__device_result(const tn_device *device, tn_status status, const char *what);
 /* A TN_ERR_LOST guard at the start of whatever asks a device for work; fork is caught here, too. */
 tn_status tn__device_usable(const tn_device *device);
-/* The device with a number of DLPack (or one that the core gave) and an index; opened. NULL and an error. */
+/* The device with a number of DLPack (or one that the core gave) and an index; opened. NULL and an
+ * error. */
 const tn_device *tn__device_of_number(int32_t type, int32_t id);
 
 #endif

@@ -153,13 +153,24 @@ void tn_stream_drop(tn_stream *stream)
 
 /* ---- the stream of a thread ---- */
 
+/* Begins for which there was no memory: their ends, and those of what is begun inside them, must
+ * not end another one. */
+static _Thread_local int64_t missed;
+
 void tn_stream_begin(tn_stream *stream)
 {
     tn__thread *thread = tn__thread_get();
 
-    if (thread == NULL || !tn__grow(&thread->streams, &thread->streams_capacity, thread->n_streams,
-                                    sizeof *thread->streams))
+    if (thread == NULL || missed > 0 ||
+        !tn__grow(&thread->streams, &thread->streams_capacity, thread->n_streams,
+                  sizeof *thread->streams)) {
+        if (thread != NULL && missed > 0)
+            tn_fail(
+                TN_ERR_MEMORY,
+                "tn_stream_begin inside one that ran out of memory: the stream before stays in use");
+        missed++;
         return;
+    }
     if (stream == NULL)
         tn_fail(TN_ERR_VALUE, "tn_stream_begin: the stream is NULL; the one before stays in use");
     thread->streams[thread->n_streams++] = stream;
@@ -169,7 +180,9 @@ void tn_stream_end(void)
 {
     tn__thread *thread = tn__thread_here;
 
-    if (thread == NULL || thread->n_streams == 0)
+    if (missed > 0)
+        missed--;
+    else if (thread == NULL || thread->n_streams == 0)
         tn_fail(TN_ERR_RUNTIME, "tn_stream_end without a tn_stream_begin in this thread");
     else
         thread->n_streams--;

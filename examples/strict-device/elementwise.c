@@ -119,7 +119,8 @@ static tn_status fill_div(const tn_call *call, struct strict_work *work)
 {
     (void)work;
     if (((const tn_div_options *)call->options)->rounding_mode != NULL)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "div: this device has no rounding_mode, the cpu has");
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "div: this device has no rounding_mode, the cpu has");
     return TN_OK;
 }
 FLOATS(div, a / b, a / b)

@@ -15,7 +15,7 @@ enum { GRAIN_CHEAP = 32768, GRAIN_COSTLY = 8192 };
 
 #define COMPLEX(name, T, expr)                                                                     \
     static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
-                     int64_t sb, const double *param)                                                     \
+                     int64_t sb, const double *param)                                              \
     {                                                                                              \
         (void)param;                                                                               \
         for (int64_t i = 0; i < n; i++) {                                                          \
@@ -29,11 +29,11 @@ enum { GRAIN_CHEAP = 32768, GRAIN_COSTLY = 8192 };
 #define COMPLEX_LOOPS(T, R, s, f)                                                                  \
     COMPLEX(add_##s, T, a + b)                                                                     \
     COMPLEX(sub_##s, T, a - b)                                                                     \
-    COMPLEX(add_alpha_##s, T, a + (R)*param * b)                                                    \
+    COMPLEX(add_alpha_##s, T, a + (R)*param * b)                                                   \
     COMPLEX(mul_##s, T, a *b)                                                                      \
     COMPLEX(div_##s, T, a / b)                                                                     \
-    COMPLEX(add_scalar_##s, T, a + (R)*param)                                                       \
-    COMPLEX(mul_scalar_##s, T, a *(R)*param)                                                        \
+    COMPLEX(add_scalar_##s, T, a + (R)*param)                                                      \
+    COMPLEX(mul_scalar_##s, T, a *(R)*param)                                                       \
     COMPLEX(neg_##s, T, -a)                                                                        \
     COMPLEX(exp_##s, T, cexp##f(a))                                                                \
     COMPLEX(log_##s, T, clog##f(a))                                                                \
@@ -250,9 +250,10 @@ static tn_status check_divisor(const tn_call *call)
             found = number == 0;
         }
     }
-    return found ? tn_fail(TN_ERR_RUNTIME, "%s: ZeroDivisionError: b (%s) has a zero; expected none",
-                           call->op, tn_dtype_name(dtype))
-                 : TN_OK;
+    return found
+               ? tn_fail(TN_ERR_RUNTIME, "%s: ZeroDivisionError: b (%s) has a zero; expected none",
+                         call->op, tn_dtype_name(dtype))
+               : TN_OK;
 }
 
 tn_status tn__div(const tn_call *call)

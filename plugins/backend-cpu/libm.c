@@ -115,8 +115,7 @@ static double erfinv(double y)
 
 /* ln(1 + e^x) */
 #define SMOOTH(x, f) (((x) > 0 ? (x) : 0) + log1p##f(exp##f(-fabs##f(x))))
-#define TANH_GELU(T, x, f)                                                                         \
-    tanh##f((x) * (1 + (x) * (x) * (T)0.044715) * (T)0.79788456080286535588)
+#define TANH_GELU(T, x, f) tanh##f((x) * (1 + (x) * (x) * (T)0.044715) * (T)0.79788456080286535588)
 #define F_LOOPS(T, s, f)                                                                           \
     BINARY(div_floor_##s, T, floor_of_##s(a, b))                                                   \
     BINARY(remainder_##s, T, remainder_of_##s(a, b))                                               \
@@ -139,12 +138,12 @@ static double erfinv(double y)
     UNARY(erf_##s, T, erf##f(a))                                                                   \
     UNARY(erfc_##s, T, erfc##f(a))                                                                 \
     UNARY(erfinv_##s, T, erfinv((double)a))                                                        \
-    UNARY(elu_##s, T, a <= 0 ? expm1##f(a *r) * q : a * p)                                         \
-    UNARY(gelu_##s, T, a * (T)0.5 * erfc##f(a *(T)-0.70710678118654752440))                        \
-    UNARY(gelu_tanh_##s, T, a * (T)0.5 * (1 + TANH_GELU(T, a, f)))                                    \
+    UNARY(elu_##s, T, a <= 0 ? expm1##f(a * r) * q : a * p)                                        \
+    UNARY(gelu_##s, T, a *(T)0.5 * erfc##f(a * (T)-0.70710678118654752440))                        \
+    UNARY(gelu_tanh_##s, T, a *(T)0.5 * (1 + TANH_GELU(T, a, f)))                                  \
     UNARY(mish_##s, T, a *tanh##f(SMOOTH(a, f)))                                                   \
     UNARY(logsigmoid_##s, T, -SMOOTH(-a, f))                                                       \
-    UNARY(softplus_##s, T, a *p > q ? a : SMOOTH(a *p, f) / p)                                     \
+    UNARY(softplus_##s, T, a *p > q ? a : SMOOTH(a * p, f) / p)                                    \
     UNARY(tanhshrink_##s, T, a - tanh##f(a))
 F_LOOPS(float, f32, f)
 F_LOOPS(double, f64, )

@@ -23,7 +23,7 @@
 
 #define BINARY(name, T, expr)                                                                      \
     static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
-                     int64_t sb, const double *param)                                                     \
+                     int64_t sb, const double *param)                                              \
     {                                                                                              \
         const T p = (T)param[0];                                                                   \
         const int64_t w = (int64_t)sizeof(T);                                                      \
@@ -61,13 +61,13 @@
 
 #define UNARY(name, T, expr)                                                                       \
     static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
-                     int64_t sb, const double *param)                                                     \
+                     int64_t sb, const double *param)                                              \
     {                                                                                              \
-        const T p = (T)param[0], q = (T)param[1];                                                                   \
+        const T p = (T)param[0], q = (T)param[1];                                                  \
         const int64_t w = (int64_t)sizeof(T);                                                      \
         T *y = (T *)(void *)yp;                                                                    \
         const T *pa = (const T *)(const void *)ap;                                                 \
-        (void)p, (void)q, (void)bp, (void)sb;                                                               \
+        (void)p, (void)q, (void)bp, (void)sb;                                                      \
         if (sy == w && sa == w) {                                                                  \
             EACH                                                                                   \
             {                                                                                      \

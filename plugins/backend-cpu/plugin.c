@@ -87,8 +87,7 @@ static tn_status activate(void)
 #define ROW(op_, dtypes_, run_, ...)                                                               \
     {                                                                                              \
         TN_HEAD(tn_kernel), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,        \
-                            .dtypes = dtypes_, .run = run_,                                        \
-                            .data = &(const struct tn__ew_row)                                     \
+                            .dtypes = dtypes_, .run = run_, .data = &(const struct tn__ew_row)     \
         {                                                                                          \
             __VA_ARGS__                                                                            \
         }                                                                                          \

@@ -40,7 +40,8 @@ struct pair {
             }                                                                                      \
         } else {                                                                                   \
             for (int64_t i = 0; i < n; i++) {                                                      \
-                const char *from = c[i * stride[1]] ? at[2] + i * stride[2] : at[3] + i * stride[3]; \
+                const char *from = c[i * stride[1]] ? at[2] + i * stride[2]                        \
+                                                    : at[3] + i * stride[3];                       \
                 *(T *)(void *)(at[0] + i * stride[0]) = *(const T *)(const void *)from;            \
             }                                                                                      \
         }                                                                                          \
@@ -68,20 +69,11 @@ tn_status tn__where(const tn_call *call)
     const tn_view *views[4] = { call->out[0], call->in[0], call->in[1], call->in[2] };
     struct job job;
     switch (tn__view_item(call->out[0])) {
-    case 1:
-        job.body = choose_1;
-        break;
-    case 2:
-        job.body = choose_2;
-        break;
-    case 4:
-        job.body = choose_4;
-        break;
-    case 8:
-        job.body = choose_8;
-        break;
-    default:
-        job.body = choose_16;
+    case 1: job.body = choose_1; break;
+    case 2: job.body = choose_2; break;
+    case 4: job.body = choose_4; break;
+    case 8: job.body = choose_8; break;
+    default: job.body = choose_16;
     }
     tn__span_make(&job.span, 4, views, false);
     if (job.span.count <= GRAIN)

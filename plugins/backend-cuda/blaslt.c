@@ -59,13 +59,16 @@ static bool open_one(const char *name)
 
 bool blaslt_open(const char *library)
 {
-    static const char *const names[] = { "libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11" };
+    static const char *const names[] = { "libcublasLt.so.13", "libcublasLt.so.12",
+                                         "libcublasLt.so.11" };
 
     if (strcmp(library, "none") == 0)
         return false;
     if (strcmp(library, "auto") != 0) {
         if (!open_one(library))
-            tn_log(TN_LOG_WARNING, "cuda: TENON_CUDA_BLAS=%s cannot be opened; products use our own kernel", library);
+            tn_log(TN_LOG_WARNING,
+                   "cuda: TENON_CUDA_BLAS=%s cannot be opened; products use our own kernel",
+                   library);
         return lt.library;
     }
     for (size_t i = 0; i < sizeof names / sizeof *names && !lt.library; i++)
@@ -98,7 +101,8 @@ tn_status blaslt_device_open(struct cuda_device *device)
         blaslt_status error = lt.cublasLtCreate(&device->blas);
 
         if (error)
-            return tn_fail_native(TN_ERR_DEVICE, error, "cuBLASLt does not start on %s: status %d", device->name, (int)error);
+            return tn_fail_native(TN_ERR_DEVICE, error, "cuBLASLt does not start on %s: status %d",
+                                  device->name, (int)error);
     }
     return TN_OK;
 }
@@ -112,7 +116,8 @@ static bool type_of(tn_dtype dtype, int32_t *type, int32_t *compute)
     switch (dtype) {
     case TN_F32:
         *type = BLASLT_R_32F;
-        *compute = math && strcmp(math, "fast") == 0 ? BLASLT_COMPUTE_32F_FAST_TF32 : BLASLT_COMPUTE_32F;
+        *compute = math && strcmp(math, "fast") == 0 ? BLASLT_COMPUTE_32F_FAST_TF32
+                                                     : BLASLT_COMPUTE_32F;
         return true;
     case TN_F64:
         *type = BLASLT_R_64F;
@@ -126,8 +131,7 @@ static bool type_of(tn_dtype dtype, int32_t *type, int32_t *compute)
         *type = BLASLT_R_16BF;
         *compute = BLASLT_COMPUTE_32F;
         return true;
-    default:
-        return false;
+    default: return false;
     }
 }
 
@@ -168,9 +172,10 @@ static bool key_make(struct plan_key *key, const tn_call *call)
     int32_t y_transposed;
 
     memset(key, 0, sizeof *key);
-    if (!lt.library || !type_of(call->dtype, &key->type, &key->compute) || !matrix_of(b, &key->lead[0], &key->transposed[0]) ||
-        !matrix_of(a, &key->lead[1], &key->transposed[1]) || !matrix_of(y, &key->lead[2], &y_transposed) || y_transposed ||
-        y->shape[0] > INT32_MAX)
+    if (!lt.library || !type_of(call->dtype, &key->type, &key->compute) ||
+        !matrix_of(b, &key->lead[0], &key->transposed[0]) ||
+        !matrix_of(a, &key->lead[1], &key->transposed[1]) ||
+        !matrix_of(y, &key->lead[2], &y_transposed) || y_transposed || y->shape[0] > INT32_MAX)
         return false;
     key->batch = y->shape[0];
     key->m = y->shape[1];
@@ -203,32 +208,39 @@ static void product_drop(struct product *product)
 static blaslt_status product_make(struct product *product, const struct plan_key *key)
 {
     /* the library's view: y^T [n, m] = b^T [n, k] a^T [k, m] */
-    const int64_t rows[3] = { key->transposed[0] ? key->k : key->n, key->transposed[1] ? key->m : key->k, key->n };
-    const int64_t columns[3] = { key->transposed[0] ? key->n : key->k, key->transposed[1] ? key->k : key->m, key->m };
+    const int64_t rows[3] = { key->transposed[0] ? key->k : key->n,
+                              key->transposed[1] ? key->m : key->k, key->n };
+    const int64_t columns[3] = { key->transposed[0] ? key->n : key->k,
+                                 key->transposed[1] ? key->k : key->m, key->m };
     int32_t batch = (int32_t)key->batch;
     blaslt_status error;
 
     memset(product, 0, sizeof *product);
     error = lt.cublasLtMatmulDescCreate(&product->desc, key->compute,
-                                        key->compute == BLASLT_COMPUTE_64F ? BLASLT_R_64F : BLASLT_R_32F);
+                                        key->compute == BLASLT_COMPUTE_64F ? BLASLT_R_64F
+                                                                           : BLASLT_R_32F);
     if (!error)
-        error = lt.cublasLtMatmulDescSetAttribute(product->desc, BLASLT_DESC_TRANSA, &key->transposed[0], sizeof(int32_t));
+        error = lt.cublasLtMatmulDescSetAttribute(product->desc, BLASLT_DESC_TRANSA,
+                                                  &key->transposed[0], sizeof(int32_t));
     if (!error)
-        error = lt.cublasLtMatmulDescSetAttribute(product->desc, BLASLT_DESC_TRANSB, &key->transposed[1], sizeof(int32_t));
+        error = lt.cublasLtMatmulDescSetAttribute(product->desc, BLASLT_DESC_TRANSB,
+                                                  &key->transposed[1], sizeof(int32_t));
     for (int i = 0; i < 3 && !error; i++) {
-        error = lt.cublasLtMatrixLayoutCreate(&product->layouts[i], key->type, (uint64_t)rows[i], (uint64_t)columns[i],
-                                              key->lead[i]);
+        error = lt.cublasLtMatrixLayoutCreate(&product->layouts[i], key->type, (uint64_t)rows[i],
+                                              (uint64_t)columns[i], key->lead[i]);
         if (!error && batch > 1)
-            error = lt.cublasLtMatrixLayoutSetAttribute(product->layouts[i], BLASLT_LAYOUT_BATCH_COUNT, &batch, sizeof batch);
+            error = lt.cublasLtMatrixLayoutSetAttribute(
+                product->layouts[i], BLASLT_LAYOUT_BATCH_COUNT, &batch, sizeof batch);
         if (!error && batch > 1)
-            error = lt.cublasLtMatrixLayoutSetAttribute(product->layouts[i], BLASLT_LAYOUT_BATCH_STRIDE, &key->stride[i],
-                                                        sizeof(int64_t));
+            error = lt.cublasLtMatrixLayoutSetAttribute(
+                product->layouts[i], BLASLT_LAYOUT_BATCH_STRIDE, &key->stride[i], sizeof(int64_t));
     }
     return error;
 }
 
-static blaslt_status algorithm_find(struct cuda_device *device, const struct product *product, const struct plan_key *key,
-                                    size_t workspace, struct cuda_plan *plan)
+static blaslt_status algorithm_find(struct cuda_device *device, const struct product *product,
+                                    const struct plan_key *key, size_t workspace,
+                                    struct cuda_plan *plan)
 {
     const uint32_t align[4] = { key->align[0], key->align[1], key->align[2], key->align[2] };
     void *preference = NULL;
@@ -238,12 +250,15 @@ static blaslt_status algorithm_find(struct cuda_device *device, const struct pro
 
     memset(&result, 0, sizeof result);
     if (!error)
-        error = lt.cublasLtMatmulPreferenceSetAttribute(preference, BLASLT_PREF_WORKSPACE, &workspace, sizeof workspace);
+        error = lt.cublasLtMatmulPreferenceSetAttribute(preference, BLASLT_PREF_WORKSPACE,
+                                                        &workspace, sizeof workspace);
     for (int i = 0; i < 4 && !error; i++)
-        error = lt.cublasLtMatmulPreferenceSetAttribute(preference, BLASLT_PREF_ALIGN_A + i, &align[i], sizeof align[i]);
+        error = lt.cublasLtMatmulPreferenceSetAttribute(preference, BLASLT_PREF_ALIGN_A + i,
+                                                        &align[i], sizeof align[i]);
     if (!error)
-        error = lt.cublasLtMatmulAlgoGetHeuristic(device->blas, product->desc, product->layouts[0], product->layouts[1],
-                                                  product->layouts[2], product->layouts[2], preference, 1, &result, &got);
+        error = lt.cublasLtMatmulAlgoGetHeuristic(
+            device->blas, product->desc, product->layouts[0], product->layouts[1],
+            product->layouts[2], product->layouts[2], preference, 1, &result, &got);
     if (preference)
         lt.cublasLtMatmulPreferenceDestroy(preference);
     if (!error && (got < 1 || result.state))
@@ -257,8 +272,8 @@ static blaslt_status algorithm_find(struct cuda_device *device, const struct pro
 }
 
 /* The plan for a product, from the table or asked for. */
-static blaslt_status plan_get(struct cuda_device *device, const struct product *product, const struct plan_key *key,
-                              size_t workspace, struct cuda_plan *out)
+static blaslt_status plan_get(struct cuda_device *device, const struct product *product,
+                              const struct plan_key *key, size_t workspace, struct cuda_plan *out)
 {
     const unsigned char *bytes = (const unsigned char *)key;
     uint64_t hash = 14695981039346656037u;
@@ -321,18 +336,22 @@ tn_status blaslt_run_bmm(const tn_call *call)
     if (!error)
         error = plan_get(device, &product, &key, bytes, &plan);
     if (!error)
-        error = lt.cublasLtMatmul(device->blas, product.desc, wide ? (const void *)&one : &one_f, (char *)b->data + b->byte_offset,
-                                  product.layouts[0], (char *)a->data + a->byte_offset, product.layouts[1],
-                                  wide ? (const void *)&zero : &zero_f, (char *)y->data + y->byte_offset,
-                                  product.layouts[2], (char *)y->data + y->byte_offset, product.layouts[2], &plan.algo,
-                                  bytes ? (char *)call->workspace->data + call->workspace->byte_offset : NULL, bytes,
-                                  stream->stream);
+        error = lt.cublasLtMatmul(
+            device->blas, product.desc, wide ? (const void *)&one : &one_f,
+            (char *)b->data + b->byte_offset, product.layouts[0], (char *)a->data + a->byte_offset,
+            product.layouts[1], wide ? (const void *)&zero : &zero_f,
+            (char *)y->data + y->byte_offset, product.layouts[2], (char *)y->data + y->byte_offset,
+            product.layouts[2], &plan.algo,
+            bytes ? (char *)call->workspace->data + call->workspace->byte_offset : NULL, bytes,
+            stream->stream);
     product_drop(&product);
     cuda_leave();
     if (error) {
         /* a shape that the library does not do is ours to do; whatever is wrong with the device shows there, too */
-        tn_log(TN_LOG_DEBUG, "cuBLASLt does not take a product of [%lld, %lld, %lld] by [%lld, %lld]: status %d",
-               (long long)key.batch, (long long)key.m, (long long)key.k, (long long)key.k, (long long)key.n, (int)error);
+        tn_log(TN_LOG_DEBUG,
+               "cuBLASLt does not take a product of [%lld, %lld, %lld] by [%lld, %lld]: status %d",
+               (long long)key.batch, (long long)key.m, (long long)key.k, (long long)key.k,
+               (long long)key.n, (int)error);
         return gpu_run_bmm(call);
     }
     return TN_OK;

@@ -31,27 +31,33 @@ enum {
     BLASLT_LAYOUT_BATCH_COUNT = 5,
     BLASLT_LAYOUT_BATCH_STRIDE = 6,
     BLASLT_PREF_WORKSPACE = 1,
-    BLASLT_PREF_ALIGN_A = 5     /* then B, C, D */
+    BLASLT_PREF_ALIGN_A = 5 /* then B, C, D */
 };
 
-#define BLASLT_FUNCTIONS(X)                                                                                         \
-    X(cublasLtCreate, (void **handle))                                                                              \
-    X(cublasLtDestroy, (void *handle))                                                                              \
-    X(cublasLtGetVersion, (void))                                                                                   \
-    X(cublasLtMatmulDescCreate, (void **desc, int32_t compute, int32_t scale))                                      \
-    X(cublasLtMatmulDescDestroy, (void *desc))                                                                      \
-    X(cublasLtMatmulDescSetAttribute, (void *desc, int32_t attribute, const void *value, size_t size))              \
-    X(cublasLtMatrixLayoutCreate, (void **layout, int32_t type, uint64_t rows, uint64_t columns, int64_t lead))     \
-    X(cublasLtMatrixLayoutDestroy, (void *layout))                                                                  \
-    X(cublasLtMatrixLayoutSetAttribute, (void *layout, int32_t attribute, const void *value, size_t size))          \
-    X(cublasLtMatmulPreferenceCreate, (void **preference))                                                          \
-    X(cublasLtMatmulPreferenceDestroy, (void *preference))                                                          \
-    X(cublasLtMatmulPreferenceSetAttribute, (void *preference, int32_t attribute, const void *value, size_t size))  \
-    X(cublasLtMatmulAlgoGetHeuristic, (void *handle, void *desc, void *a, void *b, void *c, void *d, void *preference, \
-                                       int32_t want, blaslt_result *results, int32_t *got))                         \
-    X(cublasLtMatmul, (void *handle, void *desc, const void *alpha, const void *a_at, void *a, const void *b_at,    \
-                       void *b, const void *beta, const void *c_at, void *c, void *d_at, void *d,                   \
-                       const blaslt_algo *algo, void *workspace, size_t workspace_bytes, CUstream stream))
+#define BLASLT_FUNCTIONS(X)                                                                        \
+    X(cublasLtCreate, (void **handle))                                                             \
+    X(cublasLtDestroy, (void *handle))                                                             \
+    X(cublasLtGetVersion, (void))                                                                  \
+    X(cublasLtMatmulDescCreate, (void **desc, int32_t compute, int32_t scale))                     \
+    X(cublasLtMatmulDescDestroy, (void *desc))                                                     \
+    X(cublasLtMatmulDescSetAttribute,                                                              \
+      (void *desc, int32_t attribute, const void *value, size_t size))                             \
+    X(cublasLtMatrixLayoutCreate,                                                                  \
+      (void **layout, int32_t type, uint64_t rows, uint64_t columns, int64_t lead))                \
+    X(cublasLtMatrixLayoutDestroy, (void *layout))                                                 \
+    X(cublasLtMatrixLayoutSetAttribute,                                                            \
+      (void *layout, int32_t attribute, const void *value, size_t size))                           \
+    X(cublasLtMatmulPreferenceCreate, (void **preference))                                         \
+    X(cublasLtMatmulPreferenceDestroy, (void *preference))                                         \
+    X(cublasLtMatmulPreferenceSetAttribute,                                                        \
+      (void *preference, int32_t attribute, const void *value, size_t size))                       \
+    X(cublasLtMatmulAlgoGetHeuristic,                                                              \
+      (void *handle, void *desc, void *a, void *b, void *c, void *d, void *preference,             \
+       int32_t want, blaslt_result *results, int32_t *got))                                        \
+    X(cublasLtMatmul,                                                                              \
+      (void *handle, void *desc, const void *alpha, const void *a_at, void *a, const void *b_at,   \
+       void *b, const void *beta, const void *c_at, void *c, void *d_at, void *d,                  \
+       const blaslt_algo *algo, void *workspace, size_t workspace_bytes, CUstream stream))
 
 /* Opens the library; false, with a line in the log, when it is not to be had: products then use the kernel of this plugin. "" asks for that. */
 bool blaslt_open(const char *library);

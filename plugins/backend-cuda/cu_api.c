@@ -23,14 +23,16 @@ tn_status cu_api_open(const char *library)
 
     if (!handle) {
         const char *why = dlerror();
-        return tn_fail(TN_ERR_UNAVAILABLE, "the CUDA driver %s cannot be opened (it comes with the NVIDIA driver): %s", library,
-                       why ? why : "no reason given");
+        return tn_fail(TN_ERR_UNAVAILABLE,
+                       "the CUDA driver %s cannot be opened (it comes with the NVIDIA driver): %s",
+                       library, why ? why : "no reason given");
     }
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         void *address = dlsym(handle, symbols[i].name);
 
         if (!address)
-            return tn_fail(TN_ERR_UNAVAILABLE, "%s lacks %s: it is older than CUDA 11, or no CUDA driver", library,
+            return tn_fail(TN_ERR_UNAVAILABLE,
+                           "%s lacks %s: it is older than CUDA 11, or no CUDA driver", library,
                            symbols[i].name);
         memcpy((char *)&all + symbols[i].offset, &address, sizeof address);
     }
@@ -50,7 +52,8 @@ bool cu_api_sticky(CUresult error)
     return error == CUDA_ERROR_ILLEGAL_ADDRESS || error == CUDA_ERROR_LAUNCH_TIMEOUT ||
            error == CUDA_ERROR_CONTEXT_IS_DESTROYED || error == CUDA_ERROR_ASSERT ||
            (error >= CUDA_ERROR_HARDWARE_STACK_ERROR && error <= CUDA_ERROR_LAUNCH_FAILED) ||
-           error == CUDA_ERROR_ECC_UNCORRECTABLE || error == CUDA_ERROR_DEINITIALIZED || error == CUDA_ERROR_UNKNOWN;
+           error == CUDA_ERROR_ECC_UNCORRECTABLE || error == CUDA_ERROR_DEINITIALIZED ||
+           error == CUDA_ERROR_UNKNOWN;
 }
 
 tn_status cu_api_fail(CUresult error, const char *what, const char *device)
@@ -58,8 +61,10 @@ tn_status cu_api_fail(CUresult error, const char *what, const char *device)
     tn_status code = error == CUDA_ERROR_OUT_OF_MEMORY ? TN_ERR_MEMORY : TN_ERR_DEVICE;
 
     if (cu_api_sticky(error))
-        return tn_fail_native(TN_ERR_LOST, error,
-                              "%s on %s failed: %s (%d); the device is lost to this process, its tensors are gone", what,
-                              device, cu_api_error_name(error), (int)error);
-    return tn_fail_native(code, error, "%s on %s failed: %s (%d)", what, device, cu_api_error_name(error), (int)error);
+        return tn_fail_native(
+            TN_ERR_LOST, error,
+            "%s on %s failed: %s (%d); the device is lost to this process, its tensors are gone",
+            what, device, cu_api_error_name(error), (int)error);
+    return tn_fail_native(code, error, "%s on %s failed: %s (%d)", what, device,
+                          cu_api_error_name(error), (int)error);
 }

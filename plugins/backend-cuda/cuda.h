@@ -23,17 +23,17 @@ extern struct cuda_options cuda_options;
 #define CUDA_STAGE_BYTES (1u << 20)
 #define CUDA_PLANS 64
 
-struct cuda_plan;               /* blaslt.c: a product whose algorithm is known */
+struct cuda_plan; /* blaslt.c: a product whose algorithm is known */
 
 struct cuda_device {
     CUdevice id;
-    CUcontext context;          /* the primary one: other libraries of the process use it, too */
+    CUcontext context; /* the primary one: other libraries of the process use it, too */
     char name[128];
     int32_t capability[2];
-    int64_t pid;                /* of the process that opened it */
-    _Atomic int32_t lost;       /* the CUresult that ended it */
+    int64_t pid;          /* of the process that opened it */
+    _Atomic int32_t lost; /* the CUresult that ended it */
     tn_cuda_native native;
-    pthread_mutex_t lock;       /* for loading modules, for plans */
+    pthread_mutex_t lock; /* for loading modules, for plans */
     CUmodule modules[GPU_TEXT_COUNT];
     _Atomic(CUfunction) functions[GPU_KERNEL_COUNT][TN_DTYPE_COUNT];
     void *blas;
@@ -50,9 +50,9 @@ struct cuda_stage {
 struct cuda_stream {
     struct cuda_device *device;
     CUstream stream;
-    gpu_error *error;           /* pinned, mapped into the device */
+    gpu_error *error; /* pinned, mapped into the device */
     CUdeviceptr error_at;
-    bool may_fail;              /* something that can write to it was started since it was last looked at */
+    bool may_fail; /* something that can write to it was started since it was last looked at */
     struct cuda_stage stages[CUDA_STAGES];
 };
 
@@ -67,7 +67,8 @@ tn_status cuda_fail(struct cuda_device *device, CUresult error, const char *what
 
 /* module.c: the kernels inside the plugin, or in files. */
 bool cuda_kernels_there(void);
-tn_status cuda_function(struct cuda_device *device, enum gpu_kernel kernel, tn_dtype type, CUfunction *out);
+tn_status cuda_function(struct cuda_device *device, enum gpu_kernel kernel, tn_dtype type,
+                        CUfunction *out);
 void cuda_modules_drop(struct cuda_device *device);
 
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define OLDEST_DRIVER 11020     /* CUDA 11.2 */
+#define OLDEST_DRIVER 11020 /* CUDA 11.2 */
 
 static int32_t device_count;
 
@@ -17,10 +17,13 @@ tn_status cuda_enter(struct cuda_device *device)
     CUresult error;
 
     if (device->pid != (int64_t)getpid())
-        return tn_fail(TN_ERR_RUNTIME, "%s was opened before fork; CUDA does not work in the child. Open devices after fork",
-                       device->name);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "%s was opened before fork; CUDA does not work in the child. Open devices after fork",
+            device->name);
     if (device->lost)
-        return tn_fail_native(TN_ERR_LOST, device->lost, "%s is lost since %s (%d); start the process anew to use it again",
+        return tn_fail_native(TN_ERR_LOST, device->lost,
+                              "%s is lost since %s (%d); start the process anew to use it again",
                               device->name, cu_api_error_name(device->lost), (int)device->lost);
     error = cu.cuCtxPushCurrent(device->context);
     return error == CUDA_SUCCESS ? TN_OK : cuda_fail(device, error, "entering the context");
@@ -43,7 +46,8 @@ tn_status cuda_fail(struct cuda_device *device, CUresult error, const char *what
 /* For what frees: quietly nothing where nothing can be done. */
 static bool enter_to_free(struct cuda_device *device)
 {
-    return device->pid == (int64_t)getpid() && !device->lost && cu.cuCtxPushCurrent(device->context) == CUDA_SUCCESS;
+    return device->pid == (int64_t)getpid() && !device->lost &&
+           cu.cuCtxPushCurrent(device->context) == CUDA_SUCCESS;
 }
 
 /* ---- looking for devices ----------------------------------------------------------------------------- */
@@ -55,18 +59,21 @@ static tn_status enumerate(int32_t *count)
 
     device_count = 0;
     if (error == CUDA_ERROR_NO_DEVICE)
-        return tn_fail_native(TN_ERR_UNAVAILABLE, error, "the CUDA driver is there, but no GPU: %s (%d)",
+        return tn_fail_native(TN_ERR_UNAVAILABLE, error,
+                              "the CUDA driver is there, but no GPU: %s (%d)",
                               cu_api_error_name(error), (int)error);
     if (error != CUDA_SUCCESS)
-        return tn_fail_native(TN_ERR_UNAVAILABLE, error, "the CUDA driver does not start: %s (%d)", cu_api_error_name(error),
-                              (int)error);
+        return tn_fail_native(TN_ERR_UNAVAILABLE, error, "the CUDA driver does not start: %s (%d)",
+                              cu_api_error_name(error), (int)error);
     cu.cuDriverGetVersion(&version);
     if (version < OLDEST_DRIVER)
-        return tn_fail(TN_ERR_UNAVAILABLE, "the CUDA driver is for CUDA %d.%d; this plugin needs 11.2 or newer", version / 1000,
-                       version % 1000 / 10);
+        return tn_fail(TN_ERR_UNAVAILABLE,
+                       "the CUDA driver is for CUDA %d.%d; this plugin needs 11.2 or newer",
+                       version / 1000, version % 1000 / 10);
     error = cu.cuDeviceGetCount(&n);
     if (error != CUDA_SUCCESS || n == 0)
-        return tn_fail_native(TN_ERR_UNAVAILABLE, error, "the CUDA driver is there, but no GPU that this process may use");
+        return tn_fail_native(TN_ERR_UNAVAILABLE, error,
+                              "the CUDA driver is there, but no GPU that this process may use");
     device_count = n;
     *count = n;
     return TN_OK;
@@ -100,7 +107,8 @@ static tn_status device_open(int32_t index, void **out)
     tn_status status;
 
     if (index < 0 || index >= device_count)
-        return tn_fail(TN_ERR_INDEX, "CUDA device %d is asked for, there are %d", (int)index, (int)device_count);
+        return tn_fail(TN_ERR_INDEX, "CUDA device %d is asked for, there are %d", (int)index,
+                       (int)device_count);
     device = tn_calloc(1, sizeof *device);
     if (!device)
         return TN_ERR_MEMORY;
@@ -111,9 +119,11 @@ static tn_status device_open(int32_t index, void **out)
     if (error == CUDA_SUCCESS)
         error = cu.cuDeviceGetName(device->name, (int)sizeof device->name, device->id);
     if (error == CUDA_SUCCESS)
-        error = cu.cuDeviceGetAttribute(&device->capability[0], CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device->id);
+        error = cu.cuDeviceGetAttribute(&device->capability[0],
+                                        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device->id);
     if (error == CUDA_SUCCESS)
-        error = cu.cuDeviceGetAttribute(&device->capability[1], CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device->id);
+        error = cu.cuDeviceGetAttribute(&device->capability[1],
+                                        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device->id);
     if (error == CUDA_SUCCESS)
         error = cu.cuDevicePrimaryCtxRetain(&device->context, device->id);
     if (error != CUDA_SUCCESS) {
@@ -122,8 +132,11 @@ static tn_status device_open(int32_t index, void **out)
         device_close(device);
         return status;
     }
-    device->native = (tn_cuda_native){ .size = sizeof device->native, .device = device->id, .context = device->context,
-                                       .library = cu.library, .stream = stream_of };
+    device->native = (tn_cuda_native){ .size = sizeof device->native,
+                                       .device = device->id,
+                                       .context = device->context,
+                                       .library = cu.library,
+                                       .stream = stream_of };
     *out = device;
     return TN_OK;
 }
@@ -145,9 +158,9 @@ static tn_status device_info(void *handle, tn_device_info *out)
     cu.cuDriverGetVersion(&version);
     cu.cuDeviceGetAttribute(&units, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device->id);
     tn_snprint(out->name, sizeof out->name, "%s", device->name);
-    tn_snprint(out->driver, sizeof out->driver, "CUDA %d.%d, compute capability %d.%d%s", version / 1000,
-               version % 1000 / 10, (int)device->capability[0], (int)device->capability[1],
-               blaslt_there() ? ", cuBLASLt" : "");
+    tn_snprint(out->driver, sizeof out->driver, "CUDA %d.%d, compute capability %d.%d%s",
+               version / 1000, version % 1000 / 10, (int)device->capability[0],
+               (int)device->capability[1], blaslt_there() ? ", cuBLASLt" : "");
     out->memory_total = (int64_t)total;
     out->memory_free = (int64_t)available;
     out->compute_units = units;
@@ -235,7 +248,8 @@ static tn_status stream_new(void *handle, void **out)
     stream->device = device;
     error = cu.cuStreamCreate(&stream->stream, CU_STREAM_NON_BLOCKING);
     if (error == CUDA_SUCCESS)
-        error = cu.cuMemHostAlloc(&record, sizeof *stream->error, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+        error = cu.cuMemHostAlloc(&record, sizeof *stream->error,
+                                  CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
     if (error == CUDA_SUCCESS) {
         stream->error = record;
         memset(record, 0, sizeof *stream->error);
@@ -380,7 +394,8 @@ static CUresult stage_take(struct cuda_stream *stream, int which, struct cuda_st
 }
 
 /* Returns when `from` is in pinned memory: the device need not have been reached yet. */
-static tn_status copy_in(void *handle, void *stream_, void *memory, uint64_t offset, const void *from, size_t bytes)
+static tn_status copy_in(void *handle, void *stream_, void *memory, uint64_t offset,
+                         const void *from, size_t bytes)
 {
     struct cuda_stream *stream = stream_;
     CUdeviceptr to = (CUdeviceptr)(uintptr_t)memory + offset;
@@ -414,7 +429,8 @@ static tn_status copy_in(void *handle, void *stream_, void *memory, uint64_t off
 }
 
 /* One half is under way while the other is emptied. The host looks at values here, so a failure of the work that made them is said here, too. */
-static tn_status copy_out(void *handle, void *stream_, void *to, void *memory, uint64_t offset, size_t bytes)
+static tn_status copy_out(void *handle, void *stream_, void *to, void *memory, uint64_t offset,
+                          size_t bytes)
 {
     struct cuda_stream *stream = stream_;
     CUdeviceptr from = (CUdeviceptr)(uintptr_t)memory + offset;
@@ -460,8 +476,8 @@ static tn_status copy_out(void *handle, void *stream_, void *to, void *memory, u
     return status;
 }
 
-static tn_status copy(void *handle, void *stream, void *to, uint64_t to_offset, void *from, uint64_t from_offset,
-                      size_t bytes)
+static tn_status copy(void *handle, void *stream, void *to, uint64_t to_offset, void *from,
+                      uint64_t from_offset, size_t bytes)
 {
     CUresult error;
     tn_status status;
@@ -471,14 +487,15 @@ static tn_status copy(void *handle, void *stream, void *to, uint64_t to_offset, 
     status = cuda_enter(handle);
     if (status)
         return status;
-    error = cu.cuMemcpyDtoDAsync((CUdeviceptr)(uintptr_t)to + to_offset, (CUdeviceptr)(uintptr_t)from + from_offset, bytes,
+    error = cu.cuMemcpyDtoDAsync((CUdeviceptr)(uintptr_t)to + to_offset,
+                                 (CUdeviceptr)(uintptr_t)from + from_offset, bytes,
                                  stream_of(stream));
     cuda_leave();
     return error == CUDA_SUCCESS ? TN_OK : cuda_fail(handle, error, "copying inside the device");
 }
 
-static tn_status copy_peer(void *to_device, void *to, uint64_t to_offset, void *from_device, void *stream, void *from,
-                           uint64_t from_offset, size_t bytes)
+static tn_status copy_peer(void *to_device, void *to, uint64_t to_offset, void *from_device,
+                           void *stream, void *from, uint64_t from_offset, size_t bytes)
 {
     struct cuda_device *target = to_device, *source = from_device;
     CUresult error;
@@ -490,7 +507,8 @@ static tn_status copy_peer(void *to_device, void *to, uint64_t to_offset, void *
     if (status)
         return status;
     error = cu.cuMemcpyPeerAsync((CUdeviceptr)(uintptr_t)to + to_offset, target->context,
-                                 (CUdeviceptr)(uintptr_t)from + from_offset, source->context, bytes, stream_of(stream));
+                                 (CUdeviceptr)(uintptr_t)from + from_offset, source->context, bytes,
+                                 stream_of(stream));
     cuda_leave();
     return error == CUDA_SUCCESS ? TN_OK : cuda_fail(source, error, "copying to another device");
 }

@@ -48,8 +48,10 @@ static tn_status image_read(const char *path, void **out)
     if (file)
         fclose(file);
     if (!image)
-        return tn_fail(TN_ERR_IO, "kernels cannot be read from %q; TENON_CUDA_KERNELS names a folder with NAME.fatbin files",
-                       path);
+        return tn_fail(
+            TN_ERR_IO,
+            "kernels cannot be read from %q; TENON_CUDA_KERNELS names a folder with NAME.fatbin files",
+            path);
     image[size] = '\0';
     *out = image;
     return TN_OK;
@@ -82,17 +84,19 @@ static tn_status module_load(struct cuda_device *device, enum gpu_text text)
         int version = 0;
 
         cu.cuDriverGetVersion(&version);
-        return tn_fail_native(TN_ERR_UNAVAILABLE, error,
-                              "the kernels of %s do not run on %s (compute capability %d.%d, driver for CUDA %d.%d): %s (%d); "
-                              "a newer driver, or a build with another nvcc, would work",
-                              texts[text].name, device->name, (int)device->capability[0], (int)device->capability[1],
-                              version / 1000, version % 1000 / 10, cu_api_error_name(error), (int)error);
+        return tn_fail_native(
+            TN_ERR_UNAVAILABLE, error,
+            "the kernels of %s do not run on %s (compute capability %d.%d, driver for CUDA %d.%d): %s (%d); "
+            "a newer driver, or a build with another nvcc, would work",
+            texts[text].name, device->name, (int)device->capability[0], (int)device->capability[1],
+            version / 1000, version % 1000 / 10, cu_api_error_name(error), (int)error);
     }
     tn_snprint(what, sizeof what, "loading the kernels of %s", texts[text].name);
     return cuda_fail(device, error, what);
 }
 
-tn_status cuda_function(struct cuda_device *device, enum gpu_kernel kernel, tn_dtype type, CUfunction *out)
+tn_status cuda_function(struct cuda_device *device, enum gpu_kernel kernel, tn_dtype type,
+                        CUfunction *out)
 {
     enum gpu_text text = (enum gpu_text)gpu_kernel_rows[kernel].text;
     tn_status status = TN_OK;
@@ -130,8 +134,8 @@ void cuda_modules_drop(struct cuda_device *device)
 
 #define MAX_ARGS 8
 
-tn_status gpu_launch(const tn_call *call, enum gpu_kernel id, tn_dtype type, int64_t x, int64_t z, const gpu_arg *args,
-                     int32_t count)
+tn_status gpu_launch(const tn_call *call, enum gpu_kernel id, tn_dtype type, int64_t x, int64_t z,
+                     const gpu_arg *args, int32_t count)
 {
     struct cuda_device *device = call->device;
     struct cuda_stream *stream = call->stream;
@@ -145,7 +149,8 @@ tn_status gpu_launch(const tn_call *call, enum gpu_kernel id, tn_dtype type, int
     if (x == 0 || z == 0)
         return TN_OK;
     if (blocks > INT32_MAX)
-        return tn_fail(TN_ERR_VALUE, "%s: %lld elements are more than one CUDA kernel can take", call->op, (long long)x);
+        return tn_fail(TN_ERR_VALUE, "%s: %lld elements are more than one CUDA kernel can take",
+                       call->op, (long long)x);
     status = cuda_enter(device);
     if (status)
         return status;
@@ -153,13 +158,13 @@ tn_status gpu_launch(const tn_call *call, enum gpu_kernel id, tn_dtype type, int
     if (!status) {
         for (int32_t i = 0; i < count && i < MAX_ARGS; i++)
             params[i] = (void *)(uintptr_t)args[i].at;
-        error = cu.cuLaunchKernel(function, (unsigned)blocks, 1, (unsigned)z, tiles ? 16 : 256, tiles ? 16 : 1, 1, 0,
-                                  stream->stream, params, NULL);
+        error = cu.cuLaunchKernel(function, (unsigned)blocks, 1, (unsigned)z, tiles ? 16 : 256,
+                                  tiles ? 16 : 1, 1, 0, stream->stream, params, NULL);
         if (error != CUDA_SUCCESS) {
             char what[96];
 
-            tn_snprint(what, sizeof what, "%s: starting tn_%s_%s", call->op, gpu_kernel_rows[id].name,
-                       gpu_type_name(type));
+            tn_snprint(what, sizeof what, "%s: starting tn_%s_%s", call->op,
+                       gpu_kernel_rows[id].name, gpu_type_name(type));
             status = cuda_fail(device, error, what);
         }
     }
@@ -167,7 +172,8 @@ tn_status gpu_launch(const tn_call *call, enum gpu_kernel id, tn_dtype type, int
     return status;
 }
 
-tn_status gpu_copy_bytes(const tn_call *call, void *to, uint64_t to_offset, void *from, uint64_t from_offset, size_t bytes)
+tn_status gpu_copy_bytes(const tn_call *call, void *to, uint64_t to_offset, void *from,
+                         uint64_t from_offset, size_t bytes)
 {
     return cuda_backend.copy(call->device, call->stream, to, to_offset, from, from_offset, bytes);
 }

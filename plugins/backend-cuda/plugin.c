@@ -6,11 +6,14 @@
 struct cuda_options cuda_options;
 
 static const tn_option options[] = {
-    TN_OPTION_STRING(struct cuda_options, driver, "\"libcuda.so.1\"", "the driver library to open, a name or a path"),
-    TN_OPTION_STRING(struct cuda_options, blas, "\"auto\"",
-                     "the cuBLASLt library to open for products of matrices, a name or a path; \"none\": our own kernel"),
-    TN_OPTION_STRING(struct cuda_options, kernels, "\"\"",
-                     "a folder with NAME.fatbin files to load in place of the kernels inside the plugin"),
+    TN_OPTION_STRING(struct cuda_options, driver, "\"libcuda.so.1\"",
+                     "the driver library to open, a name or a path"),
+    TN_OPTION_STRING(
+        struct cuda_options, blas, "\"auto\"",
+        "the cuBLASLt library to open for products of matrices, a name or a path; \"none\": our own kernel"),
+    TN_OPTION_STRING(
+        struct cuda_options, kernels, "\"\"",
+        "a folder with NAME.fatbin files to load in place of the kernels inside the plugin"),
     TN_OPTION_END
 };
 
@@ -23,8 +26,9 @@ static tn_status activate(void)
     tn_status status;
 
     if (!cuda_kernels_there())
-        return tn_fail(TN_ERR_UNAVAILABLE, "built without CUDA kernels: configure found no nvcc. A build with "
-                                           "--with-cuda=yes has them; TENON_CUDA_KERNELS=FOLDER loads them from files");
+        return tn_fail(TN_ERR_UNAVAILABLE,
+                       "built without CUDA kernels: configure found no nvcc. A build with "
+                       "--with-cuda=yes has them; TENON_CUDA_KERNELS=FOLDER loads them from files");
     status = cu_api_open(cuda_options.driver ? cuda_options.driver : "libcuda.so.1");
     if (!status)
         blaslt_open(cuda_options.blas ? cuda_options.blas : "auto");

@@ -57,14 +57,16 @@ tn_status cl_api_open(const char *library)
 
     if (!handle) {
         const char *why = dlerror();
-        return tn_fail(TN_ERR_UNAVAILABLE, "the OpenCL loader %s cannot be opened (Debian: ocl-icd-libopencl1): %s", library,
-                       why ? why : "no reason given");
+        return tn_fail(TN_ERR_UNAVAILABLE,
+                       "the OpenCL loader %s cannot be opened (Debian: ocl-icd-libopencl1): %s",
+                       library, why ? why : "no reason given");
     }
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         void *address = dlsym(handle, symbols[i].name);
 
         if (!address)
-            return tn_fail(TN_ERR_UNAVAILABLE, "%s lacks %s: it is older than OpenCL 1.2, or no OpenCL loader", library,
+            return tn_fail(TN_ERR_UNAVAILABLE,
+                           "%s lacks %s: it is older than OpenCL 1.2, or no OpenCL loader", library,
                            symbols[i].name);
         memcpy((char *)&all + symbols[i].offset, &address, sizeof address);
     }
@@ -88,5 +90,6 @@ tn_status cl_api_fail(cl_int error, const char *what, const char *device)
         code = TN_ERR_MEMORY;
     else if (error == CL_DEVICE_NOT_AVAILABLE)
         code = TN_ERR_LOST;
-    return tn_fail_native(code, error, "%s on %s failed: %s (%d)", what, device, cl_api_error_name(error), (int)error);
+    return tn_fail_native(code, error, "%s on %s failed: %s (%d)", what, device,
+                          cl_api_error_name(error), (int)error);
 }

@@ -10,15 +10,17 @@
 #include <CL/cl.h>
 #include <tenon/plugin.h>
 
-#define CL_FUNCTIONS(X)                                                                              \
-    X(clGetPlatformIDs) X(clGetPlatformInfo) X(clGetDeviceIDs) X(clGetDeviceInfo)                    \
-    X(clCreateContext) X(clReleaseContext) X(clCreateCommandQueue) X(clReleaseCommandQueue)          \
-    X(clCreateBuffer) X(clReleaseMemObject) X(clEnqueueWriteBuffer) X(clEnqueueReadBuffer)           \
-    X(clEnqueueCopyBuffer) X(clEnqueueFillBuffer)                                                    \
-    X(clCreateProgramWithSource) X(clBuildProgram) X(clGetProgramBuildInfo) X(clReleaseProgram)      \
-    X(clCreateKernel) X(clReleaseKernel) X(clSetKernelArg) X(clEnqueueNDRangeKernel)                 \
-    X(clEnqueueMarkerWithWaitList) X(clEnqueueBarrierWithWaitList) X(clWaitForEvents)                \
-    X(clGetEventInfo) X(clReleaseEvent) X(clFlush) X(clFinish)
+/* clang-format off */
+#define CL_FUNCTIONS(X) \
+    X(clGetPlatformIDs) X(clGetPlatformInfo) X(clGetDeviceIDs) X(clGetDeviceInfo) \
+    X(clCreateContext) X(clReleaseContext) X(clCreateCommandQueue) X(clReleaseCommandQueue) \
+    X(clCreateBuffer) X(clReleaseMemObject) X(clEnqueueWriteBuffer) X(clEnqueueReadBuffer) \
+    X(clEnqueueCopyBuffer) X(clEnqueueFillBuffer) X(clCreateProgramWithSource) X(clBuildProgram) \
+    X(clGetProgramBuildInfo) X(clReleaseProgram) X(clCreateKernel) X(clReleaseKernel) \
+    X(clSetKernelArg) X(clEnqueueNDRangeKernel) X(clEnqueueMarkerWithWaitList) \
+    X(clEnqueueBarrierWithWaitList) X(clWaitForEvents) X(clGetEventInfo) X(clReleaseEvent) \
+    X(clFlush) X(clFinish)
+/* clang-format on */
 
 struct cl_api {
     void *library;

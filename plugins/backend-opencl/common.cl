@@ -20,47 +20,47 @@ DEVICE u16 tn_to_bf16(float x)
 #define QUOTIENT(a, b, small) ((small) ? (i64)((u32)(a) / (u32)(b)) : (a) / (b))
 
 /* Places of element i_ of walk w for one, two, three operands. Macros: a pointer to a parameter would cost a copy. */
-#define WALK1(w, i_, p0)                                          \
-    i64 p0 = (w).offset[0];                                       \
-    {                                                             \
-        i64 rest_ = (i_);                                         \
-        SHORT_LOOP                                                \
-        for (i32 d_ = (w).ndim - 1; d_ > 0; d_--) {               \
-            i64 q_ = QUOTIENT(rest_, (w).shape[d_], (w).small);   \
-            p0 += (rest_ - q_ * (w).shape[d_]) * (w).stride[0][d_]; \
-            rest_ = q_;                                           \
-        }                                                         \
-        p0 += rest_ * (w).stride[0][0];                           \
+#define WALK1(w, i_, p0)                                                                           \
+    i64 p0 = (w).offset[0];                                                                        \
+    {                                                                                              \
+        i64 rest_ = (i_);                                                                          \
+        SHORT_LOOP                                                                                 \
+        for (i32 d_ = (w).ndim - 1; d_ > 0; d_--) {                                                \
+            i64 q_ = QUOTIENT(rest_, (w).shape[d_], (w).small);                                    \
+            p0 += (rest_ - q_ * (w).shape[d_]) * (w).stride[0][d_];                                \
+            rest_ = q_;                                                                            \
+        }                                                                                          \
+        p0 += rest_ * (w).stride[0][0];                                                            \
     }
-#define WALK2(w, i_, p0, p1)                                      \
-    i64 p0 = (w).offset[0], p1 = (w).offset[1];                   \
-    {                                                             \
-        i64 rest_ = (i_);                                         \
-        SHORT_LOOP                                                \
-        for (i32 d_ = (w).ndim - 1; d_ > 0; d_--) {               \
-            i64 q_ = QUOTIENT(rest_, (w).shape[d_], (w).small);   \
-            i64 r_ = rest_ - q_ * (w).shape[d_];                  \
-            p0 += r_ * (w).stride[0][d_];                         \
-            p1 += r_ * (w).stride[1][d_];                         \
-            rest_ = q_;                                           \
-        }                                                         \
-        p0 += rest_ * (w).stride[0][0];                           \
-        p1 += rest_ * (w).stride[1][0];                           \
+#define WALK2(w, i_, p0, p1)                                                                       \
+    i64 p0 = (w).offset[0], p1 = (w).offset[1];                                                    \
+    {                                                                                              \
+        i64 rest_ = (i_);                                                                          \
+        SHORT_LOOP                                                                                 \
+        for (i32 d_ = (w).ndim - 1; d_ > 0; d_--) {                                                \
+            i64 q_ = QUOTIENT(rest_, (w).shape[d_], (w).small);                                    \
+            i64 r_ = rest_ - q_ * (w).shape[d_];                                                   \
+            p0 += r_ * (w).stride[0][d_];                                                          \
+            p1 += r_ * (w).stride[1][d_];                                                          \
+            rest_ = q_;                                                                            \
+        }                                                                                          \
+        p0 += rest_ * (w).stride[0][0];                                                            \
+        p1 += rest_ * (w).stride[1][0];                                                            \
     }
-#define WALK3(w, i_, p0, p1, p2)                                  \
-    i64 p0 = (w).offset[0], p1 = (w).offset[1], p2 = (w).offset[2]; \
-    {                                                             \
-        i64 rest_ = (i_);                                         \
-        SHORT_LOOP                                                \
-        for (i32 d_ = (w).ndim - 1; d_ > 0; d_--) {               \
-            i64 q_ = QUOTIENT(rest_, (w).shape[d_], (w).small);   \
-            i64 r_ = rest_ - q_ * (w).shape[d_];                  \
-            p0 += r_ * (w).stride[0][d_];                         \
-            p1 += r_ * (w).stride[1][d_];                         \
-            p2 += r_ * (w).stride[2][d_];                         \
-            rest_ = q_;                                           \
-        }                                                         \
-        p0 += rest_ * (w).stride[0][0];                           \
-        p1 += rest_ * (w).stride[1][0];                           \
-        p2 += rest_ * (w).stride[2][0];                           \
+#define WALK3(w, i_, p0, p1, p2)                                                                   \
+    i64 p0 = (w).offset[0], p1 = (w).offset[1], p2 = (w).offset[2];                                \
+    {                                                                                              \
+        i64 rest_ = (i_);                                                                          \
+        SHORT_LOOP                                                                                 \
+        for (i32 d_ = (w).ndim - 1; d_ > 0; d_--) {                                                \
+            i64 q_ = QUOTIENT(rest_, (w).shape[d_], (w).small);                                    \
+            i64 r_ = rest_ - q_ * (w).shape[d_];                                                   \
+            p0 += r_ * (w).stride[0][d_];                                                          \
+            p1 += r_ * (w).stride[1][d_];                                                          \
+            p2 += r_ * (w).stride[2][d_];                                                          \
+            rest_ = q_;                                                                            \
+        }                                                                                          \
+        p0 += rest_ * (w).stride[0][0];                                                            \
+        p1 += rest_ * (w).stride[1][0];                                                            \
+        p2 += rest_ * (w).stride[2][0];                                                            \
     }

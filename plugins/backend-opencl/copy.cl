@@ -18,7 +18,7 @@
 #endif
 
 #undef FROM
-#define FROM(number, type) \
+#define FROM(number, type)                                                                         \
     case number: v = TO_V(((GLOBAL const type *)x)[px]); break;
 
 KERNEL NAME(copy)(GLOBAL S *y, GLOBAL const void *x, const gpu_walk w, const i32 from)
@@ -30,6 +30,7 @@ KERNEL NAME(copy)(GLOBAL S *y, GLOBAL const void *x, const gpu_walk w, const i32
 #ifdef TN_COMPLEX
         V imaginary = 0;
 #endif
+        /* clang-format off */
         switch (from) {
         case 0: v = TO_V(((GLOBAL const u8 *)x)[px] != 0); break;
         FROM(1, u8)
@@ -60,6 +61,7 @@ KERNEL NAME(copy)(GLOBAL S *y, GLOBAL const void *x, const gpu_walk w, const i32
 #endif
         default: break;
         }
+        /* clang-format on */
 #ifdef TN_COMPLEX
         y[2 * py] = v;
         y[2 * py + 1] = imaginary;

@@ -79,20 +79,23 @@ tn_status opencl_enumerate(int32_t *count)
 
     found_count = 0;
     if (error != CL_SUCCESS || n_platforms == 0)
-        return tn_fail_native(TN_ERR_UNAVAILABLE, error,
-                              "the OpenCL loader knows no driver: install one (for the processor, Debian: pocl-opencl-icd)");
+        return tn_fail_native(
+            TN_ERR_UNAVAILABLE, error,
+            "the OpenCL loader knows no driver: install one (for the processor, Debian: pocl-opencl-icd)");
     for (cl_uint p = 0; p < n_platforms && p < MAX_PLATFORMS; p++) {
         cl_device_id ids[MAX_DEVICES];
         cl_uint n = 0;
 
-        if (cl.clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_ACCELERATOR,
+        if (cl.clGetDeviceIDs(platforms[p],
+                              CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_ACCELERATOR,
                               MAX_DEVICES, ids, &n) != CL_SUCCESS)
             continue;
         for (cl_uint i = 0; i < n && i < MAX_DEVICES; i++)
             look_at(platforms[p], ids[i], place++);
     }
     if (found_count == 0)
-        return tn_fail(TN_ERR_UNAVAILABLE, "%u OpenCL platforms are there, but no device that could be used",
+        return tn_fail(TN_ERR_UNAVAILABLE,
+                       "%u OpenCL platforms are there, but no device that could be used",
                        (unsigned)n_platforms);
     *count = found_count;
     return TN_OK;
@@ -118,8 +121,11 @@ static void choose_options(struct opencl_device *device)
     cl.clGetDeviceInfo(device->id, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof wide, &wide, NULL);
     cl.clGetDeviceInfo(device->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof single, &single, NULL);
     device->fp64 = wide != 0 || strstr(extensions, "cl_khr_fp64");
-    tn_snprint(device->build_options, sizeof device->build_options, "-cl-std=CL1.2 -w%s%s %s", device->fp64 ? " -DTN_FP64" : "",
-               single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT ? " -cl-fp32-correctly-rounded-divide-sqrt" : "",
+    tn_snprint(device->build_options, sizeof device->build_options, "-cl-std=CL1.2 -w%s%s %s",
+               device->fp64 ? " -DTN_FP64" : "",
+               single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT
+                   ? " -cl-fp32-correctly-rounded-divide-sqrt"
+                   : "",
                opencl_options.build ? opencl_options.build : "");
 }
 
@@ -146,7 +152,8 @@ static tn_status device_open(int32_t index, void **out)
     cl_int error;
 
     if (index < 0 || index >= found_count)
-        return tn_fail(TN_ERR_INDEX, "OpenCL device %d is asked for, there are %d", (int)index, (int)found_count);
+        return tn_fail(TN_ERR_INDEX, "OpenCL device %d is asked for, there are %d", (int)index,
+                       (int)found_count);
     device = tn_calloc(1, sizeof *device);
     if (!device)
         return TN_ERR_MEMORY;
@@ -157,8 +164,9 @@ static tn_status device_open(int32_t index, void **out)
     cl.clGetDeviceInfo(device->id, CL_DEVICE_NAME, sizeof device->name - 1, device->name, NULL);
     cl.clGetDeviceInfo(device->id, CL_DRIVER_VERSION, sizeof version - 1, version, NULL);
     cl.clGetPlatformInfo(device->platform, CL_PLATFORM_NAME, sizeof platform - 1, platform, NULL);
-    tn_snprint(device->driver, sizeof device->driver, "OpenCL, %s, driver %s", platform, version);
-    cl.clGetDeviceInfo(device->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof max_alloc, &max_alloc, NULL);
+    tn_snprint(device->driver, sizeof device->driver, "%s %s", platform, version);
+    cl.clGetDeviceInfo(device->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof max_alloc, &max_alloc,
+                       NULL);
     device->max_alloc = max_alloc;
     choose_options(device);
     device->context = cl.clCreateContext(NULL, 1, &device->id, NULL, NULL, &error);
@@ -170,9 +178,12 @@ static tn_status device_open(int32_t index, void **out)
         device_close(device);
         return status;
     }
-    device->native = (tn_opencl_native){ .size = sizeof device->native, .platform = device->platform,
-                                         .device = device->id, .context = device->context,
-                                         .library = cl.library, .queue = queue_of };
+    device->native = (tn_opencl_native){ .size = sizeof device->native,
+                                         .platform = device->platform,
+                                         .device = device->id,
+                                         .context = device->context,
+                                         .library = cl.library,
+                                         .queue = queue_of };
     *out = device;
     return TN_OK;
 }
@@ -185,14 +196,16 @@ static tn_status device_info(void *handle, tn_device_info *out)
 
     cl.clGetDeviceInfo(device->id, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory, &memory, NULL);
     cl.clGetDeviceInfo(device->id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, NULL);
-    cl.clGetDeviceInfo(device->id, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof align_bits, &align_bits, NULL);
+    cl.clGetDeviceInfo(device->id, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof align_bits, &align_bits,
+                       NULL);
     tn_snprint(out->name, sizeof out->name, "%s", device->name);
     tn_snprint(out->driver, sizeof out->driver, "%s", device->driver);
     out->memory_total = (int64_t)memory;
     out->memory_free = -1;
     out->compute_units = units;
     out->alignment = align_bits >= 64 ? align_bits / 8 : 8;
-    out->dtypes = (TN_MASK_FLOAT & ~(device->fp64 ? 0 : TN_BIT(TN_F64))) | GPU_MASK_INT | GPU_MASK_BOOL;
+    out->dtypes = (TN_MASK_FLOAT & ~(device->fp64 ? 0 : TN_BIT(TN_F64))) | GPU_MASK_INT |
+                  GPU_MASK_BOOL;
     return TN_OK;
 }
 
@@ -209,12 +222,13 @@ static tn_status device_alloc(void *handle, size_t bytes, void **out)
     if (bytes == 0)
         bytes = 1;
     if (device->max_alloc && bytes > device->max_alloc)
-        return tn_fail(TN_ERR_MEMORY, "%s gives at most %llu bytes at once, %zu were asked for", device->name,
-                       (unsigned long long)device->max_alloc, bytes);
+        return tn_fail(TN_ERR_MEMORY, "%s gives at most %llu bytes at once, %zu were asked for",
+                       device->name, (unsigned long long)device->max_alloc, bytes);
     memory = cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
     if (memory) {
         pthread_mutex_lock(&device->lock);
-        error = cl.clEnqueueFillBuffer(device->queue, memory, &zero, 1, bytes - 1, 1, 0, NULL, NULL);
+        error = cl.clEnqueueFillBuffer(device->queue, memory, &zero, 1, bytes - 1, 1, 0, NULL,
+                                       NULL);
         if (error == CL_SUCCESS)
             error = cl.clFinish(device->queue);
         pthread_mutex_unlock(&device->lock);
@@ -225,8 +239,8 @@ static tn_status device_alloc(void *handle, size_t bytes, void **out)
         cl.clReleaseMemObject(memory);
     }
     return tn_fail_native(error == CL_DEVICE_NOT_AVAILABLE ? TN_ERR_LOST : TN_ERR_MEMORY, error,
-                          "%s has no memory for %zu bytes: %s (%d)", device->name, bytes, cl_api_error_name(error),
-                          (int)error);
+                          "%s has no memory for %zu bytes: %s (%d)", device->name, bytes,
+                          cl_api_error_name(error), (int)error);
 }
 
 static void device_free(void *handle, void *memory, size_t bytes)
@@ -271,9 +285,11 @@ static tn_status stream_new(void *handle, void **out)
     stream->device = device;
     stream->queue = cl.clCreateCommandQueue(device->context, device->id, 0, &error);
     if (stream->queue)
-        stream->error = cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE, sizeof none, NULL, &error);
+        stream->error = cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE, sizeof none, NULL,
+                                          &error);
     if (stream->error)
-        error = cl.clEnqueueWriteBuffer(stream->queue, stream->error, CL_TRUE, 0, sizeof none, &none, 0, NULL, NULL);
+        error = cl.clEnqueueWriteBuffer(stream->queue, stream->error, CL_TRUE, 0, sizeof none,
+                                        &none, 0, NULL, NULL);
     if (error != CL_SUCCESS) {
         tn_status status = cl_api_fail(error, "making a queue", device->name);
 
@@ -293,11 +309,13 @@ tn_status opencl_check_errors(struct opencl_stream *stream)
     if (!stream->may_fail)
         return TN_OK;
     stream->may_fail = false;
-    error = cl.clEnqueueReadBuffer(stream->queue, stream->error, CL_TRUE, 0, sizeof record, &record, 0, NULL, NULL);
+    error = cl.clEnqueueReadBuffer(stream->queue, stream->error, CL_TRUE, 0, sizeof record, &record,
+                                   0, NULL, NULL);
     if (error == CL_SUCCESS && !record.taken)
         return TN_OK;
     if (error == CL_SUCCESS)
-        error = cl.clEnqueueWriteBuffer(stream->queue, stream->error, CL_TRUE, 0, sizeof none, &none, 0, NULL, NULL);
+        error = cl.clEnqueueWriteBuffer(stream->queue, stream->error, CL_TRUE, 0, sizeof none,
+                                        &none, 0, NULL, NULL);
     if (error != CL_SUCCESS)
         return cl_api_fail(error, "reading the error record", stream->device->name);
     return gpu_error_say(&record, stream->device->name);
@@ -318,7 +336,7 @@ static tn_status stream_sync(void *handle, void *stream_)
 /* ---- events: a marker of the queue ---------------------------------------------------------------------- */
 
 struct opencl_event {
-    cl_event event;             /* NULL: not recorded yet, which counts as reached */
+    cl_event event; /* NULL: not recorded yet, which counts as reached */
 };
 
 static tn_status event_new(void *handle, void **out)
@@ -391,7 +409,8 @@ static tn_status event_query(void *handle, void *event_, bool *done)
     cl_int state = CL_COMPLETE, error = CL_SUCCESS;
 
     if (event->event)
-        error = cl.clGetEventInfo(event->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
+        error = cl.clGetEventInfo(event->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state,
+                                  &state, NULL);
     if (error == CL_SUCCESS && state < 0)
         error = state;
     if (error != CL_SUCCESS)
@@ -402,7 +421,8 @@ static tn_status event_query(void *handle, void *event_, bool *done)
 
 /* ---- copies ---------------------------------------------------------------------------------------------- */
 
-static tn_status copy_in(void *handle, void *stream_, void *memory, uint64_t offset, const void *from, size_t bytes)
+static tn_status copy_in(void *handle, void *stream_, void *memory, uint64_t offset,
+                         const void *from, size_t bytes)
 {
     struct opencl_device *device = handle;
     struct opencl_stream *stream = stream_;
@@ -410,12 +430,14 @@ static tn_status copy_in(void *handle, void *stream_, void *memory, uint64_t off
 
     if (bytes == 0)
         return TN_OK;
-    error = cl.clEnqueueWriteBuffer(stream->queue, memory, CL_TRUE, offset, bytes, from, 0, NULL, NULL);
+    error = cl.clEnqueueWriteBuffer(stream->queue, memory, CL_TRUE, offset, bytes, from, 0, NULL,
+                                    NULL);
     return error == CL_SUCCESS ? TN_OK : cl_api_fail(error, "copying to the device", device->name);
 }
 
 /* The host looks at values here, so a failure of the work that made them is said here, too. */
-static tn_status copy_out(void *handle, void *stream_, void *to, void *memory, uint64_t offset, size_t bytes)
+static tn_status copy_out(void *handle, void *stream_, void *to, void *memory, uint64_t offset,
+                          size_t bytes)
 {
     struct opencl_device *device = handle;
     struct opencl_stream *stream = stream_;
@@ -423,14 +445,15 @@ static tn_status copy_out(void *handle, void *stream_, void *to, void *memory, u
 
     if (bytes == 0)
         return TN_OK;
-    error = cl.clEnqueueReadBuffer(stream->queue, memory, CL_TRUE, offset, bytes, to, 0, NULL, NULL);
+    error = cl.clEnqueueReadBuffer(stream->queue, memory, CL_TRUE, offset, bytes, to, 0, NULL,
+                                   NULL);
     if (error != CL_SUCCESS)
         return cl_api_fail(error, "copying from the device", device->name);
     return opencl_check_errors(stream);
 }
 
-static tn_status copy(void *handle, void *stream_, void *to, uint64_t to_offset, void *from, uint64_t from_offset,
-                      size_t bytes)
+static tn_status copy(void *handle, void *stream_, void *to, uint64_t to_offset, void *from,
+                      uint64_t from_offset, size_t bytes)
 {
     struct opencl_device *device = handle;
     struct opencl_stream *stream = stream_;
@@ -438,8 +461,10 @@ static tn_status copy(void *handle, void *stream_, void *to, uint64_t to_offset,
 
     if (bytes == 0)
         return TN_OK;
-    error = cl.clEnqueueCopyBuffer(stream->queue, from, to, from_offset, to_offset, bytes, 0, NULL, NULL);
-    return error == CL_SUCCESS ? TN_OK : cl_api_fail(error, "copying inside the device", device->name);
+    error = cl.clEnqueueCopyBuffer(stream->queue, from, to, from_offset, to_offset, bytes, 0, NULL,
+                                   NULL);
+    return error == CL_SUCCESS ? TN_OK
+                               : cl_api_fail(error, "copying inside the device", device->name);
 }
 
 static const void *native(void *handle, const char *id)

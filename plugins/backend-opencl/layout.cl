@@ -11,8 +11,8 @@
 /* A loop over `count` elements in row-major order of `shape`. Operand k lies at offset[k] + sum of index * stride[k]. */
 typedef struct gpu_walk {
     i64 count;
-    i32 ndim;                   /* at least 1 */
-    i32 small;                  /* count < 2^31: indices divide in 32 bits */
+    i32 ndim;  /* at least 1 */
+    i32 small; /* count < 2^31: indices divide in 32 bits */
     i64 offset[GPU_OPERANDS];
     i64 shape[GPU_DIMS];
     i64 stride[GPU_OPERANDS][GPU_DIMS];
@@ -45,10 +45,10 @@ typedef struct gpu_bmm {
 typedef struct gpu_rows {
     i64 rows;
     i64 length;
-    i32 ndim;                   /* of the dimensions that count rows */
+    i32 ndim; /* of the dimensions that count rows */
     i32 reserved;
     i64 offset[GPU_OPERANDS];
-    i64 along[GPU_OPERANDS];    /* stride of the dimension that is walked */
+    i64 along[GPU_OPERANDS]; /* stride of the dimension that is walked */
     i64 shape[GPU_DIMS];
     i64 stride[GPU_OPERANDS][GPU_DIMS];
 } gpu_rows;
@@ -58,8 +58,8 @@ typedef struct gpu_loss {
     i64 n;
     i64 classes;
     i64 ignore;
-    i32 reduction;              /* GPU_NONE ... */
-    i32 op;                     /* for the error record: GPU_ERROR_* */
+    i32 reduction; /* GPU_NONE ... */
+    i32 op;        /* for the error record: GPU_ERROR_* */
     i64 offset_x, offset_target, offset_y, offset_total;
     i64 stride_x[2];
     i64 stride_target;
@@ -76,11 +76,11 @@ typedef struct gpu_philox {
 
 /* What a kernel that met an index out of range leaves behind; the first one stays. 32 bytes. */
 typedef struct gpu_error {
-    i32 taken;                  /* 0: nothing happened */
-    i32 op;                     /* GPU_ERROR_* */
+    i32 taken; /* 0: nothing happened */
+    i32 op;    /* GPU_ERROR_* */
     i64 index;
     i64 bound;
-    i64 place;                  /* which element held it */
+    i64 place; /* which element held it */
 } gpu_error;
 
 enum { GPU_ERROR_NLL_LOSS = 1, GPU_ERROR_NLL_LOSS_GRAD = 2 };

@@ -15,8 +15,8 @@ DEVICE void NAME(out_of_range)(GLOBAL gpu_error *error, i32 op, i64 index, i64 b
 }
 
 /* One group: y = -sum x[n, target[n]] (/ count), or y[n] = -x[n, target[n]]; total = count of targets that are not ignored. */
-GROUP_KERNEL NAME(nll_loss)(GLOBAL S *y, GLOBAL S *total, GLOBAL const S *x, GLOBAL const i64 *target,
-                            GLOBAL gpu_error *error, const gpu_loss p)
+GROUP_KERNEL NAME(nll_loss)(GLOBAL S *y, GLOBAL S *total, GLOBAL const S *x,
+                            GLOBAL const i64 *target, GLOBAL gpu_error *error, const gpu_loss p)
 {
     LOCAL C part[GROUP];
     LOCAL i64 counts[GROUP];
@@ -59,8 +59,8 @@ GROUP_KERNEL NAME(nll_loss)(GLOBAL S *y, GLOBAL S *total, GLOBAL const S *x, GLO
 }
 
 /* gx[n, c] = -gy / total where c = target[n], else 0; here x is gx and y is gy */
-KERNEL NAME(nll_loss_grad)(GLOBAL S *gx, GLOBAL const S *gy, GLOBAL const S *total, GLOBAL const i64 *target,
-                           GLOBAL gpu_error *error, const gpu_loss p)
+KERNEL NAME(nll_loss_grad)(GLOBAL S *gx, GLOBAL const S *gy, GLOBAL const S *total,
+                           GLOBAL const i64 *target, GLOBAL gpu_error *error, const gpu_loss p)
 {
     i64 i = ITEM();
     if (i < p.n * p.classes) {

@@ -51,6 +51,7 @@ TILE_KERNEL NAME(bmm)(GLOBAL S *y, GLOBAL const S *a, GLOBAL const S *b, const g
         for (i32 c = 0; c < COLS; c++) {
             i64 m = m0 + ty + r * GROUP_Y, n = n0 + tx + c * GROUP_X;
             if (m < p.m && n < p.n)
-                STORE(y, p.offset_y + z * p.stride_y[0] + m * p.stride_y[1] + n * p.stride_y[2], acc[r][c]);
+                STORE(y, p.offset_y + z * p.stride_y[0] + m * p.stride_y[1] + n * p.stride_y[2],
+                      acc[r][c]);
         }
 }

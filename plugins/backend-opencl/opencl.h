@@ -22,15 +22,15 @@ struct opencl_device {
     cl_platform_id platform;
     cl_device_id id;
     cl_context context;
-    cl_command_queue queue;     /* for allocation alone, under `lock` */
+    cl_command_queue queue; /* for allocation alone, under `lock` */
     char name[128];
     char driver[128];
     char build_options[256];
     uint64_t max_alloc;
-    int64_t pid;                /* of the process that opened it */
+    int64_t pid; /* of the process that opened it */
     bool fp64;
     tn_opencl_native native;
-    pthread_mutex_t lock;       /* for building programs */
+    pthread_mutex_t lock; /* for building programs */
     _Atomic(cl_program) programs[GPU_TEXT_COUNT][TN_DTYPE_COUNT];
 };
 
@@ -38,8 +38,8 @@ struct opencl_device {
 struct opencl_stream {
     struct opencl_device *device;
     cl_command_queue queue;
-    cl_mem error;               /* a gpu_error */
-    bool may_fail;              /* something that can write to it was started since it was last looked at */
+    cl_mem error;  /* a gpu_error */
+    bool may_fail; /* something that can write to it was started since it was last looked at */
     int32_t since_flush;
     cl_kernel kernels[GPU_KERNEL_COUNT][TN_DTYPE_COUNT];
 };
@@ -51,7 +51,8 @@ void opencl_forget(void);
 tn_status opencl_check_errors(struct opencl_stream *stream);
 
 /* program.c: the kernel object of a stream, compiled when first asked for. */
-tn_status opencl_kernel(struct opencl_stream *stream, enum gpu_kernel kernel, tn_dtype type, cl_kernel *out);
+tn_status opencl_kernel(struct opencl_stream *stream, enum gpu_kernel kernel, tn_dtype type,
+                        cl_kernel *out);
 void opencl_programs_drop(struct opencl_device *device);
 void opencl_kernels_drop(struct opencl_stream *stream);
 

@@ -6,8 +6,10 @@
 struct opencl_options opencl_options;
 
 static const tn_option options[] = {
-    TN_OPTION_STRING(struct opencl_options, library, "\"libOpenCL.so.1\"", "the OpenCL loader to open, a name or a path"),
-    TN_OPTION_STRING(struct opencl_options, build, "\"\"", "further options for the OpenCL compiler, such as -cl-fast-relaxed-math"),
+    TN_OPTION_STRING(struct opencl_options, library, "\"libOpenCL.so.1\"",
+                     "the OpenCL loader to open, a name or a path"),
+    TN_OPTION_STRING(struct opencl_options, build, "\"\"",
+                     "further options for the OpenCL compiler, such as -cl-fast-relaxed-math"),
     TN_OPTION_END
 };
 

@@ -15,10 +15,10 @@ TEXT_(common)
 TEXT_(types)
 #undef TEXT_
 
-#define FLUSH_EVERY 32          /* kernels; without it some drivers start nothing before someone waits */
+#define FLUSH_EVERY 32 /* kernels; without it some drivers start nothing before someone waits */
 
-static tn_status build_failed(struct opencl_device *device, cl_program program, cl_int error, enum gpu_text text,
-                              tn_dtype type)
+static tn_status build_failed(struct opencl_device *device, cl_program program, cl_int error,
+                              enum gpu_text text, tn_dtype type)
 {
     static const char *const names[] = {
 #define NAME_(name) #name,
@@ -34,14 +34,16 @@ static tn_status build_failed(struct opencl_device *device, cl_program program, 
         cl.clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, size, log, NULL);
     if (log)
         tn_log(TN_LOG_DEBUG, "compile log of %s.cl for %s: %s", names[text], device->name, log);
-    status = tn_fail_native(TN_ERR_DEVICE, error, "%s.cl for %s does not compile on %s: %s (%d)\n%.600s", names[text],
+    status = tn_fail_native(TN_ERR_DEVICE, error,
+                            "%s.cl for %s does not compile on %s: %s (%d)\n%.600s", names[text],
                             gpu_type_name(type), device->name, cl_api_error_name(error), (int)error,
                             log && *log ? log : "(the driver gives no log)");
     tn_free(log);
     return status;
 }
 
-static tn_status build(struct opencl_device *device, enum gpu_text text, tn_dtype type, cl_program *out)
+static tn_status build(struct opencl_device *device, enum gpu_text text, tn_dtype type,
+                       cl_program *out)
 {
     static const unsigned char *const texts[] = {
 #define AT_(name) tn_embed_##name,
@@ -49,7 +51,8 @@ static tn_status build(struct opencl_device *device, enum gpu_text text, tn_dtyp
 #undef AT_
     };
     const char *parts[] = { (const char *)tn_embed_dialect, (const char *)tn_embed_layout,
-                            (const char *)tn_embed_common, (const char *)tn_embed_types, (const char *)texts[text] };
+                            (const char *)tn_embed_common, (const char *)tn_embed_types,
+                            (const char *)texts[text] };
     char options[288];
     cl_int error;
     cl_program program = cl.clCreateProgramWithSource(device->context, 5, parts, NULL, &error);
@@ -68,7 +71,8 @@ static tn_status build(struct opencl_device *device, enum gpu_text text, tn_dtyp
     return TN_OK;
 }
 
-static tn_status program_get(struct opencl_device *device, enum gpu_text text, tn_dtype type, cl_program *out)
+static tn_status program_get(struct opencl_device *device, enum gpu_text text, tn_dtype type,
+                             cl_program *out)
 {
     cl_program program = atomic_load_explicit(&device->programs[text][type], memory_order_acquire);
     tn_status status = TN_OK;
@@ -87,7 +91,8 @@ static tn_status program_get(struct opencl_device *device, enum gpu_text text, t
     return status;
 }
 
-tn_status opencl_kernel(struct opencl_stream *stream, enum gpu_kernel kernel, tn_dtype type, cl_kernel *out)
+tn_status opencl_kernel(struct opencl_stream *stream, enum gpu_kernel kernel, tn_dtype type,
+                        cl_kernel *out)
 {
     cl_program program;
     char name[64];
@@ -147,12 +152,8 @@ tn_status gpu_launch(const tn_call *call, enum gpu_kernel id, tn_dtype type, int
     if (status)
         return status;
     switch (gpu_kernel_rows[id].shape) {
-    case GPU_ITEMS:
-        global[0] = (global[0] + local[0] - 1) / local[0] * local[0];
-        break;
-    case GPU_GROUPS:
-        global[0] *= local[0];
-        break;
+    case GPU_ITEMS: global[0] = (global[0] + local[0] - 1) / local[0] * local[0]; break;
+    case GPU_GROUPS: global[0] *= local[0]; break;
     default:
         local[0] = 16;
         local[1] = 16;
@@ -166,7 +167,8 @@ tn_status gpu_launch(const tn_call *call, enum gpu_kernel id, tn_dtype type, int
         if (error != CL_SUCCESS)
             goto failed;
     }
-    error = cl.clEnqueueNDRangeKernel(stream->queue, kernel, dims, NULL, global, local, 0, NULL, NULL);
+    error = cl.clEnqueueNDRangeKernel(stream->queue, kernel, dims, NULL, global, local, 0, NULL,
+                                      NULL);
     if (error != CL_SUCCESS)
         goto failed;
     if (++stream->since_flush >= FLUSH_EVERY) {
@@ -179,11 +181,13 @@ tn_status gpu_launch(const tn_call *call, enum gpu_kernel id, tn_dtype type, int
 failed:;
     char what[96];
 
-    tn_snprint(what, sizeof what, "%s: starting tn_%s_%s", call->op, gpu_kernel_rows[id].name, gpu_type_name(type));
+    tn_snprint(what, sizeof what, "%s: starting tn_%s_%s", call->op, gpu_kernel_rows[id].name,
+               gpu_type_name(type));
     return cl_api_fail(error, what, stream->device->name);
 }
 
-tn_status gpu_copy_bytes(const tn_call *call, void *to, uint64_t to_offset, void *from, uint64_t from_offset, size_t bytes)
+tn_status gpu_copy_bytes(const tn_call *call, void *to, uint64_t to_offset, void *from,
+                         uint64_t from_offset, size_t bytes)
 {
     return opencl_backend.copy(call->device, call->stream, to, to_offset, from, from_offset, bytes);
 }

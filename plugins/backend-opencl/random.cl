@@ -43,7 +43,8 @@ DEVICE void tn_philox_block(u32 *c, gpu_philox g, i64 block)
 #endif
 
 /* y = low + u * range, one rounding */
-KERNEL NAME(philox_uniform)(GLOBAL S *y, const gpu_walk w, const gpu_philox g, const C low, const C range)
+KERNEL NAME(philox_uniform)(GLOBAL S *y, const gpu_walk w, const gpu_philox g, const C low,
+                            const C range)
 {
     i64 i = ITEM();
     if (i < w.count) {
@@ -62,7 +63,8 @@ KERNEL NAME(philox_uniform)(GLOBAL S *y, const gpu_walk w, const gpu_philox g, c
 }
 
 /* y = mean + std * sqrt(-2 ln u1) * cos(2 pi u2), u1 in (0, 1] */
-KERNEL NAME(philox_normal)(GLOBAL S *y, const gpu_walk w, const gpu_philox g, const C mean, const C deviation)
+KERNEL NAME(philox_normal)(GLOBAL S *y, const gpu_walk w, const gpu_philox g, const C mean,
+                           const C deviation)
 {
     i64 i = ITEM();
     if (i < w.count) {

@@ -4,76 +4,88 @@
  * piece of one, and a second call over the pieces. Who adds what depends on shapes alone, so results repeat to the bit. */
 
 /* Place of output o_ in y and of its first element in x. */
-#define KEPT(p, o_, py, px)                                     \
-    i64 py = (p).offset_y, px = (p).offset_x;                   \
-    {                                                           \
-        i64 rest_ = (o_);                                       \
-        SHORT_LOOP                                              \
-        for (i32 d_ = (p).kept - 1; d_ >= 0; d_--) {            \
-            i64 q_ = rest_ / (p).shape[d_];                     \
-            i64 r_ = rest_ - q_ * (p).shape[d_];                \
-            py += r_ * (p).stride_y[d_];                        \
-            px += r_ * (p).stride_x[d_];                        \
-            rest_ = q_;                                         \
-        }                                                       \
+#define KEPT(p, o_, py, px)                                                                        \
+    i64 py = (p).offset_y, px = (p).offset_x;                                                      \
+    {                                                                                              \
+        i64 rest_ = (o_);                                                                          \
+        SHORT_LOOP                                                                                 \
+        for (i32 d_ = (p).kept - 1; d_ >= 0; d_--) {                                               \
+            i64 q_ = rest_ / (p).shape[d_];                                                        \
+            i64 r_ = rest_ - q_ * (p).shape[d_];                                                   \
+            py += r_ * (p).stride_y[d_];                                                           \
+            px += r_ * (p).stride_x[d_];                                                           \
+            rest_ = q_;                                                                            \
+        }                                                                                          \
     }
 
 /* Place in x of element r_ of what goes. */
-#define GONE(p, r_, px)                                         \
-    {                                                           \
-        i64 rest_ = (r_);                                       \
-        SHORT_LOOP                                              \
-        for (i32 d_ = (p).ndim - 1; d_ > (p).kept; d_--) {      \
-            i64 q_ = rest_ / (p).shape[d_];                     \
-            px += (rest_ - q_ * (p).shape[d_]) * (p).stride_x[d_]; \
-            rest_ = q_;                                         \
-        }                                                       \
-        px += rest_ * (p).stride_x[(p).kept];                   \
+#define GONE(p, r_, px)                                                                            \
+    {                                                                                              \
+        i64 rest_ = (r_);                                                                          \
+        SHORT_LOOP                                                                                 \
+        for (i32 d_ = (p).ndim - 1; d_ > (p).kept; d_--) {                                         \
+            i64 q_ = rest_ / (p).shape[d_];                                                        \
+            px += (rest_ - q_ * (p).shape[d_]) * (p).stride_x[d_];                                 \
+            rest_ = q_;                                                                            \
+        }                                                                                          \
+        px += rest_ * (p).stride_x[(p).kept];                                                      \
     }
 
-#define PIECE(p, g, o, first, last)                             \
-    i64 o = (g) / (p).pieces;                                   \
-    i64 first = ((g) - o * (p).pieces) * (p).piece;             \
+#define PIECE(p, g, o, first, last)                                                                \
+    i64 o = (g) / (p).pieces;                                                                      \
+    i64 first = ((g)-o * (p).pieces) * (p).piece;                                                  \
     i64 last = first + (p).piece < (p).length ? first + (p).piece : (p).length;
 
+/* Elements that are joined one after the other, before that joins the rest: keeps the error of long sums small. */
+#define BLOCK 64
+
 /* A reduction of LOAD'ed elements into T: start, r = step(r, v), and how two partial ones join. */
-#define REDUCTION(op, TX, LOADX, T, start, join, TY, STOREY)                                                   \
-    KERNEL TYPED(tn_##op##_item)(GLOBAL TY *y, GLOBAL const TX *x, const gpu_reduce p)                               \
-    {                                                                                                          \
-        i64 o = ITEM();                                                                                        \
-        if (o < p.outputs) {                                                                                   \
-            KEPT(p, o, py, base)                                                                               \
-            T acc = start;                                                                                     \
-            for (i64 r = 0; r < p.length; r++) {                                                               \
-                i64 px = base;                                                                                 \
-                GONE(p, r, px)                                                                                 \
-                T v = (T)LOADX(x, px);                                                                         \
-                acc = join(acc, v);                                                                            \
-            }                                                                                                  \
-            STOREY(y, py, acc);                                                                                \
-        }                                                                                                      \
-    }                                                                                                          \
-    GROUP_KERNEL TYPED(tn_##op)(GLOBAL TY *y, GLOBAL const TX *x, const gpu_reduce p)                                \
-    {                                                                                                          \
-        LOCAL T part[GROUP];                                                                                   \
-        PIECE(p, GROUP_ID(), o, first, last)                                                                   \
-        KEPT(p, o, py, base)                                                                                   \
-        T acc = start;                                                                                         \
-        for (i64 r = first + LOCAL_ID(); r < last; r += GROUP) {                                               \
-            i64 px = base;                                                                                     \
-            GONE(p, r, px)                                                                                     \
-            T v = (T)LOADX(x, px);                                                                             \
-            acc = join(acc, v);                                                                                \
-        }                                                                                                      \
-        part[LOCAL_ID()] = acc;                                                                                \
-        BARRIER();                                                                                             \
-        for (i32 half_ = GROUP / 2; half_ > 0; half_ /= 2) {                                                   \
-            if (LOCAL_ID() < half_)                                                                            \
-                part[LOCAL_ID()] = join(part[LOCAL_ID()], part[LOCAL_ID() + half_]);                           \
-            BARRIER();                                                                                         \
-        }                                                                                                      \
-        if (LOCAL_ID() == 0)                                                                                   \
-            STOREY(y, p.pieces > 1 ? p.offset_y + GROUP_ID() : py, part[0]);                                                \
+#define REDUCTION(op, TX, LOADX, T, start, join, TY, STOREY)                                       \
+    KERNEL TYPED(tn_##op##_item)(GLOBAL TY * y, GLOBAL const TX *x, const gpu_reduce p)            \
+    {                                                                                              \
+        i64 o = ITEM();                                                                            \
+        if (o < p.outputs) {                                                                       \
+            KEPT(p, o, py, base)                                                                   \
+            T acc = start;                                                                         \
+            for (i64 r = 0; r < p.length;) {                                                       \
+                i64 stop = r + BLOCK < p.length ? r + BLOCK : p.length;                            \
+                T block = start;                                                                   \
+                for (; r < stop; r++) {                                                            \
+                    i64 px = base;                                                                 \
+                    GONE(p, r, px)                                                                 \
+                    T v = (T)LOADX(x, px);                                                         \
+                    block = join(block, v);                                                        \
+                }                                                                                  \
+                acc = join(acc, block);                                                            \
+            }                                                                                      \
+            STOREY(y, py, acc);                                                                    \
+        }                                                                                          \
+    }                                                                                              \
+    GROUP_KERNEL TYPED(tn_##op)(GLOBAL TY * y, GLOBAL const TX *x, const gpu_reduce p)             \
+    {                                                                                              \
+        LOCAL T part[GROUP];                                                                       \
+        PIECE(p, GROUP_ID(), o, first, last)                                                       \
+        KEPT(p, o, py, base)                                                                       \
+        T acc = start;                                                                             \
+        for (i64 r = first + LOCAL_ID(); r < last;) {                                              \
+            T block = start;                                                                       \
+            for (i32 n = 0; n < BLOCK && r < last; n++, r += GROUP) {                              \
+                i64 px = base;                                                                     \
+                GONE(p, r, px)                                                                     \
+                T v = (T)LOADX(x, px);                                                             \
+                block = join(block, v);                                                            \
+            }                                                                                      \
+            acc = join(acc, block);                                                                \
+        }                                                                                          \
+        part[LOCAL_ID()] = acc;                                                                    \
+        BARRIER();                                                                                 \
+        for (i32 half_ = GROUP / 2; half_ > 0; half_ /= 2) {                                       \
+            if (LOCAL_ID() < half_)                                                                \
+                part[LOCAL_ID()] = join(part[LOCAL_ID()], part[LOCAL_ID() + half_]);               \
+            BARRIER();                                                                             \
+        }                                                                                          \
+        if (LOCAL_ID() == 0)                                                                       \
+            STOREY(y, p.pieces > 1 ? p.offset_y + GROUP_ID() : py, part[0]);                       \
     }
 
 #undef STORE_PART

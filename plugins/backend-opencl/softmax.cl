@@ -3,29 +3,29 @@
  * softmax, log_softmax and its derivative, a group per row. The largest element goes first, so that e^x does not overflow. */
 
 #undef ROW_PLACES
-#define ROW_PLACES(p, row, py, px, pz)                          \
-    i64 py = (p).offset[0], px = (p).offset[1], pz = (p).offset[2]; \
-    {                                                           \
-        i64 rest_ = (row);                                      \
-        SHORT_LOOP                                              \
-        for (i32 d_ = (p).ndim - 1; d_ >= 0; d_--) {            \
-            i64 q_ = rest_ / (p).shape[d_];                     \
-            i64 r_ = rest_ - q_ * (p).shape[d_];                \
-            py += r_ * (p).stride[0][d_];                       \
-            px += r_ * (p).stride[1][d_];                       \
-            pz += r_ * (p).stride[2][d_];                       \
-            rest_ = q_;                                         \
-        }                                                       \
+#define ROW_PLACES(p, row, py, px, pz)                                                             \
+    i64 py = (p).offset[0], px = (p).offset[1], pz = (p).offset[2];                                \
+    {                                                                                              \
+        i64 rest_ = (row);                                                                         \
+        SHORT_LOOP                                                                                 \
+        for (i32 d_ = (p).ndim - 1; d_ >= 0; d_--) {                                               \
+            i64 q_ = rest_ / (p).shape[d_];                                                        \
+            i64 r_ = rest_ - q_ * (p).shape[d_];                                                   \
+            py += r_ * (p).stride[0][d_];                                                          \
+            px += r_ * (p).stride[1][d_];                                                          \
+            pz += r_ * (p).stride[2][d_];                                                          \
+            rest_ = q_;                                                                            \
+        }                                                                                          \
     }
 
 /* Joins part[] of the group into part[0]. */
 #undef JOIN_GROUP
-#define JOIN_GROUP(part, join)                                  \
-    BARRIER();                                                  \
-    for (i32 half_ = GROUP / 2; half_ > 0; half_ /= 2) {        \
-        if (LOCAL_ID() < half_)                                 \
-            part[LOCAL_ID()] = join(part[LOCAL_ID()], part[LOCAL_ID() + half_]); \
-        BARRIER();                                              \
+#define JOIN_GROUP(part, join)                                                                     \
+    BARRIER();                                                                                     \
+    for (i32 half_ = GROUP / 2; half_ > 0; half_ /= 2) {                                           \
+        if (LOCAL_ID() < half_)                                                                    \
+            part[LOCAL_ID()] = join(part[LOCAL_ID()], part[LOCAL_ID() + half_]);                   \
+        BARRIER();                                                                                 \
     }
 #undef JOIN_ADD
 #undef JOIN_LARGER
@@ -61,7 +61,8 @@ GROUP_KERNEL NAME(softmax)(GLOBAL S *y, GLOBAL const S *x, const gpu_rows p, con
 }
 
 /* gx = gy - e^y * sum gy; operands: gx, gy, y */
-GROUP_KERNEL NAME(log_softmax_grad)(GLOBAL S *gx, GLOBAL const S *gy, GLOBAL const S *y, const gpu_rows p)
+GROUP_KERNEL NAME(log_softmax_grad)(GLOBAL S *gx, GLOBAL const S *gy, GLOBAL const S *y,
+                                    const gpu_rows p)
 {
     LOCAL C part[GROUP];
     ROW_PLACES(p, GROUP_ID(), pgx, pgy, py)

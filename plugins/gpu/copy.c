@@ -9,16 +9,11 @@
 static tn_dtype as_bits(const tn_view *view)
 {
     switch (gpu_item_size(view)) {
-    case 1:
-        return TN_U8;
-    case 2:
-        return TN_U16;
-    case 4:
-        return TN_U32;
-    case 8:
-        return TN_U64;
-    default:
-        return TN_C128;
+    case 1: return TN_U8;
+    case 2: return TN_U16;
+    case 4: return TN_U32;
+    case 8: return TN_U64;
+    default: return TN_C128;
     }
 }
 
@@ -54,7 +49,8 @@ tn_status gpu_copy_view(const tn_call *call, const tn_view *to, const tn_view *f
         return gpu_launch(call, GPU_move, as_bits(to), walk.count, 1, args, 3);
     }
     {
-        const gpu_arg args[] = { GPU_ARG(to->data), GPU_ARG(from->data), GPU_ARG(walk), GPU_ARG(from_type) };
+        const gpu_arg args[] = { GPU_ARG(to->data), GPU_ARG(from->data), GPU_ARG(walk),
+                                 GPU_ARG(from_type) };
 
         return gpu_launch(call, GPU_copy, dtype, walk.count, 1, args, 4);
     }
@@ -75,7 +71,8 @@ tn_status gpu_fill_view(const tn_call *call, const tn_view *to, double value)
     gpu_bits(tn_view_dtype(to), value, bits);
     /* the second number of a complex one: two floats are one word of 64 bits, two doubles two */
     {
-        const gpu_arg args[] = { GPU_ARG(to->data), GPU_ARG(walk), GPU_ARG(bits[0]), GPU_ARG(bits[1]) };
+        const gpu_arg args[] = { GPU_ARG(to->data), GPU_ARG(walk), GPU_ARG(bits[0]),
+                                 GPU_ARG(bits[1]) };
 
         return gpu_launch(call, GPU_fill, as_bits(to), walk.count, 1, args, 4);
     }

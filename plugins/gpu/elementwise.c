@@ -14,8 +14,10 @@ static tn_status same_types(const tn_call *call)
 
     for (int64_t i = 0; i < call->n_in; i++)
         if (tn_view_dtype(call->in[i]) != out)
-            return tn_fail(TN_ERR_TYPE, "%s: input %lld is %s and the result %s; this kernel takes one type", call->op,
-                           (long long)i, tn_dtype_name(tn_view_dtype(call->in[i])), tn_dtype_name(out));
+            return tn_fail(TN_ERR_TYPE,
+                           "%s: input %lld is %s and the result %s; this kernel takes one type",
+                           call->op, (long long)i, tn_dtype_name(tn_view_dtype(call->in[i])),
+                           tn_dtype_name(out));
     return TN_OK;
 }
 
@@ -31,8 +33,9 @@ static tn_status run_two(const tn_call *call, double number)
         return status;
     gpu_walk_make(&walk, views, 3);
     {
-        const gpu_arg args[] = { GPU_ARG(views[0]->data), GPU_ARG(views[1]->data), GPU_ARG(views[2]->data),
-                                 GPU_ARG(walk), gpu_scalar_arg(&scalar, dtype, number) };
+        const gpu_arg args[] = { GPU_ARG(views[0]->data), GPU_ARG(views[1]->data),
+                                 GPU_ARG(views[2]->data), GPU_ARG(walk),
+                                 gpu_scalar_arg(&scalar, dtype, number) };
         return gpu_launch(call, which(call), dtype, walk.count, 1, args, 5);
     }
 }
@@ -61,7 +64,8 @@ tn_status gpu_run_binary(const tn_call *call)
     else if (which(call) == GPU_sub && call->options)
         alpha = ((const tn_sub_options *)call->options)->alpha;
     else if (which(call) == GPU_div && ((const tn_div_options *)call->options)->rounding_mode)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: rounding_mode is there on the cpu; without one this device divides",
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "%s: rounding_mode is there on the cpu; without one this device divides",
                        call->op);
     return run_two(call, alpha);
 }
@@ -76,8 +80,9 @@ tn_status gpu_run_unary(const tn_call *call)
 /* An integer tensor and a number that is not whole: the result is floating, and so is what goes in. */
 tn_status gpu_run_scalar(const tn_call *call)
 {
-    double value = which(call) == GPU_add_scalar ? ((const tn_add_scalar_options *)call->options)->value
-                                                 : ((const tn_mul_scalar_options *)call->options)->value;
+    double value = which(call) == GPU_add_scalar
+                       ? ((const tn_add_scalar_options *)call->options)->value
+                       : ((const tn_mul_scalar_options *)call->options)->value;
 
     if (tn_view_dtype(call->in[0]) != tn_view_dtype(call->out[0])) {
         tn_status status = gpu_copy_view(call, call->out[0], call->in[0]);

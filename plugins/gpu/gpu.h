@@ -15,9 +15,9 @@ typedef int64_t i64;
 
 /* How work items are counted. */
 enum gpu_shape {
-    GPU_ITEMS,                  /* a work item each, in groups of 256 */
-    GPU_GROUPS,                 /* a group of 256 each */
-    GPU_TILES                   /* a group of 16 x 16 each */
+    GPU_ITEMS,  /* a work item each, in groups of 256 */
+    GPU_GROUPS, /* a group of 256 each */
+    GPU_TILES   /* a group of 16 x 16 each */
 };
 
 /* The texts that kernels are in: one program per text and type. */
@@ -26,27 +26,27 @@ enum gpu_shape {
 enum gpu_text { GPU_TEXTS(GPU_TEXT_NAME_) GPU_TEXT_COUNT };
 
 /* All kernels: identifier, text, shape. On the device a kernel is called tn_<identifier>_<type>. */
-#define GPU_KERNELS(X)                                                                                    \
-    X(add, elementwise, ITEMS) X(sub, elementwise, ITEMS) X(mul, elementwise, ITEMS)                      \
-    X(div, elementwise, ITEMS) X(maximum, elementwise, ITEMS) X(relu_grad, elementwise, ITEMS)            \
-    X(add_scalar, elementwise, ITEMS) X(mul_scalar, elementwise, ITEMS) X(neg, elementwise, ITEMS)        \
-    X(exp, elementwise, ITEMS) X(log, elementwise, ITEMS) X(sqrt, elementwise, ITEMS)                     \
-    X(relu, elementwise, ITEMS) X(sigmoid, elementwise, ITEMS)                                            \
-    X(copy, copy, ITEMS) X(move, move, ITEMS) X(fill, move, ITEMS)                                        \
-    X(sum, reduce, GROUPS) X(sum_item, reduce, ITEMS) X(sum_part, reduce, GROUPS)                         \
-    X(sum_last, reduce, GROUPS) X(amax, reduce, GROUPS) X(amax_item, reduce, ITEMS)                       \
-    X(argmax, reduce, GROUPS)                                                                             \
-    X(bmm, matmul, TILES)                                                                                 \
-    X(softmax, softmax, GROUPS) X(log_softmax_grad, softmax, GROUPS)                                      \
-    X(nll_loss, loss, GROUPS) X(nll_loss_grad, loss, ITEMS)                                               \
-    X(philox_uniform, random, ITEMS) X(philox_normal, random, ITEMS)
+/* clang-format off */
+#define GPU_KERNELS(X) \
+    X(add, elementwise, ITEMS) X(sub, elementwise, ITEMS) X(mul, elementwise, ITEMS) \
+    X(div, elementwise, ITEMS) X(maximum, elementwise, ITEMS) X(relu_grad, elementwise, ITEMS) \
+    X(add_scalar, elementwise, ITEMS) X(mul_scalar, elementwise, ITEMS) \
+    X(neg, elementwise, ITEMS) X(exp, elementwise, ITEMS) X(log, elementwise, ITEMS) \
+    X(sqrt, elementwise, ITEMS) X(relu, elementwise, ITEMS) X(sigmoid, elementwise, ITEMS) \
+    X(copy, copy, ITEMS) X(move, move, ITEMS) X(fill, move, ITEMS) X(sum, reduce, GROUPS) \
+    X(sum_item, reduce, ITEMS) X(sum_part, reduce, GROUPS) X(sum_last, reduce, GROUPS) \
+    X(amax, reduce, GROUPS) X(amax_item, reduce, ITEMS) X(argmax, reduce, GROUPS) \
+    X(bmm, matmul, TILES) X(softmax, softmax, GROUPS) X(log_softmax_grad, softmax, GROUPS) \
+    X(nll_loss, loss, GROUPS) X(nll_loss_grad, loss, ITEMS) X(philox_uniform, random, ITEMS) \
+    X(philox_normal, random, ITEMS)
+/* clang-format on */
 #define GPU_KERNEL_NAME_(name, text, shape) GPU_##name,
 enum gpu_kernel { GPU_KERNELS(GPU_KERNEL_NAME_) GPU_KERNEL_COUNT };
 
 typedef struct gpu_kernel_row {
     const char *name;
-    int32_t text;               /* enum gpu_text */
-    int32_t shape;              /* enum gpu_shape */
+    int32_t text;  /* enum gpu_text */
+    int32_t shape; /* enum gpu_shape */
 } gpu_kernel_row;
 
 extern const gpu_kernel_row gpu_kernel_rows[GPU_KERNEL_COUNT];
@@ -60,15 +60,19 @@ typedef struct gpu_arg {
     const void *at;
     size_t size;
 } gpu_arg;
-#define GPU_ARG(value) { &(value), sizeof(value) }
+#define GPU_ARG(value)                                                                             \
+    {                                                                                              \
+        &(value), sizeof(value)                                                                    \
+    }
 
 /* ---- what a backend defines ------------------------------------------------------------------------ */
 
 /* Starts a kernel on the call's stream over x items, groups or tiles, z times (at most 65535). Nothing happens when one is zero. */
-tn_status gpu_launch(const tn_call *call, enum gpu_kernel kernel, tn_dtype type, int64_t x, int64_t z,
-                     const gpu_arg *args, int32_t count);
+tn_status gpu_launch(const tn_call *call, enum gpu_kernel kernel, tn_dtype type, int64_t x,
+                     int64_t z, const gpu_arg *args, int32_t count);
 /* Copies bytes inside the device, in stream order. */
-tn_status gpu_copy_bytes(const tn_call *call, void *to, uint64_t to_offset, void *from, uint64_t from_offset, size_t bytes);
+tn_status gpu_copy_bytes(const tn_call *call, void *to, uint64_t to_offset, void *from,
+                         uint64_t from_offset, size_t bytes);
 /* The handle of the stream's gpu_error, which a kernel about to start may write to. */
 void *gpu_error_memory(const tn_call *call);
 /* Whether the device computes in this type; else writes why not. */
@@ -108,7 +112,8 @@ bool gpu_supports(const tn_call *call, char *reason, size_t size);
 bool gpu_supports_copy(const tn_call *call, char *reason, size_t size);
 bool gpu_supports_bmm(const tn_call *call, char *reason, size_t size);
 
-#define GPU_MASK_INT (TN_BIT(TN_U8) | TN_BIT(TN_I8) | TN_BIT(TN_I16) | TN_BIT(TN_I32) | TN_BIT(TN_I64))
+#define GPU_MASK_INT                                                                               \
+    (TN_BIT(TN_U8) | TN_BIT(TN_I8) | TN_BIT(TN_I16) | TN_BIT(TN_I32) | TN_BIT(TN_I64))
 #define GPU_MASK_BOOL TN_BIT(TN_BOOL)
 #define GPU_MASK_COPY (TN_MASK_ALL & ~(TN_BIT(TN_F8_E4M3) | TN_BIT(TN_F8_E5M2)))
 
@@ -134,46 +139,50 @@ tn_status gpu_run_philox_normal(const tn_call *call);
 
 /* The rows of a backend's kernel table: GPU_TABLE("opencl"). `bmm_run`, `bmm_workspace`: the backend's way to multiply. */
 extern const enum gpu_kernel gpu_ids[GPU_KERNEL_COUNT];
-#define GPU_ROW(op_, device_, dtypes_, run_, data_, supports_, workspace_)                                     \
-    {                                                                                                          \
-        TN_HEAD(tn_kernel), .op = op_, .device = device_, .name = "tn_" op_, .revision = 1, .dtypes = dtypes_, \
-        .flags = TN_KERNEL_DETERMINISTIC, .data = data_, .supports = supports_, .workspace = workspace_,       \
-        .run = run_                                                                                            \
+#define GPU_ROW(op_, device_, dtypes_, run_, data_, supports_, workspace_)                         \
+    {                                                                                              \
+        TN_HEAD(tn_kernel), .op = op_, .device = device_, .name = "tn_" op_, .revision = 1,        \
+                            .dtypes = dtypes_, .flags = TN_KERNEL_DETERMINISTIC, .data = data_,    \
+                            .supports = supports_, .workspace = workspace_, .run = run_            \
     }
-#define GPU_PLAIN(op_, device_, dtypes_, run_) GPU_ROW(op_, device_, dtypes_, run_, NULL, gpu_supports, NULL)
-#define GPU_EACH(op_, id_, device_, dtypes_, run_) \
+#define GPU_PLAIN(op_, device_, dtypes_, run_)                                                     \
+    GPU_ROW(op_, device_, dtypes_, run_, NULL, gpu_supports, NULL)
+#define GPU_EACH(op_, id_, device_, dtypes_, run_)                                                 \
     GPU_ROW(op_, device_, dtypes_, run_, &gpu_ids[GPU_##id_], gpu_supports, NULL)
 
-#define GPU_TABLE(device_, bmm_run_, bmm_workspace_)                                                           \
-    GPU_EACH("add", add, device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL, gpu_run_binary),               \
-    GPU_EACH("sub", sub, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_binary),                               \
-    GPU_EACH("mul", mul, device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL, gpu_run_binary),               \
-    GPU_EACH("div", div, device_, TN_MASK_FLOAT, gpu_run_binary),                                              \
-    GPU_EACH("maximum", maximum, device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL, gpu_run_binary),       \
-    GPU_EACH("add_scalar", add_scalar, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_scalar),                 \
-    GPU_EACH("mul_scalar", mul_scalar, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_scalar),                 \
-    GPU_EACH("neg", neg, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_unary),                                \
-    GPU_EACH("exp", exp, device_, TN_MASK_FLOAT, gpu_run_unary),                                               \
-    GPU_EACH("log", log, device_, TN_MASK_FLOAT, gpu_run_unary),                                               \
-    GPU_EACH("sqrt", sqrt, device_, TN_MASK_FLOAT, gpu_run_unary),                                             \
-    GPU_EACH("relu", relu, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_unary),                              \
-    GPU_EACH("relu_grad", relu_grad, device_, TN_MASK_FLOAT, gpu_run_binary),                                  \
-    GPU_EACH("sigmoid", sigmoid, device_, TN_MASK_FLOAT, gpu_run_unary),                                       \
-    GPU_ROW("copy", device_, TN_MASK_ALL, gpu_run_copy, NULL, gpu_supports_copy, NULL),                        \
-    GPU_ROW("fill", device_, GPU_MASK_COPY, gpu_run_fill, NULL, NULL, NULL),                                   \
-    GPU_ROW("narrow_grad", device_, GPU_MASK_COPY, gpu_run_narrow_grad, NULL, NULL, NULL),                     \
-    GPU_ROW("sum", device_, TN_MASK_FLOAT | TN_BIT(TN_I64), gpu_run_sum, NULL, gpu_supports,                   \
-            gpu_workspace_reduce),                                                                             \
-    GPU_ROW("amax", device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL, gpu_run_amax, NULL, gpu_supports,   \
-            gpu_workspace_reduce),                                                                             \
-    GPU_PLAIN("argmax", device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_argmax),                                \
-    GPU_ROW("bmm", device_, TN_MASK_FLOAT | GPU_MASK_INT, bmm_run_, NULL, gpu_supports_bmm, bmm_workspace_),   \
-    GPU_PLAIN("softmax", device_, TN_MASK_FLOAT, gpu_run_softmax),                                             \
-    GPU_PLAIN("log_softmax", device_, TN_MASK_FLOAT, gpu_run_log_softmax),                                     \
-    GPU_PLAIN("log_softmax_grad", device_, TN_MASK_FLOAT, gpu_run_log_softmax_grad),                           \
-    GPU_PLAIN("nll_loss", device_, TN_MASK_FLOAT, gpu_run_nll_loss),                                           \
-    GPU_PLAIN("nll_loss_grad", device_, TN_MASK_FLOAT, gpu_run_nll_loss_grad),                                 \
-    GPU_PLAIN("philox_uniform", device_, TN_MASK_FLOAT, gpu_run_philox_uniform),                               \
-    GPU_PLAIN("philox_normal", device_, TN_MASK_FLOAT, gpu_run_philox_normal)
+#define GPU_TABLE(device_, bmm_run_, bmm_workspace_)                                               \
+    GPU_EACH("add", add, device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL, gpu_run_binary),   \
+        GPU_EACH("sub", sub, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_binary),               \
+        GPU_EACH("mul", mul, device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL,                \
+                 gpu_run_binary),                                                                  \
+        GPU_EACH("div", div, device_, TN_MASK_FLOAT, gpu_run_binary),                              \
+        GPU_EACH("maximum", maximum, device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL,        \
+                 gpu_run_binary),                                                                  \
+        GPU_EACH("add_scalar", add_scalar, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_scalar), \
+        GPU_EACH("mul_scalar", mul_scalar, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_scalar), \
+        GPU_EACH("neg", neg, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_unary),                \
+        GPU_EACH("exp", exp, device_, TN_MASK_FLOAT, gpu_run_unary),                               \
+        GPU_EACH("log", log, device_, TN_MASK_FLOAT, gpu_run_unary),                               \
+        GPU_EACH("sqrt", sqrt, device_, TN_MASK_FLOAT, gpu_run_unary),                             \
+        GPU_EACH("relu", relu, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_unary),              \
+        GPU_EACH("relu_grad", relu_grad, device_, TN_MASK_FLOAT, gpu_run_binary),                  \
+        GPU_EACH("sigmoid", sigmoid, device_, TN_MASK_FLOAT, gpu_run_unary),                       \
+        GPU_ROW("copy", device_, TN_MASK_ALL, gpu_run_copy, NULL, gpu_supports_copy, NULL),        \
+        GPU_ROW("fill", device_, GPU_MASK_COPY, gpu_run_fill, NULL, NULL, NULL),                   \
+        GPU_ROW("narrow_grad", device_, GPU_MASK_COPY, gpu_run_narrow_grad, NULL, NULL, NULL),     \
+        GPU_ROW("sum", device_, TN_MASK_FLOAT | TN_BIT(TN_I64), gpu_run_sum, NULL, gpu_supports,   \
+                gpu_workspace_reduce),                                                             \
+        GPU_ROW("amax", device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL, gpu_run_amax, NULL, \
+                gpu_supports, gpu_workspace_reduce),                                               \
+        GPU_PLAIN("argmax", device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_argmax),                \
+        GPU_ROW("bmm", device_, TN_MASK_FLOAT | GPU_MASK_INT, bmm_run_, NULL, gpu_supports_bmm,    \
+                bmm_workspace_),                                                                   \
+        GPU_PLAIN("softmax", device_, TN_MASK_FLOAT, gpu_run_softmax),                             \
+        GPU_PLAIN("log_softmax", device_, TN_MASK_FLOAT, gpu_run_log_softmax),                     \
+        GPU_PLAIN("log_softmax_grad", device_, TN_MASK_FLOAT, gpu_run_log_softmax_grad),           \
+        GPU_PLAIN("nll_loss", device_, TN_MASK_FLOAT, gpu_run_nll_loss),                           \
+        GPU_PLAIN("nll_loss_grad", device_, TN_MASK_FLOAT, gpu_run_nll_loss_grad),                 \
+        GPU_PLAIN("philox_uniform", device_, TN_MASK_FLOAT, gpu_run_philox_uniform),               \
+        GPU_PLAIN("philox_normal", device_, TN_MASK_FLOAT, gpu_run_philox_normal)
 
 #endif

@@ -3,7 +3,8 @@
  * Random numbers from Philox 4x32-10; sdk/operators/creation.ops says which element takes which words. */
 #include "gpu.h"
 
-static tn_status draw(const tn_call *call, enum gpu_kernel kernel, gpu_philox philox, double first, double second)
+static tn_status draw(const tn_call *call, enum gpu_kernel kernel, gpu_philox philox, double first,
+                      double second)
 {
     const tn_view *views[] = { call->out[0] };
     tn_dtype dtype = tn_view_dtype(views[0]);
@@ -13,7 +14,8 @@ static tn_status draw(const tn_call *call, enum gpu_kernel kernel, gpu_philox ph
     gpu_walk_make(&walk, views, 1);
     {
         const gpu_arg args[] = { GPU_ARG(views[0]->data), GPU_ARG(walk), GPU_ARG(philox),
-                                 gpu_scalar_arg(&a, dtype, first), gpu_scalar_arg(&b, dtype, second) };
+                                 gpu_scalar_arg(&a, dtype, first),
+                                 gpu_scalar_arg(&b, dtype, second) };
 
         return gpu_launch(call, kernel, dtype, walk.count, 1, args, 5);
     }

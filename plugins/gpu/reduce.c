@@ -5,19 +5,21 @@
 
 #include <string.h>
 
-#define FEW 64                  /* elements that one work item takes alone, when there are enough outputs */
-#define PIECE 16384             /* elements of a group, at least, when outputs are few */
-#define PIECES 256              /* pieces of an output, at most */
-#define ENOUGH 256              /* outputs that fill a device with a group each */
+#define FEW 64      /* elements that one work item takes alone, when there are enough outputs */
+#define PIECE 16384 /* elements of a group, at least, when outputs are few */
+#define PIECES 256  /* pieces of an output, at most */
+#define ENOUGH 256  /* outputs that fill a device with a group each */
 
 /* Adds dimension (shape, strides) to the plan, joined to the one before where memory allows. */
-static void plan_add(gpu_reduce *plan, int32_t first, int64_t shape, int64_t stride_y, int64_t stride_x)
+static void plan_add(gpu_reduce *plan, int32_t first, int64_t shape, int64_t stride_y,
+                     int64_t stride_x)
 {
     int32_t n = plan->ndim;
 
     if (shape == 1)
         return;
-    if (n > first && plan->stride_x[n - 1] == stride_x * shape && plan->stride_y[n - 1] == stride_y * shape) {
+    if (n > first && plan->stride_x[n - 1] == stride_x * shape &&
+        plan->stride_y[n - 1] == stride_y * shape) {
         plan->shape[n - 1] *= shape;
         plan->stride_x[n - 1] = stride_x;
         plan->stride_y[n - 1] = stride_y;
@@ -36,8 +38,9 @@ static void plan_make(gpu_reduce *plan, const tn_view *x, const tn_view *y, tn_i
     memset(plan, 0, sizeof *plan);
     for (int32_t d = 0; d < TN_MAX_DIMS; d++)
         goes[d] = dims.count <= 0;
+    /* a 0-d tensor has the dimensions 0 and -1, which say all of it */
     for (int64_t i = 0; i < dims.count; i++)
-        goes[dims.at[i] < 0 ? dims.at[i] + x->ndim : dims.at[i]] = true;
+        goes[dims.at[i] < 0 ? dims.at[i] + (x->ndim > 0 ? x->ndim : 1) : dims.at[i]] = true;
     plan->offset_x = gpu_offset(x);
     plan->offset_y = gpu_offset(y);
     plan->outputs = 1;
@@ -115,8 +118,8 @@ size_t gpu_workspace_reduce(const tn_call *call)
     return plan.pieces > 1 ? (size_t)(plan.outputs * plan.pieces * partial_size(call)) : 0;
 }
 
-static tn_status reduce(const tn_call *call, enum gpu_kernel group, enum gpu_kernel item, enum gpu_kernel part,
-                        enum gpu_kernel last, int64_t size)
+static tn_status reduce(const tn_call *call, enum gpu_kernel group, enum gpu_kernel item,
+                        enum gpu_kernel part, enum gpu_kernel last, int64_t size)
 {
     const tn_view *x = call->in[0], *y = call->out[0];
     tn_dtype dtype = tn_view_dtype(x);
@@ -129,13 +132,16 @@ static tn_status reduce(const tn_call *call, enum gpu_kernel group, enum gpu_ker
         int64_t offset;
 
         if (!work)
-            return tn_fail(TN_ERR_ASSERT, "%s: called without the workspace that it asked for; please report this", call->op);
+            return tn_fail(TN_ERR_ASSERT,
+                           "%s: called without the workspace that it asked for; please report this",
+                           call->op);
         offset = (int64_t)work->byte_offset / size;
         plan_second(&second, &plan, offset);
         plan.offset_y = offset;
         {
             const gpu_arg first_args[] = { GPU_ARG(work->data), GPU_ARG(x->data), GPU_ARG(plan) };
-            const gpu_arg second_args[] = { GPU_ARG(y->data), GPU_ARG(work->data), GPU_ARG(second) };
+            const gpu_arg second_args[] = { GPU_ARG(y->data), GPU_ARG(work->data),
+                                            GPU_ARG(second) };
 
             status = gpu_launch(call, part, dtype, plan.outputs * plan.pieces, 1, first_args, 3);
             return status ? status : gpu_launch(call, last, dtype, plan.outputs, 1, second_args, 3);

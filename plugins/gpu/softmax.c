@@ -20,7 +20,8 @@ static tn_status rows_make(gpu_rows *rows, const tn_view *const *views, int32_t 
     if (dim < 0)
         dim += first->ndim;
     if (dim < 0 || dim >= first->ndim)
-        return tn_fail(TN_ERR_INDEX, "dim %lld is out of range for %d dimensions", (long long)dim, (int)first->ndim);
+        return tn_fail(TN_ERR_INDEX, "dim %lld is out of range for %d dimensions", (long long)dim,
+                       (int)first->ndim);
     for (int32_t d = 0; d < first->ndim; d++) {
         if (d == dim) {
             rows->length = first->shape[d];
@@ -48,7 +49,8 @@ static tn_status softmax(const tn_call *call, int64_t dim, int32_t logarithm)
     if (status)
         return status;
     {
-        const gpu_arg args[] = { GPU_ARG(views[0]->data), GPU_ARG(views[1]->data), GPU_ARG(rows), GPU_ARG(logarithm) };
+        const gpu_arg args[] = { GPU_ARG(views[0]->data), GPU_ARG(views[1]->data), GPU_ARG(rows),
+                                 GPU_ARG(logarithm) };
 
         return gpu_launch(call, GPU_softmax, tn_view_dtype(views[0]), rows.rows, 1, args, 4);
     }
@@ -68,13 +70,16 @@ tn_status gpu_run_log_softmax_grad(const tn_call *call)
 {
     const tn_view *views[] = { call->out[0], call->in[0], call->in[1] };
     gpu_rows rows;
-    tn_status status = rows_make(&rows, views, 3, ((const tn_log_softmax_grad_options *)call->options)->dim);
+    tn_status status = rows_make(&rows, views, 3,
+                                 ((const tn_log_softmax_grad_options *)call->options)->dim);
 
     if (status)
         return status;
     {
-        const gpu_arg args[] = { GPU_ARG(views[0]->data), GPU_ARG(views[1]->data), GPU_ARG(views[2]->data), GPU_ARG(rows) };
+        const gpu_arg args[] = { GPU_ARG(views[0]->data), GPU_ARG(views[1]->data),
+                                 GPU_ARG(views[2]->data), GPU_ARG(rows) };
 
-        return gpu_launch(call, GPU_log_softmax_grad, tn_view_dtype(views[0]), rows.rows, 1, args, 4);
+        return gpu_launch(call, GPU_log_softmax_grad, tn_view_dtype(views[0]), rows.rows, 1, args,
+                          4);
     }
 }

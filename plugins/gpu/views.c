@@ -13,8 +13,8 @@ const enum gpu_kernel gpu_ids[GPU_KERNEL_COUNT] = { GPU_KERNELS(GPU_KERNEL_ID_) 
 
 const char *gpu_type_name(tn_dtype dtype)
 {
-    static const char *const names[] = { "bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32",
-                                         "f64", "c64", "c128", "u16", "u32", "u64" };
+    static const char *const names[] = { "bool", "u8",  "i8",  "i16",  "i32", "i64", "f16", "bf16",
+                                         "f32",  "f64", "c64", "c128", "u16", "u32", "u64" };
 
     return (size_t)dtype < sizeof names / sizeof *names ? names[dtype] : "?";
 }
@@ -109,9 +109,7 @@ gpu_arg gpu_scalar_arg(gpu_scalar *scalar, tn_dtype dtype, double value)
         break;
     case TN_F16:
     case TN_BF16:
-    case TN_F32:
-        scalar->f = (float)value;
-        break;
+    case TN_F32: scalar->f = (float)value; break;
     case TN_I64:
         scalar->l = (int64_t)value;
         arg.size = sizeof scalar->l;
@@ -135,7 +133,7 @@ static uint16_t half_bits(float value)
     rest = bits & 0x7fffffffu;
     if (rest > 0x7f800000u)
         return (uint16_t)(sign | 0x7e00u);
-    if (rest >= 0x477ff000u)            /* rounds to 65536 or more */
+    if (rest >= 0x477ff000u) /* rounds to 65536 or more */
         return (uint16_t)(sign | 0x7c00u);
     exponent = (int32_t)(rest >> 23) - 112;
     mantissa = (rest & 0x7fffffu) | 0x800000u;
@@ -185,30 +183,19 @@ void gpu_bits(tn_dtype dtype, double value, uint64_t bits[2])
     bits[0] = 0;
     bits[1] = 0;
     switch (dtype) {
-    case TN_BOOL:
-        bits[0] = value != 0;
-        break;
-    case TN_F16:
-        bits[0] = half_bits(narrow);
-        break;
-    case TN_BF16:
-        bits[0] = brain_bits(narrow);
-        break;
+    case TN_BOOL: bits[0] = value != 0; break;
+    case TN_F16: bits[0] = half_bits(narrow); break;
+    case TN_BF16: bits[0] = brain_bits(narrow); break;
     case TN_F32:
-    case TN_C64:
-        memcpy(bits, &narrow, sizeof narrow);
-        break;
+    case TN_C64: memcpy(bits, &narrow, sizeof narrow); break;
     case TN_F64:
-    case TN_C128:
-        memcpy(bits, &value, sizeof value);
-        break;
+    case TN_C128: memcpy(bits, &value, sizeof value); break;
     case TN_U64:
-        bits[0] = value >= 9223372036854775808.0 && value < 18446744073709551616.0 ? (uint64_t)value
-                                                                                   : (uint64_t)whole(value);
+        bits[0] = value >= 9223372036854775808.0 && value < 18446744073709551616.0
+                      ? (uint64_t)value
+                      : (uint64_t)whole(value);
         break;
-    default:
-        bits[0] = (uint64_t)whole(value);
-        break;
+    default: bits[0] = (uint64_t)whole(value); break;
     }
 }
 
@@ -217,10 +204,11 @@ tn_status gpu_error_say(const gpu_error *error, const char *device)
     static const char *const ops[] = { "an operator", "nll_loss", "nll_loss_grad" };
     size_t op = (size_t)error->op < sizeof ops / sizeof *ops ? (size_t)error->op : 0;
 
-    return tn_fail(TN_ERR_INDEX,
-                   "%s on %s: target[%lld] is %lld, which is out of range for %lld classes (0 to %lld, or ignore_index)",
-                   ops[op], device, (long long)error->place, (long long)error->index, (long long)error->bound,
-                   (long long)(error->bound - 1));
+    return tn_fail(
+        TN_ERR_INDEX,
+        "%s on %s: target[%lld] is %lld, which is out of range for %lld classes (0 to %lld, or ignore_index)",
+        ops[op], device, (long long)error->place, (long long)error->index, (long long)error->bound,
+        (long long)(error->bound - 1));
 }
 
 bool gpu_supports(const tn_call *call, char *reason, size_t size)

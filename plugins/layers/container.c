@@ -3,6 +3,8 @@
  * Sequential: modules one after the other. */
 #include "layers.h"
 
+#include <string.h>
+
 struct sequential {
     tn_values modules;
 };
@@ -14,9 +16,19 @@ static const tn_option sequential_options[] = {
     TN_OPTION_END
 };
 
+static bool has_child(tn_module *self, const char *name)
+{
+    for (int64_t i = 0; i < tn_module_child_count(self); i++)
+        if (strcmp(tn_module_child_name(self, i), name) == 0)
+            return true;
+    return false;
+}
+
 static tn_status add(tn_module *self, const char *name, const tn_value *value)
 {
     tn_module *child = NULL;
+    if (has_child(self, name))
+        return tn_fail(TN_ERR_VALUE, "Sequential: module \"%s\" was given twice", name);
     if (value->kind == TN_VALUE_SPEC)
         child = tn_module_parse(value->as.s);
     else if (value->kind == TN_VALUE_MODULE)

@@ -19,9 +19,10 @@ static tn_status pair_infer(tn_infer *infer)
     for (int32_t i = 0; same && i < g->ndim; i++)
         same = g->shape[i] == y->shape[i];
     if (!same || tn_view_dtype(g) != tn_view_dtype(y))
-        return tn_fail(TN_ERR_RUNTIME, "gy (%s%s) and y (%s%s) have to have one shape and dtype",
-                       tn_dtype_name(tn_view_dtype(g)), tn__common_text(text_g, tn__common_shape(g)),
-                       tn_dtype_name(tn_view_dtype(y)), tn__common_text(text_y, tn__common_shape(y)));
+        return tn_fail(
+            TN_ERR_RUNTIME, "gy (%s%s) and y (%s%s) have to have one shape and dtype",
+            tn_dtype_name(tn_view_dtype(g)), tn__common_text(text_g, tn__common_shape(g)),
+            tn_dtype_name(tn_view_dtype(y)), tn__common_text(text_y, tn__common_shape(y)));
     return tn__common_binary(infer);
 }
 
@@ -75,7 +76,8 @@ static tn_status given(tn_tensor **out, tn_tensor *result)
     return result != NULL ? TN_OK : tn_error_last()->code;
 }
 
-static tn_status softmax_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status softmax_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                   tn_tensor **out)
 {
     int64_t dim = ((const tn_softmax_options *)options)->dim;
     tn_tensor *e;
@@ -97,7 +99,8 @@ static tn_status softmax_derive(tn_derive *d)
     return TN_OK;
 }
 
-static tn_status log_softmax_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status log_softmax_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                       tn_tensor **out)
 {
     int64_t dim = ((const tn_log_softmax_options *)options)->dim;
     tn_tensor *shifted;
@@ -111,19 +114,22 @@ static tn_status log_softmax_decompose(tn_tensor *const *in, int64_t n_in, const
 
 static tn_status log_softmax_derive(tn_derive *d)
 {
-    d->gin[0] = tn_log_softmax_grad(d->gout[0], d->out[0], ((const tn_log_softmax_options *)d->options)->dim);
+    d->gin[0] = tn_log_softmax_grad(d->gout[0], d->out[0],
+                                    ((const tn_log_softmax_options *)d->options)->dim);
     return TN_OK;
 }
 
 static tn_status log_softmax_grad_infer(tn_infer *infer)
 {
     int32_t dim;
-    tn_status status = tn__common_dim(((const tn_log_softmax_grad_options *)infer->options)->dim, infer->in[0]->ndim, &dim);
+    tn_status status = tn__common_dim(((const tn_log_softmax_grad_options *)infer->options)->dim,
+                                      infer->in[0]->ndim, &dim);
 
     return status == TN_OK ? pair_infer(infer) : status;
 }
 
-static tn_status log_softmax_grad_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status log_softmax_grad_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                            tn_tensor **out)
 {
     int64_t dim = ((const tn_log_softmax_grad_options *)options)->dim;
 
@@ -131,14 +137,17 @@ static tn_status log_softmax_grad_decompose(tn_tensor *const *in, int64_t n_in, 
     return given(out, tn_sub(in[0], tn_mul(tn_exp(in[1]), sum_along(in[0], dim)), NULL));
 }
 
-const tn_op_def tn__op_relu = { TN_HEAD(tn_op_def), TN_SCHEMA_RELU, .infer = tn__common_unary, .derive = relu_derive };
+const tn_op_def tn__op_relu = { TN_HEAD(tn_op_def), TN_SCHEMA_RELU, .infer = tn__common_unary,
+                                .derive = relu_derive };
 const tn_op_def tn__op_relu_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_RELU_GRAD, .infer = pair_infer,
                                      .derive = relu_grad_derive };
 const tn_op_def tn__op_sigmoid = { TN_HEAD(tn_op_def), TN_SCHEMA_SIGMOID, .infer = tn__common_unary,
                                    .derive = sigmoid_derive };
-const tn_op_def tn__op_softmax = { TN_HEAD(tn_op_def), TN_SCHEMA_SOFTMAX, .infer = dim_infer, .derive = softmax_derive,
-                                   .decompose = softmax_decompose };
-const tn_op_def tn__op_log_softmax = { TN_HEAD(tn_op_def), TN_SCHEMA_LOG_SOFTMAX, .infer = dim_infer,
-                                       .derive = log_softmax_derive, .decompose = log_softmax_decompose };
+const tn_op_def tn__op_softmax = { TN_HEAD(tn_op_def), TN_SCHEMA_SOFTMAX, .infer = dim_infer,
+                                   .derive = softmax_derive, .decompose = softmax_decompose };
+const tn_op_def tn__op_log_softmax = { TN_HEAD(tn_op_def), TN_SCHEMA_LOG_SOFTMAX,
+                                       .infer = dim_infer, .derive = log_softmax_derive,
+                                       .decompose = log_softmax_decompose };
 const tn_op_def tn__op_log_softmax_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_LOG_SOFTMAX_GRAD,
-                                            .infer = log_softmax_grad_infer, .decompose = log_softmax_grad_decompose };
+                                            .infer = log_softmax_grad_infer,
+                                            .decompose = log_softmax_grad_decompose };

@@ -72,28 +72,30 @@ static tn_tensor *inside(tn_tensor *gy, tn_tensor *x, double min, double max)
     return none_where(tn_bitwise_or(at_most(x, min), at_least(x, max)), gy);
 }
 
-#define DECOMPOSE(name, result)                                                                                    \
-    static tn_status name##_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)    \
-    {                                                                                                              \
-        const tn_##name##_options *o = options;                                                                    \
-        tn_tensor *x = in[0];                                                                                      \
-                                                                                                                   \
-        (void)n_in, (void)o;                                                                                       \
-        return tn__common_given(out, result);                                                                      \
+#define DECOMPOSE(name, result)                                                                    \
+    static tn_status name##_decompose(tn_tensor *const *in, int64_t n_in, const void *options,     \
+                                      tn_tensor **out)                                             \
+    {                                                                                              \
+        const tn_##name##_options *o = options;                                                    \
+        tn_tensor *x = in[0];                                                                      \
+                                                                                                   \
+        (void)n_in, (void)o;                                                                       \
+        return tn__common_given(out, result);                                                      \
     }
-#define DERIVE(name, gradient)                               \
-    static tn_status name##_derive(tn_derive *d)             \
-    {                                                        \
-        const tn_##name##_options *o = d->options;           \
-        tn_tensor *gy = d->gout[0], *x = d->in[0];           \
-                                                             \
-        (void)o;                                             \
-        d->gin[0] = gradient;                                \
-        return TN_OK;                                        \
+#define DERIVE(name, gradient)                                                                     \
+    static tn_status name##_derive(tn_derive *d)                                                   \
+    {                                                                                              \
+        const tn_##name##_options *o = d->options;                                                 \
+        tn_tensor *gy = d->gout[0], *x = d->in[0];                                                 \
+                                                                                                   \
+        (void)o;                                                                                   \
+        d->gin[0] = gradient;                                                                      \
+        return TN_OK;                                                                              \
     }
 /* Operators without options have no struct. */
-typedef void tn_relu6_options, tn_selu_options, tn_silu_options, tn_mish_options, tn_hardswish_options,
-    tn_hardsigmoid_options, tn_logsigmoid_options, tn_tanhshrink_options, tn_softsign_options;
+typedef void tn_relu6_options, tn_selu_options, tn_silu_options, tn_mish_options,
+    tn_hardswish_options, tn_hardsigmoid_options, tn_logsigmoid_options, tn_tanhshrink_options,
+    tn_softsign_options;
 
 /* ---- pieces of lines ---- */
 
@@ -106,13 +108,15 @@ DERIVE(leaky_relu, tn_where(above(x, 0.0), gy, times(gy, o->negative_slope)))
 DECOMPOSE(threshold, tn_where(at_most(x, o->threshold), number(x, o->value), x))
 DERIVE(threshold, none_where(at_most(x, o->threshold), gy))
 DECOMPOSE(hardsigmoid, times(bounded(plus(x, 3.0), 0.0, 6.0), 1.0 / 6.0))
-DERIVE(hardsigmoid, tn_where(tn_bitwise_and(above(x, -3.0), tn_lt(x, number(x, 3.0))), times(gy, 1.0 / 6.0),
-                             number(gy, 0.0)))
+DERIVE(hardsigmoid, tn_where(tn_bitwise_and(above(x, -3.0), tn_lt(x, number(x, 3.0))),
+                             times(gy, 1.0 / 6.0), number(gy, 0.0)))
 DECOMPOSE(hardswish, times(tn_mul(x, bounded(plus(x, 3.0), 0.0, 6.0)), 1.0 / 6.0))
-DERIVE(hardswish, none_where(at_most(x, -3.0),
-                             tn_where(at_least(x, 3.0), gy, tn_mul(gy, plus(times(x, 1.0 / 3.0), 0.5)))))
-DECOMPOSE(softshrink, tn_where(above(x, o->lambd), plus(x, -o->lambd),
-                               tn_where(tn_lt(x, number(x, -o->lambd)), plus(x, o->lambd), times(x, 0.0))))
+DERIVE(hardswish,
+       none_where(at_most(x, -3.0),
+                  tn_where(at_least(x, 3.0), gy, tn_mul(gy, plus(times(x, 1.0 / 3.0), 0.5)))))
+DECOMPOSE(softshrink,
+          tn_where(above(x, o->lambd), plus(x, -o->lambd),
+                   tn_where(tn_lt(x, number(x, -o->lambd)), plus(x, o->lambd), times(x, 0.0))))
 DERIVE(softshrink, none_where(tn_bitwise_and(at_least(x, -o->lambd), at_most(x, o->lambd)), gy))
 DECOMPOSE(hardshrink, none_where(tn_bitwise_and(at_least(x, -o->lambd), at_most(x, o->lambd)), x))
 DERIVE(hardshrink, none_where(tn_bitwise_and(at_least(x, -o->lambd), at_most(x, o->lambd)), gy))
@@ -124,10 +128,12 @@ DERIVE(hardshrink, none_where(tn_bitwise_and(at_least(x, -o->lambd), at_most(x, 
 
 static tn_tensor *exponential(tn_tensor *x, double positive, double negative, double inner)
 {
-    return tn_where(at_most(x, 0.0), times(tn_expm1(times(x, inner)), negative), times(x, positive));
+    return tn_where(at_most(x, 0.0), times(tn_expm1(times(x, inner)), negative),
+                    times(x, positive));
 }
 
-static tn_tensor *exponential_grad(tn_tensor *gy, tn_tensor *x, double positive, double negative, double inner)
+static tn_tensor *exponential_grad(tn_tensor *gy, tn_tensor *x, double positive, double negative,
+                                   double inner)
 {
     tn_tensor *below = times(tn_exp(times(bounded(x, NAN, 0.0), inner)), negative * inner);
 
@@ -135,8 +141,8 @@ static tn_tensor *exponential_grad(tn_tensor *gy, tn_tensor *x, double positive,
 }
 DECOMPOSE(elu, exponential(x, 1.0, o->alpha, 1.0))
 DERIVE(elu, exponential_grad(gy, x, 1.0, o->alpha, 1.0))
-DECOMPOSE(selu, exponential(x, SELU_SCALE, SELU_SCALE * SELU_ALPHA, 1.0))
-DERIVE(selu, exponential_grad(gy, x, SELU_SCALE, SELU_SCALE * SELU_ALPHA, 1.0))
+DECOMPOSE(selu, exponential(x, SELU_SCALE, SELU_SCALE *SELU_ALPHA, 1.0))
+DERIVE(selu, exponential_grad(gy, x, SELU_SCALE, SELU_SCALE *SELU_ALPHA, 1.0))
 DECOMPOSE(celu, exponential(x, 1.0, o->alpha, 1.0 / o->alpha))
 DERIVE(celu, exponential_grad(gy, x, 1.0, o->alpha, 1.0 / o->alpha))
 
@@ -151,7 +157,8 @@ DECOMPOSE(logsigmoid, tn_neg(smooth(tn_neg(x))))
 DERIVE(logsigmoid, tn_mul(gy, tn_sigmoid(tn_neg(x))))
 DECOMPOSE(softplus, tn_where(above(times(x, o->beta), o->threshold), x,
                              times(smooth(times(x, o->beta)), 1.0 / o->beta)))
-DERIVE(softplus, tn_where(above(times(x, o->beta), o->threshold), gy, tn_mul(gy, tn_sigmoid(times(x, o->beta)))))
+DERIVE(softplus, tn_where(above(times(x, o->beta), o->threshold), gy,
+                          tn_mul(gy, tn_sigmoid(times(x, o->beta)))))
 DECOMPOSE(silu, tn_mul(x, tn_sigmoid(x)))
 /* s + x s (1 - s) */
 static tn_tensor *silu_slope(tn_tensor *x)
@@ -201,12 +208,14 @@ static tn_tensor *gelu_slope(tn_tensor *x, bool approximate)
     tn_tensor *t, *inner;
 
     if (!approximate)
-        return sum(gelu_part(x), times(tn_mul(x, tn_exp(times(tn_square(x), -0.5))), ONE_OVER_ROOT_TWO_PI));
+        return sum(gelu_part(x),
+                   times(tn_mul(x, tn_exp(times(tn_square(x), -0.5))), ONE_OVER_ROOT_TWO_PI));
     t = gelu_tanh(x);
     inner = times(plus(times(tn_square(x), 3.0 * CUBIC), 1.0), 0.5 * ROOT_TWO_OVER_PI);
     return sum(times(plus(t, 1.0), 0.5), tn_mul(tn_mul(x, inner), one_minus(tn_mul(t, t))));
 }
-DECOMPOSE(gelu, is_tanh(o) ? times(tn_mul(x, plus(gelu_tanh(x), 1.0)), 0.5) : tn_mul(x, gelu_part(x)))
+DECOMPOSE(gelu,
+          is_tanh(o) ? times(tn_mul(x, plus(gelu_tanh(x), 1.0)), 0.5) : tn_mul(x, gelu_part(x)))
 DERIVE(gelu, tn_mul(gy, gelu_slope(x, is_tanh(o))))
 
 static tn_status gelu_infer(tn_infer *infer)
@@ -214,7 +223,8 @@ static tn_status gelu_infer(tn_infer *infer)
     const char *form = ((const tn_gelu_options *)infer->options)->approximate;
 
     if (form == NULL || (strcmp(form, "none") != 0 && strcmp(form, "tanh") != 0))
-        return tn_fail(TN_ERR_VALUE, "approximate is %q; expected none or tanh", form != NULL ? form : "None");
+        return tn_fail(TN_ERR_VALUE, "approximate is %q; expected none or tanh",
+                       form != NULL ? form : "None");
     return tn__common_unary(infer);
 }
 
@@ -239,7 +249,8 @@ static tn_status hardtanh_infer(tn_infer *infer)
     const tn_hardtanh_options *o = infer->options;
 
     if (!(o->min_val <= o->max_val))
-        return tn_fail(TN_ERR_VALUE, "min_val is %g and max_val %g; expected min_val <= max_val", o->min_val, o->max_val);
+        return tn_fail(TN_ERR_VALUE, "min_val is %g and max_val %g; expected min_val <= max_val",
+                       o->min_val, o->max_val);
     return tn__common_unary(infer);
 }
 
@@ -248,21 +259,23 @@ static tn_status hardtanh_infer(tn_infer *infer)
 static tn_status prelu_infer(tn_infer *infer)
 {
     const tn_view *x = infer->in[0], *weight = infer->in[1];
-    int64_t count = weight->ndim == 1 ? weight->shape[0] : 1, channels = x->ndim > 1 ? x->shape[1] : 1;
+    int64_t count = weight->ndim == 1 ? weight->shape[0] : 1,
+            channels = x->ndim > 1 ? x->shape[1] : 1;
     char text[TN__TEXT];
 
     if (weight->ndim > 1)
         return tn_fail(TN_ERR_RUNTIME, "weight has shape %s; expected a vector or a single number",
                        tn__common_text(text, tn__common_shape(weight)));
     if (count != 1 && count != channels)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "Mismatch of parameter numbers and input channel size: %lld weights and %lld channels (x has shape %s); "
-                       "expected 1 or %lld weights",
-                       (long long)count, (long long)channels, tn__common_text(text, tn__common_shape(x)),
-                       (long long)channels);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "Mismatch of parameter numbers and input channel size: %lld weights and %lld channels (x has shape %s); "
+            "expected 1 or %lld weights",
+            (long long)count, (long long)channels, tn__common_text(text, tn__common_shape(x)),
+            (long long)channels);
     if (tn_view_dtype(x) != tn_view_dtype(weight))
-        return tn_fail(TN_ERR_TYPE, "x is %s and weight %s; expected one dtype", tn_dtype_name(tn_view_dtype(x)),
-                       tn_dtype_name(tn_view_dtype(weight)));
+        return tn_fail(TN_ERR_TYPE, "x is %s and weight %s; expected one dtype",
+                       tn_dtype_name(tn_view_dtype(x)), tn_dtype_name(tn_view_dtype(weight)));
     return tn__common_unary(infer);
 }
 
@@ -284,7 +297,8 @@ static tn_tensor *prelu_weight(tn_tensor *x, tn_tensor *weight)
     return tn_reshape(weight, (tn_ints){ shape, ndim > 1 ? ndim - 1 : 0 });
 }
 
-static tn_status prelu_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status prelu_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                 tn_tensor **out)
 {
     tn_tensor *x = in[0];
 
@@ -299,7 +313,8 @@ static tn_status prelu_derive(tn_derive *d)
     if (tn__needs(d, 0))
         d->gin[0] = tn_where(above(x, 0.0), gy, tn_mul(gy, prelu_weight(x, d->in[1])));
     if (tn__needs(d, 1)) {
-        tn_tensor *weight = d->in[1], *all = none_where(above(x, 0.0), tn_mul(gy, x)), *shaped = prelu_weight(x, weight);
+        tn_tensor *weight = d->in[1], *all = none_where(above(x, 0.0), tn_mul(gy, x)),
+                  *shaped = prelu_weight(x, weight);
 
         if (shaped == NULL)
             return tn_error_last()->code;
@@ -319,45 +334,53 @@ static tn_status glu_infer(tn_infer *infer)
     tn_status status;
 
     if (x->ndim == 0)
-        return tn_fail(TN_ERR_RUNTIME, "glu does not support 0-dimensional tensors; expected at least 1 dimension");
+        return tn_fail(TN_ERR_RUNTIME,
+                       "glu does not support 0-dimensional tensors; expected at least 1 dimension");
     status = tn__common_dim(dim_given, x->ndim, &dim);
     if (status != TN_OK)
         return status;
     if (x->shape[dim] % 2 != 0)
-        return tn_fail(TN_ERR_RUNTIME, "Halving dimension must be even, but dimension %d is size %lld (shape %s)", (int)dim,
-                       (long long)x->shape[dim], tn__common_text(text, tn__common_shape(x)));
+        return tn_fail(TN_ERR_RUNTIME,
+                       "Halving dimension must be even, but dimension %d is size %lld (shape %s)",
+                       (int)dim, (long long)x->shape[dim],
+                       tn__common_text(text, tn__common_shape(x)));
     memcpy(shape, x->shape, sizeof *shape * (size_t)x->ndim);
     shape[dim] /= 2;
     tn__common_plain(&infer->out[0], tn_view_dtype(x), (tn_ints){ shape, x->ndim });
     return TN_OK;
 }
 
-static tn_status glu_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status glu_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                               tn_tensor **out)
 {
     int64_t dim = ((const tn_glu_options *)options)->dim, half = tn_tensor_size(in[0], dim) / 2;
 
     (void)n_in;
-    return tn__common_given(out, tn_mul(tn_narrow(in[0], dim, 0, half), tn_sigmoid(tn_narrow(in[0], dim, half, half))));
+    return tn__common_given(
+        out, tn_mul(tn_narrow(in[0], dim, 0, half), tn_sigmoid(tn_narrow(in[0], dim, half, half))));
 }
 
 static tn_status softmin_infer(tn_infer *infer)
 {
     int32_t dim;
-    tn_status status = tn__common_dim(((const tn_softmin_options *)infer->options)->dim, infer->in[0]->ndim, &dim);
+    tn_status status = tn__common_dim(((const tn_softmin_options *)infer->options)->dim,
+                                      infer->in[0]->ndim, &dim);
 
     return status == TN_OK ? tn__common_unary(infer) : status;
 }
 
-static tn_status softmin_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status softmin_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                   tn_tensor **out)
 {
     (void)n_in;
-    return tn__common_given(out, tn_softmax(tn_neg(in[0]), ((const tn_softmin_options *)options)->dim));
+    return tn__common_given(out,
+                            tn_softmax(tn_neg(in[0]), ((const tn_softmin_options *)options)->dim));
 }
 
 /* ---- definitions ---- */
 
-#define COMPOSED(name, NAME, infer_)                                                                       \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,               \
+#define COMPOSED(name, NAME, infer_)                                                               \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
                                       .derive = name##_derive, .decompose = name##_decompose };
 COMPOSED(relu6, RELU6, tn__common_unary)
 COMPOSED(leaky_relu, LEAKY_RELU, tn__common_unary)
@@ -379,6 +402,7 @@ COMPOSED(softplus, SOFTPLUS, tn__common_unary)
 COMPOSED(softsign, SOFTSIGN, tn__common_unary)
 COMPOSED(threshold, THRESHOLD, tn__common_unary)
 /* recorded through their parts */
-const tn_op_def tn__op_glu = { TN_HEAD(tn_op_def), TN_SCHEMA_GLU, .infer = glu_infer, .decompose = glu_decompose };
+const tn_op_def tn__op_glu = { TN_HEAD(tn_op_def), TN_SCHEMA_GLU, .infer = glu_infer,
+                               .decompose = glu_decompose };
 const tn_op_def tn__op_softmin = { TN_HEAD(tn_op_def), TN_SCHEMA_SOFTMIN, .infer = softmin_infer,
                                    .decompose = softmin_decompose };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Element by element, with broadcasting. Gradients of broadcast operands are summed to their shape by the core. */
+ * Element by element, with broadcasting. Gradients of broadcast operands are summed to their shape
+ * by the core. */
 #include "common.h"
 
 static tn_tensor *scaled(tn_tensor *x, double factor)
@@ -63,12 +64,14 @@ static tn_status div_infer(tn_infer *infer)
     if (strcmp(mode, "trunc") != 0 && strcmp(mode, "floor") != 0)
         return tn_fail(TN_ERR_VALUE, "rounding_mode is %q; expected None, trunc or floor", mode);
     if (((TN_MASK_INT | TN_MASK_FLOAT) & TN_BIT(dtype)) == 0)
-        return tn_fail(TN_ERR_TYPE, "rounding_mode %s of %s tensors; integers and floats can be rounded", mode,
+        return tn_fail(TN_ERR_TYPE,
+                       "rounding_mode %s of %s tensors; integers and floats can be rounded", mode,
                        tn_dtype_name(dtype));
     return tn__common_binary(infer);
 }
 
-/* y = a / b: ga = gy / b, gb = -gy * y / b; a rounded quotient is flat */
+/* ga = gy / b, gb = -gy * (a / b) / b; from the inputs, as in PyTorch: the result may be changed in
+ * place. A rounded quotient is flat. */
 static tn_status div_derive(tn_derive *d)
 {
     tn_status status = tn__common_real(d);
@@ -84,7 +87,8 @@ static tn_status div_derive(tn_derive *d)
     if (tn__needs(d, 0))
         d->gin[0] = tn_div(d->gout[0], d->in[1], NULL);
     if (tn__needs(d, 1))
-        d->gin[1] = tn_neg(tn_mul(d->gout[0], tn_div(d->out[0], d->in[1], NULL)));
+        d->gin[1] = tn_neg(
+            tn_mul(d->gout[0], tn_div(tn_div(d->in[0], d->in[1], NULL), d->in[1], NULL)));
     return TN_OK;
 }
 
@@ -168,17 +172,25 @@ static tn_status sqrt_derive(tn_derive *d)
     return status;
 }
 
-const tn_op_def tn__op_add = { TN_HEAD(tn_op_def), TN_SCHEMA_ADD, .infer = tn__common_binary, .derive = add_derive };
-const tn_op_def tn__op_sub = { TN_HEAD(tn_op_def), TN_SCHEMA_SUB, .infer = tn__common_binary, .derive = sub_derive };
-const tn_op_def tn__op_mul = { TN_HEAD(tn_op_def), TN_SCHEMA_MUL, .infer = tn__common_binary, .derive = mul_derive };
-const tn_op_def tn__op_div = { TN_HEAD(tn_op_def), TN_SCHEMA_DIV, .infer = div_infer, .derive = div_derive };
-const tn_op_def tn__op_maximum = { TN_HEAD(tn_op_def), TN_SCHEMA_MAXIMUM, .infer = tn__common_binary,
-                                   .derive = maximum_derive };
-const tn_op_def tn__op_add_scalar = { TN_HEAD(tn_op_def), TN_SCHEMA_ADD_SCALAR, .infer = add_scalar_infer,
-                                      .derive = add_scalar_derive };
-const tn_op_def tn__op_mul_scalar = { TN_HEAD(tn_op_def), TN_SCHEMA_MUL_SCALAR, .infer = mul_scalar_infer,
-                                      .derive = mul_scalar_derive };
-const tn_op_def tn__op_neg = { TN_HEAD(tn_op_def), TN_SCHEMA_NEG, .infer = tn__common_unary, .derive = neg_derive };
-const tn_op_def tn__op_exp = { TN_HEAD(tn_op_def), TN_SCHEMA_EXP, .infer = tn__common_unary, .derive = exp_derive };
-const tn_op_def tn__op_log = { TN_HEAD(tn_op_def), TN_SCHEMA_LOG, .infer = tn__common_unary, .derive = log_derive };
-const tn_op_def tn__op_sqrt = { TN_HEAD(tn_op_def), TN_SCHEMA_SQRT, .infer = tn__common_unary, .derive = sqrt_derive };
+const tn_op_def tn__op_add = { TN_HEAD(tn_op_def), TN_SCHEMA_ADD, .infer = tn__common_binary,
+                               .derive = add_derive };
+const tn_op_def tn__op_sub = { TN_HEAD(tn_op_def), TN_SCHEMA_SUB, .infer = tn__common_binary,
+                               .derive = sub_derive };
+const tn_op_def tn__op_mul = { TN_HEAD(tn_op_def), TN_SCHEMA_MUL, .infer = tn__common_binary,
+                               .derive = mul_derive };
+const tn_op_def tn__op_div = { TN_HEAD(tn_op_def), TN_SCHEMA_DIV, .infer = div_infer,
+                               .derive = div_derive };
+const tn_op_def tn__op_maximum = { TN_HEAD(tn_op_def), TN_SCHEMA_MAXIMUM,
+                                   .infer = tn__common_binary, .derive = maximum_derive };
+const tn_op_def tn__op_add_scalar = { TN_HEAD(tn_op_def), TN_SCHEMA_ADD_SCALAR,
+                                      .infer = add_scalar_infer, .derive = add_scalar_derive };
+const tn_op_def tn__op_mul_scalar = { TN_HEAD(tn_op_def), TN_SCHEMA_MUL_SCALAR,
+                                      .infer = mul_scalar_infer, .derive = mul_scalar_derive };
+const tn_op_def tn__op_neg = { TN_HEAD(tn_op_def), TN_SCHEMA_NEG, .infer = tn__common_unary,
+                               .derive = neg_derive };
+const tn_op_def tn__op_exp = { TN_HEAD(tn_op_def), TN_SCHEMA_EXP, .infer = tn__common_unary,
+                               .derive = exp_derive };
+const tn_op_def tn__op_log = { TN_HEAD(tn_op_def), TN_SCHEMA_LOG, .infer = tn__common_unary,
+                               .derive = log_derive };
+const tn_op_def tn__op_sqrt = { TN_HEAD(tn_op_def), TN_SCHEMA_SQRT, .infer = tn__common_unary,
+                                .derive = sqrt_derive };

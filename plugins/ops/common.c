@@ -9,7 +9,8 @@ const char *tn__common_text(char *out, tn_ints ints)
 
     out[0] = '\0';
     for (int64_t i = 0; i < ints.count && used + 32 < TN__TEXT; i++)
-        used += (size_t)tn_snprint(out + used, TN__TEXT - used, "%s%lld", i > 0 ? ", " : "[", (long long)ints.at[i]);
+        used += (size_t)tn_snprint(out + used, TN__TEXT - used, "%s%lld", i > 0 ? ", " : "[",
+                                   (long long)ints.at[i]);
     tn_snprint(out + used, TN__TEXT - used, ints.count > 0 ? "]" : "[]");
     return out;
 }
@@ -76,19 +77,23 @@ void tn__common_plain(tn_meta *meta, tn_dtype dtype, tn_ints shape)
 
 tn_status tn__common_unary(tn_infer *infer)
 {
-    tn__common_like(infer, 0, 0, infer->dtype != TN_DTYPE_AUTO ? infer->dtype : tn_view_dtype(infer->in[0]));
+    tn__common_like(infer, 0, 0,
+                    infer->dtype != TN_DTYPE_AUTO ? infer->dtype : tn_view_dtype(infer->in[0]));
     return TN_OK;
 }
 
-static tn_status no_broadcast(const tn_view *a, const tn_view *b, int32_t d, int64_t size_a, int64_t size_b)
+static tn_status no_broadcast(const tn_view *a, const tn_view *b, int32_t d, int64_t size_a,
+                              int64_t size_b)
 {
     char text_a[TN__TEXT], text_b[TN__TEXT];
 
-    return tn_fail(TN_ERR_RUNTIME,
-                   "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton dimension %d "
-                   "(shapes %s and %s)",
-                   (long long)size_a, (long long)size_b, (int)d, tn__common_text(text_a, tn__common_shape(a)),
-                   tn__common_text(text_b, tn__common_shape(b)));
+    return tn_fail(
+        TN_ERR_RUNTIME,
+        "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton "
+        "dimension %d "
+        "(shapes %s and %s)",
+        (long long)size_a, (long long)size_b, (int)d, tn__common_text(text_a, tn__common_shape(a)),
+        tn__common_text(text_b, tn__common_shape(b)));
 }
 
 tn_status tn__common_binary(tn_infer *infer)
@@ -129,7 +134,8 @@ tn_status tn__common_binary(tn_infer *infer)
 tn_status tn__common_view_of(tn_infer *infer, int32_t ndim)
 {
     if (ndim > TN_MAX_DIMS)
-        return tn_fail(TN_ERR_VALUE, "%d dimensions; a tensor has at most %d", (int)ndim, TN_MAX_DIMS);
+        return tn_fail(TN_ERR_VALUE, "%d dimensions; a tensor has at most %d", (int)ndim,
+                       TN_MAX_DIMS);
     infer->out[0].dtype = tn_view_dtype(infer->in[0]);
     infer->out[0].ndim = ndim;
     infer->out[0].flags = TN_META_STRIDED;
@@ -142,7 +148,8 @@ tn_status tn__common_dim(int64_t dim, int32_t ndim, int32_t *out)
     int32_t bound = ndim > 0 ? ndim : 1;
 
     if (dim < -bound || dim >= bound)
-        return tn_fail(TN_ERR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
+        return tn_fail(TN_ERR_INDEX,
+                       "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
                        (int)-bound, (int)bound - 1, (long long)dim);
     *out = (int32_t)(dim < 0 ? dim + bound : dim);
     return TN_OK;
@@ -159,7 +166,8 @@ tn_status tn__common_dims(tn_ints dims, int32_t ndim, bool *reduced)
         if (status != TN_OK)
             return status;
         if (reduced[dim])
-            return tn_fail(TN_ERR_RUNTIME, "dim %d appears multiple times in the list of dims", (int)dim);
+            return tn_fail(TN_ERR_RUNTIME, "dim %d appears multiple times in the list of dims",
+                           (int)dim);
         reduced[dim] = true;
     }
     return TN_OK;
@@ -190,7 +198,7 @@ bool tn__common_view_strides(const tn_view *view, tn_ints shape, int64_t *stride
     int64_t count = tn__common_count(tn__common_shape(view));
     int64_t at = shape.count - 1, chunk = 1, filled = 1, base;
 
-    if (count == 0) {           /* no element, no conflict: row-major */
+    if (count == 0) { /* no element, no conflict: row-major */
         for (int64_t d = shape.count - 1, step = 1; d >= 0; d--) {
             strides[d] = step;
             step *= shape.at[d] > 0 ? shape.at[d] : 1;
@@ -229,8 +237,8 @@ tn_status tn__common_complete(const tn_view *view, tn_ints wanted, int64_t *shap
     char text[TN__TEXT];
 
     if (wanted.count < 0 || wanted.count > TN_MAX_DIMS)
-        return tn_fail(TN_ERR_VALUE, "a shape of %lld dimensions; a tensor has at most %d", (long long)wanted.count,
-                       TN_MAX_DIMS);
+        return tn_fail(TN_ERR_VALUE, "a shape of %lld dimensions; a tensor has at most %d",
+                       (long long)wanted.count, TN_MAX_DIMS);
     for (int64_t d = 0; d < wanted.count; d++) {
         shape[d] = wanted.at[d];
         if (shape[d] == -1) {
@@ -246,13 +254,15 @@ tn_status tn__common_complete(const tn_view *view, tn_ints wanted, int64_t *shap
         }
     }
     if (open >= 0 && known == 0)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "cannot reshape tensor of %lld elements into shape %s because the unspecified dimension size -1 can "
-                       "be any value and is ambiguous",
-                       (long long)count, tn__common_text(text, wanted));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "cannot reshape tensor of %lld elements into shape %s because the unspecified "
+            "dimension size -1 can "
+            "be any value and is ambiguous",
+            (long long)count, tn__common_text(text, wanted));
     if (known < 0 || (open < 0 ? known != count : count % known != 0))
-        return tn_fail(TN_ERR_RUNTIME, "shape '%s' is invalid for input of size %lld", tn__common_text(text, wanted),
-                       (long long)count);
+        return tn_fail(TN_ERR_RUNTIME, "shape '%s' is invalid for input of size %lld",
+                       tn__common_text(text, wanted), (long long)count);
     if (open >= 0)
         shape[open] = count / known;
     return TN_OK;
@@ -262,7 +272,8 @@ tn_status tn__common_real(const tn_derive *d)
 {
     for (int64_t i = 0; i < d->n_in; i++)
         if (d->in_meta[i].ndim >= 0 && (TN_MASK_COMPLEX & TN_BIT(d->in_meta[i].dtype)))
-            return tn_fail(TN_ERR_NOT_IMPLEMENTED, "gradients of %s tensors are not there; of real ones they are",
+            return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                           "gradients of %s tensors are not there; of real ones they are",
                            tn_dtype_name(d->in_meta[i].dtype));
     return TN_OK;
 }
@@ -314,5 +325,6 @@ tn_tensor *tn__common_number(tn_tensor *like, double value)
 {
     if (like == NULL)
         return NULL;
-    return tn_tensor_full((tn_ints){ NULL, 0 }, value, tn_tensor_dtype(like), tn_tensor_device(like));
+    return tn_tensor_full((tn_ints){ NULL, 0 }, value, tn_tensor_dtype(like),
+                          tn_tensor_device(like));
 }

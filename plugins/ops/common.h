@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the families of operators share: inference of shapes, dims as PyTorch reads them, small steps of derivatives. Error texts of inference do not name the
- * operator: the core puts its name in front. */
+ * What the families of operators share: inference of shapes, dims as PyTorch reads them, small
+ * steps of derivatives. Error texts of inference do not name the operator: the core puts its name
+ * in front. */
 #ifndef TN_OPS_COMMON_H
 #define TN_OPS_COMMON_H
 
@@ -11,7 +12,7 @@
 
 #include "schema.h"
 
-/* ---- texts: shapes for error messages, in a buffer of the caller ---- */
+/* ---- texts: shapes for error messages, in a buffer of the caller ---------------- */
 enum { TN__TEXT = 200 };
 const char *tn__common_text(char *out, tn_ints ints);
 
@@ -21,17 +22,18 @@ static inline tn_ints tn__common_shape(const tn_view *view)
     return row;
 }
 
-/* ---- inference ---- */
+/* ---- inference ------------------------------------------------------------------ */
 /* Output `index` like input `i`: shape, and strides where they are packed in some order. */
 void tn__common_like(tn_infer *infer, int32_t index, int64_t i, tn_dtype dtype);
 /* Row-major, of a given shape. */
 void tn__common_plain(tn_meta *meta, tn_dtype dtype, tn_ints shape);
 /* Usual inferences of whole operators. */
-tn_status tn__common_unary(tn_infer *infer);            /* one input, elementwise */
-tn_status tn__common_binary(tn_infer *infer);           /* two, broadcast */
+tn_status tn__common_unary(tn_infer *infer);  /* one input, elementwise */
+tn_status tn__common_binary(tn_infer *infer); /* two, broadcast */
 /* All inputs that are there broadcast together to output 0. */
 tn_status tn__common_broadcast(tn_infer *infer);
-tn_status tn__common_view_of(tn_infer *infer, int32_t ndim);    /* output 0 as a view; shape and strides follow */
+tn_status tn__common_view_of(tn_infer *infer,
+                             int32_t ndim); /* output 0 as a view; shape and strides follow */
 
 /* A dim of `ndim` (0-d counts as 1), from the end when negative. */
 tn_status tn__common_dim(int64_t dim, int32_t ndim, int32_t *out);
@@ -75,18 +77,18 @@ static inline tn_ints tn__common_in_shape(const tn_derive *d, int i)
 /* A gradient after a reduction, as it was with keepdim. */
 tn_tensor *tn__common_unreduced(tn_tensor *gradient, tn_ints shape, tn_ints dims, bool keepdim);
 
-extern const tn_op_def tn__op_copy, tn__op_cast, tn__op_fill, tn__op_philox_uniform, tn__op_philox_normal,
-    tn__op_uniform, tn__op_normal;
-extern const tn_op_def tn__op_add, tn__op_sub, tn__op_mul, tn__op_div, tn__op_maximum, tn__op_add_scalar,
-    tn__op_mul_scalar, tn__op_neg, tn__op_exp, tn__op_log, tn__op_sqrt;
-extern const tn_op_def tn__op_relu, tn__op_relu_grad, tn__op_sigmoid, tn__op_softmax, tn__op_log_softmax,
-    tn__op_log_softmax_grad;
+extern const tn_op_def tn__op_copy, tn__op_cast, tn__op_fill, tn__op_philox_uniform,
+    tn__op_philox_normal, tn__op_uniform, tn__op_normal;
+extern const tn_op_def tn__op_add, tn__op_sub, tn__op_mul, tn__op_div, tn__op_maximum,
+    tn__op_add_scalar, tn__op_mul_scalar, tn__op_neg, tn__op_exp, tn__op_log, tn__op_sqrt;
+extern const tn_op_def tn__op_relu, tn__op_relu_grad, tn__op_sigmoid, tn__op_softmax,
+    tn__op_log_softmax, tn__op_log_softmax_grad;
 extern const tn_op_def tn__op_sum, tn__op_mean, tn__op_amax, tn__op_argmax, tn__op_sum_to;
 extern const tn_op_def tn__op_bmm, tn__op_matmul, tn__op_linear;
-extern const tn_op_def tn__op_view, tn__op_reshape, tn__op_flatten, tn__op_permute, tn__op_transpose, tn__op_expand,
-    tn__op_unsqueeze, tn__op_squeeze, tn__op_narrow, tn__op_narrow_grad, tn__op_select;
+extern const tn_op_def tn__op_view, tn__op_reshape, tn__op_flatten, tn__op_permute,
+    tn__op_transpose, tn__op_expand, tn__op_unsqueeze, tn__op_squeeze, tn__op_narrow,
+    tn__op_narrow_grad, tn__op_select;
 extern const tn_op_def tn__op_nll_loss, tn__op_nll_loss_grad, tn__op_cross_entropy;
-
 
 #include "elementwise.h"
 

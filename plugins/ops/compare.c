@@ -5,11 +5,12 @@
 
 #include <float.h>
 
-#define DECOMPOSE(name, result)                                                                                    \
-    static tn_status name##_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)    \
-    {                                                                                                              \
-        (void)n_in, (void)options;                                                                                 \
-        return tn__common_given(out, result);                                                                      \
+#define DECOMPOSE(name, result)                                                                    \
+    static tn_status name##_decompose(tn_tensor *const *in, int64_t n_in, const void *options,     \
+                                      tn_tensor **out)                                             \
+    {                                                                                              \
+        (void)n_in, (void)options;                                                                 \
+        return tn__common_given(out, result);                                                      \
     }
 
 static tn_status compare_infer(tn_infer *infer)
@@ -47,8 +48,10 @@ static bool is_float(tn_tensor *x)
 }
 
 DECOMPOSE(isnan, tn_ne(in[0], in[0]))
-DECOMPOSE(isinf, is_float(in[0]) ? tn_eq(tn_abs(in[0]), tn__common_number(in[0], INFINITY)) : tn_ne(in[0], in[0]))
-DECOMPOSE(isfinite, is_float(in[0]) ? tn_lt(tn_abs(in[0]), tn__common_number(in[0], INFINITY)) : tn_eq(in[0], in[0]))
+DECOMPOSE(isinf, is_float(in[0]) ? tn_eq(tn_abs(in[0]), tn__common_number(in[0], INFINITY))
+                                 : tn_ne(in[0], in[0]))
+DECOMPOSE(isfinite, is_float(in[0]) ? tn_lt(tn_abs(in[0]), tn__common_number(in[0], INFINITY))
+                                    : tn_eq(in[0], in[0]))
 
 /* ---- choice ---- */
 
@@ -77,14 +80,16 @@ static tn_status masked_fill_infer(tn_infer *infer)
     tn_status status;
 
     if ((TN_MASK_INT & TN_BIT(dtype)) && !(value == floor(value) && fabs(value) < 0x1p64))
-        return tn_fail(TN_ERR_RUNTIME, "value %g cannot be converted to %s without loss; whole numbers can", value,
+        return tn_fail(TN_ERR_RUNTIME,
+                       "value %g cannot be converted to %s without loss; whole numbers can", value,
                        tn_dtype_name(dtype));
     status = tn__common_broadcast(infer);
     infer->out[0].dtype = dtype;
     return status;
 }
 
-static tn_status masked_fill_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status masked_fill_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                       tn_tensor **out)
 {
     double value = ((const tn_masked_fill_options *)options)->value;
 
@@ -101,18 +106,15 @@ static tn_status masked_fill_derive(tn_derive *d)
 static double largest(tn_dtype dtype)
 {
     switch (dtype) {
-    case TN_F16:
-        return 65504.0;
-    case TN_BF16:
-        return 0x1.fep127;
-    case TN_F64:
-        return DBL_MAX;
-    default:
-        return FLT_MAX;
+    case TN_F16: return 65504.0;
+    case TN_BF16: return 0x1.fep127;
+    case TN_F64: return DBL_MAX;
+    default: return FLT_MAX;
     }
 }
 
-static tn_status nan_to_num_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status nan_to_num_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                      tn_tensor **out)
 {
     const tn_nan_to_num_options *o = options;
     tn_tensor *x = in[0], *y = x;
@@ -126,7 +128,9 @@ static tn_status nan_to_num_decompose(tn_tensor *const *in, int64_t n_in, const 
                  tn__common_number(x, tn__given_number(o->posinf) ? o->posinf : most), y);
     y = tn_where(tn_eq(x, tn__common_number(x, -INFINITY)),
                  tn__common_number(x, tn__given_number(o->neginf) ? o->neginf : -most), y);
-    return tn__common_given(out, tn_where(tn_ne(x, x), tn__common_number(x, tn__given_number(o->nan) ? o->nan : 0.0), y));
+    return tn__common_given(
+        out,
+        tn_where(tn_ne(x, x), tn__common_number(x, tn__given_number(o->nan) ? o->nan : 0.0), y));
 }
 
 static tn_status nan_to_num_derive(tn_derive *d)
@@ -135,10 +139,10 @@ static tn_status nan_to_num_derive(tn_derive *d)
     return TN_OK;
 }
 
-#define PRIMITIVE(name, NAME, infer_)                                                                      \
+#define PRIMITIVE(name, NAME, infer_)                                                              \
     const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_ };
-#define COMPOSED(name, NAME, infer_)                                                                       \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,               \
+#define COMPOSED(name, NAME, infer_)                                                               \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
                                       .decompose = name##_decompose };
 PRIMITIVE(eq, EQ, compare_infer)
 PRIMITIVE(lt, LT, compare_infer)
@@ -157,8 +161,11 @@ COMPOSED(logical_not, LOGICAL_NOT, logical_infer)
 COMPOSED(isnan, ISNAN, question_infer)
 COMPOSED(isinf, ISINF, question_infer)
 COMPOSED(isfinite, ISFINITE, question_infer)
-const tn_op_def tn__op_where = { TN_HEAD(tn_op_def), TN_SCHEMA_WHERE, .infer = where_infer, .derive = where_derive };
-const tn_op_def tn__op_masked_fill = { TN_HEAD(tn_op_def), TN_SCHEMA_MASKED_FILL, .infer = masked_fill_infer,
-                                       .derive = masked_fill_derive, .decompose = masked_fill_decompose };
-const tn_op_def tn__op_nan_to_num = { TN_HEAD(tn_op_def), TN_SCHEMA_NAN_TO_NUM, .infer = tn__common_unary,
-                                      .derive = nan_to_num_derive, .decompose = nan_to_num_decompose };
+const tn_op_def tn__op_where = { TN_HEAD(tn_op_def), TN_SCHEMA_WHERE, .infer = where_infer,
+                                 .derive = where_derive };
+const tn_op_def tn__op_masked_fill = { TN_HEAD(tn_op_def), TN_SCHEMA_MASKED_FILL,
+                                       .infer = masked_fill_infer, .derive = masked_fill_derive,
+                                       .decompose = masked_fill_decompose };
+const tn_op_def tn__op_nan_to_num = { TN_HEAD(tn_op_def), TN_SCHEMA_NAN_TO_NUM,
+                                      .infer = tn__common_unary, .derive = nan_to_num_derive,
+                                      .decompose = nan_to_num_decompose };

@@ -34,7 +34,8 @@ static tn_status cast_derive(tn_derive *d)
     return status;
 }
 
-static tn_status cast_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status cast_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                tn_tensor **out)
 {
     const tn_cast_options *o = options;
     const tn_view *views[1] = { tn_tensor_view(in[0]) };
@@ -47,9 +48,10 @@ static tn_status cast_decompose(tn_tensor *const *in, int64_t n_in, const void *
         return TN_OK;
     }
     tn__common_like(&like, 0, 0, o->dtype);
-    out[0] = meta.flags & TN_META_STRIDED ?
-                 tn_tensor_empty_strided(shape, (tn_ints){ meta.strides, meta.ndim }, o->dtype, tn_tensor_device(in[0])) :
-                 tn_tensor_empty(shape, o->dtype, tn_tensor_device(in[0]));
+    out[0] = meta.flags & TN_META_STRIDED
+                 ? tn_tensor_empty_strided(shape, (tn_ints){ meta.strides, meta.ndim }, o->dtype,
+                                           tn_tensor_device(in[0]))
+                 : tn_tensor_empty(shape, o->dtype, tn_tensor_device(in[0]));
     out[0] = out[0] != NULL ? tn_copy_(out[0], in[0]) : NULL;
     return out[0] != NULL ? TN_OK : tn_error_last()->code;
 }
@@ -71,11 +73,14 @@ static tn_status uniform_infer(tn_infer *infer)
     const tn_uniform_options *o = infer->options;
 
     if (!(o->low <= o->high))
-        return tn_fail(TN_ERR_RUNTIME, "expects to return a [low, high) range, but found low=%g > high=%g", o->low, o->high);
+        return tn_fail(TN_ERR_RUNTIME,
+                       "expects to return a [low, high) range, but found low=%g > high=%g", o->low,
+                       o->high);
     return tn__common_unary(infer);
 }
 
-static tn_status uniform_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status uniform_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                   tn_tensor **out)
 {
     const tn_uniform_options *o = options;
     int64_t seed, block;
@@ -95,7 +100,8 @@ static tn_status normal_infer(tn_infer *infer)
     return tn__common_unary(infer);
 }
 
-static tn_status normal_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status normal_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                  tn_tensor **out)
 {
     const tn_normal_options *o = options;
     int64_t seed, block;
@@ -106,12 +112,15 @@ static tn_status normal_decompose(tn_tensor *const *in, int64_t n_in, const void
     return out[0] != NULL ? TN_OK : tn_error_last()->code;
 }
 
-const tn_op_def tn__op_copy = { TN_HEAD(tn_op_def), TN_SCHEMA_COPY, .infer = copy_infer, .derive = copy_derive };
-const tn_op_def tn__op_cast = { TN_HEAD(tn_op_def), TN_SCHEMA_CAST, .infer = cast_infer, .derive = cast_derive,
-                                .decompose = cast_decompose };
+const tn_op_def tn__op_copy = { TN_HEAD(tn_op_def), TN_SCHEMA_COPY, .infer = copy_infer,
+                                .derive = copy_derive };
+const tn_op_def tn__op_cast = { TN_HEAD(tn_op_def), TN_SCHEMA_CAST, .infer = cast_infer,
+                                .derive = cast_derive, .decompose = cast_decompose };
 const tn_op_def tn__op_fill = { TN_HEAD(tn_op_def), TN_SCHEMA_FILL, .infer = tn__common_unary };
-const tn_op_def tn__op_philox_uniform = { TN_HEAD(tn_op_def), TN_SCHEMA_PHILOX_UNIFORM, .infer = tn__common_unary };
-const tn_op_def tn__op_philox_normal = { TN_HEAD(tn_op_def), TN_SCHEMA_PHILOX_NORMAL, .infer = tn__common_unary };
+const tn_op_def tn__op_philox_uniform = { TN_HEAD(tn_op_def), TN_SCHEMA_PHILOX_UNIFORM,
+                                          .infer = tn__common_unary };
+const tn_op_def tn__op_philox_normal = { TN_HEAD(tn_op_def), TN_SCHEMA_PHILOX_NORMAL,
+                                         .infer = tn__common_unary };
 const tn_op_def tn__op_uniform = { TN_HEAD(tn_op_def), TN_SCHEMA_UNIFORM, .infer = uniform_infer,
                                    .decompose = uniform_decompose };
 const tn_op_def tn__op_normal = { TN_HEAD(tn_op_def), TN_SCHEMA_NORMAL, .infer = normal_infer,

@@ -5,7 +5,8 @@
 
 static tn_status check_reduction(const char *reduction)
 {
-    if (reduction != NULL && (strcmp(reduction, "none") == 0 || strcmp(reduction, "mean") == 0 || strcmp(reduction, "sum") == 0))
+    if (reduction != NULL && (strcmp(reduction, "none") == 0 || strcmp(reduction, "mean") == 0 ||
+                              strcmp(reduction, "sum") == 0))
         return TN_OK;
     return tn_fail(TN_ERR_VALUE, "%s is not a valid value for reduction; none, mean and sum are",
                    reduction != NULL ? reduction : "None");
@@ -22,9 +23,11 @@ static tn_status nll_loss_infer(tn_infer *infer)
         return status;
     if (x->ndim != 2 || target->ndim != 1)
         return tn_fail(TN_ERR_RUNTIME, "x %s and target %s: they have to be [N, C] and [N]",
-                       tn__common_text(text, tn__common_shape(x)), tn__common_text(text_t, tn__common_shape(target)));
+                       tn__common_text(text, tn__common_shape(x)),
+                       tn__common_text(text_t, tn__common_shape(target)));
     if (x->shape[0] != target->shape[0])
-        return tn_fail(TN_ERR_VALUE, "Expected input batch_size (%lld) to match target batch_size (%lld).",
+        return tn_fail(TN_ERR_VALUE,
+                       "Expected input batch_size (%lld) to match target batch_size (%lld).",
                        (long long)x->shape[0], (long long)target->shape[0]);
     infer->out[0].dtype = infer->out[1].dtype = tn_view_dtype(x);
     if (strcmp(o->reduction, "none") == 0) {
@@ -39,7 +42,7 @@ static tn_status nll_loss_derive(tn_derive *d)
     const tn_nll_loss_options *o = d->options;
     tn_nll_loss_grad_options options = TN_NLL_LOSS_GRAD_OPTIONS;
 
-    if (d->gout[0] == TN_NONE) {        /* only `total` was used: it is a count */
+    if (d->gout[0] == TN_NONE) { /* only `total` was used: it is a count */
         d->gin[0] = TN_NONE;
         return TN_OK;
     }
@@ -60,11 +63,15 @@ static tn_status nll_loss_grad_infer(tn_infer *infer)
     if (status != TN_OK)
         return status;
     none = strcmp(o->reduction, "none") == 0;
-    if (target->ndim != 1 || o->classes < 0 || gy->ndim != (none ? 1 : 0) || (none && gy->shape[0] != target->shape[0]) ||
-        total->ndim != 0 || tn_view_dtype(total) != tn_view_dtype(gy))
-        return tn_fail(TN_ERR_RUNTIME, "gy %s, target %s: with reduction %s they have to be %s and [N], total [] of gy's dtype",
-                       tn__common_text(text, tn__common_shape(gy)), tn__common_text(text_t, tn__common_shape(target)),
-                       o->reduction, none ? "[N]" : "[]");
+    if (target->ndim != 1 || o->classes < 0 || gy->ndim != (none ? 1 : 0) ||
+        (none && gy->shape[0] != target->shape[0]) || total->ndim != 0 ||
+        tn_view_dtype(total) != tn_view_dtype(gy))
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "gy %s, target %s: with reduction %s they have to be %s and [N], total [] of gy's "
+            "dtype",
+            tn__common_text(text, tn__common_shape(gy)),
+            tn__common_text(text_t, tn__common_shape(target)), o->reduction, none ? "[N]" : "[]");
     infer->out[0].dtype = tn_view_dtype(gy);
     infer->out[0].ndim = 2;
     infer->out[0].shape[0] = target->shape[0];
@@ -95,16 +102,21 @@ static tn_status cross_entropy_infer(tn_infer *infer)
     if (status != TN_OK)
         return status;
     if (!(o->label_smoothing >= 0 && o->label_smoothing <= 1))
-        return tn_fail(TN_ERR_RUNTIME, "label_smoothing must be between 0.0 and 1.0. Got: %g", o->label_smoothing);
+        return tn_fail(TN_ERR_RUNTIME, "label_smoothing must be between 0.0 and 1.0. Got: %g",
+                       o->label_smoothing);
     if (fits && x->ndim >= 2 && x->shape[0] != target->shape[0])
-        return tn_fail(TN_ERR_VALUE, "Expected input batch_size (%lld) to match target batch_size (%lld).",
+        return tn_fail(TN_ERR_VALUE,
+                       "Expected input batch_size (%lld) to match target batch_size (%lld).",
                        (long long)x->shape[0], (long long)target->shape[0]);
     for (int32_t d = 1; fits && d < target->ndim; d++)
         fits = target->shape[d] == x->shape[d + 1];
     if (!fits)
-        return tn_fail(TN_ERR_RUNTIME, "x %s and target %s: target has to have the shape of x without its class dimension "
-                                       "(dimension 1, or 0 of a vector)",
-                       tn__common_text(text, tn__common_shape(x)), tn__common_text(text_t, tn__common_shape(target)));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "x %s and target %s: target has to have the shape of x without its class dimension "
+            "(dimension 1, or 0 of a vector)",
+            tn__common_text(text, tn__common_shape(x)),
+            tn__common_text(text_t, tn__common_shape(target)));
     infer->out[0].dtype = tn_view_dtype(x);
     if (strcmp(o->reduction, "none") == 0)
         tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(target));
@@ -135,10 +147,12 @@ static tn_tensor *smoothed(tn_tensor *x, double e, int64_t classes)
 
     sum.dims = (tn_ints){ dims, 1 };
     sum.keepdim = true;
-    return tn_add(tn_mul_scalar(x, 1.0 - e), tn_mul_scalar(tn_sum(x, &sum), e / (double)classes), NULL);
+    return tn_add(tn_mul_scalar(x, 1.0 - e), tn_mul_scalar(tn_sum(x, &sum), e / (double)classes),
+                  NULL);
 }
 
-static tn_status cross_entropy_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status cross_entropy_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                         tn_tensor **out)
 {
     const tn_cross_entropy_options *o = options;
     tn_nll_loss_options loss = TN_NLL_LOSS_OPTIONS;
@@ -166,7 +180,9 @@ static tn_status cross_entropy_decompose(tn_tensor *const *in, int64_t n_in, con
 
 const tn_op_def tn__op_nll_loss = { TN_HEAD(tn_op_def), TN_SCHEMA_NLL_LOSS, .infer = nll_loss_infer,
                                     .derive = nll_loss_derive };
-const tn_op_def tn__op_nll_loss_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_NLL_LOSS_GRAD, .infer = nll_loss_grad_infer,
+const tn_op_def tn__op_nll_loss_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_NLL_LOSS_GRAD,
+                                         .infer = nll_loss_grad_infer,
                                          .derive = nll_loss_grad_derive };
-const tn_op_def tn__op_cross_entropy = { TN_HEAD(tn_op_def), TN_SCHEMA_CROSS_ENTROPY, .infer = cross_entropy_infer,
+const tn_op_def tn__op_cross_entropy = { TN_HEAD(tn_op_def), TN_SCHEMA_CROSS_ENTROPY,
+                                         .infer = cross_entropy_infer,
                                          .decompose = cross_entropy_decompose };

@@ -13,8 +13,10 @@ static tn_status one_dtype(const tn_view *a, const tn_view *b)
 {
     if (tn_view_dtype(a) == tn_view_dtype(b))
         return TN_OK;
-    return tn_fail(TN_ERR_RUNTIME, "expected m1 and m2 to have the same dtype, but got: %s != %s; tn_cast one of them",
-                   tn_dtype_name(tn_view_dtype(a)), tn_dtype_name(tn_view_dtype(b)));
+    return tn_fail(
+        TN_ERR_RUNTIME,
+        "expected m1 and m2 to have the same dtype, but got: %s != %s; tn_cast one of them",
+        tn_dtype_name(tn_view_dtype(a)), tn_dtype_name(tn_view_dtype(b)));
 }
 
 static tn_status shapes_differ(const tn_view *a, const tn_view *b, const char *rule)
@@ -22,7 +24,8 @@ static tn_status shapes_differ(const tn_view *a, const tn_view *b, const char *r
     char text_a[TN__TEXT], text_b[TN__TEXT];
 
     return tn_fail(TN_ERR_RUNTIME, "shapes cannot be multiplied (%s and %s): %s",
-                   tn__common_text(text_a, tn__common_shape(a)), tn__common_text(text_b, tn__common_shape(b)), rule);
+                   tn__common_text(text_a, tn__common_shape(a)),
+                   tn__common_text(text_b, tn__common_shape(b)), rule);
 }
 
 static tn_status bmm_infer(tn_infer *infer)
@@ -59,7 +62,7 @@ static tn_status bmm_derive(tn_derive *d)
 /* How a matmul is laid out: a [batch..., m, k], b [batch..., k, n]. */
 typedef struct product {
     int64_t m, k, n;
-    int64_t batch[TN_MAX_DIMS];         /* broadcast */
+    int64_t batch[TN_MAX_DIMS]; /* broadcast */
     int32_t n_batch;
     bool a_vector, b_vector;
 } product;
@@ -76,7 +79,9 @@ static tn_status plan(const tn_view *a, const tn_view *b, product *p)
     p->k = a->shape[a->ndim - 1];
     p->n = p->b_vector ? 1 : b->shape[b->ndim - 1];
     if (p->k != b->shape[p->b_vector ? 0 : b->ndim - 2])
-        return shapes_differ(a, b, "the last dimension of a has to be the last but one of b (its only one, for a vector)");
+        return shapes_differ(
+            a, b,
+            "the last dimension of a has to be the last but one of b (its only one, for a vector)");
     p->n_batch = batch_a > batch_b ? batch_a : batch_b;
     for (int32_t d = 0; d < p->n_batch; d++) {
         int32_t at_a = d - (p->n_batch - batch_a), at_b = d - (p->n_batch - batch_b);
@@ -115,8 +120,10 @@ static tn_status matmul_infer(tn_infer *infer)
     return status;
 }
 
-/* [batch, rows, columns] of a factor; broadcast batches are views with stride 0 where the strides allow. */
-static tn_tensor *as_batch(tn_tensor *x, const product *p, int64_t batch, int64_t rows, int64_t columns)
+/* [batch, rows, columns] of a factor; broadcast batches are views with stride 0 where the strides
+ * allow. */
+static tn_tensor *as_batch(tn_tensor *x, const product *p, int64_t batch, int64_t rows,
+                           int64_t columns)
 {
     int64_t shape[TN_MAX_DIMS + 2];
 
@@ -131,7 +138,8 @@ static tn_tensor *as_batch(tn_tensor *x, const product *p, int64_t batch, int64_
     return tn_reshape(x, TN_SHAPE(batch, rows, columns));
 }
 
-static tn_status matmul_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status matmul_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                  tn_tensor **out)
 {
     int64_t shape[TN_MAX_DIMS + 2], batch;
     tn_tensor *y;
@@ -143,8 +151,10 @@ static tn_status matmul_decompose(tn_tensor *const *in, int64_t n_in, const void
     if (status != TN_OK)
         return status;
     batch = tn__common_count((tn_ints){ p.batch, p.n_batch });
-    if (tn_tensor_ndim(in[0]) > 2 && tn_tensor_ndim(in[1]) <= 2)       /* one tall matrix instead of many */
-        y = tn_bmm(tn_reshape(in[0], TN_SHAPE(1, batch * p.m, p.k)), tn_reshape(in[1], TN_SHAPE(1, p.k, p.n)));
+    if (tn_tensor_ndim(in[0]) > 2 &&
+        tn_tensor_ndim(in[1]) <= 2) /* one tall matrix instead of many */
+        y = tn_bmm(tn_reshape(in[0], TN_SHAPE(1, batch * p.m, p.k)),
+                   tn_reshape(in[1], TN_SHAPE(1, p.k, p.n)));
     else
         y = tn_bmm(as_batch(in[0], &p, batch, p.m, p.k), as_batch(in[1], &p, batch, p.k, p.n));
     return given(out, tn_reshape(y, result_shape(&p, shape)));
@@ -160,22 +170,26 @@ static tn_status linear_infer(tn_infer *infer)
     if (status != TN_OK)
         return status;
     if (w->ndim != 2 || x->ndim < 1 || x->shape[x->ndim - 1] != w->shape[1])
-        return tn_fail(TN_ERR_RUNTIME, "x %s and weight %s cannot be multiplied: x is [..., in], weight [out, in]",
-                       tn__common_text(text, tn__common_shape(x)), tn__common_text(text_w, tn__common_shape(w)));
+        return tn_fail(TN_ERR_RUNTIME,
+                       "x %s and weight %s cannot be multiplied: x is [..., in], weight [out, in]",
+                       tn__common_text(text, tn__common_shape(x)),
+                       tn__common_text(text_w, tn__common_shape(w)));
     if (b != NULL) {
         status = one_dtype(x, b);
         if (status != TN_OK)
             return status;
         if (b->ndim != 1 || b->shape[0] != w->shape[0])
             return tn_fail(TN_ERR_RUNTIME, "bias %s does not fit weight %s: it has to be [out]",
-                           tn__common_text(text, tn__common_shape(b)), tn__common_text(text_w, tn__common_shape(w)));
+                           tn__common_text(text, tn__common_shape(b)),
+                           tn__common_text(text_w, tn__common_shape(w)));
     }
     tn__common_plain(meta, tn_view_dtype(x), tn__common_shape(x));
     meta->shape[x->ndim - 1] = w->shape[0];
     return TN_OK;
 }
 
-static tn_status linear_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status linear_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                  tn_tensor **out)
 {
     tn_tensor *y = tn_matmul(in[0], tn_transpose(in[1], 0, 1));
 
@@ -202,8 +216,9 @@ static tn_status linear_derive(tn_derive *d)
     return TN_OK;
 }
 
-const tn_op_def tn__op_bmm = { TN_HEAD(tn_op_def), TN_SCHEMA_BMM, .infer = bmm_infer, .derive = bmm_derive };
+const tn_op_def tn__op_bmm = { TN_HEAD(tn_op_def), TN_SCHEMA_BMM, .infer = bmm_infer,
+                               .derive = bmm_derive };
 const tn_op_def tn__op_matmul = { TN_HEAD(tn_op_def), TN_SCHEMA_MATMUL, .infer = matmul_infer,
                                   .decompose = matmul_decompose };
-const tn_op_def tn__op_linear = { TN_HEAD(tn_op_def), TN_SCHEMA_LINEAR, .infer = linear_infer, .derive = linear_derive,
-                                  .decompose = linear_decompose };
+const tn_op_def tn__op_linear = { TN_HEAD(tn_op_def), TN_SCHEMA_LINEAR, .infer = linear_infer,
+                                  .derive = linear_derive, .decompose = linear_decompose };

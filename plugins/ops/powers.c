@@ -100,16 +100,18 @@ static tn_status pow_scalar_infer(tn_infer *infer)
     tn_dtype dtype = tn_view_dtype(infer->in[0]);
 
     if (is_int(dtype) && is_whole(exponent) && exponent < 0)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "Integers to negative integer powers are not allowed (exponent %g of a %s tensor); cast it to a "
-                       "float type first",
-                       exponent, tn_dtype_name(dtype));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "Integers to negative integer powers are not allowed (exponent %g of a %s tensor); cast it to a "
+            "float type first",
+            exponent, tn_dtype_name(dtype));
     if (is_int(dtype) && !is_whole(exponent))
         infer->dtype = tn_default_dtype();
     return tn__common_unary(infer);
 }
 
-static tn_status pow_scalar_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status pow_scalar_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                      tn_tensor **out)
 {
     double exponent = ((const tn_pow_scalar_options *)options)->exponent;
     tn_tensor *x = in[0];
@@ -195,7 +197,8 @@ static tn_status clamp_tensor_infer(tn_infer *infer)
     return tn__common_broadcast(infer);
 }
 
-static tn_status clamp_tensor_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status clamp_tensor_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                        tn_tensor **out)
 {
     tn_tensor *y = in[0];
 
@@ -224,7 +227,8 @@ static tn_status one_bound_derive(tn_derive *d, int which)
 /* Two bounds: who is taken gets it all, a bound that is met gets half when it is not the other one too. */
 static tn_status clamp_tensor_derive(tn_derive *d)
 {
-    tn_tensor *gy = d->gout[0], *x = d->in[0], *min = d->in[1], *max = d->in[2], *half, *at_min, *at_max;
+    tn_tensor *gy = d->gout[0], *x = d->in[0], *min = d->in[1], *max = d->in[2], *half, *at_min,
+              *at_max;
 
     if (d->in_meta[1].ndim < 0 || d->in_meta[2].ndim < 0)
         return one_bound_derive(d, d->in_meta[1].ndim < 0 ? 2 : 1);
@@ -252,7 +256,8 @@ static tn_status addition_infer(tn_infer *infer)
     return tn__common_broadcast(infer);
 }
 
-static tn_status lerp_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status lerp_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                tn_tensor **out)
 {
     (void)n_in, (void)options;
     return tn__common_given(out, tn_add(in[0], tn_mul(in[2], tn_sub(in[1], in[0], NULL)), NULL));
@@ -271,7 +276,8 @@ static tn_status lerp_derive(tn_derive *d)
     return TN_OK;
 }
 
-static tn_status lerp_scalar_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status lerp_scalar_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                       tn_tensor **out)
 {
     double weight = ((const tn_lerp_scalar_options *)options)->weight;
 
@@ -297,15 +303,19 @@ static tn_status addcmul_infer(tn_infer *infer)
     if (infer->dtype == TN_DTYPE_AUTO)
         infer->dtype = tn_view_dtype(infer->in[0]);
     if (is_int(infer->dtype) && !is_whole(value))
-        return tn_fail(TN_ERR_VALUE, "value %g of %s tensors; it has to be a whole number, or a tensor of a float type",
-                       value, tn_dtype_name(infer->dtype));
+        return tn_fail(
+            TN_ERR_VALUE,
+            "value %g of %s tensors; it has to be a whole number, or a tensor of a float type",
+            value, tn_dtype_name(infer->dtype));
     return tn__common_broadcast(infer);
 }
 
-static tn_status addcmul_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status addcmul_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                   tn_tensor **out)
 {
     (void)n_in;
-    return tn__common_given(out, plus_times(in[0], ((const tn_addcmul_options *)options)->value, tn_mul(in[1], in[2])));
+    return tn__common_given(
+        out, plus_times(in[0], ((const tn_addcmul_options *)options)->value, tn_mul(in[1], in[2])));
 }
 
 static tn_status addcmul_derive(tn_derive *d)
@@ -321,7 +331,8 @@ static tn_status addcmul_derive(tn_derive *d)
     return TN_OK;
 }
 
-static tn_status addcdiv_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status addcdiv_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                   tn_tensor **out)
 {
     double value = ((const tn_addcdiv_options *)options)->value;
 
@@ -343,11 +354,11 @@ static tn_status addcdiv_derive(tn_derive *d)
     return TN_OK;
 }
 
-#define PRIMITIVE(name, NAME)                                                                              \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = tn__common_binary,    \
-                                      .derive = name##_derive };
-#define COMPOSED(name, NAME, infer_)                                                                       \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,               \
+#define PRIMITIVE(name, NAME)                                                                      \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME,                        \
+                                      .infer = tn__common_binary, .derive = name##_derive };
+#define COMPOSED(name, NAME, infer_)                                                               \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
                                       .derive = name##_derive, .decompose = name##_decompose };
 PRIMITIVE(minimum, MINIMUM)
 PRIMITIVE(remainder, REMAINDER)
@@ -355,7 +366,8 @@ PRIMITIVE(fmod, FMOD)
 PRIMITIVE(pow, POW)
 PRIMITIVE(atan2, ATAN2)
 COMPOSED(pow_scalar, POW_SCALAR, pow_scalar_infer)
-const tn_op_def tn__op_clamp = { TN_HEAD(tn_op_def), TN_SCHEMA_CLAMP, .infer = clamp_infer, .derive = clamp_derive };
+const tn_op_def tn__op_clamp = { TN_HEAD(tn_op_def), TN_SCHEMA_CLAMP, .infer = clamp_infer,
+                                 .derive = clamp_derive };
 COMPOSED(clamp_tensor, CLAMP_TENSOR, clamp_tensor_infer)
 COMPOSED(lerp, LERP, addition_infer)
 COMPOSED(lerp_scalar, LERP_SCALAR, addition_infer)

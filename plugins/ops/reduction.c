@@ -48,7 +48,8 @@ static tn_status mean_infer(tn_infer *infer)
 }
 
 /* The sum over n; narrow types add up and divide in float32, where no sum overflows. */
-static tn_status mean_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status mean_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                tn_tensor **out)
 {
     const tn_mean_options *o = options;
     tn_sum_options sum = TN_SUM_OPTIONS;
@@ -76,8 +77,11 @@ static tn_status extreme_infer(tn_infer *infer, tn_ints dims, bool keepdim, tn_d
     tn_status status = reduce_infer(infer, dims, keepdim, dtype);
     tn_ints shape = { infer->out[0].shape, infer->out[0].ndim };
 
-    if (status == TN_OK && tn__common_count(tn__common_shape(infer->in[0])) == 0 && tn__common_count(shape) > 0)
-        return tn_fail(TN_ERR_INDEX, "Expected reduction dim to have non-zero size: there is no largest of no elements");
+    if (status == TN_OK && tn__common_count(tn__common_shape(infer->in[0])) == 0 &&
+        tn__common_count(shape) > 0)
+        return tn_fail(
+            TN_ERR_INDEX,
+            "Expected reduction dim to have non-zero size: there is no largest of no elements");
     return status;
 }
 
@@ -123,13 +127,16 @@ static tn_status sum_to_infer(tn_infer *infer)
 
     for (int64_t d = 0; d < o->shape.count; d++)
         if (lead < 0 || (o->shape.at[d] != x->shape[d + lead] && o->shape.at[d] != 1))
-            return tn_fail(TN_ERR_RUNTIME, "shape %s does not broadcast to %s, so that cannot be summed back to it",
-                           tn__common_text(text, o->shape), tn__common_text(text_x, tn__common_shape(x)));
+            return tn_fail(TN_ERR_RUNTIME,
+                           "shape %s does not broadcast to %s, so that cannot be summed back to it",
+                           tn__common_text(text, o->shape),
+                           tn__common_text(text_x, tn__common_shape(x)));
     tn__common_plain(&infer->out[0], tn_view_dtype(x), o->shape);
     return TN_OK;
 }
 
-static tn_status sum_to_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status sum_to_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                  tn_tensor **out)
 {
     const tn_sum_to_options *o = options;
     tn_ints shape = tn_tensor_shape(in[0]);
@@ -146,14 +153,17 @@ static tn_status sum_to_decompose(tn_tensor *const *in, int64_t n_in, const void
             dims[sum.dims.count++] = d;
     if (sum.dims.count > 0)
         y = tn_sum(y, &sum);
-    if (y != NULL && tn_tensor_dtype(y) != dtype)   /* whole numbers add up in int64 */
+    if (y != NULL && tn_tensor_dtype(y) != dtype) /* whole numbers add up in int64 */
         y = tn_cast(y, dtype);
     return given(out, lead > 0 ? tn_reshape(y, o->shape) : y);
 }
 
-const tn_op_def tn__op_sum = { TN_HEAD(tn_op_def), TN_SCHEMA_SUM, .infer = sum_infer, .derive = sum_derive };
-const tn_op_def tn__op_mean = { TN_HEAD(tn_op_def), TN_SCHEMA_MEAN, .infer = mean_infer, .decompose = mean_decompose };
-const tn_op_def tn__op_amax = { TN_HEAD(tn_op_def), TN_SCHEMA_AMAX, .infer = amax_infer, .derive = amax_derive };
+const tn_op_def tn__op_sum = { TN_HEAD(tn_op_def), TN_SCHEMA_SUM, .infer = sum_infer,
+                               .derive = sum_derive };
+const tn_op_def tn__op_mean = { TN_HEAD(tn_op_def), TN_SCHEMA_MEAN, .infer = mean_infer,
+                                .decompose = mean_decompose };
+const tn_op_def tn__op_amax = { TN_HEAD(tn_op_def), TN_SCHEMA_AMAX, .infer = amax_infer,
+                                .derive = amax_derive };
 const tn_op_def tn__op_argmax = { TN_HEAD(tn_op_def), TN_SCHEMA_ARGMAX, .infer = argmax_infer };
 const tn_op_def tn__op_sum_to = { TN_HEAD(tn_op_def), TN_SCHEMA_SUM_TO, .infer = sum_to_infer,
                                   .decompose = sum_to_decompose };

@@ -29,11 +29,13 @@ static tn_status view_infer(tn_infer *infer)
     if (status != TN_OK)
         return status;
     if (!tn__common_view_strides(x, (tn_ints){ meta->shape, meta->ndim }, meta->strides))
-        return tn_fail(TN_ERR_RUNTIME,
-                       "view size %s is not compatible with input tensor's size %s and stride %s (at least one dimension "
-                       "spans across two contiguous subspaces). Use tn_reshape instead, which copies then",
-                       tn__common_text(text, o->shape), tn__common_text(text_x, tn__common_shape(x)),
-                       tn__common_text(text_s, (tn_ints){ x->strides, x->ndim }));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "view size %s is not compatible with input tensor's size %s and stride %s (at least "
+            "one dimension "
+            "spans across two contiguous subspaces). Use tn_reshape instead, which copies then",
+            tn__common_text(text, o->shape), tn__common_text(text_x, tn__common_shape(x)),
+            tn__common_text(text_s, (tn_ints){ x->strides, x->ndim }));
     return TN_OK;
 }
 
@@ -51,20 +53,24 @@ static tn_tensor *reshaped(tn_tensor *x, tn_ints shape)
 {
     int64_t strides[TN_MAX_DIMS];
 
-    return tn_view_to(tn__common_view_strides(tn_tensor_view(x), shape, strides) ? x : tn_copy(x), shape);
+    return tn_view_to(tn__common_view_strides(tn_tensor_view(x), shape, strides) ? x : tn_copy(x),
+                      shape);
 }
 
-static tn_status reshape_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status reshape_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                   tn_tensor **out)
 {
     const tn_reshape_options *o = options;
     int64_t shape[TN_MAX_DIMS];
     tn_status status = tn__common_complete(tn_tensor_view(in[0]), o->shape, shape);
 
     (void)n_in;
-    return status == TN_OK ? given(out, reshaped(in[0], (tn_ints){ shape, o->shape.count })) : status;
+    return status == TN_OK ? given(out, reshaped(in[0], (tn_ints){ shape, o->shape.count }))
+                           : status;
 }
 
-static tn_status flat_shape(const tn_view *x, const tn_flatten_options *o, int64_t *shape, int32_t *ndim)
+static tn_status flat_shape(const tn_view *x, const tn_flatten_options *o, int64_t *shape,
+                            int32_t *ndim)
 {
     int32_t start, end;
     tn_status status = tn__common_dim(o->start_dim, x->ndim, &start);
@@ -74,8 +80,10 @@ static tn_status flat_shape(const tn_view *x, const tn_flatten_options *o, int64
     if (status != TN_OK)
         return status;
     if (start > end)
-        return tn_fail(TN_ERR_RUNTIME, "flatten() has invalid args: start_dim (%lld) cannot come after end_dim (%lld)",
-                       (long long)o->start_dim, (long long)o->end_dim);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "flatten() has invalid args: start_dim (%lld) cannot come after end_dim (%lld)",
+            (long long)o->start_dim, (long long)o->end_dim);
     *ndim = 0;
     if (x->ndim == 0)
         shape[(*ndim)++] = 1;
@@ -96,14 +104,20 @@ static tn_status flatten_infer(tn_infer *infer)
     return flat_shape(infer->in[0], infer->options, meta->shape, &meta->ndim);
 }
 
-static tn_status flatten_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status flatten_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                   tn_tensor **out)
 {
     int64_t shape[TN_MAX_DIMS];
     int32_t ndim;
     tn_status status = flat_shape(tn_tensor_view(in[0]), options, shape, &ndim);
 
     (void)n_in;
-    return status == TN_OK ? given(out, reshaped(in[0], (tn_ints){ shape, ndim })) : status;
+    if (status != TN_OK)
+        return status;
+    if (ndim > 0 &&
+        ndim == tn_tensor_ndim(in[0])) /* one dimension as one: the tensor itself, as in PyTorch */
+        return given(out, in[0]);
+    return given(out, reshaped(in[0], (tn_ints){ shape, ndim }));
 }
 
 /* Dimension d of the output is dimension order[d] of the input. */
@@ -126,8 +140,9 @@ static tn_status permutation(tn_ints dims, int32_t ndim, int32_t *order)
     char text[TN__TEXT];
 
     if (dims.count != ndim)
-        return tn_fail(TN_ERR_RUNTIME, "number of dimensions in the tensor input (%d) does not match "
-                                       "the length of the desired ordering of dimensions %s",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "number of dimensions in the tensor input (%d) does not match "
+                       "the length of the desired ordering of dimensions %s",
                        (int)ndim, tn__common_text(text, dims));
     for (int32_t d = 0; d < ndim; d++) {
         tn_status status = tn__common_dim(dims.at[d], ndim, &order[d]);
@@ -135,7 +150,8 @@ static tn_status permutation(tn_ints dims, int32_t ndim, int32_t *order)
         if (status != TN_OK)
             return status;
         if (seen[order[d]])
-            return tn_fail(TN_ERR_RUNTIME, "permute: duplicate dims are not allowed (%s)", tn__common_text(text, dims));
+            return tn_fail(TN_ERR_RUNTIME, "permute: duplicate dims are not allowed (%s)",
+                           tn__common_text(text, dims));
         seen[order[d]] = true;
     }
     return TN_OK;
@@ -199,27 +215,34 @@ static tn_status expand_infer(tn_infer *infer)
     tn_status status;
 
     if (lead < 0)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "the number of sizes provided (%lld) must be greater or equal to the number of dimensions in the "
-                       "tensor (%d): %s to %s",
-                       (long long)o->shape.count, (int)x->ndim, tn__common_text(text_x, tn__common_shape(x)),
-                       tn__common_text(text, o->shape));
-    status = tn__common_view_of(infer, o->shape.count > TN_MAX_DIMS ? TN_MAX_DIMS + 1 : (int32_t)o->shape.count);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "the number of sizes provided (%lld) must be greater or equal to the number of "
+            "dimensions in the "
+            "tensor (%d): %s to %s",
+            (long long)o->shape.count, (int)x->ndim, tn__common_text(text_x, tn__common_shape(x)),
+            tn__common_text(text, o->shape));
+    status = tn__common_view_of(infer, o->shape.count > TN_MAX_DIMS ? TN_MAX_DIMS + 1
+                                                                    : (int32_t)o->shape.count);
     for (int64_t d = 0; d < o->shape.count && status == TN_OK; d++) {
         int64_t want = o->shape.at[d], have = d >= lead ? x->shape[d - lead] : 1;
 
         if (want == -1 && d >= lead)
             want = have;
         if (want < 0)
-            return tn_fail(TN_ERR_RUNTIME, "the expanded size of the tensor (%lld) isn't allowed in %sdimension %lld of %s",
-                           (long long)want, d < lead ? "a leading, non-existing " : "", (long long)d,
-                           tn__common_text(text, o->shape));
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "the expanded size of the tensor (%lld) isn't allowed in %sdimension %lld of %s",
+                (long long)want, d < lead ? "a leading, non-existing " : "", (long long)d,
+                tn__common_text(text, o->shape));
         if (have != want && have != 1)
-            return tn_fail(TN_ERR_RUNTIME,
-                           "The expanded size of the tensor (%lld) must match the existing size (%lld) at non-singleton "
-                           "dimension %lld. Target sizes: %s. Tensor sizes: %s",
-                           (long long)want, (long long)have, (long long)d, tn__common_text(text, o->shape),
-                           tn__common_text(text_x, tn__common_shape(x)));
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "The expanded size of the tensor (%lld) must match the existing size (%lld) at "
+                "non-singleton "
+                "dimension %lld. Target sizes: %s. Tensor sizes: %s",
+                (long long)want, (long long)have, (long long)d, tn__common_text(text, o->shape),
+                tn__common_text(text_x, tn__common_shape(x)));
         meta->shape[d] = want;
         meta->strides[d] = d >= lead && have == want ? x->strides[d - lead] : 0;
     }
@@ -246,7 +269,8 @@ static tn_status unsqueeze_infer(tn_infer *infer)
         int32_t from = d < dim ? d : d - 1;
 
         meta->shape[d] = d == dim ? 1 : x->shape[from];
-        meta->strides[d] = d == dim ? (dim < x->ndim ? x->shape[dim] * x->strides[dim] : 1) : x->strides[from];
+        meta->strides[d] = d == dim ? (dim < x->ndim ? x->shape[dim] * x->strides[dim] : 1)
+                                    : x->strides[from];
     }
     return status;
 }
@@ -273,7 +297,8 @@ static tn_status squeeze_infer(tn_infer *infer)
 }
 
 /* The first index and the dimension of a narrow, checked. */
-static tn_status range(const tn_view *x, int64_t dim, int64_t start, int64_t length, int32_t *at, int64_t *first)
+static tn_status range(const tn_view *x, int64_t dim, int64_t start, int64_t length, int32_t *at,
+                       int64_t *first)
 {
     tn_status status;
 
@@ -285,12 +310,14 @@ static tn_status range(const tn_view *x, int64_t dim, int64_t start, int64_t len
     if (length < 0)
         return tn_fail(TN_ERR_RUNTIME, "length must be non-negative, not %lld", (long long)length);
     if (start < -x->shape[*at] || start > x->shape[*at])
-        return tn_fail(TN_ERR_INDEX, "start out of range (expected to be in range of [%lld, %lld], but got %lld)",
+        return tn_fail(TN_ERR_INDEX,
+                       "start out of range (expected to be in range of [%lld, %lld], but got %lld)",
                        (long long)-x->shape[*at], (long long)x->shape[*at], (long long)start);
     *first = start < 0 ? start + x->shape[*at] : start;
     if (*first > x->shape[*at] - length)
-        return tn_fail(TN_ERR_RUNTIME, "start (%lld) + length (%lld) exceeds dimension size (%lld).", (long long)*first,
-                       (long long)length, (long long)x->shape[*at]);
+        return tn_fail(TN_ERR_RUNTIME,
+                       "start (%lld) + length (%lld) exceeds dimension size (%lld).",
+                       (long long)*first, (long long)length, (long long)x->shape[*at]);
     return TN_OK;
 }
 
@@ -344,11 +371,12 @@ static tn_status narrow_grad_infer(tn_infer *infer)
     if (status != TN_OK)
         return status;
     for (int32_t d = 0; fits && d < gy->ndim; d++)
-        fits = d == dim ? o->start >= 0 && o->start + gy->shape[d] <= o->shape.at[d] : gy->shape[d] == o->shape.at[d];
+        fits = d == dim ? o->start >= 0 && o->start + gy->shape[d] <= o->shape.at[d]
+                        : gy->shape[d] == o->shape.at[d];
     if (!fits)
         return tn_fail(TN_ERR_RUNTIME, "gy %s does not lie in %s from %lld on along dimension %lld",
-                       tn__common_text(text_g, tn__common_shape(gy)), tn__common_text(text, o->shape),
-                       (long long)o->start, (long long)o->dim);
+                       tn__common_text(text_g, tn__common_shape(gy)),
+                       tn__common_text(text, o->shape), (long long)o->start, (long long)o->dim);
     tn__common_plain(&infer->out[0], tn_view_dtype(gy), o->shape);
     return TN_OK;
 }
@@ -372,7 +400,8 @@ static tn_status select_range(const tn_view *x, const tn_select_options *o, int3
         return tn_fail(TN_ERR_INDEX, "select() cannot be applied to a 0-dim tensor.");
     status = tn__common_dim(o->dim, x->ndim, dim);
     if (status == TN_OK && (o->index < -x->shape[*dim] || o->index >= x->shape[*dim]))
-        return tn_fail(TN_ERR_INDEX, "select(): index %lld out of range for tensor of size %lld at dimension %d",
+        return tn_fail(TN_ERR_INDEX,
+                       "select(): index %lld out of range for tensor of size %lld at dimension %d",
                        (long long)o->index, (long long)x->shape[*dim], (int)*dim);
     return status;
 }
@@ -391,7 +420,8 @@ static tn_status select_infer(tn_infer *infer)
     return status;
 }
 
-static tn_status select_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status select_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                  tn_tensor **out)
 {
     const tn_select_options *o = options;
     tn_squeeze_options squeeze = TN_SQUEEZE_OPTIONS;
@@ -407,24 +437,25 @@ static tn_status select_decompose(tn_tensor *const *in, int64_t n_in, const void
     return given(out, tn_squeeze(tn_narrow(in[0], dim, o->index, 1), &squeeze));
 }
 
-const tn_op_def tn__op_view = { TN_HEAD(tn_op_def), TN_SCHEMA_VIEW, .infer = view_infer, .derive = same_order_derive };
+const tn_op_def tn__op_view = { TN_HEAD(tn_op_def), TN_SCHEMA_VIEW, .infer = view_infer,
+                                .derive = same_order_derive };
 const tn_op_def tn__op_reshape = { TN_HEAD(tn_op_def), TN_SCHEMA_RESHAPE, .infer = reshape_infer,
                                    .decompose = reshape_decompose };
 const tn_op_def tn__op_flatten = { TN_HEAD(tn_op_def), TN_SCHEMA_FLATTEN, .infer = flatten_infer,
                                    .decompose = flatten_decompose };
 const tn_op_def tn__op_permute = { TN_HEAD(tn_op_def), TN_SCHEMA_PERMUTE, .infer = permute_infer,
                                    .derive = permute_derive };
-const tn_op_def tn__op_transpose = { TN_HEAD(tn_op_def), TN_SCHEMA_TRANSPOSE, .infer = transpose_infer,
-                                     .derive = transpose_derive };
+const tn_op_def tn__op_transpose = { TN_HEAD(tn_op_def), TN_SCHEMA_TRANSPOSE,
+                                     .infer = transpose_infer, .derive = transpose_derive };
 const tn_op_def tn__op_expand = { TN_HEAD(tn_op_def), TN_SCHEMA_EXPAND, .infer = expand_infer,
                                   .derive = expand_derive };
-const tn_op_def tn__op_unsqueeze = { TN_HEAD(tn_op_def), TN_SCHEMA_UNSQUEEZE, .infer = unsqueeze_infer,
-                                     .derive = same_order_derive };
+const tn_op_def tn__op_unsqueeze = { TN_HEAD(tn_op_def), TN_SCHEMA_UNSQUEEZE,
+                                     .infer = unsqueeze_infer, .derive = same_order_derive };
 const tn_op_def tn__op_squeeze = { TN_HEAD(tn_op_def), TN_SCHEMA_SQUEEZE, .infer = squeeze_infer,
                                    .derive = same_order_derive };
 const tn_op_def tn__op_narrow = { TN_HEAD(tn_op_def), TN_SCHEMA_NARROW, .infer = narrow_infer,
                                   .derive = narrow_derive };
-const tn_op_def tn__op_narrow_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_NARROW_GRAD, .infer = narrow_grad_infer,
-                                       .derive = narrow_grad_derive };
+const tn_op_def tn__op_narrow_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_NARROW_GRAD,
+                                       .infer = narrow_grad_infer, .derive = narrow_grad_derive };
 const tn_op_def tn__op_select = { TN_HEAD(tn_op_def), TN_SCHEMA_SELECT, .infer = select_infer,
                                   .decompose = select_decompose };

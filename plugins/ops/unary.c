@@ -30,29 +30,31 @@ static tn_tensor *one_plus_square(tn_tensor *x)
 }
 
 /* gin[0] from the gradient gy, the input x and the result y, of which the schema says what is there. */
-#define DERIVE(name, gradient)                                         \
-    static tn_status name##_derive(tn_derive *d)                       \
-    {                                                                  \
-        tn_tensor *gy = d->gout[0], *x = d->in[0], *y = d->out[0];     \
-                                                                       \
-        (void)gy, (void)x, (void)y;                                    \
-        d->gin[0] = gradient;                                          \
-        return TN_OK;                                                  \
+#define DERIVE(name, gradient)                                                                     \
+    static tn_status name##_derive(tn_derive *d)                                                   \
+    {                                                                                              \
+        tn_tensor *gy = d->gout[0], *x = d->in[0], *y = d->out[0];                                 \
+                                                                                                   \
+        (void)gy, (void)x, (void)y;                                                                \
+        d->gin[0] = gradient;                                                                      \
+        return TN_OK;                                                                              \
     }
-#define DECOMPOSE(name, result)                                                                                    \
-    static tn_status name##_decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)    \
-    {                                                                                                              \
-        tn_tensor *x = in[0];                                                                                      \
-                                                                                                                   \
-        (void)n_in, (void)options;                                                                                 \
-        return tn__common_given(out, result);                                                                      \
+#define DECOMPOSE(name, result)                                                                    \
+    static tn_status name##_decompose(tn_tensor *const *in, int64_t n_in, const void *options,     \
+                                      tn_tensor **out)                                             \
+    {                                                                                              \
+        tn_tensor *x = in[0];                                                                      \
+                                                                                                   \
+        (void)n_in, (void)options;                                                                 \
+        return tn__common_given(out, result);                                                      \
     }
-#define PRIMITIVE(name, NAME)                                                                                         \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = tn__common_unary,                \
-                                      .derive = name##_derive };
-#define COMPOSED(name, NAME)                                                                                          \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = tn__common_unary,                \
-                                      .derive = name##_derive, .decompose = name##_decompose };
+#define PRIMITIVE(name, NAME)                                                                      \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME,                        \
+                                      .infer = tn__common_unary, .derive = name##_derive };
+#define COMPOSED(name, NAME)                                                                       \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME,                        \
+                                      .infer = tn__common_unary, .derive = name##_derive,          \
+                                      .decompose = name##_decompose };
 
 DERIVE(abs, tn_mul(gy, tn_sign(x)))
 PRIMITIVE(abs, ABS)

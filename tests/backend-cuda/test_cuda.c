@@ -64,7 +64,8 @@ static void close_clean(void)
 static void expect(tn_status got, tn_status want, const char *words)
 {
     ck_assert_str_eq(tn_status_name(got), tn_status_name(want));
-    ck_assert_msg(strstr(tn_error_last()->message, words) != NULL, "expected %s in: %s", words, tn_error_last()->message);
+    ck_assert_msg(strstr(tn_error_last()->message, words) != NULL, "expected %s in: %s", words,
+                  tn_error_last()->message);
     tn_error_clear();
 }
 
@@ -218,9 +219,12 @@ START_TEST(grids_and_names_are_those_of_the_kernel)
     const int64_t shape[] = { 2, 70, 30 }, wide[] = { 2, 30, 130 }, y_shape[] = { 2, 70, 130 };
     const tn_sum_options along = { sizeof along, { (const int64_t[]){ 2 }, 1 }, false };
     struct array *a = ones(1000), *y = ones(1000);
-    struct array *m = array_new(&d, TN_F64, 3, shape, PLAIN), *n = array_new(&d, TN_F64, 3, wide, PLAIN);
-    struct array *p = array_new(&d, TN_F64, 3, y_shape, PLAIN), *s = array_new(&d, TN_F64, 2, y_shape, PLAIN);
-    struct array *const in[] = { a, a }, *const out[] = { y }, *const mats[] = { m, n }, *const product[] = { p };
+    struct array *m = array_new(&d, TN_F64, 3, shape, PLAIN),
+                 *n = array_new(&d, TN_F64, 3, wide, PLAIN);
+    struct array *p = array_new(&d, TN_F64, 3, y_shape, PLAIN),
+                 *s = array_new(&d, TN_F64, 2, y_shape, PLAIN);
+    struct array *const in[] = { a, a }, *const out[] = { y }, *const mats[] = { m, n },
+                        *const product[] = { p };
     struct array *const big[] = { p }, *const sums[] = { s };
 
     CALL(&d, "add", NULL, in, out);
@@ -271,7 +275,8 @@ END_TEST
 
 START_TEST(copies_of_any_length_go_through_pinned_memory)
 {
-    static const size_t lengths[] = { 1, 4096, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 5 * (1 << 20) + 12345 };
+    static const size_t lengths[] = { 1,       4096,          (1 << 20) - 1,
+                                      1 << 20, (1 << 20) + 1, 5 * (1 << 20) + 12345 };
 
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         size_t bytes = lengths[i];
@@ -302,7 +307,8 @@ END_TEST
 START_TEST(events_order_streams)
 {
     struct array *a = ones(10), *y = ones(10);
-    struct array *const in[] = { a, a }, *const out[] = { y }, *const again[] = { y, y }, *const back[] = { a };
+    struct array *const in[] = { a, a }, *const out[] = { y }, *const again[] = { y, y },
+                        *const back[] = { a };
     void *first = d.stream, *second, *event;
     bool done = true;
 
@@ -310,11 +316,11 @@ START_TEST(events_order_streams)
     ck_assert_int_eq(d.backend->event_new(d.device, &event), TN_OK);
     ck_assert_int_eq(d.backend->event_query(d.device, event, &done), TN_OK);
     ck_assert(done);
-    CALL(&d, "add", NULL, in, out);             /* y = 2 on the first stream */
+    CALL(&d, "add", NULL, in, out); /* y = 2 on the first stream */
     ck_assert_int_eq(d.backend->event_record(d.device, event, first), TN_OK);
     ck_assert_int_eq(d.backend->event_wait(d.device, event, second), TN_OK);
     d.stream = second;
-    CALL(&d, "add", NULL, again, back);         /* a = 4 on the second */
+    CALL(&d, "add", NULL, again, back); /* a = 4 on the second */
     ck_assert_int_eq(d.backend->stream_sync(d.device, second), TN_OK);
     array_down(a);
     ck_assert_double_eq(array_get(a, 3), 4);
@@ -344,7 +350,8 @@ START_TEST(memory_goes_straight_to_another_device)
     ck_assert_int_eq(d.backend->alloc(d.device, sizeof from, &memory), TN_OK);
     ck_assert_int_eq(d.backend->alloc(other, sizeof from, &there), TN_OK);
     ck_assert_int_eq(d.backend->copy_in(d.device, d.stream, memory, 0, from, sizeof from), TN_OK);
-    ck_assert_int_eq(d.backend->copy_peer(other, there, 4, d.device, d.stream, memory, 0, 12), TN_OK);
+    ck_assert_int_eq(d.backend->copy_peer(other, there, 4, d.device, d.stream, memory, 0, 12),
+                     TN_OK);
     ck_assert_int_eq(d.backend->stream_sync(d.device, d.stream), TN_OK);
     ck_assert_int_eq(d.backend->copy_out(other, stream, to, there, 4, 12), TN_OK);
     ck_assert_float_eq(to[2], 3);
@@ -360,8 +367,10 @@ START_TEST(an_index_error_stays_with_its_stream)
 {
     const int64_t shape[] = { 2, 3 }, two[] = { 2 };
     const tn_nll_loss_options options = TN_NLL_LOSS_OPTIONS;
-    struct array *x = array_new(&d, TN_F32, 2, shape, PLAIN), *t = array_new(&d, TN_I64, 1, two, PLAIN);
-    struct array *y = array_new(&d, TN_F32, 0, NULL, PLAIN), *total = array_new(&d, TN_F32, 0, NULL, PLAIN);
+    struct array *x = array_new(&d, TN_F32, 2, shape, PLAIN),
+                 *t = array_new(&d, TN_I64, 1, two, PLAIN);
+    struct array *y = array_new(&d, TN_F32, 0, NULL, PLAIN),
+                 *total = array_new(&d, TN_F32, 0, NULL, PLAIN);
     struct array *const in[] = { x, t }, *const out[] = { y, total };
     void *second;
 
@@ -404,7 +413,8 @@ static void product(tn_dtype dtype, enum layout la, enum layout lb, int64_t batc
         double want = 0;
 
         for (int64_t k = 0; k < 5; k++)
-            want += array_get(a, i / 24 * 20 + i / 6 % 4 * 5 + k) * array_get(b, i / 24 * 30 + k * 6 + i % 6);
+            want += array_get(a, i / 24 * 20 + i / 6 % 4 * 5 + k) *
+                    array_get(b, i / 24 * 30 + k * 6 + i % 6);
         ck_assert_double_eq(array_get(y, i), want);
     }
     array_drop(a);
@@ -470,12 +480,12 @@ END_TEST
 START_TEST(what_cublaslt_cannot_do_our_kernel_does)
 {
     open_with_blas();
-    product(TN_F32, GAPS, PLAIN, 2);            /* no unit stride */
+    product(TN_F32, GAPS, PLAIN, 2); /* no unit stride */
     ck_assert_int_eq(fake->products, 0);
     ck_assert_str_eq(fake->kernel, "tn_bmm_f32");
-    product(TN_I32, PLAIN, PLAIN, 2);           /* integers */
+    product(TN_I32, PLAIN, PLAIN, 2); /* integers */
     ck_assert_str_eq(fake->kernel, "tn_bmm_i32");
-    product(TN_BF16, PLAIN, PLAIN, 2);          /* the fake has no algorithm for it */
+    product(TN_BF16, PLAIN, PLAIN, 2); /* the fake has no algorithm for it */
     ck_assert_int_eq(fake->heuristics, 1);
     ck_assert_str_eq(fake->kernel, "tn_bmm_bf16");
     ck_assert_int_eq(fake->products, 0);
@@ -510,7 +520,8 @@ START_TEST(out_of_memory_is_an_error_like_any_other)
 {
     void *memory = NULL;
 
-    expect(d.backend->alloc(d.device, (size_t)3 << 30, &memory), TN_ERR_MEMORY, "taking 3221225472 bytes of memory on Fake GPU 0");
+    expect(d.backend->alloc(d.device, (size_t)3 << 30, &memory), TN_ERR_MEMORY,
+           "taking 3221225472 bytes of memory on Fake GPU 0");
     ck_assert_ptr_null(memory);
     ck_assert_int_eq(d.backend->alloc(d.device, 1 << 20, &memory), TN_OK);
     d.backend->free(d.device, memory, 1 << 20);
@@ -526,7 +537,8 @@ START_TEST(a_start_that_fails_names_operator_and_kernel_and_the_device_goes_on)
     fake->fail_function = "cuLaunchKernel";
     fake->fail_after = 1;
     fake->fail_code = 701;
-    expect(call_into(&d, "add", NULL, in, 2, out, 1), TN_ERR_DEVICE, "add: starting tn_add_f32 on Fake GPU 0");
+    expect(call_into(&d, "add", NULL, in, 2, out, 1), TN_ERR_DEVICE,
+           "add: starting tn_add_f32 on Fake GPU 0");
     CALL(&d, "add", NULL, in, out);
     array_down(y);
     ck_assert_double_eq(array_get(y, 0), 2);
@@ -547,8 +559,10 @@ START_TEST(a_lost_device_stays_lost_and_can_be_closed)
     fake->fail_function = "cuStreamSynchronize";
     fake->fail_after = 1;
     fake->fail_code = 700;
-    expect(d.backend->stream_sync(d.device, d.stream), TN_ERR_LOST, "CUDA_ERROR_ILLEGAL_ADDRESS (700); the device is lost");
-    expect(call_into(&d, "add", NULL, in, 2, out, 1), TN_ERR_LOST, "is lost since CUDA_ERROR_ILLEGAL_ADDRESS");
+    expect(d.backend->stream_sync(d.device, d.stream), TN_ERR_LOST,
+           "CUDA_ERROR_ILLEGAL_ADDRESS (700); the device is lost");
+    expect(call_into(&d, "add", NULL, in, 2, out, 1), TN_ERR_LOST,
+           "is lost since CUDA_ERROR_ILLEGAL_ADDRESS");
     expect(d.backend->alloc(d.device, 10, &memory), TN_ERR_LOST, "lost");
     expect(d.backend->copy_in(d.device, d.stream, a->memory, 0, "x", 1), TN_ERR_LOST, "lost");
     expect(d.backend->event_query(d.device, event, &done), TN_ERR_LOST, "lost");
@@ -567,8 +581,12 @@ START_TEST(memory_out_of_bounds_loses_the_device)
     float x = 1;
 
     ck_assert_int_eq(d.backend->copy(d.device, d.stream, y->memory, 0, a->memory, 0, 400), TN_OK);
-    expect(d.backend->copy_out(d.device, d.stream, &x, a->memory, 0, sizeof x), TN_ERR_LOST, "CUDA_ERROR_ILLEGAL_ADDRESS");
+    expect(d.backend->copy_out(d.device, d.stream, &x, a->memory, 0, sizeof x), TN_ERR_LOST,
+           "CUDA_ERROR_ILLEGAL_ADDRESS");
     expect(d.backend->stream_sync(d.device, d.stream), TN_ERR_LOST, "is lost since");
+    array_drop(a);
+    array_drop(y);
+    direct_close(&d);
 }
 END_TEST
 
@@ -578,7 +596,8 @@ START_TEST(kernels_that_do_not_fit_the_gpu_say_so)
     struct array *const in[] = { a, a }, *const out[] = { a };
 
     fake->module_result = 209;
-    expect(call_into(&d, "add", NULL, in, 2, out, 1), TN_ERR_UNAVAILABLE, "compute capability 8.6, driver for CUDA 13.0");
+    expect(call_into(&d, "add", NULL, in, 2, out, 1), TN_ERR_UNAVAILABLE,
+           "compute capability 8.6, driver for CUDA 13.0");
     fake->module_result = 0;
     CALL(&d, "add", NULL, in, out);
     array_drop(a);
@@ -601,12 +620,14 @@ END_TEST
 /* Every driver function that a step uses fails once, at each of its calls: an error each time, never a crash, and nothing left behind. */
 START_TEST(every_call_of_the_driver_may_fail)
 {
-    static const char *const functions[] = { "cuStreamCreate",    "cuMemHostAlloc",      "cuMemHostGetDevicePointer",
-                                             "cuEventCreate",     "cuMemAlloc",          "cuMemcpyHtoDAsync",
-                                             "cuEventRecord",     "cuModuleLoadData",    "cuModuleGetFunction",
-                                             "cuLaunchKernel",    "cuMemcpyDtoHAsync",   "cuEventSynchronize",
-                                             "cuCtxPushCurrent",  "cuStreamSynchronize", "cuStreamWaitEvent",
-                                             "cuMemcpyDtoDAsync", "cuEventQuery",        "cuMemGetInfo" };
+    static const char *const functions[] = {
+        "cuStreamCreate",    "cuMemHostAlloc",      "cuMemHostGetDevicePointer",
+        "cuEventCreate",     "cuMemAlloc",          "cuMemcpyHtoDAsync",
+        "cuEventRecord",     "cuModuleLoadData",    "cuModuleGetFunction",
+        "cuLaunchKernel",    "cuMemcpyDtoHAsync",   "cuEventSynchronize",
+        "cuCtxPushCurrent",  "cuStreamSynchronize", "cuStreamWaitEvent",
+        "cuMemcpyDtoDAsync", "cuEventQuery",        "cuMemGetInfo"
+    };
     const tn_status wanted = TN_ERR_MEMORY;
     int failed = 0;
 
@@ -641,7 +662,8 @@ START_TEST(every_call_of_the_driver_may_fail)
                 status = d.backend->stream_sync(d.device, stream);
             if (!status)
                 status = d.backend->info(d.device, &d.info);
-            ck_assert_msg(status == TN_OK || status == wanted, "%s, call %d: %s", functions[f], nth, tn_status_name(status));
+            ck_assert_msg(status == TN_OK || status == wanted, "%s, call %d: %s", functions[f], nth,
+                          tn_status_name(status));
             ck_assert((status == TN_OK) == !tn_failed());
             failed += status != TN_OK;
             tn_error_clear();
@@ -664,7 +686,8 @@ START_TEST(after_fork_the_child_gets_an_error_and_the_parent_goes_on)
     if (child == 0) {
         long calls = fake->calls;
         void *memory = NULL;
-        bool fine = d.backend->alloc(d.device, 10, &memory) == TN_ERR_RUNTIME && strstr(tn_error_text(), "before fork");
+        bool fine = d.backend->alloc(d.device, 10, &memory) == TN_ERR_RUNTIME &&
+                    strstr(tn_error_text(), "before fork");
 
         d.backend->free(d.device, a->memory, a->bytes);
         d.backend->stream_drop(d.device, d.stream);

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/host-side.sh
 if HAVE_CHECK
 check_PROGRAMS += %D%/test_opencl
-TESTS += %D%/host-side.sh
+TESTS += %D%/test_opencl
 %C%_test_opencl_SOURCES = %D%/test_opencl.c tests/gpu/direct.h
 %C%_test_opencl_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_opencl_LDADD = $(TN_LINK_TEST_CORE)

@@ -281,6 +281,10 @@ int run_suite(const char *name, const TTest *const *tests, int count)
                             "/examples/kernel-pack/.libs",
            1);
     unsetenv("TENON_STRICT_FAIL");
+    /* cuda is the fake of tests/fake-cuda; tests/device/run names the real one */
+    setenv("TENON_CUDA_DRIVER", TN_TEST_BUILDDIR "/tests/.libs/fake-cuda.so", 0);
+    setenv("TENON_CUDA_KERNELS", TN_TEST_SRCDIR "/tests/fake-cuda/kernels", 0);
+    setenv("TENON_CUDA_BLAS", TN_TEST_BUILDDIR "/tests/.libs/fake-cuda.so", 0);
     said = mmap(NULL, 64, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     Suite *suite = suite_create(name);
     TCase *group = tcase_create(name);

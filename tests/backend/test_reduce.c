@@ -5,6 +5,8 @@
 #include "tests/backend/backend.h"
 #include "tests/backend/reference.h"
 
+#include <pthread.h>
+
 static const tn_dtype floats[] = { TN_F32, TN_F64, TN_BF16, TN_F16 };
 enum { FLOATS = sizeof floats / sizeof *floats };
 
@@ -397,6 +399,57 @@ START_TEST(products_do_not_depend_on_the_number_of_threads)
 }
 END_TEST
 
+struct share {
+    const float *a, *b, *expected;
+    bool equal;
+};
+
+/* Shapes that go to BLAS where there is one, and shapes that do not. */
+enum { ROWS = 64, DEPTH = 48, COLUMNS = 16 };
+
+static void *multiply(void *user)
+{
+    struct share *share = user;
+    float y[ROWS * COLUMNS];
+    const tn_device *cpu = tn_device_find("cpu");
+    share->equal = true;
+    for (int i = 0; i < 40; i++) {
+        TN_SCOPE;
+        tn_tensor *a = tn_tensor_empty(TN_SHAPE(ROWS, DEPTH), TN_F32, cpu);
+        tn_tensor *b = tn_tensor_empty(TN_SHAPE(DEPTH, COLUMNS), TN_F32, cpu);
+        tn_tensor_copy_in(a, share->a, ROWS * DEPTH * sizeof(float));
+        tn_tensor_copy_in(b, share->b, DEPTH * COLUMNS * sizeof(float));
+        tn_tensor_copy_out(tn_matmul(a, b), y, sizeof y);
+        if (!share->expected)
+            memcpy((float *)(uintptr_t)share->b + DEPTH * COLUMNS, y, sizeof y);
+        else if (memcmp(y, share->expected, sizeof y) != 0)
+            share->equal = false;
+    }
+    return NULL;
+}
+
+START_TEST(several_threads_multiply_at_once)
+{
+    static float a[ROWS * DEPTH], b[DEPTH * COLUMNS + ROWS * COLUMNS];
+    double one;
+    for (int i = 0; i < ROWS * DEPTH; i++)
+        numbers(&one, 1, -1, 1, TN_F32), a[i] = (float)one;
+    for (int i = 0; i < DEPTH * COLUMNS; i++)
+        numbers(&one, 1, -1, 1, TN_F32), b[i] = (float)one;
+    struct share first = { a, b, NULL, true }, shares[4];
+    pthread_t threads[4];
+    multiply(&first);
+    for (int i = 0; i < 4; i++) {
+        shares[i] = (struct share){ a, b, b + DEPTH * COLUMNS, false };
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, multiply, &shares[i]), 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+        ck_assert(shares[i].equal);
+    }
+}
+END_TEST
+
 /* ---- softmax and losses ---------------------------------------------------------------------- */
 
 START_TEST(softmax_and_log_softmax_along_any_dimension_are_those_of_PyTorch)
@@ -504,7 +557,7 @@ RUN_SUITE("reduce", sums_and_maxima_over_every_choice_of_dimensions,
           products_are_right_with_the_baseline_instructions, products_are_right_with_avx2,
           a_BLAS_that_cannot_be_used_is_an_error_with_words, integer_products_wrap_around,
           matmul_knows_vectors_and_batches, linear_takes_any_number_of_leading_dimensions,
-          products_do_not_depend_on_the_number_of_threads,
+          products_do_not_depend_on_the_number_of_threads, several_threads_multiply_at_once,
           softmax_and_log_softmax_along_any_dimension_are_those_of_PyTorch,
           softmax_of_large_numbers_does_not_overflow,
           cross_entropy_and_its_gradient_are_those_of_PyTorch,

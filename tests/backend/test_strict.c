@@ -113,6 +113,7 @@ END_TEST
 
 START_TEST(an_allocation_that_fails_once_is_tried_again_and_one_that_keeps_failing_is_an_error)
 {
+    unsetenv("TENON_CHECK"); /* which waits after every kernel and keeps no memory */
     TN_SCOPE;
     tn_tensor *before = ones();
     ok(api()->inject("alloc:1"));
@@ -131,6 +132,7 @@ END_TEST
 
 START_TEST(a_kernel_that_fails_later_is_told_at_the_next_synchronisation)
 {
+    unsetenv("TENON_CHECK"); /* which waits after every kernel and keeps no memory */
     TN_SCOPE;
     tn_tensor *x = ones();
     ok(tn_device_sync(strict()));
@@ -146,6 +148,7 @@ END_TEST
 
 START_TEST(an_index_out_of_range_surfaces_at_sync_with_operator_index_and_bound)
 {
+    unsetenv("TENON_CHECK"); /* which waits after every kernel and keeps no memory */
     TN_SCOPE;
     tn_tensor *x = put(strict(), TN_F32, TN_SHAPE(2, 3), (double[6]){ 0 }, DENSE);
     tn_tensor *target = put(strict(), TN_I64, TN_SHAPE(2), NUMBERS(1, 17), DENSE), *loss, *total;
@@ -258,11 +261,36 @@ END_TEST
 
 START_TEST(the_option_from_the_environment_is_taken)
 {
+    unsetenv("TENON_CHECK"); /* which waits after every kernel and keeps no memory */
     setenv("TENON_STRICT_FAIL", "kernel:neg:1+", 1);
     TN_SCOPE;
     there(tn_neg(ones()));
     ck_assert_int_eq(tn_device_sync(strict()), TN_ERR_DEVICE);
     failed_with(TN_ERR_DEVICE, "neg");
+}
+END_TEST
+
+START_TEST(after_fork_the_cpu_goes_on_and_the_strict_device_says_why_it_does_not)
+{
+    TN_SCOPE;
+    tn_tensor *x = ones();
+    const tn_device *cpu = tn_device_find("cpu");
+    tn_tensor *host = put(cpu, TN_F32, TN_SHAPE(2), NUMBERS(1, 2), DENSE);
+    ok(tn_device_sync(strict()));
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        double *sum = get(tn_add(host, host, NULL));
+        if (sum[0] != 2 || sum[1] != 4)
+            _exit(1);
+        if (tn_add(x, x, NULL) != NULL || tn_error_code() != TN_ERR_RUNTIME)
+            _exit(2);
+        _exit(strstr(tn_error_text(), "strict") != NULL ? 0 : 3);
+    }
+    int status = 0;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
+    goes_on();
 }
 END_TEST
 
@@ -327,5 +355,6 @@ RUN_SUITE("strict", a_host_pointer_is_an_error_and_a_handle_is_no_pointer,
           slow_work_is_waited_for_and_streams_wait_for_events,
           memory_that_other_streams_use_is_not_given_away_early,
           a_bad_option_refuses_the_device_with_words, the_option_from_the_environment_is_taken,
+          after_fork_the_cpu_goes_on_and_the_strict_device_says_why_it_does_not,
           rule_22_a_pack_overrides_a_kernel_and_what_it_does_not_support_goes_to_the_next,
           after_shutdown_the_device_has_no_memory_left)

@@ -57,7 +57,8 @@ blaslt_status cublasLtMatmulDescDestroy(void *desc)
     return 0;
 }
 
-blaslt_status cublasLtMatmulDescSetAttribute(void *desc, int32_t attribute, const void *value, size_t size)
+blaslt_status cublasLtMatmulDescSetAttribute(void *desc, int32_t attribute, const void *value,
+                                             size_t size)
 {
     struct desc *d = desc;
 
@@ -67,11 +68,14 @@ blaslt_status cublasLtMatmulDescSetAttribute(void *desc, int32_t attribute, cons
     return 0;
 }
 
-blaslt_status cublasLtMatrixLayoutCreate(void **out, int32_t type, uint64_t rows, uint64_t columns, int64_t lead)
+blaslt_status cublasLtMatrixLayoutCreate(void **out, int32_t type, uint64_t rows, uint64_t columns,
+                                         int64_t lead)
 {
     struct layout *layout = calloc(1, sizeof *layout);
 
-    *layout = (struct layout){ .type = type, .batch = 1, .rows = rows, .columns = columns, .lead = lead };
+    *layout = (struct layout){
+        .type = type, .batch = 1, .rows = rows, .columns = columns, .lead = lead
+    };
     *out = layout;
     return lead < (int64_t)rows ? 7 : 0;
 }
@@ -82,7 +86,8 @@ blaslt_status cublasLtMatrixLayoutDestroy(void *layout)
     return 0;
 }
 
-blaslt_status cublasLtMatrixLayoutSetAttribute(void *layout, int32_t attribute, const void *value, size_t size)
+blaslt_status cublasLtMatrixLayoutSetAttribute(void *layout, int32_t attribute, const void *value,
+                                               size_t size)
 {
     struct layout *l = layout;
 
@@ -107,15 +112,20 @@ blaslt_status cublasLtMatmulPreferenceDestroy(void *preference)
     return 0;
 }
 
-blaslt_status cublasLtMatmulPreferenceSetAttribute(void *preference, int32_t attribute, const void *value, size_t size)
+blaslt_status cublasLtMatmulPreferenceSetAttribute(void *preference, int32_t attribute,
+                                                   const void *value, size_t size)
 {
     (void)preference;
     (void)value;
-    return (attribute == BLASLT_PREF_WORKSPACE && size == 8) || (attribute >= 5 && attribute <= 8 && size == 4) ? 0 : 7;
+    return (attribute == BLASLT_PREF_WORKSPACE && size == 8) ||
+                   (attribute >= 5 && attribute <= 8 && size == 4)
+               ? 0
+               : 7;
 }
 
-blaslt_status cublasLtMatmulAlgoGetHeuristic(void *handle, void *desc, void *a, void *b, void *c, void *d, void *preference,
-                                             int32_t want, blaslt_result *results, int32_t *got)
+blaslt_status cublasLtMatmulAlgoGetHeuristic(void *handle, void *desc, void *a, void *b, void *c,
+                                             void *d, void *preference, int32_t want,
+                                             blaslt_result *results, int32_t *got)
 {
     const struct layout *la = a;
 
@@ -141,7 +151,9 @@ struct product {
 
 static size_t span(const struct layout *l, size_t item)
 {
-    return (size_t)((l->batch - 1) * l->stride + ((int64_t)l->columns - 1) * l->lead + (int64_t)l->rows) * item;
+    return (size_t)((l->batch - 1) * l->stride + ((int64_t)l->columns - 1) * l->lead +
+                    (int64_t)l->rows) *
+           item;
 }
 
 static int product_run(void *data)
@@ -165,10 +177,13 @@ static int product_run(void *data)
                 double sum = 0;
 
                 for (int64_t k = 0; k < depth; k++) {
-                    int64_t ia = z * p.a.stride + (p.desc.transposed[0] ? k + i * p.a.lead : i + k * p.a.lead);
-                    int64_t ib = z * p.b.stride + (p.desc.transposed[1] ? j + k * p.b.lead : k + j * p.b.lead);
+                    int64_t ia = z * p.a.stride +
+                                 (p.desc.transposed[0] ? k + i * p.a.lead : i + k * p.a.lead);
+                    int64_t ib = z * p.b.stride +
+                                 (p.desc.transposed[1] ? j + k * p.b.lead : k + j * p.b.lead);
 
-                    sum += item == 8 ? ((double *)a)[ia] * ((double *)b)[ib] : (double)((float *)a)[ia] * ((float *)b)[ib];
+                    sum += item == 8 ? ((double *)a)[ia] * ((double *)b)[ib]
+                                     : (double)((float *)a)[ia] * ((float *)b)[ib];
                 }
                 if (item == 8)
                     ((double *)d)[z * p.d.stride + i + j * p.d.lead] = sum;
@@ -178,12 +193,18 @@ static int product_run(void *data)
     return 0;
 }
 
-blaslt_status cublasLtMatmul(void *handle, void *desc, const void *alpha, const void *a_at, void *a, const void *b_at, void *b,
-                             const void *beta, const void *c_at, void *c, void *d_at, void *d, const blaslt_algo *algo,
-                             void *workspace, size_t workspace_bytes, CUstream stream)
+blaslt_status cublasLtMatmul(void *handle, void *desc, const void *alpha, const void *a_at, void *a,
+                             const void *b_at, void *b, const void *beta, const void *c_at, void *c,
+                             void *d_at, void *d, const blaslt_algo *algo, void *workspace,
+                             size_t workspace_bytes, CUstream stream)
 {
-    struct product product = { .desc = *(struct desc *)desc, .a = *(struct layout *)a, .b = *(struct layout *)b,
-                               .d = *(struct layout *)d, .a_at = a_at, .b_at = b_at, .d_at = d_at };
+    struct product product = { .desc = *(struct desc *)desc,
+                               .a = *(struct layout *)a,
+                               .b = *(struct layout *)b,
+                               .d = *(struct layout *)d,
+                               .a_at = a_at,
+                               .b_at = b_at,
+                               .d_at = d_at };
 
     (void)handle;
     (void)alpha;

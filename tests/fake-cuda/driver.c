@@ -12,7 +12,8 @@
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
-#define DEVICE_BIT ((uint64_t)1 << 60) /* no host pointer has it: touching device memory is a crash */
+#define DEVICE_BIT                                                                                 \
+    ((uint64_t)1 << 60) /* no host pointer has it: touching device memory is a crash */
 #define INVALID_VALUE 1
 #define NOT_INITIALIZED 3
 #define INVALID_DEVICE 101
@@ -34,7 +35,7 @@ struct block {
 struct CUctx_st {
     int device;
     int retained;
-    int sticky;                 /* CUresult of every call from now on */
+    int sticky; /* CUresult of every call from now on */
 };
 
 struct work {
@@ -50,13 +51,13 @@ struct CUstream_st {
     struct work *first, **last;
     long queued, done;
     bool running;
-    struct CUstream_st *next;   /* all that ever were: events may still point at dropped ones */
+    struct CUstream_st *next; /* all that ever were: events may still point at dropped ones */
 };
 
 struct CUevent_st {
     struct CUstream_st *stream; /* NULL: never recorded */
     long count;
-    bool asked;
+    struct CUevent_st *next; /* all that are: a lost device's are never destroyed */
 };
 
 struct CUmod_st {
@@ -67,6 +68,7 @@ static pthread_mutex_t lock;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct block *blocks;
 static struct CUstream_st *streams;
+static struct CUevent_st *events;
 static struct CUctx_st contexts[FAKE_DEVICES];
 static bool initialised;
 static _Thread_local struct CUctx_st *stack[MAX_DEPTH];
@@ -105,8 +107,10 @@ static CUresult begin(const char *function, bool needs_context)
 {
     enter();
     fake_cuda.calls++;
-    if (fake_cuda.fail_after > 0 && strcmp(function, fake_cuda.fail_function) == 0 && --fake_cuda.fail_after == 0) {
-        bool sticky = fake_cuda.fail_code >= 700 && fake_cuda.fail_code < 720 && fake_cuda.fail_code != 701;
+    if (fake_cuda.fail_after > 0 && strcmp(function, fake_cuda.fail_function) == 0 &&
+        --fake_cuda.fail_after == 0) {
+        bool sticky = fake_cuda.fail_code >= 700 && fake_cuda.fail_code < 720 &&
+                      fake_cuda.fail_code != 701;
 
         if (sticky && depth > 0)
             stack[depth - 1]->sticky = fake_cuda.fail_code;
@@ -121,11 +125,11 @@ static CUresult begin(const char *function, bool needs_context)
     return stack[depth - 1]->sticky;
 }
 
-#define BEGIN(name, needs_context)                          \
-    {                                                       \
-        CUresult begun_ = begin(name, needs_context);       \
-        if (begun_)                                         \
-            return leave(begun_);                           \
+#define BEGIN(name, needs_context)                                                                 \
+    {                                                                                              \
+        CUresult begun_ = begin(name, needs_context);                                              \
+        if (begun_)                                                                                \
+            return leave(begun_);                                                                  \
     }
 
 /* ---- memory ------------------------------------------------------------------------------------------- */
@@ -211,7 +215,8 @@ static CUresult stream_run(struct CUstream_st *stream, long until)
     return stream->context->sticky;
 }
 
-static CUresult enqueue(struct CUstream_st *stream, int (*run)(void *data), const void *data, size_t size)
+static CUresult enqueue(struct CUstream_st *stream, int (*run)(void *data), const void *data,
+                        size_t size)
 {
     struct work *work = calloc(1, sizeof *work + size);
 
@@ -234,7 +239,8 @@ int fake_enqueue(void *stream, int (*run)(void *data), const void *data, size_t 
     CUresult result;
 
     enter();
-    result = depth ? enqueue(stream, run, data, size) : misuse("work without a context", INVALID_CONTEXT);
+    result = depth ? enqueue(stream, run, data, size)
+                   : misuse("work without a context", INVALID_CONTEXT);
     return leave(result);
 }
 
@@ -322,7 +328,7 @@ CUresult fake_cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
 {
     (void)device;
     BEGIN("cuDeviceGetAttribute", false)
-    *value = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT           ? 4
+    *value = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT       ? 4
              : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 8
                                                                          : 6;
     return leave(CUDA_SUCCESS);
@@ -343,7 +349,8 @@ CUresult fake_cuDevicePrimaryCtxRelease(CUdevice device)
     BEGIN("cuDevicePrimaryCtxRelease", false)
     contexts[device].retained--;
     fake_cuda.retained--;
-    return leave(contexts[device].retained < 0 ? misuse("a context released twice", INVALID_CONTEXT) : CUDA_SUCCESS);
+    return leave(contexts[device].retained < 0 ? misuse("a context released twice", INVALID_CONTEXT)
+                                               : CUDA_SUCCESS);
 }
 
 CUresult fake_cuCtxPushCurrent(CUcontext context)
@@ -465,13 +472,15 @@ static CUresult transfer(CUstream stream, struct transfer t)
 CUresult fake_cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
 {
     BEGIN("cuMemcpyHtoDAsync", true)
-    return leave(transfer(stream, (struct transfer){ to, (uint64_t)(uintptr_t)from, bytes, true, false }));
+    return leave(
+        transfer(stream, (struct transfer){ to, (uint64_t)(uintptr_t)from, bytes, true, false }));
 }
 
 CUresult fake_cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
     BEGIN("cuMemcpyDtoHAsync", true)
-    return leave(transfer(stream, (struct transfer){ (uint64_t)(uintptr_t)to, from, bytes, false, true }));
+    return leave(
+        transfer(stream, (struct transfer){ (uint64_t)(uintptr_t)to, from, bytes, false, true }));
 }
 
 CUresult fake_cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
@@ -480,8 +489,8 @@ CUresult fake_cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, 
     return leave(transfer(stream, (struct transfer){ to, from, bytes, true, true }));
 }
 
-CUresult fake_cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes,
-                                CUstream stream)
+CUresult fake_cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                                CUcontext from_context, size_t bytes, CUstream stream)
 {
     struct block *target, *source;
 
@@ -549,6 +558,8 @@ CUresult fake_cuEventCreate(CUevent *event, unsigned flags)
     *event = calloc(1, sizeof **event);
     if (!*event)
         return leave(CUDA_ERROR_OUT_OF_MEMORY);
+    (*event)->next = events;
+    events = *event;
     fake_cuda.live_events++;
     return leave(CUDA_SUCCESS);
 }
@@ -556,6 +567,11 @@ CUresult fake_cuEventCreate(CUevent *event, unsigned flags)
 CUresult fake_cuEventDestroy(CUevent event)
 {
     BEGIN("cuEventDestroy", true)
+    for (struct CUevent_st **e = &events; *e; e = &(*e)->next)
+        if (*e == event) {
+            *e = event->next;
+            break;
+        }
     free(event);
     fake_cuda.live_events--;
     return leave(CUDA_SUCCESS);
@@ -566,7 +582,6 @@ CUresult fake_cuEventRecord(CUevent event, CUstream stream)
     BEGIN("cuEventRecord", true)
     event->stream = stream;
     event->count = stream->queued;
-    event->asked = false;
     return leave(CUDA_SUCCESS);
 }
 
@@ -638,8 +653,9 @@ static int start_run(void *data)
     return start->kernel->run(params, start->x, start->z);
 }
 
-CUresult fake_cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                             unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **params, void **extra)
+CUresult fake_cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                             unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                             CUstream stream, void **params, void **extra)
 {
     const struct fake_kernel *kernel = (const struct fake_kernel *)(const void *)function;
     struct start *start;
@@ -649,8 +665,8 @@ CUresult fake_cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid
     (void)shared;
     (void)extra;
     BEGIN("cuLaunchKernel", true)
-    if (grid_x == 0 || grid_y != 1 || grid_z == 0 || grid_z > 65535 || block_z != 1 || block_x * block_y != 256 ||
-        (kernel->kind == 2) != (block_x == 16))
+    if (grid_x == 0 || grid_y != 1 || grid_z == 0 || grid_z > 65535 || block_z != 1 ||
+        block_x * block_y != 256 || (kernel->kind == 2) != (block_x == 16))
         return leave(misuse("a grid that does not fit the kernel", INVALID_VALUE));
     for (int i = 0; i < kernel->params; i++)
         size += (kernel->sizes[i] + 15) / 16 * 16;

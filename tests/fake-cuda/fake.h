@@ -14,10 +14,10 @@
 struct fake_cuda {
     /* what it pretends to be; may be changed before it is initialised */
     int devices;
-    int version;                /* 13000 */
-    int init_result;            /* of cuInit */
-    size_t memory;              /* of a device, bytes */
-    int module_result;          /* of cuModuleLoadData */
+    int version;       /* 13000 */
+    int init_result;   /* of cuInit */
+    size_t memory;     /* of a device, bytes */
+    int module_result; /* of cuModuleLoadData */
 
     /* the `fail_after`-th call of `fail_function` from now on gives `fail_code` (0: never) */
     const char *fail_function;
@@ -27,23 +27,23 @@ struct fake_cuda {
     /* what was seen */
     long calls;
     long inits;
-    long retained;              /* primary contexts that are held now */
-    long live;                  /* device allocations */
+    long retained; /* primary contexts that are held now */
+    long live;     /* device allocations */
     long live_pinned;
     long live_streams;
     long live_events;
     long live_modules;
     size_t used[FAKE_DEVICES];
     long launches;
-    long queued;                /* pieces of work that were not done yet */
-    long products;              /* cublasLtMatmul */
-    int product_compute;        /* its compute type, whether operands were transposed, batches */
+    long queued;         /* pieces of work that were not done yet */
+    long products;       /* cublasLtMatmul */
+    int product_compute; /* its compute type, whether operands were transposed, batches */
     int product_transposed[2];
     int product_batch;
     long heuristics;
-    char kernel[64];            /* the last one started */
+    char kernel[64]; /* the last one started */
     unsigned grid[3], block[3];
-    long misuse;                /* calls without a context, with dead handles, out of bounds */
+    long misuse; /* calls without a context, with dead handles, out of bounds */
     char misuse_text[128];
 };
 
@@ -57,7 +57,7 @@ int fake_enqueue(void *stream, int (*run)(void *data), const void *data, size_t 
 /* kernels.c, generated */
 struct fake_kernel {
     const char *name;
-    int kind;                   /* 0 items, 1 groups, 2 tiles */
+    int kind; /* 0 items, 1 groups, 2 tiles */
     int params;
     const size_t *sizes;
     int (*run)(void **params, int64_t x, int64_t z); /* over x items or groups, z times */

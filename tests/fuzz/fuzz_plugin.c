@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the loader reads before a file is mapped: the file's ELF headers, the list TENON_PLUGINS, versions. The input is the file; its first
- * line is the list and a version, the next a name and another version.
+ * What the loader reads before a file is mapped: the file's ELF headers, the list TENON_PLUGINS,
+ * versions. The input is the file; its first line is the list and a version, the next a name and
+ * another version.
  *
  *     configure --enable-fuzzers CC=clang && make fuzzers
  *     tests/fuzz/fuzz_plugin new/ tests/fuzz/corpus/plugin */

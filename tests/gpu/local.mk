@@ -3,7 +3,7 @@
 # The kernels that backend-opencl and backend-cuda share, called directly.
 
 TN_GPU_RUNS = %D%/kernels-opencl.sh %D%/kernels-oclgrind.sh %D%/kernels-cuda.sh %D%/kernels-cuda-blas.sh
-EXTRA_DIST += $(TN_GPU_RUNS) %D%/drivers.supp
+EXTRA_DIST += docs/backend-opencl.md docs/backend-cuda.md tests/device/run $(TN_GPU_RUNS)
 CLEANFILES += %D%/oclgrind.log
 
 if HAVE_CHECK

@@ -7,8 +7,9 @@
 static struct direct here;
 /* PoCL takes a while for each kernel that it has not seen: there, fewer types, as the text is the same. */
 static uint32_t tried = TN_MASK_ALL;
-#define TRIED_IN_OPENCL \
-    (TN_BIT(TN_BOOL) | TN_BIT(TN_U8) | TN_BIT(TN_I32) | TN_BIT(TN_I64) | TN_BIT(TN_F16) | TN_BIT(TN_F32) | TN_BIT(TN_F64))
+#define TRIED_IN_OPENCL                                                                            \
+    (TN_BIT(TN_BOOL) | TN_BIT(TN_U8) | TN_BIT(TN_I32) | TN_BIT(TN_I64) | TN_BIT(TN_F16) |          \
+     TN_BIT(TN_F32) | TN_BIT(TN_F64))
 
 /* Types with which a kernel is tried. */
 #define FLOATS (TN_BIT(TN_F16) | TN_BIT(TN_BF16) | TN_BIT(TN_F32) | TN_BIT(TN_F64))
@@ -16,12 +17,17 @@ static uint32_t tried = TN_MASK_ALL;
 
 static double tolerance(tn_dtype dtype)
 {
-    return dtype == TN_F16 ? 2e-3 : dtype == TN_BF16 ? 1.6e-2 : dtype == TN_F64 ? 1e-13 : dtype == TN_F32 ? 2e-6 : 0;
+    return dtype == TN_F16    ? 2e-3
+           : dtype == TN_BF16 ? 1.6e-2
+           : dtype == TN_F64  ? 1e-13
+           : dtype == TN_F32  ? 2e-6
+                              : 0;
 }
 
 static void close_to(double got, double want, double relative, const char *what, int64_t at)
 {
-    bool fine = isnan(want) ? isnan(got) : got == want || fabs(got - want) <= relative * (1 + fabs(want));
+    bool fine = isnan(want) ? isnan(got)
+                            : got == want || fabs(got - want) <= relative * (1 + fabs(want));
 
     ck_assert_msg(fine, "%s, element %lld: %.17g, expected %.17g", what, (long long)at, got, want);
 }
@@ -29,7 +35,8 @@ static void close_to(double got, double want, double relative, const char *what,
 /* Small numbers that are exact in every type; for floating ones halves and signs as well. */
 static void numbers(struct array *a, int64_t seed)
 {
-    bool floating = FLOATS & TN_BIT(a->dtype), is_signed = floating || (TN_BIT(a->dtype) & (INTS & ~TN_BIT(TN_U8)));
+    bool floating = FLOATS & TN_BIT(a->dtype),
+         is_signed = floating || (TN_BIT(a->dtype) & (INTS & ~TN_BIT(TN_U8)));
 
     for (int64_t i = 0; i < a->count; i++) {
         double v = (double)((i * 7 + seed * 5) % 11);
@@ -56,12 +63,30 @@ struct binary {
     double (*f)(double a, double b);
 };
 
-static double f_add(double a, double b) { return a + 2 * b; }
-static double f_sub(double a, double b) { return a - 3 * b; }
-static double f_mul(double a, double b) { return a * b; }
-static double f_div(double a, double b) { return a / b; }
-static double f_maximum(double a, double b) { return a != a || a > b ? a : b; }
-static double f_relu_grad(double a, double b) { return b > 0 ? a : 0; }
+static double f_add(double a, double b)
+{
+    return a + 2 * b;
+}
+static double f_sub(double a, double b)
+{
+    return a - 3 * b;
+}
+static double f_mul(double a, double b)
+{
+    return a * b;
+}
+static double f_div(double a, double b)
+{
+    return a / b;
+}
+static double f_maximum(double a, double b)
+{
+    return a != a || a > b ? a : b;
+}
+static double f_relu_grad(double a, double b)
+{
+    return b > 0 ? a : 0;
+}
 static const tn_add_options add_options = { sizeof add_options, 2 };
 static const tn_sub_options sub_options = { sizeof sub_options, 3 };
 static const struct binary binaries[] = { { "add", FLOATS | INTS, f_add },
@@ -73,18 +98,25 @@ static const struct binary binaries[] = { { "add", FLOATS | INTS, f_add },
 
 static const void *options_of(const char *op)
 {
-    return strcmp(op, "add") == 0 ? (const void *)&add_options : strcmp(op, "sub") == 0 ? (const void *)&sub_options : NULL;
+    return strcmp(op, "add") == 0   ? (const void *)&add_options
+           : strcmp(op, "sub") == 0 ? (const void *)&sub_options
+                                    : NULL;
 }
 
 /* In the type's own arithmetic: integers wrap. */
 static double wrapped(tn_dtype dtype, double v)
 {
-    return dtype == TN_U8 ? (uint8_t)(int64_t)v : dtype == TN_I8 ? (int8_t)(int64_t)v : dtype == TN_I16 ? (int16_t)(int64_t)v : v;
+    return dtype == TN_U8    ? (uint8_t)(int64_t)v
+           : dtype == TN_I8  ? (int8_t)(int64_t)v
+           : dtype == TN_I16 ? (int16_t)(int64_t)v
+                             : v;
 }
 
-static void try_binary(const struct binary *row, tn_dtype dtype, enum layout la, enum layout lb, enum layout ly)
+static void try_binary(const struct binary *row, tn_dtype dtype, enum layout la, enum layout lb,
+                       enum layout ly)
 {
-    struct array *a = array_new(&here, dtype, 3, shape3, la), *b = array_new(&here, dtype, 3, shape3, lb);
+    struct array *a = array_new(&here, dtype, 3, shape3, la),
+                 *b = array_new(&here, dtype, 3, shape3, lb);
     struct array *y = array_new(&here, dtype, 3, shape3, ly);
     struct array *const in[] = { a, b }, *const out[] = { y };
 
@@ -94,7 +126,8 @@ static void try_binary(const struct binary *row, tn_dtype dtype, enum layout la,
     CALL(&here, row->op, options_of(row->op), in, out);
     array_down(y);
     for (int64_t i = 0; i < COUNT3; i++)
-        close_to(array_get(y, i), wrapped(dtype, row->f(array_get(a, i), array_get(b, i))), tolerance(dtype), row->op, i);
+        close_to(array_get(y, i), wrapped(dtype, row->f(array_get(a, i), array_get(b, i))),
+                 tolerance(dtype), row->op, i);
     array_drop(a);
     array_drop(b);
     array_drop(y);
@@ -105,8 +138,8 @@ START_TEST(operators_of_two_inputs_work_in_every_type_and_layout)
     for (size_t i = 0; i < sizeof binaries / sizeof *binaries; i++)
         for (int dtype = 0; dtype < TN_DTYPE_COUNT; dtype++)
             if (binaries[i].dtypes & tried & TN_BIT(dtype))
-                try_binary(&binaries[i], (tn_dtype)dtype, (enum layout)(dtype % LAYOUTS), (enum layout)((dtype + 1) % LAYOUTS),
-                           (enum layout)(dtype % 3));
+                try_binary(&binaries[i], (tn_dtype)dtype, (enum layout)(dtype % LAYOUTS),
+                           (enum layout)((dtype + 1) % LAYOUTS), (enum layout)(dtype % 3));
     for (int la = 0; la < LAYOUTS; la++)
         for (int lb = 0; lb < LAYOUTS; lb++)
             for (int ly = 0; ly < REPEATED; ly++)
@@ -117,7 +150,8 @@ END_TEST
 START_TEST(inputs_broadcast_from_their_own_shapes)
 {
     const int64_t a_shape[] = { 3, 1, 7 }, b_shape[] = { 5, 1 };
-    struct array *a = array_new(&here, TN_F32, 3, a_shape, TURNED), *b = array_new(&here, TN_F32, 2, b_shape, GAPS);
+    struct array *a = array_new(&here, TN_F32, 3, a_shape, TURNED),
+                 *b = array_new(&here, TN_F32, 2, b_shape, GAPS);
     struct array *y = array_new(&here, TN_F32, 3, shape3, TURNED);
     struct array *const in[] = { a, b }, *const out[] = { y };
 
@@ -126,16 +160,26 @@ START_TEST(inputs_broadcast_from_their_own_shapes)
     CALL(&here, "mul", NULL, in, out);
     array_down(y);
     for (int64_t i = 0; i < COUNT3; i++)
-        close_to(array_get(y, i), array_get(a, i / 35 * 7 + i % 7) * array_get(b, i / 7 % 5), 0, "mul", i);
+        close_to(array_get(y, i), array_get(a, i / 35 * 7 + i % 7) * array_get(b, i / 7 % 5), 0,
+                 "mul", i);
     array_drop(a);
     array_drop(b);
     array_drop(y);
 }
 END_TEST
 
-static double f_neg(double a) { return -a; }
-static double f_relu(double a) { return a < 0 ? 0 : a; }
-static double f_sigmoid(double a) { return 1 / (1 + exp(-a)); }
+static double f_neg(double a)
+{
+    return -a;
+}
+static double f_relu(double a)
+{
+    return a < 0 ? 0 : a;
+}
+static double f_sigmoid(double a)
+{
+    return 1 / (1 + exp(-a));
+}
 static const struct {
     const char *op;
     uint32_t dtypes;
@@ -158,7 +202,9 @@ START_TEST(operators_of_one_input_work_in_every_type_and_in_place)
                 continue;
             x = array_new(&here, (tn_dtype)dtype, 3, shape3, (enum layout)(dtype % 3));
             before = array_new(&here, (tn_dtype)dtype, 3, shape3, PLAIN);
-            y = dtype % 2 ? x : array_new(&here, (tn_dtype)dtype, 3, shape3, (enum layout)((dtype + 1) % 3));
+            y = dtype % 2
+                    ? x
+                    : array_new(&here, (tn_dtype)dtype, 3, shape3, (enum layout)((dtype + 1) % 3));
             numbers(x, 1);
             for (int64_t i = 0; i < COUNT3; i++) {
                 if (unaries[r].positive)
@@ -172,7 +218,8 @@ START_TEST(operators_of_one_input_work_in_every_type_and_in_place)
             }
             array_down(y);
             for (int64_t i = 0; i < COUNT3; i++)
-                close_to(array_get(y, i), unaries[r].f(array_get(before, i)), tolerance((tn_dtype)dtype), unaries[r].op, i);
+                close_to(array_get(y, i), unaries[r].f(array_get(before, i)),
+                         tolerance((tn_dtype)dtype), unaries[r].op, i);
             if (y != x)
                 array_drop(y);
             array_drop(before);
@@ -185,7 +232,8 @@ START_TEST(infinity_and_nan_go_where_they_should)
 {
     static const double xs[] = { -INFINITY, -1000, -0.0, 0.0, 1000, INFINITY, NAN };
     const int64_t shape[] = { 7 };
-    struct array *x = array_new(&here, TN_F32, 1, shape, PLAIN), *y = array_new(&here, TN_F32, 1, shape, PLAIN);
+    struct array *x = array_new(&here, TN_F32, 1, shape, PLAIN),
+                 *y = array_new(&here, TN_F32, 1, shape, PLAIN);
     struct array *one = array_new(&here, TN_F32, 1, (const int64_t[]){ 1 }, PLAIN);
     struct array *const in[] = { x }, *const out[] = { y }, *const two[] = { one, x };
 
@@ -222,7 +270,8 @@ START_TEST(a_number_is_added_in_the_type_of_the_result)
 {
     const tn_add_scalar_options plus = { sizeof plus, 0.5 };
     const tn_mul_scalar_options times = { sizeof times, 3 };
-    struct array *whole = array_new(&here, TN_I32, 3, shape3, TURNED), *y = array_new(&here, TN_F32, 3, shape3, PLAIN);
+    struct array *whole = array_new(&here, TN_I32, 3, shape3, TURNED),
+                 *y = array_new(&here, TN_F32, 3, shape3, PLAIN);
     struct array *z = array_new(&here, TN_I32, 3, shape3, GAPS);
     struct array *const in[] = { whole }, *const out[] = { y }, *const out2[] = { z };
 
@@ -249,7 +298,8 @@ START_TEST(copies_convert_between_all_types)
         for (int to = 0; to <= TN_U64; to++) {
             if (!(tried & TN_BIT(to)))
                 continue;
-            struct array *x = array_new(&here, (tn_dtype)from, 3, shape3, (enum layout)((from + to) % LAYOUTS));
+            struct array *x = array_new(&here, (tn_dtype)from, 3, shape3,
+                                        (enum layout)((from + to) % LAYOUTS));
             struct array *y = array_new(&here, (tn_dtype)to, 3, shape3, (enum layout)(to % 3));
             struct array *const in[] = { x }, *const out[] = { y };
             bool narrow = to == TN_BOOL;
@@ -261,7 +311,8 @@ START_TEST(copies_convert_between_all_types)
             array_down(y);
             for (int64_t i = 0; i < COUNT3; i++) {
                 double want = array_get(x, i);
-                close_to(array_get(y, i), narrow ? want != 0 : want, 0, tn_dtype_name((tn_dtype)to), i);
+                close_to(array_get(y, i), narrow ? want != 0 : want, 0, tn_dtype_name((tn_dtype)to),
+                         i);
             }
             array_drop(x);
             array_drop(y);
@@ -274,9 +325,9 @@ START_TEST(rounding_to_short_floats_is_to_nearest_even)
     static const struct {
         double from;
         uint16_t half, brain;
-    } rows[] = { { 1.0 + 1.0 / 2048, 0x3c00, 0x3f80 },     /* a tie goes to even */
+    } rows[] = { { 1.0 + 1.0 / 2048, 0x3c00, 0x3f80 }, /* a tie goes to even */
                  { 1.0 + 3.0 / 2048, 0x3c02, 0x3f80 },
-                 { 1.00390625, 0x3c04, 0x3f80 },            /* for bfloat16 a tie */
+                 { 1.00390625, 0x3c04, 0x3f80 }, /* for bfloat16 a tie */
                  { 1.01171875, 0x3c0c, 0x3f82 },
                  { 65519, 0x7bff, 0x4780 },
                  { 65520, 0x7c00, 0x4780 },
@@ -284,7 +335,8 @@ START_TEST(rounding_to_short_floats_is_to_nearest_even)
                  { 2.98023223876953125e-08, 0x0000, 0x3300 },
                  { INFINITY, 0x7c00, 0x7f80 } };
     const int64_t shape[] = { 9 };
-    struct array *x = array_new(&here, TN_F32, 1, shape, PLAIN), *h = array_new(&here, TN_F16, 1, shape, PLAIN);
+    struct array *x = array_new(&here, TN_F32, 1, shape, PLAIN),
+                 *h = array_new(&here, TN_F16, 1, shape, PLAIN);
     struct array *b = array_new(&here, TN_BF16, 1, shape, PLAIN);
     struct array *const in[] = { x }, *const half[] = { h }, *const brain[] = { b };
 
@@ -296,9 +348,10 @@ START_TEST(rounding_to_short_floats_is_to_nearest_even)
     array_down(h);
     array_down(b);
     for (int i = 0; i < 9; i++) {
-        ck_assert_msg(((uint16_t *)h->host)[i] == rows[i].half, "%.17g as float16: %04x", rows[i].from, ((uint16_t *)h->host)[i]);
-        ck_assert_msg(((uint16_t *)b->host)[i] == rows[i].brain, "%.17g as bfloat16: %04x", rows[i].from,
-                      ((uint16_t *)b->host)[i]);
+        ck_assert_msg(((uint16_t *)h->host)[i] == rows[i].half, "%.17g as float16: %04x",
+                      rows[i].from, ((uint16_t *)h->host)[i]);
+        ck_assert_msg(((uint16_t *)b->host)[i] == rows[i].brain, "%.17g as bfloat16: %04x",
+                      rows[i].from, ((uint16_t *)b->host)[i]);
     }
     array_drop(x);
     array_drop(h);
@@ -334,7 +387,8 @@ START_TEST(narrow_grad_is_zero_around_its_place)
 {
     const int64_t inner[] = { 3, 2, 7 };
     const tn_narrow_grad_options options = { sizeof options, { shape3, 3 }, 1, 2 };
-    struct array *gy = array_new(&here, TN_F32, 3, inner, TURNED), *gx = array_new(&here, TN_F32, 3, shape3, GAPS);
+    struct array *gy = array_new(&here, TN_F32, 3, inner, TURNED),
+                 *gx = array_new(&here, TN_F32, 3, shape3, GAPS);
     struct array *const in[] = { gy }, *const out[] = { gx };
 
     numbers(gy, 3);
@@ -352,8 +406,8 @@ END_TEST
 
 /* ---- reductions ------------------------------------------------------------------------------------------------- */
 
-static void try_reduce(tn_dtype dtype, int ndim, const int64_t *shape, enum layout layout, const int64_t *dims, int n_dims,
-                       bool keepdim)
+static void try_reduce(tn_dtype dtype, int ndim, const int64_t *shape, enum layout layout,
+                       const int64_t *dims, int n_dims, bool keepdim)
 {
     const tn_sum_options options = { sizeof options, { dims, n_dims }, keepdim };
     bool goes[TN_MAX_DIMS] = { false }, integral = !(FLOATS & TN_BIT(dtype));
@@ -437,7 +491,8 @@ START_TEST(a_long_sum_is_cut_into_pieces)
         if (dtype == TN_F16 || dtype == TN_BF16 || !(tried & TN_BIT(dtype)))
             continue;
         try_reduce((tn_dtype)dtype, 1, (const int64_t[]){ 66001 }, PLAIN, NULL, 0, false);
-        try_reduce((tn_dtype)dtype, 2, (const int64_t[]){ 2, 33333 }, TURNED, (const int64_t[]){ 1 }, 1, true);
+        try_reduce((tn_dtype)dtype, 2, (const int64_t[]){ 2, 33333 }, TURNED,
+                   (const int64_t[]){ 1 }, 1, true);
     }
 }
 END_TEST
@@ -447,7 +502,8 @@ START_TEST(a_long_sum_of_short_floats_adds_up_in_float32)
     /* 40000 ones: added in float16 they would stop at 2048 */
     const int64_t shape[] = { 40000 };
     const tn_sum_options options = TN_SUM_OPTIONS;
-    struct array *x = array_new(&here, TN_F16, 1, shape, PLAIN), *y = array_new(&here, TN_F16, 0, NULL, PLAIN);
+    struct array *x = array_new(&here, TN_F16, 1, shape, PLAIN),
+                 *y = array_new(&here, TN_F16, 0, NULL, PLAIN);
     struct array *const in[] = { x }, *const out[] = { y };
 
     for (int64_t i = 0; i < 40000; i++)
@@ -465,7 +521,8 @@ START_TEST(an_empty_sum_is_zero)
 {
     const int64_t shape[] = { 2, 0, 3 }, kept[] = { 2, 3 }, dim = 1;
     const tn_sum_options options = { sizeof options, { &dim, 1 }, false };
-    struct array *x = array_new(&here, TN_F32, 3, shape, PLAIN), *y = array_new(&here, TN_F32, 2, kept, PLAIN);
+    struct array *x = array_new(&here, TN_F32, 3, shape, PLAIN),
+                 *y = array_new(&here, TN_F32, 2, kept, PLAIN);
     struct array *const in[] = { x }, *const out[] = { y };
 
     array_up(y);
@@ -481,8 +538,10 @@ END_TEST
 START_TEST(argmax_gives_the_first_of_equals_and_nan_is_largest)
 {
     const int64_t shape[] = { 3, 600 }, kept[] = { 3 };
-    const tn_argmax_options along = { sizeof along, 1, false }, all = { sizeof all, INT64_MIN, false };
-    struct array *x = array_new(&here, TN_F32, 2, shape, TURNED), *y = array_new(&here, TN_I64, 1, kept, GAPS);
+    const tn_argmax_options along = { sizeof along, 1, false },
+                            all = { sizeof all, INT64_MIN, false };
+    struct array *x = array_new(&here, TN_F32, 2, shape, TURNED),
+                 *y = array_new(&here, TN_I64, 1, kept, GAPS);
     struct array *z = array_new(&here, TN_I64, 0, NULL, PLAIN);
     struct array *const in[] = { x }, *const out[] = { y }, *const out0[] = { z };
 
@@ -509,7 +568,8 @@ END_TEST
 
 /* ---- products --------------------------------------------------------------------------------------------------- */
 
-static void try_bmm(tn_dtype dtype, int64_t batch, int64_t m, int64_t k, int64_t n, enum layout la, enum layout lb, enum layout ly)
+static void try_bmm(tn_dtype dtype, int64_t batch, int64_t m, int64_t k, int64_t n, enum layout la,
+                    enum layout lb, enum layout ly)
 {
     const int64_t sa[] = { batch, m, k }, sb[] = { batch, k, n }, sy[] = { batch, m, n };
     struct array *a = array_new(&here, dtype, 3, sa, la), *b = array_new(&here, dtype, 3, sb, lb);
@@ -538,7 +598,8 @@ START_TEST(products_of_matrices_of_any_size_and_layout)
 {
     for (int la = 0; la < LAYOUTS; la++)
         for (int lb = 0; lb < LAYOUTS; lb++)
-            try_bmm(TN_F32, 2, 5, 19, 7, (enum layout)la, (enum layout)lb, (enum layout)((la + lb) % 3));
+            try_bmm(TN_F32, 2, 5, 19, 7, (enum layout)la, (enum layout)lb,
+                    (enum layout)((la + lb) % 3));
     try_bmm(TN_F32, 1, 65, 33, 130, PLAIN, PLAIN, PLAIN);
     try_bmm(TN_F32, 1, 1, 40, 66, PLAIN, TURNED, PLAIN);
     try_bmm(TN_F32, 3, 1, 1, 1, PLAIN, PLAIN, PLAIN);
@@ -560,7 +621,8 @@ START_TEST(softmax_sums_to_one_along_any_dimension)
             if (!(tried & TN_BIT(dtype)))
                 continue;
             const tn_softmax_options options = { sizeof options, dim };
-            struct array *x = array_new(&here, (tn_dtype)dtype, 3, shape3, (enum layout)((dim + 1) % LAYOUTS));
+            struct array *x = array_new(&here, (tn_dtype)dtype, 3, shape3,
+                                        (enum layout)((dim + 1) % LAYOUTS));
             struct array *y = array_new(&here, (tn_dtype)dtype, 3, shape3, TURNED);
             struct array *l = array_new(&here, (tn_dtype)dtype, 3, shape3, GAPS);
             struct array *g = array_new(&here, (tn_dtype)dtype, 3, shape3, PLAIN);
@@ -585,9 +647,10 @@ START_TEST(softmax_sums_to_one_along_any_dimension)
                 }
                 want = exp(array_get(x, i)) / total;
                 close_to(array_get(y, i), want, tolerance((tn_dtype)dtype), "softmax", i);
-                close_to(array_get(l, i), log(want), 2 * tolerance((tn_dtype)dtype), "log_softmax", i);
-                close_to(array_get(g, i), array_get(y, i) - exp(array_get(l, i)) * gy, 4 * tolerance((tn_dtype)dtype),
-                         "log_softmax_grad", i);
+                close_to(array_get(l, i), log(want), 2 * tolerance((tn_dtype)dtype), "log_softmax",
+                         i);
+                close_to(array_get(g, i), array_get(y, i) - exp(array_get(l, i)) * gy,
+                         4 * tolerance((tn_dtype)dtype), "log_softmax_grad", i);
             }
             array_drop(x);
             array_drop(y);
@@ -606,10 +669,13 @@ static void try_loss(tn_dtype dtype, const char *reduction)
     const tn_nll_loss_options options = { sizeof options, reduction, -100 };
     const tn_nll_loss_grad_options back_options = { sizeof back_options, 4, reduction, -100 };
     bool each = strcmp(reduction, "none") == 0, mean = strcmp(reduction, "mean") == 0;
-    struct array *x = array_new(&here, dtype, 2, classes, TURNED), *t = array_new(&here, TN_I64, 1, six, GAPS);
-    struct array *y = array_new(&here, dtype, each, six, each ? GAPS : PLAIN), *total = array_new(&here, dtype, 0, NULL, PLAIN);
+    struct array *x = array_new(&here, dtype, 2, classes, TURNED),
+                 *t = array_new(&here, TN_I64, 1, six, GAPS);
+    struct array *y = array_new(&here, dtype, each, six, each ? GAPS : PLAIN),
+                 *total = array_new(&here, dtype, 0, NULL, PLAIN);
     struct array *gx = array_new(&here, dtype, 2, classes, TURNED);
-    struct array *const in[] = { x, t }, *const out[] = { y, total }, *const back[] = { y, t, total }, *const grads[] = { gx };
+    struct array *const in[] = { x, t }, *const out[] = { y, total },
+                        *const back[] = { y, t, total }, *const grads[] = { gx };
     double sum = 0;
 
     numbers(x, 1);
@@ -635,7 +701,8 @@ static void try_loss(tn_dtype dtype, const char *reduction)
     array_down(gx);
     for (int64_t i = 0; i < 24; i++) {
         double gy = array_get(y, each ? i / 4 : 0) / (mean ? 5 : 1);
-        close_to(array_get(gx, i), targets[i / 4] == i % 4 ? -gy : 0, tolerance(dtype), "nll_loss_grad", i);
+        close_to(array_get(gx, i), targets[i / 4] == i % 4 ? -gy : 0, tolerance(dtype),
+                 "nll_loss_grad", i);
     }
     array_drop(x);
     array_drop(t);
@@ -659,8 +726,10 @@ END_TEST
 START_TEST(a_target_out_of_range_is_said_at_the_next_synchronisation_and_once)
 {
     const tn_nll_loss_options options = { sizeof options, "mean", -100 };
-    struct array *x = array_new(&here, TN_F32, 2, classes, PLAIN), *t = array_new(&here, TN_I64, 1, six, PLAIN);
-    struct array *y = array_new(&here, TN_F32, 0, NULL, PLAIN), *total = array_new(&here, TN_F32, 0, NULL, PLAIN);
+    struct array *x = array_new(&here, TN_F32, 2, classes, PLAIN),
+                 *t = array_new(&here, TN_I64, 1, six, PLAIN);
+    struct array *y = array_new(&here, TN_F32, 0, NULL, PLAIN),
+                 *total = array_new(&here, TN_F32, 0, NULL, PLAIN);
     struct array *const in[] = { x, t }, *const out[] = { y, total };
     float loss;
 
@@ -671,15 +740,19 @@ START_TEST(a_target_out_of_range_is_said_at_the_next_synchronisation_and_once)
     CALL(&here, "nll_loss", &options, in, out);
     ck_assert_int_eq(here.backend->stream_sync(here.device, here.stream), TN_ERR_INDEX);
     ck_assert_ptr_nonnull(strstr(tn_error_text(), "nll_loss on"));
-    ck_assert_ptr_nonnull(strstr(tn_error_text(), "target[2] is 4, which is out of range for 4 classes"));
+    ck_assert_ptr_nonnull(
+        strstr(tn_error_text(), "target[2] is 4, which is out of range for 4 classes"));
     tn_error_clear();
     ck_assert_int_eq(here.backend->stream_sync(here.device, here.stream), TN_OK);
     /* who reads the result waits for it, too */
     CALL(&here, "nll_loss", &options, in, out);
-    ck_assert_int_eq(here.backend->copy_out(here.device, here.stream, &loss, y->memory, 0, sizeof loss), TN_ERR_INDEX);
+    ck_assert_int_eq(
+        here.backend->copy_out(here.device, here.stream, &loss, y->memory, 0, sizeof loss),
+        TN_ERR_INDEX);
     tn_error_clear();
     ck_assert_int_eq(here.backend->stream_sync(here.device, here.stream), TN_OK);
-    ck_assert(call_into(&here, "nll_loss", &(tn_nll_loss_options){ sizeof options, "average", 0 }, in, 2, out, 2) == TN_ERR_VALUE);
+    ck_assert(call_into(&here, "nll_loss", &(tn_nll_loss_options){ sizeof options, "average", 0 },
+                        in, 2, out, 2) == TN_ERR_VALUE);
     tn_error_clear();
     array_drop(x);
     array_drop(t);
@@ -693,11 +766,13 @@ END_TEST
 /* Philox 4x32-10 once more, from the paper. */
 static void philox(uint64_t seed, uint64_t block, uint32_t out[4])
 {
-    uint32_t c[4] = { (uint32_t)block, (uint32_t)(block >> 32), 0, 0 }, k[2] = { (uint32_t)seed, (uint32_t)(seed >> 32) };
+    uint32_t c[4] = { (uint32_t)block, (uint32_t)(block >> 32), 0, 0 },
+             k[2] = { (uint32_t)seed, (uint32_t)(seed >> 32) };
 
     for (int round = 0; round < 10; round++) {
         uint64_t p = 0xD2511F53ull * c[0], q = 0xCD9E8D57ull * c[2];
-        uint32_t next[4] = { (uint32_t)(q >> 32) ^ c[1] ^ k[0], (uint32_t)q, (uint32_t)(p >> 32) ^ c[3] ^ k[1], (uint32_t)p };
+        uint32_t next[4] = { (uint32_t)(q >> 32) ^ c[1] ^ k[0], (uint32_t)q,
+                             (uint32_t)(p >> 32) ^ c[3] ^ k[1], (uint32_t)p };
 
         memcpy(c, next, sizeof c);
         k[0] += 0x9E3779B9u;
@@ -708,8 +783,10 @@ static void philox(uint64_t seed, uint64_t block, uint32_t out[4])
 
 START_TEST(uniform_numbers_are_equal_to_the_bit)
 {
-    const tn_philox_uniform_options options = { sizeof options, -1.5, 2.7, 0x123456789abcdef, ((int64_t)1 << 32) - 2 };
-    struct array *f = array_new(&here, TN_F32, 3, shape3, TURNED), *d = array_new(&here, TN_F64, 3, shape3, GAPS);
+    const tn_philox_uniform_options options = { sizeof options, -1.5, 2.7, 0x123456789abcdef,
+                                                ((int64_t)1 << 32) - 2 };
+    struct array *f = array_new(&here, TN_F32, 3, shape3, TURNED),
+                 *d = array_new(&here, TN_F64, 3, shape3, GAPS);
     struct array *const in_f[] = { f }, *const in_d[] = { d };
 
     CALL(&here, "philox_uniform", &options, in_f, in_f);
@@ -724,7 +801,8 @@ START_TEST(uniform_numbers_are_equal_to_the_bit)
         want = fmaf((float)(w[i % 4] >> 8) * 0x1p-24f, (float)(2.7 - -1.5), -1.5f);
         close_to(array_get(f, i), want, 0, "uniform float32", i);
         philox((uint64_t)options.seed, (uint64_t)options.block + (uint64_t)i / 2, w);
-        want = fma((double)(((uint64_t)w[i % 2 * 2] << 32 | w[i % 2 * 2 + 1]) >> 11) * 0x1p-53, 2.7 - -1.5, -1.5);
+        want = fma((double)(((uint64_t)w[i % 2 * 2] << 32 | w[i % 2 * 2 + 1]) >> 11) * 0x1p-53,
+                   2.7 - -1.5, -1.5);
         close_to(array_get(d, i), want, 0, "uniform float64", i);
     }
     array_drop(f);
@@ -735,7 +813,8 @@ END_TEST
 START_TEST(normal_numbers_are_equal_within_a_few_units)
 {
     const tn_philox_normal_options options = { sizeof options, 1, 2, 7, 5 };
-    struct array *f = array_new(&here, TN_F32, 3, shape3, PLAIN), *d = array_new(&here, TN_F64, 3, shape3, PLAIN);
+    struct array *f = array_new(&here, TN_F32, 3, shape3, PLAIN),
+                 *d = array_new(&here, TN_F64, 3, shape3, PLAIN);
     struct array *const in_f[] = { f }, *const in_d[] = { d };
     const double turn = 6.283185307179586;
 
@@ -750,11 +829,13 @@ START_TEST(normal_numbers_are_equal_within_a_few_units)
         philox(7, 5 + (uint64_t)i / 2, w);
         u1 = ((w[i % 2 * 2] >> 8) + 1) * 0x1p-24;
         u2 = (w[i % 2 * 2 + 1] >> 8) * 0x1p-24;
-        close_to(array_get(f, i), 1 + 2 * sqrt(-2 * log(u1)) * cos(turn * u2), 3e-6, "normal float32", i);
+        close_to(array_get(f, i), 1 + 2 * sqrt(-2 * log(u1)) * cos(turn * u2), 3e-6,
+                 "normal float32", i);
         philox(7, 5 + (uint64_t)i, w);
         u1 = (double)((((uint64_t)w[0] << 32 | w[1]) >> 11) + 1) * 0x1p-53;
         u2 = (double)(((uint64_t)w[2] << 32 | w[3]) >> 11) * 0x1p-53;
-        close_to(array_get(d, i), 1 + 2 * sqrt(-2 * log(u1)) * cos(turn * u2), 1e-13, "normal float64", i);
+        close_to(array_get(d, i), 1 + 2 * sqrt(-2 * log(u1)) * cos(turn * u2), 1e-13,
+                 "normal float64", i);
     }
     array_drop(f);
     array_drop(d);
@@ -766,9 +847,12 @@ END_TEST
 START_TEST(nothing_happens_for_empty_tensors_and_one_element_works_without_dimensions)
 {
     const int64_t empty[] = { 2, 0 };
-    struct array *a = array_new(&here, TN_F32, 2, empty, PLAIN), *y = array_new(&here, TN_F32, 2, empty, PLAIN);
-    struct array *p = array_new(&here, TN_F32, 0, NULL, PLAIN), *q = array_new(&here, TN_F32, 0, NULL, GAPS);
-    struct array *const in[] = { a, a }, *const out[] = { y }, *const in0[] = { p, p }, *const out0[] = { q };
+    struct array *a = array_new(&here, TN_F32, 2, empty, PLAIN),
+                 *y = array_new(&here, TN_F32, 2, empty, PLAIN);
+    struct array *p = array_new(&here, TN_F32, 0, NULL, PLAIN),
+                 *q = array_new(&here, TN_F32, 0, NULL, GAPS);
+    struct array *const in[] = { a, a }, *const out[] = { y }, *const in0[] = { p, p },
+                        *const out0[] = { q };
 
     CALL(&here, "add", NULL, in, out);
     CALL(&here, "copy", NULL, in, out);
@@ -787,7 +871,8 @@ END_TEST
 START_TEST(sixteen_dimensions_are_not_too_many)
 {
     const int64_t shape[] = { 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1 };
-    struct array *a = array_new(&here, TN_F32, 16, shape, TURNED), *y = array_new(&here, TN_F32, 16, shape, PLAIN);
+    struct array *a = array_new(&here, TN_F32, 16, shape, TURNED),
+                 *y = array_new(&here, TN_F32, 16, shape, PLAIN);
     struct array *const in[] = { a, a }, *const out[] = { y };
 
     numbers(a, 1);
@@ -846,7 +931,8 @@ static Suite *suite_make(const char *name)
     tcase_add_test(tcase, a_target_out_of_range_is_said_at_the_next_synchronisation_and_once);
     tcase_add_test(tcase, uniform_numbers_are_equal_to_the_bit);
     tcase_add_test(tcase, normal_numbers_are_equal_within_a_few_units);
-    tcase_add_test(tcase, nothing_happens_for_empty_tensors_and_one_element_works_without_dimensions);
+    tcase_add_test(tcase,
+                   nothing_happens_for_empty_tensors_and_one_element_works_without_dimensions);
     tcase_add_test(tcase, sixteen_dimensions_are_not_too_many);
     return suite;
 }
@@ -860,6 +946,12 @@ int main(void)
 
     if (!which)
         which = "opencl";
+#ifdef NO_REAL_DRIVERS
+    if (strcmp(which, "opencl") == 0) {
+        printf("SKIP: OpenCL drivers are not built for ThreadSanitizer\n");
+        return 77;
+    }
+#endif
     if (strcmp(which, "opencl") == 0 && !getenv("TN_TEST_ALL"))
         tried = TRIED_IN_OPENCL;
     snprintf(file, sizeof file, "%s/plugins/.libs/backend-%s.so", TN_TEST_BUILDDIR, which);
@@ -871,13 +963,18 @@ int main(void)
         *(const char **)here.plugin->options_data = getenv("TENON_OPENCL_LIBRARY");
     if (strcmp(which, "cuda") == 0) {
         static char driver[4096], kernels[4096];
-        const char **options = here.plugin->options_data;
+        const char **options = here.plugin->options_data, *blas = getenv("TN_TEST_BLAS");
 
         snprintf(driver, sizeof driver, "%s/tests/.libs/fake-cuda.so", TN_TEST_BUILDDIR);
         snprintf(kernels, sizeof kernels, "%s/tests/fake-cuda/kernels", TN_TEST_SRCDIR);
         options[0] = driver;
-        options[1] = getenv("TN_TEST_BLAS") ? driver : "none";
+        options[1] = blas ? driver : "none";
         options[2] = kernels;
+        if (getenv("TN_TEST_REAL")) { /* tests/device/run */
+            options[0] = "libcuda.so.1";
+            options[1] = blas ? blas : "auto";
+            options[2] = "";
+        }
     }
     if (direct_open(&here, 0)) {
         printf("SKIP: %s\n", tn_error_text());

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Derivatives against central differences for every differentiable operator of the slice (AUT-014), second derivatives of some, and memory that runs out at every
- * allocation in turn. */
+ * Derivatives against central differences for every differentiable operator of the slice
+ * (AUT-014), second derivatives of some, and memory that runs out at every allocation in turn. */
 #include "core/base/internal.h"
 #include "tests/op/with.h"
 
@@ -21,12 +21,12 @@ static tn_tensor *input(tn_ints shape, double first)
     return x;
 }
 
-#define CODE(name, expression)                                                       \
-    static tn_status name(void *user, tn_tensor *const *in, tn_tensor **out)         \
-    {                                                                                \
-        (void)user;                                                                  \
-        out[0] = (expression);                                                       \
-        return out[0] != NULL ? TN_OK : tn_error_last()->code;                       \
+#define CODE(name, expression)                                                                     \
+    static tn_status name(void *user, tn_tensor *const *in, tn_tensor **out)                       \
+    {                                                                                              \
+        (void)user;                                                                                \
+        out[0] = (expression);                                                                     \
+        return out[0] != NULL ? TN_OK : tn_error_last()->code;                                     \
     }
 
 static tn_tensor *targets(void)
@@ -107,7 +107,8 @@ CODE(matmul, tn_matmul(tn_transpose(in[0], 0, 1), in[1]))
 CODE(matrix_vector, tn_matmul(in[0], tn_select(in[1], 0, 1)))
 CODE(linear, tn_linear(in[0], in[1], tn_select(tn_matmul(in[0], tn_transpose(in[1], 0, 1)), 0, 0)))
 CODE(view, tn_view_to(in[0], TN_SHAPE(9)))
-CODE(reshape, tn_mul(tn_reshape(tn_transpose(in[0], 0, 1), TN_SHAPE(9)), tn_view_to(in[0], TN_SHAPE(9))))
+CODE(reshape,
+     tn_mul(tn_reshape(tn_transpose(in[0], 0, 1), TN_SHAPE(9)), tn_view_to(in[0], TN_SHAPE(9))))
 CODE(flatten, tn_flatten(tn_unsqueeze(in[0], 1), NULL))
 CODE(permute, tn_permute(in[0], TN_INTS(1, 0)))
 CODE(expand, tn_expand(in[0], TN_SHAPE(2, 3, 3)))
@@ -131,29 +132,62 @@ static const struct {
     int inputs;
     double first;
 } rows[] = {
-    { "add", add, 2, 0 }, { "sub", sub, 2, 0 }, { "mul", mul, 2, 0 }, { "div", divide, 2, 3 },
-    { "maximum", maximum, 2, 0 }, { "scalars", scalars, 1, 0 }, { "neg", neg, 1, 0 }, { "exp", exponential, 1, 0 },
-    { "log", logarithm, 1, 3 }, { "sqrt", root, 1, 3 }, { "relu", relu, 1, 0.1 }, { "relu_grad", relu_grad, 2, 0.1 },
-    { "sigmoid", sigmoid, 1, 0 }, { "softmax", softmax, 1, 0 }, { "softmax_first", softmax_first, 1, 0 },
-    { "log_softmax", log_softmax, 1, 0 }, { "log_softmax_grad", log_softmax_grad, 2, 0 }, { "sum", sum, 1, 0 },
-    { "sum_kept", sum_kept, 1, 0 }, { "sum_all", sum_all, 1, 0 }, { "mean", mean, 1, 0 }, { "amax", amax, 1, 0 },
-    { "sum_to", sum_to, 1, 0 }, { "bmm", bmm, 2, 0 }, { "matmul", matmul, 2, 0 },
-    { "matrix_vector", matrix_vector, 2, 0 }, { "linear", linear, 2, 0 }, { "view", view, 1, 0 },
-    { "reshape", reshape, 1, 0 }, { "flatten", flatten, 1, 0 }, { "permute", permute, 1, 0 }, { "expand", expand, 1, 0 },
-    { "squeeze", squeeze, 1, 0 }, { "narrow", narrow, 1, 0 }, { "narrow_grad", narrow_grad, 1, 0 },
-    { "select", choose, 1, 0 }, { "copy", copy, 1, 0 }, { "cast", cast, 1, 0 }, { "nll_mean", nll_mean, 1, 0 },
-    { "nll_sum", nll_sum, 1, 0 }, { "nll_none", nll_none, 1, 0 }, { "entropy_mean", entropy_mean, 1, 0 },
-    { "entropy_none", entropy_none, 1, 0 }, { "in_place", in_place, 2, 0 }, { "twice", twice_the_same, 1, 0 },
+    { "add", add, 2, 0 },
+    { "sub", sub, 2, 0 },
+    { "mul", mul, 2, 0 },
+    { "div", divide, 2, 3 },
+    { "maximum", maximum, 2, 0 },
+    { "scalars", scalars, 1, 0 },
+    { "neg", neg, 1, 0 },
+    { "exp", exponential, 1, 0 },
+    { "log", logarithm, 1, 3 },
+    { "sqrt", root, 1, 3 },
+    { "relu", relu, 1, 0.1 },
+    { "relu_grad", relu_grad, 2, 0.1 },
+    { "sigmoid", sigmoid, 1, 0 },
+    { "softmax", softmax, 1, 0 },
+    { "softmax_first", softmax_first, 1, 0 },
+    { "log_softmax", log_softmax, 1, 0 },
+    { "log_softmax_grad", log_softmax_grad, 2, 0 },
+    { "sum", sum, 1, 0 },
+    { "sum_kept", sum_kept, 1, 0 },
+    { "sum_all", sum_all, 1, 0 },
+    { "mean", mean, 1, 0 },
+    { "amax", amax, 1, 0 },
+    { "sum_to", sum_to, 1, 0 },
+    { "bmm", bmm, 2, 0 },
+    { "matmul", matmul, 2, 0 },
+    { "matrix_vector", matrix_vector, 2, 0 },
+    { "linear", linear, 2, 0 },
+    { "view", view, 1, 0 },
+    { "reshape", reshape, 1, 0 },
+    { "flatten", flatten, 1, 0 },
+    { "permute", permute, 1, 0 },
+    { "expand", expand, 1, 0 },
+    { "squeeze", squeeze, 1, 0 },
+    { "narrow", narrow, 1, 0 },
+    { "narrow_grad", narrow_grad, 1, 0 },
+    { "select", choose, 1, 0 },
+    { "copy", copy, 1, 0 },
+    { "cast", cast, 1, 0 },
+    { "nll_mean", nll_mean, 1, 0 },
+    { "nll_sum", nll_sum, 1, 0 },
+    { "nll_none", nll_none, 1, 0 },
+    { "entropy_mean", entropy_mean, 1, 0 },
+    { "entropy_none", entropy_none, 1, 0 },
+    { "in_place", in_place, 2, 0 },
+    { "twice", twice_the_same, 1, 0 },
 };
 
 START_TEST(every_derivative_agrees_with_central_differences)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         TN_SCOPE;
-        tn_tensor *in[2] = { input(TN_SHAPE(3, 3), rows[i].first), input(TN_SHAPE(3, 3), rows[i].first + 0.37) };
+        tn_tensor *in[2] = { input(TN_SHAPE(3, 3), rows[i].first),
+                             input(TN_SHAPE(3, 3), rows[i].first + 0.37) };
 
-        ck_assert_msg(tn_gradcheck(rows[i].code, NULL, in, rows[i].inputs, 1, 1e-5, 1e-7) == TN_OK, "%s: %s", rows[i].name,
-                      tn_error_text());
+        ck_assert_msg(tn_gradcheck(rows[i].code, NULL, in, rows[i].inputs, 1, 1e-5, 1e-7) == TN_OK,
+                      "%s: %s", rows[i].name, tn_error_text());
     }
     FINE();
 }
@@ -186,12 +220,14 @@ START_TEST(second_derivatives_agree_too)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         TN_SCOPE;
-        tn_tensor *in[2] = { input(TN_SHAPE(3, 3), rows[i].first), input(TN_SHAPE(3, 3), rows[i].first + 0.37) };
+        tn_tensor *in[2] = { input(TN_SHAPE(3, 3), rows[i].first),
+                             input(TN_SHAPE(3, 3), rows[i].first + 0.37) };
 
-        if (strcmp(rows[i].name, "relu_grad") == 0)     /* its second input has no gradient */
+        if (strcmp(rows[i].name, "relu_grad") == 0) /* its second input has no gradient */
             continue;
-        ck_assert_msg(tn_gradcheck(gradient_of, &i, in, rows[i].inputs, rows[i].inputs, 1e-5, 1e-6) == TN_OK, "%s: %s",
-                      rows[i].name, tn_error_text());
+        ck_assert_msg(
+            tn_gradcheck(gradient_of, &i, in, rows[i].inputs, rows[i].inputs, 1e-5, 1e-6) == TN_OK,
+            "%s: %s", rows[i].name, tn_error_text());
     }
     FINE();
 }
@@ -218,7 +254,8 @@ static tn_status step(tn_tensor *x, tn_tensor *w, tn_tensor *b)
     tn_tensor *h = tn_relu(tn_linear(x, w, b)), *y = tn_mul_scalar(h, 2), *loss;
 
     tn_mul_scalar_(tn_narrow(y, 0, 1, 1), 3);
-    loss = tn_add(entropy(tn_add(y, h, NULL), "mean", 0), tn_mean(tn_log_softmax(y, 1), NULL), NULL);
+    loss = tn_add(entropy(tn_add(y, h, NULL), "mean", 0), tn_mean(tn_log_softmax(y, 1), NULL),
+                  NULL);
     return tn_backward(loss);
 }
 
@@ -226,7 +263,8 @@ START_TEST(memory_that_runs_out_anywhere_is_an_error_and_nothing_else)
 {
     uint64_t scope = tn_scope_begin();
     int64_t nodes = tn_graph_node_count();
-    tn_tensor *x = input(TN_SHAPE(3, 3), 0), *w = with_grad(input(TN_SHAPE(3, 3), 0.4)), *b = with_grad(input(TN_SHAPE(3), 0.1));
+    tn_tensor *x = input(TN_SHAPE(3, 3), 0), *w = with_grad(input(TN_SHAPE(3, 3), 0.4)),
+              *b = with_grad(input(TN_SHAPE(3), 0.1));
     double expected[9];
     uint64_t nth = 1, made;
 
@@ -246,7 +284,8 @@ START_TEST(memory_that_runs_out_anywhere_is_an_error_and_nothing_else)
         if (status == TN_OK && made < nth)
             break;
         if (status != TN_OK) {
-            ck_assert_msg(tn_error_code() == TN_ERR_MEMORY, "allocation %d: %s", (int)nth, tn_error_text());
+            ck_assert_msg(tn_error_code() == TN_ERR_MEMORY, "allocation %d: %s", (int)nth,
+                          tn_error_text());
             tn_error_clear();
         }
         ck_assert_uint_lt(nth, 5000);

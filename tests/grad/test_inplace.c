@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Changes in place and the history of what was changed, through views too. The numbers are PyTorch's. */
+ * Changes in place and the history of what was changed, through views too. The numbers are
+ * PyTorch's. */
 #include "tests/op/with.h"
 
 static tn_tensor *squares(tn_tensor *x)
@@ -22,7 +23,8 @@ START_TEST(an_operator_in_place_becomes_the_maker_of_what_it_changed)
     y = tn_relu_(tn_mul_scalar(x, 2));
     tn_add_scalar_(y, 1);
     ck_assert_int_eq(tn_backward(squares(y)), TN_ERR_RUNTIME);
-    FAILED(TN_ERR_RUNTIME, "which is output \"y\" of relu, is at version 2; expected version 1 instead");
+    FAILED(TN_ERR_RUNTIME,
+           "which is output \"y\" of relu, is at version 2; expected version 1 instead");
 }
 END_TEST
 
@@ -45,14 +47,14 @@ START_TEST(copies_cut_the_old_history_and_follow_the_new_one)
     TN_SCOPE;
     tn_tensor *x = LEAF(1, 2), *c = LEAF(5), *y = tn_mul_scalar(x, 3);
 
-    tn_copy_(y, c);                             /* broadcast */
+    tn_copy_(y, c); /* broadcast */
     HAS(y, 5, 5);
     tn_backward(squares(y));
     HAS(tn_tensor_grad(c), 20);
     ck_assert_ptr_eq(tn_tensor_grad(x), TN_NONE);
     tn_tensor *d = with_grad(tn_cast(VEC(2, 3), TN_F64));
     y = tn_mul_scalar(x, 3);
-    tn_copy_(y, d);                             /* converted */
+    tn_copy_(y, d); /* converted */
     tn_backward(squares(y));
     ck_assert_int_eq(tn_tensor_dtype(tn_tensor_grad(d)), TN_F64);
     HAS(tn_tensor_grad(d), 4, 6);
@@ -68,7 +70,8 @@ END_TEST
 START_TEST(a_change_through_a_view_reaches_the_base)
 {
     TN_SCOPE;
-    tn_tensor *x = LEAF(1, 2, 3, 4), *y = tn_mul_scalar(x, 2), *other = tn_narrow(y, 0, 2, 2), *v = tn_narrow(y, 0, 1, 2);
+    tn_tensor *x = LEAF(1, 2, 3, 4), *y = tn_mul_scalar(x, 2), *other = tn_narrow(y, 0, 2, 2),
+              *v = tn_narrow(y, 0, 1, 2);
 
     tn_mul_scalar_(v, 3);
     HAS(y, 2, 12, 18, 8);
@@ -81,21 +84,21 @@ START_TEST(a_change_through_a_view_reaches_the_base)
     other = tn_narrow(y, 0, 2, 2);
     v = tn_narrow(y, 0, 1, 2);
     tn_mul_scalar_(v, 3);
-    tn_backward(squares(other));                /* a view made before the change sees it */
+    tn_backward(squares(other)); /* a view made before the change sees it */
     HAS(tn_tensor_grad(x), 0, 0, 216, 32);
     tn_tensor_set_grad(x, TN_NONE);
 
     y = tn_mul_scalar(x, 2);
     v = tn_narrow(y, 0, 1, 2);
     tn_mul_scalar_(v, 3);
-    tn_backward(tn_sum(v, NULL));               /* the view itself */
+    tn_backward(tn_sum(v, NULL)); /* the view itself */
     HAS(tn_tensor_grad(x), 0, 6, 6, 0);
     tn_tensor_set_grad(x, TN_NONE);
 
     y = tn_mul_scalar(x, 2);
     v = tn_narrow(y, 0, 1, 2);
     tn_mul_scalar_(y, 5);
-    tn_backward(tn_sum(v, NULL));               /* the base was changed under the view */
+    tn_backward(tn_sum(v, NULL)); /* the base was changed under the view */
     HAS(tn_tensor_grad(x), 0, 10, 10, 0);
     FINE();
 }
@@ -104,7 +107,8 @@ END_TEST
 START_TEST(what_is_copied_into_a_view_gets_its_part_of_the_gradient)
 {
     TN_SCOPE;
-    tn_tensor *x = LEAF(1, 2, 3, 4), *c = LEAF(10, 20), *y = tn_mul_scalar(x, 2), *plain = VEC(1, 1, 1, 1), *before;
+    tn_tensor *x = LEAF(1, 2, 3, 4), *c = LEAF(10, 20), *y = tn_mul_scalar(x, 2),
+              *plain = VEC(1, 1, 1, 1), *before;
 
     tn_copy_(tn_narrow(y, 0, 1, 2), c);
     tn_backward(squares(y));
@@ -114,7 +118,8 @@ START_TEST(what_is_copied_into_a_view_gets_its_part_of_the_gradient)
     tn_tensor_set_grad(x, TN_NONE);
 
     before = tn_narrow(plain, 0, 0, 3);
-    tn_copy_(tn_narrow(plain, 0, 1, 2), c);     /* a base without a history gets one, and so do its views */
+    tn_copy_(tn_narrow(plain, 0, 1, 2),
+             c); /* a base without a history gets one, and so do its views */
     ck_assert(tn_tensor_requires_grad(plain) && tn_tensor_requires_grad(before));
     tn_backward(squares(before));
     HAS(tn_tensor_grad(c), 20, 40);
@@ -127,13 +132,29 @@ START_TEST(what_is_copied_into_a_view_gets_its_part_of_the_gradient)
 }
 END_TEST
 
+START_TEST(views_that_operators_come_apart_into_know_their_base)
+{
+    TN_SCOPE;
+    tn_tensor *c = LEAF(10, 20), *plain = tn_tensor_full(TN_SHAPE(2, 2), 1, TN_F32, NULL);
+
+    tn_copy_(tn_select(plain, 0, 1), c);
+    tn_mul_scalar_(tn_reshape(plain, TN_SHAPE(4)), 2);
+    ck_assert(tn_tensor_requires_grad(plain));
+    tn_backward(squares(plain));
+    HAS(tn_tensor_grad(c), 80, 160);
+    FINE();
+}
+END_TEST
+
 START_TEST(views_of_views_and_two_dimensions_work_too)
 {
     TN_SCOPE;
-    tn_tensor *x = with_grad(tn_tensor_from((const float[]){ 1, 2, 3, 4, 5, 6 }, TN_F32, TN_SHAPE(2, 3)));
-    tn_tensor *w = LEAF(2, 3), *y = tn_mul_scalar(x, 1), *column = tn_select(tn_transpose(y, 0, 1), 0, 1);
+    tn_tensor *x = with_grad(
+        tn_tensor_from((const float[]){ 1, 2, 3, 4, 5, 6 }, TN_F32, TN_SHAPE(2, 3)));
+    tn_tensor *w = LEAF(2, 3), *y = tn_mul_scalar(x, 1),
+              *column = tn_select(tn_transpose(y, 0, 1), 0, 1);
 
-    tn_mul_(column, w);                         /* y[:, 1] *= w; the old column is kept for w */
+    tn_mul_(column, w); /* y[:, 1] *= w; the old column is kept for w */
     HAS(y, 1, 4, 3, 4, 15, 6);
     tn_backward(squares(y));
     HAS(tn_tensor_grad(w), 2 * 4 * 2, 2 * 15 * 5);
@@ -154,7 +175,7 @@ START_TEST(views_of_views_and_two_dimensions_work_too)
 
     y = tn_mul_scalar(x, 1);
     tn_add_(tn_select(y, 0, 0), tn_select(x, 0, 1), NULL);
-    tn_mul_scalar_(tn_select(y, 0, 0), 2);      /* twice through views of one base */
+    tn_mul_scalar_(tn_select(y, 0, 0), 2); /* twice through views of one base */
     tn_backward(tn_sum(y, NULL));
     HAS(tn_tensor_grad(x), 2, 2, 2, 3, 3, 3);
     FINE();
@@ -177,7 +198,8 @@ START_TEST(what_cannot_be_right_is_refused)
     ck_assert_int_eq(tn_grad(&loss, NULL, 1, &x, &g, 1, &create), TN_ERR_NOT_IMPLEMENTED);
     FAILED(TN_ERR_NOT_IMPLEMENTED, "cannot be differentiated twice");
     ck_assert_ptr_null(tn_add_(tn_expand(VEC(1), TN_SHAPE(3)), VEC(1, 2, 3), NULL));
-    FAILED(TN_ERR_RUNTIME, "more than one element of the written-to tensor refers to a single memory location");
+    FAILED(TN_ERR_RUNTIME,
+           "more than one element of the written-to tensor refers to a single memory location");
     tn_tensor *row = VEC(1, 2, 3, 4);
     ck_assert_ptr_null(tn_add_(tn_narrow(row, 0, 0, 3), tn_narrow(row, 0, 1, 3), NULL));
     FAILED(TN_ERR_RUNTIME, "share memory in part");
@@ -188,9 +210,23 @@ START_TEST(what_cannot_be_right_is_refused)
     ck_assert_ptr_null(tn_mul_scalar_(tn_tensor_full(TN_SHAPE(2), 1, TN_I64, NULL), 0.5));
     FAILED(TN_ERR_RUNTIME, "result type float32 can't be cast to the desired output type int64");
     tn_tensor *half = tn_cast(VEC(1, 2), TN_F16);
-    ck_assert_ptr_eq(tn_add_(half, VEC(1, 1), NULL), half);     /* narrower is allowed */
+    ck_assert_ptr_eq(tn_add_(half, VEC(1, 1), NULL), half); /* narrower is allowed */
     ck_assert_int_eq(tn_tensor_dtype(half), TN_F16);
     HAS(half, 2, 3);
+    FINE();
+}
+END_TEST
+
+START_TEST(a_view_of_what_was_swapped_away_is_no_view_any_more)
+{
+    TN_SCOPE;
+    tn_tensor *x = LEAF(1, 2), *base = VEC(1, 1, 1), *view = tn_narrow(base, 0, 0, 2);
+
+    ck_assert_int_eq(tn_tensor_swap(base, VEC(5)), TN_OK);
+    tn_mul_(view, x);
+    ck_assert(!tn_tensor_requires_grad(base));
+    tn_backward(squares(view));
+    HAS(tn_tensor_grad(x), 2, 4);
     FINE();
 }
 END_TEST
@@ -201,7 +237,7 @@ START_TEST(retained_gradients_and_hooks_follow_their_rules_in_place)
     tn_tensor *x = LEAF(1, 2), *y = tn_mul_scalar(x, 2);
 
     tn_tensor_retain_grad(y);
-    tn_mul_scalar_(y, 3);                       /* retain_grad follows to the new maker */
+    tn_mul_scalar_(y, 3); /* retain_grad follows to the new maker */
     tn_backward(tn_sum(y, NULL));
     HAS(tn_tensor_grad(y), 1, 1);
     HAS(tn_tensor_grad(x), 6, 6);
@@ -209,7 +245,7 @@ START_TEST(retained_gradients_and_hooks_follow_their_rules_in_place)
 }
 END_TEST
 
-/* ---- functions of a program ---------------------------------------------------------------------------------- */
+/* ---- functions of a program ----------------------------------------------------- */
 
 static int releases;
 
@@ -227,7 +263,8 @@ static tn_status cube(tn_function_ctx *ctx, void *user, tn_tensor *const *in, tn
     return tn_function_save(ctx, in[0]);
 }
 
-static tn_status cube_back(tn_function_ctx *ctx, void *user, tn_tensor *const *gout, tn_tensor **gin)
+static tn_status cube_back(tn_function_ctx *ctx, void *user, tn_tensor *const *gout,
+                           tn_tensor **gin)
 {
     tn_tensor *x = tn_function_saved(ctx, 0);
 
@@ -243,14 +280,16 @@ static tn_status expo(tn_function_ctx *ctx, void *user, tn_tensor *const *in, tn
     return tn_function_save(ctx, out[0]);
 }
 
-static tn_status expo_back(tn_function_ctx *ctx, void *user, tn_tensor *const *gout, tn_tensor **gin)
+static tn_status expo_back(tn_function_ctx *ctx, void *user, tn_tensor *const *gout,
+                           tn_tensor **gin)
 {
     (void)user;
     gin[0] = tn_mul(gout[0], tn_function_saved(ctx, 0));
     return TN_OK;
 }
 
-static tn_status wrong_back(tn_function_ctx *ctx, void *user, tn_tensor *const *gout, tn_tensor **gin)
+static tn_status wrong_back(tn_function_ctx *ctx, void *user, tn_tensor *const *gout,
+                            tn_tensor **gin)
 {
     (void)ctx;
     (void)user;
@@ -259,10 +298,13 @@ static tn_status wrong_back(tn_function_ctx *ctx, void *user, tn_tensor *const *
     return TN_OK;
 }
 
-static const tn_function cube_function = { .name = "cube", .forward = cube, .backward = cube_back,
-                                           .release = count_release };
+static const tn_function cube_function = {
+    .name = "cube", .forward = cube, .backward = cube_back, .release = count_release
+};
 static const tn_function expo_function = { .name = "expo", .forward = expo, .backward = expo_back };
-static const tn_function wrong_function = { .name = "wrong", .forward = cube, .backward = wrong_back };
+static const tn_function wrong_function = { .name = "wrong",
+                                            .forward = cube,
+                                            .backward = wrong_back };
 
 START_TEST(a_program_has_functions_of_its_own)
 {
@@ -282,14 +324,17 @@ START_TEST(a_program_has_functions_of_its_own)
     HAS(gg, 12, 18);
     ck_assert_int_eq(releases, 0);
 
-    ck_assert_int_eq(tn_function_call(&expo_function, NULL, &x, 1, &y, 1), TN_OK);  /* saves its own output */
+    ck_assert_int_eq(tn_function_call(&expo_function, NULL, &x, 1, &y, 1),
+                     TN_OK); /* saves its own output */
     loss = tn_sum(y, NULL);
     ck_assert_int_eq(tn_backward(loss), TN_OK);
     HAS(tn_tensor_grad(x), exp(2), exp(3));
 
     ck_assert_int_eq(tn_function_call(&wrong_function, NULL, &x, 1, &y, 1), TN_OK);
     ck_assert_int_eq(tn_backward(tn_sum(y, NULL)), TN_ERR_RUNTIME);
-    FAILED(TN_ERR_RUNTIME, "function wrong returned an invalid gradient at index 0 - got [5] but expected shape compatible with [2]");
+    FAILED(TN_ERR_RUNTIME,
+           "function wrong returned an invalid gradient at index 0 - got [5] but expected shape "
+           "compatible with [2]");
 
     tn_tensor *plain = VEC(2, 3);
     ck_assert_int_eq(tn_function_call(&cube_function, NULL, &plain, 1, &y, 1), TN_OK);
@@ -310,7 +355,8 @@ static tn_status identity(tn_function_ctx *ctx, void *user, tn_tensor *const *in
     return TN_OK;
 }
 
-static tn_status identity_back(tn_function_ctx *ctx, void *user, tn_tensor *const *gout, tn_tensor **gin)
+static tn_status identity_back(tn_function_ctx *ctx, void *user, tn_tensor *const *gout,
+                               tn_tensor **gin)
 {
     (void)ctx;
     (void)user;
@@ -321,7 +367,9 @@ static tn_status identity_back(tn_function_ctx *ctx, void *user, tn_tensor *cons
 START_TEST(a_function_may_give_its_input_back)
 {
     TN_SCOPE;
-    static const tn_function reverse = { .name = "reverse", .forward = identity, .backward = identity_back };
+    static const tn_function reverse = { .name = "reverse",
+                                         .forward = identity,
+                                         .backward = identity_back };
     tn_tensor *x = LEAF(2, 3), *y;
 
     ck_assert_int_eq(tn_function_call(&reverse, NULL, &x, 1, &y, 1), TN_OK);
@@ -343,8 +391,10 @@ int main(void)
     tcase_add_test(tests, copies_cut_the_old_history_and_follow_the_new_one);
     tcase_add_test(tests, a_change_through_a_view_reaches_the_base);
     tcase_add_test(tests, what_is_copied_into_a_view_gets_its_part_of_the_gradient);
+    tcase_add_test(tests, views_that_operators_come_apart_into_know_their_base);
     tcase_add_test(tests, views_of_views_and_two_dimensions_work_too);
     tcase_add_test(tests, what_cannot_be_right_is_refused);
+    tcase_add_test(tests, a_view_of_what_was_swapped_away_is_no_view_any_more);
     tcase_add_test(tests, retained_gradients_and_hooks_follow_their_rules_in_place);
     tcase_add_test(tests, a_program_has_functions_of_its_own);
     tcase_add_test(tests, a_function_may_give_its_input_back);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Threads: look-ups, calls and gradients at once; forward in one thread, backward in another; leaves that several walks share. For ThreadSanitizer. */
+ * Threads: look-ups, calls and gradients at once; forward in one thread, backward in another;
+ * leaves that several walks share. For ThreadSanitizer. */
 #include <pthread.h>
 
 #include "tests/op/with.h"
@@ -9,7 +10,8 @@ enum { THREADS = 4, ROUNDS = 60 };
 
 static void *look_up(void *user)
 {
-    static const char *const names[] = { "add", "mul", "relu", "matmul", "softmax", "log_softmax_grad" };
+    static const char *const names[] = { "add",    "mul",     "relu",
+                                         "matmul", "softmax", "log_softmax_grad" };
 
     (void)user;
     for (int i = 0; i < ROUNDS; i++) {
@@ -30,7 +32,8 @@ static void *train(void *user)
         TN_SCOPE;
         tn_tensor *x = LEAF(1, 2, 3);
 
-        if (tn_backward(tn_sum(tn_mul(tn_mul(x, x), shared), NULL)) != TN_OK || at(tn_tensor_grad(x), 2) != 6)
+        if (tn_backward(tn_sum(tn_mul(tn_mul(x, x), shared), NULL)) != TN_OK ||
+            at(tn_tensor_grad(x), 2) != 6)
             return (void *)1;
     }
     return NULL;
@@ -43,7 +46,8 @@ START_TEST(threads_share_leaves_and_registries)
     tn_tensor *shared = LEAF(1, 1, 1);
 
     for (int i = 0; i < 2 * THREADS; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, i < THREADS ? train : look_up, shared), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, i < THREADS ? train : look_up, shared),
+                         0);
     for (int i = 0; i < 2 * THREADS; i++) {
         void *result;
 

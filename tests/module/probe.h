@@ -147,8 +147,8 @@ static const tn_layer block = { TN_HEAD(tn_layer),        .name = "Block",
 
 static inline void register_probes(void)
 {
-    const tn_layer *const layers[] = { &probe,          &pair,     &silent, &loud,
-                                       &silent_builder, &giver,  &block };
+    const tn_layer *const layers[] = { &probe,          &pair,  &silent, &loud,
+                                       &silent_builder, &giver, &block };
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
         ck_assert_int_eq(tn_register(layers[i]), TN_OK);
     probe_destroyed = 0;

@@ -153,6 +153,7 @@ START_TEST(what_cannot_be_built_is_refused_and_leaves_nothing_behind)
     refused("", TN_ERR_FORMAT, "");
     refused("4", TN_ERR_FORMAT, "is not a module");
     refused("Sequential(Linear(4, 3), Linaer(3, 2))", TN_ERR_KEY, "Sequential, module \"1\": ");
+    refused("Sequential(a=Linear(4, 3), a=ReLU())", TN_ERR_VALUE, "module \"a\" was given twice");
     refused("Sequential(Linear(4, 3), 7)", TN_ERR_TYPE, "expected a module");
     refused("CrossEntropyLoss(reduction='most')", TN_ERR_VALUE,
             "\"most\" is not a valid value for reduction");

@@ -226,9 +226,30 @@ START_TEST(an_optimizer_goes_on_after_conversion_cnv_014)
     }
     ck_assert_double_eq(first(m, "bias"), 1.0 - 1.0 - 1.5);
     tn_optimizer_drop(optimizer);
+    /* State that was made before stays in its type, as in PyTorch; steps go on. */
+    optimizer = tn_optimizer_new(m, "Adam(lr=0.5)");
+    const tn_dtype dtypes[] = { TN_F64, TN_F32, TN_F64 };
+    for (int i = 0; i < 3; i++) {
+        tn_module_to(m, NULL, dtypes[i]);
+        tn_module_zero_grad(m);
+        tn_tensor *x = tn_tensor_full(TN_SHAPE(1, 2), 1, dtypes[i], NULL);
+        tn_backward(tn_sum(tn_module_call(m, x), NULL));
+        ck_assert_msg(tn_optimizer_step(optimizer) == TN_OK, "%s", tn_error_text());
+        ck_assert_double_eq_tol(first(m, "bias"), -1.5 - 0.5 * (i + 1), 1e-5);
+    }
+    tn_optimizer_drop(optimizer);
     tn_module_drop(m);
 }
 END_TEST
+
+static int warnings;
+
+static void count_warnings(void *user, int level, const char *plugin, const char *text)
+{
+    (void)user;
+    (void)plugin;
+    warnings += level == TN_LOG_WARNING && strstr(text, "has no values") != NULL;
+}
 
 START_TEST(moving_to_meta_drops_the_values_and_there_is_no_way_back_cnv_024)
 {
@@ -240,6 +261,17 @@ START_TEST(moving_to_meta_drops_the_values_and_there_is_no_way_back_cnv_024)
     ck_assert_int_eq(tn_module_to(m, cpu, TN_DTYPE_AUTO), TN_ERR_NOT_IMPLEMENTED);
     expect_failure(TN_ERR_NOT_IMPLEMENTED, "\"0.weight\": cannot copy out of a tensor on meta:0");
     ck_assert_ptr_eq(tn_tensor_device(tn_module_find_tensor(m, "1.bias")), meta);
+    tn_module *real = parsed("Sequential(Linear(2, 2), Linear(2, 2))");
+    tn_state *values = tn_module_state(real), *none = tn_module_state(m);
+    tn_log_set_sink(count_warnings, NULL);
+    ck_assert_int_eq(tn_module_load_state(m, values, true), TN_OK); /* LSD-025 */
+    tn_log_set_sink(NULL, NULL);
+    ck_assert_int_eq(warnings, 4);
+    ck_assert_int_eq(tn_module_load_state(real, none, true), TN_ERR_NOT_IMPLEMENTED);
+    expect_failure(TN_ERR_NOT_IMPLEMENTED, "While copying the parameter named \"0.weight\": ");
+    tn_state_drop(values);
+    tn_state_drop(none);
+    tn_module_drop(real);
     tn_module_drop(m);
 }
 END_TEST

@@ -10,3 +10,5 @@ tests_op_test_dispatch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_dispatch_LDADD = $(TN_LINK_TEST_CORE)
 EXTRA_DIST += tests/oracle/cases.py tests/oracle/make-slice.py tests/oracle/slice.txt tests/oracle/make-elementwise.py \
 	tests/oracle/elementwise.txt
+TESTS += tests/op/instructions.sh tests/op/schema.sh
+EXTRA_DIST += tests/op/instructions.sh tests/op/schema.sh

@@ -17,13 +17,13 @@ typedef struct reading {
     char line[LINE];
     char name[128];
     const tn_op *op;
-    uint8_t *options;           /* the operator's struct */
+    uint8_t *options; /* the operator's struct */
     int64_t rows[MOST][TN_MAX_DIMS];
-    char texts[MOST][32];       /* strings among the options */
+    char texts[MOST][32]; /* strings among the options */
     int n_rows, n_texts;
     tn_tensor *in[MOST], *out[MOST];
     int64_t n_in;
-    int n_out;                  /* compared so far */
+    int n_out; /* compared so far */
     bool called, skipped;
     int cases, skips;
 } reading;
@@ -103,15 +103,15 @@ static void set_option(reading *r, const char *name, const char *text)
         *(const char **)(void *)(r->options + row->offset) = r->texts[r->n_texts++];
         break;
     case TN_OPTION_KIND_INTS:
-        *(tn_ints *)(void *)(r->options + row->offset) = (tn_ints){ r->rows[r->n_rows],
-                                                                    read_row(text, r->rows[r->n_rows]) };
+        *(tn_ints *)(void *)(r->options + row->offset) = (tn_ints){
+            r->rows[r->n_rows], read_row(text, r->rows[r->n_rows])
+        };
         r->n_rows++;
         break;
     case TN_OPTION_KIND_DTYPE:
         *(tn_dtype *)(void *)(r->options + row->offset) = dtype_of(text);
         break;
-    default:
-        ck_abort_msg("%s: option %s of a kind that this test does not set", r->name, name);
+    default: ck_abort_msg("%s: option %s of a kind that this test does not set", r->name, name);
     }
 }
 
@@ -126,11 +126,14 @@ static void read_input(reading *r, char *text)
         r->in[r->n_in++] = TN_NONE;
         return;
     }
-    ck_assert_int_eq(sscanf(text, "%15s %127s %127s %lld %c :%n", dtype, shape, strides, &offset, &grad, &used), 5);
+    ck_assert_int_eq(
+        sscanf(text, "%15s %127s %127s %lld %c :%n", dtype, shape, strides, &offset, &grad, &used),
+        5);
     ndim = read_row(shape, sizes);
     read_row(strides, steps);
     r->in[r->n_in] = tn_tensor_as_strided(memory_of(dtype_of(dtype), read_values(text + used)),
-                                          (tn_ints){ sizes, ndim }, (tn_ints){ steps, ndim }, offset);
+                                          (tn_ints){ sizes, ndim }, (tn_ints){ steps, ndim },
+                                          offset);
     ck_assert_msg(r->in[r->n_in] != NULL, "%s: %s", r->name, tn_error_text());
     if (grad == 'g')
         ck_assert_int_eq(tn_tensor_set_requires_grad(r->in[r->n_in], true), TN_OK);
@@ -140,9 +143,10 @@ static void read_input(reading *r, char *text)
 /* Devices may lack a kernel or a dtype (a GPU without float64, float16): that is an answer, with words, and is counted. */
 static void skip(reading *r)
 {
-    ck_assert_msg(tn_error_code() == TN_ERR_NOT_IMPLEMENTED, "%s on %s: %s", r->name, tn_device_name(tn_device_default()),
+    ck_assert_msg(tn_error_code() == TN_ERR_NOT_IMPLEMENTED, "%s on %s: %s", r->name,
+                  tn_device_name(tn_device_default()), tn_error_text());
+    ck_assert_msg(strcmp(tn_device_type(tn_device_default()), "cpu") != 0, "%s: %s", r->name,
                   tn_error_text());
-    ck_assert_msg(strcmp(tn_device_type(tn_device_default()), "cpu") != 0, "%s: %s", r->name, tn_error_text());
     tn_error_clear();
     r->skipped = true;
     r->skips++;
@@ -167,17 +171,22 @@ static void compare(reading *r, tn_tensor *tensor, const char *what, int index, 
     int64_t count = read_values(text);
     tn_tensor *wide;
 
-    ck_assert_msg(tn_tensor_numel(tensor) == count, "%s: %s %d has %lld elements, PyTorch's has %lld", r->name, what, index,
+    ck_assert_msg(tn_tensor_numel(tensor) == count,
+                  "%s: %s %d has %lld elements, PyTorch's has %lld", r->name, what, index,
                   (long long)tn_tensor_numel(tensor), (long long)count);
-    wide = dtype == TN_F64 ? tensor : tn_copy_(tn_tensor_empty(tn_tensor_shape(tensor), TN_F64, NULL), tn_detach(tensor));
-    ck_assert_msg(tn_tensor_copy_out(wide, found, (size_t)count * sizeof(double)) == TN_OK, "%s: %s", r->name,
-                  tn_error_text());
+    wide = dtype == TN_F64 ? tensor
+                           : tn_copy_(tn_tensor_empty(tn_tensor_shape(tensor), TN_F64, NULL),
+                                      tn_detach(tensor));
+    ck_assert_msg(tn_tensor_copy_out(wide, found, (size_t)count * sizeof(double)) == TN_OK,
+                  "%s: %s", r->name, tn_error_text());
     for (int64_t i = 0; i < count; i++) {
-        bool same = isnan(values[i]) ? isnan(found[i]) :
-                                       found[i] == values[i] || fabs(found[i] - values[i]) <= step * (1 + fabs(values[i]));
+        bool same = isnan(values[i]) ? isnan(found[i])
+                                     : found[i] == values[i] || fabs(found[i] - values[i]) <=
+                                                                    step * (1 + fabs(values[i]));
 
         ck_assert_msg(same, "%s on %s: %s %d, element %lld: %.9g, PyTorch says %.9g", r->name,
-                      tn_device_name(tn_device_default()), what, index, (long long)i, found[i], values[i]);
+                      tn_device_name(tn_device_default()), what, index, (long long)i, found[i],
+                      values[i]);
     }
 }
 
@@ -187,10 +196,11 @@ static void check_shape(reading *r, tn_tensor *tensor, const char *dtype, const 
 
     ck_assert_msg(tn_tensor_dtype(tensor) == dtype_of(dtype), "%s: %s, PyTorch says %s", r->name,
                   tn_dtype_name(tn_tensor_dtype(tensor)), dtype);
-    ck_assert_msg(tn_tensor_ndim(tensor) == ndim, "%s: %d dimensions, PyTorch says %d", r->name, tn_tensor_ndim(tensor),
-                  (int)ndim);
+    ck_assert_msg(tn_tensor_ndim(tensor) == ndim, "%s: %d dimensions, PyTorch says %d", r->name,
+                  tn_tensor_ndim(tensor), (int)ndim);
     for (int64_t d = 0; d < ndim; d++)
-        ck_assert_msg(tn_tensor_size(tensor, d) == sizes[d], "%s: size %lld of dimension %d, PyTorch says %lld", r->name,
+        ck_assert_msg(tn_tensor_size(tensor, d) == sizes[d],
+                      "%s: size %lld of dimension %d, PyTorch says %lld", r->name,
                       (long long)tn_tensor_size(tensor, d), (int)d, (long long)sizes[d]);
 }
 
@@ -220,7 +230,8 @@ static void read_line(reading *r)
         r->n_out++;
     } else if (strncmp(r->line, "cot ", 4) == 0 && !r->skipped) {
         int64_t count = read_values(text + 1);
-        tn_tensor *cotangent = tn_reshape(memory_of(tn_tensor_dtype(r->out[0]), count), tn_tensor_shape(r->out[0]));
+        tn_tensor *cotangent = tn_reshape(memory_of(tn_tensor_dtype(r->out[0]), count),
+                                          tn_tensor_shape(r->out[0]));
 
         if (tn_backward_from(r->out, &cotangent, 1, NULL) != TN_OK)
             skip(r);
@@ -270,7 +281,8 @@ static void replay(const char *name, const char *device)
     ck_assert_int_eq(tn_graph_node_count(), nodes);
     ck_assert_msg(!tn_failed(), "%s", tn_error_text());
     if (r.skips > 0)
-        printf("%s: %d of %d cases of %s need a kernel or dtype that it has not\n", device, r.skips, r.cases, name);
+        printf("%s: %d of %d cases of %s need a kernel or dtype that it has not\n", device, r.skips,
+               r.cases, name);
 }
 
 START_TEST(operators_and_gradients_agree_with_pytorch)

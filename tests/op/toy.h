@@ -52,7 +52,8 @@ static void toy_free(void *device, void *memory, size_t bytes)
     free(memory);
 }
 
-static tn_status toy_in(void *device, void *stream, void *memory, uint64_t offset, const void *from, size_t bytes)
+static tn_status toy_in(void *device, void *stream, void *memory, uint64_t offset, const void *from,
+                        size_t bytes)
 {
     (void)device;
     (void)stream;
@@ -60,7 +61,8 @@ static tn_status toy_in(void *device, void *stream, void *memory, uint64_t offse
     return TN_OK;
 }
 
-static tn_status toy_out(void *device, void *stream, void *to, void *memory, uint64_t offset, size_t bytes)
+static tn_status toy_out(void *device, void *stream, void *to, void *memory, uint64_t offset,
+                         size_t bytes)
 {
     (void)device;
     (void)stream;
@@ -68,8 +70,8 @@ static tn_status toy_out(void *device, void *stream, void *to, void *memory, uin
     return TN_OK;
 }
 
-static tn_status toy_copy(void *device, void *stream, void *to, uint64_t to_offset, void *from, uint64_t from_offset,
-                          size_t bytes)
+static tn_status toy_copy(void *device, void *stream, void *to, uint64_t to_offset, void *from,
+                          uint64_t from_offset, size_t bytes)
 {
     (void)device;
     (void)stream;
@@ -77,11 +79,19 @@ static tn_status toy_copy(void *device, void *stream, void *to, uint64_t to_offs
     return TN_OK;
 }
 
-static const tn_backend toy = {
-    TN_HEAD(tn_backend), .type = "toy", .help = "a device of the tests", .flags = TN_BACKEND_HOST_MEMORY,
-    .enumerate = toy_enumerate, .open = toy_open, .close = toy_close, .info = toy_info, .alloc = toy_alloc,
-    .free = toy_free, .copy_in = toy_in, .copy_out = toy_out, .copy = toy_copy
-};
+static const tn_backend toy = { TN_HEAD(tn_backend),
+                                .type = "toy",
+                                .help = "a device of the tests",
+                                .flags = TN_BACKEND_HOST_MEMORY,
+                                .enumerate = toy_enumerate,
+                                .open = toy_open,
+                                .close = toy_close,
+                                .info = toy_info,
+                                .alloc = toy_alloc,
+                                .free = toy_free,
+                                .copy_in = toy_in,
+                                .copy_out = toy_out,
+                                .copy = toy_copy };
 
 /* First element of a contiguous float32 view. */
 TN_ATTR(unused) static inline float *toy_floats(const tn_view *view)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests of the loader share: a folder of their own with fixtures in it, and lines of the report. Each test runs in
- * a process of its own (libcheck forks), because plugins are looked for once per process. */
+ * What the tests of the loader share: a folder of their own with fixtures in it, and lines of
+ * the report. Each test runs in a process of its own (libcheck forks), because plugins are
+ * looked for once per process. */
 #ifndef TN_TESTS_PLUGIN_PLACE_H
 #define TN_TESTS_PLUGIN_PLACE_H
 
@@ -110,9 +111,11 @@ static tn_plugin_report line_of(const char *name)
 static void expect(const char *name, int outcome, int stage, const char *words)
 {
     tn_plugin_report report = line_of(name);
-    ck_assert_msg(report.outcome == outcome && report.stage == stage && strstr(report.reason, words),
-                  "%s: wanted %s at %s with \"%s\", got %s at %s: %s", name, tn_outcome_name(outcome), tn_stage_name(stage),
-                  words, tn_outcome_name(report.outcome), tn_stage_name(report.stage), report.reason);
+    ck_assert_msg(report.outcome == outcome && report.stage == stage &&
+                      strstr(report.reason, words),
+                  "%s: wanted %s at %s with \"%s\", got %s at %s: %s", name,
+                  tn_outcome_name(outcome), tn_stage_name(stage), words,
+                  tn_outcome_name(report.outcome), tn_stage_name(report.stage), report.reason);
     if (outcome == TN_OUTCOME_OK && !*words)
         ck_assert_str_eq(report.reason, "");
 }
@@ -127,8 +130,9 @@ static TN_ATTR(unused) void expect_good_beside(void)
 
 static TN_ATTR(unused) void expect_failure(tn_status status, tn_status code, const char *words)
 {
-    ck_assert_msg(status == code && strstr(tn_error_text(), words), "wanted %s with \"%s\", got %s: %s",
-                  tn_status_name(code), words, tn_status_name(status), tn_error_text());
+    ck_assert_msg(status == code && strstr(tn_error_text(), words),
+                  "wanted %s with \"%s\", got %s: %s", tn_status_name(code), words,
+                  tn_status_name(status), tn_error_text());
     tn_error_clear();
 }
 

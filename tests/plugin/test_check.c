@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The checked boundary (TENON_CHECK=1, rule 12) around kernels: a device whose kernels break the contract in one way each. */
+ * The checked boundary (TENON_CHECK=1, rule 12) around kernels: a device whose kernels break the
+ * contract in one way each. */
 #include "tests/plugin/place.h"
 
 static void set_up_checked(void)
@@ -50,7 +51,8 @@ START_TEST(a_failure_without_words_is_named)
 {
     expect_failure(
         call("test_wordless"), TN_ERR_RUNTIME,
-        "plugin \"org.tenon.test.misbehaving\": tn_wordless failed with TN_ERR_RUNTIME and recorded no words");
+        "plugin \"org.tenon.test.misbehaving\": tn_wordless failed with TN_ERR_RUNTIME and "
+        "recorded no words");
 }
 END_TEST
 

@@ -216,7 +216,8 @@ START_TEST(the_checked_boundary_names_plugin_function_and_argument_rule_12)
     setenv("TENON_CHECK", "1", 1);
     expect_failure(
         tn_plugin_activate("org.tenon.test.careless"), TN_ERR_REFUSED,
-        "checked boundary: plugin \"org.tenon.test.careless\" called tn_dtype_parse, argument out: it is NULL");
+        "checked boundary: plugin \"org.tenon.test.careless\" called tn_dtype_parse, argument "
+        "out: it is NULL");
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What becomes of every kind of bad plugin file: outcome, stage and reason, and that the others load. */
+ * What becomes of every kind of bad plugin file: outcome, stage and reason, and that the others
+ * load. */
 #include "tests/plugin/place.h"
 
 enum {
@@ -46,7 +47,7 @@ END_TEST
 
 START_TEST(a_symbol_that_lives_in_a_dependency_does_not_count_rule_2)
 {
-    place("good", "borrowed", "libdependency.so.1", NULL);
+    place("good", "borrowed", NULL);
     expect("borrowed.so", FAILED, TN_STAGE_SYMBOL,
            "libdependency.so.1, a library that it depends on");
     expect_good_beside();

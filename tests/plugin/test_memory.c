@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every allocation of discovery is made to fail in turn: an error each time, no crash, no leak, and the next call goes on
- * where memory ran out. Needs the core's internals (tn__fail_alloc), and a process for each turn. */
+ * Every allocation of discovery is made to fail in turn: an error each time, no crash, no leak,
+ * and the next call goes on where memory ran out. Needs the core's internals (tn__fail_alloc),
+ * and a process for each turn. */
 #include "tests/plugin/place.h"
 
 #include <sys/wait.h>
@@ -10,7 +11,8 @@
 
 enum { DONE = 3 };
 
-/* In a child: returns whether all allocations went well (DONE), or 0 when failing was met decently. */
+/* In a child: returns whether all allocations went well (DONE), or 0 when failing was met
+ * decently. */
 static int attempt(uint64_t nth)
 {
     tn_plugin_report report;

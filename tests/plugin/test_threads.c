@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Many threads meet in the loader at once: discovery, activation, look-ups, registration, loading. For ThreadSanitizer;
- * what is asserted is that each plugin is activated once. */
+ * Many threads meet in the loader at once: discovery, activation, look-ups, registration,
+ * loading. For ThreadSanitizer; what is asserted is that each plugin is activated once. */
 #include "tests/plugin/place.h"
 
 #include <pthread.h>
@@ -126,6 +126,32 @@ START_TEST(probing_starts_no_thread_law_6)
 }
 END_TEST
 
+/* The plugins of this tree, as the harness names them: asking them maps no driver and no BLAS,
+ * and starts nothing. */
+START_TEST(probing_the_plugins_of_this_tree_touches_nothing_rule_1)
+{
+    static const char *const late[] = { "libcuda.so", "libOpenCL", "openblas", "libcublas",
+                                        "libpocl" };
+    char line[8192];
+    int before = threads_of_this_process();
+    int64_t count = tn_plugin_count();
+    ck_assert_int_ge(count, 0);
+    ck_assert_int_eq(threads_of_this_process(), before);
+    FILE *maps = fopen("/proc/self/maps", "r");
+    ck_assert_ptr_nonnull(maps);
+    while (fgets(line, sizeof line, maps))
+        for (size_t i = 0; i < sizeof late / sizeof *late; i++)
+            ck_assert_msg(!strstr(line, late[i]), "probing mapped %s", line);
+    fclose(maps);
+    for (int64_t i = 0; i < count; i++) {
+        tn_plugin_report report;
+        ck_assert_int_eq(tn_plugin_report_at(i, &report), TN_OK);
+        ck_assert_msg(report.outcome == TN_OUTCOME_OK && !report.refused, "%s: %s", report.file,
+                      report.reason);
+    }
+}
+END_TEST
+
 static Suite *threads(void)
 {
     Suite *suite = suite_create("threads in the loader");
@@ -136,6 +162,9 @@ static Suite *threads(void)
     tcase_add_test(all, two_activations_that_wait_for_each_other_fail_instead_of_hanging_law_4);
     tcase_add_test(all, probing_starts_no_thread_law_6);
     suite_add_tcase(suite, all);
+    TCase *tree = tcase_create("tree");
+    tcase_add_test(tree, probing_the_plugins_of_this_tree_touches_nothing_rule_1);
+    suite_add_tcase(suite, tree);
     return suite;
 }
 

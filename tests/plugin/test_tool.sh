@@ -104,6 +104,7 @@ check 0 "info GoodLayer" '^layer GoodLayer, from org\.tenon\.test\.good$'
 check 0 "info org.tenon.test.good" '^plugin org\.tenon\.test\.good 1\.2\.0$' '^layers +GoodLayer$'
 check 0 "info good --json" '"kind": "plugin"'
 is_json
+check 0 "info options" '^VARIABLE +VALUE +ORIGIN +HELP$' '^TENON_OPTIONS_DEPTH +- +default +how deep \(default: 3\)$'
 check 1 "info GoodLair" 'nothing is called "GoodLair"' 'did you mean "GoodLayer"'
 
 # env: options of plugins, values with quotes, backslashes, control characters and broken UTF-8 in JSON

@@ -38,8 +38,8 @@ static tn_status walk(void)
         if (d == NULL)
             return tn_error_last()->code;
         scope = tn_scope_begin();
-        x = tn_tensor_full(TN_SHAPE(20, 30), 1, TN_F32, d);
-        y = x == NULL ? NULL : tn_tensor_as_strided(x, TN_SHAPE(30, 20), TN_INTS(1, 30), 0);
+        x = tn_tensor_full(TN_SHAPE(4, 5), 1, TN_F32, d);
+        y = x == NULL ? NULL : tn_tensor_as_strided(x, TN_SHAPE(5, 4), TN_INTS(1, 5), 0);
         list[0] = y;
         tn_scope_end_with(scope, list, 1);
         if (y == NULL || tn_failed())
@@ -68,7 +68,7 @@ static tn_status walk(void)
                 return tn_error_last()->code;
             }
         }
-        x = tn_tensor_full(TN_SHAPE(30, 20), 2, TN_F32, tn_device_find(names[(i + 1) % 3]));
+        x = tn_tensor_full(TN_SHAPE(5, 4), 2, TN_F32, tn_device_find(names[(i + 1) % 3]));
         if (x == NULL)
             return tn_error_last()->code;
         status = tn__copy(x, y);

@@ -274,6 +274,44 @@ START_TEST(training_brings_a_regression_to_its_solution)
 }
 END_TEST
 
+/* On every device with memory that is there: of the processor alone, this says no more than that nothing moves. */
+START_TEST(state_follows_its_parameter_to_another_device)
+{
+    const tn_device *home = tn_device_find("cpu");
+    for (int64_t d = 0; d < tn_device_count(); d++) {
+        const tn_device *device = tn_device_at(d);
+        tn_tensor *parameter;
+        double got[SIZE];
+        if (!tn_device_has_memory(device))
+            continue;
+        tn_module *net = one_parameter(TN_F32, &parameter);
+        tn_optimizer *optimizer = tn_optimizer_new(net, "SGD(lr=0.1, momentum=0.9)");
+        for (int step = 0; step < STEPS; step++) {
+            TN_SCOPE;
+            float gradient[SIZE];
+            for (int i = 0; i < SIZE; i++)
+                gradient[i] = (float)gradients[step][i];
+            const tn_device *at = step % 2 == 0 ? home : device;
+            ck_assert_msg(tn_module_to(net, at, TN_DTYPE_AUTO) == TN_OK, "%s", tn_error_text());
+            tn_device_begin(at);
+            tn_tensor_set_grad(parameter, tn_tensor_from(gradient, TN_F32, TN_SHAPE(SIZE)));
+            ck_assert_msg(tn_optimizer_step(optimizer) == TN_OK, "%s", tn_error_text());
+            tn_device_end();
+            ck_assert_ptr_eq(tn_tensor_device(tn_optimizer_state(optimizer, 0, "momentum_buffer")),
+                             at);
+        }
+        TN_SCOPE;
+        tn_module_to(net, home, TN_F64);
+        ck_assert_int_eq(tn_tensor_copy_out(parameter, got, sizeof got), TN_OK);
+        for (int i = 0; i < SIZE; i++)
+            ck_assert_double_eq_tol(got[i], trajectories[2].values[STEPS - 1][i], 2e-6);
+        tn_optimizer_drop(optimizer);
+        tn_module_drop(net);
+    }
+    tn_error_clear();
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -287,6 +325,7 @@ int main(void)
         what_pytorch_refuses_is_refused,
         a_null_goes_through_without_a_new_error,
         a_parameter_that_comes_twice_is_taken_once,
+        state_follows_its_parameter_to_another_device,
         training_brings_a_regression_to_its_solution,
         NULL,
     };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The ground of the binary interface: how a header declares a function for two linkages, the frozen
- * prefix of every shared struct, and the version of the ABI. Nothing in here may ever change shape. */
+ * prefix of every shared struct, and the version of the ABI. Nothing in here may ever change shape.
+ */
 #ifndef TENON_ABI_H
 #define TENON_ABI_H
 
@@ -23,10 +24,10 @@
 #define TN_ATTR(...)
 #endif
 
-/* A program links libtenon and calls what it exports. A plugin (<tenon/plugin.h>) links nothing of ours:
- * there the same prototypes are static inline functions, which <tenon/host.h> (generated from these
- * headers) defines as calls through the tables that the host handed over. TN_PROGRAM marks the few
- * functions that only a program may call. */
+/* A program links libtenon and calls what it exports. A plugin (<tenon/plugin.h>) links nothing of
+ * ours: there the same prototypes are static inline functions, which <tenon/host.h> (generated from
+ * these headers) defines as calls through the tables that the host handed over. TN_PROGRAM marks
+ * the few functions that only a program may call. */
 #ifdef TN_BUILD_PLUGIN
 #define TN_API TN_ATTR(unused) static inline
 #define TN_HIDDEN TN_ATTR(visibility("hidden"))
@@ -69,20 +70,21 @@ typedef enum tn_kind {
 /* The frozen prefix of every struct that crosses the boundary. Whoever understands nothing else can
  * still tell what it is, how long it is, which ABI wrote it, and release it. */
 typedef struct tn_head {
-    uint32_t size;              /* sizeof the whole struct, as its writer's compiler had it */
-    uint16_t kind;              /* a tn_kind */
-    uint16_t flags;             /* 0 */
+    uint32_t size;  /* sizeof the whole struct, as its writer's compiler had it */
+    uint16_t kind;  /* a tn_kind */
+    uint16_t flags; /* 0 */
     uint16_t abi_major;
     uint16_t abi_minor;
-    uint32_t reserved;          /* 0 */
+    uint32_t reserved;           /* 0 */
     void (*destroy)(void *self); /* NULL for static data */
 } tn_head;
 
 /* First initialiser of a descriptor: `static const tn_layer swish = { TN_HEAD(tn_layer), ... }`. */
-#define TN_HEAD(type) .head = { (uint32_t)sizeof(type), TN_KIND_##type, 0, TN_ABI_MAJOR, TN_ABI_MINOR, 0, NULL }
+#define TN_HEAD(type)                                                                              \
+    .head = { (uint32_t)sizeof(type), TN_KIND_##type, 0, TN_ABI_MAJOR, TN_ABI_MINOR, 0, NULL }
 
 /* Whether the struct at `p`, written by somebody else, is long enough to have `member`. */
-#define TN_HAS(p, type, member) \
+#define TN_HAS(p, type, member)                                                                    \
     ((p)->head.size >= offsetof(type, member) + sizeof(((type *)0)->member))
 
 TN_END_DECLS

@@ -8,7 +8,8 @@
  *   ownership  [owned] the caller drops the result · [scoped] the innermost scope owns it ·
  *              [borrowed] it lives as long as what it was asked of · [static] it is never freed
  *   arguments  [null-ok: NAMES] these may be NULL; every other pointer may not ·
- *              [null-through] a NULL tensor, module, optimizer ... makes the call fail without a new error */
+ *              [null-through] a NULL tensor, module, optimizer ... makes the call fail without a
+ * new error */
 #ifndef TENON_BASE_H
 #define TENON_BASE_H
 
@@ -17,7 +18,7 @@
 
 TN_BEGIN_DECLS
 
-/* ---- status ------------------------------------------------------------------------------------ */
+/* ---- status ---------------------------------------------------------------------------------- */
 
 typedef int32_t tn_status;
 
@@ -30,30 +31,30 @@ enum {
     TN_ERR_RUNTIME = 5,         /* a state in which the call is not possible */
     TN_ERR_INDEX = 6,           /* an index or a dimension out of range */
     TN_ERR_NOT_IMPLEMENTED = 7, /* nobody provides it: the text says who could */
-    TN_ERR_ASSERT = 8,          /* an invariant of ours is broken: a bug, with a request to report it */
-    TN_ERR_MEMORY = 9,          /* out of memory, on the host or on a device */
-    TN_ERR_IO = 10,             /* a file cannot be read or written */
-    TN_ERR_FORMAT = 11,         /* a file or a text is malformed */
-    TN_ERR_DEVICE = 12,         /* a device reported a failure; `native` has its code */
-    TN_ERR_LOST = 13,           /* a device is lost: only its tensors are, the process goes on */
-    TN_ERR_VERSION = 14,        /* ABI or file versions do not fit */
-    TN_ERR_REFUSED = 15,        /* policy: ownership, deny list, a taken name, a checked boundary */
-    TN_ERR_UNAVAILABLE = 16,    /* no such hardware, or a library it needs is absent */
-    TN_ERR_CANCELLED = 17,      /* the program's progress callback asked for it */
+    TN_ERR_ASSERT = 8,   /* an invariant of ours is broken: a bug, with a request to report it */
+    TN_ERR_MEMORY = 9,   /* out of memory, on the host or on a device */
+    TN_ERR_IO = 10,      /* a file cannot be read or written */
+    TN_ERR_FORMAT = 11,  /* a file or a text is malformed */
+    TN_ERR_DEVICE = 12,  /* a device reported a failure; `native` has its code */
+    TN_ERR_LOST = 13,    /* a device is lost: only its tensors are, the process goes on */
+    TN_ERR_VERSION = 14, /* ABI or file versions do not fit */
+    TN_ERR_REFUSED = 15, /* policy: ownership, deny list, a taken name, a checked boundary */
+    TN_ERR_UNAVAILABLE = 16, /* no such hardware, or a library it needs is absent */
+    TN_ERR_CANCELLED = 17,   /* the program's progress callback asked for it */
     TN_ERR_COUNT
 };
 
 /* "TN_ERR_VALUE" and the like; "TN_ERR_?" for an unknown code. [any-thread] [static] */
 TN_API const char *tn_status_name(tn_status code);
 
-/* ---- errors ------------------------------------------------------------------------------------ */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 /* One failure. Frozen: 1024 bytes, owned by the caller, usable before anything is set up. */
 typedef struct tn_error {
     tn_status code;
-    int32_t native;             /* errno, CUresult, cl_int ... 0 if none */
-    char plugin[64];            /* id of the plugin that failed; "" for the core */
-    char message[952];          /* what was asked, what is wrong, what would work */
+    int32_t native;    /* errno, CUresult, cl_int ... 0 if none */
+    char plugin[64];   /* id of the plugin that failed; "" for the core */
+    char message[952]; /* what was asked, what is wrong, what would work */
 } tn_error;
 
 /* Whether a call of this thread failed since the last clear. [any-thread] */
@@ -78,13 +79,13 @@ TN_API tn_status tn_error_take(tn_error *out);
 TN_API void tn_error_clear(void);
 
 /* For code that tries something and recovers: remembers what had failed before, and puts that back,
- * so that what failed between the two is forgotten; the last failure is then the first that is held. `mark` nests freely; what
- * is cleared or taken between the two stays so. [any-thread] */
+ * so that what failed between the two is forgotten; the last failure is then the first that is
+ * held. `mark` nests freely; what is cleared or taken between the two stays so. [any-thread] */
 TN_API uint64_t tn_error_mark(void);
 TN_API void tn_error_restore(uint64_t mark);
 
-/* Records a failure of this thread and returns `code`, so that one writes `return tn_fail(...)`. The
- * format is tn_snprint's. The site that decides an error words it, once. [any-thread] */
+/* Records a failure of this thread and returns `code`, so that one writes `return tn_fail(...)`.
+ * The format is tn_snprint's. The site that decides an error words it, once. [any-thread] */
 TN_API tn_status tn_failv(tn_status code, const char *format, va_list args);
 TN_API tn_status tn_fail(tn_status code, const char *format, ...);
 
@@ -97,41 +98,44 @@ TN_API tn_status tn_fail_native(tn_status code, int32_t native, const char *form
 TN_API tn_status tn_error_prefixv(const char *format, va_list args);
 TN_API tn_status tn_error_prefix(const char *format, ...);
 
-/* ---- text -------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
-/* printf for all our texts, independent of the locale. Flags `-` `0` `+`, width, precision and `*` as in C;
- * conversions: %d %i %u %x (with l, ll, z, j), %c, %s, %p, %%, %f %e %g with a precision as in C; %g without
- * one is the shortest text that reads back to the same double, as Python prints it (0.1, 1.0, 1e-05, inf, nan: always a
- * float when read again); %q is a string in double quotes with escapes as the spec grammar reads them (None for NULL);
- * %b is an int: True or False. Writes at most `size` bytes with the final NUL; returns the
- * length that the whole text has, or -1 for a format with a conversion that is not in this list.
- * [any-thread] [null-ok: out] */
+/* printf for all our texts, independent of the locale. Flags `-` `0` `+`, width, precision and `*`
+ * as in C; conversions: %d %i %u %x (with l, ll, z, j), %c, %s, %p, %%, %f %e %g with a precision
+ * as in C; %g without one is the shortest text that reads back to the same double, as Python prints
+ * it (0.1, 1.0, 1e-05, inf, nan: always a float when read again); %q is a string in double quotes
+ * with escapes as the spec grammar reads them (None for NULL); %b is an int: True or False. Writes
+ * at most `size` bytes with the final NUL; returns the length that the whole text has, or -1 for a
+ * format with a conversion that is not in this list. [any-thread] [null-ok: out] */
 TN_API int64_t tn_snprintv(char *out, size_t size, const char *format, va_list args);
 TN_API int64_t tn_snprint(char *out, size_t size, const char *format, ...);
 
-/* Reads a whole number / a decimal floating number (also inf, -inf, nan), whatever the locale. The text must be all number;
- * false otherwise or when out of range. [any-thread] */
+/* Reads a whole number / a decimal floating number (also inf, -inf, nan), whatever the locale. The
+ * text must be all number; false otherwise or when out of range. [any-thread] */
 TN_API bool tn_read_int(const char *text, int64_t *out);
 TN_API bool tn_read_float(const char *text, double *out);
 
-/* ---- log --------------------------------------------------------------------------------------- */
+/* ---- log ------------------------------------------------------------------------------------- */
 
 enum { TN_LOG_ERROR = 1, TN_LOG_WARNING = 2, TN_LOG_INFO = 3, TN_LOG_DEBUG = 4 };
 
 /* Says something to whoever listens: by default warnings and errors go to standard error of the
- * program (TENON_LOG=off|error|warning|info|debug, or =LEVEL:FILE). TENON_LOG chooses the level for every sink. [any-thread] */
+ * program (TENON_LOG=off|error|warning|info|debug, or =LEVEL:FILE). TENON_LOG chooses the level for
+ * every sink. [any-thread] */
 TN_API void tn_logv(int level, const char *format, va_list args);
 TN_API void tn_log(int level, const char *format, ...);
 
-/* A sink for log lines: `text` has no newline at its end; `plugin` is "" for the core. One thread at a time calls it. */
+/* A sink for log lines: `text` has no newline at its end; `plugin` is "" for the core. One thread
+ * at a time calls it. */
 typedef void (*tn_log_sink)(void *user, int level, const char *plugin, const char *text);
 
 #ifdef TN_PROGRAM
-/* Replaces the sink of the process; NULL puts the default back. [any-thread] [null-ok: sink, user] */
+/* Replaces the sink of the process; NULL puts the default back. [any-thread] [null-ok: sink, user]
+ */
 TN_PROGRAM void tn_log_set_sink(tn_log_sink sink, void *user);
 #endif
 
-/* ---- host memory ------------------------------------------------------------------------------- */
+/* ---- host memory ----------------------------------------------------------------------------- */
 
 /* Where all host memory of the library comes from, tensors of host devices included.
  * `alignment` is a power of two; `resize` may move. All may be called from any thread. */
@@ -149,8 +153,8 @@ typedef struct tn_allocator {
 TN_PROGRAM tn_status tn_set_allocator(const tn_allocator *allocator);
 #endif
 
-/* Memory from the process's allocator, aligned for any type (zeroed by tn_calloc); NULL and an error
- * of this thread when there is none. [any-thread] [owned] */
+/* Memory from the process's allocator, aligned for any type (zeroed by tn_calloc); NULL and an
+ * error of this thread when there is none. [any-thread] [owned] */
 TN_API void *tn_malloc(size_t size);
 TN_API void *tn_calloc(size_t count, size_t size);
 /* [any-thread] [owned] [null-ok: block] */
@@ -160,19 +164,21 @@ TN_API void tn_free(void *block);
 /* [any-thread] [owned] */
 TN_API char *tn_strdup(const char *text);
 
-/* ---- threads ----------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
-/* Runs part(user, begin, end) over pieces of [0, count), each at least `grain` long, on the host's pool and the
- * calling thread; returns when all are done. Where the pieces begin depends on count and grain alone, never on the
- * number of threads. No thread starts before the first call that has more than one piece. Calls nest (inner ones run in line). A piece that
- * fails makes the call return the first failure in piece order, recorded in the calling thread. Each piece has a scope of its
- * own, unless there is only one.
- * After fork the child runs everything in the calling thread. [any-thread] [null-ok: user] */
+/* Runs part(user, begin, end) over pieces of [0, count), each at least `grain` long, on the host's
+ * pool and the calling thread; returns when all are done. Where the pieces begin depends on count
+ * and grain alone, never on the number of threads. No thread starts before the first call that has
+ * more than one piece. Calls nest (inner ones run in line). A piece that fails makes the call
+ * return the first failure in piece order, recorded in the calling thread. Each piece has a scope
+ * of its own, unless there is only one. After fork the child runs everything in the calling thread.
+ * [any-thread] [null-ok: user] */
 TN_API tn_status tn_parallel_for(int64_t count, int64_t grain,
-                                 tn_status (*part)(void *user, int64_t begin, int64_t end), void *user);
+                                 tn_status (*part)(void *user, int64_t begin, int64_t end),
+                                 void *user);
 
-/* Threads that tn_parallel_for uses, the calling one included (TENON_NUM_THREADS, else the cores that
- * this process may run on). [any-thread] */
+/* Threads that tn_parallel_for uses, the calling one included (TENON_NUM_THREADS, else the cores
+ * that this process may run on). [any-thread] */
 TN_API int tn_num_threads(void);
 
 #ifdef TN_PROGRAM
@@ -180,10 +186,11 @@ TN_API int tn_num_threads(void);
 TN_PROGRAM tn_status tn_set_num_threads(int count);
 #endif
 
-/* ---- long calls -------------------------------------------------------------------------------- */
+/* ---- long calls ------------------------------------------------------------------------------ */
 
-/* Asked now and then by calls that may take long (loading, saving, copying much); `done` and `total`
- * are in units that `what` names, total 0 if unknown. False cancels: the call returns TN_ERR_CANCELLED and leaves things as they were. */
+/* Asked now and then by calls that may take long (loading, saving, copying much); `done` and
+ * `total` are in units that `what` names, total 0 if unknown. False cancels: the call returns
+ * TN_ERR_CANCELLED and leaves things as they were. */
 typedef bool (*tn_progress)(void *user, const char *what, uint64_t done, uint64_t total);
 
 /* For long calls inside the library and in plugins: TN_OK to go on, TN_ERR_CANCELLED to stop.
@@ -197,8 +204,9 @@ TN_PROGRAM void tn_set_progress(tn_progress callback, void *user);
 /* Version of the library, "0.1.0". [any-thread] [static] */
 TN_PROGRAM const char *tn_version(void);
 
-/* Gives back what can be given back: deactivates plugins, joins the pool, frees caches. Objects that are still
- * alive stay valid until dropped. Optional; for leak checkers and for hosts that unload late. [main] */
+/* Gives back what can be given back: deactivates plugins, joins the pool, frees caches. Objects
+ * that are still alive stay valid until dropped. Optional; for leak checkers and for hosts that
+ * unload late. [main] */
 TN_PROGRAM void tn_shutdown(void);
 #endif
 

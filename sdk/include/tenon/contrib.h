@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a plugin (or a program, with tn_register) contributes: the descriptors. All are `static const`, begin with TN_HEAD, are copied by the core into
- * its own zero-filled structs (an absent member is NULL), and have to stay where they are as long as the process lives.
- * Callbacks report failures with tn_fail and return its code; they never end the process, print, or start threads. */
+ * What a plugin (or a program, with tn_register) contributes: the descriptors. All are `static
+ * const`, begin with TN_HEAD, are copied by the core into its own zero-filled structs (an absent
+ * member is NULL), and have to stay where they are as long as the process lives. Callbacks report
+ * failures with tn_fail and return its code; they never end the process, print, or start threads.
+ */
 #ifndef TENON_CONTRIB_H
 #define TENON_CONTRIB_H
 
@@ -10,53 +12,61 @@
 
 TN_BEGIN_DECLS
 
-/* ==== backend: a device type ====================================================================== */
+/* ==== backend: a device type ================================================================== */
 
 enum {
     TN_BACKEND_HOST_MEMORY = 1, /* memory handles are pointers that the host may read and write */
-    TN_BACKEND_NO_MEMORY = 2,   /* shapes and types only (`meta`): alloc gives NULL handles, copies do nothing */
-    TN_BACKEND_ASYNC = 4,       /* kernels may still run when they return */
-    TN_BACKEND_AFTER_FORK = 8   /* works in a child after fork (host memory, no threads of its own) */
+    TN_BACKEND_NO_MEMORY =
+        2, /* shapes and types only (`meta`): alloc gives NULL handles, copies do nothing */
+    TN_BACKEND_ASYNC = 4,     /* kernels may still run when they return */
+    TN_BACKEND_AFTER_FORK = 8 /* works in a child after fork (host memory, no threads of its own) */
 };
 
-/* DLPack has numbers for some types; a backend without one gives 0 and the core assigns from here on. */
+/* DLPack has numbers for some types; a backend without one gives 0 and the core assigns from here
+ * on. */
 #define TN_DEVICE_TYPE_FIRST 1000
 
-/* What a device says about itself; `head.size` is the limit that the host set. Strings are NUL-terminated. */
+/* What a device says about itself; `head.size` is the limit that the host set. Strings are
+ * NUL-terminated. */
 typedef struct tn_device_info {
     tn_head head;
-    char name[128];             /* "NVIDIA H100 80GB HBM3" */
-    char driver[128];           /* "CUDA 13.0", "PoCL 3.1" */
-    int64_t memory_total;       /* bytes, 0 unknown */
-    int64_t memory_free;        /* bytes, -1 unknown */
-    int64_t compute_units;      /* cores, multiprocessors */
-    int64_t alignment;          /* of every allocation's start, a power of two */
-    uint32_t dtypes;            /* TN_BIT mask that it can hold in arithmetic */
+    char name[128];        /* "NVIDIA H100 80GB HBM3" */
+    char driver[128];      /* "CUDA 13.0", "PoCL 3.1" */
+    int64_t memory_total;  /* bytes, 0 unknown */
+    int64_t memory_free;   /* bytes, -1 unknown */
+    int64_t compute_units; /* cores, multiprocessors */
+    int64_t alignment;     /* of every allocation's start, a power of two */
+    uint32_t dtypes;       /* TN_BIT mask that it can hold in arithmetic */
     uint32_t reserved32;
 } tn_device_info;
 
-/* A device type. Handles that a backend gives (device, stream, event, memory) are opaque to the core. All functions: [any-thread] unless said otherwise;
- * those that take a stream are called by one thread at a time per stream. */
+/* A device type. Handles that a backend gives (device, stream, event, memory) are opaque to the
+ * core. All functions: [any-thread] unless said otherwise; those that take a stream are called by
+ * one thread at a time per stream. */
 typedef struct tn_backend {
     tn_head head;
-    const char *type;           /* "cpu": lower case letters, digits, `_` */
-    const char *help;           /* one line */
-    uint32_t flags;             /* TN_BACKEND_* */
-    int32_t dlpack_type;        /* DLDeviceType or 0 */
+    const char *type;    /* "cpu": lower case letters, digits, `_` */
+    const char *help;    /* one line */
+    uint32_t flags;      /* TN_BACKEND_* */
+    int32_t dlpack_type; /* DLDeviceType or 0 */
 
-    /* Looks for devices; called after activation, once. TN_ERR_UNAVAILABLE (with words) where there is no such hardware. */
+    /* Looks for devices; called after activation, once. TN_ERR_UNAVAILABLE (with words) where there
+     * is no such hardware. */
     tn_status (*enumerate)(int32_t *count);
-    /* Opens device `index` of them; called once each, before any other call with it. close: at shutdown. */
+    /* Opens device `index` of them; called once each, before any other call with it. close: at
+     * shutdown. */
     tn_status (*open)(int32_t index, void **device);
     void (*close)(void *device);
     tn_status (*info)(void *device, tn_device_info *out);
 
-    /* Memory, from the device itself: the core caches, so speed is no matter. TN_ERR_MEMORY when there is none left. */
+    /* Memory, from the device itself: the core caches, so speed is no matter. TN_ERR_MEMORY when
+     * there is none left. */
     tn_status (*alloc)(void *device, size_t bytes, void **memory);
     void (*free)(void *device, void *memory, size_t bytes);
 
-    /* Streams and events; all NULL for a device that is done when a call returns (its stream is NULL then). stream_sync waits and returns the first failure that work on
-     * the stream met since the last sync; event_query gives *done. */
+    /* Streams and events; all NULL for a device that is done when a call returns (its stream is
+     * NULL then). stream_sync waits and returns the first failure that work on the stream met since
+     * the last sync; event_query gives *done. */
     tn_status (*stream_new)(void *device, void **stream);
     void (*stream_drop)(void *device, void *stream);
     tn_status (*stream_sync)(void *device, void *stream);
@@ -67,14 +77,18 @@ typedef struct tn_backend {
     tn_status (*event_sync)(void *device, void *event);
     tn_status (*event_query)(void *device, void *event, bool *done);
 
-    /* Bytes between host and device memory and inside the device (ranges do not overlap). copy_in has read `from`, copy_out has written `to` when it returns;
-     * copy is asynchronous. copy_peer (may be NULL: the core goes through the host) copies to another device of the same backend. */
-    tn_status (*copy_in)(void *device, void *stream, void *memory, uint64_t offset, const void *from, size_t bytes);
-    tn_status (*copy_out)(void *device, void *stream, void *to, void *memory, uint64_t offset, size_t bytes);
-    tn_status (*copy)(void *device, void *stream, void *to, uint64_t to_offset, void *from, uint64_t from_offset,
-                      size_t bytes);
-    tn_status (*copy_peer)(void *to_device, void *to, uint64_t to_offset, void *from_device, void *stream, void *from,
-                           uint64_t from_offset, size_t bytes);
+    /* Bytes between host and device memory and inside the device (ranges do not overlap). copy_in
+     * has read `from`, copy_out has written `to` when it returns; copy is asynchronous. copy_peer
+     * (may be NULL: the core goes through the host) copies to another device of the same backend.
+     */
+    tn_status (*copy_in)(void *device, void *stream, void *memory, uint64_t offset,
+                         const void *from, size_t bytes);
+    tn_status (*copy_out)(void *device, void *stream, void *to, void *memory, uint64_t offset,
+                          size_t bytes);
+    tn_status (*copy)(void *device, void *stream, void *to, uint64_t to_offset, void *from,
+                      uint64_t from_offset, size_t bytes);
+    tn_status (*copy_peer)(void *to_device, void *to, uint64_t to_offset, void *from_device,
+                           void *stream, void *from, uint64_t from_offset, size_t bytes);
 
     /* A published native interface by id, "tenon.opencl.queue/1"; NULL if unknown. May be NULL. */
     const void *(*native)(void *device, const char *id);
@@ -82,102 +96,114 @@ typedef struct tn_backend {
     void *(*native_stream)(void *device, void *stream);
 } tn_backend;
 
-/* ==== op: an operator ============================================================================= */
+/* ==== op: an operator ========================================================================= */
 
-/* What inference says of an output. Strides are in elements; without TN_META_STRIDED they are row-major. */
+/* What inference says of an output. Strides are in elements; without TN_META_STRIDED they are
+ * row-major. */
 enum { TN_META_STRIDED = 1 };
 typedef struct tn_meta {
     tn_dtype dtype;
     int32_t ndim;
     uint32_t flags;
     uint32_t reserved;
-    int64_t offset;             /* views: elements from the storage's start */
+    int64_t offset; /* views: elements from the storage's start */
     int64_t shape[TN_MAX_DIMS];
     int64_t strides[TN_MAX_DIMS];
 } tn_meta;
 
-/* The arguments of inference. `in[i]` is a view with shape, strides and dtype but possibly no data (meta devices, graph capture); NULL for an
- * absent optional input. `dtype` is what promotion gave, TN_DTYPE_AUTO without promotion. */
+/* The arguments of inference. `in[i]` is a view with shape, strides and dtype but possibly no data
+ * (meta devices, graph capture); NULL for an absent optional input. `dtype` is what promotion gave,
+ * TN_DTYPE_AUTO without promotion. */
 typedef struct tn_infer {
     tn_head head;
     const tn_view *const *in;
     int64_t n_in;
     const void *options;
-    tn_dtype dtype;             /* may be written: the inputs that take part in promotion are then cast to it, and infer is asked again */
+    tn_dtype dtype; /* may be written: the inputs that take part in promotion are then cast to it,
+                       and infer is asked again */
     int32_t n_out;
-    tn_meta *out;               /* n_out of them, to be written: dtype, ndim, shape (ndim -1: known only to the kernel, see tn_call.make_output) */
-    int64_t in0_offset;         /* offset of in[0] in its storage, in elements: what the offset of a view counts from */
+    tn_meta *out; /* n_out of them, to be written: dtype, ndim, shape (ndim -1: known only to the
+                     kernel, see tn_call.make_output) */
+    int64_t in0_offset; /* offset of in[0] in its storage, in elements: what the offset of a view
+                           counts from */
 } tn_infer;
 
-/* The arguments of a derivative: write gin[i] for every i with bit i of `need`, by operators; TN_NONE says zero. A gradient that is larger by broadcasting than the input, or
- * of another dtype, is reduced and cast by the core. `in` and `out` hold what the definition asked to save, NULL elsewhere and where it was changed in place meanwhile: give it to
- * operators, which then fail, and the core says why. `in_meta` has shape and dtype of every input; gout[i] is TN_NONE where no gradient came (all of them absent: derive is not
- * called). Runs in a scope of its own. */
+/* The arguments of a derivative: write gin[i] for every i with bit i of `need`, by operators;
+ * TN_NONE says zero. A gradient that is larger by broadcasting than the input, or of another dtype,
+ * is reduced and cast by the core. `in` and `out` hold what the definition asked to save, NULL
+ * elsewhere and where it was changed in place meanwhile: give it to operators, which then fail, and
+ * the core says why. `in_meta` has shape and dtype of every input; gout[i] is TN_NONE where no
+ * gradient came (all of them absent: derive is not called). Runs in a scope of its own. */
 typedef struct tn_derive {
     tn_head head;
     const void *options;
     tn_tensor *const *in;
     tn_tensor *const *out;
     tn_tensor *const *gout;
-    const tn_meta *in_meta;     /* NULL entries do not occur: ndim -1 for absent inputs */
+    const tn_meta *in_meta; /* NULL entries do not occur: ndim -1 for absent inputs */
     int64_t n_in;
     int32_t n_out;
-    uint32_t need;              /* bit i: gin[i] is wanted; of lists, bit 31 stands for all from 31 on */
+    uint32_t need; /* bit i: gin[i] is wanted; of lists, bit 31 stands for all from 31 on */
     tn_tensor **gin;
 } tn_derive;
 
 /* Names of inputs and outputs, for messages and bindings. Frozen. */
 typedef struct tn_operand {
     const char *name;
-    uint32_t flags;             /* TN_OPERAND_* */
-    uint32_t dtypes;            /* TN_BIT mask that is accepted; 0: any with arithmetic */
+    uint32_t flags;  /* TN_OPERAND_* */
+    uint32_t dtypes; /* TN_BIT mask that is accepted; 0: any with arithmetic */
 } tn_operand;
 
 enum {
-    TN_OPERAND_OPTIONAL = 1,    /* TN_NONE is accepted */
-    TN_OPERAND_NO_GRAD = 2,     /* never differentiable (indices, targets) */
-    TN_OPERAND_NO_PROMOTE = 4,  /* stays out of type promotion */
-    TN_OPERAND_LIST = 8,        /* last one: any number of them, at least one */
-    TN_OPERAND_ANY_DEVICE = 16  /* may live elsewhere than the rest */
+    TN_OPERAND_OPTIONAL = 1,   /* TN_NONE is accepted */
+    TN_OPERAND_NO_GRAD = 2,    /* never differentiable (indices, targets) */
+    TN_OPERAND_NO_PROMOTE = 4, /* stays out of type promotion */
+    TN_OPERAND_LIST = 8,       /* last one: any number of them, at least one */
+    TN_OPERAND_ANY_DEVICE = 16 /* may live elsewhere than the rest */
 };
 
 enum {
-    TN_OP_PRIMITIVE = 1,        /* a device must have it: it has no decomposition */
-    TN_OP_VIEW = 2,             /* the output is a view of input 0 as inferred: no kernel runs, no memory is made */
-    TN_OP_PROMOTE = 4,          /* inputs are cast to their common type first */
-    TN_OP_PROMOTE_FLOAT = 8,    /* the same, and integers become the default dtype */
-    TN_OP_INPLACE = 16,         /* has an in-place form: output 0 may be input 0 */
-    TN_OP_RANDOM = 32,          /* draws numbers: never merged or replayed blindly */
-    TN_OP_INTO = 64             /* its in-place form writes into any tensor: converts dtype, broadcasts (copy) */
+    TN_OP_PRIMITIVE = 1, /* a device must have it: it has no decomposition */
+    TN_OP_VIEW =
+        2, /* the output is a view of input 0 as inferred: no kernel runs, no memory is made */
+    TN_OP_PROMOTE = 4,       /* inputs are cast to their common type first */
+    TN_OP_PROMOTE_FLOAT = 8, /* the same, and integers become the default dtype */
+    TN_OP_INPLACE = 16,      /* has an in-place form: output 0 may be input 0 */
+    TN_OP_RANDOM = 32,       /* draws numbers: never merged or replayed blindly */
+    TN_OP_INTO =
+        64 /* its in-place form writes into any tensor: converts dtype, broadcasts (copy) */
 };
 
 /* An operator. */
 typedef struct tn_op_def {
     tn_head head;
     const char *name;
-    const char *math;           /* one line: "y = max(x, 0)" */
-    const char *help;           /* a sentence or two */
+    const char *math; /* one line: "y = max(x, 0)" */
+    const char *help; /* a sentence or two */
     uint32_t revision;
-    uint32_t flags;             /* TN_OP_* */
-    const tn_operand *inputs;   /* n_inputs of them */
+    uint32_t flags;           /* TN_OP_* */
+    const tn_operand *inputs; /* n_inputs of them */
     const tn_operand *outputs;
     int32_t n_inputs;
     int32_t n_outputs;
-    const tn_option *options;   /* table over the option struct; NULL without options */
-    const void *defaults;       /* the option struct with all defaults */
+    const tn_option *options; /* table over the option struct; NULL without options */
+    const void *defaults;     /* the option struct with all defaults */
     uint32_t options_size;
-    int32_t dispatch_input;     /* which input's dtype chooses the kernel; -1: output 0's */
-    uint32_t save_in;           /* bit i: derive needs input i */
-    uint32_t save_out;          /* bit i: derive needs output i */
+    int32_t dispatch_input; /* which input's dtype chooses the kernel; -1: output 0's */
+    uint32_t save_in;       /* bit i: derive needs input i */
+    uint32_t save_out;      /* bit i: derive needs output i */
     tn_status (*infer)(tn_infer *infer);
-    tn_status (*derive)(tn_derive *derive);         /* NULL: not differentiable */
-    /* The operator by means of others, in a scope of its own. Giving back an input says that there was nothing to do. */
-    tn_status (*decompose)(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out);
+    tn_status (*derive)(tn_derive *derive); /* NULL: not differentiable */
+    /* The operator by means of others, in a scope of its own. Giving back an input says that there
+     * was nothing to do. */
+    tn_status (*decompose)(tn_tensor *const *in, int64_t n_in, const void *options,
+                           tn_tensor **out);
 } tn_op_def;
 
-/* ==== kernel: code for an operator on a device type =============================================== */
+/* ==== kernel: code for an operator on a device type =========================================== */
 
-/* One call. `in[i]` is NULL for an absent optional input. Memory of `out` is made (or, in-place, is that of in[0]) before the call. */
+/* One call. `in[i]` is NULL for an absent optional input. Memory of `out` is made (or, in-place, is
+ * that of in[0]) before the call. */
 typedef struct tn_call {
     tn_head head;
     const char *op;
@@ -185,58 +211,62 @@ typedef struct tn_call {
     const tn_view *const *out;
     int64_t n_in;
     int32_t n_out;
-    tn_dtype dtype;             /* the one that chose the kernel */
-    const void *options;        /* the operator's struct, defaults filled in */
-    void *device;               /* the backend's handles */
+    tn_dtype dtype;      /* the one that chose the kernel */
+    const void *options; /* the operator's struct, defaults filled in */
+    void *device;        /* the backend's handles */
     void *stream;
-    const tn_view *workspace;   /* of the size asked for; NULL if none */
+    const tn_view *workspace; /* of the size asked for; NULL if none */
     const struct tn_kernel *kernel;
-    /* For outputs whose shape is known only now: makes output `index` with that shape; its view is then out[index]. */
+    /* For outputs whose shape is known only now: makes output `index` with that shape; its view is
+     * then out[index]. */
     tn_status (*make_output)(const struct tn_call *call, int32_t index, tn_ints shape);
-    void *host;                 /* the core's */
+    void *host; /* the core's */
 } tn_call;
 
 enum {
-    TN_KERNEL_OVERRIDE = 1,     /* meant to go before a kernel of another plugin (rule 22) */
+    TN_KERNEL_OVERRIDE = 1, /* meant to go before a kernel of another plugin (rule 22) */
     TN_KERNEL_DETERMINISTIC = 2
 };
 
 typedef struct tn_kernel {
     tn_head head;
     const char *op;
-    const char *device;         /* device type */
-    const char *name;           /* "tn_softmax_f32" */
-    uint32_t revision;          /* of the operator */
-    uint32_t dtypes;            /* TN_BIT mask */
-    int32_t priority;           /* higher is asked first; a backend's own kernels have 0 */
+    const char *device; /* device type */
+    const char *name;   /* "tn_softmax_f32" */
+    uint32_t revision;  /* of the operator */
+    uint32_t dtypes;    /* TN_BIT mask */
+    int32_t priority;   /* higher is asked first; a backend's own kernels have 0 */
     uint32_t flags;
-    const void *data;           /* the kernel's own */
-    /* NULL: whatever has the dtype. Says no with words in reason[size], which tn_snprint may fill. Asked with the real call, workspace NULL. */
+    const void *data; /* the kernel's own */
+    /* NULL: whatever has the dtype. Says no with words in reason[size], which tn_snprint may fill.
+     * Asked with the real call, workspace NULL. */
     bool (*supports)(const tn_call *call, char *reason, size_t size);
-    size_t (*workspace)(const tn_call *call);       /* bytes; NULL: none */
+    size_t (*workspace)(const tn_call *call); /* bytes; NULL: none */
     tn_status (*run)(const tn_call *call);
 } tn_kernel;
 
-/* Many kernels in one contribution: TN_KERNELS. A plugin lists `const tn_kernel` structs one by one, or tables of them: */
-#define TN_KERNEL(op_, device_, name_, dtypes_, run_)                                                        \
-    {                                                                                                          \
-        TN_HEAD(tn_kernel), .op = op_, .device = device_, .name = name_, .revision = 1, .dtypes = dtypes_, \
-        .run = run_                                                                                        \
+/* Many kernels in one contribution: TN_KERNELS. A plugin lists `const tn_kernel` structs one by
+ * one, or tables of them: */
+#define TN_KERNEL(op_, device_, name_, dtypes_, run_)                                              \
+    {                                                                                              \
+        TN_HEAD(tn_kernel), .op = op_, .device = device_, .name = name_, .revision = 1,            \
+                            .dtypes = dtypes_, .run = run_                                         \
     }
 
-/* ==== layer: a module type ======================================================================== */
+/* ==== layer: a module type ==================================================================== */
 
 typedef struct tn_layer {
     tn_head head;
-    const char *name;           /* "Linear" */
+    const char *name; /* "Linear" */
     const char *help;
     const tn_option *options;
-    size_t data_size;           /* of the layer's struct; the option table points into it */
-    int64_t version;            /* of its state; written to state_dict's metadata */
+    size_t data_size; /* of the layer's struct; the option table points into it */
+    int64_t version;  /* of its state; written to state_dict's metadata */
     /* Makes parameters, buffers and children from the options. May be NULL. */
     tn_status (*build)(tn_module *self);
-    /* Releases what build made in the data beyond slots. Called once for every module whose build began, also when it failed: the data
-     * were zeroed before, so what is not there is NULL. May be NULL. */
+    /* Releases what build made in the data beyond slots. Called once for every module whose build
+     * began, also when it failed: the data were zeroed before, so what is not there is NULL. May be
+     * NULL. */
     void (*destroy)(tn_module *self);
     /* One of the two. */
     tn_tensor *(*forward)(tn_module *self, tn_tensor *input);
@@ -245,7 +275,7 @@ typedef struct tn_layer {
     int64_t (*repr)(tn_module *self, char *out, size_t size);
 } tn_layer;
 
-/* ==== optimizer, scheduler, init ================================================================== */
+/* ==== optimizer, scheduler, init ============================================================== */
 
 typedef struct tn_optimizer_def {
     tn_head head;
@@ -253,9 +283,10 @@ typedef struct tn_optimizer_def {
     const char *help;
     const tn_option *options;
     size_t data_size;
-    tn_status (*check)(tn_optimizer *self);         /* refuses values; may be NULL */
-    /* Called without gradients being recorded, in a scope of its own, for parameter `index` and its gradient; changes the parameter in
-     * place. tn_optimizer_steps counts this step: 1 in the first. */
+    tn_status (*check)(tn_optimizer *self); /* refuses values; may be NULL */
+    /* Called without gradients being recorded, in a scope of its own, for parameter `index` and its
+     * gradient; changes the parameter in place. tn_optimizer_steps counts this step: 1 in the
+     * first. */
     tn_status (*step)(tn_optimizer *self, int64_t index, tn_tensor *parameter, tn_tensor *gradient);
 } tn_optimizer_def;
 
@@ -266,7 +297,8 @@ typedef struct tn_scheduler_def {
     const tn_option *options;
     size_t data_size;
     tn_status (*check)(tn_scheduler *self);
-    /* The learning rate after `step` steps, from the one at the start; called with step 0 when the scheduler is made. */
+    /* The learning rate after `step` steps, from the one at the start; called with step 0 when the
+     * scheduler is made. */
     tn_status (*rate)(tn_scheduler *self, int64_t step, double initial, double *rate);
 } tn_scheduler_def;
 
@@ -279,13 +311,13 @@ typedef struct tn_init_def {
     tn_status (*fill)(const void *data, tn_tensor *tensor);
 } tn_init_def;
 
-/* ==== format: files =============================================================================== */
+/* ==== format: files =========================================================================== */
 
 /* Bytes of a file, read by place; frozen. */
 typedef struct tn_source {
     void *user;
     uint64_t size;
-    const char *path;           /* for messages */
+    const char *path; /* for messages */
     tn_status (*read)(void *user, uint64_t offset, void *to, size_t bytes);
 } tn_source;
 
@@ -297,26 +329,30 @@ typedef struct tn_sink {
 
 typedef struct tn_format {
     tn_head head;
-    const char *name;           /* "safetensors" */
+    const char *name; /* "safetensors" */
     const char *help;
-    const char *extensions;     /* ".safetensors", several with spaces between */
-    bool (*recognize)(const tn_source *source);     /* by content */
+    const char *extensions;                     /* ".safetensors", several with spaces between */
+    bool (*recognize)(const tn_source *source); /* by content */
     tn_status (*load)(const tn_source *source, tn_state *state);
     tn_status (*save)(const tn_sink *sink, const tn_state *state);
 } tn_format;
 
-/* ==== observer ==================================================================================== */
+/* ==== observer ================================================================================ */
 
-/* Called around calls, on the thread of the call. `begin` gives a token that `end` gets back. Either may be NULL. */
+/* Called around calls, on the thread of the call. `begin` gives a token that `end` gets back.
+ * Either may be NULL. */
 typedef struct tn_observer {
     tn_head head;
     const char *name;
     void *user;
-    uint64_t (*op_begin)(void *user, const char *op, const tn_device *device, tn_tensor *const *in, int64_t n_in);
-    void (*op_end)(void *user, uint64_t token, tn_status status, tn_tensor *const *out, int64_t n_out);
+    uint64_t (*op_begin)(void *user, const char *op, const tn_device *device, tn_tensor *const *in,
+                         int64_t n_in);
+    void (*op_end)(void *user, uint64_t token, tn_status status, tn_tensor *const *out,
+                   int64_t n_out);
     uint64_t (*module_begin)(void *user, tn_module *module);
     void (*module_end)(void *user, uint64_t token, tn_status status);
-    void (*memory)(void *user, const tn_device *device, int64_t bytes);    /* > 0 taken, < 0 given back */
+    void (*memory)(void *user, const tn_device *device,
+                   int64_t bytes); /* > 0 taken, < 0 given back */
 } tn_observer;
 
 TN_END_DECLS

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gradients: a reference-counted graph hung on the tensors, walked in reverse with the same operators.
- * tenon-interface: tenon.grad 0 */
+ * Gradients: a reference-counted graph hung on the tensors, walked in reverse with the same
+ * operators. tenon-interface: tenon.grad 0 */
 #ifndef TENON_GRAD_H
 #define TENON_GRAD_H
 
@@ -9,27 +9,30 @@
 
 TN_BEGIN_DECLS
 
-/* Runs the graph behind a one-element tensor with seed 1; gradients add up in the leaves. The graph is freed.
- * [any-thread] [null-through] */
+/* Runs the graph behind a one-element tensor with seed 1; gradients add up in the leaves. The graph
+ * is freed. [any-thread] [null-through] */
 TN_API tn_status tn_backward(tn_tensor *tensor);
 
 typedef struct tn_backward_options {
-    uint32_t size;              /* sizeof(tn_backward_options) */
+    uint32_t size; /* sizeof(tn_backward_options) */
     uint8_t retain_graph;
-    uint8_t create_graph;       /* gradients can be differentiated again; implies retain_graph */
-    uint8_t allow_unused;       /* tn_grad: an input that was not used gets TN_NONE instead of an error */
+    uint8_t create_graph; /* gradients can be differentiated again; implies retain_graph */
+    uint8_t allow_unused; /* tn_grad: an input that was not used gets TN_NONE instead of an error */
     uint8_t reserved;
 } tn_backward_options;
 
-/* The same from several tensors, each with its own cotangent (TN_NONE or a NULL list: 1, for one-element tensors only). [any-thread] [null-ok: cotangents, options] */
-TN_API tn_status tn_backward_from(tn_tensor *const *tensors, tn_tensor *const *cotangents, int64_t count,
-                                  const tn_backward_options *options);
-/* Gradients of chosen inputs, returned instead of added up in leaves. [any-thread] [scoped] [null-ok: cotangents, options] */
+/* The same from several tensors, each with its own cotangent (TN_NONE or a NULL list: 1, for
+ * one-element tensors only). [any-thread] [null-ok: cotangents, options] */
+TN_API tn_status tn_backward_from(tn_tensor *const *tensors, tn_tensor *const *cotangents,
+                                  int64_t count, const tn_backward_options *options);
+/* Gradients of chosen inputs, returned instead of added up in leaves. [any-thread] [scoped]
+ * [null-ok: cotangents, options] */
 TN_API tn_status tn_grad(tn_tensor *const *outputs, tn_tensor *const *cotangents, int64_t n_outputs,
                          tn_tensor *const *inputs, tn_tensor **gradients, int64_t n_inputs,
                          const tn_backward_options *options);
 
-/* Only floating and complex tensors; changing it on a tensor that an operator made is an error. [any-thread] */
+/* Only floating and complex tensors; changing it on a tensor that an operator made is an error.
+ * [any-thread] */
 TN_API bool tn_tensor_requires_grad(const tn_tensor *tensor);
 TN_API tn_status tn_tensor_set_requires_grad(tn_tensor *tensor, bool requires_grad);
 /* Whether no operator made it; name of the operator that did ("" for a leaf). [any-thread] */
@@ -46,11 +49,13 @@ TN_API tn_status tn_tensor_retain_grad(tn_tensor *tensor);
 TN_API tn_tensor *tn_tensor_detach(tn_tensor *tensor);
 #define tn_detach(tensor) tn_tensor_detach(tensor)
 
-/* A hook on the gradient of a tensor: may put another into *replacement (owned by the scope), or leave it NULL. Runs in the thread that
- * walks the graph. */
+/* A hook on the gradient of a tensor: may put another into *replacement (owned by the scope), or
+ * leave it NULL. Runs in the thread that walks the graph. */
 typedef tn_status (*tn_grad_hook)(void *user, tn_tensor *gradient, tn_tensor **replacement);
-/* Returns a handle for tn_tensor_unhook, 0 on error; `release` frees `user`. [any-thread] [null-ok: user, release] */
-TN_API uint64_t tn_tensor_hook(tn_tensor *tensor, tn_grad_hook hook, void *user, void (*release)(void *user));
+/* Returns a handle for tn_tensor_unhook, 0 on error; `release` frees `user`. [any-thread] [null-ok:
+ * user, release] */
+TN_API uint64_t tn_tensor_hook(tn_tensor *tensor, tn_grad_hook hook, void *user,
+                               void (*release)(void *user));
 /* [any-thread] */
 TN_API tn_status tn_tensor_unhook(tn_tensor *tensor, uint64_t handle);
 
@@ -62,34 +67,39 @@ TN_API void tn_grad_end(void);
 /* Number of graph nodes alive in the process; for tests. [any-thread] */
 TN_API int64_t tn_graph_node_count(void);
 
-/* ---- a program's own function -------------------------------------------------------------------- */
+/* ---- a program's own function ---------------------------------------------------------------- */
 
 typedef struct tn_function_ctx tn_function_ctx;
 
-/* Forward (in no-grad mode) fills `out`; backward gets the saved tensors and the gradients of the outputs (TN_NONE where there is none)
- * and fills gradients of the inputs (TN_NONE where there is none). `release` frees `user` when the graph goes. Frozen. */
+/* Forward (in no-grad mode) fills `out`; backward gets the saved tensors and the gradients of the
+ * outputs (TN_NONE where there is none) and fills gradients of the inputs (TN_NONE where there is
+ * none). `release` frees `user` when the graph goes. Frozen. */
 typedef struct tn_function {
     const char *name;
     tn_status (*forward)(tn_function_ctx *ctx, void *user, tn_tensor *const *in, tn_tensor **out);
-    tn_status (*backward)(tn_function_ctx *ctx, void *user, tn_tensor *const *gout, tn_tensor **gin);
+    tn_status (*backward)(tn_function_ctx *ctx, void *user, tn_tensor *const *gout,
+                          tn_tensor **gin);
     void (*release)(void *user);
     void *reserved[4];
 } tn_function;
 
 /* [any-thread] [scoped] [null-ok: user] */
-TN_API tn_status tn_function_call(const tn_function *function, void *user, tn_tensor *const *in, int64_t n_in,
-                                  tn_tensor **out, int64_t n_out);
-/* In forward: keeps a tensor for backward, with a check that it is not changed meanwhile. [callback] */
+TN_API tn_status tn_function_call(const tn_function *function, void *user, tn_tensor *const *in,
+                                  int64_t n_in, tn_tensor **out, int64_t n_out);
+/* In forward: keeps a tensor for backward, with a check that it is not changed meanwhile.
+ * [callback] */
 TN_API tn_status tn_function_save(tn_function_ctx *ctx, tn_tensor *tensor);
 /* In backward: the saved tensors in order. [callback] [borrowed] */
 TN_API tn_tensor *tn_function_saved(tn_function_ctx *ctx, int64_t index);
 
-/* ---- checking -------------------------------------------------------------------------------------- */
+/* ---- checking -------------------------------------------------------------------------------- */
 
-/* Compares the gradients of `function` at `in` (float64, requiring grad) with central differences; NULL `function.backward`-less closures are fine: it is
- * any code that computes with operators. TN_ERR_ASSERT names input, element, both numbers. [any-thread] [null-ok: user] */
-TN_API tn_status tn_gradcheck(tn_status (*code)(void *user, tn_tensor *const *in, tn_tensor **out), void *user,
-                              tn_tensor *const *in, int64_t n_in, int64_t n_out, double step, double tolerance);
+/* Compares the gradients of `function` at `in` (float64, requiring grad) with central differences;
+ * NULL `function.backward`-less closures are fine: it is any code that computes with operators.
+ * TN_ERR_ASSERT names input, element, both numbers. [any-thread] [null-ok: user] */
+TN_API tn_status tn_gradcheck(tn_status (*code)(void *user, tn_tensor *const *in, tn_tensor **out),
+                              void *user, tn_tensor *const *in, int64_t n_in, int64_t n_out,
+                              double step, double tolerance);
 
 TN_END_DECLS
 #endif

@@ -3,8 +3,9 @@
  * Modules: a tree of named slots (parameters, buffers, children) with a forward.
  * tenon-interface: tenon.module 0
  *
- * Forward reads every parameter through its slot on each call: slots may be stored, reserved (registered without a value: TN_NONE)
- * or computed. Children are reference counted; a child does not own its parent. */
+ * Forward reads every parameter through its slot on each call: slots may be stored, reserved
+ * (registered without a value: TN_NONE) or computed. Children are reference counted; a child does
+ * not own its parent. */
 #ifndef TENON_MODULE_H
 #define TENON_MODULE_H
 
@@ -12,30 +13,33 @@
 
 TN_BEGIN_DECLS
 
-/* ---- making ------------------------------------------------------------------------------------ */
+/* ---- making ---------------------------------------------------------------------------------- */
 
-/* A module from a spec: "Sequential(Linear(784, %d), ReLU())"; the format is tn_snprint's. Parameters are made on the default device.
- * [any-thread] [owned] */
+/* A module from a spec: "Sequential(Linear(784, %d), ReLU())"; the format is tn_snprint's.
+ * Parameters are made on the default device. [any-thread] [owned] */
 TN_API tn_module *tn_module_newv(const char *format, va_list args);
 TN_API tn_module *tn_module_new(const char *format, ...);
-/* The same from text that is not a format: whatever a user supplies; reads printed modules (repr), too. [any-thread] [owned] */
+/* The same from text that is not a format: whatever a user supplies; reads printed modules (repr),
+ * too. [any-thread] [owned] */
 TN_API tn_module *tn_module_parse(const char *text);
-/* The typed form, for bindings: positional arguments first, then named ones; `names[i]` is NULL for a positional one. [any-thread] [owned] [null-ok: values, names] */
-TN_API tn_module *tn_module_make(const char *type, const tn_value *values, const char *const *names, int64_t count);
+/* The typed form, for bindings: positional arguments first, then named ones; `names[i]` is NULL for
+ * a positional one. [any-thread] [owned] [null-ok: values, names] */
+TN_API tn_module *tn_module_make(const char *type, const tn_value *values, const char *const *names,
+                                 int64_t count);
 
 /* [any-thread] */
 TN_API tn_module *tn_module_keep(tn_module *module);
 /* [any-thread] [null-ok: module] */
 TN_API void tn_module_drop(tn_module *module);
 
-/* ---- calling ----------------------------------------------------------------------------------- */
+/* ---- calling --------------------------------------------------------------------------------- */
 
 /* One tensor in, one out. [any-thread] [scoped] [null-through] */
 TN_API tn_tensor *tn_module_call(tn_module *module, tn_tensor *input);
 /* Value packs in and out; `output` is empty at the call. [any-thread] */
 TN_API tn_status tn_module_call_pack(tn_module *module, const tn_pack *input, tn_pack *output);
 
-/* ---- what it is -------------------------------------------------------------------------------- */
+/* ---- what it is ------------------------------------------------------------------------------ */
 
 /* [any-thread] [borrowed] */
 TN_API const char *tn_module_type(const tn_module *module);
@@ -46,11 +50,12 @@ TN_API bool tn_module_is_training(const tn_module *module);
 /* Sets the mode of the module and all below. [any-thread] */
 TN_API tn_status tn_module_train(tn_module *module, bool training);
 #define tn_module_eval(module) tn_module_train(module, false)
-/* Complete text that builds the same again / PyTorch's printed form. Writes at most `size` bytes; returns the length of the whole. [any-thread] [null-ok: out] */
+/* Complete text that builds the same again / PyTorch's printed form. Writes at most `size` bytes;
+ * returns the length of the whole. [any-thread] [null-ok: out] */
 TN_API int64_t tn_module_spec(tn_module *module, char *out, size_t size);
 TN_API int64_t tn_module_repr(tn_module *module, char *out, size_t size);
 
-/* ---- slots -------------------------------------------------------------------------------------- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 typedef enum tn_slot_kind {
     TN_SLOT_PARAMETER = 1,
@@ -58,22 +63,26 @@ typedef enum tn_slot_kind {
     TN_SLOT_CHILD = 4
 } tn_slot_kind;
 
-enum { TN_SLOT_NOT_PERSISTENT = 1 };    /* a buffer that state_dict leaves out */
+enum { TN_SLOT_NOT_PERSISTENT = 1 }; /* a buffer that state_dict leaves out */
 
-/* Registers a parameter (a leaf that will require grad when floating; TN_NONE reserves the name). The name is not empty, has no dot and is not
- * taken by another kind: TN_ERR_KEY. The module keeps a reference of its own. [any-thread] */
+/* Registers a parameter (a leaf that will require grad when floating; TN_NONE reserves the name).
+ * The name is not empty, has no dot and is not taken by another kind: TN_ERR_KEY. The module keeps
+ * a reference of its own. [any-thread] */
 TN_API tn_status tn_module_add_parameter(tn_module *module, const char *name, tn_tensor *tensor);
 /* [any-thread] */
-TN_API tn_status tn_module_add_buffer(tn_module *module, const char *name, tn_tensor *tensor, uint32_t flags);
-/* The module keeps a reference of its own; the caller's stays the caller's. NULL child fails without a new error. [any-thread] [null-through] */
+TN_API tn_status tn_module_add_buffer(tn_module *module, const char *name, tn_tensor *tensor,
+                                      uint32_t flags);
+/* The module keeps a reference of its own; the caller's stays the caller's. NULL child fails
+ * without a new error. [any-thread] [null-through] */
 TN_API tn_status tn_module_add_child(tn_module *module, const char *name, tn_module *child);
 
-/* The tensor in a slot of this module (parameter or buffer), TN_NONE if reserved, NULL and TN_ERR_ATTR if there is none. What forward calls.
- * [any-thread] [borrowed] */
+/* The tensor in a slot of this module (parameter or buffer), TN_NONE if reserved, NULL and
+ * TN_ERR_ATTR if there is none. What forward calls. [any-thread] [borrowed] */
 TN_API tn_tensor *tn_module_get(tn_module *module, const char *name);
 /* Replaces the tensor in a slot. [any-thread] */
 TN_API tn_status tn_module_set(tn_module *module, const char *name, tn_tensor *tensor);
-/* Child by name / number of children / child by place (negative: from the end) and its name. [any-thread] [borrowed] */
+/* Child by name / number of children / child by place (negative: from the end) and its name.
+ * [any-thread] [borrowed] */
 TN_API tn_module *tn_module_child(tn_module *module, const char *name);
 TN_API int64_t tn_module_child_count(tn_module *module);
 TN_API tn_module *tn_module_child_at(tn_module *module, int64_t index);
@@ -85,30 +94,34 @@ TN_API tn_status tn_module_remove(tn_module *module, const char *name);
 TN_API tn_module *tn_module_find(tn_module *module, const char *path);
 TN_API tn_tensor *tn_module_find_tensor(tn_module *module, const char *path);
 
-/* ---- walking ------------------------------------------------------------------------------------ */
+/* ---- walking --------------------------------------------------------------------------------- */
 
-/* Calls `visit` for every parameter and / or buffer (`kinds`: an OR of tn_slot_kind) in registration order, depth first; each tensor once
- * unless `duplicates`. `path` is dotted. A failing visit ends the walk. [any-thread] [null-ok: user] */
+/* Calls `visit` for every parameter and / or buffer (`kinds`: an OR of tn_slot_kind) in
+ * registration order, depth first; each tensor once unless `duplicates`. `path` is dotted. A
+ * failing visit ends the walk. [any-thread] [null-ok: user] */
 TN_API tn_status tn_module_each_tensor(tn_module *module, uint32_t kinds, bool duplicates,
-                                       tn_status (*visit)(void *user, const char *path, tn_tensor *tensor),
+                                       tn_status (*visit)(void *user, const char *path,
+                                                          tn_tensor *tensor),
                                        void *user);
 /* The same for modules; the module itself first, with path "". [any-thread] [null-ok: user] */
 TN_API tn_status tn_module_each(tn_module *module, bool duplicates,
-                                tn_status (*visit)(void *user, const char *path, tn_module *module), void *user);
+                                tn_status (*visit)(void *user, const char *path, tn_module *module),
+                                void *user);
 /* Number of parameters' elements. [any-thread] */
 TN_API int64_t tn_module_parameter_count(tn_module *module);
 
-/* ---- changing ----------------------------------------------------------------------------------- */
+/* ---- changing -------------------------------------------------------------------------------- */
 
 /* Sets gradients to none. [any-thread] [null-through] */
 TN_API tn_status tn_module_zero_grad(tn_module *module);
 /* [any-thread] */
 TN_API tn_status tn_module_set_requires_grad(tn_module *module, bool requires_grad);
-/* Moves and converts parameters and buffers in place (the tensor objects stay, so optimizers go on); NULL device and TN_DTYPE_AUTO keep. Only floating and complex tensors
- * change dtype. On failure the module is as it was. [any-thread] [null-ok: device] */
+/* Moves and converts parameters and buffers in place (the tensor objects stay, so optimizers go
+ * on); NULL device and TN_DTYPE_AUTO keep. Only floating and complex tensors change dtype. On
+ * failure the module is as it was. [any-thread] [null-ok: device] */
 TN_API tn_status tn_module_to(tn_module *module, const tn_device *device, tn_dtype dtype);
 
-/* ---- state -------------------------------------------------------------------------------------- */
+/* ---- state ----------------------------------------------------------------------------------- */
 
 /* Named tensors in order: what state_dict gives, what files hold. */
 typedef struct tn_state tn_state;
@@ -132,22 +145,26 @@ TN_API int64_t tn_state_meta_count(const tn_state *state);
 /* [any-thread] [borrowed] */
 TN_API const char *tn_state_meta_key(const tn_state *state, int64_t index);
 
-/* Parameters and persistent buffers by dotted name; the tensors share storage with the module's and are outside the graph. [any-thread] [owned] */
+/* Parameters and persistent buffers by dotted name; the tensors share storage with the module's and
+ * are outside the graph. [any-thread] [owned] */
 TN_API tn_state *tn_module_state(tn_module *module);
-/* Copies values in (dtype and device are converted, shapes have to fit). With `strict`, missing and unexpected names are errors; the message lists them all, and shapes that do not fit.
- * [any-thread] */
+/* Copies values in (dtype and device are converted, shapes have to fit). With `strict`, missing and
+ * unexpected names are errors; the message lists them all, and shapes that do not fit. [any-thread]
+ */
 TN_API tn_status tn_module_load_state(tn_module *module, const tn_state *state, bool strict);
 
-/* Files. The format follows from the extension (writing) or the content (reading). Writing is atomic: the old file or the new one, never half. [any-thread] [null-through] */
+/* Files. The format follows from the extension (writing) or the content (reading). Writing is
+ * atomic: the old file or the new one, never half. [any-thread] [null-through] */
 TN_API tn_status tn_module_save(tn_module *module, const char *path);
 TN_API tn_status tn_module_load(tn_module *module, const char *path);
 TN_API tn_status tn_state_save(const tn_state *state, const char *path);
 /* Tensors go to the default device. [any-thread] [owned] */
 TN_API tn_state *tn_state_load(const char *path);
 
-/* ---- initialisation ------------------------------------------------------------------------------ */
+/* ---- initialisation -------------------------------------------------------------------------- */
 
-/* Fills a tensor by an init of a plugin: "kaiming_uniform(a=%g)". Returns a status; the gradient graph is not touched. [any-thread] [null-through] */
+/* Fills a tensor by an init of a plugin: "kaiming_uniform(a=%g)". Returns a status; the gradient
+ * graph is not touched. [any-thread] [null-through] */
 TN_API tn_status tn_initv(tn_tensor *tensor, const char *format, va_list args);
 TN_API tn_status tn_init(tn_tensor *tensor, const char *format, ...);
 

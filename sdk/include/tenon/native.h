@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The native handles that the backends of this tree publish, for kernel packs that speak to the device themselves:
- * tn_device_native(device, TN_OPENCL_NATIVE) and the like. Types are void * so that no vendor's header is needed. */
+ * The native handles that the backends of this tree publish, for kernel packs that speak to the
+ * device themselves: tn_device_native(device, TN_OPENCL_NATIVE) and the like. Types are void * so
+ * that no vendor's header is needed. */
 #ifndef TENON_NATIVE_H
 #define TENON_NATIVE_H
 
@@ -9,26 +10,27 @@
 
 TN_BEGIN_DECLS
 
-/* OpenCL. Memory handles in views are cl_mem; call->stream goes to `queue`, which gives its in-order cl_command_queue.
- * A pack's cl_kernel objects are its own to guard: a stream is used by one thread at a time. */
+/* OpenCL. Memory handles in views are cl_mem; call->stream goes to `queue`, which gives its
+ * in-order cl_command_queue. A pack's cl_kernel objects are its own to guard: a stream is used by
+ * one thread at a time. */
 #define TN_OPENCL_NATIVE "tenon.opencl.queue/1"
 typedef struct tn_opencl_native {
-    uint32_t size;              /* sizeof(tn_opencl_native), as the backend had it */
+    uint32_t size; /* sizeof(tn_opencl_native), as the backend had it */
     uint32_t reserved;
-    void *platform;             /* cl_platform_id */
-    void *device;               /* cl_device_id */
-    void *context;              /* cl_context */
-    void *library;              /* the loader, for dlsym */
+    void *platform; /* cl_platform_id */
+    void *device;   /* cl_device_id */
+    void *context;  /* cl_context */
+    void *library;  /* the loader, for dlsym */
     void *(*queue)(void *stream);
 } tn_opencl_native;
 
 /* CUDA. Memory handles are CUdeviceptr; call->stream goes to `stream`, which gives its CUstream. */
 #define TN_CUDA_NATIVE "tenon.cuda.stream/1"
 typedef struct tn_cuda_native {
-    uint32_t size;              /* sizeof(tn_cuda_native), as the backend had it */
-    int32_t device;             /* CUdevice */
-    void *context;              /* CUcontext, the primary one */
-    void *library;              /* the driver library, for dlsym */
+    uint32_t size;  /* sizeof(tn_cuda_native), as the backend had it */
+    int32_t device; /* CUdevice */
+    void *context;  /* CUcontext, the primary one */
+    void *library;  /* the driver library, for dlsym */
     void *(*stream)(void *stream);
 } tn_cuda_native;
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operators: finding and calling them by name. The typed wrappers (tn_relu(x)) are generated into <tenon/ops.h>
- * from sdk/operators and come down to tn_op_call.
- * tenon-interface: tenon.op 0 */
+ * Operators: finding and calling them by name. The typed wrappers (tn_relu(x)) are generated into
+ * <tenon/ops.h> from sdk/operators and come down to tn_op_call. tenon-interface: tenon.op 0 */
 #ifndef TENON_OP_H
 #define TENON_OP_H
 
@@ -12,23 +11,28 @@ TN_BEGIN_DECLS
 
 typedef struct tn_op tn_op;
 
-#define TN_MAX_OPERANDS 16      /* of a schema with named inputs; operators over lists (cat) take any number */
+#define TN_MAX_OPERANDS                                                                            \
+    16 /* of a schema with named inputs; operators over lists (cat) take any number */
 
-/* The operator of a name; revision 0 is the newest. The handle stays valid for good, also when kernels come and go.
- * TN_ERR_NOT_IMPLEMENTED when no loaded plugin defines it, with the nearest name. [any-thread] [static] */
+/* The operator of a name; revision 0 is the newest. The handle stays valid for good, also when
+ * kernels come and go. TN_ERR_NOT_IMPLEMENTED when no loaded plugin defines it, with the nearest
+ * name. [any-thread] [static] */
 TN_API const tn_op *tn_op_find(const char *name, uint32_t revision);
 
-/* Calls an operator. `in`: n_in tensors in schema order (NULL for none); TN_NONE for absent optional ones; a NULL makes the call fail without a new error.
- * `options`: the operator's option struct (its first member is its size), or NULL for all defaults. `out` receives n_out tensors, owned by the
- * innermost scope; on failure all NULL. Differentiable inputs record a graph node. [any-thread] [null-ok: in, options] */
-TN_API tn_status tn_op_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
-                            tn_tensor **out, int64_t n_out);
-
-/* The same for one output that is written into an existing tensor instead of a new one: `into` is input 0 for the in-place form x.add_(y), or
- * any tensor of the result's exact shape (its dtype may be wider in the sense of PyTorch's casting rules) for the out= form, where no gradient may be wanted. Inputs that partly overlap `into` are refused.
+/* Calls an operator. `in`: n_in tensors in schema order (NULL for none); TN_NONE for absent
+ * optional ones; a NULL makes the call fail without a new error. `options`: the operator's option
+ * struct (its first member is its size), or NULL for all defaults. `out` receives n_out tensors,
+ * owned by the innermost scope; on failure all NULL. Differentiable inputs record a graph node.
  * [any-thread] [null-ok: in, options] */
-TN_API tn_status tn_op_call_into(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
-                                 tn_tensor *into);
+TN_API tn_status tn_op_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                            const void *options, tn_tensor **out, int64_t n_out);
+
+/* The same for one output that is written into an existing tensor instead of a new one: `into` is
+ * input 0 for the in-place form x.add_(y), or any tensor of the result's exact shape (its dtype may
+ * be wider in the sense of PyTorch's casting rules) for the out= form, where no gradient may be
+ * wanted. Inputs that partly overlap `into` are refused. [any-thread] [null-ok: in, options] */
+TN_API tn_status tn_op_call_into(const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                                 const void *options, tn_tensor *into);
 
 /* What generated wrappers keep: found on the first call. */
 typedef struct tn_op_ref {
@@ -40,13 +44,15 @@ typedef struct tn_op_ref {
 /* tn_op_find with the result kept in `ref` (atomically). [any-thread] [static] */
 TN_API const tn_op *tn_op_lookup(tn_op_ref *ref);
 
-/* One-output form that generated wrappers use: NULL on failure. [any-thread] [scoped] [null-ok: in, options] */
-TN_API tn_tensor *tn_op_call1(tn_op_ref *ref, tn_tensor *const *in, int64_t n_in, const void *options);
+/* One-output form that generated wrappers use: NULL on failure. [any-thread] [scoped] [null-ok: in,
+ * options] */
+TN_API tn_tensor *tn_op_call1(tn_op_ref *ref, tn_tensor *const *in, int64_t n_in,
+                              const void *options);
 /* In-place form of the wrappers: returns input 0. [any-thread] [borrowed] [null-ok: in, options] */
-TN_API tn_tensor *tn_op_call1_into(tn_op_ref *ref, tn_tensor *const *in, int64_t n_in, const void *options,
-                                   tn_tensor *into);
+TN_API tn_tensor *tn_op_call1_into(tn_op_ref *ref, tn_tensor *const *in, int64_t n_in,
+                                   const void *options, tn_tensor *into);
 
-/* ---- looking at operators (for `tenon ops`, bindings, tests) -------------------------------------- */
+/* ---- looking at operators (for `tenon ops`, bindings, tests) --------------------------------- */
 
 /* Names of all operators, sorted; valid until the next plugin is loaded. [any-thread] [borrowed] */
 TN_API int64_t tn_op_count(void);
@@ -55,19 +61,22 @@ TN_API const char *tn_op_name_at(int64_t index);
 /* The definition behind a handle (contrib.h) as the core copied it. [any-thread] [static] */
 TN_API const struct tn_op_def *tn_op_definition(const tn_op *op);
 
-/* How the operator runs on a device type for a dtype: "kernel tn_add (file)", "decomposition", "view", or "missing". Writes at most `size` bytes; returns the length.
- * [any-thread] [null-ok: out] */
-TN_API int64_t tn_op_route(const tn_op *op, const char *device_type, tn_dtype dtype, char *out, size_t size);
+/* How the operator runs on a device type for a dtype: "kernel tn_add (file)", "decomposition",
+ * "view", or "missing". Writes at most `size` bytes; returns the length. [any-thread] [null-ok:
+ * out] */
+TN_API int64_t tn_op_route(const tn_op *op, const char *device_type, tn_dtype dtype, char *out,
+                           size_t size);
 
-/* ---- fallback ------------------------------------------------------------------------------------ */
+/* ---- fallback -------------------------------------------------------------------------------- */
 
-/* Operators that a device lacked and that ran elsewhere because TENON_FALLBACK (or tn_set_fallback) asked for it. */
+/* Operators that a device lacked and that ran elsewhere because TENON_FALLBACK (or tn_set_fallback)
+ * asked for it. */
 typedef struct tn_fallback_count {
     const char *op;
     const char *from;
     const char *to;
     uint64_t calls;
-    uint64_t bytes;             /* moved between the devices */
+    uint64_t bytes; /* moved between the devices */
     uint64_t reserved[3];
 } tn_fallback_count;
 

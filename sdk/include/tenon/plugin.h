@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Everything a plugin needs: cc -shared -fPIC plugin.c $(pkg-config --cflags tenon-plugin). It replaces
- * <tenon/tenon.h>; nothing of libtenon is linked. One source file of the plugin has TN_PLUGIN. */
+ * Everything a plugin needs: cc -shared -fPIC plugin.c $(pkg-config --cflags tenon-plugin). It
+ * replaces <tenon/tenon.h>; nothing of libtenon is linked. One source file of the plugin has
+ * TN_PLUGIN. */
 #ifndef TENON_PLUGIN_H
 #define TENON_PLUGIN_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How host and plugin meet: the one exported symbol, its arguments, and the macros that write it. */
+ * How host and plugin meet: the one exported symbol, its arguments, and the macros that write it.
+ */
 #ifndef TENON_QUERY_H
 #define TENON_QUERY_H
 
@@ -12,13 +13,14 @@ TN_BEGIN_DECLS
 typedef struct tn_build_facts {
     const char *compiler;
     uint32_t pointer_bits;
-    uint32_t sanitizers;        /* 1 address, 2 thread, 4 undefined, 8 memory */
-    uint32_t openmp;            /* _OPENMP, 0 without */
-    uint32_t blas_int_bits;     /* TN_BLAS_INT_BITS as the author set it, 0: no BLAS */
+    uint32_t sanitizers;    /* 1 address, 2 thread, 4 undefined, 8 memory */
+    uint32_t openmp;        /* _OPENMP, 0 without */
+    uint32_t blas_int_bits; /* TN_BLAS_INT_BITS as the author set it, 0: no BLAS */
     const char *reserved[4];
 } tn_build_facts;
 
-/* An interface that the plugin was compiled against: revisions it accepts and, for drafts (revision 0), the exact size of the table. Frozen. */
+/* An interface that the plugin was compiled against: revisions it accepts and, for drafts (revision
+ * 0), the exact size of the table. Frozen. */
 typedef struct tn_interface_need {
     const char *id;
     uint32_t min;
@@ -38,27 +40,30 @@ typedef struct tn_requirement {
 /* A plugin, as its author writes it. */
 typedef struct tn_plugin {
     tn_head head;
-    const char *id;             /* reverse domain: "org.example.swish" */
-    const char *version;        /* "1.0.0" */
-    const char *help;           /* one line */
-    const char *license;        /* SPDX */
-    const void *const *contributions;       /* n_contributions pointers to descriptors */
+    const char *id;                   /* reverse domain: "org.example.swish" */
+    const char *version;              /* "1.0.0" */
+    const char *help;                 /* one line */
+    const char *license;              /* SPDX */
+    const void *const *contributions; /* n_contributions pointers to descriptors */
     int64_t n_contributions;
-    const tn_kernel *kernels;   /* and a table of kernels, n_kernels long; its stride is kernel_size */
+    const tn_kernel
+        *kernels; /* and a table of kernels, n_kernels long; its stride is kernel_size */
     int64_t n_kernels;
     uint32_t kernel_size;
-    uint32_t flags;             /* TN_PLUGIN_* */
-    const tn_requirement *requires_;        /* ends with a NULL id */
-    const tn_option *options;   /* settable as TENON_<LAST PART OF ID>_<OPTION>; over options_data */
+    uint32_t flags;                  /* TN_PLUGIN_* */
+    const tn_requirement *requires_; /* ends with a NULL id */
+    const tn_option *options; /* settable as TENON_<LAST PART OF ID>_<OPTION>; over options_data */
     void *options_data;
-    /* When the first contribution is needed: opens libraries, chooses code. After it failed it is not called again. */
+    /* When the first contribution is needed: opens libraries, chooses code. After it failed it is
+     * not called again. */
     tn_status (*activate)(void);
     void (*deactivate)(void);
 } tn_plugin;
 
-enum { TN_PLUGIN_OWN_THREADS = 1 };     /* brings a thread pool (OpenMP, BLAS): rule 13 */
+enum { TN_PLUGIN_OWN_THREADS = 1 }; /* brings a thread pool (OpenMP, BLAS): rule 13 */
 
-/* What the query writes; head.size comes in as the host's limit and goes out as what was written. */
+/* What the query writes; head.size comes in as the host's limit and goes out as what was written.
+ */
 typedef struct tn_plugin_info {
     tn_head head;
     const tn_plugin *plugin;
@@ -71,13 +76,17 @@ typedef struct tn_plugin_info {
 typedef struct tn_host_info {
     tn_head head;
     const char *version;
-    /* The table of an interface whose revision lies in [min, max], NULL if there is none; its revision and size. */
-    const void *(*interface_find)(const char *id, uint32_t min, uint32_t max, uint32_t *revision, uint32_t *size);
+    /* The table of an interface whose revision lies in [min, max], NULL if there is none; its
+     * revision and size. */
+    const void *(*interface_find)(const char *id, uint32_t min, uint32_t max, uint32_t *revision,
+                                  uint32_t *size);
 } tn_host_info;
 
 #define TN_PLUGIN_SYMBOL "tn_plugin_query"
-/* Pure: no device work, no thread; may be called many times. Fills `out` and, when it refuses, `error`. */
-typedef tn_status tn_plugin_query_fn(const tn_host_info *host, tn_plugin_info *out, tn_error *error);
+/* Pure: no device work, no thread; may be called many times. Fills `out` and, when it refuses,
+ * `error`. */
+typedef tn_status tn_plugin_query_fn(const tn_host_info *host, tn_plugin_info *out,
+                                     tn_error *error);
 #ifdef TN_BUILD_PLUGIN
 TN_ATTR(visibility("default"))
 tn_status tn_plugin_query(const tn_host_info *host, tn_plugin_info *out, tn_error *error);
@@ -111,27 +120,29 @@ tn_status tn_plugin_query(const tn_host_info *host, tn_plugin_info *out, tn_erro
 #define TN_LIST_LENGTH(...) ((int64_t)(sizeof(TN_LIST(__VA_ARGS__)) / sizeof(void *)))
 
 /* tn_plugin_export is in host.h: it fetches the tables. */
-#define TN_PLUGIN_EXPORT(plugin_)                                                                             \
-    TN_HIDDEN struct tn_host_links tn_host_links;                                                             \
-    tn_status tn_plugin_query(const tn_host_info *host, tn_plugin_info *out, tn_error *error)                 \
-    {                                                                                                         \
-        static const tn_build_facts build = { __VERSION__,                                                    \
-                                              (uint32_t)(sizeof(void *) * 8),                                 \
-                                              TN_BUILD_ASAN | TN_BUILD_TSAN,                                  \
-                                              TN_BUILD_OPENMP,                                                \
-                                              TN_BLAS_INT_BITS,                                               \
-                                              { NULL, NULL, NULL, NULL } };                                   \
-        return tn_plugin_export(&(plugin_), &build, host, out, error);                                        \
-    }                                                                                                         \
+#define TN_PLUGIN_EXPORT(plugin_)                                                                  \
+    TN_HIDDEN struct tn_host_links tn_host_links;                                                  \
+    tn_status tn_plugin_query(const tn_host_info *host, tn_plugin_info *out, tn_error *error)      \
+    {                                                                                              \
+        static const tn_build_facts build = { __VERSION__,                                         \
+                                              (uint32_t)(sizeof(void *) * 8),                      \
+                                              TN_BUILD_ASAN | TN_BUILD_TSAN,                       \
+                                              TN_BUILD_OPENMP,                                     \
+                                              TN_BLAS_INT_BITS,                                    \
+                                              { NULL, NULL, NULL, NULL } };                        \
+        return tn_plugin_export(&(plugin_), &build, host, out, error);                             \
+    }                                                                                              \
     struct tn_plugin_export_ends_here
 
 /* The whole of a simple plugin: TN_PLUGIN("org.example.swish", "1.0.0", &swish, &another); */
-#define TN_PLUGIN(id_, version_, ...)                                                                         \
-    static const void *const tn_plugin_contributions_[] = { __VA_ARGS__ };                                    \
-    static const tn_plugin tn_plugin_self_ = {                                                                \
-        TN_HEAD(tn_plugin), .id = id_, .version = version_, .contributions = tn_plugin_contributions_,        \
-        .n_contributions = (int64_t)(sizeof tn_plugin_contributions_ / sizeof *tn_plugin_contributions_)      \
-    };                                                                                                        \
+#define TN_PLUGIN(id_, version_, ...)                                                              \
+    static const void *const tn_plugin_contributions_[] = { __VA_ARGS__ };                         \
+    static const tn_plugin tn_plugin_self_ = {                                                     \
+        TN_HEAD(tn_plugin), .id = id_, .version = version_,                                        \
+        .contributions = tn_plugin_contributions_,                                                 \
+        .n_contributions = (int64_t)(sizeof tn_plugin_contributions_ /                             \
+                                     sizeof *tn_plugin_contributions_)                             \
+    };                                                                                             \
     TN_PLUGIN_EXPORT(tn_plugin_self_)
 
 TN_END_DECLS

@@ -11,9 +11,9 @@ TN_BEGIN_DECLS
 
 typedef enum tn_outcome {
     TN_OUTCOME_OK = 0,
-    TN_OUTCOME_NOT_APPLICABLE = 1,      /* no such hardware */
-    TN_OUTCOME_REFUSED = 2,             /* version, policy */
-    TN_OUTCOME_FAILED = 3               /* broken */
+    TN_OUTCOME_NOT_APPLICABLE = 1, /* no such hardware */
+    TN_OUTCOME_REFUSED = 2,        /* version, policy */
+    TN_OUTCOME_FAILED = 3          /* broken */
 } tn_outcome;
 
 typedef enum tn_stage {
@@ -25,25 +25,27 @@ typedef enum tn_stage {
     TN_STAGE_QUERY = 5,
     TN_STAGE_VERSION = 6,
     TN_STAGE_ACTIVATE = 7,
-    TN_STAGE_PROBE = 8                  /* a backend looked for devices */
+    TN_STAGE_PROBE = 8 /* a backend looked for devices */
 } tn_stage;
 
-/* One line of the load report. Strings live until the process ends. `head`-less, frozen at 128 bytes. */
+/* One line of the load report. Strings live until the process ends. `head`-less, frozen at 128
+ * bytes. */
 typedef struct tn_plugin_report {
-    const char *id;             /* "" when the plugin could not be asked */
+    const char *id; /* "" when the plugin could not be asked */
     const char *version;
-    const char *file;           /* "(program)" for tn_register, "(static)" for preloaded ones */
+    const char *file; /* "(program)" for tn_register, "(static)" for preloaded ones */
     const char *help;
-    const char *reason;         /* "" when all is well */
-    int32_t outcome;            /* tn_outcome */
-    int32_t stage;              /* the last one it reached */
+    const char *reason; /* "" when all is well */
+    int32_t outcome;    /* tn_outcome */
+    int32_t stage;      /* the last one it reached */
     int32_t active;
     int32_t contributions;
-    int64_t refused;            /* contributions that were refused; the reason names them */
+    int64_t refused; /* contributions that were refused; the reason names them */
     void *reserved[8];
 } tn_plugin_report;
 
-/* Looks for plugins, if that was not done yet, and returns how many lines the report has. [any-thread] */
+/* Looks for plugins, if that was not done yet, and returns how many lines the report has.
+ * [any-thread] */
 TN_API int64_t tn_plugin_count(void);
 /* Line `index`. [any-thread] */
 TN_API tn_status tn_plugin_report_at(int64_t index, tn_plugin_report *out);
@@ -55,8 +57,9 @@ TN_API tn_status tn_plugin_activate(const char *id);
 TN_API const char *tn_outcome_name(int32_t outcome);
 TN_API const char *tn_stage_name(int32_t stage);
 
-/* Names in a registry (kind: a tn_kind of a contribution), sorted, and what is behind one: the descriptor as the core copied it, and the plugin that gave it. NULL and
- * TN_ERR_KEY if unknown, with the nearest name. [any-thread] */
+/* Names in a registry (kind: a tn_kind of a contribution), sorted, and what is behind one: the
+ * descriptor as the core copied it, and the plugin that gave it. NULL and TN_ERR_KEY if unknown,
+ * with the nearest name. [any-thread] */
 TN_API int64_t tn_registry_count(uint32_t kind);
 /* [any-thread] [static] */
 TN_API const char *tn_registry_name(uint32_t kind, int64_t index);
@@ -65,14 +68,15 @@ TN_API const char *tn_registry_plugin(uint32_t kind, const char *name);
 
 /* What the device says of itself. [any-thread] */
 TN_API tn_status tn_device_describe(const tn_device *device, tn_device_info *out);
-/* A native interface that a backend published: tn_device_native(d, "tenon.opencl.queue/1"). NULL and an error if it has none. [any-thread] [static] */
+/* A native interface that a backend published: tn_device_native(d, "tenon.opencl.queue/1"). NULL
+ * and an error if it has none. [any-thread] [static] */
 TN_API const void *tn_device_native(const tn_device *device, const char *id);
 
 /* One variable of the environment table. Strings live until the process ends. Frozen. */
 typedef struct tn_env_row {
     const char *name;
-    const char *value;          /* in force */
-    const char *origin;         /* "environment", "default", "program", "ignored (set-uid)" */
+    const char *value;  /* in force */
+    const char *origin; /* "environment", "default", "program", "ignored (set-uid)" */
     const char *help;
     void *reserved[4];
 } tn_env_row;
@@ -80,7 +84,8 @@ typedef struct tn_env_row {
 /* [any-thread] */
 TN_API int64_t tn_env_count(void);
 TN_API tn_status tn_env_at(int64_t index, tn_env_row *out);
-/* A variable's value in force, NULL if not set; only names that are in the table. [any-thread] [static] */
+/* A variable's value in force, NULL if not set; only names that are in the table. [any-thread]
+ * [static] */
 TN_API const char *tn_env_get(const char *name);
 
 #ifdef TN_PROGRAM

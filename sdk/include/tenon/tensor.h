@@ -6,7 +6,8 @@
  * A tensor is a view of a storage: dtype, shape, strides (in elements), offset. What an operator
  * or a call returns belongs to the thread's innermost scope; tn_tensor_keep adds a reference of the
  * caller's own, paired with tn_tensor_drop. A NULL tensor argument makes a call fail without a new
- * error where the function says [null-through]; so an expression is written whole and checked once. */
+ * error where the function says [null-through]; so an expression is written whole and checked once.
+ */
 #ifndef TENON_TENSOR_H
 #define TENON_TENSOR_H
 
@@ -14,7 +15,7 @@
 
 TN_BEGIN_DECLS
 
-/* ---- element types ----------------------------------------------------------------------------- */
+/* ---- element types --------------------------------------------------------------------------- */
 
 typedef enum tn_dtype {
     TN_BOOL = 0,
@@ -29,25 +30,27 @@ typedef enum tn_dtype {
     TN_F64 = 9,
     TN_C64 = 10,
     TN_C128 = 11,
-    TN_U16 = 12,                /* from here on storage only: copies and files, no arithmetic */
+    TN_U16 = 12, /* from here on storage only: copies and files, no arithmetic */
     TN_U32 = 13,
     TN_U64 = 14,
     TN_F8_E4M3 = 15,
     TN_F8_E5M2 = 16,
     TN_DTYPE_COUNT,
-    TN_DTYPE_AUTO = 255         /* as an argument: the default, or as the input has it */
+    TN_DTYPE_AUTO = 255 /* as an argument: the default, or as the input has it */
 } tn_dtype;
 
 #define TN_BIT(dtype) (1u << (dtype))
 #define TN_MASK_FLOAT (TN_BIT(TN_F16) | TN_BIT(TN_BF16) | TN_BIT(TN_F32) | TN_BIT(TN_F64))
 #define TN_MASK_COMPLEX (TN_BIT(TN_C64) | TN_BIT(TN_C128))
-#define TN_MASK_INT (TN_BIT(TN_U8) | TN_BIT(TN_I8) | TN_BIT(TN_I16) | TN_BIT(TN_I32) | TN_BIT(TN_I64))
+#define TN_MASK_INT                                                                                \
+    (TN_BIT(TN_U8) | TN_BIT(TN_I8) | TN_BIT(TN_I16) | TN_BIT(TN_I32) | TN_BIT(TN_I64))
 #define TN_MASK_ARITH (TN_MASK_FLOAT | TN_MASK_COMPLEX | TN_MASK_INT)
 #define TN_MASK_ALL ((1u << TN_DTYPE_COUNT) - 1u)
 
 /* "float32", as PyTorch and NumPy say it; "?" if unknown. [any-thread] [static] */
 TN_API const char *tn_dtype_name(tn_dtype dtype);
-/* The dtype of such a name ("float32", "f32", "float"); TN_ERR_VALUE lists the names. [any-thread] */
+/* The dtype of such a name ("float32", "f32", "float"); TN_ERR_VALUE lists the names. [any-thread]
+ */
 TN_API tn_status tn_dtype_parse(const char *name, tn_dtype *out);
 /* Bytes of one element. [any-thread] */
 TN_API size_t tn_dtype_size(tn_dtype dtype);
@@ -55,78 +58,62 @@ TN_API size_t tn_dtype_size(tn_dtype dtype);
  * promote with themselves alone: TN_DTYPE_AUTO and an error otherwise. [any-thread] */
 TN_API tn_dtype tn_dtype_promote(tn_dtype a, tn_dtype b);
 
-/* ---- the view, which is DLPack's DLTensor ------------------------------------------------------- */
+/* ---- the view, which is DLPack's DLTensor ---------------------------------------------------- */
 
 #define TN_MAX_DIMS 16
 
 /* Layout of DLTensor, to the byte: what kernels see, and what goes to PyTorch, NumPy, JAX, CuPy.
- * `data` is the memory handle of the device: a pointer for devices of the host, a cl_mem for OpenCL;
- * only data and byte_offset together say where the first element lies. */
+ * `data` is the memory handle of the device: a pointer for devices of the host, a cl_mem for
+ * OpenCL; only data and byte_offset together say where the first element lies. */
 typedef struct tn_view {
     void *data;
     struct {
-        int32_t type;           /* DLDeviceType, or TN_DEVICE_TYPE_FIRST + n for types DLPack has no number for */
+        int32_t
+            type; /* DLDeviceType, or TN_DEVICE_TYPE_FIRST + n for types DLPack has no number for */
         int32_t id;
     } device;
     int32_t ndim;
     struct {
-        uint8_t code;           /* DLDataTypeCode */
+        uint8_t code; /* DLDataTypeCode */
         uint8_t bits;
         uint16_t lanes;
     } dtype;
     int64_t *shape;
-    int64_t *strides;           /* in elements; never NULL inside Tenon */
+    int64_t *strides; /* in elements; never NULL inside Tenon */
     uint64_t byte_offset;
 } tn_view;
 
 /* The dtype of a view, TN_DTYPE_AUTO for what Tenon has no type for. [any-thread] */
 static inline tn_dtype tn_view_dtype(const tn_view *view)
 {
-    /* DLPack's codes: int 0, uint 1, float 2, bfloat 4, complex 5, bool 6, float8_e4m3fn 10, float8_e5m2 12 */
+    /* DLPack's codes: int 0, uint 1, float 2, bfloat 4, complex 5, bool 6, float8_e4m3fn 10,
+     * float8_e5m2 12 */
     switch (view->dtype.lanes > 1 ? 0 : view->dtype.code * 256 + view->dtype.bits) {
-    case 0 * 256 + 8:
-        return TN_I8;
-    case 0 * 256 + 16:
-        return TN_I16;
-    case 0 * 256 + 32:
-        return TN_I32;
-    case 0 * 256 + 64:
-        return TN_I64;
-    case 1 * 256 + 8:
-        return TN_U8;
-    case 1 * 256 + 16:
-        return TN_U16;
-    case 1 * 256 + 32:
-        return TN_U32;
-    case 1 * 256 + 64:
-        return TN_U64;
-    case 2 * 256 + 16:
-        return TN_F16;
-    case 2 * 256 + 32:
-        return TN_F32;
-    case 2 * 256 + 64:
-        return TN_F64;
-    case 4 * 256 + 16:
-        return TN_BF16;
-    case 5 * 256 + 64:
-        return TN_C64;
-    case 5 * 256 + 128:
-        return TN_C128;
-    case 6 * 256 + 8:
-        return TN_BOOL;
-    case 10 * 256 + 8:
-        return TN_F8_E4M3;
-    case 12 * 256 + 8:
-        return TN_F8_E5M2;
-    default:
-        return TN_DTYPE_AUTO;
+    case 0 * 256 + 8: return TN_I8;
+    case 0 * 256 + 16: return TN_I16;
+    case 0 * 256 + 32: return TN_I32;
+    case 0 * 256 + 64: return TN_I64;
+    case 1 * 256 + 8: return TN_U8;
+    case 1 * 256 + 16: return TN_U16;
+    case 1 * 256 + 32: return TN_U32;
+    case 1 * 256 + 64: return TN_U64;
+    case 2 * 256 + 16: return TN_F16;
+    case 2 * 256 + 32: return TN_F32;
+    case 2 * 256 + 64: return TN_F64;
+    case 4 * 256 + 16: return TN_BF16;
+    case 5 * 256 + 64: return TN_C64;
+    case 5 * 256 + 128: return TN_C128;
+    case 6 * 256 + 8: return TN_BOOL;
+    case 10 * 256 + 8: return TN_F8_E4M3;
+    case 12 * 256 + 8: return TN_F8_E5M2;
+    default: return TN_DTYPE_AUTO;
     }
 }
 
-/* ---- devices ----------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
-/* The device of a name, "cpu", "cuda:1"; activates the plugin that provides it. When it is not to be had, the error
- * carries its line of the load report. Never freed. [any-thread] [static] */
+/* The device of a name, "cpu", "cuda:1"; activates the plugin that provides it. When it is not to
+ * be had, the error carries its line of the load report. Never freed. [any-thread] [static] */
 TN_API const tn_device *tn_device_find(const char *name);
 
 /* Its name, always with an index: "cpu:0". Type alone: "cpu". [any-thread] [static] */
@@ -139,18 +126,21 @@ TN_API int tn_device_index(const tn_device *device);
 TN_API bool tn_device_is_host(const tn_device *device);
 TN_API bool tn_device_has_memory(const tn_device *device);
 
-/* Waits until all that was asked of the device so far is done and returns the failures that its work met. [any-thread] */
+/* Waits until all that was asked of the device so far is done and returns the failures that its
+ * work met. [any-thread] */
 TN_API tn_status tn_device_sync(const tn_device *device);
 
-/* The device where new tensors go: the innermost tn_device_begin of this thread, else tn_default_device, else TENON_DEVICE,
- * else cpu. NULL and an error when it cannot be had. [any-thread] [static] */
+/* The device where new tensors go: the innermost tn_device_begin of this thread, else
+ * tn_default_device, else TENON_DEVICE, else cpu. NULL and an error when it cannot be had.
+ * [any-thread] [static] */
 TN_API const tn_device *tn_device_default(void);
 
-/* Sets the device of the process for new tensors: a name, or a preference list as TENON_DEVICE has: "cuda,cpu".
- * [any-thread] */
+/* Sets the device of the process for new tensors: a name, or a preference list as TENON_DEVICE has:
+ * "cuda,cpu". [any-thread] */
 TN_API tn_status tn_default_device(const char *names);
 
-/* The same for this thread until the paired end. NULL device: as it was. [any-thread] [null-ok: device] */
+/* The same for this thread until the paired end. NULL device: as it was. [any-thread] [null-ok:
+ * device] */
 TN_API void tn_device_begin(const tn_device *device);
 TN_API void tn_device_end(void);
 
@@ -162,13 +152,13 @@ TN_API const tn_device *tn_device_at(int64_t index);
 
 /* What the core's allocator holds on a device, in bytes. Frozen at 96 bytes. */
 typedef struct tn_memory_stats {
-    int64_t live;               /* in tensors */
-    int64_t cached;             /* held for reuse */
-    int64_t peak;               /* the most `live` ever was since the last reset */
+    int64_t live;   /* in tensors */
+    int64_t cached; /* held for reuse */
+    int64_t peak;   /* the most `live` ever was since the last reset */
     int64_t live_blocks;
-    int64_t device_allocs;      /* times the device itself was asked for memory */
-    int64_t requests;           /* times a tensor asked */
-    int64_t trims;              /* times memory ran out and the cache was given back */
+    int64_t device_allocs; /* times the device itself was asked for memory */
+    int64_t requests;      /* times a tensor asked */
+    int64_t trims;         /* times memory ran out and the cache was given back */
     int64_t reserved[5];
 } tn_memory_stats;
 
@@ -183,9 +173,10 @@ TN_API tn_status tn_device_trim(const tn_device *device);
 TN_API tn_dtype tn_default_dtype(void);
 TN_API tn_status tn_set_default_dtype(tn_dtype dtype);
 
-/* ---- streams and events ------------------------------------------------------------------------- */
+/* ---- streams and events ---------------------------------------------------------------------- */
 
-/* Work of one device in order. Each device has a default stream; a thread may use another between begin and end. */
+/* Work of one device in order. Each device has a default stream; a thread may use another between
+ * begin and end. */
 typedef struct tn_stream tn_stream;
 typedef struct tn_event tn_event;
 
@@ -198,9 +189,11 @@ TN_API void tn_stream_begin(tn_stream *stream);
 TN_API void tn_stream_end(void);
 /* Waits for its work; returns the first failure that work met. [any-thread] */
 TN_API tn_status tn_stream_sync(tn_stream *stream);
-/* Marks the place that the stream has reached. NULL stream: the current one of the device. [any-thread] [owned] [null-ok: stream] */
+/* Marks the place that the stream has reached. NULL stream: the current one of the device.
+ * [any-thread] [owned] [null-ok: stream] */
 TN_API tn_event *tn_event_record(const tn_device *device, tn_stream *stream);
-/* Makes later work of the stream wait for the event; the host does not wait. [any-thread] [null-ok: stream] */
+/* Makes later work of the stream wait for the event; the host does not wait. [any-thread] [null-ok:
+ * stream] */
 TN_API tn_status tn_event_wait(tn_event *event, tn_stream *stream);
 /* Whether it was reached; waits until it is. [any-thread] */
 TN_API bool tn_event_done(tn_event *event);
@@ -208,13 +201,14 @@ TN_API tn_status tn_event_sync(tn_event *event);
 /* [any-thread] [null-ok: event] */
 TN_API void tn_event_drop(tn_event *event);
 
-/* ---- scopes ------------------------------------------------------------------------------------ */
+/* ---- scopes ---------------------------------------------------------------------------------- */
 
-/* Opens a scope of this thread and returns its number; tn_scope_end drops what the scope owns, and first ends the
- * scopes that were opened inside it. [any-thread] */
+/* Opens a scope of this thread and returns its number; tn_scope_end drops what the scope owns, and
+ * first ends the scopes that were opened inside it. [any-thread] */
 TN_API uint64_t tn_scope_begin(void);
 TN_API void tn_scope_end(uint64_t scope);
-/* Ends the scope but moves `count` tensors (TN_NONE and NULL are skipped) to the one around it. [any-thread] */
+/* Ends the scope but moves `count` tensors (TN_NONE and NULL are skipped) to the one around it.
+ * [any-thread] */
 TN_API void tn_scope_end_with(uint64_t scope, tn_tensor *const *tensors, int64_t count);
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -225,12 +219,12 @@ TN_ATTR(unused) static inline void tn_scope_end_at(uint64_t *scope)
 #define TN_PASTE_(a, b) a##b
 #define TN_PASTE(a, b) TN_PASTE_(a, b)
 /* A declaration: opens a scope that ends with the block, however the block is left. */
-#define TN_SCOPE                                                      \
-    uint64_t TN_PASTE(tn_scope_here_, __LINE__)                       \
+#define TN_SCOPE                                                                                   \
+    uint64_t TN_PASTE(tn_scope_here_, __LINE__)                                                    \
         __attribute__((cleanup(tn_scope_end_at), unused)) = tn_scope_begin()
 #endif
 
-/* ---- tensors ----------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 /* The absent optional tensor. NULL is always an error that happened earlier. */
 #define TN_NONE ((tn_tensor *)(uintptr_t)16)
@@ -240,25 +234,35 @@ TN_API tn_tensor *tn_tensor_keep(tn_tensor *tensor);
 /* [any-thread] [null-ok: tensor] */
 TN_API void tn_tensor_drop(tn_tensor *tensor);
 #define tn_keep(tensor) tn_tensor_keep(tensor)
-/* Makes the innermost scope own one reference that the caller has. Returns the tensor. [any-thread] [scoped] [null-through] */
+/* Makes the innermost scope own one reference that the caller has. Returns the tensor. [any-thread]
+ * [scoped] [null-through] */
 TN_API tn_tensor *tn_tensor_to_scope(tn_tensor *tensor);
 
-/* Memory for a tensor, its values undefined. NULL device: the default one; TN_DTYPE_AUTO: the default. Negative sizes and sizes that
- * overflow are errors. [any-thread] [scoped] [null-ok: device] */
+/* Memory for a tensor, its values undefined. NULL device: the default one; TN_DTYPE_AUTO: the
+ * default. Negative sizes and sizes that overflow are errors. [any-thread] [scoped] [null-ok:
+ * device] */
 TN_API tn_tensor *tn_tensor_empty(tn_ints shape, tn_dtype dtype, const tn_device *device);
-/* The same with strides of the caller's choice (not negative; no two elements may share memory unless a stride is 0). [any-thread] [scoped] [null-ok: device] */
-TN_API tn_tensor *tn_tensor_empty_strided(tn_ints shape, tn_ints strides, tn_dtype dtype, const tn_device *device);
-/* A tensor on the default device with a copy of `data`, which is contiguous. `data` may be freed at once. [any-thread] [scoped] */
+/* The same with strides of the caller's choice (not negative; no two elements may share memory
+ * unless a stride is 0). [any-thread] [scoped] [null-ok: device] */
+TN_API tn_tensor *tn_tensor_empty_strided(tn_ints shape, tn_ints strides, tn_dtype dtype,
+                                          const tn_device *device);
+/* A tensor on the default device with a copy of `data`, which is contiguous. `data` may be freed at
+ * once. [any-thread] [scoped] */
 TN_API tn_tensor *tn_tensor_from(const void *data, tn_dtype dtype, tn_ints shape);
 /* Filled with a number. [any-thread] [scoped] [null-ok: device] */
-TN_API tn_tensor *tn_tensor_full(tn_ints shape, double value, tn_dtype dtype, const tn_device *device);
-/* A tensor over memory of the program, on a device of the host (NULL: cpu); `release` is called once when no tensor needs it any more.
- * [any-thread] [scoped] [null-ok: release, user, device, strides] */
+TN_API tn_tensor *tn_tensor_full(tn_ints shape, double value, tn_dtype dtype,
+                                 const tn_device *device);
+/* A tensor over memory of the program, on a device of the host (NULL: cpu); `release` is called
+ * once when no tensor needs it any more. [any-thread] [scoped] [null-ok: release, user, device,
+ * strides] */
 TN_API tn_tensor *tn_tensor_wrap(void *data, tn_dtype dtype, tn_ints shape, const int64_t *strides,
-                                 const tn_device *device, void (*release)(void *user, void *data), void *user);
-/* Another view of the same storage. `offset` counts elements from the storage's start. No gradient flows through it: the operators reshape,
- * permute, select and their like are the differentiable form. [any-thread] [scoped] [null-through] */
-TN_API tn_tensor *tn_tensor_as_strided(tn_tensor *tensor, tn_ints shape, tn_ints strides, int64_t offset);
+                                 const tn_device *device, void (*release)(void *user, void *data),
+                                 void *user);
+/* Another view of the same storage. `offset` counts elements from the storage's start. No gradient
+ * flows through it: the operators reshape, permute, select and their like are the differentiable
+ * form. [any-thread] [scoped] [null-through] */
+TN_API tn_tensor *tn_tensor_as_strided(tn_tensor *tensor, tn_ints shape, tn_ints strides,
+                                       int64_t offset);
 
 /* What is asked of a tensor. All: [any-thread] */
 TN_API tn_dtype tn_tensor_dtype(const tn_tensor *tensor);
@@ -266,7 +270,8 @@ TN_API tn_dtype tn_tensor_dtype(const tn_tensor *tensor);
 TN_API const tn_device *tn_tensor_device(const tn_tensor *tensor);
 /* [any-thread] */
 TN_API int32_t tn_tensor_ndim(const tn_tensor *tensor);
-/* Size of dimension `dim`, counted from the end when negative; -1 and an error out of range. [any-thread] */
+/* Size of dimension `dim`, counted from the end when negative; -1 and an error out of range.
+ * [any-thread] */
 TN_API int64_t tn_tensor_size(const tn_tensor *tensor, int64_t dim);
 /* [any-thread] [borrowed] */
 TN_API tn_ints tn_tensor_shape(const tn_tensor *tensor);
@@ -289,24 +294,26 @@ TN_API const tn_view *tn_tensor_view(const tn_tensor *tensor);
  * NULL and an error elsewhere, which says to copy. [any-thread] [borrowed] */
 TN_API void *tn_tensor_data(tn_tensor *tensor);
 
-/* Copies all elements, in row-major order of the shape, to / from host memory of exactly `bytes` bytes, whatever the strides; waits.
- * [any-thread] */
+/* Copies all elements, in row-major order of the shape, to / from host memory of exactly `bytes`
+ * bytes, whatever the strides; waits. [any-thread] */
 TN_API tn_status tn_tensor_copy_out(const tn_tensor *tensor, void *data, size_t bytes);
 TN_API tn_status tn_tensor_copy_in(tn_tensor *tensor, const void *data, size_t bytes);
 
-/* The only element of a one-element tensor as a number; NAN and an error otherwise. Waits. [any-thread] */
+/* The only element of a one-element tensor as a number; NAN and an error otherwise. Waits.
+ * [any-thread] */
 TN_API double tn_tensor_item(tn_tensor *tensor);
 #define tn_item(tensor) tn_tensor_item(tensor)
 
-/* Exchanges what two tensors look at (storage, shape, dtype, device); both objects, their requires_grad and who holds them stay. For conversion of modules.
- * [any-thread] */
+/* Exchanges what two tensors look at (storage, shape, dtype, device); both objects, their
+ * requires_grad and who holds them stay. For conversion of modules. [any-thread] */
 TN_API tn_status tn_tensor_swap(tn_tensor *a, tn_tensor *b);
 
-/* The tensor as NumPy would print it, abbreviated past 1000 elements; with dtype when it is not the default one. Writes at most
- * `size` bytes; returns the length of the whole text, -1 on error. [any-thread] [null-ok: out] */
+/* The tensor as NumPy would print it, abbreviated past 1000 elements; with dtype when it is not the
+ * default one. Writes at most `size` bytes; returns the length of the whole text, -1 on error.
+ * [any-thread] [null-ok: out] */
 TN_API int64_t tn_tensor_text(tn_tensor *tensor, char *out, size_t size);
 
-/* ---- DLPack ------------------------------------------------------------------------------------ */
+/* ---- DLPack ---------------------------------------------------------------------------------- */
 
 /* Layouts of DLPack 1.0; Debian's header is older. */
 typedef struct tn_dlpack {
@@ -322,26 +329,29 @@ typedef struct tn_dlpack_versioned {
     } version;
     void *manager_ctx;
     void (*deleter)(struct tn_dlpack_versioned *self);
-    uint64_t flags;             /* 1: read only, 2: a copy was made */
+    uint64_t flags; /* 1: read only, 2: a copy was made */
     tn_view tensor;
 } tn_dlpack_versioned;
 
-/* Gives the tensor away without a copy: the consumer calls `deleter` once. `stream` is the consumer's, as the device's
- * native handle (0 or NULL: the work is waited for); its later work is ordered after ours. A device that DLPack has no number for is an error.
- * [any-thread] [owned] [null-ok: stream] */
+/* Gives the tensor away without a copy: the consumer calls `deleter` once. `stream` is the
+ * consumer's, as the device's native handle (0 or NULL: the work is waited for); its later work is
+ * ordered after ours. A device that DLPack has no number for is an error. [any-thread] [owned]
+ * [null-ok: stream] */
 TN_API tn_dlpack *tn_tensor_to_dlpack(tn_tensor *tensor, void *stream);
 TN_API tn_dlpack_versioned *tn_tensor_to_dlpack_versioned(tn_tensor *tensor, void *stream);
-/* Takes a tensor over without a copy, and with it the duty to call `deleter` (when this fails, it stays the caller's). A read-only one
- * is refused for writing later. [any-thread] [scoped] */
+/* Takes a tensor over without a copy, and with it the duty to call `deleter` (when this fails, it
+ * stays the caller's). A read-only one is refused for writing later. [any-thread] [scoped] */
 TN_API tn_tensor *tn_tensor_from_dlpack(tn_dlpack *managed);
 TN_API tn_tensor *tn_tensor_from_dlpack_versioned(tn_dlpack_versioned *managed);
 
-/* ---- random numbers ---------------------------------------------------------------------------- */
+/* ---- random numbers -------------------------------------------------------------------------- */
 
-/* One counter-based generator (Philox 4x32-10) for all devices: a seed, and a counter of blocks of four 32-bit words. An operator that draws n elements takes
- * a range of it with tn_random_take. [any-thread] */
+/* One counter-based generator (Philox 4x32-10) for all devices: a seed, and a counter of blocks of
+ * four 32-bit words. An operator that draws n elements takes a range of it with tn_random_take.
+ * [any-thread] */
 TN_API void tn_random_seed(uint64_t seed);
-/* Takes the blocks for `count` elements, `words` (1, 2 or 4) 32-bit words each, and returns seed and first block. [any-thread] */
+/* Takes the blocks for `count` elements, `words` (1, 2 or 4) 32-bit words each, and returns seed
+ * and first block. [any-thread] */
 TN_API void tn_random_take(uint64_t count, uint32_t words, uint64_t *seed, uint64_t *block);
 /* Saves and puts back: state[0] seed, state[1] next block. [any-thread] */
 TN_API void tn_random_get_state(uint64_t state[2]);

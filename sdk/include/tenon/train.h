@@ -12,11 +12,13 @@ TN_BEGIN_DECLS
 typedef struct tn_optimizer tn_optimizer;
 typedef struct tn_scheduler tn_scheduler;
 
-/* An optimizer over all parameters of a module: "SGD(lr=%g, momentum=0.9)". It keeps references to the tensors. [any-thread] [owned] [null-through] */
+/* An optimizer over all parameters of a module: "SGD(lr=%g, momentum=0.9)". It keeps references to
+ * the tensors. [any-thread] [owned] [null-through] */
 TN_API tn_optimizer *tn_optimizer_newv(tn_module *module, const char *format, va_list args);
 TN_API tn_optimizer *tn_optimizer_new(tn_module *module, const char *format, ...);
 /* From text that is not a format, over chosen tensors. [any-thread] [owned] */
-TN_API tn_optimizer *tn_optimizer_parse(tn_tensor *const *parameters, int64_t count, const char *text);
+TN_API tn_optimizer *tn_optimizer_parse(tn_tensor *const *parameters, int64_t count,
+                                        const char *text);
 /* [any-thread] [null-ok: optimizer] */
 TN_API void tn_optimizer_drop(tn_optimizer *optimizer);
 
@@ -32,9 +34,11 @@ TN_API void *tn_optimizer_data(const tn_optimizer *optimizer);
 TN_API int64_t tn_optimizer_count(const tn_optimizer *optimizer);
 /* [any-thread] [borrowed] */
 TN_API tn_tensor *tn_optimizer_parameter(const tn_optimizer *optimizer, int64_t index);
-/* State of a parameter by name ("exp_avg"): NULL without an error when not made yet; set keeps a reference. [any-thread] [borrowed] */
+/* State of a parameter by name ("exp_avg"): NULL without an error when not made yet; set keeps a
+ * reference. [any-thread] [borrowed] */
 TN_API tn_tensor *tn_optimizer_state(tn_optimizer *optimizer, int64_t index, const char *name);
-TN_API tn_status tn_optimizer_set_state(tn_optimizer *optimizer, int64_t index, const char *name, tn_tensor *tensor);
+TN_API tn_status tn_optimizer_set_state(tn_optimizer *optimizer, int64_t index, const char *name,
+                                        tn_tensor *tensor);
 /* Steps a parameter has taken, counted by the core. [any-thread] */
 TN_API int64_t tn_optimizer_steps(const tn_optimizer *optimizer, int64_t index);
 
@@ -44,8 +48,9 @@ TN_API tn_status tn_optimizer_set(tn_optimizer *optimizer, const char *option, d
 /* Complete text that makes the same again. [any-thread] [null-ok: out] */
 TN_API int64_t tn_optimizer_spec(const tn_optimizer *optimizer, char *out, size_t size);
 
-/* A schedule for the optimizer's "lr": "CosineAnnealingLR(T_max=300)". Sets the rate of step 0 at once, and keeps the optimizer alive. All schedules of
- * one optimizer start from the rate that the first one found. [any-thread] [owned] [null-through] */
+/* A schedule for the optimizer's "lr": "CosineAnnealingLR(T_max=300)". Sets the rate of step 0 at
+ * once, and keeps the optimizer alive. All schedules of one optimizer start from the rate that the
+ * first one found. [any-thread] [owned] [null-through] */
 TN_API tn_scheduler *tn_scheduler_newv(tn_optimizer *optimizer, const char *format, va_list args);
 TN_API tn_scheduler *tn_scheduler_new(tn_optimizer *optimizer, const char *format, ...);
 /* [any-thread] [null-ok: scheduler] */

@@ -20,7 +20,8 @@ typedef struct tn_ints {
     int64_t count;
 } tn_ints;
 
-/* TN_INTS(2, 3): a row for the length of the block (C) or of the expression (C++). TN_SHAPE reads better for shapes. */
+/* TN_INTS(2, 3): a row for the length of the block (C) or of the expression (C++). TN_SHAPE reads
+ * better for shapes. */
 #ifdef __cplusplus
 TN_END_DECLS
 #include <initializer_list>
@@ -32,8 +33,8 @@ static inline tn_ints tn_ints_of(std::initializer_list<int64_t> list)
 TN_BEGIN_DECLS
 #define TN_INTS(...) tn_ints_of({ __VA_ARGS__ })
 #else
-#define TN_INTS(...)                            \
-    ((tn_ints){ (const int64_t[]){ __VA_ARGS__ }, \
+#define TN_INTS(...)                                                                               \
+    ((tn_ints){ (const int64_t[]){ __VA_ARGS__ },                                                  \
                 (int64_t)(sizeof((const int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)) })
 #endif
 #define TN_SHAPE(...) TN_INTS(__VA_ARGS__)
@@ -48,16 +49,16 @@ static inline tn_ints tn_no_ints(void)
 
 typedef enum tn_value_kind {
     TN_VALUE_NONE = 0,
-    TN_VALUE_BOOL = 1,          /* as.i, 0 or 1 */
-    TN_VALUE_INT = 2,           /* as.i */
-    TN_VALUE_FLOAT = 3,         /* as.f */
-    TN_VALUE_STRING = 4,        /* as.s, UTF-8 */
-    TN_VALUE_LIST = 5,          /* as.list, `count` values, [1, 2] */
-    TN_VALUE_TUPLE = 6,         /* as.list, (1, 2) */
-    TN_VALUE_SPEC = 7,          /* as.s: the text of a nested spec, Linear(4, 3) */
-    TN_VALUE_TENSOR = 8,        /* as.tensor */
-    TN_VALUE_MODULE = 9,        /* as.module */
-    TN_VALUE_OPAQUE = 10        /* as.opaque: passes through, known to the two ends only */
+    TN_VALUE_BOOL = 1,   /* as.i, 0 or 1 */
+    TN_VALUE_INT = 2,    /* as.i */
+    TN_VALUE_FLOAT = 3,  /* as.f */
+    TN_VALUE_STRING = 4, /* as.s, UTF-8 */
+    TN_VALUE_LIST = 5,   /* as.list, `count` values, [1, 2] */
+    TN_VALUE_TUPLE = 6,  /* as.list, (1, 2) */
+    TN_VALUE_SPEC = 7,   /* as.s: the text of a nested spec, Linear(4, 3) */
+    TN_VALUE_TENSOR = 8, /* as.tensor */
+    TN_VALUE_MODULE = 9, /* as.module */
+    TN_VALUE_OPAQUE = 10 /* as.opaque: passes through, known to the two ends only */
 } tn_value_kind;
 
 /* One value. Frozen: 16 bytes. */
@@ -75,19 +76,19 @@ typedef struct tn_value {
     } as;
 } tn_value;
 
-/* ---- option tables ----------------------------------------------------------------------------- */
+/* ---- option tables --------------------------------------------------------------------------- */
 
 /* How an option is stored in the provider's struct. */
 typedef enum tn_option_kind {
     TN_OPTION_KIND_END = 0,
-    TN_OPTION_KIND_BOOL = 1,    /* bool */
-    TN_OPTION_KIND_INT = 2,     /* int64_t */
-    TN_OPTION_KIND_FLOAT = 3,   /* double */
-    TN_OPTION_KIND_STRING = 4,  /* const char *; lives as long as the struct */
-    TN_OPTION_KIND_INTS = 5,    /* tn_ints; a single number is a row of one */
-    TN_OPTION_KIND_FLOATS = 6,  /* struct tn_floats */
-    TN_OPTION_KIND_DTYPE = 7,   /* tn_dtype, by name: float32 */
-    TN_OPTION_KIND_VALUE = 8    /* tn_value: anything, nested specs too */
+    TN_OPTION_KIND_BOOL = 1,   /* bool */
+    TN_OPTION_KIND_INT = 2,    /* int64_t */
+    TN_OPTION_KIND_FLOAT = 3,  /* double */
+    TN_OPTION_KIND_STRING = 4, /* const char *; lives as long as the struct */
+    TN_OPTION_KIND_INTS = 5,   /* tn_ints; a single number is a row of one */
+    TN_OPTION_KIND_FLOATS = 6, /* struct tn_floats */
+    TN_OPTION_KIND_DTYPE = 7,  /* tn_dtype, by name: float32 */
+    TN_OPTION_KIND_VALUE = 8   /* tn_value: anything, nested specs too */
 } tn_option_kind;
 
 typedef struct tn_floats {
@@ -96,21 +97,23 @@ typedef struct tn_floats {
 } tn_floats;
 
 enum {
-    TN_OPTION_REQUIRED = 1,     /* no default: it has to be given */
-    TN_OPTION_KEYWORD = 2,      /* by name only */
-    TN_OPTION_MANY = 4,         /* last in the table, kind VALUE stored as tn_values: all further arguments, named ones too */
-    TN_OPTION_OPTIONAL = 8,     /* None is accepted: FLOAT becomes NAN, INT INT64_MIN, STRING NULL, rows count -1 */
+    TN_OPTION_REQUIRED = 1, /* no default: it has to be given */
+    TN_OPTION_KEYWORD = 2,  /* by name only */
+    TN_OPTION_MANY = 4, /* last in the table, kind VALUE stored as tn_values: all further arguments,
+                           named ones too */
+    TN_OPTION_OPTIONAL =
+        8, /* None is accepted: FLOAT becomes NAN, INT INT64_MIN, STRING NULL, rows count -1 */
     TN_OPTION_REPR_KEYWORD = 16 /* repr prints name=value; without it the value alone */
 };
 
 /* One row of an option table, which ends with TN_OPTION_END. Frozen. */
 typedef struct tn_option {
     const char *name;
-    const char *def;            /* default, in the spec grammar; NULL when required */
+    const char *def; /* default, in the spec grammar; NULL when required */
     const char *help;
-    uint32_t kind;              /* tn_option_kind */
+    uint32_t kind; /* tn_option_kind */
     uint32_t flags;
-    uint32_t offset;            /* in the provider's struct */
+    uint32_t offset; /* in the provider's struct */
     uint32_t reserved[3];
 } tn_option;
 
@@ -121,19 +124,36 @@ typedef struct tn_values {
     int64_t count;
 } tn_values;
 
-#define TN_OPTION_ROW(type, member, def, help, kind, flags) \
-    { #member, def, help, kind, flags, (uint32_t)offsetof(type, member), { 0, 0, 0 } }
-#define TN_OPTION_BOOL(type, member, def, help) TN_OPTION_ROW(type, member, def, help, TN_OPTION_KIND_BOOL, 0)
-#define TN_OPTION_INT(type, member, def, help) TN_OPTION_ROW(type, member, def, help, TN_OPTION_KIND_INT, 0)
-#define TN_OPTION_FLOAT(type, member, def, help) TN_OPTION_ROW(type, member, def, help, TN_OPTION_KIND_FLOAT, 0)
-#define TN_OPTION_STRING(type, member, def, help) TN_OPTION_ROW(type, member, def, help, TN_OPTION_KIND_STRING, 0)
-#define TN_OPTION_INTS(type, member, def, help) TN_OPTION_ROW(type, member, def, help, TN_OPTION_KIND_INTS, 0)
-#define TN_OPTION_FLOATS(type, member, def, help) TN_OPTION_ROW(type, member, def, help, TN_OPTION_KIND_FLOATS, 0)
-#define TN_OPTION_INT_REQUIRED(type, member, help) \
+#define TN_OPTION_ROW(type, member, def, help, kind, flags)                                        \
+    {                                                                                              \
+#member, def, help, kind, flags, (uint32_t)offsetof(type, member),                         \
+        {                                                                                          \
+            0, 0, 0                                                                                \
+        }                                                                                          \
+    }
+#define TN_OPTION_BOOL(type, member, def, help)                                                    \
+    TN_OPTION_ROW(type, member, def, help, TN_OPTION_KIND_BOOL, 0)
+#define TN_OPTION_INT(type, member, def, help)                                                     \
+    TN_OPTION_ROW(type, member, def, help, TN_OPTION_KIND_INT, 0)
+#define TN_OPTION_FLOAT(type, member, def, help)                                                   \
+    TN_OPTION_ROW(type, member, def, help, TN_OPTION_KIND_FLOAT, 0)
+#define TN_OPTION_STRING(type, member, def, help)                                                  \
+    TN_OPTION_ROW(type, member, def, help, TN_OPTION_KIND_STRING, 0)
+#define TN_OPTION_INTS(type, member, def, help)                                                    \
+    TN_OPTION_ROW(type, member, def, help, TN_OPTION_KIND_INTS, 0)
+#define TN_OPTION_FLOATS(type, member, def, help)                                                  \
+    TN_OPTION_ROW(type, member, def, help, TN_OPTION_KIND_FLOATS, 0)
+#define TN_OPTION_INT_REQUIRED(type, member, help)                                                 \
     TN_OPTION_ROW(type, member, NULL, help, TN_OPTION_KIND_INT, TN_OPTION_REQUIRED)
-#define TN_OPTION_END { NULL, NULL, NULL, TN_OPTION_KIND_END, 0, 0, { 0, 0, 0 } }
+#define TN_OPTION_END                                                                              \
+    {                                                                                              \
+        NULL, NULL, NULL, TN_OPTION_KIND_END, 0, 0,                                                \
+        {                                                                                          \
+            0, 0, 0                                                                                \
+        }                                                                                          \
+    }
 
-/* ---- value packs ------------------------------------------------------------------------------- */
+/* ---- value packs ----------------------------------------------------------------------------- */
 
 /* Positional values and named ones: what a module call takes and gives when it is more than one
  * tensor. Holds references to tensors and modules in it, copies strings and lists. */

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tn_backward and tn_grad: what a walk starts from, and what becomes of its results. */
+#include "core/grad/walk.h"
+
+static tn_tensor *ones_like(const tn_tensor *tensor)
+{
+    const tn_op *fill = tn__needed(TN__NEED_fill);
+    tn_fill_options options = TN_FILL_OPTIONS;
+    tn_tensor *out, *in;
+    tn_meta meta;
+
+    if (fill == NULL)
+        return NULL;
+    tn__tensor_meta(tensor, &meta);
+    meta.flags = 0;
+    meta.offset = 0;
+    out = in = tn__tensor_make(&meta, tensor->device);
+    options.value = 1.0;
+    if (out != NULL && tn__op_run(fill, &in, 1, &options, NULL, 0, out) != TN_OK) {
+        tn_tensor_drop(out);
+        return NULL;
+    }
+    return out;
+}
+
+/* The cotangent of root i, owned. */
+static tn_tensor *seed(tn_tensor *root, tn_tensor *cotangent, int64_t i)
+{
+    bool same;
+
+    if (cotangent == NULL || tn__is_none(cotangent)) {
+        if (root->numel != 1) {
+            tn_fail(TN_ERR_RUNTIME, "grad can be implicitly created only for scalar outputs");
+            return NULL;
+        }
+        return ones_like(root);
+    }
+    same = cotangent->view.ndim == root->view.ndim;
+    for (int32_t d = 0; same && d < root->view.ndim; d++)
+        same = cotangent->view.shape[d] == root->view.shape[d];
+    if (!same || cotangent->dtype != root->dtype || cotangent->device != root->device) {
+        tn__text text = { 0 };
+
+        tn__text_add(&text, "Mismatch in shape, dtype or device: grad_output[%lld] is ",
+                     (long long)i);
+        tn__text_tensor(&text, cotangent);
+        tn__text_add(&text, " and output[%lld] is ", (long long)i);
+        tn__text_tensor(&text, root);
+        tn__text_put(&text, "", 1);
+        tn_fail(TN_ERR_RUNTIME, "%s", text.failed ? "Mismatch of a cotangent" : text.at);
+        tn__text_free(&text);
+        return NULL;
+    }
+    return tn_tensor_keep(cotangent);
+}
+
+static tn_status start(tn__walk *w, tn_tensor *const *roots, tn_tensor *const *cotangents,
+                       int64_t n_roots)
+{
+    for (int64_t i = 0; i < n_roots; i++) {
+        tn__edge edge;
+        tn_status status;
+
+        if (!tn__tensor_ok(roots[i]))
+            return tn__tensor_bad(roots[i], "backward");
+        if (cotangents != NULL && cotangents[i] == NULL)
+            return tn__null_input("backward");
+        if (!tn__requires_grad(roots[i]))
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "element %lld of tensors does not require grad and does not have a grad_fn",
+                (long long)i);
+        status = tn__grad_edge(roots[i], &edge);
+        if (status != TN_OK)
+            return status;
+        if (tn__walk_meet(w, edge.node) < 0)
+            return TN_ERR_MEMORY;
+    }
+    return tn__walk_discover(w);
+}
+
+static tn_status want(tn__walk *w, tn_tensor *const *inputs, tn_tensor **gradients,
+                      int64_t n_inputs)
+{
+    w->wanted = tn_calloc((size_t)(n_inputs > 0 ? n_inputs : 1), sizeof *w->wanted);
+    if (w->wanted == NULL)
+        return TN_ERR_MEMORY;
+    w->gradients = gradients;
+    w->n_wanted = n_inputs;
+    for (int64_t i = 0; i < n_inputs; i++) {
+        tn_status status;
+
+        if (!tn__tensor_ok(inputs[i]))
+            return tn__tensor_bad(inputs[i], "tn_grad");
+        if (!tn__requires_grad(inputs[i]))
+            return tn_fail(TN_ERR_RUNTIME,
+                           "One of the differentiated Tensors does not require grad (input %lld)",
+                           (long long)i);
+        status = tn__grad_edge(inputs[i], &w->wanted[i]);
+        if (status != TN_OK)
+            return status;
+    }
+    return TN_OK;
+}
+
+static tn_status seed_all(tn__walk *w, tn_tensor *const *roots, tn_tensor *const *cotangents,
+                          int64_t n_roots)
+{
+    for (int64_t i = 0; i < n_roots; i++) {
+        tn_tensor *gradient = seed(roots[i], cotangents != NULL ? cotangents[i] : NULL, i);
+        tn__edge edge;
+        tn_status status;
+
+        if (gradient == NULL)
+            return tn_error_last()->code;
+        status = tn__grad_edge(roots[i], &edge);
+        if (status != TN_OK) {
+            tn_tensor_drop(gradient);
+            return status;
+        }
+        status = tn__walk_deliver(w, tn__walk_find(w, edge.node), edge.index, gradient);
+        if (status != TN_OK)
+            return status;
+    }
+    for (int64_t i = 0; i < w->count; i++)
+        if (w->tasks[i].waits == 0 && tn__walk_ready(w, i) != TN_OK)
+            return TN_ERR_MEMORY;
+    return TN_OK;
+}
+
+static bool option(const tn_backward_options *options, size_t end_of, uint8_t value)
+{
+    return options != NULL && options->size >= end_of && value != 0;
+}
+
+#define OPTION(member)                                                                             \
+    option(options, offsetof(tn_backward_options, member) + 1,                                     \
+           options != NULL ? options->member : 0)
+
+static tn_status run(tn_tensor *const *roots, tn_tensor *const *cotangents, int64_t n_roots,
+                     tn_tensor *const *inputs, tn_tensor **gradients, int64_t n_inputs,
+                     const tn_backward_options *options)
+{
+    tn__walk w = { 0 };
+    tn__node **held = NULL;
+    tn_status status = TN_OK;
+
+    if (n_roots < 0 || (n_roots > 0 && roots == NULL))
+        return tn_fail(TN_ERR_VALUE, "backward from %lld tensors", (long long)n_roots);
+    w.record = OPTION(create_graph);
+    w.retain = w.record || OPTION(retain_graph);
+    tn_grad_begin(w.record);
+    if (inputs != NULL)
+        status = want(&w, inputs, gradients, n_inputs);
+    if (status == TN_OK)
+        status = start(&w, roots, cotangents, n_roots);
+    if (status == TN_OK) { /* a hook may drop the tensors that hold the graph */
+        held = tn_calloc((size_t)(n_roots > 0 ? n_roots : 1), sizeof *held);
+        status = held != NULL ? TN_OK : TN_ERR_MEMORY;
+    }
+    for (int64_t i = 0; i < n_roots && status == TN_OK; i++) {
+        tn__edge edge;
+
+        status = tn__grad_edge(roots[i], &edge);
+        if (status == TN_OK)
+            held[i] = tn__node_keep(edge.node);
+    }
+    if (status == TN_OK && inputs != NULL)
+        status = tn__walk_mark(&w);
+    if (status == TN_OK)
+        status = seed_all(&w, roots, cotangents, n_roots);
+    if (status == TN_OK)
+        status = tn__walk_run(&w);
+    tn__walk_end(&w);
+    for (int64_t i = 0; i < n_roots && held != NULL; i++)
+        tn__node_drop(held[i]);
+    tn_free(held);
+    tn_grad_end();
+    return status;
+}
+
+tn_status tn_backward(tn_tensor *tensor)
+{
+    return run(&tensor, NULL, 1, NULL, NULL, 0, NULL);
+}
+
+tn_status tn_backward_from(tn_tensor *const *tensors, tn_tensor *const *cotangents, int64_t count,
+                           const tn_backward_options *options)
+{
+    return run(tensors, cotangents, count, NULL, NULL, 0, options);
+}
+
+tn_status tn_grad(tn_tensor *const *outputs, tn_tensor *const *cotangents, int64_t n_outputs,
+                  tn_tensor *const *inputs, tn_tensor **gradients, int64_t n_inputs,
+                  const tn_backward_options *options)
+{
+    static tn_tensor *const none[1];
+    tn_status status;
+
+    for (int64_t i = 0; i < n_inputs; i++)
+        gradients[i] = NULL;
+    status = run(outputs, cotangents, n_outputs, inputs != NULL ? inputs : none, gradients,
+                 n_inputs, options);
+    for (int64_t i = 0; i < n_inputs && status == TN_OK; i++) {
+        if (gradients[i] != NULL)
+            continue;
+        if (OPTION(allow_unused))
+            gradients[i] = TN_NONE;
+        else
+            status = tn_fail(
+                TN_ERR_RUNTIME,
+                "One of the differentiated Tensors appears to not have been used in the graph "
+                "(input %lld). "
+                "Set allow_unused=True if this is the desired behavior.",
+                (long long)i);
+    }
+    for (int64_t i = 0; i < n_inputs; i++) {
+        if (gradients[i] == NULL || tn__is_none(gradients[i]))
+            continue;
+        if (status == TN_OK) {
+            gradients[i] = tn__scope_push(gradients[i]);
+            if (gradients[i] == NULL)
+                status = tn_error_last()->code;
+        } else {
+            tn_tensor_drop(gradients[i]);
+            gradients[i] = NULL;
+        }
+    }
+    if (status != TN_OK) /* what is in the scope goes with it */
+        for (int64_t i = 0; i < n_inputs; i++)
+            gradients[i] = NULL;
+    return status;
+}

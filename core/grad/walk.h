@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One walk over the graph, as the engine runs it and backward and grad start it. */
+#ifndef TN_CORE_GRAD_WALK_H
+#define TN_CORE_GRAD_WALK_H
+
+#include "core/grad/parts.h"
+
+typedef struct tn__task {
+    tn__node *node;     /* kept alive by the roots */
+    int32_t waits;      /* edges that still lead here */
+    bool needed;        /* for the gradients that were asked for */
+    bool wanted_output; /* an output of it was asked for */
+    tn_tensor *one;     /* gradient of the only output ... */
+    tn_tensor **many;   /* ... or of several */
+} tn__task;
+
+typedef struct tn__walk {
+    tn__task *tasks;
+    int64_t count, capacity;
+    int64_t *table;     /* open addressing: index + 1, 0 free */
+    int64_t table_size; /* a power of two */
+    int64_t *heap;      /* ready tasks, youngest first */
+    int64_t heap_count, heap_capacity;
+    int64_t *stack;
+    int64_t stack_count, stack_capacity;
+    tn_tensor **gin; /* of the node that runs */
+    int64_t gin_capacity;
+    tn__edge *wanted; /* tn_grad: which gradients are returned */
+    tn_tensor **gradients;
+    int64_t n_wanted;
+    bool record, retain;
+} tn__walk;
+
+/* The task of a node, -1 when the walk does not meet it. */
+int64_t tn__walk_find(const tn__walk *w, const tn__node *node);
+/* The same, made and put on the stack when it is met for the first time; -1 and an error. */
+int64_t tn__walk_meet(tn__walk *w, tn__node *node);
+/* Meets everything behind the nodes on the stack. */
+tn_status tn__walk_discover(tn__walk *w);
+/* Marks what lies on the way to the gradients that were asked for. */
+tn_status tn__walk_mark(tn__walk *w);
+/* Adds a gradient to output `output` of a task; takes over the reference. */
+tn_status tn__walk_deliver(tn__walk *w, int64_t index, int32_t output, tn_tensor *gradient);
+/* Puts a task that waits for nothing among those that can run. */
+tn_status tn__walk_ready(tn__walk *w, int64_t index);
+/* Runs until nothing is ready. */
+tn_status tn__walk_run(tn__walk *w);
+/* Frees all that the walk holds. */
+void tn__walk_end(tn__walk *w);
+
+#endif

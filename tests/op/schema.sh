@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# The generator of the schema refuses malformed lines with file and number, and what it writes for the real schema stands alone as C and C++.
+set -u
+source=${abs_srcdir:?}
+build=${abs_builddir:?}
+folder=${TMPDIR-/tmp}/tenon-schema.$$
+mkdir -p "$folder/sdk/operators" || exit 1
+trap 'rm -rf "$folder"' EXIT
+failed=0
+
+# refuses WHAT LINE...: the last line is the wrong one
+refuses() {
+    what=$1
+    shift
+    printf '# A family.\n' >"$folder/sdk/operators/bad.ops"
+    for line; do printf '%s\n' "$line" >>"$folder/sdk/operators/bad.ops"; done
+    number=$(wc -l <"$folder/sdk/operators/bad.ops")
+    if "$PERL" "$source/sdk/operators/generate.pl" --srcdir "$folder" --outdir "$folder/out" 2>"$folder/said"; then
+        echo "not refused: $what" >&2
+        failed=1
+    elif ! grep -q "^sdk/operators/bad.ops:$((number)): .*$what" "$folder/said"; then
+        echo "wanted line $((number)) and \"$what\", got: $(cat "$folder/said")" >&2
+        failed=1
+    fi
+}
+refuses 'before the first `op`' 'in x float'
+refuses 'is no keyword' 'op a' 'math y = x' 'inn x float'
+refuses 'op NAME' 'op Upper'
+refuses 'says no dtypes' 'op a' 'in x'
+refuses '`floats` is neither' 'op a' 'in x floats'
+refuses 'is no flag' 'op a' 'flags primitve'
+refuses 'is no option type' 'op a' 'opt p real 1.0 help'
+refuses 'default "x" of an int' 'op a' 'opt p int x help'
+refuses 'default "yes" of a bool' 'op a' 'opt p bool yes help'
+refuses '`arg` after `opt`' 'op a' 'opt p int 1 help' 'arg q int help'
+refuses 'is there twice' 'op a' 'math y = x' 'math y = x'
+refuses 'has no `math` line' 'op a' 'in x float' 'out y'
+refuses 'has no output' 'op a' 'math y = x' 'in x float'
+refuses 'names no operand' 'op a' 'math y = x' 'in x float' 'out y' 'save z'
+refuses 'two operands are called' 'op a' 'math y = x' 'in x float' 'out x'
+refuses 'revision 1 is there twice' 'op a' 'math y = x' 'out y' 'op b' 'math y = x' 'out y' 'op a'
+
+for language in "${CC:-cc} -std=c11 -x c" "${CXX_CHECK:-} -std=c++17 -x c++"; do
+    case $language in ' '*) echo "no C++ compiler: as C only"; continue ;; esac
+    printf '#include <tenon/ops.h>\nint here;\n' | $language -Wall -Wextra -Wshadow -pedantic -Werror -fsyntax-only \
+        -I"$build/sdk/include" -I"$source/sdk/include" - || { echo "ops.h alone: $language" >&2; failed=1; }
+done
+exit $failed
