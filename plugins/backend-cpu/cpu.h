@@ -299,6 +299,16 @@ tn_status tn__bmm(const tn_call *call);
 tn_status tn__linear(const tn_call *call);
 
 tn_status tn__softmax(const tn_call *call);
+tn_status tn__prod(const tn_call *call);
+tn_status tn__amin(const tn_call *call);
+tn_status tn__argmin(const tn_call *call);
+tn_status tn__cumsum(const tn_call *call);
+tn_status tn__cumprod(const tn_call *call);
+tn_status tn__sort(const tn_call *call);
+
+tn_status tn__gather(const tn_call *call);
+tn_status tn__scatter(const tn_call *call);
+tn_status tn__scatter_add(const tn_call *call);
 tn_status tn__log_softmax(const tn_call *call);
 tn_status tn__log_softmax_grad(const tn_call *call);
 

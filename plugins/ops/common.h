@@ -48,6 +48,10 @@ bool tn__common_view_strides(const tn_view *view, tn_ints shape, int64_t *stride
 tn_status tn__common_complete(const tn_view *view, tn_ints wanted, int64_t *shape);
 
 /* ---- decompositions ---- */
+/* For operators that are always taken apart: all outputs of in[0]'s dtype, shapes as they come. */
+tn_status tn__common_open(tn_infer *infer);
+/* Zeros of a shape, dtype and device as `like` has them. */
+tn_tensor *tn__common_zeros(tn_tensor *like, tn_ints shape);
 /* A number as a tensor of 0 dimensions, dtype and device as `like` has them. */
 tn_tensor *tn__common_number(tn_tensor *like, double value);
 /* What a decomposition or a derivative of one result gives back. */
@@ -93,3 +97,4 @@ extern const tn_op_def tn__op_nll_loss, tn__op_nll_loss_grad, tn__op_cross_entro
 #include "elementwise.h"
 
 #endif
+#include "families.h"

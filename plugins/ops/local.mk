@@ -4,6 +4,7 @@ TN_PLUGINS += plugins/ops.la
 plugins_ops_la_SOURCES = \
 	%D%/common.h \
 	%D%/elementwise.h \
+	%D%/families.h \
 	%D%/activation.c \
 	%D%/activations.c \
 	%D%/arithmetic.c \
@@ -14,7 +15,10 @@ plugins_ops_la_SOURCES = \
 	%D%/matrix.c \
 	%D%/plugin.c \
 	%D%/reduction.c \
+	%D%/index.c \
 	%D%/powers.c \
+	%D%/reductions.c \
+	%D%/scans.c \
 	%D%/shape.c \
 	%D%/unary.c
 plugins_ops_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) -I$(builddir)/plugins/ops -I$(srcdir)/plugins/ops
