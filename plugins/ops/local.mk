@@ -10,15 +10,16 @@ plugins_ops_la_SOURCES = \
 	%D%/arithmetic.c \
 	%D%/common.c \
 	%D%/compare.c \
+	%D%/complex.c \
 	%D%/creation.c \
 	%D%/loss.c \
 	%D%/matrix.c \
 	%D%/plugin.c \
-	%D%/reduction.c \
 	%D%/index.c \
-	%D%/powers.c \
+	%D%/reduction.c \
 	%D%/reductions.c \
 	%D%/scans.c \
+	%D%/powers.c \
 	%D%/shape.c \
 	%D%/unary.c
 plugins_ops_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) -I$(builddir)/plugins/ops -I$(srcdir)/plugins/ops

@@ -143,6 +143,29 @@ START_TEST(comparisons_record_nothing_and_logic_takes_any_dtype)
 }
 END_TEST
 
+START_TEST(parts_of_complex_numbers_are_views)
+{
+    TN_SCOPE;
+    tn_tensor *re = VEC(1, 2), *z = tn_complex(re, VEC(3, 4)), *im = tn_imag(z), *leaf;
+
+    ck_assert(tn_tensor_shares_storage(z, im));
+    tn_mul_scalar_(im, 10);
+    ck_assert_double_eq(at(tn_imag(z), 1), 40);
+    ck_assert_double_eq(at(tn_real(z), 1), 2);
+    ck_assert_double_eq(at(tn_abs(tn_complex(VEC(3), VEC(4))), 0), 5);
+    ck_assert_ptr_eq(tn_conj(re), re);
+    REFUSED(tn_imag(re), TN_ERR_TYPE, "imag: x is float32");
+
+    leaf = LEAF(1, 2);
+    z = tn_complex(leaf, leaf);
+    REFUSED(tn_mul_scalar_(tn_real(z), 2), TN_ERR_NOT_IMPLEMENTED, "tn_copy the view");
+    ck_assert_double_eq(at(tn_real(z), 1), 2);
+    im = tn_imag(z);
+    tn_mul_scalar_(z, 2);
+    REFUSED(tn_mul(im, im), TN_ERR_NOT_IMPLEMENTED, "tn_copy the view");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("elementwise");
@@ -153,6 +176,7 @@ int main(void)
     tcase_add_test(tests, shapes_and_dtypes_that_do_not_fit_are_refused);
     tcase_add_test(tests, in_place_forms_write_into_their_input);
     tcase_add_test(tests, an_activation_in_place_keeps_the_gradient_right);
+    tcase_add_test(tests, parts_of_complex_numbers_are_views);
     tcase_add_test(tests, comparisons_record_nothing_and_logic_takes_any_dtype);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

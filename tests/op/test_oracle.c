@@ -64,13 +64,21 @@ static int64_t read_values(const char *text)
     return count;
 }
 
-/* A tensor of `dtype` with values[0..count), as a row. */
+static bool is_complex(tn_dtype dtype)
+{
+    return (TN_MASK_COMPLEX & TN_BIT(dtype)) != 0;
+}
+
+/* A tensor of `dtype` with values[0..count), as a row; complex numbers are two values each. */
 static tn_tensor *memory_of(tn_dtype dtype, int64_t count)
 {
-    tn_tensor *wide = tn_tensor_empty(TN_SHAPE(count), TN_F64, NULL);
+    tn_dtype widest = is_complex(dtype) ? TN_C128 : TN_F64;
+    tn_tensor *wide;
 
-    tn_tensor_copy_in(wide, values, (size_t)count * sizeof(double));
-    if (dtype == TN_F64)
+    count /= is_complex(dtype) ? 2 : 1;
+    wide = tn_tensor_empty(TN_SHAPE(count), widest, NULL);
+    tn_tensor_copy_in(wide, values, (size_t)count * tn_dtype_size(widest));
+    if (dtype == widest)
         return wide;
     return tn_copy_(tn_tensor_empty(TN_SHAPE(count), dtype, NULL), wide);
 }
@@ -167,15 +175,19 @@ static void call(reading *r)
 static void compare(reading *r, tn_tensor *tensor, const char *what, int index, const char *text)
 {
     tn_dtype dtype = tn_tensor_dtype(tensor);
-    double step = dtype == TN_F64 ? 1e-12 : dtype == TN_F16 ? 8e-3 : dtype == TN_BF16 ? 6e-2 : 1e-5;
+    double step = dtype == TN_F64 || dtype == TN_C128 ? 1e-12
+                  : dtype == TN_F16                   ? 8e-3
+                  : dtype == TN_BF16                  ? 6e-2
+                                                      : 1e-5;
     int64_t count = read_values(text);
+    tn_dtype widest = is_complex(dtype) ? TN_C128 : TN_F64;
     tn_tensor *wide;
 
-    ck_assert_msg(tn_tensor_numel(tensor) == count,
+    ck_assert_msg(tn_tensor_numel(tensor) * (is_complex(dtype) ? 2 : 1) == count,
                   "%s: %s %d has %lld elements, PyTorch's has %lld", r->name, what, index,
                   (long long)tn_tensor_numel(tensor), (long long)count);
-    wide = dtype == TN_F64 ? tensor
-                           : tn_copy_(tn_tensor_empty(tn_tensor_shape(tensor), TN_F64, NULL),
+    wide = dtype == widest ? tensor
+                           : tn_copy_(tn_tensor_empty(tn_tensor_shape(tensor), widest, NULL),
                                       tn_detach(tensor));
     ck_assert_msg(tn_tensor_copy_out(wide, found, (size_t)count * sizeof(double)) == TN_OK,
                   "%s: %s", r->name, tn_error_text());
