@@ -309,6 +309,8 @@ tn_status tn__sort(const tn_call *call);
 tn_status tn__gather(const tn_call *call);
 tn_status tn__scatter(const tn_call *call);
 tn_status tn__scatter_add(const tn_call *call);
+tn_status tn__nonzero(const tn_call *call);
+tn_status tn__arange(const tn_call *call);
 
 tn_status tn__bmm(const tn_call *call);
 tn_status tn__linear(const tn_call *call);
