@@ -25,9 +25,8 @@ static tn_status bernoulli_decompose(tn_tensor *const *in, int64_t n_in, const v
     tn_dtype inner = dtype == TN_F64 ? TN_F64 : TN_F32;
 
     (void)n_in, (void)options;
-    return tn__common_given(out, tn_cast(tn_lt(uniform(room(in[0], inner), 0, 1),
-                                               tn_cast(in[0], inner)),
-                                         dtype));
+    return tn__common_given(
+        out, tn_cast(tn_lt(uniform(room(in[0], inner), 0, 1), tn_cast(in[0], inner)), dtype));
 }
 
 static tn_status randint_infer(tn_infer *infer)
@@ -56,10 +55,10 @@ static tn_status randint_decompose(tn_tensor *const *in, int64_t n_in, const voi
     if (u == NULL)
         return tn_error_last()->code;
     y = tn_minimum(tn_floor(tn_mul_scalar(u, count)), tn__common_number(u, count - 1));
-    y = tn_add(tn_cast(y, TN_I64),
-               tn_tensor_full((tn_ints){ NULL, 0 }, (double)o->low, TN_I64,
-                              tn_tensor_device(in[0])),
-               NULL);
+    y = tn_add(
+        tn_cast(y, TN_I64),
+        tn_tensor_full((tn_ints){ NULL, 0 }, (double)o->low, TN_I64, tn_tensor_device(in[0])),
+        NULL);
     return tn__common_given(out, tn_cast(y, tn_tensor_dtype(in[0])));
 }
 
@@ -97,8 +96,8 @@ static tn_status truncated_normal_infer(tn_infer *infer)
 }
 
 /* By the inverse of the distribution between the bounds. */
-static tn_status truncated_normal_decompose(tn_tensor *const *in, int64_t n_in,
-                                            const void *options, tn_tensor **out)
+static tn_status truncated_normal_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                            tn_tensor **out)
 {
     const tn_truncated_normal_options *o = options;
     tn_dtype dtype = tn_tensor_dtype(in[0]);
