@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Random numbers: within their bounds, as often as they should be, the same from the same seed. And
- * what indices, shapes and equations refuse, in words. */
+ * what indices, shapes and equations refuse, in words; second
+ * derivatives. */
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -148,6 +149,71 @@ START_TEST(refusals_say_what_and_where)
 }
 END_TEST
 
+/* ---- second derivatives: x is [3, 4] ---- */
+
+static tn_tensor *code_of(int i, tn_tensor *x)
+{
+    int64_t last[] = { 1 };
+    tn_ints dims = { last, 1 };
+    tn_var_options spread = TN_VAR_OPTIONS;
+    tn_std_options deviation = TN_STD_OPTIONS;
+    tn_norm_options cubic = TN_NORM_OPTIONS;
+    tn_prod_options product = TN_PROD_OPTIONS;
+    tn_slice_options every = TN_SLICE_OPTIONS;
+    tn_tensor *pair[] = { x, x }, *values, *places;
+
+    spread.dims = deviation.dims = cubic.dims = product.dims = dims;
+    cubic.p = 3;
+    every.step = 2;
+    switch (i) {
+    case 0: return tn_var(x, &spread);
+    case 1: return tn_std(x, &deviation);
+    case 2: return tn_norm(x, &cubic);
+    case 3: return tn_prod(x, &product);
+    case 4: return tn_logsumexp(x, dims, NULL);
+    case 5: return tn_cumsum(x, 1, NULL);
+    case 6: return tn_cumprod(x, 1);
+    case 7: return tn_sort(x, NULL, &values, &places) == TN_OK ? values : NULL;
+    case 8: return tn_slice(x, 1, &every);
+    case 9: return tn_unfold(x, 1, 2, 1);
+    case 10: return tn_diagonal(x, NULL);
+    case 11: return tn_cat(pair, 2, 0);
+    default: return tn_einsum(pair, 2, "ij,kj->ik");
+    }
+}
+
+static tn_status gradient_of(void *user, tn_tensor *const *in, tn_tensor **out)
+{
+    tn_backward_options again = { .size = sizeof again, .create_graph = 1 };
+    tn_tensor *x = in[0], *loss;
+    tn_status status;
+
+    if (!tn_grad_enabled()) /* the differences are taken without a graph */
+        tn_tensor_set_requires_grad(x = tn_detach(x), true);
+    tn_grad_begin(true);
+    loss = tn_sum(tn_square(code_of(*(int *)user, x)), NULL);
+    status = tn_grad(&loss, NULL, 1, &x, out, 1, &again);
+    tn_grad_end();
+    return status;
+}
+
+START_TEST(derivatives_can_be_differentiated_again)
+{
+    for (int i = 0; i <= 12; i++) {
+        TN_SCOPE;
+        tn_tensor *x = tn_reshape(
+            tn_add_scalar(tn_mul_scalar(tn_cast(tn_arange(TN_NONE, 0, 12, NULL), TN_F64), 0.31),
+                          0.4),
+            TN_SHAPE(3, 4));
+
+        x = tn_detach(tn_sin(x));
+        ck_assert_int_eq(tn_tensor_set_requires_grad(x, true), TN_OK);
+        ck_assert_msg(tn_gradcheck(gradient_of, &i, &x, 1, 1, 1e-5, 1e-5) == TN_OK, "%d: %s", i,
+                      tn_error_text());
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("draws");
@@ -158,6 +224,7 @@ int main(void)
     tcase_add_test(tests, randperm_has_every_number_once);
     tcase_add_test(tests, truncated_normal_stays_between_its_bounds);
     tcase_add_test(tests, refusals_say_what_and_where);
+    tcase_add_test(tests, derivatives_can_be_differentiated_again);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
