@@ -117,7 +117,7 @@ tn_status strict_enqueue(const tn_call *call, strict_body *body,
 bool strict_lost(void *device);
 uint64_t strict_kernels_run(void);
 
-/* ---- kernels: elementwise.c and reduce.c ---- */
+/* ---- kernels: elementwise.c, functions.c and reduce.c ---- */
 
 /* Steps through a shape in row-major order. */
 static inline bool strict_step(int64_t *index, const struct strict_view *shape)
@@ -173,6 +173,10 @@ STRICT_KERNEL(sqrt);
 STRICT_KERNEL(relu);
 STRICT_KERNEL(relu_grad);
 STRICT_KERNEL(sigmoid);
+STRICT_KERNEL(function); /* by the name of the operator */
+STRICT_KERNEL(div_rounded);
+STRICT_KERNEL(clamp);
+STRICT_KERNEL(where);
 STRICT_KERNEL(philox_uniform);
 STRICT_KERNEL(philox_normal);
 STRICT_KERNEL(sum);

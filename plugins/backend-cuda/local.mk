@@ -2,7 +2,7 @@
 #
 # With nvcc the kernels are inside the plugin; without it they are not, and its activation says so.
 
-TN_CUDA_TEXTS = %D%/elementwise.cu %D%/copy.cu %D%/move.cu %D%/reduce.cu %D%/matmul.cu %D%/softmax.cu %D%/loss.cu \
+TN_CUDA_TEXTS = %D%/elementwise.cu %D%/functions.cu %D%/copy.cu %D%/move.cu %D%/reduce.cu %D%/matmul.cu %D%/softmax.cu %D%/loss.cu \
 	%D%/random.cu
 
 TN_PLUGINS += plugins/backend-cuda.la

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elements as bits: copies without conversion, and filling. Compiled for u8, u16, u32, u64 and c128 (16 bytes). */
+ * Elements as bits: copies without conversion, choice, and filling. Compiled for u8, u16, u32, u64 and c128 (16 bytes). */
 #if TN_TYPE == 11
 typedef struct tn_wide {
     u64 low, high;
@@ -15,6 +15,17 @@ KERNEL NAME(move)(GLOBAL S *y, GLOBAL const S *x, const gpu_walk w)
     if (i < w.count) {
         WALK2(w, i, py, px)
         y[py] = x[px];
+    }
+}
+
+KERNEL NAME(where)(GLOBAL S *y, GLOBAL const u8 *c, GLOBAL const S *a, GLOBAL const S *b,
+                   const gpu_walk4 w)
+{
+    i64 i = ITEM();
+    if (i < w.count) {
+        WALK3(w, i, py, pa, pb)
+        WALK_FOURTH(w, i, pc)
+        y[py] = c[pc] ? a[pa] : b[pb];
     }
 }
 

@@ -32,6 +32,9 @@
 #define TN_TEXT "../backend-opencl/elementwise.cl"
 #define TN_TYPES 0x3ff
 #include "../../plugins/backend-cuda/each.cuh"
+#define TN_TEXT "../backend-opencl/functions.cl"
+#define TN_TYPES 0x3ff
+#include "../../plugins/backend-cuda/each.cuh"
 #define TN_TEXT "../backend-opencl/copy.cl"
 #define TN_TYPES 0x7fff
 #include "../../plugins/backend-cuda/each.cuh"

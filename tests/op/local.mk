@@ -5,6 +5,7 @@ TESTS += tests/op/test_oracle tests/op/test_dispatch
 tests_op_test_oracle_SOURCES = %D%/test_oracle.c %D%/with.h
 tests_op_test_oracle_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_oracle_LDADD = $(TN_LINK_TEST)
+EXTRA_tests_op_test_oracle_DEPENDENCIES = examples/strict-device/strict.la tests/fake-cuda.la
 tests_op_test_dispatch_SOURCES = %D%/test_dispatch.c %D%/with.h %D%/toy.h
 tests_op_test_dispatch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_dispatch_LDADD = $(TN_LINK_TEST_CORE)
