@@ -30,14 +30,30 @@ static void region_of(const tn_tensor *view, const tn_tensor *base, tn_meta *bas
     base_meta->flags = view_meta->flags = TN_META_STRIDED;
 }
 
+/* Regions are counted in elements, which a view of the parts of complex numbers does not share with
+ * its base. */
+static tn_status part_of_number(const char *name, const tn_tensor *view, const tn_tensor *base)
+{
+    return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                   "%s: a %s view of a %s tensor: where a gradient is wanted, neither of the two "
+                   "can be changed in place while the other one is used; tn_copy the view",
+                   name, tn_dtype_name((tn_dtype)view->dtype),
+                   tn_dtype_name((tn_dtype)base->dtype));
+}
+
 /* A node with room for the two metas; the shape of the base is that of input 0. */
 static tn__node *new_region_node(tn__node_kind kind, const char *name, int32_t n_in,
                                  int64_t n_sizes, tn_tensor *view, tn_tensor *base, int64_t **sizes)
 {
     void *tail;
-    tn__node *node = tn__node_new(kind, name, n_in, 1, 0, n_sizes + base->view.ndim,
-                                  2 * sizeof(tn_meta), &tail);
+    tn__node *node;
 
+    if (view->dtype != base->dtype) {
+        part_of_number(name, view, base);
+        return NULL;
+    }
+    node = tn__node_new(kind, name, n_in, 1, 0, n_sizes + base->view.ndim, 2 * sizeof(tn_meta),
+                        &tail);
     if (node == NULL)
         return NULL;
     node->as.slice.inner = NULL;
@@ -114,6 +130,8 @@ static tn_status check_history(const tn_op *op, tn_tensor *into)
                 "a view of a leaf Variable that requires grad is being used in an in-place "
                 "operation. (%s_)",
                 op->def.name);
+        if (into->dtype != base->dtype)
+            return part_of_number(op->def.name, into, base);
         if (!tn__tensor_is_dense(base))
             return tn_fail(
                 TN_ERR_NOT_IMPLEMENTED,

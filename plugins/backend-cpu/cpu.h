@@ -154,6 +154,8 @@ enum tn__ew {
     TN__LOGSIGMOID,
     TN__SOFTPLUS, /* sharpness p, a line above q */
     TN__TANHSHRINK,
+    TN__HYPOT,
+    TN__CONJ,
     TN__EW_COUNT
 };
 
@@ -290,10 +292,23 @@ tn_status tn__rest(const tn_call *call);
 tn_status tn__bitwise_not(const tn_call *call);
 tn_status tn__gelu(const tn_call *call);
 tn_status tn__where(const tn_call *call);
+/* Of complex numbers. */
+tn_status tn__abs_complex(const tn_call *call);
+tn_status tn__complex(const tn_call *call);
 
 tn_status tn__sum(const tn_call *call);
 tn_status tn__amax(const tn_call *call);
 tn_status tn__argmax(const tn_call *call);
+tn_status tn__prod(const tn_call *call);
+tn_status tn__amin(const tn_call *call);
+tn_status tn__argmin(const tn_call *call);
+tn_status tn__cumsum(const tn_call *call);
+tn_status tn__cumprod(const tn_call *call);
+tn_status tn__sort(const tn_call *call);
+
+tn_status tn__gather(const tn_call *call);
+tn_status tn__scatter(const tn_call *call);
+tn_status tn__scatter_add(const tn_call *call);
 
 tn_status tn__bmm(const tn_call *call);
 tn_status tn__linear(const tn_call *call);

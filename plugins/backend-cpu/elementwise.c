@@ -34,10 +34,27 @@ enum { GRAIN_CHEAP = 32768, GRAIN_COSTLY = 8192 };
     COMPLEX(div_##s, T, a / b)                                                                     \
     COMPLEX(add_scalar_##s, T, a + (R)*param)                                                      \
     COMPLEX(mul_scalar_##s, T, a *(R)*param)                                                       \
+    COMPLEX(conj_##s, T, conj##f(a))                                                               \
     COMPLEX(neg_##s, T, -a)                                                                        \
     COMPLEX(exp_##s, T, cexp##f(a))                                                                \
     COMPLEX(log_##s, T, clog##f(a))                                                                \
     COMPLEX(sqrt_##s, T, csqrt##f(a))
+#define COMPLEX_COMPARE(name, T, expr)                                                             \
+    static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
+                     int64_t sb, const double *param)                                              \
+    {                                                                                              \
+        (void)param;                                                                               \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            T a, b;                                                                                \
+            memcpy(&a, ap + i * sa, sizeof a);                                                     \
+            memcpy(&b, bp + i * sb, sizeof b);                                                     \
+            *(uint8_t *)(yp + i * sy) = (uint8_t)(expr);                                           \
+        }                                                                                          \
+    }
+COMPLEX_COMPARE(eq_c64, float complex, a == b)
+COMPLEX_COMPARE(ne_c64, float complex, a != b)
+COMPLEX_COMPARE(eq_c128, double complex, a == b)
+COMPLEX_COMPARE(ne_c128, double complex, a != b)
 COMPLEX_LOOPS(float complex, float, c64, f)
 COMPLEX_LOOPS(double complex, double, c128, )
 
@@ -54,6 +71,9 @@ tn__ew_loop *const tn__loops_complex[TN__EW_COUNT][2] = {
     [TN__ADD_SCALAR] = PAIR(add_scalar),
     [TN__MUL_SCALAR] = PAIR(mul_scalar),
     [TN__NEG] = PAIR(neg),
+    [TN__EQ] = PAIR(eq),
+    [TN__NE] = PAIR(ne),
+    [TN__CONJ] = PAIR(conj),
     [TN__EXP] = PAIR(exp),
     [TN__LOG] = PAIR(log),
     [TN__SQRT] = PAIR(sqrt),
@@ -276,6 +296,41 @@ tn_status tn__bitwise_not(const tn_call *call)
 {
     bool truth = tn_view_dtype(call->in[0]) == TN_BOOL;
     return run(call, truth ? TN__LOGICAL_NOT : TN__BITWISE_NOT, 1, no_numbers);
+}
+
+/* The real or imaginary parts of complex numbers as numbers of their own. */
+static tn_view part_of(const tn_view *view, int which, int64_t *strides)
+{
+    tn_view part = *view;
+    part.dtype.code = 2;
+    part.dtype.bits = (uint8_t)(view->dtype.bits / 2);
+    part.byte_offset += (uint64_t)(which * (part.dtype.bits / 8));
+    for (int32_t d = 0; d < view->ndim; d++)
+        strides[d] = 2 * view->strides[d];
+    part.strides = strides;
+    return part;
+}
+
+tn_status tn__abs_complex(const tn_call *call)
+{
+    int64_t strides[2][TN_MAX_DIMS];
+    tn_view re = part_of(call->in[0], 0, strides[0]), im = part_of(call->in[0], 1, strides[1]);
+    const tn_view *in[2] = { &re, &im };
+    tn_call parts = *call;
+    parts.in = in;
+    parts.n_in = 2;
+    return run(&parts, TN__HYPOT, 2, no_numbers);
+}
+
+tn_status tn__complex(const tn_call *call)
+{
+    tn_status status = TN_OK;
+    for (int i = 0; i < 2 && !status; i++) {
+        int64_t strides[TN_MAX_DIMS];
+        tn_view to = part_of(call->out[0], i, strides);
+        status = tn__copy_views(&to, call->in[i]);
+    }
+    return status;
 }
 
 tn_status tn__gelu(const tn_call *call)

@@ -121,6 +121,7 @@ static double erfinv(double y)
     BINARY(remainder_##s, T, remainder_of_##s(a, b))                                               \
     BINARY(fmod_##s, T, fmod##f(a, b))                                                             \
     BINARY(pow_##s, T, pow##f(a, b))                                                               \
+    BINARY(hypot_##s, T, hypot##f(a, b))                                                           \
     BINARY(atan2_##s, T, atan2##f(a, b))                                                           \
     UNARY(expm1_##s, T, expm1##f(a))                                                               \
     UNARY(log1p_##s, T, log1p##f(a))                                                               \
@@ -163,6 +164,7 @@ tn__ew_loop *const tn__loops_once[TN__EW_COUNT][TN__I64 + 1] = {
     [TN__FMOD] = NUMBERS(fmod),
     [TN__POW] = NUMBERS(pow),
     [TN__ATAN2] = FLOATS(atan2),
+    [TN__HYPOT] = FLOATS(hypot),
     [TN__EXPM1] = FLOATS(expm1),
     [TN__LOG1P] = FLOATS(log1p),
     [TN__LOG2] = FLOATS(log2),

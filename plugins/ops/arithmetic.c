@@ -12,10 +12,7 @@ static tn_tensor *scaled(tn_tensor *x, double factor)
 static tn_status add_derive(tn_derive *d)
 {
     const tn_add_options *o = d->options;
-    tn_status status = tn__common_real(d);
 
-    if (status != TN_OK)
-        return status;
     if (tn__needs(d, 0))
         d->gin[0] = d->gout[0];
     if (tn__needs(d, 1))
@@ -26,10 +23,7 @@ static tn_status add_derive(tn_derive *d)
 static tn_status sub_derive(tn_derive *d)
 {
     const tn_sub_options *o = d->options;
-    tn_status status = tn__common_real(d);
 
-    if (status != TN_OK)
-        return status;
     if (tn__needs(d, 0))
         d->gin[0] = d->gout[0];
     if (tn__needs(d, 1))
@@ -39,14 +33,10 @@ static tn_status sub_derive(tn_derive *d)
 
 static tn_status mul_derive(tn_derive *d)
 {
-    tn_status status = tn__common_real(d);
-
-    if (status != TN_OK)
-        return status;
     if (tn__needs(d, 0))
-        d->gin[0] = tn_mul(d->gout[0], d->in[1]);
+        d->gin[0] = tn_mul(d->gout[0], tn__common_conj(d->in[1]));
     if (tn__needs(d, 1))
-        d->gin[1] = tn_mul(d->gout[0], d->in[0]);
+        d->gin[1] = tn_mul(d->gout[0], tn__common_conj(d->in[0]));
     return TN_OK;
 }
 
@@ -74,10 +64,6 @@ static tn_status div_infer(tn_infer *infer)
  * place. A rounded quotient is flat. */
 static tn_status div_derive(tn_derive *d)
 {
-    tn_status status = tn__common_real(d);
-
-    if (status != TN_OK)
-        return status;
     if (((const tn_div_options *)d->options)->rounding_mode != NULL) {
         for (int i = 0; i < 2; i++)
             if (tn__needs(d, i))
@@ -85,10 +71,12 @@ static tn_status div_derive(tn_derive *d)
         return TN_OK;
     }
     if (tn__needs(d, 0))
-        d->gin[0] = tn_div(d->gout[0], d->in[1], NULL);
-    if (tn__needs(d, 1))
-        d->gin[1] = tn_neg(
-            tn_mul(d->gout[0], tn_div(tn_div(d->in[0], d->in[1], NULL), d->in[1], NULL)));
+        d->gin[0] = tn_div(d->gout[0], tn__common_conj(d->in[1]), NULL);
+    if (tn__needs(d, 1)) {
+        tn_tensor *slope = tn_div(tn_div(d->in[0], d->in[1], NULL), d->in[1], NULL);
+
+        d->gin[1] = tn_neg(tn_mul(d->gout[0], tn__common_conj(slope)));
+    }
     return TN_OK;
 }
 
@@ -147,29 +135,20 @@ static tn_status neg_derive(tn_derive *d)
 
 static tn_status exp_derive(tn_derive *d)
 {
-    tn_status status = tn__common_real(d);
-
-    if (status == TN_OK)
-        d->gin[0] = tn_mul(d->gout[0], d->out[0]);
-    return status;
+    d->gin[0] = tn_mul(d->gout[0], tn__common_conj(d->out[0]));
+    return TN_OK;
 }
 
 static tn_status log_derive(tn_derive *d)
 {
-    tn_status status = tn__common_real(d);
-
-    if (status == TN_OK)
-        d->gin[0] = tn_div(d->gout[0], d->in[0], NULL);
-    return status;
+    d->gin[0] = tn_div(d->gout[0], tn__common_conj(d->in[0]), NULL);
+    return TN_OK;
 }
 
 static tn_status sqrt_derive(tn_derive *d)
 {
-    tn_status status = tn__common_real(d);
-
-    if (status == TN_OK)
-        d->gin[0] = tn_div(d->gout[0], tn_mul_scalar(d->out[0], 2.0), NULL);
-    return status;
+    d->gin[0] = tn_div(d->gout[0], tn__common_conj(tn_mul_scalar(d->out[0], 2.0)), NULL);
+    return TN_OK;
 }
 
 const tn_op_def tn__op_add = { TN_HEAD(tn_op_def), TN_SCHEMA_ADD, .infer = tn__common_binary,

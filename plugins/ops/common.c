@@ -328,3 +328,25 @@ tn_tensor *tn__common_number(tn_tensor *like, double value)
     return tn_tensor_full((tn_ints){ NULL, 0 }, value, tn_tensor_dtype(like),
                           tn_tensor_device(like));
 }
+
+tn_tensor *tn__common_conj(tn_tensor *x)
+{
+    return x != NULL && tn__is_complex(tn_tensor_dtype(x)) ? tn_conj(x) : x;
+}
+
+tn_tensor *tn__common_zeros(tn_tensor *like, tn_ints shape)
+{
+    if (like == NULL)
+        return NULL;
+    return tn_tensor_full(shape, 0.0, tn_tensor_dtype(like), tn_tensor_device(like));
+}
+
+tn_status tn__common_open(tn_infer *infer)
+{
+    for (int32_t i = 0; i < infer->n_out; i++) {
+        infer->out[i].dtype =
+            infer->dtype != TN_DTYPE_AUTO ? infer->dtype : tn_view_dtype(infer->in[0]);
+        infer->out[i].ndim = -1;
+    }
+    return TN_OK;
+}

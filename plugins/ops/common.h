@@ -48,6 +48,10 @@ bool tn__common_view_strides(const tn_view *view, tn_ints shape, int64_t *stride
 tn_status tn__common_complete(const tn_view *view, tn_ints wanted, int64_t *shape);
 
 /* ---- decompositions ---- */
+/* For operators that are always taken apart: all outputs of in[0]'s dtype, shapes as they come. */
+tn_status tn__common_open(tn_infer *infer);
+/* Zeros of a shape, dtype and device as `like` has them. */
+tn_tensor *tn__common_zeros(tn_tensor *like, tn_ints shape);
 /* A number as a tensor of 0 dimensions, dtype and device as `like` has them. */
 tn_tensor *tn__common_number(tn_tensor *like, double value);
 /* What a decomposition or a derivative of one result gives back. */
@@ -69,6 +73,17 @@ static inline bool tn__needs(const tn_derive *d, int i)
 }
 /* Complex tensors compute, but their derivatives (conjugates) are not there. */
 tn_status tn__common_real(const tn_derive *d);
+static inline bool tn__is_complex(tn_dtype dtype)
+{
+    return (TN_MASK_COMPLEX & TN_BIT(dtype)) != 0;
+}
+/* The dtype of the parts of complex numbers; of others their own. */
+static inline tn_dtype tn__common_part(tn_dtype dtype)
+{
+    return dtype == TN_C64 ? TN_F32 : dtype == TN_C128 ? TN_F64 : dtype;
+}
+/* What a derivative of complex numbers multiplies with. */
+tn_tensor *tn__common_conj(tn_tensor *x);
 static inline tn_ints tn__common_in_shape(const tn_derive *d, int i)
 {
     tn_ints row = { d->in_meta[i].shape, d->in_meta[i].ndim };
@@ -91,5 +106,6 @@ extern const tn_op_def tn__op_view, tn__op_reshape, tn__op_flatten, tn__op_permu
 extern const tn_op_def tn__op_nll_loss, tn__op_nll_loss_grad, tn__op_cross_entropy;
 
 #include "elementwise.h"
+#include "families.h"
 
 #endif

@@ -27,11 +27,8 @@ static tn_status cast_infer(tn_infer *infer)
 
 static tn_status cast_derive(tn_derive *d)
 {
-    tn_status status = tn__common_real(d);
-
-    if (status == TN_OK)
-        d->gin[0] = tn_cast(d->gout[0], d->in_meta[0].dtype);
-    return status;
+    d->gin[0] = tn_cast(d->gout[0], d->in_meta[0].dtype);
+    return TN_OK;
 }
 
 static tn_status cast_decompose(tn_tensor *const *in, int64_t n_in, const void *options,

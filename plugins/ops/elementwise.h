@@ -20,9 +20,12 @@
     X(relu6) X(leaky_relu) X(prelu) X(elu) X(selu) X(celu) X(gelu) X(silu) X(mish) \
     X(hardtanh) X(hardswish) X(hardsigmoid) X(logsigmoid) X(tanhshrink) X(softshrink) \
     X(hardshrink) X(softplus) X(softsign) X(threshold) X(glu) X(softmin)
+#define TN__COMPLEX_OPS(X) \
+    X(complex) X(real) X(imag) X(view_as_real) X(conj) X(angle)
 /* clang-format on */
 #define TN__ELEMENTWISE_OPS(X)                                                                     \
-    TN__ARITHMETIC_OPS(X) TN__UNARY_OPS(X) TN__COMPARE_OPS(X) TN__ACTIVATION_OPS(X)
+    TN__ARITHMETIC_OPS(X)                                                                          \
+    TN__UNARY_OPS(X) TN__COMPARE_OPS(X) TN__ACTIVATION_OPS(X) TN__COMPLEX_OPS(X)
 
 #define TN__DECLARE_OP(name) extern const tn_op_def tn__op_##name;
 TN__ELEMENTWISE_OPS(TN__DECLARE_OP)

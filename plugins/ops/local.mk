@@ -4,16 +4,21 @@ TN_PLUGINS += plugins/ops.la
 plugins_ops_la_SOURCES = \
 	%D%/common.h \
 	%D%/elementwise.h \
+	%D%/families.h \
 	%D%/activation.c \
 	%D%/activations.c \
 	%D%/arithmetic.c \
 	%D%/common.c \
 	%D%/compare.c \
+	%D%/complex.c \
 	%D%/creation.c \
 	%D%/loss.c \
 	%D%/matrix.c \
 	%D%/plugin.c \
+	%D%/index.c \
 	%D%/reduction.c \
+	%D%/reductions.c \
+	%D%/scans.c \
 	%D%/powers.c \
 	%D%/shape.c \
 	%D%/unary.c

@@ -20,7 +20,7 @@ static const void *const contributions[] = {
     &tn__op_transpose,     &tn__op_expand,       &tn__op_unsqueeze,   &tn__op_squeeze,
     &tn__op_narrow,        &tn__op_narrow_grad,  &tn__op_select,      &tn__op_nll_loss,
     &tn__op_nll_loss_grad, &tn__op_cross_entropy,
-    TN__ELEMENTWISE_OPS(ROW)
+    TN__ELEMENTWISE_OPS(ROW) TN__FAMILY_OPS(ROW)
 };
 /* clang-format on */
 

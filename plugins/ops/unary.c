@@ -56,8 +56,25 @@ static tn_tensor *one_plus_square(tn_tensor *x)
                                       .infer = tn__common_unary, .derive = name##_derive,          \
                                       .decompose = name##_decompose };
 
-DERIVE(abs, tn_mul(gy, tn_sign(x)))
-PRIMITIVE(abs, ABS)
+/* Of complex numbers x / |x|, 0 at 0. */
+static tn_tensor *direction(tn_tensor *x)
+{
+    tn_tensor *size;
+
+    if (x == NULL || !tn__is_complex(tn_tensor_dtype(x)))
+        return tn_sign(x);
+    size = tn_abs(x);
+    return tn_where(tn_eq(size, tn__common_number(size, 0.0)), tn__common_number(x, 0.0),
+                    over(x, size));
+}
+static tn_status abs_infer(tn_infer *infer)
+{
+    tn__common_like(infer, 0, 0, tn__common_part(tn_view_dtype(infer->in[0])));
+    return TN_OK;
+}
+DERIVE(abs, tn_mul(gy, direction(x)))
+const tn_op_def tn__op_abs = { TN_HEAD(tn_op_def), TN_SCHEMA_ABS, .infer = abs_infer,
+                               .derive = abs_derive };
 /* steps: flat everywhere */
 DERIVE(sign, tn_fill(gy, 0.0))
 PRIMITIVE(sign, SIGN)

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 
-check_PROGRAMS += tests/op/test_oracle tests/op/test_dispatch
-TESTS += tests/op/test_oracle tests/op/test_dispatch
+check_PROGRAMS += tests/op/test_oracle tests/op/test_dispatch tests/op/test_elementwise
+TESTS += tests/op/test_oracle tests/op/test_dispatch tests/op/test_elementwise
+tests_op_test_elementwise_SOURCES = %D%/test_elementwise.c %D%/with.h
+tests_op_test_elementwise_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_op_test_elementwise_LDADD = $(TN_LINK_TEST)
 tests_op_test_oracle_SOURCES = %D%/test_oracle.c %D%/with.h
 tests_op_test_oracle_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_oracle_LDADD = $(TN_LINK_TEST)
@@ -10,6 +13,6 @@ tests_op_test_dispatch_SOURCES = %D%/test_dispatch.c %D%/with.h %D%/toy.h
 tests_op_test_dispatch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_dispatch_LDADD = $(TN_LINK_TEST_CORE)
 EXTRA_DIST += tests/oracle/cases.py tests/oracle/make-slice.py tests/oracle/slice.txt tests/oracle/make-elementwise.py \
-	tests/oracle/elementwise.txt
+	tests/oracle/elementwise.txt tests/oracle/make-families.py tests/oracle/families.txt
 TESTS += tests/op/instructions.sh tests/op/schema.sh
 EXTRA_DIST += tests/op/instructions.sh tests/op/schema.sh

@@ -64,6 +64,11 @@ static int64_t read_values(const char *text)
     return count;
 }
 
+static bool is_complex(tn_dtype dtype)
+{
+    return (TN_MASK_COMPLEX & TN_BIT(dtype)) != 0;
+}
+
 /* The same tensor on another device. Conversions are done on the cpu: not every device has them all. */
 static tn_tensor *moved(tn_tensor *from, const tn_device *device)
 {
@@ -78,14 +83,17 @@ static tn_tensor *moved(tn_tensor *from, const tn_device *device)
     return to;
 }
 
-/* A tensor of `dtype` with values[0..count), as a row. */
+/* A tensor of `dtype` with values[0..count), as a row; complex numbers are two values each. */
 static tn_tensor *memory_of(tn_dtype dtype, int64_t count)
 {
     const tn_device *cpu = tn_device_find("cpu");
-    tn_tensor *wide = tn_tensor_empty(TN_SHAPE(count), TN_F64, cpu);
+    tn_dtype widest = is_complex(dtype) ? TN_C128 : TN_F64;
+    tn_tensor *wide;
 
-    tn_tensor_copy_in(wide, values, (size_t)count * sizeof(double));
-    if (dtype != TN_F64)
+    count /= is_complex(dtype) ? 2 : 1;
+    wide = tn_tensor_empty(TN_SHAPE(count), widest, cpu);
+    tn_tensor_copy_in(wide, values, (size_t)count * tn_dtype_size(widest));
+    if (dtype != widest)
         wide = tn_copy_(tn_tensor_empty(TN_SHAPE(count), dtype, cpu), wide);
     return moved(wide, tn_device_default());
 }
@@ -182,16 +190,20 @@ static void call(reading *r)
 static void compare(reading *r, tn_tensor *tensor, const char *what, int index, const char *text)
 {
     tn_dtype dtype = tn_tensor_dtype(tensor);
-    double step = dtype == TN_F64 ? 1e-12 : dtype == TN_F16 ? 8e-3 : dtype == TN_BF16 ? 6e-2 : 1e-5;
+    double step = dtype == TN_F64 || dtype == TN_C128 ? 1e-12
+                  : dtype == TN_F16                   ? 8e-3
+                  : dtype == TN_BF16                  ? 6e-2
+                                                      : 1e-5;
     int64_t count = read_values(text);
+    tn_dtype widest = is_complex(dtype) ? TN_C128 : TN_F64;
     tn_tensor *wide;
 
-    ck_assert_msg(tn_tensor_numel(tensor) == count,
+    ck_assert_msg(tn_tensor_numel(tensor) * (is_complex(dtype) ? 2 : 1) == count,
                   "%s: %s %d has %lld elements, PyTorch's has %lld", r->name, what, index,
                   (long long)tn_tensor_numel(tensor), (long long)count);
     wide = moved(tn_detach(tensor), tn_device_find("cpu"));
-    if (dtype != TN_F64)
-        wide = tn_copy_(tn_tensor_empty(tn_tensor_shape(tensor), TN_F64, tn_device_find("cpu")),
+    if (dtype != widest)
+        wide = tn_copy_(tn_tensor_empty(tn_tensor_shape(tensor), widest, tn_device_find("cpu")),
                         wide);
     ck_assert_msg(tn_tensor_copy_out(wide, found, (size_t)count * sizeof(double)) == TN_OK,
                   "%s: %s", r->name, tn_error_text());
@@ -303,7 +315,7 @@ static void replay(const char *name, const char *device)
 
 START_TEST(operators_and_gradients_agree_with_pytorch)
 {
-    static const char *const files[] = { "slice.txt", "elementwise.txt" };
+    static const char *const files[] = { "slice.txt", "elementwise.txt", "families.txt" };
     int64_t count = tn_device_count();
 
     ck_assert_int_gt(count, 0);

@@ -14,7 +14,8 @@ torch.set_num_threads(1)
 
 NAMES = {torch.float32: "f32", torch.float64: "f64", torch.float16: "f16", torch.bfloat16: "bf16",
          torch.int64: "i64", torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint8: "u8",
-         torch.bool: "bool"}
+         torch.bool: "bool", torch.complex64: "c64", torch.complex128: "c128"}
+C64, C128 = torch.complex64, torch.complex128
 F32, F64, F16, BF16, I64, I32, BOOL = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64,
                                        torch.int32, torch.bool)
 
@@ -32,7 +33,10 @@ def row(values):
 
 
 def values(t):
-    flat = t.detach().contiguous().flatten()
+    flat = t.detach().resolve_conj().contiguous().flatten()
+    if flat.dtype.is_complex:   # both parts, one after the other
+        flat = torch.view_as_real(flat).flatten()
+        return " ".join(number(v, flat.dtype) for v in flat.tolist())
     return " ".join(number(v, t.dtype) for v in flat.tolist())
 
 
@@ -56,7 +60,7 @@ class Case:
             wants, make = given
             memory, view = make()
             leaf = view.detach()
-            grad = wants and leaf.dtype.is_floating_point
+            grad = wants and (leaf.dtype.is_floating_point or leaf.dtype.is_complex)
             lines.append("in %s %s %s %d %s : %s" % (NAMES[leaf.dtype], row(leaf.shape), row(leaf.stride()),
                                                      leaf.storage_offset(), "g" if grad else "-", values(memory)))
             if grad:
@@ -70,6 +74,8 @@ class Case:
         leaves = [t for t in tensors if t is not None and t.requires_grad]
         if cot and leaves and results[0].requires_grad:
             c = rounded(torch.randn(results[0].shape, dtype=F64)).to(results[0].dtype)
+            if c.is_complex():
+                c = c + 1j * rounded(torch.randn(c.shape, dtype=F64)).to(c.dtype)
             lines.append("cot : " + values(c))
             results[0].backward(c)
             for i, t in enumerate(tensors):
@@ -91,6 +97,9 @@ def x(*shape, dtype=F32, grad=True, positive=False, low=None, high=None, order=N
             memory = torch.tensor(data, dtype=dtype)
         elif dtype == BOOL:
             memory = torch.rand(shape) > 0.5
+        elif dtype.is_complex:
+            memory = torch.complex(rounded(torch.randn(shape, dtype=F64) * 1.5),
+                                   rounded(torch.randn(shape, dtype=F64) * 1.5)).to(dtype)
         elif not dtype.is_floating_point:
             memory = torch.randint(-4 if low is None else low, 5 if high is None else high, shape).to(dtype)
         else:

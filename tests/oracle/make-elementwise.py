@@ -327,4 +327,54 @@ for name, a, d in (("last", x(2, 4), -1), ("first", x(4, 3), 0), ("middle", x(2,
 for name, a, d in (("last", x(2, 4), -1), ("first", x(4, 3), 0), ("f64", x(2, 6, dtype=F64), 1), ("f16", x(2, 4, dtype=F16), -1),
                    ("transposed", x(4, 3, order=(1, 0)), 1), ("empty", x(0, 4), 1), ("scalar", x(), 0)):
     Case("softmin/" + name, "softmin", lambda a: F.softmin(a, d), [a], dim=d)
+
+# ---- complex numbers ----
+def turned(op, call, first=(C64, C128), **options):
+    """An operator of one complex tensor."""
+    for d in first:
+        Case("%s/%s" % (op, NAMES[d]), op, call, [x(2, 3, dtype=d)], **options)
+        Case("%s/%s-transposed" % (op, NAMES[d]), op, call, [x(3, 2, dtype=d, order=(1, 0))], **options)
+    Case(op + "/c64-scalar", op, call, [x(dtype=C64)], **options)
+    Case(op + "/c64-empty", op, call, [x(0, 2, dtype=C64)], **options)
+    Case(op + "/c64-narrowed", op, call, [x(4, 2, dtype=C64, narrow=(0, 1, 2))], **options)
+    Case(op + "/c64-expanded", op, call, [x(1, 2, dtype=C64, expand=(3, 2))], **options)
+    Case(op + "/c128-zero", op, call, [x(data=[0j, 1 + 0j, -1 + 0j, 1j, -2j], dtype=C128, grad=op not in ("log", "sqrt"))], **options)
+
+
+for d in (F32, F64):
+    Case("complex/" + NAMES[d], "complex", torch.complex, [x(2, 3, dtype=d), x(2, 3, dtype=d)])
+    Case("complex/broadcast-" + NAMES[d], "complex", torch.complex, [x(2, 1, dtype=d), x(3, dtype=d)])
+Case("complex/empty", "complex", torch.complex, [x(0, 2), x(2)])
+Case("complex/transposed", "complex", torch.complex, [x(3, 2, order=(1, 0)), x(2, 3)])
+turned("real", torch.real)
+turned("imag", torch.imag)
+turned("view_as_real", torch.view_as_real)
+turned("conj", lambda a: torch.conj(a).resolve_conj())
+turned("angle", torch.angle)
+turned("abs", torch.abs)
+turned("neg", torch.neg)
+turned("exp", torch.exp)
+turned("log", torch.log)
+turned("sqrt", torch.sqrt)
+for name, make in (("f32", x(2, 3)), ("i64", n(2, 3, dtype=I64)), ("bf16", x(3, dtype=BF16))):
+    Case("real/" + name, "real", torch.real, [make])
+    Case("conj/" + name, "conj", torch.conj, [make])
+for d in (F32, F64, F16):
+    Case("angle/" + NAMES[d], "angle", torch.angle, [x(data=[1.0, -1.0, 2.5, -3.0, INF, -INF], dtype=d)])
+Case("angle/edges", "angle", torch.angle, [n(data=[0.0, -0.0, NAN])])
+Case("angle/ints", "angle", torch.angle, [n(5, dtype=I64)])
+for op in ("add", "sub", "mul", "div"):
+    call = getattr(torch, op)
+    for name, a, b in (("c64", x(2, 3, dtype=C64), x(2, 3, dtype=C64)), ("c128", x(2, 3, dtype=C128), x(3, dtype=C128)),
+                       ("f32-c64", x(2, 3), x(2, 3, dtype=C64)), ("c64-f32-scalar", x(2, 3, dtype=C64), within(1, 3)),
+                       ("c64-c128", x(2, dtype=C64), x(2, dtype=C128)), ("c64-transposed", x(3, 2, dtype=C64, order=(1, 0)), x(2, 3, dtype=C64))):
+        Case("%s/%s" % (op, name), op, call, [a, b])
+for op in ("eq", "ne"):
+    call = getattr(torch, op)
+    for d in (C64, C128):
+        Case("%s/%s" % (op, NAMES[d]), op, call, [n(data=[1 + 1j, 2 - 1j, 1j], dtype=d), n(data=[1 + 1j, 2 + 1j, 0j], dtype=d)])
+Case("where/c64", "where", torch.where, [mask(2, 3), x(2, 3, dtype=C64), x(2, 3, dtype=C64)])
+Case("masked_fill/c64", "masked_fill", lambda a, m: a.masked_fill(m, 2.5), [x(2, 3, dtype=C64), mask(3)], value=2.5)
+Case("mul_scalar/c64", "mul_scalar", lambda a: a * 2.5, [x(2, 3, dtype=C64)], value=2.5)
+Case("add_scalar/c64", "add_scalar", lambda a: a + 2.5, [x(2, 3, dtype=C64)], value=2.5)
 print("end")

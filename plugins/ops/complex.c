@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Complex numbers: made of parts, seen as parts, turned. The gradient of a complex number z = a + bi
+ * is that of a plus i times that of b, as in PyTorch; derivatives are multiplied conjugate. */
+#include "common.h"
+
+static tn_tensor *zero(tn_tensor *like)
+{
+    return tn__common_number(like, 0.0);
+}
+
+/* ---- made of parts ---- */
+
+static tn_status complex_infer(tn_infer *infer)
+{
+    tn_dtype dtype = infer->dtype;
+    tn_status status = tn__common_binary(infer);
+
+    infer->out[0].dtype = dtype == TN_F64 ? TN_C128 : TN_C64;
+    return status;
+}
+
+static tn_status complex_derive(tn_derive *d)
+{
+    if (tn__needs(d, 0))
+        d->gin[0] = tn_real(d->gout[0]);
+    if (tn__needs(d, 1))
+        d->gin[1] = tn_imag(d->gout[0]);
+    return TN_OK;
+}
+
+/* ---- seen as parts ---- */
+
+/* Every number is two of half the size. */
+static tn_status part_infer(tn_infer *infer, int which)
+{
+    const tn_view *x = infer->in[0];
+    tn_meta *meta = &infer->out[0];
+    int64_t each = tn__is_complex(tn_view_dtype(x)) ? 2 : 1;
+
+    meta->dtype = tn__common_part(tn_view_dtype(x));
+    meta->ndim = x->ndim;
+    meta->flags = TN_META_STRIDED;
+    meta->offset = infer->in0_offset * each + which;
+    for (int32_t i = 0; i < x->ndim; i++) {
+        meta->shape[i] = x->shape[i];
+        meta->strides[i] = x->strides[i] * each;
+    }
+    return TN_OK;
+}
+
+static tn_status real_infer(tn_infer *infer)
+{
+    return part_infer(infer, 0);
+}
+
+static tn_status imag_infer(tn_infer *infer)
+{
+    return part_infer(infer, 1);
+}
+
+static tn_status view_as_real_infer(tn_infer *infer)
+{
+    tn_meta *meta = &infer->out[0];
+    int32_t ndim = infer->in[0]->ndim;
+
+    part_infer(infer, 0);
+    if (ndim < TN_MAX_DIMS) {
+        meta->shape[ndim] = 2;
+        meta->strides[ndim] = 1;
+    }
+    meta->ndim = ndim + 1;
+    return TN_OK;
+}
+
+static tn_status real_derive(tn_derive *d)
+{
+    tn_tensor *gy = d->gout[0];
+
+    d->gin[0] = tn__is_complex(d->in_meta[0].dtype) ? tn_complex(gy, zero(gy)) : gy;
+    return TN_OK;
+}
+
+static tn_status imag_derive(tn_derive *d)
+{
+    d->gin[0] = tn_complex(zero(d->gout[0]), d->gout[0]);
+    return TN_OK;
+}
+
+static tn_status view_as_real_derive(tn_derive *d)
+{
+    tn_tensor *gy = d->gout[0];
+
+    d->gin[0] = tn_complex(tn_select(gy, -1, 0), tn_select(gy, -1, 1));
+    return TN_OK;
+}
+
+/* ---- turned ---- */
+
+static tn_status conj_derive(tn_derive *d)
+{
+    d->gin[0] = tn__common_conj(d->gout[0]);
+    return TN_OK;
+}
+
+static tn_status conj_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                tn_tensor **out)
+{
+    tn_tensor *x = in[0];
+
+    (void)n_in, (void)options;
+    if (!tn__is_complex(tn_tensor_dtype(x)))
+        return tn__common_given(out, x);
+    return tn__common_given(out, tn_complex(tn_real(x), tn_neg(tn_imag(x))));
+}
+
+static tn_status angle_infer(tn_infer *infer)
+{
+    tn__common_like(infer, 0, 0, tn__common_part(infer->dtype));
+    return TN_OK;
+}
+
+#define PI 3.14159265358979323846
+
+static tn_status angle_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                 tn_tensor **out)
+{
+    tn_tensor *x = in[0], *turned;
+
+    (void)n_in, (void)options;
+    if (tn__is_complex(tn_tensor_dtype(x)))
+        return tn__common_given(out, tn_atan2(tn_imag(x), tn_real(x)));
+    turned = tn_where(tn_lt(x, zero(x)), tn__common_number(x, PI), zero(x));
+    return tn__common_given(out, tn_where(tn_ne(x, x), x, turned));
+}
+
+/* gy (-b + a i) / |x|^2 for x = a + bi, 0 at 0; real numbers turn in steps */
+static tn_status angle_derive(tn_derive *d)
+{
+    tn_tensor *gy = d->gout[0], *x = d->in[0], *re, *im, *size;
+
+    if (!tn__is_complex(d->in_meta[0].dtype)) {
+        d->gin[0] = tn_fill(gy, 0.0);
+        return TN_OK;
+    }
+    re = tn_real(x);
+    im = tn_imag(x);
+    size = tn_add(tn_mul(re, re), tn_mul(im, im), NULL);
+    gy = tn_where(tn_eq(size, zero(size)), zero(gy), tn_div(gy, size, NULL));
+    d->gin[0] = tn_complex(tn_neg(tn_mul(gy, im)), tn_mul(gy, re));
+    return TN_OK;
+}
+
+const tn_op_def tn__op_complex = { TN_HEAD(tn_op_def), TN_SCHEMA_COMPLEX, .infer = complex_infer,
+                                   .derive = complex_derive };
+const tn_op_def tn__op_real = { TN_HEAD(tn_op_def), TN_SCHEMA_REAL, .infer = real_infer,
+                                .derive = real_derive };
+const tn_op_def tn__op_imag = { TN_HEAD(tn_op_def), TN_SCHEMA_IMAG, .infer = imag_infer,
+                                .derive = imag_derive };
+const tn_op_def tn__op_view_as_real = { TN_HEAD(tn_op_def), TN_SCHEMA_VIEW_AS_REAL,
+                                        .infer = view_as_real_infer,
+                                        .derive = view_as_real_derive };
+const tn_op_def tn__op_conj = { TN_HEAD(tn_op_def), TN_SCHEMA_CONJ, .infer = tn__common_unary,
+                                .derive = conj_derive, .decompose = conj_decompose };
+const tn_op_def tn__op_angle = { TN_HEAD(tn_op_def), TN_SCHEMA_ANGLE, .infer = angle_infer,
+                                 .derive = angle_derive, .decompose = angle_decompose };

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The operators of the other families beside the first ones, as lists. */
+#ifndef TN_OPS_FAMILIES_H
+#define TN_OPS_FAMILIES_H
+
+/* clang-format off */
+#define TN__REDUCTION_OPS(X) \
+    X(prod) X(amin) X(argmin) X(max_dim) X(min_dim) X(var) X(std) X(norm) X(all) X(any) \
+    X(logsumexp) X(cumsum) X(cumprod) X(sort) X(topk)
+#define TN__INDEX_OPS(X) X(gather) X(scatter) X(scatter_add)
+/* clang-format on */
+#define TN__FAMILY_OPS(X) TN__REDUCTION_OPS(X) TN__INDEX_OPS(X)
+
+#define TN__DECLARE_OP(name) extern const tn_op_def tn__op_##name;
+TN__FAMILY_OPS(TN__DECLARE_OP)
+#undef TN__DECLARE_OP
+
+#endif

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reductions beside sum, mean and amax. Those that are no primitives are taken apart into them. */
+#include "common.h"
+
+static tn_status reduced_infer(tn_infer *infer, tn_ints dims, bool keepdim, tn_dtype dtype)
+{
+    bool reduced[TN_MAX_DIMS];
+    tn_status status = tn__common_dims(dims, infer->in[0]->ndim, reduced);
+
+    if (status != TN_OK)
+        return status;
+    infer->out[0].dtype = dtype;
+    tn__common_reduced(infer->in[0], reduced, keepdim, &infer->out[0]);
+    return TN_OK;
+}
+
+static tn_status extreme_infer(tn_infer *infer, tn_ints dims, bool keepdim, tn_dtype dtype)
+{
+    tn_status status = reduced_infer(infer, dims, keepdim, dtype);
+    tn_ints shape = { infer->out[0].shape, infer->out[0].ndim };
+
+    if (status == TN_OK && tn__common_count(tn__common_shape(infer->in[0])) == 0 &&
+        tn__common_count(shape) > 0)
+        return tn_fail(
+            TN_ERR_INDEX,
+            "Expected reduction dim to have non-zero size: there is no extreme of no elements");
+    return status;
+}
+
+/* How many elements make one result. */
+static double members(tn_ints shape, tn_ints dims)
+{
+    bool reduced[TN_MAX_DIMS];
+    double n = 1;
+
+    if (tn__common_dims(dims, (int32_t)shape.count, reduced) != TN_OK)
+        return 0;
+    for (int64_t d = 0; d < shape.count; d++)
+        n *= reduced[d] ? (double)shape.at[d] : 1;
+    return n;
+}
+
+static tn_tensor *sum_of(tn_tensor *x, tn_ints dims, bool keepdim)
+{
+    tn_sum_options o = TN_SUM_OPTIONS;
+
+    o.dims = dims;
+    o.keepdim = keepdim;
+    return tn_sum(x, &o);
+}
+
+static tn_tensor *mean_of(tn_tensor *x, tn_ints dims, bool keepdim)
+{
+    tn_mean_options o = TN_MEAN_OPTIONS;
+
+    o.dims = dims;
+    o.keepdim = keepdim;
+    return tn_mean(x, &o);
+}
+
+static tn_tensor *over(tn_tensor *a, tn_tensor *b)
+{
+    return tn_div(a, b, NULL);
+}
+
+static tn_tensor *or_zero(tn_tensor *unless, tn_tensor *x)
+{
+    return tn_where(unless, tn__common_number(x, 0.0), x);
+}
+
+static tn_tensor *like(tn_tensor *x, tn_tensor *other)
+{
+    return x == NULL || other == NULL ? NULL : tn_cast(x, tn_tensor_dtype(other));
+}
+
+/* ---- products ---- */
+
+static tn_status prod_infer(tn_infer *infer)
+{
+    const tn_prod_options *o = infer->options;
+    tn_dtype dtype = tn_view_dtype(infer->in[0]);
+
+    return reduced_infer(infer, o->dims, o->keepdim,
+                         (TN_MASK_FLOAT & TN_BIT(dtype)) ? dtype : TN_I64);
+}
+
+/* The product of the others: without a zero by division; with one, only its own place has any. */
+static tn_status prod_derive(tn_derive *d)
+{
+    const tn_prod_options *o = d->options;
+    tn_prod_options kept = TN_PROD_OPTIONS;
+    tn_ints shape = tn__common_in_shape(d, 0);
+    tn_tensor *x = d->in[0], *zero = tn__common_number(x, 0.0), *none = tn_eq(x, zero);
+    tn_tensor *other = tn_where(none, tn__common_number(x, 1.0), x);
+    tn_tensor *zeros = sum_of(none, o->dims, true), *product, *by_zero, *by_rest;
+
+    kept.dims = o->dims;
+    kept.keepdim = true;
+    product = tn_prod(other, &kept);
+    by_zero = tn_where(tn_eq(zeros, tn__common_number(zeros, 1)), product, zero);
+    by_rest = tn_where(tn_eq(zeros, tn__common_number(zeros, 0)), over(product, other), zero);
+    d->gin[0] = tn_mul(tn_where(none, by_zero, by_rest),
+                       tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim));
+    return TN_OK;
+}
+
+/* ---- extremes ---- */
+
+static tn_status amin_infer(tn_infer *infer)
+{
+    const tn_amin_options *o = infer->options;
+
+    return extreme_infer(infer, o->dims, o->keepdim, tn_view_dtype(infer->in[0]));
+}
+
+/* Evenly among the smallest. */
+static tn_status amin_derive(tn_derive *d)
+{
+    const tn_amin_options *o = d->options;
+    tn_ints shape = tn__common_in_shape(d, 0);
+    tn_tensor *y = tn__common_unreduced(d->out[0], shape, o->dims, o->keepdim);
+    tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
+    tn_tensor *mask = like(tn_eq(d->in[0], y), gy);
+
+    d->gin[0] = tn_mul(mask, over(gy, sum_of(mask, o->dims, true)));
+    return TN_OK;
+}
+
+static tn_status argmin_infer(tn_infer *infer)
+{
+    const tn_argmin_options *o = infer->options;
+    tn_ints dims = { &o->dim, o->dim == INT64_MIN ? 0 : 1 };
+
+    return extreme_infer(infer, dims, o->keepdim, TN_I64);
+}
+
+static tn_status pick_infer(tn_infer *infer, int64_t dim, bool keepdim)
+{
+    tn_status status =
+        extreme_infer(infer, (tn_ints){ &dim, 1 }, keepdim, tn_view_dtype(infer->in[0]));
+
+    infer->out[1] = infer->out[0];
+    infer->out[1].dtype = TN_I64;
+    return status;
+}
+
+static tn_status max_dim_infer(tn_infer *infer)
+{
+    const tn_max_dim_options *o = infer->options;
+
+    return pick_infer(infer, o->dim, o->keepdim);
+}
+
+static tn_status min_dim_infer(tn_infer *infer)
+{
+    const tn_min_dim_options *o = infer->options;
+
+    return pick_infer(infer, o->dim, o->keepdim);
+}
+
+/* The elements at `places`, which kept dimension `dim`. */
+static tn_status picked(tn_tensor *x, tn_tensor *places, int64_t dim, bool keepdim, tn_tensor **out)
+{
+    tn_squeeze_options squeeze = TN_SQUEEZE_OPTIONS;
+
+    squeeze.dims = (tn_ints){ &dim, 1 };
+    out[0] = tn_gather(x, places, dim);
+    out[1] = places;
+    if (!keepdim && out[0] != NULL && tn_tensor_ndim(x) > 0) {
+        out[0] = tn_squeeze(out[0], &squeeze);
+        out[1] = tn_squeeze(out[1], &squeeze);
+    }
+    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last()->code;
+}
+
+static tn_status max_dim_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                   tn_tensor **out)
+{
+    const tn_max_dim_options *o = options;
+    tn_argmax_options place = TN_ARGMAX_OPTIONS;
+
+    (void)n_in;
+    place.dim = o->dim;
+    place.keepdim = true;
+    return picked(in[0], tn_argmax(in[0], &place), o->dim, o->keepdim, out);
+}
+
+static tn_status min_dim_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                   tn_tensor **out)
+{
+    const tn_min_dim_options *o = options;
+    tn_argmin_options place = TN_ARGMIN_OPTIONS;
+
+    (void)n_in;
+    place.dim = o->dim;
+    place.keepdim = true;
+    return picked(in[0], tn_argmin(in[0], &place), o->dim, o->keepdim, out);
+}
+
+/* ---- spread ---- */
+
+static bool narrow_float(tn_tensor *x)
+{
+    tn_dtype dtype = tn_tensor_dtype(x);
+
+    return dtype == TN_F16 || dtype == TN_BF16;
+}
+
+static double spread_factor(tn_ints shape, tn_ints dims, double correction)
+{
+    double n = members(shape, dims) - correction;
+
+    return 1.0 / (n > 0 ? n : 0);
+}
+
+/* Two passes: the mean, then the squares of what differs from it. Narrow types in float32. */
+static tn_tensor *variance(tn_tensor *x, tn_ints dims, double correction, bool keepdim)
+{
+    tn_tensor *apart = tn_sub(x, mean_of(x, dims, true), NULL);
+
+    if (apart == NULL)
+        return NULL;
+    return tn_mul_scalar(sum_of(tn_mul(apart, apart), dims, keepdim),
+                         spread_factor(tn_tensor_shape(x), dims, correction));
+}
+
+static tn_status var_infer(tn_infer *infer)
+{
+    const tn_var_options *o = infer->options;
+
+    return reduced_infer(infer, o->dims, o->keepdim, tn_view_dtype(infer->in[0]));
+}
+
+static tn_status var_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                               tn_tensor **out)
+{
+    const tn_var_options *o = options;
+    bool narrow = narrow_float(in[0]);
+    tn_tensor *y = variance(narrow ? tn_cast(in[0], TN_F32) : in[0], o->dims, o->correction,
+                            o->keepdim);
+
+    (void)n_in;
+    return tn__common_given(out, narrow ? like(y, in[0]) : y);
+}
+
+static tn_status var_derive(tn_derive *d)
+{
+    const tn_var_options *o = d->options;
+    tn_ints shape = tn__common_in_shape(d, 0);
+    tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
+
+    gy = tn_mul_scalar(gy, 2 * spread_factor(shape, o->dims, o->correction));
+    d->gin[0] = tn_mul(gy, tn_sub(d->in[0], mean_of(d->in[0], o->dims, true), NULL));
+    return TN_OK;
+}
+
+static tn_status std_infer(tn_infer *infer)
+{
+    const tn_std_options *o = infer->options;
+
+    return reduced_infer(infer, o->dims, o->keepdim, tn_view_dtype(infer->in[0]));
+}
+
+static tn_status std_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                               tn_tensor **out)
+{
+    const tn_std_options *o = options;
+    bool narrow = narrow_float(in[0]);
+    tn_tensor *y = tn_sqrt(variance(narrow ? tn_cast(in[0], TN_F32) : in[0], o->dims,
+                                    o->correction, o->keepdim));
+
+    (void)n_in;
+    return tn__common_given(out, narrow ? like(y, in[0]) : y);
+}
+
+static tn_status std_derive(tn_derive *d)
+{
+    const tn_std_options *o = d->options;
+    tn_ints shape = tn__common_in_shape(d, 0);
+    tn_tensor *y = tn__common_unreduced(d->out[0], shape, o->dims, o->keepdim);
+    tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
+    tn_tensor *g = or_zero(tn_eq(y, tn__common_number(y, 0.0)), over(gy, y));
+
+    d->gin[0] = tn_mul(tn_mul_scalar(g, spread_factor(shape, o->dims, o->correction)),
+                       tn_sub(d->in[0], mean_of(d->in[0], o->dims, true), NULL));
+    return TN_OK;
+}
+
+/* ---- norms ---- */
+
+static tn_status norm_infer(tn_infer *infer)
+{
+    const tn_norm_options *o = infer->options;
+
+    if (isinf(o->p))
+        return extreme_infer(infer, o->dims, o->keepdim, tn_view_dtype(infer->in[0]));
+    return reduced_infer(infer, o->dims, o->keepdim, tn_view_dtype(infer->in[0]));
+}
+
+static tn_tensor *norm_of(tn_tensor *x, const tn_norm_options *o)
+{
+    tn_amax_options most = TN_AMAX_OPTIONS;
+    tn_amin_options least = TN_AMIN_OPTIONS;
+    tn_tensor *size;
+
+    if (o->p == 2)
+        return tn_sqrt(sum_of(tn_mul(x, x), o->dims, o->keepdim));
+    if (o->p == 0)
+        return sum_of(like(tn_ne(x, tn__common_number(x, 0.0)), x), o->dims, o->keepdim);
+    size = tn_abs(x);
+    if (o->p == 1)
+        return sum_of(size, o->dims, o->keepdim);
+    most.dims = least.dims = o->dims;
+    most.keepdim = least.keepdim = o->keepdim;
+    if (isinf(o->p))
+        return o->p > 0 ? tn_amax(size, &most) : tn_amin(size, &least);
+    return tn_pow_scalar(sum_of(tn_pow_scalar(size, o->p), o->dims, o->keepdim), 1.0 / o->p);
+}
+
+static tn_status norm_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                tn_tensor **out)
+{
+    bool narrow = narrow_float(in[0]);
+    tn_tensor *y = norm_of(narrow ? tn_cast(in[0], TN_F32) : in[0], options);
+
+    (void)n_in;
+    return tn__common_given(out, narrow ? like(y, in[0]) : y);
+}
+
+static tn_status norm_derive(tn_derive *d)
+{
+    const tn_norm_options *o = d->options;
+    tn_ints shape = tn__common_in_shape(d, 0);
+    tn_tensor *x = d->in[0], *zero = tn__common_number(x, 0.0), *size = tn_abs(x), *scaled, *scale;
+    tn_tensor *y = tn__common_unreduced(d->out[0], shape, o->dims, o->keepdim);
+    tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
+
+    if (o->p == 0) {
+        d->gin[0] = tn__common_zeros(x, shape);
+    } else if (o->p == 1) {
+        d->gin[0] = tn_mul(tn_sign(x), gy);
+    } else if (o->p == 2) {
+        d->gin[0] = or_zero(tn_eq(y, zero), tn_mul(x, over(gy, y)));
+    } else if (isinf(o->p)) { /* evenly among the extreme ones */
+        tn_tensor *mask = like(tn_eq(size, y), x);
+
+        d->gin[0] = tn_mul(tn_mul(tn_sign(x), mask), over(gy, sum_of(mask, o->dims, true)));
+    } else {
+        scaled = tn_mul(tn_sign(x), tn_pow_scalar(size, o->p - 1));
+        if (o->p < 2)
+            scaled = or_zero(tn_eq(x, zero), scaled);
+        scale = or_zero(tn_eq(y, zero), over(gy, tn_pow_scalar(y, o->p - 1)));
+        d->gin[0] = tn_mul(scaled, scale);
+    }
+    return TN_OK;
+}
+
+/* ---- truth ---- */
+
+static tn_status all_infer(tn_infer *infer)
+{
+    const tn_all_options *o = infer->options;
+
+    return reduced_infer(infer, o->dims, o->keepdim, TN_BOOL);
+}
+
+static tn_status any_infer(tn_infer *infer)
+{
+    const tn_any_options *o = infer->options;
+
+    return reduced_infer(infer, o->dims, o->keepdim, TN_BOOL);
+}
+
+static tn_status all_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                               tn_tensor **out)
+{
+    const tn_all_options *o = options;
+    tn_tensor *wrong = sum_of(tn_logical_not(in[0]), o->dims, o->keepdim);
+
+    (void)n_in;
+    return tn__common_given(out, tn_eq(wrong, tn__common_number(wrong, 0)));
+}
+
+static tn_status any_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                               tn_tensor **out)
+{
+    const tn_any_options *o = options;
+    tn_tensor *right = sum_of(tn_cast(in[0], TN_BOOL), o->dims, o->keepdim);
+
+    (void)n_in;
+    return tn__common_given(out, tn_ne(right, tn__common_number(right, 0)));
+}
+
+/* ---- the logarithm of a sum of exponentials ---- */
+
+static tn_status logsumexp_infer(tn_infer *infer)
+{
+    const tn_logsumexp_options *o = infer->options;
+
+    return reduced_infer(infer, o->dims, o->keepdim, tn_view_dtype(infer->in[0]));
+}
+
+/* From the largest, so that nothing overflows; infinite ones are left where they are. */
+static tn_status logsumexp_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                     tn_tensor **out)
+{
+    const tn_logsumexp_options *o = options;
+    tn_amax_options most = TN_AMAX_OPTIONS;
+    tn_tensor *x = in[0], *top, *y;
+    bool narrow = narrow_float(x);
+
+    (void)n_in;
+    if (narrow)
+        x = tn_cast(x, TN_F32);
+    if (tn_tensor_numel(in[0]) == 0)
+        return tn__common_given(out, like(tn_ln(sum_of(tn_exp(x), o->dims, o->keepdim)), in[0]));
+    most.dims = o->dims;
+    most.keepdim = true;
+    top = tn_amax(x, &most);
+    top = or_zero(tn_logical_not(tn_isfinite(top)), top);
+    y = tn_add(tn_ln(sum_of(tn_exp(tn_sub(x, top, NULL)), o->dims, true)), top, NULL);
+    if (!o->keepdim) {
+        tn_squeeze_options squeeze = TN_SQUEEZE_OPTIONS;
+
+        squeeze.dims = o->dims;
+        if (o->dims.count <= 0)
+            y = tn_reshape(y, (tn_ints){ NULL, 0 });
+        else if (tn_tensor_ndim(in[0]) > 0)
+            y = tn_squeeze(y, &squeeze);
+    }
+    return tn__common_given(out, narrow ? like(y, in[0]) : y);
+}
+
+static tn_status logsumexp_derive(tn_derive *d)
+{
+    const tn_logsumexp_options *o = d->options;
+    tn_ints shape = tn__common_in_shape(d, 0);
+    tn_tensor *y = tn__common_unreduced(d->out[0], shape, o->dims, o->keepdim);
+    tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
+
+    d->gin[0] = tn_mul(gy, tn_exp(tn_sub(d->in[0], y, NULL)));
+    return TN_OK;
+}
+
+const tn_op_def tn__op_prod = { TN_HEAD(tn_op_def), TN_SCHEMA_PROD, .infer = prod_infer,
+                                .derive = prod_derive };
+const tn_op_def tn__op_amin = { TN_HEAD(tn_op_def), TN_SCHEMA_AMIN, .infer = amin_infer,
+                                .derive = amin_derive };
+const tn_op_def tn__op_argmin = { TN_HEAD(tn_op_def), TN_SCHEMA_ARGMIN, .infer = argmin_infer };
+#define COMPOSED(name, NAME)                                                                       \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME,                        \
+                                      .infer = name##_infer, .decompose = name##_decompose };
+#define DERIVED(name, NAME)                                                                        \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME,                        \
+                                      .infer = name##_infer, .derive = name##_derive,              \
+                                      .decompose = name##_decompose };
+COMPOSED(max_dim, MAX_DIM)
+COMPOSED(min_dim, MIN_DIM)
+DERIVED(var, VAR)
+DERIVED(std, STD)
+DERIVED(norm, NORM)
+COMPOSED(all, ALL)
+COMPOSED(any, ANY)
+DERIVED(logsumexp, LOGSUMEXP)

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What arithmetic, comparison and activations refuse and with which words, and their in-place
+ * forms. */
+#include "tests/op/with.h"
+
+#define INTS(...)                                                                                  \
+    tn_tensor_from((const int64_t[]){ __VA_ARGS__ }, TN_I64,                                       \
+                   TN_SHAPE((int64_t)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))))
+#define WITH(name, ...)                                                                            \
+    &(tn_##name##_options)                                                                         \
+    {                                                                                              \
+        sizeof(tn_##name##_options), __VA_ARGS__                                                   \
+    }
+
+/* The call failed, with this status and these words. */
+#define REFUSED(call, status, words)                                                               \
+    do {                                                                                           \
+        ck_assert_ptr_null(call);                                                                  \
+        ck_assert_msg(tn_error_code() == (status) && strstr(tn_error_text(), words) != NULL,       \
+                      "%s: wanted \"%s\", got: %s", #call, words, tn_error_text());                \
+        tn_error_clear();                                                                          \
+    } while (0)
+
+START_TEST(whole_numbers_are_not_divided_by_zero)
+{
+    TN_SCOPE;
+    tn_tensor *a = INTS(4, 5, 6), *b = INTS(1, 0, 2), *narrow = tn_cast(b, TN_I8);
+
+    REFUSED(tn_div(a, b, WITH(div, "trunc")), TN_ERR_RUNTIME, "div: ZeroDivisionError");
+    REFUSED(tn_div(a, b, WITH(div, "floor")), TN_ERR_RUNTIME, "div: ZeroDivisionError");
+    REFUSED(tn_remainder(a, b), TN_ERR_RUNTIME, "remainder: ZeroDivisionError");
+    REFUSED(tn_fmod(a, b), TN_ERR_RUNTIME, "fmod: ZeroDivisionError");
+    REFUSED(tn_fmod(tn_cast(a, TN_I8), narrow), TN_ERR_RUNTIME, "int8");
+    ck_assert(isinf(at(tn_div(a, b, NULL), 1)));
+    ck_assert(isnan(at(tn_remainder(VEC(1), VEC(0)), 0)));
+    /* the smallest number over -1 wraps around instead of trapping */
+    ck_assert_double_eq(at(tn_div(INTS(INT64_MIN), INTS(-1), WITH(div, "trunc")), 0), -0x1p63);
+    ck_assert_double_eq(at(tn_remainder(INTS(INT64_MIN), INTS(-1)), 0), 0);
+}
+END_TEST
+
+START_TEST(options_out_of_range_are_refused)
+{
+    TN_SCOPE;
+    tn_tensor *x = VEC(1, 2, 3), *i = INTS(1, 2, 3);
+
+    REFUSED(tn_div(x, x, WITH(div, "up")), TN_ERR_VALUE,
+            "rounding_mode is \"up\"; expected None, trunc or floor");
+    REFUSED(tn_pow_scalar(i, -2), TN_ERR_RUNTIME, "Integers to negative integer powers");
+    REFUSED(tn_clamp(x, NULL), TN_ERR_VALUE, "clamp: at least one of min and max");
+    REFUSED(tn_clamp_tensor(x, TN_NONE, TN_NONE), TN_ERR_VALUE, "at least one of min and max");
+    REFUSED(tn_addcmul(i, i, i, WITH(addcmul, 0.5)), TN_ERR_VALUE, "value 0.5 of int64");
+    REFUSED(tn_masked_fill(i, tn_eq(i, i), 0.5), TN_ERR_RUNTIME,
+            "value 0.5 cannot be converted to int64");
+    REFUSED(tn_gelu(x, WITH(gelu, "sine")), TN_ERR_VALUE,
+            "approximate is \"sine\"; expected none or tanh");
+    REFUSED(tn_celu(x, WITH(celu, 0.0)), TN_ERR_VALUE, "alpha is 0");
+    REFUSED(tn_softshrink(x, WITH(softshrink, -1.0)), TN_ERR_VALUE,
+            "lambd is -1.0; expected 0 or more");
+    REFUSED(tn_hardtanh(x, WITH(hardtanh, 1.0, -1.0)), TN_ERR_VALUE, "expected min_val <= max_val");
+    REFUSED(tn_glu(x, NULL), TN_ERR_RUNTIME,
+            "Halving dimension must be even, but dimension 0 is size 3");
+    REFUSED(tn_glu(tn_select(x, 0, 0), NULL), TN_ERR_RUNTIME, "0-dimensional");
+    REFUSED(tn_softmin(x, 1), TN_ERR_INDEX, "softmin");
+}
+END_TEST
+
+START_TEST(shapes_and_dtypes_that_do_not_fit_are_refused)
+{
+    TN_SCOPE;
+    tn_tensor *x = VEC(1, 2, 3), *y = VEC(1, 2), *i = INTS(1, 2, 3);
+    tn_tensor *table = tn_reshape(VEC(1, 2, 3, 4, 5, 6), TN_SHAPE(2, 3));
+
+    REFUSED(tn_pow(x, y), TN_ERR_RUNTIME,
+            "pow: The size of tensor a (3) must match the size of tensor b (2)");
+    REFUSED(tn_eq(x, y), TN_ERR_RUNTIME, "eq: The size");
+    REFUSED(tn_where(tn_eq(x, x), x, y), TN_ERR_RUNTIME, "where: The size");
+    REFUSED(tn_lerp(x, x, y), TN_ERR_RUNTIME, "lerp: The size");
+    REFUSED(tn_where(x, x, x), TN_ERR_TYPE, "where: condition is float32");
+    REFUSED(tn_bitwise_and(x, x), TN_ERR_TYPE, "bitwise_and: a is float32");
+    REFUSED(tn_abs(tn_eq(x, x)), TN_ERR_TYPE, "abs: x is bool");
+    REFUSED(tn_gelu(i, NULL), TN_ERR_TYPE, "gelu: x is int64");
+    REFUSED(tn_prelu(table, y), TN_ERR_RUNTIME, "2 weights and 3 channels");
+    REFUSED(tn_prelu(table, table), TN_ERR_RUNTIME, "expected a vector or a single number");
+    REFUSED(tn_prelu(x, tn_cast(y, TN_F64)), TN_ERR_RUNTIME, "weights");
+    REFUSED(tn_sin_(i), TN_ERR_RUNTIME, "sin");
+    REFUSED(tn_div_(i, i, NULL), TN_ERR_RUNTIME, "div");
+    REFUSED(tn_minimum_(tn_select(table, 0, 0), table), TN_ERR_RUNTIME, "minimum");
+}
+END_TEST
+
+START_TEST(in_place_forms_write_into_their_input)
+{
+    TN_SCOPE;
+    tn_tensor *x = VEC(-2, 0.5f, 3), *i = INTS(7, -7, 4);
+
+    ck_assert_ptr_eq(tn_clamp_(x, WITH(clamp, -1.0, 1.0)), x);
+    ck_assert_double_eq(at(x, 0), -1);
+    ck_assert_double_eq(at(x, 2), 1);
+    tn_masked_fill_(x, tn_lt(x, tn_fill(x, 0)), 9);
+    ck_assert_double_eq(at(x, 0), 9);
+    ck_assert_double_eq(at(x, 1), 0.5);
+    tn_lerp_scalar_(x, VEC(1, 1, 1), 1);
+    ck_assert_double_eq(at(x, 0), 1);
+    tn_div_(i, INTS(2, 2, 2), WITH(div, "floor"));
+    ck_assert_double_eq(at(i, 0), 3);
+    ck_assert_double_eq(at(i, 1), -4);
+    tn_bitwise_xor_(i, INTS(1, 1, 1));
+    ck_assert_double_eq(at(i, 0), 2);
+    tn_pow_scalar_(i, 2);
+    ck_assert_double_eq(at(i, 0), 4);
+    ck_assert_msg(!tn_failed(), "%s", tn_error_text());
+}
+END_TEST
+
+START_TEST(an_activation_in_place_keeps_the_gradient_right)
+{
+    TN_SCOPE;
+    tn_tensor *x = LEAF(-1, 2), *y = tn_tanh_(tn_mul_scalar(x, 0.5));
+
+    ck_assert_int_eq(tn_backward(tn_sum(y, NULL)), TN_OK);
+    ck_assert_double_eq_tol(at(tn_tensor_grad(x), 0), 0.5 * (1 - tanh(0.5) * tanh(0.5)), 1e-6);
+    tn_tensor_set_grad(x, TN_NONE);
+    y = tn_silu_(tn_mul_scalar(x, 1)); /* needs its input as it was */
+    ck_assert_int_eq(tn_backward(tn_sum(y, NULL)), TN_OK);
+    ck_assert_double_eq_tol(at(tn_tensor_grad(x), 0), 0.0723294, 1e-6);
+}
+END_TEST
+
+START_TEST(comparisons_record_nothing_and_logic_takes_any_dtype)
+{
+    TN_SCOPE;
+    tn_tensor *x = LEAF(-1, 0, NAN), *y = tn_gt(x, x);
+
+    ck_assert(!tn_tensor_requires_grad(y));
+    ck_assert_int_eq(tn_tensor_dtype(y), TN_BOOL);
+    y = tn_logical_and(x, INTS(1, 1, 1));
+    ck_assert(!tn_tensor_requires_grad(y));
+    ck_assert_double_eq(at(y, 0), 1);
+    ck_assert_double_eq(at(y, 1), 0);
+    ck_assert_double_eq(at(y, 2), 1);
+}
+END_TEST
+
+START_TEST(parts_of_complex_numbers_are_views)
+{
+    TN_SCOPE;
+    tn_tensor *re = VEC(1, 2), *z = tn_complex(re, VEC(3, 4)), *im = tn_imag(z), *leaf;
+
+    ck_assert(tn_tensor_shares_storage(z, im));
+    tn_mul_scalar_(im, 10);
+    ck_assert_double_eq(at(tn_imag(z), 1), 40);
+    ck_assert_double_eq(at(tn_real(z), 1), 2);
+    ck_assert_double_eq(at(tn_abs(tn_complex(VEC(3), VEC(4))), 0), 5);
+    ck_assert_ptr_eq(tn_conj(re), re);
+    REFUSED(tn_imag(re), TN_ERR_TYPE, "imag: x is float32");
+
+    leaf = LEAF(1, 2);
+    z = tn_complex(leaf, leaf);
+    REFUSED(tn_mul_scalar_(tn_real(z), 2), TN_ERR_NOT_IMPLEMENTED, "tn_copy the view");
+    ck_assert_double_eq(at(tn_real(z), 1), 2);
+    im = tn_imag(z);
+    tn_mul_scalar_(z, 2);
+    REFUSED(tn_mul(im, im), TN_ERR_NOT_IMPLEMENTED, "tn_copy the view");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("elementwise");
+    TCase *tests = tcase_create("bad input");
+
+    tcase_add_test(tests, whole_numbers_are_not_divided_by_zero);
+    tcase_add_test(tests, options_out_of_range_are_refused);
+    tcase_add_test(tests, shapes_and_dtypes_that_do_not_fit_are_refused);
+    tcase_add_test(tests, in_place_forms_write_into_their_input);
+    tcase_add_test(tests, an_activation_in_place_keeps_the_gradient_right);
+    tcase_add_test(tests, parts_of_complex_numbers_are_views);
+    tcase_add_test(tests, comparisons_record_nothing_and_logic_takes_any_dtype);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# Reductions, shapes, indices, creation, products:  PYTHON-WITH-TORCH make-families.py > families.txt
+from cases import *
+
+F = torch.nn.functional
+INF, NAN = float("inf"), float("nan")
+FLOATS = (F32, F64, F16, BF16)
+
+
+def both(t):
+    return tuple(t) if not isinstance(t, torch.Tensor) else t
+
+
+def distinct(*shape, dtype=F32, grad=True, **more):
+    """No two elements are equal."""
+    count = 1
+    for s in shape:
+        count *= s
+    data = (torch.randperm(count).to(F64) / 4 - count / 8).reshape(shape).tolist()
+    return x(dtype=dtype, grad=grad, data=data, **more)
+
+
+# ---- reductions ----
+def reduction(op, call, make=x, ints=True, grad=True, empty=True, **options):
+    """call(tensor, dims, keepdim)"""
+    for name, a, dims, keep in [(NAMES[d], make(2, 3, dtype=d, grad=grad), [1], False) for d in FLOATS] + [
+            ("all", make(2, 3, grad=grad), [], False), ("scalar", make(grad=grad), [], False),
+            ("kept", make(2, 3, 2, dtype=F64, grad=grad), [0, 2], True), ("first", make(4, 3, dtype=F64, grad=grad), [0], False),
+            ("transposed", make(3, 4, order=(1, 0), grad=grad), [-1], False),
+            ("expanded", make(2, 1, expand=(2, 3), grad=grad), [0], False),
+            ("narrowed", make(3, 5, narrow=(1, 1, 3), grad=grad), [1], True),
+            ("larger", make(3, 21, grad=grad), [-1], False)]:
+        Case("%s/%s" % (op, name), op, lambda t: call(t, dims or list(range(t.dim())), keep), [a], dims=dims, keepdim=keep, **options)
+    Case(op + "/no-results", op, lambda t: call(t, [1], False), [x(0, 3, grad=grad)], dims=[1], **options)
+    if empty:
+        Case(op + "/no-elements", op, lambda t: call(t, [1], False), [x(2, 0, grad=grad)], dims=[1], **options)
+    if ints:
+        for d in (I64, I32, torch.int8):
+            Case("%s/%s" % (op, NAMES[d]), op, lambda t: call(t, [0], False), [n(3, 2, dtype=d)], dims=[0], **options)
+
+
+reduction("prod", lambda t, d, k: t.prod(d[0], keepdim=k) if len(d) == 1 else t.prod() if len(d) == t.dim() and not k else
+          t.prod(d[-1], keepdim=True).prod(d[0], keepdim=True))
+Case("prod/bools", "prod", torch.prod, [n(4, dtype=BOOL)])
+for name, data in (("one-zero", [[1.5, 0.0, 2.0], [1.0, 2.0, 3.0]]), ("two-zeros", [[0.0, 0.0, 2.0], [1.0, -2.0, 3.0]]),
+                   ("edges", [[INF, 1.0, -2.0], [NAN, 1.0, 2.0]])):
+    for d in (F32, F64):
+        Case("prod/%s-%s" % (name, NAMES[d]), "prod", lambda t: t.prod(1), [x(data=data, dtype=d)], dims=[1])
+reduction("amin", lambda t, d, k: t.amin(d, k), empty=False)
+Case("amin/bools", "amin", lambda t: t.amin(0), [n(4, 3, dtype=BOOL)], dims=[0])
+Case("amin/edges", "amin", lambda t: t.amin(1), [n(data=[[INF, 1.0, -INF], [NAN, 1.0, 2.0], [1.0, -2.0, NAN]])], dims=[1])
+Case("amin/ties", "amin", lambda t: t.amin(1), [x(data=[[1.0, 1.0, 2.0], [3.0, 3.0, 3.0]])], dims=[1])
+for op in ("argmin",):
+    for d in FLOATS + (I64, torch.int8):
+        Case("%s/%s" % (op, NAMES[d]), op, lambda t: getattr(torch, op)(t, 1), [distinct(3, 4, dtype=d, grad=False)] if d.is_floating_point else
+             [n(data=[[3, 1, 2], [1, 4, -2]], dtype=d)], dim=1)
+    Case(op + "/all", op, getattr(torch, op), [distinct(3, 4, grad=False)])
+    Case(op + "/kept", op, lambda t: getattr(torch, op)(t, 0, True), [distinct(3, 4, order=(1, 0), grad=False)], dim=0, keepdim=True)
+    Case(op + "/ties", op, lambda t: getattr(torch, op)(t, 1), [n(data=[[1.0, 0.0, 0.0], [NAN, -1.0, NAN]])], dim=1)
+    Case(op + "/scalar", op, getattr(torch, op), [n()])
+    Case(op + "/no-results", op, lambda t: getattr(torch, op)(t, 1), [n(0, 2)], dim=1)
+for op in ("max_dim", "min_dim"):
+    call = getattr(torch, op[:3])
+    for name, a, dim, keep in [(NAMES[d], distinct(3, 4, dtype=d), 1, False) for d in FLOATS] + [
+            ("kept", distinct(3, 4), 0, True), ("transposed", distinct(3, 4, order=(1, 0)), -1, False), ("scalar", x(), 0, False),
+            ("no-results", x(0, 2), 1, False), ("larger", distinct(2, 30, dtype=F64), 1, False), ("middle", distinct(2, 3, 2), 1, False),
+            ("ints", n(data=[[3, 1, 2], [1, 4, -2]], dtype=I64), 1, False), ("nan", n(data=[[1.0, NAN, 2.0], [INF, -INF, 1.0]]), 1, False),
+            ("expanded", distinct(3, 1, expand=(3, 2)), 0, False)]:
+        Case("%s/%s" % (op, name), op, lambda t: both(call(t, dim, keep)), [a], dim=dim, keepdim=keep)
+for c in (1, 0, 2):
+    reduction("var", lambda t, d, k: torch.var(t, d, correction=c, keepdim=k), ints=False, correction=c)
+    reduction("std", lambda t, d, k: torch.std(t, d, correction=c, keepdim=k), make=distinct, ints=False, correction=c)
+Case("std/zero", "std", lambda t: t.std(1), [x(data=[[1.0, 1.0, 1.0], [1.0, 2.0, 4.0]])], dims=[1])
+Case("var/far", "var", lambda t: t.var(), [x(data=[1e6, 1e6 + 1, 1e6 + 2], dtype=F64)])
+for p in (2.0, 1.0, 3.0, 0.5, 1.5, 0.0, INF, -INF):
+    reduction("norm", lambda t, d, k: torch.linalg.vector_norm(t, p, d, k), ints=False, p=p, empty=p not in (INF, -INF),
+              make=lambda *s, **m: (x if s else distinct)(*s, positive=p < 2, **m) if p < 2 and s else x(*s, **m) if s else x(data=1.5, **m))
+    if p >= 1:
+        Case("norm/zero-%g" % p, "norm", lambda t: torch.linalg.vector_norm(t, p, 1), [x(data=[[0.0, 0.0], [0.0, 3.0]])], dims=[1], p=p)
+for op in ("all", "any"):
+    call = getattr(torch, op)
+    for d in FLOATS + (I64, torch.int8, BOOL):
+        Case("%s/%s" % (op, NAMES[d]), op, lambda t: call(t, 1), [n(data=[[0, 1, 0], [1, 1, 1], [0, 0, 0]], dtype=d)], dims=[1])
+    Case(op + "/all", op, call, [n(2, 3, dtype=BOOL)])
+    Case(op + "/kept", op, lambda t: call(t, 0, True), [n(3, 2, dtype=BOOL, order=(1, 0))], dims=[0], keepdim=True)
+    Case(op + "/nan", op, call, [n(data=[NAN])])
+    Case(op + "/no-elements", op, lambda t: call(t, 1), [n(2, 0)], dims=[1])
+    Case(op + "/scalar", op, call, [n()])
+reduction("logsumexp", lambda t, d, k: torch.logsumexp(t, d, k), ints=False)
+Case("logsumexp/edges", "logsumexp", lambda t: t.logsumexp(1), [n(data=[[INF, 1.0], [-INF, -INF], [NAN, 1.0], [1000.0, 1000.0], [-INF, 2.0]])], dims=[1])
+for op in ("cumsum", "cumprod"):
+    call = getattr(torch, op)
+    for name, a, dim in [(NAMES[d], x(2, 4, dtype=d), 1) for d in FLOATS] + [(NAMES[d], n(2, 3, dtype=d), 1) for d in (I64, I32, torch.int8, BOOL)] + [
+            ("first", x(3, 2, dtype=F64), 0), ("transposed", x(3, 4, order=(1, 0)), 1), ("scalar", x(), 0), ("empty", x(2, 0), 1),
+            ("middle", x(2, 3, 2), -2), ("expanded", x(3, 1, expand=(3, 4)), 1), ("larger", x(2, 25, dtype=F64), 1), ("narrowed", x(3, 5, narrow=(1, 1, 3)), 1),
+            ("zeros", x(data=[[2.0, 0.0, 3.0, 0.0, 1.5], [0.0, 2.0, 3.0, 4.0, 5.0]], dtype=F64), 1)]:
+        Case("%s/%s" % (op, name), op, lambda t: call(t, dim), [a], dim=dim)
+for d in (F32, F64, I64):
+    Case("cumsum/reverse-" + NAMES[d], "cumsum", lambda t: t.flip(1).cumsum(1).flip(1), [x(2, 4, dtype=d)], dim=1, reverse=True)
+for down in (False, True):
+    for name, a, dim in [(NAMES[d], distinct(3, 5, dtype=d), 1) for d in FLOATS] + [
+            (NAMES[d], n(data=[[3, 1, 2, 1], [1, 4, -2, 4]], dtype=d), 1) for d in (I64, I32, torch.int8)] + [
+            ("bools", n(2, 5, dtype=BOOL), 1), ("first", distinct(5, 2, dtype=F64), 0), ("transposed", distinct(3, 4, order=(1, 0)), -1),
+            ("scalar", x(), 0), ("empty", x(2, 0), 1), ("larger", distinct(2, 37), 1), ("ties", x(data=[1.0, 2.0, 1.0, 2.0, 0.0, -0.0]), 0),
+            ("edges", n(data=[NAN, 1.0, INF, -INF, NAN, 0.0]), 0), ("expanded", distinct(3, 1, expand=(3, 2)), 0)]:
+        Case("sort/%s%s" % (name, "-down" * down), "sort", lambda t: both(torch.sort(t, dim=dim, descending=down, stable=True)), [a], dim=dim, descending=down)
+    for name, a, k, dim in [(NAMES[d], distinct(3, 5, dtype=d), 2, 1) for d in FLOATS] + [
+            ("ints", n(data=[[3, 1, 2, 7], [1, 4, -2, 9]], dtype=I64), 3, 1), ("first", distinct(5, 2, dtype=F64), 2, 0), ("whole", distinct(4), 4, 0),
+            ("none", distinct(2, 4), 0, 1), ("transposed", distinct(3, 4, order=(1, 0)), 1, -1), ("scalar", x(), 1, 0), ("nan", n(data=[1.0, NAN, INF]), 2, 0)]:
+        Case("topk/%s%s" % (name, "-small" * down), "topk", lambda t: both(torch.topk(t, k, dim, not down)), [a], k=k, dim=dim, largest=not down)
+
+
+# ---- indices ----
+def places(*shape, high, **more):
+    return n(*shape, dtype=I64, low=0, high=high, **more)
+
+
+for name, a, i, dim in [(NAMES[d], x(3, 4, dtype=d), places(2, 4, high=3), 0) for d in FLOATS + (I64, I32, torch.int8, BOOL)] + [
+        ("last", x(3, 4, dtype=F64), places(3, 6, high=4), -1), ("smaller", x(3, 4), places(2, 2, high=4), 1), ("transposed", x(4, 3, order=(1, 0)), places(2, 3, high=4, order=(1, 0)), 1),
+        ("scalar", x(), places(high=1), 0), ("scalar-index", x(3), places(2, high=3), 0), ("empty", x(3, 4), places(0, 4, high=1), 0),
+        ("three", x(2, 3, 4), places(2, 2, 4, high=3), 1), ("expanded", x(1, 3, expand=(4, 3)), places(2, 3, high=4), 0), ("larger", x(5, 20), places(4, 20, high=5), 0)]:
+    Case("gather/" + name, "gather", lambda t, at: torch.gather(t, dim, at), [a, i], dim=dim)
+
+
+def once(rows, columns, of):
+    """No place twice along dim 0."""
+    return n(data=torch.stack([torch.randperm(of)[:rows] for _ in range(columns)], 1).tolist(), dtype=I64)
+
+
+for name, a, i, s, dim in [(NAMES[d], x(4, 3, dtype=d), once(2, 3, 4), x(2, 3, dtype=d), 0) for d in FLOATS + (I64, torch.int8, BOOL)] + [
+        ("transposed", x(3, 4, order=(1, 0)), once(2, 3, 4), x(3, 2, order=(1, 0)), 0), ("larger-src", x(4, 3), once(2, 3, 4), n(3, 4), 0),
+        ("scalar", x(), places(high=1), x(), 0), ("empty", x(4, 3), places(0, 3, high=1), n(0, 3), 0)]:
+    Case("scatter/" + name, "scatter", lambda t, at, src: torch.scatter(t, dim, at, src), [a, i, s], dim=dim)
+for name, a, i, s, dim in [(NAMES[d], x(3, 4, dtype=d), places(2, 4, high=3), x(2, 4, dtype=d), 0) for d in FLOATS + (I64, I32, torch.int8)] + [
+        ("last", x(3, 4, dtype=F64), places(3, 6, high=4), x(3, 6, dtype=F64), -1), ("transposed", x(4, 3, order=(1, 0)), places(3, 2, high=4), x(2, 3, order=(1, 0)), 1),
+        ("larger-src", x(4, 3), places(2, 3, high=4), n(3, 4), 0), ("scalar", x(), places(high=1), x(), 0), ("empty", x(4, 3), places(0, 3, high=1), n(0, 3), 0),
+        ("repeated", x(2), places(6, high=2), x(6), 0)]:
+    Case("scatter_add/" + name, "scatter_add", lambda t, at, src: torch.scatter_add(t, dim, at, src), [a, i, s], dim=dim)
+
+print("end")
