@@ -94,15 +94,15 @@ static double div_trunc_real(double a, double b)
     return trunc(a / b);
 }
 
+/* By way of the rest, so that it is right where a / b is rounded up to a whole number. */
 static double div_floor_real(double a, double b)
 {
-    double rest = remainder_real(a, b);
-    if (b == 0 || isinf(a))
+    double rest = fmod(a, b), quotient = (a - rest) / b;
+    if (b == 0)
         return a / b;
-    if (isinf(b) && rest != a)
-        return -1;
-    double quotient = nearbyint((a - rest) / b);
-    return quotient == 0 ? copysign(0, a / b) : quotient;
+    if (rest != 0 && (rest < 0) != (b < 0))
+        quotient -= 1;
+    return quotient == 0 ? copysign(0, a / b) : nearbyint(quotient);
 }
 
 /* The body has refused zeros; the smallest number over -1 wraps around. */
@@ -215,8 +215,12 @@ static tn_status function_body(struct strict_work *work)
         int64_t at_y = strict_place(y, index, y->ndim), at_a = strict_place(a, index, y->ndim),
                 at_b = strict_place(b, index, y->ndim);
         if (strict_is_float(a->dtype)) {
-            strict_set(work, y, at_y,
-                       function->real(strict_get(work, a, at_a), strict_get(work, b, at_b)));
+            double p = strict_get(work, a, at_a), q = strict_get(work, b, at_b);
+            /* a quotient that float32 rounds to a whole number is one */
+            if (a->dtype == TN_F32 && function->real == div_trunc_real)
+                strict_set(work, y, at_y, truncf((float)p / (float)q));
+            else
+                strict_set(work, y, at_y, function->real(p, q));
             continue;
         }
         int64_t p = strict_get_int(work, a, at_a), q = strict_get_int(work, b, at_b);
@@ -319,4 +323,30 @@ static tn_status where_body(struct strict_work *work)
 STRICT_KERNEL(where)
 {
     return strict_enqueue(call, where_body, NULL);
+}
+
+/* ---- complex numbers: y as its parts --------------------------------------------------------- */
+
+static tn_status complex_body(struct strict_work *work)
+{
+    struct strict_view part = work->view[0];
+    int64_t index[TN_MAX_DIMS] = { 0 };
+    part.dtype = work->view[1].dtype;
+    for (int32_t d = 0; d < part.ndim; d++)
+        part.strides[d] *= 2;
+    if (strict_count(&part) == 0)
+        return TN_OK;
+    do
+        for (int k = 0; k < 2; k++) {
+            const struct strict_view *from = &work->view[1 + k];
+            strict_copy_element(work, &part, strict_place(&part, index, part.ndim) + k, from,
+                                strict_place(from, index, part.ndim));
+        }
+    while (strict_step(index, &part));
+    return TN_OK;
+}
+
+STRICT_KERNEL(complex)
+{
+    return strict_enqueue(call, complex_body, NULL);
 }

@@ -184,6 +184,16 @@ static const tn_kernel kernels[] = {
     FUNCTION(bitwise_not, BITS),
     KERNEL(clamp, NUMBERS),
     KERNEL(where, MORE),
+    KERNEL(complex, FLOATS),
+    KERNEL(prod, MORE),
+    KERNEL(amin, MORE),
+    KERNEL(argmin, NUMBERS),
+    KERNEL(cumsum, MORE),
+    KERNEL(cumprod, MORE),
+    KERNEL(sort, MORE),
+    KERNEL(gather, MORE),
+    KERNEL(scatter, MORE),
+    KERNEL(scatter_add, NUMBERS),
 };
 
 static const void *const contributions[] = { &strict };

@@ -77,3 +77,12 @@ DEVICE u16 tn_to_bf16(float x)
         }                                                                                          \
         p3 += rest_ * (w).stride[3][0];                                                            \
     }
+
+/* Remembers the first index t_ that was out of bounds. */
+#define OUT_OF_BOUNDS(error, at, t_)                                                               \
+    if (TAKE(&(error)->taken)) {                                                                   \
+        (error)->op = (at).op;                                                                     \
+        (error)->index = (t_);                                                                     \
+        (error)->bound = (at).bound;                                                               \
+        (error)->place = (at).dim;                                                                 \
+    }

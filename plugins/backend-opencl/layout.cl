@@ -84,6 +84,14 @@ typedef struct gpu_philox {
     i64 block;
 } gpu_philox;
 
+/* The dimension that indices point into. */
+typedef struct gpu_index {
+    i64 bound; /* its size */
+    i64 step;  /* its stride */
+    i32 dim;
+    i32 op; /* for the error record: GPU_ERROR_* */
+} gpu_index;
+
 /* What a kernel that met an index out of range leaves behind; the first one stays. 32 bytes. */
 typedef struct gpu_error {
     i32 taken; /* 0: nothing happened */
@@ -93,7 +101,8 @@ typedef struct gpu_error {
     i64 place; /* which element held it */
 } gpu_error;
 
-enum { GPU_ERROR_NLL_LOSS = 1, GPU_ERROR_NLL_LOSS_GRAD = 2, GPU_ERROR_DIVISION = 3 };
+enum { GPU_ERROR_NLL_LOSS = 1, GPU_ERROR_NLL_LOSS_GRAD = 2, GPU_ERROR_DIVISION = 3,
+       GPU_ERROR_GATHER = 4, GPU_ERROR_SCATTER = 5, GPU_ERROR_SCATTER_ADD = 6 };
 
 /* The functions of functions.cl. From GPU_F_DIVIDES on, whole numbers are divided. */
 enum {

@@ -22,7 +22,8 @@ enum gpu_shape {
 
 /* The texts that kernels are in: one program per text and type. */
 #define GPU_TEXTS(X)                                                                               \
-    X(elementwise) X(functions) X(copy) X(move) X(reduce) X(matmul) X(softmax) X(loss) X(random)
+    X(elementwise) X(functions) X(copy) X(move) X(reduce) X(matmul) X(softmax) X(loss) X(random) \
+    X(along)
 #define GPU_TEXT_NAME_(name) GPU_TEXT_##name,
 enum gpu_text { GPU_TEXTS(GPU_TEXT_NAME_) GPU_TEXT_COUNT };
 
@@ -35,7 +36,11 @@ enum gpu_text { GPU_TEXTS(GPU_TEXT_NAME_) GPU_TEXT_COUNT };
     X(neg, elementwise, ITEMS) X(exp, elementwise, ITEMS) X(log, elementwise, ITEMS) \
     X(sqrt, elementwise, ITEMS) X(relu, elementwise, ITEMS) X(sigmoid, elementwise, ITEMS) \
     X(map, functions, ITEMS) X(zip, functions, ITEMS) X(compare, functions, ITEMS) \
-    X(clamp, functions, ITEMS) X(where, move, ITEMS) \
+    X(clamp, functions, ITEMS) X(where, move, ITEMS) X(gather, move, ITEMS) \
+    X(scatter, move, ITEMS) X(scatter_add, along, ITEMS) X(sort, along, ITEMS) \
+    X(scan, along, GROUPS) X(prod, reduce, GROUPS) X(prod_item, reduce, ITEMS) \
+    X(prod_part, reduce, GROUPS) X(prod_last, reduce, GROUPS) X(amin, reduce, GROUPS) \
+    X(amin_item, reduce, ITEMS) \
     X(copy, copy, ITEMS) X(move, move, ITEMS) X(fill, move, ITEMS) X(sum, reduce, GROUPS) \
     X(sum_item, reduce, ITEMS) X(sum_part, reduce, GROUPS) X(sum_last, reduce, GROUPS) \
     X(amax, reduce, GROUPS) X(amax_item, reduce, ITEMS) X(argmax, reduce, GROUPS) \
@@ -92,6 +97,8 @@ bool gpu_dense(const tn_view *view);
 /* A loop over views[0]'s shape, to which the others broadcast: dimensions of size 1 go, neighbours that lie one behind the other become one. */
 void gpu_walk_make(gpu_walk *walk, const tn_view *const *views, int32_t count);
 void gpu_walk4_make(gpu_walk4 *walk, const tn_view *const views[4]);
+/* Rows along `dim` of views of one shape. */
+tn_status gpu_rows_make(gpu_rows *rows, const tn_view *const *views, int32_t count, int64_t dim);
 /* A number as kernels for this type take it: float, double or a whole number. */
 typedef union gpu_scalar {
     float f;
@@ -134,12 +141,22 @@ tn_status gpu_run_compare(const tn_call *call);
 tn_status gpu_run_div(const tn_call *call);
 tn_status gpu_run_clamp(const tn_call *call);
 tn_status gpu_run_where(const tn_call *call);
+tn_status gpu_run_complex(const tn_call *call);
 tn_status gpu_run_copy(const tn_call *call);
 tn_status gpu_run_fill(const tn_call *call);
 tn_status gpu_run_narrow_grad(const tn_call *call);
 tn_status gpu_run_sum(const tn_call *call);
 tn_status gpu_run_amax(const tn_call *call);
 tn_status gpu_run_argmax(const tn_call *call);
+tn_status gpu_run_amin(const tn_call *call);
+tn_status gpu_run_argmin(const tn_call *call);
+tn_status gpu_run_prod(const tn_call *call);
+tn_status gpu_run_cumsum(const tn_call *call);
+tn_status gpu_run_cumprod(const tn_call *call);
+tn_status gpu_run_sort(const tn_call *call);
+tn_status gpu_run_gather(const tn_call *call);
+tn_status gpu_run_scatter(const tn_call *call);
+tn_status gpu_run_scatter_add(const tn_call *call);
 size_t gpu_workspace_reduce(const tn_call *call);
 tn_status gpu_run_bmm(const tn_call *call);
 tn_status gpu_run_softmax(const tn_call *call);
@@ -198,7 +215,21 @@ extern const i32 gpu_functions[GPU_F_COUNT];
         GPU_COMPARE("eq", EQ, device_), GPU_COMPARE("lt", LT, device_),                            \
         GPU_COMPARE("le", LE, device_),                                                            \
         GPU_PLAIN("clamp", device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_clamp),                  \
-        GPU_ROW("where", device_, GPU_MASK_COPY, gpu_run_where, NULL, NULL, NULL)
+        GPU_ROW("where", device_, TN_MASK_ALL, gpu_run_where, NULL, NULL, NULL),                   \
+        GPU_ROW("complex", device_, TN_BIT(TN_F32) | TN_BIT(TN_F64), gpu_run_complex, NULL, NULL,  \
+                NULL)
+#define GPU_ALONG_TABLE(device_)                                                                   \
+    GPU_ROW("prod", device_, TN_MASK_FLOAT | TN_BIT(TN_I64), gpu_run_prod, NULL, gpu_supports,     \
+            gpu_workspace_reduce),                                                                 \
+        GPU_ROW("amin", device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL, gpu_run_amin, NULL, \
+                gpu_supports, gpu_workspace_reduce),                                               \
+        GPU_PLAIN("argmin", device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_argmin),                \
+        GPU_PLAIN("cumsum", device_, TN_MASK_FLOAT | TN_BIT(TN_I64), gpu_run_cumsum),              \
+        GPU_PLAIN("cumprod", device_, TN_MASK_FLOAT | TN_BIT(TN_I64), gpu_run_cumprod),            \
+        GPU_PLAIN("sort", device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL, gpu_run_sort),    \
+        GPU_ROW("gather", device_, TN_MASK_ALL, gpu_run_gather, NULL, NULL, NULL),                 \
+        GPU_ROW("scatter", device_, TN_MASK_ALL, gpu_run_scatter, NULL, NULL, NULL),               \
+        GPU_PLAIN("scatter_add", device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_scatter_add)
 
 #define GPU_TABLE(device_, bmm_run_, bmm_workspace_)                                               \
     GPU_EACH("add", add, device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL, gpu_run_binary),   \
@@ -234,6 +265,6 @@ extern const i32 gpu_functions[GPU_F_COUNT];
         GPU_PLAIN("nll_loss_grad", device_, TN_MASK_FLOAT, gpu_run_nll_loss_grad),                 \
         GPU_PLAIN("philox_uniform", device_, TN_MASK_FLOAT, gpu_run_philox_uniform),               \
         GPU_PLAIN("philox_normal", device_, TN_MASK_FLOAT, gpu_run_philox_normal),                 \
-        GPU_FUNCTIONS_TABLE(device_)
+        GPU_FUNCTIONS_TABLE(device_), GPU_ALONG_TABLE(device_)
 
 #endif

@@ -214,9 +214,16 @@ tn_status gpu_error_say(const gpu_error *error, const char *device)
                        "ZeroDivisionError on %s: element %lld divides a whole number by zero",
                        device, (long long)error->place);
 
-    static const char *const ops[] = { "an operator", "nll_loss", "nll_loss_grad" };
+    static const char *const ops[] = { "an operator", "nll_loss", "nll_loss_grad", "div",
+                                       "gather",      "scatter",  "scatter_add" };
     size_t op = (size_t)error->op < sizeof ops / sizeof *ops ? (size_t)error->op : 0;
 
+    if (error->op >= GPU_ERROR_GATHER)
+        return tn_fail(
+            TN_ERR_INDEX,
+            "%s on %s: index %lld is out of bounds for dimension %lld with size %lld: 0 to %lld",
+            ops[op], device, (long long)error->index, (long long)error->place,
+            (long long)error->bound, (long long)(error->bound - 1));
     return tn_fail(
         TN_ERR_INDEX,
         "%s on %s: target[%lld] is %lld, which is out of range for %lld classes (0 to %lld, or ignore_index)",

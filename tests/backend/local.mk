@@ -8,7 +8,7 @@ check_LTLIBRARIES += $(TN_BACKEND_EXAMPLES)
 examples_strict_device_strict_la_SOURCES = examples/strict-device/strict.h examples/strict-device/plugin.c \
 	examples/strict-device/queue.c examples/strict-device/memory.c examples/strict-device/inject.c \
 	examples/strict-device/elementwise.c examples/strict-device/functions.c \
-	examples/strict-device/reduce.c
+	examples/strict-device/reduce.c examples/strict-device/along.c
 examples_strict_device_strict_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 examples_strict_device_strict_la_LDFLAGS = $(TN_PLUGIN_LINK) -rpath /nowhere
 examples_strict_device_strict_la_LIBADD = $(LIBM)

@@ -56,3 +56,6 @@
 #define TN_TEXT "../backend-opencl/random.cl"
 #define TN_TYPES 0x3c0
 #include "../../plugins/backend-cuda/each.cuh"
+#define TN_TEXT "../backend-opencl/along.cl"
+#define TN_TYPES 0x3ff
+#include "../../plugins/backend-cuda/each.cuh"
