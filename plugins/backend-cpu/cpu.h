@@ -126,7 +126,7 @@ enum tn__ew {
     TN__RECIPROCAL,
     TN__RSQRT,
     TN__SILU,
-    TN__DIV_FLOOR, /* from here on by functions of the C library, in libm.c */
+    TN__DIV_FLOOR, /* from here on some by the C library's functions, in libm.c */
     TN__REMAINDER,
     TN__FMOD,
     TN__POW,
@@ -309,6 +309,8 @@ tn_status tn__sort(const tn_call *call);
 tn_status tn__gather(const tn_call *call);
 tn_status tn__scatter(const tn_call *call);
 tn_status tn__scatter_add(const tn_call *call);
+tn_status tn__nonzero(const tn_call *call);
+tn_status tn__arange(const tn_call *call);
 
 tn_status tn__bmm(const tn_call *call);
 tn_status tn__linear(const tn_call *call);

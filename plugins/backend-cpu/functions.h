@@ -106,6 +106,110 @@ static inline double tn__log_f64(double x)
     return x >= 0 ? y : tn__of_bits_f64(0x7ff8000000000000u);
 }
 
+/* e^x - 1 = 2^k (e^r - 1) + (2^k - 1): nothing is lost near 0, where k is 0. Far up the 1 is lost
+ * anyway. */
+static inline float tn__expm1_f32(float x)
+{
+    float in = x < -40.0f ? -40.0f : x > 89.0f ? 89.0f : x;
+    float shifted = in * 1.4426950216e+00f + 0x1.8p23f, k = shifted - 0x1.8p23f;
+    float hi = in - k * 6.9314575195e-01f, lo = k * 1.4286067653e-06f, r = hi - lo, t = r * r;
+    float c = r - t * (1.6666625440e-1f + t * -2.7667332906e-3f);
+    float e = (r * c / (2 - c) - lo) + hi;
+    uint32_t n = tn__bits_f32(shifted) - 0x4b400000u + 512, half = n >> 1;
+    float first = tn__of_bits_f32((half - 256 + 127) << 23),
+          second = tn__of_bits_f32((n - half - 256 + 127) << 23);
+    float small = e * first * second + (first * second - 1);
+    return x > 40 ? (1 + e) * first * second : small;
+}
+
+static inline double tn__expm1_f64(double x)
+{
+    double in = x < -80.0 ? -80.0 : x > 710.0 ? 710.0 : x;
+    double shifted = in * 1.44269504088896338700e+00 + 0x1.8p52, k = shifted - 0x1.8p52;
+    double hi = in - k * 6.93147180369123816490e-01, lo = k * 1.90821492927058770002e-10,
+           r = hi - lo, t = r * r;
+    double c = r -
+               t * (1.66666666666666019037e-01 +
+                    t * (-2.77777777770155933842e-03 +
+                         t * (6.61375632143793436117e-05 +
+                              t * (-1.65339022054652515390e-06 + t * 4.13813679705723846039e-08))));
+    double e = (r * c / (2 - c) - lo) + hi;
+    uint64_t n = tn__bits_f64(shifted) - 0x4338000000000000u + 4096, half = n >> 1;
+    double first = tn__of_bits_f64((half - 2048 + 1023) << 52),
+           second = tn__of_bits_f64((n - half - 2048 + 1023) << 52);
+    double small = e * first * second + (first * second - 1);
+    return x > 80 ? (1 + e) * first * second : small;
+}
+
+/* ln(1 + x) = ln w + (x - (w - 1)) / w, w = 1 + x as it is rounded. */
+static inline float tn__log1p_f32(float x)
+{
+    float w = 1 + x, y = tn__log_f32(w) + (x - (w - 1)) / w;
+    return w > 0 && w <= 3.4028234664e+38f ? y : tn__log_f32(w);
+}
+
+static inline double tn__log1p_f64(double x)
+{
+    double w = 1 + x, y = tn__log_f64(w) + (x - (w - 1)) / w;
+    return w > 0 && w <= 1.7976931348623157e308 ? y : tn__log_f64(w);
+}
+
+/* tanh |x| = e / (e + 2), e = e^(2 |x|) - 1; 1 from 20 on. */
+static inline float tn__tanh_f32(float x)
+{
+    float size = __builtin_fabsf(x), in = size > 20 ? 20.0f : size, e = tn__expm1_f32(2 * in);
+    return __builtin_copysignf(e / (e + 2), x);
+}
+
+static inline double tn__tanh_f64(double x)
+{
+    double size = __builtin_fabs(x), in = size > 20 ? 20.0 : size, e = tn__expm1_f64(2 * in);
+    return __builtin_copysign(e / (e + 2), x);
+}
+
+/* ln(1 + e^x) */
+static inline float tn__softplus_f32(float x)
+{
+    return (x > 0 ? x : 0) + tn__log1p_f32(tn__exp_f32(-__builtin_fabsf(x)));
+}
+
+static inline double tn__softplus_f64(double x)
+{
+    return (x > 0 ? x : 0) + tn__log1p_f64(tn__exp_f64(-__builtin_fabs(x)));
+}
+
+/* x tanh(ln(1 + e^x)) = x n / (n + 2), n = e (e + 2), e = e^x; x itself from 20 on. */
+static inline float tn__mish_f32(float x)
+{
+    float e = tn__exp_f32(x > 20 ? 20.0f : x), n = e * (e + 2);
+    return x > 20 ? x : x * (n / (n + 2));
+}
+
+static inline double tn__mish_f64(double x)
+{
+    double e = tn__exp_f64(x > 40 ? 40.0 : x), n = e * (e + 2);
+    return x > 40 ? x : x * (n / (n + 2));
+}
+
+/* The error function: an odd rational function up to 4, beyond which it is 1 in float32. */
+static inline float tn__erf_f32(float x)
+{
+    float in = x < -4.0f ? -4.0f : x > 4.0f ? 4.0f : x, z = in * in;
+    float p = -2.72614225801306e-10f;
+    p = p * z + 2.77068142495902e-08f;
+    p = p * z - 2.10102402082508e-06f;
+    p = p * z - 5.69250639462346e-05f;
+    p = p * z - 7.34990630326855e-04f;
+    p = p * z - 2.95459980854025e-03f;
+    p = p * z - 1.60960333262415e-02f;
+    float q = -1.45660718464996e-05f;
+    q = q * z - 2.13374055278905e-04f;
+    q = q * z - 1.68282697438203e-03f;
+    q = q * z - 7.37332916720468e-03f;
+    q = q * z - 1.42647390514189e-02f;
+    return in * p / q;
+}
+
 /* cos(2 pi u) for 0 <= u < 1: the quarter of the turn and the rest within an eighth, both exact,
  * then the cosine's or the sine's series. */
 static inline float tn__cos_turn_f32(float u)

@@ -129,3 +129,62 @@ tn_status tn__scatter_add(const tn_call *call)
 {
     return scatter(call, ((const tn_scatter_add_options *)call->options)->dim, true);
 }
+
+/* ---- places ---- */
+
+static void put_places(const tn_view *x, const tn_view *y, tn__load *load, bool floating,
+                       int64_t *count)
+{
+    int64_t index[TN_MAX_DIMS] = { 0 }, all = tn__view_count(x), found = 0;
+    for (int64_t i = 0; i < all; i++) {
+        int64_t offset = 0;
+        union {
+            double f;
+            int64_t i;
+        } value;
+        for (int32_t d = 0; d < x->ndim; d++)
+            offset += index[d] * x->strides[d];
+        load(1, tn__view_at(x) + offset * tn__view_item(x), 0, &value);
+        if (floating ? value.f != 0 : value.i != 0) {
+            for (int32_t d = 0; y && d < x->ndim; d++)
+                memcpy(tn__view_at(y) + (found * y->strides[0] + d * y->strides[1]) * 8, &index[d],
+                       sizeof index[d]);
+            found++;
+        }
+        for (int32_t d = x->ndim; d-- > 0;) {
+            if (++index[d] < x->shape[d])
+                break;
+            index[d] = 0;
+        }
+    }
+    *count = found;
+}
+
+/* Counted first, then written. */
+tn_status tn__nonzero(const tn_call *call)
+{
+    const tn_view *x = call->in[0];
+    bool floating = (TN_MASK_FLOAT & TN_BIT(tn_view_dtype(x))) != 0;
+    tn__load *load = tn__convert_load(tn_view_dtype(x), floating ? TN__F64 : TN__I64);
+    int64_t shape[2] = { 0, x->ndim };
+    put_places(x, NULL, load, floating, &shape[0]);
+    tn_status status = call->make_output(call, 0, (tn_ints){ shape, 2 });
+    if (status == TN_OK && shape[0] * shape[1] > 0)
+        put_places(x, call->out[0], load, floating, &shape[0]);
+    return status;
+}
+
+tn_status tn__arange(const tn_call *call)
+{
+    const tn_arange_options *o = call->options;
+    const tn_view *y = call->out[0];
+    bool floating = (TN_MASK_FLOAT & TN_BIT(tn_view_dtype(y))) != 0;
+    tn__store *store = tn__convert_store(floating ? TN__F64 : TN__I64, tn_view_dtype(y));
+    for (int64_t i = 0; i < y->shape[0]; i++) {
+        double f = o->start + (double)i * o->step;
+        int64_t whole = floating ? 0 : (int64_t)o->start + i * (int64_t)o->step;
+        char *to = tn__view_at(y) + i * y->strides[0] * tn__view_item(y);
+        store(1, floating ? (const void *)&f : (const void *)&whole, to, 0);
+    }
+    return TN_OK;
+}

@@ -157,12 +157,25 @@
     UNARY(exp_##s, T, tn__exp_##s(a))                                                              \
     UNARY(log_##s, T, tn__log_##s(a))                                                              \
     UNARY(sigmoid_##s, T, 1 / (1 + tn__exp_##s(-a)))                                               \
-    UNARY(silu_##s, T, a / (1 + tn__exp_##s(-a)))
+    UNARY(silu_##s, T, a / (1 + tn__exp_##s(-a)))                                                  \
+    UNARY(expm1_##s, T, tn__expm1_##s(a))                                                          \
+    UNARY(log1p_##s, T, tn__log1p_##s(a))                                                          \
+    UNARY(tanh_##s, T, tn__tanh_##s(a))                                                            \
+    UNARY(tanhshrink_##s, T, a - tn__tanh_##s(a))                                                  \
+    UNARY(mish_##s, T, tn__mish_##s(a))                                                            \
+    UNARY(logsigmoid_##s, T, -tn__softplus_##s(-a))                                                \
+    UNARY(softplus_##s, T, a *p > q ? a : tn__softplus_##s(a * p) / p)                             \
+    UNARY(elu_##s, T, a <= 0 ? tn__expm1_##s(a * (T)param[2]) * q : a * p)                         \
+    UNARY(gelu_tanh_##s, T,                                                                        \
+          a *(T)0.5 *                                                                              \
+              (1 + tn__tanh_##s(a * (1 + a * a * (T)0.044715) * (T)0.79788456080286535588)))
 /* Bounds that are NaN are none; the upper one has the last word. */
 #define AT_LEAST(x, low) ((x) < (low) ? (low) : (x))
 #define BOUNDED(x, low, high) (AT_LEAST(x, low) > (high) ? (high) : AT_LEAST(x, low))
 FLOAT_LOOPS(float, f32, f)
 FLOAT_LOOPS(double, f64, )
+UNARY(gelu_f32, float, a * 0.5f * (1 + tn__erf_f32(a * 0.70710678118654752440f)))
+UNARY(erf_f32, float, tn__erf_f32(a))
 
 /* int64 wraps around: done on unsigned numbers. A scalar outside of int64 becomes its limit. */
 static inline int64_t whole(double p)
@@ -465,6 +478,17 @@ const struct tn__loops TN__LOOPS_NAME = {
         [TN__RECIPROCAL] = FLOATS(reciprocal),
         [TN__RSQRT] = FLOATS(rsqrt),
         [TN__SILU] = FLOATS(silu),
+        [TN__EXPM1] = FLOATS(expm1),
+        [TN__LOG1P] = FLOATS(log1p),
+        [TN__TANH] = FLOATS(tanh),
+        [TN__TANHSHRINK] = FLOATS(tanhshrink),
+        [TN__MISH] = FLOATS(mish),
+        [TN__LOGSIGMOID] = FLOATS(logsigmoid),
+        [TN__SOFTPLUS] = FLOATS(softplus),
+        [TN__ELU] = FLOATS(elu),
+        [TN__GELU_TANH] = FLOATS(gelu_tanh),
+        [TN__GELU] = { [TN__F32] = gelu_f32 },
+        [TN__ERF] = { [TN__F32] = erf_f32 },
         [TN__FLOOR] = STEPS(floor),
         [TN__CEIL] = STEPS(ceil),
         [TN__TRUNC] = STEPS(trunc),

@@ -216,6 +216,8 @@ static const tn_kernel kernels[] = {
     KERNEL(gather, TN_MASK_ALL),
     KERNEL(scatter, TN_MASK_ALL),
     KERNEL(scatter_add, NUMBERS),
+    KERNEL(nonzero, ORDERED),
+    KERNEL(arange, NUMBERS),
     KERNEL(bmm, NUMBERS),
     KERNEL(linear, FLOATS),
     KERNEL(softmax, FLOATS),

@@ -8,9 +8,16 @@
 #define TN__REDUCTION_OPS(X) \
     X(prod) X(amin) X(argmin) X(max_dim) X(min_dim) X(var) X(std) X(norm) X(all) X(any) \
     X(logsumexp) X(cumsum) X(cumprod) X(sort) X(topk)
-#define TN__INDEX_OPS(X) X(gather) X(scatter) X(scatter_add)
+#define TN__INDEX_OPS(X) \
+    X(gather) X(scatter) X(scatter_add) X(index_select) X(index_add) X(embedding) X(nonzero) \
+    X(masked_select)
+#define TN__SHAPE_OPS(X) \
+    X(slice) X(diagonal) X(unfold) X(cat) X(stack) X(repeat) X(flip) X(roll) X(pad) X(im2col) \
+    X(fold)
+#define TN__CREATION_OPS(X) X(arange) X(linspace) X(eye) X(one_hot) X(tril) X(triu)
 /* clang-format on */
-#define TN__FAMILY_OPS(X) TN__REDUCTION_OPS(X) TN__INDEX_OPS(X)
+#define TN__FAMILY_OPS(X) \
+    TN__REDUCTION_OPS(X) TN__INDEX_OPS(X) TN__SHAPE_OPS(X) TN__CREATION_OPS(X)
 
 #define TN__DECLARE_OP(name) extern const tn_op_def tn__op_##name;
 TN__FAMILY_OPS(TN__DECLARE_OP)

@@ -15,7 +15,11 @@ plugins_ops_la_SOURCES = \
 	%D%/loss.c \
 	%D%/matrix.c \
 	%D%/plugin.c \
+	%D%/arrange.c \
+	%D%/creations.c \
 	%D%/index.c \
+	%D%/indexing.c \
+	%D%/windows.c \
 	%D%/reduction.c \
 	%D%/reductions.c \
 	%D%/scans.c \

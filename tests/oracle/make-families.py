@@ -139,4 +139,106 @@ for name, a, i, s, dim in [(NAMES[d], x(3, 4, dtype=d), places(2, 4, high=3), x(
         ("repeated", x(2), places(6, high=2), x(6), 0)]:
     Case("scatter_add/" + name, "scatter_add", lambda t, at, src: torch.scatter_add(t, dim, at, src), [a, i, s], dim=dim)
 
+
+for name, a, i, dim in [(NAMES[d], x(3, 4, dtype=d), places(5, high=3), 0) for d in FLOATS + (I64, I32, torch.int8, BOOL)] + [
+        ("last", x(2, 3, dtype=F64), places(4, high=3), -1), ("transposed", x(4, 3, order=(1, 0)), places(2, high=4), 1), ("single", x(3, 2), places(high=3), 0),
+        ("scalar", x(), places(1, high=1), 0), ("none", x(3, 2), places(0, high=1), 0), ("middle", x(2, 3, 2), places(5, high=3), 1),
+        ("expanded", x(1, 3, expand=(4, 3)), places(2, high=4), 0)]:
+    Case("index_select/" + name, "index_select", lambda t, at: torch.index_select(t, dim, at), [a, i], dim=dim)
+for name, a, i, s, dim, alpha in [(NAMES[d], x(3, 4, dtype=d), places(2, high=3), x(2, 4, dtype=d), 0, 1) for d in FLOATS + (I64, I32)] + [
+        ("last", x(2, 3, dtype=F64), places(4, high=3), x(2, 4, dtype=F64), -1, 2.5), ("transposed", x(4, 3, order=(1, 0)), places(2, high=4), x(3, 2), 1, -1),
+        ("none", x(3, 2), places(0, high=1), x(0, 2), 0, 1)]:
+    Case("index_add/" + name, "index_add", lambda t, at, src: torch.index_add(t, dim, at, src, alpha=alpha), [a, i, s], dim=dim, alpha=alpha)
+for name, a, i, pad in [(NAMES[d], x(5, 3, dtype=d), places(2, 4, high=5), None) for d in FLOATS] + [
+        ("row", x(5, 3), places(4, high=5), None), ("single", x(5, 3), places(high=5), None), ("none", x(5, 3), places(0, high=1), None),
+        ("padding", x(3, 2, dtype=F64), places(2, 4, high=3), 1), ("padding-end", x(3, 2), places(7, high=3), -1), ("transposed", x(3, 5, order=(1, 0)), places(2, 2, high=5, order=(1, 0)), 0)]:
+    Case("embedding/" + name, "embedding", lambda w, at: F.embedding(at, w, padding_idx=pad), [a, i], **({} if pad is None else {"padding_idx": pad}))
+for name, a in [(NAMES[d], n(data=[[0, 1, 2], [3, 0, 0]], dtype=d)) for d in FLOATS + (I64, I32, torch.int8, torch.uint8, BOOL)] + [
+        ("nan", n(data=[NAN, 0.0, -0.0, INF])), ("transposed", n(3, 2, dtype=BOOL, order=(1, 0))), ("none", n(data=[0.0, 0.0])), ("empty", n(0, 3)), ("three", n(2, 3, 2, dtype=BOOL))]:
+    Case("nonzero/" + name, "nonzero", torch.nonzero, [a])
+for name, a, m in [(NAMES[d], x(2, 3, dtype=d), n(2, 3, dtype=BOOL)) for d in FLOATS + (I64, torch.int8, BOOL)] + [
+        ("broadcast", x(2, 1, 3, dtype=F64), n(2, 1, dtype=BOOL)), ("row", x(4, 3), n(3, dtype=BOOL)), ("transposed", x(3, 2, order=(1, 0)), n(2, 3, dtype=BOOL)),
+        ("none", x(3), n(data=[False, False, False], dtype=BOOL)), ("scalar", x(), n(data=True, dtype=BOOL))]:
+    Case("masked_select/" + name, "masked_select", torch.masked_select, [a, m])
+
+
+# ---- shapes ----
+def same(op, call, args, shape, **options):
+    """An operator that moves elements: call(tensor)"""
+    for d in FLOATS + (I64, BOOL):
+        Case("%s/%s-%s" % (op, args, NAMES[d]), op, call, [x(*shape, dtype=d)], **options)
+    if len(shape) > 1:
+        order = tuple(reversed(range(len(shape))))
+        Case("%s/%s-transposed" % (op, args), op, call, [x(*reversed(shape), dtype=F64, order=order)], **options)
+
+
+def sliced(dim, a, b, c):
+    return lambda t: t[(slice(None),) * dim + (slice(a, b, c),)]
+
+
+for dim, a, b, c in ((0, 1, 3, 1), (1, None, None, 2), (1, 1, None, 3), (1, -3, -1, 1), (0, -9, 9, 2), (1, 3, 1, 1), (0, 9, 12, 1), (1, 0, 5, 4)):
+    same("slice", sliced(dim, a, b, c), "%s" % [dim, a, b, c].__str__().replace(" ", ""), (4, 5), dim=dim, step=c,
+         **{k: v for k, v in (("start", a), ("end", b)) if v is not None})
+for o, p, q in ((0, 0, 1), (1, 0, 1), (-1, 0, 1), (2, 0, 1), (0, 1, 0), (5, 0, 1)):
+    same("diagonal", lambda t: torch.diagonal(t, o, p, q), "%d,%d,%d" % (o, p, q), (3, 4), offset=o, dim1=p, dim2=q)
+same("diagonal", lambda t: torch.diagonal(t, 1, -1, 0), "three", (3, 2, 4), offset=1, dim1=-1, dim2=0)
+for dim, size, step in ((0, 2, 1), (1, 3, 2), (-1, 1, 1), (1, 5, 1), (1, 2, 3)):
+    same("unfold", lambda t: t.unfold(dim, size, step), "%d,%d,%d" % (dim, size, step), (3, 5), dim=dim, window=size, step=step)
+Case("unfold/scalar", "unfold", lambda t: t.unfold(0, 1, 1), [x()], dim=0, window=1, step=1)
+for name, ts, dim in [(NAMES[d], [x(2, 3, dtype=d), x(1, 3, dtype=d), x(2, 3, dtype=d)], 0) for d in FLOATS + (I64, torch.int8, BOOL)] + [
+        ("last", [x(2, 3, dtype=F64), x(2, 1, dtype=F64)], -1), ("one", [x(2, 3)], 0), ("transposed", [x(3, 2, order=(1, 0)), x(2, 2)], 1),
+        ("mixed", [x(2), x(3, dtype=F64)], 0), ("int-float", [x(2, dtype=I64), x(3)], 0), ("empty", [x(0, 3), x(2, 3)], 0), ("left-out", [x(0), x(2, 3)], 0),
+        ("expanded", [x(1, 3, expand=(2, 3)), x(2, 3)], 0), ("middle", [x(2, 1, 3), x(2, 2, 3)], 1)]:
+    Case("cat/" + name, "cat", lambda *t: torch.cat(t, dim), ts, dim=dim)
+for name, ts, dim in [(NAMES[d], [x(2, 3, dtype=d), x(2, 3, dtype=d)], 0) for d in FLOATS + (I64, BOOL)] + [
+        ("last", [x(2, 3, dtype=F64), x(2, 3, dtype=F64)], -1), ("scalars", [x(), x(), x()], 0), ("transposed", [x(3, 2, order=(1, 0)), x(2, 3)], 1), ("empty", [x(0), x(0)], 0)]:
+    Case("stack/" + name, "stack", lambda *t: torch.stack(t, dim), ts, dim=dim)
+for times in ([2, 1], [1, 3], [2, 1, 2], [1, 1], [0, 2], [3, 2, 1, 2]):
+    same("repeat", lambda t: t.repeat(times), row(times), (2, 3), times=times)
+Case("repeat/scalar", "repeat", lambda t: t.repeat(3), [x()], times=[3])
+for dims in ([0], [1], [0, 1], [-1]):
+    same("flip", lambda t: t.flip(dims), row(dims), (2, 3), dims=dims)
+Case("flip/empty", "flip", lambda t: t.flip(0), [x(0, 3)], dims=[0])
+for shifts, dims in (([1], [0]), ([-2], [1]), ([1, 2], [0, 1]), ([7], [-1]), ([0], [0]), ([2], [])):
+    same("roll", lambda t: torch.roll(t, shifts, dims), row(shifts) + ":" + row(dims), (2, 4), shifts=shifts, dims=dims)
+Case("roll/empty", "roll", lambda t: torch.roll(t, 1, 0), [x(0, 3)], shifts=[1], dims=[0])
+for sizes in ([1, 2], [1, 0, 0, 2], [-1, 2], [0, -1, -1, 0], [0, 0]):
+    same("pad", lambda t: F.pad(t, sizes), row(sizes), (3, 4), sizes=sizes)
+    Case("pad/value-" + row(sizes), "pad", lambda t: F.pad(t, sizes, value=2.5), [x(3, 4)], sizes=sizes, value=2.5)
+for mode in ("reflect", "replicate", "circular"):
+    for sizes, shape in (([1, 2], (1, 2, 4)), ([2, 0, 1, 1], (1, 1, 3, 4)), ([1, 1], (2, 3))):
+        for d in (F32, F64):
+            Case("pad/%s-%s-%s" % (mode, row(sizes), NAMES[d]), "pad", lambda t: F.pad(t, sizes, mode), [x(*shape, dtype=d)], sizes=sizes, mode=mode)
+for name, a, k, more in [(NAMES[d], x(1, 2, 3, 4, dtype=d), [2, 2], {}) for d in FLOATS] + [
+        ("stride", x(2, 1, 5, 5), [2, 3], dict(stride=[2, 1])), ("padding", x(1, 2, 3, 3, dtype=F64), [2, 2], dict(padding=[1, 0])),
+        ("dilation", x(1, 1, 5, 6, dtype=F64), [2, 2], dict(dilation=[2, 3])), ("all", x(2, 2, 5, 4), [3, 2], dict(stride=[2, 2], padding=[1, 1], dilation=[1, 2])),
+        ("unbatched", x(2, 3, 3), [2, 2], {}), ("transposed", x(1, 4, 3, 2, order=(0, 3, 2, 1)), [2, 2], {})]:
+    Case("im2col/" + name, "im2col", lambda t: F.unfold(t, tuple(k), **{q: tuple(v) for q, v in more.items()}), [a], kernel=k, **more)
+for name, a, size, k, more in [(NAMES[d], x(1, 8, 6, dtype=d), [3, 4], [2, 2], {}) for d in FLOATS] + [
+        ("stride", x(2, 6, 6), [5, 5], [2, 3], dict(stride=[2, 1])), ("padding", x(1, 8, 8, dtype=F64), [3, 3], [2, 2], dict(padding=[1, 0])),
+        ("dilation", x(1, 4, 9, dtype=F64), [5, 6], [2, 2], dict(dilation=[2, 3])), ("unbatched", x(8, 4), [3, 3], [2, 2], {}),
+        ("all", x(2, 12, 6), [5, 4], [3, 2], dict(stride=[2, 2], padding=[1, 1], dilation=[1, 2]))]:
+    Case("fold/" + name, "fold", lambda t: F.fold(t, tuple(size), tuple(k), **{q: tuple(v) for q, v in more.items()}), [a], output_size=size, kernel=k, **more)
+
+
+# ---- creation ----
+for a, b, c in ((0, 5, 1), (2, 9, 3), (5, 0, -2), (0, 1, 0.25), (1.5, 4, 1), (3, 3, 1), (-2, 2, 1), (0, -3, -0.5)):
+    for d in (None, F32, F64, F16, I64, I32):
+        if d is None or d.is_floating_point or (a == int(a) and c == int(c)):
+            Case("arange/%g,%g,%g-%s" % (a, b, c, d and NAMES[d]), "arange", lambda like: torch.arange(a, b, c, dtype=d), [None], start=a, end=b, step=c, **({} if d is None else {"dtype": d}))
+Case("arange/like", "arange", lambda like: torch.arange(3), [n(2)], start=0, end=3)
+for a, b, c in ((0, 1, 5), (-3, 3, 7), (2, 2, 1), (5, -1, 4), (0, 1, 0), (1, 2, 2), (0.1, 0.7, 13)):
+    for d in (None, F32, F64, F16):
+        Case("linspace/%g,%g,%d-%s" % (a, b, c, d and NAMES[d]), "linspace", lambda like: torch.linspace(a, b, c, dtype=d), [None], start=a, end=b, steps=c, **({} if d is None else {"dtype": d}))
+for a, b in ((3, None), (2, 4), (4, 2), (0, 3), (1, 1)):
+    for d in (None, F64, I64, BOOL):
+        Case("eye/%s,%s-%s" % (a, b, d and NAMES[d]), "eye", lambda like: torch.eye(a, a if b is None else b, dtype=d), [None], n=a, **({} if b is None else {"m": b}), **({} if d is None else {"dtype": d}))
+for name, a, c in (("inferred", places(2, 3, high=4), -1), ("given", places(5, high=3), 6), ("single", places(high=3), 4), ("empty", places(0, 2, high=1), 3)):
+    Case("one_hot/" + name, "one_hot", lambda t: F.one_hot(t, c), [a], classes=c)
+for op in ("tril", "triu"):
+    for k in (0, 1, -1, 3, -4):
+        same(op, lambda t: getattr(torch, op)(t, k), str(k), (3, 4), diagonal=k)
+    Case(op + "/batch", op, getattr(torch, op), [x(2, 3, 3)])
+    Case(op + "/nan", op, getattr(torch, op), [x(data=[[NAN, NAN], [INF, NAN]])])
+
 print("end")

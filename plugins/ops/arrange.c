@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Further views, and arrangements of elements by means of views, copies and indices. */
+#include "common.h"
+
+/* The gradient of a view: what arrived at each element, found by the same view of their numbers. */
+static tn_tensor *back_through(tn_tensor *places, tn_tensor *gy, tn_ints shape)
+{
+    int64_t all[1] = { tn__common_count(shape) }, seen[1];
+    tn_tensor *gx;
+
+    if (places == NULL || gy == NULL)
+        return NULL;
+    seen[0] = tn_tensor_numel(gy);
+    gx = tn__common_zeros(gy, (tn_ints){ all, 1 });
+    return tn_reshape(tn_scatter_add(gx, tn_reshape(places, (tn_ints){ seen, 1 }),
+                                     tn_reshape(gy, (tn_ints){ seen, 1 }), 0),
+                      shape);
+}
+
+static tn_tensor *numbers(tn_tensor *like, tn_ints shape)
+{
+    return tn_reshape(tn_arange(like, 0, (double)tn__common_count(shape), NULL), shape);
+}
+
+/* ---- views ---- */
+
+static int64_t bound(int64_t at, int64_t size, int64_t otherwise)
+{
+    if (at == INT64_MIN)
+        return otherwise;
+    if (at < 0)
+        at += size;
+    return at < 0 ? 0 : at > size ? size : at;
+}
+
+static tn_status slice_infer(tn_infer *infer)
+{
+    const tn_slice_options *o = infer->options;
+    const tn_view *x = infer->in[0];
+    tn_meta *meta = &infer->out[0];
+    int64_t start, end;
+    int32_t dim;
+    tn_status status;
+
+    if (x->ndim == 0)
+        return tn_fail(TN_ERR_RUNTIME, "it cannot be applied to a 0-dim tensor.");
+    status = tn__common_dim(o->dim, x->ndim, &dim);
+    if (status == TN_OK && o->step <= 0)
+        return tn_fail(TN_ERR_VALUE, "slice step must be positive, not %lld", (long long)o->step);
+    if (status == TN_OK)
+        status = tn__common_view_of(infer, x->ndim);
+    if (status != TN_OK)
+        return status;
+    start = bound(o->start, x->shape[dim], 0);
+    end = bound(o->end, x->shape[dim], x->shape[dim]);
+    for (int32_t d = 0; d < x->ndim; d++) {
+        meta->shape[d] = x->shape[d];
+        meta->strides[d] = x->strides[d];
+    }
+    meta->shape[dim] = end > start ? (end - start + o->step - 1) / o->step : 0;
+    meta->strides[dim] = x->strides[dim] * o->step;
+    if (tn__common_count((tn_ints){ meta->shape, meta->ndim }) > 0)
+        meta->offset += start * x->strides[dim];
+    return TN_OK;
+}
+
+static tn_status slice_derive(tn_derive *d)
+{
+    const tn_slice_options *o = d->options;
+    tn_ints shape = tn__common_in_shape(d, 0);
+    int32_t dim;
+
+    if (tn__common_dim(o->dim, (int32_t)shape.count, &dim) != TN_OK)
+        return tn_error_last()->code;
+    if (o->step == 1) {
+        int64_t start = bound(o->start, shape.at[dim], 0);
+
+        if (tn_tensor_size(d->gout[0], dim) == 0)
+            start = 0;
+        d->gin[0] = tn_narrow_grad(d->gout[0], shape, dim, start);
+    } else {
+        d->gin[0] =
+            back_through(tn_slice(numbers(d->gout[0], shape), dim, o), d->gout[0], shape);
+    }
+    return TN_OK;
+}
+
+static tn_status diagonal_infer(tn_infer *infer)
+{
+    const tn_diagonal_options *o = infer->options;
+    const tn_view *x = infer->in[0];
+    tn_meta *meta = &infer->out[0];
+    int32_t dim1 = 0, dim2 = 0, at = 0;
+    int64_t rows, columns, count;
+    tn_status status = x->ndim > 0 ? tn__common_dim(o->dim1, x->ndim, &dim1) : TN_OK;
+
+    if (status == TN_OK && x->ndim > 0)
+        status = tn__common_dim(o->dim2, x->ndim, &dim2);
+    if (status == TN_OK && dim1 == dim2)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "diagonal dimensions cannot be identical: %lld and %lld of %d",
+                       (long long)o->dim1, (long long)o->dim2, (int)x->ndim);
+    if (status == TN_OK)
+        status = tn__common_view_of(infer, x->ndim - 1);
+    if (status != TN_OK)
+        return status;
+    rows = x->shape[dim1] + (o->offset < 0 ? o->offset : 0);
+    columns = x->shape[dim2] - (o->offset > 0 ? o->offset : 0);
+    count = rows < columns ? rows : columns;
+    for (int32_t d = 0; d < x->ndim; d++) {
+        if (d == dim1 || d == dim2)
+            continue;
+        meta->shape[at] = x->shape[d];
+        meta->strides[at++] = x->strides[d];
+    }
+    meta->shape[at] = count > 0 ? count : 0;
+    meta->strides[at] = x->strides[dim1] + x->strides[dim2];
+    if (tn__common_count((tn_ints){ meta->shape, meta->ndim }) > 0)
+        meta->offset += o->offset < 0 ? -o->offset * x->strides[dim1] : o->offset * x->strides[dim2];
+    return TN_OK;
+}
+
+static tn_status diagonal_derive(tn_derive *d)
+{
+    tn_ints shape = tn__common_in_shape(d, 0);
+
+    d->gin[0] = back_through(tn_diagonal(numbers(d->gout[0], shape), d->options), d->gout[0], shape);
+    return TN_OK;
+}
+
+static tn_status unfold_infer(tn_infer *infer)
+{
+    const tn_unfold_options *o = infer->options;
+    const tn_view *x = infer->in[0];
+    tn_meta *meta = &infer->out[0];
+    int64_t size = 1;
+    int32_t dim;
+    tn_status status = tn__common_dim(o->dim, x->ndim, &dim);
+
+    if (status != TN_OK)
+        return status;
+    if (x->ndim > 0)
+        size = x->shape[dim];
+    if (o->window < 0 || o->window > size)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "maximum size for tensor at dimension %d is %lld but size is %lld", (int)dim,
+                       (long long)size, (long long)o->window);
+    if (o->step <= 0)
+        return tn_fail(TN_ERR_RUNTIME, "step is %lld but must be > 0", (long long)o->step);
+    status = tn__common_view_of(infer, x->ndim + 1);
+    if (status != TN_OK)
+        return status;
+    for (int32_t d = 0; d < x->ndim; d++) {
+        meta->shape[d] = d == dim ? (size - o->window) / o->step + 1 : x->shape[d];
+        meta->strides[d] = d == dim ? x->strides[d] * o->step : x->strides[d];
+    }
+    meta->shape[x->ndim] = o->window;
+    meta->strides[x->ndim] = x->ndim > 0 ? x->strides[dim] : 1;
+    return TN_OK;
+}
+
+static tn_status unfold_derive(tn_derive *d)
+{
+    const tn_unfold_options *o = d->options;
+    tn_ints shape = tn__common_in_shape(d, 0);
+
+    d->gin[0] = back_through(tn_unfold(numbers(d->gout[0], shape), o->dim, o->window, o->step),
+                             d->gout[0], shape);
+    return TN_OK;
+}
+
+/* ---- one after another ---- */
+
+static bool left_out(const tn_view *x)
+{
+    return x->ndim == 1 && x->shape[0] == 0;
+}
+
+static tn_status cat_infer(tn_infer *infer)
+{
+    const tn_cat_options *o = infer->options;
+    tn_meta *meta = &infer->out[0];
+    const tn_view *first = NULL;
+    char text[TN__TEXT], text_x[TN__TEXT];
+    int32_t dim = 0;
+
+    for (int64_t i = 0; i < infer->n_in; i++) {
+        const tn_view *x = infer->in[i];
+        bool fits = true;
+
+        if (x->ndim == 0)
+            return tn_fail(TN_ERR_RUNTIME,
+                           "zero-dimensional tensor (at position %lld) cannot be concatenated",
+                           (long long)i);
+        if (left_out(x))
+            continue;
+        if (first == NULL) {
+            tn_status status = tn__common_dim(o->dim, x->ndim, &dim);
+
+            if (status != TN_OK)
+                return status;
+            first = x;
+            tn__common_plain(meta, infer->dtype, tn__common_shape(x));
+            continue;
+        }
+        fits = x->ndim == first->ndim;
+        for (int32_t d = 0; d < x->ndim && fits; d++)
+            fits = d == dim || x->shape[d] == first->shape[d];
+        if (!fits)
+            return tn_fail(TN_ERR_RUNTIME,
+                           "Sizes of tensors must match except in dimension %d: tensor %lld is %s, "
+                           "the first one %s",
+                           (int)dim, (long long)i, tn__common_text(text_x, tn__common_shape(x)),
+                           tn__common_text(text, tn__common_shape(first)));
+        meta->shape[dim] += x->shape[dim];
+    }
+    if (first == NULL)
+        tn__common_plain(meta, infer->dtype, tn__common_shape(infer->in[0]));
+    if (infer->dtype == TN_DTYPE_AUTO)
+        meta->dtype = tn_view_dtype(infer->in[0]);
+    return TN_OK;
+}
+
+static tn_status cat_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                               tn_tensor **out)
+{
+    const tn_cat_options *o = options;
+    int64_t shape[TN_MAX_DIMS], at = 0;
+    tn_tensor *first = in[0], *y;
+    int32_t dim = 0;
+
+    for (int64_t i = n_in; i-- > 0;)
+        if (!left_out(tn_tensor_view(in[i])))
+            first = in[i];
+    if (tn__common_dim(o->dim, tn_tensor_ndim(first), &dim) != TN_OK)
+        return tn_error_last()->code;
+    for (int32_t d = 0; d < tn_tensor_ndim(first); d++)
+        shape[d] = tn_tensor_size(first, d);
+    shape[dim] = 0;
+    for (int64_t i = 0; i < n_in; i++)
+        if (!left_out(tn_tensor_view(in[i])))
+            shape[dim] += tn_tensor_size(in[i], dim);
+    y = tn_tensor_empty((tn_ints){ shape, tn_tensor_ndim(first) }, tn_tensor_dtype(first),
+                        tn_tensor_device(first));
+    for (int64_t i = 0; i < n_in && y != NULL; i++) {
+        if (left_out(tn_tensor_view(in[i])))
+            continue;
+        if (tn_copy_(tn_narrow(y, dim, at, tn_tensor_size(in[i], dim)), in[i]) == NULL)
+            return tn_error_last()->code;
+        at += tn_tensor_size(in[i], dim);
+    }
+    return tn__common_given(out, y);
+}
+
+static tn_status cat_derive(tn_derive *d)
+{
+    const tn_cat_options *o = d->options;
+    int64_t at = 0;
+    int32_t dim;
+
+    if (tn__common_dim(o->dim, tn_tensor_ndim(d->gout[0]), &dim) != TN_OK)
+        return tn_error_last()->code;
+    for (int64_t i = 0; i < d->n_in; i++) {
+        const tn_meta *meta = &d->in_meta[i];
+        bool none = meta->ndim == 1 && meta->shape[0] == 0;
+
+        if (tn__needs(d, i < 31 ? (int)i : 31))
+            d->gin[i] = none ? tn__common_zeros(d->gout[0], (tn_ints){ meta->shape, 1 })
+                             : tn_narrow(d->gout[0], dim, at, meta->shape[dim]);
+        at += none ? 0 : meta->shape[dim];
+    }
+    return TN_OK;
+}
+
+static tn_status stack_infer(tn_infer *infer)
+{
+    const tn_stack_options *o = infer->options;
+    const tn_view *first = infer->in[0];
+    char text[TN__TEXT], text_x[TN__TEXT];
+    int32_t dim;
+    tn_status status = tn__common_dim(o->dim, first->ndim + 1, &dim);
+
+    for (int64_t i = 1; i < infer->n_in && status == TN_OK; i++) {
+        const tn_view *x = infer->in[i];
+        bool fits = x->ndim == first->ndim;
+
+        for (int32_t d = 0; d < x->ndim && fits; d++)
+            fits = x->shape[d] == first->shape[d];
+        if (!fits)
+            return tn_fail(TN_ERR_RUNTIME,
+                           "stack expects each tensor to be equal size, but got %s at entry 0 and "
+                           "%s at entry %lld",
+                           tn__common_text(text, tn__common_shape(first)),
+                           tn__common_text(text_x, tn__common_shape(x)), (long long)i);
+    }
+    infer->out[0].dtype = infer->dtype != TN_DTYPE_AUTO ? infer->dtype : tn_view_dtype(first);
+    infer->out[0].ndim = -1;
+    return status;
+}
+
+static tn_status stack_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                 tn_tensor **out)
+{
+    const tn_stack_options *o = options;
+    tn_tensor **rows = tn_malloc((size_t)n_in * sizeof *rows);
+    int32_t dim;
+
+    if (rows == NULL || tn__common_dim(o->dim, tn_tensor_ndim(in[0]) + 1, &dim) != TN_OK) {
+        tn_free(rows);
+        return tn_error_last()->code;
+    }
+    for (int64_t i = 0; i < n_in; i++)
+        rows[i] = tn_unsqueeze(in[i], dim);
+    out[0] = tn_cat(rows, n_in, dim);
+    tn_free(rows);
+    return out[0] != NULL ? TN_OK : tn_error_last()->code;
+}
+
+static tn_status repeat_infer(tn_infer *infer)
+{
+    const tn_repeat_options *o = infer->options;
+    const tn_view *x = infer->in[0];
+    char text[TN__TEXT];
+
+    for (int64_t d = 0; d < o->times.count; d++)
+        if (o->times.at[d] < 0)
+            return tn_fail(TN_ERR_RUNTIME, "times %s has a negative number",
+                           tn__common_text(text, o->times));
+    if (o->times.count < x->ndim || o->times.count > TN_MAX_DIMS)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "Number of dimensions of repeat dims can not be smaller than number of "
+                       "dimensions of tensor: %lld and %d",
+                       (long long)o->times.count, (int)x->ndim);
+    return tn__common_open(infer);
+}
+
+static tn_status repeat_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                  tn_tensor **out)
+{
+    const tn_repeat_options *o = options;
+    int64_t sizes[TN_MAX_DIMS], lead = o->times.count - tn_tensor_ndim(in[0]);
+    tn_ints shape = { sizes, o->times.count };
+    tn_tensor *y = in[0];
+
+    (void)n_in;
+    for (int64_t d = 0; d < shape.count; d++)
+        sizes[d] = d < lead ? 1 : tn_tensor_size(in[0], d - lead);
+    y = tn_copy(tn_reshape(y, shape));
+    for (int64_t d = 0; d < shape.count && y != NULL; d++) {
+        int64_t wide[TN_MAX_DIMS + 1];
+
+        if (o->times.at[d] == 1)
+            continue;
+        for (int64_t k = 0; k <= shape.count; k++)
+            wide[k] = k == d ? o->times.at[d] : sizes[k > d ? k - 1 : k];
+        y = tn_expand(tn_unsqueeze(y, d), (tn_ints){ wide, shape.count + 1 });
+        sizes[d] *= o->times.at[d];
+        y = tn_reshape(y, shape);
+    }
+    return tn__common_given(out, y);
+}
+
+/* ---- by index ---- */
+
+static tn_status flip_infer(tn_infer *infer)
+{
+    const tn_flip_options *o = infer->options;
+    bool chosen[TN_MAX_DIMS];
+
+    tn__common_plain(&infer->out[0], tn_view_dtype(infer->in[0]), tn__common_shape(infer->in[0]));
+    return tn__common_dims(o->dims, infer->in[0]->ndim, chosen);
+}
+
+static tn_status flip_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                tn_tensor **out)
+{
+    const tn_flip_options *o = options;
+    tn_arange_options back = TN_ARANGE_OPTIONS;
+    tn_tensor *y = in[0];
+
+    (void)n_in;
+    back.step = -1;
+    if (o->dims.count <= 0 || tn_tensor_ndim(y) == 0)
+        return tn__common_given(out, tn_copy(y));
+    for (int64_t i = 0; i < o->dims.count && y != NULL; i++)
+        y = tn_index_select(
+            y, tn_arange(y, (double)(tn_tensor_size(y, o->dims.at[i]) - 1), -1, &back),
+            o->dims.at[i]);
+    return tn__common_given(out, y);
+}
+
+static tn_status roll_infer(tn_infer *infer)
+{
+    const tn_roll_options *o = infer->options;
+    int64_t wanted = o->dims.count > 0 ? o->dims.count : 1;
+    int32_t dim;
+
+    tn__common_plain(&infer->out[0], tn_view_dtype(infer->in[0]), tn__common_shape(infer->in[0]));
+    if (o->shifts.count != wanted)
+        return tn_fail(TN_ERR_RUNTIME, "shifts and dimensions must align: %lld and %lld",
+                       (long long)o->shifts.count, (long long)wanted);
+    for (int64_t i = 0; i < o->dims.count; i++) {
+        tn_status status = tn__common_dim(o->dims.at[i], infer->in[0]->ndim, &dim);
+
+        if (status != TN_OK)
+            return status;
+    }
+    return TN_OK;
+}
+
+static tn_tensor *rolled(tn_tensor *x, int64_t dim, int64_t shift)
+{
+    int64_t size;
+    tn_tensor *parts[2];
+
+    if (x == NULL || tn_tensor_numel(x) == 0)
+        return x == NULL ? NULL : tn_copy(x);
+    size = tn_tensor_size(x, dim);
+    shift %= size;
+    if (shift < 0)
+        shift += size;
+    if (shift == 0)
+        return tn_copy(x);
+    parts[0] = tn_narrow(x, dim, size - shift, shift);
+    parts[1] = tn_narrow(x, dim, 0, size - shift);
+    return tn_cat(parts, 2, dim);
+}
+
+static tn_status roll_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                tn_tensor **out)
+{
+    const tn_roll_options *o = options;
+    int64_t flat[1] = { tn_tensor_numel(in[0]) };
+    tn_tensor *y = in[0];
+
+    (void)n_in;
+    if (tn_tensor_ndim(y) == 0)
+        return tn__common_given(out, tn_copy(y));
+    if (o->dims.count <= 0)
+        return tn__common_given(
+            out, tn_reshape(rolled(tn_reshape(y, (tn_ints){ flat, 1 }), 0, o->shifts.at[0]),
+                            tn_tensor_shape(in[0])));
+    for (int64_t i = 0; i < o->dims.count; i++)
+        y = rolled(y, o->dims.at[i], o->shifts.at[i]);
+    return tn__common_given(out, y);
+}
+
+#define COMPOSED(name, NAME, infer_)                                                               \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
+                                      .decompose = name##_decompose };
+#define VIEW(name, NAME)                                                                           \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME,                        \
+                                      .infer = name##_infer, .derive = name##_derive };
+VIEW(slice, SLICE)
+VIEW(diagonal, DIAGONAL)
+VIEW(unfold, UNFOLD)
+const tn_op_def tn__op_cat = { TN_HEAD(tn_op_def), TN_SCHEMA_CAT, .infer = cat_infer,
+                               .derive = cat_derive, .decompose = cat_decompose };
+COMPOSED(stack, STACK, stack_infer)
+COMPOSED(repeat, REPEAT, repeat_infer)
+COMPOSED(flip, FLIP, flip_infer)
+COMPOSED(roll, ROLL, roll_infer)

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tensors out of numbers: ranges, unit matrices, triangles. */
+#include "common.h"
+
+static bool whole(double x)
+{
+    return x == floor(x) && fabs(x) < 0x1p62;
+}
+
+static tn_status arange_infer(tn_infer *infer)
+{
+    const tn_arange_options *o = infer->options;
+    double count = ceil((o->end - o->start) / o->step);
+    tn_dtype dtype = o->dtype;
+
+    if (!isfinite(o->start) || !isfinite(o->end) || !isfinite(o->step) || o->step == 0)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "start %g, end %g and step %g have to be finite, and step not 0", o->start,
+                       o->end, o->step);
+    if (count < 0)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "upper bound and lower bound inconsistent with step sign: from %g to %g by "
+                       "%g",
+                       o->start, o->end, o->step);
+    if (count > 0x1p62)
+        return tn_fail(TN_ERR_RUNTIME, "%g elements are too many", count);
+    if (dtype == TN_DTYPE_AUTO)
+        dtype = whole(o->start) && whole(o->end) && whole(o->step) ? TN_I64 : tn_default_dtype();
+    infer->out[0].dtype = dtype;
+    infer->out[0].ndim = 1;
+    infer->out[0].shape[0] = (int64_t)count;
+    return TN_OK;
+}
+
+static tn_tensor *range_of(tn_tensor *like, int64_t n)
+{
+    return tn_arange(like, 0, (double)n, NULL);
+}
+
+static tn_status linspace_infer(tn_infer *infer)
+{
+    const tn_linspace_options *o = infer->options;
+    tn_dtype dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype : tn_default_dtype();
+
+    if (o->steps < 0)
+        return tn_fail(TN_ERR_RUNTIME, "number of steps must be non-negative, not %lld",
+                       (long long)o->steps);
+    if (!(TN_MASK_FLOAT & TN_BIT(dtype)))
+        return tn_fail(TN_ERR_TYPE, "dtype %s; float ones are possible", tn_dtype_name(dtype));
+    infer->out[0].dtype = dtype;
+    infer->out[0].ndim = 1;
+    infer->out[0].shape[0] = o->steps;
+    return TN_OK;
+}
+
+/* The second half from the end, so that this is met exactly. */
+static tn_status linspace_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                    tn_tensor **out)
+{
+    const tn_linspace_options *o = options;
+    tn_dtype dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype : tn_default_dtype();
+    tn_dtype inner = dtype == TN_F64 ? TN_F64 : TN_F32;
+    double step = o->steps > 1 ? (o->end - o->start) / (double)(o->steps - 1) : 0;
+    tn_tensor *at = range_of(in[0], o->steps), *up, *down, *left;
+
+    (void)n_in;
+    if (at == NULL)
+        return tn_error_last()->code;
+    left = tn_add_scalar(tn_neg(at), (double)(o->steps - 1));
+    up = tn_add_scalar(tn_mul_scalar(tn_cast(at, inner), step), o->start);
+    down = tn_add_scalar(tn_mul_scalar(tn_cast(left, inner), -step), o->end);
+    if (o->steps == 1)
+        return tn__common_given(out, tn_cast(up, dtype));
+    return tn__common_given(
+        out, tn_cast(tn_where(tn_lt(at, tn__common_number(at, (double)(o->steps / 2))), up, down),
+                     dtype));
+}
+
+static tn_status eye_infer(tn_infer *infer)
+{
+    const tn_eye_options *o = infer->options;
+    int64_t m = o->m == INT64_MIN ? o->n : o->m;
+
+    if (o->n < 0 || m < 0)
+        return tn_fail(TN_ERR_RUNTIME, "n and m must be greater or equal to 0, not %lld and %lld",
+                       (long long)o->n, (long long)m);
+    infer->out[0].dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype : tn_default_dtype();
+    infer->out[0].ndim = 2;
+    infer->out[0].shape[0] = o->n;
+    infer->out[0].shape[1] = m;
+    return TN_OK;
+}
+
+static tn_status eye_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                               tn_tensor **out)
+{
+    const tn_eye_options *o = options;
+    int64_t m = o->m == INT64_MIN ? o->n : o->m;
+    tn_dtype dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype : tn_default_dtype();
+
+    (void)n_in;
+    return tn__common_given(
+        out, tn_cast(tn_eq(tn_unsqueeze(range_of(in[0], o->n), 1), range_of(in[0], m)), dtype));
+}
+
+static tn_status one_hot_infer(tn_infer *infer)
+{
+    const tn_one_hot_options *o = infer->options;
+    const tn_view *x = infer->in[0];
+
+    infer->out[0].dtype = TN_I64;
+    infer->out[0].ndim = -1;
+    if (o->classes < -1 || o->classes == 0)
+        return tn_fail(TN_ERR_RUNTIME, "classes is %lld; more than 0, or -1 for as many as occur",
+                       (long long)o->classes);
+    if (o->classes == -1 && tn__common_count(tn__common_shape(x)) == 0)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "Can not infer total number of classes from empty tensor: give classes");
+    return TN_OK;
+}
+
+static tn_status one_hot_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                   tn_tensor **out)
+{
+    int64_t classes = ((const tn_one_hot_options *)options)->classes;
+
+    (void)n_in;
+    if (classes < 0) {
+        tn_tensor *most = tn_amax(in[0], NULL);
+
+        if (most == NULL)
+            return tn_error_last()->code;
+        classes = (int64_t)tn_tensor_item(most) + 1;
+        if (classes < 1)
+            return tn_fail(TN_ERR_RUNTIME, "one_hot: Class values must be non-negative");
+    }
+    return tn__common_given(
+        out, tn_cast(tn_eq(tn_unsqueeze(in[0], -1), range_of(in[0], classes)), TN_I64));
+}
+
+static tn_status triangle_infer(tn_infer *infer)
+{
+    const tn_view *x = infer->in[0];
+
+    if (x->ndim < 2)
+        return tn_fail(TN_ERR_RUNTIME, "input tensor must have at least 2 dimensions, not %d",
+                       (int)x->ndim);
+    tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
+    return TN_OK;
+}
+
+/* j - i of every element */
+static tn_tensor *offsets(tn_tensor *x)
+{
+    return tn_sub(range_of(x, tn_tensor_size(x, -1)),
+                  tn_unsqueeze(range_of(x, tn_tensor_size(x, -2)), 1), NULL);
+}
+
+static tn_status tril_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                tn_tensor **out)
+{
+    double diagonal = (double)((const tn_tril_options *)options)->diagonal;
+    tn_tensor *at = offsets(in[0]);
+
+    (void)n_in;
+    return tn__common_given(out, tn_where(tn_le(at, tn__common_number(at, diagonal)), in[0],
+                                          tn__common_number(in[0], 0)));
+}
+
+static tn_status triu_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                tn_tensor **out)
+{
+    double diagonal = (double)((const tn_triu_options *)options)->diagonal;
+    tn_tensor *at = offsets(in[0]);
+
+    (void)n_in;
+    return tn__common_given(out, tn_where(tn_ge(at, tn__common_number(at, diagonal)), in[0],
+                                          tn__common_number(in[0], 0)));
+}
+
+#define COMPOSED(name, NAME, infer_)                                                               \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
+                                      .decompose = name##_decompose };
+const tn_op_def tn__op_arange = { TN_HEAD(tn_op_def), TN_SCHEMA_ARANGE, .infer = arange_infer };
+COMPOSED(linspace, LINSPACE, linspace_infer)
+COMPOSED(eye, EYE, eye_infer)
+COMPOSED(one_hot, ONE_HOT, one_hot_infer)
+COMPOSED(tril, TRIL, triangle_infer)
+COMPOSED(triu, TRIU, triangle_infer)

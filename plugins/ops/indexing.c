@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rows chosen by index and elements by mask, by means of gather and scatter. */
+#include "common.h"
+
+/* A row of indices as an index along `dim` for each element of `shape`. */
+static tn_tensor *spread(tn_tensor *index, tn_ints shape, int32_t dim)
+{
+    int64_t sizes[TN_MAX_DIMS], ones[TN_MAX_DIMS];
+    int64_t n;
+
+    if (index == NULL)
+        return NULL;
+    n = tn_tensor_numel(index);
+    for (int64_t d = 0; d < shape.count; d++) {
+        sizes[d] = d == dim ? n : shape.at[d];
+        ones[d] = d == dim ? n : 1;
+    }
+    return tn_expand(tn_reshape(index, (tn_ints){ ones, shape.count }),
+                     (tn_ints){ sizes, shape.count });
+}
+
+static tn_status row_of_indices(const tn_view *index)
+{
+    if (index->ndim <= 1)
+        return TN_OK;
+    return tn_fail(TN_ERR_INDEX, "index is supposed to be a vector, but it has %d dimensions",
+                   (int)index->ndim);
+}
+
+static tn_status index_select_infer(tn_infer *infer)
+{
+    const tn_index_select_options *o = infer->options;
+    const tn_view *x = infer->in[0], *index = infer->in[1];
+    int32_t dim;
+    tn_status status = tn__common_dim(o->dim, x->ndim, &dim);
+
+    if (status == TN_OK)
+        status = row_of_indices(index);
+    tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
+    if (status == TN_OK && x->ndim > 0)
+        infer->out[0].shape[dim] = tn__common_count(tn__common_shape(index));
+    else if (status == TN_OK && tn__common_count(tn__common_shape(index)) != 1)
+        return tn_fail(TN_ERR_INDEX, "a tensor of 0 dimensions takes one index");
+    return status;
+}
+
+static tn_status index_select_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                        tn_tensor **out)
+{
+    const tn_index_select_options *o = options;
+    int32_t dim;
+
+    (void)n_in;
+    if (tn__common_dim(o->dim, tn_tensor_ndim(in[0]), &dim) != TN_OK)
+        return tn_error_last()->code;
+    return tn__common_given(
+        out, tn_gather(in[0], spread(in[1], tn_tensor_shape(in[0]), dim), dim));
+}
+
+static tn_status index_add_infer(tn_infer *infer)
+{
+    const tn_index_add_options *o = infer->options;
+    const tn_view *x = infer->in[0], *index = infer->in[1], *src = infer->in[2];
+    char text_x[TN__TEXT], text_s[TN__TEXT];
+    int32_t dim;
+    tn_status status = tn__common_dim(o->dim, x->ndim, &dim);
+    bool fits = src->ndim == x->ndim;
+
+    if (status == TN_OK)
+        status = row_of_indices(index);
+    if (status != TN_OK)
+        return status;
+    if (tn_view_dtype(src) != tn_view_dtype(x))
+        return tn_fail(TN_ERR_RUNTIME, "x is %s and src is %s; tn_cast one of them",
+                       tn_dtype_name(tn_view_dtype(x)), tn_dtype_name(tn_view_dtype(src)));
+    for (int32_t d = 0; d < x->ndim && fits; d++)
+        fits = src->shape[d] ==
+               (d == dim ? tn__common_count(tn__common_shape(index)) : x->shape[d]);
+    if (!fits)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "src %s has to be like x %s, with as many elements along dim %d as index "
+                       "has",
+                       tn__common_text(text_s, tn__common_shape(src)),
+                       tn__common_text(text_x, tn__common_shape(x)), (int)dim);
+    tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
+    return TN_OK;
+}
+
+static tn_status index_add_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                     tn_tensor **out)
+{
+    const tn_index_add_options *o = options;
+    tn_tensor *src = o->alpha == 1.0 ? in[2] : tn_mul_scalar(in[2], o->alpha);
+    int32_t dim;
+
+    (void)n_in;
+    if (tn__common_dim(o->dim, tn_tensor_ndim(in[0]), &dim) != TN_OK)
+        return tn_error_last()->code;
+    return tn__common_given(
+        out, tn_scatter_add(in[0], spread(in[1], tn_tensor_shape(in[2]), dim), src, dim));
+}
+
+/* ---- rows of a table ---- */
+
+static tn_status embedding_infer(tn_infer *infer)
+{
+    const tn_embedding_options *o = infer->options;
+    const tn_view *weight = infer->in[0], *index = infer->in[1];
+    tn_meta *meta = &infer->out[0];
+
+    if (weight->ndim != 2)
+        return tn_fail(TN_ERR_RUNTIME, "'weight' must be 2-D, but it has %d dimensions",
+                       (int)weight->ndim);
+    if (o->padding_idx != INT64_MIN &&
+        (o->padding_idx < -weight->shape[0] || o->padding_idx >= weight->shape[0]))
+        return tn_fail(TN_ERR_VALUE, "padding_idx %lld must be within num_embeddings, %lld",
+                       (long long)o->padding_idx, (long long)weight->shape[0]);
+    if (index->ndim == TN_MAX_DIMS)
+        return tn_fail(TN_ERR_VALUE, "index has %d dimensions; the result may have as many",
+                       TN_MAX_DIMS);
+    tn__common_plain(meta, tn_view_dtype(weight), tn__common_shape(index));
+    meta->shape[meta->ndim++] = weight->shape[1];
+    return TN_OK;
+}
+
+static tn_status embedding_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                     tn_tensor **out)
+{
+    tn_ints places = tn_tensor_shape(in[1]);
+    int64_t row[1] = { tn_tensor_numel(in[1]) }, shape[TN_MAX_DIMS];
+
+    (void)n_in, (void)options;
+    for (int64_t d = 0; d < places.count; d++)
+        shape[d] = places.at[d];
+    shape[places.count] = tn_tensor_size(in[0], 1);
+    return tn__common_given(
+        out, tn_reshape(tn_index_select(in[0], tn_reshape(in[1], (tn_ints){ row, 1 }), 0),
+                        (tn_ints){ shape, places.count + 1 }));
+}
+
+static tn_status embedding_derive(tn_derive *d)
+{
+    const tn_embedding_options *o = d->options;
+    tn_ints table = tn__common_in_shape(d, 0);
+    int64_t rows[2], padding = o->padding_idx;
+    tn_tensor *index = d->in[1], *gy = d->gout[0];
+
+    if (index == NULL)
+        return tn_error_last()->code;
+    rows[0] = tn_tensor_numel(index);
+    rows[1] = table.at[1];
+    if (padding != INT64_MIN) {
+        tn_tensor *mask = tn_eq(index, tn__common_number(
+                                           index, (double)(padding < 0 ? padding + table.at[0]
+                                                                       : padding)));
+
+        gy = tn_where(tn_unsqueeze(mask, -1), tn__common_number(gy, 0), gy);
+    }
+    d->gin[0] = tn_scatter_add(tn__common_zeros(gy, table), spread(index, (tn_ints){ rows, 2 }, 0),
+                               tn_reshape(gy, (tn_ints){ rows, 2 }), 0);
+    return TN_OK;
+}
+
+/* ---- by mask ---- */
+
+static tn_status nonzero_infer(tn_infer *infer)
+{
+    infer->out[0].dtype = TN_I64;
+    infer->out[0].ndim = -1;
+    return TN_OK;
+}
+
+static tn_status masked_select_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                         tn_tensor **out)
+{
+    const tn_view *views[2] = { tn_tensor_view(in[0]), tn_tensor_view(in[1]) };
+    int64_t flat[1] = { -1 };
+    tn_ints row = { flat, 1 }, shape;
+    tn_meta meta = { .flags = 0 };
+    tn_infer both = { TN_HEAD(tn_infer), .in = views, .n_in = n_in, .n_out = 1, .out = &meta };
+    tn_tensor *places;
+    tn_status status = tn__common_broadcast(&both);
+
+    (void)options;
+    if (status != TN_OK)
+        return status;
+    shape = (tn_ints){ meta.shape, meta.ndim };
+    flat[0] = tn__common_count(shape);
+    places = tn_nonzero(tn_reshape(tn_expand(in[1], shape), row));
+    flat[0] = places != NULL ? tn_tensor_numel(places) : 0;
+    places = tn_reshape(places, row);
+    flat[0] = tn__common_count(shape);
+    return tn__common_given(out, tn_gather(tn_reshape(tn_expand(in[0], shape), row), places, 0));
+}
+
+#define COMPOSED(name, NAME, infer_)                                                               \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
+                                      .decompose = name##_decompose };
+COMPOSED(index_select, INDEX_SELECT, index_select_infer)
+COMPOSED(index_add, INDEX_ADD, index_add_infer)
+COMPOSED(masked_select, MASKED_SELECT, tn__common_open)
+const tn_op_def tn__op_embedding = { TN_HEAD(tn_op_def), TN_SCHEMA_EMBEDDING,
+                                     .infer = embedding_infer, .derive = embedding_derive,
+                                     .decompose = embedding_decompose };
+const tn_op_def tn__op_nonzero = { TN_HEAD(tn_op_def), TN_SCHEMA_NONZERO, .infer = nonzero_infer };
