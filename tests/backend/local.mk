@@ -18,7 +18,7 @@ examples_kernel_pack_relu_pack_la_LDFLAGS = $(TN_PLUGIN_LINK) -rpath /nowhere
 EXTRA_DIST += examples/strict-device/Makefile examples/kernel-pack/Makefile
 
 if HAVE_CHECK
-TN_BACKEND_TESTS = %D%/test_copies %D%/test_elementwise %D%/test_functions \
+TN_BACKEND_TESTS = %D%/test_along %D%/test_copies %D%/test_elementwise %D%/test_functions \
 	%D%/test_random %D%/test_reduce %D%/test_strict %D%/test_training
 check_PROGRAMS += $(TN_BACKEND_TESTS)
 TESTS += $(TN_BACKEND_TESTS)
@@ -33,6 +33,11 @@ EXTRA_%C%_test_copies_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 %C%_test_elementwise_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_elementwise_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_elementwise_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_along_SOURCES = %D%/test_along.c $(TN_BACKEND_SHARED)
+%C%_test_along_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_along_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_along_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 
 %C%_test_functions_SOURCES = %D%/test_functions.c $(TN_BACKEND_SHARED)
 %C%_test_functions_CPPFLAGS = $(TN_TEST_CPPFLAGS)
