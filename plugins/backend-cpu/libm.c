@@ -34,11 +34,6 @@
 /* The quotient comes from the remainder, so that it is right where a / b is rounded up to a whole
  * number. */
 #define QUOTIENTS(T, s, f)                                                                         \
-    static inline T remainder_of_##s(T a, T b)                                                     \
-    {                                                                                              \
-        T rest = fmod##f(a, b);                                                                    \
-        return rest != 0 && (b < 0) != (rest < 0) ? rest + b : rest;                               \
-    }                                                                                              \
     static inline T floor_of_##s(T a, T b)                                                         \
     {                                                                                              \
         if (b == 0)                                                                                \
@@ -53,6 +48,12 @@
     }
 QUOTIENTS(float, f32, f)
 QUOTIENTS(double, f64, )
+
+static inline double remainder_of_f64(double a, double b)
+{
+    double rest = fmod(a, b);
+    return rest != 0 && (b < 0) != (rest < 0) ? rest + b : rest;
+}
 
 /* Kernels have refused zeros; the smallest number over -1 wraps around. */
 static inline int64_t quotient_of(int64_t a, int64_t b)
@@ -115,25 +116,25 @@ static double erfinv(double y)
 
 #define F_LOOPS(T, s, f)                                                                           \
     BINARY(div_floor_##s, T, floor_of_##s(a, b))                                                   \
-    BINARY(remainder_##s, T, remainder_of_##s(a, b))                                               \
-    BINARY(fmod_##s, T, fmod##f(a, b))                                                             \
-    BINARY(pow_##s, T, pow##f(a, b))                                                               \
     BINARY(hypot_##s, T, hypot##f(a, b))                                                           \
-    BINARY(atan2_##s, T, atan2##f(a, b))                                                           \
     UNARY(log2_##s, T, log2##f(a))                                                                 \
     UNARY(log10_##s, T, log10##f(a))                                                               \
-    UNARY(sin_##s, T, sin##f(a))                                                                   \
-    UNARY(cos_##s, T, cos##f(a))                                                                   \
-    UNARY(tan_##s, T, tan##f(a))                                                                   \
     UNARY(asin_##s, T, asin##f(a))                                                                 \
     UNARY(acos_##s, T, acos##f(a))                                                                 \
-    UNARY(atan_##s, T, atan##f(a))                                                                 \
     UNARY(sinh_##s, T, sinh##f(a))                                                                 \
     UNARY(cosh_##s, T, cosh##f(a))                                                                 \
     UNARY(erfc_##s, T, erfc##f(a))                                                                 \
     UNARY(erfinv_##s, T, erfinv((double)a))
 F_LOOPS(float, f32, f)
 F_LOOPS(double, f64, )
+UNARY(sin_f64, double, sin(a))
+UNARY(cos_f64, double, cos(a))
+UNARY(tan_f64, double, tan(a))
+UNARY(atan_f64, double, atan(a))
+BINARY(remainder_f64, double, remainder_of_f64(a, b))
+BINARY(fmod_f64, double, fmod(a, b))
+BINARY(pow_f64, double, pow(a, b))
+BINARY(atan2_f64, double, atan2(a, b))
 UNARY(erf_f64, double, erf(a))
 UNARY(gelu_f64, double, a * 0.5 * erfc(a * -0.70710678118654752440))
 
@@ -148,19 +149,19 @@ UNARY(gelu_f64, double, a * 0.5 * erfc(a * -0.70710678118654752440))
 tn__ew_loop *const tn__loops_once[TN__EW_COUNT][TN__I64 + 1] = {
     [TN__DIV_TRUNC] = { [TN__I64] = div_trunc_i64 },
     [TN__DIV_FLOOR] = NUMBERS(div_floor),
-    [TN__REMAINDER] = NUMBERS(remainder),
-    [TN__FMOD] = NUMBERS(fmod),
-    [TN__POW] = NUMBERS(pow),
-    [TN__ATAN2] = FLOATS(atan2),
+    [TN__REMAINDER] = { [TN__F64] = remainder_f64, [TN__I64] = remainder_i64 },
+    [TN__FMOD] = { [TN__F64] = fmod_f64, [TN__I64] = fmod_i64 },
+    [TN__POW] = { [TN__F64] = pow_f64, [TN__I64] = pow_i64 },
+    [TN__ATAN2] = { [TN__F64] = atan2_f64 },
     [TN__HYPOT] = FLOATS(hypot),
     [TN__LOG2] = FLOATS(log2),
     [TN__LOG10] = FLOATS(log10),
-    [TN__SIN] = FLOATS(sin),
-    [TN__COS] = FLOATS(cos),
-    [TN__TAN] = FLOATS(tan),
+    [TN__SIN] = { [TN__F64] = sin_f64 },
+    [TN__COS] = { [TN__F64] = cos_f64 },
+    [TN__TAN] = { [TN__F64] = tan_f64 },
     [TN__ASIN] = FLOATS(asin),
     [TN__ACOS] = FLOATS(acos),
-    [TN__ATAN] = FLOATS(atan),
+    [TN__ATAN] = { [TN__F64] = atan_f64 },
     [TN__SINH] = FLOATS(sinh),
     [TN__COSH] = FLOATS(cosh),
     [TN__ERF] = { [TN__F64] = erf_f64 },

@@ -9,6 +9,7 @@
 
 #include "cpu.h"
 #include "functions.h"
+#include "through-double.h"
 
 #ifndef TN__LOOPS_NAME
 #define TN__LOOPS_NAME tn__loops_base
@@ -176,6 +177,69 @@ FLOAT_LOOPS(float, f32, f)
 FLOAT_LOOPS(double, f64, )
 UNARY(gelu_f32, float, a * 0.5f * (1 + tn__erf_f32(a * 0.70710678118654752440f)))
 UNARY(erf_f32, float, tn__erf_f32(a))
+
+/* float32 numbers in blocks of their own: all of a block through float64, or one by one. */
+#define WIDE(name, fits, wide, library)                                                            \
+    static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
+                     int64_t sb, const double *param)                                              \
+    {                                                                                              \
+        enum { BLOCK = 256 };                                                                      \
+        float xa[BLOCK], xb[BLOCK], xy[BLOCK];                                                     \
+        (void)param;                                                                               \
+        for (int64_t at = 0; at < n; at += BLOCK) {                                                \
+            const int64_t size = n - at < BLOCK ? n - at : BLOCK;                                  \
+            int32_t all = 1;                                                                       \
+            gather_f32(size, ap + at * sa, sa, xa);                                                \
+            gather_f32(size, bp + at * sb, sb, xb);                                                \
+            for (int64_t i = 0; i < size; i++)                                                     \
+                all &= fits(xa[i], xb[i]);                                                         \
+            if (all)                                                                               \
+                for (int64_t i = 0; i < size; i++)                                                 \
+                    xy[i] = wide(xa[i], xb[i]);                                                    \
+            else                                                                                   \
+                for (int64_t i = 0; i < size; i++)                                                 \
+                    xy[i] = fits(xa[i], xb[i]) ? wide(xa[i], xb[i]) : library(xa[i], xb[i]);       \
+            for (int64_t i = 0; i < size; i++)                                                     \
+                *(float *)(void *)(yp + (at + i) * sy) = xy[i];                                    \
+        }                                                                                          \
+    }
+static inline void gather_f32(int64_t n, const char *from, int64_t stride, float *to)
+{
+    if (stride == (int64_t)sizeof *to) {
+        memcpy(to, from, (size_t)n * sizeof *to);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        to[i] = *(const float *)(const void *)(from + i * stride);
+}
+static inline float library_sin(float a, float b)
+{
+    (void)b;
+    return sinf(a);
+}
+static inline float library_cos(float a, float b)
+{
+    (void)b;
+    return cosf(a);
+}
+static inline float library_tan(float a, float b)
+{
+    (void)b;
+    return tanf(a);
+}
+static inline float library_remainder(float a, float b)
+{
+    float rest = fmodf(a, b);
+    return rest != 0 && (b < 0) != (rest < 0) ? rest + b : rest;
+}
+WIDE(sin_f32, tn__turn_fits, tn__wide_sin, library_sin)
+WIDE(cos_f32, tn__turn_fits, tn__wide_cos, library_cos)
+WIDE(tan_f32, tn__turn_fits, tn__wide_tan, library_tan)
+WIDE(atan_f32, tn__always_fits, tn__wide_atan, tn__wide_atan)
+WIDE(atan2_f32, tn__angle_fits, tn__wide_atan2, atan2f)
+WIDE(fmod_f32, tn__rest_fits, tn__wide_fmod, fmodf)
+WIDE(remainder_f32, tn__rest_fits, tn__wide_remainder, library_remainder)
+WIDE(pow_f32, tn__power_fits, tn__wide_pow, powf)
 
 /* int64 wraps around: done on unsigned numbers. A scalar outside of int64 becomes its limit. */
 static inline int64_t whole(double p)
@@ -488,6 +552,14 @@ const struct tn__loops TN__LOOPS_NAME = {
         [TN__ELU] = FLOATS(elu),
         [TN__GELU_TANH] = FLOATS(gelu_tanh),
         [TN__GELU] = { [TN__F32] = gelu_f32 },
+        [TN__SIN] = { [TN__F32] = sin_f32 },
+        [TN__COS] = { [TN__F32] = cos_f32 },
+        [TN__TAN] = { [TN__F32] = tan_f32 },
+        [TN__ATAN] = { [TN__F32] = atan_f32 },
+        [TN__ATAN2] = { [TN__F32] = atan2_f32 },
+        [TN__FMOD] = { [TN__F32] = fmod_f32 },
+        [TN__REMAINDER] = { [TN__F32] = remainder_f32 },
+        [TN__POW] = { [TN__F32] = pow_f32 },
         [TN__ERF] = { [TN__F32] = erf_f32 },
         [TN__FLOOR] = STEPS(floor),
         [TN__CEIL] = STEPS(ceil),

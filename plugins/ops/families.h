@@ -15,9 +15,11 @@
     X(slice) X(diagonal) X(unfold) X(cat) X(stack) X(repeat) X(flip) X(roll) X(pad) X(im2col) \
     X(fold)
 #define TN__CREATION_OPS(X) X(arange) X(linspace) X(eye) X(one_hot) X(tril) X(triu)
+#define TN__PRODUCT_OPS(X) X(outer) X(dot) X(mv) X(addmm) X(baddbmm) X(bilinear) X(einsum)
 /* clang-format on */
 #define TN__FAMILY_OPS(X) \
-    TN__REDUCTION_OPS(X) TN__INDEX_OPS(X) TN__SHAPE_OPS(X) TN__CREATION_OPS(X)
+    TN__REDUCTION_OPS(X) TN__INDEX_OPS(X) TN__SHAPE_OPS(X) TN__CREATION_OPS(X) \
+    TN__PRODUCT_OPS(X)
 
 #define TN__DECLARE_OP(name) extern const tn_op_def tn__op_##name;
 TN__FAMILY_OPS(TN__DECLARE_OP)

@@ -17,6 +17,8 @@ plugins_ops_la_SOURCES = \
 	%D%/plugin.c \
 	%D%/arrange.c \
 	%D%/creations.c \
+	%D%/einsum.c \
+	%D%/products.c \
 	%D%/index.c \
 	%D%/indexing.c \
 	%D%/windows.c \

@@ -241,4 +241,35 @@ for op in ("tril", "triu"):
     Case(op + "/batch", op, getattr(torch, op), [x(2, 3, 3)])
     Case(op + "/nan", op, getattr(torch, op), [x(data=[[NAN, NAN], [INF, NAN]])])
 
+
+# ---- products ----
+for d in FLOATS + (I64,):
+    m = NAMES[d]
+    Case("outer/" + m, "outer", torch.outer, [x(3, dtype=d), x(4, dtype=d)])
+    Case("dot/" + m, "dot", torch.dot, [x(4, dtype=d), x(4, dtype=d)])
+    Case("mv/" + m, "mv", torch.mv, [x(3, 4, dtype=d), x(4, dtype=d)])
+    Case("addmm/" + m, "addmm", torch.addmm, [x(2, 3, dtype=d), x(2, 4, dtype=d), x(4, 3, dtype=d)])
+    Case("baddbmm/" + m, "baddbmm", torch.baddbmm, [x(2, 2, 3, dtype=d), x(2, 2, 4, dtype=d), x(2, 4, 3, dtype=d)])
+Case("outer/mixed", "outer", torch.outer, [x(3), x(4, dtype=F64)])
+Case("outer/empty", "outer", torch.outer, [x(0), x(4)])
+Case("dot/empty", "dot", torch.dot, [x(0), x(0)])
+Case("dot/expanded", "dot", torch.dot, [x(1, expand=(3,)), x(3)])
+Case("mv/transposed", "mv", torch.mv, [x(3, 4, order=(1, 0)), x(3)])
+Case("mv/empty", "mv", torch.mv, [x(2, 0), x(0)])
+for b, a in ((0.5, 2.0), (0, 1.5), (1, 0)):
+    Case("addmm/%g-%g" % (b, a), "addmm", lambda t, p, q: torch.addmm(t, p, q, beta=b, alpha=a), [x(3) if b else n(3), x(4, 2, order=(1, 0)), x(4, 3)], beta=b, alpha=a)
+    Case("baddbmm/%g-%g" % (b, a), "baddbmm", lambda t, p, q: torch.baddbmm(t, p, q, beta=b, alpha=a), [x(2, 1, dtype=F64) if b else n(2, 1, dtype=F64), x(2, 2, 4, dtype=F64), x(2, 4, 3, dtype=F64)], beta=b, alpha=a)
+Case("addmm/nan", "addmm", lambda t, p, q: torch.addmm(t, p, q, beta=0), [n(data=[NAN, 1.0, INF]), x(2, 4), x(4, 3)], beta=0)
+for name, shape, bias, d in (("f32", (2,), True, F32), ("f64", (2, 3), True, F64), ("f16", (2,), False, F16), ("none", (3,), False, F64), ("vectors", (), True, F32), ("empty", (0,), True, F32)):
+    Case("bilinear/" + name, "bilinear", F.bilinear, [x(*shape, 3, dtype=d), x(*shape, 2, dtype=d), x(4, 3, 2, dtype=d), x(4, dtype=d) if bias else None])
+for eq, shapes in (("ij,jk->ik", ((2, 3), (3, 4))), ("bij,bjk->bik", ((2, 2, 3), (2, 3, 2))), ("ii->", ((3, 3),)), ("ii->i", ((3, 3),)), ("ij->ji", ((2, 3),)),
+                   ("ij->", ((2, 3),)), ("i,j->ij", ((2,), (3,))), ("i,i->", ((3,), (3,))), ("i,i->i", ((3,), (3,))), ("bn,anm,bm->ba", ((2, 3), (4, 3, 2), (2, 2))),
+                   ("ij,jk,kl->il", ((2, 3), (3, 2), (2, 4))), ("ij,jk", ((2, 3), (3, 4))), ("ba", ((2, 3),)), ("ijk,k->ji", ((2, 3, 4), (4,))), ("ij,kl->", ((2, 3), (2, 2))),
+                   ("bqhd,bkhd->bhqk", ((1, 2, 2, 3), (1, 3, 2, 3))), ("ij,ij->j", ((0, 3), (0, 3))), (",i->i", ((), (3,))), ("iij,j->i", ((2, 2, 3), (3,))),
+                   ("ij,i->ij", ((2, 3), (2,))), ("aB,Bc", ((2, 3), (3, 2)))):
+    for d in (F32, F64):
+        Case("einsum/%s-%s" % (eq, NAMES[d]), "einsum", lambda *t: torch.einsum(eq, *t), [x(*s, dtype=d) for s in shapes], equation=eq)
+Case("einsum/ints", "einsum", lambda *t: torch.einsum("ij,jk->k", *t), [n(2, 3, dtype=I64), n(3, 2, dtype=I64)], equation="ij,jk->k")
+Case("einsum/transposed", "einsum", lambda *t: torch.einsum("ij,jk->ki", *t), [x(3, 2, order=(1, 0)), x(2, 3, order=(1, 0))], equation="ij,jk->ki")
+
 print("end")

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sums of products that an equation describes: two operands at a time as one batched product of
+ * matrices. */
+#include "common.h"
+
+enum { LETTERS = 52 };
+
+typedef struct equation {
+    int32_t count[64]; /* letters of each operand */
+    int8_t of[64][TN_MAX_DIMS];
+    int64_t n;
+    int8_t result[TN_MAX_DIMS];
+    int32_t n_result;
+    int64_t size[LETTERS]; /* -1: does not occur */
+} equation;
+
+static int letter_of(char c)
+{
+    return c >= 'a' && c <= 'z' ? c - 'a' : c >= 'A' && c <= 'Z' ? c - 'A' + 26 : -1;
+}
+
+static tn_status malformed(const char *text, const char *why)
+{
+    return tn_fail(TN_ERR_RUNTIME, "equation %q: %s", text, why);
+}
+
+static tn_status implied(const char *text, equation *e)
+{
+    int times[LETTERS] = { 0 };
+
+    for (int64_t i = 0; i < e->n; i++)
+        for (int32_t d = 0; d < e->count[i]; d++)
+            times[e->of[i][d]]++;
+    for (int k = 0; k < LETTERS; k++) { /* capitals first, as PyTorch orders them */
+        int letter = k < 26 ? k + 26 : k - 26;
+
+        if (times[letter] != 1)
+            continue;
+        if (e->n_result == TN_MAX_DIMS)
+            return malformed(text, "the result has too many dimensions");
+        e->result[e->n_result++] = (int8_t)letter;
+    }
+    return TN_OK;
+}
+
+static tn_status parse(const char *text, int64_t n, equation *e)
+{
+    const char *at = text != NULL ? text : "";
+    bool seen[LETTERS] = { false };
+
+    memset(e, 0, sizeof *e);
+    e->n = 1;
+    for (; *at != '\0' && *at != '-'; at++) {
+        int64_t i = e->n - 1;
+
+        if (*at == ' ')
+            continue;
+        if (*at == ',') {
+            if (e->n++ == 64)
+                return malformed(text, "at most 64 operands");
+            continue;
+        }
+        if (letter_of(*at) < 0)
+            return malformed(text, "letters, commas and -> are understood");
+        if (e->count[i] == TN_MAX_DIMS)
+            return malformed(text, "an operand has too many dimensions");
+        e->of[i][e->count[i]++] = (int8_t)letter_of(*at);
+        seen[letter_of(*at)] = true;
+    }
+    if (e->n != n)
+        return tn_fail(TN_ERR_RUNTIME, "equation %q is for %lld operands, but there are %lld", text,
+                       (long long)e->n, (long long)n);
+    if (*at == '\0')
+        return implied(text, e);
+    if (at[1] != '>')
+        return malformed(text, "-> is understood");
+    for (at += 2; *at != '\0'; at++) {
+        int letter = letter_of(*at);
+
+        if (*at == ' ')
+            continue;
+        if (letter < 0 || !seen[letter])
+            return malformed(text, "the result has a letter that no operand has, once each");
+        if (e->n_result == TN_MAX_DIMS)
+            return malformed(text, "the result has too many dimensions");
+        seen[letter] = false;
+        e->result[e->n_result++] = (int8_t)letter;
+    }
+    return TN_OK;
+}
+
+static tn_status measure(const char *text, equation *e, int64_t i, tn_ints shape)
+{
+    if (shape.count != e->count[i])
+        return tn_fail(TN_ERR_RUNTIME, "equation %q has %d letters for operand %lld of %lld dimensions",
+                       text, (int)e->count[i], (long long)i, (long long)shape.count);
+    for (int32_t d = 0; d < e->count[i]; d++) {
+        int64_t *size = &e->size[e->of[i][d]];
+
+        if (*size >= 0 && *size != shape.at[d])
+            return tn_fail(TN_ERR_RUNTIME, "equation %q: %c is %lld and %lld (operand %lld)", text,
+                           e->of[i][d] < 26 ? 'a' + e->of[i][d] : 'A' + e->of[i][d] - 26,
+                           (long long)*size, (long long)shape.at[d], (long long)i);
+        *size = shape.at[d];
+    }
+    return TN_OK;
+}
+
+static tn_status einsum_infer(tn_infer *infer)
+{
+    const tn_einsum_options *o = infer->options;
+    equation e;
+    tn_status status = parse(o->equation, infer->n_in, &e);
+
+    for (int k = 0; k < LETTERS; k++)
+        e.size[k] = -1;
+    for (int64_t i = 0; i < infer->n_in && status == TN_OK; i++) {
+        status = measure(o->equation, &e, i, tn__common_shape(infer->in[i]));
+        if (tn_view_dtype(infer->in[i]) != tn_view_dtype(infer->in[0]))
+            return tn_fail(TN_ERR_RUNTIME, "operand %lld is %s, the first one %s; tn_cast one",
+                           (long long)i, tn_dtype_name(tn_view_dtype(infer->in[i])),
+                           tn_dtype_name(tn_view_dtype(infer->in[0])));
+    }
+    infer->out[0].dtype = tn_view_dtype(infer->in[0]);
+    infer->out[0].ndim = e.n_result;
+    for (int32_t d = 0; d < e.n_result && status == TN_OK; d++)
+        infer->out[0].shape[d] = e.size[e.result[d]];
+    return status;
+}
+
+/* A tensor and the letters of its dimensions. */
+typedef struct named {
+    tn_tensor *x;
+    int8_t of[TN_MAX_DIMS];
+    int32_t count;
+} named;
+
+static int32_t where_is(const named *x, int letter)
+{
+    for (int32_t d = 0; d < x->count; d++)
+        if (x->of[d] == letter)
+            return d;
+    return -1;
+}
+
+/* Takes diagonals of letters that are there twice. */
+static void single(named *x)
+{
+    for (int32_t a = 0; a < x->count; a++)
+        for (int32_t b = a + 1; b < x->count; b++) {
+            tn_diagonal_options o = TN_DIAGONAL_OPTIONS;
+            int8_t letter = x->of[a];
+
+            if (x->of[b] != letter)
+                continue;
+            o.dim1 = a;
+            o.dim2 = b;
+            x->x = tn_diagonal(x->x, &o);
+            memmove(x->of + b, x->of + b + 1, (size_t)(x->count - b - 1));
+            memmove(x->of + a, x->of + a + 1, (size_t)(x->count - a - 1));
+            x->count--;
+            x->of[x->count - 1] = letter;
+            a = -1;
+            break;
+        }
+}
+
+/* Sums over the letters that nobody needs. */
+static void forget(named *x, const bool *needed)
+{
+    int64_t dims[TN_MAX_DIMS];
+    tn_sum_options o = TN_SUM_OPTIONS;
+    int32_t kept = 0, count = x->count;
+
+    o.dims.at = dims;
+    for (int32_t d = 0; d < count; d++) {
+        if (needed[x->of[d]])
+            x->of[kept++] = x->of[d];
+        else
+            dims[o.dims.count++] = d;
+    }
+    x->count = kept;
+    if (o.dims.count > 0 && x->x != NULL) {
+        tn_dtype dtype = tn_tensor_dtype(x->x);
+
+        x->x = tn_cast(tn_sum(x->x, &o), dtype);
+    }
+}
+
+/* The dimensions of x in the order of three groups of letters, each as one. */
+static tn_tensor *grouped(const named *x, const named *groups, const int64_t *size)
+{
+    int64_t order[TN_MAX_DIMS], shape[3] = { 1, 1, 1 };
+    int32_t at = 0;
+
+    for (int g = 0; g < 3; g++)
+        for (int32_t k = 0; k < groups[g].count; k++) {
+            order[at++] = where_is(x, groups[g].of[k]);
+            shape[g] *= size[groups[g].of[k]];
+        }
+    return tn_reshape(tn_permute(x->x, (tn_ints){ order, at }), (tn_ints){ shape, 3 });
+}
+
+static void add_letter(named *to, int8_t letter)
+{
+    to->of[to->count++] = letter;
+}
+
+/* a and b as one: letters of both that are needed further are a batch, others of both are summed
+ * by a product of matrices. */
+static tn_status together(named *a, const named *b, const bool *needed, const int64_t *size)
+{
+    named batch = { .count = 0 }, summed = { .count = 0 }, left = { .count = 0 },
+          right = { .count = 0 };
+    int64_t shape[TN_MAX_DIMS];
+    int32_t at = 0;
+    tn_tensor *y;
+
+    for (int32_t d = 0; d < a->count; d++)
+        add_letter(where_is(b, a->of[d]) < 0 ? &left : needed[a->of[d]] ? &batch : &summed,
+                   a->of[d]);
+    for (int32_t d = 0; d < b->count; d++)
+        if (where_is(a, b->of[d]) < 0)
+            add_letter(&right, b->of[d]);
+    if (batch.count + left.count + right.count > TN_MAX_DIMS)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "einsum: a product on the way has more than %d dimensions; another order "
+                       "of the operands may help",
+                       TN_MAX_DIMS);
+    y = tn_bmm(grouped(a, (named[]){ batch, left, summed }, size),
+               grouped(b, (named[]){ batch, summed, right }, size));
+    a->count = 0;
+    for (int g = 0; g < 3; g++) {
+        const named *group = g == 0 ? &batch : g == 1 ? &left : &right;
+
+        for (int32_t k = 0; k < group->count; k++) {
+            a->of[a->count++] = group->of[k];
+            shape[at++] = size[group->of[k]];
+        }
+    }
+    a->x = tn_reshape(y, (tn_ints){ shape, at });
+    return a->x != NULL ? TN_OK : tn_error_last()->code;
+}
+
+static tn_status einsum_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                  tn_tensor **out)
+{
+    const char *text = ((const tn_einsum_options *)options)->equation;
+    named all = { .x = NULL }, next = { .x = NULL };
+    int64_t order[TN_MAX_DIMS];
+    equation e;
+    tn_status status = parse(text, n_in, &e);
+
+    for (int k = 0; k < LETTERS; k++)
+        e.size[k] = -1;
+    for (int64_t i = 0; i < n_in && status == TN_OK; i++)
+        status = measure(text, &e, i, tn_tensor_shape(in[i]));
+    for (int64_t i = 0; i < n_in && status == TN_OK; i++) {
+        bool needed[LETTERS] = { false };
+
+        for (int32_t d = 0; d < e.n_result; d++)
+            needed[e.result[d]] = true;
+        for (int64_t k = i + 1; k < n_in; k++)
+            for (int32_t d = 0; d < e.count[k]; d++)
+                needed[e.of[k][d]] = true;
+        next = (named){ .x = in[i], .count = e.count[i] };
+        memcpy(next.of, e.of[i], sizeof next.of);
+        single(&next);
+        for (int32_t d = 0; d < all.count; d++) /* those that both have go in the product */
+            needed[all.of[d]] |= where_is(&next, all.of[d]) >= 0 && i > 0;
+        forget(&next, needed);
+        if (i == 0) {
+            all = next;
+            continue;
+        }
+        memset(needed, 0, sizeof needed);
+        for (int32_t d = 0; d < e.n_result; d++)
+            needed[e.result[d]] = true;
+        for (int64_t k = i + 1; k < n_in; k++)
+            for (int32_t d = 0; d < e.count[k]; d++)
+                needed[e.of[k][d]] = true;
+        status = together(&all, &next, needed, e.size);
+    }
+    if (status != TN_OK)
+        return status;
+    for (int32_t d = 0; d < e.n_result; d++)
+        order[d] = where_is(&all, e.result[d]);
+    return tn__common_given(out, tn_permute(all.x, (tn_ints){ order, e.n_result }));
+}
+
+const tn_op_def tn__op_einsum = { TN_HEAD(tn_op_def), TN_SCHEMA_EINSUM, .infer = einsum_infer,
+                                  .decompose = einsum_decompose };
