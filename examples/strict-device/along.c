@@ -244,3 +244,29 @@ STRICT_KERNEL(scatter_add)
 {
     return strict_enqueue(call, scatter_body, fill_scatter_add);
 }
+
+/* ---- rows of numbers ------------------------------------------------------------------------- */
+
+static tn_status arange_body(struct strict_work *work)
+{
+    const struct strict_view *y = &work->view[0];
+    double start = work->real[0], by = work->real[1];
+    for (int64_t i = 0; i < strict_count(y); i++)
+        if (strict_is_float(y->dtype))
+            strict_set(work, y, i * y->strides[0], start + (double)i * by);
+        else
+            strict_set_int(work, y, i * y->strides[0], (int64_t)start + i * (int64_t)by);
+    return TN_OK;
+}
+
+static tn_status fill_arange(const tn_call *call, struct strict_work *work)
+{
+    work->real[0] = ((const tn_arange_options *)call->options)->start;
+    work->real[1] = ((const tn_arange_options *)call->options)->step;
+    return TN_OK;
+}
+
+STRICT_KERNEL(arange)
+{
+    return strict_enqueue(call, arange_body, fill_arange);
+}

@@ -191,6 +191,7 @@ static const tn_kernel kernels[] = {
     KERNEL(cumsum, MORE),
     KERNEL(cumprod, MORE),
     KERNEL(sort, MORE),
+    KERNEL(arange, NUMBERS),
     KERNEL(gather, MORE),
     KERNEL(scatter, MORE),
     KERNEL(scatter_add, NUMBERS),

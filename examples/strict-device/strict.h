@@ -189,6 +189,7 @@ STRICT_KERNEL(prod);
 STRICT_KERNEL(cumsum);
 STRICT_KERNEL(cumprod);
 STRICT_KERNEL(sort);
+STRICT_KERNEL(arange);
 STRICT_KERNEL(gather);
 STRICT_KERNEL(scatter);
 STRICT_KERNEL(scatter_add);

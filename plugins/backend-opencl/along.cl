@@ -66,6 +66,16 @@ KERNEL NAME(sort)(GLOBAL S *values, GLOBAL i64 *indices, GLOBAL const S *x, cons
 }
 
 #if TN_TYPE != 0
+KERNEL NAME(arange)(GLOBAL S *y, const gpu_walk w, const C start, const C step)
+{
+    i64 i = ITEM();
+    if (i < w.count) {
+        WALK1(w, i, py)
+        C v = start + (C)i * step;
+        STORE(y, py, v);
+    }
+}
+
 /* A work item per row of the index, so that sums at one place are taken in order. y holds x already. */
 KERNEL NAME(scatter_add)(GLOBAL S *y, GLOBAL const i64 *index, GLOBAL const S *src,
                          GLOBAL gpu_error *error, const gpu_rows p, const gpu_index at)

@@ -141,3 +141,21 @@ tn_status gpu_run_scatter_add(const tn_call *call)
     return scatter(call, ((const tn_scatter_add_options *)call->options)->dim, GPU_scatter_add,
                    GPU_ERROR_SCATTER_ADD);
 }
+
+tn_status gpu_run_arange(const tn_call *call)
+{
+    const tn_arange_options *options = call->options;
+    const tn_view *views[] = { call->out[0] };
+    tn_dtype dtype = tn_view_dtype(views[0]);
+    gpu_walk walk;
+    gpu_scalar start, step;
+
+    gpu_walk_make(&walk, views, 1);
+    {
+        const gpu_arg args[] = { GPU_ARG(views[0]->data), GPU_ARG(walk),
+                                 gpu_scalar_arg(&start, dtype, options->start),
+                                 gpu_scalar_arg(&step, dtype, options->step) };
+
+        return gpu_launch(call, GPU_arange, dtype, walk.count, 1, args, 4);
+    }
+}

@@ -62,11 +62,11 @@ tn_status gpu_run_zip(const tn_call *call)
 
 tn_status gpu_run_div(const tn_call *call)
 {
-    const char *mode = ((const tn_div_options *)call->options)->rounding_mode;
+    const tn_div_options *options = call->options;
 
-    if (!mode)
+    if (!options || !options->rounding_mode)
         return gpu_run_binary(call);
-    return zip(call, mode[0] == 'f' ? GPU_F_DIV_FLOOR : GPU_F_DIV_TRUNC);
+    return zip(call, options->rounding_mode[0] == 'f' ? GPU_F_DIV_FLOOR : GPU_F_DIV_TRUNC);
 }
 
 tn_status gpu_run_compare(const tn_call *call)

@@ -38,7 +38,7 @@ enum gpu_text { GPU_TEXTS(GPU_TEXT_NAME_) GPU_TEXT_COUNT };
     X(map, functions, ITEMS) X(zip, functions, ITEMS) X(compare, functions, ITEMS) \
     X(clamp, functions, ITEMS) X(where, move, ITEMS) X(gather, move, ITEMS) \
     X(scatter, move, ITEMS) X(scatter_add, along, ITEMS) X(sort, along, ITEMS) \
-    X(scan, along, GROUPS) X(prod, reduce, GROUPS) X(prod_item, reduce, ITEMS) \
+    X(scan, along, GROUPS) X(arange, along, ITEMS) X(prod, reduce, GROUPS) X(prod_item, reduce, ITEMS) \
     X(prod_part, reduce, GROUPS) X(prod_last, reduce, GROUPS) X(amin, reduce, GROUPS) \
     X(amin_item, reduce, ITEMS) \
     X(copy, copy, ITEMS) X(move, move, ITEMS) X(fill, move, ITEMS) X(sum, reduce, GROUPS) \
@@ -154,6 +154,7 @@ tn_status gpu_run_prod(const tn_call *call);
 tn_status gpu_run_cumsum(const tn_call *call);
 tn_status gpu_run_cumprod(const tn_call *call);
 tn_status gpu_run_sort(const tn_call *call);
+tn_status gpu_run_arange(const tn_call *call);
 tn_status gpu_run_gather(const tn_call *call);
 tn_status gpu_run_scatter(const tn_call *call);
 tn_status gpu_run_scatter_add(const tn_call *call);
@@ -227,6 +228,7 @@ extern const i32 gpu_functions[GPU_F_COUNT];
         GPU_PLAIN("cumsum", device_, TN_MASK_FLOAT | TN_BIT(TN_I64), gpu_run_cumsum),              \
         GPU_PLAIN("cumprod", device_, TN_MASK_FLOAT | TN_BIT(TN_I64), gpu_run_cumprod),            \
         GPU_PLAIN("sort", device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL, gpu_run_sort),    \
+        GPU_PLAIN("arange", device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_arange),                \
         GPU_ROW("gather", device_, TN_MASK_ALL, gpu_run_gather, NULL, NULL, NULL),                 \
         GPU_ROW("scatter", device_, TN_MASK_ALL, gpu_run_scatter, NULL, NULL, NULL),               \
         GPU_PLAIN("scatter_add", device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_scatter_add)
