@@ -71,7 +71,8 @@ struct job {
     bool whole, product, reverse, descending;
 };
 
-static tn_status run_lines(struct job *job, tn_status (*body)(void *user, int64_t begin, int64_t end))
+static tn_status run_lines(struct job *job,
+                           tn_status (*body)(void *user, int64_t begin, int64_t end))
 {
     int64_t grain = GRAIN / (job->lines.length > 0 ? job->lines.length : 1);
     if (job->lines.count * job->lines.length <= GRAIN)

@@ -80,8 +80,7 @@ static tn_status slice_derive(tn_derive *d)
             start = 0;
         d->gin[0] = tn_narrow_grad(d->gout[0], shape, dim, start);
     } else {
-        d->gin[0] =
-            back_through(tn_slice(numbers(d->gout[0], shape), dim, o), d->gout[0], shape);
+        d->gin[0] = back_through(tn_slice(numbers(d->gout[0], shape), dim, o), d->gout[0], shape);
     }
     return TN_OK;
 }
@@ -117,7 +116,8 @@ static tn_status diagonal_infer(tn_infer *infer)
     meta->shape[at] = count > 0 ? count : 0;
     meta->strides[at] = x->strides[dim1] + x->strides[dim2];
     if (tn__common_count((tn_ints){ meta->shape, meta->ndim }) > 0)
-        meta->offset += o->offset < 0 ? -o->offset * x->strides[dim1] : o->offset * x->strides[dim2];
+        meta->offset += o->offset < 0 ? -o->offset * x->strides[dim1]
+                                      : o->offset * x->strides[dim2];
     return TN_OK;
 }
 
@@ -125,7 +125,8 @@ static tn_status diagonal_derive(tn_derive *d)
 {
     tn_ints shape = tn__common_in_shape(d, 0);
 
-    d->gin[0] = back_through(tn_diagonal(numbers(d->gout[0], shape), d->options), d->gout[0], shape);
+    d->gin[0] = back_through(tn_diagonal(numbers(d->gout[0], shape), d->options), d->gout[0],
+                             shape);
     return TN_OK;
 }
 
@@ -384,9 +385,9 @@ static tn_status flip_decompose(tn_tensor *const *in, int64_t n_in, const void *
     if (o->dims.count <= 0 || tn_tensor_ndim(y) == 0)
         return tn__common_given(out, tn_copy(y));
     for (int64_t i = 0; i < o->dims.count && y != NULL; i++)
-        y = tn_index_select(
-            y, tn_arange(y, (double)(tn_tensor_size(y, o->dims.at[i]) - 1), -1, &back),
-            o->dims.at[i]);
+        y = tn_index_select(y,
+                            tn_arange(y, (double)(tn_tensor_size(y, o->dims.at[i]) - 1), -1, &back),
+                            o->dims.at[i]);
     return tn__common_given(out, y);
 }
 
@@ -450,8 +451,8 @@ static tn_status roll_decompose(tn_tensor *const *in, int64_t n_in, const void *
     const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
                                       .decompose = name##_decompose };
 #define VIEW(name, NAME)                                                                           \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME,                        \
-                                      .infer = name##_infer, .derive = name##_derive };
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
+                                      .derive = name##_derive };
 VIEW(slice, SLICE)
 VIEW(diagonal, DIAGONAL)
 VIEW(unfold, UNFOLD)

@@ -344,8 +344,8 @@ tn_tensor *tn__common_zeros(tn_tensor *like, tn_ints shape)
 tn_status tn__common_open(tn_infer *infer)
 {
     for (int32_t i = 0; i < infer->n_out; i++) {
-        infer->out[i].dtype =
-            infer->dtype != TN_DTYPE_AUTO ? infer->dtype : tn_view_dtype(infer->in[0]);
+        infer->out[i].dtype = infer->dtype != TN_DTYPE_AUTO ? infer->dtype
+                                                            : tn_view_dtype(infer->in[0]);
         infer->out[i].ndim = -1;
     }
     return TN_OK;

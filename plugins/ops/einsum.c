@@ -93,8 +93,9 @@ static tn_status parse(const char *text, int64_t n, equation *e)
 static tn_status measure(const char *text, equation *e, int64_t i, tn_ints shape)
 {
     if (shape.count != e->count[i])
-        return tn_fail(TN_ERR_RUNTIME, "equation %q has %d letters for operand %lld of %lld dimensions",
-                       text, (int)e->count[i], (long long)i, (long long)shape.count);
+        return tn_fail(TN_ERR_RUNTIME,
+                       "equation %q has %d letters for operand %lld of %lld dimensions", text,
+                       (int)e->count[i], (long long)i, (long long)shape.count);
     for (int32_t d = 0; d < e->count[i]; d++) {
         int64_t *size = &e->size[e->of[i][d]];
 
@@ -218,7 +219,9 @@ static tn_status together(named *a, const named *b, const bool *needed, const in
     tn_tensor *y;
 
     for (int32_t d = 0; d < a->count; d++)
-        add_letter(where_is(b, a->of[d]) < 0 ? &left : needed[a->of[d]] ? &batch : &summed,
+        add_letter(where_is(b, a->of[d]) < 0 ? &left
+                   : needed[a->of[d]]        ? &batch
+                                             : &summed,
                    a->of[d]);
     for (int32_t d = 0; d < b->count; d++)
         if (where_is(a, b->of[d]) < 0)

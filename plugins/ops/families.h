@@ -16,10 +16,11 @@
     X(fold)
 #define TN__CREATION_OPS(X) X(arange) X(linspace) X(eye) X(one_hot) X(tril) X(triu)
 #define TN__PRODUCT_OPS(X) X(outer) X(dot) X(mv) X(addmm) X(baddbmm) X(bilinear) X(einsum)
+#define TN__RANDOM_OPS(X) X(bernoulli) X(randint) X(randperm) X(truncated_normal)
 /* clang-format on */
-#define TN__FAMILY_OPS(X) \
-    TN__REDUCTION_OPS(X) TN__INDEX_OPS(X) TN__SHAPE_OPS(X) TN__CREATION_OPS(X) \
-    TN__PRODUCT_OPS(X)
+#define TN__FAMILY_OPS(X)                                                                          \
+    TN__REDUCTION_OPS(X)                                                                           \
+    TN__INDEX_OPS(X) TN__SHAPE_OPS(X) TN__CREATION_OPS(X) TN__PRODUCT_OPS(X) TN__RANDOM_OPS(X)
 
 #define TN__DECLARE_OP(name) extern const tn_op_def tn__op_##name;
 TN__FAMILY_OPS(TN__DECLARE_OP)

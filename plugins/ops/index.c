@@ -110,8 +110,7 @@ static tn_status scatter_add_derive(tn_derive *d)
 
     d->gin[0] = d->gout[0];
     if (tn__needs(d, 2))
-        d->gin[2] =
-            corner(tn_gather(d->gout[0], d->in[1], o->dim), tn__common_in_shape(d, 2));
+        d->gin[2] = corner(tn_gather(d->gout[0], d->in[1], o->dim), tn__common_in_shape(d, 2));
     return TN_OK;
 }
 

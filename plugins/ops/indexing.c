@@ -54,8 +54,7 @@ static tn_status index_select_decompose(tn_tensor *const *in, int64_t n_in, cons
     (void)n_in;
     if (tn__common_dim(o->dim, tn_tensor_ndim(in[0]), &dim) != TN_OK)
         return tn_error_last()->code;
-    return tn__common_given(
-        out, tn_gather(in[0], spread(in[1], tn_tensor_shape(in[0]), dim), dim));
+    return tn__common_given(out, tn_gather(in[0], spread(in[1], tn_tensor_shape(in[0]), dim), dim));
 }
 
 static tn_status index_add_infer(tn_infer *infer)
@@ -151,9 +150,9 @@ static tn_status embedding_derive(tn_derive *d)
     rows[0] = tn_tensor_numel(index);
     rows[1] = table.at[1];
     if (padding != INT64_MIN) {
-        tn_tensor *mask = tn_eq(index, tn__common_number(
-                                           index, (double)(padding < 0 ? padding + table.at[0]
-                                                                       : padding)));
+        tn_tensor *mask = tn_eq(
+            index,
+            tn__common_number(index, (double)(padding < 0 ? padding + table.at[0] : padding)));
 
         gy = tn_where(tn_unsqueeze(mask, -1), tn__common_number(gy, 0), gy);
     }

@@ -17,6 +17,7 @@ plugins_ops_la_SOURCES = \
 	%D%/plugin.c \
 	%D%/arrange.c \
 	%D%/creations.c \
+	%D%/draws.c \
 	%D%/einsum.c \
 	%D%/products.c \
 	%D%/index.c \

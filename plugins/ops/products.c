@@ -83,9 +83,11 @@ static tn_status added_infer(tn_infer *infer, int32_t ndim, double beta, double 
         return status;
     if (!fits || a->shape[ndim - 1] != b->shape[ndim - 2] ||
         (ndim == 3 && a->shape[0] != b->shape[0]))
-        return wrong_shapes(a, b, ndim == 2 ? "a [M, K] and b [K, N] are needed"
-                                            : "a [B, M, K] and b [B, K, N] are needed");
-    if (!(TN_MASK_FLOAT & TN_BIT(tn_view_dtype(a))) && (beta != floor(beta) || alpha != floor(alpha)))
+        return wrong_shapes(a, b,
+                            ndim == 2 ? "a [M, K] and b [K, N] are needed"
+                                      : "a [B, M, K] and b [B, K, N] are needed");
+    if (!(TN_MASK_FLOAT & TN_BIT(tn_view_dtype(a))) &&
+        (beta != floor(beta) || alpha != floor(alpha)))
         return tn_fail(TN_ERR_RUNTIME,
                        "beta %g and alpha %g have to be whole numbers for integer tensors", beta,
                        alpha);

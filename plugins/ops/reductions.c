@@ -137,8 +137,8 @@ static tn_status argmin_infer(tn_infer *infer)
 
 static tn_status pick_infer(tn_infer *infer, int64_t dim, bool keepdim)
 {
-    tn_status status =
-        extreme_infer(infer, (tn_ints){ &dim, 1 }, keepdim, tn_view_dtype(infer->in[0]));
+    tn_status status = extreme_infer(infer, (tn_ints){ &dim, 1 }, keepdim,
+                                     tn_view_dtype(infer->in[0]));
 
     infer->out[1] = infer->out[0];
     infer->out[1].dtype = TN_I64;
@@ -267,8 +267,8 @@ static tn_status std_decompose(tn_tensor *const *in, int64_t n_in, const void *o
 {
     const tn_std_options *o = options;
     bool narrow = narrow_float(in[0]);
-    tn_tensor *y = tn_sqrt(variance(narrow ? tn_cast(in[0], TN_F32) : in[0], o->dims,
-                                    o->correction, o->keepdim));
+    tn_tensor *y = tn_sqrt(
+        variance(narrow ? tn_cast(in[0], TN_F32) : in[0], o->dims, o->correction, o->keepdim));
 
     (void)n_in;
     return tn__common_given(out, narrow ? like(y, in[0]) : y);
@@ -449,12 +449,11 @@ const tn_op_def tn__op_amin = { TN_HEAD(tn_op_def), TN_SCHEMA_AMIN, .infer = ami
                                 .derive = amin_derive };
 const tn_op_def tn__op_argmin = { TN_HEAD(tn_op_def), TN_SCHEMA_ARGMIN, .infer = argmin_infer };
 #define COMPOSED(name, NAME)                                                                       \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME,                        \
-                                      .infer = name##_infer, .decompose = name##_decompose };
-#define DERIVED(name, NAME)                                                                        \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME,                        \
-                                      .infer = name##_infer, .derive = name##_derive,              \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
                                       .decompose = name##_decompose };
+#define DERIVED(name, NAME)                                                                        \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
+                                      .derive = name##_derive, .decompose = name##_decompose };
 COMPOSED(max_dim, MAX_DIM)
 COMPOSED(min_dim, MIN_DIM)
 DERIVED(var, VAR)

@@ -24,10 +24,9 @@ static tn_status pad_infer(tn_infer *infer)
                        "mode is %q: constant, reflect, replicate and circular are there",
                        o->mode != NULL ? o->mode : "");
     if (o->sizes.count % 2 != 0 || o->sizes.count / 2 > x->ndim)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "sizes %s has to be pairs, of at most as many dimensions as x %s has",
-                       tn__common_text(text, o->sizes),
-                       tn__common_text(text_x, tn__common_shape(x)));
+        return tn_fail(
+            TN_ERR_RUNTIME, "sizes %s has to be pairs, of at most as many dimensions as x %s has",
+            tn__common_text(text, o->sizes), tn__common_text(text_x, tn__common_shape(x)));
     tn__common_plain(meta, tn_view_dtype(x), tn__common_shape(x));
     for (int64_t i = 0; i < o->sizes.count / 2; i++) {
         int32_t dim = x->ndim - 1 - (int32_t)i;
@@ -54,7 +53,8 @@ static tn_tensor *flipped(tn_tensor *x, int64_t dim)
 }
 
 /* What goes to an edge of `dim`: `count` elements, at the front or behind. */
-static tn_tensor *edge(tn_tensor *x, int64_t dim, int64_t count, bool front, const tn_pad_options *o)
+static tn_tensor *edge(tn_tensor *x, int64_t dim, int64_t count, bool front,
+                       const tn_pad_options *o)
 {
     int64_t size = tn_tensor_size(x, dim), shape[TN_MAX_DIMS];
     tn_ints row = { shape, tn_tensor_ndim(x) };
@@ -180,8 +180,8 @@ static tn_tensor *columns(tn_tensor *x, const windows *w)
         tn_slice_options every = TN_SLICE_OPTIONS;
 
         every.step = w->dilation[i];
-        x = tn_slice(tn_unfold(x, 2 + i, w->dilation[i] * (w->kernel[i] - 1) + 1, w->stride[i]),
-                     -1, &every);
+        x = tn_slice(tn_unfold(x, 2 + i, w->dilation[i] * (w->kernel[i] - 1) + 1, w->stride[i]), -1,
+                     &every);
     }
     if (x == NULL)
         return NULL;
@@ -279,9 +279,9 @@ static tn_status fold_decompose(tn_tensor *const *in, int64_t n_in, const void *
     image[0] = image[1] = 1;
     image[2] = size[0] + 2 * w.padding[0];
     image[3] = size[1] + 2 * w.padding[1];
-    places = columns(tn_reshape(tn_arange(x, 0, (double)(image[2] * image[3]), NULL),
-                                (tn_ints){ image, 4 }),
-                     &w);
+    places = columns(
+        tn_reshape(tn_arange(x, 0, (double)(image[2] * image[3]), NULL), (tn_ints){ image, 4 }),
+        &w);
     image[0] = tn_tensor_size(x, 0);
     image[1] = tn_tensor_size(x, 1) / (w.kernel[0] * w.kernel[1]);
     rows[0] = flat[0] = image[0] * image[1];
@@ -298,8 +298,8 @@ static tn_status fold_decompose(tn_tensor *const *in, int64_t n_in, const void *
 }
 
 #define COMPOSED(name, NAME)                                                                       \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME,                        \
-                                      .infer = name##_infer, .decompose = name##_decompose };
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
+                                      .decompose = name##_decompose };
 COMPOSED(pad, PAD)
 COMPOSED(im2col, IM2COL)
 COMPOSED(fold, FOLD)

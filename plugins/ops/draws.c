@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Random numbers made of uniform ones. */
+#include "common.h"
+
+static tn_tensor *uniform(tn_tensor *like, double low, double high)
+{
+    tn_uniform_options o = TN_UNIFORM_OPTIONS;
+
+    o.low = low;
+    o.high = high;
+    return tn_uniform(like, &o);
+}
+
+/* A tensor like x that has a float dtype. */
+static tn_tensor *room(tn_tensor *x, tn_dtype dtype)
+{
+    return tn_tensor_empty(tn_tensor_shape(x), dtype, tn_tensor_device(x));
+}
+
+static tn_status bernoulli_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                     tn_tensor **out)
+{
+    tn_dtype dtype = tn_tensor_dtype(in[0]);
+    tn_dtype inner = dtype == TN_F64 ? TN_F64 : TN_F32;
+
+    (void)n_in, (void)options;
+    return tn__common_given(
+        out, tn_cast(tn_lt(uniform(room(in[0], inner), 0, 1), tn_cast(in[0], inner)), dtype));
+}
+
+static tn_status randint_infer(tn_infer *infer)
+{
+    const tn_randint_options *o = infer->options;
+
+    if (o->low >= o->high)
+        return tn_fail(TN_ERR_RUNTIME, "expects low < high, but got low=%lld >= high=%lld",
+                       (long long)o->low, (long long)o->high);
+    if ((double)o->high - (double)o->low > 0x1p53)
+        return tn_fail(TN_ERR_VALUE,
+                       "from %lld to %lld are more than 2^53 numbers, as many as are told apart",
+                       (long long)o->low, (long long)o->high);
+    return tn__common_unary(infer);
+}
+
+/* A few thousand numbers from 24 bits, more of them from 53. */
+static tn_status randint_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                   tn_tensor **out)
+{
+    const tn_randint_options *o = options;
+    double count = (double)(o->high - o->low);
+    tn_tensor *u = uniform(room(in[0], count > 4096 ? TN_F64 : TN_F32), 0, 1), *y;
+
+    (void)n_in;
+    if (u == NULL)
+        return tn_error_last()->code;
+    y = tn_minimum(tn_floor(tn_mul_scalar(u, count)), tn__common_number(u, count - 1));
+    y = tn_add(
+        tn_cast(y, TN_I64),
+        tn_tensor_full((tn_ints){ NULL, 0 }, (double)o->low, TN_I64, tn_tensor_device(in[0])),
+        NULL);
+    return tn__common_given(out, tn_cast(y, tn_tensor_dtype(in[0])));
+}
+
+static tn_status randperm_infer(tn_infer *infer)
+{
+    int64_t n = ((const tn_randperm_options *)infer->options)->n;
+
+    if (n < 0)
+        return tn_fail(TN_ERR_RUNTIME, "n must be non-negative, not %lld", (long long)n);
+    tn__common_plain(&infer->out[0], TN_I64, (tn_ints){ &n, 1 });
+    return TN_OK;
+}
+
+static tn_status randperm_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                    tn_tensor **out)
+{
+    int64_t n = ((const tn_randperm_options *)options)->n;
+    const tn_device *device = in[0] != TN_NONE ? tn_tensor_device(in[0]) : tn_device_default();
+    tn_tensor *keys = tn_tensor_empty((tn_ints){ &n, 1 }, TN_F64, device);
+
+    (void)n_in;
+    if (keys == NULL)
+        return tn_error_last()->code;
+    return tn_sort(uniform(keys, 0, 1), NULL, &keys, &out[0]);
+}
+
+static tn_status truncated_normal_infer(tn_infer *infer)
+{
+    const tn_truncated_normal_options *o = infer->options;
+
+    if (!(o->std > 0) || !(o->low <= o->high))
+        return tn_fail(TN_ERR_RUNTIME, "std %g has to be more than 0 and low %g not above high %g",
+                       o->std, o->low, o->high);
+    return tn__common_unary(infer);
+}
+
+/* By the inverse of the distribution between the bounds. */
+static tn_status truncated_normal_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                            tn_tensor **out)
+{
+    const tn_truncated_normal_options *o = options;
+    tn_dtype dtype = tn_tensor_dtype(in[0]);
+    tn_clamp_options bounds = TN_CLAMP_OPTIONS;
+    double low = erf((o->low - o->mean) / o->std / sqrt(2));
+    double high = erf((o->high - o->mean) / o->std / sqrt(2));
+    tn_tensor *y = tn_erfinv(uniform(room(in[0], dtype == TN_F64 ? TN_F64 : TN_F32), low, high));
+
+    (void)n_in;
+    bounds.min = o->low;
+    bounds.max = o->high;
+    y = tn_add_scalar(tn_mul_scalar(y, o->std * sqrt(2)), o->mean);
+    return tn__common_given(out, tn_cast(tn_clamp(y, &bounds), dtype));
+}
+
+#define COMPOSED(name, NAME, infer_)                                                               \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
+                                      .decompose = name##_decompose };
+COMPOSED(bernoulli, BERNOULLI, tn__common_unary)
+COMPOSED(randint, RANDINT, randint_infer)
+COMPOSED(randperm, RANDPERM, randperm_infer)
+COMPOSED(truncated_normal, TRUNCATED_NORMAL, truncated_normal_infer)
