@@ -115,16 +115,18 @@ OPERATOR(mul_scalar, mul_scalar_i64, fill_mul_scalar)
 FLOATS(mul, a *b, a *b)
 WHOLE(mul, U(a) * U(b))
 OPERATOR(mul, mul_i64, no_options)
-static tn_status fill_div(const tn_call *call, struct strict_work *work)
-{
-    (void)work;
-    if (((const tn_div_options *)call->options)->rounding_mode != NULL)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "div: this device has no rounding_mode, the cpu has");
-    return TN_OK;
-}
 FLOATS(div, a / b, a / b)
-OPERATOR(div, NULL, fill_div)
+static tn_status div_body(struct strict_work *work)
+{
+    static const struct rule rule = { div_f64, div_f32, NULL };
+    return each(work, &rule);
+}
+STRICT_KERNEL(div)
+{
+    if (((const tn_div_options *)call->options)->rounding_mode != NULL)
+        return strict_div_rounded(call);
+    return strict_enqueue(call, div_body, no_options);
+}
 FLOATS(maximum, a != a || a > b ? a : b, a != a || a > b ? a : b)
 WHOLE(maximum, a > b ? a : b)
 OPERATOR(maximum, maximum_i64, no_options)

@@ -106,6 +106,10 @@ static const tn_backend strict = {
 #define MORE (NUMBERS | TN_BIT(TN_BOOL))
 #define KERNEL(op, dtypes) TN_KERNEL(#op, "strict", "tn_" #op, dtypes, strict_##op)
 
+/* All by one function, which looks for the operator's name. */
+#define FUNCTION(op, dtypes) TN_KERNEL(#op, "strict", "tn_" #op, dtypes, strict_function)
+#define BITS (TN_MASK_INT | TN_BIT(TN_BOOL))
+
 /* Copies between equal types move bytes: any type; between different ones, those of MORE. */
 static bool copy_supports(const tn_call *call, char *reason, size_t size)
 {
@@ -125,7 +129,7 @@ static const tn_kernel kernels[] = {
     KERNEL(add, MORE),
     KERNEL(sub, NUMBERS),
     KERNEL(mul, MORE),
-    KERNEL(div, FLOATS),
+    KERNEL(div, NUMBERS),
     KERNEL(maximum, MORE),
     KERNEL(add_scalar, NUMBERS),
     KERNEL(mul_scalar, NUMBERS),
@@ -144,6 +148,53 @@ static const tn_kernel kernels[] = {
     KERNEL(nll_loss_grad, FLOATS),
     KERNEL(philox_uniform, FLOATS),
     KERNEL(philox_normal, FLOATS),
+    FUNCTION(abs, NUMBERS),
+    FUNCTION(sign, NUMBERS),
+    FUNCTION(floor, NUMBERS),
+    FUNCTION(ceil, NUMBERS),
+    FUNCTION(trunc, NUMBERS),
+    FUNCTION(round, NUMBERS),
+    FUNCTION(remainder, NUMBERS),
+    FUNCTION(fmod, NUMBERS),
+    FUNCTION(pow, NUMBERS),
+    FUNCTION(expm1, FLOATS),
+    FUNCTION(log1p, FLOATS),
+    FUNCTION(log2, FLOATS),
+    FUNCTION(log10, FLOATS),
+    FUNCTION(sin, FLOATS),
+    FUNCTION(cos, FLOATS),
+    FUNCTION(tan, FLOATS),
+    FUNCTION(asin, FLOATS),
+    FUNCTION(acos, FLOATS),
+    FUNCTION(atan, FLOATS),
+    FUNCTION(sinh, FLOATS),
+    FUNCTION(cosh, FLOATS),
+    FUNCTION(tanh, FLOATS),
+    FUNCTION(erf, FLOATS),
+    FUNCTION(erfc, FLOATS),
+    FUNCTION(erfinv, FLOATS),
+    FUNCTION(atan2, FLOATS),
+    FUNCTION(minimum, MORE),
+    FUNCTION(eq, MORE),
+    FUNCTION(lt, MORE),
+    FUNCTION(le, MORE),
+    FUNCTION(bitwise_and, BITS),
+    FUNCTION(bitwise_or, BITS),
+    FUNCTION(bitwise_xor, BITS),
+    FUNCTION(bitwise_not, BITS),
+    KERNEL(clamp, NUMBERS),
+    KERNEL(where, MORE),
+    KERNEL(complex, FLOATS),
+    KERNEL(prod, MORE),
+    KERNEL(amin, MORE),
+    KERNEL(argmin, NUMBERS),
+    KERNEL(cumsum, MORE),
+    KERNEL(cumprod, MORE),
+    KERNEL(sort, MORE),
+    KERNEL(arange, NUMBERS),
+    KERNEL(gather, MORE),
+    KERNEL(scatter, MORE),
+    KERNEL(scatter_add, NUMBERS),
 };
 
 static const void *const contributions[] = { &strict };

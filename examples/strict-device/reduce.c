@@ -13,8 +13,9 @@ static tn_status choose(struct strict_work *work, const tn_call *call, tn_ints d
     int32_t ndim = call->in[0]->ndim;
     work->whole[0] = dims.count > 0 ? 0 : (1 << ndim) - 1;
     for (int64_t i = 0; i < dims.count; i++) {
-        int64_t dim = dims.at[i] < 0 ? dims.at[i] + ndim : dims.at[i];
-        if (dim < 0 || (dim >= ndim && ndim > 0))
+        /* a 0-d tensor has the dimensions 0 and -1 */
+        int64_t most = ndim > 0 ? ndim : 1, dim = dims.at[i] < 0 ? dims.at[i] + most : dims.at[i];
+        if (dim < 0 || dim >= most)
             return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %d dimensions",
                            call->op, (long long)dims.at[i], (int)ndim);
         work->whole[0] |= 1 << dim;
@@ -98,6 +99,35 @@ static void see_max(struct strict_work *work, const struct strict_view *x, int64
         result->at = order;
 }
 
+static void see_min(struct strict_work *work, const struct strict_view *x, int64_t at,
+                    int64_t order, void *state)
+{
+    struct result *result = state;
+    bool smaller;
+    if (strict_is_float(x->dtype)) {
+        double value = strict_get(work, x, at);
+        smaller = result->at < 0 || value < result->f || (value != value && result->f == result->f);
+        result->f = smaller ? value : result->f;
+    } else {
+        int64_t value = strict_get_int(work, x, at);
+        smaller = result->at < 0 || value < result->i;
+        result->i = smaller ? value : result->i;
+    }
+    if (smaller)
+        result->at = order;
+}
+
+static void see_product(struct strict_work *work, const struct strict_view *x, int64_t at,
+                        int64_t order, void *state)
+{
+    struct result *result = state;
+    (void)order;
+    if (strict_is_float(x->dtype))
+        result->f *= strict_get(work, x, at);
+    else
+        result->i = (int64_t)((uint64_t)result->i * (uint64_t)strict_get_int(work, x, at));
+}
+
 static tn_status reduce(struct strict_work *work, visit *see, bool place)
 {
     const struct strict_view *y = &work->view[0], *x = &work->view[1];
@@ -109,7 +139,7 @@ static tn_status reduce(struct strict_work *work, visit *see, bool place)
     if (strict_count(&outer) == 0)
         return TN_OK;
     do {
-        struct result result = { 0, 0, -1 };
+        struct result result = { see == see_product, see == see_product, -1 };
         reduce_one(work, index, gone, see, &result);
         int64_t at = result_place(y, x, index, gone);
         if (place)
@@ -133,6 +163,46 @@ static tn_status amax_body(struct strict_work *work)
 static tn_status argmax_body(struct strict_work *work)
 {
     return reduce(work, see_max, true);
+}
+
+static tn_status amin_body(struct strict_work *work)
+{
+    return reduce(work, see_min, false);
+}
+static tn_status argmin_body(struct strict_work *work)
+{
+    return reduce(work, see_min, true);
+}
+static tn_status prod_body(struct strict_work *work)
+{
+    return reduce(work, see_product, false);
+}
+
+static tn_status fill_amin(const tn_call *call, struct strict_work *work)
+{
+    return choose(work, call, ((const tn_amin_options *)call->options)->dims);
+}
+static tn_status fill_prod(const tn_call *call, struct strict_work *work)
+{
+    return choose(work, call, ((const tn_prod_options *)call->options)->dims);
+}
+static tn_status fill_argmin(const tn_call *call, struct strict_work *work)
+{
+    int64_t dim = ((const tn_argmin_options *)call->options)->dim;
+    return choose(work, call, dim == INT64_MIN ? tn_no_ints() : (tn_ints){ &dim, 1 });
+}
+
+STRICT_KERNEL(amin)
+{
+    return strict_enqueue(call, amin_body, fill_amin);
+}
+STRICT_KERNEL(prod)
+{
+    return strict_enqueue(call, prod_body, fill_prod);
+}
+STRICT_KERNEL(argmin)
+{
+    return strict_enqueue(call, argmin_body, fill_argmin);
 }
 
 static tn_status fill_sum(const tn_call *call, struct strict_work *work)

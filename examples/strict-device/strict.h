@@ -117,7 +117,7 @@ tn_status strict_enqueue(const tn_call *call, strict_body *body,
 bool strict_lost(void *device);
 uint64_t strict_kernels_run(void);
 
-/* ---- kernels: elementwise.c and reduce.c ---- */
+/* ---- kernels: elementwise.c, functions.c, reduce.c and along.c ---- */
 
 /* Steps through a shape in row-major order. */
 static inline bool strict_step(int64_t *index, const struct strict_view *shape)
@@ -173,11 +173,26 @@ STRICT_KERNEL(sqrt);
 STRICT_KERNEL(relu);
 STRICT_KERNEL(relu_grad);
 STRICT_KERNEL(sigmoid);
+STRICT_KERNEL(function); /* by the name of the operator */
+STRICT_KERNEL(div_rounded);
+STRICT_KERNEL(clamp);
+STRICT_KERNEL(where);
+STRICT_KERNEL(complex);
 STRICT_KERNEL(philox_uniform);
 STRICT_KERNEL(philox_normal);
 STRICT_KERNEL(sum);
 STRICT_KERNEL(amax);
 STRICT_KERNEL(argmax);
+STRICT_KERNEL(amin);
+STRICT_KERNEL(argmin);
+STRICT_KERNEL(prod);
+STRICT_KERNEL(cumsum);
+STRICT_KERNEL(cumprod);
+STRICT_KERNEL(sort);
+STRICT_KERNEL(arange);
+STRICT_KERNEL(gather);
+STRICT_KERNEL(scatter);
+STRICT_KERNEL(scatter_add);
 STRICT_KERNEL(bmm);
 STRICT_KERNEL(nll_loss);
 STRICT_KERNEL(nll_loss_grad);

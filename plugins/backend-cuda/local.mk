@@ -2,8 +2,8 @@
 #
 # With nvcc the kernels are inside the plugin; without it they are not, and its activation says so.
 
-TN_CUDA_TEXTS = %D%/elementwise.cu %D%/copy.cu %D%/move.cu %D%/reduce.cu %D%/matmul.cu %D%/softmax.cu %D%/loss.cu \
-	%D%/random.cu
+TN_CUDA_TEXTS = %D%/elementwise.cu %D%/functions.cu %D%/copy.cu %D%/move.cu %D%/reduce.cu %D%/matmul.cu %D%/softmax.cu %D%/loss.cu \
+	%D%/random.cu %D%/along.cu
 
 TN_PLUGINS += plugins/backend-cuda.la
 plugins_backend_cuda_la_SOURCES = %D%/cu_api.h %D%/cu_api.c %D%/cuda.h %D%/device.c %D%/module.c %D%/blaslt.h \

@@ -64,3 +64,25 @@ DEVICE u16 tn_to_bf16(float x)
         p1 += rest_ * (w).stride[1][0];                                                            \
         p2 += rest_ * (w).stride[2][0];                                                            \
     }
+/* The place of the fourth operand alone. */
+#define WALK_FOURTH(w, i_, p3)                                                                     \
+    i64 p3 = (w).offset[3];                                                                        \
+    {                                                                                              \
+        i64 rest_ = (i_);                                                                          \
+        SHORT_LOOP                                                                                 \
+        for (i32 d_ = (w).ndim - 1; d_ > 0; d_--) {                                                \
+            i64 q_ = QUOTIENT(rest_, (w).shape[d_], (w).small);                                    \
+            p3 += (rest_ - q_ * (w).shape[d_]) * (w).stride[3][d_];                                \
+            rest_ = q_;                                                                            \
+        }                                                                                          \
+        p3 += rest_ * (w).stride[3][0];                                                            \
+    }
+
+/* Remembers the first index t_ that was out of bounds. */
+#define OUT_OF_BOUNDS(error, at, t_)                                                               \
+    if (TAKE(&(error)->taken)) {                                                                   \
+        (error)->op = (at).op;                                                                     \
+        (error)->index = (t_);                                                                     \
+        (error)->bound = (at).bound;                                                               \
+        (error)->place = (at).dim;                                                                 \
+    }

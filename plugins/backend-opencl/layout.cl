@@ -18,6 +18,16 @@ typedef struct gpu_walk {
     i64 stride[GPU_OPERANDS][GPU_DIMS];
 } gpu_walk;
 
+/* The same for four operands, of which the kernels are few. */
+typedef struct gpu_walk4 {
+    i64 count;
+    i32 ndim;
+    i32 small;
+    i64 offset[4];
+    i64 shape[GPU_DIMS];
+    i64 stride[4][GPU_DIMS];
+} gpu_walk4;
+
 /* Dimensions 0 .. kept - 1 stay (y[o], o < outputs), kept .. ndim - 1 go (x, r < length). Piece p of an output takes
  * [p * piece, (p + 1) * piece) of its length; with more than one, y is [outputs, pieces]. */
 typedef struct gpu_reduce {
@@ -74,6 +84,14 @@ typedef struct gpu_philox {
     i64 block;
 } gpu_philox;
 
+/* The dimension that indices point into. */
+typedef struct gpu_index {
+    i64 bound; /* its size */
+    i64 step;  /* its stride */
+    i32 dim;
+    i32 op; /* for the error record: GPU_ERROR_* */
+} gpu_index;
+
 /* What a kernel that met an index out of range leaves behind; the first one stays. 32 bytes. */
 typedef struct gpu_error {
     i32 taken; /* 0: nothing happened */
@@ -83,6 +101,49 @@ typedef struct gpu_error {
     i64 place; /* which element held it */
 } gpu_error;
 
-enum { GPU_ERROR_NLL_LOSS = 1, GPU_ERROR_NLL_LOSS_GRAD = 2 };
+enum { GPU_ERROR_NLL_LOSS = 1, GPU_ERROR_NLL_LOSS_GRAD = 2, GPU_ERROR_DIVISION = 3,
+       GPU_ERROR_GATHER = 4, GPU_ERROR_SCATTER = 5, GPU_ERROR_SCATTER_ADD = 6 };
+
+/* The functions of functions.cl. From GPU_F_DIVIDES on, whole numbers are divided. */
+enum {
+    GPU_F_ABS,
+    GPU_F_SIGN,
+    GPU_F_FLOOR,
+    GPU_F_CEIL,
+    GPU_F_TRUNC,
+    GPU_F_ROUND,
+    GPU_F_NOT,
+    GPU_F_EXPM1,
+    GPU_F_LOG1P,
+    GPU_F_LOG2,
+    GPU_F_LOG10,
+    GPU_F_SIN,
+    GPU_F_COS,
+    GPU_F_TAN,
+    GPU_F_ASIN,
+    GPU_F_ACOS,
+    GPU_F_ATAN,
+    GPU_F_SINH,
+    GPU_F_COSH,
+    GPU_F_TANH,
+    GPU_F_ERF,
+    GPU_F_ERFC,
+    GPU_F_ERFINV,
+    GPU_F_EQ,
+    GPU_F_LT,
+    GPU_F_LE,
+    GPU_F_MINIMUM,
+    GPU_F_POW,
+    GPU_F_ATAN2,
+    GPU_F_AND,
+    GPU_F_OR,
+    GPU_F_XOR,
+    GPU_F_DIVIDES,
+    GPU_F_FMOD = GPU_F_DIVIDES,
+    GPU_F_REMAINDER,
+    GPU_F_DIV_TRUNC,
+    GPU_F_DIV_FLOOR,
+    GPU_F_COUNT
+};
 
 #endif

@@ -3,10 +3,10 @@
 # plugins/gpu is what this backend and backend-cuda share: operators on the host's side. The texts of the kernels lie here; nvcc compiles
 # the same ones.
 
-TN_GPU_HOST = plugins/gpu/gpu.h plugins/gpu/views.c plugins/gpu/elementwise.c plugins/gpu/copy.c \
+TN_GPU_HOST = plugins/gpu/gpu.h plugins/gpu/views.c plugins/gpu/elementwise.c plugins/gpu/functions.c plugins/gpu/along.c plugins/gpu/copy.c \
 	plugins/gpu/reduce.c plugins/gpu/matmul.c plugins/gpu/softmax.c plugins/gpu/loss.c plugins/gpu/random.c
-TN_GPU_TEXTS = %D%/layout.cl %D%/common.cl %D%/types.cl %D%/elementwise.cl %D%/copy.cl %D%/move.cl %D%/reduce.cl \
-	%D%/matmul.cl %D%/softmax.cl %D%/loss.cl %D%/random.cl
+TN_GPU_TEXTS = %D%/layout.cl %D%/common.cl %D%/types.cl %D%/elementwise.cl %D%/functions.cl %D%/copy.cl %D%/move.cl %D%/reduce.cl \
+	%D%/matmul.cl %D%/softmax.cl %D%/loss.cl %D%/random.cl %D%/along.cl
 
 tenon_HEADERS += sdk/include/tenon/native.h
 EXTRA_DIST += $(TN_GPU_TEXTS) %D%/dialect.cl

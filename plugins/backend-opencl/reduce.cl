@@ -93,27 +93,35 @@
 #undef LOAD_PART
 #define LOAD_PART(p, i) ((p)[i])
 #define JOIN_SUM(a, b) ((a) + (b))
+#define JOIN_PRODUCT(a, b) ((a) * (b))
+#define JOIN_MIN(a, b) ((a) != (a) ? (a) : ((a) < (b) ? (a) : (b)))
 #define JOIN_MAX(a, b) ((a) != (a) ? (a) : ((a) > (b) ? (a) : (b)))
 
 /* sum: x to y. sum_part: x to partial sums. sum_last: partial sums to y. */
 REDUCTION(sum, S, LOAD, A, 0, JOIN_SUM, SUM, STORE_SUM)
 REDUCTION(sum_part, S, LOAD, A, 0, JOIN_SUM, A, STORE_PART)
 REDUCTION(sum_last, A, LOAD_PART, A, 0, JOIN_SUM, SUM, STORE_SUM)
+REDUCTION(prod, S, LOAD, A, 1, JOIN_PRODUCT, SUM, STORE_SUM)
+REDUCTION(prod_part, S, LOAD, A, 1, JOIN_PRODUCT, A, STORE_PART)
+REDUCTION(prod_last, A, LOAD_PART, A, 1, JOIN_PRODUCT, SUM, STORE_SUM)
 /* the partial results of a maximum have the type of x */
+REDUCTION(amin, S, LOAD, C, HIGHEST, JOIN_MIN, S, STORE)
 REDUCTION(amax, S, LOAD, C, LOWEST, JOIN_MAX, S, STORE)
 
 #if TN_TYPE != 0
-/* Whether (v, i) goes before (w, j): larger, NaN largest, the first of equals. */
-DEVICE i32 NAME(before)(C v, i64 i, C w, i64 j)
+/* Whether (v, i) goes before (w, j), which may be nothing: larger (smaller), NaN first, the first of equals. */
+DEVICE i32 NAME(before)(C v, i64 i, C w, i64 j, i64 nothing, i32 smaller)
 {
+    if (i == nothing || j == nothing)
+        return i != nothing;
     if (v != v)
         return w == w || i < j;
     if (w != w)
         return 0;
-    return v > w || (v == w && i < j);
+    return (smaller ? v < w : v > w) || (v == w && i < j);
 }
 
-GROUP_KERNEL NAME(argmax)(GLOBAL i64 *y, GLOBAL const S *x, const gpu_reduce p)
+GROUP_KERNEL NAME(argmax)(GLOBAL i64 *y, GLOBAL const S *x, const gpu_reduce p, const i32 smaller)
 {
     LOCAL C best[GROUP];
     LOCAL i64 at[GROUP];
@@ -125,7 +133,7 @@ GROUP_KERNEL NAME(argmax)(GLOBAL i64 *y, GLOBAL const S *x, const gpu_reduce p)
         i64 px = base;
         GONE(p, r, px)
         C v = LOAD(x, px);
-        if (NAME(before)(v, r, value, where)) {
+        if (NAME(before)(v, r, value, where, p.length, smaller)) {
             value = v;
             where = r;
         }
@@ -135,7 +143,7 @@ GROUP_KERNEL NAME(argmax)(GLOBAL i64 *y, GLOBAL const S *x, const gpu_reduce p)
     BARRIER();
     for (i32 half_ = GROUP / 2; half_ > 0; half_ /= 2) {
         i32 here = LOCAL_ID(), there = LOCAL_ID() + half_;
-        if (here < half_ && NAME(before)(best[there], at[there], best[here], at[here])) {
+        if (here < half_ && NAME(before)(best[there], at[there], best[here], at[here], p.length, smaller)) {
             best[here] = best[there];
             at[here] = at[there];
         }

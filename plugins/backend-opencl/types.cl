@@ -17,37 +17,44 @@
 #undef TN_WORDS
 #undef TN_COMPLEX
 #undef LOWEST
+#undef HIGHEST
 
 #if TN_TYPE == 0 /* bool */
 #define S u8
 #define C i32
 #define TYPED(word) word##_bool
 #define LOWEST 0
+#define HIGHEST 1
 #elif TN_TYPE == 1
 #define S u8
 #define C i32
 #define TYPED(word) word##_u8
 #define LOWEST 0
+#define HIGHEST 255
 #elif TN_TYPE == 2
 #define S i8
 #define C i32
 #define TYPED(word) word##_i8
 #define LOWEST (-128)
+#define HIGHEST 127
 #elif TN_TYPE == 3
 #define S i16
 #define C i32
 #define TYPED(word) word##_i16
 #define LOWEST (-32768)
+#define HIGHEST 32767
 #elif TN_TYPE == 4
 #define S i32
 #define C i32
 #define TYPED(word) word##_i32
 #define LOWEST (-2147483647 - 1)
+#define HIGHEST 2147483647
 #elif TN_TYPE == 5
 #define S i64
 #define C i64
 #define TYPED(word) word##_i64
 #define LOWEST (-9223372036854775807L - 1)
+#define HIGHEST 9223372036854775807L
 #elif TN_TYPE == 6
 #define S u16
 #define C float
@@ -115,6 +122,7 @@
 #define SUM S
 #define STORE_SUM(p, i, v) STORE(p, i, v)
 #define LOWEST ((C)-INFINITY)
+#define HIGHEST ((C)INFINITY)
 #else
 #define A i64
 #define SUM i64

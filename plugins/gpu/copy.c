@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-/* The type whose elements are as long: kernels that move bits know five. */
-static tn_dtype as_bits(const tn_view *view)
+tn_dtype gpu_as_bits(const tn_view *view)
 {
     switch (gpu_item_size(view)) {
     case 1: return TN_U8;
@@ -46,7 +45,7 @@ tn_status gpu_copy_view(const tn_call *call, const tn_view *to, const tn_view *f
         if (walk.ndim == 1 && walk.stride[0][0] == 1 && walk.stride[1][0] == 1)
             return gpu_copy_bytes(call, to->data, to->byte_offset, from->data, from->byte_offset,
                                   (size_t)(walk.count * gpu_item_size(to)));
-        return gpu_launch(call, GPU_move, as_bits(to), walk.count, 1, args, 3);
+        return gpu_launch(call, GPU_move, gpu_as_bits(to), walk.count, 1, args, 3);
     }
     {
         const gpu_arg args[] = { GPU_ARG(to->data), GPU_ARG(from->data), GPU_ARG(walk),
@@ -74,7 +73,7 @@ tn_status gpu_fill_view(const tn_call *call, const tn_view *to, double value)
         const gpu_arg args[] = { GPU_ARG(to->data), GPU_ARG(walk), GPU_ARG(bits[0]),
                                  GPU_ARG(bits[1]) };
 
-        return gpu_launch(call, GPU_fill, as_bits(to), walk.count, 1, args, 4);
+        return gpu_launch(call, GPU_fill, gpu_as_bits(to), walk.count, 1, args, 4);
     }
 }
 

@@ -63,10 +63,6 @@ tn_status gpu_run_binary(const tn_call *call)
         alpha = ((const tn_add_options *)call->options)->alpha;
     else if (which(call) == GPU_sub && call->options)
         alpha = ((const tn_sub_options *)call->options)->alpha;
-    else if (which(call) == GPU_div && ((const tn_div_options *)call->options)->rounding_mode)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "%s: rounding_mode is there on the cpu; without one this device divides",
-                       call->op);
     return run_two(call, alpha);
 }
 

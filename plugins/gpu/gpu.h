@@ -21,7 +21,9 @@ enum gpu_shape {
 };
 
 /* The texts that kernels are in: one program per text and type. */
-#define GPU_TEXTS(X) X(elementwise) X(copy) X(move) X(reduce) X(matmul) X(softmax) X(loss) X(random)
+#define GPU_TEXTS(X)                                                                               \
+    X(elementwise) X(functions) X(copy) X(move) X(reduce) X(matmul) X(softmax) X(loss) X(random) \
+    X(along)
 #define GPU_TEXT_NAME_(name) GPU_TEXT_##name,
 enum gpu_text { GPU_TEXTS(GPU_TEXT_NAME_) GPU_TEXT_COUNT };
 
@@ -33,6 +35,12 @@ enum gpu_text { GPU_TEXTS(GPU_TEXT_NAME_) GPU_TEXT_COUNT };
     X(add_scalar, elementwise, ITEMS) X(mul_scalar, elementwise, ITEMS) \
     X(neg, elementwise, ITEMS) X(exp, elementwise, ITEMS) X(log, elementwise, ITEMS) \
     X(sqrt, elementwise, ITEMS) X(relu, elementwise, ITEMS) X(sigmoid, elementwise, ITEMS) \
+    X(map, functions, ITEMS) X(zip, functions, ITEMS) X(compare, functions, ITEMS) \
+    X(clamp, functions, ITEMS) X(where, move, ITEMS) X(gather, move, ITEMS) \
+    X(scatter, move, ITEMS) X(scatter_add, along, ITEMS) X(sort, along, ITEMS) \
+    X(scan, along, GROUPS) X(arange, along, ITEMS) X(prod, reduce, GROUPS) X(prod_item, reduce, ITEMS) \
+    X(prod_part, reduce, GROUPS) X(prod_last, reduce, GROUPS) X(amin, reduce, GROUPS) \
+    X(amin_item, reduce, ITEMS) \
     X(copy, copy, ITEMS) X(move, move, ITEMS) X(fill, move, ITEMS) X(sum, reduce, GROUPS) \
     X(sum_item, reduce, ITEMS) X(sum_part, reduce, GROUPS) X(sum_last, reduce, GROUPS) \
     X(amax, reduce, GROUPS) X(amax_item, reduce, ITEMS) X(argmax, reduce, GROUPS) \
@@ -88,6 +96,9 @@ int64_t gpu_offset(const tn_view *view);
 bool gpu_dense(const tn_view *view);
 /* A loop over views[0]'s shape, to which the others broadcast: dimensions of size 1 go, neighbours that lie one behind the other become one. */
 void gpu_walk_make(gpu_walk *walk, const tn_view *const *views, int32_t count);
+void gpu_walk4_make(gpu_walk4 *walk, const tn_view *const views[4]);
+/* Rows along `dim` of views of one shape. */
+tn_status gpu_rows_make(gpu_rows *rows, const tn_view *const *views, int32_t count, int64_t dim);
 /* A number as kernels for this type take it: float, double or a whole number. */
 typedef union gpu_scalar {
     float f;
@@ -96,6 +107,8 @@ typedef union gpu_scalar {
     int64_t l;
 } gpu_scalar;
 gpu_arg gpu_scalar_arg(gpu_scalar *scalar, tn_dtype dtype, double value);
+/* The unsigned integer (or c128) that kernels of the text "move" take for elements of this size. */
+tn_dtype gpu_as_bits(const tn_view *view);
 /* The bits of a number stored as `dtype`, in words of 64 bits. */
 void gpu_bits(tn_dtype dtype, double value, uint64_t bits[2]);
 /* The words after a stream's synchronisation found an error record. */
@@ -121,12 +134,30 @@ bool gpu_supports_bmm(const tn_call *call, char *reason, size_t size);
 tn_status gpu_run_binary(const tn_call *call);
 tn_status gpu_run_unary(const tn_call *call);
 tn_status gpu_run_scalar(const tn_call *call);
+/* These have the function, GPU_F_*, in kernel->data. */
+tn_status gpu_run_map(const tn_call *call);
+tn_status gpu_run_zip(const tn_call *call);
+tn_status gpu_run_compare(const tn_call *call);
+tn_status gpu_run_div(const tn_call *call);
+tn_status gpu_run_clamp(const tn_call *call);
+tn_status gpu_run_where(const tn_call *call);
+tn_status gpu_run_complex(const tn_call *call);
 tn_status gpu_run_copy(const tn_call *call);
 tn_status gpu_run_fill(const tn_call *call);
 tn_status gpu_run_narrow_grad(const tn_call *call);
 tn_status gpu_run_sum(const tn_call *call);
 tn_status gpu_run_amax(const tn_call *call);
 tn_status gpu_run_argmax(const tn_call *call);
+tn_status gpu_run_amin(const tn_call *call);
+tn_status gpu_run_argmin(const tn_call *call);
+tn_status gpu_run_prod(const tn_call *call);
+tn_status gpu_run_cumsum(const tn_call *call);
+tn_status gpu_run_cumprod(const tn_call *call);
+tn_status gpu_run_sort(const tn_call *call);
+tn_status gpu_run_arange(const tn_call *call);
+tn_status gpu_run_gather(const tn_call *call);
+tn_status gpu_run_scatter(const tn_call *call);
+tn_status gpu_run_scatter_add(const tn_call *call);
 size_t gpu_workspace_reduce(const tn_call *call);
 tn_status gpu_run_bmm(const tn_call *call);
 tn_status gpu_run_softmax(const tn_call *call);
@@ -139,6 +170,7 @@ tn_status gpu_run_philox_normal(const tn_call *call);
 
 /* The rows of a backend's kernel table: GPU_TABLE("opencl"). `bmm_run`, `bmm_workspace`: the backend's way to multiply. */
 extern const enum gpu_kernel gpu_ids[GPU_KERNEL_COUNT];
+extern const i32 gpu_functions[GPU_F_COUNT];
 #define GPU_ROW(op_, device_, dtypes_, run_, data_, supports_, workspace_)                         \
     {                                                                                              \
         TN_HEAD(tn_kernel), .op = op_, .device = device_, .name = "tn_" op_, .revision = 1,        \
@@ -149,13 +181,64 @@ extern const enum gpu_kernel gpu_ids[GPU_KERNEL_COUNT];
     GPU_ROW(op_, device_, dtypes_, run_, NULL, gpu_supports, NULL)
 #define GPU_EACH(op_, id_, device_, dtypes_, run_)                                                 \
     GPU_ROW(op_, device_, dtypes_, run_, &gpu_ids[GPU_##id_], gpu_supports, NULL)
+#define GPU_FUNCTION(op_, function_, device_, dtypes_, run_)                                       \
+    GPU_ROW(op_, device_, dtypes_, run_, &gpu_functions[GPU_F_##function_], gpu_supports, NULL)
+#define GPU_MAP(op_, function_, device_)                                                           \
+    GPU_FUNCTION(op_, function_, device_, TN_MASK_FLOAT, gpu_run_map)
+#define GPU_WHOLE(op_, function_, device_)                                                         \
+    GPU_FUNCTION(op_, function_, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_map)
+#define GPU_ZIP(op_, function_, device_, dtypes_)                                                  \
+    GPU_FUNCTION(op_, function_, device_, dtypes_, gpu_run_zip)
+#define GPU_COMPARE(op_, function_, device_)                                                       \
+    GPU_FUNCTION(op_, function_, device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL,            \
+                 gpu_run_compare)
+#define GPU_FUNCTIONS_TABLE(device_)                                                               \
+    GPU_WHOLE("abs", ABS, device_), GPU_WHOLE("sign", SIGN, device_),                              \
+        GPU_WHOLE("floor", FLOOR, device_), GPU_WHOLE("ceil", CEIL, device_),                      \
+        GPU_WHOLE("trunc", TRUNC, device_), GPU_WHOLE("round", ROUND, device_),                    \
+        GPU_MAP("expm1", EXPM1, device_), GPU_MAP("log1p", LOG1P, device_),                        \
+        GPU_MAP("log2", LOG2, device_), GPU_MAP("log10", LOG10, device_),                          \
+        GPU_MAP("sin", SIN, device_), GPU_MAP("cos", COS, device_), GPU_MAP("tan", TAN, device_),  \
+        GPU_MAP("asin", ASIN, device_), GPU_MAP("acos", ACOS, device_),                            \
+        GPU_MAP("atan", ATAN, device_), GPU_MAP("sinh", SINH, device_),                            \
+        GPU_MAP("cosh", COSH, device_), GPU_MAP("tanh", TANH, device_),                            \
+        GPU_MAP("erf", ERF, device_), GPU_MAP("erfc", ERFC, device_),                              \
+        GPU_MAP("erfinv", ERFINV, device_),                                                        \
+        GPU_ZIP("minimum", MINIMUM, device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL),        \
+        GPU_ZIP("remainder", REMAINDER, device_, TN_MASK_FLOAT | GPU_MASK_INT),                    \
+        GPU_ZIP("fmod", FMOD, device_, TN_MASK_FLOAT | GPU_MASK_INT),                              \
+        GPU_ZIP("pow", POW, device_, TN_MASK_FLOAT | GPU_MASK_INT),                                \
+        GPU_ZIP("atan2", ATAN2, device_, TN_MASK_FLOAT),                                           \
+        GPU_ZIP("bitwise_and", AND, device_, GPU_MASK_INT | GPU_MASK_BOOL),                        \
+        GPU_ZIP("bitwise_or", OR, device_, GPU_MASK_INT | GPU_MASK_BOOL),                          \
+        GPU_ZIP("bitwise_xor", XOR, device_, GPU_MASK_INT | GPU_MASK_BOOL),                        \
+        GPU_FUNCTION("bitwise_not", NOT, device_, GPU_MASK_INT | GPU_MASK_BOOL, gpu_run_map),      \
+        GPU_COMPARE("eq", EQ, device_), GPU_COMPARE("lt", LT, device_),                            \
+        GPU_COMPARE("le", LE, device_),                                                            \
+        GPU_PLAIN("clamp", device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_clamp),                  \
+        GPU_ROW("where", device_, TN_MASK_ALL, gpu_run_where, NULL, NULL, NULL),                   \
+        GPU_ROW("complex", device_, TN_BIT(TN_F32) | TN_BIT(TN_F64), gpu_run_complex, NULL, NULL,  \
+                NULL)
+#define GPU_ALONG_TABLE(device_)                                                                   \
+    GPU_ROW("prod", device_, TN_MASK_FLOAT | TN_BIT(TN_I64), gpu_run_prod, NULL, gpu_supports,     \
+            gpu_workspace_reduce),                                                                 \
+        GPU_ROW("amin", device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL, gpu_run_amin, NULL, \
+                gpu_supports, gpu_workspace_reduce),                                               \
+        GPU_PLAIN("argmin", device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_argmin),                \
+        GPU_PLAIN("cumsum", device_, TN_MASK_FLOAT | TN_BIT(TN_I64), gpu_run_cumsum),              \
+        GPU_PLAIN("cumprod", device_, TN_MASK_FLOAT | TN_BIT(TN_I64), gpu_run_cumprod),            \
+        GPU_PLAIN("sort", device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL, gpu_run_sort),    \
+        GPU_PLAIN("arange", device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_arange),                \
+        GPU_ROW("gather", device_, TN_MASK_ALL, gpu_run_gather, NULL, NULL, NULL),                 \
+        GPU_ROW("scatter", device_, TN_MASK_ALL, gpu_run_scatter, NULL, NULL, NULL),               \
+        GPU_PLAIN("scatter_add", device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_scatter_add)
 
 #define GPU_TABLE(device_, bmm_run_, bmm_workspace_)                                               \
     GPU_EACH("add", add, device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL, gpu_run_binary),   \
         GPU_EACH("sub", sub, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_binary),               \
         GPU_EACH("mul", mul, device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL,                \
                  gpu_run_binary),                                                                  \
-        GPU_EACH("div", div, device_, TN_MASK_FLOAT, gpu_run_binary),                              \
+        GPU_EACH("div", div, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_div),                              \
         GPU_EACH("maximum", maximum, device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL,        \
                  gpu_run_binary),                                                                  \
         GPU_EACH("add_scalar", add_scalar, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_scalar), \
@@ -183,6 +266,7 @@ extern const enum gpu_kernel gpu_ids[GPU_KERNEL_COUNT];
         GPU_PLAIN("nll_loss", device_, TN_MASK_FLOAT, gpu_run_nll_loss),                           \
         GPU_PLAIN("nll_loss_grad", device_, TN_MASK_FLOAT, gpu_run_nll_loss_grad),                 \
         GPU_PLAIN("philox_uniform", device_, TN_MASK_FLOAT, gpu_run_philox_uniform),               \
-        GPU_PLAIN("philox_normal", device_, TN_MASK_FLOAT, gpu_run_philox_normal)
+        GPU_PLAIN("philox_normal", device_, TN_MASK_FLOAT, gpu_run_philox_normal),                 \
+        GPU_FUNCTIONS_TABLE(device_), GPU_ALONG_TABLE(device_)
 
 #endif

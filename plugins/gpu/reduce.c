@@ -165,19 +165,40 @@ tn_status gpu_run_amax(const tn_call *call)
     return reduce(call, GPU_amax, GPU_amax_item, GPU_amax, GPU_amax, gpu_item_size(call->out[0]));
 }
 
-tn_status gpu_run_argmax(const tn_call *call)
+tn_status gpu_run_amin(const tn_call *call)
 {
-    const tn_argmax_options *options = call->options;
+    return reduce(call, GPU_amin, GPU_amin_item, GPU_amin, GPU_amin, gpu_item_size(call->out[0]));
+}
+
+tn_status gpu_run_prod(const tn_call *call)
+{
+    return reduce(call, GPU_prod, GPU_prod_item, GPU_prod_part, GPU_prod_last, partial_size(call));
+}
+
+static tn_status place(const tn_call *call, int64_t dim, int32_t smaller)
+{
     const tn_view *x = call->in[0], *y = call->out[0];
-    bool all = !options || options->dim == INT64_MIN;
     gpu_reduce plan;
 
-    plan_make(&plan, x, y, all ? tn_no_ints() : (tn_ints){ &options->dim, 1 });
+    plan_make(&plan, x, y, dim == INT64_MIN ? tn_no_ints() : (tn_ints){ &dim, 1 });
     plan.pieces = 1;
     plan.piece = plan.length;
     {
-        const gpu_arg args[] = { GPU_ARG(y->data), GPU_ARG(x->data), GPU_ARG(plan) };
+        const gpu_arg args[] = { GPU_ARG(y->data), GPU_ARG(x->data), GPU_ARG(plan),
+                                 GPU_ARG(smaller) };
 
-        return gpu_launch(call, GPU_argmax, tn_view_dtype(x), plan.outputs, 1, args, 3);
+        return gpu_launch(call, GPU_argmax, tn_view_dtype(x), plan.outputs, 1, args, 4);
     }
+}
+
+tn_status gpu_run_argmax(const tn_call *call)
+{
+    const tn_argmax_options *options = call->options;
+
+    return place(call, options ? options->dim : INT64_MIN, 0);
+}
+
+tn_status gpu_run_argmin(const tn_call *call)
+{
+    return place(call, ((const tn_argmin_options *)call->options)->dim, 1);
 }

@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-/* Rows along `dim` of views of one shape. */
-static tn_status rows_make(gpu_rows *rows, const tn_view *const *views, int32_t count, int64_t dim)
+tn_status gpu_rows_make(gpu_rows *rows, const tn_view *const *views, int32_t count, int64_t dim)
 {
     const tn_view *first = views[0];
 
@@ -44,7 +43,7 @@ static tn_status softmax(const tn_call *call, int64_t dim, int32_t logarithm)
 {
     const tn_view *views[] = { call->out[0], call->in[0] };
     gpu_rows rows;
-    tn_status status = rows_make(&rows, views, 2, dim);
+    tn_status status = gpu_rows_make(&rows, views, 2, dim);
 
     if (status)
         return status;
@@ -70,8 +69,8 @@ tn_status gpu_run_log_softmax_grad(const tn_call *call)
 {
     const tn_view *views[] = { call->out[0], call->in[0], call->in[1] };
     gpu_rows rows;
-    tn_status status = rows_make(&rows, views, 3,
-                                 ((const tn_log_softmax_grad_options *)call->options)->dim);
+    tn_status status = gpu_rows_make(&rows, views, 3,
+                                     ((const tn_log_softmax_grad_options *)call->options)->dim);
 
     if (status)
         return status;

@@ -55,18 +55,15 @@ bool gpu_dense(const tn_view *view)
     return true;
 }
 
-void gpu_walk_make(gpu_walk *walk, const tn_view *const *views, int32_t count)
+/* Shape, and strides of `count` operands; the number of dimensions. */
+static int32_t walk_dims(int64_t *shape, int64_t (*stride)[GPU_DIMS], const tn_view *const *views,
+                         int32_t count)
 {
     const tn_view *first = views[0];
-    int64_t shape[GPU_DIMS], stride[GPU_OPERANDS][GPU_DIMS];
     int32_t n = 0;
 
-    memset(walk, 0, sizeof *walk);
-    walk->count = gpu_count(first);
-    walk->small = walk->count < INT32_MAX;
-    for (int32_t k = 0; k < count; k++)
-        walk->offset[k] = gpu_offset(views[k]);
     for (int32_t d = 0; d < first->ndim; d++) {
+        int64_t own_stride[4];
         bool joins = n > 0;
 
         if (first->shape[d] == 1)
@@ -74,28 +71,39 @@ void gpu_walk_make(gpu_walk *walk, const tn_view *const *views, int32_t count)
         for (int32_t k = 0; k < count; k++) {
             int32_t own = d - (first->ndim - views[k]->ndim);
 
-            stride[k][n] = own < 0 || views[k]->shape[own] == 1 ? 0 : views[k]->strides[own];
-            joins = joins && stride[k][n - 1] == stride[k][n] * first->shape[d];
+            own_stride[k] = own < 0 || views[k]->shape[own] == 1 ? 0 : views[k]->strides[own];
+            joins = joins && stride[k][n - 1] == own_stride[k] * first->shape[d];
         }
-        shape[n] = first->shape[d];
-        if (joins) {
-            shape[n - 1] *= shape[n];
-            for (int32_t k = 0; k < count; k++)
-                stride[k][n - 1] = stride[k][n];
-        } else {
-            n++;
-        }
-    }
-    if (n == 0) {
-        shape[0] = 1;
+        if (joins)
+            shape[n - 1] *= first->shape[d];
+        else
+            shape[n++] = first->shape[d];
         for (int32_t k = 0; k < count; k++)
-            stride[k][0] = 0;
-        n = 1;
+            stride[k][n - 1] = own_stride[k];
     }
-    walk->ndim = n;
-    memcpy(walk->shape, shape, (size_t)n * sizeof *shape);
+    if (n == 0)
+        shape[n++] = 1;
+    return n;
+}
+
+void gpu_walk_make(gpu_walk *walk, const tn_view *const *views, int32_t count)
+{
+    memset(walk, 0, sizeof *walk);
+    walk->count = gpu_count(views[0]);
+    walk->small = walk->count < INT32_MAX;
     for (int32_t k = 0; k < count; k++)
-        memcpy(walk->stride[k], stride[k], (size_t)n * sizeof *shape);
+        walk->offset[k] = gpu_offset(views[k]);
+    walk->ndim = walk_dims(walk->shape, walk->stride, views, count);
+}
+
+void gpu_walk4_make(gpu_walk4 *walk, const tn_view *const views[4])
+{
+    memset(walk, 0, sizeof *walk);
+    walk->count = gpu_count(views[0]);
+    walk->small = walk->count < INT32_MAX;
+    for (int32_t k = 0; k < 4; k++)
+        walk->offset[k] = gpu_offset(views[k]);
+    walk->ndim = walk_dims(walk->shape, walk->stride, views, 4);
 }
 
 gpu_arg gpu_scalar_arg(gpu_scalar *scalar, tn_dtype dtype, double value)
@@ -201,9 +209,21 @@ void gpu_bits(tn_dtype dtype, double value, uint64_t bits[2])
 
 tn_status gpu_error_say(const gpu_error *error, const char *device)
 {
-    static const char *const ops[] = { "an operator", "nll_loss", "nll_loss_grad" };
+    if (error->op == GPU_ERROR_DIVISION)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "ZeroDivisionError on %s: element %lld divides a whole number by zero",
+                       device, (long long)error->place);
+
+    static const char *const ops[] = { "an operator", "nll_loss", "nll_loss_grad", "div",
+                                       "gather",      "scatter",  "scatter_add" };
     size_t op = (size_t)error->op < sizeof ops / sizeof *ops ? (size_t)error->op : 0;
 
+    if (error->op >= GPU_ERROR_GATHER)
+        return tn_fail(
+            TN_ERR_INDEX,
+            "%s on %s: index %lld is out of bounds for dimension %lld with size %lld: 0 to %lld",
+            ops[op], device, (long long)error->index, (long long)error->place,
+            (long long)error->bound, (long long)(error->bound - 1));
     return tn_fail(
         TN_ERR_INDEX,
         "%s on %s: target[%lld] is %lld, which is out of range for %lld classes (0 to %lld, or ignore_index)",

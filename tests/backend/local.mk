@@ -7,7 +7,8 @@ TN_BACKEND_EXAMPLES = examples/strict-device/strict.la examples/kernel-pack/relu
 check_LTLIBRARIES += $(TN_BACKEND_EXAMPLES)
 examples_strict_device_strict_la_SOURCES = examples/strict-device/strict.h examples/strict-device/plugin.c \
 	examples/strict-device/queue.c examples/strict-device/memory.c examples/strict-device/inject.c \
-	examples/strict-device/elementwise.c examples/strict-device/reduce.c
+	examples/strict-device/elementwise.c examples/strict-device/functions.c \
+	examples/strict-device/reduce.c examples/strict-device/along.c
 examples_strict_device_strict_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 examples_strict_device_strict_la_LDFLAGS = $(TN_PLUGIN_LINK) -rpath /nowhere
 examples_strict_device_strict_la_LIBADD = $(LIBM)
@@ -17,7 +18,8 @@ examples_kernel_pack_relu_pack_la_LDFLAGS = $(TN_PLUGIN_LINK) -rpath /nowhere
 EXTRA_DIST += examples/strict-device/Makefile examples/kernel-pack/Makefile
 
 if HAVE_CHECK
-TN_BACKEND_TESTS = %D%/test_copies %D%/test_elementwise %D%/test_random %D%/test_reduce %D%/test_strict %D%/test_training
+TN_BACKEND_TESTS = %D%/test_along %D%/test_copies %D%/test_elementwise %D%/test_functions \
+	%D%/test_random %D%/test_reduce %D%/test_strict %D%/test_training
 check_PROGRAMS += $(TN_BACKEND_TESTS)
 TESTS += $(TN_BACKEND_TESTS)
 TN_BACKEND_SHARED = %D%/backend.c %D%/backend.h
@@ -31,6 +33,16 @@ EXTRA_%C%_test_copies_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 %C%_test_elementwise_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_elementwise_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_elementwise_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_along_SOURCES = %D%/test_along.c $(TN_BACKEND_SHARED)
+%C%_test_along_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_along_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_along_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_functions_SOURCES = %D%/test_functions.c $(TN_BACKEND_SHARED)
+%C%_test_functions_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_functions_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_functions_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 
 %C%_test_random_SOURCES = %D%/test_random.c $(TN_BACKEND_SHARED)
 %C%_test_random_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -32,6 +32,9 @@
 #define TN_TEXT "../backend-opencl/elementwise.cl"
 #define TN_TYPES 0x3ff
 #include "../../plugins/backend-cuda/each.cuh"
+#define TN_TEXT "../backend-opencl/functions.cl"
+#define TN_TYPES 0x3ff
+#include "../../plugins/backend-cuda/each.cuh"
 #define TN_TEXT "../backend-opencl/copy.cl"
 #define TN_TYPES 0x7fff
 #include "../../plugins/backend-cuda/each.cuh"
@@ -52,4 +55,7 @@
 #include "../../plugins/backend-cuda/each.cuh"
 #define TN_TEXT "../backend-opencl/random.cl"
 #define TN_TYPES 0x3c0
+#include "../../plugins/backend-cuda/each.cuh"
+#define TN_TEXT "../backend-opencl/along.cl"
+#define TN_TYPES 0x3ff
 #include "../../plugins/backend-cuda/each.cuh"

@@ -3,9 +3,9 @@
 # A driver library for backend-cuda without a GPU. Its kernels are the texts of plugins/backend-opencl, compiled as C.
 
 EXTRA_DIST += %D%/dialect.h %D%/kernels.pl $(TN_FAKE_KERNELS)
-TN_FAKE_KERNELS = %D%/kernels/elementwise.fatbin %D%/kernels/copy.fatbin %D%/kernels/move.fatbin \
+TN_FAKE_KERNELS = %D%/kernels/elementwise.fatbin %D%/kernels/functions.fatbin %D%/kernels/copy.fatbin %D%/kernels/move.fatbin \
 	%D%/kernels/reduce.fatbin %D%/kernels/matmul.fatbin %D%/kernels/softmax.fatbin %D%/kernels/loss.fatbin \
-	%D%/kernels/random.fatbin
+	%D%/kernels/random.fatbin %D%/kernels/along.fatbin
 
 if HAVE_CHECK
 check_LTLIBRARIES += tests/fake-cuda.la

@@ -8,6 +8,7 @@ tests_op_test_elementwise_LDADD = $(TN_LINK_TEST)
 tests_op_test_oracle_SOURCES = %D%/test_oracle.c %D%/with.h
 tests_op_test_oracle_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_oracle_LDADD = $(TN_LINK_TEST)
+EXTRA_tests_op_test_oracle_DEPENDENCIES = examples/strict-device/strict.la tests/fake-cuda.la
 check_PROGRAMS += tests/op/test_draws
 TESTS += tests/op/test_draws
 tests_op_test_draws_SOURCES = %D%/test_draws.c %D%/with.h

@@ -69,18 +69,33 @@ static bool is_complex(tn_dtype dtype)
     return (TN_MASK_COMPLEX & TN_BIT(dtype)) != 0;
 }
 
+/* The same tensor on another device. Conversions are done on the cpu: not every device has them all. */
+static tn_tensor *moved(tn_tensor *from, const tn_device *device)
+{
+    size_t bytes = (size_t)tn_tensor_numel(from) * tn_dtype_size(tn_tensor_dtype(from));
+    tn_tensor *to = tn_tensor_empty(tn_tensor_shape(from), tn_tensor_dtype(from), device);
+    char *buffer = malloc(bytes + 1);
+
+    ck_assert_msg(to != NULL && tn_tensor_copy_out(from, buffer, bytes) == TN_OK &&
+                      tn_tensor_copy_in(to, buffer, bytes) == TN_OK,
+                  "%s", tn_error_text());
+    free(buffer);
+    return to;
+}
+
 /* A tensor of `dtype` with values[0..count), as a row; complex numbers are two values each. */
 static tn_tensor *memory_of(tn_dtype dtype, int64_t count)
 {
+    const tn_device *cpu = tn_device_find("cpu");
     tn_dtype widest = is_complex(dtype) ? TN_C128 : TN_F64;
     tn_tensor *wide;
 
     count /= is_complex(dtype) ? 2 : 1;
-    wide = tn_tensor_empty(TN_SHAPE(count), widest, NULL);
+    wide = tn_tensor_empty(TN_SHAPE(count), widest, cpu);
     tn_tensor_copy_in(wide, values, (size_t)count * tn_dtype_size(widest));
-    if (dtype == widest)
-        return wide;
-    return tn_copy_(tn_tensor_empty(TN_SHAPE(count), dtype, NULL), wide);
+    if (dtype != widest)
+        wide = tn_copy_(tn_tensor_empty(TN_SHAPE(count), dtype, cpu), wide);
+    return moved(wide, tn_device_default());
 }
 
 static void set_option(reading *r, const char *name, const char *text)
@@ -186,9 +201,10 @@ static void compare(reading *r, tn_tensor *tensor, const char *what, int index, 
     ck_assert_msg(tn_tensor_numel(tensor) * (is_complex(dtype) ? 2 : 1) == count,
                   "%s: %s %d has %lld elements, PyTorch's has %lld", r->name, what, index,
                   (long long)tn_tensor_numel(tensor), (long long)count);
-    wide = dtype == widest ? tensor
-                           : tn_copy_(tn_tensor_empty(tn_tensor_shape(tensor), widest, NULL),
-                                      tn_detach(tensor));
+    wide = moved(tn_detach(tensor), tn_device_find("cpu"));
+    if (dtype != widest)
+        wide = tn_copy_(tn_tensor_empty(tn_tensor_shape(tensor), widest, tn_device_find("cpu")),
+                        wide);
     ck_assert_msg(tn_tensor_copy_out(wide, found, (size_t)count * sizeof(double)) == TN_OK,
                   "%s: %s", r->name, tn_error_text());
     for (int64_t i = 0; i < count; i++) {
@@ -312,6 +328,11 @@ END_TEST
 
 int main(void)
 {
+    /* beside what is here: the strict device, and cuda on the fake driver unless another is named */
+    setenv("TENON_PLUGIN_PATH_ADD", TN_TEST_BUILDDIR "/examples/strict-device/.libs", 1);
+    setenv("TENON_CUDA_DRIVER", TN_TEST_BUILDDIR "/tests/.libs/fake-cuda.so", 0);
+    setenv("TENON_CUDA_KERNELS", TN_TEST_SRCDIR "/tests/fake-cuda/kernels", 0);
+    setenv("TENON_CUDA_BLAS", TN_TEST_BUILDDIR "/tests/.libs/fake-cuda.so", 0);
     Suite *suite = suite_create("oracle");
     TCase *tests = tcase_create("slice");
 

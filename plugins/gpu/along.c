@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Along one dimension: running sums and products, order, elements chosen by index. */
+#include "gpu.h"
+
+static tn_status scan(const tn_call *call, int64_t dim, int32_t product, int32_t reverse)
+{
+    const tn_view *views[] = { call->out[0], call->in[0] };
+    gpu_rows rows;
+    tn_status status = gpu_rows_make(&rows, views, 2, dim);
+
+    if (status)
+        return status;
+    {
+        const gpu_arg args[] = { GPU_ARG(views[0]->data), GPU_ARG(views[1]->data), GPU_ARG(rows),
+                                 GPU_ARG(product), GPU_ARG(reverse) };
+
+        return gpu_launch(call, GPU_scan, tn_view_dtype(views[1]), rows.rows, 1, args, 5);
+    }
+}
+
+tn_status gpu_run_cumsum(const tn_call *call)
+{
+    const tn_cumsum_options *options = call->options;
+
+    return scan(call, options->dim, 0, options->reverse);
+}
+
+tn_status gpu_run_cumprod(const tn_call *call)
+{
+    return scan(call, ((const tn_cumprod_options *)call->options)->dim, 1, 0);
+}
+
+tn_status gpu_run_sort(const tn_call *call)
+{
+    const tn_sort_options *options = call->options;
+    const tn_view *views[] = { call->out[0], call->out[1], call->in[0] };
+    int32_t descending = options->descending;
+    gpu_rows rows;
+    tn_status status = gpu_rows_make(&rows, views, 3, options->dim);
+
+    if (status)
+        return status;
+    {
+        const gpu_arg args[] = { GPU_ARG(views[0]->data), GPU_ARG(views[1]->data),
+                                 GPU_ARG(views[2]->data), GPU_ARG(rows), GPU_ARG(descending) };
+
+        return gpu_launch(call, GPU_sort, tn_view_dtype(views[2]), rows.rows * rows.length, 1, args,
+                          5);
+    }
+}
+
+/* ---- by index ---- */
+
+/* `x` in the shape of the index, at place 0 of the dimension that the index points into. */
+struct pointed {
+    tn_view view;
+    int64_t strides[TN_MAX_DIMS];
+    gpu_index at;
+    int64_t dim;
+};
+
+static void point(struct pointed *out, const tn_view *x, const tn_view *index, int64_t dim, i32 op)
+{
+    if (dim < 0)
+        dim += x->ndim > 0 ? x->ndim : 1;
+    out->dim = dim;
+    out->at = (gpu_index){ .bound = x->ndim > 0 ? x->shape[dim] : 1,
+                           .step = x->ndim > 0 ? x->strides[dim] : 0,
+                           .dim = (i32)dim,
+                           .op = op };
+    out->view = *x;
+    out->view.ndim = index->ndim;
+    out->view.shape = index->shape;
+    out->view.strides = out->strides;
+    for (int32_t d = 0; d < index->ndim; d++)
+        out->strides[d] = d == dim || d >= x->ndim ? 0 : x->strides[d];
+}
+
+tn_status gpu_run_gather(const tn_call *call)
+{
+    const tn_view *x = call->in[0], *index = call->in[1], *y = call->out[0];
+    void *errors = gpu_error_memory(call);
+    struct pointed from;
+    gpu_walk walk;
+
+    point(&from, x, index, ((const tn_gather_options *)call->options)->dim, GPU_ERROR_GATHER);
+    gpu_walk_make(&walk, (const tn_view *[]){ y, index, &from.view }, 3);
+    {
+        const gpu_arg args[] = { GPU_ARG(y->data), GPU_ARG(index->data), GPU_ARG(x->data),
+                                 GPU_ARG(errors),  GPU_ARG(walk),        GPU_ARG(from.at) };
+
+        return gpu_launch(call, GPU_gather, gpu_as_bits(y), walk.count, 1, args, 6);
+    }
+}
+
+/* y = x, then the places; src may be larger than the index. */
+static tn_status scatter(const tn_call *call, int64_t dim, enum gpu_kernel kernel, i32 op)
+{
+    const tn_view *index = call->in[1], *src = call->in[2], *y = call->out[0];
+    tn_dtype type = kernel == GPU_scatter ? gpu_as_bits(y) : tn_view_dtype(y);
+    void *errors = gpu_error_memory(call);
+    int64_t strides[TN_MAX_DIMS];
+    tn_view given = *src;
+    struct pointed to;
+    gpu_rows rows;
+    tn_status status = gpu_copy_view(call, y, call->in[0]);
+
+    if (status)
+        return status;
+    point(&to, y, index, dim, op);
+    given.shape = index->shape;
+    given.strides = strides;
+    given.ndim = index->ndim;
+    for (int32_t d = 0; d < index->ndim; d++)
+        strides[d] = d < src->ndim ? src->strides[d] : 0;
+    status = gpu_rows_make(&rows, (const tn_view *[]){ index, index, &given }, 3,
+                           index->ndim > 0 ? to.dim : 0);
+    if (status)
+        return status;
+    rows.offset[0] = gpu_offset(y);
+    for (int32_t d = 0, n = 0; d < index->ndim; d++)
+        if (d != to.dim && index->shape[d] != 1)
+            rows.stride[0][n++] = to.strides[d];
+    {
+        const gpu_arg args[] = { GPU_ARG(y->data), GPU_ARG(index->data), GPU_ARG(src->data),
+                                 GPU_ARG(errors),  GPU_ARG(rows),        GPU_ARG(to.at) };
+
+        return gpu_launch(call, kernel, type, rows.rows, 1, args, 6);
+    }
+}
+
+tn_status gpu_run_scatter(const tn_call *call)
+{
+    return scatter(call, ((const tn_scatter_options *)call->options)->dim, GPU_scatter,
+                   GPU_ERROR_SCATTER);
+}
+
+tn_status gpu_run_scatter_add(const tn_call *call)
+{
+    return scatter(call, ((const tn_scatter_add_options *)call->options)->dim, GPU_scatter_add,
+                   GPU_ERROR_SCATTER_ADD);
+}
+
+tn_status gpu_run_arange(const tn_call *call)
+{
+    const tn_arange_options *options = call->options;
+    const tn_view *views[] = { call->out[0] };
+    tn_dtype dtype = tn_view_dtype(views[0]);
+    gpu_walk walk;
+    gpu_scalar start, step;
+
+    gpu_walk_make(&walk, views, 1);
+    {
+        const gpu_arg args[] = { GPU_ARG(views[0]->data), GPU_ARG(walk),
+                                 gpu_scalar_arg(&start, dtype, options->start),
+                                 gpu_scalar_arg(&step, dtype, options->step) };
+
+        return gpu_launch(call, GPU_arange, dtype, walk.count, 1, args, 4);
+    }
+}
