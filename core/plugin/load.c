@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <ltdl.h>
 #include <stdlib.h>
@@ -310,7 +311,7 @@ static bool file_acceptable(tn__plugin *plugin, const struct stat *at)
                            S_ISDIR(at->st_mode) ? "a folder" : "something else");
         return false;
     }
-    if (access(plugin->file, R_OK)) {
+    if (faccessat(AT_FDCWD, plugin->file, R_OK, AT_EACCESS)) {
         tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_READABLE, TN_ERR_IO,
                            "it cannot be read: %s", strerror(errno));
         return false;

@@ -37,7 +37,8 @@ bool tn__trusted_place(const struct stat *at, const char *what, char *words, siz
                    "the %s is world-writable: anybody could have put code there; chmod o-w", what);
         return false;
     }
-    if (at->st_uid == 0 || at->st_uid == getuid() || (own_file(&ours) && at->st_uid == ours))
+    /* In a set-uid program the user is whose rights it has, not who started it. */
+    if (at->st_uid == 0 || at->st_uid == geteuid() || (own_file(&ours) && at->st_uid == ours))
         return true;
     tn_snprint(words, size,
                "the %s is owned by user %lld: accepted are root, the user of this process, and the "

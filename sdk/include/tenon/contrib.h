@@ -339,8 +339,8 @@ typedef struct tn_format {
 
 /* ==== observer ================================================================================ */
 
-/* Called around calls, on the thread of the call. `begin` gives a token that `end` gets back.
- * Either may be NULL. */
+/* Around calls, on their thread; any may be NULL; `end` gets back what `begin` gave. The first
+ * call (op or module) activates the plugin, which hears of memory from then on. At most 16 listen. */
 typedef struct tn_observer {
     tn_head head;
     const char *name;
