@@ -9,6 +9,30 @@ static tn_tensor *scaled(tn_tensor *x, double factor)
     return factor == 1.0 ? x : tn_mul_scalar(x, factor);
 }
 
+/* Nothing of alpha is lost without a word. */
+static tn_status scaled_infer(tn_infer *infer, double alpha)
+{
+    tn_status status = tn__common_binary(infer);
+
+    if (status == TN_OK && alpha != floor(alpha) &&
+        ((TN_MASK_INT | TN_BIT(TN_BOOL)) & TN_BIT(infer->out[0].dtype)))
+        return tn_fail(TN_ERR_RUNTIME,
+                       "For integral input tensors, argument alpha must not be a floating point "
+                       "number (it is %g)",
+                       alpha);
+    return status;
+}
+
+static tn_status add_infer(tn_infer *infer)
+{
+    return scaled_infer(infer, ((const tn_add_options *)infer->options)->alpha);
+}
+
+static tn_status sub_infer(tn_infer *infer)
+{
+    return scaled_infer(infer, ((const tn_sub_options *)infer->options)->alpha);
+}
+
 static tn_status add_derive(tn_derive *d)
 {
     const tn_add_options *o = d->options;
@@ -144,9 +168,9 @@ static tn_status sqrt_derive(tn_derive *d)
     return status;
 }
 
-const tn_op_def tn__op_add = { TN_HEAD(tn_op_def), TN_SCHEMA_ADD, .infer = tn__common_binary,
+const tn_op_def tn__op_add = { TN_HEAD(tn_op_def), TN_SCHEMA_ADD, .infer = add_infer,
                                .derive = add_derive };
-const tn_op_def tn__op_sub = { TN_HEAD(tn_op_def), TN_SCHEMA_SUB, .infer = tn__common_binary,
+const tn_op_def tn__op_sub = { TN_HEAD(tn_op_def), TN_SCHEMA_SUB, .infer = sub_infer,
                                .derive = sub_derive };
 const tn_op_def tn__op_mul = { TN_HEAD(tn_op_def), TN_SCHEMA_MUL, .infer = tn__common_binary,
                                .derive = mul_derive };

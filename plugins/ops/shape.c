@@ -371,7 +371,7 @@ static tn_status narrow_grad_infer(tn_infer *infer)
     if (status != TN_OK)
         return status;
     for (int32_t d = 0; fits && d < gy->ndim; d++)
-        fits = d == dim ? o->start >= 0 && o->start + gy->shape[d] <= o->shape.at[d]
+        fits = d == dim ? o->start >= 0 && o->start <= o->shape.at[d] - gy->shape[d]
                         : gy->shape[d] == o->shape.at[d];
     if (!fits)
         return tn_fail(TN_ERR_RUNTIME, "gy %s does not lie in %s from %lld on along dimension %lld",
