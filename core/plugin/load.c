@@ -68,8 +68,10 @@ static tn_plugin_query_fn *symbol_of(tn__plugin *plugin, void *handle)
 static tn_plugin_query_fn *map(tn__plugin *plugin)
 {
     char words[800];
-    if (!tn__elf_acceptable(plugin->file, words, sizeof words)) {
-        tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_DLOPEN, TN_ERR_REFUSED, "%s",
+    tn_outcome outcome = tn__elf_acceptable(plugin->file, words, sizeof words);
+    if (outcome != TN_OUTCOME_OK) {
+        tn__plugin_outcome(plugin, outcome, TN_STAGE_DLOPEN,
+                           outcome == TN_OUTCOME_REFUSED ? TN_ERR_REFUSED : TN_ERR_FORMAT, "%s",
                            words);
         return NULL;
     }
