@@ -112,7 +112,7 @@ tn_tensor *tn__scope_push(tn_tensor *tensor)
     thread->owned[thread->n_owned++] = tensor;
     if (tn__unlikely(thread->n_marks == 0 && thread->n_owned >= ROOT_WARNING && !thread->warned)) {
         thread->warned = true;
-        tn_log(
+        tn__log(
             TN_LOG_WARNING,
             "%d tensors are held by the root scope of this thread, until the thread ends: open a scope "
             "(TN_SCOPE; or tn_scope_begin) around each step",
