@@ -128,6 +128,7 @@ START_TEST(a_value_that_is_not_accepted_refuses_the_plugin)
     place("good", "options", NULL);
     setenv("TENON_OPTIONS_DEPTH", "deep", 1);
     expect("options.so", REFUSED, TN_STAGE_VERSION, "depth");
+    expect("options.so", REFUSED, TN_STAGE_VERSION, "variables TENON_OPTIONS_*: ");
     ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "Optioned"));
     tn_error_clear();
     expect_good_beside();
@@ -153,6 +154,15 @@ START_TEST(a_variable_that_nobody_reads_is_warned_about)
     ck_assert_ptr_nonnull(strstr(logged, "nearest: TENON_OPTIONS_BETA"));
     ck_assert_ptr_null(strstr(logged, "TENON_TEST"));
     ck_assert_ptr_null(strstr(logged, "TENON_PLUGIN_PATH is"));
+}
+END_TEST
+
+START_TEST(a_wrong_word_for_the_arithmetic_is_warned_about)
+{
+    place("good", NULL);
+    setenv("TENON_MATH", "wild", 1);
+    ck_assert_int_ge(tn_plugin_count(), 1);
+    ck_assert_ptr_nonnull(strstr(logged, "TENON_MATH=\"wild\" is not exact, default or fast"));
 }
 END_TEST
 
@@ -336,6 +346,7 @@ static Suite *environment(void)
     return suite;
 }
 
+    tcase_add_test(all, a_wrong_word_for_the_arithmetic_is_warned_about);
 int main(void)
 {
     return run_suite(environment());

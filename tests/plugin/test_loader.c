@@ -37,6 +37,26 @@ START_TEST(files_that_are_no_libraries_are_named_with_the_linkers_reason_rule_15
 }
 END_TEST
 
+START_TEST(a_file_that_lost_its_end_does_not_end_the_process_rule_15)
+{
+    place("good", "torn", NULL);
+    expect("torn.so", FAILED, TN_STAGE_DLOPEN, "the file is cut off: it has 4096 bytes");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(an_unknown_name_is_told_in_whole_words)
+{
+    place("good", NULL);
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_init_def, "nowhere"));
+    ck_assert_ptr_nonnull(strstr(tn_error_text(), "no plugin gives an init \"nowhere\""));
+    tn_error_clear();
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "Nowhere"));
+    ck_assert_ptr_nonnull(strstr(tn_error_text(), "no plugin gives a layer \"Nowhere\""));
+    tn_error_clear();
+}
+END_TEST
+
 START_TEST(a_file_without_the_symbol_is_told_so_rule_1)
 {
     place("good", "nosymbol", NULL);
@@ -325,6 +345,8 @@ static Suite *loader(void)
     tcase_add_test(files, a_good_plugin_is_asked_and_not_activated_rule_1);
     tcase_add_test(files, files_that_are_no_libraries_are_named_with_the_linkers_reason_rule_15);
     tcase_add_test(files, a_file_without_the_symbol_is_told_so_rule_1);
+    tcase_add_test(files, a_file_that_lost_its_end_does_not_end_the_process_rule_15);
+    tcase_add_test(files, an_unknown_name_is_told_in_whole_words);
     tcase_add_test(files, a_symbol_that_lives_in_a_dependency_does_not_count_rule_2);
     tcase_add_test(files, an_unresolved_function_and_a_missing_library_are_named_rule_15);
     tcase_add_test(files, an_older_plugin_loads_and_what_it_lacks_is_null_rules_4_and_6);
