@@ -245,6 +245,18 @@ START_TEST(shutdown_deactivates_once_and_says_so_afterwards_rule_16)
 }
 END_TEST
 
+START_TEST(what_is_required_comes_first_and_goes_last_rule_0)
+{
+    place("above_counting", "counting", NULL);
+    expect("counting.so", OK, TN_STAGE_VERSION, "");
+    ck_assert_str_eq(tn_registry_plugin(TN_KIND_tn_layer, "Counted"), "org.tenon.test.counting");
+    expect("above_counting.so", OK, TN_STAGE_VERSION, path_of("counting.so"));
+    ck_assert_int_eq(tn_plugin_activate("org.tenon.test.above_counting"), TN_OK);
+    tn_shutdown();
+    ck_assert_str_eq(logged, "activated\nabove activated\nabove deactivated\ndeactivated\n");
+}
+END_TEST
+
 static tn_tensor *twice(tn_module *self, tn_tensor *input)
 {
     (void)self;
@@ -334,11 +346,13 @@ static Suite *environment(void)
     tcase_add_test(all, a_value_that_is_not_accepted_refuses_the_plugin);
     tcase_add_test(all, a_value_that_is_malformed_or_two_refuses_the_plugin);
     tcase_add_test(all, a_variable_that_nobody_reads_is_warned_about);
+    tcase_add_test(all, a_wrong_word_for_the_arithmetic_is_warned_about);
     tcase_add_test(all, one_file_can_be_loaded_by_path);
     tcase_add_test(all, the_nearest_name_and_the_report_are_in_the_error);
     tcase_add_test(all, a_program_registers_like_a_plugin);
     tcase_add_test(all, the_checked_boundary_names_plugin_function_and_argument_rule_12);
     tcase_add_test(all, shutdown_deactivates_once_and_says_so_afterwards_rule_16);
+    tcase_add_test(all, what_is_required_comes_first_and_goes_last_rule_0);
     tcase_add_test(all, an_observer_hears_nothing_before_its_plugin_is_activated_rule_1);
     tcase_add_test(all, an_observer_too_many_is_refused_law_5);
     tcase_add_test(all, two_runtimes_of_a_kind_are_warned_about_once_and_both_named_rule_13);
@@ -346,7 +360,6 @@ static Suite *environment(void)
     return suite;
 }
 
-    tcase_add_test(all, a_wrong_word_for_the_arithmetic_is_warned_about);
 int main(void)
 {
     return run_suite(environment());
