@@ -62,6 +62,10 @@ check 0 "version" '^tenon [0-9]+\.[0-9]+\.[0-9]+, plugin ABI [0-9]+\.[0-9]+$'
 check 0 "--version" '^tenon '
 check 0 "version --json" '"abi_major": 0'
 is_json
+check 0 "help --json" '"name": "plugins"' '"name": "why"'
+is_json
+check 0 "help why --json" '"name": "why"'
+is_json
 
 # plugins
 check 0 "plugins" '^NAME +VERSION +FILE +OUTCOME +STAGE$' \
