@@ -195,6 +195,11 @@ static bool build_fits(tn__plugin *plugin, const tn_build_facts *build)
         return false;
     }
     plugin->private->build = build;
+    if (build && build->openmp && !(plugin->private->descriptor.flags & TN_PLUGIN_OWN_THREADS))
+        tn_log(TN_LOG_WARNING,
+               "plugin %q (%s) was compiled with OpenMP, which brings threads of its own, and does "
+               "not say so: set TN_PLUGIN_OWN_THREADS, or use tn_parallel_for",
+               plugin->id, plugin->file);
     return true;
 }
 

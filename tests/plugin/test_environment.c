@@ -309,6 +309,17 @@ START_TEST(an_observer_too_many_is_refused_law_5)
 }
 END_TEST
 
+START_TEST(threads_of_openmp_that_a_plugin_does_not_declare_are_warned_about_rule_13)
+{
+    place("openmp", "openmp_said", NULL);
+    expect("openmp.so", OK, TN_STAGE_VERSION, "");
+    expect("openmp_said.so", OK, TN_STAGE_VERSION, "");
+    ck_assert_ptr_nonnull(strstr(logged, "plugin \"org.tenon.test.openmp\" ("));
+    ck_assert_ptr_nonnull(strstr(logged, "set TN_PLUGIN_OWN_THREADS"));
+    ck_assert_ptr_null(strstr(logged, "openmp_said"));
+}
+END_TEST
+
 START_TEST(two_runtimes_of_a_kind_are_warned_about_once_and_both_named_rule_13)
 {
     place("runtimes_a", NULL);
@@ -355,6 +366,7 @@ static Suite *environment(void)
     tcase_add_test(all, what_is_required_comes_first_and_goes_last_rule_0);
     tcase_add_test(all, an_observer_hears_nothing_before_its_plugin_is_activated_rule_1);
     tcase_add_test(all, an_observer_too_many_is_refused_law_5);
+    tcase_add_test(all, threads_of_openmp_that_a_plugin_does_not_declare_are_warned_about_rule_13);
     tcase_add_test(all, two_runtimes_of_a_kind_are_warned_about_once_and_both_named_rule_13);
     suite_add_tcase(suite, all);
     return suite;
