@@ -50,9 +50,10 @@ void tn_scope_end(uint64_t scope)
     int64_t at;
 
     if (is_foreign(thread, scope)) {
-        tn_fail(TN_ERR_RUNTIME,
-                "tn_scope_end: scope %llu was begun by another thread, which has to end it",
-                (unsigned long long)scope);
+        tn_fail(
+            TN_ERR_RUNTIME,
+            "tn_scope_end: scope %llu was not begun by this thread; whoever begins a scope ends it",
+            (unsigned long long)scope);
         return;
     }
     if (thread == NULL || scope == 0 || (at = find(thread, scope)) < 0)
