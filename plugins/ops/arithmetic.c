@@ -88,18 +88,26 @@ static tn_status div_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* gy where a > b, half of it where they are equal: (gy + [a > b] gy - [b > a] gy) / 2 */
+/* gy times (1 + [mine is larger] - [the other is larger]) / 2; an infinite gy is nothing where that is 0. */
+static tn_tensor *share_of(tn_tensor *gy, tn_tensor *ones, tn_tensor *mine, tn_tensor *other)
+{
+    tn_tensor *share = tn_mul_scalar(tn_sub(tn_add(ones, mine, NULL), other, NULL), 0.5);
+
+    return tn_mul(tn_relu_grad(gy, share), share);
+}
+
+/* gy where a > b, half of it where they are equal or one is NaN. */
 static tn_status maximum_derive(tn_derive *d)
 {
     tn_tensor *gy = d->gout[0];
-    tn_tensor *difference = tn_sub(d->in[0], d->in[1], NULL);
-    tn_tensor *a_larger = tn_relu_grad(gy, difference);
-    tn_tensor *b_larger = tn_relu_grad(gy, tn_neg(difference));
+    tn_tensor *difference = tn_sub(d->in[0], d->in[1], NULL), *ones = tn_fill(difference, 1.0);
+    tn_tensor *a_larger = tn_relu_grad(ones, difference);
+    tn_tensor *b_larger = tn_relu_grad(ones, tn_neg(difference));
 
     if (tn__needs(d, 0))
-        d->gin[0] = tn_mul_scalar(tn_sub(tn_add(gy, a_larger, NULL), b_larger, NULL), 0.5);
+        d->gin[0] = share_of(gy, ones, a_larger, b_larger);
     if (tn__needs(d, 1))
-        d->gin[1] = tn_mul_scalar(tn_sub(tn_add(gy, b_larger, NULL), a_larger, NULL), 0.5);
+        d->gin[1] = share_of(gy, ones, b_larger, a_larger);
     return TN_OK;
 }
 

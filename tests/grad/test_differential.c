@@ -118,6 +118,26 @@ START_TEST(quotients_may_be_changed_in_place)
 }
 END_TEST
 
+START_TEST(gradients_past_what_is_not_finite)
+{
+    TN_SCOPE;
+    tn_tensor *x = LEAF(NAN, 1, -1), *m = LEAF(INFINITY, 1, INFINITY), *a = LEAF(1, 3, 2),
+              *b = LEAF(2, 1, 2);
+
+    tn_backward(tn_sum(tn_relu(x), NULL));
+    HAS(tn_tensor_grad(x), 1, 1, 0);
+    tn_backward(tn_amax(m, NULL));
+    HAS(tn_tensor_grad(m), 0.5, 0, 0.5);
+    tn_backward(tn_sum(tn_mul(tn_maximum(a, b), VEC(INFINITY, INFINITY, 4)), NULL));
+    ck_assert_double_eq(at(tn_tensor_grad(a), 0), 0);
+    ck_assert_double_eq(at(tn_tensor_grad(a), 1), INFINITY);
+    ck_assert_double_eq(at(tn_tensor_grad(a), 2), 2);
+    ck_assert_double_eq(at(tn_tensor_grad(b), 0), INFINITY);
+    ck_assert_double_eq(at(tn_tensor_grad(b), 1), 0);
+    FINE();
+}
+END_TEST
+
 START_TEST(flatten_of_one_dimension_is_the_tensor_itself)
 {
     TN_SCOPE;
@@ -251,6 +271,7 @@ int main(void)
     tcase_add_test(tests, gradients_that_are_recorded_are_tensors_of_their_own);
     tcase_add_test(tests, a_leaf_that_was_frozen_meanwhile_gets_no_gradient);
     tcase_add_test(tests, quotients_may_be_changed_in_place);
+    tcase_add_test(tests, gradients_past_what_is_not_finite);
     tcase_add_test(tests, flatten_of_one_dimension_is_the_tensor_itself);
     tcase_add_test(tests, alpha_of_whole_numbers_is_a_whole_number);
     tcase_add_test(tests, gradients_without_elements_add_up);
