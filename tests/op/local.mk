@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 
-check_PROGRAMS += tests/op/test_oracle tests/op/test_dispatch
-TESTS += tests/op/test_oracle tests/op/test_dispatch
+check_PROGRAMS += tests/op/test_oracle tests/op/test_dispatch tests/op/test_memory
+TESTS += tests/op/test_oracle tests/op/test_dispatch tests/op/test_memory
+tests_op_test_memory_SOURCES = %D%/test_memory.c %D%/toy.h
+tests_op_test_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_op_test_memory_LDADD = $(TN_LINK_TEST_CORE)
 tests_op_test_oracle_SOURCES = %D%/test_oracle.c %D%/with.h
 tests_op_test_oracle_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_oracle_LDADD = $(TN_LINK_TEST)
