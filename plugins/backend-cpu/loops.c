@@ -89,7 +89,7 @@
     BINARY(mul_##s, T, a *b)                                                                       \
     BINARY(div_##s, T, a / b)                                                                      \
     BINARY(maximum_##s, T, ((a != a) | (a > b)) ? a : b)                                           \
-    BINARY(relu_grad_##s, T, b <= 0 ? 0 : a)                                                        \
+    BINARY(relu_grad_##s, T, b <= 0 ? 0 : a)                                                       \
     UNARY(add_scalar_##s, T, a + p)                                                                \
     UNARY(mul_scalar_##s, T, a *p)                                                                 \
     UNARY(neg_##s, T, -a)                                                                          \
