@@ -132,9 +132,7 @@ tn__storage *tn__guard_get(struct tn__allocator *allocator, tn_stream *stream, u
     if (tn__add_overflow(bytes, 2 * g->guard, &g->whole) || g->whole > (uint64_t)INT64_MAX / 2)
         status = tn_fail(TN_ERR_MEMORY, "sizes end below 2^62 bytes");
     else
-        status = tn__device_result(
-            allocator->device,
-            b->alloc(allocator->device->handle, (size_t)g->whole, &g->storage.memory), "alloc");
+        status = tn__allocator_ask(allocator, g->whole, &g->storage.memory);
     if (status != TN_OK) {
         if (status == TN_ERR_MEMORY)
             tn__allocator_out_of_memory(allocator, bytes, mark);
