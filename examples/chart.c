@@ -100,6 +100,7 @@ void chart_text(const struct curve *curve)
 
 static const char *const colors[] = { "#1f6feb", "#d1480f", "#1a7f37",
                                       "#8250df", "#9a6700", "#bf3989" };
+#define PALE " stroke-opacity=\"0.4\""
 #define COLORS ((int)(sizeof colors / sizeof *colors))
 
 static double x_of(int epoch, int epochs)
@@ -168,11 +169,17 @@ static void put_axes(FILE *file, int epochs, double loss_top, double loss_step, 
     fprintf(file, "</g>\n");
 }
 
-static void put_line(FILE *file, const double *values, int count, int epochs, double low,
-                     double high, const char *color, bool dashed)
+static int line_width(int curve, int count)
 {
-    fprintf(file, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\"%s points=\"", color,
-            dashed ? " stroke-dasharray=\"6 4\"" : "");
+    int width = 2 + 3 * (count - 1 - curve);
+    return width < 11 ? width : 11;
+}
+
+static void put_line(FILE *file, const double *values, int count, int epochs, double low,
+                     double high, const char *color, int width, bool dashed)
+{
+    fprintf(file, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"%d\"%s%s points=\"", color,
+            width, width > 2 ? PALE : "", dashed ? " stroke-dasharray=\"6 4\"" : "");
     for (int i = 0; i < count; i++)
         if (isfinite(values[i]))
             fprintf(file, "%s%.2f,%.2f", i > 0 ? " " : "", x_of(i, epochs),
@@ -189,8 +196,9 @@ static void put_legend(FILE *file, const struct curve *curves, int count)
             snprintf(label, sizeof label, "%s %s", dashed ? "accuracy," : "loss,", curves[c].name);
             fprintf(file,
                     "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" "
-                    "stroke-width=\"2\"%s/>\n",
-                    x, y - 4, x + 26, y - 4, colors[c % COLORS],
+                    "stroke-width=\"%d\"%s%s/>\n",
+                    x, y - 4, x + 26, y - 4, colors[c % COLORS], line_width(c, count),
+                    line_width(c, count) > 2 ? PALE : "",
                     dashed ? " stroke-dasharray=\"6 4\"" : "");
             put_text(file, x + 32, y, "text-anchor=\"start\"", label);
             x += 44 + 7.2 * (double)strlen(label);
@@ -223,9 +231,12 @@ bool chart_svg(const char *path, const char *title, const struct curve *curves, 
     put_text(file, WIDTH / 2, 30, "text-anchor=\"middle\" font-size=\"16\"", title);
     put_axes(file, epochs, top, step, low);
     for (int c = 0; c < count; c++) {
+        /* Devices agree, so later lines lie on earlier ones: those are wider and paler, and stay to be
+         * seen. */
         const char *color = colors[c % COLORS];
-        put_line(file, curves[c].loss, curves[c].epochs, epochs, 0.0, top, color, false);
-        put_line(file, curves[c].accuracy, curves[c].epochs, epochs, low, 1.0, color, true);
+        int width = line_width(c, count);
+        put_line(file, curves[c].loss, curves[c].epochs, epochs, 0.0, top, color, width, false);
+        put_line(file, curves[c].accuracy, curves[c].epochs, epochs, low, 1.0, color, width, true);
     }
     put_legend(file, curves, count);
     fputs("</svg>\n", file);

@@ -93,8 +93,8 @@ static int run(int count, char **arguments, bool json)
         tn_memory_stats memory = { .live = 0 };
         if (!device || tn_device_describe(device, &info) != TN_OK ||
             tn_device_memory(device, &memory) != TN_OK) {
-            fprintf(stderr, "tenon: device %s: %s\n", device ? tn_device_name(device) : "?",
-                    tn_error_text());
+            fprintf(stderr, "tenon: %s%s%s\n", device ? tn_device_name(device) : "",
+                    device ? ": " : "", tn_error_text());
             tn_error_clear();
             continue;
         }

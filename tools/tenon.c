@@ -64,16 +64,35 @@ static void list_help(FILE *to)
         "not there or not well; 2 wrong usage.\n");
 }
 
+static void help_json(const command *only)
+{
+    json_begin(NULL, '{');
+    json_begin("commands", '[');
+    for (int i = 0; i < COMMANDS; i++) {
+        if (only && commands[i] != only)
+            continue;
+        json_begin(NULL, '{');
+        json_text("name", commands[i]->name);
+        json_text("arguments", commands[i]->arguments);
+        json_text("summary", commands[i]->summary);
+        json_text("help", commands[i]->help);
+        json_end('}');
+    }
+    json_end(']');
+    json_end('}');
+}
+
 static int help_run(int count, char **arguments, bool json)
 {
     const command *c = count ? find(arguments[0]) : NULL;
-    (void)json;
     if (count && !c) {
         fprintf(stderr, "tenon: there is no command \"%s\"; `tenon help` lists them\n",
                 arguments[0]);
         return EXIT_USAGE;
     }
-    if (c)
+    if (json)
+        help_json(c);
+    else if (c)
         command_help(c);
     else
         list_help(stdout);

@@ -258,6 +258,9 @@ tn_status tn__status_of(tn_status status, const char *who)
         return TN_OK;
     if (r->last.code == status && r->last_serial > r->entered)
         return status;
+    if (status < 0 || status >= TN_ERR_COUNT)
+        return tn_fail(TN_ERR_RUNTIME, "%s gave status %d; there are 0 to %d", who, (int)status,
+                       TN_ERR_COUNT - 1);
     return tn_fail(status, "%s failed with %s and left no words", who, tn_status_name(status));
 }
 

@@ -130,6 +130,8 @@ bool tn__env_trusted(void); /* false in set-uid programs: the environment is ign
 const char *tn__error_plugin(const char *id);
 /* The plugin whose code runs, "" for the core. */
 const char *tn__error_plugin_id(void);
+/* tn_log for what the library itself has to say, whichever plugin's code it was called from. */
+void tn__log(int level, const char *format, ...);
 /* Records a failure as it stands, its plugin and native code with it: one that came from another
  * thread. */
 void tn__error_put(const tn_error *error);

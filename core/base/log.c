@@ -176,6 +176,17 @@ void tn_log(int level, const char *format, ...)
     va_end(args);
 }
 
+void tn__log(int level, const char *format, ...)
+{
+    const char *plugin = tn__error_plugin("");
+    va_list args;
+
+    va_start(args, format);
+    tn_logv(level, format, args);
+    va_end(args);
+    tn__error_plugin(plugin);
+}
+
 void tn_log_set_sink(tn_log_sink function, void *user)
 {
     if (!inside)

@@ -225,9 +225,9 @@ static void start_threads(void)
         atomic_store(&pool.wanted, running + 1);
     pthread_mutex_unlock(&pool.config);
     if (running < wanted)
-        tn_log(TN_LOG_WARNING,
-               "the thread pool has %d threads instead of %d: the system gives no more",
-               running + 1, wanted + 1);
+        tn__log(TN_LOG_WARNING,
+                "the thread pool has %d threads instead of %d: the system gives no more",
+                running + 1, wanted + 1);
 }
 
 /* Joins all threads; no call is under way. The caller holds pool.config. */
@@ -281,9 +281,9 @@ static int wanted_threads(void)
         return number > THREADS_MAX ? THREADS_MAX : (int)number;
     number = usable_cores();
     if (text)
-        tn_log(TN_LOG_WARNING,
-               "TENON_NUM_THREADS=%q is not a whole number from 1 on: %lld threads are used", text,
-               (long long)number);
+        tn__log(TN_LOG_WARNING,
+                "TENON_NUM_THREADS=%q is not a whole number from 1 on: %lld threads are used", text,
+                (long long)number);
     return number > THREADS_MAX ? THREADS_MAX : (int)number;
 }
 

@@ -35,6 +35,8 @@ void tn__spec_place(const char *text, int32_t column, char *out, size_t size)
         excerpt[i] = (char)(c < 0x20 || c == 0x7f ? ' ' : c);
     }
     excerpt[count] = 0;
+    if (count == 0) /* an empty text, or a line of blanks */
+        memcpy(excerpt, "\"\"", 3);
     const char *before = from > start ? "..." : "", *after = from + count < end ? "..." : "";
     if (lines)
         tn_snprint(out, size, "%s%s%s: line %d, column %d: ", before, excerpt, after, line,

@@ -31,7 +31,10 @@ static tn_tensor *seed(tn_tensor *root, tn_tensor *cotangent, int64_t i)
 
     if (cotangent == NULL || tn__is_none(cotangent)) {
         if (root->numel != 1) {
-            tn_fail(TN_ERR_RUNTIME, "grad can be implicitly created only for scalar outputs");
+            tn_fail(TN_ERR_RUNTIME,
+                    "grad can be implicitly created only for scalar outputs; this one has %lld "
+                    "elements: sum it, or give a cotangent to tn_backward_from",
+                    (long long)root->numel);
             return NULL;
         }
         return ones_like(root);
@@ -69,7 +72,8 @@ static tn_status start(tn__walk *w, tn_tensor *const *roots, tn_tensor *const *c
         if (!tn__requires_grad(roots[i]))
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "element %lld of tensors does not require grad and does not have a grad_fn",
+                "element %lld of tensors does not require grad and does not have a grad_fn: no "
+                "operator recorded it (tn_grad_enabled), or no input requires a gradient",
                 (long long)i);
         status = tn__grad_edge(roots[i], &edge);
         if (status != TN_OK)

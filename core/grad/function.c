@@ -83,6 +83,13 @@ static tn_status build(tn_function_ctx *ctx, const tn_function *function, void *
                 output = (int32_t)k;
         status = tn__node_save(&node->saved[i], ctx->kept[i].tensor, output, output >= 0, false);
         node->saved[i].version = ctx->kept[i].version;
+        if (status == TN_OK && output < 0 && node->saved[i].tensor != ctx->kept[i].tensor) {
+            tn__edge edge;
+
+            status = tn__grad_edge(ctx->kept[i].tensor, &edge);
+            if (status == TN_OK)
+                status = tn__edge_attach(&edge, node->saved[i].tensor);
+        }
     }
     for (int64_t i = 0; i < n_out && status == TN_OK; i++)
         if ((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(out[i]->dtype))

@@ -77,10 +77,19 @@ static tn__grad_hook_row *new_row(int32_t index)
     return row;
 }
 
+/* All lost histories share one node, and no gradient comes by: nothing is hung on it. */
+static tn_status lost(void)
+{
+    return tn_fail(TN_ERR_RUNTIME, "the history of this tensor was lost when memory ran out");
+}
+
 tn_status tn__hooks_retain(tn__node *node, int32_t index, tn__slot *slot)
 {
-    tn__grad_hook_row *row = new_row(index);
+    tn__grad_hook_row *row;
 
+    if (node->kind == TN__NODE_LOST)
+        return lost();
+    row = new_row(index);
     if (row == NULL)
         return TN_ERR_MEMORY;
     atomic_fetch_add_explicit(&slot->refs, 1, memory_order_relaxed);
@@ -138,6 +147,10 @@ uint64_t tn_tensor_hook(tn_tensor *tensor, tn_grad_hook hook, void *user,
     }
     if (tn__grad_edge(tensor, &edge) != TN_OK)
         return 0;
+    if (edge.node->kind == TN__NODE_LOST) {
+        lost();
+        return 0;
+    }
     row = new_row(edge.index);
     if (row == NULL)
         return 0;

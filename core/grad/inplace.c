@@ -280,10 +280,39 @@ static tn_tensor *region(tn_tensor *whole, const tn_meta *view)
     return tn__tensor_over(whole->storage, &meta);
 }
 
+/* Where a view shows one element many times (expand), their gradients add up: *view becomes what it
+ * shows without that, *gradient (owned) the sum. */
+static tn_status fold(tn_meta *view, tn_tensor **gradient)
+{
+    const tn_op *op = tn__needed(TN__NEED_sum_to);
+    tn_sum_to_options options = TN_SUM_TO_OPTIONS;
+    tn_tensor *sum = NULL;
+    tn_status status;
+    bool any = false;
+
+    for (int32_t d = 0; d < view->ndim; d++)
+        if (view->strides[d] == 0 && view->shape[d] > 1) {
+            view->shape[d] = 1;
+            any = true;
+        }
+    if (!any)
+        return TN_OK;
+    if (op == NULL)
+        return tn_error_last()->code;
+    options.shape = (tn_ints){ view->shape, view->ndim };
+    status = tn__plain_call(op, gradient, 1, &options, &sum, 1, NULL);
+    if (status != TN_OK)
+        return status;
+    tn_tensor_drop(*gradient);
+    *gradient = sum;
+    return TN_OK;
+}
+
 static tn_status strided_run(tn__node *node, tn_tensor *gout, tn_tensor **gin)
 {
     tn_tensor *whole = tn__tensor_make(node->as.slice.base, gout->device);
-    tn_tensor *part;
+    tn_tensor *gradient, *part = NULL;
+    tn_meta view = *node->as.slice.view;
     tn_status status;
 
     if (whole == NULL || tn__scope_push(whole) == NULL)
@@ -291,10 +320,13 @@ static tn_status strided_run(tn__node *node, tn_tensor *gout, tn_tensor **gin)
     status = zero(whole);
     if (status != TN_OK)
         return status;
-    part = region(whole, node->as.slice.view);
-    if (part == NULL)
-        return tn_error_last()->code;
-    status = tn__copy(part, gout);
+    gradient = tn_tensor_keep(gout);
+    status = fold(&view, &gradient);
+    if (status == TN_OK && (part = region(whole, &view)) == NULL)
+        status = tn_error_last()->code;
+    if (status == TN_OK)
+        status = tn__copy(part, gradient);
+    tn_tensor_drop(gradient);
     tn_tensor_drop(part);
     gin[0] = whole;
     return status;

@@ -149,21 +149,13 @@ tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bo
     saved->version = atomic_load_explicit(&tensor->storage->version, memory_order_relaxed);
     if (stale)
         return TN_OK;
-    if (is_output) {
-        saved->tensor = tn__shell(tensor);
-    } else if (tensor->autograd != NULL && tensor->autograd->base != NULL) {
-        /* a view holds its base, whose history may come to hold this node: keep the history only */
-        saved->tensor = tn__shell(tensor);
-        if (saved->tensor != NULL && tensor->requires_grad && tensor->autograd->node == NULL &&
-            tn__leaf_share(tensor, saved->tensor) != TN_OK)
-            return tn_error_last()->code;
-        if (saved->tensor != NULL && tensor->requires_grad && tensor->autograd->node != NULL &&
-            tn__node_attach(tensor->autograd->node, saved->tensor, tensor->autograd->index) !=
-                TN_OK)
-            return tn_error_last()->code;
-    } else {
+    /* A tensor that may yet be changed in place could come to hold this node, and the node it, for
+     * ever: but for parameters the memory is kept, and the history is in the edges. */
+    if (!is_output && tensor->requires_grad && tensor->autograd->node == NULL &&
+        tensor->autograd->base == NULL)
         saved->tensor = tn_tensor_keep(tensor);
-    }
+    else
+        saved->tensor = tn__shell(tensor);
     if (saved->tensor == NULL)
         return tn_error_last()->code;
     saved->storage = tn__storage_keep(tensor->storage);
@@ -268,11 +260,8 @@ tn__node *tn__node_of_op(const tn_op *op, tn_tensor *const *in, int64_t n_in, co
             goto fail;
         if (tn__is_none(in[i]) || i >= TN_MAX_OPERANDS || (save_in >> i & 1) == 0)
             continue;
-        if (i == 0 && original != NULL) { /* what was there before, with its history */
-            tn__edge edge = node->edges[0];
-
-            if ((edge.node != NULL && tn__node_attach(edge.node, original, edge.index) != TN_OK) ||
-                tn__node_save(&node->saved[n_saved++], original, 0, false, false) != TN_OK)
+        if (i == 0 && original != NULL) { /* what was there before */
+            if (tn__node_save(&node->saved[n_saved++], original, 0, false, false) != TN_OK)
                 goto fail;
         } else if (tn__node_save(&node->saved[n_saved++], in[i], (int32_t)i, false,
                                  into != NULL && in[i]->storage == into->storage) != TN_OK) {

@@ -137,8 +137,8 @@ struct tn__autograd *tn__autograd_of(tn_tensor *tensor); /* made when absent; NU
 tn__slot *tn__slot_new(void);
 void tn__slot_drop(tn__slot *slot);
 tn_status tn__slot_add(tn__slot *slot, tn_tensor *gradient, bool record);
-/* Makes `to` the same leaf as `from`, which is one that requires grad. */
-tn_status tn__leaf_share(tn_tensor *from, tn_tensor *to);
+/* Gives `to` the history that an edge leads to. */
+tn_status tn__edge_attach(const tn__edge *edge, tn_tensor *to);
 /* A tensor over the same memory, without history; owned by the caller. */
 tn_tensor *tn__shell(tn_tensor *tensor);
 

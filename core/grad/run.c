@@ -118,17 +118,23 @@ static void widen(const tn__node *node, tn_meta *metas)
     }
 }
 
-/* A saved output as the derivative may see it: with its history when the derivative is itself
+/* What was saved as the derivative may see it: with its history when the derivative is itself
  * recorded. */
 static tn_status reattach(tn__node *node, const tn__saved *saved, tn_tensor **tensor)
 {
-    tn_tensor *fresh = tn__shell(*tensor);
+    tn__edge edge = { node, saved->operand };
+    tn_tensor *fresh;
 
+    if (!saved->is_output)
+        edge = node->edges[saved->operand];
+    if (edge.node == NULL || (*tensor)->autograd != NULL)
+        return TN_OK;
+    fresh = tn__shell(*tensor);
     if (fresh == NULL)
         return tn_error_last()->code;
     tn_tensor_drop(*tensor);
     *tensor = fresh;
-    return tn__node_attach(node, fresh, saved->operand);
+    return tn__edge_attach(&edge, fresh);
 }
 
 enum { FEW = 4 };
@@ -156,7 +162,7 @@ static tn_status derive(tn__node *node, tn_tensor *const *gout, uint32_t need, b
     if (status != TN_OK)
         return status;
     for (int32_t i = 0; i < node->n_saved && status == TN_OK; i++) {
-        if (record && node->saved[i].is_output && saved[i] != NULL)
+        if (record && saved[i] != NULL)
             status = reattach(node, &node->saved[i], &saved[i]);
         (node->saved[i].is_output ? out : in)[node->saved[i].operand] = saved[i];
     }

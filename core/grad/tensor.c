@@ -194,14 +194,19 @@ static tn__slot *slot_of(tn_tensor *tensor)
     return autograd->slot;
 }
 
-tn_status tn__leaf_share(tn_tensor *from, tn_tensor *to)
+tn_status tn__edge_attach(const tn__edge *edge, tn_tensor *to)
 {
-    struct tn__autograd *autograd = tn__autograd_of(to);
+    struct tn__autograd *autograd;
 
+    if (edge->node == NULL)
+        return TN_OK;
+    if (edge->node->kind != TN__NODE_LEAF)
+        return tn__node_attach(edge->node, to, edge->index);
+    autograd = tn__autograd_of(to);
     if (autograd == NULL)
         return tn_error_last()->code;
-    autograd->leaf = tn__node_keep(from->autograd->leaf);
-    autograd->slot = from->autograd->slot;
+    autograd->leaf = tn__node_keep(edge->node);
+    autograd->slot = edge->node->as.slot;
     atomic_fetch_add_explicit(&autograd->slot->refs, 1, memory_order_relaxed);
     to->requires_grad = true;
     return TN_OK;

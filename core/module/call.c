@@ -4,8 +4,6 @@
  * around a layer's forward. */
 #include "core/module/internal.h"
 
-#define OBSERVERS_INLINE 8
-
 /* The calls under way in this thread, for the path in error texts. */
 struct frame {
     tn_module *module;
@@ -149,39 +147,29 @@ static tn_status run_layer(tn_module *module, struct exchange *x)
 /* ---- observers ------------------------------------------------------------------------------- */
 
 struct watch {
-    const tn__entry *const *entries;
+    const tn_observer *observers[TN__OBSERVERS];
+    uint64_t tokens[TN__OBSERVERS];
     int64_t count;
-    uint64_t inline_tokens[OBSERVERS_INLINE];
-    uint64_t *tokens;
 };
 
-static tn_status watch_begin(struct watch *watch, tn_module *module)
+static void watch_begin(struct watch *watch, tn_module *module)
 {
-    watch->count = tn__registry_all(TN_KIND_tn_observer, &watch->entries);
-    watch->tokens = watch->inline_tokens;
-    if (watch->count > OBSERVERS_INLINE) {
-        watch->tokens = tn_calloc((size_t)watch->count, sizeof *watch->tokens);
-        if (watch->tokens == NULL)
-            return TN_ERR_MEMORY;
-    }
+    watch->count = tn__observers(watch->observers);
     for (int64_t i = 0; i < watch->count; i++) {
-        const tn_observer *observer = (const tn_observer *)watch->entries[i]->contribution;
+        const tn_observer *observer = watch->observers[i];
         watch->tokens[i] = observer->module_begin != NULL
                                ? observer->module_begin(observer->user, module)
                                : 0;
     }
-    return TN_OK;
 }
 
 static void watch_end(struct watch *watch, tn_status status)
 {
     for (int64_t i = watch->count; i-- > 0;) {
-        const tn_observer *observer = (const tn_observer *)watch->entries[i]->contribution;
+        const tn_observer *observer = watch->observers[i];
         if (observer->module_end != NULL)
             observer->module_end(observer->user, watch->tokens[i], status);
     }
-    if (watch->tokens != watch->inline_tokens)
-        tn_free(watch->tokens);
 }
 
 /* ---- the call -------------------------------------------------------------------------------- */
@@ -213,11 +201,9 @@ static tn_status call(tn_module *module, struct exchange *x)
     if (tn__likely(atomic_load_explicit(&tn__observers_on, memory_order_relaxed) == 0))
         return call_in_scope(module, x);
     struct watch watch;
-    tn_status status = watch_begin(&watch, module);
-    if (status == TN_OK) {
-        status = call_in_scope(module, x);
-        watch_end(&watch, status);
-    }
+    watch_begin(&watch, module);
+    tn_status status = call_in_scope(module, x);
+    watch_end(&watch, status);
     return status;
 }
 

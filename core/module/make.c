@@ -47,6 +47,14 @@ static tn_module *child_from(const tn_value *value)
     return NULL;
 }
 
+static bool came_before(const char *const *names, const uint8_t *children, int64_t index)
+{
+    for (int64_t i = 0; i < index; i++)
+        if (children[i] && strcmp(names[i], names[index]) == 0)
+            return true;
+    return false;
+}
+
 static tn_status add_children(tn_module *module, const tn_value *values, const char *const *names,
                               const uint8_t *children, int64_t count)
 {
@@ -56,6 +64,9 @@ static tn_status add_children(tn_module *module, const tn_value *values, const c
         /* "(name): None" is a child slot without a module; nothing is lost by leaving it out. */
         if (values[i].kind == TN_VALUE_NONE)
             continue;
+        if (came_before(names, children, i))
+            return tn_fail(TN_ERR_VALUE, "%s: module \"%s\" was given twice", module->type,
+                           names[i]);
         tn_module *child = child_from(&values[i]);
         tn_status status = TN_OK;
         if (child == NULL) {

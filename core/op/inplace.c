@@ -7,7 +7,7 @@
 
 static bool overlaps_itself(const tn_tensor *tensor)
 {
-    for (int32_t d = 0; d < tensor->view.ndim; d++)
+    for (int32_t d = 0; d < tensor->view.ndim && tensor->numel > 0; d++)
         if (tensor->view.strides[d] == 0 && tensor->view.shape[d] > 1)
             return true;
     return false;

@@ -35,7 +35,10 @@ tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in,
 
 /* Observers: called around tn_op_call when there are any. core/plugin calls tn__observers_changed
  * after it has added one to its registry. */
+enum { TN__OBSERVERS = 16 }; /* further ones are refused when they are registered */
 extern _Atomic int32_t tn__observers_on;
+/* Those that listen, at most TN__OBSERVERS; their plugins are activated for it. */
+int64_t tn__observers(const tn_observer **out);
 void tn__observers_changed(void);
 void tn__observers_shutdown(void);
 

@@ -6,24 +6,47 @@
 
 _Atomic int32_t tn__observers_on;
 
-enum { OBSERVERS = 16 }; /* further ones are not called for operators; nobody has that many */
-
-static int64_t all(const tn_observer **out)
+/* The observer of an entry, NULL when it does not listen: one of a plugin hears nothing before the
+ * plugin is activated (rule 1), which `activate` does. Failing at that is a line of the log and of
+ * the report, and nothing that the call of the user would hear of. */
+static const tn_observer *listener(const tn__entry *entry, bool activate)
 {
-    const tn__entry *const *entries;
-    int64_t count = tn__registry_all(TN_KIND_tn_observer, &entries);
-
-    if (count > OBSERVERS)
-        count = OBSERVERS;
-    for (int64_t i = 0; i < count; i++)
-        out[i] = (const tn_observer *)entries[i]->contribution;
-    return count;
+    _Atomic int32_t *active = &entry->plugin->active;
+    if (tn__unlikely(atomic_load_explicit(active, memory_order_acquire) == 0) && activate) {
+        uint64_t mark = tn_error_mark();
+        if (tn__plugin_use(entry->plugin) != TN_OK)
+            tn_log(TN_LOG_WARNING, "the observer %q hears nothing: %s", entry->name,
+                   tn_error_last()->message);
+        tn_error_restore(mark);
+    }
+    return atomic_load_explicit(active, memory_order_acquire) > 0
+               ? (const tn_observer *)entry->contribution
+               : NULL;
 }
 
+static int64_t listening(const tn_observer **out, bool activate)
+{
+    const tn__entry *const *entries;
+    int64_t count = tn__registry_all(TN_KIND_tn_observer, &entries), used = 0;
+
+    for (int64_t i = 0; i < count && used < TN__OBSERVERS; i++) {
+        const tn_observer *observer = listener(entries[i], activate);
+        if (observer != NULL)
+            out[used++] = observer;
+    }
+    return used;
+}
+
+int64_t tn__observers(const tn_observer **out)
+{
+    return listening(out, true);
+}
+
+/* From inside the allocator, where no plugin can be activated. */
 static void memory_changed(const tn_device *device, int64_t bytes)
 {
-    const tn_observer *observers[OBSERVERS];
-    int64_t count = all(observers);
+    const tn_observer *observers[TN__OBSERVERS];
+    int64_t count = listening(observers, false);
 
     for (int64_t i = 0; i < count; i++)
         if (observers[i]->memory != NULL)
@@ -49,9 +72,9 @@ void tn__observers_shutdown(void)
 tn_status tn__observed_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                             const void *options, tn_tensor **out, int64_t n_out, tn_tensor *into)
 {
-    const tn_observer *observers[OBSERVERS];
-    uint64_t tokens[OBSERVERS];
-    int64_t count = all(observers);
+    const tn_observer *observers[TN__OBSERVERS];
+    uint64_t tokens[TN__OBSERVERS];
+    int64_t count = tn__observers(observers);
     const tn_device *device = into != NULL && !tn__is_none(into) ? into->device : NULL;
     tn_status status;
 

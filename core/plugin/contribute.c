@@ -52,6 +52,10 @@ static tn_status add_kernel(uint32_t kind, const char *name, const tn_head *copy
 static tn_status add_observer(uint32_t kind, const char *name, const tn_head *contribution,
                               tn__plugin *plugin)
 {
+    if (tn__registry_all(kind, NULL) >= TN__OBSERVERS)
+        return tn_fail(TN_ERR_REFUSED,
+                       "observer %q: there are %d observers already, and more are not called", name,
+                       TN__OBSERVERS);
     tn_status status = tn__registry_add(kind, name, contribution, plugin);
     if (status == TN_OK)
         tn__observers_changed();

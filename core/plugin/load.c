@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <ltdl.h>
 #include <stdlib.h>
@@ -67,8 +68,10 @@ static tn_plugin_query_fn *symbol_of(tn__plugin *plugin, void *handle)
 static tn_plugin_query_fn *map(tn__plugin *plugin)
 {
     char words[800];
-    if (!tn__elf_acceptable(plugin->file, words, sizeof words)) {
-        tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_DLOPEN, TN_ERR_REFUSED, "%s",
+    tn_outcome outcome = tn__elf_acceptable(plugin->file, words, sizeof words);
+    if (outcome != TN_OUTCOME_OK) {
+        tn__plugin_outcome(plugin, outcome, TN_STAGE_DLOPEN,
+                           outcome == TN_OUTCOME_REFUSED ? TN_ERR_REFUSED : TN_ERR_FORMAT, "%s",
                            words);
         return NULL;
     }
@@ -192,6 +195,11 @@ static bool build_fits(tn__plugin *plugin, const tn_build_facts *build)
         return false;
     }
     plugin->private->build = build;
+    if (build && build->openmp && !(plugin->private->descriptor.flags & TN_PLUGIN_OWN_THREADS))
+        tn_log(TN_LOG_WARNING,
+               "plugin %q (%s) was compiled with OpenMP, which brings threads of its own, and does "
+               "not say so: set TN_PLUGIN_OWN_THREADS, or use tn_parallel_for",
+               plugin->id, plugin->file);
     return true;
 }
 
@@ -310,7 +318,7 @@ static bool file_acceptable(tn__plugin *plugin, const struct stat *at)
                            S_ISDIR(at->st_mode) ? "a folder" : "something else");
         return false;
     }
-    if (access(plugin->file, R_OK)) {
+    if (faccessat(AT_FDCWD, plugin->file, R_OK, AT_EACCESS)) {
         tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_READABLE, TN_ERR_IO,
                            "it cannot be read: %s", strerror(errno));
         return false;

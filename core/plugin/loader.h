@@ -80,8 +80,9 @@ bool tn__list_allows(const char *list, const char *name);
 int tn__compare_versions(const char *a, const char *b);
 /* Owner and permissions (rule 14): words when they are not acceptable. */
 bool tn__trusted_place(const struct stat *at, const char *what, char *words, size_t size);
-/* What an ELF file says before it is mapped: words when mapping it would end the process. */
-bool tn__elf_acceptable(const char *path, char *words, size_t size);
+/* What an ELF file says before it is mapped: another outcome than OK, with words, when mapping it would
+ * end the process. */
+tn_outcome tn__elf_acceptable(const char *path, char *words, size_t size);
 /* Asks and negotiates: query, version. */
 void tn__plugin_ask(tn__plugin *plugin, tn_plugin_query_fn *query);
 /* Resolves requirements and hands the contributions of all new plugins to the registries. */

@@ -114,7 +114,7 @@ bool tn__plugin_options(tn__plugin *plugin)
 {
     const tn_plugin *own = &plugin->private->descriptor;
     struct given given = { .count = 0 };
-    char words[800], what[128];
+    char words[800], what[256], prefix[96];
     if (!own->options)
         return true;
     uint64_t mark = tn_error_mark();
@@ -123,7 +123,8 @@ bool tn__plugin_options(tn__plugin *plugin)
                            : tn_fail(TN_ERR_VALUE,
                                      "it declares options and has no options_data to put them");
     if (status == TN_OK) {
-        tn_snprint(what, sizeof what, "options of plugin %s", plugin->id);
+        prefix_of(plugin, prefix, sizeof prefix);
+        tn_snprint(what, sizeof what, "plugin %s, variables %s*", plugin->id, prefix);
         status = fill(plugin, own->options, what, given.names, given.values, given.count);
     }
     for (int64_t i = 0; i < given.count; i++)
@@ -165,11 +166,21 @@ static void warn(const char *name)
         name, near ? "; nearest: " : "", near ? near : "");
 }
 
+/* A variable of a few words, read by those whom it concerns: a wrong word would change nothing. */
+static void warn_of_math(void)
+{
+    const char *math = tn_env_get("TENON_MATH");
+    if (math && strcmp(math, "exact") && strcmp(math, "default") && strcmp(math, "fast"))
+        tn_log(TN_LOG_WARNING, "TENON_MATH=%q is not exact, default or fast: default is used",
+               math);
+}
+
 void tn__options_warn_unknown(void)
 {
     char name[128];
     if (!tn__env_trusted())
         return;
+    warn_of_math();
     for (char **at = environ; at && *at; at++) {
         size_t length = strcspn(*at, "=");
         if (strncmp(*at, "TENON_", 6) || !strncmp(*at, "TENON_TEST_", 11) ||

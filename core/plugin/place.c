@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What is looked at before a file is mapped: who may have written it (rule 14), and whether
- * mapping it would end the process (a sanitizer's runtime that comes too late exits). */
+ * mapping it would end the process (a sanitizer's runtime that comes too late exits, a file that was
+ * cut off is a bus error). */
 #include "core/plugin/loader.h"
 
 #include <dlfcn.h>
@@ -37,7 +38,8 @@ bool tn__trusted_place(const struct stat *at, const char *what, char *words, siz
                    "the %s is world-writable: anybody could have put code there; chmod o-w", what);
         return false;
     }
-    if (at->st_uid == 0 || at->st_uid == getuid() || (own_file(&ours) && at->st_uid == ours))
+    /* In a set-uid program the user is whose rights it has, not who started it. */
+    if (at->st_uid == 0 || at->st_uid == geteuid() || (own_file(&ours) && at->st_uid == ours))
         return true;
     tn_snprint(words, size,
                "the %s is owned by user %lld: accepted are root, the user of this process, and the "
@@ -134,27 +136,45 @@ static bool dynamic_acceptable(int fd, const header *h, const segment *s, char *
     return true;
 }
 
-bool tn__elf_acceptable(const char *path, char *words, size_t size)
+/* A file that lost its end (a full disk, a copy that was broken off) is mapped by the linker as it
+ * is, and ends the process with SIGBUS when it touches what is not there. */
+static bool segment_whole(int fd, const segment *s, char *words, size_t size)
+{
+    struct stat at;
+    if (s->p_type != PT_LOAD || fstat(fd, &at) ||
+        (s->p_offset <= (uint64_t)at.st_size && s->p_filesz <= (uint64_t)at.st_size - s->p_offset))
+        return true;
+    tn_snprint(
+        words, size,
+        "the file is cut off: it has %lld bytes, and a segment of %llu bytes at %llu is to be "
+        "mapped; copy or build it again",
+        (long long)at.st_size, (unsigned long long)s->p_filesz, (unsigned long long)s->p_offset);
+    return false;
+}
+
+tn_outcome tn__elf_acceptable(const char *path, char *words, size_t size)
 {
     header h;
     segment s;
-    bool good = true;
+    tn_outcome outcome = TN_OUTCOME_OK;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return true; /* whoever opens it next says why */
+        return TN_OUTCOME_OK; /* whoever opens it next says why */
     if (read_at(fd, &h, sizeof h, 0) && !memcmp(h.e_ident, ELFMAG, SELFMAG) &&
         h.e_phentsize == sizeof s &&
         h.e_ident[EI_CLASS] == (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) &&
         h.e_phnum <= MOST_SEGMENTS) {
-        for (int i = 0; i < h.e_phnum; i++)
-            if (read_at(fd, &s, sizeof s, h.e_phoff + (uint64_t)i * sizeof s) &&
-                s.p_type == PT_DYNAMIC) {
-                good = dynamic_acceptable(fd, &h, &s, words, size);
+        for (int i = 0; i < h.e_phnum && outcome == TN_OUTCOME_OK; i++) {
+            if (!read_at(fd, &s, sizeof s, h.e_phoff + (uint64_t)i * sizeof s))
                 break;
-            }
+            if (!segment_whole(fd, &s, words, size))
+                outcome = TN_OUTCOME_FAILED;
+            else if (s.p_type == PT_DYNAMIC && !dynamic_acceptable(fd, &h, &s, words, size))
+                outcome = TN_OUTCOME_REFUSED;
+        }
     }
     close(fd);
-    return good;
+    return outcome;
 }
 
 /* ---- two runtimes of a kind (rule 13) -------------------------------------------------------- */

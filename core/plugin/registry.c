@@ -121,7 +121,8 @@ static void unknown(uint32_t kind, const char *name)
     for (int64_t i = 0; i < count && used < NEAREST_AMONG; i++)
         names[used++] = tn_registry_name(kind, i);
     const char *near = tn__nearest(name, names, used);
-    tn__text_add(&text, "no plugin gives a %s %q", what_is(kind), name);
+    tn__text_add(&text, "no plugin gives %s %s %q", strchr("aeiou", what_is(kind)[0]) ? "an" : "a",
+                 what_is(kind), name);
     if (near)
         tn__text_add(&text, "; did you mean %q?", near);
     else if (!count)

@@ -227,26 +227,6 @@ static void reclaim(struct tn__allocator *allocator)
     pthread_mutex_unlock(&allocator->lock);
 }
 
-/* Takes the place of what failed since the mark. */
-static tn_status out_of_memory(struct tn__allocator *allocator, uint64_t bytes, uint64_t mark)
-{
-    tn__text text = { 0 };
-    char said[256];
-    tn_status status;
-
-    tn_snprint(said, sizeof said, "%s", tn_error_last()->message);
-    tn_error_restore(mark);
-    tn__text_add(&text, "out of memory on %s: ", allocator->device->name);
-    tn__text_bytes(&text, bytes);
-    tn__text_add(&text, " asked for; ");
-    tn__allocator_explain(allocator, &text);
-    tn__text_add(&text, "; drop tensors or work in smaller pieces (the device says: %s)", said);
-    status = tn_fail(TN_ERR_MEMORY, "%s",
-                     text.failed || text.at == NULL ? "out of memory" : text.at);
-    tn__text_free(&text);
-    return status;
-}
-
 /* Up to `count` blocks of a size, the first is returned, the others join the cache. */
 static tn__block *take(struct tn__allocator *allocator, tn__cache *cache, tn_stream *stream,
                        uint64_t size, int size_class, int count)
@@ -284,7 +264,7 @@ tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *strea
     mark = tn_error_mark();
     if (bytes > (uint64_t)INT64_MAX / 2) {
         tn_fail(TN_ERR_MEMORY, "no device has so much");
-        out_of_memory(allocator, bytes, mark);
+        tn__allocator_out_of_memory(allocator, bytes, mark);
         return NULL;
     }
     size = tn__block_size(allocator, bytes, &size_class);
@@ -322,7 +302,7 @@ tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *strea
     pthread_mutex_unlock(&allocator->lock);
     if (block == NULL) {
         if (status == TN_ERR_MEMORY || status == TN_OK)
-            out_of_memory(allocator, bytes, mark);
+            tn__allocator_out_of_memory(allocator, bytes, mark);
         return NULL;
     }
     begin_life(&block->storage, bytes);

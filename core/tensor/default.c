@@ -38,10 +38,10 @@ static const tn_device *choose(const char *names)
     if (device != NULL) {
         tn_error_restore(mark);
         if (tried > 1)
-            tn_log(TN_LOG_INFO, "new tensors go to %s, the first of %q that can be had; not: %s",
-                   device->name, names, why.failed || why.at == NULL ? "?" : why.at);
+            tn__log(TN_LOG_INFO, "new tensors go to %s, the first of %q that can be had; not: %s",
+                    device->name, names, why.failed || why.at == NULL ? "?" : why.at);
         else
-            tn_log(TN_LOG_INFO, "new tensors go to %s", device->name);
+            tn__log(TN_LOG_INFO, "new tensors go to %s", device->name);
     } else if (tried == 0) {
         tn_fail(TN_ERR_VALUE, "%q names no device", names);
     } else if (tried > 1) {

@@ -185,6 +185,9 @@ static tn_status make_devices(tn__device_type *type, int32_t count)
     return TN_OK;
 }
 
+/* Of a backend; a count that was never written is likely to be more. */
+enum { MOST_DEVICES = 4096 };
+
 /* The plugin active, the devices counted; the same answer every time. */
 static tn_status enumerate(tn__device_type *type)
 {
@@ -206,9 +209,9 @@ static tn_status enumerate(tn__device_type *type)
     before = tn__error_plugin(type->plugin != NULL ? type->plugin->id : "");
     status = tn__status_of(type->backend.enumerate(&count), "enumerate");
     tn__error_plugin(before);
-    if (status == TN_OK && count < 0)
-        status = tn_fail(TN_ERR_DEVICE, "backend %q counted %d devices", type->backend.type,
-                         (int)count);
+    if (status == TN_OK && (count < 0 || count > MOST_DEVICES))
+        status = tn_fail(TN_ERR_DEVICE, "backend %q counted %d devices; 0 to %d can be",
+                         type->backend.type, (int)count, MOST_DEVICES);
     if (status == TN_OK && count == 0)
         status = tn_fail(TN_ERR_UNAVAILABLE, "backend %q found no device", type->backend.type);
     if (type->plugin != NULL)

@@ -130,21 +130,12 @@ tn__storage *tn__guard_get(struct tn__allocator *allocator, tn_stream *stream, u
     g->storage.size_class = TN__SIZE_CLASSES;
     atomic_store_explicit(&g->storage.refs, 1, memory_order_relaxed);
     if (tn__add_overflow(bytes, 2 * g->guard, &g->whole) || g->whole > (uint64_t)INT64_MAX / 2)
-        status = TN_ERR_MEMORY;
+        status = tn_fail(TN_ERR_MEMORY, "sizes end below 2^62 bytes");
     else
-        status = tn__device_result(
-            allocator->device,
-            b->alloc(allocator->device->handle, (size_t)g->whole, &g->storage.memory), "alloc");
+        status = tn__allocator_ask(allocator, g->whole, &g->storage.memory);
     if (status != TN_OK) {
-        if (status == TN_ERR_MEMORY) {
-            tn__text text = { 0 };
-            tn_error_restore(mark);
-            tn__allocator_explain(allocator, &text);
-            tn_fail(TN_ERR_MEMORY, "out of memory on %s: %llu bytes asked for; %s",
-                    allocator->device->name, (unsigned long long)bytes,
-                    text.failed || text.at == NULL ? "" : text.at);
-            tn__text_free(&text);
-        }
+        if (status == TN_ERR_MEMORY)
+            tn__allocator_out_of_memory(allocator, bytes, mark);
         tn_free(g);
         return NULL;
     }

@@ -177,6 +177,12 @@ tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *strea
 void tn__allocator_put(struct tn__allocator *allocator, tn__storage *storage);
 /* Writes what holds the memory of a device to a text, for out-of-memory errors. */
 void tn__allocator_explain(struct tn__allocator *allocator, tn__text *text);
+/* Memory from the backend: a failure has words, and a success has memory. */
+tn_status tn__allocator_ask(struct tn__allocator *allocator, uint64_t bytes, void **memory);
+/* The whole of that error; what the device said, the last failure, goes into it and takes its place
+ * since `mark`. */
+tn_status tn__allocator_out_of_memory(struct tn__allocator *allocator, uint64_t bytes,
+                                      uint64_t mark);
 /* Guard zones intact? Names the tensor's size and where it was broken. */
 tn_status tn__allocator_check(struct tn__allocator *allocator);
 /* Called, when it is not NULL, for what tensors take (> 0) and give back (< 0): observers of memory

@@ -26,8 +26,8 @@ static void seed_once(void)
             seed_now = (uint64_t)number;
             return;
         }
-        tn_log(TN_LOG_WARNING, "TENON_SEED=%q is no whole number; the seed comes from the system",
-               text);
+        tn__log(TN_LOG_WARNING, "TENON_SEED=%q is no whole number; the seed comes from the system",
+                text);
     }
     if (getrandom(&seed_now, sizeof seed_now, GRND_NONBLOCK) != (ssize_t)sizeof seed_now) {
         clock_gettime(CLOCK_REALTIME, &now);

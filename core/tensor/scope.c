@@ -50,9 +50,10 @@ void tn_scope_end(uint64_t scope)
     int64_t at;
 
     if (is_foreign(thread, scope)) {
-        tn_fail(TN_ERR_RUNTIME,
-                "tn_scope_end: scope %llu was begun by another thread, which has to end it",
-                (unsigned long long)scope);
+        tn_fail(
+            TN_ERR_RUNTIME,
+            "tn_scope_end: scope %llu was not begun by this thread; whoever begins a scope ends it",
+            (unsigned long long)scope);
         return;
     }
     if (thread == NULL || scope == 0 || (at = find(thread, scope)) < 0)
@@ -112,7 +113,7 @@ tn_tensor *tn__scope_push(tn_tensor *tensor)
     thread->owned[thread->n_owned++] = tensor;
     if (tn__unlikely(thread->n_marks == 0 && thread->n_owned >= ROOT_WARNING && !thread->warned)) {
         thread->warned = true;
-        tn_log(
+        tn__log(
             TN_LOG_WARNING,
             "%d tensors are held by the root scope of this thread, until the thread ends: open a scope "
             "(TN_SCOPE; or tn_scope_begin) around each step",

@@ -393,15 +393,13 @@ static void poison(const struct tn__allocator *allocator, const tn__segment *seg
 
 static tn_status segment_try(struct tn__allocator *allocator, uint64_t size, int pool)
 {
-    const tn_backend *b = tn__backend(allocator->device);
     tn__segment *segment = tn_calloc(1, sizeof *segment);
     tn__block *block = segment != NULL ? block_object(allocator) : NULL;
     tn_status status = TN_ERR_MEMORY;
 
     if (block == NULL)
         goto failed;
-    status = tn__device_result(
-        allocator->device, b->alloc(allocator->device->handle, size, &segment->memory), "alloc");
+    status = tn__allocator_ask(allocator, size, &segment->memory);
     if (status != TN_OK)
         goto failed;
     segment->size = size;

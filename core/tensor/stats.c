@@ -151,3 +151,37 @@ void tn__allocator_explain(struct tn__allocator *allocator, tn__text *text)
         table.rows[most].count = 0;
     }
 }
+
+tn_status tn__allocator_ask(struct tn__allocator *allocator, uint64_t bytes, void **memory)
+{
+    const tn_device *device = allocator->device;
+    tn_status status = tn__device_result(
+        device, tn__backend(device)->alloc(device->handle, (size_t)bytes, memory), "alloc");
+
+    if (status == TN_OK && *memory == NULL && (device->flags & TN_BACKEND_NO_MEMORY) == 0)
+        return tn_fail(TN_ERR_DEVICE,
+                       "the backend of %s was asked for %llu bytes, said TN_OK and gave no memory; "
+                       "it has to return TN_ERR_MEMORY when there is none",
+                       device->name, (unsigned long long)bytes);
+    return status;
+}
+
+tn_status tn__allocator_out_of_memory(struct tn__allocator *allocator, uint64_t bytes,
+                                      uint64_t mark)
+{
+    tn__text text = { 0 };
+    char said[256];
+    tn_status status;
+
+    tn_snprint(said, sizeof said, "%s", tn_error_last()->message);
+    tn_error_restore(mark);
+    tn__text_add(&text, "out of memory on %s: ", allocator->device->name);
+    tn__text_bytes(&text, bytes);
+    tn__text_add(&text, " asked for; ");
+    tn__allocator_explain(allocator, &text);
+    tn__text_add(&text, "; drop tensors or work in smaller pieces (the device says: %s)", said);
+    status = tn_fail(TN_ERR_MEMORY, "%s",
+                     text.failed || text.at == NULL ? "out of memory" : text.at);
+    tn__text_free(&text);
+    return status;
+}

@@ -334,15 +334,27 @@ int64_t tn_optimizer_steps(const tn_optimizer *optimizer, int64_t index)
 
 /* ---- options --------------------------------------------------------------------------------- */
 
+static bool is_numeric(const tn_option *option)
+{
+    return option->kind == TN_OPTION_KIND_FLOAT || option->kind == TN_OPTION_KIND_INT ||
+           option->kind == TN_OPTION_KIND_BOOL;
+}
+
 static const tn_option *numeric_option(const tn_optimizer *optimizer, const char *name)
 {
     const tn_option *option = tn__options_find(optimizer->def->options, name);
     if (option == NULL) {
-        tn_fail(TN_ERR_KEY, "optimizer %s has no option %q", optimizer->def->name, name);
+        tn__text known = { 0 };
+        for (const tn_option *row = optimizer->def->options;
+             row != NULL && row->kind != TN_OPTION_KIND_END; row++)
+            if (is_numeric(row))
+                tn__text_add(&known, "%s%s", known.length > 0 ? ", " : "", row->name);
+        tn_fail(TN_ERR_KEY, "optimizer %s has no option %q; numbers it has: %s",
+                optimizer->def->name, name, known.at != NULL ? known.at : "none");
+        tn__text_free(&known);
         return NULL;
     }
-    if (option->kind != TN_OPTION_KIND_FLOAT && option->kind != TN_OPTION_KIND_INT &&
-        option->kind != TN_OPTION_KIND_BOOL) {
+    if (!is_numeric(option)) {
         tn_fail(TN_ERR_TYPE, "option %q of optimizer %s is not a number", name,
                 optimizer->def->name);
         return NULL;

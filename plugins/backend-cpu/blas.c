@@ -96,10 +96,13 @@ tn_status tn__blas_open(const char *wanted)
     if (wanted && strcmp(wanted, "auto") != 0) {
         if (wanted[0] != '/')
             return tn_fail(TN_ERR_VALUE,
-                           "option blas is %q: auto, none or the absolute path of a library",
+                           "TENON_CPU_BLAS=%s: auto, none or the absolute path of a library",
                            wanted);
         if (!try_open(wanted, why, sizeof why))
-            return tn_fail(TN_ERR_UNAVAILABLE, "option blas: %s cannot be used: %s", wanted, why);
+            return tn_fail(TN_ERR_UNAVAILABLE,
+                           "TENON_CPU_BLAS=%s cannot be used: %s; auto looks for a library, none "
+                           "does without",
+                           wanted, why);
         tn__blas.narrow = false; /* asked for by name */
         return TN_OK;
     }

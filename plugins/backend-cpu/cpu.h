@@ -87,7 +87,7 @@ enum tn__ew {
     TN__DIV_TRUNC,
     TN__MAXIMUM,
     TN__MINIMUM,
-    TN__RELU_GRAD,  /* b > 0 ? a : 0 */
+    TN__RELU_GRAD,  /* b <= 0 ? 0 : a */
     TN__ADD_SCALAR, /* a + p */
     TN__MUL_SCALAR,
     TN__NEG,

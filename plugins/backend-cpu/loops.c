@@ -131,7 +131,7 @@
     BINARY(div_trunc_##s, T, __builtin_trunc##f(a / b))                                            \
     BINARY(maximum_##s, T, ((a != a) | (a > b)) ? a : b)                                           \
     BINARY(minimum_##s, T, ((a != a) | (a < b)) ? a : b)                                           \
-    BINARY(relu_grad_##s, T, b > 0 ? a : 0)                                                        \
+    BINARY(relu_grad_##s, T, b <= 0 ? 0 : a)                                                       \
     UNARY(add_scalar_##s, T, a + p)                                                                \
     UNARY(mul_scalar_##s, T, a *p)                                                                 \
     UNARY(neg_##s, T, -a)                                                                          \

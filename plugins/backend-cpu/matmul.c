@@ -115,12 +115,13 @@ static bool blas_takes(const struct matrix *x, int64_t rows, int64_t columns, en
 {
     if (x->dtype != tn__ct_dtype(ct) || rows > INT32_MAX || columns > INT32_MAX)
         return false;
-    int64_t step = x->column == x->item || columns <= 1 ? x->row
-                   : x->row == x->item || rows <= 1     ? x->column
-                                                        : -1;
-    int64_t least = (x->column == x->item || columns <= 1 ? columns : rows) * x->item;
-    return step >= 0 && (step >= least || rows <= 1 || columns <= 1) &&
-           step / x->item <= INT32_MAX && step % x->item == 0;
+    bool plain = x->column == x->item || columns <= 1;
+    if (!plain && x->row != x->item && rows > 1)
+        return false;
+    /* The step counts unless there is but one line; a step of 0 (an expanded tensor) is none. */
+    int64_t step = plain ? x->row : x->column, least = (plain ? columns : rows) * x->item;
+    return (plain && rows <= 1) ||
+           (step >= least && step / x->item <= INT32_MAX && step % x->item == 0);
 }
 
 static enum way choose_way(const struct product *p)
@@ -151,9 +152,9 @@ static enum way choose_way(const struct product *p)
 static int transposed(const struct matrix *x, int64_t rows, int64_t columns, int *leading)
 {
     bool plain = x->column == x->item || columns <= 1;
-    if (!plain && rows <= 1 && x->row == x->item && x->column < x->item)
-        plain = true;
     int64_t step = (plain ? x->row : x->column) / x->item, least = plain ? columns : rows;
+    if (plain && rows <= 1) /* the only line has no step */
+        step = least;
     *leading = (int)(step < least ? least : step < 1 ? 1 : step);
     return plain ? TN__BLAS_NO_TRANS : TN__BLAS_TRANS;
 }

@@ -62,9 +62,11 @@ static tn_status choose_variant(const char *wanted)
         }
     }
     if (known)
-        return tn_fail(TN_ERR_UNAVAILABLE, "option isa is %q, which this processor does not have",
-                       wanted);
-    return tn_fail(TN_ERR_VALUE, "option isa is %q: auto, baseline, avx2 or avx512", wanted);
+        return tn_fail(
+            TN_ERR_UNAVAILABLE,
+            "TENON_CPU_ISA=%s: this processor does not have it; auto takes the best it has",
+            wanted);
+    return tn_fail(TN_ERR_VALUE, "TENON_CPU_ISA=%s: auto, baseline, avx2 or avx512", wanted);
 }
 
 static tn_status activate(void)

@@ -40,7 +40,7 @@ UNARY(neg, -A_)
 #endif
 #ifdef TN_FLOATING
 BINARY(div, A_ / B_)
-BINARY(relu_grad, B_ > 0 ? A_ : (C)0)
+BINARY(relu_grad, B_ <= 0 ? (C)0 : A_)
 /* e^-|x| does not overflow */
 UNARY(sigmoid, A_ < 0 ? exp(A_) / ((C)1 + exp(A_)) : (C)1 / ((C)1 + exp(-A_)))
 UNARY(exp, exp(A_))

@@ -9,6 +9,30 @@ static tn_tensor *scaled(tn_tensor *x, double factor)
     return factor == 1.0 ? x : tn_mul_scalar(x, factor);
 }
 
+/* Nothing of alpha is lost without a word. */
+static tn_status scaled_infer(tn_infer *infer, double alpha)
+{
+    tn_status status = tn__common_binary(infer);
+
+    if (status == TN_OK && alpha != floor(alpha) &&
+        ((TN_MASK_INT | TN_BIT(TN_BOOL)) & TN_BIT(infer->out[0].dtype)))
+        return tn_fail(TN_ERR_RUNTIME,
+                       "For integral input tensors, argument alpha must not be a floating point "
+                       "number (it is %g)",
+                       alpha);
+    return status;
+}
+
+static tn_status add_infer(tn_infer *infer)
+{
+    return scaled_infer(infer, ((const tn_add_options *)infer->options)->alpha);
+}
+
+static tn_status sub_infer(tn_infer *infer)
+{
+    return scaled_infer(infer, ((const tn_sub_options *)infer->options)->alpha);
+}
+
 static tn_status add_derive(tn_derive *d)
 {
     const tn_add_options *o = d->options;
@@ -80,18 +104,26 @@ static tn_status div_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* gy where a > b, half of it where they are equal: (gy + [a > b] gy - [b > a] gy) / 2 */
+/* gy times (1 + [mine is larger] - [the other is larger]) / 2; an infinite gy is nothing where that is 0. */
+static tn_tensor *share_of(tn_tensor *gy, tn_tensor *ones, tn_tensor *mine, tn_tensor *other)
+{
+    tn_tensor *share = tn_mul_scalar(tn_sub(tn_add(ones, mine, NULL), other, NULL), 0.5);
+
+    return tn_mul(tn_relu_grad(gy, share), share);
+}
+
+/* gy where a > b, half of it where they are equal or one is NaN. */
 static tn_status maximum_derive(tn_derive *d)
 {
     tn_tensor *gy = d->gout[0];
-    tn_tensor *difference = tn_sub(d->in[0], d->in[1], NULL);
-    tn_tensor *a_larger = tn_relu_grad(gy, difference);
-    tn_tensor *b_larger = tn_relu_grad(gy, tn_neg(difference));
+    tn_tensor *difference = tn_sub(d->in[0], d->in[1], NULL), *ones = tn_fill(difference, 1.0);
+    tn_tensor *a_larger = tn_relu_grad(ones, difference);
+    tn_tensor *b_larger = tn_relu_grad(ones, tn_neg(difference));
 
     if (tn__needs(d, 0))
-        d->gin[0] = tn_mul_scalar(tn_sub(tn_add(gy, a_larger, NULL), b_larger, NULL), 0.5);
+        d->gin[0] = share_of(gy, ones, a_larger, b_larger);
     if (tn__needs(d, 1))
-        d->gin[1] = tn_mul_scalar(tn_sub(tn_add(gy, b_larger, NULL), a_larger, NULL), 0.5);
+        d->gin[1] = share_of(gy, ones, b_larger, a_larger);
     return TN_OK;
 }
 
@@ -151,9 +183,9 @@ static tn_status sqrt_derive(tn_derive *d)
     return TN_OK;
 }
 
-const tn_op_def tn__op_add = { TN_HEAD(tn_op_def), TN_SCHEMA_ADD, .infer = tn__common_binary,
+const tn_op_def tn__op_add = { TN_HEAD(tn_op_def), TN_SCHEMA_ADD, .infer = add_infer,
                                .derive = add_derive };
-const tn_op_def tn__op_sub = { TN_HEAD(tn_op_def), TN_SCHEMA_SUB, .infer = tn__common_binary,
+const tn_op_def tn__op_sub = { TN_HEAD(tn_op_def), TN_SCHEMA_SUB, .infer = sub_infer,
                                .derive = sub_derive };
 const tn_op_def tn__op_mul = { TN_HEAD(tn_op_def), TN_SCHEMA_MUL, .infer = tn__common_binary,
                                .derive = mul_derive };

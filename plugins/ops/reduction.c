@@ -92,7 +92,8 @@ static tn_status amax_infer(tn_infer *infer)
     return extreme_infer(infer, o->dims, o->keepdim, tn_view_dtype(infer->in[0]));
 }
 
-/* Evenly among the largest. y - x is 0 where x is the largest: 1 - [y - x > 0] marks them. */
+/* Evenly among the largest. y - x is 0 where x is the largest, or NaN where that is infinite:
+ * 1 - [not y - x <= 0] + [not x - y <= 0] marks both. */
 static tn_status amax_derive(tn_derive *d)
 {
     const tn_amax_options *o = d->options;
@@ -101,7 +102,8 @@ static tn_status amax_derive(tn_derive *d)
     tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
     tn_tensor *below = tn_sub(y, d->in[0], NULL);
     tn_tensor *ones = tn_fill(below, 1.0);
-    tn_tensor *mask = tn_sub(ones, tn_relu_grad(ones, below), NULL);
+    tn_tensor *mask = tn_add(tn_sub(ones, tn_relu_grad(ones, below), NULL),
+                             tn_relu_grad(ones, tn_neg(below)), NULL);
     tn_sum_options sum = TN_SUM_OPTIONS;
 
     sum.dims = o->dims;

@@ -371,7 +371,7 @@ static tn_status narrow_grad_infer(tn_infer *infer)
     if (status != TN_OK)
         return status;
     for (int32_t d = 0; fits && d < gy->ndim; d++)
-        fits = d == dim ? o->start >= 0 && o->start + gy->shape[d] <= o->shape.at[d]
+        fits = d == dim ? o->start >= 0 && o->start <= o->shape.at[d] - gy->shape[d]
                         : gy->shape[d] == o->shape.at[d];
     if (!fits)
         return tn_fail(TN_ERR_RUNTIME, "gy %s does not lie in %s from %lld on along dimension %lld",
@@ -397,11 +397,11 @@ static tn_status select_range(const tn_view *x, const tn_select_options *o, int3
     tn_status status;
 
     if (x->ndim == 0)
-        return tn_fail(TN_ERR_INDEX, "select() cannot be applied to a 0-dim tensor.");
+        return tn_fail(TN_ERR_INDEX, "a 0-dim tensor has nothing to select from");
     status = tn__common_dim(o->dim, x->ndim, dim);
     if (status == TN_OK && (o->index < -x->shape[*dim] || o->index >= x->shape[*dim]))
         return tn_fail(TN_ERR_INDEX,
-                       "select(): index %lld out of range for tensor of size %lld at dimension %d",
+                       "index %lld out of range for tensor of size %lld at dimension %d",
                        (long long)o->index, (long long)x->shape[*dim], (int)*dim);
     return status;
 }

@@ -144,6 +144,14 @@ sub read_header {
             $text =~ s{^/\*|\*/\s*$}{}g;
             $text =~ s{^\s*\*( |$)}{}mg;
             $comment = $text;
+        } elsif ($line =~ /^typedef struct (\w+) \{/) {
+            my ($struct, $at, $text) = ($1, $i + 1, defined $comment ? $comment : '');
+            my $body = '';
+            $body .= $lines[ ++$i ] while $i < $#lines && $lines[ $i + 1 ] !~ /^\}/;
+            my $tags = join '|', keys %thread;
+            complain($shown, $at, "$struct has functions, and no comment says [any-thread], [stream], [main] or [callback] of them")
+                if $body =~ /\(\*\w+\)\(/ && "$text$body" !~ /\[(?:$tags)\]/;
+            undef $comment;
         } elsif ($line =~ /^(TN_API|TN_PROGRAM)\s+(.*)$/s) {
             my ($kind, $text, $at) = ($1, $2, $i + 1);
             unless ($id) {

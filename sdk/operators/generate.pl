@@ -349,7 +349,24 @@ my $schema_h = <<"END";
 #include <tenon/plugin.h>
 
 END
-my $doc = "# Operators\n\n$notice\n\nEvery operator is called `tn_NAME(inputs, arguments, options)`; `options` may be NULL.\n";
+my $doc = <<"END";
+# Operators
+
+$notice
+
+Every operator is called `tn_NAME(inputs, arguments, options)`, declared in `<tenon/ops.h>`. What has no default is an argument. What
+has one is a member of the struct `tn_NAME_options`; NULL means all defaults, and where there is none there is no such parameter:
+
+```c
+tn_add_options options = TN_ADD_OPTIONS;        /* all defaults */
+options.alpha = -0.5;
+y = tn_add(a, b, &options);
+y = tn_sum(x, NULL);
+```
+
+Where the flags say `inplace`, `tn_NAME_(...)` writes into its first input and returns it: `tn_add_(a, b, NULL)`. A kernel finds
+the whole struct, arguments included, in `call->options`. Types: `arith` is int, float and complex; `nograd` inputs get no gradient.
+END
 my @json;
 
 for my $family (@families) {

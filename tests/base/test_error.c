@@ -157,6 +157,9 @@ START_TEST(a_plugin_that_fails_without_words_gets_some)
     ck_assert_int_eq(tn__status_of(TN_ERR_IO, "it"), TN_ERR_IO);
     ck_assert_str_eq(tn_error_text(), "own words");
     tn_error_clear();
+    ck_assert_int_eq(tn__status_of(-7, "kernel k"), TN_ERR_RUNTIME);
+    ck_assert_str_eq(tn_error_text(), "kernel k gave status -7; there are 0 to 17");
+    tn_error_clear();
 }
 END_TEST
 

@@ -191,6 +191,12 @@ START_TEST(a_sink_gets_level_plugin_and_text)
     ck_assert_int_eq(seen.level, TN_LOG_WARNING);
     ck_assert_str_eq(seen.plugin, "org.example.x");
     ck_assert_str_eq(seen.text, "5% of 100%n");
+    before = tn__error_plugin("org.example.x"); /* the library's own words name no plugin */
+    tn__log(TN_LOG_WARNING, "from %s", "below");
+    ck_assert_str_eq(tn__error_plugin_id(), "org.example.x");
+    tn__error_plugin(before);
+    ck_assert_str_eq(seen.plugin, "");
+    ck_assert_str_eq(seen.text, "from below");
 
     begin_anew();
     setenv("TENON_LOG", "debug", 1);

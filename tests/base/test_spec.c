@@ -167,6 +167,7 @@ START_TEST(a_repeated_child_is_as_many_children)
           "(0): Linear(in_features=4, out_features=4, bias=True), (1): Linear(in_features=4, "
           "out_features=4, "
           "bias=True), (2): Linear(in_features=4, out_features=4, bias=True), (3): ReLU()");
+    refused("", "\"\": column 1: ");
     refused("A((0-2): 2 x B())", "a repeated child reads `(0-2): 3 x Type(...)`");
     refused("A((a-b): 2 x B())", "column 10: a repeated child reads");
     refused("A((0-2): 3 B())", "a repeated child reads");

@@ -85,7 +85,7 @@ static double f_maximum(double a, double b)
 }
 static double f_relu_grad(double a, double b)
 {
-    return b > 0 ? a : 0;
+    return b <= 0 ? 0 : a;
 }
 static const tn_add_options add_options = { sizeof add_options, 2 };
 static const tn_sub_options sub_options = { sizeof sub_options, 3 };

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-TN_GRAD_TESTS = tests/grad/test_check tests/grad/test_elementwise tests/grad/test_engine tests/grad/test_inplace tests/grad/test_threads
+TN_GRAD_TESTS = tests/grad/test_check tests/grad/test_elementwise tests/grad/test_engine tests/grad/test_inplace tests/grad/test_threads tests/grad/test_differential
 check_PROGRAMS += $(TN_GRAD_TESTS)
 TESTS += $(TN_GRAD_TESTS)
 tests_grad_test_check_SOURCES = %D%/test_check.c tests/op/with.h
@@ -9,6 +9,9 @@ tests_grad_test_check_LDADD = $(TN_LINK_TEST_CORE)
 tests_grad_test_elementwise_SOURCES = %D%/test_elementwise.c tests/op/with.h
 tests_grad_test_elementwise_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_grad_test_elementwise_LDADD = $(TN_LINK_TEST)
+tests_grad_test_differential_SOURCES = %D%/test_differential.c tests/op/with.h
+tests_grad_test_differential_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_grad_test_differential_LDADD = $(TN_LINK_TEST_CORE)
 tests_grad_test_engine_SOURCES = %D%/test_engine.c tests/op/with.h
 tests_grad_test_engine_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_grad_test_engine_LDADD = $(TN_LINK_TEST)

@@ -12,15 +12,13 @@ struct scale {
     tn_floats weights;
 };
 
-static const tn_option options[] = {
-    TN_OPTION_FLOAT(struct scale, factor, "1.0", "a number"),
-    TN_OPTION_INT(struct scale, count, "1", "a count"),
-    TN_OPTION_BOOL(struct scale, bias, "True", "a choice"),
-    TN_OPTION_STRING(struct scale, mode, "\"zeros\"", "a word"),
-    TN_OPTION_INTS(struct scale, dims, "[]", "a row"),
-    TN_OPTION_FLOATS(struct scale, weights, "[]", "a row"),
-    TN_OPTION_END
-};
+static const tn_option options[] = { TN_OPTION_FLOAT(struct scale, factor, "1.0", "a number"),
+                                     TN_OPTION_INT(struct scale, count, "1", "a count"),
+                                     TN_OPTION_BOOL(struct scale, bias, "True", "a choice"),
+                                     TN_OPTION_STRING(struct scale, mode, "\"zeros\"", "a word"),
+                                     TN_OPTION_INTS(struct scale, dims, "[]", "a row"),
+                                     TN_OPTION_FLOATS(struct scale, weights, "[]", "a row"),
+                                     TN_OPTION_END };
 
 static tn_tensor *forward(tn_module *self, tn_tensor *input)
 {
@@ -58,11 +56,13 @@ static const tn_layer layer = { TN_HEAD(tn_layer), .name = "Scale", .options = o
 static const tn_kernel kernel = TN_KERNEL("relu", "cpu", "tn_relu_f32", TN_BIT(TN_F32), run);
 static const tn_backend backend = { TN_HEAD(tn_backend), .type = "mine" };
 static const tn_op_def op = { TN_HEAD(tn_op_def), .name = "mine", .revision = 1 };
-static const tn_optimizer_def optimizer = { TN_HEAD(tn_optimizer_def), .name = "Mine", .step = step };
-static const tn_scheduler_def scheduler = { TN_HEAD(tn_scheduler_def), .name = "Mine", .rate = rate };
+static const tn_optimizer_def optimizer = { TN_HEAD(tn_optimizer_def), .name = "Mine",
+                                            .step = step };
+static const tn_scheduler_def scheduler = { TN_HEAD(tn_scheduler_def), .name = "Mine",
+                                            .rate = rate };
 static const tn_init_def init = { TN_HEAD(tn_init_def), .name = "mine", .fill = fill };
 static const tn_format format = { TN_HEAD(tn_format), .name = "mine" };
 static const tn_observer observer = { TN_HEAD(tn_observer), .name = "mine" };
 
-TN_PLUGIN("org.example.descriptors", "1.0.0", &layer, &kernel, &backend, &op, &optimizer, &scheduler, &init, &format,
-          &observer);
+TN_PLUGIN("org.example.descriptors", "1.0.0", &layer, &kernel, &backend, &op, &optimizer,
+          &scheduler, &init, &format, &observer);

@@ -9,7 +9,8 @@ TN_MODULE_TESTS = \
 	%D%/test_make \
 	%D%/test_memory \
 	%D%/test_slots \
-	%D%/test_state
+	%D%/test_state \
+	%D%/test_surroundings
 check_PROGRAMS += $(TN_MODULE_TESTS)
 TESTS += $(TN_MODULE_TESTS)
 %C%_test_call_CPPFLAGS = $(TN_TEST_CPPFLAGS)
@@ -24,4 +25,6 @@ TESTS += $(TN_MODULE_TESTS)
 %C%_test_slots_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_state_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_state_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_surroundings_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_surroundings_LDADD = $(TN_LINK_TEST_CORE)
 endif

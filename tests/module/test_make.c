@@ -160,6 +160,8 @@ START_TEST(what_cannot_be_built_is_refused_and_leaves_nothing_behind)
     refused("CrossEntropyLoss(label_smoothing=2.0)", TN_ERR_VALUE,
             "label_smoothing must be between 0.0 and 1.0. Got: 2");
     refused("MyNet(\n  (fc1): Linaer(4, 3)\n)", TN_ERR_KEY, "MyNet, child \"fc1\": ");
+    refused("MyNet(\n  (fc1): Linear(4, 3)\n  (fc1): ReLU()\n)", TN_ERR_VALUE,
+            "MyNet: module \"fc1\" was given twice");
     int destroyed = probe_destroyed;
     refused("Probe(100, fail=True)", TN_ERR_VALUE, "Probe was told to fail");
     ck_assert_int_eq(probe_destroyed, destroyed + 1);

@@ -8,7 +8,7 @@ if ! command -v valgrind >/dev/null 2>&1; then
     echo "SKIP: instructions.sh: no valgrind"
     exit 77
 fi
-if test -n "${TN_SANITIZERS-}"; then
+if test "${TN_SANITIZERS-no}" != no; then
     echo "SKIP: instructions.sh: the build has sanitizers"
     exit 77
 fi

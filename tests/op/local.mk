@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 
-check_PROGRAMS += tests/op/test_oracle tests/op/test_dispatch tests/op/test_elementwise
-TESTS += tests/op/test_oracle tests/op/test_dispatch tests/op/test_elementwise
+check_PROGRAMS += tests/op/test_oracle tests/op/test_dispatch tests/op/test_elementwise tests/op/test_memory
+TESTS += tests/op/test_oracle tests/op/test_dispatch tests/op/test_elementwise tests/op/test_memory
 tests_op_test_elementwise_SOURCES = %D%/test_elementwise.c %D%/with.h
 tests_op_test_elementwise_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_elementwise_LDADD = $(TN_LINK_TEST)
+tests_op_test_memory_SOURCES = %D%/test_memory.c %D%/toy.h
+tests_op_test_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_op_test_memory_LDADD = $(TN_LINK_TEST_CORE)
 tests_op_test_oracle_SOURCES = %D%/test_oracle.c %D%/with.h
 tests_op_test_oracle_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_oracle_LDADD = $(TN_LINK_TEST)

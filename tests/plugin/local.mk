@@ -25,6 +25,7 @@ TN_PLUGIN_TESTS = \
 	%D%/test_environment \
 	%D%/test_loader \
 	%D%/test_memory \
+	%D%/test_privilege \
 	%D%/test_threads
 check_PROGRAMS += $(TN_PLUGIN_TESTS)
 TESTS += $(TN_PLUGIN_TESTS)
@@ -44,6 +45,9 @@ EXTRA_%C%_test_loader_DEPENDENCIES = tests/plugin/fixtures.stamp
 %C%_test_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_memory_LDADD = $(TN_LINK_TEST_CORE)
 EXTRA_%C%_test_memory_DEPENDENCIES = tests/plugin/fixtures.stamp
+%C%_test_privilege_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_privilege_LDADD = $(TN_LINK_TEST_CORE)
+EXTRA_%C%_test_privilege_DEPENDENCIES = tests/plugin/fixtures.stamp
 %C%_test_threads_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_threads_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_threads_DEPENDENCIES = tests/plugin/fixtures.stamp

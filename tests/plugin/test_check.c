@@ -70,6 +70,23 @@ START_TEST(a_changed_view_is_found)
 {
     expect_failure(call("test_reshapes"), TN_ERR_REFUSED,
                    "kernel tn_reshapes changed the view of an input");
+    expect_failure(call("test_stretches"), TN_ERR_REFUSED,
+                   "kernel tn_stretches changed the view of an output");
+}
+END_TEST
+
+/* Without TENON_CHECK: the record of a failure says whose it is, and keeps the device's own code. */
+START_TEST(a_failure_of_a_kernel_carries_its_plugin_and_its_native_code_rule_10)
+{
+    place("misbehaving", NULL);
+    ck_assert_int_eq(call("test_fails"), TN_ERR_DEVICE);
+    ck_assert_str_eq(tn_error_last()->plugin, "org.tenon.test.misbehaving");
+    ck_assert_int_eq(tn_error_last()->native, -5);
+    ck_assert_ptr_nonnull(strstr(tn_error_last()->message, "the accelerator is on fire"));
+    tn_error_clear();
+    tn_fail(TN_ERR_VALUE, "of the program");
+    ck_assert_str_eq(tn_error_last()->plugin, "");
+    tn_error_clear();
 }
 END_TEST
 
@@ -97,6 +114,10 @@ static Suite *checked(void)
     tcase_add_test(all, a_changed_view_is_found);
     tcase_add_test(all, a_tensor_that_was_dropped_before_is_found);
     suite_add_tcase(suite, all);
+    TCase *plain = tcase_create("plain");
+    tcase_add_checked_fixture(plain, set_up, take_down);
+    tcase_add_test(plain, a_failure_of_a_kernel_carries_its_plugin_and_its_native_code_rule_10);
+    suite_add_tcase(suite, plain);
     return suite;
 }
 

@@ -128,6 +128,7 @@ START_TEST(a_value_that_is_not_accepted_refuses_the_plugin)
     place("good", "options", NULL);
     setenv("TENON_OPTIONS_DEPTH", "deep", 1);
     expect("options.so", REFUSED, TN_STAGE_VERSION, "depth");
+    expect("options.so", REFUSED, TN_STAGE_VERSION, "variables TENON_OPTIONS_*: ");
     ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "Optioned"));
     tn_error_clear();
     expect_good_beside();
@@ -153,6 +154,15 @@ START_TEST(a_variable_that_nobody_reads_is_warned_about)
     ck_assert_ptr_nonnull(strstr(logged, "nearest: TENON_OPTIONS_BETA"));
     ck_assert_ptr_null(strstr(logged, "TENON_TEST"));
     ck_assert_ptr_null(strstr(logged, "TENON_PLUGIN_PATH is"));
+}
+END_TEST
+
+START_TEST(a_wrong_word_for_the_arithmetic_is_warned_about)
+{
+    place("good", NULL);
+    setenv("TENON_MATH", "wild", 1);
+    ck_assert_int_ge(tn_plugin_count(), 1);
+    ck_assert_ptr_nonnull(strstr(logged, "TENON_MATH=\"wild\" is not exact, default or fast"));
 }
 END_TEST
 
@@ -235,6 +245,102 @@ START_TEST(shutdown_deactivates_once_and_says_so_afterwards_rule_16)
 }
 END_TEST
 
+START_TEST(what_is_required_comes_first_and_goes_last_rule_0)
+{
+    place("above_counting", "counting", NULL);
+    expect("counting.so", OK, TN_STAGE_VERSION, "");
+    ck_assert_str_eq(tn_registry_plugin(TN_KIND_tn_layer, "Counted"), "org.tenon.test.counting");
+    expect("above_counting.so", OK, TN_STAGE_VERSION, path_of("counting.so"));
+    ck_assert_int_eq(tn_plugin_activate("org.tenon.test.above_counting"), TN_OK);
+    tn_shutdown();
+    ck_assert_str_eq(logged, "activated\nabove activated\nabove deactivated\ndeactivated\n");
+}
+END_TEST
+
+static tn_tensor *twice(tn_module *self, tn_tensor *input)
+{
+    (void)self;
+    return tn_add(input, input, NULL);
+}
+
+START_TEST(an_observer_hears_nothing_before_its_plugin_is_activated_rule_1)
+{
+    static const tn_layer layer = { TN_HEAD(tn_layer), .name = "Twice", .forward = twice };
+    place("observing", "observing_in_vain", NULL);
+    setenv("TENON_PLUGIN_PATH_ADD", TN_TEST_BUILDDIR "/plugins/.libs", 1);
+    ck_assert_int_eq(tn_register(&layer), TN_OK);
+    TN_SCOPE;
+    tn_tensor *x = tn_tensor_full(TN_SHAPE(2), 1.0, TN_F32, NULL);
+    expect("observing.so", OK, TN_STAGE_VERSION, "");
+    tn_module *module = tn_module_new("Twice()");
+    logged[0] = 0;
+    ck_assert_ptr_nonnull(tn_module_call(module, x));
+    ck_assert_msg(!tn_failed(), "%s", tn_error_text());
+    ck_assert_ptr_nonnull(strstr(logged, "activated\n"));
+    ck_assert_ptr_nonnull(strstr(logged, "1 calls Twice\n1 begins add\n1 ends 7\n1 called 8\n"));
+    ck_assert_ptr_null(strstr(logged, "\n0 "));
+    ck_assert_ptr_null(strstr(logged, "memory before"));
+    expect("observing.so", OK, TN_STAGE_ACTIVATE, "");
+    /* The other one is reported and warned about once, and disturbs nobody. */
+    expect("observing_in_vain.so", TN_OUTCOME_NOT_APPLICABLE, TN_STAGE_ACTIVATE, "trace file");
+    char *warning = strstr(logged, "the observer \"observing_in_vain\" hears nothing: ");
+    ck_assert_ptr_nonnull(warning);
+    ck_assert_ptr_nonnull(strstr(warning, "there is no trace file of 100% to write to"));
+    ck_assert_ptr_null(strstr(warning + 1, "the observer \"observing_in_vain"));
+    logged[0] = 0;
+    ck_assert_ptr_nonnull(tn_add(x, x, NULL));
+    ck_assert_str_eq(logged, "1 begins add\n1 ends 7\n");
+    tn_module_drop(module);
+    tn_shutdown();
+}
+END_TEST
+
+START_TEST(an_observer_too_many_is_refused_law_5)
+{
+    static tn_observer many[17];
+    static char names[17][24];
+    for (int i = 0; i < 17; i++) {
+        snprintf(names[i], sizeof names[i], "test.observer%d", i);
+        many[i] = (tn_observer){ TN_HEAD(tn_observer), .name = names[i] };
+        if (i < 16)
+            ck_assert_int_eq(tn_register(&many[i]), TN_OK);
+    }
+    expect_failure(tn_register(&many[16]), TN_ERR_REFUSED, "there are 16 observers already");
+}
+END_TEST
+
+START_TEST(threads_of_openmp_that_a_plugin_does_not_declare_are_warned_about_rule_13)
+{
+    place("openmp", "openmp_said", NULL);
+    expect("openmp.so", OK, TN_STAGE_VERSION, "");
+    expect("openmp_said.so", OK, TN_STAGE_VERSION, "");
+    ck_assert_ptr_nonnull(strstr(logged, "plugin \"org.tenon.test.openmp\" ("));
+    ck_assert_ptr_nonnull(strstr(logged, "set TN_PLUGIN_OWN_THREADS"));
+    ck_assert_ptr_null(strstr(logged, "openmp_said"));
+}
+END_TEST
+
+START_TEST(two_runtimes_of_a_kind_are_warned_about_once_and_both_named_rule_13)
+{
+    place("runtimes_a", NULL);
+    ck_assert_int_ge(tn_plugin_count(), 1);
+    expect("runtimes_a.so", OK, TN_STAGE_VERSION, "");
+    ck_assert_ptr_null(strstr(logged, "runtimes are in this process"));
+    ck_assert_int_eq(tn_plugin_load(FIXTURES "runtimes_b.so"), TN_OK);
+    char *openmp = strstr(logged, "two OpenMP runtimes are in this process, ");
+    char *blas = strstr(logged, "two BLAS runtimes are in this process, ");
+    ck_assert_ptr_nonnull(openmp);
+    ck_assert_ptr_nonnull(blas);
+    ck_assert_ptr_nonnull(strstr(openmp, "/lib/libgomp.so.1"));
+    ck_assert_ptr_nonnull(strstr(openmp, "/lib/libomp.so.5"));
+    ck_assert_ptr_nonnull(strstr(blas, "/lib/libopenblas.so.0"));
+    ck_assert_ptr_nonnull(strstr(blas, "/lib/libblis.so.4"));
+    ck_assert_int_eq(tn_plugin_activate("org.tenon.test.runtimes_b"), TN_OK);
+    ck_assert_ptr_null(strstr(openmp + 1, "two OpenMP"));
+    ck_assert_ptr_null(strstr(blas + 1, "two BLAS"));
+}
+END_TEST
+
 static Suite *environment(void)
 {
     Suite *suite = suite_create("environment of plugins");
@@ -251,11 +357,17 @@ static Suite *environment(void)
     tcase_add_test(all, a_value_that_is_not_accepted_refuses_the_plugin);
     tcase_add_test(all, a_value_that_is_malformed_or_two_refuses_the_plugin);
     tcase_add_test(all, a_variable_that_nobody_reads_is_warned_about);
+    tcase_add_test(all, a_wrong_word_for_the_arithmetic_is_warned_about);
     tcase_add_test(all, one_file_can_be_loaded_by_path);
     tcase_add_test(all, the_nearest_name_and_the_report_are_in_the_error);
     tcase_add_test(all, a_program_registers_like_a_plugin);
     tcase_add_test(all, the_checked_boundary_names_plugin_function_and_argument_rule_12);
     tcase_add_test(all, shutdown_deactivates_once_and_says_so_afterwards_rule_16);
+    tcase_add_test(all, what_is_required_comes_first_and_goes_last_rule_0);
+    tcase_add_test(all, an_observer_hears_nothing_before_its_plugin_is_activated_rule_1);
+    tcase_add_test(all, an_observer_too_many_is_refused_law_5);
+    tcase_add_test(all, threads_of_openmp_that_a_plugin_does_not_declare_are_warned_about_rule_13);
+    tcase_add_test(all, two_runtimes_of_a_kind_are_warned_about_once_and_both_named_rule_13);
     suite_add_tcase(suite, all);
     return suite;
 }

@@ -44,6 +44,11 @@ expect 'tn_x is declared twice' <<'END'
 TN_API void tn_x(int *y);
 TN_API void tn_x(int *y);
 END
+expect 'x\.h:3: tn_y has functions, and no comment says' <<'END'
+typedef struct tn_y {
+    int (*run)(void *self);
+} tn_y;
+END
 expect 'two thread tags' <<'END'
 /* Does x. [any-thread] [main] */
 TN_API void tn_x(int *y);

@@ -37,6 +37,26 @@ START_TEST(files_that_are_no_libraries_are_named_with_the_linkers_reason_rule_15
 }
 END_TEST
 
+START_TEST(a_file_that_lost_its_end_does_not_end_the_process_rule_15)
+{
+    place("good", "torn", NULL);
+    expect("torn.so", FAILED, TN_STAGE_DLOPEN, "the file is cut off: it has 4096 bytes");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(an_unknown_name_is_told_in_whole_words)
+{
+    place("good", NULL);
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_init_def, "nowhere"));
+    ck_assert_ptr_nonnull(strstr(tn_error_text(), "no plugin gives an init \"nowhere\""));
+    tn_error_clear();
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "Nowhere"));
+    ck_assert_ptr_nonnull(strstr(tn_error_text(), "no plugin gives a layer \"Nowhere\""));
+    tn_error_clear();
+}
+END_TEST
+
 START_TEST(a_file_without_the_symbol_is_told_so_rule_1)
 {
     place("good", "nosymbol", NULL);
@@ -232,11 +252,12 @@ END_TEST
 
 START_TEST(a_missing_requirement_is_named_rule_0)
 {
-    place("good", "needs_good", "needs_absent", "needs_newer", NULL);
+    place("good", "needs_good", "needs_absent", "needs_newer", "needs_older", NULL);
     expect("needs_good.so", OK, TN_STAGE_VERSION, "");
     expect("needs_absent.so", REFUSED, TN_STAGE_VERSION,
            "requires the plugin \"org.nowhere.absent\", which is not there");
     expect("needs_newer.so", REFUSED, TN_STAGE_VERSION, "in a version from 1.10;");
+    expect("needs_older.so", REFUSED, TN_STAGE_VERSION, "in a version from 1.0 below 1.2;");
     ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "NeedsAbsent"));
     tn_error_clear();
     expect_good_beside();
@@ -324,6 +345,8 @@ static Suite *loader(void)
     tcase_set_timeout(files, 60);
     tcase_add_test(files, a_good_plugin_is_asked_and_not_activated_rule_1);
     tcase_add_test(files, files_that_are_no_libraries_are_named_with_the_linkers_reason_rule_15);
+    tcase_add_test(files, a_file_that_lost_its_end_does_not_end_the_process_rule_15);
+    tcase_add_test(files, an_unknown_name_is_told_in_whole_words);
     tcase_add_test(files, a_file_without_the_symbol_is_told_so_rule_1);
     tcase_add_test(files, a_symbol_that_lives_in_a_dependency_does_not_count_rule_2);
     tcase_add_test(files, an_unresolved_function_and_a_missing_library_are_named_rule_15);

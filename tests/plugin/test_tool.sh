@@ -62,6 +62,10 @@ check 0 "version" '^tenon [0-9]+\.[0-9]+\.[0-9]+, plugin ABI [0-9]+\.[0-9]+$'
 check 0 "--version" '^tenon '
 check 0 "version --json" '"abi_major": 0'
 is_json
+check 0 "help --json" '"name": "plugins"' '"name": "why"'
+is_json
+check 0 "help why --json" '"name": "why"'
+is_json
 
 # plugins
 check 0 "plugins" '^NAME +VERSION +FILE +OUTCOME +STAGE$' \
@@ -73,6 +77,19 @@ check 0 "plugins" '^NAME +VERSION +FILE +OUTCOME +STAGE$' \
     'GoodLayer'
 check 0 "plugins --json" '"outcome": "REFUSED"' '"id": "org.tenon.test.good"' '"refused": 1'
 is_json
+# A per cent sign is a letter like any other.
+mkdir odd
+cp "$built/text.so" 'odd/100%s%n.so'
+TENON_PLUGIN_PATH=$work/odd
+check 0 "plugins" '100%s%n\.so +FAILED +dlopen$'
+check 0 "plugins --json" '/odd/100%s%n\.so"'
+is_json
+check 1 "why 100%s%n" '100%s%n\.so' 'dlopen'
+check 1 "info %n%s" '%n%s'
+check 2 "%n%s" '%n%s'
+check 2 "ops --%s%n" '--%s%n'
+TENON_PLUGIN_PATH=$work/plugins
+
 # A static build has plugins of its own, wherever one looks.
 mkdir -p nothing
 static=$(TENON_PLUGIN_PATH=$work/nothing "$tenon" plugins | grep -c '(static)')

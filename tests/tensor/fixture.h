@@ -27,6 +27,7 @@ typedef struct room_state {
     _Atomic int64_t allocs, frees, bytes; /* live ones in `bytes` */
     _Atomic int64_t limit;                /* of bytes; 0: none */
     _Atomic int64_t fail_alloc;           /* the n-th from now fails */
+    _Atomic int32_t give_nothing;         /* alloc on the host says TN_OK and gives NULL */
     _Atomic int32_t lost;                 /* calls of vault say TN_ERR_LOST */
     _Atomic int32_t stream_failure;       /* the next stream_sync of vault fails */
     _Atomic int32_t opened, closed;

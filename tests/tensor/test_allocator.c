@@ -261,6 +261,21 @@ START_TEST(a_failing_device_costs_one_tensor_and_no_memory)
 }
 END_TEST
 
+START_TEST(a_backend_that_says_yes_and_gives_nothing_is_an_error)
+{
+    room_open();
+    room.give_nothing = 1;
+    for (int64_t size = 10; size < 100000000; size *= 3000) {
+        ck_assert_ptr_null(tn_tensor_empty(TN_SHAPE(size), TN_U8, device("cpu")));
+        ck_assert_int_eq(tn_error_code(), TN_ERR_DEVICE);
+        said("said TN_OK and gave no memory");
+    }
+    room.give_nothing = 0;
+    bytes(1000, "cpu");
+    room_close();
+}
+END_TEST
+
 static int64_t observed, calls;
 
 static void observe(const tn_device *d, int64_t n)
@@ -291,7 +306,8 @@ START_TEST(observers_of_memory_see_what_tensors_take_and_give)
 }
 END_TEST
 
-RUN_TESTS("allocator", size_classes_cover_every_size_and_respect_the_quantum,
+RUN_TESTS("allocator", a_backend_that_says_yes_and_gives_nothing_is_an_error,
+          size_classes_cover_every_size_and_respect_the_quantum,
           what_is_live_cached_and_asked_for_is_counted_to_the_byte,
           memory_is_used_again_without_asking_the_device, blocks_never_overlap_and_begin_aligned,
           trim_gives_everything_that_is_free_back, small_pieces_join_to_large_ones_again,

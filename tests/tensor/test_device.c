@@ -96,8 +96,17 @@ static void close_nothing(void *handle)
     (void)handle;
 }
 
+static tn_status countless(int32_t *count)
+{
+    *count = INT32_MAX;
+    return TN_OK;
+}
+
 START_TEST(a_backend_without_devices_says_why_each_time)
 {
+    static const tn_backend many = { TN_HEAD(tn_backend),           .type = "many",
+                                     .flags = TN_BACKEND_NO_MEMORY, .enumerate = countless,
+                                     .open = broken_open,           .close = close_nothing };
     static const tn_backend absent = { TN_HEAD(tn_backend),           .type = "absent",
                                        .flags = TN_BACKEND_NO_MEMORY, .enumerate = no_hardware,
                                        .open = broken_open,           .close = close_nothing };
@@ -112,7 +121,10 @@ START_TEST(a_backend_without_devices_says_why_each_time)
     ok(tn__backend_add(&absent, NULL));
     ok(tn__backend_add(&broken, NULL));
     ok(tn__backend_add(&silent, NULL));
+    ok(tn__backend_add(&many, NULL));
     for (int i = 0; i < 2; i++) {
+        ck_assert_ptr_null(tn_device_find("many"));
+        said("counted 2147483647 devices; 0 to 4096 can be");
         ck_assert_ptr_null(tn_device_find("absent"));
         ck_assert_int_eq(tn_error_code(), TN_ERR_UNAVAILABLE);
         ck_assert_ptr_nonnull(strstr(tn_error_text(), "device \"absent\" is not to be had"));

@@ -353,6 +353,8 @@ START_TEST(ending_an_outer_scope_ends_those_inside)
     /* Those that ended with it may be ended again. */
     tn_scope_end(inner);
     tn_scope_end(outer);
+    tn_scope_end(UINT64_MAX);
+    said("was not begun by this thread");
     ck_assert(!tn_failed());
     room_close();
 }

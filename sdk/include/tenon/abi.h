@@ -68,7 +68,7 @@ typedef enum tn_kind {
 } tn_kind;
 
 /* The frozen prefix of every struct that crosses the boundary. Whoever understands nothing else can
- * still tell what it is, how long it is, which ABI wrote it, and release it. */
+ * still tell what it is, how long it is, which ABI wrote it, and release it. [any-thread] */
 typedef struct tn_head {
     uint32_t size;  /* sizeof the whole struct, as its writer's compiler had it */
     uint16_t kind;  /* a tn_kind */

@@ -138,7 +138,7 @@ TN_PROGRAM void tn_log_set_sink(tn_log_sink sink, void *user);
 /* ---- host memory ----------------------------------------------------------------------------- */
 
 /* Where all host memory of the library comes from, tensors of host devices included.
- * `alignment` is a power of two; `resize` may move. All may be called from any thread. */
+ * `alignment` is a power of two; `resize` may move. All: [any-thread] */
 typedef struct tn_allocator {
     void *(*alloc)(void *user, size_t size, size_t alignment);
     void *(*resize)(void *user, void *block, size_t old_size, size_t size, size_t alignment);

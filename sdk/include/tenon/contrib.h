@@ -174,7 +174,7 @@ enum {
         64 /* its in-place form writes into any tensor: converts dtype, broadcasts (copy) */
 };
 
-/* An operator. */
+/* An operator. Its functions: [any-thread], several calls at the same time. */
 typedef struct tn_op_def {
     tn_head head;
     const char *name;
@@ -203,7 +203,7 @@ typedef struct tn_op_def {
 /* ==== kernel: code for an operator on a device type =========================================== */
 
 /* One call. `in[i]` is NULL for an absent optional input. Memory of `out` is made (or, in-place, is
- * that of in[0]) before the call. */
+ * that of in[0]) before the call. make_output: [callback], from inside `run`. */
 typedef struct tn_call {
     tn_head head;
     const char *op;
@@ -227,7 +227,7 @@ enum {
     TN_KERNEL_OVERRIDE = 1, /* meant to go before a kernel of another plugin (rule 22) */
     TN_KERNEL_DETERMINISTIC = 2
 };
-
+/* Its functions: [stream], one thread at a time for a stream, several streams at the same time. */
 typedef struct tn_kernel {
     tn_head head;
     const char *op;
@@ -254,7 +254,7 @@ typedef struct tn_kernel {
     }
 
 /* ==== layer: a module type ==================================================================== */
-
+/* Its functions: [any-thread]; one thread at a time for a module in training or being built. */
 typedef struct tn_layer {
     tn_head head;
     const char *name; /* "Linear" */
@@ -276,7 +276,7 @@ typedef struct tn_layer {
 } tn_layer;
 
 /* ==== optimizer, scheduler, init ============================================================== */
-
+/* An update rule. Its functions: [any-thread], one thread at a time for an optimizer. */
 typedef struct tn_optimizer_def {
     tn_head head;
     const char *name;
@@ -289,7 +289,7 @@ typedef struct tn_optimizer_def {
      * first. */
     tn_status (*step)(tn_optimizer *self, int64_t index, tn_tensor *parameter, tn_tensor *gradient);
 } tn_optimizer_def;
-
+/* A schedule. Its functions: [any-thread], one thread at a time for a scheduler. */
 typedef struct tn_scheduler_def {
     tn_head head;
     const char *name;
@@ -301,7 +301,7 @@ typedef struct tn_scheduler_def {
      * scheduler is made. */
     tn_status (*rate)(tn_scheduler *self, int64_t step, double initial, double *rate);
 } tn_scheduler_def;
-
+/* An initialisation. [any-thread], several tensors at the same time. */
 typedef struct tn_init_def {
     tn_head head;
     const char *name;
@@ -313,20 +313,20 @@ typedef struct tn_init_def {
 
 /* ==== format: files =========================================================================== */
 
-/* Bytes of a file, read by place; frozen. */
+/* Bytes of a file, read by place; frozen. read: [callback], from inside recognize and load. */
 typedef struct tn_source {
     void *user;
     uint64_t size;
     const char *path; /* for messages */
     tn_status (*read)(void *user, uint64_t offset, void *to, size_t bytes);
 } tn_source;
-
+/* Bytes to a file, one after the other; frozen. write: [callback], from inside save. */
 typedef struct tn_sink {
     void *user;
     const char *path;
     tn_status (*write)(void *user, const void *from, size_t bytes);
 } tn_sink;
-
+/* A reader and writer of files. Its functions: [any-thread], several files at the same time. */
 typedef struct tn_format {
     tn_head head;
     const char *name; /* "safetensors" */
@@ -339,8 +339,8 @@ typedef struct tn_format {
 
 /* ==== observer ================================================================================ */
 
-/* Called around calls, on the thread of the call. `begin` gives a token that `end` gets back.
- * Either may be NULL. */
+/* Around calls, [any-thread]; any may be NULL; `end` gets back what `begin` gave. The first call
+ * (op or module) activates the plugin, which hears of memory from then on. At most 16 listen. */
 typedef struct tn_observer {
     tn_head head;
     const char *name;

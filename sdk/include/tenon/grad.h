@@ -73,7 +73,7 @@ typedef struct tn_function_ctx tn_function_ctx;
 
 /* Forward (in no-grad mode) fills `out`; backward gets the saved tensors and the gradients of the
  * outputs (TN_NONE where there is none) and fills gradients of the inputs (TN_NONE where there is
- * none). `release` frees `user` when the graph goes. Frozen. */
+ * none). `release` frees `user` when the graph goes. Frozen. All: [any-thread] */
 typedef struct tn_function {
     const char *name;
     tn_status (*forward)(tn_function_ctx *ctx, void *user, tn_tensor *const *in, tn_tensor **out);

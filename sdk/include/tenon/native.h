@@ -12,7 +12,7 @@ TN_BEGIN_DECLS
 
 /* OpenCL. Memory handles in views are cl_mem; call->stream goes to `queue`, which gives its
  * in-order cl_command_queue. A pack's cl_kernel objects are its own to guard: a stream is used by
- * one thread at a time. */
+ * one thread at a time. queue: [any-thread] [borrowed] */
 #define TN_OPENCL_NATIVE "tenon.opencl.queue/1"
 typedef struct tn_opencl_native {
     uint32_t size; /* sizeof(tn_opencl_native), as the backend had it */
@@ -24,7 +24,7 @@ typedef struct tn_opencl_native {
     void *(*queue)(void *stream);
 } tn_opencl_native;
 
-/* CUDA. Memory handles are CUdeviceptr; call->stream goes to `stream`, which gives its CUstream. */
+/* CUDA. Memory handles are CUdeviceptr; `stream`: [any-thread] gives the CUstream of a stream. */
 #define TN_CUDA_NATIVE "tenon.cuda.stream/1"
 typedef struct tn_cuda_native {
     uint32_t size;  /* sizeof(tn_cuda_native), as the backend had it */

@@ -37,7 +37,7 @@ typedef struct tn_requirement {
     void *reserved;
 } tn_requirement;
 
-/* A plugin, as its author writes it. */
+/* A plugin, as its author writes it. activate, deactivate: [any-thread], one at a time. */
 typedef struct tn_plugin {
     tn_head head;
     const char *id;                   /* reverse domain: "org.example.swish" */
@@ -72,7 +72,7 @@ typedef struct tn_plugin_info {
     const void *reserved[4];
 } tn_plugin_info;
 
-/* What the host is. */
+/* What the host is. interface_find: [any-thread] [static] */
 typedef struct tn_host_info {
     tn_head head;
     const char *version;
@@ -84,7 +84,7 @@ typedef struct tn_host_info {
 
 #define TN_PLUGIN_SYMBOL "tn_plugin_query"
 /* Pure: no device work, no thread; may be called many times. Fills `out` and, when it refuses,
- * `error`. */
+ * `error`. [any-thread] */
 typedef tn_status tn_plugin_query_fn(const tn_host_info *host, tn_plugin_info *out,
                                      tn_error *error);
 #ifdef TN_BUILD_PLUGIN
@@ -138,10 +138,23 @@ tn_status tn_plugin_query(const tn_host_info *host, tn_plugin_info *out, tn_erro
 #define TN_PLUGIN(id_, version_, ...)                                                              \
     static const void *const tn_plugin_contributions_[] = { __VA_ARGS__ };                         \
     static const tn_plugin tn_plugin_self_ = {                                                     \
-        TN_HEAD(tn_plugin), .id = id_, .version = version_,                                        \
+        TN_HEAD(tn_plugin),                                                                        \
+        .id = id_,                                                                                 \
+        .version = version_,                                                                       \
+        .help = NULL,                                                                              \
+        .license = NULL,                                                                           \
         .contributions = tn_plugin_contributions_,                                                 \
         .n_contributions = (int64_t)(sizeof tn_plugin_contributions_ /                             \
-                                     sizeof *tn_plugin_contributions_)                             \
+                                     sizeof *tn_plugin_contributions_),                            \
+        .kernels = NULL,                                                                           \
+        .n_kernels = 0,                                                                            \
+        .kernel_size = 0,                                                                          \
+        .flags = 0,                                                                                \
+        .requires_ = NULL,                                                                         \
+        .options = NULL,                                                                           \
+        .options_data = NULL,                                                                      \
+        .activate = NULL,                                                                          \
+        .deactivate = NULL                                                                         \
     };                                                                                             \
     TN_PLUGIN_EXPORT(tn_plugin_self_)
 

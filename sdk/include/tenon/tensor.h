@@ -315,13 +315,13 @@ TN_API int64_t tn_tensor_text(tn_tensor *tensor, char *out, size_t size);
 
 /* ---- DLPack ---------------------------------------------------------------------------------- */
 
-/* Layouts of DLPack 1.0; Debian's header is older. */
+/* Layouts of DLPack 1.0; Debian's header is older. deleter: [any-thread], once. */
 typedef struct tn_dlpack {
     tn_view tensor;
     void *manager_ctx;
     void (*deleter)(struct tn_dlpack *self);
 } tn_dlpack;
-
+/* The form with a version and flags. deleter: [any-thread], once. */
 typedef struct tn_dlpack_versioned {
     struct {
         uint32_t major;

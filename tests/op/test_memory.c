@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Law 4: memory runs out at every place that the small network of tests/module/test_memory.c does
+ * not come by: while plugins, operators, kernels and devices register and open, and on the rare ways of
+ * operators, gradients, modules and states. An error each time, and what comes after works. */
+#include "tests/base/suite.h"
+#include "tests/op/toy.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- what there is to do --------------------------------------------------------------------- */
+
+static tn_status infer_same(tn_infer *infer)
+{
+    infer->out[0].dtype = TN_F32;
+    infer->out[0].ndim = infer->in[0]->ndim;
+    for (int32_t d = 0; d < infer->in[0]->ndim; d++)
+        infer->out[0].shape[d] = infer->in[0]->shape[d];
+    return TN_OK;
+}
+
+static tn_status run_nothing(const tn_call *call)
+{
+    memset(toy_floats(call->out[0]), 0, (size_t)toy_count(call->out[0]) * sizeof(float));
+    return TN_OK;
+}
+
+static tn_tensor *forward(tn_module *self, tn_tensor *input)
+{
+    (void)self;
+    return input;
+}
+
+static const tn_operand operand[] = { { "x", 0, 0 } };
+static const tn_op_def op = { TN_HEAD(tn_op_def), .name = "test_memory",    .revision = 1,
+                              .inputs = operand,  .outputs = operand,       .n_inputs = 1,
+                              .n_outputs = 1,     .flags = TN_OP_PRIMITIVE, .infer = infer_same };
+static const tn_kernel kernel = { TN_HEAD(tn_kernel),   .op = "test_memory", .device = "toy",
+                                  .name = "tn_nothing", .revision = 1,       .dtypes = TN_MASK_ALL,
+                                  .run = run_nothing };
+static const tn_layer layer = { TN_HEAD(tn_layer), .name = "TestMemory", .forward = forward };
+
+static tn_status hook(void *user, tn_tensor *gradient, tn_tensor **replacement)
+{
+    (void)user;
+    *replacement = tn_mul_scalar(gradient, 2.0);
+    return *replacement != NULL ? TN_OK : tn_error_last()->code;
+}
+
+static tn_status squares(tn_function_ctx *ctx, void *user, tn_tensor *const *in, tn_tensor **out)
+{
+    (void)user;
+    for (int i = 0; i < 9; i++) {
+        tn_status status = tn_function_save(ctx, in[0]);
+        if (status != TN_OK)
+            return status;
+    }
+    out[0] = tn_mul(in[0], in[0]);
+    return out[0] != NULL ? TN_OK : tn_error_last()->code;
+}
+
+static tn_status squares_back(tn_function_ctx *ctx, void *user, tn_tensor *const *gout,
+                              tn_tensor **gin)
+{
+    (void)user;
+    gin[0] = tn_mul(gout[0], tn_mul_scalar(tn_function_saved(ctx, 8), 2.0));
+    return gin[0] != NULL ? TN_OK : tn_error_last()->code;
+}
+
+static const tn_function function = { .name = "squares",
+                                      .forward = squares,
+                                      .backward = squares_back };
+
+/* Ways that a training step does not take. Stops at the first failure. */
+static void rare(void)
+{
+    static const float values[6] = { 1, 2, 3, 4, 5, 6 };
+    const tn_backward_options again = { sizeof again, .create_graph = 1 };
+    const char *tree = "Mine(\n  (fc): Linear(2, 3)\n  (act): ReLU()\n)";
+    char text[256];
+    tn_tensor *first = NULL, *second = NULL, *y = NULL;
+    TN_SCOPE;
+    tn_tensor *x = tn_tensor_from(values, TN_F32, TN_SHAPE(6));
+    if (x == NULL || tn_tensor_set_requires_grad(x, true) != TN_OK)
+        return;
+    if (tn_tensor_hook(x, hook, NULL, NULL) == 0)
+        return;
+    tn_tensor *cube = tn_sum(tn_mul(tn_mul(x, x), x), NULL);
+    if (cube == NULL || tn_grad(&cube, NULL, 1, &x, &first, 1, &again) != TN_OK)
+        return;
+    tn_tensor *total = tn_sum(first, NULL);
+    if (total == NULL || tn_grad(&total, NULL, 1, &x, &second, 1, NULL) != TN_OK)
+        return;
+    if (tn_function_call(&function, NULL, &x, 1, &y, 1) != TN_OK ||
+        tn_backward(tn_sum(y, NULL)) != TN_OK)
+        return;
+    tn_module *module = tn_module_parse(tree);
+    if (module != NULL)
+        tn_module_spec(module, text, sizeof text);
+    tn_module_drop(module);
+    tn_state *state = tn_failed() ? NULL : tn_state_new();
+    for (int i = 0; state != NULL && i < 20; i++) {
+        tn_snprint(text, sizeof text, "key %d", i);
+        if (tn_state_set_meta(state, text, "value") != TN_OK ||
+            tn_state_set(state, text, x) != TN_OK)
+            break;
+    }
+    tn_state_drop(state);
+    if (tn_failed())
+        return;
+    const tn_device *device = tn_device_find("toy");
+    tn_tensor *there = device != NULL ? tn_tensor_empty(TN_SHAPE(2, 3), TN_F32, device) : NULL;
+    if (there == NULL || tn_tensor_copy_in(there, values, sizeof values) != TN_OK)
+        return;
+    const tn_op *own = tn_op_find("test_memory", 0);
+    if (own != NULL && tn_op_call(own, &there, 1, NULL, &y, 1) == TN_OK &&
+        tn_set_fallback("cpu") == TN_OK)
+        tn_relu(there);
+}
+
+static void register_all(void)
+{
+    if (tn_plugin_count() < 0 || tn_register(&toy) != TN_OK || tn_register(&op) != TN_OK ||
+        tn_register(&kernel) != TN_OK)
+        return;
+    tn_register(&layer);
+}
+
+/* ---- in the steady state --------------------------------------------------------------------- */
+
+static int64_t live(void)
+{
+    tn_memory_stats stats;
+    ck_assert_int_eq(tn_device_memory(tn_device_default(), &stats), TN_OK);
+    return stats.live;
+}
+
+START_TEST(each_allocation_on_rare_ways_fails_in_turn_law_4)
+{
+    register_all();
+    rare();
+    ck_assert_msg(!tn_failed(), "%s", tn_error_text());
+    int64_t before = live(), nodes = tn_graph_node_count(), failures = 0;
+    bool reached = true;
+    for (uint64_t n = 1; reached; n++) {
+        ck_assert_uint_lt(n, 10000);
+        tn__fail_alloc(n);
+        rare();
+        reached = tn__fail_alloc(0) >= n;
+        ck_assert_msg(!tn_failed() || tn_error_code() == TN_ERR_MEMORY, "allocation %d: %s", (int)n,
+                      tn_error_text());
+        failures += tn_failed();
+        tn_error_clear();
+        ck_assert_int_eq(live(), before);
+        ck_assert_int_eq(tn_graph_node_count(), nodes);
+    }
+    ck_assert_int_gt(failures, 20);
+}
+END_TEST
+
+/* ---- at the first use ------------------------------------------------------------------------ */
+
+enum { ALL_WENT_WELL = 3, WITHOUT_WORDS = 4, SILENT = 5 };
+
+/* In a process of its own: what the plugins of this tree hand in, and what is opened for them. What
+ * got no memory may be refused for good, so later errors may be of any kind; they have words. */
+static int first_use(uint64_t n)
+{
+    tn__fail_alloc(n);
+    register_all();
+    if (!tn_failed())
+        rare();
+    bool reached = tn__fail_alloc(0) >= n, failed = tn_failed();
+    if (failed && !tn_error_text()[0])
+        return WITHOUT_WORDS;
+    if (failed && !reached)
+        return SILENT;
+    tn_error_clear();
+    tn_plugin_count();
+    tn_shutdown();
+    return reached ? 0 : ALL_WENT_WELL;
+}
+
+static void walk_first_use(void)
+{
+    setenv("TENON_LOG", "off", 1);
+    /* Further on they are alike: loops over contributions. */
+    for (uint64_t n = 1, turn = 0;; n += n < 100 ? 1 : 5, turn++) {
+        int status;
+        ck_assert_uint_lt(turn, 2000);
+        pid_t child = fork();
+        ck_assert_int_ge(child, 0);
+        if (child == 0)
+            exit(first_use(n)); /* exit, so that LeakSanitizer has its say */
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert_msg(WIFEXITED(status), "allocation %d: killed by signal %d", (int)n,
+                      WTERMSIG(status));
+        if (WEXITSTATUS(status) == ALL_WENT_WELL)
+            return;
+        ck_assert_msg(WEXITSTATUS(status) == 0, "allocation %d: check %d failed", (int)n,
+                      WEXITSTATUS(status));
+    }
+}
+
+START_TEST(allocations_of_the_first_use_fail_in_turn_law_4)
+{
+    walk_first_use();
+}
+END_TEST
+
+START_TEST(allocations_of_the_first_use_fail_in_turn_when_all_is_checked_law_4)
+{
+    setenv("TENON_CHECK", "1", 1);
+    walk_first_use();
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        each_allocation_on_rare_ways_fails_in_turn_law_4,
+        allocations_of_the_first_use_fail_in_turn_law_4,
+        allocations_of_the_first_use_fail_in_turn_when_all_is_checked_law_4, NULL
+    };
+    return suite_run("memory of operators", tests);
+}
