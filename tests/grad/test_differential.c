@@ -104,14 +104,14 @@ END_TEST
 START_TEST(quotients_may_be_changed_in_place)
 {
     TN_SCOPE;
-    tn_tensor *a = LEAF(1, 6), *b = LEAF(2, 3), *y = tn_div(a, b);
+    tn_tensor *a = LEAF(1, 6), *b = LEAF(2, 3), *y = tn_div(a, b, NULL);
 
     tn_neg_(y);
     ck_assert_int_eq(tn_backward(tn_sum(y, NULL)), TN_OK);
     HAS(tn_tensor_grad(a), -0.5, -1.0 / 3);
     HAS(tn_tensor_grad(b), 0.25, 2.0 / 3);
     y = tn_mul_scalar(a, 1);
-    tn_div_(y, b);
+    tn_div_(y, b, NULL);
     ck_assert_int_eq(tn_backward(tn_sum(y, NULL)), TN_OK);
     HAS(tn_tensor_grad(b), 0, 0);
     FINE();
