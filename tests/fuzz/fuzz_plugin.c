@@ -20,7 +20,8 @@ static void try_file(const uint8_t *data, size_t size)
 
     fuzz_require(fd >= 0 && write(fd, data, size) == (ssize_t)size);
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    fuzz_require(tn__elf_acceptable(path, words, sizeof words) || strstr(words, "sanitizer"));
+    fuzz_require(tn__elf_acceptable(path, words, sizeof words) ||
+                 words[0]); /* no only with words */
     close(fd);
 }
 
