@@ -25,8 +25,8 @@ static char folder[PATH_MAX];
 /* The path of a file in the test's folder; valid until the eighth call after it. */
 static TN_ATTR(unused) const char *path_of(const char *name)
 {
-    static char paths[8][PATH_MAX + 256];
-    static int next;
+    static _Thread_local char paths[8][PATH_MAX + 256];
+    static _Thread_local int next;
     char *path = paths[next++ % 8];
     snprintf(path, sizeof paths[0], "%s/%s", folder, name);
     return path;
