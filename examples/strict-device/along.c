@@ -270,3 +270,59 @@ STRICT_KERNEL(arange)
 {
     return strict_enqueue(call, arange_body, fill_arange);
 }
+
+/* ---- places: what is not 0 is counted on the device's thread, waited for, and then written -------- */
+
+static bool is_zero(struct strict_work *work, const struct strict_view *x, int64_t at)
+{
+    return strict_is_float(x->dtype) ? strict_get(work, x, at) == 0
+                                     : strict_get_int(work, x, at) == 0;
+}
+
+/* whole[0]: where the count goes. */
+static tn_status count_body(struct strict_work *work)
+{
+    const struct strict_view *x = &work->view[0];
+    int64_t index[TN_MAX_DIMS] = { 0 }, *found = (int64_t *)(intptr_t)work->whole[0];
+    if (strict_count(x) > 0)
+        do
+            *found += !is_zero(work, x, place_in(x, index));
+        while (strict_step(index, x));
+    return TN_OK;
+}
+
+static tn_status fill_count(const tn_call *call, struct strict_work *work)
+{
+    work->whole[0] = (int64_t)(intptr_t)call->options;
+    return TN_OK;
+}
+
+static tn_status nonzero_body(struct strict_work *work)
+{
+    const struct strict_view *y = &work->view[0], *x = &work->view[1];
+    int64_t index[TN_MAX_DIMS] = { 0 }, row = 0;
+    if (strict_count(x) == 0)
+        return TN_OK;
+    do {
+        if (is_zero(work, x, place_in(x, index)))
+            continue;
+        for (int32_t d = 0; d < x->ndim; d++)
+            strict_set_int(work, y, row * y->strides[0] + d * y->strides[1], index[d]);
+        row++;
+    } while (strict_step(index, x));
+    return TN_OK;
+}
+
+STRICT_KERNEL(nonzero)
+{
+    int64_t shape[2] = { 0, call->in[0]->ndim };
+    tn_call counting = *call;
+    counting.n_out = 0;
+    counting.options = &shape[0];
+    tn_status status = strict_enqueue(&counting, count_body, fill_count);
+    if (status == TN_OK)
+        status = strict_stream_sync(call->device, call->stream);
+    if (status == TN_OK)
+        status = call->make_output(call, 0, (tn_ints){ shape, 2 });
+    return status == TN_OK ? strict_enqueue(call, nonzero_body, NULL) : status;
+}

@@ -195,6 +195,7 @@ static const tn_kernel kernels[] = {
     KERNEL(gather, MORE),
     KERNEL(scatter, MORE),
     KERNEL(scatter_add, NUMBERS),
+    KERNEL(nonzero, MORE),
 };
 
 static const void *const contributions[] = { &strict };

@@ -193,6 +193,7 @@ STRICT_KERNEL(arange);
 STRICT_KERNEL(gather);
 STRICT_KERNEL(scatter);
 STRICT_KERNEL(scatter_add);
+STRICT_KERNEL(nonzero);
 STRICT_KERNEL(bmm);
 STRICT_KERNEL(nll_loss);
 STRICT_KERNEL(nll_loss_grad);

@@ -65,6 +65,50 @@ KERNEL NAME(sort)(GLOBAL S *values, GLOBAL i64 *indices, GLOBAL const S *x, cons
     }
 }
 
+/* A group per piece of x in row-major order counts what is not zero; the second time (`write`) counts[] of the groups before it and
+ * the work items before it say where its rows begin. w: shape of x, operands x, y, counts. */
+GROUP_KERNEL NAME(nonzero)(GLOBAL i64 *y, GLOBAL const S *x, GLOBAL i64 *counts, const gpu_walk w,
+                           const i64 piece, const i32 write)
+{
+    LOCAL i64 part[GROUP];
+    i64 begin = GROUP_ID() * piece, end = begin + piece < w.count ? begin + piece : w.count;
+    i64 own = (piece + GROUP - 1) / GROUP, first = begin + LOCAL_ID() * own, found = 0;
+    i64 last = first + own < end ? first + own : end;
+    for (i64 i = first; i < last; i++) {
+        ROW_BEGIN(w, i, 0, px)
+        found += LOAD(x, px) != 0;
+    }
+    part[LOCAL_ID()] = found;
+    BARRIER();
+    if (!write) {
+        if (LOCAL_ID() == 0) {
+            found = 0;
+            for (i32 k = 0; k < GROUP; k++)
+                found += part[k];
+            counts[w.offset[2] + GROUP_ID()] = found;
+        }
+    } else {
+        found = 0;
+        for (i64 k = 0; k < GROUP_ID(); k++)
+            found += counts[w.offset[2] + k];
+        for (i32 k = 0; k < LOCAL_ID(); k++)
+            found += part[k];
+        for (i64 i = first; i < last; i++) {
+            ROW_BEGIN(w, i, 0, px)
+            if (LOAD(x, px) != 0) {
+                i64 rest = i, to = w.offset[1] + found * w.stride[1][0];
+                SHORT_LOOP
+                for (i32 d = w.ndim - 1; d >= 0; d--) {
+                    i64 q = rest / w.shape[d];
+                    y[to + d * w.stride[1][1]] = rest - q * w.shape[d];
+                    rest = q;
+                }
+                found++;
+            }
+        }
+    }
+}
+
 #if TN_TYPE != 0
 KERNEL NAME(arange)(GLOBAL S *y, const gpu_walk w, const C start, const C step)
 {

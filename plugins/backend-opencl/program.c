@@ -192,6 +192,11 @@ tn_status gpu_copy_bytes(const tn_call *call, void *to, uint64_t to_offset, void
     return opencl_backend.copy(call->device, call->stream, to, to_offset, from, from_offset, bytes);
 }
 
+tn_status gpu_read_bytes(const tn_call *call, void *to, void *from, uint64_t offset, size_t bytes)
+{
+    return opencl_backend.copy_out(call->device, call->stream, to, from, offset, bytes);
+}
+
 void *gpu_error_memory(const tn_call *call)
 {
     struct opencl_stream *stream = call->stream;

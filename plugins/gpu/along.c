@@ -3,6 +3,8 @@
  * Along one dimension: running sums and products, order, elements chosen by index. */
 #include "gpu.h"
 
+#include <string.h>
+
 static tn_status scan(const tn_call *call, int64_t dim, int32_t product, int32_t reverse)
 {
     const tn_view *views[] = { call->out[0], call->in[0] };
@@ -157,5 +159,87 @@ tn_status gpu_run_arange(const tn_call *call)
                                  gpu_scalar_arg(&step, dtype, options->step) };
 
         return gpu_launch(call, GPU_arange, dtype, walk.count, 1, args, 4);
+    }
+}
+
+/* ---- places ---- */
+
+enum { NONZERO_PIECES = 256, NONZERO_PIECE = 2048 };
+
+/* Elements of a piece, of which there are NONZERO_PIECES at most. */
+static int64_t nonzero_piece(int64_t count)
+{
+    int64_t piece = (count + NONZERO_PIECES - 1) / NONZERO_PIECES;
+
+    return piece < NONZERO_PIECE ? NONZERO_PIECE : piece;
+}
+
+static int64_t nonzero_pieces(const tn_view *x, int64_t *piece)
+{
+    int64_t count = gpu_count(x);
+
+    *piece = nonzero_piece(count);
+    return (count + *piece - 1) / *piece;
+}
+
+size_t gpu_workspace_nonzero(const tn_call *call)
+{
+    int64_t piece;
+
+    return (size_t)nonzero_pieces(call->in[0], &piece) * sizeof(int64_t);
+}
+
+/* Counted on the device, read back for the shape, then written. */
+tn_status gpu_run_nonzero(const tn_call *call)
+{
+    const tn_view *x = call->in[0], *work = call->workspace, *y;
+    int64_t counts[NONZERO_PIECES], piece, pieces = nonzero_pieces(x, &piece);
+    int64_t shape[2] = { 0, x->ndim };
+    int32_t write = 0;
+    tn_dtype dtype = tn_view_dtype(x);
+    gpu_walk walk;
+    tn_status status = TN_OK;
+
+    if (pieces == 0)
+        return call->make_output(call, 0, (tn_ints){ shape, 2 });
+    if (!work)
+        return tn_fail(TN_ERR_ASSERT,
+                       "%s: called without the workspace that it asked for; please report this",
+                       call->op);
+    memset(&walk, 0, sizeof walk);
+    walk.count = gpu_count(x);
+    walk.ndim = x->ndim;
+    walk.offset[0] = gpu_offset(x);
+    walk.offset[2] = (int64_t)(work->byte_offset / sizeof(int64_t));
+    for (int32_t d = 0; d < x->ndim; d++) {
+        walk.shape[d] = x->shape[d];
+        walk.stride[0][d] = x->strides[d];
+    }
+    {
+        const gpu_arg args[] = { GPU_ARG(work->data), GPU_ARG(x->data), GPU_ARG(work->data),
+                                 GPU_ARG(walk),       GPU_ARG(piece),   GPU_ARG(write) };
+
+        status = gpu_launch(call, GPU_nonzero, dtype, pieces, 1, args, 6);
+    }
+    if (!status)
+        status = gpu_read_bytes(call, counts, work->data, work->byte_offset,
+                                (size_t)pieces * sizeof *counts);
+    if (status)
+        return status;
+    for (int64_t k = 0; k < pieces; k++)
+        shape[0] += counts[k];
+    status = call->make_output(call, 0, (tn_ints){ shape, 2 });
+    if (status || shape[0] * shape[1] == 0)
+        return status;
+    y = call->out[0];
+    write = 1;
+    walk.offset[1] = gpu_offset(y);
+    walk.stride[1][0] = y->strides[0];
+    walk.stride[1][1] = y->strides[1];
+    {
+        const gpu_arg args[] = { GPU_ARG(y->data), GPU_ARG(x->data), GPU_ARG(work->data),
+                                 GPU_ARG(walk),    GPU_ARG(piece),   GPU_ARG(write) };
+
+        return gpu_launch(call, GPU_nonzero, dtype, pieces, 1, args, 6);
     }
 }

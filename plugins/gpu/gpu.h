@@ -38,7 +38,7 @@ enum gpu_text { GPU_TEXTS(GPU_TEXT_NAME_) GPU_TEXT_COUNT };
     X(map, functions, ITEMS) X(zip, functions, ITEMS) X(compare, functions, ITEMS) \
     X(clamp, functions, ITEMS) X(where, move, ITEMS) X(gather, move, ITEMS) \
     X(scatter, move, ITEMS) X(scatter_add, along, ITEMS) X(sort, along, ITEMS) \
-    X(scan, along, GROUPS) X(arange, along, ITEMS) X(prod, reduce, GROUPS) X(prod_item, reduce, ITEMS) \
+    X(scan, along, GROUPS) X(nonzero, along, GROUPS) X(arange, along, ITEMS) X(prod, reduce, GROUPS) X(prod_item, reduce, ITEMS) \
     X(prod_part, reduce, GROUPS) X(prod_last, reduce, GROUPS) X(amin, reduce, GROUPS) \
     X(amin_item, reduce, ITEMS) \
     X(copy, copy, ITEMS) X(move, move, ITEMS) X(fill, move, ITEMS) X(sum, reduce, GROUPS) \
@@ -81,6 +81,8 @@ tn_status gpu_launch(const tn_call *call, enum gpu_kernel kernel, tn_dtype type,
 /* Copies bytes inside the device, in stream order. */
 tn_status gpu_copy_bytes(const tn_call *call, void *to, uint64_t to_offset, void *from,
                          uint64_t from_offset, size_t bytes);
+/* Reads bytes of the device behind what the stream has to do, and waits for them. */
+tn_status gpu_read_bytes(const tn_call *call, void *to, void *from, uint64_t offset, size_t bytes);
 /* The handle of the stream's gpu_error, which a kernel about to start may write to. */
 void *gpu_error_memory(const tn_call *call);
 /* Whether the device computes in this type; else writes why not. */
@@ -158,6 +160,8 @@ tn_status gpu_run_arange(const tn_call *call);
 tn_status gpu_run_gather(const tn_call *call);
 tn_status gpu_run_scatter(const tn_call *call);
 tn_status gpu_run_scatter_add(const tn_call *call);
+tn_status gpu_run_nonzero(const tn_call *call);
+size_t gpu_workspace_nonzero(const tn_call *call);
 size_t gpu_workspace_reduce(const tn_call *call);
 tn_status gpu_run_bmm(const tn_call *call);
 tn_status gpu_run_softmax(const tn_call *call);
@@ -231,7 +235,9 @@ extern const i32 gpu_functions[GPU_F_COUNT];
         GPU_PLAIN("arange", device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_arange),                \
         GPU_ROW("gather", device_, TN_MASK_ALL, gpu_run_gather, NULL, NULL, NULL),                 \
         GPU_ROW("scatter", device_, TN_MASK_ALL, gpu_run_scatter, NULL, NULL, NULL),               \
-        GPU_PLAIN("scatter_add", device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_scatter_add)
+        GPU_PLAIN("scatter_add", device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_scatter_add),      \
+        GPU_ROW("nonzero", device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL, gpu_run_nonzero, \
+                NULL, gpu_supports, gpu_workspace_nonzero)
 
 #define GPU_TABLE(device_, bmm_run_, bmm_workspace_)                                               \
     GPU_EACH("add", add, device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL, gpu_run_binary),   \

@@ -182,6 +182,61 @@ START_TEST(long_products_and_smallest_ones_are_cut_into_pieces)
 }
 END_TEST
 
+START_TEST(places_of_what_is_not_zero_come_in_row_major_order)
+{
+    EACH_TYPE(device, t, "nonzero")
+    {
+        TN_SCOPE;
+        tn_tensor *in = put(device, types[t], TN_SHAPE(2, 3), x, (enum layout)layout), *y;
+        y = tn_nonzero(in);
+        same("nonzero", device, types[t], y, NUMBERS(0, 0, 0, 1, 0, 2, 1, 1, 1, 2), 0, 0);
+        ck_assert_int_eq(tn_tensor_size(y, 0), 5);
+        ck_assert_int_eq(tn_tensor_size(y, 1), 2);
+        ck_assert_int_eq(tn_tensor_size(tn_nonzero(tn_mul_scalar(in, 0)), 0), 0);
+        y = tn_nonzero(put(device, types[t], TN_SHAPE(0, 3), x, DENSE));
+        ck_assert_int_eq(tn_tensor_size(y, 0), 0);
+        y = tn_nonzero(tn_select(in, 0, 1));
+        same("nonzero", device, types[t], y, NUMBERS(1, 2), 0, 0);
+        y = tn_nonzero(put(device, types[t], TN_SHAPE(), x, DENSE));
+        ck_assert_int_eq(tn_tensor_size(y, 0), 1);
+        ck_assert_int_eq(tn_tensor_size(y, 1), 0);
+        if (whole(types[t]))
+            continue;
+        y = tn_nonzero(
+            put(device, types[t], TN_SHAPE(4), NUMBERS(0, NAN, -0.0, 1e-4), (enum layout)layout));
+        same("nonzero", device, types[t], y, NUMBERS(1, 3), 0, 0);
+    }
+    ck_assert_int_gt(checks_made, 200);
+}
+END_TEST
+
+START_TEST(many_places_are_put_together_from_pieces)
+{
+    enum { COLUMNS = 7, COUNT = 80000 * COLUMNS };
+    double *numbers = calloc(COUNT, sizeof *numbers), *places = calloc(COUNT, sizeof *places);
+    int64_t found = 0;
+    for (int i = 0; i < COUNT; i++)
+        if (i % 11 == 0 || (i > 5000 && i < 6000)) {
+            numbers[i] = 1;
+            places[found++] = i / COLUMNS;
+            places[found++] = i % COLUMNS;
+        }
+    EACH_DEVICE(device)
+    {
+        TN_SCOPE;
+        if (strcmp(tn_device_type(device), "strict") == 0)
+            continue; /* one element at a time */
+        tn_tensor *y = tn_nonzero(
+            put(device, TN_F32, TN_SHAPE(COUNT / COLUMNS, COLUMNS), numbers, DENSE));
+        there(y);
+        ck_assert_int_eq(tn_tensor_numel(y), found);
+        same("nonzero", device, TN_F32, y, places, 0, 0);
+    }
+    free(numbers);
+    free(places);
+}
+END_TEST
+
 START_TEST(complex_numbers_are_put_together_from_their_parts)
 {
     EACH_DEVICE(device)
@@ -207,4 +262,6 @@ RUN_SUITE("along", running_sums_and_products_go_along_one_dimension,
           an_index_out_of_bounds_is_an_error_at_the_latest_at_the_next_copy,
           products_and_smallest_ones_over_any_dimension,
           long_products_and_smallest_ones_are_cut_into_pieces,
+          places_of_what_is_not_zero_come_in_row_major_order,
+          many_places_are_put_together_from_pieces,
           complex_numbers_are_put_together_from_their_parts)
