@@ -179,6 +179,63 @@ static tn_status triu_decompose(tn_tensor *const *in, int64_t n_in, const void *
                                           tn__common_number(in[0], 0)));
 }
 
+/* ---- whole tensors ---- */
+
+static tn_status clone_derive(tn_derive *d)
+{
+    d->gin[0] = d->gout[0];
+    return TN_OK;
+}
+
+static tn_status clone_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                 tn_tensor **out)
+{
+    const tn_view *views[1] = { tn_tensor_view(in[0]) };
+    tn_meta meta = { .flags = 0 };
+    tn_infer like = { TN_HEAD(tn_infer), .in = views, .n_in = n_in, .n_out = 1, .out = &meta };
+    tn_ints strides = { meta.strides, tn_tensor_ndim(in[0]) };
+    tn_tensor *y;
+
+    (void)options;
+    tn__common_like(&like, 0, 0, tn_tensor_dtype(in[0]));
+    if (!(meta.flags & TN_META_STRIDED))
+        return tn__common_given(out, tn_copy(in[0]));
+    y = tn_tensor_empty_strided(tn_tensor_shape(in[0]), strides, meta.dtype,
+                                tn_tensor_device(in[0]));
+    return tn__common_given(out, y != NULL ? tn_copy_(y, in[0]) : NULL);
+}
+
+static tn_status full_infer(tn_infer *infer)
+{
+    const tn_full_options *o = infer->options;
+    tn_dtype dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype : tn_default_dtype();
+    char text[TN__TEXT];
+
+    if ((unsigned)dtype >= TN_DTYPE_COUNT)
+        return tn_fail(TN_ERR_TYPE, "dtype %d is none", (int)dtype);
+    if (o->shape.count < 0 || o->shape.count > TN_MAX_DIMS)
+        return tn_fail(TN_ERR_VALUE, "shape has %lld dimensions; 0 to %d are possible",
+                       (long long)o->shape.count, TN_MAX_DIMS);
+    for (int64_t d = 0; d < o->shape.count; d++)
+        if (o->shape.at[d] < 0)
+            return tn_fail(TN_ERR_RUNTIME, "negative size %lld in shape %s",
+                           (long long)o->shape.at[d], tn__common_text(text, o->shape));
+    tn__common_plain(&infer->out[0], dtype, o->shape);
+    return TN_OK;
+}
+
+static tn_status full_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                tn_tensor **out)
+{
+    const tn_full_options *o = options;
+    tn_dtype dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype : tn_default_dtype();
+    const tn_device *device = n_in > 0 && in[0] != NULL && in[0] != TN_NONE
+                                  ? tn_tensor_device(in[0])
+                                  : NULL;
+
+    return tn__common_given(out, tn_tensor_full(o->shape, o->value, dtype, device));
+}
+
 #define COMPOSED(name, NAME, infer_)                                                               \
     const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
                                       .decompose = name##_decompose };
@@ -188,3 +245,6 @@ COMPOSED(eye, EYE, eye_infer)
 COMPOSED(one_hot, ONE_HOT, one_hot_infer)
 COMPOSED(tril, TRIL, triangle_infer)
 COMPOSED(triu, TRIU, triangle_infer)
+COMPOSED(full, FULL, full_infer)
+const tn_op_def tn__op_clone = { TN_HEAD(tn_op_def), TN_SCHEMA_CLONE, .infer = tn__common_unary,
+                                 .derive = clone_derive, .decompose = clone_decompose };

@@ -10,11 +10,11 @@
     X(logsumexp) X(cumsum) X(cumprod) X(sort) X(topk)
 #define TN__INDEX_OPS(X) \
     X(gather) X(scatter) X(scatter_add) X(index_select) X(index_add) X(embedding) X(nonzero) \
-    X(masked_select)
+    X(masked_select) X(index_put)
 #define TN__SHAPE_OPS(X) \
     X(slice) X(diagonal) X(unfold) X(cat) X(stack) X(repeat) X(flip) X(roll) X(pad) X(im2col) \
     X(fold)
-#define TN__CREATION_OPS(X) X(arange) X(linspace) X(eye) X(one_hot) X(tril) X(triu)
+#define TN__CREATION_OPS(X) X(arange) X(linspace) X(eye) X(one_hot) X(tril) X(triu) X(clone) X(full)
 #define TN__PRODUCT_OPS(X) X(outer) X(dot) X(mv) X(addmm) X(baddbmm) X(bilinear) X(einsum)
 #define TN__RANDOM_OPS(X) X(bernoulli) X(randint) X(randperm) X(truncated_normal)
 /* clang-format on */

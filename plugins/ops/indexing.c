@@ -193,12 +193,119 @@ static tn_status masked_select_decompose(tn_tensor *const *in, int64_t n_in, con
     return tn__common_given(out, tn_gather(tn_reshape(tn_expand(in[0], shape), row), places, 0));
 }
 
+/* ---- places that several indices name ---- */
+
+/* What the indices have together, then the dimensions of x behind those they choose from. */
+static tn_status chosen(const tn_view *x, const tn_view *const *indices, int64_t n, tn_meta *meta)
+{
+    tn_infer all = { TN_HEAD(tn_infer), .in = indices, .n_in = n, .n_out = 1, .out = meta };
+    tn_status status;
+
+    if (n < 1 || n > x->ndim)
+        return tn_fail(TN_ERR_INDEX, "%lld indices for a tensor of %d dimensions", (long long)n,
+                       (int)x->ndim);
+    status = tn__common_broadcast(&all);
+    if (status == TN_OK && meta->ndim + x->ndim - n > TN_MAX_DIMS)
+        return tn_fail(TN_ERR_VALUE, "what is chosen has %lld dimensions, at most %d are possible",
+                       (long long)(meta->ndim + x->ndim - n), TN_MAX_DIMS);
+    return status;
+}
+
+static void rest_of(const tn_view *x, int64_t n, tn_meta *meta)
+{
+    for (int64_t d = n; d < x->ndim; d++)
+        meta->shape[meta->ndim++] = x->shape[d];
+}
+
+static tn_status index_put_infer(tn_infer *infer)
+{
+    const tn_view *x = infer->in[0], *values = infer->in[1];
+    char text_c[TN__TEXT], text_v[TN__TEXT];
+    tn_meta meta = { .flags = 0 };
+    tn_status status = chosen(x, infer->in + 2, infer->n_in - 2, &meta);
+    bool fits;
+
+    if (status != TN_OK)
+        return status;
+    if (tn_view_dtype(values) != tn_view_dtype(x))
+        return tn_fail(TN_ERR_RUNTIME, "x is %s and values is %s; tn_cast one of them",
+                       tn_dtype_name(tn_view_dtype(x)), tn_dtype_name(tn_view_dtype(values)));
+    rest_of(x, infer->n_in - 2, &meta);
+    fits = values->ndim <= meta.ndim;
+    for (int32_t d = 0; d < values->ndim && fits; d++)
+        fits = values->shape[d] == 1 ||
+               values->shape[d] == meta.shape[meta.ndim - values->ndim + d];
+    if (!fits)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "shape mismatch: values %s cannot be broadcast to what is chosen, %s",
+                       tn__common_text(text_v, tn__common_shape(values)),
+                       tn__common_text(text_c, (tn_ints){ meta.shape, meta.ndim }));
+    tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
+    return TN_OK;
+}
+
+/* How far into the row-major elements an index goes: gather refuses what is out of range. */
+static tn_tensor *offsets_of(tn_tensor *index, int64_t size, int64_t step, tn_ints shape)
+{
+    int64_t flat[1] = { tn_tensor_numel(index) };
+    tn_tensor *at = tn_reshape(index, (tn_ints){ flat, 1 });
+    tn_tensor *steps = tn_mul_scalar(tn_arange(index, 0, (double)size, NULL), (double)step);
+
+    at = tn_where(tn_lt(at, tn__common_number(index, 0)), tn_add_scalar(at, (double)size), at);
+    return tn_expand(tn_reshape(tn_gather(steps, at, 0), tn_tensor_shape(index)), shape);
+}
+
+static tn_status index_put_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                     tn_tensor **out)
+{
+    const tn_index_put_options *o = options;
+    const tn_view *x = tn_tensor_view(in[0]), *views[TN_MAX_DIMS];
+    int64_t n = n_in - 2, step = 1, rest = 1, open[TN_MAX_DIMS], row[1];
+    tn_meta meta = { .flags = 0 };
+    tn_tensor *at = NULL, *flat, *values;
+    tn_status status;
+    int32_t ndim;
+
+    for (int64_t i = 0; i < n && i < TN_MAX_DIMS; i++)
+        views[i] = tn_tensor_view(in[2 + i]);
+    status = chosen(x, views, n, &meta);
+    if (status != TN_OK)
+        return status;
+    ndim = meta.ndim;
+    for (int64_t d = n; d < x->ndim; d++)
+        rest *= x->shape[d];
+    for (int64_t i = n - 1; i >= 0; i--) {
+        tn_tensor *more = offsets_of(in[2 + i], x->shape[i], step * rest,
+                                     (tn_ints){ meta.shape, ndim });
+
+        at = at != NULL && more != NULL ? tn_add(at, more, NULL) : more;
+        if (at == NULL)
+            return tn_error_last()->code;
+        step *= x->shape[i];
+    }
+    /* every element of what an index names */
+    row[0] = tn__common_count((tn_ints){ meta.shape, ndim });
+    open[0] = row[0];
+    open[1] = 1;
+    at = tn_add(tn_reshape(at, (tn_ints){ open, 2 }), tn_arange(in[2], 0, (double)rest, NULL),
+                NULL);
+    rest_of(x, n, &meta);
+    row[0] *= rest;
+    at = tn_reshape(at, (tn_ints){ row, 1 });
+    values = tn_reshape(tn_expand(in[1], (tn_ints){ meta.shape, meta.ndim }), (tn_ints){ row, 1 });
+    row[0] = tn_tensor_numel(in[0]);
+    flat = tn_reshape(in[0], (tn_ints){ row, 1 });
+    flat = o->accumulate ? tn_scatter_add(flat, at, values, 0) : tn_scatter(flat, at, values, 0);
+    return tn__common_given(out, tn_reshape(flat, tn_tensor_shape(in[0])));
+}
+
 #define COMPOSED(name, NAME, infer_)                                                               \
     const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
                                       .decompose = name##_decompose };
 COMPOSED(index_select, INDEX_SELECT, index_select_infer)
 COMPOSED(index_add, INDEX_ADD, index_add_infer)
 COMPOSED(masked_select, MASKED_SELECT, tn__common_open)
+COMPOSED(index_put, INDEX_PUT, index_put_infer)
 const tn_op_def tn__op_embedding = { TN_HEAD(tn_op_def), TN_SCHEMA_EMBEDDING,
                                      .infer = embedding_infer, .derive = embedding_derive,
                                      .decompose = embedding_decompose };

@@ -286,9 +286,11 @@ sub wrapper
     $text =~ tr/\x01/ /;
     $text .= "\n{\n";
     $text .= sprintf("    static tn_op_ref ref = { %s, %d, NULL };\n", quote($op->{name}), $op->{rev});
-    die "$op->{name}: list inputs beside others are not written yet\n" if $list && @fill;
     my ($array, $n) = ('in', $count);
-    if ($list) {
+    if ($list && @fill) {       # the list behind the others
+        $n = scalar(@fill) . " + n_$list";
+        $text .= sprintf("    tn_tensor *in[%d + TN_MAX_DIMS];\n", scalar @fill);
+    } elsif ($list) {
         ($array, $n) = ($list, "n_$list");
     } elsif ($count) {
         $text .= "    tn_tensor *in[$count];\n";
@@ -304,7 +306,14 @@ sub wrapper
         $pointer = 'options';
     }
     $text .= "\n";
+    if ($list && @fill) {
+        my $failed = $outs > 1 ? 'TN_ERR_VALUE' : 'NULL';
+        $text .= "    if (n_$list < 0 || n_$list > TN_MAX_DIMS) {\n";
+        $text .= "        (void)tn_fail(TN_ERR_VALUE, \"$op->{name}: %lld tensors in $list, at most %d are possible\",\n";
+        $text .= "                      (long long)n_$list, TN_MAX_DIMS);\n        return $failed;\n    }\n";
+    }
     $text .= "    in[$_] = $fill[$_];\n" for 0 .. $#fill;
+    $text .= sprintf("    for (int64_t i = 0; i < n_%s; i++)\n        in[%d + i] = %s[i];\n", $list, scalar @fill, $list) if $list && @fill;
     $text .= "    if (options != NULL)\n        all = *options;\n" if @args && @opts;
     $text .= "    all.$_->{name} = $_->{name};\n" for @args;
     if ($outs > 1) {

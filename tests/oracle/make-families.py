@@ -272,4 +272,40 @@ for eq, shapes in (("ij,jk->ik", ((2, 3), (3, 4))), ("bij,bjk->bik", ((2, 2, 3),
 Case("einsum/ints", "einsum", lambda *t: torch.einsum("ij,jk->k", *t), [n(2, 3, dtype=I64), n(3, 2, dtype=I64)], equation="ij,jk->k")
 Case("einsum/transposed", "einsum", lambda *t: torch.einsum("ij,jk->ki", *t), [x(3, 2, order=(1, 0)), x(2, 3, order=(1, 0))], equation="ij,jk->ki")
 
+
+# ---- whole tensors; later ones come at the end, so that the values above stay ----
+unary("clone", torch.clone)
+Case("clone/bool", "clone", torch.clone, [n(3, dtype=BOOL)])
+Case("clone/c64", "clone", torch.clone, [x(2, 3, dtype=C64)])
+for shape, v in (((2, 3), 1.5), ((), -2.0), ((0, 2), 1.0), ((4,), INF)):
+    for d in (None, F32, F64, F16, BF16) + ((I64, I32, BOOL) if v != 1.5 else ()) if v != INF else (None, F64):
+        Case("full/%s-%s" % (row(shape), d and NAMES[d]), "full", lambda like: torch.full(shape, v, dtype=d or F32), [None], shape=shape, value=v, **({} if d is None else {"dtype": d}))
+Case("full/like", "full", lambda like: torch.full((2,), 0.25), [n(3)], shape=(2,), value=0.25)
+
+
+def put(name, a, values, indices, add):
+    Case("index_put/" + name, "index_put", lambda t, v, *at: torch.index_put(t, at, v, accumulate=add), [a, values] + indices, **({"accumulate": True} if add else {}))
+
+
+def at(data, **more):
+    return n(data=data, dtype=I64, **more)
+
+
+for add in (False, True):
+    name = "add-" if add else ""
+    for d in FLOATS + (I64, I32) + (() if add else (BOOL, torch.int8)):
+        put(name + NAMES[d], x(3, 4, dtype=d), x(3, dtype=d), [at([0, -1, 1]), at([3, 0, -4])], add)
+    put(name + "rows", x(4, 3, dtype=F64), x(2, 3, dtype=F64), [at([2, -4])], add)
+    put(name + "row-broadcast", x(4, 3, 2), x(2), [at([1, 3])], add)
+    put(name + "number", x(4, 3), x(), [at([1, 3]), at([0, 2])], add)
+    put(name + "together", x(4, 3, 2, dtype=F64), x(2, 3, 2, dtype=F64), [at([[1], [3]]), at([0, -1, 1])], add)
+    put(name + "transposed", x(3, 4, order=(1, 0)), x(3, 2, order=(1, 0)), [at([3, 0])], add)
+    put(name + "expanded", x(1, 3, expand=(4, 3)), x(1, 3, expand=(2, 3)), [at([1, 2])], add)
+    put(name + "single", x(3, 2), x(2), [at(-1)], add)
+    put(name + "none", x(3, 2), n(0, 2), [n(0, dtype=I64)], add)
+    put(name + "no-elements", x(0, 2), n(0, 2), [n(0, dtype=I64)], add)
+    put(name + "no-rest", n(3, 0), n(2, 0), [at([0, -1])], add)
+    put(name + "three", x(2, 3, 2), x(2), [at([0, 1]), at(2), at([-1, 0])], add)
+put("add-repeated", x(3, 2, dtype=F64), x(4, 2, dtype=F64), [at([0, 2, 0, -3])], True)
+
 print("end")
