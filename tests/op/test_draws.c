@@ -146,6 +146,29 @@ START_TEST(refusals_say_what_and_where)
     refused(tn_einsum(pair, 2, "ij,jk->ik"), "j is 4 and 2");
     refused(tn_einsum(pair, 1, "i->i"), "1 letters for operand 0 of 2 dimensions");
     refused(tn_arange(TN_NONE, 1, 0, NULL), "inconsistent with step sign");
+    refused(tn_full(TN_NONE, TN_SHAPE(2, -1), 1, NULL), "full: negative size -1");
+    refused(tn_index_put(x, x, NULL, 0, NULL), "index_put: 2 inputs");
+    refused(tn_index_put(x, x, NULL, 99, NULL), "index_put: 99 tensors in indices");
+    for (int i = 0; i < 2; i++) { /* of 3 rows, 3 and -4 are none */
+        tn_tensor *row = tn_cast(tn_full(TN_NONE, TN_SHAPE(1), i == 0 ? 3 : -4, NULL), TN_I64);
+
+        refused(tn_index_put(x, tn_full(TN_NONE, TN_SHAPE(1), 1, NULL), &row, 1, NULL),
+                "out of bounds for dimension 0 with size 3");
+    }
+}
+END_TEST
+
+START_TEST(clone_keeps_strides_and_owns_its_memory)
+{
+    TN_SCOPE;
+    tn_tensor *x = tn_full(TN_NONE, TN_SHAPE(3, 4), 2, NULL);
+    tn_tensor *y = tn_clone(tn_transpose(x, 0, 1));
+
+    ck_assert_msg(y != NULL, "%s", tn_error_text());
+    ck_assert_int_eq(tn_tensor_strides(y).at[0], 1);
+    ck_assert_int_eq(tn_tensor_strides(y).at[1], 4);
+    ck_assert_ptr_nonnull(tn_fill_(x, 5));
+    ck_assert_double_eq(tn_tensor_item(tn_amax(y, NULL)), 2);
 }
 END_TEST
 
@@ -224,6 +247,7 @@ int main(void)
     tcase_add_test(tests, randperm_has_every_number_once);
     tcase_add_test(tests, truncated_normal_stays_between_its_bounds);
     tcase_add_test(tests, refusals_say_what_and_where);
+    tcase_add_test(tests, clone_keeps_strides_and_owns_its_memory);
     tcase_add_test(tests, derivatives_can_be_differentiated_again);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
