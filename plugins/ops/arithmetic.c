@@ -104,26 +104,16 @@ static tn_status div_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* gy times (1 + [mine is larger] - [the other is larger]) / 2; an infinite gy is nothing where that is 0. */
-static tn_tensor *share_of(tn_tensor *gy, tn_tensor *ones, tn_tensor *mine, tn_tensor *other)
-{
-    tn_tensor *share = tn_mul_scalar(tn_sub(tn_add(ones, mine, NULL), other, NULL), 0.5);
-
-    return tn_mul(tn_relu_grad(gy, share), share);
-}
-
-/* gy where a > b, half of it where they are equal or one is NaN. */
+/* gy where a is the larger one, half of it where both are; one that is NaN: gy to both */
 static tn_status maximum_derive(tn_derive *d)
 {
-    tn_tensor *gy = d->gout[0];
-    tn_tensor *difference = tn_sub(d->in[0], d->in[1], NULL), *ones = tn_fill(difference, 1.0);
-    tn_tensor *a_larger = tn_relu_grad(ones, difference);
-    tn_tensor *b_larger = tn_relu_grad(ones, tn_neg(difference));
+    tn_tensor *gy = d->gout[0], *a = d->in[0], *b = d->in[1], *none = tn__common_number(gy, 0.0);
+    tn_tensor *shared = tn_where(tn_eq(a, b), tn_mul_scalar(gy, 0.5), gy);
 
     if (tn__needs(d, 0))
-        d->gin[0] = share_of(gy, ones, a_larger, b_larger);
+        d->gin[0] = tn_where(tn_lt(a, b), none, shared);
     if (tn__needs(d, 1))
-        d->gin[1] = share_of(gy, ones, b_larger, a_larger);
+        d->gin[1] = tn_where(tn_gt(a, b), none, shared);
     return TN_OK;
 }
 

@@ -186,3 +186,7 @@ for reduction in ("none", "mean", "sum"):
          [x(4, 5), target(data=[0, 0, 4, 3])], reduction=reduction, label_smoothing=0.1, ignore_index=0)
 Case("cross_entropy/all-ignored", "cross_entropy", F.cross_entropy, [n(2, 5), target(data=[-100, -100])])
 print("end")
+
+Case("maximum/odd", "maximum", torch.maximum,
+     [x(data=[float("inf"), float("nan"), 1.0, -float("inf"), float("inf"), float("nan")], dtype=F64),
+      x(data=[float("inf"), 2.0, float("nan"), -float("inf"), 1.0, float("nan")], dtype=F64)])
