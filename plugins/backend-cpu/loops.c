@@ -152,7 +152,7 @@
     UNARY(hardsigmoid_##s, T, BOUNDED(a + 3, 0, 6) / 6)                                            \
     UNARY(hardswish_##s, T, a *BOUNDED(a + 3, 0, 6) / 6)                                           \
     UNARY(softshrink_##s, T, a > p ? a - p : a < -p ? a + p : a * 0)                               \
-    UNARY(hardshrink_##s, T, (a >= -p) & (a <= p) ? 0 : a)                                         \
+    UNARY(hardshrink_##s, T, ((a >= -p) & (a <= p)) ? 0 : a)                                       \
     UNARY(threshold_##s, T, a <= p ? q : a)                                                        \
     UNARY(softsign_##s, T, a / (1 + __builtin_fabs##f(a)))                                         \
     UNARY(exp_##s, T, tn__exp_##s(a))                                                              \

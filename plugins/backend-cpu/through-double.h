@@ -117,7 +117,7 @@ static inline float tn__wide_fmod(float a, float b)
 static inline float tn__wide_remainder(float a, float b)
 {
     float rest = tn__wide_fmod(a, b);
-    return (rest != 0) & ((b < 0) != (rest < 0)) ? rest + b : rest;
+    return ((rest != 0) & ((b < 0) != (rest < 0))) ? rest + b : rest;
 }
 
 /* ---- powers ---------------------------------------------------------------------------------- */

@@ -22,8 +22,8 @@ enum gpu_shape {
 
 /* The texts that kernels are in: one program per text and type. */
 #define GPU_TEXTS(X)                                                                               \
-    X(elementwise) X(functions) X(copy) X(move) X(reduce) X(matmul) X(softmax) X(loss) X(random) \
-    X(along)
+    X(elementwise)                                                                                 \
+    X(functions) X(copy) X(move) X(reduce) X(matmul) X(softmax) X(loss) X(random) X(along)
 #define GPU_TEXT_NAME_(name) GPU_TEXT_##name,
 enum gpu_text { GPU_TEXTS(GPU_TEXT_NAME_) GPU_TEXT_COUNT };
 
@@ -244,7 +244,7 @@ extern const i32 gpu_functions[GPU_F_COUNT];
         GPU_EACH("sub", sub, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_binary),               \
         GPU_EACH("mul", mul, device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL,                \
                  gpu_run_binary),                                                                  \
-        GPU_EACH("div", div, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_div),                              \
+        GPU_EACH("div", div, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_div),                  \
         GPU_EACH("maximum", maximum, device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL,        \
                  gpu_run_binary),                                                                  \
         GPU_EACH("add_scalar", add_scalar, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_scalar), \
