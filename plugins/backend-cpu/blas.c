@@ -5,11 +5,36 @@
  * are looked for where distributions put the serial flavour, and never by a bare name. */
 #include <dlfcn.h>
 #include <glob.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cpu.h"
 
 struct tn__blas tn__blas;
+
+/* The process that is inside; 0: none. Not a mutex: one that another thread held at a fork would stay
+ * locked in the child for good, where a foreign number shows that nobody is inside any more. */
+static _Atomic int32_t inside;
+
+void tn__blas_enter(void)
+{
+    int32_t me = (int32_t)getpid();
+    for (;;) {
+        int32_t holder = 0;
+        if (atomic_compare_exchange_strong(&inside, &holder, me))
+            return;
+        if (holder != 0 && holder != me && atomic_compare_exchange_strong(&inside, &holder, me))
+            return;
+        sched_yield();
+    }
+}
+
+void tn__blas_leave(void)
+{
+    atomic_store(&inside, 0);
+}
 
 /* Debian and its like; Fedora and its like. */
 static const char *const places[] = {

@@ -264,6 +264,10 @@ extern struct tn__blas tn__blas;
 /* `wanted`: "auto", "none" or the path of a library. Only an explicit path that cannot be used
  * is an error. */
 tn_status tn__blas_open(const char *wanted);
+/* Around each call: the flavour without threads, as Debian builds it, takes its buffers without a
+ * lock and gives wrong numbers when two threads are in it. */
+void tn__blas_enter(void);
+void tn__blas_leave(void);
 
 /* ---- scratch memory -------------------------------------------------------------------------- */
 

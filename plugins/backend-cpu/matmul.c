@@ -26,6 +26,7 @@ struct product {
     enum tn__ct ct;
     int64_t tile_m, tile_n; /* a piece of the result */
     int64_t rows, columns;  /* pieces down and across */
+    bool alone;             /* the whole product is one piece */
 };
 
 enum {
@@ -134,8 +135,9 @@ static enum way choose_way(const struct product *p)
             dense_columns(&p->y, p->ct) && (!p->bias || p->bias_dtype == p->y.dtype))
             return SUMS;
     }
-    bool blas = p->ct == TN__F32 ? tn__blas.sgemm != NULL
-                                 : p->ct == TN__F64 && tn__blas.dgemm != NULL;
+    /* One thread at a time may be in BLAS, so what goes to several threads does without it. */
+    bool blas = p->alone && (p->ct == TN__F32 ? tn__blas.sgemm != NULL
+                                              : p->ct == TN__F64 && tn__blas.dgemm != NULL);
     if (tn__blas.narrow && p->m >= 32 && p->n >= 64 && p->k >= 32)
         return TILES;
     if (blas && blas_takes(&p->a, p->m, p->k, p->ct) && blas_takes(&p->b, p->k, p->n, p->ct) &&
@@ -169,6 +171,7 @@ static void piece_by_blas(const struct product *p, const struct matrix *y, const
         for (int64_t i = 0; i < m; i++)
             load(n, p->bias + j0 * p->bias_step, p->bias_step, y->at + i * y->row);
     }
+    tn__blas_enter();
     if (p->ct == TN__F32)
         tn__blas.sgemm(TN__BLAS_ROW_MAJOR, ta, tb, (int)m, (int)n, (int)p->k, 1,
                        (const float *)(const void *)a->at, lda, (const float *)(const void *)b->at,
@@ -178,6 +181,7 @@ static void piece_by_blas(const struct product *p, const struct matrix *y, const
                        (const double *)(const void *)a->at, lda,
                        (const double *)(const void *)b->at, ldb, p->bias ? 1 : 0,
                        (double *)(void *)y->at, ldc);
+    tn__blas_leave();
 }
 
 /* ---- own tiles ------------------------------------------------------------------------------- */
@@ -324,7 +328,9 @@ static tn_status run(struct product *p, const tn_view *y)
         bool large = (double)p->m * (double)p->n >= 1024.0 * 1024.0;
         p->tile_m = tile_size(p->m, large);
         p->tile_n = tile_size(p->n, large);
-    } else if (choose_way(p) == TILES) { /* its memory is bounded by the tile */
+    }
+    p->alone = p->batch == 1 && p->tile_m >= p->m && p->tile_n >= p->n;
+    if (work <= SMALL && choose_way(p) == TILES) { /* its memory is bounded by the tile */
         p->tile_m = p->m < 512 ? p->m : 512;
         p->tile_n = p->n < 512 ? p->n : 512;
     }
