@@ -61,7 +61,7 @@ bool tn__glob(const char *pattern, const char *text);
  * are named arguments with a flag, "(0-2): 3 x ReLU()" is three of them. A bare name is a call
  * without arguments; a text that is another value has type "" and this one value. Freed whole. */
 typedef struct tn__spec {
-    const char *type; /* "Linear" */
+    const char *type; /* "Name" of Name(arguments) */
     tn_value *values;
     const char **names; /* NULL: positional */
     uint8_t *children;  /* 1: came as "(name): Type(...)" */
