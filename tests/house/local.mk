@@ -3,6 +3,7 @@
 # Tests of the house itself: what the rules say of headers, symbols, includes and layout.
 
 TN_HOUSE_TESTS = \
+	tests/house/bootstrap.sh \
 	tests/house/configure.sh \
 	tests/house/laws.sh \
 	tests/house/headers.sh \
