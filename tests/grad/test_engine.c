@@ -3,6 +3,7 @@
  * The gradient engine: what backward gives, what it refuses, and what it leaves behind. Names of
  * rows (AUT-...) are those of the behaviour specification. */
 #include "tests/op/with.h"
+#include "tests/spec/proves.h"
 
 static tn_tensor *total(tn_tensor *x)
 {
@@ -14,11 +15,12 @@ START_TEST(backward_of_a_number_starts_with_one)
     TN_SCOPE;
     tn_tensor *x = LEAF(1, 2, 3);
 
-    ck_assert_int_eq(tn_backward(total(tn_mul(x, x))), TN_OK); /* AUT-001, AUT-002 */
+    ck_assert_int_eq(tn_backward(total(tn_mul(x, x))), TN_OK);
     HAS(tn_tensor_grad(x), 2, 4, 6);
     tn_tensor *one = LEAF(5);
     ck_assert_int_eq(tn_backward(tn_mul_scalar(one, 3)), TN_OK); /* [1] counts as a number */
     HAS(tn_tensor_grad(one), 3);
+    TN_PROVES("AUT-001", "AUT-002");
 }
 END_TEST
 
@@ -27,7 +29,7 @@ START_TEST(backward_of_more_than_a_number_needs_a_cotangent)
     TN_SCOPE;
     tn_tensor *x = LEAF(1, 2), *y = tn_mul_scalar(x, 2), *c = VEC(10, 20), *wrong = VEC(1, 2, 3);
 
-    ck_assert_int_eq(tn_backward(y), TN_ERR_RUNTIME); /* AUT-002 */
+    ck_assert_int_eq(tn_backward(y), TN_ERR_RUNTIME);
     FAILED(TN_ERR_RUNTIME,
            "grad can be implicitly created only for scalar outputs; this one has 2 elements");
     ck_assert_int_eq(tn_backward_from(&y, &wrong, 1, NULL), TN_ERR_RUNTIME);
@@ -35,6 +37,7 @@ START_TEST(backward_of_more_than_a_number_needs_a_cotangent)
     ck_assert_int_eq(tn_backward_from(&y, &c, 1, NULL), TN_OK);
     HAS(tn_tensor_grad(x), 20, 40);
     HAS(c, 10, 20);
+    TN_PROVES("AUT-002");
 }
 END_TEST
 
@@ -45,7 +48,7 @@ START_TEST(gradients_of_leaves_add_up_until_they_are_cleared)
 
     tn_backward(total(tn_mul_scalar(x, 3)));
     first = tn_tensor_grad(x);
-    tn_backward(total(tn_mul_scalar(x, 4))); /* AUT-003 */
+    tn_backward(total(tn_mul_scalar(x, 4)));
     HAS(tn_tensor_grad(x), 7, 7);
     ck_assert_ptr_eq(tn_tensor_grad(x), first);
     ck_assert_int_eq(tn_tensor_set_grad(x, TN_NONE), TN_OK);
@@ -53,6 +56,7 @@ START_TEST(gradients_of_leaves_add_up_until_they_are_cleared)
     tn_backward(total(tn_mul_scalar(x, 4)));
     HAS(tn_tensor_grad(x), 4, 4);
     FINE();
+    TN_PROVES("AUT-003");
 }
 END_TEST
 
@@ -80,9 +84,10 @@ START_TEST(a_graph_runs_once_unless_it_is_retained)
     ck_assert_int_eq(tn_backward_from(&y, NULL, 1, &retain), TN_OK);
     ck_assert_int_eq(tn_backward(y), TN_OK);
     HAS(tn_tensor_grad(x), 8);
-    ck_assert_int_eq(tn_backward(y), TN_ERR_RUNTIME); /* AUT-004 */
+    ck_assert_int_eq(tn_backward(y), TN_ERR_RUNTIME);
     FAILED(TN_ERR_RUNTIME, "Trying to backward through the graph a second time");
     HAS(tn_tensor_grad(x), 8);
+    TN_PROVES("AUT-004");
 }
 END_TEST
 
@@ -97,10 +102,11 @@ START_TEST(only_leaves_and_what_asked_for_it_keep_gradients)
     ck_assert_int_eq(tn_tensor_retain_grad(y), TN_OK);
     tn_backward(z);
     HAS(tn_tensor_grad(x), 36);
-    HAS(tn_tensor_grad(y), 12); /* AUT-005 */
+    HAS(tn_tensor_grad(y), 12);
     ck_assert_ptr_eq(tn_tensor_grad(z), TN_NONE);
     tn_tensor_retain_grad(VEC(1));
     FAILED(TN_ERR_RUNTIME, "can't retain_grad");
+    TN_PROVES("AUT-005");
 }
 END_TEST
 
@@ -112,7 +118,7 @@ START_TEST(without_grad_mode_nothing_is_recorded)
 
     tn_grad_begin(false);
     y = tn_mul(x, x);
-    ck_assert(!tn_tensor_requires_grad(y) && !tn_grad_enabled()); /* AUT-006 */
+    ck_assert(!tn_tensor_requires_grad(y) && !tn_grad_enabled());
     tn_grad_begin(true);
     ck_assert(tn_tensor_requires_grad(tn_mul(x, x)) && tn_grad_enabled());
     tn_grad_end();
@@ -124,7 +130,8 @@ START_TEST(without_grad_mode_nothing_is_recorded)
            "element 0 of tensors does not require grad and does not have a grad_fn");
     ck_assert_int_eq(tn_graph_node_count(), nodes + 1);
     tn_mul(VEC(1), VEC(2));
-    ck_assert_int_eq(tn_graph_node_count(), nodes + 1); /* AUT-015 */
+    ck_assert_int_eq(tn_graph_node_count(), nodes + 1);
+    TN_PROVES("AUT-006", "AUT-015");
 }
 END_TEST
 
@@ -133,11 +140,12 @@ START_TEST(detach_shares_memory_and_cuts_the_graph)
     TN_SCOPE;
     tn_tensor *x = LEAF(2), *y = tn_mul(x, x), *d = tn_detach(y);
 
-    ck_assert(tn_tensor_shares_storage(y, d)); /* AUT-007 */
+    ck_assert(tn_tensor_shares_storage(y, d));
     ck_assert(!tn_tensor_requires_grad(d) && tn_tensor_is_leaf(d));
     tn_backward(tn_mul(d, x));
     HAS(tn_tensor_grad(x), 4);
     FINE();
+    TN_PROVES("AUT-007");
 }
 END_TEST
 
@@ -148,7 +156,7 @@ START_TEST(leaves_are_not_changed_in_place_while_gradients_are_recorded)
     tn_narrow_options ignore = TN_NARROW_OPTIONS;
 
     (void)ignore;
-    ck_assert_ptr_null(tn_mul_scalar_(x, 2)); /* AUT-008 */
+    ck_assert_ptr_null(tn_mul_scalar_(x, 2));
     FAILED(TN_ERR_RUNTIME,
            "a leaf Variable that requires grad is being used in an in-place operation.");
     ck_assert_ptr_null(tn_copy_(x, VEC(1, 1)));
@@ -163,6 +171,7 @@ START_TEST(leaves_are_not_changed_in_place_while_gradients_are_recorded)
     tn_grad_end();
     HAS(x, 2, 4);
     ck_assert(tn_tensor_is_leaf(x) && tn_tensor_requires_grad(x));
+    TN_PROVES("AUT-008");
 }
 END_TEST
 
@@ -172,7 +181,7 @@ START_TEST(what_was_saved_and_then_changed_is_an_error)
     tn_tensor *x = LEAF(1, 2), *y = tn_mul_scalar(x, 1), *z = tn_mul(y, y), *e = tn_exp(x);
 
     tn_add_scalar_(y, 1);
-    ck_assert_int_eq(tn_backward(total(z)), TN_ERR_RUNTIME); /* AUT-009 */
+    ck_assert_int_eq(tn_backward(total(z)), TN_ERR_RUNTIME);
     FAILED(TN_ERR_RUNTIME,
            "one of the variables needed for gradient computation has been modified by an inplace "
            "operation");
@@ -180,6 +189,7 @@ START_TEST(what_was_saved_and_then_changed_is_an_error)
     ck_assert_int_eq(tn_backward(total(e)), TN_ERR_RUNTIME);
     FAILED(TN_ERR_RUNTIME, "is at version 1; expected version 0");
     ck_assert_ptr_eq(tn_tensor_grad(x), TN_NONE);
+    TN_PROVES("AUT-009");
 }
 END_TEST
 
@@ -201,12 +211,13 @@ START_TEST(gradients_of_broadcast_operands_have_their_shape)
     tn_tensor *x = with_grad(tn_tensor_full(TN_SHAPE(3, 2), 1, TN_F32, NULL)), *b = LEAF(1, 2),
               *s = with_grad(tn_tensor_full(TN_SCALAR_SHAPE, 2, TN_F32, NULL));
 
-    tn_backward(total(tn_mul(tn_add(x, b, NULL), s))); /* AUT-010 */
+    tn_backward(total(tn_mul(tn_add(x, b, NULL), s)));
     HAS(tn_tensor_grad(b), 6, 6);
     HAS(tn_tensor_grad(s), 6 + 9);
     ck_assert_int_eq(tn_tensor_ndim(tn_tensor_grad(s)), 0);
     ck_assert_int_eq(tn_tensor_ndim(tn_tensor_grad(b)), 1);
     FINE();
+    TN_PROVES("AUT-010");
 }
 END_TEST
 
@@ -215,9 +226,10 @@ START_TEST(a_shared_parameter_gets_both_contributions)
     TN_SCOPE;
     tn_tensor *w = LEAF(3), *y = tn_mul(w, w);
 
-    tn_backward(tn_add(tn_mul(y, w), w, NULL)); /* AUT-011: w^3 + w */
+    tn_backward(tn_add(tn_mul(y, w), w, NULL)); /* w^3 + w */
     HAS(tn_tensor_grad(w), 28);
     FINE();
+    TN_PROVES("AUT-011");
 }
 END_TEST
 
@@ -227,17 +239,18 @@ START_TEST(only_floats_can_require_gradients)
     tn_tensor *i = tn_tensor_full(TN_SHAPE(2), 1, TN_I64, NULL), *x = LEAF(1, 2),
               *y = tn_mul_scalar(x, 2);
 
-    ck_assert_int_eq(tn_tensor_set_requires_grad(i, true), TN_ERR_RUNTIME); /* AUT-012 */
+    ck_assert_int_eq(tn_tensor_set_requires_grad(i, true), TN_ERR_RUNTIME);
     FAILED(TN_ERR_RUNTIME,
            "only Tensors of floating point and complex dtype can require gradients");
     ck_assert_int_eq(tn_tensor_set_requires_grad(y, false), TN_ERR_RUNTIME);
     FAILED(TN_ERR_RUNTIME, "you can only change requires_grad flags of leaf variables");
-    ck_assert_int_eq(tn_tensor_set_grad(x, VEC(1, 2, 3)), TN_ERR_RUNTIME); /* AUT-013 */
+    ck_assert_int_eq(tn_tensor_set_grad(x, VEC(1, 2, 3)), TN_ERR_RUNTIME);
     FAILED(TN_ERR_RUNTIME, "assigned grad has");
     ck_assert_int_eq(tn_tensor_set_grad(x, tn_cast(VEC(1, 2), TN_F64)), TN_ERR_RUNTIME);
     FAILED(TN_ERR_RUNTIME, "assigned grad has");
     ck_assert_int_eq(tn_tensor_set_grad(x, VEC(1, 2)), TN_OK);
     HAS(tn_tensor_grad(x), 1, 2);
+    TN_PROVES("AUT-012", "AUT-013");
 }
 END_TEST
 
@@ -268,12 +281,13 @@ START_TEST(the_graph_goes_after_backward_and_with_its_tensors)
     tn_scope_end_with(inner, &loss, 1);
     tn_device_memory(device, &before);
     ck_assert_int_gt(tn_graph_node_count(), nodes);
-    tn_backward(loss); /* AUT-016: what was saved is free, the gradient is new */
+    tn_backward(loss); /* what was saved is free, the gradient is new */
     tn_device_memory(device, &after);
     ck_assert_int_lt(after.live, before.live);
     tn_scope_end(scope);
     ck_assert_int_eq(tn_graph_node_count(), nodes);
     FINE();
+    TN_PROVES("AUT-016");
 }
 END_TEST
 
@@ -306,7 +320,7 @@ START_TEST(hooks_see_and_replace_gradients)
     uint64_t on_leaf = tn_tensor_hook(x, double_it, &others, NULL);
 
     tn_tensor_retain_grad(y);
-    tn_backward(total(y)); /* AUT-017 */
+    tn_backward(total(y));
     HAS(tn_tensor_grad(x), 12, 12);
     HAS(tn_tensor_grad(y), 2, 2);
     ck_assert_int_eq(calls, 1);
@@ -326,6 +340,7 @@ START_TEST(hooks_see_and_replace_gradients)
     FAILED(TN_ERR_VALUE, "no gradient today");
     ck_assert_uint_eq(tn_tensor_hook(VEC(1), double_it, &calls, NULL), 0);
     FAILED(TN_ERR_RUNTIME, "cannot register a hook on a tensor that doesn't require gradient");
+    TN_PROVES("AUT-017");
 }
 END_TEST
 

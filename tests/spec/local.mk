@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: MIT
+#
+# Which rows of the behaviour specification the tests have proven.
+
+TESTS += tests/spec/table.sh
+EXTRA_DIST += %D%/table.sh %D%/rows.txt %D%/proves.h %D%/table %D%/whole.txt
+
+.PHONY: spec
+spec:
+	@perl $(srcdir)/tests/spec/table $(SPEC_FLAGS) $(srcdir) $(builddir)
