@@ -17,10 +17,14 @@
 #define TN__CREATION_OPS(X) X(arange) X(linspace) X(eye) X(one_hot) X(tril) X(triu) X(clone) X(full)
 #define TN__PRODUCT_OPS(X) X(outer) X(dot) X(mv) X(addmm) X(baddbmm) X(bilinear) X(einsum)
 #define TN__RANDOM_OPS(X) X(bernoulli) X(randint) X(randperm) X(truncated_normal)
+#define TN__CONVOLUTION_OPS(X) \
+    X(convolution) X(convolution_grad_input) X(convolution_grad_weight) X(conv1d) X(conv2d) \
+    X(conv3d) X(conv_transpose1d) X(conv_transpose2d) X(conv_transpose3d)
 /* clang-format on */
 #define TN__FAMILY_OPS(X)                                                                          \
     TN__REDUCTION_OPS(X)                                                                           \
-    TN__INDEX_OPS(X) TN__SHAPE_OPS(X) TN__CREATION_OPS(X) TN__PRODUCT_OPS(X) TN__RANDOM_OPS(X)
+    TN__INDEX_OPS(X)                                                                               \
+    TN__SHAPE_OPS(X) TN__CREATION_OPS(X) TN__PRODUCT_OPS(X) TN__RANDOM_OPS(X) TN__CONVOLUTION_OPS(X)
 
 #define TN__DECLARE_OP(name) extern const tn_op_def tn__op_##name;
 TN__FAMILY_OPS(TN__DECLARE_OP)

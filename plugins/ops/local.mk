@@ -23,6 +23,9 @@ plugins_ops_la_SOURCES = \
 	%D%/index.c \
 	%D%/indexing.c \
 	%D%/windows.c \
+	%D%/sliding.h \
+	%D%/sliding.c \
+	%D%/convolution.c \
 	%D%/reduction.c \
 	%D%/reductions.c \
 	%D%/scans.c \

@@ -21,6 +21,7 @@ tests_op_test_dispatch_SOURCES = %D%/test_dispatch.c %D%/with.h %D%/toy.h
 tests_op_test_dispatch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_dispatch_LDADD = $(TN_LINK_TEST_CORE)
 EXTRA_DIST += tests/oracle/cases.py tests/oracle/make-slice.py tests/oracle/slice.txt tests/oracle/make-elementwise.py \
-	tests/oracle/elementwise.txt tests/oracle/make-families.py tests/oracle/families.txt
+	tests/oracle/elementwise.txt tests/oracle/make-families.py tests/oracle/families.txt \
+	tests/oracle/make-networks.py tests/oracle/networks.txt
 TESTS += tests/op/instructions.sh tests/op/schema.sh
 EXTRA_DIST += tests/op/instructions.sh tests/op/schema.sh
