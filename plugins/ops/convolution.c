@@ -261,7 +261,8 @@ static tn_status convolution_grad_input_infer(tn_infer *infer)
     l.images = gy->shape[0];
     l.outputs = weight->shape[0];
     l.channels = weight->shape[1] * (o->groups > 0 ? o->groups : 1);
-    status = lay_out(&l, o->input_size, after(weight, 2), o->stride, o->padding, o->dilation, o->groups);
+    status = lay_out(&l, o->input_size, after(weight, 2), o->stride, o->padding, o->dilation,
+                     o->groups);
     if (status == TN_OK)
         status = check_gy(gy, &l);
     if (status != TN_OK)

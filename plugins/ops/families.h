@@ -20,11 +20,19 @@
 #define TN__CONVOLUTION_OPS(X) \
     X(convolution) X(convolution_grad_input) X(convolution_grad_weight) X(conv1d) X(conv2d) \
     X(conv3d) X(conv_transpose1d) X(conv_transpose2d) X(conv_transpose3d)
+#define TN__POOLING_OPS(X) \
+    X(max_pool) X(max_pool_grad) X(avg_pool) X(avg_pool_grad) X(max_pool1d) \
+    X(max_pool1d_with_indices) X(adaptive_max_pool1d) X(adaptive_max_pool1d_with_indices) \
+    X(avg_pool1d) X(adaptive_avg_pool1d) X(lp_pool1d) X(max_unpool1d) X(max_pool2d) \
+    X(max_pool2d_with_indices) X(adaptive_max_pool2d) X(adaptive_max_pool2d_with_indices) \
+    X(avg_pool2d) X(adaptive_avg_pool2d) X(lp_pool2d) X(max_unpool2d) X(max_pool3d) \
+    X(max_pool3d_with_indices) X(adaptive_max_pool3d) X(adaptive_max_pool3d_with_indices) \
+    X(avg_pool3d) X(adaptive_avg_pool3d) X(lp_pool3d) X(max_unpool3d)
 /* clang-format on */
 #define TN__FAMILY_OPS(X)                                                                          \
     TN__REDUCTION_OPS(X)                                                                           \
     TN__INDEX_OPS(X)                                                                               \
-    TN__SHAPE_OPS(X) TN__CREATION_OPS(X) TN__PRODUCT_OPS(X) TN__RANDOM_OPS(X) TN__CONVOLUTION_OPS(X)
+    TN__SHAPE_OPS(X) TN__CREATION_OPS(X) TN__PRODUCT_OPS(X) TN__RANDOM_OPS(X) TN__CONVOLUTION_OPS(X) TN__POOLING_OPS(X)
 
 #define TN__DECLARE_OP(name) extern const tn_op_def tn__op_##name;
 TN__FAMILY_OPS(TN__DECLARE_OP)

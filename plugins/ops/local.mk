@@ -26,6 +26,8 @@ plugins_ops_la_SOURCES = \
 	%D%/sliding.h \
 	%D%/sliding.c \
 	%D%/convolution.c \
+	%D%/pooling.c \
+	%D%/pools.c \
 	%D%/reduction.c \
 	%D%/reductions.c \
 	%D%/scans.c \

@@ -85,4 +85,100 @@ back("stride", 1, x(2, 2, 4, dtype=F64), x(2, 2, 3, dtype=F64), x(2, dtype=F64),
 back("unbatched", 1, x(2, 4, dtype=F64), x(2, 2, 3, dtype=F64))
 back("stride", 3, x(1, 2, 2, 2, 2, dtype=F64), x(2, 2, 2, 2, 2, dtype=F64), stride=2, output_padding=[1, 0, 1])
 back("no-images", 2, x(0, 2, 3, 3), x(2, 2, 2, 2))
+
+
+# ---- pooling ----
+def rows(options):
+    return {k: [v] if isinstance(v, int) and not isinstance(v, bool) and k in ("stride", "padding", "dilation", "kernel") else v for k, v in options.items()}
+
+
+def distinct(*shape, dtype=F64, **more):
+    count = 1
+    for s in shape:
+        count *= s
+    return x(dtype=dtype, data=(torch.randperm(count).to(F64) / 4 - count / 8).reshape(shape).tolist(), **more)
+
+
+def max_pool(name, dims, a, kernel, **options):
+    call = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[dims - 1]
+    given = rows(dict(options, kernel=kernel))
+    Case("max_pool%dd/%s" % (dims, name), "max_pool%dd" % dims, lambda a: call(a, kernel, **options), [a], **given)
+    Case("max_pool%dd_with_indices/%s" % (dims, name), "max_pool%dd_with_indices" % dims,
+         lambda a: call(a, kernel, return_indices=True, **options), [a], **given)
+
+
+def avg_pool(name, dims, a, kernel, **options):
+    call = (F.avg_pool1d, F.avg_pool2d, F.avg_pool3d)[dims - 1]
+    Case("avg_pool%dd/%s" % (dims, name), "avg_pool%dd" % dims, lambda a: call(a, kernel, **options), [a], **rows(dict(options, kernel=kernel)))
+
+
+for d in FLOATS:
+    max_pool(NAMES[d], 2, distinct(2, 2, 4, 5, dtype=d), 2)
+    avg_pool(NAMES[d], 2, x(2, 2, 4, 5, dtype=d), 2)
+max_pool("f64", 1, distinct(2, 2, 7), 3)
+max_pool("f64", 3, distinct(1, 2, 3, 4, 4), 2)
+max_pool("unbatched", 1, distinct(2, 7), 2)
+max_pool("unbatched", 2, distinct(2, 4, 4), [2, 3])
+max_pool("unbatched", 3, distinct(1, 3, 3, 3), 2)
+max_pool("stride", 2, distinct(1, 2, 6, 7), 3, stride=2)
+max_pool("overlap", 2, distinct(1, 2, 5, 5), [3, 2], stride=1)
+max_pool("padding", 2, distinct(1, 2, 5, 5), 3, stride=2, padding=1)
+max_pool("paddings", 2, distinct(2, 1, 4, 6), [2, 4], stride=[2, 1], padding=[1, 2])
+max_pool("dilation", 2, distinct(1, 1, 8, 7), 2, dilation=[3, 2], stride=1)
+max_pool("ceil", 2, distinct(1, 2, 6, 5), 2, stride=2, ceil_mode=True)
+max_pool("ceil-padding", 2, distinct(1, 1, 5, 6), 3, stride=3, padding=1, ceil_mode=True)
+max_pool("ceil-dilation", 2, distinct(1, 1, 8, 8), 3, stride=2, padding=1, dilation=2, ceil_mode=True)
+max_pool("ceil-stride", 1, distinct(1, 2, 7), 2, stride=4, ceil_mode=True)
+max_pool("nan", 2, x(data=[[[[1.0, float("nan"), 2.0, 3.0], [4.0, 0.0, float("inf"), -1.0]]]]), 2)
+max_pool("minus-infinity", 2, n(data=[[[[float("-inf")] * 4] * 4]]), 3, stride=2, padding=1)
+max_pool("ties", 2, x(data=[[[[1.0, 1.0, 2.0], [1.0, 1.0, 2.0]]]], dtype=F64), 2, stride=1)
+max_pool("channels-last", 2, like_images(2, 3, 4, 4), 2)
+max_pool("no-images", 2, x(0, 2, 4, 4), 2)
+max_pool("padding", 3, distinct(1, 1, 4, 4, 4), 3, stride=2, padding=1)
+avg_pool("f64", 1, x(2, 2, 7, dtype=F64), 3)
+avg_pool("f64", 3, x(1, 2, 3, 4, 4, dtype=F64), 2)
+avg_pool("unbatched", 1, x(2, 7, dtype=F64), 2)
+avg_pool("unbatched", 2, x(2, 4, 4, dtype=F64), [2, 3])
+avg_pool("unbatched", 3, x(1, 3, 3, 3, dtype=F64), 2)
+for include in (True, False):
+    more = "" if include else "-without"
+    avg_pool("padding" + more, 2, x(1, 2, 5, 5, dtype=F64), 3, stride=2, padding=1, count_include_pad=include)
+    avg_pool("ceil" + more, 2, x(1, 2, 6, 5, dtype=F64), 2, stride=2, ceil_mode=True, count_include_pad=include)
+    avg_pool("ceil-padding" + more, 2, x(1, 1, 5, 6, dtype=F64), [3, 2], stride=3, padding=1, ceil_mode=True, count_include_pad=include)
+    avg_pool("padding" + more, 1, x(1, 2, 6, dtype=F64), 4, stride=3, padding=2, ceil_mode=True, count_include_pad=include)
+    avg_pool("padding" + more, 3, x(1, 1, 4, 3, 4, dtype=F64), [3, 2, 2], stride=2, padding=[1, 1, 0], count_include_pad=include)
+avg_pool("overlap", 2, x(1, 2, 5, 5, dtype=F64), [3, 2], stride=1)
+avg_pool("gaps", 2, x(1, 1, 7, 7, dtype=F64), 2, stride=3)
+avg_pool("divisor", 2, x(1, 1, 4, 4, dtype=F64), 2, divisor_override=3, padding=1)
+avg_pool("channels-last", 2, like_images(2, 3, 4, 4), 2)
+avg_pool("no-images", 2, x(0, 2, 4, 4), 2)
+for dims, size, outputs in ((1, (7,), ([3], [7], [1], [10])), (2, (5, 7), ([2, 3], [5, 7], [1, 1], [8, 3])), (2, (6, 4), ([3, 2], [2, 4])),
+                            (3, (3, 4, 5), ([2, 3, 2], [1, 1, 1], [3, 2, 5]))):
+    for output in outputs:
+        name = "x".join(map(str, size)) + "-" + "x".join(map(str, output))
+        for kind, make in (("avg", x), ("max", distinct)):
+            call = getattr(F, "adaptive_%s_pool%dd" % (kind, dims))
+            Case("adaptive_%s_pool%dd/%s" % (kind, dims, name), "adaptive_%s_pool%dd" % (kind, dims), lambda a: call(a, output),
+                 [make(2, 2, *size, dtype=F64)], output_size=output)
+        call = getattr(F, "adaptive_max_pool%dd" % dims)
+        Case("adaptive_max_pool%dd_with_indices/%s" % (dims, name), "adaptive_max_pool%dd_with_indices" % dims,
+             lambda a: call(a, output, return_indices=True), [distinct(2, 2, *size)], output_size=output)
+for d in FLOATS:
+    Case("adaptive_avg_pool2d/" + NAMES[d], "adaptive_avg_pool2d", lambda a: F.adaptive_avg_pool2d(a, (2, 3)), [x(2, 2, 5, 4, dtype=d)], output_size=[2, 3])
+    Case("adaptive_max_pool2d/" + NAMES[d], "adaptive_max_pool2d", lambda a: F.adaptive_max_pool2d(a, (2, 3)), [distinct(2, 2, 5, 4, dtype=d)], output_size=[2, 3])
+Case("adaptive_avg_pool2d/unbatched", "adaptive_avg_pool2d", lambda a: F.adaptive_avg_pool2d(a, (3, None)), [x(2, 4, 5, dtype=F64)], output_size=[3, -1])
+Case("adaptive_max_pool2d/unbatched", "adaptive_max_pool2d", lambda a: F.adaptive_max_pool2d(a, (3, None)), [distinct(2, 4, 5)], output_size=[3, -1])
+for dims, size, kernel in ((1, (7,), 2), (2, (5, 6), 2), (2, (5, 6), [2, 3]), (3, (3, 4, 4), 2)):
+    for p in (2.0, 1.0, 3.0):
+        for options in ({}, {"stride": 1}, {"ceil_mode": True}):
+            call = getattr(F, "lp_pool%dd" % dims)
+            Case("lp_pool%dd/%g-%s" % (dims, p, "-".join(options)), "lp_pool%dd" % dims, lambda a: call(a, p, kernel, **options),
+                 [x(1, 2, *size, dtype=F64, positive=True)], p=p, **rows(dict(options, kernel=kernel)))
+for dims, size in ((1, (8,)), (2, (4, 6)), (3, (4, 4, 4))):
+    pool, unpool = getattr(F, "max_pool%dd" % dims), getattr(F, "max_unpool%dd" % dims)
+    for name, shape, output in (("plain", (2, 2), None), ("unbatched", (2,), None), ("sized", (1, 2), [s + 1 for s in size])):
+        _, places = pool(torch.randn(*shape, *size), 2, return_indices=True)
+        more = {} if output is None else {"output_size": output}
+        Case("max_unpool%dd/%s" % (dims, name), "max_unpool%dd" % dims, lambda a, i: unpool(a, i, 2, **more),
+             [x(*places.shape, dtype=F64), n(dtype=I64, data=places.tolist())], kernel=[2], **more)
 print("end")
