@@ -28,11 +28,15 @@
     X(avg_pool2d) X(adaptive_avg_pool2d) X(lp_pool2d) X(max_unpool2d) X(max_pool3d) \
     X(max_pool3d_with_indices) X(adaptive_max_pool3d) X(adaptive_max_pool3d_with_indices) \
     X(avg_pool3d) X(adaptive_avg_pool3d) X(lp_pool3d) X(max_unpool3d)
+#define TN__NORMALIZATION_OPS(X) \
+    X(standardize) X(standardize_grad) X(batch_norm) X(instance_norm) X(layer_norm) X(group_norm) \
+    X(rms_norm) X(local_response_norm) X(normalize) X(cosine_similarity) X(pairwise_distance) \
+    X(cdist)
 /* clang-format on */
 #define TN__FAMILY_OPS(X)                                                                          \
     TN__REDUCTION_OPS(X)                                                                           \
     TN__INDEX_OPS(X)                                                                               \
-    TN__SHAPE_OPS(X) TN__CREATION_OPS(X) TN__PRODUCT_OPS(X) TN__RANDOM_OPS(X) TN__CONVOLUTION_OPS(X) TN__POOLING_OPS(X)
+    TN__SHAPE_OPS(X) TN__CREATION_OPS(X) TN__PRODUCT_OPS(X) TN__RANDOM_OPS(X) TN__CONVOLUTION_OPS(X) TN__POOLING_OPS(X) TN__NORMALIZATION_OPS(X)
 
 #define TN__DECLARE_OP(name) extern const tn_op_def tn__op_##name;
 TN__FAMILY_OPS(TN__DECLARE_OP)

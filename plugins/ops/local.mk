@@ -26,6 +26,7 @@ plugins_ops_la_SOURCES = \
 	%D%/sliding.h \
 	%D%/sliding.c \
 	%D%/convolution.c \
+	%D%/normalization.c \
 	%D%/pooling.c \
 	%D%/pools.c \
 	%D%/reduction.c \

@@ -181,4 +181,54 @@ for dims, size in ((1, (8,)), (2, (4, 6)), (3, (4, 4, 4))):
         more = {} if output is None else {"output_size": output}
         Case("max_unpool%dd/%s" % (dims, name), "max_unpool%dd" % dims, lambda a, i: unpool(a, i, 2, **more),
              [x(*places.shape, dtype=F64), n(dtype=I64, data=places.tolist())], kernel=[2], **more)
+
+
+# ---- normalisation ----
+for d in FLOATS:
+    c = (x(3, dtype=d), x(3, dtype=d))
+    r = (n(3, dtype=d), n(3, dtype=d, positive=True))
+    Case("batch_norm/training-" + NAMES[d], "batch_norm", lambda a, m, v, w, b: F.batch_norm(a, m, v, w, b, True), [x(4, 3, 2, 2, dtype=d), None, None, *c], training=True)
+    Case("batch_norm/running-" + NAMES[d], "batch_norm", lambda a, m, v, w, b: F.batch_norm(a, m, v, w, b, False), [x(4, 3, 2, 2, dtype=d), *r, *c])
+    Case("layer_norm/" + NAMES[d], "layer_norm", lambda a, w, b: F.layer_norm(a, (5,), w, b), [x(2, 3, 5, dtype=d), x(5, dtype=d), x(5, dtype=d)], normalized_shape=[5])
+    Case("group_norm/" + NAMES[d], "group_norm", lambda a, w, b: F.group_norm(a, 2, w, b), [x(2, 4, 3, dtype=d), x(4, dtype=d), x(4, dtype=d)], num_groups=2)
+    Case("rms_norm/" + NAMES[d], "rms_norm", lambda a, w: F.rms_norm(a, (5,), w), [x(2, 3, 5, dtype=d), x(5, dtype=d)], normalized_shape=[5])
+    Case("instance_norm/" + NAMES[d], "instance_norm", lambda a, m, v, w, b: F.instance_norm(a, m, v, w, b), [x(2, 3, 2, 3, dtype=d), None, None, *c])
+for name, a in (("2d", x(5, 3, dtype=F64)), ("3d", x(2, 3, 4, dtype=F64)), ("5d", x(2, 3, 2, 1, 2, dtype=F64)), ("last", like_images(2, 3, 3, 2, dtype=F64)),
+                ("narrowed", x(4, 5, 2, dtype=F64, narrow=(1, 1, 3))), ("far", x(data=[[100.0, 1.0, -4.0], [101.0, 2.0, -4.0], [102.0, 4.0, -4.5]], dtype=F64))):
+    for w, b in ((x(3, dtype=F64), x(3, dtype=F64)), (None, None), (x(3, dtype=F64), None), (None, x(3, dtype=F64))):
+        for training in (True, False):
+            Case("batch_norm/%s-%s" % (name, training), "batch_norm", lambda a, m, v, w, b: F.batch_norm(a, m, v, w, b, True, 0.0) if training else
+                 F.batch_norm(a, m, v, w, b, False, eps=0.01), [a, n(3, dtype=F64), n(3, dtype=F64, positive=True), w, b],
+                 training=training, momentum=0.0 if training else 0.1, eps=1e-5 if training else 0.01)
+for shape, normalized in (((4, 3), [3]), ((2, 3, 4), [3, 4]), ((2, 1, 3), [2, 1, 3]), ((0, 3), [3]), ((5,), [5])):
+    w = dict(dtype=F64)
+    Case("layer_norm/plain", "layer_norm", lambda a, w, b: F.layer_norm(a, normalized, w, b, 0.1), [x(*shape, **w), None, None], normalized_shape=normalized, eps=0.1)
+    Case("layer_norm/affine", "layer_norm", lambda a, w, b: F.layer_norm(a, normalized, w, b), [x(*shape, **w), x(*normalized, **w), x(*normalized, **w)], normalized_shape=normalized)
+    Case("layer_norm/weight", "layer_norm", lambda a, w, b: F.layer_norm(a, normalized, w, b), [x(*shape, **w), x(*normalized, **w), None], normalized_shape=normalized)
+    Case("rms_norm/plain", "rms_norm", lambda a, w: F.rms_norm(a, normalized, w, 0.1), [x(*shape, **w), None], normalized_shape=normalized, eps=0.1)
+    Case("rms_norm/weight", "rms_norm", lambda a, w: F.rms_norm(a, normalized, w), [x(*shape, **w), x(*normalized, **w)], normalized_shape=normalized)
+Case("layer_norm/transposed", "layer_norm", lambda a, w, b: F.layer_norm(a, (4,), w, b), [x(4, 3, dtype=F64, order=(1, 0)), x(4, dtype=F64), x(4, dtype=F64)], normalized_shape=[4])
+Case("layer_norm/larger", "layer_norm", lambda a, w, b: F.layer_norm(a, (67,), w, b), [x(5, 67), x(67), x(67)], normalized_shape=[67])
+for groups in (1, 2, 4):
+    for shape in ((2, 4), (2, 4, 3), (1, 4, 2, 2)):
+        Case("group_norm/plain", "group_norm", lambda a, w, b: F.group_norm(a, groups, w, b),
+             [x(*shape, dtype=F64), None, None], num_groups=groups)
+        Case("group_norm/affine", "group_norm", lambda a, w, b: F.group_norm(a, groups, w, b, 0.01), [x(*shape, dtype=F64), x(4, dtype=F64), x(4, dtype=F64)], num_groups=groups, eps=0.01)
+for shape in ((2, 3, 4), (2, 3, 2, 2), (1, 3, 2, 2, 2)):
+    Case("instance_norm/plain", "instance_norm", lambda a, m, v, w, b: F.instance_norm(a), [x(*shape, dtype=F64), None, None, None, None])
+    Case("instance_norm/affine", "instance_norm", lambda a, m, v, w, b: F.instance_norm(a, m, v, w, b, momentum=0.0), [x(*shape, dtype=F64), n(3, dtype=F64), n(3, dtype=F64, positive=True), x(3, dtype=F64), x(3, dtype=F64)], momentum=0.0)
+    Case("instance_norm/running", "instance_norm", lambda a, m, v, w, b: F.instance_norm(a, m, v, w, b, use_input_stats=False), [x(*shape, dtype=F64), n(3, dtype=F64), n(3, dtype=F64, positive=True), x(3, dtype=F64), x(3, dtype=F64)], use_input_stats=False)
+for size, shape in ((3, (2, 5, 3)), (2, (1, 4, 2, 2)), (5, (2, 3, 2, 2, 1)), (1, (1, 3, 2))):
+    Case("local_response_norm/%d" % size, "local_response_norm", lambda a: F.local_response_norm(a, size, 0.5, 0.7, 1.5), [x(*shape, dtype=F64)], neighbours=size, alpha=0.5, beta=0.7, k=1.5)
+    Case("local_response_norm/usual-%d" % size, "local_response_norm", lambda a: F.local_response_norm(a, size), [x(*shape)], neighbours=size)
+for p in (2.0, 1.0, 3.0, float("inf")):
+    for dim, shape in ((1, (3, 4)), (0, (3, 4)), (-1, (2, 3, 2)), (1, (0, 4))):
+        Case("normalize/%g" % p, "normalize", lambda a: F.normalize(a, p, dim), [distinct(*shape) if p > 3 and 0 not in shape else x(*shape, dtype=F64)], p=p, dim=dim)
+    Case("pairwise_distance/%g" % p, "pairwise_distance", lambda a, b: F.pairwise_distance(a, b, p), [x(data=torch.randn(3, 4, dtype=F64).tolist(), dtype=F64), x(data=torch.randn(3, 4, dtype=F64).tolist(), dtype=F64)], p=p)
+    Case("pairwise_distance/kept-%g" % p, "pairwise_distance", lambda a, b: F.pairwise_distance(a, b, p, 0.25, True), [x(data=torch.randn(3, 4, dtype=F64).tolist(), dtype=F64), x(data=torch.randn(4, dtype=F64).tolist(), dtype=F64)], p=p, eps=0.25, keepdim=True)
+    Case("cdist/%g" % p, "cdist", lambda a, b: torch.cdist(a, b, p, compute_mode="donot_use_mm_for_euclid_dist"), [x(data=torch.randn(3, 4, dtype=F64).tolist(), dtype=F64), x(data=torch.randn(2, 4, dtype=F64).tolist(), dtype=F64)], p=p)
+    Case("cdist/batch-%g" % p, "cdist", lambda a, b: torch.cdist(a, b, p, compute_mode="donot_use_mm_for_euclid_dist"), [x(data=torch.randn(2, 3, 2, dtype=F64).tolist(), dtype=F64), x(data=torch.randn(1, 4, 2, dtype=F64).tolist(), dtype=F64)], p=p)
+Case("normalize/zero", "normalize", lambda a: F.normalize(a), [x(data=[[0.0, 0.0], [3.0, 4.0]])])
+for dim, a, b in ((1, x(3, 4, dtype=F64), x(3, 4, dtype=F64)), (0, x(3, 4), x(3, 4)), (-1, x(2, 1, 3, dtype=F64), x(2, 3, dtype=F64))):
+    Case("cosine_similarity/%d" % dim, "cosine_similarity", lambda a, b: F.cosine_similarity(a, b, dim), [a, b], dim=dim)
 print("end")
