@@ -13,6 +13,8 @@ plugins_ops_la_SOURCES = \
 	%D%/complex.c \
 	%D%/creation.c \
 	%D%/loss.c \
+	%D%/losses.c \
+	%D%/dropout.c \
 	%D%/matrix.c \
 	%D%/plugin.c \
 	%D%/arrange.c \
