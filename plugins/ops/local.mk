@@ -28,6 +28,8 @@ plugins_ops_la_SOURCES = \
 	%D%/sliding.h \
 	%D%/sliding.c \
 	%D%/convolution.c \
+	%D%/convolutions.c \
+	%D%/distance.c \
 	%D%/normalization.c \
 	%D%/pooling.c \
 	%D%/pools.c \
