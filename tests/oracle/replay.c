@@ -180,6 +180,8 @@ static void call(play *p)
         return;
     def = tn_op_definition(p->op);
     p->called = true;
+    while (p->n_in < def->n_inputs && (def->inputs[p->n_in].flags & TN_OPERAND_OPTIONAL) != 0)
+        p->in[p->n_in++] = TN_NONE;
     if (def->n_outputs > 4)
         say(p, LACKING, "more than four outputs");
     else if (tn_op_call(p->op, p->in, p->n_in, p->options, p->out, def->n_outputs) != TN_OK &&
@@ -301,7 +303,9 @@ static void differentiate(play *p, const char *text)
     size_t bytes;
     void *data = read_bytes(p, text, &bytes);
 
-    if (data != NULL && p->verdict == FINE) {
+    for (int64_t i = 0; i < p->n_leaves; i++)
+        p->grads[i] = TN_NONE; /* what nobody recorded is a zero */
+    if (data != NULL && p->verdict == FINE && tn_tensor_requires_grad(p->out[0])) {
         tn_tensor *cotangent = tn_tensor_empty(tn_tensor_shape(p->out[0]),
                                                tn_tensor_dtype(p->out[0]), NULL);
 
@@ -361,6 +365,10 @@ static void check_refused(play *p)
     call(p);
     if (p->op == NULL || p->verdict != FINE)
         return;
+    if (!tn_failed()) { /* a device may find out later, and says so when it is waited for */
+        tn_device_sync(tn_device_default());
+        memset(p->out, 0, sizeof p->out);
+    }
     if (!tn_failed()) {
         say(p, WRONG, "accepted, PyTorch refuses");
     } else if (strstr(tn_error_text(), p->op_name) == NULL) {
