@@ -13,6 +13,8 @@ plugins_ops_la_SOURCES = \
 	%D%/complex.c \
 	%D%/creation.c \
 	%D%/loss.c \
+	%D%/losses.c \
+	%D%/dropout.c \
 	%D%/matrix.c \
 	%D%/plugin.c \
 	%D%/arrange.c \
@@ -23,6 +25,14 @@ plugins_ops_la_SOURCES = \
 	%D%/index.c \
 	%D%/indexing.c \
 	%D%/windows.c \
+	%D%/sliding.h \
+	%D%/sliding.c \
+	%D%/convolution.c \
+	%D%/convolutions.c \
+	%D%/distance.c \
+	%D%/normalization.c \
+	%D%/pooling.c \
+	%D%/pools.c \
 	%D%/reduction.c \
 	%D%/reductions.c \
 	%D%/scans.c \

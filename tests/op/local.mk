@@ -12,6 +12,11 @@ tests_op_test_oracle_SOURCES = %D%/test_oracle.c %D%/with.h
 tests_op_test_oracle_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_oracle_LDADD = $(TN_LINK_TEST)
 EXTRA_tests_op_test_oracle_DEPENDENCIES = examples/strict-device/strict.la tests/fake-cuda.la
+check_PROGRAMS += tests/op/test_networks
+TESTS += tests/op/test_networks
+tests_op_test_networks_SOURCES = %D%/test_networks.c %D%/with.h
+tests_op_test_networks_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_op_test_networks_LDADD = $(TN_LINK_TEST)
 check_PROGRAMS += tests/op/test_draws
 TESTS += tests/op/test_draws
 tests_op_test_draws_SOURCES = %D%/test_draws.c %D%/with.h
@@ -21,6 +26,8 @@ tests_op_test_dispatch_SOURCES = %D%/test_dispatch.c %D%/with.h %D%/toy.h
 tests_op_test_dispatch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_dispatch_LDADD = $(TN_LINK_TEST_CORE)
 EXTRA_DIST += tests/oracle/cases.py tests/oracle/make-slice.py tests/oracle/slice.txt tests/oracle/make-elementwise.py \
-	tests/oracle/elementwise.txt tests/oracle/make-families.py tests/oracle/families.txt
+	tests/oracle/elementwise.txt tests/oracle/make-families.py tests/oracle/families.txt \
+	tests/oracle/make-networks.py tests/oracle/networks.txt \
+	tests/oracle/make-losses.py tests/oracle/losses.txt
 TESTS += tests/op/instructions.sh tests/op/schema.sh
 EXTRA_DIST += tests/op/instructions.sh tests/op/schema.sh

@@ -315,7 +315,8 @@ static void replay(const char *name, const char *device)
 
 START_TEST(operators_and_gradients_agree_with_pytorch)
 {
-    static const char *const files[] = { "slice.txt", "elementwise.txt", "families.txt" };
+    static const char *const files[] = { "slice.txt", "elementwise.txt", "families.txt",
+                                         "networks.txt", "losses.txt" };
     int64_t count = tn_device_count();
 
     ck_assert_int_gt(count, 0);

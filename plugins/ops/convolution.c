@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Convolutions. A window of x, with all its channels, is a column; the products of the weight with all columns
+ * are the result. The gradient of the input is a convolution again, of gy with zeros between its
+ * elements and the weight turned round. */
+#include "sliding.h"
+
+/* What the three operators of the family have in common. */
+typedef struct layout {
+    tn__slide slide;
+    int64_t images, channels, outputs, groups;
+} layout;
+
+static tn_ints after(const tn_view *view, int32_t first)
+{
+    return (tn_ints){ view->shape + first, view->ndim - first };
+}
+
+/* `size` of x and `kernel` are behind the channels. */
+static tn_status lay_out(layout *l, tn_ints size, tn_ints kernel, tn_ints stride, tn_ints padding,
+                         tn_ints dilation, int64_t groups)
+{
+    char text[TN__TEXT], text_k[TN__TEXT];
+
+    if (size.count < 1 || size.count > TN__SLIDE_DIMS || kernel.count != size.count)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "images of %s and windows of %s: both have to have the same one to three "
+                       "dimensions",
+                       tn__common_text(text, size), tn__common_text(text_k, kernel));
+    l->slide.dims = (int32_t)size.count;
+    for (int64_t i = 0; i < size.count; i++) {
+        l->slide.size[i] = size.at[i];
+        l->slide.kernel[i] = kernel.at[i];
+    }
+    l->groups = groups;
+    if (groups < 1 || l->channels % groups != 0 || l->outputs % groups != 0)
+        return tn_fail(TN_ERR_VALUE, "groups %lld has to divide the channels, %lld in and %lld out",
+                       (long long)groups, (long long)l->channels, (long long)l->outputs);
+    return tn__slide_lay(&l->slide, stride, padding, dilation, false);
+}
+
+static bool channels_last(const tn_view *x)
+{
+    int64_t expect = 1;
+
+    if (x->ndim < 4 || x->shape[1] < 2 || x->strides[1] != 1)
+        return false;
+    expect = x->shape[1];
+    for (int32_t d = x->ndim - 1; d >= 2; d--) {
+        if (x->shape[d] != 1 && x->strides[d] != expect)
+            return false;
+        expect *= x->shape[d];
+    }
+    return x->shape[0] == 1 || x->strides[0] == expect;
+}
+
+/* Layout is strides: images that come channels-last leave so. */
+static void keep_order(tn_meta *meta, const tn_view *x)
+{
+    int64_t next = meta->shape[1];
+
+    if (!channels_last(x))
+        return;
+    meta->flags |= TN_META_STRIDED;
+    meta->strides[1] = 1;
+    for (int32_t d = meta->ndim - 1; d >= 2; d--) {
+        meta->strides[d] = next;
+        next *= meta->shape[d];
+    }
+    meta->strides[0] = next;
+}
+
+/* ---- convolution ---- */
+
+static tn_status convolution_infer(tn_infer *infer)
+{
+    const tn_convolution_options *o = infer->options;
+    const tn_view *x = infer->in[0], *weight = infer->in[1], *bias = infer->in[2];
+    char text[TN__TEXT], text_w[TN__TEXT];
+    layout l;
+    tn_status status = tn__slide_same_dtype(x, "x", weight, "weight");
+
+    if (status == TN_OK)
+        status = tn__slide_same_dtype(x, "x", bias, "bias");
+    if (status != TN_OK)
+        return status;
+    if (x->ndim < 3 || weight->ndim != x->ndim)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "x %s and weight %s: [N, C, ...] and [O, C / groups, ...] are taken",
+                       tn__common_text(text, tn__common_shape(x)),
+                       tn__common_text(text_w, tn__common_shape(weight)));
+    l.images = x->shape[0];
+    l.channels = x->shape[1];
+    l.outputs = weight->shape[0];
+    status = lay_out(&l, after(x, 2), after(weight, 2), o->stride, o->padding, o->dilation,
+                     o->groups);
+    if (status != TN_OK)
+        return status;
+    if (weight->shape[1] * l.groups != l.channels)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "weight %s with groups %lld expects %lld channels, but x %s has %lld",
+                       tn__common_text(text_w, tn__common_shape(weight)), (long long)l.groups,
+                       (long long)(weight->shape[1] * l.groups),
+                       tn__common_text(text, tn__common_shape(x)), (long long)l.channels);
+    if (bias != NULL && (bias->ndim != 1 || bias->shape[0] != l.outputs))
+        return tn_fail(TN_ERR_RUNTIME, "bias %s has to be [%lld], one for each output channel",
+                       tn__common_text(text, tn__common_shape(bias)), (long long)l.outputs);
+    tn__slide_meta(&infer->out[0], tn_view_dtype(x), l.images, l.outputs, l.slide.count,
+                   l.slide.dims);
+    keep_order(&infer->out[0], x);
+    return TN_OK;
+}
+
+static tn_ints shape_after(const tn_tensor *x, int32_t first)
+{
+    tn_ints shape = tn_tensor_shape(x);
+
+    return (tn_ints){ shape.at + first, shape.count - first };
+}
+
+/* [N, C, ...] as [groups, C / groups * kernel, N * count] */
+static tn_tensor *columns_of(tn_tensor *x, const layout *l)
+{
+    const tn__slide *s = &l->slide;
+    int64_t order[2 + 2 * TN__SLIDE_DIMS] = { 1 }, shape[3];
+    int32_t dims = s->dims;
+
+    for (int32_t i = 0; i < dims; i++) {
+        order[1 + i] = 2 + dims + i;
+        order[2 + dims + i] = 2 + i;
+    }
+    order[1 + dims] = 0;
+    shape[0] = l->groups;
+    shape[1] = l->channels / l->groups * tn__slide_product(s->kernel, dims);
+    shape[2] = l->images * tn__slide_product(s->count, dims);
+    return tn_reshape(
+        tn_permute(tn__slide_windows(x, s, 0, false), (tn_ints){ order, 2 + 2 * dims }),
+        (tn_ints){ shape, 3 });
+}
+
+/* [N, O, count...] as [groups, O / groups, N * count], and back */
+static tn_tensor *rows_of(tn_tensor *y, const layout *l)
+{
+    return tn_reshape(tn_transpose(y, 0, 1),
+                      TN_SHAPE(l->groups, l->outputs / l->groups,
+                               l->images * tn__slide_product(l->slide.count, l->slide.dims)));
+}
+
+static tn_tensor *images_of(tn_tensor *rows, const layout *l)
+{
+    int64_t shape[2 + TN__SLIDE_DIMS] = { l->outputs, l->images };
+
+    for (int32_t i = 0; i < l->slide.dims; i++)
+        shape[2 + i] = l->slide.count[i];
+    return tn_transpose(tn_reshape(rows, (tn_ints){ shape, 2 + l->slide.dims }), 0, 1);
+}
+
+static tn_status convolution_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                       tn_tensor **out)
+{
+    const tn_convolution_options *o = options;
+    tn_tensor *y;
+    layout l = { .images = tn_tensor_size(in[0], 0),
+                 .channels = tn_tensor_size(in[0], 1),
+                 .outputs = tn_tensor_size(in[1], 0) };
+
+    if (lay_out(&l, shape_after(in[0], 2), shape_after(in[1], 2), o->stride, o->padding,
+                o->dilation, o->groups) != TN_OK)
+        return tn_error_last()->code;
+    y = images_of(
+        tn_bmm(tn_reshape(in[1], TN_SHAPE(l.groups, l.outputs / l.groups,
+                                          l.channels / l.groups *
+                                              tn__slide_product(l.slide.kernel, l.slide.dims))),
+               columns_of(in[0], &l)),
+        &l);
+    if (n_in > 2 && in[2] != TN_NONE)
+        y = tn_add(y, tn__slide_per_channel(in[2], l.slide.dims), NULL);
+    return tn__common_given(out, y);
+}
+
+static tn_status convolution_derive(tn_derive *d)
+{
+    const tn_convolution_options *o = d->options;
+    tn_convolution_grad_input_options gi = TN_CONVOLUTION_GRAD_INPUT_OPTIONS;
+    tn_convolution_grad_weight_options gw = TN_CONVOLUTION_GRAD_WEIGHT_OPTIONS;
+    tn_ints x = tn__common_in_shape(d, 0), weight = tn__common_in_shape(d, 1);
+    tn_tensor *gy = d->gout[0];
+
+    gi.stride = gw.stride = o->stride;
+    gi.padding = gw.padding = o->padding;
+    gi.dilation = gw.dilation = o->dilation;
+    gi.groups = gw.groups = o->groups;
+    if (tn__needs(d, 0))
+        d->gin[0] = tn_convolution_grad_input(gy, d->in[1], (tn_ints){ x.at + 2, x.count - 2 },
+                                              &gi);
+    if (tn__needs(d, 1))
+        d->gin[1] = tn_convolution_grad_weight(gy, d->in[0],
+                                               (tn_ints){ weight.at + 2, weight.count - 2 }, &gw);
+    if (tn__needs(d, 2)) {
+        int64_t dims[1 + TN__SLIDE_DIMS] = { 0, 2, 3, 4 };
+        tn_sum_options all = TN_SUM_OPTIONS;
+
+        all.dims = (tn_ints){ dims, x.count - 1 };
+        d->gin[2] = tn_sum(gy, &all);
+    }
+    return TN_OK;
+}
+
+/* ---- its gradients ---- */
+
+static tn_status check_gy(const tn_view *gy, const layout *l)
+{
+    char text[TN__TEXT], text_c[TN__TEXT];
+    bool fits = gy->shape[0] == l->images && gy->shape[1] == l->outputs;
+
+    for (int32_t i = 0; i < l->slide.dims; i++)
+        fits &= gy->shape[2 + i] == l->slide.count[i];
+    return fits ? TN_OK
+                : tn_fail(TN_ERR_RUNTIME, "gy %s has to be [%lld, %lld] and %s",
+                          tn__common_text(text, tn__common_shape(gy)), (long long)l->images,
+                          (long long)l->outputs,
+                          tn__common_text(text_c, (tn_ints){ l->slide.count, l->slide.dims }));
+}
+
+static tn_status two_of_a_kind(const tn_view *gy, const tn_view *other, const char *name)
+{
+    char text[TN__TEXT], text_o[TN__TEXT];
+
+    if (gy->ndim >= 3 && gy->ndim <= 2 + TN__SLIDE_DIMS && other->ndim == gy->ndim)
+        return tn__slide_same_dtype(gy, "gy", other, name);
+    return tn_fail(TN_ERR_RUNTIME, "gy %s and %s %s: both have to have the same 3 to 5 dimensions",
+                   tn__common_text(text, tn__common_shape(gy)), name,
+                   tn__common_text(text_o, tn__common_shape(other)));
+}
+
+static tn_status convolution_grad_input_infer(tn_infer *infer)
+{
+    const tn_convolution_grad_input_options *o = infer->options;
+    const tn_view *gy = infer->in[0], *weight = infer->in[1];
+    layout l;
+    tn_status status = two_of_a_kind(gy, weight, "weight");
+
+    if (status != TN_OK)
+        return status;
+    l.images = gy->shape[0];
+    l.outputs = weight->shape[0];
+    l.channels = weight->shape[1] * (o->groups > 0 ? o->groups : 1);
+    status = lay_out(&l, o->input_size, after(weight, 2), o->stride, o->padding, o->dilation,
+                     o->groups);
+    if (status == TN_OK)
+        status = check_gy(gy, &l);
+    if (status != TN_OK)
+        return status;
+    tn__slide_meta(&infer->out[0], tn_view_dtype(gy), l.images, l.channels, l.slide.size,
+                   l.slide.dims);
+    keep_order(&infer->out[0], gy);
+    return TN_OK;
+}
+
+/* gy with zeros between its elements where windows step, cut or filled so that windows of the same reach over it are
+ * as many as x has elements. */
+static tn_tensor *spread(tn_tensor *gy, const layout *l)
+{
+    int64_t shape[2 + TN__SLIDE_DIMS] = { l->images, l->outputs }, sizes[2 * TN__SLIDE_DIMS];
+    const tn__slide *s = &l->slide;
+    tn_tensor *wide, *steps;
+    bool apart = false;
+
+    for (int32_t i = 0; i < s->dims; i++) {
+        int64_t reach = s->dilation[i] * (s->kernel[i] - 1), *pair = sizes + 2 * (s->dims - 1 - i);
+
+        shape[2 + i] = (s->count[i] - 1) * s->stride[i] + 1;
+        pair[0] = reach - s->padding[i];
+        pair[1] = s->size[i] + reach - pair[0] - shape[2 + i];
+        apart |= s->stride[i] > 1;
+    }
+    wide = gy;
+    if (apart) {
+        wide = steps = tn__common_zeros(gy, (tn_ints){ shape, 2 + s->dims });
+        for (int32_t i = 0; i < s->dims; i++) {
+            tn_slice_options every = TN_SLICE_OPTIONS;
+
+            every.step = s->stride[i];
+            steps = tn_slice(steps, 2 + i, &every);
+        }
+        if (tn_copy_(steps, gy) == NULL)
+            return NULL;
+    }
+    return tn_pad(wide, (tn_ints){ sizes, 2 * s->dims }, NULL);
+}
+
+/* [O, C / groups, ...] as [C, O / groups, ...], its windows turned round */
+static tn_tensor *turned(tn_tensor *weight, const layout *l)
+{
+    int64_t shape[3 + TN__SLIDE_DIMS] = { l->groups, l->outputs / l->groups,
+                                          l->channels / l->groups },
+                      dims[TN__SLIDE_DIMS] = { 2, 3, 4 };
+
+    for (int32_t i = 0; i < l->slide.dims; i++)
+        shape[3 + i] = l->slide.kernel[i];
+    weight = tn_transpose(tn_reshape(weight, (tn_ints){ shape, 3 + l->slide.dims }), 1, 2);
+    shape[1] = l->outputs / l->groups;
+    shape[0] = l->channels;
+    for (int32_t i = 0; i < l->slide.dims; i++)
+        shape[2 + i] = l->slide.kernel[i];
+    weight = tn_reshape(weight, (tn_ints){ shape, 2 + l->slide.dims });
+    return tn_flip(weight, (tn_ints){ dims, l->slide.dims });
+}
+
+static tn_status convolution_grad_input_decompose(tn_tensor *const *in, int64_t n_in,
+                                                  const void *options, tn_tensor **out)
+{
+    const tn_convolution_grad_input_options *o = options;
+    tn_convolution_options plain = TN_CONVOLUTION_OPTIONS;
+    layout l = { .images = tn_tensor_size(in[0], 0),
+                 .outputs = tn_tensor_size(in[1], 0),
+                 .channels = tn_tensor_size(in[1], 1) * o->groups };
+
+    (void)n_in;
+    if (lay_out(&l, o->input_size, shape_after(in[1], 2), o->stride, o->padding, o->dilation,
+                o->groups) != TN_OK)
+        return tn_error_last()->code;
+    plain.dilation = o->dilation;
+    plain.groups = o->groups;
+    return tn__common_given(out,
+                            tn_convolution(spread(in[0], &l), turned(in[1], &l), TN_NONE, &plain));
+}
+
+static tn_status convolution_grad_input_derive(tn_derive *d)
+{
+    const tn_convolution_grad_input_options *o = d->options;
+    tn_convolution_options forth = TN_CONVOLUTION_OPTIONS;
+    tn_convolution_grad_weight_options gw = TN_CONVOLUTION_GRAD_WEIGHT_OPTIONS;
+    tn_ints weight = tn__common_in_shape(d, 1);
+
+    forth.stride = gw.stride = o->stride;
+    forth.padding = gw.padding = o->padding;
+    forth.dilation = gw.dilation = o->dilation;
+    forth.groups = gw.groups = o->groups;
+    if (tn__needs(d, 0))
+        d->gin[0] = tn_convolution(d->gout[0], d->in[1], TN_NONE, &forth);
+    if (tn__needs(d, 1))
+        d->gin[1] = tn_convolution_grad_weight(d->in[0], d->gout[0],
+                                               (tn_ints){ weight.at + 2, weight.count - 2 }, &gw);
+    return TN_OK;
+}
+
+static tn_status convolution_grad_weight_infer(tn_infer *infer)
+{
+    const tn_convolution_grad_weight_options *o = infer->options;
+    const tn_view *gy = infer->in[0], *x = infer->in[1];
+    layout l;
+    tn_status status = two_of_a_kind(gy, x, "x");
+
+    if (status != TN_OK)
+        return status;
+    l.images = x->shape[0];
+    l.channels = x->shape[1];
+    l.outputs = gy->shape[1];
+    status = lay_out(&l, after(x, 2), o->kernel, o->stride, o->padding, o->dilation, o->groups);
+    if (status == TN_OK)
+        status = check_gy(gy, &l);
+    if (status != TN_OK)
+        return status;
+    tn__slide_meta(&infer->out[0], tn_view_dtype(gy), l.outputs, l.channels / l.groups,
+                   l.slide.kernel, l.slide.dims);
+    return TN_OK;
+}
+
+static tn_status convolution_grad_weight_decompose(tn_tensor *const *in, int64_t n_in,
+                                                   const void *options, tn_tensor **out)
+{
+    const tn_convolution_grad_weight_options *o = options;
+    int64_t shape[2 + TN__SLIDE_DIMS];
+    layout l = { .images = tn_tensor_size(in[1], 0),
+                 .channels = tn_tensor_size(in[1], 1),
+                 .outputs = tn_tensor_size(in[0], 1) };
+
+    (void)n_in;
+    if (lay_out(&l, shape_after(in[1], 2), o->kernel, o->stride, o->padding, o->dilation,
+                o->groups) != TN_OK)
+        return tn_error_last()->code;
+    shape[0] = l.outputs;
+    shape[1] = l.channels / l.groups;
+    for (int32_t i = 0; i < l.slide.dims; i++)
+        shape[2 + i] = l.slide.kernel[i];
+    return tn__common_given(
+        out, tn_reshape(tn_bmm(rows_of(in[0], &l), tn_transpose(columns_of(in[1], &l), 1, 2)),
+                        (tn_ints){ shape, 2 + l.slide.dims }));
+}
+
+static tn_status convolution_grad_weight_derive(tn_derive *d)
+{
+    const tn_convolution_grad_weight_options *o = d->options;
+    tn_convolution_options forth = TN_CONVOLUTION_OPTIONS;
+    tn_convolution_grad_input_options gi = TN_CONVOLUTION_GRAD_INPUT_OPTIONS;
+    tn_ints x = tn__common_in_shape(d, 1);
+
+    forth.stride = gi.stride = o->stride;
+    forth.padding = gi.padding = o->padding;
+    forth.dilation = gi.dilation = o->dilation;
+    forth.groups = gi.groups = o->groups;
+    if (tn__needs(d, 0))
+        d->gin[0] = tn_convolution(d->in[1], d->gout[0], TN_NONE, &forth);
+    if (tn__needs(d, 1))
+        d->gin[1] = tn_convolution_grad_input(d->in[0], d->gout[0],
+                                              (tn_ints){ x.at + 2, x.count - 2 }, &gi);
+    return TN_OK;
+}
+
+const tn_op_def tn__op_convolution = { TN_HEAD(tn_op_def), TN_SCHEMA_CONVOLUTION,
+                                       .infer = convolution_infer, .derive = convolution_derive,
+                                       .decompose = convolution_decompose };
+const tn_op_def tn__op_convolution_grad_input = {
+    TN_HEAD(tn_op_def), TN_SCHEMA_CONVOLUTION_GRAD_INPUT, .infer = convolution_grad_input_infer,
+    .derive = convolution_grad_input_derive, .decompose = convolution_grad_input_decompose
+};
+const tn_op_def tn__op_convolution_grad_weight = {
+    TN_HEAD(tn_op_def), TN_SCHEMA_CONVOLUTION_GRAD_WEIGHT, .infer = convolution_grad_weight_infer,
+    .derive = convolution_grad_weight_derive, .decompose = convolution_grad_weight_decompose
+};

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The convolutions that programs call: by number of dimensions, without N too, padded so that the size stays, and
+ * transposed. */
+#include "sliding.h"
+
+/* The options of conv1d to conv3d, which are alike. */
+typedef struct forth_options {
+    tn_ints stride, padding, dilation;
+    int64_t groups;
+    const char *auto_padding;
+} forth_options;
+
+static tn_status forth_infer(tn_infer *infer, int32_t dims, const forth_options *o)
+{
+    const tn_view *x = infer->in[0], *weight = infer->in[1];
+    char text[TN__TEXT];
+    int64_t row[TN__SLIDE_DIMS];
+    tn_status status = tn__slide_check(x, dims);
+
+    if (status == TN_OK && weight->ndim != dims + 2)
+        return tn_fail(TN_ERR_RUNTIME, "weight %s has to have %d dimensions",
+                       tn__common_text(text, tn__common_shape(weight)), (int)dims + 2);
+    if (status == TN_OK)
+        status = tn__slide_row(o->stride, dims, 1, 1, "stride", row);
+    if (status != TN_OK || o->auto_padding == NULL)
+        return status == TN_OK ? tn__common_open(infer) : status;
+    if (strcmp(o->auto_padding, "same") != 0 && strcmp(o->auto_padding, "valid") != 0)
+        return tn_fail(TN_ERR_VALUE, "auto_padding is %q: same and valid are there",
+                       o->auto_padding);
+    if (o->padding.count > 0)
+        return tn_fail(TN_ERR_VALUE, "padding and auto_padding are both given: one of them");
+    for (int32_t i = 0; i < dims; i++)
+        if (row[i] != 1 && strcmp(o->auto_padding, "same") == 0)
+            return tn_fail(TN_ERR_VALUE, "auto_padding same needs stride 1, not %s",
+                           tn__common_text(text, o->stride));
+    return tn__common_open(infer);
+}
+
+static tn_status forth(tn_tensor *const *in, int64_t n_in, int32_t dims, const forth_options *o,
+                       tn_tensor **out)
+{
+    tn_convolution_options plain = TN_CONVOLUTION_OPTIONS;
+    tn_tensor *x = tn__slide_batched(in[0], dims);
+    int64_t sizes[2 * TN__SLIDE_DIMS], both[TN__SLIDE_DIMS], dilation[TN__SLIDE_DIMS];
+
+    plain.stride = o->stride;
+    plain.padding = o->padding;
+    plain.dilation = o->dilation;
+    plain.groups = o->groups;
+    if (o->auto_padding != NULL && strcmp(o->auto_padding, "same") == 0) {
+        bool uneven = false;
+
+        if (tn__slide_row(o->dilation, dims, 1, 1, "dilation", dilation) != TN_OK)
+            return tn_error_last()->code;
+        for (int32_t i = 0; i < dims; i++) {
+            int64_t all = dilation[i] * (tn_tensor_size(in[1], 2 + i) - 1);
+
+            both[i] = all / 2;
+            sizes[2 * (dims - 1 - i)] = 0;
+            sizes[2 * (dims - 1 - i) + 1] = all % 2;
+            uneven |= all % 2 != 0;
+        }
+        plain.padding = (tn_ints){ both, dims };
+        if (uneven)
+            x = tn_pad(x, (tn_ints){ sizes, 2 * dims }, NULL);
+    }
+    return tn__common_given(
+        out, tn__slide_unbatched(tn_convolution(x, in[1], n_in > 2 ? in[2] : TN_NONE, &plain), dims,
+                                 in[0]));
+}
+
+typedef struct back_options {
+    tn_ints stride, padding, output_padding, dilation;
+    int64_t groups;
+} back_options;
+
+static tn_status back_infer(tn_infer *infer, int32_t dims, const back_options *o)
+{
+    const tn_view *x = infer->in[0], *weight = infer->in[1], *bias = infer->in[2];
+    char text[TN__TEXT];
+    int64_t stride[TN__SLIDE_DIMS], dilation[TN__SLIDE_DIMS], more[TN__SLIDE_DIMS];
+    int64_t outputs = weight->ndim > 1 ? weight->shape[1] * o->groups : 0;
+    tn_status status = tn__slide_check(x, dims);
+
+    if (status == TN_OK && weight->ndim != dims + 2)
+        return tn_fail(TN_ERR_RUNTIME, "weight %s has to have %d dimensions",
+                       tn__common_text(text, tn__common_shape(weight)), (int)dims + 2);
+    if (status == TN_OK && (o->groups < 1 || weight->shape[0] % o->groups != 0))
+        return tn_fail(TN_ERR_VALUE, "groups %lld has to divide the %lld channels",
+                       (long long)o->groups, (long long)weight->shape[0]);
+    if (status == TN_OK && x->shape[x->ndim - dims - 1] != weight->shape[0])
+        return tn_fail(TN_ERR_RUNTIME, "weight expects %lld channels, but x %s has %lld",
+                       (long long)weight->shape[0], tn__common_text(text, tn__common_shape(x)),
+                       (long long)x->shape[x->ndim - dims - 1]);
+    if (status == TN_OK && bias != NULL && (bias->ndim != 1 || bias->shape[0] != outputs))
+        return tn_fail(TN_ERR_RUNTIME, "bias %s has to be [%lld], one for each output channel",
+                       tn__common_text(text, tn__common_shape(bias)), (long long)outputs);
+    if (status == TN_OK)
+        status = tn__slide_same_dtype(x, "x", weight, "weight");
+    if (status == TN_OK)
+        status = tn__slide_same_dtype(x, "x", bias, "bias");
+    if (status == TN_OK)
+        status = tn__slide_row(o->stride, dims, 1, 1, "stride", stride);
+    if (status == TN_OK)
+        status = tn__slide_row(o->dilation, dims, 1, 1, "dilation", dilation);
+    if (status == TN_OK)
+        status = tn__slide_row(o->output_padding, dims, 0, 0, "output_padding", more);
+    for (int32_t i = 0; i < dims && status == TN_OK; i++)
+        if (more[i] >= stride[i] && more[i] >= dilation[i])
+            return tn_fail(TN_ERR_RUNTIME,
+                           "output_padding %s has to be smaller than stride or dilation",
+                           tn__common_text(text, o->output_padding));
+    return status == TN_OK ? tn__common_open(infer) : status;
+}
+
+static tn_status back(tn_tensor *const *in, int64_t n_in, int32_t dims, const back_options *o,
+                      tn_tensor **out)
+{
+    tn_convolution_grad_input_options plain = TN_CONVOLUTION_GRAD_INPUT_OPTIONS;
+    tn_tensor *x = tn__slide_batched(in[0], dims), *y;
+    int64_t stride[TN__SLIDE_DIMS], padding[TN__SLIDE_DIMS], dilation[TN__SLIDE_DIMS],
+        more[TN__SLIDE_DIMS], size[TN__SLIDE_DIMS];
+    char text[TN__TEXT];
+
+    if (x == NULL || tn__slide_row(o->stride, dims, 1, 1, "stride", stride) != TN_OK ||
+        tn__slide_row(o->padding, dims, 0, 0, "padding", padding) != TN_OK ||
+        tn__slide_row(o->dilation, dims, 1, 1, "dilation", dilation) != TN_OK ||
+        tn__slide_row(o->output_padding, dims, 0, 0, "output_padding", more) != TN_OK)
+        return tn_error_last()->code;
+    for (int32_t i = 0; i < dims; i++) {
+        size[i] = (tn_tensor_size(x, 2 + i) - 1) * stride[i] - 2 * padding[i] +
+                  dilation[i] * (tn_tensor_size(in[1], 2 + i) - 1) + more[i] + 1;
+        if (size[i] < 1)
+            return tn_fail(TN_ERR_RUNTIME, "the result would have the size %lld; x is %s",
+                           (long long)size[i], tn__common_text(text, tn_tensor_shape(in[0])));
+    }
+    plain.stride = o->stride;
+    plain.padding = o->padding;
+    plain.dilation = o->dilation;
+    plain.groups = o->groups;
+    y = tn_convolution_grad_input(x, in[1], (tn_ints){ size, dims }, &plain);
+    if (n_in > 2 && in[2] != TN_NONE)
+        y = tn_add(y, tn__slide_per_channel(in[2], dims), NULL);
+    return tn__common_given(out, tn__slide_unbatched(y, dims, in[0]));
+}
+
+#define FORTH(dims, NAME)                                                                          \
+    static forth_options forth##dims(const void *options)                                          \
+    {                                                                                              \
+        const tn_conv##dims##d_options *o = options;                                               \
+        return (forth_options){ o->stride, o->padding, o->dilation, o->groups, o->auto_padding };  \
+    }                                                                                              \
+    static tn_status conv##dims##d_infer(tn_infer *infer)                                          \
+    {                                                                                              \
+        forth_options o = forth##dims(infer->options);                                             \
+        return forth_infer(infer, dims, &o);                                                       \
+    }                                                                                              \
+    static tn_status conv##dims##d_decompose(tn_tensor *const *in, int64_t n_in,                   \
+                                             const void *options, tn_tensor **out)                 \
+    {                                                                                              \
+        forth_options o = forth##dims(options);                                                    \
+        return forth(in, n_in, dims, &o, out);                                                     \
+    }                                                                                              \
+    const tn_op_def tn__op_conv##dims##d = { TN_HEAD(tn_op_def), TN_SCHEMA_CONV##NAME,             \
+                                             .infer = conv##dims##d_infer,                         \
+                                             .decompose = conv##dims##d_decompose };
+FORTH(1, 1D)
+FORTH(2, 2D)
+FORTH(3, 3D)
+
+#define BACK(dims, NAME)                                                                           \
+    static back_options back##dims(const void *options)                                            \
+    {                                                                                              \
+        const tn_conv_transpose##dims##d_options *o = options;                                     \
+        return (back_options){ o->stride, o->padding, o->output_padding, o->dilation, o->groups }; \
+    }                                                                                              \
+    static tn_status conv_transpose##dims##d_infer(tn_infer *infer)                                \
+    {                                                                                              \
+        back_options o = back##dims(infer->options);                                               \
+        return back_infer(infer, dims, &o);                                                        \
+    }                                                                                              \
+    static tn_status conv_transpose##dims##d_decompose(tn_tensor *const *in, int64_t n_in,         \
+                                                       const void *options, tn_tensor **out)       \
+    {                                                                                              \
+        back_options o = back##dims(options);                                                      \
+        return back(in, n_in, dims, &o, out);                                                      \
+    }                                                                                              \
+    const tn_op_def tn__op_conv_transpose##dims##d = {                                             \
+        TN_HEAD(tn_op_def), TN_SCHEMA_CONV_TRANSPOSE##NAME,                                        \
+        .infer = conv_transpose##dims##d_infer, .decompose = conv_transpose##dims##d_decompose     \
+    };
+BACK(1, 1D)
+BACK(2, 2D)
+BACK(3, 3D)

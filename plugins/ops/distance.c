@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Lengths of vectors, and distances and angles between them. */
+#include "common.h"
+
+static tn_tensor *less(tn_tensor *a, tn_tensor *b)
+{
+    return tn_sub(a, b, NULL);
+}
+
+static tn_tensor *length_along(tn_tensor *x, double p, int64_t dim, bool keepdim)
+{
+    tn_norm_options o = TN_NORM_OPTIONS;
+
+    o.p = p;
+    o.dims = (tn_ints){ &dim, 1 };
+    o.keepdim = keepdim;
+    return tn_norm(x, &o);
+}
+
+static tn_tensor *at_least(tn_tensor *x, double least)
+{
+    tn_clamp_options o = TN_CLAMP_OPTIONS;
+
+    o.min = least;
+    return tn_clamp(x, &o);
+}
+
+static tn_status normalize_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                     tn_tensor **out)
+{
+    const tn_normalize_options *o = options;
+
+    (void)n_in;
+    return tn__common_given(
+        out, tn_div(in[0], at_least(length_along(in[0], o->p, o->dim, true), o->eps), NULL));
+}
+
+static tn_status cosine_similarity_decompose(tn_tensor *const *in, int64_t n_in,
+                                             const void *options, tn_tensor **out)
+{
+    const tn_cosine_similarity_options *o = options;
+    int64_t dim = o->dim;
+    tn_sum_options sum = TN_SUM_OPTIONS;
+
+    (void)n_in;
+    sum.dims = (tn_ints){ &dim, 1 };
+    return tn__common_given(
+        out,
+        tn_sum(tn_mul(tn_div(in[0], at_least(length_along(in[0], 2, dim, true), o->eps), NULL),
+                      tn_div(in[1], at_least(length_along(in[1], 2, dim, true), o->eps), NULL)),
+               &sum));
+}
+
+static tn_status pairwise_distance_decompose(tn_tensor *const *in, int64_t n_in,
+                                             const void *options, tn_tensor **out)
+{
+    const tn_pairwise_distance_options *o = options;
+
+    (void)n_in;
+    return tn__common_given(
+        out, length_along(tn_add_scalar(less(in[0], in[1]), o->eps), o->p, -1, o->keepdim));
+}
+
+static tn_status cdist_infer(tn_infer *infer)
+{
+    const tn_view *a = infer->in[0], *b = infer->in[1];
+    char text[TN__TEXT], text_b[TN__TEXT];
+
+    if (a->ndim < 2 || b->ndim < 2 || a->shape[a->ndim - 1] != b->shape[b->ndim - 1])
+        return tn_fail(TN_ERR_RUNTIME,
+                       "x1 %s and x2 %s have to be rows of the same length, [..., rows, length]",
+                       tn__common_text(text, tn__common_shape(a)),
+                       tn__common_text(text_b, tn__common_shape(b)));
+    return tn__common_open(infer);
+}
+
+static tn_status cdist_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                 tn_tensor **out)
+{
+    const tn_cdist_options *o = options;
+
+    (void)n_in;
+    return tn__common_given(
+        out, length_along(less(tn_unsqueeze(in[0], -2), tn_unsqueeze(in[1], -3)), o->p, -1, false));
+}
+
+#define COMPOSED(name, NAME, infer_)                                                               \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
+                                      .decompose = name##_decompose };
+COMPOSED(normalize, NORMALIZE, tn__common_open)
+COMPOSED(cosine_similarity, COSINE_SIMILARITY, tn__common_open)
+COMPOSED(pairwise_distance, PAIRWISE_DISTANCE, tn__common_open)
+COMPOSED(cdist, CDIST, cdist_infer)

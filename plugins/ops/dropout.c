@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Dropout, and what else draws numbers on the way through a network. */
+#include "common.h"
+
+#include <math.h>
+
+static tn_status share_infer(tn_infer *infer, double p)
+{
+    if (!(p >= 0 && p <= 1))
+        return tn_fail(TN_ERR_VALUE, "p is %g; a probability between 0 and 1 is taken", p);
+    return tn__common_open(infer);
+}
+
+static tn_status image_infer(tn_infer *infer, double p)
+{
+    char text[TN__TEXT];
+
+    if (infer->in[0]->ndim < 2)
+        return tn_fail(TN_ERR_RUNTIME, "x %s has to be [N, C, ...]",
+                       tn__common_text(text, tn__common_shape(infer->in[0])));
+    return share_infer(infer, p);
+}
+
+/* 1 with probability 1 - p, else 0: of x's shape, or one for each channel. */
+static tn_tensor *kept(tn_tensor *x, double p, bool channels)
+{
+    int64_t shape[TN_MAX_DIMS];
+    int32_t ndim = tn_tensor_ndim(x);
+    tn_tensor *share;
+
+    for (int32_t d = 0; d < ndim; d++)
+        shape[d] = channels && d > 1 ? 1 : tn_tensor_size(x, d);
+    share = tn_tensor_full((tn_ints){ shape, ndim }, 1 - p, tn_tensor_dtype(x),
+                           tn_tensor_device(x));
+    return share == NULL ? NULL : tn_bernoulli(share);
+}
+
+static tn_tensor *dropped(tn_tensor *x, double p, bool training, bool channels)
+{
+    if (!training || p == 0)
+        return x;
+    if (p == 1)
+        return tn_mul_scalar(x, 0.0);
+    return tn_mul(x, tn_mul_scalar(kept(x, p, channels), 1 / (1 - p)));
+}
+
+/* Self-normalising networks: what is left out becomes the value that SELU saturates at. */
+static tn_tensor *alpha_dropped(tn_tensor *x, double p, bool training, bool channels)
+{
+    const double low = -1.7580993408473766;
+    double a, b;
+    tn_tensor *keep;
+
+    if (!training || p == 0)
+        return x;
+    if (p == 1)
+        return tn_mul_scalar(x, 0.0);
+    a = 1 / sqrt((low * low * p + 1) * (1 - p));
+    keep = kept(x, p, channels);
+    b = -low * a * p;
+    return tn_add(tn_mul(x, tn_mul_scalar(keep, a)),
+                  tn_add_scalar(tn_mul_scalar(tn_add_scalar(keep, -1), -low * a), b), NULL);
+}
+
+#define DROPOUT(name, NAME, check, how, channels)                                                  \
+    static tn_status name##_infer(tn_infer *infer)                                                 \
+    {                                                                                              \
+        const tn_##name##_options *o = infer->options;                                             \
+        return check(infer, o->p);                                                                 \
+    }                                                                                              \
+    static tn_status name##_decompose(tn_tensor *const *in, int64_t n_in, const void *options,     \
+                                      tn_tensor **out)                                             \
+    {                                                                                              \
+        const tn_##name##_options *o = options;                                                    \
+        (void)n_in;                                                                                \
+        return tn__common_given(out, how(in[0], o->p, o->training, channels));                     \
+    }                                                                                              \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
+                                      .decompose = name##_decompose };
+DROPOUT(dropout, DROPOUT, share_infer, dropped, false)
+DROPOUT(feature_dropout, FEATURE_DROPOUT, image_infer, dropped, true)
+DROPOUT(alpha_dropout, ALPHA_DROPOUT, share_infer, alpha_dropped, false)
+DROPOUT(feature_alpha_dropout, FEATURE_ALPHA_DROPOUT, image_infer, alpha_dropped, true)
+
+static tn_status gumbel_softmax_infer(tn_infer *infer)
+{
+    const tn_gumbel_softmax_options *o = infer->options;
+
+    if (!(o->tau > 0))
+        return tn_fail(TN_ERR_VALUE, "tau is %g; it has to be more than 0", o->tau);
+    return tn__common_open(infer);
+}
+
+static tn_status gumbel_softmax_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                          tn_tensor **out)
+{
+    const tn_gumbel_softmax_options *o = options;
+    tn_uniform_options draw = TN_UNIFORM_OPTIONS;
+    tn_argmax_options most = TN_ARGMAX_OPTIONS;
+    tn_tensor *g, *soft, *best, *hard;
+
+    (void)n_in;
+    /* -log(-log u); u is kept from 0 */
+    draw.low = 0x1p-24;
+    g = tn_neg(tn_ln(tn_neg(tn_ln(tn_uniform(tn_detach(in[0]), &draw)))));
+    soft = tn_softmax(tn_mul_scalar(tn_add(in[0], g, NULL), 1 / o->tau), o->dim);
+    if (!o->hard || soft == NULL)
+        return tn__common_given(out, soft);
+    most.dim = o->dim;
+    most.keepdim = true;
+    best = tn_argmax(tn_detach(soft), &most);
+    if (best == NULL)
+        return tn_error_last()->code;
+    hard = tn_scatter(
+        tn__common_zeros(soft, tn_tensor_shape(soft)), best,
+        tn_tensor_full(tn_tensor_shape(best), 1, tn_tensor_dtype(soft), tn_tensor_device(soft)),
+        o->dim);
+    return tn__common_given(out, tn_add(tn_sub(hard, tn_detach(soft), NULL), soft, NULL));
+}
+
+const tn_op_def tn__op_gumbel_softmax = { TN_HEAD(tn_op_def), TN_SCHEMA_GUMBEL_SOFTMAX,
+                                          .infer = gumbel_softmax_infer,
+                                          .decompose = gumbel_softmax_decompose };

@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Losses that come apart into other operators: of two tensors element by element, of margins, of classes. */
+#include "common.h"
+
+#include <math.h>
+
+/* ---- words ---- */
+
+static tn_tensor *number(tn_tensor *like, double value)
+{
+    return like == NULL ? NULL : tn__common_number(like, value);
+}
+
+static tn_tensor *less(tn_tensor *a, tn_tensor *b)
+{
+    return tn_sub(a, b, NULL);
+}
+
+static tn_tensor *plus(tn_tensor *a, tn_tensor *b)
+{
+    return tn_add(a, b, NULL);
+}
+
+static tn_tensor *over(tn_tensor *a, tn_tensor *b)
+{
+    return tn_div(a, b, NULL);
+}
+
+static tn_tensor *times(tn_tensor *x, double factor)
+{
+    return factor == 1.0 ? x : tn_mul_scalar(x, factor);
+}
+
+static tn_tensor *more(tn_tensor *x, double value)
+{
+    return tn_add_scalar(x, value);
+}
+
+static tn_tensor *one_less(tn_tensor *x)
+{
+    return more(tn_neg(x), 1.0);
+}
+
+static tn_tensor *at_least(tn_tensor *x, double least)
+{
+    tn_clamp_options o = TN_CLAMP_OPTIONS;
+
+    o.min = least;
+    return tn_clamp(x, &o);
+}
+
+static tn_tensor *sum_of(tn_tensor *x, int64_t dim)
+{
+    tn_sum_options o = TN_SUM_OPTIONS;
+
+    o.dims = (tn_ints){ &dim, 1 };
+    return tn_sum(x, &o);
+}
+
+static tn_tensor *weighted(tn_tensor *y, tn_tensor *weight)
+{
+    return weight == TN_NONE ? y : tn_mul(y, weight);
+}
+
+/* ---- what becomes of the elements ---- */
+
+static bool is(const char *text, const char *word)
+{
+    return text != NULL && strcmp(text, word) == 0;
+}
+
+static tn_tensor *reduced(tn_tensor *y, const char *reduction)
+{
+    if (is(reduction, "mean"))
+        return tn_mean(y, NULL);
+    return is(reduction, "sum") ? tn_sum(y, NULL) : y;
+}
+
+static tn_status check(tn_infer *infer, const char *reduction)
+{
+    if (!is(reduction, "mean") && !is(reduction, "sum") && !is(reduction, "none"))
+        return tn_fail(TN_ERR_VALUE,
+                       "%s is not a valid value for reduction; none, mean and sum are",
+                       reduction != NULL ? reduction : "None");
+    return tn__common_open(infer);
+}
+
+/* Every loss NAME: `decompose` computes y from in[] and o. */
+#define LOSS(name, NAME, check_more, expression)                                                   \
+    static tn_status name##_infer(tn_infer *infer)                                                 \
+    {                                                                                              \
+        const tn_##name##_options *o = infer->options;                                             \
+        tn_status status = check(infer, o->reduction);                                             \
+        return status == TN_OK ? check_more : status;                                              \
+    }                                                                                              \
+    static tn_status name##_decompose(tn_tensor *const *in, int64_t n_in, const void *options,     \
+                                      tn_tensor **out)                                             \
+    {                                                                                              \
+        const tn_##name##_options *o = options;                                                    \
+        (void)n_in;                                                                                \
+        return tn__common_given(out, reduced(expression, o->reduction));                           \
+    }                                                                                              \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
+                                      .decompose = name##_decompose };
+
+/* x and target element by element: PyTorch broadcasts with a warning, which is a mistake far more often than a wish. */
+static tn_status same_shape(const tn_infer *infer)
+{
+    const tn_view *x = infer->in[0], *target = infer->in[1];
+    char text[TN__TEXT], text_t[TN__TEXT];
+    bool same = x->ndim == target->ndim;
+
+    for (int32_t i = 0; same && i < x->ndim; i++)
+        same = x->shape[i] == target->shape[i];
+    return same ? TN_OK
+                : tn_fail(TN_ERR_VALUE, "x %s and target %s have to have the same shape",
+                          tn__common_text(text, tn__common_shape(x)),
+                          tn__common_text(text_t, tn__common_shape(target)));
+}
+
+LOSS(mse_loss, MSE_LOSS, TN_OK, tn_square(less(in[0], in[1])))
+LOSS(l1_loss, L1_LOSS, TN_OK, tn_abs(less(in[0], in[1])))
+
+static tn_tensor *bent(tn_tensor *d, double bend, double square, double line, double down)
+{
+    tn_tensor *size = tn_abs(d);
+
+    return tn_where(tn_lt(size, number(d, bend)), times(tn_square(d), square),
+                    more(times(size, line), -down));
+}
+
+static tn_status positive(double value, const char *name, bool zero)
+{
+    return value > 0 || (zero && value == 0)
+               ? TN_OK
+               : tn_fail(TN_ERR_VALUE, "%s is %g; it has to be %s", name, value,
+                         zero ? "0 or more" : "more than 0");
+}
+
+LOSS(smooth_l1_loss, SMOOTH_L1_LOSS, positive(o->beta, "beta", true),
+     o->beta == 0 ? tn_abs(less(in[0], in[1]))
+                  : bent(less(in[0], in[1]), o->beta, 0.5 / o->beta, 1.0, 0.5 * o->beta))
+LOSS(huber_loss, HUBER_LOSS, positive(o->delta, "delta", false),
+     bent(less(in[0], in[1]), o->delta, 0.5, o->delta, 0.5 * o->delta * o->delta))
+
+/* ---- two classes ---- */
+
+static tn_status binary_cross_entropy_each_infer(tn_infer *infer)
+{
+    tn_status status = same_shape(infer);
+
+    if (status == TN_OK)
+        tn__common_like(infer, 0, 0, tn_view_dtype(infer->in[0]));
+    return status;
+}
+
+static tn_status binary_cross_entropy_each_decompose(tn_tensor *const *in, int64_t n_in,
+                                                     const void *options, tn_tensor **out)
+{
+    tn_tensor *yes = at_least(tn_ln(in[0]), -100), *no = at_least(tn_log1p(tn_neg(in[0])), -100);
+
+    (void)n_in;
+    (void)options;
+    return tn__common_given(out, tn_neg(plus(tn_mul(in[1], yes), tn_mul(one_less(in[1]), no))));
+}
+
+static tn_status binary_cross_entropy_each_derive(tn_derive *d)
+{
+    tn_tensor *x = d->in[0], *gy = d->gout[0];
+
+    if (tn__needs(d, 0))
+        d->gin[0] = tn_mul(gy, over(less(x, d->in[1]), at_least(tn_mul(x, one_less(x)), 1e-12)));
+    if (tn__needs(d, 1))
+        d->gin[1] = tn_mul(gy, less(at_least(tn_log1p(tn_neg(x)), -100), at_least(tn_ln(x), -100)));
+    return TN_OK;
+}
+
+const tn_op_def tn__op_binary_cross_entropy_each = {
+    TN_HEAD(tn_op_def), TN_SCHEMA_BINARY_CROSS_ENTROPY_EACH,
+    .infer = binary_cross_entropy_each_infer, .derive = binary_cross_entropy_each_derive,
+    .decompose = binary_cross_entropy_each_decompose
+};
+
+LOSS(binary_cross_entropy, BINARY_CROSS_ENTROPY, same_shape(infer),
+     weighted(tn_binary_cross_entropy_each(in[0], in[1]), in[2]))
+
+static tn_tensor *with_logits(tn_tensor *x, tn_tensor *target, tn_tensor *pos)
+{
+    tn_tensor *log = tn_logsigmoid(x);
+
+    if (pos != TN_NONE)
+        log = tn_mul(log, more(tn_mul(more(pos, -1), target), 1));
+    return less(tn_mul(one_less(target), x), log);
+}
+
+LOSS(binary_cross_entropy_with_logits, BINARY_CROSS_ENTROPY_WITH_LOGITS, same_shape(infer),
+     weighted(with_logits(in[0], in[1], in[3]), in[2]))
+
+static tn_tensor *both_soft(tn_tensor *x, tn_tensor *target)
+{
+    return tn_neg(
+        plus(tn_mul(target, tn_logsigmoid(x)), tn_mul(one_less(target), tn_logsigmoid(tn_neg(x)))));
+}
+
+static tn_tensor *mean_of_classes(tn_tensor *y)
+{
+    int64_t last = -1;
+    tn_mean_options o = TN_MEAN_OPTIONS;
+
+    o.dims = (tn_ints){ &last, 1 };
+    return tn_mean(y, &o);
+}
+
+LOSS(multilabel_soft_margin_loss, MULTILABEL_SOFT_MARGIN_LOSS, same_shape(infer),
+     mean_of_classes(weighted(both_soft(in[0], in[1]), in[2])))
+LOSS(soft_margin_loss, SOFT_MARGIN_LOSS, TN_OK, tn_log1p(tn_exp(tn_neg(tn_mul(in[1], in[0])))))
+
+/* ---- distributions ---- */
+
+/* x log x, 0 at 0 */
+static tn_tensor *x_log_x(tn_tensor *x)
+{
+    tn_tensor *none = tn_eq(x, number(x, 0));
+
+    return tn_where(none, number(x, 0), tn_mul(x, tn_ln(tn_masked_fill(x, none, 1.0))));
+}
+
+static tn_tensor *divergence(tn_tensor *x, tn_tensor *target, bool logarithms)
+{
+    if (logarithms)
+        return tn_mul(tn_exp(target), less(target, x));
+    return less(x_log_x(target), tn_mul(target, x));
+}
+
+static tn_status kl_div_infer(tn_infer *infer)
+{
+    const tn_kl_div_options *o = infer->options;
+
+    return check(infer, is(o->reduction, "batchmean") ? "sum" : o->reduction);
+}
+
+static tn_status kl_div_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                  tn_tensor **out)
+{
+    const tn_kl_div_options *o = options;
+    tn_tensor *y = divergence(in[0], in[1], o->log_target);
+
+    (void)n_in;
+    if (!is(o->reduction, "batchmean"))
+        return tn__common_given(out, reduced(y, o->reduction));
+    y = tn_sum(y, NULL);
+    return tn__common_given(
+        out, tn_tensor_ndim(in[0]) == 0 ? y : over(y, number(y, (double)tn_tensor_size(in[0], 0))));
+}
+
+const tn_op_def tn__op_kl_div = { TN_HEAD(tn_op_def), TN_SCHEMA_KL_DIV, .infer = kl_div_infer,
+                                  .decompose = kl_div_decompose };
+
+static tn_tensor *stirling(tn_tensor *t)
+{
+    tn_tensor *low = tn_le(t, number(t, 1)), *safe = tn_masked_fill(t, low, 1.0);
+
+    return tn_masked_fill(
+        plus(less(tn_mul(safe, tn_ln(safe)), safe), times(tn_ln(times(safe, 2 * M_PI)), 0.5)), low,
+        0.0);
+}
+
+static tn_tensor *poisson(tn_tensor *x, tn_tensor *target, const tn_poisson_nll_loss_options *o)
+{
+    tn_tensor *y = o->log_input ? less(tn_exp(x), tn_mul(target, x))
+                                : less(x, tn_mul(target, tn_ln(more(x, o->eps))));
+
+    return o->full ? plus(y, stirling(target)) : y;
+}
+
+LOSS(poisson_nll_loss, POISSON_NLL_LOSS, TN_OK, poisson(in[0], in[1], o))
+
+/* The variance is kept from zero, its gradient goes on as if it were not. */
+static tn_tensor *gaussian(tn_tensor *const *in, const tn_gaussian_nll_loss_options *o)
+{
+    tn_tensor *var = in[2], *still = tn_detach(var), *y;
+
+    var = plus(var, less(at_least(still, o->eps), still));
+    y = times(plus(tn_ln(var), over(tn_square(less(in[0], in[1])), var)), 0.5);
+    return o->full ? more(y, 0.5 * log(2 * M_PI)) : y;
+}
+
+LOSS(gaussian_nll_loss, GAUSSIAN_NLL_LOSS, positive(o->eps, "eps", true), gaussian(in, o))
+
+/* ---- margins ---- */
+
+static tn_tensor *hinge(tn_tensor *x, tn_tensor *target, double margin)
+{
+    tn_tensor *far = at_least(more(tn_neg(x), margin), 0), *zero = number(x, 0);
+
+    return plus(tn_where(tn_ne(target, number(target, 1)), far, zero),
+                tn_where(tn_ne(target, number(target, -1)), x, zero));
+}
+
+LOSS(hinge_embedding_loss, HINGE_EMBEDDING_LOSS, TN_OK, hinge(in[0], in[1], o->margin))
+LOSS(margin_ranking_loss, MARGIN_RANKING_LOSS, TN_OK,
+     at_least(more(tn_neg(tn_mul(in[2], less(in[0], in[1]))), o->margin), 0))
+
+static tn_tensor *distance(tn_tensor *a, tn_tensor *b, const tn_triplet_margin_loss_options *o)
+{
+    tn_pairwise_distance_options d = TN_PAIRWISE_DISTANCE_OPTIONS;
+
+    d.p = o->p;
+    d.eps = o->eps;
+    return tn_pairwise_distance(a, b, &d);
+}
+
+static tn_tensor *triplet(tn_tensor *const *in, const tn_triplet_margin_loss_options *o)
+{
+    tn_tensor *near = distance(in[0], in[1], o), *far = distance(in[0], in[2], o);
+
+    if (o->swap)
+        far = tn_minimum(far, distance(in[1], in[2], o));
+    return at_least(more(less(near, far), o->margin), 0);
+}
+
+LOSS(triplet_margin_loss, TRIPLET_MARGIN_LOSS, TN_OK, triplet(in, o))
+
+static tn_tensor *cosines(tn_tensor *const *in, double margin)
+{
+    int64_t dim = tn_tensor_ndim(in[0]) > 1 || tn_tensor_ndim(in[1]) > 1 ? 1 : 0;
+    tn_tensor *a = more(sum_of(tn_square(in[0]), dim), 1e-12),
+              *b = more(sum_of(tn_square(in[1]), dim), 1e-12);
+    tn_tensor *cos = over(sum_of(tn_mul(in[0], in[1]), dim), tn_sqrt(tn_mul(a, b))),
+              *zero = number(cos, 0);
+
+    return plus(tn_where(tn_eq(in[2], number(in[2], 1)), one_less(cos), zero),
+                tn_where(tn_eq(in[2], number(in[2], -1)), at_least(more(cos, -margin), 0), zero));
+}
+
+LOSS(cosine_embedding_loss, COSINE_EMBEDDING_LOSS, TN_OK, cosines(in, o->margin))
+
+static tn_status class_shapes(const tn_infer *infer, bool each)
+{
+    const tn_view *x = infer->in[0], *target = infer->in[1];
+    const tn_view *weight = infer->n_in > 2 ? infer->in[2] : NULL;
+    char text[TN__TEXT], text_t[TN__TEXT];
+
+    if (x->ndim < 1 || x->ndim > 2 || target->ndim != x->ndim - (each ? 0 : 1) ||
+        (target->ndim > 0 && target->shape[0] != x->shape[0]) ||
+        (each && target->shape[x->ndim - 1] != x->shape[x->ndim - 1]))
+        return tn_fail(TN_ERR_RUNTIME, "x %s and target %s: %s",
+                       tn__common_text(text, tn__common_shape(x)),
+                       tn__common_text(text_t, tn__common_shape(target)),
+                       each ? "both have to be [N, C] or [C]"
+                            : "they have to be [N, C] and [N], or [C] and []");
+    if (weight != NULL && (weight->ndim != 1 || weight->shape[0] != x->shape[x->ndim - 1]))
+        return tn_fail(TN_ERR_RUNTIME, "weight %s has to be [%lld], one for each class",
+                       tn__common_text(text, tn__common_shape(weight)),
+                       (long long)x->shape[x->ndim - 1]);
+    return TN_OK;
+}
+
+static tn_tensor *multi_margin(tn_tensor *const *in, const tn_multi_margin_loss_options *o)
+{
+    int64_t last = tn_tensor_ndim(in[0]) - 1, classes = tn_tensor_size(in[0], last);
+    tn_tensor *target = tn_unsqueeze(in[1], -1), *own = tn_gather(in[0], target, last), *y;
+    tn_arange_options whole = TN_ARANGE_OPTIONS;
+
+    whole.dtype = TN_I64;
+    y = at_least(more(less(in[0], own), o->margin), 0);
+    if (o->p == 2)
+        y = tn_square(y);
+    if (in[2] != TN_NONE)
+        y = tn_mul(y, tn_reshape(tn_index_select(in[2], tn_reshape(in[1], TN_SHAPE(-1)), 0),
+                                 target == NULL ? (tn_ints){ NULL, 0 } : tn_tensor_shape(target)));
+    y = tn_masked_fill(y, tn_eq(tn_arange(in[0], 0, (double)classes, &whole), target), 0.0);
+    return times(sum_of(y, last), 1.0 / (double)classes);
+}
+
+static tn_status multi_margin_check(const tn_infer *infer, int64_t p)
+{
+    return p == 1 || p == 2 ? class_shapes(infer, false)
+                            : tn_fail(TN_ERR_VALUE, "p is %lld: 1 and 2 are there", (long long)p);
+}
+
+LOSS(multi_margin_loss, MULTI_MARGIN_LOSS, multi_margin_check(infer, o->p), multi_margin(in, o))
+
+/* A place counts until the first negative one; a class that is among the targets is no other class. */
+static tn_tensor *multilabel(tn_tensor *x, tn_tensor *target)
+{
+    int64_t last = tn_tensor_ndim(x) - 1, classes = tn_tensor_size(x, last), second = -1, both[2];
+    tn_tensor *ended = tn_cumsum(tn_cast(tn_lt(target, number(target, 0)), TN_I64), last, NULL);
+    tn_tensor *counts, *safe, *own, *among, *y;
+    tn_sum_options sum = TN_SUM_OPTIONS;
+
+    counts = tn_eq(ended, number(ended, 0));
+    safe = tn_where(counts, target, number(target, 0));
+    own = tn_gather(x, safe, last);
+    if (counts == NULL || own == NULL)
+        return NULL;
+    /* among[n, c]: how often c is a target */
+    among = tn_scatter_add(tn__common_zeros(x, tn_tensor_shape(x)), safe,
+                           tn_cast(counts, tn_tensor_dtype(x)), last);
+    /* y[n, t, c] */
+    y = at_least(more(less(tn_unsqueeze(x, -2), tn_unsqueeze(own, -1)), 1), 0);
+    y = tn_mul(y, tn_cast(tn_unsqueeze(counts, -1), tn_tensor_dtype(x)));
+    y = tn_masked_fill(y, tn_unsqueeze(tn_gt(among, number(among, 0)), -2), 0.0);
+    both[0] = second;
+    both[1] = -2;
+    sum.dims = (tn_ints){ both, 2 };
+    return times(tn_sum(y, &sum), 1.0 / (double)classes);
+}
+
+LOSS(multilabel_margin_loss, MULTILABEL_MARGIN_LOSS, class_shapes(infer, true),
+     multilabel(in[0], in[1]))
+
+/* ---- classes, with weights ---- */
+
+static tn_status weighted_classes(const tn_infer *infer, bool shares)
+{
+    const tn_view *x = infer->in[0], *target = infer->in[1], *weight = infer->in[2];
+    char text[TN__TEXT], text_t[TN__TEXT];
+    int32_t at = x->ndim > 1 ? 1 : 0;
+    bool fits = x->ndim >= 1 && target->ndim == x->ndim - (shares ? 0 : 1);
+
+    for (int32_t d = 0; fits && d < x->ndim; d++)
+        fits = shares   ? target->shape[d] == x->shape[d]
+               : d < at ? target->shape[d] == x->shape[d]
+                        : d == at || target->shape[d - 1] == x->shape[d];
+    if (!fits)
+        return tn_fail(TN_ERR_RUNTIME, "x %s and target %s: target has to be %s",
+                       tn__common_text(text, tn__common_shape(x)),
+                       tn__common_text(text_t, tn__common_shape(target)),
+                       shares ? "of the same shape" : "the same without the classes");
+    if (weight != NULL && (weight->ndim != 1 || weight->shape[0] != x->shape[at]))
+        return tn_fail(TN_ERR_RUNTIME, "weight %s has to be [%lld], one for each class",
+                       tn__common_text(text, tn__common_shape(weight)), (long long)x->shape[at]);
+    return TN_OK;
+}
+
+static bool is_share(tn_dtype dtype)
+{
+    return (TN_MASK_FLOAT & TN_BIT(dtype)) != 0;
+}
+
+/* [C] to the shape of x with the classes at `at` */
+static tn_tensor *along_classes(tn_tensor *weight, tn_tensor *x, int64_t at)
+{
+    int64_t shape[TN_MAX_DIMS];
+    int32_t ndim = tn_tensor_ndim(x);
+
+    for (int32_t d = 0; d < ndim; d++)
+        shape[d] = d == at ? tn_tensor_size(x, d) : 1;
+    return tn_reshape(weight, (tn_ints){ shape, ndim });
+}
+
+/* Of log-probabilities x, each target with its weight; `smoothing` spreads a part over all classes. */
+static tn_tensor *by_index(tn_tensor *x, tn_tensor *target, tn_tensor *weight, int64_t ignore,
+                           double smoothing, const char *reduction)
+{
+    int64_t at = tn_tensor_ndim(x) > 1 ? 1 : 0, classes = tn_tensor_size(x, at);
+    tn_tensor *out = tn_eq(
+        target, tn_tensor_full(TN_SHAPE(), (double)ignore, TN_I64, tn_tensor_device(target)));
+    tn_tensor *safe = tn_masked_fill(target, out, 0.0), *each, *share, *y;
+    tn_squeeze_options one = TN_SQUEEZE_OPTIONS;
+
+    one.dims = (tn_ints){ &at, 1 };
+    y = tn_neg(tn_squeeze(tn_gather(x, tn_unsqueeze(safe, at), at), &one));
+    if (y == NULL)
+        return NULL;
+    share = weight == TN_NONE
+                ? tn__common_number(x, 1.0)
+                : tn_reshape(tn_index_select(weight, tn_reshape(safe, TN_SHAPE(-1)), 0),
+                             tn_tensor_shape(target));
+    share = tn_masked_fill(tn_expand(share, tn_tensor_shape(target)), out, 0.0);
+    each = tn_mul(y, share);
+    if (smoothing > 0) {
+        tn_tensor *all = tn_neg(
+            sum_of(weight == TN_NONE ? x : tn_mul(x, along_classes(weight, x, at)), at));
+
+        each = plus(times(each, 1 - smoothing),
+                    times(tn_masked_fill(all, out, 0.0), smoothing / (double)classes));
+    }
+    if (is(reduction, "mean"))
+        return over(tn_sum(each, NULL), tn_sum(share, NULL));
+    return reduced(each, reduction);
+}
+
+/* Of log-probabilities x and a share of the target for each class. */
+static tn_tensor *by_share(tn_tensor *x, tn_tensor *target, tn_tensor *weight, double smoothing,
+                           const char *reduction)
+{
+    int64_t at = tn_tensor_ndim(x) > 1 ? 1 : 0, classes = tn_tensor_size(x, at);
+    double samples = (double)tn_tensor_numel(x) / (double)(classes > 0 ? classes : 1);
+    tn_tensor *y;
+
+    if (smoothing > 0)
+        target = more(times(target, 1 - smoothing), smoothing / (double)classes);
+    y = tn_mul(x, target);
+    if (weight != TN_NONE)
+        y = tn_mul(y, along_classes(weight, x, at));
+    y = tn_neg(sum_of(y, at));
+    return is(reduction, "mean") ? times(tn_sum(y, NULL), 1.0 / samples) : reduced(y, reduction);
+}
+
+static tn_status cross_entropy_weighted_infer(tn_infer *infer)
+{
+    const tn_cross_entropy_weighted_options *o = infer->options;
+    tn_dtype dtype = tn_view_dtype(infer->in[1]);
+    tn_status status = check(infer, o->reduction);
+
+    if (status == TN_OK && dtype != TN_I64 && !is_share(dtype))
+        return tn_fail(TN_ERR_TYPE, "target is %s: int64 indices or probabilities are taken",
+                       tn_dtype_name(dtype));
+    if (status == TN_OK && !(o->label_smoothing >= 0 && o->label_smoothing <= 1))
+        return tn_fail(TN_ERR_VALUE, "label_smoothing is %g; it has to be between 0 and 1",
+                       o->label_smoothing);
+    return status == TN_OK ? weighted_classes(infer, is_share(dtype)) : status;
+}
+
+static tn_status cross_entropy_weighted_decompose(tn_tensor *const *in, int64_t n_in,
+                                                  const void *options, tn_tensor **out)
+{
+    const tn_cross_entropy_weighted_options *o = options;
+    tn_tensor *x = tn_log_softmax(in[0], tn_tensor_ndim(in[0]) > 1 ? 1 : 0);
+
+    (void)n_in;
+    if (x == NULL)
+        return tn_error_last()->code;
+    return tn__common_given(
+        out, is_share(tn_tensor_dtype(in[1]))
+                 ? by_share(x, in[1], in[2], o->label_smoothing, o->reduction)
+                 : by_index(x, in[1], in[2], o->ignore_index, o->label_smoothing, o->reduction));
+}
+
+static tn_status nll_loss_weighted_infer(tn_infer *infer)
+{
+    const tn_nll_loss_weighted_options *o = infer->options;
+    tn_status status = check(infer, o->reduction);
+
+    return status == TN_OK ? weighted_classes(infer, false) : status;
+}
+
+static tn_status nll_loss_weighted_decompose(tn_tensor *const *in, int64_t n_in,
+                                             const void *options, tn_tensor **out)
+{
+    const tn_nll_loss_weighted_options *o = options;
+
+    (void)n_in;
+    return tn__common_given(out, by_index(in[0], in[1], in[2], o->ignore_index, 0, o->reduction));
+}
+
+const tn_op_def tn__op_cross_entropy_weighted = { TN_HEAD(tn_op_def),
+                                                  TN_SCHEMA_CROSS_ENTROPY_WEIGHTED,
+                                                  .infer = cross_entropy_weighted_infer,
+                                                  .decompose = cross_entropy_weighted_decompose };
+const tn_op_def tn__op_nll_loss_weighted = { TN_HEAD(tn_op_def), TN_SCHEMA_NLL_LOSS_WEIGHTED,
+                                             .infer = nll_loss_weighted_infer,
+                                             .decompose = nll_loss_weighted_decompose };

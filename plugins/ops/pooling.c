@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Pooling: windows of [N, C, ...], and one number out of each. */
+#include "sliding.h"
+
+/* What the options of pooling come to. */
+typedef struct pool {
+    tn_ints kernel, stride, padding, dilation;
+    bool ceil_mode;
+} pool;
+
+static tn_status lay_out(tn__slide *s, tn_ints size, const pool *o)
+{
+    char text[TN__TEXT], text_k[TN__TEXT];
+    tn_status status;
+
+    if (size.count < 1 || size.count > TN__SLIDE_DIMS)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "images of %s: one to three dimensions behind [N, C] are "
+                       "taken",
+                       tn__common_text(text, size));
+    if (o->kernel.count < 1)
+        return tn_fail(TN_ERR_VALUE, "kernel is empty: the size of a window is needed");
+    s->dims = (int32_t)size.count;
+    for (int64_t i = 0; i < size.count; i++)
+        s->size[i] = size.at[i];
+    status = tn__slide_row(o->kernel, s->dims, 1, 1, "kernel", s->kernel);
+    if (status == TN_OK)
+        status = tn__slide_row(o->padding, s->dims, 0, 0, "padding", s->padding);
+    for (int32_t i = 0; i < s->dims && status == TN_OK; i++) {
+        if (s->padding[i] > s->kernel[i] / 2)
+            return tn_fail(TN_ERR_RUNTIME, "padding %s is more than half of the kernel %s",
+                           tn__common_text(text, o->padding), tn__common_text(text_k, o->kernel));
+        if (s->size[i] < 1)
+            return tn_fail(TN_ERR_RUNTIME, "images of %s have nothing to pool",
+                           tn__common_text(text, size));
+    }
+    if (status != TN_OK)
+        return status;
+    return tn__slide_lay(s, o->stride.count > 0 ? o->stride : o->kernel, o->padding, o->dilation,
+                         o->ceil_mode);
+}
+
+static tn_status image_infer(const tn_view *x, const pool *o, tn__slide *s)
+{
+    char text[TN__TEXT];
+
+    if (x->ndim < 3 || x->ndim > 2 + TN__SLIDE_DIMS)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "x %s has to be [N, C, ...] with one to three dimensions more",
+                       tn__common_text(text, tn__common_shape(x)));
+    return lay_out(s, (tn_ints){ x->shape + 2, x->ndim - 2 }, o);
+}
+
+static tn_ints behind(tn_ints shape)
+{
+    return (tn_ints){ shape.at + 2, shape.count - 2 };
+}
+
+/* [N, C, count..., kernel...] with the windows' elements in one dimension */
+static tn_tensor *flat_windows(tn_tensor *windows, const tn__slide *s)
+{
+    int64_t shape[3 + TN__SLIDE_DIMS];
+
+    if (windows == NULL)
+        return NULL;
+    for (int32_t i = 0; i < 2 + s->dims; i++)
+        shape[i] = tn_tensor_size(windows, i);
+    shape[2 + s->dims] = tn__slide_product(s->kernel, s->dims);
+    return tn_reshape(windows, (tn_ints){ shape, 3 + s->dims });
+}
+
+static tn_tensor *one_each(tn_tensor *x, int64_t dim)
+{
+    tn_squeeze_options o = TN_SQUEEZE_OPTIONS;
+
+    o.dims = (tn_ints){ &dim, 1 };
+    return x == NULL ? NULL : tn_squeeze(x, &o);
+}
+
+/* The place of the largest of each window: windows [N, C, count..., k], places [1, 1, count..., k]. */
+static tn_status largest(tn_tensor *windows, tn_tensor *places, tn_tensor **out)
+{
+    tn_max_dim_options o = TN_MAX_DIM_OPTIONS;
+    int64_t last = windows == NULL ? 0 : tn_tensor_ndim(windows) - 1;
+    tn_tensor *which;
+    tn_status status;
+
+    o.keepdim = true;
+    status = tn_max_dim(windows, last, &o, &out[0], &which);
+    if (status != TN_OK)
+        return status;
+    out[0] = one_each(out[0], last);
+    out[1] = one_each(tn_gather(tn_expand(places, tn_tensor_shape(windows)), which, last), last);
+    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last()->code;
+}
+
+/* ---- the largest ---- */
+
+static pool max_options(const tn_max_pool_options *o)
+{
+    return (pool){ o->kernel, o->stride, o->padding, o->dilation, o->ceil_mode };
+}
+
+static tn_status max_pool_infer(tn_infer *infer)
+{
+    const tn_view *x = infer->in[0];
+    pool o = max_options(infer->options);
+    tn__slide s;
+    tn_status status = image_infer(x, &o, &s);
+
+    if (status != TN_OK)
+        return status;
+    tn__slide_meta(&infer->out[0], tn_view_dtype(x), x->shape[0], x->shape[1], s.count, s.dims);
+    tn__slide_meta(&infer->out[1], TN_I64, x->shape[0], x->shape[1], s.count, s.dims);
+    return TN_OK;
+}
+
+static tn_status max_pool_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                    tn_tensor **out)
+{
+    pool o = max_options(options);
+    tn__slide s;
+
+    (void)n_in;
+    if (lay_out(&s, behind(tn_tensor_shape(in[0])), &o) != TN_OK)
+        return tn_error_last()->code;
+    return largest(flat_windows(tn__slide_windows(in[0], &s, -INFINITY, false), &s),
+                   flat_windows(tn__slide_places(in[0], &s), &s), out);
+}
+
+static tn_status max_pool_derive(tn_derive *d)
+{
+    d->gin[0] = d->gout[0] == TN_NONE
+                    ? TN_NONE
+                    : tn_max_pool_grad(d->gout[0], d->out[1], behind(tn__common_in_shape(d, 0)));
+    return TN_OK;
+}
+
+static tn_status max_pool_grad_infer(tn_infer *infer)
+{
+    const tn_max_pool_grad_options *o = infer->options;
+    const tn_view *gy = infer->in[0], *indices = infer->in[1];
+    char text[TN__TEXT], text_i[TN__TEXT];
+    bool same = gy->ndim == indices->ndim && gy->ndim == o->input_size.count + 2 &&
+                o->input_size.count >= 1 && o->input_size.count <= TN__SLIDE_DIMS;
+
+    for (int32_t i = 0; same && i < gy->ndim; i++)
+        same = gy->shape[i] == indices->shape[i];
+    for (int64_t i = 0; same && i < o->input_size.count; i++)
+        same = o->input_size.at[i] > 0;
+    if (!same)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "gy %s and indices %s have to have the same shape, [N, C] and as "
+                       "many dimensions more as input_size has",
+                       tn__common_text(text, tn__common_shape(gy)),
+                       tn__common_text(text_i, tn__common_shape(indices)));
+    tn__slide_meta(&infer->out[0], tn_view_dtype(gy), gy->shape[0], gy->shape[1], o->input_size.at,
+                   (int32_t)o->input_size.count);
+    return TN_OK;
+}
+
+/* [N, C, ...] as [N, C, all], and back to `size` */
+static tn_tensor *flat(tn_tensor *x)
+{
+    tn_flatten_options o = TN_FLATTEN_OPTIONS;
+
+    o.start_dim = 2;
+    return tn_flatten(x, &o);
+}
+
+static tn_tensor *unflat(tn_tensor *x, tn_ints size)
+{
+    int64_t shape[2 + TN__SLIDE_DIMS];
+
+    if (x == NULL)
+        return NULL;
+    shape[0] = tn_tensor_size(x, 0);
+    shape[1] = tn_tensor_size(x, 1);
+    for (int64_t i = 0; i < size.count; i++)
+        shape[2 + i] = size.at[i];
+    return tn_reshape(x, (tn_ints){ shape, 2 + size.count });
+}
+
+static tn_tensor *blank(tn_tensor *like, int64_t count)
+{
+    return tn__common_zeros(like,
+                            TN_SHAPE(tn_tensor_size(like, 0), tn_tensor_size(like, 1), count));
+}
+
+static tn_status max_pool_grad_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                         tn_tensor **out)
+{
+    const tn_max_pool_grad_options *o = options;
+    int64_t all = tn__slide_product(o->input_size.at, (int32_t)o->input_size.count);
+
+    (void)n_in;
+    return tn__common_given(
+        out, unflat(tn_scatter_add(blank(in[0], all), flat(in[1]), flat(in[0]), 2), o->input_size));
+}
+
+static tn_status max_pool_grad_derive(tn_derive *d)
+{
+    tn_ints shape = tn__common_in_shape(d, 0);
+
+    d->gin[0] = unflat(tn_gather(flat(d->gout[0]), flat(d->in[1]), 2), behind(shape));
+    return TN_OK;
+}
+
+/* ---- the mean ---- */
+
+typedef struct mean_options {
+    pool pool;
+    bool with_pad;
+    int64_t divisor; /* INT64_MIN: the count */
+} mean_options;
+
+static mean_options avg_options(const tn_avg_pool_options *o)
+{
+    return (mean_options){ { o->kernel, o->stride, o->padding, { NULL, 0 }, o->ceil_mode },
+                           o->count_include_pad,
+                           o->divisor_override };
+}
+
+static mean_options avg_grad_options(const tn_avg_pool_grad_options *o)
+{
+    return (mean_options){ { o->kernel, o->stride, o->padding, { NULL, 0 }, o->ceil_mode },
+                           o->count_include_pad,
+                           o->divisor_override };
+}
+
+static tn_status check_divisor(const mean_options *o)
+{
+    return o->divisor != 0 ? TN_OK : tn_fail(TN_ERR_VALUE, "divisor_override is 0");
+}
+
+/* How many elements each window has: a number for all, or [1, 1, count...] where they differ. */
+static tn_tensor *counts(tn_tensor *like, const tn__slide *s, const mean_options *o, double *all)
+{
+    tn_tensor *product = NULL;
+    bool even = true;
+
+    *all = o->divisor != INT64_MIN ? (double)o->divisor
+                                   : (double)tn__slide_product(s->kernel, s->dims);
+    for (int32_t i = 0; i < s->dims; i++) {
+        int64_t end = (s->count[i] - 1) * s->stride[i] + s->kernel[i];
+
+        even &= end <= s->size[i] + 2 * s->padding[i] && (o->with_pad || s->padding[i] == 0);
+        even &= o->with_pad || end <= s->size[i];
+    }
+    if (even || o->divisor != INT64_MIN)
+        return NULL;
+    /* Along each dimension: from the larger of the window's and the image's beginnings to the smaller of
+     * their ends. */
+    for (int32_t i = 0; i < s->dims; i++) {
+        int64_t pad = s->padding[i], low = o->with_pad ? -pad : 0,
+                high = s->size[i] + (o->with_pad ? pad : 0),
+                shape[2 + TN__SLIDE_DIMS] = { 1, 1, 1, 1, 1 };
+        tn_clamp_options from = TN_CLAMP_OPTIONS, to = TN_CLAMP_OPTIONS;
+        tn_arange_options step = TN_ARANGE_OPTIONS;
+        tn_tensor *start, *length;
+
+        step.step = (double)s->stride[i];
+        step.dtype = TN_I64;
+        start = tn_arange(like, (double)-pad, (double)(s->count[i] * s->stride[i] - pad), &step);
+        from.min = (double)low;
+        to.max = (double)high;
+        length = tn_sub(tn_clamp(tn_add_scalar(start, (double)s->kernel[i]), &to),
+                        tn_clamp(start, &from), NULL);
+        shape[2 + i] = s->count[i];
+        length = tn_reshape(length, (tn_ints){ shape, 2 + s->dims });
+        product = product == NULL ? length : tn_mul(product, length);
+        if (product == NULL)
+            return NULL;
+    }
+    *all = 0;
+    return tn_cast(product, tn_tensor_dtype(like));
+}
+
+/* A NULL of counts() with `all` says that one number does. */
+static tn_tensor *shared_out(tn_tensor *x, const tn__slide *s, const mean_options *o)
+{
+    double all;
+    tn_tensor *each = x == NULL ? NULL : counts(x, s, o, &all);
+
+    if (x == NULL)
+        return NULL;
+    if (each == NULL && all == 0)
+        return NULL;
+    return each != NULL ? tn_div(x, each, NULL) : tn_div(x, tn__common_number(x, all), NULL);
+}
+
+static tn_status avg_pool_infer(tn_infer *infer)
+{
+    const tn_view *x = infer->in[0];
+    mean_options o = avg_options(infer->options);
+    tn__slide s;
+    tn_status status = image_infer(x, &o.pool, &s);
+
+    if (status == TN_OK)
+        status = check_divisor(&o);
+    if (status != TN_OK)
+        return status;
+    tn__slide_meta(&infer->out[0], tn_view_dtype(x), x->shape[0], x->shape[1], s.count, s.dims);
+    return TN_OK;
+}
+
+static tn_status avg_pool_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                    tn_tensor **out)
+{
+    mean_options o = avg_options(options);
+    tn_sum_options sum = TN_SUM_OPTIONS;
+    int64_t dims[TN__SLIDE_DIMS];
+    tn__slide s;
+
+    (void)n_in;
+    if (lay_out(&s, behind(tn_tensor_shape(in[0])), &o.pool) != TN_OK)
+        return tn_error_last()->code;
+    for (int32_t i = 0; i < s.dims; i++)
+        dims[i] = 2 + s.dims + i;
+    sum.dims = (tn_ints){ dims, s.dims };
+    return tn__common_given(
+        out, shared_out(tn_sum(tn__slide_windows(in[0], &s, 0, false), &sum), &s, &o));
+}
+
+static tn_status avg_pool_derive(tn_derive *d)
+{
+    const tn_avg_pool_options *o = d->options;
+    tn_avg_pool_grad_options g = TN_AVG_POOL_GRAD_OPTIONS;
+
+    g.stride = o->stride;
+    g.padding = o->padding;
+    g.ceil_mode = o->ceil_mode;
+    g.count_include_pad = o->count_include_pad;
+    g.divisor_override = o->divisor_override;
+    d->gin[0] = tn_avg_pool_grad(d->gout[0], behind(tn__common_in_shape(d, 0)), o->kernel, &g);
+    return TN_OK;
+}
+
+static tn_status avg_pool_grad_infer(tn_infer *infer)
+{
+    const tn_avg_pool_grad_options *given = infer->options;
+    const tn_view *gy = infer->in[0];
+    mean_options o = avg_grad_options(given);
+    char text[TN__TEXT], text_c[TN__TEXT];
+    tn__slide s;
+    tn_status status = lay_out(&s, given->input_size, &o.pool);
+    bool fits;
+
+    if (status == TN_OK)
+        status = check_divisor(&o);
+    if (status != TN_OK)
+        return status;
+    fits = gy->ndim == 2 + s.dims;
+    for (int32_t i = 0; fits && i < s.dims; i++)
+        fits = gy->shape[2 + i] == s.count[i];
+    if (!fits)
+        return tn_fail(TN_ERR_RUNTIME, "gy %s has to be [N, C] and %s",
+                       tn__common_text(text, tn__common_shape(gy)),
+                       tn__common_text(text_c, (tn_ints){ s.count, s.dims }));
+    tn__slide_meta(&infer->out[0], tn_view_dtype(gy), gy->shape[0], gy->shape[1], s.size, s.dims);
+    return TN_OK;
+}
+
+/* What each window has goes to all of its elements; those in the padding go nowhere. */
+static tn_status avg_pool_grad_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                         tn_tensor **out)
+{
+    const tn_avg_pool_grad_options *given = options;
+    mean_options o = avg_grad_options(given);
+    int64_t shape[2 + 2 * TN__SLIDE_DIMS], padded[TN__SLIDE_DIMS];
+    tn__slide s, wide;
+    tn_tensor *each, *places, *y;
+
+    (void)n_in;
+    if (lay_out(&s, given->input_size, &o.pool) != TN_OK)
+        return tn_error_last()->code;
+    each = shared_out(in[0], &s, &o);
+    for (int32_t i = 0; i < 2 + s.dims; i++)
+        shape[i] = tn_tensor_size(in[0], i);
+    for (int32_t i = 0; i < s.dims; i++) {
+        int64_t end = (s.count[i] - 1) * s.stride[i] + s.kernel[i];
+
+        shape[2 + s.dims + i] = s.kernel[i];
+        padded[i] = s.size[i] + s.padding[i];
+        padded[i] = end > padded[i] ? end : padded[i];
+    }
+    wide = s;
+    for (int32_t i = 0; i < s.dims; i++) {
+        wide.size[i] = padded[i];
+        wide.padding[i] = 0;
+        each = tn_unsqueeze(each, -1);
+    }
+    each = flat(tn_expand(each, (tn_ints){ shape, 2 + 2 * s.dims }));
+    places = tn__slide_places(in[0], &wide);
+    if (each == NULL || places == NULL)
+        return tn_error_last()->code;
+    places = tn_expand(flat(places), tn_tensor_shape(each));
+    y = unflat(tn_scatter_add(blank(in[0], tn__slide_product(padded, s.dims)), places, each, 2),
+               (tn_ints){ padded, s.dims });
+    for (int32_t i = 0; i < s.dims; i++)
+        y = tn_narrow(y, 2 + i, s.padding[i], s.size[i]);
+    return tn__common_given(out, y);
+}
+
+static tn_status avg_pool_grad_derive(tn_derive *d)
+{
+    const tn_avg_pool_grad_options *o = d->options;
+    tn_avg_pool_options forth = TN_AVG_POOL_OPTIONS;
+
+    forth.stride = o->stride;
+    forth.padding = o->padding;
+    forth.ceil_mode = o->ceil_mode;
+    forth.count_include_pad = o->count_include_pad;
+    forth.divisor_override = o->divisor_override;
+    d->gin[0] = tn_avg_pool(d->gout[0], o->kernel, &forth);
+    return TN_OK;
+}
+
+#define CUT(name, NAME)                                                                            \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
+                                      .derive = name##_derive, .decompose = name##_decompose };
+CUT(max_pool, MAX_POOL)
+CUT(max_pool_grad, MAX_POOL_GRAD)
+CUT(avg_pool, AVG_POOL)
+CUT(avg_pool_grad, AVG_POOL_GRAD)

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The pooling operators that programs call: by number of dimensions, without N too, and those made of
+ * others. */
+#include "sliding.h"
+
+static tn_status image_open(tn_infer *infer, int32_t dims)
+{
+    tn_status status = tn__slide_check(infer->in[0], dims);
+
+    if (status != TN_OK)
+        return status;
+    status = tn__common_open(infer);
+    if (status == TN_OK && infer->n_out > 1)
+        infer->out[1].dtype = TN_I64;
+    return status;
+}
+
+static tn_status two_given(tn_tensor **out, int32_t n_out, tn_tensor **result, int32_t dims,
+                           const tn_tensor *x)
+{
+    for (int32_t i = 0; i < n_out; i++) {
+        out[i] = tn__slide_unbatched(result[i], dims, x);
+        if (out[i] == NULL)
+            return tn_error_last()->code;
+    }
+    return TN_OK;
+}
+
+/* ---- the largest, the mean ---- */
+
+static tn_status max_pooled(tn_tensor *const *in, int32_t dims, const tn_max_pool_options *o,
+                            tn_tensor **out, int32_t n_out)
+{
+    tn_tensor *both[2];
+    tn_status status = tn_max_pool(tn__slide_batched(in[0], dims), o->kernel, o, &both[0],
+                                   &both[1]);
+
+    return status != TN_OK ? status : two_given(out, n_out, both, dims, in[0]);
+}
+
+#define MAX(dims, NAME, suffix, SUFFIX, n_out)                                                     \
+    static tn_status max_pool##dims##d##suffix##_infer(tn_infer *infer)                            \
+    {                                                                                              \
+        return image_open(infer, dims);                                                            \
+    }                                                                                              \
+    static tn_status max_pool##dims##d##suffix##_decompose(tn_tensor *const *in, int64_t n_in,     \
+                                                           const void *options, tn_tensor **out)   \
+    {                                                                                              \
+        const tn_max_pool##dims##d##suffix##_options *o = options;                                 \
+        tn_max_pool_options plain = TN_MAX_POOL_OPTIONS;                                           \
+        (void)n_in;                                                                                \
+        plain.kernel = o->kernel;                                                                  \
+        plain.stride = o->stride;                                                                  \
+        plain.padding = o->padding;                                                                \
+        plain.dilation = o->dilation;                                                              \
+        plain.ceil_mode = o->ceil_mode;                                                            \
+        return max_pooled(in, dims, &plain, out, n_out);                                           \
+    }                                                                                              \
+    const tn_op_def tn__op_max_pool##dims##d##suffix = {                                           \
+        TN_HEAD(tn_op_def), TN_SCHEMA_MAX_POOL##NAME##SUFFIX,                                      \
+        .infer = max_pool##dims##d##suffix##_infer,                                                \
+        .decompose = max_pool##dims##d##suffix##_decompose                                         \
+    };
+MAX(1, 1D, , , 1)
+MAX(2, 2D, , , 1)
+MAX(3, 3D, , , 1)
+MAX(1, 1D, _with_indices, _WITH_INDICES, 2)
+MAX(2, 2D, _with_indices, _WITH_INDICES, 2)
+MAX(3, 3D, _with_indices, _WITH_INDICES, 2)
+
+#define AVG(dims, NAME)                                                                            \
+    static tn_status avg_pool##dims##d_infer(tn_infer *infer)                                      \
+    {                                                                                              \
+        return image_open(infer, dims);                                                            \
+    }                                                                                              \
+    static tn_status avg_pool##dims##d_decompose(tn_tensor *const *in, int64_t n_in,               \
+                                                 const void *options, tn_tensor **out)             \
+    {                                                                                              \
+        const tn_avg_pool##dims##d_options *o = options;                                           \
+        tn_avg_pool_options plain = TN_AVG_POOL_OPTIONS;                                           \
+        (void)n_in;                                                                                \
+        plain.stride = o->stride;                                                                  \
+        plain.padding = o->padding;                                                                \
+        plain.ceil_mode = o->ceil_mode;                                                            \
+        plain.count_include_pad = o->count_include_pad;                                            \
+        plain.divisor_override = o->divisor_override;                                              \
+        return tn__common_given(                                                                   \
+            out,                                                                                   \
+            tn__slide_unbatched(tn_avg_pool(tn__slide_batched(in[0], dims), o->kernel, &plain),    \
+                                dims, in[0]));                                                     \
+    }                                                                                              \
+    const tn_op_def tn__op_avg_pool##dims##d = { TN_HEAD(tn_op_def), TN_SCHEMA_AVG_POOL##NAME,     \
+                                                 .infer = avg_pool##dims##d_infer,                 \
+                                                 .decompose = avg_pool##dims##d_decompose };
+AVG(1, 1D)
+AVG(2, 2D)
+AVG(3, 3D)
+
+/* ---- windows that divide x evenly ---- */
+
+static tn_status adaptive_size(tn_tensor *x, tn_ints given, int32_t dims, int64_t *out)
+{
+    tn_status status = tn__slide_row(given, dims, -1, -1, "output_size", out);
+    char text[TN__TEXT];
+
+    for (int32_t i = 0; i < dims && status == TN_OK; i++) {
+        int64_t size = tn_tensor_size(x, 2 + i);
+
+        if (out[i] == -1)
+            out[i] = size;
+        if (size < 1)
+            return tn_fail(TN_ERR_RUNTIME, "x %s has nothing to pool",
+                           tn__common_text(text, tn_tensor_shape(x)));
+    }
+    return status;
+}
+
+/* Window i goes from floor(i * size / count) to ceil((i + 1) * size / count). */
+static int64_t begin_of(int64_t i, int64_t size, int64_t count)
+{
+    return i * size / count;
+}
+
+static int64_t end_of(int64_t i, int64_t size, int64_t count)
+{
+    return ((i + 1) * size + count - 1) / count;
+}
+
+/* Floors of i * size / count for i = first, ..., first + count - 1, on the device of `like` */
+static tn_tensor *bounds(tn_tensor *like, int64_t size, int64_t count, bool ends)
+{
+    tn_arange_options whole = TN_ARANGE_OPTIONS;
+    tn_div_options floor = TN_DIV_OPTIONS;
+    tn_tensor *i;
+
+    whole.dtype = TN_I64;
+    floor.rounding_mode = "floor";
+    i = tn_mul_scalar(tn_arange(like, ends ? 1 : 0, (double)(count + (ends ? 1 : 0)), &whole),
+                      (double)size);
+    if (ends)
+        i = tn_add_scalar(i, (double)(count - 1));
+    return i == NULL
+               ? NULL
+               : tn_div(i,
+                        tn_tensor_full(TN_SHAPE(), (double)count, TN_I64, tn_tensor_device(like)),
+                        &floor);
+}
+
+/* The mean along one dimension, as a product with a matrix of shares. */
+static tn_tensor *mean_along(tn_tensor *x, int64_t dim, int64_t count)
+{
+    int64_t size = tn_tensor_size(x, dim);
+    tn_arange_options whole = TN_ARANGE_OPTIONS;
+    tn_tensor *row, *from, *to, *inside, *share;
+
+    if (count == size)
+        return x;
+    whole.dtype = TN_I64;
+    row = tn_unsqueeze(tn_arange(x, 0, (double)size, &whole), 1);
+    from = bounds(x, size, count, false);
+    to = bounds(x, size, count, true);
+    inside = tn_logical_and(tn_ge(row, from), tn_lt(row, to));
+    if (inside == NULL)
+        return NULL;
+    share = tn_div(tn_cast(inside, tn_tensor_dtype(x)),
+                   tn_cast(tn_sub(to, from, NULL), tn_tensor_dtype(x)), NULL);
+    return tn_transpose(tn_matmul(tn_transpose(x, dim, -1), share), dim, -1);
+}
+
+static tn_status mean_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given, tn_tensor **out)
+{
+    tn_tensor *x = tn__slide_batched(in[0], dims);
+    int64_t count[TN__SLIDE_DIMS], kernel[TN__SLIDE_DIMS];
+    bool even = true;
+
+    if (x == NULL || adaptive_size(x, given, dims, count) != TN_OK)
+        return tn_error_last()->code;
+    for (int32_t i = 0; i < dims; i++) {
+        even &= count[i] > 0 && tn_tensor_size(x, 2 + i) % count[i] == 0;
+        kernel[i] = count[i] > 0 ? tn_tensor_size(x, 2 + i) / count[i] : 0;
+    }
+    if (even)
+        x = tn_avg_pool(x, (tn_ints){ kernel, dims }, NULL);
+    for (int32_t i = 0; i < dims && !even && x != NULL; i++)
+        x = count[i] > 0 ? mean_along(x, 2 + i, count[i]) : tn_narrow(x, 2 + i, 0, 0);
+    x = tn__slide_unbatched(x, dims, in[0]);
+    return tn__common_given(out, x == in[0] ? tn_copy(x) : x);
+}
+
+/* [.., size, ..] to [.., count, longest, ..]: the windows along `dim`; short ones repeat their last element, which
+ * changes no maximum. */
+static tn_tensor *windows_along(tn_tensor *x, int64_t dim, int64_t size, int64_t count)
+{
+    tn_arange_options whole = TN_ARANGE_OPTIONS;
+    int64_t longest = 0, shape[TN_MAX_DIMS];
+    int32_t ndim = tn_tensor_ndim(x);
+    tn_tensor *places, *last;
+
+    for (int64_t i = 0; i < count; i++) {
+        int64_t length = end_of(i, size, count) - begin_of(i, size, count);
+
+        longest = length > longest ? length : longest;
+    }
+    whole.dtype = TN_I64;
+    places = tn_add(tn_unsqueeze(bounds(x, size, count, false), 1),
+                    tn_arange(x, 0, (double)longest, &whole), NULL);
+    last = tn_unsqueeze(tn_add_scalar(bounds(x, size, count, true), -1), 1);
+    x = tn_index_select(x, tn_reshape(tn_minimum(places, last), TN_SHAPE(count * longest)), dim);
+    if (x == NULL)
+        return NULL;
+    for (int32_t i = 0, j = 0; i < ndim; i++) {
+        if (i == dim) {
+            shape[j++] = count;
+            shape[j++] = longest;
+        } else {
+            shape[j++] = tn_tensor_size(x, i);
+        }
+    }
+    return tn_reshape(x, (tn_ints){ shape, ndim + 1 });
+}
+
+/* [n, c, size...] to [n, c, count..., elements of a window] */
+static tn_tensor *adaptive_windows(tn_tensor *x, int32_t dims, const int64_t *count)
+{
+    int64_t order[2 + 2 * TN__SLIDE_DIMS] = { 0, 1 };
+    tn_flatten_options last = TN_FLATTEN_OPTIONS;
+
+    for (int32_t i = 0; i < dims && x != NULL; i++) {
+        x = windows_along(x, 2 + 2 * i, tn_tensor_size(x, 2 + 2 * i), count[i]);
+        order[2 + i] = 2 + 2 * i;
+        order[2 + dims + i] = 3 + 2 * i;
+    }
+    last.start_dim = 2 + dims;
+    return tn_flatten(tn_permute(x, (tn_ints){ order, 2 + 2 * dims }), &last);
+}
+
+static tn_status max_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given, tn_tensor **out,
+                              int32_t n_out)
+{
+    tn_tensor *x = tn__slide_batched(in[0], dims), *windows, *places, *both[2], *which;
+    tn_max_dim_options keep = TN_MAX_DIM_OPTIONS;
+    tn_squeeze_options one = TN_SQUEEZE_OPTIONS;
+    int64_t count[TN__SLIDE_DIMS], kernel[TN__SLIDE_DIMS], shape[2 + TN__SLIDE_DIMS] = { 1, 1 },
+                                                                     all = 1, last = 2 + dims;
+    bool even = true;
+    tn_status status;
+
+    if (x == NULL || adaptive_size(x, given, dims, count) != TN_OK)
+        return tn_error_last()->code;
+    for (int32_t i = 0; i < dims; i++) {
+        int64_t size = tn_tensor_size(x, 2 + i);
+
+        even &= count[i] > 0 && size % count[i] == 0;
+        kernel[i] = count[i] > 0 ? size / count[i] : 0;
+        shape[2 + i] = size;
+        all *= size;
+    }
+    if (even) {
+        status = tn_max_pool(x, (tn_ints){ kernel, dims }, NULL, &both[0], &both[1]);
+        return status != TN_OK ? status : two_given(out, n_out, both, dims, in[0]);
+    }
+    for (int32_t i = 0; i < dims; i++)
+        if (count[i] < 1)
+            return tn_fail(TN_ERR_VALUE,
+                           "output_size has to be at least 1 where it does not divide "
+                           "the size of x");
+    windows = adaptive_windows(x, dims, count);
+    places = adaptive_windows(
+        tn_reshape(tn_arange(x, 0, (double)all, NULL), (tn_ints){ shape, last }), dims, count);
+    keep.keepdim = true;
+    status = tn_max_dim(windows, last, &keep, &both[0], &which);
+    if (status != TN_OK)
+        return status;
+    one.dims = (tn_ints){ &last, 1 };
+    both[0] = tn_squeeze(both[0], &one);
+    both[1] = tn_squeeze(tn_gather(tn_expand(places, tn_tensor_shape(windows)), which, last), &one);
+    return two_given(out, n_out, both, dims, in[0]);
+}
+
+#define ADAPTIVE(dims, kind, KIND, NAME, call)                                                     \
+    static tn_status adaptive_##kind##_infer(tn_infer *infer)                                      \
+    {                                                                                              \
+        return image_open(infer, dims);                                                            \
+    }                                                                                              \
+    static tn_status adaptive_##kind##_decompose(tn_tensor *const *in, int64_t n_in,               \
+                                                 const void *options, tn_tensor **out)             \
+    {                                                                                              \
+        const tn_adaptive_##kind##_options *o = options;                                           \
+        (void)n_in;                                                                                \
+        return call;                                                                               \
+    }                                                                                              \
+    const tn_op_def tn__op_adaptive_##kind = { TN_HEAD(tn_op_def), TN_SCHEMA_ADAPTIVE_##KIND,      \
+                                               .infer = adaptive_##kind##_infer,                   \
+                                               .decompose = adaptive_##kind##_decompose };
+#define ADAPTIVE_ALL(dims, NAME)                                                                   \
+    ADAPTIVE(dims, avg_pool##dims##d, AVG_POOL##NAME, NAME,                                        \
+             mean_adaptive(in, dims, o->output_size, out))                                         \
+    ADAPTIVE(dims, max_pool##dims##d, MAX_POOL##NAME, NAME,                                        \
+             max_adaptive(in, dims, o->output_size, out, 1))                                       \
+    ADAPTIVE(dims, max_pool##dims##d_with_indices, MAX_POOL##NAME##_WITH_INDICES, NAME,            \
+             max_adaptive(in, dims, o->output_size, out, 2))
+ADAPTIVE_ALL(1, 1D)
+ADAPTIVE_ALL(2, 2D)
+ADAPTIVE_ALL(3, 3D)
+
+/* ---- powers ---- */
+
+/* PyTorch's way: the mean of powers, its negative values kept out, times the count. */
+static tn_status powers(tn_tensor *const *in, int32_t dims, double p, tn_ints kernel,
+                        const tn_avg_pool_options *o, tn_tensor **out)
+{
+    tn_tensor *x = tn__slide_batched(in[0], dims), *y;
+    int64_t row[TN__SLIDE_DIMS];
+
+    if (x == NULL || tn__slide_row(kernel, dims, 1, 1, "kernel", row) != TN_OK)
+        return tn_error_last()->code;
+    if (p == 0)
+        return tn_fail(TN_ERR_VALUE, "p is 0: there is no zeroth root");
+    y = tn_avg_pool(tn_pow_scalar(x, p), kernel, o);
+    y = tn_mul(tn_sign(y), tn_relu(tn_abs(y)));
+    y = tn_pow_scalar(tn_mul_scalar(y, (double)tn__slide_product(row, dims)), 1.0 / p);
+    return tn__common_given(out, tn__slide_unbatched(y, dims, in[0]));
+}
+
+/* ---- back to where the largest were ---- */
+
+static tn_status unpooled(tn_tensor *const *in, int32_t dims, tn_ints kernel, tn_ints stride,
+                          tn_ints padding, tn_ints wanted, tn_tensor **out)
+{
+    tn_tensor *x = tn__slide_batched(in[0], dims), *indices = tn__slide_batched(in[1], dims);
+    int64_t k[TN__SLIDE_DIMS], s[TN__SLIDE_DIMS], p[TN__SLIDE_DIMS], shape[2 + TN__SLIDE_DIMS],
+        all = 1;
+    tn_flatten_options flat = TN_FLATTEN_OPTIONS;
+    char text[TN__TEXT], text_i[TN__TEXT];
+
+    if (x == NULL || indices == NULL || tn__slide_row(kernel, dims, 1, 1, "kernel", k) != TN_OK ||
+        tn__slide_row(stride.count > 0 ? stride : kernel, dims, 1, 1, "stride", s) != TN_OK ||
+        tn__slide_row(padding, dims, 0, 0, "padding", p) != TN_OK)
+        return tn_error_last()->code;
+    if (tn_tensor_ndim(x) != tn_tensor_ndim(indices))
+        return tn_fail(TN_ERR_RUNTIME, "x %s and indices %s have to have the same shape",
+                       tn__common_text(text, tn_tensor_shape(in[0])),
+                       tn__common_text(text_i, tn_tensor_shape(in[1])));
+    /* The size may be given with N and C in front. */
+    if (wanted.count > dims) {
+        wanted.at += wanted.count - dims;
+        wanted.count = dims;
+    }
+    if (wanted.count > 0 && wanted.count != dims)
+        return tn_fail(TN_ERR_VALUE, "output_size %s has to have %d numbers",
+                       tn__common_text(text, wanted), (int)dims);
+    shape[0] = tn_tensor_size(x, 0);
+    shape[1] = tn_tensor_size(x, 1);
+    for (int32_t i = 0; i < dims; i++) {
+        int64_t usual = (tn_tensor_size(x, 2 + i) - 1) * s[i] - 2 * p[i] + k[i];
+
+        shape[2 + i] = wanted.count > 0 ? wanted.at[i] : usual;
+        if (shape[2 + i] <= usual - s[i] || shape[2 + i] >= usual + s[i])
+            return tn_fail(TN_ERR_VALUE,
+                           "output_size %s: dimension %d has to be between %lld and %lld",
+                           tn__common_text(text, wanted), (int)i, (long long)(usual - s[i]),
+                           (long long)(usual + s[i]));
+        all *= shape[2 + i];
+    }
+    flat.start_dim = 2;
+    x = tn_scatter(tn__common_zeros(x, TN_SHAPE(shape[0], shape[1], all)),
+                   tn_flatten(indices, &flat), tn_flatten(x, &flat), 2);
+    return tn__common_given(
+        out, tn__slide_unbatched(tn_reshape(x, (tn_ints){ shape, 2 + dims }), dims, in[0]));
+}
+
+#define MORE(dims, NAME)                                                                           \
+    static tn_status lp_pool##dims##d_infer(tn_infer *infer)                                       \
+    {                                                                                              \
+        return image_open(infer, dims);                                                            \
+    }                                                                                              \
+    static tn_status lp_pool##dims##d_decompose(tn_tensor *const *in, int64_t n_in,                \
+                                                const void *options, tn_tensor **out)              \
+    {                                                                                              \
+        const tn_lp_pool##dims##d_options *o = options;                                            \
+        tn_avg_pool_options plain = TN_AVG_POOL_OPTIONS;                                           \
+        (void)n_in;                                                                                \
+        plain.stride = o->stride;                                                                  \
+        plain.ceil_mode = o->ceil_mode;                                                            \
+        return powers(in, dims, o->p, o->kernel, &plain, out);                                     \
+    }                                                                                              \
+    static tn_status max_unpool##dims##d_infer(tn_infer *infer)                                    \
+    {                                                                                              \
+        return image_open(infer, dims);                                                            \
+    }                                                                                              \
+    static tn_status max_unpool##dims##d_decompose(tn_tensor *const *in, int64_t n_in,             \
+                                                   const void *options, tn_tensor **out)           \
+    {                                                                                              \
+        const tn_max_unpool##dims##d_options *o = options;                                         \
+        (void)n_in;                                                                                \
+        return unpooled(in, dims, o->kernel, o->stride, o->padding, o->output_size, out);          \
+    }                                                                                              \
+    const tn_op_def tn__op_lp_pool##dims##d = { TN_HEAD(tn_op_def), TN_SCHEMA_LP_POOL##NAME,       \
+                                                .infer = lp_pool##dims##d_infer,                   \
+                                                .decompose = lp_pool##dims##d_decompose };         \
+    const tn_op_def tn__op_max_unpool##dims##d = { TN_HEAD(tn_op_def), TN_SCHEMA_MAX_UNPOOL##NAME, \
+                                                   .infer = max_unpool##dims##d_infer,             \
+                                                   .decompose = max_unpool##dims##d_decompose };
+MORE(1, 1D)
+MORE(2, 2D)
+MORE(3, 3D)

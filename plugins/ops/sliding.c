@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Windows that slide over images. */
+#include "sliding.h"
+
+tn_status tn__slide_row(tn_ints given, int32_t dims, int64_t otherwise, int64_t least,
+                        const char *name, int64_t *out)
+{
+    char text[TN__TEXT];
+
+    if (given.count > 1 && given.count != dims)
+        return tn_fail(TN_ERR_VALUE, "%s %s has to be one number, or %d of them", name,
+                       tn__common_text(text, given), (int)dims);
+    for (int32_t i = 0; i < dims; i++) {
+        out[i] = given.count <= 0 ? otherwise : given.at[given.count == 1 ? 0 : i];
+        if (out[i] < least || out[i] > INT32_MAX)
+            return tn_fail(TN_ERR_VALUE, "%s %s: numbers from %lld to %lld are taken", name,
+                           tn__common_text(text, given), (long long)least, (long long)INT32_MAX);
+    }
+    return TN_OK;
+}
+
+tn_status tn__slide_lay(tn__slide *s, tn_ints stride, tn_ints padding, tn_ints dilation, bool up)
+{
+    char text[TN__TEXT], text_k[TN__TEXT];
+    tn_status status = tn__slide_row(stride, s->dims, 1, 1, "stride", s->stride);
+
+    if (status == TN_OK)
+        status = tn__slide_row(padding, s->dims, 0, 0, "padding", s->padding);
+    if (status == TN_OK)
+        status = tn__slide_row(dilation, s->dims, 1, 1, "dilation", s->dilation);
+    for (int32_t i = 0; i < s->dims && status == TN_OK; i++) {
+        int64_t reach = s->dilation[i] * (s->kernel[i] - 1) + 1;
+        int64_t room = s->size[i] + 2 * s->padding[i] - reach;
+
+        if (room < 0 || s->kernel[i] < 1)
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "a window of %s (dilation %lld) does not fit into %s with padding %lld",
+                tn__common_text(text_k, (tn_ints){ s->kernel, s->dims }), (long long)s->dilation[i],
+                tn__common_text(text, (tn_ints){ s->size, s->dims }), (long long)s->padding[i]);
+        s->count[i] = (room + (up ? s->stride[i] - 1 : 0)) / s->stride[i] + 1;
+        /* The last window has to begin inside, or in the padding in front. */
+        if (up && (s->count[i] - 1) * s->stride[i] >= s->size[i] + s->padding[i])
+            s->count[i]--;
+    }
+    return status;
+}
+
+tn_tensor *tn__slide_windows(tn_tensor *x, const tn__slide *s, double value, bool replicate)
+{
+    int64_t sizes[2 * TN__SLIDE_DIMS];
+    tn_pad_options edges = TN_PAD_OPTIONS;
+    bool any = false;
+
+    for (int32_t i = 0; i < s->dims; i++) {
+        int64_t end = (s->count[i] - 1) * s->stride[i] + s->dilation[i] * (s->kernel[i] - 1) + 1;
+        int64_t *pair = sizes + 2 * (s->dims - 1 - i), after = end - s->padding[i] - s->size[i];
+
+        pair[0] = s->padding[i];
+        pair[1] = after > 0 ? after : 0;
+        any |= pair[0] > 0 || pair[1] > 0;
+    }
+    edges.value = value;
+    edges.mode = replicate ? "replicate" : "constant";
+    if (any)
+        x = tn_pad(x, (tn_ints){ sizes, 2 * s->dims }, &edges);
+    for (int32_t i = 0; i < s->dims && x != NULL; i++) {
+        tn_slice_options every = TN_SLICE_OPTIONS;
+        int64_t reach = s->dilation[i] * (s->kernel[i] - 1) + 1;
+
+        x = tn_unfold(x, 2 + i, reach, s->stride[i]);
+        /* Where strides step over what the padding holds, there are more windows than asked for. */
+        if (x != NULL && tn_tensor_size(x, 2 + i) > s->count[i])
+            x = tn_narrow(x, 2 + i, 0, s->count[i]);
+        every.step = s->dilation[i];
+        if (s->dilation[i] > 1)
+            x = tn_slice(x, -1, &every);
+    }
+    return x;
+}
+
+tn_tensor *tn__slide_places(tn_tensor *like, const tn__slide *s)
+{
+    int64_t shape[2 + TN__SLIDE_DIMS] = { 1, 1 };
+
+    for (int32_t i = 0; i < s->dims; i++)
+        shape[2 + i] = s->size[i];
+    return tn__slide_windows(
+        tn_reshape(tn_arange(like, 0, (double)tn__slide_product(s->size, s->dims), NULL),
+                   (tn_ints){ shape, 2 + s->dims }),
+        s, 0, true);
+}
+
+tn_tensor *tn__slide_batched(tn_tensor *x, int32_t dims)
+{
+    return x != NULL && tn_tensor_ndim(x) == dims + 1 ? tn_unsqueeze(x, 0) : x;
+}
+
+tn_tensor *tn__slide_unbatched(tn_tensor *y, int32_t dims, const tn_tensor *x)
+{
+    tn_squeeze_options o = TN_SQUEEZE_OPTIONS;
+    int64_t first[1] = { 0 };
+
+    o.dims = (tn_ints){ first, 1 };
+    return y == NULL || tn_tensor_ndim(x) != dims + 1 ? y : tn_squeeze(y, &o);
+}
+
+tn_status tn__slide_check(const tn_view *x, int32_t dims)
+{
+    char text[TN__TEXT];
+
+    if (x->ndim == dims + 1 || x->ndim == dims + 2)
+        return TN_OK;
+    return tn_fail(
+        TN_ERR_RUNTIME, "x %s has %d dimensions; %d ([N, C, ...]) or %d (without N) are taken",
+        tn__common_text(text, tn__common_shape(x)), (int)x->ndim, (int)dims + 2, (int)dims + 1);
+}
+
+void tn__slide_meta(tn_meta *meta, tn_dtype dtype, int64_t n, int64_t c, const int64_t *rest,
+                    int32_t dims)
+{
+    meta->dtype = dtype;
+    meta->ndim = dims + 2;
+    meta->shape[0] = n;
+    meta->shape[1] = c;
+    for (int32_t i = 0; i < dims; i++)
+        meta->shape[2 + i] = rest[i];
+}
+
+tn_status tn__slide_same_dtype(const tn_view *a, const char *a_name, const tn_view *b,
+                               const char *b_name)
+{
+    if (b == NULL || tn_view_dtype(a) == tn_view_dtype(b))
+        return TN_OK;
+    return tn_fail(TN_ERR_RUNTIME, "%s is %s and %s is %s; they have to be the same", a_name,
+                   tn_dtype_name(tn_view_dtype(a)), b_name, tn_dtype_name(tn_view_dtype(b)));
+}
+
+tn_tensor *tn__slide_per_channel(tn_tensor *bias, int32_t dims)
+{
+    int64_t shape[2 + TN__SLIDE_DIMS] = { 1, tn_tensor_numel(bias), 1, 1, 1 };
+
+    return tn_reshape(bias, (tn_ints){ shape, 2 + dims });
+}

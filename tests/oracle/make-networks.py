@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# Convolutions, pooling, normalisation:  PYTHON-WITH-TORCH make-networks.py > networks.txt
+from cases import *
+
+F = torch.nn.functional
+FLOATS = (F32, F64, F16, BF16)
+
+
+def like_images(*shape, **more):
+    """Channels-last in memory, [N, C, H, W] to look at."""
+    n_, c, h, w = shape
+    return x(n_, h, w, c, order=(0, 3, 1, 2), **more)
+
+
+# ---- convolution ----
+def conv(name, dims, a, w, b=None, **options):
+    call = (F.conv1d, F.conv2d, F.conv3d)[dims - 1]
+    how = dict(options)
+    if "auto_padding" in how:
+        how["padding"] = how.pop("auto_padding")
+    for key in ("stride", "padding", "dilation"):
+        if isinstance(how.get(key), int):
+            options[key] = [how[key]]
+    Case("conv%dd/%s" % (dims, name), "conv%dd" % dims, lambda a, w, b=None: call(a, w, b, **how), [a, w, b], **options)
+
+
+for d in (F32, F64, F16, BF16):
+    conv(NAMES[d], 2, x(2, 2, 4, 5, dtype=d), x(3, 2, 2, 3, dtype=d), x(3, dtype=d))
+    conv(NAMES[d], 1, x(2, 3, 6, dtype=d), x(2, 3, 3, dtype=d), x(2, dtype=d))
+    conv(NAMES[d], 3, x(1, 2, 3, 3, 4, dtype=d), x(2, 2, 2, 2, 2, dtype=d), x(2, dtype=d))
+conv("no-bias", 2, x(1, 2, 4, 4, dtype=F64), x(2, 2, 3, 3, dtype=F64))
+conv("padding", 2, x(1, 2, 3, 3, dtype=F64), x(2, 2, 3, 3, dtype=F64), x(2, dtype=F64), padding=1)
+conv("paddings", 2, x(1, 1, 3, 4, dtype=F64), x(2, 1, 3, 2, dtype=F64), padding=[2, 1])
+conv("stride", 2, x(2, 2, 7, 6, dtype=F64), x(3, 2, 3, 2, dtype=F64), x(3, dtype=F64), stride=2)
+conv("stride-rest", 2, x(1, 2, 8, 8), x(2, 2, 3, 3), x(2), stride=[3, 2], padding=1)
+conv("dilation", 2, x(1, 2, 7, 7, dtype=F64), x(2, 2, 3, 2, dtype=F64), dilation=[2, 3])
+conv("all", 2, x(1, 4, 9, 8, dtype=F64), x(4, 2, 3, 3, dtype=F64), x(4, dtype=F64), stride=2, padding=[2, 1], dilation=2, groups=2)
+conv("depthwise", 2, x(2, 3, 4, 4, dtype=F64), x(6, 1, 3, 3, dtype=F64), x(6, dtype=F64), groups=3, padding=1)
+conv("one-by-one", 2, x(2, 3, 3, 3, dtype=F64), x(4, 3, 1, 1, dtype=F64), x(4, dtype=F64))
+conv("one-by-one-stride", 2, x(2, 3, 5, 5, dtype=F64), x(4, 3, 1, 1, dtype=F64), stride=2)
+conv("channels-last", 2, like_images(2, 3, 5, 4), x(4, 3, 3, 3), x(4), padding=1)
+conv("channels-last-64", 2, like_images(2, 4, 5, 4, dtype=F64), x(4, 2, 3, 3, dtype=F64), groups=2, stride=2, padding=1)
+conv("weight-last", 2, like_images(1, 3, 4, 4, dtype=F64), like_images(2, 3, 3, 3, dtype=F64), padding=1)
+conv("unbatched", 2, x(2, 4, 4, dtype=F64), x(2, 2, 3, 3, dtype=F64), x(2, dtype=F64))
+conv("no-images", 2, x(0, 2, 4, 4), x(3, 2, 3, 3), x(3))
+conv("narrowed", 2, x(2, 2, 4, 8, dtype=F64, narrow=(3, 2, 4)), x(2, 2, 3, 3, dtype=F64))
+conv("expanded", 2, x(1, 1, 4, 4, dtype=F64, expand=(2, 3, 4, 4)), x(2, 3, 3, 3, dtype=F64))
+conv("far-padding", 2, x(1, 1, 2, 2, dtype=F64), x(1, 1, 2, 2, dtype=F64), padding=3)
+conv("same", 2, x(1, 2, 5, 4, dtype=F64), x(2, 2, 3, 2, dtype=F64), x(2, dtype=F64), auto_padding="same")
+conv("same-dilated", 2, x(1, 1, 6, 6, dtype=F64), x(2, 1, 2, 3, dtype=F64), auto_padding="same", dilation=[3, 2])
+conv("valid", 2, x(1, 1, 4, 4, dtype=F64), x(2, 1, 2, 3, dtype=F64), auto_padding="valid")
+conv("larger", 2, x(2, 8, 9, 9), x(8, 8, 3, 3), x(8), padding=1)
+conv("stride", 1, x(2, 4, 9, dtype=F64), x(4, 2, 3, dtype=F64), x(4, dtype=F64), stride=2, padding=2, groups=2)
+conv("same", 1, x(1, 2, 5, dtype=F64), x(2, 2, 4, dtype=F64), auto_padding="same")
+conv("unbatched", 1, x(2, 5, dtype=F64), x(2, 2, 3, dtype=F64))
+conv("dilation", 1, x(1, 2, 9, dtype=F64), x(2, 2, 3, dtype=F64), dilation=3)
+conv("all", 3, x(1, 2, 5, 4, 5, dtype=F64), x(2, 1, 2, 3, 2, dtype=F64), x(2, dtype=F64), stride=[2, 1, 2], padding=[1, 1, 0], dilation=[2, 1, 1], groups=2)
+conv("unbatched", 3, x(1, 3, 3, 3, dtype=F64), x(2, 1, 2, 2, 2, dtype=F64))
+
+
+def back(name, dims, a, w, b=None, **options):
+    call = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[dims - 1]
+    how = dict(options)
+    for key in ("stride", "padding", "dilation", "output_padding"):
+        if isinstance(how.get(key), int):
+            options[key] = [how[key]]
+    Case("conv_transpose%dd/%s" % (dims, name), "conv_transpose%dd" % dims, lambda a, w, b=None: call(a, w, b, **how),
+         [a, w, b], **options)
+
+
+for d in (F32, F64, F16, BF16):
+    back(NAMES[d], 2, x(2, 3, 2, 3, dtype=d), x(3, 2, 2, 2, dtype=d), x(2, dtype=d))
+    back(NAMES[d], 1, x(2, 3, 3, dtype=d), x(3, 2, 3, dtype=d), x(2, dtype=d))
+    back(NAMES[d], 3, x(1, 2, 2, 2, 2, dtype=d), x(2, 2, 2, 1, 2, dtype=d), x(2, dtype=d))
+back("no-bias", 2, x(1, 2, 3, 3, dtype=F64), x(2, 2, 3, 3, dtype=F64))
+back("stride", 2, x(1, 2, 3, 2, dtype=F64), x(2, 3, 3, 2, dtype=F64), x(3, dtype=F64), stride=2)
+back("padding", 2, x(1, 2, 3, 4, dtype=F64), x(2, 3, 3, 2, dtype=F64), x(3, dtype=F64), padding=1)
+back("output-padding", 2, x(1, 2, 3, 3, dtype=F64), x(2, 3, 3, 3, dtype=F64), stride=[3, 2], padding=1, output_padding=[2, 1])
+back("all", 2, x(2, 4, 3, 2, dtype=F64), x(4, 2, 2, 3, dtype=F64), x(4, dtype=F64), stride=2, padding=[1, 2], output_padding=1, groups=2, dilation=2)
+back("unbatched", 2, x(2, 3, 3, dtype=F64), x(2, 1, 2, 2, dtype=F64), x(1, dtype=F64))
+back("channels-last", 2, like_images(2, 3, 3, 2), x(3, 4, 3, 3), x(4), stride=2, padding=1)
+back("stride", 1, x(2, 2, 4, dtype=F64), x(2, 2, 3, dtype=F64), x(2, dtype=F64), stride=3, padding=1, output_padding=2)
+back("unbatched", 1, x(2, 4, dtype=F64), x(2, 2, 3, dtype=F64))
+back("stride", 3, x(1, 2, 2, 2, 2, dtype=F64), x(2, 2, 2, 2, 2, dtype=F64), stride=2, output_padding=[1, 0, 1])
+back("no-images", 2, x(0, 2, 3, 3), x(2, 2, 2, 2))
+
+
+# ---- pooling ----
+def rows(options):
+    return {k: [v] if isinstance(v, int) and not isinstance(v, bool) and k in ("stride", "padding", "dilation", "kernel") else v for k, v in options.items()}
+
+
+def distinct(*shape, dtype=F64, **more):
+    count = 1
+    for s in shape:
+        count *= s
+    return x(dtype=dtype, data=(torch.randperm(count).to(F64) / 4 - count / 8).reshape(shape).tolist(), **more)
+
+
+def max_pool(name, dims, a, kernel, **options):
+    call = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[dims - 1]
+    given = rows(dict(options, kernel=kernel))
+    Case("max_pool%dd/%s" % (dims, name), "max_pool%dd" % dims, lambda a: call(a, kernel, **options), [a], **given)
+    Case("max_pool%dd_with_indices/%s" % (dims, name), "max_pool%dd_with_indices" % dims,
+         lambda a: call(a, kernel, return_indices=True, **options), [a], **given)
+
+
+def avg_pool(name, dims, a, kernel, **options):
+    call = (F.avg_pool1d, F.avg_pool2d, F.avg_pool3d)[dims - 1]
+    Case("avg_pool%dd/%s" % (dims, name), "avg_pool%dd" % dims, lambda a: call(a, kernel, **options), [a], **rows(dict(options, kernel=kernel)))
+
+
+for d in FLOATS:
+    max_pool(NAMES[d], 2, distinct(2, 2, 4, 5, dtype=d), 2)
+    avg_pool(NAMES[d], 2, x(2, 2, 4, 5, dtype=d), 2)
+max_pool("f64", 1, distinct(2, 2, 7), 3)
+max_pool("f64", 3, distinct(1, 2, 3, 4, 4), 2)
+max_pool("unbatched", 1, distinct(2, 7), 2)
+max_pool("unbatched", 2, distinct(2, 4, 4), [2, 3])
+max_pool("unbatched", 3, distinct(1, 3, 3, 3), 2)
+max_pool("stride", 2, distinct(1, 2, 6, 7), 3, stride=2)
+max_pool("overlap", 2, distinct(1, 2, 5, 5), [3, 2], stride=1)
+max_pool("padding", 2, distinct(1, 2, 5, 5), 3, stride=2, padding=1)
+max_pool("paddings", 2, distinct(2, 1, 4, 6), [2, 4], stride=[2, 1], padding=[1, 2])
+max_pool("dilation", 2, distinct(1, 1, 8, 7), 2, dilation=[3, 2], stride=1)
+max_pool("ceil", 2, distinct(1, 2, 6, 5), 2, stride=2, ceil_mode=True)
+max_pool("ceil-padding", 2, distinct(1, 1, 5, 6), 3, stride=3, padding=1, ceil_mode=True)
+max_pool("ceil-dilation", 2, distinct(1, 1, 8, 8), 3, stride=2, padding=1, dilation=2, ceil_mode=True)
+max_pool("ceil-stride", 1, distinct(1, 2, 7), 2, stride=4, ceil_mode=True)
+max_pool("nan", 2, x(data=[[[[1.0, float("nan"), 2.0, 3.0], [4.0, 0.0, float("inf"), -1.0]]]]), 2)
+max_pool("minus-infinity", 2, n(data=[[[[float("-inf")] * 4] * 4]]), 3, stride=2, padding=1)
+max_pool("ties", 2, x(data=[[[[1.0, 1.0, 2.0], [1.0, 1.0, 2.0]]]], dtype=F64), 2, stride=1)
+max_pool("channels-last", 2, like_images(2, 3, 4, 4), 2)
+max_pool("no-images", 2, x(0, 2, 4, 4), 2)
+max_pool("padding", 3, distinct(1, 1, 4, 4, 4), 3, stride=2, padding=1)
+avg_pool("f64", 1, x(2, 2, 7, dtype=F64), 3)
+avg_pool("f64", 3, x(1, 2, 3, 4, 4, dtype=F64), 2)
+avg_pool("unbatched", 1, x(2, 7, dtype=F64), 2)
+avg_pool("unbatched", 2, x(2, 4, 4, dtype=F64), [2, 3])
+avg_pool("unbatched", 3, x(1, 3, 3, 3, dtype=F64), 2)
+for include in (True, False):
+    more = "" if include else "-without"
+    avg_pool("padding" + more, 2, x(1, 2, 5, 5, dtype=F64), 3, stride=2, padding=1, count_include_pad=include)
+    avg_pool("ceil" + more, 2, x(1, 2, 6, 5, dtype=F64), 2, stride=2, ceil_mode=True, count_include_pad=include)
+    avg_pool("ceil-padding" + more, 2, x(1, 1, 5, 6, dtype=F64), [3, 2], stride=3, padding=1, ceil_mode=True, count_include_pad=include)
+    avg_pool("padding" + more, 1, x(1, 2, 6, dtype=F64), 4, stride=3, padding=2, ceil_mode=True, count_include_pad=include)
+    avg_pool("padding" + more, 3, x(1, 1, 4, 3, 4, dtype=F64), [3, 2, 2], stride=2, padding=[1, 1, 0], count_include_pad=include)
+avg_pool("overlap", 2, x(1, 2, 5, 5, dtype=F64), [3, 2], stride=1)
+avg_pool("gaps", 2, x(1, 1, 7, 7, dtype=F64), 2, stride=3)
+avg_pool("divisor", 2, x(1, 1, 4, 4, dtype=F64), 2, divisor_override=3, padding=1)
+avg_pool("channels-last", 2, like_images(2, 3, 4, 4), 2)
+avg_pool("no-images", 2, x(0, 2, 4, 4), 2)
+for dims, size, outputs in ((1, (7,), ([3], [7], [1], [10])), (2, (5, 7), ([2, 3], [5, 7], [1, 1], [8, 3])), (2, (6, 4), ([3, 2], [2, 4])),
+                            (3, (3, 4, 5), ([2, 3, 2], [1, 1, 1], [3, 2, 5]))):
+    for output in outputs:
+        name = "x".join(map(str, size)) + "-" + "x".join(map(str, output))
+        for kind, make in (("avg", x), ("max", distinct)):
+            call = getattr(F, "adaptive_%s_pool%dd" % (kind, dims))
+            Case("adaptive_%s_pool%dd/%s" % (kind, dims, name), "adaptive_%s_pool%dd" % (kind, dims), lambda a: call(a, output),
+                 [make(2, 2, *size, dtype=F64)], output_size=output)
+        call = getattr(F, "adaptive_max_pool%dd" % dims)
+        Case("adaptive_max_pool%dd_with_indices/%s" % (dims, name), "adaptive_max_pool%dd_with_indices" % dims,
+             lambda a: call(a, output, return_indices=True), [distinct(2, 2, *size)], output_size=output)
+for d in FLOATS:
+    Case("adaptive_avg_pool2d/" + NAMES[d], "adaptive_avg_pool2d", lambda a: F.adaptive_avg_pool2d(a, (2, 3)), [x(2, 2, 5, 4, dtype=d)], output_size=[2, 3])
+    Case("adaptive_max_pool2d/" + NAMES[d], "adaptive_max_pool2d", lambda a: F.adaptive_max_pool2d(a, (2, 3)), [distinct(2, 2, 5, 4, dtype=d)], output_size=[2, 3])
+Case("adaptive_avg_pool2d/unbatched", "adaptive_avg_pool2d", lambda a: F.adaptive_avg_pool2d(a, (3, None)), [x(2, 4, 5, dtype=F64)], output_size=[3, -1])
+Case("adaptive_max_pool2d/unbatched", "adaptive_max_pool2d", lambda a: F.adaptive_max_pool2d(a, (3, None)), [distinct(2, 4, 5)], output_size=[3, -1])
+for dims, size, kernel in ((1, (7,), 2), (2, (5, 6), 2), (2, (5, 6), [2, 3]), (3, (3, 4, 4), 2)):
+    for p in (2.0, 1.0, 3.0):
+        for options in ({}, {"stride": 1}, {"ceil_mode": True}):
+            call = getattr(F, "lp_pool%dd" % dims)
+            Case("lp_pool%dd/%g-%s" % (dims, p, "-".join(options)), "lp_pool%dd" % dims, lambda a: call(a, p, kernel, **options),
+                 [x(1, 2, *size, dtype=F64, positive=True)], p=p, **rows(dict(options, kernel=kernel)))
+for dims, size in ((1, (8,)), (2, (4, 6)), (3, (4, 4, 4))):
+    pool, unpool = getattr(F, "max_pool%dd" % dims), getattr(F, "max_unpool%dd" % dims)
+    for name, shape, output in (("plain", (2, 2), None), ("unbatched", (2,), None), ("sized", (1, 2), [s + 1 for s in size])):
+        _, places = pool(torch.randn(*shape, *size), 2, return_indices=True)
+        more = {} if output is None else {"output_size": output}
+        Case("max_unpool%dd/%s" % (dims, name), "max_unpool%dd" % dims, lambda a, i: unpool(a, i, 2, **more),
+             [x(*places.shape, dtype=F64), n(dtype=I64, data=places.tolist())], kernel=[2], **more)
+
+
+# ---- normalisation ----
+for d in FLOATS:
+    c = (x(3, dtype=d), x(3, dtype=d))
+    r = (n(3, dtype=d), n(3, dtype=d, positive=True))
+    Case("batch_norm/training-" + NAMES[d], "batch_norm", lambda a, m, v, w, b: F.batch_norm(a, m, v, w, b, True), [x(4, 3, 2, 2, dtype=d), None, None, *c], training=True)
+    Case("batch_norm/running-" + NAMES[d], "batch_norm", lambda a, m, v, w, b: F.batch_norm(a, m, v, w, b, False), [x(4, 3, 2, 2, dtype=d), *r, *c])
+    Case("layer_norm/" + NAMES[d], "layer_norm", lambda a, w, b: F.layer_norm(a, (5,), w, b), [x(2, 3, 5, dtype=d), x(5, dtype=d), x(5, dtype=d)], normalized_shape=[5])
+    Case("group_norm/" + NAMES[d], "group_norm", lambda a, w, b: F.group_norm(a, 2, w, b), [x(2, 4, 3, dtype=d), x(4, dtype=d), x(4, dtype=d)], num_groups=2)
+    Case("rms_norm/" + NAMES[d], "rms_norm", lambda a, w: F.rms_norm(a, (5,), w), [x(2, 3, 5, dtype=d), x(5, dtype=d)], normalized_shape=[5])
+    Case("instance_norm/" + NAMES[d], "instance_norm", lambda a, m, v, w, b: F.instance_norm(a, m, v, w, b), [x(2, 3, 2, 3, dtype=d), None, None, *c])
+for name, a in (("2d", x(5, 3, dtype=F64)), ("3d", x(2, 3, 4, dtype=F64)), ("5d", x(2, 3, 2, 1, 2, dtype=F64)), ("last", like_images(2, 3, 3, 2, dtype=F64)),
+                ("narrowed", x(4, 5, 2, dtype=F64, narrow=(1, 1, 3))), ("far", x(data=[[100.0, 1.0, -4.0], [101.0, 2.0, -4.0], [102.0, 4.0, -4.5]], dtype=F64))):
+    for w, b in ((x(3, dtype=F64), x(3, dtype=F64)), (None, None), (x(3, dtype=F64), None), (None, x(3, dtype=F64))):
+        for training in (True, False):
+            Case("batch_norm/%s-%s" % (name, training), "batch_norm", lambda a, m, v, w, b: F.batch_norm(a, m, v, w, b, True, 0.0) if training else
+                 F.batch_norm(a, m, v, w, b, False, eps=0.01), [a, n(3, dtype=F64), n(3, dtype=F64, positive=True), w, b],
+                 training=training, momentum=0.0 if training else 0.1, eps=1e-5 if training else 0.01)
+for shape, normalized in (((4, 3), [3]), ((2, 3, 4), [3, 4]), ((2, 1, 3), [2, 1, 3]), ((0, 3), [3]), ((5,), [5])):
+    w = dict(dtype=F64)
+    Case("layer_norm/plain", "layer_norm", lambda a, w, b: F.layer_norm(a, normalized, w, b, 0.1), [x(*shape, **w), None, None], normalized_shape=normalized, eps=0.1)
+    Case("layer_norm/affine", "layer_norm", lambda a, w, b: F.layer_norm(a, normalized, w, b), [x(*shape, **w), x(*normalized, **w), x(*normalized, **w)], normalized_shape=normalized)
+    Case("layer_norm/weight", "layer_norm", lambda a, w, b: F.layer_norm(a, normalized, w, b), [x(*shape, **w), x(*normalized, **w), None], normalized_shape=normalized)
+    Case("rms_norm/plain", "rms_norm", lambda a, w: F.rms_norm(a, normalized, w, 0.1), [x(*shape, **w), None], normalized_shape=normalized, eps=0.1)
+    Case("rms_norm/weight", "rms_norm", lambda a, w: F.rms_norm(a, normalized, w), [x(*shape, **w), x(*normalized, **w)], normalized_shape=normalized)
+Case("layer_norm/transposed", "layer_norm", lambda a, w, b: F.layer_norm(a, (4,), w, b), [x(4, 3, dtype=F64, order=(1, 0)), x(4, dtype=F64), x(4, dtype=F64)], normalized_shape=[4])
+Case("layer_norm/larger", "layer_norm", lambda a, w, b: F.layer_norm(a, (67,), w, b), [x(5, 67), x(67), x(67)], normalized_shape=[67])
+for groups in (1, 2, 4):
+    for shape in ((2, 4), (2, 4, 3), (1, 4, 2, 2)):
+        Case("group_norm/plain", "group_norm", lambda a, w, b: F.group_norm(a, groups, w, b),
+             [x(*shape, dtype=F64), None, None], num_groups=groups)
+        Case("group_norm/affine", "group_norm", lambda a, w, b: F.group_norm(a, groups, w, b, 0.01), [x(*shape, dtype=F64), x(4, dtype=F64), x(4, dtype=F64)], num_groups=groups, eps=0.01)
+for shape in ((2, 3, 4), (2, 3, 2, 2), (1, 3, 2, 2, 2)):
+    Case("instance_norm/plain", "instance_norm", lambda a, m, v, w, b: F.instance_norm(a), [x(*shape, dtype=F64), None, None, None, None])
+    Case("instance_norm/affine", "instance_norm", lambda a, m, v, w, b: F.instance_norm(a, m, v, w, b, momentum=0.0), [x(*shape, dtype=F64), n(3, dtype=F64), n(3, dtype=F64, positive=True), x(3, dtype=F64), x(3, dtype=F64)], momentum=0.0)
+    Case("instance_norm/running", "instance_norm", lambda a, m, v, w, b: F.instance_norm(a, m, v, w, b, use_input_stats=False), [x(*shape, dtype=F64), n(3, dtype=F64), n(3, dtype=F64, positive=True), x(3, dtype=F64), x(3, dtype=F64)], use_input_stats=False)
+for size, shape in ((3, (2, 5, 3)), (2, (1, 4, 2, 2)), (5, (2, 3, 2, 2, 1)), (1, (1, 3, 2))):
+    Case("local_response_norm/%d" % size, "local_response_norm", lambda a: F.local_response_norm(a, size, 0.5, 0.7, 1.5), [x(*shape, dtype=F64)], neighbours=size, alpha=0.5, beta=0.7, k=1.5)
+    Case("local_response_norm/usual-%d" % size, "local_response_norm", lambda a: F.local_response_norm(a, size), [x(*shape)], neighbours=size)
+for p in (2.0, 1.0, 3.0, float("inf")):
+    for dim, shape in ((1, (3, 4)), (0, (3, 4)), (-1, (2, 3, 2)), (1, (0, 4))):
+        Case("normalize/%g" % p, "normalize", lambda a: F.normalize(a, p, dim), [distinct(*shape) if p > 3 and 0 not in shape else x(*shape, dtype=F64)], p=p, dim=dim)
+    Case("pairwise_distance/%g" % p, "pairwise_distance", lambda a, b: F.pairwise_distance(a, b, p), [x(data=torch.randn(3, 4, dtype=F64).tolist(), dtype=F64), x(data=torch.randn(3, 4, dtype=F64).tolist(), dtype=F64)], p=p)
+    Case("pairwise_distance/kept-%g" % p, "pairwise_distance", lambda a, b: F.pairwise_distance(a, b, p, 0.25, True), [x(data=torch.randn(3, 4, dtype=F64).tolist(), dtype=F64), x(data=torch.randn(4, dtype=F64).tolist(), dtype=F64)], p=p, eps=0.25, keepdim=True)
+    Case("cdist/%g" % p, "cdist", lambda a, b: torch.cdist(a, b, p, compute_mode="donot_use_mm_for_euclid_dist"), [x(data=torch.randn(3, 4, dtype=F64).tolist(), dtype=F64), x(data=torch.randn(2, 4, dtype=F64).tolist(), dtype=F64)], p=p)
+    Case("cdist/batch-%g" % p, "cdist", lambda a, b: torch.cdist(a, b, p, compute_mode="donot_use_mm_for_euclid_dist"), [x(data=torch.randn(2, 3, 2, dtype=F64).tolist(), dtype=F64), x(data=torch.randn(1, 4, 2, dtype=F64).tolist(), dtype=F64)], p=p)
+Case("normalize/zero", "normalize", lambda a: F.normalize(a), [x(data=[[0.0, 0.0], [3.0, 4.0]])])
+for dim, a, b in ((1, x(3, 4, dtype=F64), x(3, 4, dtype=F64)), (0, x(3, 4), x(3, 4)), (-1, x(2, 1, 3, dtype=F64), x(2, 3, dtype=F64))):
+    Case("cosine_similarity/%d" % dim, "cosine_similarity", lambda a, b: F.cosine_similarity(a, b, dim), [a, b], dim=dim)
+print("end")
