@@ -141,6 +141,23 @@ static void line_of(enum tn__ct ct, const struct windows *w, const struct stretc
         line_f64(w, list, count, member, to);
 }
 
+/* n elements, `from_step` apart, to others `to_step` apart. */
+static inline void move(int64_t size, int64_t n, const void *from, int64_t from_step, void *to,
+                        int64_t to_step)
+{
+    if (size == 4) {
+        const uint32_t *a = from;
+        uint32_t *b = to;
+        for (int64_t i = 0; i < n; i++)
+            b[i * to_step] = a[i * from_step];
+    } else {
+        const uint64_t *a = from;
+        uint64_t *b = to;
+        for (int64_t i = 0; i < n; i++)
+            b[i * to_step] = a[i * from_step];
+    }
+}
+
 static int64_t up(int64_t n, int64_t step)
 {
     return (n + step - 1) / step * step;
@@ -173,8 +190,7 @@ static void pack_rows(enum tn__ct ct, const char *from, int64_t rows, int64_t de
                 memset(to, 0, (size_t)(mr * kc * size));
             for (int64_t i = 0; i < here; i++) {
                 const char *at = from + ((first + i) * row + k0 * deep) * size;
-                for (int64_t k = 0; k < kc; k++)
-                    memcpy(to + (k * mr + i) * size, at + k * deep * size, (size_t)size);
+                move(size, kc, at, deep, to + i * size, mr);
             }
             to += mr * kc * size;
         }
@@ -340,8 +356,7 @@ static void gradient_line(const struct weigh *f, int64_t output, int64_t begin, 
                             last * f->gy_step[2]) *
                                f->size;
         run = run < n - at ? run : n - at;
-        for (int64_t j = 0; j < run; j++)
-            memcpy(to + (at + j) * pace, from + j * f->gy_step[2] * f->size, (size_t)f->size);
+        move(f->size, run, from, f->gy_step[2], to + at * pace * f->size, pace);
         at += run;
     }
 }
@@ -372,13 +387,11 @@ static tn_status weigh_block(const struct weigh *f, int64_t index)
         for (int64_t j = 0; j < n; j++) {
             char *to = columns + (j / tile->nr * tile->nr * kc + j % tile->nr) * size;
             line_of(f->ct, w, list, stretches, first + j, line);
-            for (int64_t k = 0; k < kc; k++)
-                memcpy(to + k * tile->nr * size, line + k * size, (size_t)size);
+            move(size, kc, line, 1, to, tile->nr);
         }
         for (int64_t i = 0; i < f->outputs; i++)
             gradient_line(f, group * f->outputs + i, k0, kc,
-                          panels + (i / tile->mr * tile->mr * kc + i % tile->mr) * size,
-                          tile->mr * size);
+                          panels + (i / tile->mr * tile->mr * kc + i % tile->mr) * size, tile->mr);
         for (int64_t j = 0; j < width; j += tile->nr)
             for (int64_t i = 0; i < rows; i += tile->mr)
                 tile->run(kc, panels + i * kc * size, columns + j * kc * size,
@@ -415,7 +428,7 @@ tn_status tn__convolution_grad_weight(const tn_call *call)
         f.gy_step[i] = own < 0 ? 0 : gy->strides[2 + own];
     }
     /* Blocks of members: a few panels each, so that there is work for several threads; gy is packed once a block. */
-    f.width = 4 * tn__products->tile[f.ct].nr;
+    f.width = 8 * tn__products->tile[f.ct].nr;
     f.blocks = (f.w.members + f.width - 1) / f.width;
     return tn_parallel_for(f.blocks * o->groups, 1, weigh_part, &f);
 }
