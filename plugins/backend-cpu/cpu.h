@@ -63,10 +63,24 @@ bool tn__view_dense(const tn_view *view);
  * the shape; without it the dimensions are ordered as views[0] has them in memory. */
 void tn__span_make(struct tn__span *span, int32_t operands, const tn_view *const *views,
                    bool in_order);
+/* Puts neighbouring dimensions together where all operands allow it. */
+void tn__span_merge(struct tn__span *span);
 /* Calls body for runs that together are [begin, end) of the span, in its order. */
 typedef void tn__span_body(void *user, int64_t n, char *const *at, const int64_t *stride);
 void tn__span_walk(const struct tn__span *span, int64_t begin, int64_t end, tn__span_body *body,
                    void *user);
+
+/* The lines along one dimension of up to three views; views[0] gives the shape. */
+struct tn__lines {
+    int32_t ndim;
+    int64_t shape[TN_MAX_DIMS]; /* without the dimension */
+    int64_t stride[3][TN_MAX_DIMS];
+    char *base[3];
+    int64_t step[3]; /* along it, in bytes */
+    int64_t length, count;
+};
+void tn__lines_make(struct tn__lines *lines, int32_t n, const tn_view *const *views, int64_t dim);
+char *tn__lines_at(const struct tn__lines *lines, int32_t k, int64_t index);
 
 /* No iteration of the loop needs what another one wrote. */
 #ifdef __clang__
@@ -230,6 +244,34 @@ struct tn__products {
     struct tn__tile tile[TN__I64 + 1];
 };
 
+/* Folds of numbers other than sums, by compute type (up to int64). */
+union tn__number {
+    double f;
+    int64_t i;
+};
+struct tn__folds {
+    /* Of n contiguous numbers, at least one; NaN is largest and smallest. */
+    void (*max[TN__I64 + 1])(int64_t n, const void *x, union tn__number *out);
+    void (*min[TN__I64 + 1])(int64_t n, const void *x, union tn__number *out);
+    void (*prod[TN__I64 + 1])(int64_t n, const void *x, union tn__number *out);
+    /* The same for n columns, into what they have so far: rows `stride` bytes apart. */
+    void (*rows_max[TN__I64 + 1])(int64_t rows, int64_t n, const char *x, int64_t stride, void *to);
+    void (*rows_min[TN__I64 + 1])(int64_t rows, int64_t n, const char *x, int64_t stride, void *to);
+    void (*rows_prod[TN__I64 + 1])(int64_t rows, int64_t n, const char *x, int64_t stride,
+                                   void *to);
+    /* With the places, the first row being number `first`; rows less than 2^31. */
+    void (*rows_argmax[TN__I64 + 1])(int64_t rows, int64_t n, const char *x, int64_t stride,
+                                     void *to, int64_t *at, int64_t first);
+    void (*rows_argmin[TN__I64 + 1])(int64_t rows, int64_t n, const char *x, int64_t stride,
+                                     void *to, int64_t *at, int64_t first);
+};
+extern const struct tn__folds *tn__folds;
+extern const struct tn__folds tn__loops_base_folds;
+#ifdef TN__HAVE_X86_LOOPS
+extern const struct tn__folds tn__loops_avx2_folds;
+extern const struct tn__folds tn__loops_avx512_folds;
+#endif
+
 extern const struct tn__loops tn__loops_base;
 #ifdef TN__HAVE_X86_LOOPS
 extern const struct tn__loops tn__loops_avx2;
@@ -305,12 +347,20 @@ tn_status tn__complex(const tn_call *call);
 tn_status tn__sum(const tn_call *call);
 tn_status tn__amax(const tn_call *call);
 tn_status tn__argmax(const tn_call *call);
+tn_status tn__mean(const tn_call *call);
+tn_status tn__var(const tn_call *call);
+tn_status tn__std(const tn_call *call);
+tn_status tn__norm(const tn_call *call);
+tn_status tn__logsumexp(const tn_call *call);
+tn_status tn__any(const tn_call *call);
+tn_status tn__all(const tn_call *call);
 tn_status tn__prod(const tn_call *call);
 tn_status tn__amin(const tn_call *call);
 tn_status tn__argmin(const tn_call *call);
 tn_status tn__cumsum(const tn_call *call);
 tn_status tn__cumprod(const tn_call *call);
 tn_status tn__sort(const tn_call *call);
+tn_status tn__topk(const tn_call *call);
 
 tn_status tn__gather(const tn_call *call);
 tn_status tn__scatter(const tn_call *call);

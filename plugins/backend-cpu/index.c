@@ -5,29 +5,28 @@
 
 #include "cpu.h"
 
-enum { GRAIN = 16384 };
+enum { GRAIN = 16384, ROW = 16 };
 
-/* A walk over the index: operand 0 is the tensor that it points into, 1 the index, 2 the other. */
+/* A walk over the index: operand 0 is the tensor that it points into, its stride 0 along the
+ * dimension; 1 the index, 2 the other. */
 struct job {
     const tn_call *call;
-    int32_t ndim;
-    int64_t dim_size, dim_step;
-    int64_t shape[TN_MAX_DIMS];
-    int64_t stride[3][TN_MAX_DIMS]; /* of operand 0: 0 along the dimension */
-    char *base[3];
-    int64_t dim, count, item;
-    tn__load *load; /* adding: in float64 or int64 */
+    struct tn__span span;
+    int64_t dim, dim_size, dim_step, item;
+    tn__load *load; /* adding, where it is done by conversion: in float64 or int64 */
     tn__store *store;
+    tn__ew_loop *sum; /* of rows */
     bool gather, add, whole;
+    int32_t split; /* the dimension of the span whose parts are worked on apart */
 };
 
-static tn_status out_of_bounds(const struct job *job, int64_t at)
-{
-    return tn_fail(TN_ERR_INDEX,
-                   "%s: index %lld is out of bounds for dimension %lld with size %lld: 0 to %lld",
-                   job->call->op, (long long)at, (long long)job->dim, (long long)job->dim_size,
-                   (long long)job->dim_size - 1);
-}
+struct walk {
+    const struct job *job;
+    bool bad;
+    int64_t at;
+};
+
+/* ---- one run --------------------------------------------------------------------------------- */
 
 static void add_one(const struct job *job, char *to, const char *from)
 {
@@ -46,52 +45,172 @@ static void add_one(const struct job *job, char *to, const char *from)
     }
 }
 
+/* One index for the whole run. */
+static void rows(const struct job *job, int64_t n, char *x, int64_t sx, char *other, int64_t so)
+{
+    static const double none[3] = { 0, 0, 0 };
+    if (job->add && job->sum) {
+        job->sum(n, x, sx, x, sx, other, so, none);
+    } else if (job->add) {
+        for (int64_t i = 0; i < n; i++)
+            add_one(job, x + i * sx, other + i * so);
+    } else if (sx == job->item && so == job->item) {
+        if (job->gather)
+            memcpy(other, x, (size_t)(n * job->item));
+        else
+            memcpy(x, other, (size_t)(n * job->item));
+    } else {
+        for (int64_t i = 0; i < n; i++)
+            memcpy(job->gather ? other + i * so : x + i * sx,
+                   job->gather ? x + i * sx : other + i * so, (size_t)job->item);
+    }
+}
+
+#define EACH(action)                                                                               \
+    for (int64_t i = 0; i < n; i++) {                                                              \
+        int64_t at;                                                                                \
+        memcpy(&at, index + i * si, sizeof at);                                                    \
+        if ((uint64_t)at >= size) {                                                                \
+            walk->bad = true;                                                                      \
+            walk->at = at;                                                                         \
+            return;                                                                                \
+        }                                                                                          \
+        char *p = x + i * sx + at * step, *q = other + i * so;                                     \
+        action;                                                                                    \
+    }
+#define GET(T)                                                                                     \
+    {                                                                                              \
+        T v;                                                                                       \
+        EACH(memcpy(&v, p, sizeof v); memcpy(q, &v, sizeof v))                                     \
+    }                                                                                              \
+    break
+#define ADD(T)                                                                                     \
+    {                                                                                              \
+        T v, w;                                                                                    \
+        EACH(memcpy(&v, p, sizeof v); memcpy(&w, q, sizeof w); v = (T)(v + w);                     \
+             memcpy(p, &v, sizeof v))                                                              \
+    }                                                                                              \
+    break
+
+struct pair {
+    uint64_t low, high;
+};
+
+enum kind { GET_1, GET_2, GET_4, GET_8, GET_16, PUT, ADD_F32, ADD_F64, ADD_32, ADD_64, ADD_ANY };
+
+static enum kind kind_of(const struct job *job)
+{
+    if (job->gather)
+        return job->item == 1   ? GET_1
+               : job->item == 2 ? GET_2
+               : job->item == 4 ? GET_4
+               : job->item == 8 ? GET_8
+                                : GET_16;
+    if (!job->add)
+        return PUT;
+    if (job->item == 4)
+        return job->whole ? ADD_32 : ADD_F32;
+    if (job->item == 8)
+        return job->whole ? ADD_64 : ADD_F64;
+    return ADD_ANY;
+}
+
+static void run(void *user, int64_t n, char *const *base, const int64_t *stride)
+{
+    struct walk *walk = user;
+    const struct job *job = walk->job;
+    char *x = base[0], *index = base[1], *other = base[2];
+    int64_t sx = stride[0], si = stride[1], so = stride[2], step = job->dim_step;
+    uint64_t size = (uint64_t)job->dim_size;
+    if (walk->bad)
+        return;
+    if (si == 0 && n > 1 && (sx != 0 || job->gather)) {
+        int64_t at;
+        memcpy(&at, index, sizeof at);
+        if ((uint64_t)at < size) {
+            rows(job, n, x + at * step, sx, other, so);
+        } else {
+            walk->bad = true;
+            walk->at = at;
+        }
+        return;
+    }
+    switch (kind_of(job)) {
+    case GET_1: GET(uint8_t);
+    case GET_2: GET(uint16_t);
+    case GET_4: GET(uint32_t);
+    case GET_8: GET(uint64_t);
+    case GET_16: GET(struct pair);
+    case PUT: EACH(memcpy(p, q, (size_t)job->item)) break;
+    case ADD_F32: ADD(float);
+    case ADD_F64: ADD(double);
+    case ADD_32: ADD(uint32_t);
+    case ADD_64: ADD(uint64_t);
+    case ADD_ANY: EACH(add_one(job, p, q)) break;
+    }
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static tn_status result_of(const struct job *job, const struct walk *walk)
+{
+    if (!walk->bad)
+        return TN_OK;
+    return tn_fail(TN_ERR_INDEX,
+                   "%s: index %lld is out of bounds for dimension %lld with size %lld: 0 to %lld",
+                   job->call->op, (long long)walk->at, (long long)job->dim,
+                   (long long)job->dim_size, (long long)job->dim_size - 1);
+}
+
 static tn_status part(void *user, int64_t begin, int64_t end)
 {
-    struct job *job = user;
-    for (int64_t i = begin; i < end; i++) {
-        int64_t rest = i, at;
-        char *p[3] = { job->base[0], job->base[1], job->base[2] };
-        for (int32_t d = job->ndim; d-- > 0;) {
-            int64_t place = rest % job->shape[d];
-            rest /= job->shape[d];
-            for (int k = 0; k < 3; k++)
-                p[k] += place * job->stride[k][d];
-        }
-        memcpy(&at, p[1], sizeof at);
-        if (at < 0 || at >= job->dim_size)
-            return out_of_bounds(job, at);
-        p[0] += at * job->dim_step;
-        if (job->add)
-            add_one(job, p[0], p[2]);
-        else if (job->gather)
-            memcpy(p[2], p[0], (size_t)job->item);
-        else
-            memcpy(p[0], p[2], (size_t)job->item);
-    }
-    return TN_OK;
+    const struct job *job = user;
+    struct walk walk = { .job = job };
+    tn__span_walk(&job->span, begin, end, run, &walk);
+    return result_of(job, &walk);
+}
+
+/* Parts of one dimension other than the one of the index never meet in a place, and each takes
+ * what goes to a place in the order of the index. */
+static tn_status part_apart(void *user, int64_t begin, int64_t end)
+{
+    const struct job *job = user;
+    struct walk walk = { .job = job };
+    struct tn__span span = job->span;
+    for (int k = 0; k < 3; k++)
+        span.base[k] += begin * span.stride[k][job->split];
+    span.count = span.count / span.shape[job->split] * (end - begin);
+    span.shape[job->split] = end - begin;
+    tn__span_walk(&span, 0, span.count, run, &walk);
+    return result_of(job, &walk);
 }
 
 static void make(struct job *job, const tn_call *call, const tn_view *x, const tn_view *index,
                  const tn_view *other, int64_t dim)
 {
     const tn_view *views[3] = { x, index, other };
+    struct tn__span *span = &job->span;
     job->call = call;
-    job->ndim = index->ndim;
-    job->count = tn__view_count(index);
     job->item = tn__view_item(x);
     job->dim = dim < 0 ? dim + (x->ndim > 0 ? x->ndim : 1) : dim;
     job->dim_size = x->ndim > 0 ? x->shape[job->dim] : 1;
     job->dim_step = x->ndim > 0 ? x->strides[job->dim] * job->item : 0;
-    for (int k = 0; k < 3; k++) {
-        job->base[k] = tn__view_at(views[k]);
-        for (int32_t d = 0; d < index->ndim; d++)
-            job->stride[k][d] = (k == 0 && d == job->dim) || d >= views[k]->ndim
-                                    ? 0
-                                    : views[k]->strides[d] * tn__view_item(views[k]);
+    span->operands = 3;
+    span->ndim = 0;
+    span->count = tn__view_count(index);
+    for (int k = 0; k < 3; k++)
+        span->base[k] = tn__view_at(views[k]);
+    for (int32_t d = 0; d < index->ndim; d++) {
+        if (index->shape[d] == 1)
+            continue;
+        span->shape[span->ndim] = index->shape[d];
+        for (int k = 0; k < 3; k++)
+            span->stride[k][span->ndim] = (k == 0 && d == job->dim) || d >= views[k]->ndim
+                                              ? 0
+                                              : views[k]->strides[d] * tn__view_item(views[k]);
+        span->ndim++;
     }
-    for (int32_t d = 0; d < index->ndim; d++)
-        job->shape[d] = index->shape[d];
+    tn__span_merge(span);
 }
 
 tn_status tn__gather(const tn_call *call)
@@ -99,25 +218,37 @@ tn_status tn__gather(const tn_call *call)
     struct job job = { .gather = true };
     make(&job, call, call->in[0], call->in[1], call->out[0],
          ((const tn_gather_options *)call->options)->dim);
-    if (job.count <= GRAIN)
-        return part(&job, 0, job.count);
-    return tn_parallel_for(job.count, GRAIN, part, &job);
+    if (job.span.count <= GRAIN)
+        return part(&job, 0, job.span.count);
+    return tn_parallel_for(job.span.count, GRAIN, part, &job);
 }
 
 static tn_status scatter(const tn_call *call, int64_t dim, bool add)
 {
-    struct job job = { .add = add };
+    struct job job = { .add = add, .split = -1 };
     tn_dtype dtype = tn_view_dtype(call->in[0]);
     tn_status status = tn__copy_views(call->out[0], call->in[0]);
     if (status != TN_OK)
         return status;
     job.whole = (TN_MASK_FLOAT & TN_BIT(dtype)) == 0;
     if (add) {
+        enum tn__ct ct = tn__ct_of(dtype);
         job.load = tn__convert_load(dtype, job.whole ? TN__I64 : TN__F64);
         job.store = tn__convert_store(job.whole ? TN__I64 : TN__F64, dtype);
+        if (tn__ct_dtype(ct) == dtype)
+            job.sum = tn__loops->ew[TN__ADD][ct];
     }
     make(&job, call, call->out[0], call->in[1], call->in[2], dim);
-    return part(&job, 0, job.count);
+    struct tn__span *span = &job.span;
+    for (int32_t d = 0; d < span->ndim; d++)
+        if (span->stride[0][d] != 0 && (job.split < 0 || span->shape[d] > span->shape[job.split]))
+            job.split = d;
+    if (span->count <= GRAIN || job.split < 0)
+        return part(&job, 0, span->count);
+    int64_t size = span->shape[job.split], grain = GRAIN / (span->count / size) + 1;
+    if (grain < ROW) /* neighbours share a line of the cache */
+        grain = ROW;
+    return tn_parallel_for(size, grain, part_apart, &job);
 }
 
 tn_status tn__scatter(const tn_call *call)
@@ -128,50 +259,6 @@ tn_status tn__scatter(const tn_call *call)
 tn_status tn__scatter_add(const tn_call *call)
 {
     return scatter(call, ((const tn_scatter_add_options *)call->options)->dim, true);
-}
-
-/* ---- places ---- */
-
-static void put_places(const tn_view *x, const tn_view *y, tn__load *load, bool floating,
-                       int64_t *count)
-{
-    int64_t index[TN_MAX_DIMS] = { 0 }, all = tn__view_count(x), found = 0;
-    for (int64_t i = 0; i < all; i++) {
-        int64_t offset = 0;
-        union {
-            double f;
-            int64_t i;
-        } value;
-        for (int32_t d = 0; d < x->ndim; d++)
-            offset += index[d] * x->strides[d];
-        load(1, tn__view_at(x) + offset * tn__view_item(x), 0, &value);
-        if (floating ? value.f != 0 : value.i != 0) {
-            for (int32_t d = 0; y && d < x->ndim; d++)
-                memcpy(tn__view_at(y) + (found * y->strides[0] + d * y->strides[1]) * 8, &index[d],
-                       sizeof index[d]);
-            found++;
-        }
-        for (int32_t d = x->ndim; d-- > 0;) {
-            if (++index[d] < x->shape[d])
-                break;
-            index[d] = 0;
-        }
-    }
-    *count = found;
-}
-
-/* Counted first, then written. */
-tn_status tn__nonzero(const tn_call *call)
-{
-    const tn_view *x = call->in[0];
-    bool floating = (TN_MASK_FLOAT & TN_BIT(tn_view_dtype(x))) != 0;
-    tn__load *load = tn__convert_load(tn_view_dtype(x), floating ? TN__F64 : TN__I64);
-    int64_t shape[2] = { 0, x->ndim };
-    put_places(x, NULL, load, floating, &shape[0]);
-    tn_status status = call->make_output(call, 0, (tn_ints){ shape, 2 });
-    if (status == TN_OK && shape[0] * shape[1] > 0)
-        put_places(x, call->out[0], load, floating, &shape[0]);
-    return status;
 }
 
 tn_status tn__arange(const tn_call *call)

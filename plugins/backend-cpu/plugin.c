@@ -7,6 +7,7 @@
 
 const struct tn__loops *tn__loops = &tn__loops_base;
 const struct tn__products *tn__products = &tn__products_base;
+const struct tn__folds *tn__folds = &tn__loops_base_folds;
 
 static struct options {
     const char *blas;
@@ -24,12 +25,13 @@ static const tn_option options[] = {
 static const struct {
     const struct tn__loops *loops;
     const struct tn__products *products;
+    const struct tn__folds *folds;
 } variants[] = {
 #ifdef TN__HAVE_X86_LOOPS
-    { &tn__loops_avx512, &tn__products_avx512 },
-    { &tn__loops_avx2, &tn__products_avx2 },
+    { &tn__loops_avx512, &tn__products_avx512, &tn__loops_avx512_folds },
+    { &tn__loops_avx2, &tn__products_avx2, &tn__loops_avx2_folds },
 #endif
-    { &tn__loops_base, &tn__products_base },
+    { &tn__loops_base, &tn__products_base, &tn__loops_base_folds },
 };
 
 /* Whether this processor has what variant `name` was compiled for. */
@@ -58,6 +60,7 @@ static tn_status choose_variant(const char *wanted)
         if (meant && runs_here(name)) {
             tn__loops = variants[i].loops;
             tn__products = variants[i].products;
+            tn__folds = variants[i].folds;
             return TN_OK;
         }
     }
@@ -209,12 +212,20 @@ static const tn_kernel kernels[] = {
     KERNEL(sum, MORE),
     KERNEL(amax, ORDERED),
     KERNEL(argmax, NUMBERS),
+    KERNEL(mean, FLOATS),
+    KERNEL(var, FLOATS),
+    KERNEL(std, FLOATS),
+    KERNEL(norm, FLOATS),
+    KERNEL(logsumexp, FLOATS),
+    KERNEL(any, TN_BIT(TN_BOOL)), /* the result's type */
+    KERNEL(all, TN_BIT(TN_BOOL)),
     KERNEL(prod, ORDERED),
     KERNEL(amin, ORDERED & ~TN_BIT(TN_U64)),
     KERNEL(argmin, FLOATS | WHOLE),
     KERNEL(cumsum, ORDERED),
     KERNEL(cumprod, ORDERED),
     KERNEL(sort, ORDERED & ~TN_BIT(TN_U64)),
+    KERNEL(topk, ORDERED & ~TN_BIT(TN_U64)),
     KERNEL(gather, TN_MASK_ALL),
     KERNEL(scatter, TN_MASK_ALL),
     KERNEL(scatter_add, NUMBERS),

@@ -1,111 +1,186 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sums, maxima and their places over any dimensions of any layout. How the numbers are grouped
- * depends on the shape alone: each result takes its numbers in stretches of `super`, worked on
- * in parallel; the stretches' results are put together in order. */
+ * Folding numbers over any dimensions of any layout. How the numbers are grouped depends on the
+ * shape and the layout alone: each result takes its numbers in stretches of `super`, worked on in
+ * parallel; the stretches' results are put together in order. */
+#include <math.h>
 #include <string.h>
 
-#include "cpu.h"
-
-enum reduction { SUM, MAX, ARGMAX };
+#include "reduce.h"
 
 enum {
     SUPER = 65536, /* numbers of one result that one piece of work takes */
-    BLOCK = 4096,  /* numbers that are gathered at a time where they do not lie in a row */
-    COLUMNS = 256, /* neighbouring results that are summed together */
+    BLOCK = 4096,  /* numbers that are worked on at a time where they are not taken as they lie */
+    COLUMNS = 256, /* neighbouring results that are folded together */
+    DEEP = 16,     /* rows of those that are worked on at a time: BLOCK in all */
     GRAIN = 32768  /* numbers for which another thread is worth it */
 };
 
 /* Dimensions that stay (kept) and those that go, as views of x: merged where they can be. */
 struct job {
-    enum reduction what;
-    tn_dtype from;
-    enum tn__ct ct;       /* the numbers are taken in it */
-    int64_t item, size;   /* bytes of an element of x, of a number of ct */
-    tn__load *load;       /* NULL: x has that type */
+    const struct tn__reduction *r;
+    tn_dtype from, to;
+    enum tn__ct ct;     /* the numbers are taken in it */
+    int64_t item, size; /* bytes of an element of x, of a number of ct */
+    bool plain;         /* x has that type */
+    tn__load *load;
     struct tn__span kept; /* operand 0: y, 1: x */
     struct tn__span gone; /* operand 0: x (base unused) */
     int64_t supers;       /* pieces a result */
     int64_t super;
-    int64_t columns;             /* results summed together; 0: one at a time */
+    int64_t columns;             /* results folded together; 0: one at a time */
     int64_t groups;              /* of kept results: kept.count, or blocks of columns */
     struct tn__largest *partial; /* [supers][kept.count] or NULL when there is one piece */
-    tn_dtype to;
 };
 
-/* ---- what one stretch gives ------------------------------------------------------------------ */
+/* ---- putting results together ---------------------------------------------------------------- */
 
-static void start(struct tn__largest *at)
+static void start(const struct job *job, struct tn__largest *at)
 {
-    at->f = 0;
-    at->i = 0;
+    at->f = job->r->what == TN__FOLD_PROD ? 1 : 0;
+    at->i = job->r->what == TN__FOLD_PROD ? 1 : 0;
     at->at = -1;
 }
 
-/* Adds what came from a stretch of numbers that begins at index `first`. */
+/* Adds what came from the numbers that follow. */
 static void add_result(const struct job *job, struct tn__largest *all,
                        const struct tn__largest *more)
 {
+    bool whole = job->ct == TN__I64, better;
     if (more->at < 0)
         return;
-    if (job->what == SUM) {
+    switch (job->r->what) {
+    case TN__FOLD_SUM:
+    case TN__FOLD_SQUARES:
         all->f = all->at < 0 ? more->f : all->f + more->f;
         all->i = (int64_t)((uint64_t)all->i + (uint64_t)more->i);
         all->at = 0;
         return;
+    case TN__FOLD_PROD:
+        all->f *= more->f;
+        all->i = (int64_t)((uint64_t)all->i * (uint64_t)more->i);
+        all->at = 0;
+        return;
+    case TN__FOLD_MAX:
+    case TN__FOLD_ARGMAX: better = whole ? more->i > all->i : more->f > all->f; break;
+    default: better = whole ? more->i < all->i : more->f < all->f; break;
     }
-    bool larger = job->ct == TN__I64 ? more->i > all->i
-                                     : more->f > all->f || (more->f != more->f && all->f == all->f);
-    if (all->at < 0 || larger)
+    if (all->at < 0 || better || (!whole && more->f != more->f && all->f == all->f))
         *all = *more;
 }
 
-#define FIRST_PLACE(T)                                                                             \
+#define FIRST_PLACE(name, T, member)                                                               \
+    static int64_t name(int64_t n, const void *numbers, union tn__number best)                     \
     {                                                                                              \
         const T *x = numbers;                                                                      \
+        T wanted = (T)best.member;                                                                 \
         for (int64_t i = 0; i < n; i++)                                                            \
-            if (x[i] == (T)best || x[i] != x[i])                                                   \
+            if (x[i] == wanted || x[i] != x[i])                                                    \
                 return i;                                                                          \
         return 0;                                                                                  \
     }
-static int64_t place_f32(int64_t n, const void *numbers, double best)
-    FIRST_PLACE(float) static int64_t place_f64(int64_t n, const void *numbers, double best)
-        FIRST_PLACE(double)
+FIRST_PLACE(place_f32, float, f)
+FIRST_PLACE(place_f64, double, f)
+FIRST_PLACE(place_i64, int64_t, i)
 
-    /* n contiguous numbers, the first of which has index `first`. */
-    static void take_block(const struct job *job, int64_t n, const void *numbers, int64_t first,
-                           struct tn__largest *out)
+static int64_t place_of(const struct job *job, int64_t n, const void *x, union tn__number best)
 {
-    out->at = first;
-    out->i = 0;
-    out->f = 0;
-    switch (job->what) {
-    case SUM:
+    return job->ct == TN__F32   ? place_f32(n, x, best)
+           : job->ct == TN__F64 ? place_f64(n, x, best)
+                                : place_i64(n, x, best);
+}
+
+/* n contiguous numbers, the first of which has index `first`, added to `all`. */
+static void take_block(const struct job *job, int64_t n, const void *x, int64_t first,
+                       struct tn__largest *all)
+{
+    struct tn__largest out = { 0, 0, first };
+    union tn__number number = { .i = 0 };
+    enum tn__fold what = job->r->what;
+    if (n <= 0)
+        return;
+    switch (what) {
+    case TN__FOLD_SUM:
         if (job->ct == TN__F32)
-            out->f = tn__loops->sum_f32(n, numbers);
+            out.f = tn__loops->sum_f32(n, x);
         else if (job->ct == TN__F64)
-            out->f = tn__loops->sum_f64(n, numbers);
+            out.f = tn__loops->sum_f64(n, x);
         else
-            out->i = tn__loops->sum_i64(n, numbers);
+            out.i = tn__loops->sum_i64(n, x);
+        add_result(job, all, &out);
         return;
-    case MAX:
-    case ARGMAX:
-        if (job->ct == TN__I64) {
-            const int64_t *x = numbers;
-            int64_t at = 0;
-            out->i = tn__loops->max_i64(n, x);
-            while (job->what == ARGMAX && x[at] != out->i)
-                at++;
-            out->at = first + at;
-            return;
+    case TN__FOLD_SQUARES: /* BLOCK at a time: float32 lanes stay short */
+        for (int64_t at = 0; at < n; at += BLOCK) {
+            int64_t count = n - at < BLOCK ? n - at : BLOCK;
+            out.f = job->ct == TN__F32 ? (double)tn__products->dot_f32(count, (const float *)x + at,
+                                                                       (const float *)x + at)
+                                       : tn__products->dot_f64(count, (const double *)x + at,
+                                                               (const double *)x + at);
+            add_result(job, all, &out);
         }
-        out->f = job->ct == TN__F32 ? (double)tn__loops->max_f32(n, numbers)
-                                    : tn__loops->max_f64(n, numbers);
-        if (job->what == ARGMAX)
-            out->at = first + (job->ct == TN__F32 ? place_f32(n, numbers, out->f)
-                                                  : place_f64(n, numbers, out->f));
         return;
+    case TN__FOLD_PROD: tn__folds->prod[job->ct](n, x, &number); break;
+    case TN__FOLD_MAX:
+    case TN__FOLD_ARGMAX: tn__folds->max[job->ct](n, x, &number); break;
+    case TN__FOLD_MIN:
+    case TN__FOLD_ARGMIN: tn__folds->min[job->ct](n, x, &number); break;
     }
+    if (job->ct == TN__I64)
+        out.i = number.i;
+    else
+        out.f = number.f;
+    int64_t before = all->at;
+    add_result(job, all, &out);
+    /* The place is looked for only where it counts. */
+    if ((what == TN__FOLD_ARGMAX || what == TN__FOLD_ARGMIN) && all->at != before)
+        all->at = first + place_of(job, n, x, number);
+    else if ((what == TN__FOLD_ARGMAX || what == TN__FOLD_ARGMIN) && before < 0)
+        all->at = first;
+}
+
+/* ---- before folding -------------------------------------------------------------------------- */
+
+#define TRUTHS(T)                                                                                  \
+    for (int64_t i = 0; i < n; i++)                                                                \
+    ((T *)to)[i] = ((const T *)x)[i] != 0
+
+/* What is folded of n contiguous numbers: `x` itself, or what is written to `to`, which may be x.
+ * `from` is one number (step 0) or as many as there are. */
+static const void *prepare(const struct job *job, int64_t n, const void *x, const void *from,
+                           int64_t step, void *to)
+{
+    static const double none[3] = { 0, 0, 0 };
+    int64_t size = job->size;
+    enum tn__ct ct = job->ct;
+    switch (job->r->before) {
+    case TN__AS_IT_IS: return x;
+    case TN__APART:
+    case TN__EXP_FROM:
+        tn__loops->ew[TN__SUB][ct](n, to, size, x, size, from, step, none);
+        if (job->r->before == TN__EXP_FROM)
+            tn__loops->ew[TN__EXP][ct](n, to, size, to, size, to, size, none);
+        return to;
+    case TN__SIZE: tn__loops->ew[TN__ABS][ct](n, to, size, x, size, x, size, none); return to;
+    case TN__POWER: {
+        tn__ew_loop *power = tn__loops->ew[TN__POW][ct];
+        float p_f32 = (float)job->r->p;
+        const void *p = ct == TN__F32 ? (const void *)&p_f32 : &job->r->p;
+        if (!power)
+            power = tn__loops_once[TN__POW][ct];
+        tn__loops->ew[TN__ABS][ct](n, to, size, x, size, x, size, none);
+        power(n, to, size, to, size, p, 0, none);
+        return to;
+    }
+    case TN__TRUTH:
+        if (ct == TN__F32)
+            TRUTHS(float);
+        else if (ct == TN__F64)
+            TRUTHS(double);
+        else
+            TRUTHS(int64_t);
+        return to;
+    }
+    return x;
 }
 
 /* ---- one result at a time -------------------------------------------------------------------- */
@@ -122,16 +197,17 @@ static void gather_run(void *user, int64_t n, char *const *at, const int64_t *st
     gather->to += n * gather->job->size;
 }
 
-static void take_stretch(const struct job *job, char *x, int64_t begin, int64_t end,
+static void take_stretch(const struct job *job, char *x, int64_t begin, int64_t end, double from,
                          struct tn__largest *all)
 {
     const struct tn__span *gone = &job->gone;
-    start(all);
-    if (job->from == tn__ct_dtype(job->ct) && gone->ndim <= 1 &&
-        (gone->ndim == 0 || gone->stride[0][0] == job->item)) {
-        struct tn__largest block;
-        take_block(job, end - begin, x + begin * job->item, begin, &block);
-        add_result(job, all, &block);
+    bool in_a_row = job->plain &&
+                    (gone->ndim == 0 || (gone->ndim == 1 && gone->stride[0][0] == job->item));
+    float from_f32 = (float)from;
+    const void *apart = job->ct == TN__F32 ? (const void *)&from_f32 : &from;
+    start(job, all);
+    if (in_a_row && job->r->before == TN__AS_IT_IS && job->r->what < TN__FOLD_ARGMAX) {
+        take_block(job, end - begin, x + begin * job->item, begin, all);
         return;
     }
     _Alignas(64) char numbers[BLOCK * 8];
@@ -139,25 +215,37 @@ static void take_stretch(const struct job *job, char *x, int64_t begin, int64_t 
     span.base[0] = x;
     for (int64_t at = begin; at < end; at += BLOCK) {
         int64_t stop = end - at < BLOCK ? end : at + BLOCK;
-        struct gather gather = { job, numbers };
-        struct tn__largest block;
-        tn__span_walk(&span, at, stop, gather_run, &gather);
-        take_block(job, stop - at, numbers, at, &block);
-        add_result(job, all, &block);
+        const void *here = x + at * job->item;
+        if (!in_a_row) {
+            struct gather gather = { job, numbers };
+            tn__span_walk(&span, at, stop, gather_run, &gather);
+            here = numbers;
+        }
+        here = prepare(job, stop - at, here, apart, 0, numbers);
+        take_block(job, stop - at, here, at, all);
     }
 }
 
-static void write_result(const struct job *job, const struct tn__largest *all, char *y)
+static void write_result(const struct job *job, const struct tn__largest *all, int64_t index,
+                         char *y)
 {
-    if (job->what == ARGMAX) {
+    const struct tn__reduction *r = job->r;
+    double value = job->ct == TN__I64 && (r->finish || r->into) ? (double)all->i : all->f;
+    if (r->what == TN__FOLD_ARGMAX || r->what == TN__FOLD_ARGMIN) {
         memcpy(y, &all->at, sizeof all->at);
-    } else if (job->ct == TN__I64) {
+        return;
+    }
+    if (r->finish)
+        value = r->finish(r, value, r->from ? r->from[index] : 0);
+    if (r->into) {
+        r->into[index] = value;
+    } else if (job->ct == TN__I64 && !r->finish) {
         tn__convert_store(TN__I64, job->to)(1, &all->i, y, 0);
-    } else if (job->ct == TN__F32) {
-        float f = (float)all->f;
-        tn__convert_store(TN__F32, job->to)(1, &f, y, 0);
+    } else if (job->to == TN_F32) {
+        float f = (float)value;
+        memcpy(y, &f, sizeof f);
     } else {
-        tn__convert_store(TN__F64, job->to)(1, &all->f, y, 0);
+        tn__convert_store(TN__F64, job->to)(1, &value, y, 0);
     }
 }
 
@@ -167,8 +255,8 @@ static void locate(const struct tn__span *kept, int64_t index, char **y, char **
     *y = kept->base[0];
     *x = kept->base[1];
     for (int32_t i = kept->ndim; i-- > 0;) {
-        int64_t at = index % kept->shape[i];
-        index /= kept->shape[i];
+        int64_t at = i > 0 ? index % kept->shape[i] : index;
+        index = i > 0 ? index / kept->shape[i] : 0;
         *y += at * kept->stride[0][i];
         *x += at * kept->stride[1][i];
     }
@@ -176,15 +264,102 @@ static void locate(const struct tn__span *kept, int64_t index, char **y, char **
 
 /* ---- columns: neighbouring results whose numbers lie side by side ---------------------------- */
 
+struct columns {
+    union {
+        double f[COLUMNS];
+        int64_t i[COLUMNS];
+    } all;
+    int64_t at[COLUMNS];
+};
+
+static void start_columns(const struct job *job, int64_t wide, struct columns *to)
+{
+    enum tn__fold what = job->r->what;
+    bool more = what == TN__FOLD_MAX || what == TN__FOLD_ARGMAX,
+         less = what == TN__FOLD_MIN || what == TN__FOLD_ARGMIN, product = what == TN__FOLD_PROD;
+    for (int64_t j = 0; j < wide; j++) {
+        if (job->ct == TN__I64)
+            to->all.i[j] = more ? INT64_MIN : less ? INT64_MAX : product ? 1 : 0;
+        else
+            to->all.f[j] = more ? -INFINITY : less ? INFINITY : product ? 1 : 0;
+        to->at[j] = 0;
+    }
+}
+
+/* Rows of numbers, `stride` bytes apart, the first of which is number `first`. */
+static void take_rows(const struct job *job, int64_t rows, int64_t wide, const char *x,
+                      int64_t stride, int64_t first, struct columns *to)
+{
+    enum tn__ct ct = job->ct;
+    switch (job->r->what) {
+    case TN__FOLD_SUM:
+    case TN__FOLD_SQUARES:
+        if (ct == TN__F32)
+            tn__loops->rows_f32(rows, wide, x, stride, to->all.f);
+        else if (ct == TN__F64)
+            tn__loops->rows_f64(rows, wide, x, stride, to->all.f);
+        else
+            for (int64_t i = 0; i < rows; i++)
+                for (int64_t j = 0; j < wide; j++) {
+                    int64_t v;
+                    memcpy(&v, x + i * stride + j * 8, sizeof v);
+                    to->all.i[j] = (int64_t)((uint64_t)to->all.i[j] + (uint64_t)v);
+                }
+        return;
+    case TN__FOLD_PROD: tn__folds->rows_prod[ct](rows, wide, x, stride, &to->all); return;
+    case TN__FOLD_MAX: tn__folds->rows_max[ct](rows, wide, x, stride, &to->all); return;
+    case TN__FOLD_MIN: tn__folds->rows_min[ct](rows, wide, x, stride, &to->all); return;
+    case TN__FOLD_ARGMAX:
+        tn__folds->rows_argmax[ct](rows, wide, x, stride, &to->all, to->at, first);
+        return;
+    case TN__FOLD_ARGMIN:
+        tn__folds->rows_argmin[ct](rows, wide, x, stride, &to->all, to->at, first);
+        return;
+    }
+}
+
+/* The same through a buffer: other types, or something to be done before. */
+static void take_rows_prepared(const struct job *job, int64_t rows, int64_t wide, const char *x,
+                               int64_t stride, int64_t step, int64_t first, const void *from,
+                               struct columns *to)
+{
+    static const double none[3] = { 0, 0, 0 };
+    _Alignas(64) char numbers[BLOCK * 8];
+    int64_t size = job->size, line = wide * size;
+    for (int64_t at = 0; at < rows; at += DEEP) {
+        int64_t deep = rows - at < DEEP ? rows - at : DEEP;
+        for (int64_t i = 0; i < deep; i++) {
+            const char *row = x + (at + i) * stride;
+            char *here = numbers + i * line;
+            job->load(wide, row, step, here);
+            prepare(job, wide, here, from, size, here);
+            if (job->r->what == TN__FOLD_SQUARES)
+                tn__loops->ew[TN__MUL][job->ct](wide, here, size, here, size, here, size, none);
+        }
+        take_rows(job, deep, wide, numbers, line, first + at, to);
+    }
+}
+
 static void take_columns(const struct job *job, int64_t first, int64_t wide, int64_t begin,
-                         int64_t end, double *to)
+                         int64_t end, struct columns *to)
 {
     const struct tn__span *gone = &job->gone;
+    int64_t inner = gone->shape[gone->ndim - 1], stride = gone->stride[0][gone->ndim - 1],
+            step = job->kept.stride[1][job->kept.ndim - 1];
+    bool direct = job->plain && step == job->item && job->r->before == TN__AS_IT_IS &&
+                  job->r->what != TN__FOLD_SQUARES;
+    float from_f32[COLUMNS];
+    const void *from = NULL;
     char *y, *x;
     locate(&job->kept, first, &y, &x);
-    int64_t inner = gone->ndim ? gone->shape[gone->ndim - 1] : 1;
-    int64_t stride = gone->ndim ? gone->stride[0][gone->ndim - 1] : 0;
-    memset(to, 0, (size_t)wide * sizeof *to);
+    if (job->r->from) {
+        from = job->r->from + first;
+        for (int64_t j = 0; j < wide; j++)
+            from_f32[j] = (float)job->r->from[first + j];
+        if (job->ct == TN__F32)
+            from = from_f32;
+    }
+    start_columns(job, wide, to);
     for (int64_t at = begin; at < end;) {
         int64_t rest = at / inner, rows = inner - at % inner, offset = at % inner * stride;
         if (rows > end - at)
@@ -193,10 +368,10 @@ static void take_columns(const struct job *job, int64_t first, int64_t wide, int
             offset += rest % gone->shape[i] * gone->stride[0][i];
             rest /= gone->shape[i];
         }
-        if (job->ct == TN__F32)
-            tn__loops->rows_f32(rows, wide, x + offset, stride, to);
+        if (direct)
+            take_rows(job, rows, wide, x + offset, stride, at, to);
         else
-            tn__loops->rows_f64(rows, wide, x + offset, stride, to);
+            take_rows_prepared(job, rows, wide, x + offset, stride, step, at, from, to);
         at += rows;
     }
 }
@@ -206,34 +381,36 @@ static void take_columns(const struct job *job, int64_t first, int64_t wide, int
 static void do_group(struct job *job, int64_t group, int64_t super)
 {
     int64_t begin = super * job->super, end = begin + job->super;
+    char *y, *x;
     if (end > job->gone.count)
         end = job->gone.count;
     if (job->columns == 0) {
-        char *y, *x;
         struct tn__largest all;
         locate(&job->kept, group, &y, &x);
-        take_stretch(job, x, begin, end, &all);
+        take_stretch(job, x, begin, end, job->r->from ? job->r->from[group] : 0, &all);
         if (job->partial)
             job->partial[super * job->kept.count + group] = all;
         else
-            write_result(job, &all, y);
+            write_result(job, &all, group, y);
         return;
     }
     int64_t row = job->kept.shape[job->kept.ndim - 1],
             blocks = (row + job->columns - 1) / job->columns;
     int64_t column = group % blocks * job->columns, first = group / blocks * row + column;
     int64_t wide = row - column < job->columns ? row - column : job->columns;
-    double sums[COLUMNS];
-    take_columns(job, first, wide, begin, end, sums);
-    for (int64_t i = 0; i < wide; i++) {
-        struct tn__largest one = { sums[i], 0, 0 };
-        char *y, *x;
-        if (job->partial) {
+    struct columns columns;
+    take_columns(job, first, wide, begin, end, &columns);
+    locate(&job->kept, first, &y, &x);
+    for (int64_t i = 0; i < wide; i++, y += job->kept.stride[0][job->kept.ndim - 1]) {
+        struct tn__largest one = { 0, 0, columns.at[i] };
+        if (job->ct == TN__I64)
+            one.i = columns.all.i[i];
+        else
+            one.f = columns.all.f[i];
+        if (job->partial)
             job->partial[super * job->kept.count + first + i] = one;
-        } else {
-            locate(&job->kept, first + i, &y, &x);
-            write_result(job, &one, y);
-        }
+        else
+            write_result(job, &one, first + i, y);
     }
 }
 
@@ -241,7 +418,7 @@ static tn_status part(void *user, int64_t begin, int64_t end)
 {
     struct job *job = user;
     for (int64_t i = begin; i < end; i++)
-        do_group(job, i / job->supers, i % job->supers);
+        do_group(job, job->supers > 1 ? i / job->supers : i, job->supers > 1 ? i % job->supers : 0);
     return TN_OK;
 }
 
@@ -264,7 +441,7 @@ static tn_status run_job(struct job *job)
         for (int64_t s = 1; s < job->supers; s++)
             add_result(job, &all, &job->partial[s * job->kept.count + k]);
         locate(&job->kept, k, &y, &x);
-        write_result(job, &all, y);
+        write_result(job, &all, k, y);
     }
     tn_free(job->partial);
     return status;
@@ -272,8 +449,8 @@ static tn_status run_job(struct job *job)
 
 /* ---- setting up ------------------------------------------------------------------------------ */
 
-/* Views of x and y over the dimensions that stay, and of x over those that go. `part` 1 takes
- * the real and the imaginary parts of complex numbers as numbers of their own, `which` of them. */
+/* Views of x and y over the dimensions that stay, and of x over those that go: in the order of
+ * the memory, where no places are asked for. */
 static void make_spans(struct job *job, const tn_view *x, const tn_view *y, const bool *goes)
 {
     int64_t kept_shape[TN_MAX_DIMS], kept_x[TN_MAX_DIMS], kept_y[TN_MAX_DIMS],
@@ -299,19 +476,17 @@ static void make_spans(struct job *job, const tn_view *x, const tn_view *y, cons
     gx.shape = gone_shape;
     gx.strides = gone_x;
     tn__span_make(&job->kept, 2, (const tn_view *[]){ &ky, &kx }, true);
-    tn__span_make(&job->gone, 1, (const tn_view *[]){ &gx }, true);
+    tn__span_make(&job->gone, 1, (const tn_view *[]){ &gx }, job->r->what >= TN__FOLD_ARGMAX);
 }
 
-/* Columns pay when neighbouring results have neighbouring numbers and each result's own numbers
- * lie apart. */
+/* Columns pay when neighbouring results have numbers that are nearer to each other than each
+ * result's own. */
 static void choose_pieces(struct job *job)
 {
     const struct tn__span *kept = &job->kept, *gone = &job->gone;
-    bool plain = job->what == SUM && job->ct != TN__I64 && job->from == tn__ct_dtype(job->ct);
     job->columns = 0;
-    if (plain && kept->ndim > 0 && kept->stride[1][kept->ndim - 1] == job->item &&
-        kept->shape[kept->ndim - 1] >= 4 && gone->ndim > 0 &&
-        gone->stride[0][gone->ndim - 1] != job->item)
+    if (kept->ndim > 0 && kept->shape[kept->ndim - 1] >= 4 && gone->ndim > 0 && gone->count > 0 &&
+        kept->stride[1][kept->ndim - 1] < gone->stride[0][gone->ndim - 1])
         job->columns = COLUMNS;
     job->super = SUPER;
     job->groups = kept->count;
@@ -325,103 +500,19 @@ static void choose_pieces(struct job *job)
     job->supers = job->super > 0 ? (gone->count + job->super - 1) / job->super : 1;
 }
 
-static tn_status reduce(const tn_view *x, const tn_view *y, enum reduction what, const bool *goes)
+tn_status tn__reduce(const struct tn__reduction *r, const tn_view *x, const tn_view *y,
+                     const bool *goes)
 {
     struct job job = {
-        .what = what, .from = tn_view_dtype(x), .to = tn_view_dtype(y), .item = tn__view_item(x)
+        .r = r, .from = tn_view_dtype(x), .to = tn_view_dtype(y), .item = tn__view_item(x)
     };
     job.ct = tn__ct_of(job.from);
     job.size = (int64_t)tn__ct_size(job.ct);
+    job.plain = job.from == tn__ct_dtype(job.ct);
     job.load = tn__convert_load(job.from, job.ct);
     make_spans(&job, x, y, goes);
     if (job.kept.count == 0)
         return TN_OK;
-    if (job.gone.count == 0)
-        return tn__copy_zero(y);
     choose_pieces(&job);
     return run_job(&job);
-}
-
-/* Real and imaginary parts are summed as numbers of their own. */
-static tn_status reduce_complex(const tn_view *x, const tn_view *y, const bool *goes)
-{
-    for (uint64_t which = 0; which < 2; which++) {
-        int64_t xs[TN_MAX_DIMS], ys[TN_MAX_DIMS];
-        tn_view px = *x, py = *y;
-        for (int32_t i = 0; i < x->ndim; i++)
-            xs[i] = x->strides[i] * 2;
-        for (int32_t i = 0; i < y->ndim; i++)
-            ys[i] = y->strides[i] * 2;
-        px.strides = xs;
-        py.strides = ys;
-        px.dtype.code = py.dtype.code = 2;
-        px.dtype.bits = py.dtype.bits = (uint8_t)(x->dtype.bits / 2);
-        px.byte_offset += which * px.dtype.bits / 8;
-        py.byte_offset += which * py.dtype.bits / 8;
-        tn_status status = reduce(&px, &py, SUM, goes);
-        if (status != TN_OK)
-            return status;
-    }
-    return TN_OK;
-}
-
-/* The dimensions of the option `dims`: all when there are none. */
-static tn_status chosen(const tn_call *call, tn_ints dims, bool *goes)
-{
-    int32_t ndim = call->in[0]->ndim;
-    for (int32_t i = 0; i < ndim; i++)
-        goes[i] = dims.count <= 0;
-    for (int64_t k = 0; k < dims.count; k++) {
-        int64_t dim = dims.at[k] < 0 ? dims.at[k] + ndim : dims.at[k];
-        if (ndim == 0) /* 0-d counts as one dimension: 0 and -1, which inference checked */
-            continue;
-        if (dim < 0 || dim >= ndim)
-            return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %d dimensions",
-                           call->op, (long long)dims.at[k], (int)ndim);
-        goes[dim] = true;
-    }
-    return TN_OK;
-}
-
-tn_status tn__sum(const tn_call *call)
-{
-    const tn_sum_options *options = call->options;
-    bool goes[TN_MAX_DIMS];
-    tn_status status = chosen(call, options->dims, goes);
-    if (status != TN_OK)
-        return status;
-    if (call->in[0]->dtype.code == 5)
-        return reduce_complex(call->in[0], call->out[0], goes);
-    return reduce(call->in[0], call->out[0], SUM, goes);
-}
-
-tn_status tn__amax(const tn_call *call)
-{
-    const tn_amax_options *options = call->options;
-    bool goes[TN_MAX_DIMS];
-    tn_status status = chosen(call, options->dims, goes);
-    if (status != TN_OK)
-        return status;
-    int64_t gone = 1, kept = 1;
-    for (int32_t i = 0; i < call->in[0]->ndim; i++)
-        *(goes[i] ? &gone : &kept) *= call->in[0]->shape[i];
-    if (gone == 0 && kept > 0)
-        return tn_fail(TN_ERR_VALUE, "%s: there is no largest of no elements", call->op);
-    return reduce(call->in[0], call->out[0], MAX, goes);
-}
-
-tn_status tn__argmax(const tn_call *call)
-{
-    const tn_argmax_options *options = call->options;
-    int64_t dim = options->dim;
-    bool goes[TN_MAX_DIMS];
-    tn_status status = chosen(call, dim == INT64_MIN ? tn_no_ints() : (tn_ints){ &dim, 1 }, goes);
-    if (status != TN_OK)
-        return status;
-    int64_t gone = 1, kept = 1;
-    for (int32_t i = 0; i < call->in[0]->ndim; i++)
-        *(goes[i] ? &gone : &kept) *= call->in[0]->shape[i];
-    if (gone == 0 && kept > 0)
-        return tn_fail(TN_ERR_VALUE, "%s: there is no largest of no elements", call->op);
-    return reduce(call->in[0], call->out[0], ARGMAX, goes);
 }

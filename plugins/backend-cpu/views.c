@@ -48,7 +48,7 @@ static bool mergeable(const struct tn__span *span, int32_t outer, int32_t inner)
     return true;
 }
 
-static void merge_dims(struct tn__span *span)
+void tn__span_merge(struct tn__span *span)
 {
     int32_t last = 0;
     for (int32_t i = 1; i < span->ndim; i++) {
@@ -88,7 +88,7 @@ void tn__span_make(struct tn__span *span, int32_t operands, const tn_view *const
     }
     if (!in_order)
         sort_dims(span);
-    merge_dims(span);
+    tn__span_merge(span);
 }
 
 void tn__span_walk(const struct tn__span *span, int64_t begin, int64_t end, tn__span_body *body,
@@ -138,4 +138,42 @@ void tn__span_walk(const struct tn__span *span, int64_t begin, int64_t end, tn__
             index[i] = 0;
         }
     }
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+void tn__lines_make(struct tn__lines *lines, int32_t n, const tn_view *const *views, int64_t dim)
+{
+    const tn_view *shape = views[0];
+    if (dim < 0)
+        dim += shape->ndim;
+    lines->ndim = 0;
+    lines->count = lines->length = 1;
+    for (int32_t k = 0; k < n; k++) {
+        lines->base[k] = tn__view_at(views[k]);
+        lines->step[k] = 0;
+    }
+    for (int32_t d = 0; d < shape->ndim; d++) {
+        if (d == dim) {
+            lines->length = shape->shape[d];
+            for (int32_t k = 0; k < n; k++)
+                lines->step[k] = views[k]->strides[d] * tn__view_item(views[k]);
+            continue;
+        }
+        lines->shape[lines->ndim] = shape->shape[d];
+        for (int32_t k = 0; k < n; k++)
+            lines->stride[k][lines->ndim] = views[k]->strides[d] * tn__view_item(views[k]);
+        lines->ndim++;
+        lines->count *= shape->shape[d];
+    }
+}
+
+char *tn__lines_at(const struct tn__lines *lines, int32_t k, int64_t index)
+{
+    char *at = lines->base[k];
+    for (int32_t d = lines->ndim; d-- > 0;) {
+        at += index % lines->shape[d] * lines->stride[k][d];
+        index /= lines->shape[d];
+    }
+    return at;
 }

@@ -72,6 +72,23 @@ static tn_status mean_decompose(tn_tensor *const *in, int64_t n_in, const void *
     return given(out, tn_mul_scalar(tn_sum(x, &sum), 1.0 / n));
 }
 
+static tn_status mean_derive(tn_derive *d)
+{
+    const tn_mean_options *o = d->options;
+    tn_ints shape = tn__common_in_shape(d, 0);
+    bool reduced[TN_MAX_DIMS];
+    double n = 1;
+    tn_status status = tn__common_dims(o->dims, (int32_t)shape.count, reduced);
+
+    for (int64_t k = 0; status == TN_OK && k < shape.count; k++)
+        n *= reduced[k] ? (double)shape.at[k] : 1;
+    if (status == TN_OK)
+        d->gin[0] = tn_expand(
+            tn__common_unreduced(tn_mul_scalar(d->gout[0], 1.0 / n), shape, o->dims, o->keepdim),
+            shape);
+    return status;
+}
+
 static tn_status extreme_infer(tn_infer *infer, tn_ints dims, bool keepdim, tn_dtype dtype)
 {
     tn_status status = reduce_infer(infer, dims, keepdim, dtype);
@@ -163,7 +180,7 @@ static tn_status sum_to_decompose(tn_tensor *const *in, int64_t n_in, const void
 const tn_op_def tn__op_sum = { TN_HEAD(tn_op_def), TN_SCHEMA_SUM, .infer = sum_infer,
                                .derive = sum_derive };
 const tn_op_def tn__op_mean = { TN_HEAD(tn_op_def), TN_SCHEMA_MEAN, .infer = mean_infer,
-                                .decompose = mean_decompose };
+                                .derive = mean_derive, .decompose = mean_decompose };
 const tn_op_def tn__op_amax = { TN_HEAD(tn_op_def), TN_SCHEMA_AMAX, .infer = amax_infer,
                                 .derive = amax_derive };
 const tn_op_def tn__op_argmax = { TN_HEAD(tn_op_def), TN_SCHEMA_ARGMAX, .infer = argmax_infer };

@@ -102,6 +102,17 @@ static tn_status topk_infer(tn_infer *infer)
     return TN_OK;
 }
 
+static tn_status topk_derive(tn_derive *d)
+{
+    const tn_topk_options *o = d->options;
+
+    if (d->gout[0] == TN_NONE)
+        return TN_OK;
+    d->gin[0] = tn_scatter_add(tn__common_zeros(d->gout[0], tn__common_in_shape(d, 0)), d->out[1],
+                               d->gout[0], o->dim);
+    return TN_OK;
+}
+
 static tn_status topk_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
                                 tn_tensor **out)
 {
@@ -127,4 +138,4 @@ const tn_op_def tn__op_cumprod = { TN_HEAD(tn_op_def), TN_SCHEMA_CUMPROD, .infer
 const tn_op_def tn__op_sort = { TN_HEAD(tn_op_def), TN_SCHEMA_SORT, .infer = sort_infer,
                                 .derive = sort_derive };
 const tn_op_def tn__op_topk = { TN_HEAD(tn_op_def), TN_SCHEMA_TOPK, .infer = topk_infer,
-                                .decompose = topk_decompose };
+                                .derive = topk_derive, .decompose = topk_decompose };
