@@ -26,18 +26,16 @@ tn_status tn__grad_view(tn_tensor *view, tn_tensor *base)
 static bool region_of(const tn_tensor *view, const tn_tensor *base, tn_meta *base_meta,
                       tn_meta *view_meta)
 {
+    int64_t size, bytes;
+
     tn__tensor_meta(base, base_meta);
     tn__tensor_meta(view, view_meta);
-    {
-        int64_t size = (int64_t)tn_dtype_size(view_meta->dtype),
-                bytes = view_meta->offset * size -
-                        base_meta->offset * (int64_t)tn_dtype_size(base_meta->dtype);
-
-        view_meta->offset = bytes / size;
-        base_meta->offset = 0;
-        base_meta->flags = view_meta->flags = TN_META_STRIDED;
-        return bytes % size == 0;
-    }
+    size = (int64_t)tn_dtype_size(view_meta->dtype);
+    bytes = view_meta->offset * size - base_meta->offset * (int64_t)tn_dtype_size(base_meta->dtype);
+    view_meta->offset = bytes / size;
+    base_meta->offset = 0;
+    base_meta->flags = view_meta->flags = TN_META_STRIDED;
+    return bytes % size == 0;
 }
 
 /* A node with room for the two metas; the shape of the base is that of input 0. */
