@@ -269,8 +269,8 @@ static tn_status step_twice(tn_tensor *x, tn_tensor *w, tn_tensor *b)
     tn_tensor *y = tn_mul(tn_linear(x, w, b), w), *v = tn_narrow(y, 0, 1, 1), *loss, *slope;
     tn_status status;
 
-    tn_sigmoid_(v);
     tn_fill_(tn_narrow(y, 0, 2, 1), 0.5);
+    tn_sigmoid_(v);
     loss = tn_add(tn_sum(tn_mul(y, y), NULL), tn_sum(v, NULL), NULL);
     status = tn_grad(&loss, NULL, 1, &w, &slope, 1, &create);
     return status == TN_OK ? tn_backward(tn_sum(tn_mul(slope, slope), NULL)) : status;
