@@ -297,7 +297,11 @@ static void clamp_i64(int64_t n, char *yp, int64_t sy, const char *ap, int64_t s
         for (; i + LANES <= n; i += LANES)                                                         \
             for (int j = 0; j < LANES; j++)                                                        \
                 acc[j] += x[i + j];                                                                \
-        for (int j = 0; i < n; i++, j++)                                                           \
+        int at = 0;                                                                                \
+        for (; i + 16 <= n; i += 16, at += 16)                                                     \
+            for (int j = 0; j < 16; j++)                                                           \
+                acc[at + j] += x[i + j];                                                           \
+        for (int j = at; i < n; i++, j++)                                                          \
             acc[j] += x[i];                                                                        \
         for (int half = LANES / 2; half > 0; half /= 2)                                            \
             for (int j = 0; j < half; j++)                                                         \
@@ -367,29 +371,6 @@ MAX(max_f64, double, IS_ODD)
 #define NAN_OF(T) 0
 #define NEVER_ODD(v) 0
 MAX(max_i64, int64_t, NEVER_ODD)
-
-/* Columns: 32 rows add up in the type itself, these in float64. */
-#define ROWS(name, T)                                                                              \
-    static void name(int64_t rows, int64_t n, const char *x, int64_t stride, double *to)           \
-    {                                                                                              \
-        enum { WIDE = 256, BLOCK = 32 };                                                           \
-        for (int64_t at = 0; at < n; at += WIDE) {                                                 \
-            int64_t wide = n - at < WIDE ? n - at : WIDE;                                          \
-            for (int64_t r = 0; r < rows; r += BLOCK) {                                            \
-                T acc[WIDE] = { 0 };                                                               \
-                int64_t end = rows - r < BLOCK ? rows : r + BLOCK;                                 \
-                for (int64_t i = r; i < end; i++) {                                                \
-                    const T *row = (const T *)(const void *)(x + i * stride) + at;                 \
-                    for (int64_t j = 0; j < wide; j++)                                             \
-                        acc[j] += row[j];                                                          \
-                }                                                                                  \
-                for (int64_t j = 0; j < wide; j++)                                                 \
-                    to[at + j] += (double)acc[j];                                                  \
-            }                                                                                      \
-        }                                                                                          \
-    }
-ROWS(rows_f32, float)
-ROWS(rows_f64, double)
 
 /* ---- softmax --------------------------------------------------------------------------------- */
 
@@ -577,8 +558,6 @@ const struct tn__loops TN__LOOPS_NAME = {
     .max_f32 = max_f32,
     .max_f64 = max_f64,
     .max_i64 = max_i64,
-    .rows_f32 = rows_f32,
-    .rows_f64 = rows_f64,
     .softmax_f32 = softmax_f32,
     .softmax_f64 = softmax_f64,
     .log_softmax_f32 = log_softmax_f32,

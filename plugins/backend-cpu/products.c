@@ -67,7 +67,11 @@ TILE(i64, uint64_t, tile_v_i64)
         for (; i + LANES <= n; i += LANES)                                                         \
             for (int j = 0; j < LANES; j++)                                                        \
                 acc[j] += a[i + j] * b[i + j];                                                     \
-        for (int j = 0; i < n; i++, j++)                                                           \
+        int at = 0;                                                                                \
+        for (; i + 16 <= n; i += 16, at += 16)                                                     \
+            for (int j = 0; j < 16; j++)                                                           \
+                acc[at + j] += a[i + j] * b[i + j];                                                \
+        for (int j = at; i < n; i++, j++)                                                          \
             acc[j] += a[i] * b[i];                                                                 \
         for (int half = LANES / 2; half > 0; half /= 2)                                            \
             for (int j = 0; j < half; j++)                                                         \
