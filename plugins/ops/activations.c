@@ -169,12 +169,14 @@ static tn_tensor *silu_slope(tn_tensor *x)
 }
 DERIVE(silu, tn_mul(gy, silu_slope(x)))
 DECOMPOSE(mish, tn_mul(x, tn_tanh(smooth(x))))
-/* t + x (1 - t^2) sigmoid(x), t = tanh(ln(1 + e^x)) */
+/* t + x (1 - t^2) sigmoid(x), t = tanh(s), s = ln(1 + e^x); 1 - t^2 = 4 w / (1 + w)^2, w = e^(-2 s), does not cancel for large x */
 static tn_tensor *mish_slope(tn_tensor *x)
 {
-    tn_tensor *t = tn_tanh(smooth(x));
+    tn_tensor *s = smooth(x);
+    tn_tensor *w = tn_exp(times(s, -2.0));
+    tn_tensor *rest = times(over(w, tn_square(plus(w, 1.0))), 4.0);
 
-    return sum(t, tn_mul(tn_mul(x, tn_sigmoid(x)), one_minus(tn_mul(t, t))));
+    return sum(tn_tanh(s), tn_mul(tn_mul(x, tn_sigmoid(x)), rest));
 }
 DERIVE(mish, tn_mul(gy, mish_slope(x)))
 DECOMPOSE(tanhshrink, tn_sub(x, tn_tanh(x), NULL))

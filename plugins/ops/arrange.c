@@ -420,6 +420,10 @@ static tn_status roll_infer(tn_infer *infer)
     if (o->shifts.count != wanted)
         return tn_fail(TN_ERR_RUNTIME, "shifts and dimensions must align: %lld and %lld",
                        (long long)o->shifts.count, (long long)wanted);
+    if (o->dims.count > 0 && infer->in[0]->ndim == 0)
+        return tn_fail(TN_ERR_INDEX,
+                       "dims names dimension %lld, but x has none; without dims it can be rolled",
+                       (long long)o->dims.at[0]);
     for (int64_t i = 0; i < o->dims.count; i++) {
         tn_status status = tn__common_dim(o->dims.at[i], infer->in[0]->ndim, &dim);
 

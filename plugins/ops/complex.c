@@ -13,9 +13,14 @@ static tn_tensor *zero(tn_tensor *like)
 
 static tn_status complex_infer(tn_infer *infer)
 {
-    tn_dtype dtype = infer->dtype;
-    tn_status status = tn__common_binary(infer);
+    tn_dtype dtype = tn_view_dtype(infer->in[0]), im = tn_view_dtype(infer->in[1]);
+    tn_status status;
 
+    if (im != dtype)
+        return tn_fail(TN_ERR_TYPE,
+                       "re is %s and im is %s; both have to be float32, or both float64",
+                       tn_dtype_name(dtype), tn_dtype_name(im));
+    status = tn__common_binary(infer);
     infer->out[0].dtype = dtype == TN_F64 ? TN_C128 : TN_C64;
     return status;
 }

@@ -143,11 +143,13 @@ static tn_status pow_scalar_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* y = angle of (b, a): ga = gy b / (a^2 + b^2), gb = -gy a / (a^2 + b^2) */
+/* y = angle of (b, a): ga = gy b / (a^2 + b^2), gb = -gy a / (a^2 + b^2); both 0 at (0, 0) */
 static tn_status atan2_derive(tn_derive *d)
 {
     tn_tensor *a = d->in[0], *b = d->in[1];
-    tn_tensor *scaled = tn_div(d->gout[0], tn_add(tn_mul(a, a), tn_mul(b, b), NULL), NULL);
+    tn_tensor *square = tn_add(tn_mul(a, a), tn_mul(b, b), NULL);
+    tn_tensor *origin = tn_logical_not(square);
+    tn_tensor *scaled = tn_div(d->gout[0], tn_masked_fill(square, origin, 1.0), NULL);
 
     if (tn__needs(d, 0))
         d->gin[0] = tn_mul(scaled, b);
@@ -340,6 +342,22 @@ static tn_status addcdiv_decompose(tn_tensor *const *in, int64_t n_in, const voi
     return tn__common_given(out, plus_times(in[0], value, tn_div(in[1], in[2], NULL)));
 }
 
+/* In float32 for the halves: broadcast inputs add up many of these, and cancel. */
+static tn_tensor *addcdiv_grad(tn_tensor *gy, tn_tensor *a, tn_tensor *b, double value)
+{
+    tn_dtype dtype = tn_tensor_dtype(b);
+    bool narrow = dtype == TN_F16 || dtype == TN_BF16;
+    tn_tensor *g;
+
+    if (narrow) {
+        gy = tn_cast(gy, TN_F32);
+        a = tn_cast(a, TN_F32);
+        b = tn_cast(b, TN_F32);
+    }
+    g = tn_mul(times(gy, -value), tn_div(tn_div(a, b, NULL), b, NULL));
+    return narrow ? tn_cast(g, dtype) : g;
+}
+
 static tn_status addcdiv_derive(tn_derive *d)
 {
     double value = ((const tn_addcdiv_options *)d->options)->value;
@@ -350,7 +368,7 @@ static tn_status addcdiv_derive(tn_derive *d)
     if (tn__needs(d, 1))
         d->gin[1] = tn_div(times(d->gout[0], value), b, NULL);
     if (tn__needs(d, 2))
-        d->gin[2] = tn_mul(times(d->gout[0], -value), tn_div(a, tn_mul(b, b), NULL));
+        d->gin[2] = addcdiv_grad(d->gout[0], a, b, value);
     return TN_OK;
 }
 

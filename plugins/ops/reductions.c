@@ -358,18 +358,29 @@ static tn_status norm_derive(tn_derive *d)
 
 /* ---- truth ---- */
 
+/* PyTorch answers in uint8 when it is asked about uint8. */
+static tn_dtype truth_of(tn_dtype dtype)
+{
+    return dtype == TN_U8 ? TN_U8 : TN_BOOL;
+}
+
+static tn_tensor *as_asked(tn_tensor *truth, tn_tensor *x)
+{
+    return tn_tensor_dtype(x) == TN_U8 ? tn_cast(truth, TN_U8) : truth;
+}
+
 static tn_status all_infer(tn_infer *infer)
 {
     const tn_all_options *o = infer->options;
 
-    return reduced_infer(infer, o->dims, o->keepdim, TN_BOOL);
+    return reduced_infer(infer, o->dims, o->keepdim, truth_of(tn_view_dtype(infer->in[0])));
 }
 
 static tn_status any_infer(tn_infer *infer)
 {
     const tn_any_options *o = infer->options;
 
-    return reduced_infer(infer, o->dims, o->keepdim, TN_BOOL);
+    return reduced_infer(infer, o->dims, o->keepdim, truth_of(tn_view_dtype(infer->in[0])));
 }
 
 static tn_status all_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
@@ -379,7 +390,8 @@ static tn_status all_decompose(tn_tensor *const *in, int64_t n_in, const void *o
     tn_tensor *wrong = sum_of(tn_logical_not(in[0]), o->dims, o->keepdim);
 
     (void)n_in;
-    return tn__common_given(out, tn_eq(wrong, tn__common_number(wrong, 0)));
+    wrong = tn_eq(wrong, tn__common_number(wrong, 0));
+    return tn__common_given(out, as_asked(wrong, in[0]));
 }
 
 static tn_status any_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
@@ -389,7 +401,8 @@ static tn_status any_decompose(tn_tensor *const *in, int64_t n_in, const void *o
     tn_tensor *right = sum_of(tn_cast(in[0], TN_BOOL), o->dims, o->keepdim);
 
     (void)n_in;
-    return tn__common_given(out, tn_ne(right, tn__common_number(right, 0)));
+    right = tn_ne(right, tn__common_number(right, 0));
+    return tn__common_given(out, as_asked(right, in[0]));
 }
 
 /* ---- the logarithm of a sum of exponentials ---- */

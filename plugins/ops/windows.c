@@ -31,9 +31,10 @@ static tn_status pad_infer(tn_infer *infer)
     for (int64_t i = 0; i < o->sizes.count / 2; i++) {
         int32_t dim = x->ndim - 1 - (int32_t)i;
         int64_t before = o->sizes.at[2 * i], after = o->sizes.at[2 * i + 1], size = x->shape[dim];
-        int64_t most = reflect ? size - 1 : circular ? size : size > 0 ? INT64_MAX : 0;
+        int64_t left = size + (before < 0 ? before : 0) + (after < 0 ? after : 0);
+        int64_t most = reflect ? left - 1 : circular ? left : size > 0 ? INT64_MAX : 0;
 
-        if (!constant && (before < 0 || after < 0 || before > most || after > most))
+        if (!constant && ((before > 0 && before > most) || (after > 0 && after > most)))
             return tn_fail(TN_ERR_RUNTIME,
                            "sizes %s do not go with mode %s for dimension %d of x %s",
                            tn__common_text(text, o->sizes), o->mode, (int)dim,
@@ -52,7 +53,8 @@ static tn_tensor *flipped(tn_tensor *x, int64_t dim)
     return x == NULL ? NULL : tn_flip(x, (tn_ints){ &dim, 1 });
 }
 
-/* What goes to an edge of `dim`: `count` elements, at the front or behind. */
+/* What goes to an edge of `dim`: `count` elements, at the front or behind. `replicate` repeats an edge of what was there before
+ * anything was cut off. */
 static tn_tensor *edge(tn_tensor *x, int64_t dim, int64_t count, bool front,
                        const tn_pad_options *o)
 {
@@ -73,7 +75,7 @@ static tn_tensor *edge(tn_tensor *x, int64_t dim, int64_t count, bool front,
 static tn_tensor *padded(tn_tensor *x, int64_t dim, int64_t before, int64_t after,
                          const tn_pad_options *o)
 {
-    tn_tensor *parts[3];
+    tn_tensor *parts[3], *whole = x;
     int64_t count = 0;
 
     if (before < 0 || after < 0) {
@@ -84,10 +86,10 @@ static tn_tensor *padded(tn_tensor *x, int64_t dim, int64_t before, int64_t afte
             return NULL;
     }
     if (before > 0)
-        parts[count++] = edge(x, dim, before, true, o);
+        parts[count++] = edge(is_mode(o->mode, "replicate") ? whole : x, dim, before, true, o);
     parts[count++] = x;
     if (after > 0)
-        parts[count++] = edge(x, dim, after, false, o);
+        parts[count++] = edge(is_mode(o->mode, "replicate") ? whole : x, dim, after, false, o);
     return count == 1 ? x : tn_cat(parts, count, dim);
 }
 
