@@ -117,6 +117,8 @@ static void check_reductions(tn_dtype dtype, const int64_t *shape, enum layout l
     for (enum what what = 0; what < WHATS; what++) {
         double expected[9000], low = what == PROD ? 0.999 : -1, high = what == PROD ? 1.001 : 1;
         bool exact = what >= AMAX && what != PROD;
+        /* A product has the error of each of its numbers. */
+        double ulps = exact ? 0 : what == PROD && dtype == TN_F64 ? 4000 : 80;
         numbers(x, rows * columns, low, high, dtype);
         for (int64_t i = 0; what == ANY && i < rows * columns; i++)
             x[i] = i % 211 == 3;
@@ -128,12 +130,12 @@ static void check_reductions(tn_dtype dtype, const int64_t *shape, enum layout l
         tn_dtype to = what == ARGMAX || what == ARGMIN ? TN_I64
                       : what == ANY || what == ALL     ? TN_BOOL
                                                        : dtype;
-        same("columns", cpu(), to, reduced(what, in, TN_INTS(0)), expected, exact ? 0 : 80, 1);
+        same("columns", cpu(), to, reduced(what, in, TN_INTS(0)), expected, ulps, 1);
         for (int64_t i = 0; i < rows; i++)
             expected[i] = folded(what, x + i * columns, columns, 1);
-        same("rows", cpu(), to, reduced(what, in, TN_INTS(1)), expected, exact ? 0 : 80, 1);
+        same("rows", cpu(), to, reduced(what, in, TN_INTS(1)), expected, ulps, 1);
         expected[0] = folded(what, x, rows * columns, 1);
-        same("all", cpu(), to, reduced(what, in, tn_no_ints()), expected, exact ? 0 : 80, 1);
+        same("all", cpu(), to, reduced(what, in, tn_no_ints()), expected, ulps, 1);
     }
 }
 
