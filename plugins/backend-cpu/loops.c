@@ -283,30 +283,32 @@ static void clamp_i64(int64_t n, char *yp, int64_t sy, const char *ap, int64_t s
 
 /* ---- reductions ------------------------------------------------------------------------------ */
 
-/* 64 (32) running sums, then a tree: a block of 4096 numbers adds 64 of them in a row at most. */
+/* 64 (32) running sums, then a tree, with what is left over in a quarter of them: a block of 4096
+ * numbers adds some 64 of them in a row at most. Indices are constants, so that registers hold them. */
 #define SUM(name, T, LANES)                                                                        \
     static T name##_block(int64_t n, const T *x)                                                   \
     {                                                                                              \
-        T acc[LANES] = { 0 };                                                                      \
+        T acc[LANES] = { 0 }, rest = 0;                                                            \
         int64_t i = 0;                                                                             \
-        if (n < 16) {                                                                              \
-            for (; i < n; i++)                                                                     \
-                acc[0] += x[i];                                                                    \
-            return acc[0];                                                                         \
-        }                                                                                          \
         for (; i + LANES <= n; i += LANES)                                                         \
             for (int j = 0; j < LANES; j++)                                                        \
                 acc[j] += x[i + j];                                                                \
-        int at = 0;                                                                                \
-        for (; i + 16 <= n; i += 16, at += 16)                                                     \
-            for (int j = 0; j < 16; j++)                                                           \
-                acc[at + j] += x[i + j];                                                           \
-        for (int j = at; i < n; i++, j++)                                                          \
-            acc[j] += x[i];                                                                        \
-        for (int half = LANES / 2; half > 0; half /= 2)                                            \
-            for (int j = 0; j < half; j++)                                                         \
-                acc[j] += acc[j + half];                                                           \
-        return acc[0];                                                                             \
+        for (int j = 0; j < LANES / 2; j++)                                                        \
+            acc[j] += acc[j + LANES / 2];                                                          \
+        for (int j = 0; j < LANES / 4; j++)                                                        \
+            acc[j] += acc[j + LANES / 4];                                                          \
+        for (; i + LANES / 4 <= n; i += LANES / 4)                                                 \
+            for (int j = 0; j < LANES / 4; j++)                                                    \
+                acc[j] += x[i + j];                                                                \
+        for (; i < n; i++)                                                                         \
+            rest += x[i];                                                                          \
+        for (int j = 0; j < LANES / 8; j++)                                                        \
+            acc[j] += acc[j + LANES / 8];                                                          \
+        for (int j = 0; j < LANES / 16; j++)                                                       \
+            acc[j] += acc[j + LANES / 16];                                                         \
+        for (int j = 1; j < LANES / 16; j++)                                                       \
+            rest += acc[j];                                                                        \
+        return acc[0] + rest;                                                                      \
     }                                                                                              \
     /* Blocks add up in float64 with a compensation. */                                            \
     static double name(int64_t n, const T *x)                                                      \
