@@ -80,6 +80,10 @@ START_TEST(shapes_and_dtypes_that_do_not_fit_are_refused)
     REFUSED(tn_where(x, x, x), TN_ERR_TYPE, "where: condition is float32");
     REFUSED(tn_bitwise_and(x, x), TN_ERR_TYPE, "bitwise_and: a is float32");
     REFUSED(tn_abs(tn_eq(x, x)), TN_ERR_TYPE, "abs: x is bool");
+    REFUSED(tn_sub(tn_eq(x, x), tn_eq(x, x), NULL), TN_ERR_TYPE, "sub: a is bool");
+    REFUSED(tn_sub(i, tn_eq(x, x), NULL), TN_ERR_TYPE, "sub: b is bool");
+    REFUSED(tn_add(tn_eq(x, x), tn_eq(x, x), WITH(add, 0.5)), TN_ERR_RUNTIME,
+            "alpha must not be a floating point number");
     REFUSED(tn_gelu(i, NULL), TN_ERR_TYPE, "gelu: x is int64");
     REFUSED(tn_prelu(table, y), TN_ERR_RUNTIME, "2 weights and 3 channels");
     REFUSED(tn_prelu(table, table), TN_ERR_RUNTIME, "expected a vector or a single number");
