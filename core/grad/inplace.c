@@ -4,6 +4,7 @@
  * Through a view, the base gets it: its gradient is split into what lies under the view, which
  * goes through the operator, and the rest; all views of that base look their history up anew. */
 #include "core/grad/parts.h"
+#include "core/op/parts.h"
 
 tn_status tn__grad_view(tn_tensor *view, tn_tensor *base)
 {
@@ -11,7 +12,8 @@ tn_status tn__grad_view(tn_tensor *view, tn_tensor *base)
 
     if (autograd == NULL)
         return tn_error_last()->code;
-    autograd->blind_view = !tn__grad_on() || (of_base != NULL && of_base->blind_view);
+    autograd->blind_view = !tn__grad_on() || base->blind ||
+                           (of_base != NULL && of_base->blind_view);
     if (of_base != NULL && of_base->base != NULL)
         base = of_base->base;
     autograd->base = tn_tensor_keep(base);
@@ -19,26 +21,21 @@ tn_status tn__grad_view(tn_tensor *view, tn_tensor *base)
     return TN_OK;
 }
 
-/* Where a view lies in its base, as if the base began its memory. */
-static void region_of(const tn_tensor *view, const tn_tensor *base, tn_meta *base_meta,
+/* Where a view lies in its base, as if the base began its memory; counted in elements of the view,
+ * which are smaller where it shows the parts of complex numbers. False: that is no whole number. */
+static bool region_of(const tn_tensor *view, const tn_tensor *base, tn_meta *base_meta,
                       tn_meta *view_meta)
 {
+    int64_t size, bytes;
+
     tn__tensor_meta(base, base_meta);
     tn__tensor_meta(view, view_meta);
-    view_meta->offset -= base_meta->offset;
+    size = (int64_t)tn_dtype_size(view_meta->dtype);
+    bytes = view_meta->offset * size - base_meta->offset * (int64_t)tn_dtype_size(base_meta->dtype);
+    view_meta->offset = bytes / size;
     base_meta->offset = 0;
     base_meta->flags = view_meta->flags = TN_META_STRIDED;
-}
-
-/* Regions are counted in elements, which a view of the parts of complex numbers does not share with
- * its base. */
-static tn_status part_of_number(const char *name, const tn_tensor *view, const tn_tensor *base)
-{
-    return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                   "%s: a %s view of a %s tensor: where a gradient is wanted, neither of the two "
-                   "can be changed in place while the other one is used; tn_copy the view",
-                   name, tn_dtype_name((tn_dtype)view->dtype),
-                   tn_dtype_name((tn_dtype)base->dtype));
+    return bytes % size == 0;
 }
 
 /* A node with room for the two metas; the shape of the base is that of input 0. */
@@ -48,10 +45,6 @@ static tn__node *new_region_node(tn__node_kind kind, const char *name, int32_t n
     void *tail;
     tn__node *node;
 
-    if (view->dtype != base->dtype) {
-        part_of_number(name, view, base);
-        return NULL;
-    }
     node = tn__node_new(kind, name, n_in, 1, 0, n_sizes + base->view.ndim, 2 * sizeof(tn_meta),
                         &tail);
     if (node == NULL)
@@ -59,7 +52,14 @@ static tn__node *new_region_node(tn__node_kind kind, const char *name, int32_t n
     node->as.slice.inner = NULL;
     node->as.slice.base = tail;
     node->as.slice.view = node->as.slice.base + 1;
-    region_of(view, base, node->as.slice.base, node->as.slice.view);
+    if (!region_of(view, base, node->as.slice.base, node->as.slice.view)) {
+        tn_fail(TN_ERR_RUNTIME,
+                "%s: a %s view that does not begin at an element of its base: where a gradient is "
+                "wanted, neither of the two can be changed in place; tn_copy the view",
+                name, tn_dtype_name((tn_dtype)view->dtype));
+        tn__node_drop(node);
+        return NULL;
+    }
     *sizes = node->seen[0].shape;
     if (tn__node_input(node, 0, base, tn__requires_grad(base), sizes) != TN_OK) {
         tn__node_drop(node);
@@ -97,12 +97,23 @@ tn_status tn__grad_edge(tn_tensor *tensor, tn__edge *edge)
     return TN_OK;
 }
 
+static tn_status made_blind(const tn_op *op)
+{
+    return tn_fail(
+        TN_ERR_RUNTIME,
+        "%s_: A view was created in no_grad mode and is being modified inplace with grad "
+        "mode enabled; make the view with gradients enabled, or change it without",
+        op->def.name);
+}
+
 static tn_status check_history(const tn_op *op, tn_tensor *into)
 {
     struct tn__autograd *autograd = into->autograd;
     tn__edge edge;
     tn_status status;
 
+    if (into->blind)
+        return made_blind(op);
     if (autograd == NULL)
         return TN_OK;
     if (autograd->base != NULL &&
@@ -118,20 +129,13 @@ static tn_status check_history(const tn_op *op, tn_tensor *into)
         const tn_tensor *base = autograd->base;
 
         if (autograd->blind_view)
-            return tn_fail(
-                TN_ERR_RUNTIME,
-                "%s_: A view was created in no_grad mode and is being modified inplace with grad "
-                "mode enabled; "
-                "make the view with gradients enabled, or change it without",
-                op->def.name);
+            return made_blind(op);
         if (base->requires_grad && (base->autograd == NULL || base->autograd->node == NULL))
             return tn_fail(
                 TN_ERR_RUNTIME,
                 "a view of a leaf Variable that requires grad is being used in an in-place "
                 "operation. (%s_)",
                 op->def.name);
-        if (into->dtype != base->dtype)
-            return part_of_number(op->def.name, into, base);
         if (!tn__tensor_is_dense(base))
             return tn_fail(
                 TN_ERR_NOT_IMPLEMENTED,
@@ -168,19 +172,22 @@ static tn__node *node_of(const tn_op *op, tn_tensor *into, tn_tensor *const *in,
 {
     bool copy = (op->def.flags & TN_OP_INTO) != 0;
     bool wanted = tn__grad_wanted(op, in, n_in);
+    /* through a view, what the change leaves of the base says it already */
+    bool before = into->requires_grad && into->autograd->base == NULL;
+    int64_t *sizes;
     tn__node *node;
 
     if (!copy && (wanted || op->def.derive != NULL))
         return tn__node_of_op(op, in, n_in, options, &into, 1, into, original);
-    node = tn__node_new(copy ? TN__NODE_COPY : TN__NODE_CUT, op->def.name, copy ? 1 : 0, 1, 0,
-                        copy ? in[0]->view.ndim : 0, 0, NULL);
-    if (node != NULL && copy) {
-        int64_t *sizes = node->seen[0].shape;
-
-        if (tn__node_input(node, 0, in[0], wanted, &sizes) != TN_OK) {
-            tn__node_drop(node);
-            return NULL;
-        }
+    node = tn__node_new(copy ? TN__NODE_COPY : TN__NODE_CUT, op->def.name, copy + before, 1, 0,
+                        (copy ? in[0]->view.ndim : 0) + (before ? into->view.ndim : 0), 0, NULL);
+    if (node == NULL || copy + before == 0)
+        return node;
+    sizes = node->seen[0].shape;
+    if ((copy && tn__node_input(node, 0, in[0], wanted, &sizes) != TN_OK) ||
+        (before && tn__node_input(node, copy, into, true, &sizes) != TN_OK)) {
+        tn__node_drop(node);
+        return NULL;
     }
     return node;
 }
@@ -204,11 +211,13 @@ static tn_status rebase_base(tn__node *inner, tn_tensor *view)
     for (int32_t i = 0; i < inner->n_in; i++) {
         node->seen[i + 1] = inner->seen[i]; /* shapes stay in the block of `inner` */
         node->edges[i + 1] = inner->edges[i];
-        inner->edges[i].node = NULL;
+        tn__node_keep(inner->edges[i].node);
     }
     if (node->sequence <= inner->sequence)
         node->sequence = inner->sequence + 1;
     node->as.slice.inner = tn__node_keep(inner);
+    if (inner->kind == TN__NODE_OP)
+        inner->as.outer = node;
     node->had_saved = inner->had_saved;
     status = tn__node_attach(node, base, 0);
     tn__node_drop(node);
@@ -271,13 +280,67 @@ static tn_status zero(tn_tensor *tensor)
     return tn__op_run(fill, &tensor, 1, &options, NULL, 0, tensor);
 }
 
+tn_tensor *tn__zeros_like(const tn_tensor *tensor)
+{
+    tn_tensor *out;
+    tn_meta meta;
+
+    tn__tensor_meta(tensor, &meta);
+    meta.flags = 0;
+    meta.offset = 0;
+    out = tn__tensor_make(&meta, tensor->device);
+    if (out != NULL && zero(out) != TN_OK) {
+        tn_tensor_drop(out);
+        return NULL;
+    }
+    return out;
+}
+
 /* The part of a base-shaped tensor that lies under the view. */
 static tn_tensor *region(tn_tensor *whole, const tn_meta *view)
 {
     tn_meta meta = *view;
 
-    meta.offset += tn_tensor_offset(whole);
+    meta.offset += tn_tensor_offset(whole) * (int64_t)tn_dtype_size((tn_dtype)whole->dtype) /
+                   (int64_t)tn_dtype_size(view->dtype);
     return tn__tensor_over(whole->storage, &meta);
+}
+
+/* The same with a history: a view of `whole`, in the scope. */
+static tn_tensor *recorded_region(tn_tensor *whole, const tn_meta *view)
+{
+    tn_tensor *part = region(whole, view);
+    tn__edge edge;
+
+    if (part == NULL || tn__scope_push(part) == NULL || tn__grad_view(part, whole) != TN_OK)
+        return NULL;
+    part->autograd->generation--; /* so that it is looked up */
+    return tn__grad_edge(part, &edge) == TN_OK ? part : NULL;
+}
+
+tn_status tn__slice_output(tn__node *slice, tn__edge *edge)
+{
+    const tn_meta *base = slice->as.slice.base;
+    void *tail;
+    tn__node *node = tn__node_new(TN__NODE_STRIDED, "view", 1, 1, 0, base->ndim,
+                                  2 * sizeof(tn_meta), &tail);
+
+    if (node == NULL)
+        return tn_error_last()->code;
+    node->as.slice.inner = NULL;
+    node->as.slice.base = tail;
+    node->as.slice.view = node->as.slice.base + 1;
+    *node->as.slice.base = *base;
+    *node->as.slice.view = *slice->as.slice.view;
+    node->seen[0].ndim = (int16_t)base->ndim;
+    node->seen[0].dtype = (uint16_t)base->dtype;
+    for (int32_t d = 0; d < base->ndim; d++)
+        node->seen[0].shape[d] = base->shape[d];
+    node->edges[0].node = tn__node_keep(slice);
+    tn__node_follow(node, slice);
+    edge->node = node;
+    edge->index = 0;
+    return TN_OK;
 }
 
 /* Where a view shows one element many times (expand), their gradients add up: *view becomes what it
@@ -308,7 +371,18 @@ static tn_status fold(tn_meta *view, tn_tensor **gradient)
     return TN_OK;
 }
 
-static tn_status strided_run(tn__node *node, tn_tensor *gout, tn_tensor **gin)
+/* Copies a gradient into its place, recorded. */
+static tn_status put(tn_tensor *whole, const tn_meta *view, tn_tensor *gradient)
+{
+    const tn_op *copy = tn__needed(TN__NEED_copy);
+    tn_tensor *part = recorded_region(whole, view);
+
+    if (copy == NULL || part == NULL)
+        return tn_error_last()->code;
+    return tn__inplace_call(copy, &gradient, 1, NULL, part);
+}
+
+static tn_status strided_run(tn__node *node, tn_tensor *gout, bool record, tn_tensor **gin)
 {
     tn_tensor *whole = tn__tensor_make(node->as.slice.base, gout->device);
     tn_tensor *gradient, *part = NULL;
@@ -322,9 +396,11 @@ static tn_status strided_run(tn__node *node, tn_tensor *gout, tn_tensor **gin)
         return status;
     gradient = tn_tensor_keep(gout);
     status = fold(&view, &gradient);
-    if (status == TN_OK && (part = region(whole, &view)) == NULL)
+    if (status == TN_OK && record)
+        status = put(whole, &view, gradient);
+    else if (status == TN_OK && (part = region(whole, &view)) == NULL)
         status = tn_error_last()->code;
-    if (status == TN_OK)
+    else if (status == TN_OK)
         status = tn__copy(part, gradient);
     tn_tensor_drop(gradient);
     tn_tensor_drop(part);
@@ -332,22 +408,13 @@ static tn_status strided_run(tn__node *node, tn_tensor *gout, tn_tensor **gin)
     return status;
 }
 
-tn_status tn__slice_run(tn__node *node, tn_tensor *gout, uint32_t need, bool record,
-                        tn_tensor **gin)
+/* What the change left of the base's gradient, in gin[0], and a copy of what lies under the view.
+ * All in the scope. */
+static tn_status split(tn__node *node, tn_tensor *gout, tn_tensor **under, tn_tensor **gin)
 {
-    tn__node *inner = node->as.slice.inner;
-    tn_tensor *whole, *part, *under;
+    tn_tensor *whole = tn__tensor_make(node->as.slice.base, gout->device), *part;
     tn_status status;
 
-    if (record)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "in-place through a view cannot be differentiated twice (create_graph); "
-                       "write it out of place");
-    if (node->kind == TN__NODE_STRIDED)
-        return strided_run(node, gout, gin);
-    for (int32_t i = 0; i < node->n_in; i++)
-        gin[i] = TN_NONE;
-    whole = tn__tensor_make(node->as.slice.base, gout->device);
     if (whole == NULL || tn__scope_push(whole) == NULL)
         return tn_error_last()->code;
     status = tn__copy(whole, gout);
@@ -356,16 +423,57 @@ tn_status tn__slice_run(tn__node *node, tn_tensor *gout, uint32_t need, bool rec
     part = region(whole, node->as.slice.view);
     if (part == NULL || tn__scope_push(part) == NULL)
         return tn_error_last()->code;
-    under = tn__gradient_copy(part);
-    if (under == NULL || tn__scope_push(under) == NULL)
+    *under = tn__gradient_copy(part);
+    if (*under == NULL || tn__scope_push(*under) == NULL)
         return tn_error_last()->code;
-    status = zero(part);
+    gin[0] = whole;
+    return zero(part);
+}
+
+/* The same, recorded: the derivative of in-place through a view is itself in-place through a view,
+ * and so can be differentiated as often as one likes. */
+static tn_status split_recorded(tn__node *node, tn_tensor *gout, tn_tensor **under, tn_tensor **gin)
+{
+    const tn_op *copy = tn__needed(TN__NEED_copy), *fill = tn__needed(TN__NEED_fill);
+    tn_tensor *whole = tn__tensor_make(node->as.slice.base, gout->device), *part;
+    tn_fill_options options = TN_FILL_OPTIONS;
+    tn_status status;
+
+    if (whole == NULL || tn__scope_push(whole) == NULL || copy == NULL || fill == NULL)
+        return tn_error_last()->code;
+    status = tn__inplace_call(copy, &gout, 1, NULL, whole);
     if (status != TN_OK)
         return status;
+    part = recorded_region(whole, node->as.slice.view);
+    if (part == NULL)
+        return tn_error_last()->code;
+    status = tn__plain_call(copy, &part, 1, NULL, under, 1, NULL);
+    if (status != TN_OK)
+        return status;
+    if (tn__scope_push(*under) == NULL)
+        return tn_error_last()->code;
+    options.value = 0.0;
     gin[0] = whole;
+    return tn__inplace_call(fill, &part, 1, &options, part);
+}
+
+tn_status tn__slice_run(tn__node *node, tn_tensor *gout, uint32_t need, bool record,
+                        tn_tensor **gin)
+{
+    tn__node *inner = node->as.slice.inner;
+    tn_tensor *under = NULL;
+    tn_status status;
+
+    if (node->kind == TN__NODE_STRIDED)
+        return strided_run(node, gout, record, gin);
+    for (int32_t i = 0; i < node->n_in; i++)
+        gin[i] = TN_NONE;
+    status = record ? split_recorded(node, gout, &under, gin) : split(node, gout, &under, gin);
+    if (status != TN_OK)
+        return status;
     if (need >> 1 == 0 || inner->n_in == 0)
         return TN_OK;
-    status = tn__node_run(inner, &under, need >> 1, false, gin + 1);
+    status = tn__node_run(inner, &under, need >> 1, record, gin + 1);
     for (int32_t i = 1; i < node->n_in && status == TN_OK; i++)
         if (!tn__is_none(gin[i]) && tn__scope_push(gin[i]) == NULL) {
             status = tn_error_last()->code;

@@ -111,6 +111,14 @@ void tn__node_drop(tn__node *node)
     graveyard.draining = false;
 }
 
+void tn__node_follow(tn__node *node, const tn__node *before)
+{
+    if (before->kind == TN__NODE_LEAF || before->sequence < node->sequence)
+        return;
+    node->sequence = before->sequence + 1; /* made by another thread */
+    last_sequence = node->sequence;
+}
+
 tn_status tn__node_input(tn__node *node, int32_t i, tn_tensor *input, bool wants, int64_t **sizes)
 {
     tn__seen *seen = &node->seen[i];
@@ -132,12 +140,7 @@ tn_status tn__node_input(tn__node *node, int32_t i, tn_tensor *input, bool wants
     status = tn__grad_edge(input, &node->edges[i]);
     if (status != TN_OK || node->edges[i].node == NULL)
         return status;
-    tn__node_keep(node->edges[i].node);
-    if (node->edges[i].node->kind != TN__NODE_LEAF &&
-        node->edges[i].node->sequence >= node->sequence) {
-        node->sequence = node->edges[i].node->sequence + 1; /* made by another thread */
-        last_sequence = node->sequence;
-    }
+    tn__node_follow(node, tn__node_keep(node->edges[i].node));
     return TN_OK;
 }
 

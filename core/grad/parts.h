@@ -78,8 +78,9 @@ typedef struct tn__node {
     tn__grad_hook_row *_Atomic hooks;
     struct tn__node *next; /* of those that wait to be freed */
     union {
-        tn__slot *slot; /* LEAF */
-        struct {        /* FUNCTION */
+        tn__slot *slot;         /* LEAF */
+        struct tn__node *outer; /* OP: the SLICE that it works for, which owns it; mostly NULL */
+        struct {                /* FUNCTION */
             tn_function calls;
             void *user;
         } function;
@@ -119,6 +120,8 @@ tn__node *tn__node_of_op(const tn_op *op, tn_tensor *const *in, int64_t n_in, co
                          tn_tensor *original);
 /* Fills edge and `seen` of input i; the sequence number follows. */
 tn_status tn__node_input(tn__node *node, int32_t i, tn_tensor *input, bool wants, int64_t **sizes);
+/* Makes a node younger than one that an edge of it leads to. */
+void tn__node_follow(tn__node *node, const tn__node *before);
 tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bool is_output,
                         bool stale);
 /* Frees what is saved; false when another backward did that before. */
@@ -155,6 +158,9 @@ tn_status tn__node_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bo
                        tn_tensor **gin);
 tn_status tn__function_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record,
                            tn_tensor **gin);
+/* The history of what an operator in place left in a view: *edge->node is owned by the caller. */
+tn_status tn__slice_output(tn__node *slice, tn__edge *edge);
+tn_tensor *tn__zeros_like(const tn_tensor *tensor); /* packed, owned */
 tn_status tn__slice_run(tn__node *node, tn_tensor *gout, uint32_t need, bool record,
                         tn_tensor **gin);
 /* Brings a gradient to the shape and dtype of input i; takes over the reference. */

@@ -123,7 +123,9 @@ static void widen(const tn__node *node, tn_meta *metas)
 static tn_status reattach(tn__node *node, const tn__saved *saved, tn_tensor **tensor)
 {
     tn__edge edge = { node, saved->operand };
+    tn__node *made = NULL;
     tn_tensor *fresh;
+    tn_status status;
 
     if (!saved->is_output)
         edge = node->edges[saved->operand];
@@ -134,7 +136,15 @@ static tn_status reattach(tn__node *node, const tn__saved *saved, tn_tensor **te
         return tn_error_last()->code;
     tn_tensor_drop(*tensor);
     *tensor = fresh;
-    return tn__edge_attach(&edge, fresh);
+    if (saved->is_output && node->as.outer != NULL) { /* the walk does not come by this node */
+        status = tn__slice_output(node->as.outer, &edge);
+        if (status != TN_OK)
+            return status;
+        made = edge.node;
+    }
+    status = tn__edge_attach(&edge, fresh);
+    tn__node_drop(made);
+    return status;
 }
 
 enum { FEW = 4 };
@@ -231,6 +241,16 @@ static tn_status run_op(tn__node *node, tn_tensor *const *gout, uint32_t need, b
     return status;
 }
 
+/* What an in-place change overwrote has no part in the result: zeros, as far back as it goes. */
+static tn_status overwritten(const tn_tensor *gout, tn_tensor **gin)
+{
+    *gin = tn__zeros_like(gout);
+    if (*gin != NULL && tn__scope_push(*gin) != NULL)
+        return TN_OK;
+    *gin = TN_NONE;
+    return tn_error_last()->code;
+}
+
 tn_status tn__node_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record,
                        tn_tensor **gin)
 {
@@ -244,7 +264,7 @@ tn_status tn__node_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bo
     case TN__NODE_STRIDED: status = tn__slice_run(node, gout[0], need, record, gin); break;
     case TN__NODE_COPY:
         gin[0] = gout[0];
-        status = TN_OK;
+        status = node->n_in > 1 && (need & 2) ? overwritten(gout[0], &gin[1]) : TN_OK;
         break;
     case TN__NODE_LOST:
         status = tn_fail(
@@ -252,7 +272,9 @@ tn_status tn__node_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bo
             "memory ran out while an in-place operation was recorded: the history of what it "
             "changed is lost");
         break;
-    default: /* TN__NODE_CUT: no edges */ status = TN_OK; break;
+    default: /* TN__NODE_CUT */
+        status = node->n_in > 0 && (need & 1) ? overwritten(gout[0], &gin[0]) : TN_OK;
+        break;
     }
     for (int32_t i = 0; i < node->n_in; i++) {
         if (status != TN_OK || !(need >> (i < 31 ? i : 31) & 1) || tn__is_none(gin[i])) {

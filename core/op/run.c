@@ -277,6 +277,15 @@ static tn_status check_result(const tn__work *work, int32_t i, const tn_tensor *
     return TN_OK;
 }
 
+/* Whether a result is a view of an input, and not of something that was made on the way. */
+static bool looks_at(const tn__work *work, const tn_tensor *result)
+{
+    for (int32_t i = 0; i < work->n_in; i++)
+        if (tn__tensor_ok(work->in[i]) && work->in[i]->storage == result->storage)
+            return true;
+    return false;
+}
+
 static tn_status decompose(tn__work *work, tn_tensor **out, bool record)
 {
     const tn_op_def *def = &work->op->def;
@@ -307,10 +316,12 @@ static tn_status decompose(tn__work *work, tn_tensor **out, bool record)
             status = check_result(work, i, out[i]);
     }
     for (int32_t i = 0; i < work->n_out; i++) {
-        if (status == TN_OK)
+        if (status == TN_OK) {
+            out[i]->blind &= !(quiet && tn__grad_on()) && looks_at(work, out[i]);
             tn_tensor_keep(out[i]);
-        else
+        } else {
             out[i] = NULL;
+        }
     }
     tn_scope_end(scope);
     return status;
@@ -323,8 +334,9 @@ static tn_status run_view(tn__work *work, tn_tensor **out)
     out[0] = tn__tensor_over(work->in[0]->storage, &work->meta[0]);
     if (out[0] == NULL)
         return tn_error_prefix("%s: ", work->op->def.name);
-    if ((tn__grad_on() || work->in[0]->requires_grad) &&
-        tn__grad_view(out[0], work->in[0]) != TN_OK) {
+    if (!tn__grad_on() && !work->in[0]->requires_grad) {
+        out[0]->blind = true;
+    } else if (tn__grad_view(out[0], work->in[0]) != TN_OK) {
         tn_tensor_drop(out[0]);
         out[0] = NULL;
         return tn_error_last()->code;

@@ -87,7 +87,8 @@ struct tn_tensor {
     uint8_t dtype;
     bool requires_grad; /* of a leaf, or because an operator recorded it */
     bool contiguous;
-    bool has_inline_dims;
+    bool has_inline_dims : 1;
+    bool blind : 1; /* a view made without gradients of a tensor that had none */
     tn__storage *storage;
     const tn_device *device;
     int64_t numel;

@@ -158,6 +158,7 @@ tn_status tn_tensor_swap(tn_tensor *a, tn_tensor *b)
     EXCHANGE(uint8_t, dtype);
     EXCHANGE(bool, contiguous);
     EXCHANGE(bool, has_inline_dims);
+    EXCHANGE(bool, blind);
     EXCHANGE(tn__storage *, storage);
     EXCHANGE(const tn_device *, device);
     EXCHANGE(int64_t, numel);

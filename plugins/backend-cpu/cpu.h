@@ -381,6 +381,14 @@ tn_status tn__nll_loss_grad(const tn_call *call);
 tn_status tn__philox_uniform(const tn_call *call);
 tn_status tn__philox_normal(const tn_call *call);
 
+tn_status tn__convolution(const tn_call *call);
+tn_status tn__convolution_grad_weight(const tn_call *call);
+bool tn__convolution_plain(const tn_call *call, char *reason, size_t size);
+tn_status tn__max_pool(const tn_call *call);
+tn_status tn__max_pool_grad(const tn_call *call);
+tn_status tn__avg_pool(const tn_call *call);
+tn_status tn__avg_pool_grad(const tn_call *call);
+
 /* The device type, in device.c. */
 extern const tn_backend tn__backend_cpu;
 

@@ -87,6 +87,7 @@ static tn_status activate(void)
 
 /* Whole numbers without uint64, which int64 does not order. */
 #define WHOLE (TN_MASK_INT & ~TN_BIT(TN_U64))
+#define WIDE (TN_BIT(TN_F32) | TN_BIT(TN_F64))
 #define BITS (TN_MASK_INT | TN_BIT(TN_BOOL))
 /* By a row: its run function is that of them all, or of its family. */
 #define ROW(op_, dtypes_, run_, ...)                                                               \
@@ -188,6 +189,14 @@ static const tn_kernel kernels[] = {
     TWO(bitwise_xor, BITS, TN__BITWISE_XOR),
     KERNEL(bitwise_not, BITS),
     KERNEL(where, TN_MASK_ALL),
+    KERNEL(convolution, WIDE),
+    { TN_HEAD(tn_kernel), .op = "convolution_grad_weight", .device = "cpu",
+      .name = "tn_convolution_grad_weight", .revision = 1, .dtypes = WIDE,
+      .supports = tn__convolution_plain, .run = tn__convolution_grad_weight },
+    KERNEL(max_pool, WIDE),
+    KERNEL(max_pool_grad, WIDE),
+    KERNEL(avg_pool, WIDE),
+    KERNEL(avg_pool_grad, WIDE),
     ONE(relu, NUMBERS, TN__RELU),
     TWO(relu_grad, FLOATS, TN__RELU_GRAD),
     ONE(sigmoid, FLOATS, TN__SIGMOID),

@@ -20,6 +20,41 @@ TN_HIDDEN extern const tn_layer layer_cross_entropy_loss, layer_nll_loss;
 TN_HIDDEN extern const tn_init_def init_zeros, init_ones, init_constant, init_uniform, init_normal,
     init_kaiming_uniform, init_kaiming_normal, init_xavier_uniform, init_xavier_normal;
 
+#define LAYERS_MORE(X)                                                                             \
+    X(conv1d)                                                                                      \
+    X(conv2d) X(conv3d) X(conv_transpose1d) X(conv_transpose2d) X(conv_transpose3d) X(             \
+        batch_norm1d) X(batch_norm2d) X(batch_norm3d) X(instance_norm1d) X(instance_norm2d)        \
+        X(instance_norm3d) X(layer_norm) X(group_norm) X(rms_norm) X(local_response_norm) X(       \
+            max_pool1d) X(max_pool2d) X(max_pool3d) X(avg_pool1d) X(avg_pool2d) X(avg_pool3d)      \
+            X(adaptive_avg_pool1d) X(adaptive_avg_pool2d) X(adaptive_avg_pool3d) X(                \
+                adaptive_max_pool1d) X(adaptive_max_pool2d) X(adaptive_max_pool3d) X(lp_pool1d)    \
+                X(lp_pool2d) X(lp_pool3d) X(dropout) X(dropout1d) X(dropout2d) X(dropout3d)        \
+                    X(alpha_dropout) X(feature_alpha_dropout) X(embedding) X(relu6) X(leaky_relu)  \
+                        X(elu) X(selu) X(celu) X(gelu) X(silu) X(mish) X(hardtanh) X(hardswish)    \
+                            X(hardsigmoid) X(logsigmoid) X(tanh) X(tanhshrink) X(softshrink) X(    \
+                                hardshrink) X(softplus) X(softsign) X(threshold) X(glu) X(softmin) \
+                                X(softmax2d) X(prelu) X(mse_loss) X(l1_loss) X(smooth_l1_loss)     \
+                                    X(huber_loss) X(bce_loss) X(bce_with_logits_loss)              \
+                                        X(kl_div_loss) X(poisson_nll_loss) X(gaussian_nll_loss)    \
+                                            X(hinge_embedding_loss) X(margin_ranking_loss)         \
+                                                X(multi_margin_loss) X(multilabel_margin_loss)     \
+                                                    X(multilabel_soft_margin_loss)                 \
+                                                        X(soft_margin_loss) X(triplet_margin_loss) \
+                                                            X(cosine_embedding_loss)
+#define LAYERS_DECLARE(name) TN_HIDDEN extern const tn_layer layer_##name;
+LAYERS_MORE(LAYERS_DECLARE)
+#undef LAYERS_DECLARE
+
+/* What a repr writes: pieces one after the other; `used` counts what the whole needs. */
+typedef struct layers_text {
+    char *out;
+    size_t size;
+    int64_t used;
+} layers_text;
+TN_HIDDEN void layers_put(layers_text *text, const char *format, ...);
+/* 3 or (3, 4), as PyTorch prints what it was given; `dims` more than 0: always that many, in parentheses. */
+TN_HIDDEN void layers_put_row(layers_text *text, tn_ints row, int64_t dims);
+
 /* The status of an operator that returned a tensor or NULL. */
 static inline tn_status status_of(const tn_tensor *result)
 {

@@ -4,12 +4,20 @@ TN_PLUGINS += plugins/layers.la
 plugins_layers_la_SOURCES = \
 	%D%/layers.h \
 	%D%/activation.c \
+	%D%/activations.c \
 	%D%/container.c \
+	%D%/convolution.c \
+	%D%/dropout.c \
+	%D%/embedding.c \
 	%D%/init.c \
 	%D%/linear.c \
 	%D%/loss.c \
+	%D%/losses.c \
+	%D%/normalization.c \
+	%D%/pooling.c \
 	%D%/plugin.c \
-	%D%/shape.c
+	%D%/shape.c \
+	%D%/text.c
 plugins_layers_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 plugins_layers_la_LDFLAGS = $(TN_PLUGIN_LINK)
 plugins_layers_la_LIBADD = $(LIBM)

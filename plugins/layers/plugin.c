@@ -3,6 +3,8 @@
  * The standard layers and initialisations: the table. */
 #include "layers.h"
 
+#define ROW(name) &layer_##name,
+
 static const void *const contributions[] = {
     &layer_linear,
     &layer_identity,
@@ -15,7 +17,7 @@ static const void *const contributions[] = {
     &layer_sequential,
     &layer_cross_entropy_loss,
     &layer_nll_loss,
-    &init_zeros,
+    LAYERS_MORE(ROW) & init_zeros,
     &init_ones,
     &init_constant,
     &init_uniform,

@@ -261,7 +261,22 @@ static tn_status step(tn_tensor *x, tn_tensor *w, tn_tensor *b)
     return tn_backward(loss);
 }
 
-START_TEST(memory_that_runs_out_anywhere_is_an_error_and_nothing_else)
+/* The same, and the gradient of a gradient through the change in place. */
+static tn_status step_twice(tn_tensor *x, tn_tensor *w, tn_tensor *b)
+{
+    TN_SCOPE;
+    tn_backward_options create = { .size = sizeof create, .create_graph = 1 };
+    tn_tensor *y = tn_mul(tn_linear(x, w, b), w), *v = tn_narrow(y, 0, 1, 1), *loss, *slope;
+    tn_status status;
+
+    tn_fill_(tn_narrow(y, 0, 2, 1), 0.5);
+    tn_sigmoid_(v);
+    loss = tn_add(tn_sum(tn_mul(y, y), NULL), tn_sum(v, NULL), NULL);
+    status = tn_grad(&loss, NULL, 1, &w, &slope, 1, &create);
+    return status == TN_OK ? tn_backward(tn_sum(tn_mul(slope, slope), NULL)) : status;
+}
+
+static void sweep(tn_status (*work)(tn_tensor *x, tn_tensor *w, tn_tensor *b))
 {
     uint64_t scope = tn_scope_begin();
     int64_t nodes = tn_graph_node_count();
@@ -270,7 +285,7 @@ START_TEST(memory_that_runs_out_anywhere_is_an_error_and_nothing_else)
     double expected[9];
     uint64_t nth = 1, made;
 
-    ck_assert_int_eq(step(x, w, b), TN_OK);
+    ck_assert_int_eq(work(x, w, b), TN_OK);
     for (int i = 0; i < 9; i++)
         expected[i] = at(tn_tensor_grad(w), i);
     tn_device_trim(tn_device_default());
@@ -280,7 +295,7 @@ START_TEST(memory_that_runs_out_anywhere_is_an_error_and_nothing_else)
         tn_tensor_set_grad(w, TN_NONE);
         tn_tensor_set_grad(b, TN_NONE);
         tn__fail_alloc(nth);
-        status = step(x, w, b);
+        status = work(x, w, b);
         made = tn__fail_alloc(0);
         ck_assert_int_eq(tn_graph_node_count(), nodes);
         if (status == TN_OK && made < nth)
@@ -298,6 +313,17 @@ START_TEST(memory_that_runs_out_anywhere_is_an_error_and_nothing_else)
     tn_scope_end(scope);
     FINE();
 }
+
+START_TEST(memory_that_runs_out_anywhere_is_an_error_and_nothing_else)
+{
+    sweep(step);
+}
+END_TEST
+
+START_TEST(memory_that_runs_out_while_gradients_are_recorded_is_an_error_too)
+{
+    sweep(step_twice);
+}
 END_TEST
 
 int main(void)
@@ -310,6 +336,7 @@ int main(void)
     tcase_add_test(tests, second_derivatives_agree_too);
     tcase_add_test(tests, a_wrong_derivative_is_found);
     tcase_add_test(tests, memory_that_runs_out_anywhere_is_an_error_and_nothing_else);
+    tcase_add_test(tests, memory_that_runs_out_while_gradients_are_recorded_is_an_error_too);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

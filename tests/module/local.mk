@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/probe.h
+EXTRA_DIST += %D%/probe.h tests/oracle/make-layers.py tests/oracle/layers.txt
 
 if HAVE_CHECK
 TN_MODULE_TESTS = \
@@ -8,6 +8,7 @@ TN_MODULE_TESTS = \
 	%D%/test_layers \
 	%D%/test_make \
 	%D%/test_memory \
+	%D%/test_pytorch \
 	%D%/test_slots \
 	%D%/test_state \
 	%D%/test_surroundings
@@ -21,6 +22,8 @@ TESTS += $(TN_MODULE_TESTS)
 %C%_test_make_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_memory_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_pytorch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_pytorch_LDADD = $(TN_LINK_TEST)
 %C%_test_slots_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_slots_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_state_CPPFLAGS = $(TN_TEST_CPPFLAGS)

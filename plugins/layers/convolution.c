@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Convolutions in one to three dimensions, and transposed. Names, options, initialisation and printed form are
+ * PyTorch's. */
+#include "layers.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST = 3 };
+
+struct conv {
+    int64_t in_channels;
+    int64_t out_channels;
+    tn_ints kernel_size;
+    tn_ints stride;
+    tn_value padding; /* a number, several, or the words same and valid */
+    tn_ints output_padding;
+    tn_ints dilation;
+    int64_t groups;
+    bool bias;
+    const char *padding_mode;
+    /* What build makes of them. */
+    int64_t kernel[MOST], step[MOST], pad[MOST], more[MOST], apart[MOST];
+};
+
+#define CONV_FIRST                                                                                 \
+    TN_OPTION_ROW(struct conv, in_channels, NULL, "channels of the input", TN_OPTION_KIND_INT,     \
+                  TN_OPTION_REQUIRED),                                                             \
+        TN_OPTION_ROW(struct conv, out_channels, NULL, "channels of the result",                   \
+                      TN_OPTION_KIND_INT, TN_OPTION_REQUIRED),                                     \
+        TN_OPTION_ROW(struct conv, kernel_size, NULL, "size of a window", TN_OPTION_KIND_INTS,     \
+                      TN_OPTION_REQUIRED),                                                         \
+        TN_OPTION_ROW(struct conv, stride, "1", "from one window to the next",                     \
+                      TN_OPTION_KIND_INTS, 0)
+#define CONV_PADDING(help) TN_OPTION_ROW(struct conv, padding, "0", help, TN_OPTION_KIND_VALUE, 0)
+#define CONV_DILATION                                                                              \
+    TN_OPTION_ROW(struct conv, dilation, "1", "between the elements of a window",                  \
+                  TN_OPTION_KIND_INTS, 0)
+#define CONV_GROUPS                                                                                \
+    TN_OPTION_ROW(struct conv, groups, "1", "parts that the channels are cut into",                \
+                  TN_OPTION_KIND_INT, 0)
+#define CONV_BIAS                                                                                  \
+    TN_OPTION_ROW(struct conv, bias, "True", "whether a bias is learned and added",                \
+                  TN_OPTION_KIND_BOOL, 0)
+#define CONV_MODE                                                                                  \
+    TN_OPTION_ROW(struct conv, padding_mode, "'zeros'", "zeros, reflect, replicate or circular",   \
+                  TN_OPTION_KIND_STRING, 0)
+
+static const tn_option conv_options[] = {
+    CONV_FIRST,    CONV_PADDING("on both sides; a number, or same or valid"),
+    CONV_DILATION, CONV_GROUPS,
+    CONV_BIAS,     CONV_MODE,
+    TN_OPTION_END
+};
+static const tn_option transpose_options[] = {
+    CONV_FIRST,
+    CONV_PADDING("cut from both sides"),
+    TN_OPTION_ROW(struct conv, output_padding, "0", "more at the end", TN_OPTION_KIND_INTS, 0),
+    CONV_GROUPS,
+    CONV_BIAS,
+    CONV_DILATION,
+    CONV_MODE,
+    TN_OPTION_END
+};
+
+static tn_status spread(const char *type, const char *name, tn_ints row, int dims, int64_t least,
+                        int64_t *out)
+{
+    if (row.count != 1 && row.count != dims)
+        return tn_fail(TN_ERR_VALUE, "%s: %s has to be one number, or %d of them", type, name,
+                       dims);
+    for (int i = 0; i < dims; i++) {
+        out[i] = row.at[row.count == 1 ? 0 : i];
+        if (out[i] < least)
+            return tn_fail(TN_ERR_VALUE, "%s: %s is %lld; %lld or more is taken", type, name,
+                           (long long)out[i], (long long)least);
+    }
+    return TN_OK;
+}
+
+static bool says(const struct conv *s, const char *word)
+{
+    return s->padding.kind == TN_VALUE_STRING && strcmp(s->padding.as.s, word) == 0;
+}
+
+static tn_status read_padding(const char *type, struct conv *s, int dims, bool transposed)
+{
+    const tn_value *p = &s->padding;
+    int64_t row[MOST];
+
+    if (p->kind == TN_VALUE_INT) {
+        row[0] = p->as.i;
+        return spread(type, "padding", (tn_ints){ row, 1 }, dims, 0, s->pad);
+    }
+    if (p->kind == TN_VALUE_LIST || p->kind == TN_VALUE_TUPLE) {
+        bool ints = p->count == 1 || p->count == (uint32_t)dims;
+
+        for (uint32_t i = 0; ints && i < p->count; i++) {
+            ints = p->as.list[i].kind == TN_VALUE_INT;
+            row[i] = p->as.list[i].as.i;
+        }
+        if (ints)
+            return spread(type, "padding", (tn_ints){ row, p->count }, dims, 0, s->pad);
+    }
+    if (!transposed && (says(s, "same") || says(s, "valid"))) {
+        for (int i = 0; i < dims; i++) {
+            s->pad[i] = says(s, "same") ? s->apart[i] * (s->kernel[i] - 1) / 2 : 0;
+            if (says(s, "same") && s->step[i] != 1)
+                return tn_fail(TN_ERR_VALUE, "%s: padding='same' needs a stride of 1", type);
+        }
+        return TN_OK;
+    }
+    return tn_fail(TN_ERR_VALUE, "%s: padding has to be a number, %d of them%s", type, dims,
+                   transposed ? "" : ", 'same' or 'valid'");
+}
+
+static tn_status conv_check(tn_module *self, int dims, bool transposed)
+{
+    struct conv *s = tn_module_data(self);
+    const char *type = tn_module_type(self), *mode = s->padding_mode;
+    tn_status status;
+
+    if (s->groups < 1)
+        return tn_fail(TN_ERR_VALUE, "%s: groups must be a positive integer, got %lld", type,
+                       (long long)s->groups);
+    if (s->in_channels < 1 || s->in_channels % s->groups != 0)
+        return tn_fail(TN_ERR_VALUE, "%s: in_channels %lld must be divisible by groups %lld", type,
+                       (long long)s->in_channels, (long long)s->groups);
+    if (s->out_channels < 1 || s->out_channels % s->groups != 0)
+        return tn_fail(TN_ERR_VALUE, "%s: out_channels %lld must be divisible by groups %lld", type,
+                       (long long)s->out_channels, (long long)s->groups);
+    if (strcmp(mode, "zeros") != 0 &&
+        (transposed || (strcmp(mode, "reflect") != 0 && strcmp(mode, "replicate") != 0 &&
+                        strcmp(mode, "circular") != 0)))
+        return tn_fail(TN_ERR_VALUE, "%s: padding_mode is %q; %s", type, mode,
+                       transposed ? "only 'zeros' is there"
+                                  : "'zeros', 'reflect', 'replicate' and 'circular' are there");
+    status = spread(type, "kernel_size", s->kernel_size, dims, 1, s->kernel);
+    if (status == TN_OK)
+        status = spread(type, "stride", s->stride, dims, 1, s->step);
+    if (status == TN_OK)
+        status = spread(type, "dilation", s->dilation, dims, 1, s->apart);
+    if (status == TN_OK && transposed)
+        status = spread(type, "output_padding", s->output_padding, dims, 0, s->more);
+    return status == TN_OK ? read_padding(type, s, dims, transposed) : status;
+}
+
+static tn_status conv_build(tn_module *self, int dims, bool transposed)
+{
+    struct conv *s = tn_module_data(self);
+    int64_t shape[2 + MOST], fan = transposed ? s->out_channels : s->in_channels;
+    tn_status status = conv_check(self, dims, transposed);
+    tn_tensor *weight, *bias;
+
+    if (status != TN_OK)
+        return status;
+    shape[0] = transposed ? s->in_channels : s->out_channels;
+    shape[1] = fan / s->groups;
+    fan = shape[1];
+    for (int i = 0; i < dims; i++) {
+        shape[2 + i] = s->kernel[i];
+        fan *= s->kernel[i];
+    }
+    weight = tn_tensor_empty((tn_ints){ shape, 2 + dims }, TN_DTYPE_AUTO, NULL);
+    bias = s->bias ? tn_tensor_empty(TN_SHAPE(s->out_channels), TN_DTYPE_AUTO, NULL) : TN_NONE;
+    if (weight == NULL || bias == NULL)
+        return tn_error_last()->code;
+    status = tn_init(weight, "kaiming_uniform(a=%g)", sqrt(5.0));
+    if (status == TN_OK && s->bias)
+        status = tn_init(bias, "uniform(a=%g, b=%g)", -1 / sqrt((double)fan),
+                         1 / sqrt((double)fan));
+    if (status == TN_OK)
+        status = tn_module_add_parameter(self, "weight", weight);
+    return status == TN_OK ? tn_module_add_parameter(self, "bias", bias) : status;
+}
+
+/* Edges other than zeros are put on first. */
+static tn_tensor *with_edges(const struct conv *s, tn_tensor *x, int dims)
+{
+    int64_t sizes[2 * MOST];
+    tn_pad_options o = TN_PAD_OPTIONS;
+
+    for (int i = 0; i < dims; i++) {
+        int64_t all = says(s, "same") ? s->apart[i] * (s->kernel[i] - 1) : 2 * s->pad[i];
+
+        sizes[2 * (dims - 1 - i)] = all / 2;
+        sizes[2 * (dims - 1 - i) + 1] = all - all / 2;
+    }
+    o.mode = s->padding_mode;
+    return tn_pad(x, (tn_ints){ sizes, 2 * dims }, &o);
+}
+
+static int64_t conv_repr(tn_module *self, char *out, size_t size, int dims, bool transposed)
+{
+    const struct conv *s = tn_module_data(self);
+    layers_text text = { out, size, 0 };
+    bool padded = false, dilated = false, more = false;
+
+    for (int i = 0; i < dims; i++) {
+        padded |= s->pad[i] != 0;
+        dilated |= s->apart[i] != 1;
+        more |= s->more[i] != 0;
+    }
+    layers_put(&text, "%lld, %lld, kernel_size=", (long long)s->in_channels,
+               (long long)s->out_channels);
+    layers_put_row(&text, (tn_ints){ s->kernel, dims }, dims);
+    layers_put(&text, ", stride=");
+    layers_put_row(&text, (tn_ints){ s->step, dims }, dims);
+    if (s->padding.kind == TN_VALUE_STRING) {
+        layers_put(&text, ", padding=%s", s->padding.as.s);
+    } else if (padded) {
+        layers_put(&text, ", padding=");
+        layers_put_row(&text, (tn_ints){ s->pad, dims }, dims);
+    }
+    if (dilated) {
+        layers_put(&text, ", dilation=");
+        layers_put_row(&text, (tn_ints){ s->apart, dims }, dims);
+    }
+    if (transposed && more) {
+        layers_put(&text, ", output_padding=");
+        layers_put_row(&text, (tn_ints){ s->more, dims }, dims);
+    }
+    if (s->groups != 1)
+        layers_put(&text, ", groups=%lld", (long long)s->groups);
+    if (!s->bias)
+        layers_put(&text, ", bias=False");
+    if (strcmp(s->padding_mode, "zeros") != 0)
+        layers_put(&text, ", padding_mode=%s", s->padding_mode);
+    return text.used;
+}
+
+#define CONV(dims)                                                                                 \
+    static tn_status conv##dims##d_build(tn_module *self)                                          \
+    {                                                                                              \
+        return conv_build(self, dims, false);                                                      \
+    }                                                                                              \
+    static int64_t conv##dims##d_repr(tn_module *self, char *out, size_t size)                     \
+    {                                                                                              \
+        return conv_repr(self, out, size, dims, false);                                            \
+    }                                                                                              \
+    static tn_tensor *conv##dims##d_forward(tn_module *self, tn_tensor *x)                         \
+    {                                                                                              \
+        const struct conv *s = tn_module_data(self);                                               \
+        tn_conv##dims##d_options o = TN_CONV##dims##D_OPTIONS;                                     \
+        bool edges = strcmp(s->padding_mode, "zeros") != 0;                                        \
+        o.stride = (tn_ints){ s->step, dims };                                                     \
+        o.dilation = (tn_ints){ s->apart, dims };                                                  \
+        o.groups = s->groups;                                                                      \
+        if (edges)                                                                                 \
+            x = with_edges(s, x, dims);                                                            \
+        else if (says(s, "same"))                                                                  \
+            o.auto_padding = "same";                                                               \
+        else                                                                                       \
+            o.padding = (tn_ints){ s->pad, dims };                                                 \
+        return tn_conv##dims##d(x, tn_module_get(self, "weight"), tn_module_get(self, "bias"),     \
+                                &o);                                                               \
+    }                                                                                              \
+    const tn_layer layer_conv##dims##d = {                                                         \
+        TN_HEAD(tn_layer),                                                                         \
+        .name = "Conv" #dims "d",                                                                  \
+        .help = "y = weight * x + bias, * the cross-correlation over " #dims " dimension(s)",      \
+        .options = conv_options,                                                                   \
+        .data_size = sizeof(struct conv),                                                          \
+        .version = 1,                                                                              \
+        .build = conv##dims##d_build,                                                              \
+        .forward = conv##dims##d_forward,                                                          \
+        .repr = conv##dims##d_repr,                                                                \
+    };
+CONV(1)
+CONV(2)
+CONV(3)
+
+#define TRANSPOSE(dims)                                                                            \
+    static tn_status transpose##dims##_build(tn_module *self)                                      \
+    {                                                                                              \
+        return conv_build(self, dims, true);                                                       \
+    }                                                                                              \
+    static int64_t transpose##dims##_repr(tn_module *self, char *out, size_t size)                 \
+    {                                                                                              \
+        return conv_repr(self, out, size, dims, true);                                             \
+    }                                                                                              \
+    static tn_tensor *transpose##dims##_forward(tn_module *self, tn_tensor *x)                     \
+    {                                                                                              \
+        const struct conv *s = tn_module_data(self);                                               \
+        tn_conv_transpose##dims##d_options o = TN_CONV_TRANSPOSE##dims##D_OPTIONS;                 \
+        o.stride = (tn_ints){ s->step, dims };                                                     \
+        o.padding = (tn_ints){ s->pad, dims };                                                     \
+        o.output_padding = (tn_ints){ s->more, dims };                                             \
+        o.dilation = (tn_ints){ s->apart, dims };                                                  \
+        o.groups = s->groups;                                                                      \
+        return tn_conv_transpose##dims##d(x, tn_module_get(self, "weight"),                        \
+                                          tn_module_get(self, "bias"), &o);                        \
+    }                                                                                              \
+    const tn_layer layer_conv_transpose##dims##d = {                                               \
+        TN_HEAD(tn_layer),                                                                         \
+        .name = "ConvTranspose" #dims "d",                                                         \
+        .help = "the transposed convolution over " #dims " dimension(s)",                          \
+        .options = transpose_options,                                                              \
+        .data_size = sizeof(struct conv),                                                          \
+        .version = 1,                                                                              \
+        .build = transpose##dims##_build,                                                          \
+        .forward = transpose##dims##_forward,                                                      \
+        .repr = transpose##dims##_repr,                                                            \
+    };
+TRANSPOSE(1)
+TRANSPOSE(2)
+TRANSPOSE(3)

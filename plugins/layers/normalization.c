@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Normalisation. */
+#include "layers.h"
+
+#include <math.h>
+
+static const char *truth(bool value)
+{
+    return value ? "True" : "False";
+}
+
+/* A parameter of ones or zeros, or a reserved name. */
+static tn_status add_filled(tn_module *self, const char *name, bool wanted, tn_ints shape,
+                            double value)
+{
+    tn_tensor *tensor = wanted ? tn_tensor_full(shape, value, TN_DTYPE_AUTO, NULL) : TN_NONE;
+
+    return tensor == NULL ? tn_error_last()->code : tn_module_add_parameter(self, name, tensor);
+}
+
+static tn_status add_moment(tn_module *self, const char *name, tn_ints shape, double value,
+                            tn_dtype dtype)
+{
+    tn_tensor *tensor = tn_tensor_full(shape, value, dtype, NULL);
+
+    return tensor == NULL ? tn_error_last()->code : tn_module_add_buffer(self, name, tensor, 0);
+}
+
+/* ---- by channels, with running moments ---- */
+
+struct running {
+    int64_t num_features;
+    double eps;
+    double momentum; /* NAN: the mean of all batches */
+    bool affine;
+    bool track_running_stats;
+    bool bias;
+};
+
+#define RUNNING(affine_, track_)                                                                   \
+    TN_OPTION_ROW(struct running, num_features, NULL, "channels", TN_OPTION_KIND_INT,              \
+                  TN_OPTION_REQUIRED),                                                             \
+        TN_OPTION_ROW(struct running, eps, "1e-05", "more than nothing under the root",            \
+                      TN_OPTION_KIND_FLOAT, TN_OPTION_REPR_KEYWORD),                               \
+        TN_OPTION_ROW(struct running, momentum, "0.1",                                             \
+                      "share of the new in the running moments; None: the mean of all",            \
+                      TN_OPTION_KIND_FLOAT, TN_OPTION_OPTIONAL | TN_OPTION_REPR_KEYWORD),          \
+        TN_OPTION_ROW(struct running, affine, affine_, "whether weight and bias are learned",      \
+                      TN_OPTION_KIND_BOOL, TN_OPTION_REPR_KEYWORD),                                \
+        TN_OPTION_ROW(struct running, track_running_stats, track_,                                 \
+                      "whether running moments are kept", TN_OPTION_KIND_BOOL,                     \
+                      TN_OPTION_REPR_KEYWORD),                                                     \
+        TN_OPTION_ROW(struct running, bias, "True", "whether affine has a bias, too",              \
+                      TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD | TN_OPTION_REPR_KEYWORD),            \
+        TN_OPTION_END
+static const tn_option batch_options[] = { RUNNING("True", "True") };
+static const tn_option instance_options[] = { RUNNING("False", "False") };
+
+static tn_status running_build(tn_module *self)
+{
+    const struct running *s = tn_module_data(self);
+    tn_ints shape = { &s->num_features, 1 };
+    tn_status status;
+
+    if (s->num_features < 0)
+        return tn_fail(TN_ERR_VALUE, "%s: num_features is a size, got %lld", tn_module_type(self),
+                       (long long)s->num_features);
+    status = add_filled(self, "weight", s->affine, shape, 1);
+    if (status == TN_OK)
+        status = add_filled(self, "bias", s->affine && s->bias, shape, 0);
+    if (status == TN_OK && s->track_running_stats)
+        status = add_moment(self, "running_mean", shape, 0, TN_DTYPE_AUTO);
+    if (status == TN_OK && s->track_running_stats)
+        status = add_moment(self, "running_var", shape, 1, TN_DTYPE_AUTO);
+    if (status == TN_OK && s->track_running_stats)
+        status = add_moment(self, "num_batches_tracked", TN_SCALAR_SHAPE, 0, TN_I64);
+    return status;
+}
+
+static int64_t running_repr(tn_module *self, char *out, size_t size)
+{
+    const struct running *s = tn_module_data(self);
+    layers_text text = { out, size, 0 };
+
+    layers_put(&text, "%lld, eps=%g, momentum=", (long long)s->num_features, s->eps);
+    if (isnan(s->momentum))
+        layers_put(&text, "None");
+    else
+        layers_put(&text, "%g", s->momentum);
+    layers_put(&text, ", affine=%s, bias=%s, track_running_stats=%s", truth(s->affine),
+               truth(s->affine && s->bias), truth(s->track_running_stats));
+    return text.used;
+}
+
+static tn_tensor *moment_of(tn_module *self, const char *name)
+{
+    const struct running *s = tn_module_data(self);
+
+    return s->track_running_stats ? tn_module_get(self, name) : TN_NONE;
+}
+
+static tn_status check_dims(tn_module *self, tn_tensor *x, int32_t least, int32_t most)
+{
+    int32_t ndim = tn_tensor_ndim(x);
+
+    if (ndim >= least && ndim <= most)
+        return TN_OK;
+    if (least == most)
+        return tn_fail(TN_ERR_VALUE, "%s: expected %dD input (got %dD input)", tn_module_type(self),
+                       (int)least, (int)ndim);
+    return tn_fail(TN_ERR_VALUE, "%s: expected %dD or %dD input (got %dD input)",
+                   tn_module_type(self), (int)least, (int)most, (int)ndim);
+}
+
+/* One more batch; the share that it has in the running moments. */
+static tn_status count_batch(tn_module *self, double *momentum)
+{
+    const struct running *s = tn_module_data(self);
+    tn_tensor *count = moment_of(self, "num_batches_tracked");
+
+    *momentum = isnan(s->momentum) ? 0 : s->momentum;
+    if (count == NULL)
+        return tn_error_last()->code;
+    if (count == TN_NONE)
+        return TN_OK;
+    if (tn_add_scalar_(count, 1) == NULL)
+        return tn_error_last()->code;
+    if (isnan(s->momentum))
+        *momentum = 1 / tn_item(count);
+    return TN_OK;
+}
+
+static tn_tensor *batch_forward(tn_module *self, tn_tensor *x, int32_t least, int32_t most)
+{
+    const struct running *s = tn_module_data(self);
+    tn_batch_norm_options o = TN_BATCH_NORM_OPTIONS;
+
+    if (check_dims(self, x, least, most) != TN_OK)
+        return NULL;
+    o.eps = s->eps;
+    o.momentum = isnan(s->momentum) ? 0 : s->momentum;
+    o.training = tn_module_is_training(self) || !s->track_running_stats;
+    if (tn_module_is_training(self) && s->track_running_stats &&
+        count_batch(self, &o.momentum) != TN_OK)
+        return NULL;
+    return tn_batch_norm(x, moment_of(self, "running_mean"), moment_of(self, "running_var"),
+                         tn_module_get(self, "weight"), tn_module_get(self, "bias"), &o);
+}
+
+static tn_tensor *instance_forward(tn_module *self, tn_tensor *x, int32_t batched)
+{
+    const struct running *s = tn_module_data(self);
+    tn_instance_norm_options o = TN_INSTANCE_NORM_OPTIONS;
+    tn_squeeze_options first = TN_SQUEEZE_OPTIONS;
+    int64_t zero = 0;
+    bool single = tn_tensor_ndim(x) == batched - 1;
+    tn_tensor *y;
+
+    if (check_dims(self, x, batched - 1, batched) != TN_OK)
+        return NULL;
+    o.eps = s->eps;
+    o.momentum = isnan(s->momentum) ? 0 : s->momentum;
+    o.use_input_stats = tn_module_is_training(self) || !s->track_running_stats;
+    y = tn_instance_norm(single ? tn_unsqueeze(x, 0) : x, moment_of(self, "running_mean"),
+                         moment_of(self, "running_var"), tn_module_get(self, "weight"),
+                         tn_module_get(self, "bias"), &o);
+    first.dims = (tn_ints){ &zero, 1 };
+    return single && y != NULL ? tn_squeeze(y, &first) : y;
+}
+
+#define NORM(dims, least)                                                                          \
+    static tn_tensor *batch##dims##_forward(tn_module *self, tn_tensor *x)                         \
+    {                                                                                              \
+        return batch_forward(self, x, least, dims + 2);                                            \
+    }                                                                                              \
+    static tn_tensor *instance##dims##_forward(tn_module *self, tn_tensor *x)                      \
+    {                                                                                              \
+        return instance_forward(self, x, dims + 2);                                                \
+    }                                                                                              \
+    const tn_layer layer_batch_norm##dims##d = {                                                   \
+        TN_HEAD(tn_layer),                                                                         \
+        .name = "BatchNorm" #dims "d",                                                             \
+        .help = "each channel less its mean, over its spread, times weight, plus bias",            \
+        .options = batch_options,                                                                  \
+        .data_size = sizeof(struct running),                                                       \
+        .version = 2,                                                                              \
+        .build = running_build,                                                                    \
+        .repr = running_repr,                                                                      \
+        .forward = batch##dims##_forward,                                                          \
+    };                                                                                             \
+    const tn_layer layer_instance_norm##dims##d = {                                                \
+        TN_HEAD(tn_layer),                                                                         \
+        .name = "InstanceNorm" #dims "d",                                                          \
+        .help = "each channel of each image less its mean, over its spread",                       \
+        .options = instance_options,                                                               \
+        .data_size = sizeof(struct running),                                                       \
+        .version = 2,                                                                              \
+        .build = running_build,                                                                    \
+        .repr = running_repr,                                                                      \
+        .forward = instance##dims##_forward,                                                       \
+    };
+NORM(1, 2)
+NORM(2, 4)
+NORM(3, 5)
+
+/* ---- over the last dimensions ---- */
+
+struct last {
+    tn_ints normalized_shape;
+    double eps;
+    bool elementwise_affine;
+    bool bias;
+};
+
+static const tn_option layer_options[] = {
+    TN_OPTION_ROW(struct last, normalized_shape, NULL, "the last dimensions", TN_OPTION_KIND_INTS,
+                  TN_OPTION_REQUIRED),
+    TN_OPTION_ROW(struct last, eps, "1e-05", "more than nothing under the root",
+                  TN_OPTION_KIND_FLOAT, 0),
+    TN_OPTION_ROW(struct last, elementwise_affine, "True", "whether a weight is learned",
+                  TN_OPTION_KIND_BOOL, 0),
+    TN_OPTION_ROW(struct last, bias, "True", "whether a bias is learned, too", TN_OPTION_KIND_BOOL,
+                  0),
+    TN_OPTION_END
+};
+static const tn_option rms_options[] = {
+    TN_OPTION_ROW(struct last, normalized_shape, NULL, "the last dimensions", TN_OPTION_KIND_INTS,
+                  TN_OPTION_REQUIRED),
+    TN_OPTION_ROW(struct last, eps, "None", "more than nothing under the root; None: the dtype's",
+                  TN_OPTION_KIND_FLOAT, TN_OPTION_OPTIONAL),
+    TN_OPTION_ROW(struct last, elementwise_affine, "True", "whether a weight is learned",
+                  TN_OPTION_KIND_BOOL, 0),
+    TN_OPTION_END
+};
+
+static tn_status layer_build(tn_module *self)
+{
+    const struct last *s = tn_module_data(self);
+    tn_status status = add_filled(self, "weight", s->elementwise_affine, s->normalized_shape, 1);
+
+    return status != TN_OK
+               ? status
+               : add_filled(self, "bias", s->elementwise_affine && s->bias, s->normalized_shape, 0);
+}
+
+static tn_tensor *layer_forward(tn_module *self, tn_tensor *x)
+{
+    const struct last *s = tn_module_data(self);
+    tn_layer_norm_options o = TN_LAYER_NORM_OPTIONS;
+
+    o.eps = s->eps;
+    return tn_layer_norm(x, tn_module_get(self, "weight"), tn_module_get(self, "bias"),
+                         s->normalized_shape, &o);
+}
+
+static int64_t layer_repr(tn_module *self, char *out, size_t size)
+{
+    const struct last *s = tn_module_data(self);
+    layers_text text = { out, size, 0 };
+
+    layers_put_row(&text, s->normalized_shape, s->normalized_shape.count);
+    layers_put(&text, ", eps=%g, elementwise_affine=%s", s->eps, truth(s->elementwise_affine));
+    layers_put(&text, ", bias=%s", truth(s->elementwise_affine && s->bias));
+    return text.used;
+}
+
+const tn_layer layer_layer_norm = {
+    TN_HEAD(tn_layer),
+    .name = "LayerNorm",
+    .help = "the last dimensions less their mean, over their spread, times weight, plus bias",
+    .options = layer_options,
+    .data_size = sizeof(struct last),
+    .version = 1,
+    .build = layer_build,
+    .forward = layer_forward,
+    .repr = layer_repr,
+};
+
+static tn_status rms_build(tn_module *self)
+{
+    const struct last *s = tn_module_data(self);
+
+    return add_filled(self, "weight", s->elementwise_affine, s->normalized_shape, 1);
+}
+
+static tn_tensor *rms_forward(tn_module *self, tn_tensor *x)
+{
+    const struct last *s = tn_module_data(self);
+    tn_rms_norm_options o = TN_RMS_NORM_OPTIONS;
+
+    o.eps = s->eps;
+    return tn_rms_norm(x, tn_module_get(self, "weight"), s->normalized_shape, &o);
+}
+
+static int64_t rms_repr(tn_module *self, char *out, size_t size)
+{
+    const struct last *s = tn_module_data(self);
+    layers_text text = { out, size, 0 };
+
+    layers_put_row(&text, s->normalized_shape, s->normalized_shape.count);
+    if (isnan(s->eps))
+        layers_put(&text, ", eps=None");
+    else
+        layers_put(&text, ", eps=%g", s->eps);
+    layers_put(&text, ", elementwise_affine=%s", truth(s->elementwise_affine));
+    return text.used;
+}
+
+const tn_layer layer_rms_norm = {
+    TN_HEAD(tn_layer),
+    .name = "RMSNorm",
+    .help = "the last dimensions over the root of their mean square, times weight",
+    .options = rms_options,
+    .data_size = sizeof(struct last),
+    .version = 1,
+    .build = rms_build,
+    .forward = rms_forward,
+    .repr = rms_repr,
+};
+
+/* ---- groups of channels, neighbours ---- */
+
+struct group {
+    int64_t num_groups;
+    int64_t num_channels;
+    double eps;
+    bool affine;
+    bool bias;
+};
+
+static const tn_option group_options[] = {
+    TN_OPTION_ROW(struct group, num_groups, NULL, "divides the channels", TN_OPTION_KIND_INT,
+                  TN_OPTION_REQUIRED),
+    TN_OPTION_ROW(struct group, num_channels, NULL, "channels", TN_OPTION_KIND_INT,
+                  TN_OPTION_REQUIRED),
+    TN_OPTION_ROW(struct group, eps, "1e-05", "more than nothing under the root",
+                  TN_OPTION_KIND_FLOAT, TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_ROW(struct group, affine, "True", "whether weight and bias are learned",
+                  TN_OPTION_KIND_BOOL, 0),
+    TN_OPTION_ROW(struct group, bias, "True", "whether affine has a bias, too", TN_OPTION_KIND_BOOL,
+                  TN_OPTION_KEYWORD),
+    TN_OPTION_END
+};
+
+static tn_status group_build(tn_module *self)
+{
+    const struct group *s = tn_module_data(self);
+    tn_ints shape = { &s->num_channels, 1 };
+    tn_status status;
+
+    if (s->num_groups < 1 || s->num_channels % s->num_groups != 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "GroupNorm: num_channels %lld must be divisible by num_groups "
+                       "%lld",
+                       (long long)s->num_channels, (long long)s->num_groups);
+    status = add_filled(self, "weight", s->affine, shape, 1);
+    return status != TN_OK ? status : add_filled(self, "bias", s->affine && s->bias, shape, 0);
+}
+
+static int64_t group_repr(tn_module *self, char *out, size_t size)
+{
+    const struct group *s = tn_module_data(self);
+
+    return tn_snprint(out, size, "%lld, %lld, eps=%g, affine=%s, bias=%s", (long long)s->num_groups,
+                      (long long)s->num_channels, s->eps, truth(s->affine),
+                      truth(s->affine && s->bias));
+}
+
+static tn_tensor *group_forward(tn_module *self, tn_tensor *x)
+{
+    const struct group *s = tn_module_data(self);
+    tn_group_norm_options o = TN_GROUP_NORM_OPTIONS;
+
+    o.eps = s->eps;
+    return tn_group_norm(x, tn_module_get(self, "weight"), tn_module_get(self, "bias"),
+                         s->num_groups, &o);
+}
+
+const tn_layer layer_group_norm = {
+    TN_HEAD(tn_layer),
+    .name = "GroupNorm",
+    .help = "groups of channels of each image less their mean, over their spread",
+    .options = group_options,
+    .data_size = sizeof(struct group),
+    .version = 1,
+    .build = group_build,
+    .repr = group_repr,
+    .forward = group_forward,
+};
+
+struct response {
+    int64_t size;
+    double alpha;
+    double beta;
+    double k;
+};
+
+static const tn_option response_options[] = {
+    TN_OPTION_ROW(struct response, size, NULL, "how many channels count", TN_OPTION_KIND_INT,
+                  TN_OPTION_REQUIRED),
+    TN_OPTION_ROW(struct response, alpha, "0.0001", "factor", TN_OPTION_KIND_FLOAT,
+                  TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_ROW(struct response, beta, "0.75", "power", TN_OPTION_KIND_FLOAT,
+                  TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_ROW(struct response, k, "1.0", "what is added", TN_OPTION_KIND_FLOAT,
+                  TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_END
+};
+
+static tn_tensor *response_forward(tn_module *self, tn_tensor *x)
+{
+    const struct response *s = tn_module_data(self);
+    tn_local_response_norm_options o = TN_LOCAL_RESPONSE_NORM_OPTIONS;
+
+    o.alpha = s->alpha;
+    o.beta = s->beta;
+    o.k = s->k;
+    return tn_local_response_norm(x, s->size, &o);
+}
+
+const tn_layer layer_local_response_norm = {
+    TN_HEAD(tn_layer),
+    .name = "LocalResponseNorm",
+    .help = "each channel over a power of the squares around it",
+    .options = response_options,
+    .data_size = sizeof(struct response),
+    .version = 1,
+    .forward = response_forward,
+};

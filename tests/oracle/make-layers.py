@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# What PyTorch's modules print, hold and compute, for tests/module/test_pytorch.c:  PYTHON-WITH-TORCH make-layers.py > layers.txt
+#
+#   layer SPEC / repr TEXT / train 0|1
+#   state NAME DTYPE SHAPE : values        (before the call)
+#   in DTYPE SHAPE : values   out DTYPE SHAPE : values   cot : values
+#   gin : values (of the first input)   grad NAME : values   after NAME : values (buffers, after the call)
+import torch
+from cases import values, row, NAMES, F64, I64
+
+torch.manual_seed(3)
+nn = torch.nn
+
+
+def show(kind, t):
+    print("%s %s %s : %s" % (kind, NAMES[t.dtype], row(t.shape), values(t)))
+
+
+def layer(spec, *inputs, train=True, calls=1):
+    module = eval("nn." + spec).double().train(train)
+    for p in list(module.parameters()) + [b for b in module.buffers() if b.is_floating_point()]:
+        with torch.no_grad():
+            p.copy_(torch.randn(p.shape, dtype=F64) * 0.5)
+            if p is getattr(module, "running_var", None):
+                p.copy_(p.abs() + 0.5)
+    print("layer " + spec)
+    print("repr " + repr(module))
+    print("train %d" % train)
+    for name, t in module.state_dict().items():
+        show("state " + name, t)
+    tensors = [t.clone() for t in inputs]
+    if tensors[0].is_floating_point():
+        tensors[0].requires_grad_()
+    for t in tensors:
+        show("in", t)
+    results = module(*tensors)
+    if not isinstance(results, tuple):
+        results = (results,)
+    for y in results:
+        show("out", y)
+    if results[0].requires_grad:
+        c = torch.randn(results[0].shape, dtype=F64)
+        print("cot : " + values(c))
+        results[0].backward(c)
+        if tensors[0].requires_grad:
+            print("gin : " + values(tensors[0].grad))
+        for name, p in module.named_parameters():
+            print("grad %s : %s" % (name, values(p.grad)))
+    for name, b in module.named_buffers():
+        print("after %s : %s" % (name, values(b)))
+
+
+def r(*shape):
+    return torch.randn(*shape, dtype=F64)
+
+
+for spec in ("Conv2d(2, 4, 3)", "Conv2d(2, 4, (3, 2), stride=2, padding=1)", "Conv2d(4, 6, 3, padding=(2, 1), dilation=2, groups=2, bias=False)",
+             "Conv2d(2, 2, 2, padding='same')", "Conv2d(2, 2, 3, padding='valid')", "Conv2d(2, 3, 3, padding=1, padding_mode='reflect')",
+             "Conv2d(2, 3, 3, padding=2, padding_mode='circular')", "Conv2d(2, 3, 2, padding='same', padding_mode='replicate')",
+             "ConvTranspose2d(2, 3, 3)", "ConvTranspose2d(2, 4, 3, stride=2, padding=1, output_padding=1, groups=2, bias=False, dilation=2)"):
+    layer(spec, r(2, int(spec.split("(")[1].split(",")[0]), 6, 7))
+for spec in ("Conv1d(2, 4, 3)", "Conv1d(2, 4, 3, stride=2, padding=1, padding_mode='replicate')", "Conv1d(2, 4, 4, padding='same')",
+             "ConvTranspose1d(2, 3, 3, stride=2, output_padding=1)"):
+    layer(spec, r(2, 2, 7))
+for spec in ("Conv3d(2, 2, 2)", "Conv3d(2, 2, (2, 1, 3), padding=(1, 0, 1))", "ConvTranspose3d(2, 2, 2, stride=2)"):
+    layer(spec, r(1, 2, 3, 4, 3))
+layer("Conv2d(2, 4, 3)", r(2, 5, 5))
+for train in (True, False):
+    layer("BatchNorm1d(3)", r(4, 3), train=train)
+    layer("BatchNorm1d(3, momentum=None)", r(4, 3, 2), train=train)
+    layer("BatchNorm2d(3, eps=0.001, momentum=0.3)", r(2, 3, 2, 3), train=train)
+    layer("BatchNorm2d(3, affine=False)", r(2, 3, 2, 3), train=train)
+    layer("BatchNorm2d(3, track_running_stats=False)", r(2, 3, 2, 3), train=train)
+    layer("BatchNorm3d(2)", r(2, 2, 2, 2, 2), train=train)
+    layer("InstanceNorm1d(3)", r(2, 3, 4), train=train)
+    layer("InstanceNorm2d(3, affine=True, track_running_stats=True)", r(2, 3, 2, 3), train=train)
+    layer("InstanceNorm2d(3)", r(3, 2, 3), train=train)
+    layer("InstanceNorm3d(2, affine=True)", r(2, 2, 2, 2, 2), train=train)
+layer("LayerNorm(5)", r(2, 3, 5))
+layer("LayerNorm((3, 5), eps=0.01)", r(2, 3, 5))
+layer("LayerNorm(5, elementwise_affine=False)", r(2, 5))
+layer("LayerNorm(5, bias=False)", r(2, 5))
+layer("RMSNorm(5)", r(2, 3, 5))
+layer("RMSNorm((3, 5), eps=0.01, elementwise_affine=False)", r(2, 3, 5))
+layer("GroupNorm(2, 4)", r(2, 4, 3))
+layer("GroupNorm(4, 4, eps=0.01, affine=False)", r(2, 4, 3, 2))
+layer("LocalResponseNorm(3)", r(2, 5, 3, 2))
+layer("LocalResponseNorm(2, alpha=0.1, beta=0.5, k=2.0)", r(2, 5, 3))
+for spec in ("MaxPool2d(2)", "MaxPool2d((3, 2), stride=(2, 1), padding=1)", "MaxPool2d(2, dilation=2, ceil_mode=True)", "MaxPool2d(3, return_indices=True)", "AvgPool2d(2)",
+             "AvgPool2d((3, 2), stride=2, padding=1, count_include_pad=False)", "AvgPool2d(2, divisor_override=3, ceil_mode=True)", "AdaptiveAvgPool2d((2, 3))",
+             "AdaptiveAvgPool2d(1)", "AdaptiveMaxPool2d((2, 3))", "AdaptiveMaxPool2d(2, return_indices=True)"):
+    layer(spec, r(2, 2, 6, 7))
+for spec in ("MaxPool1d(2)", "MaxPool1d(3, stride=1, padding=1)", "AvgPool1d(2)", "AvgPool1d(3, stride=2, padding=1, ceil_mode=True)", "AdaptiveAvgPool1d(3)", "AdaptiveMaxPool1d(3)"):
+    layer(spec, r(2, 2, 7))
+for spec in ("MaxPool3d(2)", "AvgPool3d(2, stride=1)", "AdaptiveAvgPool3d((1, 2, 2))", "AdaptiveMaxPool3d(2)"):
+    layer(spec, r(1, 2, 3, 4, 4))
+layer("LPPool1d(2, 3)", r(1, 2, 7).abs() + 0.1)
+layer("LPPool2d(3, 2, stride=1)", r(1, 2, 4, 4).abs() + 0.1)
+layer("LPPool3d(2, 2)", r(1, 1, 4, 4, 2).abs() + 0.1)
+for spec in ("Dropout()", "Dropout(p=0.25)", "Dropout1d(0.5)", "Dropout2d(0.5, inplace=False)", "Dropout3d(p=0.1)", "AlphaDropout()", "FeatureAlphaDropout(0.3)"):
+    layer(spec, r(2, 3, 4), train=False)
+layer("Embedding(5, 3)", torch.tensor([[0, 4, 2], [2, 2, 1]]))
+layer("Embedding(5, 3, padding_idx=-3)", torch.tensor([0, 4, 2]))
+for spec in ("ReLU6()", "LeakyReLU()", "LeakyReLU(0.3)", "ELU()", "ELU(alpha=0.5)", "SELU()", "CELU()", "CELU(2.0)", "GELU()", "GELU(approximate='tanh')", "SiLU()", "Mish()",
+             "Hardtanh()", "Hardtanh(-0.5, 0.25)", "Hardswish()", "Hardsigmoid()", "LogSigmoid()", "Tanh()", "Tanhshrink()", "Softshrink()", "Softshrink(0.2)", "Hardshrink(0.3)",
+             "Softplus()", "Softplus(beta=2.0, threshold=1.0)", "Softsign()", "Threshold(0.1, 20.0)", "GLU()", "GLU(dim=1)", "Softmin(dim=1)", "PReLU()", "PReLU(4)", "ReLU()", "Sigmoid()",
+             "Softmax(dim=-1)", "LogSoftmax(dim=1)", "Identity()", "Flatten()", "Linear(6, 3)", "Linear(6, 2, bias=False)", "Unflatten(1, (2, 2))"):
+    layer(spec, r(3, 4, 6))
+layer("Softmax2d()", r(2, 3, 2, 2))
+signs = (torch.randint(0, 2, (3, 4)) * 2 - 1).double()
+for reduction in ("mean", "sum", "none"):
+    for spec in ("MSELoss", "L1Loss", "HuberLoss", "SmoothL1Loss", "SoftMarginLoss", "MultiLabelSoftMarginLoss", "BCEWithLogitsLoss", "KLDivLoss", "PoissonNLLLoss", "HingeEmbeddingLoss"):
+        target = signs if spec in ("SoftMarginLoss", "HingeEmbeddingLoss") else torch.rand(3, 4, dtype=F64)
+        layer("%s(reduction='%s')" % (spec, reduction), r(3, 4), target)
+    layer("BCELoss(reduction='%s')" % reduction, torch.rand(3, 4, dtype=F64), torch.rand(3, 4, dtype=F64))
+    layer("GaussianNLLLoss(reduction='%s')" % reduction, r(3, 4), r(3, 4), torch.rand(3, 4, dtype=F64) + 0.1)
+    layer("MarginRankingLoss(reduction='%s')" % reduction, r(3, 4), r(3, 4), signs)
+    layer("TripletMarginLoss(reduction='%s')" % reduction, r(3, 4), r(3, 4), r(3, 4))
+    layer("CosineEmbeddingLoss(reduction='%s')" % reduction, r(3, 4), r(3, 4), torch.tensor([1, -1, 1]))
+    layer("MultiMarginLoss(reduction='%s')" % reduction, r(3, 4), torch.tensor([1, 0, 3]))
+    layer("MultiLabelMarginLoss(reduction='%s')" % reduction, r(2, 4), torch.tensor([[1, 0, -1, 3], [2, -1, 0, 0]]))
+    layer("CrossEntropyLoss(reduction='%s')" % reduction, r(3, 4), torch.tensor([1, 0, 3]))
+    layer("NLLLoss(reduction='%s')" % reduction, r(3, 4), torch.tensor([1, 0, 3]))
+layer("KLDivLoss(reduction='batchmean', log_target=True)", r(3, 4), r(3, 4))
+layer("HuberLoss(delta=0.3)", r(3, 4), r(3, 4))
+layer("SmoothL1Loss(beta=0.3)", r(3, 4), r(3, 4))
+layer("PoissonNLLLoss(False, True)", torch.rand(3, 4, dtype=F64) + 0.1, torch.randint(0, 6, (3, 4)).double())
+layer("GaussianNLLLoss(full=True, eps=0.1)", r(3, 4), r(3, 4), torch.rand(3, 4, dtype=F64) + 0.1)
+layer("MultiMarginLoss(p=2, margin=0.5)", r(3, 4), torch.tensor([1, 0, 3]))
+layer("MarginRankingLoss(margin=0.2)", r(3, 4), r(3, 4), signs)
+layer("TripletMarginLoss(margin=0.5, p=1.0, swap=True)", r(3, 4), r(3, 4), r(3, 4))
+layer("CrossEntropyLoss(ignore_index=0, label_smoothing=0.1)", r(3, 4), torch.tensor([1, 0, 3]))
+print("end")
