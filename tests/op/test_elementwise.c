@@ -159,6 +159,11 @@ START_TEST(parts_of_complex_numbers_are_views)
     ck_assert_double_eq(at(tn_abs(tn_complex(VEC(3), VEC(4))), 0), 5);
     ck_assert_ptr_eq(tn_conj(re), re);
     REFUSED(tn_imag(re), TN_ERR_TYPE, "imag: x is float32");
+    REFUSED(tn_abs_(z), TN_ERR_RUNTIME,
+            "abs: there is no in-place form for complex64, of which the result is float32");
+    ck_assert_double_eq(at(tn_imag(z), 1), 40);
+    ck_assert_ptr_nonnull(tn_mul_(z, re)); /* a real factor leaves complex numbers */
+    ck_assert_double_eq(at(tn_imag(z), 1), 80);
 
     leaf = LEAF(1, 2);
     z = tn_complex(leaf, leaf);
