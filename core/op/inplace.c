@@ -89,7 +89,7 @@ static tn_status run_into(tn__work *work)
     return status;
 }
 
-static tn_status check_result(tn__work *work, const tn_tensor *into)
+static tn_status check_result(tn__work *work, const tn_tensor *into, bool inplace)
 {
     const tn_op *op = work->op;
     const tn_meta *meta = &work->meta[0];
@@ -108,6 +108,14 @@ static tn_status check_result(tn__work *work, const tn_tensor *into)
         return tn_fail(
             TN_ERR_RUNTIME, "%s: result type %s can't be cast to the desired output type %s",
             op->def.name, tn_dtype_name(meta->dtype), tn_dtype_name((tn_dtype)into->dtype));
+    /* What was made of complex numbers by leaving a part out is not complex any more. */
+    if (inplace && (TN_MASK_COMPLEX & TN_BIT(into->dtype)) != 0 &&
+        (TN_MASK_FLOAT & TN_BIT(meta->dtype)) != 0)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "%s: there is no in-place form for %s, of which the result is %s; call the "
+                       "form that makes a new tensor",
+                       op->def.name, tn_dtype_name((tn_dtype)into->dtype),
+                       tn_dtype_name(meta->dtype));
     return TN_OK;
 }
 
@@ -207,7 +215,7 @@ tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
             "arguments requires grad; use tn_grad_begin(false)",
             op->def.name);
     }
-    status = check_result(&work, into);
+    status = check_result(&work, into, n_in > 0 && in[0] == into);
     if (status == TN_OK && record)
         status = tn__grad_before_inplace(op, into, work.in, work.n_in, &original);
     if (status == TN_OK)

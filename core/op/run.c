@@ -5,6 +5,8 @@
 #include "core/grad/internal.h"
 #include "core/op/parts.h"
 
+#include <string.h>
+
 enum { REASONS = 400 };
 
 static void drop_outputs(tn__work *work, tn_tensor **out)
@@ -301,6 +303,9 @@ static tn_status decompose(tn__work *work, tn_tensor **out, bool record)
     status = tn__status_of(def->decompose(work->in, work->n_in, work->options, out), def->name);
     if (quiet)
         tn_grad_end();
+    /* An inner operator names itself; the caller asked for this one. */
+    if (status != TN_OK && tn_failed() && strstr(tn_error_text(), def->name) == NULL)
+        status = tn_error_prefix("%s: ", def->name);
     tn__error_plugin(before);
     for (int32_t i = 0; i < work->n_out && status == TN_OK; i++) {
         if (!tn__tensor_ok(out[i]))

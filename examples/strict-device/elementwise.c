@@ -79,6 +79,8 @@ static tn_status no_options(const tn_call *call, struct strict_work *work)
 static tn_status fill_add(const tn_call *call, struct strict_work *work)
 {
     work->real[0] = ((const tn_add_options *)call->options)->alpha;
+    if (tn_view_dtype(call->out[0]) == TN_BOOL)
+        work->real[0] = work->real[0] != 0; /* as in PyTorch it has the result's type */
     return TN_OK;
 }
 FLOATS(add, a + (float)P * b, a + P * b)

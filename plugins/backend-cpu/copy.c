@@ -25,6 +25,37 @@ struct job {
         memcpy(at[0] + i * stride[0], &x, sizeof x);                                               \
     }
 
+#define BACKWARDS(T)                                                                               \
+    {                                                                                              \
+        T *y = (T *)(void *)at[0];                                                                 \
+        const T *x = (const T *)(const void *)at[1];                                               \
+        TN__IVDEP for (int64_t i = 0; i < n; i++) y[i] = x[-i];                                    \
+    }
+
+/* One element over and over, or a row from its end. */
+static bool move_specially(int64_t item, int64_t n, char *const *at, const int64_t *stride)
+{
+    if (stride[1] == 0) {
+        int64_t done = 1;
+        memcpy(at[0], at[1], (size_t)item);
+        for (; done < n; done += done < 256 ? done : 256) {
+            int64_t step = done < 256 ? done : 256;
+            memcpy(at[0] + done * item, at[0],
+                   (size_t)((n - done < step ? n - done : step) * item));
+        }
+        return true;
+    }
+    if (stride[1] != -item || item > 8)
+        return false;
+    switch (item) {
+    case 1: BACKWARDS(uint8_t) break;
+    case 2: BACKWARDS(uint16_t) break;
+    case 4: BACKWARDS(uint32_t) break;
+    default: BACKWARDS(uint64_t) break;
+    }
+    return true;
+}
+
 static void move(void *user, int64_t n, char *const *at, const int64_t *stride)
 {
     const struct job *job = user;
@@ -32,6 +63,8 @@ static void move(void *user, int64_t n, char *const *at, const int64_t *stride)
         memcpy(at[0], at[1], (size_t)(n * job->item));
         return;
     }
+    if (stride[0] == job->item && n > 4 && move_specially(job->item, n, at, stride))
+        return;
     struct wide {
         uint64_t low, high;
     };
@@ -68,6 +101,104 @@ static tn_status part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
+/* ---- transposed ---- */
+
+enum { TILE = 32 };
+
+typedef uint32_t four __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* y[j][i] = x[i][j], rows sy and sx bytes apart. */
+static void tile_4(int64_t rows, int64_t columns, char *y, int64_t sy, const char *x, int64_t sx)
+{
+    int64_t j = 0;
+    for (; j + 4 <= rows; j += 4) {
+        int64_t i = 0;
+        for (; i + 4 <= columns; i += 4) {
+            const char *from = x + i * sx + j * 4;
+            char *to = y + j * sy + i * 4;
+            four a = *(const four *)(const void *)from,
+                 b = *(const four *)(const void *)(from + sx),
+                 c = *(const four *)(const void *)(from + 2 * sx),
+                 d = *(const four *)(const void *)(from + 3 * sx);
+            four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+                 cd = __builtin_shufflevector(c, d, 0, 4, 1, 5),
+                 ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7),
+                 cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+            *(four *)(void *)to = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+            *(four *)(void *)(to + sy) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+            *(four *)(void *)(to + 2 * sy) = __builtin_shufflevector(ab2, cd2, 0, 1, 4, 5);
+            *(four *)(void *)(to + 3 * sy) = __builtin_shufflevector(ab2, cd2, 2, 3, 6, 7);
+        }
+        for (; i < columns; i++)
+            for (int64_t k = j; k < j + 4; k++)
+                memcpy(y + k * sy + i * 4, x + i * sx + k * 4, 4);
+    }
+    for (; j < rows; j++)
+        for (int64_t i = 0; i < columns; i++)
+            memcpy(y + j * sy + i * 4, x + i * sx + j * 4, 4);
+}
+
+static void tile_8(int64_t rows, int64_t columns, char *y, int64_t sy, const char *x, int64_t sx)
+{
+    for (int64_t j = 0; j < rows; j++)
+        for (int64_t i = 0; i < columns; i++)
+            memcpy(y + j * sy + i * 8, x + i * sx + j * 8, 8);
+}
+
+/* The last two dimensions of the span are y[j][i] and x[i][j]; pieces are rows of tiles. */
+static tn_status tiles_part(void *user, int64_t begin, int64_t end)
+{
+    const struct job *job = user;
+    const struct tn__span *span = &job->span;
+    int32_t row = span->ndim - 2, column = span->ndim - 1;
+    int64_t blocks = (span->shape[row] + TILE - 1) / TILE, sy = span->stride[0][row],
+            sx = span->stride[1][column];
+    for (int64_t p = begin; p < end; p++) {
+        int64_t first = p % blocks * TILE, rest = p / blocks;
+        int64_t rows = span->shape[row] - first < TILE ? span->shape[row] - first : TILE;
+        char *y = span->base[0] + first * sy, *x = span->base[1] + first * job->item;
+        for (int32_t d = row; d-- > 0;) {
+            int64_t at = rest % span->shape[d];
+            rest /= span->shape[d];
+            y += at * span->stride[0][d];
+            x += at * span->stride[1][d];
+        }
+        for (int64_t i = 0; i < span->shape[column]; i += TILE) {
+            int64_t left = span->shape[column] - i, columns = left < TILE ? left : TILE;
+            if (job->item == 4)
+                tile_4(rows, columns, y + i * 4, sy, x + i * sx, sx);
+            else
+                tile_8(rows, columns, y + i * 8, sy, x + i * sx, sx);
+        }
+    }
+    return TN_OK;
+}
+
+/* Whether to's rows are from's columns; then those two dimensions come last. */
+static bool transposed(struct job *job)
+{
+    struct tn__span *span = &job->span;
+    int32_t inner = span->ndim - 1;
+    if (job->load || (job->item != 4 && job->item != 8) || inner < 1 ||
+        span->stride[0][inner] != job->item || span->stride[1][inner] < 8 * job->item ||
+        span->shape[inner] < 8)
+        return false;
+    for (int32_t d = 0; d < inner; d++) {
+        if (span->stride[1][d] != job->item || span->shape[d] < 8 || span->stride[0][d] < job->item)
+            continue;
+        int64_t shape = span->shape[d];
+        span->shape[d] = span->shape[inner - 1];
+        span->shape[inner - 1] = shape;
+        for (int k = 0; k < 2; k++) {
+            int64_t stride = span->stride[k][d];
+            span->stride[k][d] = span->stride[k][inner - 1];
+            span->stride[k][inner - 1] = stride;
+        }
+        return true;
+    }
+    return false;
+}
+
 tn_status tn__copy_views(const tn_view *to, const tn_view *from)
 {
     tn_dtype a = tn_view_dtype(from), b = tn_view_dtype(to);
@@ -79,6 +210,13 @@ tn_status tn__copy_views(const tn_view *to, const tn_view *from)
         job.store = tn__convert_store(ct, b);
         job.whole = tn__ct_dtype(ct) == b;
     }
+    if (job.span.count > 0 && transposed(&job)) {
+        int64_t rows = job.span.shape[job.span.ndim - 2],
+                columns = job.span.shape[job.span.ndim - 1],
+                pieces = job.span.count / rows / columns * ((rows + TILE - 1) / TILE),
+                grain = GRAIN / (columns * TILE) + 1;
+        return tn_parallel_for(pieces, grain, tiles_part, &job);
+    }
     if (job.span.count <= GRAIN)
         return part(&job, 0, job.span.count);
     return tn_parallel_for(job.span.count, GRAIN, part, &job);
@@ -87,6 +225,26 @@ tn_status tn__copy_views(const tn_view *to, const tn_view *from)
 tn_status tn__copy(const tn_call *call)
 {
     return tn__copy_views(call->out[0], call->in[0]);
+}
+
+/* The same elements, some dimensions walked from their end. */
+tn_status tn__flip(const tn_call *call)
+{
+    const tn_flip_options *o = call->options;
+    const tn_view *x = call->in[0];
+    int64_t strides[TN_MAX_DIMS];
+    tn_view back = *x;
+    back.strides = strides;
+    for (int32_t d = 0; d < x->ndim; d++)
+        strides[d] = x->strides[d];
+    if (tn__view_count(x) == 0)
+        return TN_OK;
+    for (int64_t i = 0; i < o->dims.count && x->ndim > 0; i++) {
+        int64_t d = o->dims.at[i] < 0 ? o->dims.at[i] + x->ndim : o->dims.at[i];
+        back.byte_offset += (uint64_t)((x->shape[d] - 1) * strides[d] * tn__view_item(x));
+        strides[d] = -strides[d];
+    }
+    return tn__copy_views(call->out[0], &back);
 }
 
 /* ---- one value everywhere -------------------------------------------------------------------- */

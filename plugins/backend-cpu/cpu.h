@@ -212,9 +212,6 @@ struct tn__loops {
     float (*max_f32)(int64_t n, const float *x);
     double (*max_f64)(int64_t n, const double *x);
     int64_t (*max_i64)(int64_t n, const int64_t *x);
-    /* to[j] += sum over rows of x[r][j], rows `stride` bytes apart */
-    void (*rows_f32)(int64_t rows, int64_t n, const char *x, int64_t stride, double *to);
-    void (*rows_f64)(int64_t rows, int64_t n, const char *x, int64_t stride, double *to);
     /* One row of contiguous numbers. */
     void (*softmax_f32)(int64_t n, const float *x, float *y);
     void (*softmax_f64)(int64_t n, const double *x, double *y);
@@ -255,6 +252,7 @@ struct tn__folds {
     void (*min[TN__I64 + 1])(int64_t n, const void *x, union tn__number *out);
     void (*prod[TN__I64 + 1])(int64_t n, const void *x, union tn__number *out);
     /* The same for n columns, into what they have so far: rows `stride` bytes apart. */
+    void (*rows_sum[TN__I64 + 1])(int64_t rows, int64_t n, const char *x, int64_t stride, void *to);
     void (*rows_max[TN__I64 + 1])(int64_t rows, int64_t n, const char *x, int64_t stride, void *to);
     void (*rows_min[TN__I64 + 1])(int64_t rows, int64_t n, const char *x, int64_t stride, void *to);
     void (*rows_prod[TN__I64 + 1])(int64_t rows, int64_t n, const char *x, int64_t stride,
@@ -323,6 +321,7 @@ void tn__scratch_drop(void);
 /* ---- kernels --------------------------------------------------------------------------------- */
 
 tn_status tn__copy(const tn_call *call);
+tn_status tn__flip(const tn_call *call);
 tn_status tn__fill(const tn_call *call);
 tn_status tn__narrow_grad(const tn_call *call);
 /* Writes zeros. */

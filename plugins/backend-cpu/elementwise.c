@@ -226,6 +226,8 @@ tn_status tn__elementwise(const tn_call *call)
 tn_status tn__add(const tn_call *call)
 {
     double alpha = ((const tn_add_options *)call->options)->alpha;
+    if (tn_view_dtype(call->out[0]) == TN_BOOL)
+        alpha = alpha != 0; /* as in PyTorch it has the result's type */
     const double numbers[3] = { alpha };
     return run(call, alpha == 1 ? TN__ADD : TN__ADD_ALPHA, 2, numbers);
 }

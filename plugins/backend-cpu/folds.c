@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Largest, smallest and product, of numbers in a row and of columns: compiled once per
+ * Largest, smallest and product of numbers in a row, and these and sums of columns: compiled once per
  * instruction set, like loops.c. Products of floats are taken in float64. */
 #include "cpu.h"
 
@@ -10,7 +10,7 @@
 #define PASTE_TWO(a, b) a##b
 #define PASTE(a, b) PASTE_TWO(a, b)
 
-enum { WIDE = 256 };
+enum { WIDE = 256, BLOCK = 32, PART = 16 };
 
 /* Without a branch, so that they become comparisons and selections of vectors. */
 #define MORE_FLOAT(v, b) ((v > b) | (v != v))
@@ -26,15 +26,26 @@ enum { WIDE = 256 };
         const T *x = from;                                                                         \
         T best[LANES], all = x[0];                                                                 \
         int64_t i = 0;                                                                             \
-        for (int j = 0; j < LANES; j++)                                                            \
-            best[j] = x[0];                                                                        \
-        for (; i + LANES <= n; i += LANES)                                                         \
-            for (int j = 0; j < LANES; j++) {                                                      \
-                T v = x[i + j], b = best[j];                                                       \
-                best[j] = BETTER(v, b) ? v : b;                                                    \
-            }                                                                                      \
-        for (int j = 0; j < LANES; j++)                                                            \
-            all = BETTER(best[j], all) ? best[j] : all;                                            \
+        if (n >= PART) {                                                                           \
+            for (int j = 0; j < LANES; j++)                                                        \
+                best[j] = x[0];                                                                    \
+            for (; i + LANES <= n; i += LANES)                                                     \
+                for (int j = 0; j < LANES; j++) {                                                  \
+                    T v = x[i + j], b = best[j];                                                   \
+                    best[j] = BETTER(v, b) ? v : b;                                                \
+                }                                                                                  \
+            for (int at = 0; i + PART <= n; i += PART, at += PART)                                 \
+                for (int j = 0; j < PART; j++) {                                                   \
+                    T v = x[i + j], b = best[at + j];                                              \
+                    best[at + j] = BETTER(v, b) ? v : b;                                           \
+                }                                                                                  \
+            for (int half = LANES / 2; half > 0; half /= 2)                                        \
+                for (int j = 0; j < half; j++) {                                                   \
+                    T v = best[j + half], b = best[j];                                             \
+                    best[j] = BETTER(v, b) ? v : b;                                                \
+                }                                                                                  \
+            all = best[0];                                                                         \
+        }                                                                                          \
         for (; i < n; i++)                                                                         \
             all = BETTER(x[i], all) ? x[i] : all;                                                  \
         out->member = (A)all;                                                                      \
@@ -58,6 +69,9 @@ EXTREME(min_i64, int64_t, int64_t, i, 32, LESS_WHOLE)
         for (; i + LANES <= n; i += LANES)                                                         \
             for (int j = 0; j < LANES; j++)                                                        \
                 part[j] *= (A)x[i + j];                                                            \
+        for (int at = 0; i + PART <= n; i += PART, at += PART)                                     \
+            for (int j = 0; j < PART; j++)                                                         \
+                part[at + j] *= (A)x[i + j];                                                       \
         for (int j = 0; i < n; i++, j++)                                                           \
             part[j] *= (A)x[i];                                                                    \
         for (int half = LANES / 2; half > 0; half /= 2)                                            \
@@ -71,44 +85,91 @@ PRODUCT(prod_i64, int64_t, uint64_t, int64_t, i)
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-#define ROWS(name, T, A, expr)                                                                     \
+#define ROW(T, k) const T *x##k = (const T *)(const void *)(x + (i + k) * stride) + at
+/* Four rows at a time: what there is so far is read and written once for them. */
+#define ROWS(name, T, B, A, PICK)                                                                  \
     static void name(int64_t rows, int64_t n, const char *x, int64_t stride, void *to)             \
     {                                                                                              \
         for (int64_t at = 0; at < n; at += WIDE) {                                                 \
-            int64_t wide = n - at < WIDE ? n - at : WIDE;                                          \
+            int64_t wide = n - at < WIDE ? n - at : WIDE, i = 0;                                   \
             A *all = (A *)to + at;                                                                 \
-            T best[WIDE];                                                                          \
+            B best[WIDE];                                                                          \
             for (int64_t j = 0; j < wide; j++)                                                     \
-                best[j] = (T)all[j];                                                               \
-            for (int64_t i = 0; i < rows; i++) {                                                   \
-                const T *row = (const T *)(const void *)(x + i * stride) + at;                     \
+                best[j] = (B)all[j];                                                               \
+            for (; i + 4 <= rows; i += 4) {                                                        \
+                ROW(T, 0);                                                                         \
+                ROW(T, 1);                                                                         \
+                ROW(T, 2);                                                                         \
+                ROW(T, 3);                                                                         \
                 for (int64_t j = 0; j < wide; j++) {                                               \
-                    T v = row[j], b = best[j];                                                     \
-                    best[j] = expr;                                                                \
+                    B b = best[j], v = (B)x0[j];                                                   \
+                    b = PICK(v, b);                                                                \
+                    v = (B)x1[j];                                                                  \
+                    b = PICK(v, b);                                                                \
+                    v = (B)x2[j];                                                                  \
+                    b = PICK(v, b);                                                                \
+                    v = (B)x3[j];                                                                  \
+                    best[j] = PICK(v, b);                                                          \
+                }                                                                                  \
+            }                                                                                      \
+            for (; i < rows; i++) {                                                                \
+                ROW(T, 0);                                                                         \
+                for (int64_t j = 0; j < wide; j++) {                                               \
+                    B b = best[j], v = (B)x0[j];                                                   \
+                    best[j] = PICK(v, b);                                                          \
                 }                                                                                  \
             }                                                                                      \
             for (int64_t j = 0; j < wide; j++)                                                     \
                 all[j] = (A)best[j];                                                               \
         }                                                                                          \
     }
-ROWS(rows_max_f32, float, double, MORE_FLOAT(v, b) ? v : b)
-ROWS(rows_max_f64, double, double, MORE_FLOAT(v, b) ? v : b)
-ROWS(rows_max_i64, int64_t, int64_t, MORE_WHOLE(v, b) ? v : b)
-ROWS(rows_min_f32, float, double, LESS_FLOAT(v, b) ? v : b)
-ROWS(rows_min_f64, double, double, LESS_FLOAT(v, b) ? v : b)
-ROWS(rows_min_i64, int64_t, int64_t, LESS_WHOLE(v, b) ? v : b)
-ROWS(rows_prod_f64, double, double, v *b)
-ROWS(rows_prod_i64, uint64_t, uint64_t, v *b)
+#define PICK_MORE_FLOAT(v, b) (MORE_FLOAT(v, b) ? v : b)
+#define PICK_LESS_FLOAT(v, b) (LESS_FLOAT(v, b) ? v : b)
+#define PICK_MORE_WHOLE(v, b) (MORE_WHOLE(v, b) ? v : b)
+#define PICK_LESS_WHOLE(v, b) (LESS_WHOLE(v, b) ? v : b)
+#define PICK_PRODUCT(v, b) (v * b)
+#define PICK_SUM(v, b) (v + b)
+ROWS(rows_max_f32, float, float, double, PICK_MORE_FLOAT)
+ROWS(rows_max_f64, double, double, double, PICK_MORE_FLOAT)
+ROWS(rows_max_i64, int64_t, int64_t, int64_t, PICK_MORE_WHOLE)
+ROWS(rows_min_f32, float, float, double, PICK_LESS_FLOAT)
+ROWS(rows_min_f64, double, double, double, PICK_LESS_FLOAT)
+ROWS(rows_min_i64, int64_t, int64_t, int64_t, PICK_LESS_WHOLE)
+ROWS(rows_prod_f32, float, double, double, PICK_PRODUCT)
+ROWS(rows_prod_f64, double, double, double, PICK_PRODUCT)
+ROWS(rows_prod_i64, uint64_t, uint64_t, uint64_t, PICK_PRODUCT)
+ROWS(rows_sum_i64, uint64_t, uint64_t, uint64_t, PICK_SUM)
 
-static void rows_prod_f32(int64_t rows, int64_t n, const char *x, int64_t stride, void *to)
-{
-    double *all = to;
-    for (int64_t i = 0; i < rows; i++) {
-        const float *row = (const float *)(const void *)(x + i * stride);
-        for (int64_t j = 0; j < n; j++)
-            all[j] *= (double)row[j];
+/* 32 rows add up in the type itself, these in float64. */
+#define ROWS_SUM(name, T)                                                                          \
+    static void name(int64_t rows, int64_t n, const char *x, int64_t stride, void *to)             \
+    {                                                                                              \
+        for (int64_t at = 0; at < n; at += WIDE) {                                                 \
+            int64_t wide = n - at < WIDE ? n - at : WIDE;                                          \
+            double *all = (double *)to + at;                                                       \
+            for (int64_t first = 0; first < rows; first += BLOCK) {                                \
+                int64_t end = rows - first < BLOCK ? rows : first + BLOCK, i = first;              \
+                T sum[WIDE] = { 0 };                                                               \
+                for (; i + 4 <= end; i += 4) {                                                     \
+                    ROW(T, 0);                                                                     \
+                    ROW(T, 1);                                                                     \
+                    ROW(T, 2);                                                                     \
+                    ROW(T, 3);                                                                     \
+                    for (int64_t j = 0; j < wide; j++)                                             \
+                        sum[j] += (x0[j] + x1[j]) + (x2[j] + x3[j]);                               \
+                }                                                                                  \
+                for (; i < end; i++) {                                                             \
+                    ROW(T, 0);                                                                     \
+                    for (int64_t j = 0; j < wide; j++)                                             \
+                        sum[j] += x0[j];                                                           \
+                }                                                                                  \
+                for (int64_t j = 0; j < wide; j++)                                                 \
+                    all[j] += (double)sum[j];                                                      \
+            }                                                                                      \
+        }                                                                                          \
     }
-}
+ROWS_SUM(rows_sum_f32, float)
+ROWS_SUM(rows_sum_f64, double)
 
 /* A NaN that is there already stays. */
 #define FIRST_FLOAT(BETTER, v, b) (BETTER(v, b) & (b == b))
@@ -160,6 +221,7 @@ const struct tn__folds PASTE(TN__LOOPS_NAME, _folds) = {
     .max = EACH_TYPE(max),
     .min = EACH_TYPE(min),
     .prod = EACH_TYPE(prod),
+    .rows_sum = EACH_TYPE(rows_sum),
     .rows_max = EACH_TYPE(rows_max),
     .rows_min = EACH_TYPE(rows_min),
     .rows_prod = EACH_TYPE(rows_prod),

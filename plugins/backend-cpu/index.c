@@ -5,7 +5,7 @@
 
 #include "cpu.h"
 
-enum { GRAIN = 16384, ROW = 16 };
+enum { GRAIN = 16384, ROW = 16, PARTS = 8 };
 
 /* A walk over the index: operand 0 is the tensor that it points into, its stride 0 along the
  * dimension; 1 the index, 2 the other. */
@@ -243,10 +243,12 @@ static tn_status scatter(const tn_call *call, int64_t dim, bool add)
     for (int32_t d = 0; d < span->ndim; d++)
         if (span->stride[0][d] != 0 && (job.split < 0 || span->shape[d] > span->shape[job.split]))
             job.split = d;
-    if (span->count <= GRAIN || job.split < 0)
+    if (span->count <= GRAIN || job.split < 0 || tn_num_threads() == 1)
         return part(&job, 0, span->count);
     int64_t size = span->shape[job.split], grain = GRAIN / (span->count / size) + 1;
-    if (grain < ROW) /* neighbours share a line of the cache */
+    if (grain < size / PARTS) /* long runs, whole lines of the cache */
+        grain = size / PARTS;
+    if (grain < ROW)
         grain = ROW;
     return tn_parallel_for(size, grain, part_apart, &job);
 }

@@ -283,26 +283,32 @@ static void clamp_i64(int64_t n, char *yp, int64_t sy, const char *ap, int64_t s
 
 /* ---- reductions ------------------------------------------------------------------------------ */
 
-/* 64 (32) running sums, then a tree: a block of 4096 numbers adds 64 of them in a row at most. */
+/* 64 (32) running sums, then a tree, with what is left over in a quarter of them: a block of 4096
+ * numbers adds some 64 of them in a row at most. Indices are constants, so that registers hold them. */
 #define SUM(name, T, LANES)                                                                        \
     static T name##_block(int64_t n, const T *x)                                                   \
     {                                                                                              \
-        T acc[LANES] = { 0 };                                                                      \
+        T acc[LANES] = { 0 }, rest = 0;                                                            \
         int64_t i = 0;                                                                             \
-        if (n < 16) {                                                                              \
-            for (; i < n; i++)                                                                     \
-                acc[0] += x[i];                                                                    \
-            return acc[0];                                                                         \
-        }                                                                                          \
         for (; i + LANES <= n; i += LANES)                                                         \
             for (int j = 0; j < LANES; j++)                                                        \
                 acc[j] += x[i + j];                                                                \
-        for (int j = 0; i < n; i++, j++)                                                           \
-            acc[j] += x[i];                                                                        \
-        for (int half = LANES / 2; half > 0; half /= 2)                                            \
-            for (int j = 0; j < half; j++)                                                         \
-                acc[j] += acc[j + half];                                                           \
-        return acc[0];                                                                             \
+        for (int j = 0; j < LANES / 2; j++)                                                        \
+            acc[j] += acc[j + LANES / 2];                                                          \
+        for (int j = 0; j < LANES / 4; j++)                                                        \
+            acc[j] += acc[j + LANES / 4];                                                          \
+        for (; i + LANES / 4 <= n; i += LANES / 4)                                                 \
+            for (int j = 0; j < LANES / 4; j++)                                                    \
+                acc[j] += x[i + j];                                                                \
+        for (; i < n; i++)                                                                         \
+            rest += x[i];                                                                          \
+        for (int j = 0; j < LANES / 8; j++)                                                        \
+            acc[j] += acc[j + LANES / 8];                                                          \
+        for (int j = 0; j < LANES / 16; j++)                                                       \
+            acc[j] += acc[j + LANES / 16];                                                         \
+        for (int j = 1; j < LANES / 16; j++)                                                       \
+            rest += acc[j];                                                                        \
+        return acc[0] + rest;                                                                      \
     }                                                                                              \
     /* Blocks add up in float64 with a compensation. */                                            \
     static double name(int64_t n, const T *x)                                                      \
@@ -367,29 +373,6 @@ MAX(max_f64, double, IS_ODD)
 #define NAN_OF(T) 0
 #define NEVER_ODD(v) 0
 MAX(max_i64, int64_t, NEVER_ODD)
-
-/* Columns: 32 rows add up in the type itself, these in float64. */
-#define ROWS(name, T)                                                                              \
-    static void name(int64_t rows, int64_t n, const char *x, int64_t stride, double *to)           \
-    {                                                                                              \
-        enum { WIDE = 256, BLOCK = 32 };                                                           \
-        for (int64_t at = 0; at < n; at += WIDE) {                                                 \
-            int64_t wide = n - at < WIDE ? n - at : WIDE;                                          \
-            for (int64_t r = 0; r < rows; r += BLOCK) {                                            \
-                T acc[WIDE] = { 0 };                                                               \
-                int64_t end = rows - r < BLOCK ? rows : r + BLOCK;                                 \
-                for (int64_t i = r; i < end; i++) {                                                \
-                    const T *row = (const T *)(const void *)(x + i * stride) + at;                 \
-                    for (int64_t j = 0; j < wide; j++)                                             \
-                        acc[j] += row[j];                                                          \
-                }                                                                                  \
-                for (int64_t j = 0; j < wide; j++)                                                 \
-                    to[at + j] += (double)acc[j];                                                  \
-            }                                                                                      \
-        }                                                                                          \
-    }
-ROWS(rows_f32, float)
-ROWS(rows_f64, double)
 
 /* ---- softmax --------------------------------------------------------------------------------- */
 
@@ -577,8 +560,6 @@ const struct tn__loops TN__LOOPS_NAME = {
     .max_f32 = max_f32,
     .max_f64 = max_f64,
     .max_i64 = max_i64,
-    .rows_f32 = rows_f32,
-    .rows_f64 = rows_f64,
     .softmax_f32 = softmax_f32,
     .softmax_f64 = softmax_f64,
     .log_softmax_f32 = log_softmax_f32,

@@ -8,7 +8,13 @@
 
 #include "cpu.h"
 
-enum { GRAIN = 16384, BY_INSERTION = 48, FEW = 16, BYTES = 256 };
+enum {
+    GRAIN = 16384,
+    BY_INSERTION = 48,
+    FEW = 16,
+    BYTES = 256,
+    CHUNK = 1024 /* elements of a long line of which a few are kept, at a time */
+};
 
 struct job {
     struct tn__lines lines; /* of x, the values, the indices */
@@ -56,6 +62,27 @@ static void keys_narrow(const struct job *job, int64_t n, const void *numbers, u
     const int64_t *x = numbers;
     for (int64_t i = 0; i < n; i++)
         keys[i] = (uint64_t)((uint32_t)x[i] ^ flip) << 32 | (uint64_t)i;
+}
+
+/* Writes the numbers below `limit` one after another, and tells how many they are. */
+static int64_t keys_below(const struct job *job, int64_t n, const void *numbers, int64_t first,
+                          uint64_t limit, uint64_t *keys)
+{
+    uint32_t flip = (uint32_t)job->flip;
+    const uint32_t *f = numbers;
+    const int64_t *whole = numbers;
+    int64_t count = 0;
+    for (int64_t i = 0; job->ct == TN__F32 && i < n; i++) {
+        uint64_t key = order_f32(f[i]) ^ flip;
+        keys[count] = key << 32 | (uint64_t)(first + i);
+        count += key < limit;
+    }
+    for (int64_t i = 0; job->ct != TN__F32 && i < n; i++) {
+        uint64_t key = (uint32_t)whole[i] ^ flip;
+        keys[count] = key << 32 | (uint64_t)(first + i);
+        count += key < limit;
+    }
+    return count;
 }
 
 static void keys_wide(const struct job *job, int64_t n, const void *numbers, struct placed *keys)
@@ -159,6 +186,33 @@ SELECT(select_wide, struct placed, WIDE_KEY, 8)
 FIRST_FEW(few_narrow, uint64_t, NARROW_KEY)
 FIRST_FEW(few_wide, struct placed, WIDE_KEY)
 
+/* The k first of a long line: what is below the last of them so far is gathered until there is no
+ * room for more, then most of it goes. */
+static int64_t room_for(int64_t k)
+{
+    return (k > CHUNK / 2 ? 2 * k : CHUNK) + CHUNK;
+}
+
+static void first_of_many(const struct job *job, int64_t line, uint64_t *keys, uint64_t *room,
+                          void *numbers)
+{
+    const char *x = tn__lines_at(&job->lines, 0, line);
+    int64_t n = job->lines.length, step = job->lines.step[0], k = job->k, have = 0;
+    uint64_t limit = (uint64_t)1 << 32;
+    for (int64_t at = 0; at < n; at += CHUNK) {
+        int64_t count = n - at < CHUNK ? n - at : CHUNK;
+        job->load(count, x + at * step, step, numbers);
+        have += keys_below(job, count, numbers, at, limit, keys + have);
+        if (have <= room_for(k) - CHUNK && (at + CHUNK < n || have <= k))
+            continue;
+        select_narrow(have, k, keys, room);
+        have = k;
+        limit = 0;
+        for (int64_t i = 0; i < k; i++)
+            limit = NARROW_KEY(keys[i]) > limit ? NARROW_KEY(keys[i]) : limit;
+    }
+}
+
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 static void write_line(const struct job *job, int64_t line, const uint64_t *narrow,
@@ -186,11 +240,19 @@ static tn_status part(void *user, int64_t begin, int64_t end)
     const struct job *job = user;
     int64_t n = job->lines.length, k = job->k;
     size_t size = job->wide ? sizeof(struct placed) : sizeof(uint64_t);
-    char *memory = tn__scratch_take((size_t)n * (2 * size + tn__ct_size(job->ct)));
+    bool many = !job->wide && n > 4 * CHUNK && k <= n / 8;
+    size_t most = (size_t)(many ? room_for(k) : n);
+    char *memory = tn__scratch_take(most * (2 * size + tn__ct_size(job->ct)));
     if (!memory)
         return TN_ERR_MEMORY;
-    char *room = memory + (size_t)n * size, *numbers = room + (size_t)n * size;
+    char *room = memory + most * size, *numbers = room + most * size;
     for (int64_t line = begin; line < end; line++) {
+        if (many) {
+            uint64_t *keys = (uint64_t *)(void *)memory, *more = (uint64_t *)(void *)room;
+            first_of_many(job, line, keys, more, numbers);
+            write_line(job, line, sort_narrow(k, keys, more), NULL);
+            continue;
+        }
         job->load(n, tn__lines_at(&job->lines, 0, line), job->lines.step[0], numbers);
         if (job->wide) {
             struct placed *keys = (struct placed *)(void *)memory,

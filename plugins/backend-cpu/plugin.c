@@ -131,6 +131,7 @@ FILL(threshold, o->threshold, o->value, 0)
 static const tn_kernel kernels[] = {
     KERNEL(copy, TN_MASK_ALL),
     KERNEL(fill, TN_MASK_ALL),
+    KERNEL(flip, TN_MASK_ALL),
     KERNEL(narrow_grad, MORE),
     KERNEL(add, MORE),
     KERNEL(sub, TN_MASK_ARITH),

@@ -57,22 +57,27 @@ TILE(i64, uint64_t, tile_v_i64)
     static T dot_##s(int64_t n, const T *a, const T *b)                                            \
     {                                                                                              \
         enum { LANES = 64 };                                                                       \
-        T acc[LANES] = { 0 };                                                                      \
+        T acc[LANES] = { 0 }, rest = 0;                                                            \
         int64_t i = 0;                                                                             \
-        if (n < 16) {                                                                              \
-            for (; i < n; i++)                                                                     \
-                acc[0] += a[i] * b[i];                                                             \
-            return acc[0];                                                                         \
-        }                                                                                          \
         for (; i + LANES <= n; i += LANES)                                                         \
             for (int j = 0; j < LANES; j++)                                                        \
                 acc[j] += a[i + j] * b[i + j];                                                     \
-        for (int j = 0; i < n; i++, j++)                                                           \
-            acc[j] += a[i] * b[i];                                                                 \
-        for (int half = LANES / 2; half > 0; half /= 2)                                            \
-            for (int j = 0; j < half; j++)                                                         \
-                acc[j] += acc[j + half];                                                           \
-        return acc[0];                                                                             \
+        for (int j = 0; j < LANES / 2; j++)                                                        \
+            acc[j] += acc[j + LANES / 2];                                                          \
+        for (int j = 0; j < LANES / 4; j++)                                                        \
+            acc[j] += acc[j + LANES / 4];                                                          \
+        for (; i + LANES / 4 <= n; i += LANES / 4)                                                 \
+            for (int j = 0; j < LANES / 4; j++)                                                    \
+                acc[j] += a[i + j] * b[i + j];                                                     \
+        for (; i < n; i++)                                                                         \
+            rest += a[i] * b[i];                                                                   \
+        for (int j = 0; j < LANES / 8; j++)                                                        \
+            acc[j] += acc[j + LANES / 8];                                                          \
+        for (int j = 0; j < LANES / 16; j++)                                                       \
+            acc[j] += acc[j + LANES / 16];                                                         \
+        for (int j = 1; j < LANES / 16; j++)                                                       \
+            rest += acc[j];                                                                        \
+        return acc[0] + rest;                                                                      \
     }                                                                                              \
     static void axpy_##s(int64_t n, T a, const T *x, T *y)                                         \
     {                                                                                              \

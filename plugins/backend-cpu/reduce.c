@@ -9,11 +9,12 @@
 #include "reduce.h"
 
 enum {
-    SUPER = 65536, /* numbers of one result that one piece of work takes */
-    BLOCK = 4096,  /* numbers that are worked on at a time where they are not taken as they lie */
-    COLUMNS = 256, /* neighbouring results that are folded together */
-    DEEP = 16,     /* rows of those that are worked on at a time: BLOCK in all */
-    GRAIN = 32768  /* numbers for which another thread is worth it */
+    SUPER = 65536,  /* numbers of one result that one piece of work takes */
+    BLOCK = 4096,   /* numbers that are worked on at a time where they are not taken as they lie */
+    COLUMNS = 1024, /* neighbouring results that are folded together */
+    DEEP = 32,      /* rows of those that are gone through together */
+    PIECES = 8,     /* that a reduction of columns is cut into, if it is large */
+    GRAIN = 32768   /* numbers for which another thread is worth it */
 };
 
 /* Dimensions that stay (kept) and those that go, as views of x: merged where they can be. */
@@ -293,19 +294,7 @@ static void take_rows(const struct job *job, int64_t rows, int64_t wide, const c
     enum tn__ct ct = job->ct;
     switch (job->r->what) {
     case TN__FOLD_SUM:
-    case TN__FOLD_SQUARES:
-        if (ct == TN__F32)
-            tn__loops->rows_f32(rows, wide, x, stride, to->all.f);
-        else if (ct == TN__F64)
-            tn__loops->rows_f64(rows, wide, x, stride, to->all.f);
-        else
-            for (int64_t i = 0; i < rows; i++)
-                for (int64_t j = 0; j < wide; j++) {
-                    int64_t v;
-                    memcpy(&v, x + i * stride + j * 8, sizeof v);
-                    to->all.i[j] = (int64_t)((uint64_t)to->all.i[j] + (uint64_t)v);
-                }
-        return;
+    case TN__FOLD_SQUARES: tn__folds->rows_sum[ct](rows, wide, x, stride, &to->all); return;
     case TN__FOLD_PROD: tn__folds->rows_prod[ct](rows, wide, x, stride, &to->all); return;
     case TN__FOLD_MAX: tn__folds->rows_max[ct](rows, wide, x, stride, &to->all); return;
     case TN__FOLD_MIN: tn__folds->rows_min[ct](rows, wide, x, stride, &to->all); return;
@@ -326,8 +315,9 @@ static void take_rows_prepared(const struct job *job, int64_t rows, int64_t wide
     static const double none[3] = { 0, 0, 0 };
     _Alignas(64) char numbers[BLOCK * 8];
     int64_t size = job->size, line = wide * size;
-    for (int64_t at = 0; at < rows; at += DEEP) {
-        int64_t deep = rows - at < DEEP ? rows - at : DEEP;
+    int64_t most = BLOCK / wide;
+    for (int64_t at = 0; at < rows; at += most) {
+        int64_t deep = rows - at < most ? rows - at : most;
         for (int64_t i = 0; i < deep; i++) {
             const char *row = x + (at + i) * stride;
             char *here = numbers + i * line;
@@ -368,9 +358,10 @@ static void take_columns(const struct job *job, int64_t first, int64_t wide, int
             offset += rest % gone->shape[i] * gone->stride[0][i];
             rest /= gone->shape[i];
         }
-        if (direct)
-            take_rows(job, rows, wide, x + offset, stride, at, to);
-        else
+        for (int64_t i = 0; direct && i < rows; i += DEEP)
+            take_rows(job, rows - i < DEEP ? rows - i : DEEP, wide, x + offset + i * stride, stride,
+                      at + i, to);
+        if (!direct)
             take_rows_prepared(job, rows, wide, x + offset, stride, step, at, from, to);
         at += rows;
     }
@@ -438,8 +429,14 @@ static tn_status run_job(struct job *job)
     for (int64_t k = 0; job->partial && status == TN_OK && k < job->kept.count; k++) {
         struct tn__largest all = job->partial[k];
         char *y, *x;
-        for (int64_t s = 1; s < job->supers; s++)
-            add_result(job, &all, &job->partial[s * job->kept.count + k]);
+        const struct tn__largest *more = job->partial + job->kept.count + k;
+        bool sums = job->r->what <= TN__FOLD_SQUARES && job->ct != TN__I64;
+        for (int64_t s = 1; s < job->supers; s++, more += job->kept.count) {
+            if (sums)
+                all.f += more->f;
+            else
+                add_result(job, &all, more);
+        }
         locate(&job->kept, k, &y, &x);
         write_result(job, &all, k, y);
     }
@@ -492,8 +489,10 @@ static void choose_pieces(struct job *job)
     job->groups = kept->count;
     if (job->columns) {
         int64_t row = kept->shape[kept->ndim - 1], wide = row < COLUMNS ? row : COLUMNS;
-        job->super = SUPER / wide;
         job->groups = kept->count / row * ((row + COLUMNS - 1) / COLUMNS);
+        int64_t parts = gone->count * wide / SUPER, wanted = (PIECES - 1) / job->groups + 1;
+        parts = parts < wanted ? parts : wanted;
+        job->super = parts > 1 ? (gone->count + parts - 1) / parts : gone->count;
     }
     if (job->super > gone->count)
         job->super = gone->count;

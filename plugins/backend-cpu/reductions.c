@@ -6,6 +6,8 @@
 
 #include "reduce.h"
 
+enum { BYTES_GRAIN = 262144 };
+
 /* The dimensions of the option `dims`: all when there are none. */
 static tn_status chosen(const tn_call *call, tn_ints dims, bool *goes)
 {
@@ -261,6 +263,31 @@ static double is_all(const struct tn__reduction *r, double value, double from)
     return value == r->factor;
 }
 
+/* Rows of bytes 0 and 1. */
+struct bytes {
+    const char *x;
+    char *y;
+    int64_t n;
+    bool all;
+};
+
+static tn_status bytes_part(void *user, int64_t begin, int64_t end)
+{
+    const struct bytes *rows = user;
+    for (int64_t r = begin; r < end; r++)
+        rows->y[r] = (memchr(rows->x + r * rows->n, rows->all ? 0 : 1, (size_t)rows->n) != NULL) !=
+                     rows->all;
+    return TN_OK;
+}
+
+static bool in_rows(const tn_view *x, const tn_view *y, const bool *goes)
+{
+    for (int32_t i = 1; i < x->ndim; i++)
+        if (goes[i - 1] && !goes[i])
+            return false;
+    return tn_view_dtype(x) == TN_BOOL && tn__view_dense(x) && tn__view_dense(y);
+}
+
 static tn_status truth(const tn_call *call, tn_ints dims, bool all)
 {
     const tn_view *x = call->in[0], *y = call->out[0];
@@ -270,10 +297,11 @@ static tn_status truth(const tn_call *call, tn_ints dims, bool all)
     if (status != TN_OK)
         return status;
     int64_t n = members(x, goes, &kept);
-    if (kept == 1 && n > 0 && tn_view_dtype(x) == TN_BOOL && tn__view_dense(x)) {
-        bool found = memchr(tn__view_at(x), all ? 0 : 1, (size_t)n) != NULL;
-        *tn__view_at(y) = (char)(found != all);
-        return TN_OK;
+    if (n > 0 && in_rows(x, y, goes)) {
+        struct bytes rows = { tn__view_at(x), tn__view_at(y), n, all };
+        int64_t grain = BYTES_GRAIN / n;
+        return kept <= grain ? bytes_part(&rows, 0, kept)
+                             : tn_parallel_for(kept, grain > 0 ? grain : 1, bytes_part, &rows);
     }
     struct tn__reduction r = { .what = TN__FOLD_SUM,
                                .before = TN__TRUTH,

@@ -63,6 +63,8 @@ tn_status gpu_run_binary(const tn_call *call)
         alpha = ((const tn_add_options *)call->options)->alpha;
     else if (which(call) == GPU_sub && call->options)
         alpha = ((const tn_sub_options *)call->options)->alpha;
+    if (tn_view_dtype(call->out[0]) == TN_BOOL)
+        alpha = alpha != 0; /* as in PyTorch it has the result's type */
     return run_two(call, alpha);
 }
 

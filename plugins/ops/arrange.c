@@ -343,14 +343,27 @@ static tn_status repeat_decompose(tn_tensor *const *in, int64_t n_in, const void
     int64_t sizes[TN_MAX_DIMS], lead = o->times.count - tn_tensor_ndim(in[0]);
     tn_ints shape = { sizes, o->times.count };
     tn_tensor *y = in[0];
+    int64_t narrow[2 * TN_MAX_DIMS], wide[2 * TN_MAX_DIMS], count = 0;
 
     (void)n_in;
     for (int64_t d = 0; d < shape.count; d++)
         sizes[d] = d < lead ? 1 : tn_tensor_size(in[0], d - lead);
+    for (int64_t d = 0; d < shape.count; d++) {
+        if (o->times.at[d] != 1) {
+            narrow[count] = 1;
+            wide[count++] = o->times.at[d];
+        }
+        narrow[count] = wide[count] = sizes[d];
+        count++;
+    }
+    if (count <= TN_MAX_DIMS) { /* all at once */
+        for (int64_t d = 0; d < shape.count; d++)
+            sizes[d] *= o->times.at[d];
+        y = tn_copy(tn_expand(tn_reshape(y, (tn_ints){ narrow, count }), (tn_ints){ wide, count }));
+        return tn__common_given(out, tn_reshape(y, shape));
+    }
     y = tn_copy(tn_reshape(y, shape));
     for (int64_t d = 0; d < shape.count && y != NULL; d++) {
-        int64_t wide[TN_MAX_DIMS + 1];
-
         if (o->times.at[d] == 1)
             continue;
         for (int64_t k = 0; k <= shape.count; k++)
@@ -371,6 +384,12 @@ static tn_status flip_infer(tn_infer *infer)
 
     tn__common_plain(&infer->out[0], tn_view_dtype(infer->in[0]), tn__common_shape(infer->in[0]));
     return tn__common_dims(o->dims, infer->in[0]->ndim, chosen);
+}
+
+static tn_status flip_derive(tn_derive *d)
+{
+    d->gin[0] = tn_flip(d->gout[0], ((const tn_flip_options *)d->options)->dims);
+    return TN_OK;
 }
 
 static tn_status flip_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
@@ -464,5 +483,6 @@ const tn_op_def tn__op_cat = { TN_HEAD(tn_op_def), TN_SCHEMA_CAT, .infer = cat_i
                                .derive = cat_derive, .decompose = cat_decompose };
 COMPOSED(stack, STACK, stack_infer)
 COMPOSED(repeat, REPEAT, repeat_infer)
-COMPOSED(flip, FLIP, flip_infer)
+const tn_op_def tn__op_flip = { TN_HEAD(tn_op_def), TN_SCHEMA_FLIP, .infer = flip_infer,
+                                .derive = flip_derive, .decompose = flip_decompose };
 COMPOSED(roll, ROLL, roll_infer)

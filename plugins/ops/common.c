@@ -341,6 +341,11 @@ tn_tensor *tn__common_zeros(tn_tensor *like, tn_ints shape)
     return tn_tensor_full(shape, 0.0, tn_tensor_dtype(like), tn_tensor_device(like));
 }
 
+tn_tensor *tn__common_nothing(tn_tensor *like, tn_ints shape)
+{
+    return tn_expand(tn__common_number(like, 0.0), shape);
+}
+
 tn_status tn__common_open(tn_infer *infer)
 {
     for (int32_t i = 0; i < infer->n_out; i++) {

@@ -52,6 +52,8 @@ tn_status tn__common_complete(const tn_view *view, tn_ints wanted, int64_t *shap
 tn_status tn__common_open(tn_infer *infer);
 /* Zeros of a shape, dtype and device as `like` has them. */
 tn_tensor *tn__common_zeros(tn_tensor *like, tn_ints shape);
+/* The same without memory of its own: one zero, expanded. */
+tn_tensor *tn__common_nothing(tn_tensor *like, tn_ints shape);
 /* A number as a tensor of 0 dimensions, dtype and device as `like` has them. */
 tn_tensor *tn__common_number(tn_tensor *like, double value);
 /* What a decomposition or a derivative of one result gives back. */

@@ -123,18 +123,26 @@ static tn_status one_hot_infer(tn_infer *infer)
 static tn_status one_hot_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
                                    tn_tensor **out)
 {
-    int64_t classes = ((const tn_one_hot_options *)options)->classes;
+    int64_t classes = ((const tn_one_hot_options *)options)->classes, least = 0, most = -1;
 
     (void)n_in;
-    if (classes < 0) {
-        tn_tensor *most = tn_amax(in[0], NULL);
+    if (tn_tensor_numel(in[0]) > 0) {
+        tn_tensor *low = tn_amin(in[0], NULL), *high = tn_amax(in[0], NULL);
 
-        if (most == NULL)
+        if (low == NULL || high == NULL)
             return tn_error_last()->code;
-        classes = (int64_t)tn_tensor_item(most) + 1;
-        if (classes < 1)
-            return tn_fail(TN_ERR_RUNTIME, "one_hot: Class values must be non-negative");
+        least = (int64_t)tn_tensor_item(low);
+        most = (int64_t)tn_tensor_item(high);
     }
+    if (least < 0)
+        return tn_fail(TN_ERR_RUNTIME, "one_hot: Class values must be non-negative, not %lld",
+                       (long long)least);
+    if (classes < 0)
+        classes = most + 1;
+    if (most >= classes)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "one_hot: Class values must be smaller than classes: %lld, of %lld classes",
+                       (long long)most, (long long)classes);
     return tn__common_given(
         out, tn_cast(tn_eq(tn_unsqueeze(in[0], -1), range_of(in[0], classes)), TN_I64));
 }

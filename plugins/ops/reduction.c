@@ -109,20 +109,19 @@ static tn_status amax_infer(tn_infer *infer)
     return extreme_infer(infer, o->dims, o->keepdim, tn_view_dtype(infer->in[0]));
 }
 
-/* Evenly among the largest. y - x is 0 where x is the largest, or NaN where that is infinite:
- * 1 - [not y - x <= 0] + [not x - y <= 0] marks both. */
+/* Evenly among the largest. */
 static tn_status amax_derive(tn_derive *d)
 {
     const tn_amax_options *o = d->options;
     tn_ints shape = tn__common_in_shape(d, 0);
     tn_tensor *y = tn__common_unreduced(d->out[0], shape, o->dims, o->keepdim);
     tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
-    tn_tensor *below = tn_sub(y, d->in[0], NULL);
-    tn_tensor *ones = tn_fill(below, 1.0);
-    tn_tensor *mask = tn_add(tn_sub(ones, tn_relu_grad(ones, below), NULL),
-                             tn_relu_grad(ones, tn_neg(below)), NULL);
+    tn_tensor *mask = tn_eq(d->in[0], y);
     tn_sum_options sum = TN_SUM_OPTIONS;
 
+    if (mask == NULL || gy == NULL)
+        return tn_error_last()->code;
+    mask = tn_cast(mask, tn_tensor_dtype(gy));
     sum.dims = o->dims;
     sum.keepdim = true;
     d->gin[0] = tn_mul(mask, tn_div(gy, tn_sum(mask, &sum), NULL));

@@ -75,7 +75,7 @@ static tn_status sort_derive(tn_derive *d)
 
     if (d->gout[0] == TN_NONE)
         return TN_OK;
-    d->gin[0] = tn_scatter_add(tn__common_zeros(d->gout[0], tn__common_in_shape(d, 0)), d->out[1],
+    d->gin[0] = tn_scatter_add(tn__common_nothing(d->gout[0], tn__common_in_shape(d, 0)), d->out[1],
                                d->gout[0], o->dim);
     return TN_OK;
 }
@@ -108,7 +108,7 @@ static tn_status topk_derive(tn_derive *d)
 
     if (d->gout[0] == TN_NONE)
         return TN_OK;
-    d->gin[0] = tn_scatter_add(tn__common_zeros(d->gout[0], tn__common_in_shape(d, 0)), d->out[1],
+    d->gin[0] = tn_scatter_add(tn__common_nothing(d->gout[0], tn__common_in_shape(d, 0)), d->out[1],
                                d->gout[0], o->dim);
     return TN_OK;
 }

