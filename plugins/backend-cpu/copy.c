@@ -5,7 +5,7 @@
 
 #include "cpu.h"
 
-enum { GRAIN = 65536 };
+enum { GRAIN = 32768 };
 
 struct job {
     struct tn__span span; /* operands: to, from */
@@ -107,8 +107,7 @@ enum { TILE = 32 };
 
 typedef uint32_t four __attribute__((vector_size(16), aligned(4), may_alias));
 
-/* y[j][i] = x[i][j], rows sy and sx bytes apart. */
-static void tile_4(int64_t rows, int64_t columns, char *y, int64_t sy, const char *x, int64_t sx)
+void tn__transpose_4(int64_t rows, int64_t columns, char *y, int64_t sy, const char *x, int64_t sx)
 {
     int64_t j = 0;
     for (; j + 4 <= rows; j += 4) {
@@ -138,7 +137,7 @@ static void tile_4(int64_t rows, int64_t columns, char *y, int64_t sy, const cha
             memcpy(y + j * sy + i * 4, x + i * sx + j * 4, 4);
 }
 
-static void tile_8(int64_t rows, int64_t columns, char *y, int64_t sy, const char *x, int64_t sx)
+void tn__transpose_8(int64_t rows, int64_t columns, char *y, int64_t sy, const char *x, int64_t sx)
 {
     for (int64_t j = 0; j < rows; j++)
         for (int64_t i = 0; i < columns; i++)
@@ -166,9 +165,9 @@ static tn_status tiles_part(void *user, int64_t begin, int64_t end)
         for (int64_t i = 0; i < span->shape[column]; i += TILE) {
             int64_t left = span->shape[column] - i, columns = left < TILE ? left : TILE;
             if (job->item == 4)
-                tile_4(rows, columns, y + i * 4, sy, x + i * sx, sx);
+                tn__transpose_4(rows, columns, y + i * 4, sy, x + i * sx, sx);
             else
-                tile_8(rows, columns, y + i * 8, sy, x + i * sx, sx);
+                tn__transpose_8(rows, columns, y + i * 8, sy, x + i * sx, sx);
         }
     }
     return TN_OK;

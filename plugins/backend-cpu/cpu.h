@@ -238,6 +238,9 @@ struct tn__products {
     double (*dot_f64)(int64_t n, const double *a, const double *b);
     void (*axpy_f32)(int64_t n, float a, const float *x, float *y);
     void (*axpy_f64)(int64_t n, double a, const double *x, double *y);
+    /* The same with four rows, `step` elements apart: y[j] += a[0] x[j] + ... + a[3] x[3 step + j]. */
+    void (*axpy4_f32)(int64_t n, const float *a, const float *x, int64_t step, float *y);
+    void (*axpy4_f64)(int64_t n, const double *a, const double *x, int64_t step, double *y);
     struct tn__tile tile[TN__I64 + 1];
 };
 
@@ -321,6 +324,9 @@ void tn__scratch_drop(void);
 /* ---- kernels --------------------------------------------------------------------------------- */
 
 tn_status tn__copy(const tn_call *call);
+/* y[j][i] = x[i][j] of elements of 4 or 8 bytes; rows of y sy bytes apart, of x sx. */
+void tn__transpose_4(int64_t rows, int64_t columns, char *y, int64_t sy, const char *x, int64_t sx);
+void tn__transpose_8(int64_t rows, int64_t columns, char *y, int64_t sy, const char *x, int64_t sx);
 tn_status tn__flip(const tn_call *call);
 tn_status tn__fill(const tn_call *call);
 tn_status tn__narrow_grad(const tn_call *call);

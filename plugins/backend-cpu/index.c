@@ -24,6 +24,8 @@ struct walk {
     const struct job *job;
     bool bad;
     int64_t at;
+    const char *checked; /* a run of the index that is known to be in bounds */
+    int64_t count, step;
 };
 
 /* ---- one run --------------------------------------------------------------------------------- */
@@ -124,6 +126,15 @@ static void run(void *user, int64_t n, char *const *base, const int64_t *stride)
     uint64_t size = (uint64_t)job->dim_size;
     if (walk->bad)
         return;
+    if (job->gather && job->item == 4 && index == walk->checked && n <= walk->count &&
+        si == walk->step) { /* the same index for several rows */
+        for (int64_t i = 0; i < n; i++) {
+            int64_t at;
+            memcpy(&at, index + i * si, sizeof at);
+            memcpy(other + i * so, x + i * sx + at * step, 4);
+        }
+        return;
+    }
     if (si == 0 && n > 1 && (sx != 0 || job->gather)) {
         int64_t at;
         memcpy(&at, index, sizeof at);
@@ -148,6 +159,9 @@ static void run(void *user, int64_t n, char *const *base, const int64_t *stride)
     case ADD_64: ADD(uint64_t);
     case ADD_ANY: EACH(add_one(job, p, q)) break;
     }
+    walk->checked = index;
+    walk->count = n;
+    walk->step = si;
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */

@@ -92,7 +92,23 @@ static void rows_by_sums(const struct product *p, const struct matrix *y, const 
             double bias = bias_at(p, j0 + j);
             store(1, &bias, to + j * y->item, 0);
         }
-        for (int64_t k = 0; k < p->k; k++) {
+        int64_t k = 0;
+        for (; k + 4 <= p->k && b->row % b->item == 0; k += 4) {
+            const char *from = a->at + i * a->row + k * a->column,
+                       *row = b->at + k * b->row + j0 * b->item;
+            float f32[4];
+            double f64[4];
+            for (int64_t d = 0; d < 4; d++)
+                memcpy(p->ct == TN__F32 ? (void *)&f32[d] : (void *)&f64[d], from + d * a->column,
+                       (size_t)b->item);
+            if (p->ct == TN__F32)
+                tn__products->axpy4_f32(n, f32, (const float *)(const void *)row, b->row / b->item,
+                                        (float *)(void *)to);
+            else
+                tn__products->axpy4_f64(n, f64, (const double *)(const void *)row, b->row / b->item,
+                                        (double *)(void *)to);
+        }
+        for (; k < p->k; k++) {
             const char *from = a->at + i * a->row + k * a->column,
                        *row = b->at + k * b->row + j0 * b->item;
             if (p->ct == TN__F32) {
@@ -197,6 +213,20 @@ static void pack(const struct matrix *x, int64_t step, int64_t deep, int64_t cou
         int64_t here = count - first < wide ? count - first : wide;
         if (here < wide)
             memset(to, 0, (size_t)(wide * kc * size));
+        bool plain = x->dtype == tn__ct_dtype(ct);
+        if (plain && step == size && here == wide) {
+            for (int64_t k = 0; k < kc; k++)
+                memcpy(to + k * wide * size, x->at + first * step + k * deep,
+                       (size_t)(wide * size));
+            continue;
+        }
+        if (plain && deep == size && kc > 1) {
+            if (size == 4)
+                tn__transpose_4(kc, here, to, wide * 4, x->at + first * step, step);
+            else
+                tn__transpose_8(kc, here, to, wide * 8, x->at + first * step, step);
+            continue;
+        }
         if (step < deep || kc == 1) { /* neighbours are near: row by row */
             for (int64_t k = 0; k < kc; k++)
                 load(here, x->at + first * step + k * deep, step, to + k * wide * size);

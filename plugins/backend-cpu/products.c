@@ -82,6 +82,13 @@ TILE(i64, uint64_t, tile_v_i64)
     static void axpy_##s(int64_t n, T a, const T *x, T *y)                                         \
     {                                                                                              \
         TN__IVDEP for (int64_t i = 0; i < n; i++) y[i] += a * x[i];                                \
+    }                                                                                              \
+    static void axpy4_##s(int64_t n, const T *a, const T *x, int64_t step, T *y)                   \
+    {                                                                                              \
+        const T a0 = a[0], a1 = a[1], a2 = a[2], a3 = a[3];                                        \
+        const T *x1 = x + step, *x2 = x1 + step, *x3 = x2 + step;                                  \
+        TN__IVDEP for (int64_t i = 0; i < n; i++)                                                  \
+            y[i] = (y[i] + a0 * x[i] + a1 * x1[i]) + (a2 * x2[i] + a3 * x3[i]);                    \
     }
 ROW_PRODUCTS(float, f32)
 ROW_PRODUCTS(double, f64)
@@ -91,6 +98,8 @@ const struct tn__products TN__PRODUCTS_NAME = {
     .dot_f64 = dot_f64,
     .axpy_f32 = axpy_f32,
     .axpy_f64 = axpy_f64,
+    .axpy4_f32 = axpy4_f32,
+    .axpy4_f64 = axpy4_f64,
     .tile = {
         [TN__F32] = { TILE_MR, TILE_NR_F32, tile_f32 },
         [TN__F64] = { TILE_MR, TILE_NR_F64, tile_f64 },

@@ -14,6 +14,8 @@ plugins_layers_la_SOURCES = \
 	%D%/loss.c \
 	%D%/losses.c \
 	%D%/normalization.c \
+	%D%/padding.c \
+	%D%/recurrent.c \
 	%D%/pooling.c \
 	%D%/plugin.c \
 	%D%/shape.c \

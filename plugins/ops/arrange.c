@@ -333,6 +333,15 @@ static tn_status repeat_infer(tn_infer *infer)
                        "Number of dimensions of repeat dims can not be smaller than number of "
                        "dimensions of tensor: %lld and %d",
                        (long long)o->times.count, (int)x->ndim);
+    for (int64_t d = 0, lead = o->times.count - x->ndim; d < x->ndim; d++) {
+        int64_t size;
+
+        if (__builtin_mul_overflow(x->shape[d], o->times.at[lead + d], &size))
+            return tn_fail(
+                TN_ERR_VALUE,
+                "dimension %lld of size %lld cannot be repeated %lld times: the size cannot be counted",
+                (long long)d, (long long)x->shape[d], (long long)o->times.at[lead + d]);
+    }
     return tn__common_open(infer);
 }
 

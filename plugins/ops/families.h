@@ -41,13 +41,18 @@
     X(nll_loss_weighted)
 #define TN__DROPOUT_OPS(X) \
     X(dropout) X(feature_dropout) X(alpha_dropout) X(feature_alpha_dropout) X(gumbel_softmax)
+#define TN__RESAMPLE_OPS(X) X(interpolate) X(pixel_shuffle) X(pixel_unshuffle) X(channel_shuffle)
+#define TN__ATTENTION_OPS(X) \
+    X(scaled_dot_product_attention) X(rnn_tanh_cell) X(rnn_relu_cell) X(lstm_cell) X(gru_cell)
 /* clang-format on */
 #define TN__FAMILY_OPS(X)                                                                          \
     TN__REDUCTION_OPS(X)                                                                           \
     TN__INDEX_OPS(X)                                                                               \
     TN__SHAPE_OPS(X)                                                                               \
-    TN__CREATION_OPS(X) TN__PRODUCT_OPS(X) TN__RANDOM_OPS(X) TN__CONVOLUTION_OPS(X)                \
-        TN__POOLING_OPS(X) TN__NORMALIZATION_OPS(X) TN__LOSS_OPS(X) TN__DROPOUT_OPS(X)
+    TN__CREATION_OPS(X)                                                                            \
+    TN__PRODUCT_OPS(X) TN__RANDOM_OPS(X) TN__CONVOLUTION_OPS(X) TN__POOLING_OPS(X)                 \
+        TN__NORMALIZATION_OPS(X) TN__LOSS_OPS(X) TN__DROPOUT_OPS(X) TN__RESAMPLE_OPS(X)            \
+            TN__ATTENTION_OPS(X)
 
 #define TN__DECLARE_OP(name) extern const tn_op_def tn__op_##name;
 TN__FAMILY_OPS(TN__DECLARE_OP)

@@ -27,6 +27,8 @@ plugins_ops_la_SOURCES = \
 	%D%/windows.c \
 	%D%/sliding.h \
 	%D%/sliding.c \
+	%D%/attention.c \
+	%D%/resample.c \
 	%D%/convolution.c \
 	%D%/convolutions.c \
 	%D%/distance.c \

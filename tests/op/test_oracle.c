@@ -365,7 +365,7 @@ START_TEST(operators_and_gradients_agree_with_pytorch)
 {
     static const char *const files[] = { "slice.txt",    "elementwise.txt", "families.txt",
                                          "networks.txt", "losses.txt",      "opinfo.txt",
-                                         "refused.txt" };
+                                         "refused.txt",  "primitives.txt" };
     int64_t count = tn_device_count();
 
     ck_assert_int_gt(count, 0);

@@ -35,9 +35,13 @@ def layer(spec, *inputs, train=True, calls=1):
         tensors[0].requires_grad_()
     for t in tensors:
         show("in", t)
-    results = module(*tensors)
+    given = tensors
+    if isinstance(module, (nn.LSTM, nn.LSTMCell)) and len(tensors) == 3:
+        given = [tensors[0], tuple(tensors[1:])]
+    results = module(*given)
     if not isinstance(results, tuple):
         results = (results,)
+    results = [t for r in results for t in (r if isinstance(r, tuple) else (r,))]
     for y in results:
         show("out", y)
     if results[0].requires_grad:
@@ -132,4 +136,24 @@ layer("MultiMarginLoss(p=2, margin=0.5)", r(3, 4), torch.tensor([1, 0, 3]))
 layer("MarginRankingLoss(margin=0.2)", r(3, 4), r(3, 4), signs)
 layer("TripletMarginLoss(margin=0.5, p=1.0, swap=True)", r(3, 4), r(3, 4), r(3, 4))
 layer("CrossEntropyLoss(ignore_index=0, label_smoothing=0.1)", r(3, 4), torch.tensor([1, 0, 3]))
+for spec, states in (("RNN", 1), ("LSTM", 2), ("GRU", 1)):
+    layer("%s(3, 4)" % spec, r(5, 2, 3))
+    layer("%s(3, 4)" % spec, r(5, 2, 3), *[r(1, 2, 4) for _ in range(states)])
+    layer("%s(3, 4, num_layers=2, bias=False, batch_first=True, bidirectional=True)" % spec, r(2, 4, 3), *[r(4, 2, 4) for _ in range(states)])
+    layer("%s(3, 4, 2, dropout=0.5)" % spec, r(4, 2, 3), train=False)
+    layer("%s(3, 2)" % spec, r(4, 3), *[r(1, 2) for _ in range(states)])
+    layer("%sCell(3, 4)" % spec, r(2, 3))
+    layer("%sCell(3, 4, bias=False)" % spec, r(2, 3), *[r(2, 4) for _ in range(states)])
+    layer("%sCell(3, 4)" % spec, r(3), *[r(4) for _ in range(states)])
+layer("RNN(3, 4, nonlinearity='relu')", r(5, 2, 3))
+layer("RNNCell(3, 4, nonlinearity='relu')", r(2, 3))
+for kind in ("ZeroPad", "ReflectionPad", "ReplicationPad", "CircularPad"):
+    layer("%s1d(2)" % kind, r(2, 3, 4))
+    layer("%s2d((1, 2, 0, 1))" % kind, r(1, 2, 3, 4))
+    layer("%s3d(1)" % kind, r(1, 1, 2, 3, 2))
+layer("ConstantPad1d(2, 3.5)", r(2, 3, 4))
+layer("ConstantPad2d((1, 2, 0, 1), 0.5)", r(2, 3, 4))
+layer("ConstantPad3d(1, 2.0)", r(1, 1, 2, 3, 2))
+layer("PixelShuffle(2)", r(1, 8, 2, 3))
+layer("PixelUnshuffle(2)", r(1, 2, 4, 6))
 print("end")

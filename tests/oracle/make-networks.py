@@ -231,4 +231,56 @@ for p in (2.0, 1.0, 3.0, float("inf")):
 Case("normalize/zero", "normalize", lambda a: F.normalize(a), [x(data=[[0.0, 0.0], [3.0, 4.0]])])
 for dim, a, b in ((1, x(3, 4, dtype=F64), x(3, 4, dtype=F64)), (0, x(3, 4), x(3, 4)), (-1, x(2, 1, 3, dtype=F64), x(2, 3, dtype=F64))):
     Case("cosine_similarity/%d" % dim, "cosine_similarity", lambda a, b: F.cosine_similarity(a, b, dim), [a, b], dim=dim)
+
+
+# ---- other sizes ----
+for d in FLOATS:
+    Case("interpolate/nearest-" + NAMES[d], "interpolate", lambda a: F.interpolate(a, (5, 3)), [x(2, 2, 3, 4, dtype=d)], output_size=[5, 3])
+    Case("interpolate/bilinear-" + NAMES[d], "interpolate", lambda a: F.interpolate(a, (6, 3), mode="bilinear"), [x(2, 2, 3, 4, dtype=d)], output_size=[6, 3], mode="bilinear")
+for mode, shape, sizes in (("nearest", (1, 2, 5), ([3], [10], [7])), ("nearest-exact", (1, 2, 5), ([3], [10], [7])), ("nearest", (1, 2, 3, 4, 2), ([2, 5, 3],)),
+                           ("nearest-exact", (1, 2, 3, 4), ([5, 2],)), ("linear", (2, 2, 5), ([3], [9], [1], [5])), ("bilinear", (1, 2, 4, 3), ([7, 5], [2, 2], [1, 8])),
+                           ("bicubic", (1, 2, 4, 5), ([7, 5], [2, 3], [8, 10])), ("trilinear", (1, 2, 3, 2, 4), ([5, 3, 2],))):
+    for size in sizes:
+        for corners in ((False,) if "nearest" in mode else (False, True)):
+            Case("interpolate/%s-%s-%s" % (mode, size, corners), "interpolate", lambda a: F.interpolate(a, size, mode=mode, align_corners=corners if "nearest" not in mode else None),
+                 [x(*shape, dtype=F64)], output_size=size, mode=mode, align_corners=corners)
+for mode, factor in (("nearest", 2.0), ("nearest", 1.7), ("bilinear", 1.7), ("bilinear", 0.6), ("bicubic", 1.3)):
+    y = F.interpolate(torch.zeros(1, 1, 5, 4), scale_factor=factor, mode=mode)
+    Case("interpolate/scale-%s-%g" % (mode, factor), "interpolate", lambda a: F.interpolate(a, scale_factor=factor, mode=mode), [x(1, 2, 5, 4, dtype=F64)],
+         output_size=list(y.shape[2:]), mode=mode, scale=factor)
+for r, shape in ((2, (1, 8, 2, 3)), (3, (9, 2, 1)), (1, (2, 3, 2, 2))):
+    Case("pixel_shuffle/%d" % r, "pixel_shuffle", lambda a: F.pixel_shuffle(a, r), [x(*shape, dtype=F64)], upscale_factor=r)
+for r, shape in ((2, (1, 2, 4, 6)), (3, (1, 3, 6))):
+    Case("pixel_unshuffle/%d" % r, "pixel_unshuffle", lambda a: F.pixel_unshuffle(a, r), [x(*shape, dtype=F64)], downscale_factor=r)
+for g, shape in ((2, (2, 4, 3)), (3, (1, 6, 2, 2))):
+    Case("channel_shuffle/%d" % g, "channel_shuffle", lambda a: torch.channel_shuffle(a, g), [n(*shape, dtype=F64)], groups=g)
+
+# ---- attention and cells ----
+attend = F.scaled_dot_product_attention
+for d in FLOATS:
+    Case("scaled_dot_product_attention/" + NAMES[d], "scaled_dot_product_attention", lambda q, k, v, m: attend(q, k, v), [x(2, 3, 4, dtype=d), x(2, 5, 4, dtype=d), x(2, 5, 3, dtype=d), None])
+for name, q, k, v in (("flat", (3, 4), (5, 4), (5, 2)), ("heads", (2, 2, 3, 4), (2, 2, 3, 4), (2, 2, 3, 4)), ("no-rows", (2, 0, 4), (2, 3, 4), (2, 3, 4))):
+    ins = [x(*q, dtype=F64), x(*k, dtype=F64), x(*v, dtype=F64)]
+    Case("scaled_dot_product_attention/" + name, "scaled_dot_product_attention", lambda q, k, v, m: attend(q, k, v), ins + [None])
+    Case("scaled_dot_product_attention/causal-" + name, "scaled_dot_product_attention", lambda q, k, v, m: attend(q, k, v, is_causal=True), ins + [None], is_causal=True)
+    Case("scaled_dot_product_attention/scale-" + name, "scaled_dot_product_attention", lambda q, k, v, m: attend(q, k, v, scale=0.3), ins + [None], scale=0.3)
+    if name != "no-rows":
+        Case("scaled_dot_product_attention/bools-" + name, "scaled_dot_product_attention", lambda q, k, v, m: attend(q, k, v, m), ins + [n(q[-2], k[-2], dtype=BOOL)])
+        Case("scaled_dot_product_attention/numbers-" + name, "scaled_dot_product_attention", lambda q, k, v, m: attend(q, k, v, m), ins + [x(q[-2], k[-2], dtype=F64)])
+Case("scaled_dot_product_attention/nothing", "scaled_dot_product_attention", lambda q, k, v, m: attend(q, k, v, m), [x(2, 3, dtype=F64), x(2, 3, dtype=F64), x(2, 3, dtype=F64),
+     n(data=[[False, False], [True, False]], dtype=BOOL)])
+Case("scaled_dot_product_attention/grouped", "scaled_dot_product_attention", lambda q, k, v, m: attend(q, k, v, enable_gqa=True), [x(1, 4, 3, 2, dtype=F64), x(1, 2, 3, 2, dtype=F64), x(1, 2, 3, 2, dtype=F64), None], enable_gqa=True)
+for op, gates in (("rnn_tanh_cell", 1), ("rnn_relu_cell", 1), ("gru_cell", 3), ("lstm_cell", 4)):
+    call = getattr(torch, op)
+    for d in FLOATS:
+        w = [x(gates * 3, 4, dtype=d), x(gates * 3, 3, dtype=d), x(gates * 3, dtype=d), x(gates * 3, dtype=d)]
+        if op == "lstm_cell":
+            Case("lstm_cell/" + NAMES[d], op, lambda a, h, c, *w: call(a, (h, c), *w), [x(2, 4, dtype=d), x(2, 3, dtype=d), x(2, 3, dtype=d)] + w)
+        else:
+            Case("%s/%s" % (op, NAMES[d]), op, call, [x(2, 4, dtype=d), x(2, 3, dtype=d)] + w)
+    w = [x(gates * 3, 4, dtype=F64), x(gates * 3, 3, dtype=F64), None, None]
+    if op != "lstm_cell":
+        Case(op + "/no-bias", op, lambda a, h, wi, wh, bi, bh: call(a, h, wi, wh), [x(2, 4, dtype=F64), x(2, 3, dtype=F64)] + w)
+    else:
+        Case(op + "/no-bias", op, lambda a, h, c, wi, wh, bi, bh: call(a, (h, c), wi, wh), [x(2, 4, dtype=F64), x(2, 3, dtype=F64), x(2, 3, dtype=F64)] + w)
 print("end")

@@ -34,7 +34,7 @@ CLASSES = [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.co
            torch.int64, torch.int32, torch.int8, torch.uint8, torch.bool]
 WIDE = {torch.float32: torch.float64, torch.float16: torch.float64, torch.bfloat16: torch.float64,
         torch.complex64: torch.complex128}
-MOST = 64 if TEXT else 4000         # elements of a tensor
+MOST = 40 if TEXT else 4000         # elements of a tensor
 EACH = 2 if TEXT else 12            # samples of an operator and class, and as many reference inputs
 
 

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Recurrent networks over sequences, and their cells. Names, order of gates, initialisation and printed form are PyTorch's; the states go in and
+ * come out as values of their own: output, h_n (and c_n) = module(input, h_0 (, c_0)). */
+#include "layers.h"
+
+#include <math.h>
+#include <string.h>
+
+struct recurrent {
+    int64_t input_size;
+    int64_t hidden_size;
+    int64_t num_layers;
+    const char *nonlinearity;
+    bool bias;
+    bool batch_first;
+    double dropout;
+    bool bidirectional;
+};
+
+enum kind { RNN, LSTM, GRU };
+
+static const int gates_of[] = { 1, 4, 3 };
+
+#define SIZES                                                                                      \
+    TN_OPTION_ROW(struct recurrent, input_size, NULL, "features of an element",                    \
+                  TN_OPTION_KIND_INT, TN_OPTION_REQUIRED),                                         \
+        TN_OPTION_ROW(struct recurrent, hidden_size, NULL, "features of the state",                \
+                      TN_OPTION_KIND_INT, TN_OPTION_REQUIRED)
+#define LAYERS                                                                                     \
+    TN_OPTION_ROW(struct recurrent, num_layers, "1", "one above the other", TN_OPTION_KIND_INT, 0)
+#define WORD                                                                                       \
+    TN_OPTION_ROW(struct recurrent, nonlinearity, "'tanh'", "tanh or relu", TN_OPTION_KIND_STRING, \
+                  0)
+#define BIAS                                                                                       \
+    TN_OPTION_ROW(struct recurrent, bias, "True", "whether biases are learned",                    \
+                  TN_OPTION_KIND_BOOL, 0)
+#define REST                                                                                       \
+    BIAS,                                                                                          \
+        TN_OPTION_ROW(struct recurrent, batch_first, "False", "x is [N, L, ...], not [L, N, ...]", \
+                      TN_OPTION_KIND_BOOL, 0),                                                     \
+        TN_OPTION_ROW(struct recurrent, dropout, "0.0", "probability between layers, in training", \
+                      TN_OPTION_KIND_FLOAT, 0),                                                    \
+        TN_OPTION_ROW(struct recurrent, bidirectional, "False", "backwards, too",                  \
+                      TN_OPTION_KIND_BOOL, 0)
+
+static const tn_option rnn_options[] = { SIZES, LAYERS, WORD, REST, TN_OPTION_END };
+static const tn_option gated_options[] = { SIZES, LAYERS, REST, TN_OPTION_END };
+static const tn_option rnn_cell_options[] = { SIZES, BIAS, WORD, TN_OPTION_END };
+static const tn_option cell_options[] = { SIZES, BIAS, TN_OPTION_END };
+
+static enum kind kind_of(tn_module *self)
+{
+    const char *type = tn_module_type(self);
+
+    return strncmp(type, "LSTM", 4) == 0 ? LSTM : strncmp(type, "GRU", 3) == 0 ? GRU : RNN;
+}
+
+/* ---- building ---- */
+
+static tn_status check(tn_module *self, bool whole)
+{
+    const struct recurrent *s = tn_module_data(self);
+    const char *type = tn_module_type(self);
+
+    if (s->input_size < 1 || s->hidden_size < 1 || (whole && s->num_layers < 1))
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: input_size, hidden_size and num_layers have to be "
+                       "positive",
+                       type);
+    if (whole && !(s->dropout >= 0 && s->dropout <= 1))
+        return tn_fail(TN_ERR_VALUE, "%s: dropout is %g; a probability between 0 and 1 is taken",
+                       type, s->dropout);
+    if (kind_of(self) == RNN && strcmp(s->nonlinearity, "tanh") != 0 &&
+        strcmp(s->nonlinearity, "relu") != 0)
+        return tn_fail(TN_ERR_VALUE, "%s: nonlinearity is %q; tanh and relu are there", type,
+                       s->nonlinearity);
+    return TN_OK;
+}
+
+static tn_status add(tn_module *self, const char *name, tn_ints shape, double bound)
+{
+    tn_tensor *tensor = tn_tensor_empty(shape, TN_DTYPE_AUTO, NULL);
+    tn_status status = tensor == NULL ? tn_error_last()->code
+                                      : tn_init(tensor, "uniform(a=%g, b=%g)", -bound, bound);
+
+    return status == TN_OK ? tn_module_add_parameter(self, name, tensor) : status;
+}
+
+/* The four of one direction of one layer, or of a cell: weight_ih, weight_hh, bias_ih, bias_hh with `end` behind. */
+static tn_status add_weights(tn_module *self, int64_t inputs, const char *end)
+{
+    static const char *const names[] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh" };
+    const struct recurrent *s = tn_module_data(self);
+    int64_t rows = gates_of[kind_of(self)] * s->hidden_size;
+    double bound = 1 / sqrt((double)s->hidden_size);
+    tn_status status = TN_OK;
+    char name[64];
+
+    for (int i = 0; i < 4 && status == TN_OK; i++) {
+        tn_snprint(name, sizeof name, "%s%s", names[i], end);
+        if (i < 2)
+            status = add(self, name, TN_SHAPE(rows, i == 0 ? inputs : s->hidden_size), bound);
+        else if (s->bias)
+            status = add(self, name, TN_SHAPE(rows), bound);
+        else if (end[0] == '\0')
+            status = tn_module_add_parameter(self, name, TN_NONE);
+    }
+    return status;
+}
+
+static void end_of(char *out, size_t size, int64_t layer, bool backwards)
+{
+    tn_snprint(out, size, "_l%lld%s", (long long)layer, backwards ? "_reverse" : "");
+}
+
+static tn_status build(tn_module *self)
+{
+    const struct recurrent *s = tn_module_data(self);
+    int64_t directions = s->bidirectional ? 2 : 1;
+    tn_status status = check(self, true);
+    char end[48];
+
+    for (int64_t i = 0; i < s->num_layers && status == TN_OK; i++)
+        for (int64_t d = 0; d < directions && status == TN_OK; d++) {
+            end_of(end, sizeof end, i, d == 1);
+            status = add_weights(self, i == 0 ? s->input_size : s->hidden_size * directions, end);
+        }
+    return status;
+}
+
+static tn_status cell_build(tn_module *self)
+{
+    const struct recurrent *s = tn_module_data(self);
+    tn_status status = check(self, false);
+
+    return status == TN_OK ? add_weights(self, s->input_size, "") : status;
+}
+
+/* ---- one step ---- */
+
+/* Reads weights once a direction: they are four slots, the biases perhaps absent. */
+static tn_status weights_of(tn_module *self, const char *end, tn_tensor **w)
+{
+    static const char *const names[] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh" };
+    const struct recurrent *s = tn_module_data(self);
+    char name[64];
+
+    for (int i = 0; i < 4; i++) {
+        tn_snprint(name, sizeof name, "%s%s", names[i], end);
+        w[i] = i >= 2 && !s->bias ? TN_NONE : tn_module_get(self, name);
+        if (w[i] == NULL)
+            return tn_error_last()->code;
+    }
+    return TN_OK;
+}
+
+static tn_status step(tn_module *self, tn_tensor *x, tn_tensor **h, tn_tensor **c,
+                      tn_tensor *const *w)
+{
+    const struct recurrent *s = tn_module_data(self);
+
+    switch (kind_of(self)) {
+    case LSTM: return tn_lstm_cell(x, *h, *c, w[0], w[1], w[2], w[3], h, c);
+    case GRU: *h = tn_gru_cell(x, *h, w[0], w[1], w[2], w[3]); break;
+    case RNN:
+        *h = strcmp(s->nonlinearity, "relu") == 0 ? tn_rnn_relu_cell(x, *h, w[0], w[1], w[2], w[3])
+                                                  : tn_rnn_tanh_cell(x, *h, w[0], w[1], w[2], w[3]);
+        break;
+    }
+    return status_of(*h);
+}
+
+/* ---- calling ---- */
+
+static tn_status take(tn_module *self, const tn_pack *input, tn_tensor **in)
+{
+    int64_t states = kind_of(self) == LSTM ? 2 : 1, count = tn_pack_count(input);
+
+    if (count != 1 && count != 1 + states)
+        return tn_fail(TN_ERR_TYPE, "%s takes input%s, got %lld values", tn_module_type(self),
+                       states == 2 ? ", or input, h_0 and c_0" : ", or input and h_0",
+                       (long long)count);
+    in[1] = in[2] = TN_NONE;
+    for (int64_t i = 0; i < count; i++) {
+        in[i] = tn_pack_tensor(input, i);
+        if (in[i] == NULL)
+            return tn_error_last()->code;
+    }
+    return TN_OK;
+}
+
+static tn_tensor *zeros(tn_tensor *like, tn_ints shape)
+{
+    return tn_tensor_full(shape, 0, tn_tensor_dtype(like), tn_tensor_device(like));
+}
+
+/* One direction of one layer: x [L, N, I] to [L, N, H]; h and c [N, H] go on. */
+static tn_tensor *along(tn_module *self, tn_tensor *x, int64_t layer, bool backwards, tn_tensor **h,
+                        tn_tensor **c)
+{
+    int64_t length = tn_tensor_size(x, 0);
+    tn_tensor *w[4], **all, *y = NULL;
+    char end[48];
+
+    end_of(end, sizeof end, layer, backwards);
+    if (weights_of(self, end, w) != TN_OK)
+        return NULL;
+    all = tn_malloc((size_t)length * sizeof *all);
+    if (all == NULL)
+        return NULL;
+    for (int64_t i = 0; i < length; i++) {
+        int64_t t = backwards ? length - 1 - i : i;
+
+        if (step(self, tn_select(x, 0, t), h, c, w) != TN_OK)
+            break;
+        all[t] = *h;
+        if (i == length - 1)
+            y = tn_stack(all, length, 0);
+    }
+    tn_free(all);
+    return y;
+}
+
+static tn_tensor *whole(tn_tensor *row, bool batched)
+{
+    return row == NULL || batched ? row : tn_select(row, 1, 0);
+}
+
+/* [layers * directions, N, H]: given, or zeros */
+static tn_status first_state(tn_module *self, tn_tensor *given, tn_tensor *x, bool batched,
+                             tn_tensor **out)
+{
+    const struct recurrent *s = tn_module_data(self);
+    int64_t layers = s->num_layers * (s->bidirectional ? 2 : 1), n = tn_tensor_size(x, 1);
+    tn_tensor *state;
+
+    if (given == TN_NONE) {
+        *out = zeros(x, TN_SHAPE(layers, n, s->hidden_size));
+        return status_of(*out);
+    }
+    if (!batched && tn_tensor_ndim(given) == 2)
+        given = tn_unsqueeze(given, 1);
+    state = given;
+    if (state == NULL)
+        return tn_error_last()->code;
+    if (tn_tensor_ndim(state) != 3 || tn_tensor_size(state, 0) != layers ||
+        tn_tensor_size(state, 1) != n || tn_tensor_size(state, 2) != s->hidden_size)
+        return tn_fail(TN_ERR_RUNTIME, "%s: a state has to be [%lld, %lld, %lld]%s",
+                       tn_module_type(self), (long long)layers, (long long)n,
+                       (long long)s->hidden_size, batched ? "" : ", or without the batch");
+    *out = state;
+    return TN_OK;
+}
+
+static tn_status give(tn_pack *output, tn_tensor *tensor)
+{
+    return tensor == NULL ? tn_error_last()->code
+                          : tn_pack_add(output, NULL, tn_value_tensor(tensor));
+}
+
+static tn_status run(tn_module *self, tn_tensor *x, bool batched, tn_tensor *h0, tn_tensor *c0,
+                     tn_tensor **last_h, tn_tensor **last_c, tn_tensor **out)
+{
+    const struct recurrent *s = tn_module_data(self);
+    int64_t directions = s->bidirectional ? 2 : 1;
+
+    (void)batched;
+    for (int64_t i = 0; i < s->num_layers; i++) {
+        tn_tensor *parts[2];
+
+        for (int64_t d = 0; d < directions; d++) {
+            int64_t at = i * directions + d;
+            tn_tensor *h = tn_select(h0, 0, at), *c = c0 == TN_NONE ? NULL : tn_select(c0, 0, at);
+
+            parts[d] = along(self, x, i, d == 1, &h, &c);
+            if (parts[d] == NULL)
+                return tn_error_last()->code;
+            last_h[at] = h;
+            last_c[at] = c;
+        }
+        x = directions == 1 ? parts[0] : tn_cat(parts, 2, -1);
+        if (s->dropout > 0 && tn_module_is_training(self) && i < s->num_layers - 1) {
+            tn_dropout_options o = TN_DROPOUT_OPTIONS;
+
+            o.p = s->dropout;
+            x = tn_dropout(x, &o);
+        }
+        if (x == NULL)
+            return tn_error_last()->code;
+    }
+    *out = x;
+    return TN_OK;
+}
+
+static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
+{
+    const struct recurrent *s = tn_module_data(self);
+    int64_t states = s->num_layers * (s->bidirectional ? 2 : 1);
+    bool memory = kind_of(self) == LSTM, batched;
+    tn_tensor *in[3], *x, *h0, *c0 = TN_NONE, *y = NULL, **last;
+    tn_status status = take(self, input, in);
+
+    if (status != TN_OK)
+        return status;
+    x = in[0];
+    batched = tn_tensor_ndim(x) == 3;
+    if ((!batched && tn_tensor_ndim(x) != 2) || tn_tensor_size(x, -1) != s->input_size)
+        return tn_fail(TN_ERR_RUNTIME, "%s: input has to be [%s, %lld] or without N",
+                       tn_module_type(self), s->batch_first ? "N, L" : "L, N",
+                       (long long)s->input_size);
+    if (!batched)
+        x = tn_unsqueeze(x, 1);
+    else if (s->batch_first)
+        x = tn_transpose(x, 0, 1);
+    if (x == NULL)
+        return tn_error_last()->code;
+    if (tn_tensor_size(x, 0) < 1)
+        return tn_fail(TN_ERR_RUNTIME, "%s: a sequence has to have one element at least",
+                       tn_module_type(self));
+    status = first_state(self, in[1], x, batched, &h0);
+    if (status == TN_OK && memory)
+        status = first_state(self, in[2], x, batched, &c0);
+    if (status != TN_OK)
+        return status;
+    last = tn_malloc((size_t)(2 * states) * sizeof(tn_tensor *));
+    if (last == NULL)
+        return tn_error_last()->code;
+    status = run(self, x, batched, h0, c0, last, last + states, &y);
+    if (status == TN_OK) {
+        y = !batched ? tn_select(y, 1, 0) : s->batch_first ? tn_transpose(y, 0, 1) : y;
+        status = give(output, y);
+    }
+    if (status == TN_OK)
+        status = give(output, whole(tn_stack(last, states, 0), batched));
+    if (status == TN_OK && memory)
+        status = give(output, whole(tn_stack(last + states, states, 0), batched));
+    tn_free(last);
+    return status;
+}
+
+static tn_status cell_call(tn_module *self, const tn_pack *input, tn_pack *output)
+{
+    const struct recurrent *s = tn_module_data(self);
+    bool memory = kind_of(self) == LSTM;
+    tn_tensor *in[3], *w[4], *h, *c = NULL;
+    tn_status status = take(self, input, in);
+    tn_ints shape;
+
+    if (status == TN_OK)
+        status = weights_of(self, "", w);
+    if (status != TN_OK)
+        return status;
+    shape = tn_tensor_ndim(in[0]) == 2 ? TN_SHAPE(tn_tensor_size(in[0], 0), s->hidden_size)
+                                       : TN_SHAPE(s->hidden_size);
+    h = in[1] == TN_NONE ? zeros(in[0], shape) : in[1];
+    if (memory)
+        c = in[2] == TN_NONE ? zeros(in[0], shape) : in[2];
+    if (h == NULL || (memory && c == NULL))
+        return tn_error_last()->code;
+    status = step(self, in[0], &h, &c, w);
+    if (status == TN_OK)
+        status = give(output, h);
+    return status == TN_OK && memory ? give(output, c) : status;
+}
+
+/* ---- printing ---- */
+
+static int64_t repr(tn_module *self, char *out, size_t size)
+{
+    const struct recurrent *s = tn_module_data(self);
+    layers_text text = { out, size, 0 };
+
+    layers_put(&text, "%lld, %lld", (long long)s->input_size, (long long)s->hidden_size);
+    if (s->num_layers != 1)
+        layers_put(&text, ", num_layers=%lld", (long long)s->num_layers);
+    if (!s->bias)
+        layers_put(&text, ", bias=False");
+    if (s->batch_first)
+        layers_put(&text, ", batch_first=True");
+    if (s->dropout != 0)
+        layers_put(&text, ", dropout=%g", s->dropout);
+    if (s->bidirectional)
+        layers_put(&text, ", bidirectional=True");
+    return text.used;
+}
+
+static int64_t cell_repr(tn_module *self, char *out, size_t size)
+{
+    const struct recurrent *s = tn_module_data(self);
+    layers_text text = { out, size, 0 };
+
+    layers_put(&text, "%lld, %lld", (long long)s->input_size, (long long)s->hidden_size);
+    if (!s->bias)
+        layers_put(&text, ", bias=False");
+    if (kind_of(self) == RNN && strcmp(s->nonlinearity, "tanh") != 0)
+        layers_put(&text, ", nonlinearity=%s", s->nonlinearity);
+    return text.used;
+}
+
+#define RECURRENT(id, Name, table, cell_table, help_)                                              \
+    const tn_layer layer_##id = {                                                                  \
+        TN_HEAD(tn_layer),                                                                         \
+        .name = #Name,                                                                             \
+        .help = help_ " over a sequence: output, states = module(input, states)",                  \
+        .options = table,                                                                          \
+        .data_size = sizeof(struct recurrent),                                                     \
+        .version = 1,                                                                              \
+        .build = build,                                                                            \
+        .call = call,                                                                              \
+        .repr = repr,                                                                              \
+    };                                                                                             \
+    const tn_layer layer_##id##_cell = {                                                           \
+        TN_HEAD(tn_layer),                                                                         \
+        .name = #Name "Cell",                                                                      \
+        .help = "one step of " help_,                                                              \
+        .options = cell_table,                                                                     \
+        .data_size = sizeof(struct recurrent),                                                     \
+        .version = 1,                                                                              \
+        .build = cell_build,                                                                       \
+        .call = cell_call,                                                                         \
+        .repr = cell_repr,                                                                         \
+    };
+RECURRENT(rnn, RNN, rnn_options, rnn_cell_options, "Elman's network")
+RECURRENT(lstm, LSTM, gated_options, cell_options, "long short-term memory")
+RECURRENT(gru, GRU, gated_options, cell_options, "gated recurrent units")

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Images of other sizes. One dimension after the other: every new element is a sum of few old ones, whose places and
+ * shares are worked out on the host. */
+#include "common.h"
+
+#include <math.h>
+
+enum { TAPS = 4 };
+
+enum mode { NEAREST, EXACT, LINEAR, CUBIC };
+
+static const struct {
+    const char *name;
+    enum mode mode;
+    int32_t dims; /* behind N and C; 0: one to three */
+} modes[] = {
+    { "nearest", NEAREST, 0 }, { "nearest-exact", EXACT, 0 }, { "linear", LINEAR, 1 },
+    { "bilinear", LINEAR, 2 }, { "bicubic", CUBIC, 2 },       { "trilinear", LINEAR, 3 }
+};
+
+static tn_status find_mode(const char *name, int32_t dims, enum mode *mode)
+{
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        if (name == NULL || strcmp(name, modes[i].name) != 0)
+            continue;
+        *mode = modes[i].mode;
+        if (modes[i].dims == 0 || modes[i].dims == dims)
+            return TN_OK;
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "mode %s takes x with %d dimensions behind [N, C], not %d", name,
+                       (int)modes[i].dims, (int)dims);
+    }
+    return tn_fail(
+        TN_ERR_NOT_IMPLEMENTED,
+        "mode is %q: nearest, nearest-exact, linear, bilinear, bicubic and trilinear are "
+        "there",
+        name != NULL ? name : "");
+}
+
+static tn_status interpolate_infer(tn_infer *infer)
+{
+    const tn_interpolate_options *o = infer->options;
+    const tn_view *x = infer->in[0];
+    char text[TN__TEXT], text_s[TN__TEXT];
+    int32_t dims = x->ndim - 2;
+    enum mode mode;
+    tn_status status;
+
+    if (dims < 1 || dims > 3 || o->output_size.count != dims)
+        return tn_fail(TN_ERR_VALUE,
+                       "x %s and output_size %s: [N, C, ...] with one to three dimensions more is "
+                       "taken, and a size for each of them",
+                       tn__common_text(text, tn__common_shape(x)),
+                       tn__common_text(text_s, o->output_size));
+    status = find_mode(o->mode, dims, &mode);
+    if (status != TN_OK)
+        return status;
+    if (o->align_corners && (mode == NEAREST || mode == EXACT))
+        return tn_fail(TN_ERR_VALUE, "align_corners does not go with mode %s", o->mode);
+    if (tn__given_number(o->scale) && !(o->scale > 0))
+        return tn_fail(TN_ERR_VALUE, "scale is %g; it has to be more than 0", o->scale);
+    for (int32_t d = 0; d < dims; d++)
+        if (x->shape[2 + d] < 1 || o->output_size.at[d] < 1)
+            return tn_fail(TN_ERR_RUNTIME, "x %s to size %s: sizes have to be at least 1",
+                           tn__common_text(text, tn__common_shape(x)),
+                           tn__common_text(text_s, o->output_size));
+    return tn__common_open(infer);
+}
+
+/* A tensor with what the host worked out, on the device of `like`. */
+static tn_tensor *placed(const void *values, int64_t count, tn_dtype dtype, tn_tensor *like)
+{
+    tn_tensor *to = tn_tensor_empty(TN_SHAPE(count), dtype, tn_tensor_device(like));
+
+    if (to == NULL || tn_tensor_copy_in(to, values, (size_t)count * tn_dtype_size(dtype)) != TN_OK)
+        return NULL;
+    return to;
+}
+
+static int64_t within(int64_t place, int64_t size)
+{
+    return place < 0 ? 0 : place >= size ? size - 1 : place;
+}
+
+/* Keys' cubic with the slope -3/4, as PyTorch has it. */
+static void cubic_shares(double t, double *share)
+{
+    const double a = -0.75;
+
+    for (int k = 0; k < TAPS; k++) {
+        double d = fabs(t - (k - 1));
+
+        share[k] = d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1
+                          : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
+    }
+}
+
+/* What new element i is made of. */
+static int taps_of(enum mode mode, int64_t i, int64_t from, int64_t to, bool corners, double scale,
+                   int64_t *place, double *share)
+{
+    double ratio = tn__given_number(scale) ? 1 / scale : (double)from / (double)to, at;
+
+    if (mode == NEAREST || mode == EXACT) {
+        /* PyTorch rounds these products to float32. */
+        float product = mode == NEAREST ? (float)i * (float)ratio
+                                        : ((float)i + 0.5F) * (float)ratio;
+
+        place[0] = within((int64_t)floorf(product), from);
+        share[0] = 1;
+        return 1;
+    }
+    if (corners)
+        at = to > 1 ? (double)i * (double)(from - 1) / (double)(to - 1) : 0;
+    else
+        at = ((double)i + 0.5) * ratio - 0.5;
+    if (mode == LINEAR) {
+        at = at < 0 ? 0 : at;
+        place[0] = within((int64_t)floor(at), from);
+        place[1] = within(place[0] + 1, from);
+        share[1] = at - (double)place[0];
+        share[1] = share[1] > 1 ? 1 : share[1];
+        share[0] = 1 - share[1];
+        return 2;
+    }
+    for (int k = 0; k < TAPS; k++)
+        place[k] = within((int64_t)floor(at) - 1 + k, from);
+    cubic_shares(at - floor(at), share);
+    return TAPS;
+}
+
+static tn_tensor *along(tn_tensor *x, int64_t dim, int64_t to, enum mode mode, bool corners,
+                        double scale)
+{
+    int64_t from = tn_tensor_size(x, dim), row[TAPS], shape[TN_MAX_DIMS];
+    double part[TAPS], *shares = tn_malloc((size_t)(TAPS * to) * sizeof *shares);
+    int64_t *places = tn_malloc((size_t)(TAPS * to) * sizeof *places);
+    int count = 0;
+    tn_tensor *y = NULL;
+    tn_dtype wide = tn_tensor_dtype(x) == TN_F64 ? TN_F64 : TN_F32;
+
+    if (shares == NULL || places == NULL) {
+        tn_free(shares);
+        tn_free(places);
+        return NULL;
+    }
+    for (int64_t i = 0; i < to; i++) {
+        count = taps_of(mode, i, from, to, corners, scale, row, part);
+        for (int k = 0; k < count; k++) {
+            places[k * to + i] = row[k];
+            if (wide == TN_F64)
+                shares[k * to + i] = part[k];
+            else
+                ((float *)(void *)shares)[k * to + i] = (float)part[k];
+        }
+    }
+    for (int32_t d = 0; d < tn_tensor_ndim(x); d++)
+        shape[d] = d == dim ? to : 1;
+    for (int k = 0; k < count; k++) {
+        tn_tensor *piece = tn_index_select(x, placed(places + k * to, to, TN_I64, x), dim);
+
+        if (count > 1) {
+            const char *own = (const char *)shares + (size_t)(k * to) * tn_dtype_size(wide);
+
+            piece = tn_mul(piece, tn_cast(tn_reshape(placed(own, to, wide, x),
+                                                     (tn_ints){ shape, tn_tensor_ndim(x) }),
+                                          tn_tensor_dtype(x)));
+        }
+        y = k == 0 ? piece : tn_add(y, piece, NULL);
+        if (y == NULL)
+            break;
+    }
+    tn_free(shares);
+    tn_free(places);
+    return y;
+}
+
+static tn_status interpolate_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                       tn_tensor **out)
+{
+    const tn_interpolate_options *o = options;
+    tn_dtype dtype = tn_tensor_dtype(in[0]);
+    bool half = tn_dtype_size(dtype) < 4;
+    tn_tensor *y = half ? tn_cast(in[0], TN_F32) : in[0];
+    enum mode mode = NEAREST;
+
+    (void)n_in;
+    if (find_mode(o->mode, tn_tensor_ndim(in[0]) - 2, &mode) != TN_OK)
+        return tn_error_last()->code;
+    for (int64_t d = o->output_size.count - 1; d >= 0 && y != NULL; d--)
+        y = along(y, 2 + d, o->output_size.at[d], mode, o->align_corners, o->scale);
+    return tn__common_given(out, half ? tn_cast(y, dtype) : y);
+}
+
+/* ---- channels and size ---- */
+
+static tn_status image_infer(tn_infer *infer, int64_t factor, bool down)
+{
+    const tn_view *x = infer->in[0];
+    char text[TN__TEXT];
+    bool fits = x->ndim >= 3 && factor > 0;
+
+    if (fits && down)
+        fits = x->shape[x->ndim - 1] % factor == 0 && x->shape[x->ndim - 2] % factor == 0;
+    else if (fits)
+        fits = x->shape[x->ndim - 3] % (factor * factor) == 0;
+    return fits ? tn__common_open(infer)
+                : tn_fail(TN_ERR_RUNTIME, "x %s does not go with the factor %lld: %s",
+                          tn__common_text(text, tn__common_shape(x)), (long long)factor,
+                          down ? "it has to divide the last two of 3 dimensions or more"
+                               : "its square has to divide the last dimension but two");
+}
+
+/* [..., C, H, W], split and put in another order: `order` is of the last dimensions. */
+static tn_tensor *reordered(tn_tensor *x, const int64_t *last, int64_t count, const int64_t *order,
+                            const int64_t *after)
+{
+    int64_t shape[TN_MAX_DIMS], dims[TN_MAX_DIMS];
+    int64_t before = tn_tensor_ndim(x) - 3;
+
+    for (int64_t d = 0; d < before; d++) {
+        shape[d] = tn_tensor_size(x, d);
+        dims[d] = d;
+    }
+    for (int64_t d = 0; d < count; d++) {
+        shape[before + d] = last[d];
+        dims[before + d] = before + order[d];
+    }
+    x = tn_permute(tn_reshape(x, (tn_ints){ shape, before + count }),
+                   (tn_ints){ dims, before + count });
+    for (int64_t d = 0; d < 3; d++)
+        shape[before + d] = after[d];
+    return tn_reshape(x, (tn_ints){ shape, before + 3 });
+}
+
+static tn_status pixel_shuffle_infer(tn_infer *infer)
+{
+    const tn_pixel_shuffle_options *o = infer->options;
+
+    return image_infer(infer, o->upscale_factor, false);
+}
+
+static tn_status pixel_shuffle_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                         tn_tensor **out)
+{
+    static const int64_t order[] = { 0, 3, 1, 4, 2 };
+    const tn_pixel_shuffle_options *o = options;
+    int64_t r = o->upscale_factor, c = tn_tensor_size(in[0], -3), h = tn_tensor_size(in[0], -2),
+            w = tn_tensor_size(in[0], -1);
+    int64_t last[] = { c / (r * r), r, r, h, w }, after[] = { c / (r * r), h * r, w * r };
+
+    (void)n_in;
+    return tn__common_given(out, reordered(in[0], last, 5, order, after));
+}
+
+static tn_status pixel_unshuffle_infer(tn_infer *infer)
+{
+    const tn_pixel_unshuffle_options *o = infer->options;
+
+    return image_infer(infer, o->downscale_factor, true);
+}
+
+static tn_status pixel_unshuffle_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                           tn_tensor **out)
+{
+    static const int64_t order[] = { 0, 2, 4, 1, 3 };
+    const tn_pixel_unshuffle_options *o = options;
+    int64_t r = o->downscale_factor, c = tn_tensor_size(in[0], -3), h = tn_tensor_size(in[0], -2),
+            w = tn_tensor_size(in[0], -1);
+    int64_t last[] = { c, h / r, r, w / r, r }, after[] = { c * r * r, h / r, w / r };
+
+    (void)n_in;
+    return tn__common_given(out, reordered(in[0], last, 5, order, after));
+}
+
+static tn_status channel_shuffle_infer(tn_infer *infer)
+{
+    const tn_channel_shuffle_options *o = infer->options;
+    const tn_view *x = infer->in[0];
+    char text[TN__TEXT];
+
+    if (x->ndim < 3 || o->groups < 1 || x->shape[1] % o->groups != 0)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "x %s does not go with groups %lld: they have to divide the "
+                       "channels of [N, C, ...]",
+                       tn__common_text(text, tn__common_shape(x)), (long long)o->groups);
+    return tn__common_open(infer);
+}
+
+static tn_status channel_shuffle_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                           tn_tensor **out)
+{
+    const tn_channel_shuffle_options *o = options;
+    tn_ints shape = tn_tensor_shape(in[0]);
+
+    (void)n_in;
+    return tn__common_given(
+        out, tn_reshape(tn_transpose(tn_reshape(in[0], TN_SHAPE(shape.at[0], o->groups,
+                                                                shape.at[1] / o->groups, -1)),
+                                     1, 2),
+                        shape));
+}
+
+#define COMPOSED(name, NAME)                                                                       \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
+                                      .decompose = name##_decompose };
+COMPOSED(interpolate, INTERPOLATE)
+COMPOSED(pixel_shuffle, PIXEL_SHUFFLE)
+COMPOSED(pixel_unshuffle, PIXEL_UNSHUFFLE)
+COMPOSED(channel_shuffle, CHANNEL_SHUFFLE)
