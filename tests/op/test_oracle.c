@@ -11,7 +11,7 @@
 
 #include "tests/op/with.h"
 
-enum { LINE = 1 << 16, MOST = 8, VALUES = 4096 };
+enum { LINE = 1 << 16, MOST = TN_MAX_OPERANDS, VALUES = 4096 };
 
 typedef struct reading {
     char line[LINE];
@@ -148,6 +148,7 @@ static void read_input(reading *r, char *text)
     long long offset;
     int used = 0;
 
+    ck_assert_msg(r->n_in < MOST, "%s has too many inputs", r->name);
     if (strncmp(text, "none", 4) == 0) {
         r->in[r->n_in++] = TN_NONE;
         return;
