@@ -105,7 +105,8 @@ typedef enum conform_layout {
     CONFORM_AS_GIVEN,
     CONFORM_APART,    /* every second element, from the fourth on, with a pattern in between */
     CONFORM_BACKWARD, /* the first dimension is the innermost */
-    CONFORM_LAYOUTS
+    CONFORM_LAYOUTS,
+    CONFORM_PLAIN /* row-major; the cases as given are that or harder */
 } conform_layout;
 /* A tensor of another dtype on a device; floats are rounded to it. `whole` gets all of the memory beneath. */
 tn_tensor *conform_tensor_make(const conform_tensor *from, tn_dtype dtype, const tn_device *device,

@@ -262,7 +262,7 @@ static void bears_scarce_memory(conform *c)
     }
     for (int64_t at = 0; at < MOST; at++, c->checks++) {
         uint64_t scope = tn_scope_begin();
-        int64_t count = COUNT + 1024 * at; /* of a size that no cache has */
+        int64_t count = COUNT + 1024 * (at + 1); /* of a size that no cache has */
         tn_tensor *x, *y = NULL;
         bool broke;
 

@@ -20,6 +20,7 @@ conformdir = $(pkgdatadir)/conform
 conform_DATA = \
 	tests/oracle/elementwise.txt \
 	tests/oracle/families.txt \
+	tests/oracle/kernels.txt \
 	tests/oracle/losses.txt \
 	tests/oracle/networks.txt \
 	tests/oracle/opinfo.txt \

@@ -16,14 +16,46 @@
 enum { OPERANDS = 64 };
 
 /* Operators whose results jump where a rounding error decides: the reference computes them in the dtype itself. */
-static const char *const jumping[] = {
-    "floor",     "ceil",       "trunc",    "round",  "frac",     "sign",      "div",
-    "remainder", "fmod",       "eq",       "ne",     "lt",       "le",        "gt",
-    "ge",        "argmax",     "argmin",   "sort",   "topk",     "max_dim",   "min_dim",
-    "isclose",   "nonzero",    "cast",     "arange", "linspace", "bucketize", "hardshrink",
-    "heaviside", "nan_to_num", "isfinite", "isinf",  "pow",      "copy",      "fill",
-    "full",      NULL
-};
+static const char *const jumping[] = { "softplus",
+                                       "philox_uniform",
+                                       "philox_normal",
+                                       "floor",
+                                       "ceil",
+                                       "trunc",
+                                       "round",
+                                       "frac",
+                                       "sign",
+                                       "div",
+                                       "remainder",
+                                       "fmod",
+                                       "eq",
+                                       "ne",
+                                       "lt",
+                                       "le",
+                                       "gt",
+                                       "ge",
+                                       "argmax",
+                                       "argmin",
+                                       "sort",
+                                       "topk",
+                                       "max_dim",
+                                       "min_dim",
+                                       "isclose",
+                                       "nonzero",
+                                       "cast",
+                                       "arange",
+                                       "linspace",
+                                       "bucketize",
+                                       "hardshrink",
+                                       "heaviside",
+                                       "nan_to_num",
+                                       "isfinite",
+                                       "isinf",
+                                       "pow",
+                                       "copy",
+                                       "fill",
+                                       "full",
+                                       NULL };
 
 typedef struct tally {
     int64_t cases, failed, missing;
@@ -75,6 +107,28 @@ static tn_dtype dtype_of(const conform_case *one)
         }
     }
     return dtype;
+}
+
+/* Whether the operator takes the case with its inputs of `from` as `dtype`. */
+static bool accepts(const conform_case *one, tn_dtype from, tn_dtype dtype)
+{
+    for (int64_t i = 0; i < one->n_in; i++) {
+        const tn_operand *operand =
+            &one->def->inputs[i < one->def->n_inputs ? i : one->def->n_inputs - 1];
+
+        if (one->in[i].there && one->in[i].dtype == from && operand->dtypes != 0 &&
+            !(operand->dtypes & TN_BIT(dtype)))
+            return false;
+    }
+    return true;
+}
+
+/* What a kernel may be off in a type; what comes apart rounds at every step, and so do gradients. */
+static double allowance(const tally *row, tn_dtype dtype, bool gradients)
+{
+    bool steps = gradients || strncmp(row->route, "kernel", 6) != 0;
+
+    return is_float(dtype) && dtype != TN_F64 && steps ? 4 : 1;
 }
 
 /* ---- one call ---- */
@@ -146,6 +200,7 @@ static bool compare(subject *s, const where_from *w, tn_tensor *got, tn_tensor *
     double allowed = conform_tolerance(dtype), scale = 0, *a, *b;
     int64_t count_a = 0, count_b = 0;
     tally *row = &s->row[w->dtype < DTYPES ? w->dtype : TN_F32];
+    double slack = allowance(row, w->dtype, s->gradients);
     char words[200];
     bool same = tn_tensor_ndim(got) == tn_tensor_ndim(expected);
 
@@ -166,7 +221,7 @@ static bool compare(subject *s, const where_from *w, tn_tensor *got, tn_tensor *
         if (isfinite(b[i]) && fabs(b[i]) > scale)
             scale = fabs(b[i]);
     for (int64_t i = 0; i < count_b && same; i++) {
-        double bound = allowed * (1 + scale), off = fabs(a[i] - b[i]);
+        double bound = allowed * slack * (1 + scale), off = fabs(a[i] - b[i]);
 
         if (a[i] == b[i] || (isnan(a[i]) && isnan(b[i])))
             continue;
@@ -322,9 +377,10 @@ static bool jumps(const conform_case *one)
     return is_in(jumping, one->def->name) || (one->def->flags & TN_OP_RANDOM) != 0;
 }
 
-static bool in_place(subject *s, const where_from *w, tn_dtype from, tn_tensor *const *expected)
+static bool in_place(subject *s, const where_from *given, tn_dtype from, tn_tensor *const *expected)
 {
-    const conform_case *one = w->one;
+    where_from here = *given, *w = &here;
+    const conform_case *one = given->one;
     attempt a;
     tn_tensor *into;
     size_t size = 0;
@@ -333,6 +389,7 @@ static bool in_place(subject *s, const where_from *w, tn_dtype from, tn_tensor *
     int64_t index[TN_MAX_DIMS] = { 0 };
     const conform_tensor *t = &one->in[0];
 
+    here.layout = "with gaps, written in place";
     if (make_inputs(one, from, w->dtype, false, s->device, CONFORM_APART, false, &a) != TN_OK)
         return missing(s, one, w->dtype);
     into = a.in[0];
@@ -342,6 +399,7 @@ static bool in_place(subject *s, const where_from *w, tn_dtype from, tn_tensor *
         return true;
     before = conform_bytes(a.whole[0], &size);
     tn_device_begin(s->device);
+    tn_random_seed(7);
     a.status = tn_op_call_into(one->op, a.in, one->n_in, one->options, into);
     tn_device_end();
     if (a.status != TN_OK) {
@@ -402,7 +460,10 @@ static bool forward(subject *s, const conform_case *one, tn_dtype from, tn_dtype
         for (int64_t i = 0; i < one->n_in; i++)
             before[i] = one->in[i].there ? conform_bytes(a.whole[i], &sizes[i]) : NULL;
         if (call(one, s->device, 7, &a) != TN_OK) {
-            well = missing(s, one, dtype);
+            if (layout == CONFORM_BACKWARD && (one->def->flags & TN_OP_VIEW) && s->called > 0)
+                tn_error_clear(); /* there is no view of memory in this order, which is an answer */
+            else
+                well = missing(s, one, dtype);
         } else {
             s->called++;
             for (int32_t i = 0; i < one->def->n_outputs && well; i++) {
@@ -538,56 +599,100 @@ static tn_status again_with(void *user, tn_tensor *const *in, tn_tensor **out)
     return status;
 }
 
-/* A derivative is right when it is the slope: at the case's own values, or, where these sit on a corner, beside them. */
-static bool slopes(subject *s, conform_case *one, tn_dtype from)
+/* Where a derivative is not the slope on purpose. */
+static const struct exception {
+    const char *op, *reason;
+} exceptions[] = {
+    { "embedding", "the row padding_idx gets no gradient" },
+    { "embedding_bag", "the row padding_idx gets no gradient" },
+    { "gaussian_nll_loss", "variances below eps get a gradient as if they were not raised to it" },
+    { NULL, NULL },
+};
+
+/* Small, finite, real, and something to differentiate. */
+static int64_t differentiable(const conform_case *one)
 {
-    char words[400] = "";
     int64_t n = 0;
 
+    if (one->def->flags & TN_OP_RANDOM)
+        return 0;
+    for (const struct exception *e = exceptions; e->op != NULL; e++)
+        if (strcmp(e->op, one->def->name) == 0)
+            return 0;
     for (int64_t i = 0; i < one->n_in; i++) {
         const conform_tensor *t = &one->in[i];
 
-        if (t->there && t->grad) {
-            n++;
-            if (is_complex(t->dtype) || t->count > 64)
-                return true;
-            for (int64_t k = 0; k < t->count; k++)
-                if (!isfinite(t->values[k]) || fabs(t->values[k]) > 1e3)
-                    return true;
-        }
+        if (!t->there)
+            continue;
+        if (is_complex(t->dtype) || (t->grad && t->count > 64))
+            return 0;
+        for (int64_t k = 0; k < t->count; k++)
+            if (!isfinite(t->values[k]) || fabs(t->values[k]) > 1e3)
+                return 0;
+        n += t->grad;
     }
-    if (n == 0 || (one->def->flags & TN_OP_RANDOM))
-        return true;
-    for (int turn = 0; turn < 3; turn++) {
+    return n;
+}
+
+/* All floats as float64. */
+static tn_status make_doubles(const conform_case *one, const tn_device *device, attempt *a)
+{
+    for (int64_t i = 0; i < one->n_in; i++) {
+        const conform_tensor *t = &one->in[i];
+
+        a->in[i] = TN_NONE;
+        if (!t->there)
+            continue;
+        a->in[i] = conform_tensor_make(t, is_float(t->dtype) ? TN_F64 : t->dtype, device,
+                                       CONFORM_PLAIN, NULL);
+        if (a->in[i] == NULL || (t->grad && tn_tensor_set_requires_grad(a->in[i], true) != TN_OK))
+            return tn_error_code();
+    }
+    return TN_OK;
+}
+
+/* A derivative is right when it is the slope: at the case's own values, or, where these sit on a corner, beside them. */
+static bool slopes(subject *s, conform_case *one)
+{
+    char words[400] = "";
+    int64_t n = differentiable(one);
+
+    for (int turn = 0; turn < 3 && n > 0; turn++) {
         attempt a;
         tn_tensor *chosen[OPERANDS];
         closure code = { one, a.in };
         int64_t next = 0;
         tn_status status;
 
-        if (make_inputs(one, from, TN_F64, false, s->device, CONFORM_AS_GIVEN, true, &a) != TN_OK)
-            return missing(s, one, TN_F64);
+        if (make_doubles(one, s->device, &a) != TN_OK || call(one, s->device, 7, &a) != TN_OK) {
+            tn_error_clear();
+            return true; /* the other half of this level says what is wrong */
+        }
+        if (tn_tensor_dtype(a.out[0]) != TN_F64 || !tn_tensor_requires_grad(a.out[0]))
+            return true;
         for (int64_t i = 0; i < one->n_in; i++)
             if (one->in[i].there && one->in[i].grad)
                 chosen[next++] = a.in[i];
         tn_device_begin(s->device);
-        status = tn_gradcheck(again_with, &code, chosen, n, 1, 1e-6, 1e-5);
+        status = tn_gradcheck(again_with, &code, chosen, n, 1, 1e-6, 1e-4);
         tn_device_end();
         s->c->checks++;
         if (status == TN_OK)
             return true;
-        if (status == TN_ERR_NOT_IMPLEMENTED) {
+        if (status == TN_ERR_NOT_IMPLEMENTED || strstr(tn_error_text(), "nan") != NULL ||
+            strstr(tn_error_text(), "inf") != NULL) {
             tn_error_clear();
-            return true;
+            return true; /* no derivative, or none at these values */
         }
         if (words[0] == '\0')
             snprintf(words, sizeof words, "%.399s", tn_error_text());
         tn_error_clear();
         for (int64_t i = 0; i < one->n_in; i++) /* elsewhere */
             for (int64_t k = 0; one->in[i].there && one->in[i].grad && k < one->in[i].count; k++)
-                one->in[i].values[k] += 0.01713 * (double)(k % 5 + 1 + i);
+                one->in[i].values[k] += 0.00713 * (double)((k * 7 + i) % 23 + 1);
     }
-    return conform_fail(s->c, "case %s: finite differences: %s", one->name, words);
+    return words[0] == '\0' ||
+           conform_fail(s->c, "case %s: finite differences: %s", one->name, words);
 }
 
 /* ---- all cases of an operator ---- */
@@ -636,12 +741,15 @@ static bool take(void *user, conform_case *one)
         if ((!own && !cast) || !(s->dtypes & TN_BIT(dtype)) ||
             (s->gradients && !is_float((tn_dtype)dtype) && !is_complex((tn_dtype)dtype)))
             continue;
-        /* narrow types take part with the cases that were written for them, and a few of the others */
-        if (!own && tn_dtype_size((tn_dtype)dtype) < 4 && row->cases >= 4)
+        if (!own && !accepts(one, from, (tn_dtype)dtype))
+            continue;
+        note_route(s, one, (tn_dtype)dtype);
+        /* Narrow types take part with the cases that were written for them, and kernels with a few of the others. */
+        if (!own && tn_dtype_size((tn_dtype)dtype) < 4 &&
+            (row->cases >= 4 || s->gradients || strncmp(row->route, "kernel", 6) != 0))
             continue;
         scope = tn_scope_begin();
         row->cases++;
-        note_route(s, one, (tn_dtype)dtype);
         if (s->gradients ? !gradient(s, one, from, (tn_dtype)dtype)
                          : !forward(s, one, from, (tn_dtype)dtype))
             row->failed += s->c->verdict == CONFORM_FAIL;
@@ -651,7 +759,7 @@ static bool take(void *user, conform_case *one)
     if (s->gradients && s->c->verdict != CONFORM_FAIL && is_float(from) &&
         (s->dtypes & TN_BIT(TN_F64)) && s->c->plugin->ops) {
         scope = tn_scope_begin();
-        slopes(s, one, from);
+        slopes(s, one);
         tn_error_clear();
         tn_scope_end(scope);
     }
@@ -663,7 +771,7 @@ static void work(conform *c, bool gradients)
     subject *s = calloc(1, sizeof *s);
     tn_device_info info;
     char words[400];
-    int64_t cases, missed = 0, done = 0;
+    int64_t cases, missed = 0;
 
     if (s == NULL) {
         conform_fail(c, "no memory");
@@ -687,20 +795,20 @@ static void work(conform *c, bool gradients)
         if (row->cases == 0)
             continue;
         missed += row->missing;
-        done += row->cases - row->missing;
         conform_row(c, c->subject, tn_dtype_name((tn_dtype)i),
-                    row->missing == row->cases ? "missing" : row->route, row->cases - row->missing,
-                    row->failed, row->worst);
+                    row->missing == row->cases           ? "missing"
+                    : strcmp(row->route, "missing") == 0 ? "promotion"
+                                                         : row->route,
+                    row->cases - row->missing, row->failed, row->worst);
     }
     if (cases < 0)
         conform_fail(c, "the cases: %s", words);
     else if (cases == 0)
         conform_fail(
             c, "there is no case for this operator: --cases FILE gives some (docs/conform.md)");
-    else if (c->verdict == CONFORM_PASS && s->called == 0 && s->refused == 0)
+    else if (c->verdict == CONFORM_PASS && c->checks == 0)
         conform_skip(c, missed > 0 ? "the device has no way to run it for any dtype of the cases"
                                    : "nothing to differentiate");
-    (void)done;
     free(s);
 }
 
