@@ -70,4 +70,12 @@ case("none", "randperm", [n(1)], n=0)
 case("many", "randperm", [n(1, dtype=F64)], n=1000)
 case("larger", "convolution", [x(2, 8, 9, 9), x(8, 8, 3, 3), x(8)], padding=[1, 1])
 case("none", "convolution", [x(0, 2, 4, 4), x(3, 2, 3, 3), None])
+
+# ---- what is no number, has no end, is hardly there ----
+EDGES = [float("nan"), float("inf"), -float("inf"), 0.0, -0.0, 1e-30, -2.5, 0.5]
+for d in (F32, F64):
+    for op in "relu sigmoid abs neg exp log sqrt floor ceil trunc round expm1 log1p log2 log10 sin cos tanh atan sinh cosh erf erfc square reciprocal rsqrt isnan isinf isfinite".split():
+        case("edges-" + NAMES[d], op, [x(data=EDGES, dtype=d)])
+    for op in "add sub mul maximum minimum eq lt le gt ge ne".split():
+        case("edges-" + NAMES[d], op, [x(data=EDGES, dtype=d), x(data=[[v] for v in EDGES], dtype=d)])
 print("end")
