@@ -146,6 +146,8 @@ for spec, states in (("RNN", 1), ("LSTM", 2), ("GRU", 1)):
     layer("%sCell(3, 4, bias=False)" % spec, r(2, 3), *[r(2, 4) for _ in range(states)])
     layer("%sCell(3, 4)" % spec, r(3), *[r(4) for _ in range(states)])
 layer("RNN(3, 4, nonlinearity='relu')", r(5, 2, 3))
+layer("LSTM(3, 4, proj_size=2)", r(5, 2, 3))
+layer("LSTM(3, 4, num_layers=2, bidirectional=True, proj_size=3)", r(5, 2, 3), r(4, 2, 3), r(4, 2, 4))
 layer("RNNCell(3, 4, nonlinearity='relu')", r(2, 3))
 for kind in ("ZeroPad", "ReflectionPad", "ReplicationPad", "CircularPad"):
     layer("%s1d(2)" % kind, r(2, 3, 4))
