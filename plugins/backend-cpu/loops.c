@@ -236,6 +236,14 @@ WIDE(sin_f32, tn__turn_fits, tn__wide_sin, library_sin)
 WIDE(cos_f32, tn__turn_fits, tn__wide_cos, library_cos)
 WIDE(tan_f32, tn__turn_fits, tn__wide_tan, library_tan)
 WIDE(atan_f32, tn__always_fits, tn__wide_atan, tn__wide_atan)
+WIDE(log2_f32, tn__always_fits, tn__wide_log2, tn__wide_log2)
+WIDE(log10_f32, tn__always_fits, tn__wide_log10, tn__wide_log10)
+WIDE(asin_f32, tn__always_fits, tn__wide_asin, tn__wide_asin)
+WIDE(acos_f32, tn__always_fits, tn__wide_acos, tn__wide_acos)
+WIDE(sinh_f32, tn__always_fits, tn__wide_sinh, tn__wide_sinh)
+WIDE(cosh_f32, tn__always_fits, tn__wide_cosh, tn__wide_cosh)
+WIDE(erfc_f32, tn__always_fits, tn__wide_erfc, tn__wide_erfc)
+WIDE(erfinv_f32, tn__always_fits, tn__wide_erfinv, tn__wide_erfinv)
 WIDE(atan2_f32, tn__angle_fits, tn__wide_atan2, atan2f)
 WIDE(fmod_f32, tn__rest_fits, tn__wide_fmod, fmodf)
 WIDE(remainder_f32, tn__rest_fits, tn__wide_remainder, library_remainder)
@@ -539,6 +547,14 @@ const struct tn__loops TN__LOOPS_NAME = {
         [TN__COS] = { [TN__F32] = cos_f32 },
         [TN__TAN] = { [TN__F32] = tan_f32 },
         [TN__ATAN] = { [TN__F32] = atan_f32 },
+        [TN__LOG2] = { [TN__F32] = log2_f32 },
+        [TN__LOG10] = { [TN__F32] = log10_f32 },
+        [TN__ASIN] = { [TN__F32] = asin_f32 },
+        [TN__ACOS] = { [TN__F32] = acos_f32 },
+        [TN__SINH] = { [TN__F32] = sinh_f32 },
+        [TN__COSH] = { [TN__F32] = cosh_f32 },
+        [TN__ERFC] = { [TN__F32] = erfc_f32 },
+        [TN__ERFINV] = { [TN__F32] = erfinv_f32 },
         [TN__ATAN2] = { [TN__F32] = atan2_f32 },
         [TN__FMOD] = { [TN__F32] = fmod_f32 },
         [TN__REMAINDER] = { [TN__F32] = remainder_f32 },
