@@ -3,6 +3,8 @@
  * More activations: a struct of numbers, an option table, one operator each. */
 #include "layers.h"
 
+#include <math.h>
+
 /* The options of all of them; each has those that its table names. */
 struct activation {
     double a; /* PyTorch's names stand in the tables */
@@ -250,4 +252,73 @@ const tn_layer layer_prelu = {
     .build = prelu_build,
     .forward = prelu_forward,
     .repr = prelu_repr,
+};
+
+/* ---- RReLU ---- */
+
+struct rrelu {
+    double lower;
+    double upper;
+    bool inplace;
+};
+
+static const tn_option rrelu_table[] = {
+    TN_OPTION_ROW(struct rrelu, lower, "0.125", "the smallest slope", TN_OPTION_KIND_FLOAT, 0),
+    TN_OPTION_ROW(struct rrelu, upper, "0.3333333333333333", "the bound of the slopes above",
+                  TN_OPTION_KIND_FLOAT, 0),
+    TN_OPTION_ROW(struct rrelu, inplace, "False", "writes the result into the input",
+                  TN_OPTION_KIND_BOOL, 0),
+    TN_OPTION_END
+};
+
+static tn_status rrelu_build(tn_module *self)
+{
+    const struct rrelu *s = tn_module_data(self);
+
+    return isfinite(s->lower) && isfinite(s->upper) && s->lower <= s->upper
+               ? TN_OK
+               : tn_fail(TN_ERR_VALUE,
+                         "RReLU: lower is %g, upper %g; finite numbers are taken, the lower not "
+                         "above the upper",
+                         s->lower, s->upper);
+}
+
+static tn_tensor *rrelu_forward(tn_module *self, tn_tensor *x)
+{
+    const struct rrelu *s = tn_module_data(self);
+    tn_uniform_options between = TN_UNIFORM_OPTIONS;
+    tn_leaky_relu_options o = TN_LEAKY_RELU_OPTIONS;
+    tn_full_options alike = TN_FULL_OPTIONS;
+    tn_tensor *y;
+
+    if (!tn_module_is_training(self)) {
+        o.negative_slope = (s->lower + s->upper) / 2;
+        return s->inplace ? tn_leaky_relu_(x, &o) : tn_leaky_relu(x, &o);
+    }
+    between.low = s->lower;
+    between.high = s->upper;
+    alike.dtype = tn_tensor_dtype(x);
+    y = tn_where(tn_gt(x, tn_full(x, TN_SCALAR_SHAPE, 0, &alike)), x,
+                 tn_mul(x, tn_uniform(x, &between)));
+    return s->inplace && y != NULL ? tn_copy_(x, y) : y;
+}
+
+static int64_t rrelu_repr(tn_module *self, char *out, size_t size)
+{
+    const struct rrelu *s = tn_module_data(self);
+
+    return tn_snprint(out, size, "lower=%g, upper=%g%s", s->lower, s->upper,
+                      s->inplace ? ", inplace=True" : "");
+}
+
+const tn_layer layer_rrelu = {
+    TN_HEAD(tn_layer),
+    .name = "RReLU",
+    .help = "y = x > 0 ? x : slope x; in training, each slope is drawn between lower and upper",
+    .options = rrelu_table,
+    .data_size = sizeof(struct rrelu),
+    .version = 1,
+    .build = rrelu_build,
+    .forward = rrelu_forward,
+    .repr = rrelu_repr,
 };

@@ -45,7 +45,8 @@ TN_HIDDEN extern const tn_init_def init_zeros, init_ones, init_constant, init_un
     X(channel_shuffle) X(unfold) X(fold) X(max_unpool1d) X(max_unpool2d) X(max_unpool3d) \
     X(cosine_similarity) X(pairwise_distance) X(upsample) X(upsampling_nearest2d) \
     X(upsampling_bilinear2d) X(multihead_attention) X(plain_linear) X(bilinear) \
-    X(embedding_bag) X(ctc_loss)
+    X(embedding_bag) X(ctc_loss) X(rrelu) X(fractional_max_pool2d) X(fractional_max_pool3d) \
+    X(transformer_encoder_layer) X(transformer_decoder_layer)
 /* clang-format on */
 #define LAYERS_DECLARE(name) TN_HIDDEN extern const tn_layer layer_##name;
 LAYERS_MORE(LAYERS_DECLARE)

@@ -11,6 +11,7 @@ plugins_layers_la_SOURCES = \
 	%D%/distance.c \
 	%D%/dropout.c \
 	%D%/embedding.c \
+	%D%/fractional.c \
 	%D%/init.c \
 	%D%/linear.c \
 	%D%/loss.c \
@@ -22,6 +23,7 @@ plugins_layers_la_SOURCES = \
 	%D%/plugin.c \
 	%D%/shape.c \
 	%D%/text.c \
+	%D%/transformer.c \
 	%D%/upsample.c \
 	%D%/windows.c
 plugins_layers_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)

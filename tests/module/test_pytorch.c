@@ -7,7 +7,7 @@
 
 #include "tests/op/with.h"
 
-enum { LINE = 1 << 16, MOST = 4, VALUES = 4096 };
+enum { LINE = 1 << 16, MOST = 6, VALUES = 4096 };
 
 static double numbers[VALUES];
 static char line[LINE], name[256];
@@ -75,7 +75,7 @@ static void lines_again(char *text)
 /* What a printed text builds prints the same. */
 static void print_and_read(tn_module *module, const char *wanted)
 {
-    char text[1024], again[1024];
+    char text[4096], again[4096];
     tn_module *second;
 
     tn_module_repr(module, text, sizeof text);
@@ -248,9 +248,112 @@ START_TEST(layers_refuse_what_pytorchs_refuse)
     refused("Embedding(3, 2, padding_idx=3)", TN_ERR_VALUE, "padding_idx 3");
     refused("MSELoss(reduction='most')", TN_ERR_VALUE, "none, mean and sum are");
     refused("Conv2d(1, 2)", TN_ERR_VALUE, "kernel_size");
+    refused("RReLU(0.5, 0.25)", TN_ERR_VALUE, "lower is 0.5, upper 0.25");
+    refused("FractionalMaxPool2d(2)", TN_ERR_VALUE, "either output_size or output_ratio");
+    refused("FractionalMaxPool2d(2, 3, 0.5)", TN_ERR_VALUE, "but both");
+    refused("FractionalMaxPool2d(0, 3)", TN_ERR_VALUE, "kernel_size is 0");
+    refused("FractionalMaxPool3d((2, 2), 3)", TN_ERR_VALUE, "one number, or 3 of them");
+    refused("FractionalMaxPool3d(2, output_ratio=1.5)", TN_ERR_VALUE, "between 0 and 1");
+    refused("TransformerEncoderLayer(4, 3)", TN_ERR_VALUE, "divisible by num_heads");
+    refused("TransformerEncoderLayer(4, 2, activation='tanh')", TN_ERR_RUNTIME,
+            "activation should be relu/gelu, not tanh");
+    refused("TransformerDecoderLayer(4, 2, dropout=1.5)", TN_ERR_VALUE, "dropout is 1.5");
     ck_assert_ptr_null(tn_module_call(module, tn_tensor_full(TN_SHAPE(2, 3, 4), 0, TN_F32, NULL)));
     FAILED(TN_ERR_VALUE, "expected 4D input (got 3D input)");
     tn_module_drop(module);
+    FINE();
+}
+END_TEST
+
+START_TEST(drawn_slopes_and_windows_stay_within_their_bounds)
+{
+    TN_SCOPE;
+    tn_module *slopes = tn_module_parse("RReLU(0.25, 0.5)");
+    tn_module *over = tn_module_parse("RReLU(0.25, 0.5, inplace=True)");
+    tn_module *pool = tn_module_parse("FractionalMaxPool2d(2, output_size=5)");
+    tn_tensor *x = with_grad(tn_tensor_full(TN_SHAPE(1000), -1, TN_F32, NULL)), *y, *again, *g;
+    tn_tensor *image = tn_arange(TN_NONE, 0, 64, NULL);
+    double least = 1, most = 0, sum = 0;
+
+    tn_random_seed(5);
+    y = tn_module_call(slopes, x);
+    ck_assert_msg(y != NULL && tn_backward(tn_sum(y, NULL)) == TN_OK, "%s", tn_error_text());
+    g = tn_tensor_grad(x);
+    for (int64_t i = 0; i < 1000; i++) {
+        double slope = -at(y, i);
+
+        ck_assert_double_eq(at(g, i), slope);
+        least = fmin(least, slope);
+        most = fmax(most, slope);
+        sum += slope;
+    }
+    ck_assert(least >= 0.25 && least < 0.26 && most > 0.49 && most <= 0.5);
+    ck_assert_double_eq_tol(sum / 1000, 0.375, 0.01);
+    tn_random_seed(5);
+    again = tn_tensor_full(TN_SHAPE(1000), -1, TN_F32, NULL);
+    ck_assert_ptr_eq(tn_module_call(over, again), again);
+    for (int64_t i = 0; i < 1000; i++) /* the same seed, the same slopes; written into the input */
+        ck_assert_double_eq(at(again, i), at(y, i));
+    HAS(tn_module_call(slopes, VEC(0, 2, 3e30)), 0, 2, (double)3e30f);
+
+    image = tn_reshape(tn_cast(image, TN_F32), TN_SHAPE(1, 8, 8));
+    for (int round = 0; round < 20; round++) {
+        y = tn_module_call(pool, image);
+        ck_assert_msg(y != NULL && tn_tensor_numel(y) == 25, "%s", tn_error_text());
+        ck_assert_double_eq(at(y, 24), 63); /* the last window ends with the image */
+        ck_assert_double_eq(at(y, 0), 9);   /* the first begins with it */
+        for (int64_t i = 1; i < 25; i++)
+            if (i % 5 != 0) { /* windows move on by 1 or 2 */
+                double way = at(y, i) - at(y, i - 1);
+
+                ck_assert(way == 1 || way == 2);
+            }
+    }
+    tn_module_drop(slopes);
+    tn_module_drop(over);
+    tn_module_drop(pool);
+    FINE();
+}
+END_TEST
+
+static void call_refused(tn_module *module, const tn_pack *input, tn_status code, const char *words)
+{
+    tn_pack *output = tn_pack_new();
+
+    ck_assert_int_eq(tn_module_call_pack(module, input, output), code);
+    FAILED(code, words);
+    tn_pack_drop(output);
+}
+
+START_TEST(layers_of_a_transformer_say_what_is_wrong_with_a_call)
+{
+    TN_SCOPE;
+    tn_module *encoder = tn_module_parse("TransformerEncoderLayer(4, 2, 8)");
+    tn_module *decoder = tn_module_parse("TransformerDecoderLayer(4, 2, 8)");
+    tn_tensor *x = tn_tensor_full(TN_SHAPE(3, 2, 4), 1, TN_F32, NULL);
+    tn_pack *input = tn_pack_new();
+
+    call_refused(encoder, input, TN_ERR_TYPE, "src has to be a tensor; it is missing");
+    tn_pack_add(input, NULL, tn_value_tensor(x));
+    call_refused(decoder, input, TN_ERR_TYPE, "memory has to be a tensor; it is missing");
+    tn_pack_add(input, "is_causal", tn_value_bool(true));
+    call_refused(encoder, input, TN_ERR_RUNTIME, "Need attn_mask");
+    call_refused(decoder, input, TN_ERR_TYPE, "takes no argument \"is_causal\"");
+    tn_pack_add(input, "src", tn_value_tensor(x));
+    call_refused(encoder, input, TN_ERR_TYPE, "argument \"src\" was given twice");
+    tn_pack_drop(input);
+    input = tn_pack_new();
+    tn_pack_add(input, NULL, tn_value_tensor(x));
+    tn_pack_add(input, "is_causal", tn_value_int(1));
+    call_refused(encoder, input, TN_ERR_TYPE, "is_causal has to be True or False");
+    tn_pack_drop(input);
+    input = tn_pack_new();
+    for (int i = 0; i < 5; i++)
+        tn_pack_add(input, NULL, tn_value_tensor(x));
+    call_refused(encoder, input, TN_ERR_TYPE, "takes 4 values at most, got 5");
+    tn_pack_drop(input);
+    tn_module_drop(encoder);
+    tn_module_drop(decoder);
     FINE();
 }
 END_TEST
@@ -306,6 +409,8 @@ int main(void)
     tcase_set_timeout(tests, 300);
     tcase_add_test(tests, layers_print_hold_and_compute_what_pytorchs_do);
     tcase_add_test(tests, layers_refuse_what_pytorchs_refuse);
+    tcase_add_test(tests, drawn_slopes_and_windows_stay_within_their_bounds);
+    tcase_add_test(tests, layers_of_a_transformer_say_what_is_wrong_with_a_call);
     tcase_add_test(tests, a_convolutional_network_of_the_standard_layers_learns);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

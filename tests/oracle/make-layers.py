@@ -191,4 +191,29 @@ for spec, q, k, v in (("4, 2", (3, 2, 4), (5, 2, 4), (5, 2, 4)), ("4, 4, bias=Fa
                       ("4, 2, batch_first=True", (2, 3, 4), (2, 5, 4), (2, 5, 4)), ("4, 2, add_bias_kv=True, add_zero_attn=True", (3, 2, 4), (5, 2, 4), (5, 2, 4)), ("4, 1", (3, 4), (5, 4), (5, 4))):
     layer("MultiheadAttention(%s)" % spec, r(*q), r(*k), r(*v))
 layer("MultiheadAttention(4, 2, dropout=0.5)", r(3, 2, 4), r(5, 2, 4), r(5, 2, 4), train=False)
+
+# ---- drawn slopes and windows (where the draws do not show: in evaluation, and with windows at whole distances) ----
+layer("RReLU()", r(3, 4), train=False)
+layer("RReLU(0.1, 0.5)", r(3, 4), train=False)
+layer("RReLU(lower=0.25, upper=0.25)", r(3, 4))
+layer("FractionalMaxPool2d(3, output_size=3)", r(2, 2, 7, 7))
+layer("FractionalMaxPool2d((3, 2), output_size=(3, 4), return_indices=True)", r(2, 2, 7, 8))
+layer("FractionalMaxPool2d(1, output_ratio=(0.6, 0.5))", r(2, 5, 5))
+layer("FractionalMaxPool3d(2, output_size=(2, 3, 2), return_indices=True)", r(1, 2, 4, 6, 5))
+layer("FractionalMaxPool3d(2, output_ratio=0.5)", r(2, 4, 4, 4))
+
+# ---- layers of a transformer ----
+causal = torch.full((3, 3), float("-inf"), dtype=F64).triu(1)
+ahead = torch.ones(3, 3).triu(1).bool()
+padded = torch.tensor([[False, False, True], [False, True, True]])
+for spec in ("TransformerEncoderLayer(4, 2, 6, 0.0)", "TransformerEncoderLayer(4, 2, dim_feedforward=5, dropout=0.0, activation='gelu', layer_norm_eps=0.01, norm_first=True, bias=False)"):
+    layer(spec, r(3, 2, 4))
+    layer(spec, r(3, 2, 4), causal)
+layer("TransformerEncoderLayer(4, 1, 6, dropout=0.3)", r(3, 4), train=False)
+layer("TransformerEncoderLayer(4, 2, 6, 0.0, batch_first=True)", r(2, 3, 4), ahead, padded)
+for spec in ("TransformerDecoderLayer(4, 2, 6, 0.0)", "TransformerDecoderLayer(4, 2, dim_feedforward=5, dropout=0.0, activation='gelu', layer_norm_eps=0.01, norm_first=True, bias=False)"):
+    layer(spec, r(3, 2, 4), r(5, 2, 4))
+    layer(spec, r(3, 2, 4), r(5, 2, 4), causal, r(3, 5))
+layer("TransformerDecoderLayer(4, 4, 6, dropout=0.3)", r(3, 4), r(2, 4), train=False)
+layer("TransformerDecoderLayer(4, 2, 6, 0.0, batch_first=True)", r(2, 3, 4), r(2, 3, 4), ahead, torch.zeros(3, 3).bool(), padded, padded)
 print("end")

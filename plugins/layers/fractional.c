@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Pooling with windows whose places are drawn anew at every call. */
+#include "layers.h"
+
+enum { MOST = 3 };
+
+struct fractional {
+    tn_ints kernel_size;
+    tn_ints output_size;
+    tn_floats output_ratio;
+    bool return_indices;
+};
+
+static const tn_option options[] = {
+    TN_OPTION_ROW(struct fractional, kernel_size, NULL, "size of a window", TN_OPTION_KIND_INTS,
+                  TN_OPTION_REQUIRED),
+    TN_OPTION_ROW(struct fractional, output_size, "None", "of the result", TN_OPTION_KIND_INTS,
+                  TN_OPTION_OPTIONAL),
+    TN_OPTION_ROW(struct fractional, output_ratio, "None",
+                  "of the result, in parts of the input's, instead of output_size",
+                  TN_OPTION_KIND_FLOATS, TN_OPTION_OPTIONAL),
+    TN_OPTION_ROW(struct fractional, return_indices, "False", "gives the places, too",
+                  TN_OPTION_KIND_BOOL, 0),
+    TN_OPTION_END
+};
+
+static tn_status build(tn_module *self, int64_t dims)
+{
+    const struct fractional *s = tn_module_data(self);
+    const char *type = tn_module_type(self);
+    bool sized = s->output_size.count > 0, part = s->output_ratio.count > 0;
+    const int64_t counts[] = { s->kernel_size.count, sized ? s->output_size.count : 1,
+                               part ? s->output_ratio.count : 1 };
+    static const char *const names[] = { "kernel_size", "output_size", "output_ratio" };
+
+    if (sized == part)
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: either output_size or output_ratio has to be given, %s was", type,
+                       sized ? "but both" : "none");
+    for (int i = 0; i < 3; i++)
+        if (counts[i] != 1 && counts[i] != dims)
+            return tn_fail(TN_ERR_VALUE, "%s: %s has to be one number, or %lld of them", type,
+                           names[i], (long long)dims);
+    for (int64_t i = 0; i < s->kernel_size.count; i++)
+        if (s->kernel_size.at[i] < 1)
+            return tn_fail(TN_ERR_VALUE, "%s: kernel_size is %lld; 1 or more is taken", type,
+                           (long long)s->kernel_size.at[i]);
+    for (int64_t i = 0; i < s->output_size.count; i++)
+        if (s->output_size.at[i] < 1)
+            return tn_fail(TN_ERR_VALUE, "%s: output_size is %lld; 1 or more is taken", type,
+                           (long long)s->output_size.at[i]);
+    for (int64_t i = 0; i < s->output_ratio.count; i++)
+        if (!(s->output_ratio.at[i] > 0 && s->output_ratio.at[i] < 1))
+            return tn_fail(TN_ERR_VALUE, "%s: output_ratio must be between 0 and 1, but got %g",
+                           type, s->output_ratio.at[i]);
+    return TN_OK;
+}
+
+static tn_status call(tn_module *self, int64_t dims, const tn_pack *input, tn_pack *output)
+{
+    const struct fractional *s = tn_module_data(self);
+    int64_t kernel[MOST], size[MOST], drawn[3], ndim, before;
+    tn_tensor *x, *samples, *y = NULL, *places = NULL;
+    tn_status status;
+
+    if (tn_pack_count(input) != 1)
+        return tn_fail(TN_ERR_TYPE, "%s takes one tensor, got %lld values", tn_module_type(self),
+                       (long long)tn_pack_count(input));
+    x = tn_pack_tensor(input, 0);
+    if (x == NULL)
+        return tn_error_last()->code;
+    ndim = tn_tensor_ndim(x);
+    before = ndim - dims;
+    if (before != 1 && before != 2)
+        return tn_fail(TN_ERR_VALUE, "%s: expected %lldD or %lldD input (got %lldD input)",
+                       tn_module_type(self), (long long)dims + 1, (long long)dims + 2,
+                       (long long)ndim);
+    for (int64_t d = 0; d < dims; d++) {
+        int64_t whole = tn_tensor_size(x, (int32_t)(before + d));
+
+        kernel[d] = s->kernel_size.at[s->kernel_size.count == 1 ? 0 : d];
+        size[d] = s->output_ratio.count > 0
+                      ? (int64_t)((double)whole *
+                                  s->output_ratio.at[s->output_ratio.count == 1 ? 0 : d])
+                      : s->output_size.at[s->output_size.count == 1 ? 0 : d];
+    }
+    for (int64_t d = 0; d < before; d++)
+        drawn[d] = tn_tensor_size(x, (int32_t)d);
+    drawn[before] = dims;
+    samples = tn_tensor_empty((tn_ints){ drawn, before + 1 }, tn_tensor_dtype(x),
+                              tn_tensor_device(x));
+    samples = tn_uniform_(samples, NULL);
+    if (samples == NULL)
+        return tn_error_last()->code;
+    status = (dims == 2 ? tn_fractional_max_pool2d : tn_fractional_max_pool3d)(
+        x, samples, (tn_ints){ kernel, dims }, (tn_ints){ size, dims }, &y, &places);
+    if (status == TN_OK)
+        status = tn_pack_add(output, NULL, tn_value_tensor(y));
+    return status == TN_OK && s->return_indices ? tn_pack_add(output, NULL, tn_value_tensor(places))
+                                                : status;
+}
+
+/* PyTorch prints neither with its options. */
+static int64_t repr(tn_module *self, char *out, size_t size)
+{
+    (void)self;
+    return tn_snprint(out, size, "%s", "");
+}
+
+#define FRACTIONAL(dims)                                                                           \
+    static tn_status build##dims(tn_module *self)                                                  \
+    {                                                                                              \
+        return build(self, dims);                                                                  \
+    }                                                                                              \
+    static tn_status call##dims(tn_module *self, const tn_pack *input, tn_pack *output)            \
+    {                                                                                              \
+        return call(self, dims, input, output);                                                    \
+    }                                                                                              \
+    const tn_layer layer_fractional_max_pool##dims##d = {                                          \
+        TN_HEAD(tn_layer),                                                                         \
+        .name = "FractionalMaxPool" #dims "d",                                                     \
+        .help = "the largest of windows whose places are drawn",                                   \
+        .options = options,                                                                        \
+        .data_size = sizeof(struct fractional),                                                    \
+        .version = 1,                                                                              \
+        .build = build##dims,                                                                      \
+        .call = call##dims,                                                                        \
+        .repr = repr,                                                                              \
+    };
+FRACTIONAL(2)
+FRACTIONAL(3)

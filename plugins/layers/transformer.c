@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * TransformerEncoderLayer and TransformerDecoderLayer: attention and two linear layers, each with dropout, a sum with what went in, and a
+ * normalisation. The parts are modules of their own, with PyTorch's names in PyTorch's order. */
+#include "layers.h"
+
+#include <string.h>
+
+struct transformer {
+    int64_t d_model;
+    int64_t nhead;
+    int64_t dim_feedforward;
+    double dropout;
+    const char *activation;
+    double layer_norm_eps;
+    bool batch_first;
+    bool norm_first;
+    bool bias;
+};
+
+static const tn_option options[] = {
+    TN_OPTION_ROW(struct transformer, d_model, NULL, "features of input and output",
+                  TN_OPTION_KIND_INT, TN_OPTION_REQUIRED),
+    TN_OPTION_ROW(struct transformer, nhead, NULL, "heads of the attention; divides d_model",
+                  TN_OPTION_KIND_INT, TN_OPTION_REQUIRED),
+    TN_OPTION_ROW(struct transformer, dim_feedforward, "2048", "features between the linear layers",
+                  TN_OPTION_KIND_INT, 0),
+    TN_OPTION_ROW(struct transformer, dropout, "0.1", "probability, in training",
+                  TN_OPTION_KIND_FLOAT, 0),
+    TN_OPTION_ROW(struct transformer, activation, "'relu'", "relu or gelu", TN_OPTION_KIND_STRING,
+                  0),
+    TN_OPTION_ROW(struct transformer, layer_norm_eps, "1e-05", "more than nothing under the root",
+                  TN_OPTION_KIND_FLOAT, 0),
+    TN_OPTION_ROW(struct transformer, batch_first, "False", "[N, L, E], not [L, N, E]",
+                  TN_OPTION_KIND_BOOL, 0),
+    TN_OPTION_ROW(struct transformer, norm_first, "False",
+                  "normalises what goes in, not what comes out", TN_OPTION_KIND_BOOL, 0),
+    TN_OPTION_ROW(struct transformer, bias, "True", "whether the parts have biases",
+                  TN_OPTION_KIND_BOOL, 0),
+    TN_OPTION_END
+};
+
+/* ---- building ---- */
+
+static const char *truth(bool value)
+{
+    return value ? "True" : "False";
+}
+
+static TN_ATTR(format(printf, 3, 4)) tn_status
+    child(tn_module *self, const char *name, const char *format, ...)
+{
+    tn_module *part;
+    tn_status status;
+    va_list args;
+
+    va_start(args, format);
+    part = tn_module_newv(format, args);
+    va_end(args);
+    status = part == NULL ? tn_error_prefix("%s, %s: ", tn_module_type(self), name)
+                          : tn_module_add_child(self, name, part);
+    tn_module_drop(part);
+    return status;
+}
+
+/* `attentions` of them, as many normalisations and dropouts plus one. */
+static tn_status build(tn_module *self, int attentions)
+{
+    static const char *const names[] = { "self_attn", "multihead_attn" };
+    const struct transformer *s = tn_module_data(self);
+    long long e = s->d_model, wide = s->dim_feedforward;
+    const char *bias = truth(s->bias);
+    tn_status status = TN_OK;
+    char name[16];
+
+    if (strcmp(s->activation, "relu") != 0 && strcmp(s->activation, "gelu") != 0)
+        return tn_fail(TN_ERR_RUNTIME, "%s: activation should be relu/gelu, not %s",
+                       tn_module_type(self), s->activation);
+    if (!(s->dropout >= 0 && s->dropout <= 1))
+        return tn_fail(TN_ERR_VALUE, "%s: dropout is %g; a probability between 0 and 1 is taken",
+                       tn_module_type(self), s->dropout);
+    for (int i = 0; i < attentions && status == TN_OK; i++)
+        status = child(self, names[i], "MultiheadAttention(%lld, %lld, %g, %s, batch_first=%s)", e,
+                       (long long)s->nhead, s->dropout, bias, truth(s->batch_first));
+    if (status == TN_OK)
+        status = child(self, "linear1", "Linear(%lld, %lld, %s)", e, wide, bias);
+    if (status == TN_OK)
+        status = child(self, "dropout", "Dropout(%g)", s->dropout);
+    if (status == TN_OK)
+        status = child(self, "linear2", "Linear(%lld, %lld, %s)", wide, e, bias);
+    for (int i = 1; i <= attentions + 1 && status == TN_OK; i++) {
+        tn_snprint(name, sizeof name, "norm%d", i);
+        status = child(self, name, "LayerNorm(%lld, eps=%g, bias=%s)", e, s->layer_norm_eps, bias);
+    }
+    for (int i = 1; i <= attentions + 1 && status == TN_OK; i++) {
+        tn_snprint(name, sizeof name, "dropout%d", i);
+        status = child(self, name, "Dropout(%g)", s->dropout);
+    }
+    return status;
+}
+
+static tn_status encoder_build(tn_module *self)
+{
+    return build(self, 1);
+}
+
+static tn_status decoder_build(tn_module *self)
+{
+    return build(self, 2);
+}
+
+/* ---- calling ---- */
+
+/* The arguments by place or name; kind TN_VALUE_NONE where one was not given. */
+static tn_status take(tn_module *self, const tn_pack *input, const char *const *names,
+                      int64_t count, tn_value *values)
+{
+    const char *type = tn_module_type(self);
+    int64_t positional = tn_pack_positional(input), given = tn_pack_count(input);
+
+    memset(values, 0, (size_t)count * sizeof *values);
+    if (positional > count)
+        return tn_fail(TN_ERR_TYPE, "%s takes %lld values at most, got %lld", type,
+                       (long long)count, (long long)positional);
+    for (int64_t i = 0; i < given; i++) {
+        int64_t at = i;
+
+        if (i >= positional)
+            for (at = 0; at < count && strcmp(names[at], tn_pack_name(input, i)) != 0;)
+                at++;
+        if (at == count)
+            return tn_fail(TN_ERR_TYPE, "%s takes no argument %q", type, tn_pack_name(input, i));
+        if (i >= positional && at < positional)
+            return tn_fail(TN_ERR_TYPE, "%s: argument %q was given twice", type, names[at]);
+        values[at] = tn_pack_at(input, i);
+    }
+    return TN_OK;
+}
+
+static tn_status tensor_of(tn_module *self, const char *name, const tn_value *value,
+                           tn_tensor **out)
+{
+    if (value->kind != TN_VALUE_TENSOR)
+        return tn_fail(TN_ERR_TYPE, "%s: %s has to be a tensor%s", tn_module_type(self), name,
+                       value->kind == TN_VALUE_NONE ? "; it is missing" : "");
+    *out = value->as.tensor;
+    return TN_OK;
+}
+
+static tn_status flag_of(tn_module *self, const char *name, const tn_value *value, bool *out)
+{
+    if (value->kind != TN_VALUE_BOOL && value->kind != TN_VALUE_NONE)
+        return tn_fail(TN_ERR_TYPE, "%s: %s has to be True or False", tn_module_type(self), name);
+    *out = value->kind == TN_VALUE_BOOL && value->as.i != 0;
+    return TN_OK;
+}
+
+static tn_tensor *through(tn_module *self, const char *name, tn_tensor *x)
+{
+    tn_module *part = tn_module_child(self, name);
+
+    return part == NULL || x == NULL ? NULL : tn_module_call(part, x);
+}
+
+struct attending {
+    const char *part;
+    const char *dropout;
+    tn_value mask;
+    tn_value padded;
+    bool causal;
+};
+
+/* Dropout of what x attends to in memory. */
+static tn_tensor *attend(tn_module *self, const struct attending *a, tn_tensor *x,
+                         tn_tensor *memory)
+{
+    tn_module *part = tn_module_child(self, a->part);
+    tn_pack *input, *output;
+    tn_tensor *y = NULL;
+    tn_status status;
+
+    if (part == NULL || x == NULL || memory == NULL)
+        return NULL;
+    input = tn_pack_new();
+    output = tn_pack_new();
+    status = input == NULL || output == NULL ? tn_error_last()->code
+                                             : tn_pack_add(input, NULL, tn_value_tensor(x));
+    for (int i = 0; i < 2 && status == TN_OK; i++)
+        status = tn_pack_add(input, NULL, tn_value_tensor(memory));
+    if (status == TN_OK)
+        status = tn_pack_add(input, "key_padding_mask", a->padded);
+    if (status == TN_OK)
+        status = tn_pack_add(input, "need_weights", tn_value_bool(false));
+    if (status == TN_OK)
+        status = tn_pack_add(input, "attn_mask", a->mask);
+    if (status == TN_OK)
+        status = tn_pack_add(input, "is_causal", tn_value_bool(a->causal));
+    if (status == TN_OK)
+        status = tn_module_call_pack(part, input, output);
+    if (status == TN_OK)
+        y = tn_pack_tensor(output, 0);
+    if (y != NULL)
+        y = tn_tensor_to_scope(tn_keep(y));
+    tn_pack_drop(input);
+    tn_pack_drop(output);
+    return through(self, a->dropout, y);
+}
+
+/* Dropout of the two linear layers with the activation between them. */
+static tn_tensor *feed(tn_module *self, const char *dropout, tn_tensor *x)
+{
+    const struct transformer *s = tn_module_data(self);
+
+    x = through(self, "linear1", x);
+    x = strcmp(s->activation, "relu") == 0 ? tn_relu(x) : tn_gelu(x, NULL);
+    return through(self, dropout, through(self, "linear2", through(self, "dropout", x)));
+}
+
+/* One step: attention (to memory, or to x itself where it is NULL), or the linear layers where `a` is NULL. */
+static tn_tensor *step(tn_module *self, tn_tensor *x, const char *norm, const char *dropout,
+                       const struct attending *a, tn_tensor *memory)
+{
+    const struct transformer *s = tn_module_data(self);
+    tn_tensor *in = s->norm_first ? through(self, norm, x) : x;
+    tn_tensor *more = a == NULL ? feed(self, dropout, in)
+                                : attend(self, a, in, memory == NULL ? in : memory);
+    tn_tensor *sum = tn_add(x, more, NULL);
+
+    return s->norm_first ? sum : through(self, norm, sum);
+}
+
+static tn_status give(tn_tensor *y, tn_pack *output)
+{
+    return y == NULL ? tn_error_last()->code : tn_pack_add(output, NULL, tn_value_tensor(y));
+}
+
+static tn_status encoder_call(tn_module *self, const tn_pack *input, tn_pack *output)
+{
+    enum { SRC, MASK, PADDED, CAUSAL, COUNT };
+    static const char *const names[COUNT] = { "src", "src_mask", "src_key_padding_mask",
+                                              "is_causal" };
+    struct attending own = { .part = "self_attn", .dropout = "dropout1" };
+    tn_value values[COUNT];
+    tn_tensor *x = NULL;
+    tn_status status = take(self, input, names, COUNT, values);
+
+    if (status == TN_OK)
+        status = tensor_of(self, names[SRC], &values[SRC], &x);
+    if (status == TN_OK)
+        status = flag_of(self, names[CAUSAL], &values[CAUSAL], &own.causal);
+    if (status != TN_OK)
+        return status;
+    own.mask = values[MASK];
+    own.padded = values[PADDED];
+    x = step(self, x, "norm1", "dropout1", &own, NULL);
+    return give(step(self, x, "norm2", "dropout2", NULL, NULL), output);
+}
+
+static tn_status decoder_call(tn_module *self, const tn_pack *input, tn_pack *output)
+{
+    enum { TGT, MEMORY, MASK, MEMORY_MASK, PADDED, MEMORY_PADDED, CAUSAL, MEMORY_CAUSAL, COUNT };
+    static const char *const names[COUNT] = { "tgt",
+                                              "memory",
+                                              "tgt_mask",
+                                              "memory_mask",
+                                              "tgt_key_padding_mask",
+                                              "memory_key_padding_mask",
+                                              "tgt_is_causal",
+                                              "memory_is_causal" };
+    struct attending own = { .part = "self_attn", .dropout = "dropout1" };
+    struct attending other = { .part = "multihead_attn", .dropout = "dropout2" };
+    tn_value values[COUNT];
+    tn_tensor *x = NULL, *memory = NULL;
+    tn_status status = take(self, input, names, COUNT, values);
+
+    if (status == TN_OK)
+        status = tensor_of(self, names[TGT], &values[TGT], &x);
+    if (status == TN_OK)
+        status = tensor_of(self, names[MEMORY], &values[MEMORY], &memory);
+    if (status == TN_OK)
+        status = flag_of(self, names[CAUSAL], &values[CAUSAL], &own.causal);
+    if (status == TN_OK)
+        status = flag_of(self, names[MEMORY_CAUSAL], &values[MEMORY_CAUSAL], &other.causal);
+    if (status != TN_OK)
+        return status;
+    own.mask = values[MASK];
+    own.padded = values[PADDED];
+    other.mask = values[MEMORY_MASK];
+    other.padded = values[MEMORY_PADDED];
+    x = step(self, x, "norm1", "dropout1", &own, NULL);
+    x = step(self, x, "norm2", "dropout2", &other, memory);
+    return give(step(self, x, "norm3", "dropout3", NULL, NULL), output);
+}
+
+/* PyTorch prints the parts alone. */
+static int64_t repr(tn_module *self, char *out, size_t size)
+{
+    (void)self;
+    return tn_snprint(out, size, "%s", "");
+}
+
+const tn_layer layer_transformer_encoder_layer = {
+    TN_HEAD(tn_layer),
+    .name = "TransformerEncoderLayer",
+    .help = "y = module(src, src_mask, src_key_padding_mask, is_causal)",
+    .options = options,
+    .data_size = sizeof(struct transformer),
+    .version = 1,
+    .build = encoder_build,
+    .call = encoder_call,
+    .repr = repr,
+};
+
+const tn_layer layer_transformer_decoder_layer = {
+    TN_HEAD(tn_layer),
+    .name = "TransformerDecoderLayer",
+    .help = "y = module(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, "
+            "memory_key_padding_mask, tgt_is_causal, memory_is_causal)",
+    .options = options,
+    .data_size = sizeof(struct transformer),
+    .version = 1,
+    .build = decoder_build,
+    .call = decoder_call,
+    .repr = repr,
+};
