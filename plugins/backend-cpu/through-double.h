@@ -83,23 +83,6 @@ static inline float tn__wide_atan(float x, float unused)
     return (float)__builtin_copysign(size > 1 ? 1.57079632679489661923 - y : y, (double)x);
 }
 
-static inline float tn__wide_asin(float x, float unused)
-{
-    double up = __builtin_fabs((double)x), right = __builtin_sqrt((1 - up) * (1 + up));
-    double y = tn__eighth(up > right ? right / up : up / right);
-    (void)unused;
-    return (float)__builtin_copysign(up > right ? 1.57079632679489661923 - y : y, (double)x);
-}
-
-static inline float tn__wide_acos(float x, float unused)
-{
-    double right = __builtin_fabs((double)x), up = __builtin_sqrt((1 - right) * (1 + right));
-    double y = tn__eighth(up > right ? right / up : up / right);
-    y = up > right ? 1.57079632679489661923 - y : y;
-    (void)unused;
-    return (float)(x < 0 ? 3.14159265358979323846 - y : y);
-}
-
 /* Zeros and infinities are special. */
 static inline int tn__angle_fits(float a, float b)
 {
@@ -116,19 +99,7 @@ static inline float tn__wide_atan2(float a, float b)
     return (float)__builtin_copysign(y, (double)a);
 }
 
-/* ---- logarithms, hyperbolas ------------------------------------------------------------------- */
-
-static inline float tn__wide_log2(float x, float unused)
-{
-    (void)unused;
-    return (float)(tn__log_f64((double)x) * 1.44269504088896340736);
-}
-
-static inline float tn__wide_log10(float x, float unused)
-{
-    (void)unused;
-    return (float)(tn__log_f64((double)x) * 0.43429448190325182765);
-}
+/* ---- hyperbolas ------------------------------------------------------------------------------- */
 
 static inline float tn__wide_cosh(float x, float unused)
 {
@@ -145,7 +116,7 @@ static inline float tn__wide_sinh(float x, float unused)
     return (float)__builtin_copysign(0.5 * (e + e / (e + 1)), (double)x);
 }
 
-/* ---- the error function's complement and inverse ------------------------------------------------ */
+/* ---- the error function's complement ------------------------------------------------------- */
 
 /* e^(-z^2) t p(t), t = 1 / (1 + z / 2), p fitted to 6e-10 up to 10.5, beyond which it is 0 in
  * float32. */
@@ -168,36 +139,6 @@ static inline float tn__wide_erfc(float x, float unused)
     double y = t * p * tn__exp_f64(-z * z);
     (void)unused;
     return (float)(x < 0 ? 2 - y : y);
-}
-
-/* x p(w), w = -ln(1 - x^2): p fitted to 4e-9 below 5, and in sqrt(w) to 3e-8 above. */
-static inline float tn__wide_erfinv(float x, float unused)
-{
-    double in = (double)x, w = -tn__log_f64((1 - in) * (1 + in)), u = w - 2.5,
-           v = __builtin_sqrt(w) - 3.216915395184434;
-    double low = 4.35114742013808870e-10;
-    low = low * u - 8.73983095728383886e-09;
-    low = low * u + 1.64871766338232009e-08;
-    low = low * u + 4.65428730382183706e-07;
-    low = low * u - 3.42617594924034964e-06;
-    low = low * u - 4.95974350478384130e-06;
-    low = low * u + 2.18263923129767242e-04;
-    low = low * u - 1.25274841602031795e-03;
-    low = low * u - 4.17732492381029351e-03;
-    low = low * u + 2.46640289385232914e-01;
-    low = low * u + 1.50140935185155899e+00;
-    double high = 9.42144053040926859e-05;
-    high = high * v - 9.94256640010895764e-05;
-    high = high * v - 3.61791011134244276e-04;
-    high = high * v + 1.11384584927115950e-03;
-    high = high * v - 1.88552008718917939e-03;
-    high = high * v + 2.76128737021129377e-03;
-    high = high * v - 4.10001907010329198e-03;
-    high = high * v + 5.76321510458693235e-03;
-    high = high * v + 1.00489088110617897e+00;
-    high = high * v + 3.05063297619923857e+00;
-    (void)unused;
-    return (float)(in * (w < 5 ? low : high));
 }
 
 /* ---- remainders ------------------------------------------------------------------------------ */

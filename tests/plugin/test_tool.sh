@@ -127,16 +127,16 @@ check 1 "info GoodLair" 'nothing is called "GoodLair"' 'did you mean "GoodLayer"
 # inspect, convert: files of tensors, where the plugin is there
 check 2 "inspect" 'it takes FILE'
 check 2 "convert a" 'it takes FROM TO'
-check 1 "inspect nothing.npy" 'nothing\.npy: cannot open'
 files=$(cd "${abs_srcdir:-$srcdir}" && pwd)/tests/io/files
-TENON_PLUGIN_PATH=$abs_builddir/plugins
-if "$tenon" info npy >/dev/null 2>&1; then
+TENON_PLUGIN_PATH=$abs_builddir/plugins/.libs
+if test -f "$TENON_PLUGIN_PATH/formats.so" || "$tenon" info npy >/dev/null 2>&1; then
+    check 1 "inspect nothing.npy" 'nothing\.npy: cannot open'
     cp "$files/python.safetensors" weights.safetensors
     cp "$files/columns.npy" columns.npy
     check 0 "inspect weights.safetensors" '^weights\.safetensors +15 tensors, 34 elements, 120 B$' \
         '^NAME +DTYPE +SHAPE +SIZE$' '^0\.weight +float32 +\[2, 3\] +24 B$' '^scalar +float32 +\[\] +4 B$' \
         '^empty +float32 +\[0, 4\] +0 B$' '^METADATA +TEXT$' '^format +pt$'
-    check 0 "inspect weights.safetensors --json" '"name": "0.weight"' '"dtype": "bfloat16"' '"note": "a b.n%d"'
+    check 0 "inspect weights.safetensors --json" '"name": "0.weight"' '"dtype": "bfloat16"' '"note": "a b.u000a%d"'
     is_json
     check 0 "inspect columns.npy --json" '"name": "arr_0"' '"bytes": 24'
     is_json
