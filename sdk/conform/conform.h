@@ -71,6 +71,8 @@ void conform_op(conform *c);
 void conform_gradient(conform *c);
 /* Whether an operator is the plugin's business: it defines it, runs it, or runs a kernel for it. */
 bool conform_concerns(const conform_plugin *plugin, const char *op);
+/* Whether a kernel of the plugin is the first choice for it, in a dtype, on the device. */
+bool conform_runs(const conform_plugin *plugin, const char *op);
 
 /* ---- cases ---- */
 

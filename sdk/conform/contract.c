@@ -49,6 +49,38 @@ static void is_complete(conform *c)
     c->checks += 3;
 }
 
+/* What a plugin brings, less what the registry has by name, are kernels. Of these one has to run somewhere. */
+static void has_kernels_that_run(conform *c)
+{
+    tn_plugin_report report;
+    int64_t kernels, ops = tn_op_count();
+
+    c->checks++;
+    if (!report_of(c->plugin->id, &report)) {
+        conform_fail(c, "the report has no line for %s", c->plugin->id);
+        return;
+    }
+    kernels = report.contributions;
+    for (uint32_t kind = TN_KIND_tn_backend; kind < TN_KIND_END; kind++)
+        for (int64_t i = 0; i < tn_registry_count(kind); i++) {
+            const char *owner = tn_registry_plugin(kind, tn_registry_name(kind, i));
+
+            kernels -= owner != NULL && strcmp(owner, c->plugin->id) == 0;
+        }
+    tn_error_clear();
+    if (kernels <= 0) {
+        conform_skip(c, "it brings no kernels");
+        return;
+    }
+    for (int64_t i = 0; i < ops; i++)
+        if (conform_runs(c->plugin, tn_op_name_at(i)))
+            return;
+    conform_fail(c,
+                 "it brings kernels, %lld in number, and no operator runs by one of them on %s: "
+                 "--device says where they are meant to run",
+                 (long long)kernels, tn_device_name(c->plugin->device));
+}
+
 static void activates(conform *c)
 {
     for (int i = 0; i < 2; i++, c->checks++)
@@ -551,6 +583,7 @@ static void opens_again_and_again(conform *c)
 const conform_test conform_contract_tests[] = {
     { "complete", false, is_complete },
     { "activates", false, activates },
+    { "kernels-run", false, has_kernels_that_run },
     { "no-threads-at-load", false, starts_no_thread },
     { "process-left-alone", false, leaves_the_process_alone },
     { "one-exported-name", false, exports_one_name },

@@ -12,6 +12,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -194,7 +197,8 @@ static void perform(conform *c, conform_plugin *plugin)
             conform_fail(c, "there is no such test");
             return;
         }
-        if ((t->for_backends || strcmp(c->subject, "scarce-memory") == 0) &&
+        if ((t->for_backends || strcmp(c->subject, "scarce-memory") == 0 ||
+             strcmp(c->subject, "kernels-run") == 0) &&
             !find_device(c, plugin))
             return;
         t->run(c);
@@ -247,12 +251,12 @@ typedef struct buffer {
 
 typedef struct running {
     pid_t pid;
-    int told, said; /* the ends of two pipes: the outcome, and what the plugin printed */
-    double began;
+    int told, said;     /* the ends of two pipes: the outcome, and what the plugin printed */
+    double began, died; /* 0: it lives */
     buffer outcome, prints;
     const char *name;
     int64_t index;
-    bool late;
+    bool late, left; /* it took too long; it left a process behind */
 } running;
 
 static double now(void)
@@ -308,6 +312,10 @@ static bool start(const conform_options *o, const char *test, bool guarded, runn
         const char *arguments[16] = { o->self, "check", "--run", test, "--fd", fd };
         int n = 6;
 
+        setpgid(0, 0); /* what it starts is ended with it */
+#ifdef __linux__
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* and it with the run */
+#endif
         if (guarded) /* the core looks around what kernels write */
             setenv("TENON_CHECK", "1", 1);
         dup2(nothing, 0);
@@ -441,6 +449,8 @@ static void conclude(conform_report *report, running *r, int status, conform_out
         set_words(out, CONFORM_FAIL, "it printed; a plugin never does (tn_log is there): %s",
                   r->prints.at);
     }
+    if (out->verdict != CONFORM_FAIL && r->left)
+        set_words(out, CONFORM_FAIL, "it left a process behind");
     if (out->verdict == CONFORM_PASS && out->checks == 0 && strcmp(out->name, "plan") != 0)
         set_words(out, CONFORM_FAIL, "nothing was checked");
 }
@@ -459,13 +469,31 @@ static void finish(conform_report *report, running *r, conform_outcome *out)
     free(r->prints.at);
 }
 
+/* Ends a process that takes too long, with all that it started. True when it is gone and something else holds its
+ * pipes, which nobody waits for. */
+static bool is_stuck(const conform_options *o, running *r)
+{
+    siginfo_t about = { 0 };
+
+    if (r->died == 0 && waitid(P_PID, (id_t)r->pid, &about, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        about.si_pid == r->pid)
+        r->died = now();
+    if (r->died > 0 && now() - r->died > 1) {
+        r->left = true;
+        kill(-r->pid, SIGKILL);
+        return true;
+    }
+    if (!r->late && now() - r->began > o->seconds) {
+        r->late = true;
+        kill(-r->pid, SIGKILL);
+    }
+    return false;
+}
+
 static void wait_for(const conform_options *o, running *r)
 {
-    while (!listen_to(r, 100))
-        if (!r->late && now() - r->began > o->seconds) {
-            r->late = true;
-            kill(r->pid, SIGKILL);
-        }
+    while (!listen_to(r, 100) && !is_stuck(o, r))
+        ;
 }
 
 /* The plan: names in the order in which the process told them. */
@@ -555,15 +583,12 @@ static void run_all(conform_report *report)
             }
             if (r->pid == 0)
                 continue;
-            if (listen_to(r, 20)) {
+            if (listen_to(r, 20) || is_stuck(o, r)) {
                 finish(report, r, &report->outcome[r->index]);
                 say(report, &report->outcome[r->index]);
                 free(r->outcome.at);
                 memset(r, 0, sizeof *r);
                 active--;
-            } else if (!r->late && now() - r->began > o->seconds) {
-                r->late = true;
-                kill(r->pid, SIGKILL);
             }
         }
     }

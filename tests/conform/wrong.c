@@ -30,8 +30,14 @@
 #define GRADIENT 16
 #define CUBE 17
 #define BEYOND 18
+#define PICKY 19
+#define LAZY 20
+#define LEAVES 21
+#define ELSEWHERE 22
+#define NO_SLOPE 23
+#define CUT 24
 
-#if WRONG == GRADIENT || WRONG == CUBE
+#if WRONG == GRADIENT || WRONG == CUBE || WRONG == NO_SLOPE || WRONG == CUT
 
 /* ---- an operator: y = x^3 ---- */
 
@@ -46,8 +52,12 @@ static tn_status cube_infer(tn_infer *infer)
 
 static tn_status cube_derive(tn_derive *d)
 {
-    d->gin[0] = tn_mul(d->gout[0],
-                       tn_mul_scalar(tn_mul(d->in[0], d->in[0]), WRONG == GRADIENT ? 2 : 3));
+    tn_tensor *x = WRONG == CUT ? tn_detach(d->in[0]) : d->in[0];
+    tn_tensor *g = WRONG == CUT ? tn_detach(d->gout[0]) : d->gout[0];
+
+    if (WRONG == NO_SLOPE) /* 0 / 0 */
+        x = tn_div(tn_sub(x, x, NULL), tn_sub(x, x, NULL), NULL);
+    d->gin[0] = tn_mul(g, tn_mul_scalar(tn_mul(x, x), WRONG == GRADIENT ? 2 : 3));
     return TN_OK;
 }
 
@@ -133,6 +143,13 @@ static tn_status relu_run(const tn_call *call)
         raise(SIGSEGV);
     while (WRONG == HANGS)
         sleep(1);
+    if (WRONG == LEAVES && fork() == 0) { /* a process that stays behind */
+        sleep(20);
+        _exit(0);
+    }
+    for (int32_t d = 0; d < x->ndim; d++)
+        if (WRONG == PICKY && d == x->ndim - 1 && x->strides[d] != 1 && x->shape[d] > 1)
+            return tn_fail(TN_ERR_NOT_IMPLEMENTED, "relu: rows without gaps only");
     do {
         float *from = (float *)(void *)place(x) + at(x, index, WRONG == STRIDES);
         float *to = (float *)(void *)place(y) + at(y, index, WRONG == BETWEEN);
@@ -143,7 +160,8 @@ static tn_status relu_run(const tn_call *call)
             usleep(200);
             value = shared;
         }
-        *to = one(value);
+        if (WRONG != LAZY || value > 0 || isnan(value)) /* memory is 0 anyway, is it not */
+            *to = one(value);
         if (WRONG == INPUT)
             *from = 0;
     } while (next(y, index));
@@ -183,7 +201,7 @@ static bool add_supports(const tn_call *call, char *reason, size_t size)
 static const tn_kernel kernel = {
     TN_HEAD(tn_kernel),
     .op = WRONG == GREEDY ? "add" : "relu",
-    .device = "cpu",
+    .device = WRONG == ELSEWHERE ? "strict" : "cpu",
     .name = "wrong",
     .revision = 1,
     .dtypes = TN_BIT(TN_F32),

@@ -278,6 +278,22 @@ static tn_status frozen(void *user, tn_tensor *const *in, tn_tensor **out)
     return tn_function_call(&square, user, in, 1, out, 1);
 }
 
+CODE(square_of_first, tn_mul(in[0], in[0]))
+CODE(without_graph, tn_detach(tn_mul(in[0], in[0])))
+
+START_TEST(gradgradcheck_takes_gradients_that_never_change)
+{
+    TN_SCOPE;
+    tn_tensor *in[] = { input(TN_SHAPE(2), 2), input(TN_SHAPE(3), 1) };
+
+    ck_assert_msg(tn_gradgradcheck(square_of_first, NULL, in, 2, 1, 1e-5, 1e-6) == TN_OK, "%s",
+                  tn_error_text());
+    /* first derivatives still need a graph */
+    ck_assert_int_eq(tn_gradcheck(without_graph, NULL, in, 1, 1, 0, 0), TN_ERR_RUNTIME);
+    FAILED(TN_ERR_RUNTIME, "does not require grad");
+}
+END_TEST
+
 START_TEST(gradgradcheck_finds_a_wrong_second_derivative)
 {
     TN_SCOPE;
@@ -393,6 +409,7 @@ int main(void)
     tcase_add_test(tests, every_derivative_agrees_with_central_differences);
     tcase_add_test(tests, second_derivatives_agree_too);
     tcase_add_test(tests, gradgradcheck_sees_second_derivatives);
+    tcase_add_test(tests, gradgradcheck_takes_gradients_that_never_change);
     tcase_add_test(tests, gradgradcheck_finds_a_wrong_second_derivative);
     tcase_add_test(tests, a_wrong_derivative_is_found);
     tcase_add_test(tests, memory_that_runs_out_anywhere_is_an_error_and_nothing_else);
