@@ -23,6 +23,8 @@ except ImportError:
     sys.modules["expecttest"].TestCase = unittest.TestCase
 from torch.testing._internal.common_methods_invocations import op_db
 
+from networks_map import NETWORKS
+
 torch.set_num_threads(1)
 TEXT = "--text" in sys.argv
 EXCEPT = set(open(os.environ["EXCEPT"]).read().split()) if "EXCEPT" in os.environ else set()
@@ -70,7 +72,7 @@ def row(values):
 
 
 # Our operator and what the parameters of PyTorch's function are, in their order. After the colon: T a tensor, S a tensor
-# or a number, L tensors, d dims, i whole numbers (2: one number stands for two), t a dtype, n a number read from a tensor,
+# or a number, L tensors, d dims, i whole numbers (1, 2, 3 of them, one stands for all), O a tensor or none, t a dtype, n a number read from a tensor,
 # z has to be left out; nothing: an option as it is. After the sign = our name of the option.
 MAP = {}
 for names in ("relu sigmoid relu6 selu silu mish hardswish hardsigmoid logsigmoid tanhshrink softsign",
@@ -130,6 +132,7 @@ MAP.update({
     "im2col": "im2col input:T kernel_size:2=kernel dilation:2 padding:2 stride:2", "lerp": "lerp input:T end:T weight:T",
     "sort": "sort input:T dim descending stable:x", "topk": "topk input:T k dim largest sorted:x",
 })
+MAP.update(NETWORKS)
 RENAMED = {"nn.functional.unfold": "im2col"}
 # Where PyTorch's own result counts: what jumps, and what is made of options alone.
 AS_IT_IS = {"div/floor_rounding", "div/trunc_rounding", "remainder", "fmod", "fill"}
@@ -148,8 +151,11 @@ def option(kind, value):
         return [] if value is None else [value] if isinstance(value, int) else list(value)
     if kind == "i":
         return [value] if isinstance(value, int) else list(value)
-    if kind == "2":
-        return [value, value] if isinstance(value, int) else list(value)
+    if kind in ("1", "2", "3"):
+        value = [value] * int(kind) if isinstance(value, int) else value
+        if isinstance(value, str) or any(v is None for v in value):
+            raise Outside("a word or nothing among sizes")
+        return list(value) * (int(kind) if len(value) == 1 else 1)
     if kind == "n" and isinstance(value, torch.Tensor):
         if value.dim() > 0 or value.dtype == torch.bool:
             raise Outside("a tensor for a number")
@@ -175,15 +181,19 @@ def bound(info, spec, sample, schema):
         given[known[0][0]] = value
     inputs, places, options, dtype = [], [], {"dim": 0} if ours in ("cat", "stack") else {}, None
     for param, kind, to in rows:
+        if kind == "O" and given.get(param) is None:
+            places.append((param, None))
+            inputs.append(None)
+            continue
         if param not in given:
             continue
         value = given[param]
         if kind == "L":
             places += [(param, i) for i in range(len(value))]
             inputs += list(value)
-        elif kind == "S" or kind == "T":
+        elif kind in ("S", "T", "O"):
             if not isinstance(value, torch.Tensor) and value is not None:
-                if kind == "T" or not isinstance(value, (int, float, complex)):
+                if kind != "S" or not isinstance(value, (int, float, complex)):
                     raise Outside(param)
                 other = [given[r[0]] for r in rows if r[1] in ("S", "T") and r[0] != param]
                 value = like(value, other[0] if other else None)
