@@ -128,5 +128,6 @@ const command devices_command = {
     "1 when there is no device.",
     0,
     0,
-    run
+    run,
+    false
 };

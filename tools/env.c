@@ -49,5 +49,6 @@ const command env_command = {
     "what it does. All are ignored in set-uid programs.",
     0,
     0,
-    run
+    run,
+    false
 };

@@ -203,5 +203,6 @@ const command info_command = {
     "has that name.",
     1,
     1,
-    run
+    run,
+    false
 };

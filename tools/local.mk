@@ -2,6 +2,8 @@
 
 bin_PROGRAMS += tools/tenon
 tools_tenon_SOURCES = \
+	$(TN_CONFORM) \
+	%D%/check.c \
 	%D%/devices.c \
 	%D%/env.c \
 	%D%/info.c \
@@ -12,6 +14,6 @@ tools_tenon_SOURCES = \
 	%D%/text.c \
 	%D%/tool.h \
 	%D%/why.c
-tools_tenon_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+tools_tenon_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS) -I$(srcdir) -DTN_CONFORM_DIR='"$(conformdir)"'
 tools_tenon_CFLAGS = $(AM_CFLAGS)
-tools_tenon_LDADD = $(TN_LINK)
+tools_tenon_LDADD = $(TN_LINK) $(LIBM)

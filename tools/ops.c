@@ -117,5 +117,6 @@ const command ops_command = {
     "does it).\n\nExit status 1 when there are no operators.",
     0,
     0,
-    run
+    run,
+    false
 };

@@ -69,5 +69,6 @@ const command plugins_command = {
     "here; `tenon why NAME` goes all the way.",
     0,
     0,
-    run
+    run,
+    false
 };

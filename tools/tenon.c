@@ -16,7 +16,8 @@ static const command help_command = {
     "Says what a command does and what it takes; without a name lists them.",
     0,
     1,
-    help_run
+    help_run,
+    false
 };
 static const command version_command = { "version",
                                          "",
@@ -25,11 +26,12 @@ static const command version_command = { "version",
                                          "the plugin ABI.",
                                          0,
                                          0,
-                                         version_run };
+                                         version_run,
+                                         false };
 
-static const command *const commands[] = { &plugins_command, &why_command,    &devices_command,
-                                           &ops_command,     &env_command,    &info_command,
-                                           &help_command,    &version_command };
+static const command *const commands[] = { &plugins_command, &why_command,  &devices_command,
+                                           &ops_command,     &env_command,  &info_command,
+                                           &check_command,   &help_command, &version_command };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const command *find(const char *name)
@@ -42,9 +44,13 @@ static const command *find(const char *name)
 
 static void command_help(const command *c)
 {
-    printf("usage: tenon %s%s%s [--json]\n\n", c->name, *c->arguments ? " " : "", c->arguments);
+    printf("usage: tenon %s%s%s%s\n\n", c->name, *c->arguments ? " " : "", c->arguments,
+           c->own_options ? "" : " [--json]");
     print_wrapped("", 0, c->help);
-    printf("\nOptions:\n  --json   JSON instead of text\n  --help   this text\n");
+    if (!c->own_options)
+        printf("\nOptions:\n  --json   JSON instead of text\n  --help   this text\n");
+    else
+        c->run(0, NULL, true);
     printf("\nExit status: 0 all is well; 1 what was asked for is not there or not well; 2 wrong "
            "usage\n");
 }
@@ -132,6 +138,8 @@ static int run_command(const command *c, int count, char **given)
 {
     bool json = false, options = true;
     int kept = 0;
+    if (c->own_options && !(count == 1 && (!strcmp(given[0], "--help") || !strcmp(given[0], "-h"))))
+        return c->run(count, given, false);
     for (int i = 0; i < count; i++) {
         if (!options || given[i][0] != '-')
             given[kept++] = given[i];

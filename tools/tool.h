@@ -21,10 +21,11 @@ typedef struct command {
     const char *help;      /* paragraphs, lines of at most TOOL_WIDTH */
     int least, most;       /* arguments */
     int (*run)(int count, char **arguments, bool json);
+    bool own_options; /* `run` gets all arguments as they are */
 } command;
 
 extern const command plugins_command, why_command, devices_command, ops_command, env_command,
-    info_command;
+    info_command, check_command;
 
 /* Says what failed last, on standard error, and returns EXIT_NOT_OK. */
 int tool_fail(const char *what);

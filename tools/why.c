@@ -319,5 +319,6 @@ const command why_command = {
     "name.",
     1,
     1,
-    run
+    run,
+    false
 };

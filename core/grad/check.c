@@ -154,20 +154,26 @@ static tn_status compare(check *c, int64_t i, double step, double tolerance)
     return status;
 }
 
+static tn_status check_input(tn_tensor *input, int64_t i, const char *who)
+{
+    if (!tn__tensor_ok(input))
+        return tn__tensor_bad(input, who);
+    return input->dtype == TN_F64
+               ? TN_OK
+               : tn_fail(TN_ERR_TYPE,
+                         "%s: input %lld is %s; float64 has the precision that this needs", who,
+                         (long long)i, tn_dtype_name((tn_dtype)input->dtype));
+}
+
 /* Copies of the inputs: those of the caller are not touched. */
 static tn_status copy_inputs(check *c)
 {
     for (int64_t i = 0; i < c->n_in; i++) {
         tn_tensor *from = c->in[i];
-        tn_status status;
+        tn_status status = check_input(from, i, "tn_gradcheck");
 
-        if (!tn__tensor_ok(from))
-            return tn__tensor_bad(from, "tn_gradcheck");
-        if (from->dtype != TN_F64)
-            return tn_fail(
-                TN_ERR_TYPE,
-                "tn_gradcheck: input %lld is %s; float64 has the precision that this needs",
-                (long long)i, tn_dtype_name((tn_dtype)from->dtype));
+        if (status != TN_OK)
+            return status;
         c->leaves[i] = tn__gradient_copy(from);
         if (c->leaves[i] == NULL)
             return tn_error_last()->code;
@@ -206,5 +212,79 @@ tn_status tn_gradcheck(tn_status (*code)(void *user, tn_tensor *const *in, tn_te
         if (c.leaves[i] != NULL)
             tn_tensor_drop(c.leaves[i]);
     tn_free(c.leaves);
+    return status;
+}
+
+/* ---- second derivatives ---- */
+
+typedef struct second {
+    tn_status (*code)(void *user, tn_tensor *const *in, tn_tensor **out);
+    void *user;
+    int64_t n_in, n_out;
+    tn_tensor **out; /* room for n_out */
+} second;
+
+/* The gradients of the code, of its inputs and of the cotangents behind them. */
+static tn_status gradients_of(void *user, tn_tensor *const *in, tn_tensor **out)
+{
+    second *s = user;
+    tn_backward_options options = { .size = sizeof options, .create_graph = 1, .allow_unused = 1 };
+    tn_status status;
+
+    tn_grad_begin(true);
+    for (int64_t i = 0; i < s->n_out; i++)
+        s->out[i] = NULL;
+    status = tn__status_of(s->code(s->user, in, s->out), "tn_gradgradcheck: the code");
+    if (status == TN_OK)
+        status = tn_grad(s->out, in + s->n_in, s->n_out, in, out, s->n_in, &options);
+    for (int64_t i = 0; i < s->n_in && status == TN_OK; i++)
+        if (tn__is_none(out[i])) {
+            out[i] = tn_tensor_full(tn__shape(in[i]), 0, TN_F64, in[i]->device);
+            if (out[i] == NULL)
+                status = tn_error_last()->code;
+        }
+    tn_grad_end();
+    return status;
+}
+
+tn_status tn_gradgradcheck(tn_status (*code)(void *user, tn_tensor *const *in, tn_tensor **out),
+                           void *user, tn_tensor *const *in, int64_t n_in, int64_t n_out,
+                           double step, double tolerance)
+{
+    second s = { code, user, n_in, n_out, NULL };
+    tn_tensor **all;
+    uint64_t scope;
+    tn_status status;
+
+    if (n_in < 1 || n_out < 1)
+        return tn_fail(TN_ERR_VALUE, "tn_gradgradcheck: at least one input and one output");
+    for (int64_t i = 0; i < n_in; i++) {
+        status = check_input(in[i], i, "tn_gradgradcheck");
+        if (status != TN_OK)
+            return status;
+    }
+    all = tn_calloc((size_t)(n_in + 2 * n_out), sizeof(tn_tensor *));
+    if (all == NULL)
+        return TN_ERR_MEMORY;
+    s.out = all + n_in + n_out;
+    scope = tn_scope_begin();
+    tn_grad_begin(false);
+    status = tn__status_of(code(user, in, s.out), "tn_gradgradcheck: the code");
+    tn_grad_end();
+    memcpy(all, in, (size_t)n_in * sizeof(tn_tensor *));
+    for (int64_t i = 0; i < n_out && status == TN_OK; i++) {
+        if (!tn__tensor_ok(s.out[i])) {
+            status = tn__tensor_bad(s.out[i], "tn_gradgradcheck: an output");
+            break;
+        }
+        /* 0.75, so that no term of a derivative vanishes or stands alone */
+        all[n_in + i] = tn_tensor_full(tn__shape(s.out[i]), 0.75, TN_F64, s.out[i]->device);
+        if (all[n_in + i] == NULL)
+            status = tn_error_last()->code;
+    }
+    if (status == TN_OK)
+        status = tn_gradcheck(gradients_of, &s, all, n_in + n_out, n_in, step, tolerance);
+    tn_scope_end(scope);
+    tn_free(all);
     return status;
 }

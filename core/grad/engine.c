@@ -291,6 +291,12 @@ static tn_status run_task(tn__walk *w, tn__task *t, bool *any)
         if (*place(t, i) == NULL)
             *place(t, i) = TN_NONE;
     status = tn__node_run(node, t->many != NULL ? t->many : &t->one, need, w->record, w->gin);
+    if (tn__unlikely(tn__anomaly_on()) && status == TN_OK) {
+        status = tn__anomaly_look(node, need, w->gin);
+        for (int32_t i = 0; i < node->n_in && status != TN_OK; i++)
+            if (w->gin[i] != NULL && !tn__is_none(w->gin[i]))
+                tn_tensor_drop(w->gin[i]);
+    }
     if (status == TN_OK && !w->retain)
         tn__node_release(node);
     return status;

@@ -18,6 +18,20 @@ static inline bool tn__grad_on(void)
 {
     return !tn__grad_mode_here.off;
 }
+/* A mode of the thread, which nests; `who` stands in what is said of a begin without end. */
+void tn__mode_begin(tn__grad_mode *mode, bool off, const char *who);
+void tn__mode_end(tn__grad_mode *mode, const char *who);
+
+/* Anomaly mode of the thread; its `off` means that it is on, so that all begin with it off. */
+extern _Thread_local tn__grad_mode tn__anomaly_mode_here;
+static inline bool tn__anomaly_on(void)
+{
+    return tn__anomaly_mode_here.off;
+}
+/* Writes where the thread is, "Sequential, module \"0\" (Linear)"; nothing outside of modules. Whoever calls modules
+ * says how. */
+typedef void tn__where_writer(tn__text *text);
+extern tn__where_writer *_Atomic tn__anomaly_where;
 
 /* Whether a tensor that is not marked so requires grad since its base was changed in place. */
 bool tn__grad_stale(tn_tensor *tensor);

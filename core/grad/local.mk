@@ -4,6 +4,7 @@ libcore_la_SOURCES += \
 	%D%/internal.h \
 	%D%/parts.h \
 	%D%/walk.h \
+	%D%/anomaly.c \
 	%D%/backward.c \
 	%D%/check.c \
 	%D%/engine.c \

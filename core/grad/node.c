@@ -51,6 +51,8 @@ tn__node *tn__node_new(tn__node_kind kind, const char *name, int32_t n_in, int32
         node->seen[0].shape = (int64_t *)(void *)(block + sizes);
     if (tail != NULL)
         *tail = block + end;
+    if (tn__unlikely(tn__anomaly_on()) && kind != TN__NODE_LEAF)
+        node->where = tn__anomaly_note();
     if (kind == TN__NODE_LEAF) {
         node->sequence = UINT64_MAX;
     } else {
@@ -91,6 +93,7 @@ static void free_node(tn__node *node)
     }
     if (node->kind != TN__NODE_LEAF)
         atomic_fetch_sub_explicit(&nodes_alive, 1, memory_order_relaxed);
+    tn_free(node->where);
     tn_free(node);
 }
 

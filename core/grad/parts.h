@@ -77,6 +77,7 @@ typedef struct tn__node {
     tn__saved *saved;
     tn__grad_hook_row *_Atomic hooks;
     struct tn__node *next; /* of those that wait to be freed */
+    char *where;           /* owned; of anomaly mode, mostly NULL */
     union {
         tn__slot *slot;         /* LEAF */
         struct tn__node *outer; /* OP: the SLICE that it works for, which owns it; mostly NULL */
@@ -134,6 +135,12 @@ tn_status tn__node_attach(tn__node *node, tn_tensor *tensor, int32_t index);
 /* What made a tensor: its node, or its leaf's; refreshed for views whose base changed. Not a new
  * reference. */
 tn_status tn__grad_edge(tn_tensor *tensor, tn__edge *edge);
+
+/* ---- anomaly mode --------------------------------------------------------------- */
+/* Where the thread is: owned, NULL outside of modules. */
+char *tn__anomaly_note(void);
+/* TN_ERR_RUNTIME with the forward call where a gradient that the node gave has a NaN. */
+tn_status tn__anomaly_look(const tn__node *node, uint32_t need, tn_tensor *const *gin);
 
 /* ---- tensors -------------------------------------------------------------------- */
 struct tn__autograd *tn__autograd_of(tn_tensor *tensor); /* made when absent; NULL and an error */

@@ -13,10 +13,8 @@ bool tn_grad_enabled(void)
     return tn__grad_on();
 }
 
-void tn_grad_begin(bool enabled)
+void tn__mode_begin(tn__grad_mode *mode, bool off, const char *who)
 {
-    tn__grad_mode *mode = &tn__grad_mode_here;
-
     if (mode->depth < LEVELS) {
         uint64_t bit = (uint64_t)1 << (mode->depth & 63);
 
@@ -25,24 +23,32 @@ void tn_grad_begin(bool enabled)
         else
             mode->before[mode->depth >> 6] &= ~bit;
     } else if (mode->depth == LEVELS) {
-        tn_fail(TN_ERR_RUNTIME,
-                "tn_grad_begin: %d levels deep; inner ones end together with this one", LEVELS);
+        tn_fail(TN_ERR_RUNTIME, "%s: %d levels deep; inner ones end together with this one", who,
+                LEVELS);
     }
     mode->depth++;
-    mode->off = !enabled;
+    mode->off = off;
 }
 
-void tn_grad_end(void)
+void tn__mode_end(tn__grad_mode *mode, const char *who)
 {
-    tn__grad_mode *mode = &tn__grad_mode_here;
-
     if (mode->depth == 0) {
-        tn_fail(TN_ERR_RUNTIME, "tn_grad_end without a tn_grad_begin in this thread");
+        tn_fail(TN_ERR_RUNTIME, "%s without a begin in this thread", who);
         return;
     }
     mode->depth--;
     if (mode->depth < LEVELS)
         mode->off = mode->before[mode->depth >> 6] >> (mode->depth & 63) & 1;
+}
+
+void tn_grad_begin(bool enabled)
+{
+    tn__mode_begin(&tn__grad_mode_here, !enabled, "tn_grad_begin");
+}
+
+void tn_grad_end(void)
+{
+    tn__mode_end(&tn__grad_mode_here, "tn_grad_end");
 }
 
 /* ---- slots ---------------------------------------------------------------------- */

@@ -43,23 +43,40 @@ static void put_path(const struct frame *frame, tn__text *text)
     tn__text_add(text, "<%s>", frame->module->type); /* called, but no child of the caller */
 }
 
+static void write_where(const struct frame *frame, tn__text *text)
+{
+    const struct frame *root = frame;
+
+    while (root->outer != NULL)
+        root = root->outer;
+    tn__text_add(text, "%s", root->module->type);
+    if (root != frame) {
+        tn__text path = { 0 };
+
+        put_path(frame, &path);
+        if (path.at != NULL)
+            tn__text_add(text, ", module \"%s\" (%s)", path.at, frame->module->type);
+        tn__text_free(&path);
+    }
+}
+
+/* For anomaly mode: where this thread is. */
+static void where_now(tn__text *text)
+{
+    if (innermost != NULL)
+        write_where(innermost, text);
+}
+
 /* Puts the module in front of the message, once, by the innermost call that failed. */
 static void word_failure(const struct frame *frame)
 {
+    tn__text where = { 0 };
+
     if (worded == tn_error_mark())
         return;
-    const struct frame *root = frame;
-    while (root->outer != NULL)
-        root = root->outer;
-    if (root == frame) {
-        tn_error_prefix("in %s: ", frame->module->type);
-    } else {
-        tn__text path = { 0 };
-        put_path(frame, &path);
-        tn_error_prefix("in %s, module \"%s\" (%s): ", root->module->type,
-                        path.at != NULL ? path.at : "?", frame->module->type);
-        tn__text_free(&path);
-    }
+    write_where(frame, &where);
+    tn_error_prefix("in %s: ", where.at != NULL ? where.at : frame->module->type);
+    tn__text_free(&where);
     worded = tn_error_mark();
 }
 
@@ -180,6 +197,8 @@ static tn_status call_in_scope(tn_module *module, struct exchange *x)
     if (frame.depth > TN__MODULE_DEPTH)
         return tn_fail(TN_ERR_RUNTIME, "module calls nest more than %d deep", TN__MODULE_DEPTH);
     innermost = &frame;
+    if (tn__unlikely(tn__anomaly_on()))
+        atomic_store_explicit(&tn__anomaly_where, where_now, memory_order_release);
     const char *before = tn__error_plugin(module->plugin != NULL ? module->plugin->id : "");
     uint64_t failures = tn_error_mark();
     uint64_t scope = tn_scope_begin();

@@ -393,6 +393,10 @@ tn_status tn__max_pool(const tn_call *call);
 tn_status tn__max_pool_grad(const tn_call *call);
 tn_status tn__avg_pool(const tn_call *call);
 tn_status tn__avg_pool_grad(const tn_call *call);
+tn_status tn__standardize(const tn_call *call);
+tn_status tn__standardize_grad(const tn_call *call);
+bool tn__standardize_takes(const tn_call *call, char *reason, size_t size);
+bool tn__standardize_grad_takes(const tn_call *call, char *reason, size_t size);
 
 /* The device type, in device.c. */
 extern const tn_backend tn__backend_cpu;

@@ -20,30 +20,39 @@ enum { WIDE = 256, BLOCK = 32, PART = 16 };
 
 /* ---- in a row -------------------------------------------------------------------------------- */
 
+/* Indices of the lanes are constants, so that registers hold them. */
+#define LARGER_OF(half, BETTER)                                                                    \
+    for (int j = 0; j < (half); j++) {                                                             \
+        v = best[j + (half)];                                                                      \
+        b = best[j];                                                                               \
+        best[j] = BETTER(v, b) ? v : b;                                                            \
+    }
+#define LARGER_OF_NEXT(lanes, BETTER)                                                              \
+    for (int j = 0; j < (lanes); j++) {                                                            \
+        v = x[i + j];                                                                              \
+        b = best[j];                                                                               \
+        best[j] = BETTER(v, b) ? v : b;                                                            \
+    }
 #define EXTREME(name, T, A, member, LANES, BETTER)                                                 \
     static void name(int64_t n, const void *from, union tn__number *out)                           \
     {                                                                                              \
         const T *x = from;                                                                         \
-        T best[LANES], all = x[0];                                                                 \
+        T best[LANES], all = x[0], v, b;                                                           \
         int64_t i = 0;                                                                             \
         if (n >= PART) {                                                                           \
             for (int j = 0; j < LANES; j++)                                                        \
                 best[j] = x[0];                                                                    \
             for (; i + LANES <= n; i += LANES)                                                     \
-                for (int j = 0; j < LANES; j++) {                                                  \
-                    T v = x[i + j], b = best[j];                                                   \
-                    best[j] = BETTER(v, b) ? v : b;                                                \
-                }                                                                                  \
-            for (int at = 0; i + PART <= n; i += PART, at += PART)                                 \
-                for (int j = 0; j < PART; j++) {                                                   \
-                    T v = x[i + j], b = best[at + j];                                              \
-                    best[at + j] = BETTER(v, b) ? v : b;                                           \
-                }                                                                                  \
-            for (int half = LANES / 2; half > 0; half /= 2)                                        \
-                for (int j = 0; j < half; j++) {                                                   \
-                    T v = best[j + half], b = best[j];                                             \
-                    best[j] = BETTER(v, b) ? v : b;                                                \
-                }                                                                                  \
+                LARGER_OF_NEXT(LANES, BETTER)                                                      \
+            LARGER_OF(LANES / 2, BETTER)                                                           \
+            if (LANES / 4 == PART)                                                                 \
+                LARGER_OF(LANES / 4, BETTER)                                                       \
+            for (; i + PART <= n; i += PART)                                                       \
+                LARGER_OF_NEXT(PART, BETTER)                                                       \
+            LARGER_OF(8, BETTER)                                                                   \
+            LARGER_OF(4, BETTER)                                                                   \
+            LARGER_OF(2, BETTER)                                                                   \
+            LARGER_OF(1, BETTER)                                                                   \
             all = best[0];                                                                         \
         }                                                                                          \
         for (; i < n; i++)                                                                         \
@@ -62,22 +71,23 @@ EXTREME(min_i64, int64_t, int64_t, i, 32, LESS_WHOLE)
     {                                                                                              \
         enum { LANES = 32 };                                                                       \
         const T *x = from;                                                                         \
-        A part[LANES];                                                                             \
+        A part[LANES], rest = 1;                                                                   \
         int64_t i = 0;                                                                             \
         for (int j = 0; j < LANES; j++)                                                            \
             part[j] = 1;                                                                           \
         for (; i + LANES <= n; i += LANES)                                                         \
             for (int j = 0; j < LANES; j++)                                                        \
                 part[j] *= (A)x[i + j];                                                            \
-        for (int at = 0; i + PART <= n; i += PART, at += PART)                                     \
-            for (int j = 0; j < PART; j++)                                                         \
-                part[at + j] *= (A)x[i + j];                                                       \
-        for (int j = 0; i < n; i++, j++)                                                           \
-            part[j] *= (A)x[i];                                                                    \
-        for (int half = LANES / 2; half > 0; half /= 2)                                            \
-            for (int j = 0; j < half; j++)                                                         \
-                part[j] *= part[j + half];                                                         \
-        out->member = (R)part[0];                                                                  \
+        for (int j = 0; j < PART / 2; j++)                                                         \
+            part[j] = (part[j] * part[j + 8]) * (part[j + 16] * part[j + 24]);                     \
+        for (; i + PART / 2 <= n; i += PART / 2)                                                   \
+            for (int j = 0; j < PART / 2; j++)                                                     \
+                part[j] *= (A)x[i + j];                                                            \
+        for (; i < n; i++)                                                                         \
+            rest *= (A)x[i];                                                                       \
+        for (int j = 0; j < PART / 4; j++)                                                         \
+            part[j] *= part[j + PART / 4];                                                         \
+        out->member = (R)(((part[0] * part[1]) * (part[2] * part[3])) * rest);                     \
     }
 PRODUCT(prod_f32, float, double, double, f)
 PRODUCT(prod_f64, double, double, double, f)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * exp, log and the cosine of a turn for float32 and float64, written so that a compiler makes
+ * exp, log and what follows from them for float32 and float64, written so that a compiler makes
  * vectors of loops over them: no branch, no table, no call. exp and log follow FreeBSD's msun
  * (Sun Microsystems, 1993): errors are below one unit in the last place. */
 #ifndef TN_BACKEND_CPU_FUNCTIONS_H
@@ -208,6 +208,90 @@ static inline float tn__erf_f32(float x)
     q = q * z - 7.37332916720468e-03f;
     q = q * z - 1.42647390514189e-02f;
     return in * p / q;
+}
+
+/* The same logarithm, its power of two apart: log_b x = k log_b 2 + ln(1 + f) / ln b; where k is
+ * not 0 it has the larger part. */
+static inline float tn__log_base_f32(float x, float high, float low, float scale)
+{
+    int tiny = x < 0x1p-126f;
+    float in = tiny ? x * 0x1p25f : x;
+    uint32_t bits = tn__bits_f32(in) + (0x3f800000u - 0x3f3504f3u);
+    float k = (float)((int32_t)(bits >> 23) - 127) - (tiny ? 25.0f : 0.0f);
+    float m = tn__of_bits_f32((bits & 0x007fffffu) + 0x3f3504f3u), y = tn__log_f32(m) * scale;
+    y = k * low + y + k * high;
+    y = x == tn__of_bits_f32(0x7f800000u) ? x : y;
+    y = x == 0 ? tn__of_bits_f32(0xff800000u) : y;
+    return x >= 0 ? y : tn__of_bits_f32(0x7fc00000u);
+}
+
+static inline float tn__log2_f32(float x)
+{
+    return tn__log_base_f32(x, 1, 0, 1.44269504089f);
+}
+
+/* log10 2 in two parts, the first of 12 bits: its products with k are exact. */
+static inline float tn__log10_f32(float x)
+{
+    return tn__log_base_f32(x, 3.010253906e-01f, 4.605038981e-06f, 0.43429448190f);
+}
+
+/* asin s = s + s z p(z), z = s^2, up to 1/2; beyond it, a right angle less twice the arcsine of
+ * sqrt((1 - x) / 2). */
+static inline float tn__asin_part_f32(float size)
+{
+    float z = size > 0.5f ? 0.5f - 0.5f * size : size * size;
+    float s = size > 0.5f ? __builtin_sqrtf(z) : size;
+    float p = 3.375294228e-02f;
+    p = p * z + 1.704440165e-02f;
+    p = p * z + 3.114201826e-02f;
+    p = p * z + 4.459332381e-02f;
+    p = p * z + 7.500127553e-02f;
+    p = p * z + 1.666666589e-01f;
+    return s + s * z * p;
+}
+
+static inline float tn__asin_f32(float x)
+{
+    float size = __builtin_fabsf(x), part = tn__asin_part_f32(size);
+    return __builtin_copysignf(size > 0.5f ? 1.57079637e+00f - (2 * part + 4.37113883e-08f) : part,
+                               x);
+}
+
+static inline float tn__acos_f32(float x)
+{
+    float size = __builtin_fabsf(x), part = tn__asin_part_f32(size);
+    float near = x < 0 ? 3.14159274e+00f - (2 * part + 8.74227766e-08f) : 2 * part;
+    float far = 1.57079637e+00f - (__builtin_copysignf(part, x) + 4.37113883e-08f);
+    return size > 0.5f ? near : far;
+}
+
+/* x p(w), w = -ln(1 - x^2): p fitted to 4e-9 below 5, and in sqrt(w) to 3e-8 above. */
+static inline float tn__erfinv_f32(float x)
+{
+    float w = -tn__log_f32((1 - x) * (1 + x)), u = w - 2.5f, v = __builtin_sqrtf(w) - 3.216915395f;
+    float low = 4.351147420e-10f;
+    low = low * u - 8.739830957e-09f;
+    low = low * u + 1.648717663e-08f;
+    low = low * u + 4.654287304e-07f;
+    low = low * u - 3.426175949e-06f;
+    low = low * u - 4.959743505e-06f;
+    low = low * u + 2.182639231e-04f;
+    low = low * u - 1.252748416e-03f;
+    low = low * u - 4.177324924e-03f;
+    low = low * u + 2.466402894e-01f;
+    low = low * u + 1.501409352e+00f;
+    float high = 9.421440530e-05f;
+    high = high * v - 9.942566400e-05f;
+    high = high * v - 3.617910111e-04f;
+    high = high * v + 1.113845849e-03f;
+    high = high * v - 1.885520087e-03f;
+    high = high * v + 2.761287370e-03f;
+    high = high * v - 4.100019070e-03f;
+    high = high * v + 5.763215105e-03f;
+    high = high * v + 1.004890881e+00f;
+    high = high * v + 3.050632976e+00f;
+    return x * (w < 5 ? low : high);
 }
 
 /* cos(2 pi u) for 0 <= u < 1: the quarter of the turn and the rest within an eighth, both exact,

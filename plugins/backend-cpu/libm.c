@@ -116,15 +116,7 @@ static double erfinv(double y)
 
 #define F_LOOPS(T, s, f)                                                                           \
     BINARY(div_floor_##s, T, floor_of_##s(a, b))                                                   \
-    BINARY(hypot_##s, T, hypot##f(a, b))                                                           \
-    UNARY(log2_##s, T, log2##f(a))                                                                 \
-    UNARY(log10_##s, T, log10##f(a))                                                               \
-    UNARY(asin_##s, T, asin##f(a))                                                                 \
-    UNARY(acos_##s, T, acos##f(a))                                                                 \
-    UNARY(sinh_##s, T, sinh##f(a))                                                                 \
-    UNARY(cosh_##s, T, cosh##f(a))                                                                 \
-    UNARY(erfc_##s, T, erfc##f(a))                                                                 \
-    UNARY(erfinv_##s, T, erfinv((double)a))
+    BINARY(hypot_##s, T, hypot##f(a, b))
 F_LOOPS(float, f32, f)
 F_LOOPS(double, f64, )
 UNARY(sin_f64, double, sin(a))
@@ -136,6 +128,14 @@ BINARY(fmod_f64, double, fmod(a, b))
 BINARY(pow_f64, double, pow(a, b))
 BINARY(atan2_f64, double, atan2(a, b))
 UNARY(erf_f64, double, erf(a))
+UNARY(log2_f64, double, log2(a))
+UNARY(log10_f64, double, log10(a))
+UNARY(asin_f64, double, asin(a))
+UNARY(acos_f64, double, acos(a))
+UNARY(sinh_f64, double, sinh(a))
+UNARY(cosh_f64, double, cosh(a))
+UNARY(erfc_f64, double, erfc(a))
+UNARY(erfinv_f64, double, erfinv(a))
 UNARY(gelu_f64, double, a * 0.5 * erfc(a * -0.70710678118654752440))
 
 #define FLOATS(name)                                                                               \
@@ -154,18 +154,18 @@ tn__ew_loop *const tn__loops_once[TN__EW_COUNT][TN__I64 + 1] = {
     [TN__POW] = { [TN__F64] = pow_f64, [TN__I64] = pow_i64 },
     [TN__ATAN2] = { [TN__F64] = atan2_f64 },
     [TN__HYPOT] = FLOATS(hypot),
-    [TN__LOG2] = FLOATS(log2),
-    [TN__LOG10] = FLOATS(log10),
+    [TN__LOG2] = { [TN__F64] = log2_f64 },
+    [TN__LOG10] = { [TN__F64] = log10_f64 },
     [TN__SIN] = { [TN__F64] = sin_f64 },
     [TN__COS] = { [TN__F64] = cos_f64 },
     [TN__TAN] = { [TN__F64] = tan_f64 },
-    [TN__ASIN] = FLOATS(asin),
-    [TN__ACOS] = FLOATS(acos),
+    [TN__ASIN] = { [TN__F64] = asin_f64 },
+    [TN__ACOS] = { [TN__F64] = acos_f64 },
     [TN__ATAN] = { [TN__F64] = atan_f64 },
-    [TN__SINH] = FLOATS(sinh),
-    [TN__COSH] = FLOATS(cosh),
+    [TN__SINH] = { [TN__F64] = sinh_f64 },
+    [TN__COSH] = { [TN__F64] = cosh_f64 },
     [TN__ERF] = { [TN__F64] = erf_f64 },
-    [TN__ERFC] = FLOATS(erfc),
-    [TN__ERFINV] = FLOATS(erfinv),
+    [TN__ERFC] = { [TN__F64] = erfc_f64 },
+    [TN__ERFINV] = { [TN__F64] = erfinv_f64 },
     [TN__GELU] = { [TN__F64] = gelu_f64 },
 };

@@ -177,6 +177,11 @@ FLOAT_LOOPS(float, f32, f)
 FLOAT_LOOPS(double, f64, )
 UNARY(gelu_f32, float, a * 0.5f * (1 + tn__erf_f32(a * 0.70710678118654752440f)))
 UNARY(erf_f32, float, tn__erf_f32(a))
+UNARY(log2_f32, float, tn__log2_f32(a))
+UNARY(log10_f32, float, tn__log10_f32(a))
+UNARY(asin_f32, float, tn__asin_f32(a))
+UNARY(acos_f32, float, tn__acos_f32(a))
+UNARY(erfinv_f32, float, tn__erfinv_f32(a))
 
 /* float32 numbers in blocks of their own: all of a block through float64, or one by one. */
 #define WIDE(name, fits, wide, library)                                                            \
@@ -236,6 +241,9 @@ WIDE(sin_f32, tn__turn_fits, tn__wide_sin, library_sin)
 WIDE(cos_f32, tn__turn_fits, tn__wide_cos, library_cos)
 WIDE(tan_f32, tn__turn_fits, tn__wide_tan, library_tan)
 WIDE(atan_f32, tn__always_fits, tn__wide_atan, tn__wide_atan)
+WIDE(sinh_f32, tn__always_fits, tn__wide_sinh, tn__wide_sinh)
+WIDE(cosh_f32, tn__always_fits, tn__wide_cosh, tn__wide_cosh)
+WIDE(erfc_f32, tn__always_fits, tn__wide_erfc, tn__wide_erfc)
 WIDE(atan2_f32, tn__angle_fits, tn__wide_atan2, atan2f)
 WIDE(fmod_f32, tn__rest_fits, tn__wide_fmod, fmodf)
 WIDE(remainder_f32, tn__rest_fits, tn__wide_remainder, library_remainder)
@@ -539,6 +547,14 @@ const struct tn__loops TN__LOOPS_NAME = {
         [TN__COS] = { [TN__F32] = cos_f32 },
         [TN__TAN] = { [TN__F32] = tan_f32 },
         [TN__ATAN] = { [TN__F32] = atan_f32 },
+        [TN__LOG2] = { [TN__F32] = log2_f32 },
+        [TN__LOG10] = { [TN__F32] = log10_f32 },
+        [TN__ASIN] = { [TN__F32] = asin_f32 },
+        [TN__ACOS] = { [TN__F32] = acos_f32 },
+        [TN__SINH] = { [TN__F32] = sinh_f32 },
+        [TN__COSH] = { [TN__F32] = cosh_f32 },
+        [TN__ERFC] = { [TN__F32] = erfc_f32 },
+        [TN__ERFINV] = { [TN__F32] = erfinv_f32 },
         [TN__ATAN2] = { [TN__F32] = atan2_f32 },
         [TN__FMOD] = { [TN__F32] = fmod_f32 },
         [TN__REMAINDER] = { [TN__F32] = remainder_f32 },

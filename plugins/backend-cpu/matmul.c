@@ -351,6 +351,17 @@ static tn_status run(struct product *p, const tn_view *y)
         return TN_OK;
     if (p->k == 0)
         return zero_or_bias(p, y);
+    if (p->n == 1 && p->m > 1 && !p->bias) { /* a column: the product of one row, transposed */
+        struct matrix a = { p->b.at, p->b.column, p->b.row, p->b.dtype, p->b.item };
+        struct matrix b = { p->a.at, p->a.column, p->a.row, p->a.dtype, p->a.item };
+        int64_t batch = p->batch_a, step = p->y.row;
+        p->a = a, p->b = b;
+        p->batch_a = p->batch_b, p->batch_b = batch;
+        p->y.column = step;
+        p->n = p->m, p->m = 1;
+        p->y.row = p->n * p->y.column; /* the stride of the only row says nothing */
+        p->a.row = p->k * p->a.column;
+    }
     double work = (double)p->m * (double)p->n * (double)p->k;
     p->tile_m = p->m;
     p->tile_n = p->n;

@@ -89,6 +89,12 @@ static tn_status activate(void)
 #define WHOLE (TN_MASK_INT & ~TN_BIT(TN_U64))
 #define WIDE (TN_BIT(TN_F32) | TN_BIT(TN_F64))
 #define BITS (TN_MASK_INT | TN_BIT(TN_BOOL))
+/* For some layouts only; the rest comes apart. */
+#define WHERE(op_, dtypes_)                                                                        \
+    {                                                                                              \
+        TN_HEAD(tn_kernel), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,        \
+                            .dtypes = dtypes_, .supports = tn__##op_##_takes, .run = tn__##op_     \
+    }
 /* By a row: its run function is that of them all, or of its family. */
 #define ROW(op_, dtypes_, run_, ...)                                                               \
     {                                                                                              \
@@ -198,6 +204,8 @@ static const tn_kernel kernels[] = {
     KERNEL(max_pool_grad, WIDE),
     KERNEL(avg_pool, WIDE),
     KERNEL(avg_pool_grad, WIDE),
+    WHERE(standardize, WIDE),
+    WHERE(standardize_grad, WIDE),
     ONE(relu, NUMBERS, TN__RELU),
     TWO(relu_grad, FLOATS, TN__RELU_GRAD),
     ONE(sigmoid, FLOATS, TN__SIGMOID),

@@ -72,11 +72,14 @@ static void each_row(void *user, int64_t n, char *const *at, const int64_t *stri
 
 /* Where the rows stand upright, blocks of neighbouring ones are worked on together, line by line:
  * few enough that the block stays in the cache. */
-enum { MOST = 256, LEAST = 64, CACHE = 1 << 18 };
+enum { MOST = 256, LEAST = 64, CACHE = 1 << 18, PIECES = 4 };
 
 static int64_t block_width(const struct job *job)
 {
     int64_t wide = CACHE / (job->n * (int64_t)tn__ct_size(job->ct)) / 16 * 16;
+    int64_t side = job->rows.shape[job->rows.ndim - 1] / PIECES / 16 * 16;
+    if (wide > side)
+        wide = side;
     return wide < LEAST ? LEAST : wide > MOST ? MOST : wide;
 }
 

@@ -194,9 +194,11 @@ static bool is_tanh(const tn_gelu_options *o)
 #define ONE_OVER_ROOT_TWO_PI 0.39894228040143267794
 #define CUBIC 0.044715
 
+/* (1 + tanh(u)) / 2 with PyTorch's u, as a sigmoid: which goes to 0 without 1 - 1. */
 static tn_tensor *gelu_tanh(tn_tensor *x)
 {
-    return tn_tanh(times(tn_mul(x, plus(times(tn_square(x), CUBIC), 1.0)), ROOT_TWO_OVER_PI));
+    return tn_sigmoid(
+        times(tn_mul(x, plus(times(tn_square(x), CUBIC), 1.0)), 2.0 * ROOT_TWO_OVER_PI));
 }
 
 /* P(N(0, 1) <= x) */
@@ -213,11 +215,10 @@ static tn_tensor *gelu_slope(tn_tensor *x, bool approximate)
         return sum(gelu_part(x),
                    times(tn_mul(x, tn_exp(times(tn_square(x), -0.5))), ONE_OVER_ROOT_TWO_PI));
     t = gelu_tanh(x);
-    inner = times(plus(times(tn_square(x), 3.0 * CUBIC), 1.0), 0.5 * ROOT_TWO_OVER_PI);
-    return sum(times(plus(t, 1.0), 0.5), tn_mul(tn_mul(x, inner), one_minus(tn_mul(t, t))));
+    inner = times(plus(times(tn_square(x), 3.0 * CUBIC), 1.0), 2.0 * ROOT_TWO_OVER_PI);
+    return tn_mul(t, plus(tn_mul(tn_mul(x, inner), one_minus(t)), 1.0));
 }
-DECOMPOSE(gelu,
-          is_tanh(o) ? times(tn_mul(x, plus(gelu_tanh(x), 1.0)), 0.5) : tn_mul(x, gelu_part(x)))
+DECOMPOSE(gelu, tn_mul(x, is_tanh(o) ? gelu_tanh(x) : gelu_part(x)))
 DERIVE(gelu, tn_mul(gy, gelu_slope(x, is_tanh(o))))
 
 static tn_status gelu_infer(tn_infer *infer)

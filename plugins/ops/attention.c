@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attention, and the cells of recurrent networks. */
+ * Attention: of queries to keys, and of several heads with their projections. */
 #include "common.h"
 
 #include <math.h>
@@ -113,123 +113,243 @@ static tn_status scaled_dot_product_attention_decompose(tn_tensor *const *in, in
     return tn__common_given(out, tn_matmul(s, v));
 }
 
-/* ---- cells ---- */
+/* ---- several heads ---- */
 
-/* x [N, I] or [I], h [N, H] or [H]; the weights have `gates` rows of H each. */
-static tn_status cell_infer(tn_infer *infer, int64_t gates, bool memory)
+/* The inputs of both operators, in their order. */
+enum { QUERY, KEY, VALUE, W_IN, W_Q, W_K, W_V, B_IN, BIAS_K, BIAS_V, W_OUT, B_OUT, KEY_MASK, MASK };
+
+struct heads {
+    int64_t count;
+    double dropout_p;
+    bool add_zero_attn;
+};
+
+static tn_status fits(const tn_view *w, const char *name, int64_t rows, int64_t columns)
 {
-    const tn_view *x = infer->in[0], *h = infer->in[1];
-    const tn_view *const *w = infer->in + (memory ? 3 : 2);
-    char text[TN__TEXT], text_h[TN__TEXT];
-    int64_t hidden;
-    bool fits = (x->ndim == 1 || x->ndim == 2) && h->ndim == x->ndim;
+    char text[TN__TEXT];
 
-    if (fits && x->ndim == 2)
-        fits = x->shape[0] == h->shape[0];
-    if (fits && memory) {
-        const tn_view *c = infer->in[2];
+    if (w == NULL || (w->shape[0] == rows && (columns < 0 ? w->ndim == 1 : w->ndim == 2) &&
+                      (columns < 0 || w->shape[1] == columns)))
+        return TN_OK;
+    return columns < 0 ? tn_fail(TN_ERR_RUNTIME, "%s %s has to be [%lld]", name,
+                                 tn__common_text(text, tn__common_shape(w)), (long long)rows)
+                       : tn_fail(TN_ERR_RUNTIME, "%s %s has to be [%lld, %lld]", name,
+                                 tn__common_text(text, tn__common_shape(w)), (long long)rows,
+                                 (long long)columns);
+}
 
-        fits = c->ndim == h->ndim;
-        for (int32_t d = 0; fits && d < h->ndim; d++)
-            fits = c->shape[d] == h->shape[d];
-    }
-    if (!fits)
+static tn_status heads_infer(tn_infer *infer, struct heads heads)
+{
+    const tn_view *const *in = infer->in;
+    const tn_view *q = in[QUERY], *k = in[KEY], *v = in[VALUE];
+    char text[TN__TEXT], text_k[TN__TEXT], text_v[TN__TEXT];
+    bool one = in[W_IN] != NULL, three = in[W_Q] != NULL && in[W_K] != NULL && in[W_V] != NULL;
+    tn_status status = TN_OK;
+    int64_t e, n, rows, keys;
+
+    if (q->ndim != 3 || k->ndim != 3 || v->ndim != 3 || q->shape[1] != k->shape[1] ||
+        k->shape[1] != v->shape[1] || k->shape[0] != v->shape[0])
         return tn_fail(TN_ERR_RUNTIME,
-                       "x %s and h %s: [N, inputs] and [N, hidden], or without N, "
-                       "are taken%s",
-                       tn__common_text(text, tn__common_shape(x)),
-                       tn__common_text(text_h, tn__common_shape(h)), memory ? ", and c as h" : "");
-    hidden = h->shape[h->ndim - 1];
-    for (int i = 0; i < 4; i++) {
-        static const char *const names[] = { "w_ih", "w_hh", "b_ih", "b_hh" };
-        int64_t columns = i == 0 ? x->shape[x->ndim - 1] : hidden;
+                       "q %s, k %s, v %s: [L, N, E], [S, N, K] and [S, N, V] are taken",
+                       tn__common_text(text, tn__common_shape(q)),
+                       tn__common_text(text_k, tn__common_shape(k)),
+                       tn__common_text(text_v, tn__common_shape(v)));
+    e = q->shape[2];
+    n = q->shape[1];
+    rows = q->shape[0];
+    keys = k->shape[0];
+    if (heads.count < 1 || e % heads.count != 0)
+        return tn_fail(TN_ERR_VALUE, "num_heads is %lld; it has to divide the %lld features of q",
+                       (long long)heads.count, (long long)e);
+    if (!(heads.dropout_p >= 0 && heads.dropout_p <= 1))
+        return tn_fail(TN_ERR_VALUE, "dropout_p is %g; a probability between 0 and 1 is taken",
+                       heads.dropout_p);
+    if (one == three || (one && (in[W_Q] != NULL || in[W_K] != NULL || in[W_V] != NULL)))
+        return tn_fail(TN_ERR_VALUE, "either w_in or all of w_q, w_k and w_v have to be given");
+    if (one && (k->shape[2] != e || v->shape[2] != e))
+        return tn_fail(TN_ERR_RUNTIME, "w_in takes q, k and v of the same features, not %s, %s, %s",
+                       tn__common_text(text, tn__common_shape(q)),
+                       tn__common_text(text_k, tn__common_shape(k)),
+                       tn__common_text(text_v, tn__common_shape(v)));
+    if ((in[BIAS_K] == NULL) != (in[BIAS_V] == NULL))
+        return tn_fail(TN_ERR_VALUE, "bias_k and bias_v go together");
+    const struct {
+        int input;
+        const char *name;
+        int64_t rows, columns;
+    } table[] = { { W_IN, "w_in", 3 * e, e },     { W_Q, "w_q", e, e },
+                  { W_K, "w_k", e, k->shape[2] }, { W_V, "w_v", e, v->shape[2] },
+                  { B_IN, "b_in", 3 * e, -1 },    { BIAS_K, "bias_k", e, -1 },
+                  { BIAS_V, "bias_v", e, -1 },    { W_OUT, "w_out", e, e },
+                  { B_OUT, "b_out", e, -1 },      { KEY_MASK, "key_padding_mask", n, keys } };
+    for (size_t i = 0; i < sizeof table / sizeof table[0] && status == TN_OK; i++)
+        status = fits(in[table[i].input], table[i].name, table[i].rows, table[i].columns);
+    if (status == TN_OK && in[MASK] != NULL) {
+        const tn_view *m = in[MASK];
+        bool all = m->ndim == 3 && m->shape[0] == n * heads.count;
 
-        if (w[i] == NULL)
-            continue;
-        fits = w[i]->ndim == (i < 2 ? 2 : 1) && w[i]->shape[0] == gates * hidden &&
-               (i >= 2 || w[i]->shape[1] == columns);
-        if (!fits && i < 2)
-            return tn_fail(TN_ERR_RUNTIME, "%s %s has to be [%lld, %lld]", names[i],
-                           tn__common_text(text, tn__common_shape(w[i])),
-                           (long long)(gates * hidden), (long long)columns);
-        if (!fits)
-            return tn_fail(TN_ERR_RUNTIME, "%s %s has to be [%lld]", names[i],
-                           tn__common_text(text, tn__common_shape(w[i])),
-                           (long long)(gates * hidden));
+        if (!(all || m->ndim == 2) || m->shape[m->ndim - 2] != rows ||
+            m->shape[m->ndim - 1] != keys)
+            return tn_fail(
+                TN_ERR_RUNTIME, "attn_mask %s has to be [%lld, %lld] or [%lld, %lld, %lld]",
+                tn__common_text(text, tn__common_shape(m)), (long long)rows, (long long)keys,
+                (long long)(n * heads.count), (long long)rows, (long long)keys);
     }
-    return tn__common_open(infer);
+    return status == TN_OK ? tn__common_open(infer) : status;
 }
 
-static tn_tensor *gates_of(tn_tensor *x, tn_tensor *h, tn_tensor *const *w)
+/* Numbers to add: minus infinity where a mask of bool is True. */
+static tn_tensor *to_add(tn_tensor *mask, tn_tensor *like)
 {
-    return tn_add(tn_linear(x, w[0], w[2]), tn_linear(h, w[1], w[3]), NULL);
+    if (tn_tensor_dtype(mask) != TN_BOOL)
+        return tn_cast(mask, tn_tensor_dtype(like));
+    return tn_masked_fill(tn__common_zeros(like, tn_tensor_shape(mask)), mask, -INFINITY);
 }
 
-static tn_tensor *part(tn_tensor *gates, int64_t index, int64_t count)
+/* [L, N, E] to [N, heads, L, E / heads] */
+static tn_tensor *split_heads(tn_tensor *x, int64_t heads)
 {
-    int64_t each;
+    static const int64_t order[] = { 1, 2, 0, 3 };
+    tn_ints shape;
 
-    if (gates == NULL)
+    if (x == NULL)
         return NULL;
-    each = tn_tensor_size(gates, -1) / count;
-    return tn_narrow(gates, -1, index * each, each);
+    shape = tn_tensor_shape(x);
+    return tn_permute(tn_reshape(x, TN_SHAPE(shape.at[0], shape.at[1], heads, shape.at[2] / heads)),
+                      (tn_ints){ order, 4 });
 }
 
-static tn_status rnn_infer(tn_infer *infer)
+static tn_tensor *behind(tn_tensor *x, tn_tensor *more)
 {
-    return cell_infer(infer, 1, false);
+    tn_tensor *both[] = { x, more };
+
+    return x == NULL || more == NULL ? NULL : tn_cat(both, 2, 0);
 }
 
-static tn_status rnn_tanh_cell_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                         tn_tensor **out)
+/* The mask with a place for each key that was added, which everybody sees. */
+static tn_tensor *wider(tn_tensor *mask, int64_t by)
 {
+    return by == 0 ? mask : tn_pad(mask, TN_SHAPE(0, by), NULL);
+}
+
+struct attention {
+    tn_tensor *q, *k, *v, *mask; /* [N, heads, ...]; mask NULL: none */
+};
+
+static tn_status project(tn_tensor *const *in, struct heads heads, struct attention *a)
+{
+    tn_tensor *part[3], *mask = NULL, *keys = NULL;
+    int64_t e = tn_tensor_size(in[QUERY], 2), n = tn_tensor_size(in[QUERY], 1), added = 0;
+
+    for (int i = 0; i < 3; i++) {
+        tn_tensor *w = in[W_IN] != TN_NONE ? tn_narrow(in[W_IN], 0, i * e, e) : in[W_Q + i];
+
+        part[i] = tn_linear(in[QUERY + i], w,
+                            in[B_IN] != TN_NONE ? tn_narrow(in[B_IN], 0, i * e, e) : TN_NONE);
+        if (part[i] == NULL)
+            return tn_error_last()->code;
+    }
+    if (in[BIAS_K] != TN_NONE) {
+        for (int i = 1; i < 3; i++)
+            part[i] = behind(part[i], tn_expand(in[BIAS_K + i - 1], TN_SHAPE(1, n, e)));
+        added++;
+    }
+    if (heads.add_zero_attn) {
+        for (int i = 1; i < 3 && part[i] != NULL; i++)
+            part[i] = behind(part[i], tn__common_zeros(part[i], TN_SHAPE(1, n, e)));
+        added++;
+    }
+    a->q = split_heads(part[0], heads.count);
+    a->k = split_heads(part[1], heads.count);
+    a->v = split_heads(part[2], heads.count);
+    a->mask = NULL;
+    if (a->q == NULL || a->k == NULL || a->v == NULL)
+        return tn_error_last()->code;
+    if (in[MASK] != TN_NONE) {
+        mask = wider(to_add(in[MASK], a->q), added);
+        if (mask != NULL && tn_tensor_ndim(mask) == 3)
+            mask = tn_reshape(
+                mask, TN_SHAPE(n, heads.count, tn_tensor_size(mask, 1), tn_tensor_size(mask, 2)));
+        if (mask == NULL)
+            return tn_error_last()->code;
+    }
+    if (in[KEY_MASK] != TN_NONE) {
+        keys = tn_unsqueeze(tn_unsqueeze(wider(to_add(in[KEY_MASK], a->q), added), 1), 1);
+        if (keys == NULL)
+            return tn_error_last()->code;
+    }
+    a->mask = mask == NULL ? keys : keys == NULL ? mask : tn_add(mask, keys, NULL);
+    return mask != NULL && keys != NULL && a->mask == NULL ? tn_error_last()->code : TN_OK;
+}
+
+/* [N, heads, L, E / heads] to [L, N, E], through the last projection */
+static tn_tensor *joined(tn_tensor *y, tn_tensor *const *in)
+{
+    static const int64_t order[] = { 2, 0, 1, 3 };
+
+    return tn_linear(tn_reshape(tn_permute(y, (tn_ints){ order, 4 }), tn_tensor_shape(in[QUERY])),
+                     in[W_OUT], in[B_OUT]);
+}
+
+static tn_status multi_head_attention_infer(tn_infer *infer)
+{
+    const tn_multi_head_attention_options *o = infer->options;
+
+    return heads_infer(infer, (struct heads){ o->num_heads, o->dropout_p, o->add_zero_attn });
+}
+
+static tn_status multi_head_attention_decompose(tn_tensor *const *in, int64_t n_in,
+                                                const void *options, tn_tensor **out)
+{
+    const tn_multi_head_attention_options *o = options;
+    tn_scaled_dot_product_attention_options how = TN_SCALED_DOT_PRODUCT_ATTENTION_OPTIONS;
+    struct attention a;
+    tn_status status = project(in, (struct heads){ o->num_heads, o->dropout_p, o->add_zero_attn },
+                               &a);
+
     (void)n_in;
-    (void)options;
-    return tn__common_given(out, tn_tanh(gates_of(in[0], in[1], in + 2)));
+    if (status != TN_OK)
+        return status;
+    how.dropout_p = o->dropout_p;
+    return tn__common_given(out, joined(tn_scaled_dot_product_attention(
+                                            a.q, a.k, a.v, a.mask != NULL ? a.mask : TN_NONE, &how),
+                                        in));
 }
 
-static tn_status rnn_relu_cell_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                         tn_tensor **out)
+static tn_status multi_head_attention_with_weights_infer(tn_infer *infer)
 {
+    const tn_multi_head_attention_with_weights_options *o = infer->options;
+
+    return heads_infer(infer, (struct heads){ o->num_heads, o->dropout_p, o->add_zero_attn });
+}
+
+static tn_status multi_head_attention_with_weights_decompose(tn_tensor *const *in, int64_t n_in,
+                                                             const void *options, tn_tensor **out)
+{
+    const tn_multi_head_attention_with_weights_options *o = options;
+    tn_dropout_options drop = TN_DROPOUT_OPTIONS;
+    tn_mean_options over_heads = TN_MEAN_OPTIONS;
+    int64_t head = 1;
+    struct attention a;
+    tn_tensor *s;
+    tn_status status = project(in, (struct heads){ o->num_heads, o->dropout_p, o->add_zero_attn },
+                               &a);
+
     (void)n_in;
-    (void)options;
-    return tn__common_given(out, tn_relu(gates_of(in[0], in[1], in + 2)));
-}
-
-static tn_status lstm_infer(tn_infer *infer)
-{
-    return cell_infer(infer, 4, true);
-}
-
-static tn_status lstm_cell_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                     tn_tensor **out)
-{
-    tn_tensor *gates = gates_of(in[0], in[1], in + 3);
-
-    (void)n_in;
-    (void)options;
-    out[1] = tn_add(tn_mul(tn_sigmoid(part(gates, 1, 4)), in[2]),
-                    tn_mul(tn_sigmoid(part(gates, 0, 4)), tn_tanh(part(gates, 2, 4))), NULL);
-    out[0] = tn_mul(tn_sigmoid(part(gates, 3, 4)), tn_tanh(out[1]));
+    if (status != TN_OK)
+        return status;
+    s = tn_matmul(tn_mul_scalar(a.q, 1 / sqrt((double)tn_tensor_size(a.q, -1))),
+                  tn_transpose(a.k, -2, -1));
+    if (a.mask != NULL)
+        s = tn_add(s, a.mask, NULL);
+    s = tn_softmax(s, -1);
+    drop.p = o->dropout_p;
+    if (o->dropout_p > 0)
+        s = tn_dropout(s, &drop);
+    over_heads.dims = (tn_ints){ &head, 1 };
+    out[0] = joined(tn_matmul(s, a.v), in);
+    out[1] = o->average_attn_weights ? tn_mean(s, &over_heads) : s;
     return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last()->code;
-}
-
-static tn_status gru_infer(tn_infer *infer)
-{
-    return cell_infer(infer, 3, false);
-}
-
-static tn_status gru_cell_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                    tn_tensor **out)
-{
-    tn_tensor *i = tn_linear(in[0], in[2], in[4]), *h = tn_linear(in[1], in[3], in[5]), *r, *z, *n;
-
-    (void)n_in;
-    (void)options;
-    r = tn_sigmoid(tn_add(part(i, 0, 3), part(h, 0, 3), NULL));
-    z = tn_sigmoid(tn_add(part(i, 1, 3), part(h, 1, 3), NULL));
-    n = tn_tanh(tn_add(part(i, 2, 3), tn_mul(r, part(h, 2, 3)), NULL));
-    return tn__common_given(out, tn_add(n, tn_mul(z, tn_sub(in[1], n, NULL)), NULL));
 }
 
 #define COMPOSED(name, NAME, infer_)                                                               \
@@ -237,7 +357,6 @@ static tn_status gru_cell_decompose(tn_tensor *const *in, int64_t n_in, const vo
                                       .decompose = name##_decompose };
 COMPOSED(scaled_dot_product_attention, SCALED_DOT_PRODUCT_ATTENTION,
          scaled_dot_product_attention_infer)
-COMPOSED(rnn_tanh_cell, RNN_TANH_CELL, rnn_infer)
-COMPOSED(rnn_relu_cell, RNN_RELU_CELL, rnn_infer)
-COMPOSED(lstm_cell, LSTM_CELL, lstm_infer)
-COMPOSED(gru_cell, GRU_CELL, gru_infer)
+COMPOSED(multi_head_attention, MULTI_HEAD_ATTENTION, multi_head_attention_infer)
+COMPOSED(multi_head_attention_with_weights, MULTI_HEAD_ATTENTION_WITH_WEIGHTS,
+         multi_head_attention_with_weights_infer)

@@ -4,15 +4,19 @@
  * matrices. */
 #include "common.h"
 
-enum { LETTERS = 52 };
+/* A dimension has the number of its letter. Those under "..." come behind the letters, the last one
+ * first, so that they are aligned at the right as broadcasting wants it. */
+enum { LETTERS = 52, NAMES = LETTERS + TN_MAX_DIMS, OPERANDS = 64 };
 
 typedef struct equation {
-    int32_t count[64]; /* letters of each operand */
-    int8_t of[64][TN_MAX_DIMS];
+    int32_t count[OPERANDS]; /* dimensions of each operand */
+    int8_t of[OPERANDS][TN_MAX_DIMS];
+    int32_t dots[OPERANDS]; /* where "..." stands in it, -1: nowhere */
+    int32_t open;           /* how many dimensions "..." has, in the operand where it has most */
     int64_t n;
     int8_t result[TN_MAX_DIMS];
     int32_t n_result;
-    int64_t size[LETTERS]; /* -1: does not occur */
+    int64_t size[NAMES]; /* -1: does not occur */
 } equation;
 
 static int letter_of(char c)
@@ -25,31 +29,97 @@ static tn_status malformed(const char *text, const char *why)
     return tn_fail(TN_ERR_RUNTIME, "equation %q: %s", text, why);
 }
 
+static tn_status add_to_result(const char *text, equation *e, int name)
+{
+    if (e->n_result == TN_MAX_DIMS)
+        return malformed(text, "the result has too many dimensions");
+    e->result[e->n_result++] = (int8_t)name;
+    return TN_OK;
+}
+
+static tn_status add_open(const char *text, equation *e)
+{
+    tn_status status = TN_OK;
+
+    for (int32_t k = e->open; k-- > 0 && status == TN_OK;)
+        status = add_to_result(text, e, LETTERS + k);
+    return status;
+}
+
+static bool is_dots(const char *at)
+{
+    return at[0] == '.' && at[1] == '.' && at[2] == '.';
+}
+
 static tn_status implied(const char *text, equation *e)
 {
-    int times[LETTERS] = { 0 };
+    int times[NAMES] = { 0 };
+    tn_status status = add_open(text, e);
 
     for (int64_t i = 0; i < e->n; i++)
         for (int32_t d = 0; d < e->count[i]; d++)
             times[e->of[i][d]]++;
-    for (int k = 0; k < LETTERS; k++) { /* capitals first, as PyTorch orders them */
+    for (int k = 0; k < LETTERS && status == TN_OK; k++) { /* capitals first, as in PyTorch */
         int letter = k < 26 ? k + 26 : k - 26;
 
-        if (times[letter] != 1)
-            continue;
-        if (e->n_result == TN_MAX_DIMS)
-            return malformed(text, "the result has too many dimensions");
-        e->result[e->n_result++] = (int8_t)letter;
+        if (times[letter] == 1)
+            status = add_to_result(text, e, letter);
     }
-    return TN_OK;
+    return status;
 }
 
-static tn_status parse(const char *text, int64_t n, equation *e)
+/* Names the dimensions under "...": those that an operand has more of than letters. */
+static void open_dots(equation *e, const int32_t *ndim)
+{
+    for (int64_t i = 0; i < e->n; i++) {
+        int32_t more = ndim[i] - e->count[i], at = e->dots[i];
+
+        if (at < 0 || more <= 0)
+            continue;
+        memmove(e->of[i] + at + more, e->of[i] + at, (size_t)(e->count[i] - at));
+        for (int32_t k = 0; k < more; k++)
+            e->of[i][at + k] = (int8_t)(LETTERS + more - 1 - k);
+        e->count[i] += more;
+        if (e->open < more)
+            e->open = more;
+    }
+}
+
+static tn_status parse_result(const char *text, const char *at, bool *seen, equation *e)
+{
+    tn_status status = TN_OK;
+    bool dots = false;
+
+    for (; *at != '\0' && status == TN_OK; at++) {
+        int letter = letter_of(*at);
+
+        if (*at == ' ')
+            continue;
+        if (is_dots(at) && !dots) {
+            dots = true;
+            at += 2;
+            status = add_open(text, e);
+            continue;
+        }
+        if (letter < 0 || !seen[letter])
+            return malformed(text, "the result has letters that operands have, and ..., once each");
+        seen[letter] = false;
+        status = add_to_result(text, e, letter);
+    }
+    return status;
+}
+
+/* ndim: dimensions of the n operands, of the first 64 at least. */
+static tn_status parse(const char *text, int64_t n, const int32_t *ndim, equation *e)
 {
     const char *at = text != NULL ? text : "";
     bool seen[LETTERS] = { false };
 
     memset(e, 0, sizeof *e);
+    for (int k = 0; k < NAMES; k++)
+        e->size[k] = -1;
+    for (int i = 0; i < OPERANDS; i++)
+        e->dots[i] = -1;
     e->n = 1;
     for (; *at != '\0' && *at != '-'; at++) {
         int64_t i = e->n - 1;
@@ -57,12 +127,19 @@ static tn_status parse(const char *text, int64_t n, equation *e)
         if (*at == ' ')
             continue;
         if (*at == ',') {
-            if (e->n++ == 64)
+            if (e->n++ == OPERANDS)
                 return malformed(text, "at most 64 operands");
             continue;
         }
+        if (is_dots(at)) {
+            if (e->dots[i] >= 0)
+                return malformed(text, "an operand has ... once");
+            e->dots[i] = e->count[i];
+            at += 2;
+            continue;
+        }
         if (letter_of(*at) < 0)
-            return malformed(text, "letters, commas and -> are understood");
+            return malformed(text, "letters, commas, ... and -> are understood");
         if (e->count[i] == TN_MAX_DIMS)
             return malformed(text, "an operand has too many dimensions");
         e->of[i][e->count[i]++] = (int8_t)letter_of(*at);
@@ -71,23 +148,24 @@ static tn_status parse(const char *text, int64_t n, equation *e)
     if (e->n != n)
         return tn_fail(TN_ERR_RUNTIME, "equation %q is for %lld operands, but there are %lld", text,
                        (long long)e->n, (long long)n);
+    open_dots(e, ndim);
     if (*at == '\0')
         return implied(text, e);
     if (at[1] != '>')
         return malformed(text, "-> is understood");
-    for (at += 2; *at != '\0'; at++) {
-        int letter = letter_of(*at);
+    return parse_result(text, at + 2, seen, e);
+}
 
-        if (*at == ' ')
-            continue;
-        if (letter < 0 || !seen[letter])
-            return malformed(text, "the result has a letter that no operand has, once each");
-        if (e->n_result == TN_MAX_DIMS)
-            return malformed(text, "the result has too many dimensions");
-        seen[letter] = false;
-        e->result[e->n_result++] = (int8_t)letter;
-    }
-    return TN_OK;
+static tn_status differs(const char *text, int name, int64_t a, int64_t b, int64_t operand)
+{
+    char letter[4] = { 0 };
+
+    if (name >= LETTERS)
+        memset(letter, '.', 3);
+    else
+        letter[0] = (char)(name < 26 ? 'a' + name : 'A' + name - 26);
+    return tn_fail(TN_ERR_RUNTIME, "equation %q: %s is %lld and %lld (operand %lld)", text, letter,
+                   (long long)a, (long long)b, (long long)operand);
 }
 
 static tn_status measure(const char *text, equation *e, int64_t i, tn_ints shape)
@@ -97,13 +175,16 @@ static tn_status measure(const char *text, equation *e, int64_t i, tn_ints shape
                        "equation %q has %d letters for operand %lld of %lld dimensions", text,
                        (int)e->count[i], (long long)i, (long long)shape.count);
     for (int32_t d = 0; d < e->count[i]; d++) {
-        int64_t *size = &e->size[e->of[i][d]];
+        int name = e->of[i][d];
+        int64_t *size = &e->size[name];
 
-        if (*size >= 0 && *size != shape.at[d])
-            return tn_fail(TN_ERR_RUNTIME, "equation %q: %c is %lld and %lld (operand %lld)", text,
-                           e->of[i][d] < 26 ? 'a' + e->of[i][d] : 'A' + e->of[i][d] - 26,
-                           (long long)*size, (long long)shape.at[d], (long long)i);
-        *size = shape.at[d];
+        for (int32_t k = 0; k < d; k++) /* a diagonal */
+            if (e->of[i][k] == name && shape.at[k] != shape.at[d])
+                return differs(text, name, shape.at[k], shape.at[d], i);
+        if (*size >= 0 && *size != 1 && shape.at[d] != 1 && *size != shape.at[d])
+            return differs(text, name, *size, shape.at[d], i);
+        if (*size < 0 || *size == 1)
+            *size = shape.at[d];
     }
     return TN_OK;
 }
@@ -111,11 +192,13 @@ static tn_status measure(const char *text, equation *e, int64_t i, tn_ints shape
 static tn_status einsum_infer(tn_infer *infer)
 {
     const tn_einsum_options *o = infer->options;
+    int32_t ndim[OPERANDS] = { 0 };
     equation e;
-    tn_status status = parse(o->equation, infer->n_in, &e);
+    tn_status status;
 
-    for (int k = 0; k < LETTERS; k++)
-        e.size[k] = -1;
+    for (int64_t i = 0; i < infer->n_in && i < OPERANDS; i++)
+        ndim[i] = infer->in[i]->ndim;
+    status = parse(o->equation, infer->n_in, ndim, &e);
     for (int64_t i = 0; i < infer->n_in && status == TN_OK; i++) {
         status = measure(o->equation, &e, i, tn__common_shape(infer->in[i]));
         if (tn_view_dtype(infer->in[i]) != tn_view_dtype(infer->in[0]))
@@ -246,28 +329,49 @@ static tn_status together(named *a, const named *b, const bool *needed, const in
     return a->x != NULL ? TN_OK : tn_error_last()->code;
 }
 
+/* Dimensions of size 1 that stand for larger ones go: what is the same everywhere need not be
+ * named. */
+static tn_tensor *narrowed(tn_tensor *x, equation *e, int64_t i)
+{
+    for (int32_t d = e->count[i]; d-- > 0 && x != NULL;) {
+        if (tn_tensor_shape(x).at[d] != 1 || e->size[e->of[i][d]] == 1)
+            continue;
+        x = tn_select(x, d, 0);
+        memmove(e->of[i] + d, e->of[i] + d + 1, (size_t)(e->count[i] - d - 1));
+        e->count[i]--;
+    }
+    return x;
+}
+
 static tn_status einsum_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
                                   tn_tensor **out)
 {
     const char *text = ((const tn_einsum_options *)options)->equation;
     named all = { .x = NULL }, next = { .x = NULL };
     int64_t order[TN_MAX_DIMS];
+    int32_t ndim[OPERANDS] = { 0 };
+    tn_tensor *operand[OPERANDS];
     equation e;
-    tn_status status = parse(text, n_in, &e);
+    tn_status status;
 
-    for (int k = 0; k < LETTERS; k++)
-        e.size[k] = -1;
+    for (int64_t i = 0; i < n_in && i < OPERANDS; i++)
+        ndim[i] = tn_tensor_ndim(in[i]);
+    status = parse(text, n_in, ndim, &e);
     for (int64_t i = 0; i < n_in && status == TN_OK; i++)
         status = measure(text, &e, i, tn_tensor_shape(in[i]));
     for (int64_t i = 0; i < n_in && status == TN_OK; i++) {
-        bool needed[LETTERS] = { false };
+        operand[i] = narrowed(in[i], &e, i);
+        status = operand[i] != NULL ? TN_OK : tn_error_last()->code;
+    }
+    for (int64_t i = 0; i < n_in && status == TN_OK; i++) {
+        bool needed[NAMES] = { false };
 
         for (int32_t d = 0; d < e.n_result; d++)
             needed[e.result[d]] = true;
         for (int64_t k = i + 1; k < n_in; k++)
             for (int32_t d = 0; d < e.count[k]; d++)
                 needed[e.of[k][d]] = true;
-        next = (named){ .x = in[i], .count = e.count[i] };
+        next = (named){ .x = operand[i], .count = e.count[i] };
         memcpy(next.of, e.of[i], sizeof next.of);
         single(&next);
         for (int32_t d = 0; d < all.count; d++) /* those that both have go in the product */

@@ -10,7 +10,7 @@
     X(logsumexp) X(cumsum) X(cumprod) X(sort) X(topk)
 #define TN__INDEX_OPS(X) \
     X(gather) X(scatter) X(scatter_add) X(index_select) X(index_add) X(embedding) X(nonzero) \
-    X(masked_select) X(index_put)
+    X(masked_select) X(index_put) X(embedding_bag)
 #define TN__SHAPE_OPS(X) \
     X(slice) X(diagonal) X(unfold) X(cat) X(stack) X(repeat) X(flip) X(roll) X(pad) X(im2col) \
     X(fold)
@@ -38,21 +38,25 @@
     X(gaussian_nll_loss) X(hinge_embedding_loss) X(margin_ranking_loss) X(multi_margin_loss) \
     X(multilabel_margin_loss) X(multilabel_soft_margin_loss) X(soft_margin_loss) \
     X(triplet_margin_loss) X(cosine_embedding_loss) X(cross_entropy_weighted) \
-    X(nll_loss_weighted)
+    X(nll_loss_weighted) X(ctc_loss)
 #define TN__DROPOUT_OPS(X) \
     X(dropout) X(feature_dropout) X(alpha_dropout) X(feature_alpha_dropout) X(gumbel_softmax)
-#define TN__RESAMPLE_OPS(X) X(interpolate) X(pixel_shuffle) X(pixel_unshuffle) X(channel_shuffle)
+#define TN__RESAMPLE_OPS(X) \
+    X(interpolate) X(pixel_shuffle) X(pixel_unshuffle) X(channel_shuffle) X(affine_grid) \
+    X(grid_sample) X(fractional_max_pool2d) X(fractional_max_pool3d)
 #define TN__ATTENTION_OPS(X) \
-    X(scaled_dot_product_attention) X(rnn_tanh_cell) X(rnn_relu_cell) X(lstm_cell) X(gru_cell)
+    X(scaled_dot_product_attention) X(multi_head_attention) X(multi_head_attention_with_weights) \
+    X(rnn_sequence) X(lstm_sequence) X(gru_sequence) X(rnn_tanh_cell) X(rnn_relu_cell) X(lstm_cell) X(gru_cell)
 /* clang-format on */
 #define TN__FAMILY_OPS(X)                                                                          \
     TN__REDUCTION_OPS(X)                                                                           \
     TN__INDEX_OPS(X)                                                                               \
     TN__SHAPE_OPS(X)                                                                               \
     TN__CREATION_OPS(X)                                                                            \
-    TN__PRODUCT_OPS(X) TN__RANDOM_OPS(X) TN__CONVOLUTION_OPS(X) TN__POOLING_OPS(X)                 \
-        TN__NORMALIZATION_OPS(X) TN__LOSS_OPS(X) TN__DROPOUT_OPS(X) TN__RESAMPLE_OPS(X)            \
-            TN__ATTENTION_OPS(X)
+    TN__PRODUCT_OPS(X)                                                                             \
+    TN__RANDOM_OPS(X)                                                                              \
+    TN__CONVOLUTION_OPS(X) TN__POOLING_OPS(X) TN__NORMALIZATION_OPS(X) TN__LOSS_OPS(X)             \
+        TN__DROPOUT_OPS(X) TN__RESAMPLE_OPS(X) TN__ATTENTION_OPS(X)
 
 #define TN__DECLARE_OP(name) extern const tn_op_def tn__op_##name;
 TN__FAMILY_OPS(TN__DECLARE_OP)

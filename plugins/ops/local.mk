@@ -28,6 +28,10 @@ plugins_ops_la_SOURCES = \
 	%D%/sliding.h \
 	%D%/sliding.c \
 	%D%/attention.c \
+	%D%/bags.c \
+	%D%/ctc.c \
+	%D%/recurrent.c \
+	%D%/sampling.c \
 	%D%/resample.c \
 	%D%/convolution.c \
 	%D%/convolutions.c \

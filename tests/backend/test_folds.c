@@ -210,11 +210,16 @@ START_TEST(reductions_do_not_depend_on_the_number_of_threads)
         for (int d = 0; d < 3; d++) {
             tn_tensor *got = reduced(VAR, in, dims[d]);
             double *now = get(got);
-            if (first[d] == NULL)
+            if (first[d] == NULL) {
                 first[d] = now;
+                continue;
+            }
             ck_assert_int_eq(memcmp(first[d], now, (size_t)tn_tensor_numel(got) * sizeof *now), 0);
+            free(now);
         }
     }
+    for (int d = 0; d < 3; d++)
+        free(first[d]);
     free(many);
 }
 END_TEST

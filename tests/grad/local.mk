@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 
-TN_GRAD_TESTS = tests/grad/test_check tests/grad/test_elementwise tests/grad/test_engine tests/grad/test_inplace tests/grad/test_threads tests/grad/test_differential tests/grad/test_views
+TN_GRAD_TESTS = tests/grad/test_anomaly tests/grad/test_check tests/grad/test_elementwise tests/grad/test_engine tests/grad/test_inplace tests/grad/test_threads tests/grad/test_differential tests/grad/test_views
 check_PROGRAMS += $(TN_GRAD_TESTS)
 TESTS += $(TN_GRAD_TESTS)
+tests_grad_test_anomaly_SOURCES = %D%/test_anomaly.c tests/op/with.h
+tests_grad_test_anomaly_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_grad_test_anomaly_LDADD = $(TN_LINK_TEST)
 tests_grad_test_check_SOURCES = %D%/test_check.c tests/op/with.h
 tests_grad_test_check_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_grad_test_check_LDADD = $(TN_LINK_TEST_CORE)

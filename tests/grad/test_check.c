@@ -235,6 +235,64 @@ START_TEST(second_derivatives_agree_too)
 }
 END_TEST
 
+START_TEST(gradgradcheck_sees_second_derivatives)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        TN_SCOPE;
+        tn_tensor *in[2] = { input(TN_SHAPE(3, 3), rows[i].first),
+                             input(TN_SHAPE(3, 3), rows[i].first + 0.37) };
+
+        if (strcmp(rows[i].name, "relu_grad") == 0)
+            continue;
+        ck_assert_msg(tn_gradgradcheck(rows[i].code, NULL, in, rows[i].inputs, 1, 1e-5, 1e-6) ==
+                          TN_OK,
+                      "%s: %s", rows[i].name, tn_error_text());
+    }
+    FINE();
+}
+END_TEST
+
+/* Right the first time, wrong the second: the slope 2 x is there as a number only. */
+static tn_status frozen_slope(tn_function_ctx *ctx, void *user, tn_tensor *const *in,
+                              tn_tensor **out)
+{
+    (void)user;
+    out[0] = tn_mul(in[0], in[0]);
+    return out[0] == NULL ? tn_error_code() : tn_function_save(ctx, in[0]);
+}
+
+static tn_status frozen_back(tn_function_ctx *ctx, void *user, tn_tensor *const *gout,
+                             tn_tensor **gin)
+{
+    (void)user;
+    gin[0] = tn_mul(gout[0], tn_mul_scalar(tn_detach(tn_function_saved(ctx, 0)), 2));
+    return gin[0] == NULL ? tn_error_code() : TN_OK;
+}
+
+static tn_status frozen(void *user, tn_tensor *const *in, tn_tensor **out)
+{
+    static const tn_function square = { .name = "frozen",
+                                        .forward = frozen_slope,
+                                        .backward = frozen_back };
+
+    return tn_function_call(&square, user, in, 1, out, 1);
+}
+
+START_TEST(gradgradcheck_finds_a_wrong_second_derivative)
+{
+    TN_SCOPE;
+    tn_tensor *x = input(TN_SHAPE(2), 2), *narrow_type = tn_cast(x, TN_F32);
+
+    ck_assert_msg(tn_gradcheck(frozen, NULL, &x, 1, 1, 0, 0) == TN_OK, "%s", tn_error_text());
+    ck_assert_int_eq(tn_gradgradcheck(frozen, NULL, &x, 1, 1, 0, 0), TN_ERR_ASSERT);
+    FAILED(TN_ERR_ASSERT, "tn_gradcheck: input 0, element 0: the derivative says");
+    ck_assert_int_eq(tn_gradgradcheck(mul, NULL, &narrow_type, 1, 1, 0, 0), TN_ERR_TYPE);
+    FAILED(TN_ERR_TYPE, "float64 has the precision");
+    ck_assert_int_eq(tn_gradgradcheck(mul, NULL, &x, 0, 1, 0, 0), TN_ERR_VALUE);
+    FAILED(TN_ERR_VALUE, "tn_gradgradcheck: at least one input");
+}
+END_TEST
+
 CODE(wrong, tn_mul(in[0], tn_detach(in[0])))
 
 START_TEST(a_wrong_derivative_is_found)
@@ -334,6 +392,8 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, every_derivative_agrees_with_central_differences);
     tcase_add_test(tests, second_derivatives_agree_too);
+    tcase_add_test(tests, gradgradcheck_sees_second_derivatives);
+    tcase_add_test(tests, gradgradcheck_finds_a_wrong_second_derivative);
     tcase_add_test(tests, a_wrong_derivative_is_found);
     tcase_add_test(tests, memory_that_runs_out_anywhere_is_an_error_and_nothing_else);
     tcase_add_test(tests, memory_that_runs_out_while_gradients_are_recorded_is_an_error_too);

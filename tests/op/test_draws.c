@@ -145,6 +145,12 @@ START_TEST(refusals_say_what_and_where)
     refused(tn_pad(x, (tn_ints){ (int64_t[]){ 1, 1 }, 2 }, &mode), "mirror");
     refused(tn_einsum(pair, 2, "ij,jk->ik"), "j is 4 and 2");
     refused(tn_einsum(pair, 1, "i->i"), "1 letters for operand 0 of 2 dimensions");
+    refused(tn_einsum(pair, 1, "ijk...->i"), "3 letters for operand 0 of 2 dimensions");
+    refused(tn_einsum(pair, 1, "..i->i"), "letters, commas, ... and -> are understood");
+    refused(tn_einsum(pair, 1, "...i...->i"), "an operand has ... once");
+    refused(tn_einsum(pair, 1, "...i->...i..."), "once each");
+    refused(tn_einsum(pair, 1, "...i->.i"), "once each");
+    refused(tn_einsum(pair, 2, "i...,i..."), "einsum");
     refused(tn_arange(TN_NONE, 1, 0, NULL), "inconsistent with step sign");
     refused(tn_full(TN_NONE, TN_SHAPE(2, -1), 1, NULL), "full: negative size -1");
     refused(tn_index_put(x, x, NULL, 0, NULL), "index_put: 2 inputs");

@@ -9,9 +9,10 @@
 
 #include <tenon/tenon.h>
 
+#include "sdk/conform/reference.h"
 #include "tests/op/with.h"
 
-enum { LINE = 1 << 16, MOST = 8, VALUES = 4096 };
+enum { LINE = 1 << 16, MOST = TN_MAX_OPERANDS, VALUES = 4096 };
 
 typedef struct reading {
     char line[LINE];
@@ -148,6 +149,7 @@ static void read_input(reading *r, char *text)
     long long offset;
     int used = 0;
 
+    ck_assert_msg(r->n_in < MOST, "%s has too many inputs", r->name);
     if (strncmp(text, "none", 4) == 0) {
         r->in[r->n_in++] = TN_NONE;
         return;
@@ -366,8 +368,10 @@ START_TEST(operators_and_gradients_agree_with_pytorch)
     static const char *const files[] = { "slice.txt",    "elementwise.txt", "families.txt",
                                          "networks.txt", "losses.txt",      "opinfo.txt",
                                          "refused.txt",  "primitives.txt" };
-    int64_t count = tn_device_count();
+    int64_t count;
 
+    ck_assert_msg(conform_reference() == TN_OK, "%s", tn_error_text());
+    count = tn_device_count();
     ck_assert_int_gt(count, 0);
     for (size_t k = 0; k < sizeof files / sizeof files[0]; k++)
         for (int64_t i = 0; i < count; i++)

@@ -309,3 +309,11 @@ for add in (False, True):
 put("add-repeated", x(3, 2, dtype=F64), x(4, 2, dtype=F64), [at([0, 2, 0, -3])], True)
 
 print("end")
+
+# Dimensions under "...", and sizes of 1 that broadcast.
+for eq, shapes in (("...i->i", ((2, 3, 4),)), ("...ij,jk", ((2, 3, 4), (4, 2))), ("...i,...i->...", ((2, 1, 4), (3, 4))), ("...ij,...jk->...ik", ((2, 1, 2, 3), (3, 3, 2))),
+                   ("i...i->...", ((3, 2, 3),)), ("...,...", ((), (2, 3))), ("b...,...b", ((2, 3), (3, 2))), ("Zi...,k...i", ((2, 3, 4), (2, 4, 3))),
+                   ("ij->...ij", ((2, 3),)), ("...,...,i...->i", ((3,), (2, 1), (2, 2, 3))), ("...->", ((2, 3),)), ("i...->...", ((2, 0),)), ("ij...->...ji", ((2, 3, 2, 2),)),
+                   ("i,i", ((1,), (3,))), ("ij,j->i", ((2, 1), (3,))), ("ij,jk->k", ((2, 1), (3, 4))), ("ii,i->i", ((1, 1), (3,)))):
+    for d in (F32, F64):
+        Case("einsum/%s-%s" % (eq, NAMES[d]), "einsum", lambda *t: torch.einsum(eq, *t), [x(*s, dtype=d) for s in shapes], equation=eq)

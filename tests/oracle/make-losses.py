@@ -120,4 +120,31 @@ for shape, target in targets.items():
                      reduction=reduction, label_smoothing=smoothing)
 for d in FLOATS:
     Case("cross_entropy_weighted/" + NAMES[d], "cross_entropy_weighted", lambda a, t, w: F.cross_entropy(a, t, w), [normal(3, 4, dtype=d), n(data=[1, 3, 0], dtype=I64), normal(4, dtype=d, positive=True, grad=False)])
+
+# ---- connectionist temporal classification: of scores, so that the gradient is the formula's and PyTorch's ----
+def ctc(name, scores, targets, inputs, lengths, d=F64, grad=True, **options):
+    data = torch.randn(scores, dtype=F64).log_softmax(-1)
+    lp = data.tolist()
+
+    def call(a, t, i, l):
+        # PyTorch's gradient holds behind a log_softmax only. Of a sum that is always 0 there comes the difference to the formula's.
+        each = F.ctc_loss(a.log_softmax(-1), t, i, l, blank=options.get("blank", 0), reduction="none", zero_infinity=options.get("zero_infinity", False))
+        ones = (a.exp().sum(-1) - 1)
+        ones = (ones * (torch.arange(a.shape[0]).view(-1, *[1] * (ones.dim() - 1)) < i)).sum(0)
+        each = each - torch.where(each == 0, 0, ones) if options.get("zero_infinity") else each - ones
+        how = options.get("reduction", "mean")
+        return each if how == "none" else each.sum() if how == "sum" else (each / l.clamp(min=1)).mean()
+    Case("ctc_loss/" + name, "ctc_loss", call, [x(data=lp, dtype=d) if grad else n(data=lp, dtype=d), n(data=targets, dtype=I64), n(data=inputs, dtype=I64), n(data=lengths, dtype=I64)], **options)
+
+
+for d in (F32, F64):
+    for reduction in ("none", "mean", "sum"):
+        ctc("%s-%s" % (NAMES[d], reduction), (6, 3, 4), [[1, 2, 2], [3, 1, 1], [2, 1, 3]], [6, 5, 4], [3, 2, 1], d, reduction=reduction)
+ctc("row", (6, 2, 4), [1, 2, 2, 3], [6, 6], [3, 1], reduction="none")
+ctc("blank", (5, 2, 3), [[0, 1], [1, 0]], [5, 4], [2, 2], blank=2, reduction="none")
+ctc("empty", (5, 2, 3), [[1, 1], [1, 2]], [5, 4], [0, 2], reduction="none")
+ctc("nothing", (3, 2, 3), [[1, 1], [2, 2]], [3, 3], [0, 0], reduction="none")
+ctc("too-long", (3, 2, 3), [[1, 1, 1], [2, 1, 1]], [3, 3], [3, 1], grad=False, reduction="none")
+ctc("too-long-zero", (3, 2, 3), [[1, 1, 1], [2, 1, 1]], [3, 3], [3, 1], reduction="mean", zero_infinity=True)
+ctc("one", (6, 4), [1, 2, 2], 6, 3)
 print("end")

@@ -283,4 +283,148 @@ for op, gates in (("rnn_tanh_cell", 1), ("rnn_relu_cell", 1), ("gru_cell", 3), (
         Case(op + "/no-bias", op, lambda a, h, wi, wh, bi, bh: call(a, h, wi, wh), [x(2, 4, dtype=F64), x(2, 3, dtype=F64)] + w)
     else:
         Case(op + "/no-bias", op, lambda a, h, c, wi, wh, bi, bh: call(a, (h, c), wi, wh), [x(2, 4, dtype=F64), x(2, 3, dtype=F64), x(2, 3, dtype=F64)] + w)
+
+# ---- sequences ----
+def lengths_of(*given):
+    return n(data=list(given), dtype=I64)
+
+
+def sequence(kind, gates, d, with_lengths, reverse=False, bias=True, project=0, relu=False):
+    """One direction of PyTorch's own module: parameters and lengths through torch.nn.utils.rnn."""
+    length, batch, inputs, hidden = 4, 3, 2, 3
+    out = project or hidden
+    where = [3, 4, 1]
+
+    def call(*t):
+        if kind == "lstm":
+            a, h, c, wi, wh, bi, bh, hr, ls = t
+        else:
+            (a, h, wi, wh, bi, bh, ls), c, hr = t, None, None
+        ends = where if with_lengths else [length] * batch
+        ys, hs, cs = [], [], []
+        for b in range(batch):
+            hb, cb = h[b], c[b] if c is not None else None
+            row_ = [None] * length
+            for i in (range(ends[b] - 1, -1, -1) if reverse else range(ends[b])):
+                if kind == "lstm":
+                    # torch.lstm_cell has no projection
+                    g = F.linear(a[i, b], wi, bi) + F.linear(hb, wh, bh)
+                    i_, f_, g_, o_ = g.chunk(4)
+                    cb = f_.sigmoid() * cb + i_.sigmoid() * g_.tanh()
+                    hb = o_.sigmoid() * cb.tanh()
+                    hb = F.linear(hb, hr) if hr is not None else hb
+                else:
+                    hb = getattr(torch, kind if kind == "gru_cell" else "rnn_relu_cell" if relu else "rnn_tanh_cell")(a[i, b][None], hb[None], wi, wh, bi, bh)[0]
+                row_[i] = hb
+            ys.append(torch.stack([r if r is not None else torch.zeros_like(hb) for r in row_]))
+            hs.append(hb)
+            cs.append(cb)
+        y = torch.stack(ys, 1)
+        return (y, torch.stack(hs)) + ((torch.stack(cs),) if kind == "lstm" else ())
+    name = {"lstm": "lstm_sequence", "gru_cell": "gru_sequence"}.get(kind, "rnn_sequence")
+    ins = [x(length, batch, inputs, dtype=d), x(batch, out, dtype=d)]
+    if kind == "lstm":
+        ins.append(x(batch, hidden, dtype=d))
+    ins += [x(gates * hidden, inputs, dtype=d), x(gates * hidden, out, dtype=d)] + [x(gates * hidden, dtype=d) if bias else None for _ in range(2)]
+    if kind == "lstm":
+        ins.append(x(project, hidden, dtype=d) if project else None)
+    ins.append(lengths_of(*where) if with_lengths else None)
+    options = {"reverse": reverse}
+    if relu:
+        options["nonlinearity"] = "relu"
+    Case("%s/%s-%d%d%d%d%d" % (name, NAMES[d], with_lengths, reverse, bias, project, relu), name, call, ins, **options)
+
+
+for d in FLOATS:
+    for kind, gates in (("rnn", 1), ("gru_cell", 3), ("lstm", 4)):
+        sequence(kind, gates, d, False)
+for with_lengths in (False, True):
+    for reverse in (False, True):
+        for kind, gates in (("rnn", 1), ("gru_cell", 3), ("lstm", 4)):
+            sequence(kind, gates, F64, with_lengths, reverse, bias=not reverse)
+        sequence("rnn", 1, F64, with_lengths, reverse, relu=True)
+        sequence("lstm", 4, F64, with_lengths, reverse, project=2)
+
+
+# ---- attention of several heads ----
+def heads(name, d=F64, q=(3, 2, 4), k=None, v=None, heads=2, bias=True, kv=False, zero=False, keys=None, mask=None, weights=False, average=True):
+    k, v = k or q, v or k or q
+    e = q[2]
+    apart = k[2] != e or v[2] != e
+
+    def x(*shape, dtype):   # small, so that softmax is not steep
+        return globals()["x"](data=((torch.randn(shape, dtype=F64) * 8).round() / 16).tolist(), dtype=dtype)
+
+    def call(q, k, v, wi, wq, wk, wv, bi, bk, bv, wo, bo, km, m):
+        y, w = F.multi_head_attention_forward(q, k, v, e, heads, wi, bi, bk[None, None] if bk is not None else None, bv[None, None] if bv is not None else None, zero, 0.0,
+                                              wo, bo, True, km, weights, m, apart, wq, wk, wv, average_attn_weights=average)
+        return (y, w) if weights else y
+    ins = [x(*q, dtype=d), x(*k, dtype=d), x(*v, dtype=d)]
+    ins += [None, x(e, e, dtype=d), x(e, k[2], dtype=d), x(e, v[2], dtype=d)] if apart else [x(3 * e, e, dtype=d), None, None, None]
+    ins += [x(3 * e, dtype=d) if bias else None, x(e, dtype=d) if kv else None, x(e, dtype=d) if kv else None, x(e, e, dtype=d), x(e, dtype=d) if bias else None, keys, mask]
+    op = "multi_head_attention" + ("_with_weights" if weights else "")
+    options = {"num_heads": heads}
+    if zero:
+        options["add_zero_attn"] = True
+    if weights and not average:
+        options["average_attn_weights"] = False
+    Case("%s/%s" % (op, name), op, call, ins, **options)
+
+
+for d in (F32, F64):
+    heads(NAMES[d], d)
+    heads(NAMES[d], d, weights=True)
+for weights in (False, True):
+    heads("apart", k=(5, 2, 3), v=(5, 2, 2), weights=weights)
+    heads("cross", k=(5, 2, 4), heads=4, bias=False, weights=weights)
+    heads("more", k=(4, 2, 4), kv=True, zero=True, keys=n(data=[[False, True, False, False], [True, False, False, False]], dtype=BOOL), weights=weights)
+    heads("kv", kv=True, mask=x(3, 3, dtype=F64), weights=weights)
+    heads("zero", zero=True, keys=n(2, 3, dtype=F64), weights=weights)
+    heads("masks", mask=n(data=[[False, True, True], [False, False, True], [False, False, False]], dtype=BOOL), keys=n(data=[[False, False, True], [False, False, False]], dtype=BOOL), weights=weights)
+    heads("each", mask=x(4, 3, 3, dtype=F64), weights=weights)
+heads("heads", weights=True, average=False)
+
+# ---- sampling ----
+for d in FLOATS:
+    Case("affine_grid/" + NAMES[d], "affine_grid", lambda t: F.affine_grid(t, (2, 1, 3, 4), align_corners=False), [x(2, 2, 3, dtype=d)], output_size=[2, 1, 3, 4])
+    Case("grid_sample/" + NAMES[d], "grid_sample", lambda a, g: F.grid_sample(a, g, align_corners=False), [x(2, 2, 3, 4, dtype=d), x(2, 2, 3, 2, dtype=d)])
+for corners in (False, True):
+    for size in ([1, 2, 2, 3], [1, 1, 1, 4], [1, 1, 2, 3, 2], [2, 1, 1, 1, 3]):
+        dims = len(size) - 2
+        Case("affine_grid/%s-%s" % (row(size), corners), "affine_grid", lambda t: F.affine_grid(t, size, align_corners=corners), [x(size[0], dims, dims + 1, dtype=F64)], output_size=size, align_corners=corners)
+    for mode in ("bilinear", "nearest", "bicubic"):
+        for padding in ("zeros", "border", "reflection"):
+            for shape, points in (((2, 2, 3, 4), (2, 2, 3, 2)), ((1, 1, 1, 5), (1, 3, 2, 2)), ((1, 2, 2, 3, 4), (1, 2, 2, 3, 3))):
+                if len(shape) == 5 and mode == "bicubic":
+                    continue
+                Case("grid_sample/%s-%s-%s-%s" % (mode, padding, corners, row(shape)), "grid_sample", lambda a, g: F.grid_sample(a, g, mode, padding, corners),
+                     [x(*shape, dtype=F64), (n if mode == "nearest" else x)(data=(torch.randn(points, dtype=F64) * 1.5).tolist(), dtype=F64)], mode=mode, padding_mode=padding, align_corners=corners)
+for d in (F32, F64):
+    for shape, kernel, size in (((2, 2, 7, 6), [2, 3], [3, 2]), ((1, 1, 5, 5), [2, 2], [4, 4]), ((3, 6, 7), [3, 2], [1, 5])):
+        u = torch.rand(shape[:-2] + (2,), dtype=d)
+        batched = u if len(shape) == 4 else u[None]
+        Case("fractional_max_pool2d/%s-%s" % (NAMES[d], row(shape)), "fractional_max_pool2d", lambda a, s: F.fractional_max_pool2d(a, kernel, size, return_indices=True, _random_samples=batched),
+             [x(*shape, dtype=d), n(data=u.tolist(), dtype=d)], kernel_size=kernel, output_size=size)
+    for shape, kernel, size in (((2, 2, 5, 6, 4), [2, 3, 2], [3, 2, 2]), ((2, 5, 6, 4), [2, 2, 1], [3, 4, 3])):
+        u = torch.rand(shape[:-3] + (3,), dtype=d)
+        batched = u if len(shape) == 5 else u[None]
+        Case("fractional_max_pool3d/%s-%s" % (NAMES[d], row(shape)), "fractional_max_pool3d", lambda a, s: F.fractional_max_pool3d(a, kernel, size, return_indices=True, _random_samples=batched),
+             [x(*shape, dtype=d), n(data=u.tolist(), dtype=d)], kernel_size=kernel, output_size=size)
+
+# ---- bags ----
+def bag(name, index, offsets, d=F64, weights=None, **options):
+    Case("embedding_bag/" + name, "embedding_bag",
+         lambda w, i, o, s: F.embedding_bag(i, w, o, mode=options.get("mode", "mean"), per_sample_weights=s, include_last_offset=options.get("include_last_offset", False), padding_idx=options.get("padding_idx")),
+         [x(5, 3, dtype=d), n(data=index, dtype=I64), None if offsets is None else n(data=offsets, dtype=I64), weights], **options)
+
+
+for mode in ("sum", "mean", "max"):
+    for d in FLOATS:
+        bag("%s-%s" % (mode, NAMES[d]), [[1, 0, 4], [2, 2, 1]], None, d, mode=mode)
+    bag(mode + "-offsets", [1, 0, 4, 2, 2, 1, 3], [0, 2, 2, 6], mode=mode)
+    bag(mode + "-last", [1, 0, 4, 2, 2, 1, 3], [0, 3, 7], mode=mode, include_last_offset=True)
+    bag(mode + "-padding", [1, 0, 4, 2, 2, 1, 0, 2, 2], [0, 3, 5, 7], mode=mode, padding_idx=2)
+    bag(mode + "-padding-even", [[1, 2, 4], [2, 2, 2], [0, 1, 2]], None, mode=mode, padding_idx=-3)
+bag("weighted", [[1, 0, 4], [2, 2, 1]], None, weights=x(2, 3, dtype=F64), mode="sum")
+bag("weighted-offsets", [1, 0, 4, 2, 2], [0, 2, 2], weights=x(5, dtype=F64), mode="sum", padding_idx=0)
 print("end")

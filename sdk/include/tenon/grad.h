@@ -64,6 +64,14 @@ TN_API bool tn_grad_enabled(void);
 TN_API void tn_grad_begin(bool enabled);
 TN_API void tn_grad_end(void);
 
+/* Anomaly mode of this thread; begin/end pairs nest. While it is on, what is recorded remembers the
+ * module in whose call it was made, and a backward that meets a NaN fails with TN_ERR_RUNTIME, naming
+ * the forward call. Every gradient is waited for and looked at: for looking for mistakes only.
+ * [any-thread] */
+TN_API bool tn_anomaly_enabled(void);
+TN_API void tn_anomaly_begin(bool enabled);
+TN_API void tn_anomaly_end(void);
+
 /* Number of graph nodes alive in the process; for tests. [any-thread] */
 TN_API int64_t tn_graph_node_count(void);
 
@@ -100,6 +108,12 @@ TN_API tn_tensor *tn_function_saved(tn_function_ctx *ctx, int64_t index);
 TN_API tn_status tn_gradcheck(tn_status (*code)(void *user, tn_tensor *const *in, tn_tensor **out),
                               void *user, tn_tensor *const *in, int64_t n_in, int64_t n_out,
                               double step, double tolerance);
+/* The same of the second derivatives: the gradients of `code`, as a function of its inputs and of
+ * cotangents of its outputs, are checked. [any-thread] [null-ok: user] */
+TN_API tn_status tn_gradgradcheck(tn_status (*code)(void *user, tn_tensor *const *in,
+                                                    tn_tensor **out),
+                                  void *user, tn_tensor *const *in, int64_t n_in, int64_t n_out,
+                                  double step, double tolerance);
 
 TN_END_DECLS
 #endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the machine can do at most: a copy's bandwidth and multiply-adds a second, on all threads of
+ * the pool. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <tenon/tenon.h>
+
+#include "ops.h"
+
+double bench_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+typedef struct copying {
+    const char *from;
+    char *to;
+} copying;
+
+static tn_status copy_part(void *user, int64_t begin, int64_t end)
+{
+    copying *c = user;
+
+    memcpy(c->to + begin, c->from + begin, (size_t)(end - begin));
+    return TN_OK;
+}
+
+/* Bytes read and written a second, where a tensor of this size is copied. */
+double bench_copy_rate(int64_t bytes)
+{
+    copying c = { calloc(1, (size_t)bytes), malloc((size_t)bytes) };
+    double best = 1e30;
+
+    if (c.from == NULL || c.to == NULL)
+        best = NAN;
+    for (int i = 0; i < 30 && best == best; i++) {
+        int64_t times = 1 + 1000000 / bytes;
+        double start = bench_now();
+
+        for (int64_t k = 0; k < times; k++)
+            tn_parallel_for(bytes, 1 << 18, copy_part, &c);
+        start = (bench_now() - start) / (double)times;
+        best = start < best ? start : best;
+    }
+    free((void *)(uintptr_t)c.from);
+    free(c.to);
+    return 2 * (double)bytes / best;
+}
+
+typedef float lanes __attribute__((vector_size(32)));
+typedef float wide_lanes __attribute__((vector_size(64)));
+enum { STEPS = 200000, CHAINS = 10 };
+
+/* Ten chains, so that a multiply-add need not wait for the one before it. */
+#define STEP(k) s##k = s##k * a + a;
+#define MULTIPLY(name, T)                                                                          \
+    static float name(void)                                                                        \
+    {                                                                                              \
+        T a = (T){ 0 } + 0.5f;                                                                     \
+        T s0 = a, s1 = a, s2 = a, s3 = a, s4 = a, s5 = a, s6 = a, s7 = a, s8 = a, s9 = a;          \
+        for (int i = 0; i < STEPS; i++) {                                                          \
+            STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7) STEP(8) STEP(9)        \
+        }                                                                                          \
+        s0 += s1 + s2 + s3 + s4 + s5 + s6 + s7 + s8 + s9;                                          \
+        return s0[0];                                                                              \
+    }
+MULTIPLY(multiply_plain, lanes)
+#ifdef __x86_64__
+__attribute__((target("avx2,fma"))) MULTIPLY(multiply_avx2, lanes)
+    __attribute__((target("avx512f"))) MULTIPLY(multiply_avx512, wide_lanes)
+#endif
+
+    /* How many lanes the widest instructions have; 0 for what the compiler makes of plain C. */
+    static int widest(void)
+{
+#ifdef __x86_64__
+    return __builtin_cpu_supports("avx512f")                                 ? 16
+           : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 8
+                                                                             : 0;
+#else
+    return 0;
+#endif
+}
+
+static float multiply_all(void)
+{
+#ifdef __x86_64__
+    int lanes_of = widest();
+
+    if (lanes_of > 0)
+        return lanes_of == 16 ? multiply_avx512() : multiply_avx2();
+#endif
+    return multiply_plain();
+}
+
+static volatile float sink;
+
+static tn_status multiply_part(void *user, int64_t begin, int64_t end)
+{
+    (void)user;
+    for (; begin < end; begin++)
+        sink = multiply_all();
+    return TN_OK;
+}
+
+double bench_multiply_rate(void)
+{
+    double best = 1e30;
+    int threads = tn_num_threads();
+
+    for (int i = 0; i < 10; i++) {
+        double start = bench_now();
+
+        tn_parallel_for(threads, 1, multiply_part, NULL);
+        start = bench_now() - start;
+        best = start < best ? start : best;
+    }
+    return 2.0 * (widest() == 16 ? 16 : 8) * CHAINS * STEPS * threads / best;
+}

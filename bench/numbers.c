@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The numbers that bench/ops works on, by the kind that its table names. */
+#include <string.h>
+
+#include "ops.h"
+
+static double next_number(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*state >> 11) * 0x1p-53;
+}
+
+double bench_number(const char *kind, uint64_t *state, int64_t limit)
+{
+    double u = next_number(state);
+
+    if (strcmp(kind, "unit") == 0)
+        return 0.01 + 0.98 * u;
+    if (strcmp(kind, "above") == 0)
+        return 0.5 + 1.5 * u;
+    if (strcmp(kind, "sign") == 0)
+        return u < 0.5 ? -1 : 1;
+    if (strcmp(kind, "half") == 0)
+        return u < 0.5;
+    if (strcmp(kind, "below") == 0)
+        return (double)(int64_t)(u * (double)limit);
+    return 1.7 * (u + next_number(state) + next_number(state) - 1.5) *
+           1.2; /* around 0, most within 2 */
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Time, the ceilings of the machine and numbers, for bench/ops. */
+#ifndef TN_BENCH_OPS_H
+#define TN_BENCH_OPS_H
+
+#include <stdint.h>
+
+/* Seconds since some moment. */
+double bench_now(void);
+/* Bytes read and written a second, where as many bytes as this are copied. */
+double bench_copy_rate(int64_t bytes);
+/* Floating point operations a second, a multiply-add counted as two. */
+double bench_multiply_rate(void);
+/* The next number of a kind: unit, above, sign, half, below (whole numbers below the limit), normal. */
+double bench_number(const char *kind, uint64_t *state, int64_t limit);
+
+#endif

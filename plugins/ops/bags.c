@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rows of a table, put together in bags. */
+#include "common.h"
+
+#include <math.h>
+
+static bool is(const char *text, const char *word)
+{
+    return text != NULL && strcmp(text, word) == 0;
+}
+
+static tn_status embedding_bag_infer(tn_infer *infer)
+{
+    const tn_embedding_bag_options *o = infer->options;
+    const tn_view *weight = infer->in[0], *index = infer->in[1], *offsets = infer->in[2],
+                  *factors = infer->in[3];
+    char text[TN__TEXT], text_o[TN__TEXT];
+
+    if (weight->ndim != 2)
+        return tn_fail(TN_ERR_RUNTIME, "weight %s has to have two dimensions",
+                       tn__common_text(text, tn__common_shape(weight)));
+    if (!(index->ndim == 2 && offsets == NULL) &&
+        !(index->ndim == 1 && offsets != NULL && offsets->ndim == 1))
+        return tn_fail(TN_ERR_VALUE,
+                       "index %s, offsets %s: index [B, L] without offsets, or index [n] with "
+                       "offsets [B] is taken",
+                       tn__common_text(text, tn__common_shape(index)),
+                       offsets != NULL ? tn__common_text(text_o, tn__common_shape(offsets))
+                                       : "None");
+    if (offsets != NULL && o->include_last_offset && offsets->shape[0] < 1)
+        return tn_fail(TN_ERR_VALUE,
+                       "include_last_offset: offsets has to have one element at least");
+    if (!is(o->mode, "sum") && !is(o->mode, "mean") && !is(o->mode, "max"))
+        return tn_fail(TN_ERR_VALUE, "mode is %q; sum, mean and max are there",
+                       o->mode != NULL ? o->mode : "");
+    if (factors != NULL && !is(o->mode, "sum"))
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "per_sample_weights go with mode sum, not %s",
+                       o->mode);
+    for (int32_t d = 0; factors != NULL && d < index->ndim; d++)
+        if (factors->ndim != index->ndim || factors->shape[d] != index->shape[d])
+            return tn_fail(TN_ERR_VALUE, "per_sample_weights %s has to have the shape of index %s",
+                           tn__common_text(text, tn__common_shape(factors)),
+                           tn__common_text(text_o, tn__common_shape(index)));
+    if (o->padding_idx != INT64_MIN &&
+        (o->padding_idx >= weight->shape[0] || o->padding_idx < -weight->shape[0]))
+        return tn_fail(TN_ERR_RUNTIME, "padding_idx is %lld; weight has %lld rows",
+                       (long long)o->padding_idx, (long long)weight->shape[0]);
+    return tn__common_open(infer);
+}
+
+/* 1 where an index counts, else 0, as numbers of the weight's dtype; NULL with `failed` unset: all do. */
+static tn_tensor *counting(tn_tensor *weight, tn_tensor *index, int64_t padding)
+{
+    if (padding < 0)
+        padding += tn_tensor_size(weight, 0);
+    return tn_ne(index, tn__common_number(index, (double)padding));
+}
+
+/* offsets, checked on the host: they rise from 0 and stay within n. */
+static int64_t *read_offsets(tn_tensor *offsets, int64_t n, int64_t *count)
+{
+    int64_t *at;
+
+    *count = tn_tensor_size(offsets, 0);
+    at = tn_malloc((size_t)(*count > 0 ? *count : 1) * sizeof *at);
+    if (at == NULL)
+        return NULL;
+    if (*count > 0 && tn_tensor_copy_out(offsets, at, (size_t)*count * sizeof *at) != TN_OK) {
+        tn_free(at);
+        return NULL;
+    }
+    for (int64_t i = 0; i < *count; i++)
+        if (at[i] < (i == 0 ? 0 : at[i - 1]) || at[i] > n || (i == 0 && at[0] != 0)) {
+            tn_fail(TN_ERR_VALUE,
+                    "embedding_bag: offsets[%lld] is %lld; they begin with 0, do not fall, and end "
+                    "at %lld, the number of indices, at most",
+                    (long long)i, (long long)at[i], (long long)n);
+            tn_free(at);
+            return NULL;
+        }
+    return at;
+}
+
+/* The bag of every index: how many offsets lie at or before it, less one. */
+static tn_tensor *bags_of(tn_tensor *like, const int64_t *at, int64_t bags, int64_t n)
+{
+    int64_t *bag = tn_malloc((size_t)(n > 0 ? n : 1) * sizeof *bag);
+    tn_tensor *to = bag == NULL ? NULL
+                                : tn_tensor_empty(TN_SHAPE(n), TN_I64, tn_tensor_device(like));
+
+    for (int64_t b = 0; bag != NULL && b < bags; b++)
+        for (int64_t i = at[b]; i < (b + 1 < bags ? at[b + 1] : n); i++)
+            bag[i] = b;
+    if (to != NULL && n > 0 && tn_tensor_copy_in(to, bag, (size_t)n * sizeof *bag) != TN_OK)
+        to = NULL;
+    tn_free(bag);
+    return to;
+}
+
+/* Bags of one length, the places behind their ends not counting: index [B, L] and what counts. */
+static tn_tensor *squared(tn_tensor *index, const int64_t *at, int64_t bags, tn_tensor **counts)
+{
+    int64_t n = tn_tensor_size(index, 0), longest = 0, *place;
+    tn_tensor *places = NULL, *real = NULL;
+    bool *there;
+
+    for (int64_t b = 0; b < bags; b++) {
+        int64_t length = (b + 1 < bags ? at[b + 1] : n) - at[b];
+
+        longest = length > longest ? length : longest;
+    }
+    longest = longest > 0 ? longest : 1;
+    if (n == 0) { /* nothing to look up: any row stands for the places that do not count */
+        *counts = tn_tensor_full(TN_SHAPE(bags, longest), 0, TN_BOOL, tn_tensor_device(index));
+        return tn_tensor_full(TN_SHAPE(bags, longest), 0, TN_I64, tn_tensor_device(index));
+    }
+    place = tn_malloc((size_t)(bags * longest + 1) * sizeof *place);
+    there = tn_malloc((size_t)(bags * longest + 1) * sizeof *there);
+    for (int64_t b = 0; place != NULL && there != NULL && b < bags; b++) {
+        int64_t length = (b + 1 < bags ? at[b + 1] : n) - at[b];
+
+        for (int64_t i = 0; i < longest; i++) {
+            place[b * longest + i] = i < length ? at[b] + i : 0;
+            there[b * longest + i] = i < length;
+        }
+    }
+    if (place != NULL && there != NULL) {
+        places = tn_tensor_empty(TN_SHAPE(bags * longest), TN_I64, tn_tensor_device(index));
+        real = tn_tensor_empty(TN_SHAPE(bags, longest), TN_BOOL, tn_tensor_device(index));
+        if (places != NULL && real != NULL && bags > 0 &&
+            (tn_tensor_copy_in(places, place, (size_t)(bags * longest) * sizeof *place) != TN_OK ||
+             tn_tensor_copy_in(real, there, (size_t)(bags * longest) * sizeof *there) != TN_OK))
+            places = NULL;
+    }
+    tn_free(place);
+    tn_free(there);
+    *counts = real;
+    return tn_reshape(tn_index_select(index, places, 0), TN_SHAPE(bags, longest));
+}
+
+static tn_tensor *rows_of(tn_tensor *weight, tn_tensor *index, tn_tensor *factors)
+{
+    tn_tensor *rows = tn_embedding(weight, index, NULL);
+
+    return factors == TN_NONE ? rows : tn_mul(rows, tn_unsqueeze(factors, -1));
+}
+
+static tn_tensor *largest(tn_tensor *weight, tn_tensor *index, tn_tensor *counts)
+{
+    tn_max_dim_options kept = TN_MAX_DIM_OPTIONS;
+    tn_tensor *rows = tn_embedding(weight, index, NULL), *hidden, *most, *which, *none;
+    tn_any_options of_bag = TN_ANY_OPTIONS;
+    int64_t one = 1;
+
+    kept.keepdim = true;
+    hidden = counts == NULL ? tn_detach(rows)
+                            : tn_masked_fill(tn_detach(rows),
+                                             tn_unsqueeze(tn_logical_not(counts), -1), -INFINITY);
+    if (tn_max_dim(hidden, 1, &kept, &most, &which) != TN_OK)
+        return NULL;
+    most = tn_select(tn_gather(rows, which, 1), 1, 0);
+    if (counts == NULL)
+        return most;
+    of_bag.dims = (tn_ints){ &one, 1 };
+    of_bag.keepdim = true;
+    none = tn_logical_not(tn_any(counts, &of_bag));
+    return tn_masked_fill(most, none, 0);
+}
+
+/* [B, L]: every row of the index is a bag. */
+static tn_tensor *even_bags(const tn_embedding_bag_options *o, tn_tensor *weight, tn_tensor *index,
+                            tn_tensor *factors)
+{
+    tn_tensor *counts = NULL, *rows, *y, *how_many;
+    tn_sum_options sum = TN_SUM_OPTIONS;
+    int64_t one = 1;
+
+    if (tn_tensor_size(index, 1) == 0)
+        return tn__common_zeros(weight,
+                                TN_SHAPE(tn_tensor_size(index, 0), tn_tensor_size(weight, 1)));
+    if (o->padding_idx != INT64_MIN) {
+        counts = counting(weight, index, o->padding_idx);
+        if (counts == NULL)
+            return NULL;
+    }
+    if (is(o->mode, "max"))
+        return largest(weight, index, counts);
+    rows = rows_of(weight, index, factors);
+    if (counts != NULL && rows != NULL) {
+        counts = tn_cast(counts, tn_tensor_dtype(rows));
+        rows = tn_mul(rows, tn_unsqueeze(counts, -1));
+    }
+    sum.dims = (tn_ints){ &one, 1 };
+    y = tn_sum(rows, &sum);
+    if (is(o->mode, "sum"))
+        return y;
+    if (counts == NULL)
+        return tn_mul_scalar(y, 1 / (double)tn_tensor_size(index, 1));
+    sum.keepdim = true;
+    how_many = tn_sum(counts, &sum);
+    return tn_div(y, tn_maximum(how_many, how_many == NULL ? NULL : tn__common_number(how_many, 1)),
+                  NULL);
+}
+
+static tn_tensor *uneven_bags(const tn_embedding_bag_options *o, tn_tensor *const *in,
+                              const int64_t *at, int64_t bags)
+{
+    tn_tensor *weight = in[0], *index = in[1], *counts = NULL, *rows, *bag, *y, *how_many;
+
+    if (is(o->mode, "max")) {
+        index = squared(index, at, bags, &counts);
+        if (index == NULL || counts == NULL)
+            return NULL;
+        if (o->padding_idx != INT64_MIN)
+            counts = tn_logical_and(counts, counting(weight, index, o->padding_idx));
+        return counts == NULL ? NULL : largest(weight, index, counts);
+    }
+    bag = bags_of(weight, at, bags, tn_tensor_size(index, 0));
+    rows = rows_of(weight, index, in[3]);
+    if (bag == NULL || rows == NULL)
+        return NULL;
+    if (o->padding_idx != INT64_MIN) {
+        counts = tn_cast(counting(weight, index, o->padding_idx), tn_tensor_dtype(rows));
+        rows = tn_mul(rows, tn_unsqueeze(counts, -1));
+    }
+    y = tn_index_add(tn__common_zeros(weight, TN_SHAPE(bags, tn_tensor_size(weight, 1))), bag, rows,
+                     0, NULL);
+    if (is(o->mode, "sum") || y == NULL)
+        return y;
+    if (counts == NULL)
+        counts = tn_tensor_full(TN_SHAPE(tn_tensor_size(index, 0)), 1, tn_tensor_dtype(y),
+                                tn_tensor_device(y));
+    how_many = tn_index_add(tn__common_zeros(weight, TN_SHAPE(bags)), bag, counts, 0, NULL);
+    how_many = tn_maximum(how_many, tn__common_number(y, 1));
+    return tn_div(y, tn_unsqueeze(how_many, 1), NULL);
+}
+
+static tn_status embedding_bag_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                         tn_tensor **out)
+{
+    const tn_embedding_bag_options *o = options;
+    int64_t *at, bags;
+
+    (void)n_in;
+    if (in[2] == TN_NONE)
+        return tn__common_given(out, even_bags(o, in[0], in[1], in[3]));
+    at = read_offsets(in[2], tn_tensor_size(in[1], 0), &bags);
+    if (at == NULL)
+        return tn_error_last()->code;
+    if (o->include_last_offset)
+        bags--;
+    out[0] = uneven_bags(o, in, at, bags);
+    tn_free(at);
+    return out[0] != NULL ? TN_OK : tn_error_last()->code;
+}
+
+const tn_op_def tn__op_embedding_bag = { TN_HEAD(tn_op_def), TN_SCHEMA_EMBEDDING_BAG,
+                                         .infer = embedding_bag_infer,
+                                         .decompose = embedding_bag_decompose };

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Recurrent networks: one step, and one direction of one layer along a sequence. */
+#include "common.h"
+
+/* ---- cells ---- */
+
+/* w_ih, w_hh, b_ih, b_hh: each of `rows`. */
+static tn_status weights_infer(const tn_view *const *w, int64_t rows, int64_t inputs,
+                               int64_t hidden)
+{
+    static const char *const names[] = { "w_ih", "w_hh", "b_ih", "b_hh" };
+    char text[TN__TEXT];
+
+    for (int i = 0; i < 4; i++) {
+        int64_t columns = i == 0 ? inputs : hidden;
+
+        if (w[i] == NULL || (w[i]->ndim == (i < 2 ? 2 : 1) && w[i]->shape[0] == rows &&
+                             (i >= 2 || w[i]->shape[1] == columns)))
+            continue;
+        return i < 2 ? tn_fail(TN_ERR_RUNTIME, "%s %s has to be [%lld, %lld]", names[i],
+                               tn__common_text(text, tn__common_shape(w[i])), (long long)rows,
+                               (long long)columns)
+                     : tn_fail(TN_ERR_RUNTIME, "%s %s has to be [%lld]", names[i],
+                               tn__common_text(text, tn__common_shape(w[i])), (long long)rows);
+    }
+    return TN_OK;
+}
+
+/* x [N, I] or [I], h [N, H] or [H]; the weights have `gates` rows of H each. */
+static tn_status cell_infer(tn_infer *infer, int64_t gates, bool memory)
+{
+    const tn_view *x = infer->in[0], *h = infer->in[1];
+    const tn_view *const *w = infer->in + (memory ? 3 : 2);
+    char text[TN__TEXT], text_h[TN__TEXT];
+    int64_t hidden;
+    bool fits = (x->ndim == 1 || x->ndim == 2) && h->ndim == x->ndim;
+
+    if (fits && x->ndim == 2)
+        fits = x->shape[0] == h->shape[0];
+    if (fits && memory) {
+        const tn_view *c = infer->in[2];
+
+        fits = c->ndim == h->ndim;
+        for (int32_t d = 0; fits && d < h->ndim; d++)
+            fits = c->shape[d] == h->shape[d];
+    }
+    if (!fits)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "x %s and h %s: [N, inputs] and [N, hidden], or without N, "
+                       "are taken%s",
+                       tn__common_text(text, tn__common_shape(x)),
+                       tn__common_text(text_h, tn__common_shape(h)), memory ? ", and c as h" : "");
+    hidden = h->shape[h->ndim - 1];
+    return weights_infer(w, gates * hidden, x->shape[x->ndim - 1], hidden) != TN_OK
+               ? tn_error_last()->code
+               : tn__common_open(infer);
+}
+
+static tn_tensor *gates_of(tn_tensor *x, tn_tensor *h, tn_tensor *const *w)
+{
+    return tn_add(tn_linear(x, w[0], w[2]), tn_linear(h, w[1], w[3]), NULL);
+}
+
+static tn_tensor *part(tn_tensor *gates, int64_t index, int64_t count)
+{
+    int64_t each;
+
+    if (gates == NULL)
+        return NULL;
+    each = tn_tensor_size(gates, -1) / count;
+    return tn_narrow(gates, -1, index * each, each);
+}
+
+static tn_status rnn_infer(tn_infer *infer)
+{
+    return cell_infer(infer, 1, false);
+}
+
+static tn_status rnn_tanh_cell_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                         tn_tensor **out)
+{
+    (void)n_in;
+    (void)options;
+    return tn__common_given(out, tn_tanh(gates_of(in[0], in[1], in + 2)));
+}
+
+static tn_status rnn_relu_cell_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                         tn_tensor **out)
+{
+    (void)n_in;
+    (void)options;
+    return tn__common_given(out, tn_relu(gates_of(in[0], in[1], in + 2)));
+}
+
+static tn_status lstm_infer(tn_infer *infer)
+{
+    return cell_infer(infer, 4, true);
+}
+
+static tn_status lstm_cell_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                     tn_tensor **out)
+{
+    tn_tensor *gates = gates_of(in[0], in[1], in + 3);
+
+    (void)n_in;
+    (void)options;
+    out[1] = tn_add(tn_mul(tn_sigmoid(part(gates, 1, 4)), in[2]),
+                    tn_mul(tn_sigmoid(part(gates, 0, 4)), tn_tanh(part(gates, 2, 4))), NULL);
+    out[0] = tn_mul(tn_sigmoid(part(gates, 3, 4)), tn_tanh(out[1]));
+    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last()->code;
+}
+
+static tn_status gru_infer(tn_infer *infer)
+{
+    return cell_infer(infer, 3, false);
+}
+
+static tn_status gru_cell_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                    tn_tensor **out)
+{
+    tn_tensor *i = tn_linear(in[0], in[2], in[4]), *h = tn_linear(in[1], in[3], in[5]), *r, *z, *n;
+
+    (void)n_in;
+    (void)options;
+    r = tn_sigmoid(tn_add(part(i, 0, 3), part(h, 0, 3), NULL));
+    z = tn_sigmoid(tn_add(part(i, 1, 3), part(h, 1, 3), NULL));
+    n = tn_tanh(tn_add(part(i, 2, 3), tn_mul(r, part(h, 2, 3)), NULL));
+    return tn__common_given(out, tn_add(n, tn_mul(z, tn_sub(in[1], n, NULL)), NULL));
+}
+
+/* ---- sequences ---- */
+
+struct weights {
+    tn_tensor *w_ih, *w_hh, *b_ih, *b_hh, *w_hr, *lengths; /* TN_NONE: not there */
+    bool reverse;
+    enum { TANH, RELU, LSTM, GRU } kind;
+};
+
+/* x [L, N, I], h [N, P] (P is H where nothing projects), c [N, H]; `w`: w_ih, w_hh, b_ih, b_hh, w_hr, lengths. */
+static tn_status sequence_infer(tn_infer *infer, int64_t gates, const tn_view *c,
+                                const tn_view *const *w, const tn_view *w_hr,
+                                const tn_view *lengths)
+{
+    const tn_view *x = infer->in[0], *h = infer->in[1];
+    char text[TN__TEXT], text_h[TN__TEXT];
+    int64_t hidden, out, n;
+
+    if (x->ndim != 3 || h->ndim != 2 || x->shape[1] != h->shape[0] || x->shape[0] < 1 ||
+        (c != NULL && (c->ndim != 2 || c->shape[0] != h->shape[0])))
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "x %s and h %s: [L, N, inputs] with L at least 1, and [N, hidden] are taken%s",
+            tn__common_text(text, tn__common_shape(x)),
+            tn__common_text(text_h, tn__common_shape(h)), c != NULL ? ", and c [N, hidden]" : "");
+    n = h->shape[0];
+    out = h->shape[1];
+    hidden = c != NULL ? c->shape[1] : out;
+    if (w_hr == NULL && hidden != out)
+        return tn_fail(TN_ERR_RUNTIME, "h %s and c have to have the same shape without w_hr",
+                       tn__common_text(text_h, tn__common_shape(h)));
+    if (w_hr != NULL && (w_hr->ndim != 2 || w_hr->shape[0] != out || w_hr->shape[1] != hidden))
+        return tn_fail(TN_ERR_RUNTIME, "w_hr %s has to be [%lld, %lld]",
+                       tn__common_text(text, tn__common_shape(w_hr)), (long long)out,
+                       (long long)hidden);
+    if (lengths != NULL && (lengths->ndim != 1 || lengths->shape[0] != n))
+        return tn_fail(TN_ERR_RUNTIME, "lengths %s has to be [%lld], one for each sequence",
+                       tn__common_text(text, tn__common_shape(lengths)), (long long)n);
+    return weights_infer(w, gates * hidden, x->shape[2], out) != TN_OK ? tn_error_last()->code
+                                                                       : tn__common_open(infer);
+}
+
+/* One step: what x gives to the gates is there already. */
+static tn_status step(const struct weights *w, tn_tensor *gx, tn_tensor **h, tn_tensor **c)
+{
+    tn_tensor *gh = tn_linear(*h, w->w_hh, w->b_hh), *gates, *r, *z, *n;
+
+    if (w->kind == GRU) {
+        r = tn_sigmoid(tn_add(part(gx, 0, 3), part(gh, 0, 3), NULL));
+        z = tn_sigmoid(tn_add(part(gx, 1, 3), part(gh, 1, 3), NULL));
+        n = tn_tanh(tn_add(part(gx, 2, 3), tn_mul(r, part(gh, 2, 3)), NULL));
+        *h = tn_add(n, tn_mul(z, tn_sub(*h, n, NULL)), NULL);
+    } else {
+        gates = tn_add(gx, gh, NULL);
+        if (w->kind == LSTM) {
+            *c = tn_add(tn_mul(tn_sigmoid(part(gates, 1, 4)), *c),
+                        tn_mul(tn_sigmoid(part(gates, 0, 4)), tn_tanh(part(gates, 2, 4))), NULL);
+            *h = tn_mul(tn_sigmoid(part(gates, 3, 4)), tn_tanh(*c));
+            if (w->w_hr != TN_NONE)
+                *h = tn_linear(*h, w->w_hr, TN_NONE);
+        } else {
+            *h = w->kind == RELU ? tn_relu(gates) : tn_tanh(gates);
+        }
+    }
+    return *h != NULL && (c == NULL || *c != NULL) ? TN_OK : tn_error_last()->code;
+}
+
+/* [L, N, 1] of bool: the element belongs to its sequence. */
+static tn_tensor *belongs(const struct weights *w, int64_t length)
+{
+    tn_arange_options whole = TN_ARANGE_OPTIONS;
+
+    whole.dtype = TN_I64;
+    return tn_gt(
+        tn_unsqueeze(w->lengths, 1),
+        tn_reshape(tn_arange(w->lengths, 0, (double)length, &whole), TN_SHAPE(length, 1, 1)));
+}
+
+static tn_status along(const struct weights *w, tn_tensor *x, tn_tensor *h, tn_tensor *c,
+                       tn_tensor **out)
+{
+    int64_t length = tn_tensor_size(x, 0);
+    tn_tensor *gx = tn_linear(x, w->w_ih, w->b_ih), *there = NULL, **all;
+    tn_status status = TN_OK;
+
+    if (gx == NULL)
+        return tn_error_last()->code;
+    if (w->lengths != TN_NONE) {
+        there = belongs(w, length);
+        if (there == NULL)
+            return tn_error_last()->code;
+    }
+    all = tn_malloc((size_t)length * sizeof(tn_tensor *));
+    if (all == NULL)
+        return tn_error_last()->code;
+    for (int64_t i = 0; i < length && status == TN_OK; i++) {
+        int64_t t = w->reverse ? length - 1 - i : i;
+        tn_tensor *old_h = h, *old_c = c, *now = there != NULL ? tn_select(there, 0, t) : NULL;
+
+        status = step(w, tn_select(gx, 0, t), &h, w->kind == LSTM ? &c : NULL);
+        if (status == TN_OK && there != NULL) {
+            h = tn_where(now, h, old_h);
+            if (w->kind == LSTM)
+                c = tn_where(now, c, old_c);
+            if (h == NULL || (w->kind == LSTM && c == NULL))
+                status = tn_error_last()->code;
+        }
+        all[t] = h;
+    }
+    if (status == TN_OK) {
+        out[0] = tn_stack(all, length, 0);
+        if (there != NULL) /* behind the ends there is nothing */
+            out[0] = tn_masked_fill(out[0], tn_logical_not(there), 0);
+        out[1] = h;
+        if (w->kind == LSTM)
+            out[2] = c;
+        status = out[0] != NULL ? TN_OK : tn_error_last()->code;
+    }
+    tn_free(all);
+    return status;
+}
+
+static tn_status rnn_sequence_infer(tn_infer *infer)
+{
+    const tn_rnn_sequence_options *o = infer->options;
+
+    if (o->nonlinearity == NULL ||
+        (strcmp(o->nonlinearity, "tanh") != 0 && strcmp(o->nonlinearity, "relu") != 0))
+        return tn_fail(TN_ERR_VALUE, "nonlinearity is %q; tanh and relu are there",
+                       o->nonlinearity != NULL ? o->nonlinearity : "");
+    return sequence_infer(infer, 1, NULL, infer->in + 2, NULL, infer->in[6]);
+}
+
+static tn_status rnn_sequence_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                        tn_tensor **out)
+{
+    const tn_rnn_sequence_options *o = options;
+    struct weights w = { in[2],      in[3],
+                         in[4],      in[5],
+                         TN_NONE,    in[6],
+                         o->reverse, strcmp(o->nonlinearity, "relu") == 0 ? RELU : TANH };
+
+    (void)n_in;
+    return along(&w, in[0], in[1], NULL, out);
+}
+
+static tn_status lstm_sequence_infer(tn_infer *infer)
+{
+    return sequence_infer(infer, 4, infer->in[2], infer->in + 3, infer->in[7], infer->in[8]);
+}
+
+static tn_status lstm_sequence_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                         tn_tensor **out)
+{
+    const tn_lstm_sequence_options *o = options;
+    struct weights w = { in[3], in[4], in[5], in[6], in[7], in[8], o->reverse, LSTM };
+
+    (void)n_in;
+    return along(&w, in[0], in[1], in[2], out);
+}
+
+static tn_status gru_sequence_infer(tn_infer *infer)
+{
+    return sequence_infer(infer, 3, NULL, infer->in + 2, NULL, infer->in[6]);
+}
+
+static tn_status gru_sequence_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                        tn_tensor **out)
+{
+    const tn_gru_sequence_options *o = options;
+    struct weights w = { in[2], in[3], in[4], in[5], TN_NONE, in[6], o->reverse, GRU };
+
+    (void)n_in;
+    return along(&w, in[0], in[1], NULL, out);
+}
+
+#define COMPOSED(name, NAME, infer_)                                                               \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
+                                      .decompose = name##_decompose };
+COMPOSED(rnn_tanh_cell, RNN_TANH_CELL, rnn_infer)
+COMPOSED(rnn_relu_cell, RNN_RELU_CELL, rnn_infer)
+COMPOSED(lstm_cell, LSTM_CELL, lstm_infer)
+COMPOSED(gru_cell, GRU_CELL, gru_infer)
+COMPOSED(rnn_sequence, RNN_SEQUENCE, rnn_sequence_infer)
+COMPOSED(lstm_sequence, LSTM_SEQUENCE, lstm_sequence_infer)
+COMPOSED(gru_sequence, GRU_SEQUENCE, gru_sequence_infer)

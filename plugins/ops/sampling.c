@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Images looked at elsewhere. The places are computed with operators, so that gradients reach the grid; elements are
+ * gathered from the image with its last dimensions as one. */
+#include "common.h"
+
+#include <math.h>
+
+enum { MOST = 3, TAPS = 4 };
+
+/* ---- words ---- */
+
+static tn_tensor *number(tn_tensor *like, double value)
+{
+    return like == NULL ? NULL : tn__common_number(like, value);
+}
+
+static tn_tensor *plus(tn_tensor *a, tn_tensor *b)
+{
+    return tn_add(a, b, NULL);
+}
+
+static tn_tensor *less(tn_tensor *a, tn_tensor *b)
+{
+    return tn_sub(a, b, NULL);
+}
+
+static tn_tensor *scaled(tn_tensor *x, double factor, double more)
+{
+    x = factor == 1 ? x : tn_mul_scalar(x, factor);
+    return more == 0 ? x : tn_add_scalar(x, more);
+}
+
+static bool is(const char *text, const char *word)
+{
+    return text != NULL && strcmp(text, word) == 0;
+}
+
+/* [N, C, places]: elements of an image [N, C, all], by i64 places [N, places]. */
+static tn_tensor *taken(tn_tensor *flat, tn_tensor *at)
+{
+    tn_ints image = flat == NULL ? (tn_ints){ NULL, 0 } : tn_tensor_shape(flat);
+
+    if (flat == NULL || at == NULL)
+        return NULL;
+    return tn_gather(
+        flat,
+        tn_expand(tn_unsqueeze(at, 1), TN_SHAPE(image.at[0], image.at[1], tn_tensor_size(at, 1))),
+        2);
+}
+
+static tn_tensor *flattened(tn_tensor *x, int64_t from)
+{
+    tn_flatten_options o = TN_FLATTEN_OPTIONS;
+
+    o.start_dim = from;
+    return tn_flatten(x, &o);
+}
+
+/* ---- affine_grid ---- */
+
+static tn_status affine_grid_infer(tn_infer *infer)
+{
+    const tn_affine_grid_options *o = infer->options;
+    const tn_view *theta = infer->in[0];
+    int64_t dims = o->output_size.count - 2;
+    char text[TN__TEXT], text_s[TN__TEXT];
+    bool fits = (dims == 2 || dims == 3) && theta->ndim == 3 && theta->shape[1] == dims &&
+                theta->shape[2] == dims + 1 && theta->shape[0] == o->output_size.at[0];
+
+    for (int64_t d = 1; fits && d < o->output_size.count; d++)
+        fits = o->output_size.at[d] > 0;
+    if (!fits)
+        return tn_fail(
+            TN_ERR_VALUE,
+            "theta %s and output_size %s: [N, 2, 3] with [N, C, H, W], or [N, 3, 4] with "
+            "[N, C, D, H, W] are taken",
+            tn__common_text(text, tn__common_shape(theta)),
+            tn__common_text(text_s, o->output_size));
+    return tn__common_open(infer);
+}
+
+static tn_status affine_grid_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                       tn_tensor **out)
+{
+    const tn_affine_grid_options *o = options;
+    int64_t dims = o->output_size.count - 2, shape[MOST + 2], one[MOST];
+    tn_tensor *axes[MOST + 1], *base, *y;
+    tn_linspace_options same = TN_LINSPACE_OPTIONS;
+
+    (void)n_in;
+    same.dtype = tn_tensor_dtype(in[0]);
+    shape[dims] = 1;
+    memcpy(shape, o->output_size.at + 2, (size_t)dims * sizeof *shape);
+    for (int64_t d = 0; d < dims; d++) {
+        int64_t size = shape[dims - 1 - d];
+        tn_tensor *axis = tn_linspace(in[0], size > 1 ? -1 : 0, size > 1 ? 1 : 0, size, &same);
+
+        if (!o->align_corners)
+            axis = scaled(axis, (double)(size - 1) / (double)size, 0);
+        for (int64_t i = 0; i < dims; i++)
+            one[i] = i == dims - 1 - d ? size : 1;
+        axes[d] = tn_unsqueeze(
+            tn_expand(tn_reshape(axis, (tn_ints){ one, dims }), (tn_ints){ shape, dims }), -1);
+        if (axes[d] == NULL)
+            return tn_error_last()->code;
+    }
+    axes[dims] = tn_expand(number(in[0], 1), (tn_ints){ shape, dims + 1 });
+    base = tn_reshape(tn_cat(axes, dims + 1, -1), TN_SHAPE(1, -1, dims + 1));
+    y = tn_matmul(base, tn_transpose(in[0], 1, 2));
+    memmove(shape + 1, shape, (size_t)dims * sizeof *shape);
+    shape[0] = o->output_size.at[0];
+    shape[dims + 1] = dims;
+    return tn__common_given(out, tn_reshape(y, (tn_ints){ shape, dims + 2 }));
+}
+
+/* ---- grid_sample ---- */
+
+enum padding { ZEROS, BORDER, REFLECTION };
+
+struct sampler {
+    tn_tensor *flat;          /* the image, [N, C, all] */
+    int64_t dims, size[MOST]; /* from the last dimension on, as the grid counts */
+    enum padding padding;
+    bool corners;
+};
+
+static enum padding padding_of(const char *name)
+{
+    return is(name, "border") ? BORDER : is(name, "reflection") ? REFLECTION : ZEROS;
+}
+
+static tn_status grid_sample_infer(tn_infer *infer)
+{
+    const tn_grid_sample_options *o = infer->options;
+    const tn_view *x = infer->in[0], *grid = infer->in[1];
+    char text[TN__TEXT], text_g[TN__TEXT];
+    bool cubic = is(o->mode, "bicubic");
+    bool fits = (x->ndim == 4 || x->ndim == 5) && grid->ndim == x->ndim &&
+                grid->shape[0] == x->shape[0] && grid->shape[x->ndim - 1] == x->ndim - 2;
+
+    for (int32_t d = 2; fits && d < x->ndim; d++)
+        fits = x->shape[d] > 0;
+    if (!fits)
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "x %s and grid %s: [N, C, H, W] with [N, H', W', 2], or [N, C, D, H, W] with "
+            "[N, D', H', W', 3], and no size of 0 in the image, are taken",
+            tn__common_text(text, tn__common_shape(x)),
+            tn__common_text(text_g, tn__common_shape(grid)));
+    if (!cubic && !is(o->mode, "bilinear") && !is(o->mode, "nearest"))
+        return tn_fail(TN_ERR_VALUE, "mode is %q; bilinear, nearest and bicubic are there",
+                       o->mode != NULL ? o->mode : "");
+    if (cubic && x->ndim != 4)
+        return tn_fail(TN_ERR_RUNTIME, "mode bicubic takes x [N, C, H, W], not %s",
+                       tn__common_text(text, tn__common_shape(x)));
+    if (!is(o->padding_mode, "zeros") && padding_of(o->padding_mode) == ZEROS)
+        return tn_fail(TN_ERR_VALUE, "padding_mode is %q; zeros, border and reflection are there",
+                       o->padding_mode != NULL ? o->padding_mode : "");
+    return tn__common_open(infer);
+}
+
+/* Kept within [0, most]; where it was not, there is no gradient (nor for what is no number, which becomes 0). */
+static tn_tensor *clipped(tn_tensor *x, double most)
+{
+    return tn_where(tn_gt(x, number(x, 0)), tn_where(tn_lt(x, number(x, most)), x, number(x, most)),
+                    number(x, 0));
+}
+
+/* Mirrored at low and low + span, to and fro. */
+static tn_tensor *mirrored(tn_tensor *x, double low, double span)
+{
+    tn_tensor *away, *flips, *rest, *odd;
+
+    if (span <= 0)
+        return tn_mul_scalar(x, 0);
+    away = tn_abs(tn_add_scalar(x, -low));
+    flips = tn_floor(tn_mul_scalar(tn_detach(away), 1 / span));
+    rest = less(away, tn_mul_scalar(flips, span));
+    odd = tn_gt(tn_remainder(flips, number(flips, 2)), number(flips, 0.5));
+    return tn_where(odd, scaled(rest, -1, span + low), scaled(rest, 1, low));
+}
+
+/* A place of dimension d after padding. */
+static tn_tensor *padded(const struct sampler *s, tn_tensor *x, int64_t d)
+{
+    double size = (double)s->size[d];
+
+    if (s->padding == ZEROS)
+        return x;
+    if (s->padding == REFLECTION)
+        x = s->corners ? mirrored(x, 0, size - 1) : mirrored(x, -0.5, size);
+    return clipped(x, size - 1);
+}
+
+/* Elements at whole places (one row for each dimension): zeros outside. */
+static tn_tensor *elements(const struct sampler *s, tn_tensor *const *place)
+{
+    tn_nan_to_num_options plain = TN_NAN_TO_NUM_OPTIONS;
+    tn_tensor *at = NULL, *inside = NULL, *y;
+    int64_t step = 1;
+
+    plain.nan = 0;
+    for (int64_t d = 0; d < s->dims; d++) {
+        tn_tensor *p = place[d], *part, *fits;
+        double most = (double)(s->size[d] - 1);
+
+        fits = tn_logical_and(tn_ge(p, number(p, 0)), tn_le(p, number(p, most)));
+        part = tn_cast(clipped(tn_nan_to_num(p, &plain), most), TN_I64);
+        if (step != 1)
+            part = tn_mul_scalar(part, (double)step);
+        at = d == 0 ? part : plus(at, part);
+        inside = d == 0 ? fits : tn_logical_and(inside, fits);
+        step *= s->size[d];
+    }
+    y = taken(s->flat, at);
+    return s->padding == ZEROS && y != NULL
+               ? tn_mul(y, tn_cast(tn_unsqueeze(inside, 1), tn_tensor_dtype(y)))
+               : y;
+}
+
+static tn_tensor *linear_sample(const struct sampler *s, tn_tensor *const *place)
+{
+    tn_tensor *low[MOST], *share[MOST], *y = NULL;
+
+    for (int64_t d = 0; d < s->dims; d++) {
+        low[d] = tn_floor(tn_detach(place[d]));
+        share[d] = less(place[d], low[d]);
+    }
+    for (int corner = 0; corner < 1 << s->dims; corner++) {
+        tn_tensor *at[MOST], *weight = NULL, *piece;
+
+        for (int64_t d = 0; d < s->dims; d++) {
+            bool high = corner >> d & 1;
+            tn_tensor *part = high ? share[d] : scaled(share[d], -1, 1);
+
+            at[d] = high ? tn_add_scalar(low[d], 1) : low[d];
+            weight = d == 0 ? part : tn_mul(weight, part);
+        }
+        piece = tn_mul(elements(s, at), tn_unsqueeze(weight, 1));
+        y = corner == 0 ? piece : plus(y, piece);
+        if (y == NULL)
+            return NULL;
+    }
+    return y;
+}
+
+/* Keys' cubic with the slope -3/4 in the share t of the way: what tap k counts. */
+static tn_tensor *cubic_share(tn_tensor *t, int k)
+{
+    const double a = -0.75;
+    tn_tensor *d = k == 0 ? tn_add_scalar(t, 1) : k == 1 ? t : scaled(t, -1, k - 1);
+
+    if (k == 1 || k == 2) /* ((a + 2) d - (a + 3)) d^2 + 1 */
+        return tn_add_scalar(tn_mul(scaled(d, a + 2, -(a + 3)), tn_mul(d, d)), 1);
+    return tn_add_scalar(/* ((a d - 5 a) d + 8 a) d - 4 a */
+                         tn_mul(tn_add_scalar(tn_mul(scaled(d, a, -5 * a), d), 8 * a), d), -4 * a);
+}
+
+static tn_tensor *cubic_sample(const struct sampler *s, tn_tensor *const *place)
+{
+    tn_tensor *low[2], *share[2], *weight[2][TAPS], *at[2], *y = NULL;
+
+    for (int d = 0; d < 2; d++) {
+        low[d] = tn_floor(tn_detach(place[d]));
+        share[d] = less(place[d], low[d]);
+        for (int k = 0; k < TAPS; k++)
+            weight[d][k] = cubic_share(share[d], k);
+    }
+    for (int k = 0; k < TAPS * TAPS; k++) {
+        const int tap[] = { k % TAPS, k / TAPS };
+        tn_tensor *piece;
+
+        for (int d = 0; d < 2; d++)
+            at[d] = tn_round(padded(s, tn_add_scalar(low[d], tap[d] - 1), d));
+        piece = tn_mul(elements(s, at),
+                       tn_unsqueeze(tn_mul(weight[0][tap[0]], weight[1][tap[1]]), 1));
+        y = k == 0 ? piece : plus(y, piece);
+        if (y == NULL)
+            return NULL;
+    }
+    return y;
+}
+
+static tn_status grid_sample_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                       tn_tensor **out)
+{
+    const tn_grid_sample_options *o = options;
+    tn_dtype dtype = tn_tensor_dtype(in[0]);
+    bool half = tn_dtype_size(dtype) < 4;
+    tn_tensor *x = half ? tn_cast(in[0], TN_F32) : in[0], *y;
+    tn_tensor *grid = half ? tn_cast(in[1], TN_F32) : in[1], *place[MOST];
+    struct sampler s = { .padding = padding_of(o->padding_mode), .corners = o->align_corners };
+    int64_t shape[MOST + 2];
+
+    (void)n_in;
+    if (x == NULL || grid == NULL)
+        return tn_error_last()->code;
+    s.flat = flattened(x, 2);
+    s.dims = tn_tensor_ndim(x) - 2;
+    for (int64_t d = 0; d < s.dims; d++) {
+        double size;
+
+        s.size[d] = tn_tensor_size(x, -1 - d);
+        size = (double)s.size[d];
+        place[d] = flattened(tn_select(grid, -1, d), 1);
+        place[d] = o->align_corners ? scaled(place[d], (size - 1) / 2, (size - 1) / 2)
+                                    : scaled(place[d], size / 2, (size - 1) / 2);
+        if (!is(o->mode, "bicubic"))
+            place[d] = padded(&s, place[d], d);
+        if (is(o->mode, "nearest"))
+            place[d] = tn_round(place[d]);
+        if (place[d] == NULL)
+            return tn_error_last()->code;
+    }
+    y = is(o->mode, "nearest")   ? elements(&s, place)
+        : is(o->mode, "bicubic") ? cubic_sample(&s, place)
+                                 : linear_sample(&s, place);
+    for (int64_t d = 0; d < s.dims + 2; d++)
+        shape[d] = d < 2 ? tn_tensor_size(x, d) : tn_tensor_size(grid, d - 1);
+    y = tn_reshape(y, (tn_ints){ shape, s.dims + 2 });
+    return tn__common_given(out, half ? tn_cast(y, dtype) : y);
+}
+
+/* ---- fractional pooling ---- */
+
+static tn_status fractional_infer(tn_infer *infer, int32_t dims, tn_ints kernel, tn_ints output)
+{
+    const tn_view *x = infer->in[0], *samples = infer->in[1];
+    int32_t before = x->ndim - dims;
+    char text[TN__TEXT], text_s[TN__TEXT], text_k[TN__TEXT], text_o[TN__TEXT];
+    bool fits = (before == 1 || before == 2) && samples->ndim == before + 1 &&
+                samples->shape[before] == dims && kernel.count == dims && output.count == dims;
+
+    for (int32_t d = 0; fits && d < before; d++)
+        fits = samples->shape[d] == x->shape[d];
+    for (int32_t d = 0; fits && d < dims; d++)
+        fits = kernel.at[d] > 0 && output.at[d] > 0 &&
+               kernel.at[d] + output.at[d] - 1 <= x->shape[before + d];
+    if (!fits)
+        return tn_fail(
+            TN_ERR_VALUE,
+            "x %s, samples %s, kernel_size %s, output_size %s: x has %d dimensions behind "
+            "[N, C] or [C], samples [N, C, %d] or [C, %d], and output_size + kernel_size "
+            "- 1 is at most x's size",
+            tn__common_text(text, tn__common_shape(x)),
+            tn__common_text(text_s, tn__common_shape(samples)), tn__common_text(text_k, kernel),
+            tn__common_text(text_o, output), (int)dims, (int)dims, (int)dims);
+    tn__common_open(infer);
+    infer->out[1].dtype = TN_I64;
+    return TN_OK;
+}
+
+/* Where the windows of one dimension begin, i64 [N, C, outputs]. */
+static tn_tensor *begins(tn_tensor *sample, int64_t size, int64_t kernel, int64_t outputs)
+{
+    double alpha = outputs > 1 ? (double)(size - kernel) / (double)(outputs - 1) : 0;
+    tn_arange_options whole = TN_ARANGE_OPTIONS, same = TN_ARANGE_OPTIONS;
+    tn_tensor *i, *at, *last;
+
+    if (sample == NULL)
+        return NULL;
+    whole.dtype = TN_I64;
+    same.dtype = tn_tensor_dtype(sample);
+    i = tn_arange(sample, 0, (double)outputs, &same);
+    last = tn_ge(
+        tn_arange(sample, 0, (double)outputs, &whole), /* the last one ends with the image */
+        tn_full(sample, (tn_ints){ NULL, 0 }, (double)(outputs - 1),
+                &(tn_full_options){ (uint32_t)sizeof(tn_full_options), .dtype = TN_I64 }));
+    at = less(tn_trunc(tn_mul_scalar(plus(i, sample), alpha)),
+              tn_trunc(tn_mul_scalar(sample, alpha)));
+    return tn_cast(tn_where(last, number(at, (double)(size - kernel)), at), TN_I64);
+}
+
+static tn_status fractional(tn_tensor *const *in, int32_t dims, tn_ints kernel, tn_ints output,
+                            tn_tensor **out)
+{
+    bool batched = tn_tensor_ndim(in[0]) == dims + 2;
+    tn_tensor *x = batched ? in[0] : tn_unsqueeze(in[0], 0), *flat, *at = NULL, *most, *which;
+    tn_tensor *samples = tn_detach(batched ? in[1] : tn_unsqueeze(in[1], 0));
+    int64_t n, c, windows = 1, inside = 1, wide[2 + 2 * MOST], shape[2 + MOST];
+
+    if (x == NULL || samples == NULL)
+        return tn_error_last()->code;
+    n = tn_tensor_size(x, 0);
+    c = tn_tensor_size(x, 1);
+    /* the place of every element of every window: [N, C, o..., k...], summed up dimension by dimension */
+    for (int32_t d = 0; d < dims; d++) {
+        int64_t size = tn_tensor_size(x, 2 + d);
+        tn_arange_options whole = TN_ARANGE_OPTIONS;
+        /* PyTorch draws the width before the height of an image, but depth, height, width of a volume. */
+        tn_tensor *sample = tn_unsqueeze(tn_select(samples, 2, dims == 2 ? 1 - d : d), 2), *part;
+
+        whole.dtype = TN_I64;
+        part = plus(tn_unsqueeze(begins(sample, size, kernel.at[d], output.at[d]), 3),
+                    tn_arange(samples, 0, (double)kernel.at[d], &whole));
+        wide[0] = n;
+        wide[1] = c;
+        for (int32_t i = 0; i < dims; i++) {
+            wide[2 + i] = i == d ? output.at[d] : 1;
+            wide[2 + dims + i] = i == d ? kernel.at[d] : 1;
+        }
+        part = tn_reshape(part, (tn_ints){ wide, 2 + 2 * dims });
+        at = d == 0 ? part : plus(tn_mul_scalar(at, (double)size), part);
+        windows *= output.at[d];
+        inside *= kernel.at[d];
+    }
+    at = tn_reshape(at, TN_SHAPE(n, c, windows * inside));
+    flat = flattened(x, 2);
+    if (tn_max_dim(tn_reshape(tn_gather(tn_detach(flat), at, 2), TN_SHAPE(n, c, windows, inside)),
+                   3,
+                   &(tn_max_dim_options){ (uint32_t)sizeof(tn_max_dim_options), .dim = 3,
+                                          .keepdim = true },
+                   &most, &which) != TN_OK)
+        return tn_error_last()->code;
+    at = tn_select(tn_gather(tn_reshape(at, TN_SHAPE(n, c, windows, inside)), which, 3), 3, 0);
+    shape[0] = n;
+    shape[1] = c;
+    memcpy(shape + 2, output.at, (size_t)dims * sizeof *shape);
+    {
+        tn_ints to = { batched ? shape : shape + 1, dims + (batched ? 2 : 1) };
+
+        out[0] = tn_reshape(tn_gather(flat, at, 2), to);
+        out[1] = tn_reshape(at, to);
+    }
+    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last()->code;
+}
+
+#define FRACTIONAL(dims)                                                                           \
+    static tn_status fractional_max_pool##dims##d_infer(tn_infer *infer)                           \
+    {                                                                                              \
+        const tn_fractional_max_pool##dims##d_options *o = infer->options;                         \
+        return fractional_infer(infer, dims, o->kernel_size, o->output_size);                      \
+    }                                                                                              \
+    static tn_status fractional_max_pool##dims##d_decompose(tn_tensor *const *in, int64_t n_in,    \
+                                                            const void *options, tn_tensor **out)  \
+    {                                                                                              \
+        const tn_fractional_max_pool##dims##d_options *o = options;                                \
+        (void)n_in;                                                                                \
+        return fractional(in, dims, o->kernel_size, o->output_size, out);                          \
+    }
+FRACTIONAL(2)
+FRACTIONAL(3)
+
+#define COMPOSED(name, NAME)                                                                       \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
+                                      .decompose = name##_decompose };
+COMPOSED(affine_grid, AFFINE_GRID)
+COMPOSED(grid_sample, GRID_SAMPLE)
+COMPOSED(fractional_max_pool2d, FRACTIONAL_MAX_POOL2D)
+COMPOSED(fractional_max_pool3d, FRACTIONAL_MAX_POOL3D)

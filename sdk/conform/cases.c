@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The cases of tenon check: text files, one line a word and its values. The format is written down in docs/conform.md. */
+#include "conform.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct reader {
+    const char *op; /* the one that is asked for */
+    const char *file;
+    int64_t line;
+    char name[128];
+    bool ours, complete;
+    conform_case one;
+    int64_t taken;
+    bool (*take)(void *user, conform_case *one);
+    void *user;
+    bool stop;
+    char *words;
+    size_t size;
+    void **blocks; /* what the case holds */
+    int64_t n_blocks, capacity;
+} reader;
+
+static bool wrong(reader *r, const char *format, const char *what)
+{
+    char own[256];
+
+    snprintf(own, sizeof own, format, what);
+    snprintf(r->words, r->size, "%s:%lld: %s", r->file, (long long)r->line, own);
+    return false;
+}
+
+static void *keep(reader *r, size_t bytes)
+{
+    void *block;
+
+    if (r->n_blocks == r->capacity) {
+        int64_t capacity = r->capacity ? 2 * r->capacity : 32;
+        void **more = realloc(r->blocks, (size_t)capacity * sizeof *more);
+
+        if (more == NULL)
+            return NULL;
+        r->blocks = more;
+        r->capacity = capacity;
+    }
+    block = calloc(1, bytes + 1);
+    if (block != NULL)
+        r->blocks[r->n_blocks++] = block;
+    return block;
+}
+
+static void clear(reader *r)
+{
+    for (int64_t i = 0; i < r->n_blocks; i++)
+        free(r->blocks[i]);
+    free(r->one.in);
+    r->n_blocks = 0;
+    memset(&r->one, 0, sizeof r->one);
+}
+
+/* ---- the lines of a case ---- */
+
+static bool read_row(const char *text, int64_t *row, int32_t *count)
+{
+    *count = 0;
+    if (strcmp(text, "-") == 0)
+        return true;
+    for (char *end; *text != '\0'; text = *end == ',' ? end + 1 : end) {
+        if (*count == TN_MAX_DIMS)
+            return false;
+        row[(*count)++] = strtoll(text, &end, 10);
+        if (end == text || (*end != ',' && *end != '\0'))
+            return false;
+    }
+    return true;
+}
+
+static bool is_complex(tn_dtype dtype)
+{
+    return (TN_MASK_COMPLEX & TN_BIT(dtype)) != 0;
+}
+
+/* Numbers until the end of the line. */
+static double *read_values(reader *r, const char *text, int64_t *count)
+{
+    int64_t spaces = 1;
+    double *values;
+
+    for (const char *p = text; *p != '\0'; p++)
+        spaces += *p == ' ';
+    values = keep(r, (size_t)spaces * sizeof *values);
+    *count = 0;
+    while (values != NULL) {
+        char *end;
+
+        text += strspn(text, " \t\r\n");
+        if (*text == '\0')
+            return values;
+        values[(*count)++] = strtod(text, &end);
+        if (end == text)
+            return NULL;
+        text = end;
+    }
+    return NULL;
+}
+
+/* The file has the memory beneath; the case wants the elements in order. */
+static bool spread(reader *r, conform_tensor *t, const double *memory, int64_t held)
+{
+    int64_t index[TN_MAX_DIMS] = { 0 }, parts = is_complex(t->dtype) ? 2 : 1;
+
+    t->count = 1;
+    for (int32_t d = 0; d < t->ndim; d++) {
+        if (t->shape[d] < 0 || t->strides[d] < 0 || t->shape[d] > 1 << 20 ||
+            t->count * t->shape[d] > 1 << 24)
+            return false;
+        t->count *= t->shape[d];
+    }
+    t->values = keep(r, (size_t)(t->count * parts) * sizeof *t->values);
+    for (int64_t i = 0; t->values != NULL && i < t->count; i++) {
+        int64_t place = t->offset;
+
+        for (int32_t d = 0; d < t->ndim; d++)
+            place += index[d] * t->strides[d];
+        if (place < 0 || (place + 1) * parts > held)
+            return false;
+        memcpy(t->values + i * parts, memory + place * parts, (size_t)parts * sizeof *memory);
+        for (int32_t d = t->ndim - 1; d >= 0 && ++index[d] == t->shape[d]; d--)
+            index[d] = 0;
+    }
+    return t->values != NULL;
+}
+
+static bool read_input(reader *r, const char *text)
+{
+    char dtype[16], shape[256], strides[256], grad;
+    long long offset;
+    conform_tensor *t;
+    double *memory;
+    int64_t held;
+    int32_t steps;
+    int used = 0;
+
+    if (r->one.n_in == r->one.capacity) {
+        int64_t capacity = r->one.capacity ? 2 * r->one.capacity : 16;
+        conform_tensor *more = realloc(r->one.in, (size_t)capacity * sizeof *more);
+
+        if (more == NULL)
+            return wrong(r, "%s", "no memory");
+        r->one.in = more;
+        r->one.capacity = capacity;
+    }
+    t = &r->one.in[r->one.n_in];
+    memset(t, 0, sizeof *t);
+    if (strncmp(text, "none", 4) == 0) {
+        r->one.n_in++;
+        return true;
+    }
+    if (sscanf(text, "%15s %255s %255s %lld %c :%n", dtype, shape, strides, &offset, &grad,
+               &used) != 5 ||
+        used == 0 || tn_dtype_parse(dtype, &t->dtype) != TN_OK ||
+        !read_row(shape, t->shape, &t->ndim) || !read_row(strides, t->strides, &steps) ||
+        steps != t->ndim)
+        return wrong(r, "%s", "expected: in DTYPE SHAPE STRIDES OFFSET g|- : VALUES");
+    t->there = true;
+    t->grad = grad == 'g';
+    t->offset = offset;
+    memory = read_values(r, text + used, &held);
+    if (memory == NULL || !spread(r, t, memory, held))
+        return wrong(r, "%s", "the values do not fill shape and strides");
+    r->one.n_in++;
+    return true;
+}
+
+static bool set_option(reader *r, char *text)
+{
+    char *value = strchr(text, ' ');
+    const tn_option *row = r->one.def->options;
+    uint8_t *options = r->one.options;
+    int64_t *ints;
+    int32_t count;
+
+    if (value == NULL)
+        return wrong(r, "%s", "expected: opt NAME VALUE");
+    *value++ = '\0';
+    while (row != NULL && row->kind != TN_OPTION_KIND_END && strcmp(row->name, text) != 0)
+        row++;
+    if (row == NULL || row->kind == TN_OPTION_KIND_END)
+        return wrong(r, "the operator has no option %s", text);
+    if (options == NULL) {
+        options = r->one.options = keep(r, r->one.def->options_size);
+        if (options == NULL)
+            return wrong(r, "%s", "no memory");
+        memcpy(options, r->one.def->defaults, r->one.def->options_size);
+    }
+    options += row->offset;
+    switch (row->kind) {
+    case TN_OPTION_KIND_BOOL: *(bool *)options = strcmp(value, "True") == 0; return true;
+    case TN_OPTION_KIND_INT: *(int64_t *)(void *)options = strtoll(value, NULL, 10); return true;
+    case TN_OPTION_KIND_FLOAT: *(double *)(void *)options = strtod(value, NULL); return true;
+    case TN_OPTION_KIND_STRING: {
+        char *copy = keep(r, strlen(value));
+
+        if (copy == NULL)
+            return wrong(r, "%s", "no memory");
+        *(const char **)(void *)options = strcpy(copy, value);
+        return true;
+    }
+    case TN_OPTION_KIND_INTS:
+        ints = keep(r, TN_MAX_DIMS * sizeof *ints);
+        if (ints == NULL || !read_row(value, ints, &count))
+            return wrong(r, "%s is no row of numbers", value);
+        *(tn_ints *)(void *)options = (tn_ints){ ints, count };
+        return true;
+    case TN_OPTION_KIND_DTYPE:
+        return tn_dtype_parse(value, (tn_dtype *)(void *)options) == TN_OK ||
+               wrong(r, "%s is no dtype", value);
+    default: return wrong(r, "option %s is of a kind that cases do not set", text);
+    }
+}
+
+static bool read_cotangent(reader *r, const char *text)
+{
+    text = strchr(text, ':');
+    if (text == NULL)
+        return wrong(r, "%s", "expected: cot : VALUES");
+    r->one.has_cotangent = true;
+    r->one.cotangent.there = true;
+    r->one.cotangent.values = read_values(r, text + 1, &r->one.cotangent.count);
+    return r->one.cotangent.values != NULL || wrong(r, "%s", "the values are no numbers");
+}
+
+/* A case is whole when the next one begins. */
+static void hand_out(reader *r)
+{
+    if (r->ours && r->one.n_in > 0 && !r->stop) {
+        snprintf(r->one.name, sizeof r->one.name, "%s", r->name);
+        r->taken++;
+        r->stop = !r->take(r->user, &r->one);
+    }
+    clear(r);
+    r->ours = false;
+}
+
+static bool read_line(reader *r, char *line)
+{
+    char *text = strchr(line, ' ');
+
+    line[strcspn(line, "\r\n")] = '\0';
+    text = text != NULL ? text + 1 : line + strlen(line);
+    if (strncmp(line, "case ", 5) == 0) {
+        hand_out(r);
+        snprintf(r->name, sizeof r->name, "%.127s", text);
+        return true;
+    }
+    if (strncmp(line, "op ", 3) == 0) {
+        r->ours = strcmp(text, r->op) == 0;
+        if (!r->ours)
+            return true;
+        r->one.op = tn_op_find(text, 0);
+        if (r->one.op == NULL)
+            return wrong(r, "%s", tn_error_text());
+        r->one.def = tn_op_definition(r->one.op);
+        return true;
+    }
+    if (!r->ours)
+        return true;
+    if (strncmp(line, "opt ", 4) == 0)
+        return set_option(r, text);
+    if (strncmp(line, "in ", 3) == 0)
+        return read_input(r, text);
+    if (strncmp(line, "cot ", 4) == 0)
+        return read_cotangent(r, text - 1);
+    if (strcmp(line, "refused") == 0)
+        r->one.refused = true;
+    return true;
+}
+
+static bool read_file(reader *r, const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char *line = NULL;
+    size_t size = 0;
+    bool well = true;
+
+    r->file = path;
+    r->line = 0;
+    if (file == NULL)
+        return wrong(r, "%s", strerror(errno));
+    while (well && !r->stop && getline(&line, &size, file) > 0) {
+        r->line++;
+        well = read_line(r, line);
+    }
+    if (well)
+        hand_out(r);
+    free(line);
+    fclose(file);
+    return well;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int is_text(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+
+    return length > 4 && strcmp(entry->d_name + length - 4, ".txt") == 0;
+}
+
+int64_t conform_cases(const char *path, const char *op, bool (*take)(void *user, conform_case *one),
+                      void *user, char *words, size_t size)
+{
+    reader r = { .op = op, .take = take, .user = user, .words = words, .size = size, .file = path };
+    struct dirent **entries = NULL;
+    struct stat about;
+    bool well = true;
+    int count = 0;
+
+    words[0] = '\0';
+    if (stat(path, &about) != 0)
+        well = wrong(&r, "%s", strerror(errno));
+    else if (!S_ISDIR(about.st_mode))
+        well = read_file(&r, path);
+    else
+        count = scandir(path, &entries, is_text, by_name);
+    for (int i = 0; i < count; i++) {
+        char full[4096];
+
+        snprintf(full, sizeof full, "%s/%s", path, entries[i]->d_name);
+        if (well && !r.stop)
+            well = read_file(&r, full);
+        free(entries[i]);
+    }
+    if (well && S_ISDIR(about.st_mode) && count < 1)
+        well = wrong(&r, "%s", "no file *.txt in this folder");
+    free(entries);
+    clear(&r);
+    free(r.blocks);
+    return well ? r.taken : -1;
+}
+
+/* ---- tensors ---- */
+
+static const tn_device *reference(void)
+{
+    return tn_device_find("reference");
+}
+
+void *conform_bytes(tn_tensor *tensor, size_t *size)
+{
+    void *bytes;
+
+    *size = (size_t)tn_tensor_numel(tensor) * tn_dtype_size(tn_tensor_dtype(tensor));
+    bytes = malloc(*size + 1);
+    if (bytes != NULL && tn_tensor_copy_out(tensor, bytes, *size) != TN_OK) {
+        free(bytes);
+        return NULL;
+    }
+    return bytes;
+}
+
+static tn_tensor *moved(tn_tensor *from, const tn_device *device)
+{
+    size_t size;
+    void *bytes = conform_bytes(from, &size);
+    tn_tensor *to = bytes == NULL
+                        ? NULL
+                        : tn_tensor_empty(tn_tensor_shape(from), tn_tensor_dtype(from), device);
+
+    if (to != NULL && size > 0 && tn_tensor_copy_in(to, bytes, size) != TN_OK)
+        to = NULL;
+    free(bytes);
+    return to;
+}
+
+double *conform_values(tn_tensor *tensor, int64_t *count)
+{
+    tn_dtype wide = is_complex(tn_tensor_dtype(tensor)) ? TN_C128 : TN_F64;
+    tn_tensor *here = moved(tn_detach(tensor), reference());
+    size_t size;
+    double *values;
+
+    if (here != NULL && tn_tensor_dtype(here) != wide)
+        here = tn_copy_(tn_tensor_empty(tn_tensor_shape(here), wide, reference()), here);
+    if (here == NULL)
+        return NULL;
+    values = conform_bytes(here, &size);
+    *count = (int64_t)(size / sizeof *values);
+    return values;
+}
+
+/* Strides and size of the memory for a layout. */
+static int64_t lay_out(const conform_tensor *from, conform_layout layout, int64_t *strides,
+                       int64_t *offset)
+{
+    int64_t step = layout == CONFORM_APART ? 2 : 1, all = step;
+
+    *offset = layout == CONFORM_APART ? 3 : 0;
+    if (layout == CONFORM_AS_GIVEN) {
+        int64_t end = 1;
+
+        *offset = from->offset;
+        memcpy(strides, from->strides, sizeof from->strides);
+        for (int32_t d = 0; d < from->ndim; d++)
+            end += from->shape[d] > 0 ? (from->shape[d] - 1) * from->strides[d] : 0;
+        return from->offset + end;
+    }
+    for (int32_t i = 0; i < from->ndim; i++) {
+        int32_t d = layout == CONFORM_BACKWARD ? i : from->ndim - 1 - i;
+
+        strides[d] = all;
+        all *= from->shape[d] > 0 ? from->shape[d] : 1;
+    }
+    return all + 2 * *offset;
+}
+
+tn_tensor *conform_tensor_make(const conform_tensor *from, tn_dtype dtype, const tn_device *device,
+                               conform_layout layout, tn_tensor **whole)
+{
+    int64_t strides[TN_MAX_DIMS], offset, held = lay_out(from, layout, strides, &offset);
+    int64_t parts = is_complex(from->dtype) ? 2 : 1, index[TN_MAX_DIMS] = { 0 };
+    tn_dtype wide = parts == 2 ? TN_C128 : TN_F64;
+    double *memory = malloc((size_t)(held * parts) * sizeof *memory);
+    tn_tensor *wider = tn_tensor_empty(TN_SHAPE(held), wide, reference()), *all;
+
+    if (memory == NULL || wider == NULL) {
+        free(memory);
+        return NULL;
+    }
+    for (int64_t i = 0; i < held * parts; i++)
+        memory[i] = 85; /* a pattern that bool, bytes and floats can hold */
+    for (int64_t i = 0; i < from->count; i++) {
+        int64_t place = offset;
+
+        for (int32_t d = 0; d < from->ndim; d++)
+            place += index[d] * strides[d];
+        memcpy(memory + place * parts, from->values + i * parts, (size_t)parts * sizeof *memory);
+        for (int32_t d = from->ndim - 1; d >= 0 && ++index[d] == from->shape[d]; d--)
+            index[d] = 0;
+    }
+    all = tn_tensor_copy_in(wider, memory, (size_t)(held * parts) * sizeof *memory) == TN_OK ? wider
+                                                                                             : NULL;
+    free(memory);
+    if (all != NULL && dtype != wide)
+        all = tn_copy_(tn_tensor_empty(TN_SHAPE(held), dtype, reference()), all);
+    if (all != NULL && device != reference())
+        all = moved(all, device);
+    if (whole != NULL)
+        *whole = all;
+    return all == NULL ? NULL
+                       : tn_tensor_as_strided(all, (tn_ints){ from->shape, from->ndim },
+                                              (tn_ints){ strides, from->ndim }, offset);
+}
+
+double conform_tolerance(tn_dtype dtype)
+{
+    switch (dtype) {
+    case TN_F64:
+    case TN_C128: return 1e-10;
+    case TN_F16: return 2e-3;
+    case TN_BF16: return 1.6e-2;
+    default: return (TN_MASK_INT | TN_BIT(TN_BOOL)) & TN_BIT(dtype) ? 0 : 1e-5;
+    }
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The inside of `tenon check`: what a test is, what it may say, and the cases that operators are called with. The kit is a
+ * program like any other: it uses the public headers alone.
+ *
+ * Every test runs in a process of its own (run.c); it tells the outcome through a pipe. */
+#ifndef TENON_CONFORM_CONFORM_H
+#define TENON_CONFORM_CONFORM_H
+
+#include <stdio.h>
+
+#include <tenon/tenon.h>
+
+enum { CONFORM_CONTRACT, CONFORM_OPS, CONFORM_GRAD, CONFORM_LEVELS };
+
+typedef enum conform_verdict { CONFORM_PASS, CONFORM_FAIL, CONFORM_SKIP } conform_verdict;
+
+/* What the command line asked for. */
+typedef struct conform_options {
+    const char *file;   /* the plugin */
+    const char *device; /* for plugins that bring none: where their operators run */
+    const char *cases;  /* a file, or a folder of them */
+    const char *only;   /* a glob of test names; NULL: all */
+    int level;          /* tests up to this one */
+    uint64_t seed;
+    int jobs;
+    int seconds; /* that a test may take */
+    bool list, complete;
+    const char *tap, *junit, *json, *capabilities; /* files to write; "-" is standard output */
+    const char *self;                              /* this program, to be run again */
+} conform_options;
+
+/* The plugin under test, as the process sees it that has loaded it. */
+typedef struct conform_plugin {
+    const conform_options *options;
+    const char *id;
+    bool backend, ops; /* what it brings */
+    const tn_device
+        *device; /* where operators are called: the plugin's own, or the one asked for */
+} conform_plugin;
+
+/* One test under way. */
+typedef struct conform {
+    const conform_plugin *plugin;
+    const char *name;    /* "ops/add" */
+    const char *subject; /* "add" */
+    FILE *to;            /* where the outcome goes */
+    conform_verdict verdict;
+    int64_t checks;
+} conform;
+
+/* The first failure counts; the test may go on or not. Returns false, for `return conform_fail(...)`. */
+bool conform_fail(conform *c, const char *format, ...) TN_ATTR(format(printf, 2, 3));
+void conform_skip(conform *c, const char *format, ...) TN_ATTR(format(printf, 2, 3));
+/* A line of the operator table: how a dtype of it went. `worst` is the largest share of the tolerance that was used. */
+void conform_row(conform *c, const char *op, const char *dtype, const char *route, int64_t cases,
+                 int64_t failed, double worst);
+
+/* ---- tests ---- */
+
+typedef struct conform_test {
+    const char *name;
+    bool for_backends; /* needs a device type of the plugin's own */
+    void (*run)(conform *c);
+} conform_test;
+extern const conform_test conform_contract_tests[]; /* a NULL name ends */
+/* Host memory of this process fails when the test says so; before anything is made. */
+void conform_scarce_memory(void);
+/* Of one operator, by c->subject. */
+void conform_op(conform *c);
+void conform_gradient(conform *c);
+/* Whether an operator is the plugin's business: it defines it, runs it, or runs a kernel for it. */
+bool conform_concerns(const conform_plugin *plugin, const char *op);
+
+/* ---- cases ---- */
+
+typedef struct conform_tensor {
+    bool there, grad;
+    tn_dtype dtype;
+    int32_t ndim;
+    int64_t shape[TN_MAX_DIMS], strides[TN_MAX_DIMS], offset;
+    int64_t count;  /* elements, in row-major order */
+    double *values; /* two for each complex element */
+} conform_tensor;
+
+typedef struct conform_case {
+    char name[128];
+    const tn_op *op;
+    const tn_op_def *def;
+    void *options;
+    conform_tensor *in;
+    int64_t n_in, capacity;
+    bool has_cotangent;
+    conform_tensor cotangent;
+    bool refused; /* the call has to fail */
+} conform_case;
+
+/* Reads the cases of an operator and hands them out one after the other; `take` returns false to stop. An error text in
+ * `words` and -1 where the files are not as they should be; else how many there were. */
+int64_t conform_cases(const char *path, const char *op, bool (*take)(void *user, conform_case *one),
+                      void *user, char *words, size_t size);
+
+/* How a tensor lies in memory. */
+typedef enum conform_layout {
+    CONFORM_AS_GIVEN,
+    CONFORM_APART,    /* every second element, from the fourth on, with a pattern in between */
+    CONFORM_BACKWARD, /* the first dimension is the innermost */
+    CONFORM_LAYOUTS,
+    CONFORM_PLAIN /* row-major; the cases as given are that or harder */
+} conform_layout;
+/* A tensor of another dtype on a device; floats are rounded to it. `whole` gets all of the memory beneath. */
+tn_tensor *conform_tensor_make(const conform_tensor *from, tn_dtype dtype, const tn_device *device,
+                               conform_layout layout, tn_tensor **whole);
+/* The elements of a tensor on any device as doubles (complex: two each); NULL and an error if they cannot be had. */
+double *conform_values(tn_tensor *tensor, int64_t *count);
+/* The bytes of all elements in row-major order. */
+void *conform_bytes(tn_tensor *tensor, size_t *size);
+
+/* The allowed distance of one element from the reference. */
+double conform_tolerance(tn_dtype dtype);
+
+/* ---- running ---- */
+
+/* Whole run: plans, starts a process for every test, reports. The exit status of the command. */
+int conform_run(const conform_options *options);
+/* The process of one test: loads the plugin, runs, tells through `fd`. */
+int conform_child(const conform_options *options, const char *test, int fd);
+
+/* What came of a test, in the run. */
+typedef struct conform_outcome {
+    char *name, *words;
+    conform_verdict verdict;
+    double seconds;
+    int64_t checks;
+} conform_outcome;
+typedef struct conform_line {
+    char op[64], dtype[16], route[96];
+    int64_t cases, failed;
+    double worst;
+} conform_line;
+typedef struct conform_report {
+    const conform_options *options;
+    char id[128], device[64];
+    bool host; /* the device's memory is the host's: guards around it are cheap */
+    conform_outcome *outcome;
+    int64_t n_outcomes;
+    conform_line *line;
+    int64_t n_lines;
+} conform_report;
+/* Write the files that were asked for; false after words on standard error. */
+bool conform_write_reports(const conform_report *report);
+
+#endif

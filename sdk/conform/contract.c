@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The level contract of tenon check: what docs/plugins.md and docs/backends.md ask of every plugin, and of a device type,
+ * before anything is computed. */
+#include "conform.h"
+
+#include <elf.h>
+#include <dirent.h>
+#include <fenv.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define QUERY "tn_plugin_query"
+
+/* ---- every plugin ---- */
+
+static bool report_of(const char *id, tn_plugin_report *report)
+{
+    int64_t count = tn_plugin_count();
+
+    for (int64_t i = 0; i < count; i++)
+        if (tn_plugin_report_at(i, report) == TN_OK && strcmp(report->id, id) == 0)
+            return true;
+    return false;
+}
+
+static void is_complete(conform *c)
+{
+    tn_plugin_report report;
+
+    if (!report_of(c->plugin->id, &report)) {
+        conform_fail(c, "the report has no line for %s", c->plugin->id);
+        return;
+    }
+    if (report.refused > 0)
+        conform_fail(c, "%lld of its contributions were refused: %s", (long long)report.refused,
+                     report.reason);
+    if (report.contributions == 0)
+        conform_fail(c, "it contributes nothing");
+    if (report.version[0] == '\0')
+        conform_fail(c, "it has no version");
+    c->checks += 3;
+}
+
+static void activates(conform *c)
+{
+    for (int i = 0; i < 2; i++, c->checks++)
+        if (tn_plugin_activate(c->plugin->id) != TN_OK) {
+            if (tn_error_code() == TN_ERR_UNAVAILABLE)
+                conform_skip(c, "%s", tn_error_text());
+            else
+                conform_fail(c, "activation %d: %s", i + 1, tn_error_text());
+            tn_error_clear();
+            return;
+        }
+}
+
+static int threads_now(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    int count = 0;
+
+    if (tasks == NULL)
+        return -1;
+    for (struct dirent *entry; (entry = readdir(tasks)) != NULL;)
+        count += entry->d_name[0] != '.';
+    closedir(tasks);
+    return count;
+}
+
+/* The plugin has been loaded, not activated, when a test begins. */
+static void starts_no_thread(conform *c)
+{
+    int count = threads_now();
+
+    c->checks++;
+    if (count < 0)
+        conform_skip(c, "/proc/self/task is not there to count threads");
+    else if (count > 1)
+        conform_fail(c, "loading it started %d threads; they may come with the first kernel",
+                     count - 1);
+}
+
+static void leaves_the_process_alone(conform *c)
+{
+    static const int signals[] = { SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGABRT,
+                                   SIGINT,  SIGTERM, SIGCHLD, SIGALRM, SIGUSR1 };
+    struct sigaction action;
+
+    if (tn_plugin_activate(c->plugin->id) != TN_OK)
+        tn_error_clear();
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++, c->checks++)
+        if (sigaction(signals[i], NULL, &action) == 0 && action.sa_handler != SIG_DFL)
+            conform_fail(c, "it installs a handler for signal %d (%s)", signals[i],
+                         strsignal(signals[i]));
+    if (fegetround() != FE_TONEAREST)
+        conform_fail(c, "it changes the rounding mode");
+    c->checks++;
+#if defined(__x86_64__)
+    if (__builtin_ia32_stmxcsr() & 0x8040)
+        conform_fail(c,
+                     "it makes the processor flush small numbers to zero: for the whole process");
+    c->checks++;
+#endif
+}
+
+/* Names that a file of ELF gives to others, beside the query. */
+static void exports_one_name(conform *c)
+{
+    int file = open(c->plugin->options->file, O_RDONLY | O_CLOEXEC);
+    struct stat about;
+    const char *base = MAP_FAILED;
+
+    if (file >= 0 && fstat(file, &about) == 0 && about.st_size >= (off_t)sizeof(Elf64_Ehdr))
+        base = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+    if (file >= 0)
+        close(file);
+    if (base == MAP_FAILED) {
+        conform_fail(c, "the file cannot be read");
+        return;
+    }
+    {
+        const Elf64_Ehdr *head = (const void *)base;
+        size_t size = (size_t)about.st_size;
+        char words[200] = "";
+
+        if (memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 || head->e_ident[EI_CLASS] != ELFCLASS64 ||
+            head->e_shoff > size || (size - head->e_shoff) / sizeof(Elf64_Shdr) < head->e_shnum) {
+            munmap((void *)(uintptr_t)base, size);
+            conform_skip(c, "not an ELF file of 64 bits");
+            return;
+        }
+        for (int i = 0; i < head->e_shnum; i++) {
+            const Elf64_Shdr *own = (const Elf64_Shdr *)(const void *)(base + head->e_shoff) + i;
+            const Elf64_Shdr *text = (const Elf64_Shdr *)(const void *)(base + head->e_shoff) +
+                                     (own->sh_link < head->e_shnum ? own->sh_link : 0);
+
+            if (own->sh_type != SHT_DYNSYM || own->sh_offset + own->sh_size > size ||
+                text->sh_offset + text->sh_size > size)
+                continue;
+            for (size_t k = 0; k < own->sh_size / sizeof(Elf64_Sym); k++) {
+                const Elf64_Sym *symbol = (const Elf64_Sym *)(const void *)(base + own->sh_offset) +
+                                          k;
+                const char *name = base + text->sh_offset + symbol->st_name;
+
+                if (symbol->st_shndx == SHN_UNDEF || ELF64_ST_BIND(symbol->st_info) == STB_LOCAL ||
+                    symbol->st_name >= text->sh_size)
+                    continue;
+                c->checks++;
+                if (strcmp(name, QUERY) != 0 && strcmp(name, "_init") != 0 &&
+                    strcmp(name, "_fini") != 0 && strncmp(name, "__", 2) != 0 && words[0] == '\0')
+                    snprintf(words, sizeof words, "%.120s", name);
+            }
+        }
+        munmap((void *)(uintptr_t)base, size);
+        if (words[0] != '\0')
+            conform_fail(c,
+                         "it exports %s; " QUERY " is the one name that may be seen "
+                         "(-fvisibility=hidden)",
+                         words);
+    }
+}
+
+/* ---- host memory that runs out ---- */
+
+static _Atomic int64_t until_failure = INT64_MAX, failures;
+
+static void *scarce_alloc(void *user, size_t size, size_t alignment)
+{
+    void *block = NULL;
+
+    (void)user;
+    if (atomic_fetch_sub(&until_failure, 1) <= 0) {
+        atomic_fetch_add(&failures, 1);
+        return NULL;
+    }
+    return posix_memalign(&block, alignment < sizeof(void *) ? sizeof(void *) : alignment,
+                          size > 0 ? size : 1) == 0
+               ? block
+               : NULL;
+}
+
+static void scarce_free(void *user, void *block, size_t size, size_t alignment)
+{
+    (void)user;
+    (void)size;
+    (void)alignment;
+    free(block);
+}
+
+static void *scarce_resize(void *user, void *block, size_t old_size, size_t size, size_t alignment)
+{
+    void *more = scarce_alloc(user, size, alignment);
+
+    if (more == NULL)
+        return NULL;
+    if (block != NULL) {
+        memcpy(more, block, old_size < size ? old_size : size);
+        free(block);
+    }
+    return more;
+}
+
+void conform_scarce_memory(void)
+{
+    static const tn_allocator scarce = { .alloc = scarce_alloc,
+                                         .resize = scarce_resize,
+                                         .free = scarce_free };
+
+    if (tn_set_allocator(&scarce) != TN_OK)
+        tn_error_clear();
+}
+
+static tn_tensor *numbers(const tn_device *device, int64_t count)
+{
+    float *values = malloc((size_t)count * sizeof *values);
+    tn_tensor *to = tn_tensor_empty(TN_SHAPE(count), TN_F32, device);
+
+    for (int64_t i = 0; values != NULL && i < count; i++)
+        values[i] = (float)(i % 1000) * 0.5F;
+    if (values == NULL || to == NULL ||
+        tn_tensor_copy_in(to, values, (size_t)count * sizeof *values) != TN_OK)
+        to = NULL;
+    free(values);
+    return to;
+}
+
+static bool doubled(tn_tensor *y, int64_t count)
+{
+    float *values = malloc((size_t)count * sizeof *values);
+    bool same = values != NULL &&
+                tn_tensor_copy_out(y, values, (size_t)count * sizeof *values) == TN_OK;
+
+    for (int64_t i = 0; same && i < count; i++)
+        same = values[i] == (float)(i % 1000);
+    free(values);
+    return same;
+}
+
+static void bears_scarce_memory(conform *c)
+{
+    enum { COUNT = 300, MOST = 400 };
+    const tn_device *device = c->plugin->device;
+    int64_t failed = 0;
+
+    { /* once in peace, so that what is made once is there */
+        uint64_t scope = tn_scope_begin();
+
+        if (tn_add(numbers(device, COUNT), numbers(device, COUNT), NULL) == NULL)
+            conform_skip(c, "it cannot add: %s", tn_error_text());
+        tn_error_clear();
+        tn_scope_end(scope);
+        if (c->verdict != CONFORM_PASS)
+            return;
+    }
+    for (int64_t at = 0; at < MOST; at++, c->checks++) {
+        uint64_t scope = tn_scope_begin();
+        int64_t count = COUNT + 1024 * (at + 1); /* of a size that no cache has */
+        tn_tensor *x, *y = NULL;
+        bool broke;
+
+        atomic_store(&failures, 0);
+        atomic_store(&until_failure, at);
+        x = numbers(device, count);
+        if (x != NULL)
+            y = tn_add(x, x, NULL);
+        if (y != NULL && tn_device_sync(device) != TN_OK)
+            y = NULL;
+        atomic_store(&until_failure, INT64_MAX);
+        broke = atomic_load(&failures) > 0;
+        failed += broke;
+        if (y == NULL && !tn_failed())
+            conform_fail(c, "allocation %lld failed, and no error says so", (long long)at);
+        if (y == NULL && !broke)
+            conform_fail(c, "it fails after an earlier failure: %s", tn_error_text());
+        if (y != NULL && !doubled(y, count))
+            conform_fail(c, "allocation %lld failed, and a wrong result came", (long long)at);
+        tn_error_clear();
+        tn_scope_end(scope);
+        if (!broke || c->verdict != CONFORM_PASS)
+            break;
+    }
+    if (c->verdict == CONFORM_PASS && failed == 0)
+        conform_skip(c, "nothing of it takes memory from the host's allocator");
+}
+
+/* ---- device types ---- */
+
+static void describes_itself(conform *c)
+{
+    tn_device_info info;
+
+    memset(&info, 0x55, sizeof info);
+    info.head.size = sizeof info;
+    if (tn_device_describe(c->plugin->device, &info) != TN_OK) {
+        conform_fail(c, "info: %s", tn_error_text());
+        return;
+    }
+    if (memchr(info.name, '\0', sizeof info.name) == NULL || info.name[0] == '\0')
+        conform_fail(c, "info gives no name");
+    if (memchr(info.driver, '\0', sizeof info.driver) == NULL)
+        conform_fail(c, "info gives a driver text without an end");
+    if (info.alignment < 1 || (info.alignment & (info.alignment - 1)) != 0)
+        conform_fail(c, "info says alignment %lld; a power of two is meant",
+                     (long long)info.alignment);
+    if ((info.dtypes & TN_BIT(TN_F32)) == 0)
+        conform_fail(c, "info says that it cannot compute with float32");
+    if (info.memory_total < 0 || info.memory_free < -1)
+        conform_fail(c, "info says memory_total %lld, memory_free %lld",
+                     (long long)info.memory_total, (long long)info.memory_free);
+    c->checks += 5;
+}
+
+static void keeps_bytes(conform *c)
+{
+    static const int64_t sizes[] = { 1, 2, 3, 63, 64, 65, 4095, 4097, 1 << 20, (1 << 20) + 7 };
+
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        uint64_t scope = tn_scope_begin();
+        int64_t n = sizes[k];
+        unsigned char *in = malloc((size_t)n), *out = calloc(1, (size_t)n + 2);
+        tn_tensor *x = tn_tensor_empty(TN_SHAPE(n), TN_U8, c->plugin->device), *middle;
+
+        for (int64_t i = 0; in != NULL && i < n; i++)
+            in[i] = (unsigned char)(i * 31 + 7);
+        if (in == NULL || out == NULL || x == NULL ||
+            tn_tensor_copy_in(x, in, (size_t)n) != TN_OK) {
+            conform_fail(c, "%lld bytes: %s", (long long)n, tn_error_text());
+        } else {
+            out[n + 1] = 0x5a;
+            if (tn_tensor_copy_out(x, out + 1, (size_t)n) != TN_OK)
+                conform_fail(c, "%lld bytes: %s", (long long)n, tn_error_text());
+            else if (memcmp(in, out + 1, (size_t)n) != 0)
+                conform_fail(c, "%lld bytes came back otherwise than they went in", (long long)n);
+            else if (out[0] != 0 || out[n + 1] != 0x5a)
+                conform_fail(c, "copy_out of %lld bytes writes beyond them", (long long)n);
+            /* a part: what lies before and behind stays */
+            if (n >= 64) {
+                middle = tn_narrow(x, 0, 5, n - 12);
+                memset(out + 1, 0xEE, (size_t)n);
+                if (middle == NULL || tn_tensor_copy_in(middle, out + 1, (size_t)n - 12) != TN_OK ||
+                    tn_tensor_copy_out(x, out + 1, (size_t)n) != TN_OK)
+                    conform_fail(c, "a part of %lld bytes: %s", (long long)n, tn_error_text());
+                else if (memcmp(in, out + 1, 5) != 0 || memcmp(in + n - 7, out + 1 + n - 7, 7) != 0)
+                    conform_fail(c, "copy_in of a part of %lld bytes changes bytes beside it",
+                                 (long long)n);
+                else if (out[1 + 5] != 0xEE || out[1 + n - 8] != 0xEE)
+                    conform_fail(c, "copy_in of a part of %lld bytes does not reach its ends",
+                                 (long long)n);
+            }
+        }
+        c->checks += 3;
+        free(in);
+        free(out);
+        tn_error_clear();
+        tn_scope_end(scope);
+    }
+}
+
+static void refuses_what_is_too_large(conform *c)
+{
+    static const int64_t sizes[] = { INT64_C(1) << 46, INT64_C(1) << 56 };
+    uint64_t scope = tn_scope_begin();
+
+    for (int i = 0; i < 4; i++, c->checks++) {
+        if (tn_tensor_empty(TN_SHAPE(sizes[i % 2]), TN_F32, c->plugin->device) != NULL)
+            conform_fail(c, "%lld floats were given; there cannot be that many",
+                         (long long)sizes[i % 2]);
+        else if (tn_error_code() != TN_ERR_MEMORY || tn_error_text()[0] == '\0')
+            conform_fail(c,
+                         "memory for %lld floats: the error is %s: %s; TN_ERR_MEMORY with words "
+                         "is expected",
+                         (long long)sizes[i % 2], tn_status_name(tn_error_code()), tn_error_text());
+        tn_error_clear();
+    }
+    if (numbers(c->plugin->device, 100) == NULL)
+        conform_fail(c, "after refused allocations it gives no memory: %s", tn_error_text());
+    tn_error_clear();
+    tn_scope_end(scope);
+}
+
+static void gives_memory_back(conform *c)
+{
+    const tn_device *device = c->plugin->device;
+    tn_memory_stats before, after;
+
+    if (tn_device_memory(device, &before) != TN_OK) {
+        conform_fail(c, "%s", tn_error_text());
+        return;
+    }
+    for (int turn = 0; turn < 20; turn++) {
+        uint64_t scope = tn_scope_begin();
+        tn_tensor *x = numbers(device, 1000 + turn * 777);
+
+        if (x == NULL || tn_mul_scalar(x, 2) == NULL)
+            conform_fail(c, "%s", tn_error_text());
+        tn_error_clear();
+        tn_scope_end(scope);
+    }
+    if (tn_device_sync(device) != TN_OK || tn_device_trim(device) != TN_OK ||
+        tn_device_memory(device, &after) != TN_OK)
+        conform_fail(c, "%s", tn_error_text());
+    else if (after.live != before.live)
+        conform_fail(c, "%lld bytes are still in use when all tensors are gone",
+                     (long long)(after.live - before.live));
+    else if (after.cached > before.cached)
+        conform_fail(c, "%lld bytes stay with the cache after a trim",
+                     (long long)(after.cached - before.cached));
+    c->checks += 2;
+}
+
+static void keeps_the_order_of_work(conform *c)
+{
+    const tn_device *device = c->plugin->device;
+    uint64_t scope = tn_scope_begin();
+    tn_tensor *x = numbers(device, 5000);
+    float first = -1;
+
+    /* a long chain, then a copy out: all of it has to be done */
+    for (int i = 0; x != NULL && i < 60; i++)
+        x = tn_add_scalar(x, 1);
+    if (x == NULL || tn_tensor_copy_out(tn_narrow(x, 0, 0, 1), &first, sizeof first) != TN_OK)
+        conform_fail(c, "%s", tn_error_text());
+    else if (first != 60)
+        conform_fail(c, "60 kernels that add 1 to 0, then copy_out: %g", (double)first);
+    c->checks++;
+    for (int i = 0; i < 8 && c->verdict == CONFORM_PASS; i++, c->checks++) {
+        tn_event *event = tn_event_record(device, NULL);
+
+        if (event == NULL) {
+            conform_fail(c, "event_record: %s", tn_error_text());
+            break;
+        }
+        if (tn_event_sync(event) != TN_OK)
+            conform_fail(c, "waiting for an event: %s", tn_error_text());
+        else if (!tn_event_done(event))
+            conform_fail(c, "an event that was waited for is not done");
+        tn_event_drop(event);
+    }
+    tn_error_clear();
+    tn_scope_end(scope);
+}
+
+typedef struct worker {
+    const tn_device *device;
+    int which;
+    char words[200];
+} worker;
+
+static void *works(void *user)
+{
+    worker *w = user;
+
+    for (int i = 0; i < 40 && w->words[0] == '\0'; i++) {
+        uint64_t scope = tn_scope_begin();
+        int64_t count = 100 + (w->which * 37 + i * 11) % 900;
+        tn_tensor *x = numbers(w->device, count), *y = x != NULL ? tn_add(x, x, NULL) : NULL;
+
+        if (y == NULL)
+            snprintf(w->words, sizeof w->words, "%.199s", tn_error_text());
+        else if (!doubled(y, count))
+            snprintf(w->words, sizeof w->words, "turn %d of thread %d: wrong sums %.100s", i,
+                     w->which, tn_error_text());
+        tn_error_clear();
+        tn_scope_end(scope);
+    }
+    return NULL;
+}
+
+static void serves_several_threads(conform *c)
+{
+    enum { THREADS = 4 };
+    pthread_t thread[THREADS];
+    worker workers[THREADS];
+    int started = 0;
+
+    for (; started < THREADS; started++) {
+        workers[started] = (worker){ c->plugin->device, started, "" };
+        if (pthread_create(&thread[started], NULL, works, &workers[started]) != 0)
+            break;
+    }
+    for (int i = 0; i < started; i++) {
+        pthread_join(thread[i], NULL);
+        if (workers[i].words[0] != '\0')
+            conform_fail(c, "%s", workers[i].words);
+        c->checks++;
+    }
+}
+
+static void survives_wrong_indices(conform *c)
+{
+    static const int64_t wrong[] = { 7, -1, INT64_MAX, INT64_MIN };
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++, c->checks++) {
+        uint64_t scope = tn_scope_begin();
+        tn_tensor *x = numbers(c->plugin->device, 6);
+        tn_tensor *index = tn_tensor_empty(TN_SHAPE(1), TN_I64, c->plugin->device), *y;
+        tn_status status = TN_OK;
+
+        if (x == NULL || index == NULL ||
+            tn_tensor_copy_in(index, &wrong[i], sizeof wrong[i]) != TN_OK) {
+            conform_fail(c, "%s", tn_error_text());
+        } else {
+            y = tn_gather(x, index, 0);
+            status = y == NULL ? tn_error_code() : tn_device_sync(c->plugin->device);
+            if (status == TN_ERR_NOT_IMPLEMENTED)
+                conform_skip(c, "%s", tn_error_text());
+            else if (status == TN_OK)
+                conform_fail(c, "gather with index %lld of 6 elements was accepted",
+                             (long long)wrong[i]);
+            else if (tn_error_text()[0] == '\0')
+                conform_fail(c, "gather with index %lld fails without words", (long long)wrong[i]);
+            tn_error_clear();
+            if (c->verdict == CONFORM_PASS) {
+                y = tn_add(x, x, NULL);
+                if (y == NULL || !doubled(y, 6))
+                    conform_fail(c, "after a wrong index it does not work any more: %s",
+                                 tn_error_text());
+            }
+        }
+        tn_error_clear();
+        tn_scope_end(scope);
+    }
+}
+
+static void opens_again_and_again(conform *c)
+{
+    const tn_backend *backend = (const void *)tn_registry_find(TN_KIND_tn_backend,
+                                                               tn_device_type(c->plugin->device));
+    int32_t first = 0, second = 0;
+
+    if (backend == NULL) {
+        conform_fail(c, "%s", tn_error_text());
+        return;
+    }
+    if (backend->enumerate(&first) != TN_OK || backend->enumerate(&second) != TN_OK)
+        conform_fail(c, "enumerate a second time: %s", tn_error_text());
+    else if (first != second || first < 1)
+        conform_fail(c, "enumerate finds %d devices, then %d", (int)first, (int)second);
+    c->checks++;
+    tn_error_clear();
+}
+
+const conform_test conform_contract_tests[] = {
+    { "complete", false, is_complete },
+    { "activates", false, activates },
+    { "no-threads-at-load", false, starts_no_thread },
+    { "process-left-alone", false, leaves_the_process_alone },
+    { "one-exported-name", false, exports_one_name },
+    { "scarce-memory", false, bears_scarce_memory },
+    { "describes-itself", true, describes_itself },
+    { "enumerates", true, opens_again_and_again },
+    { "keeps-bytes", true, keeps_bytes },
+    { "too-large", true, refuses_what_is_too_large },
+    { "gives-memory-back", true, gives_memory_back },
+    { "order-of-work", true, keeps_the_order_of_work },
+    { "threads", true, serves_several_threads },
+    { "wrong-indices", true, survives_wrong_indices },
+    { NULL, false, NULL },
+};

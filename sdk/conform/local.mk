@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+
+# The device type that tenon check compares with.
+TN_CONFORM_REFERENCE = \
+	sdk/conform/reference.h \
+	sdk/conform/reference.c \
+	sdk/conform/reference_each.c \
+	sdk/conform/reference_fold.c \
+	sdk/conform/reference_move.c
+TN_CONFORM = $(TN_CONFORM_REFERENCE) \
+	sdk/conform/conform.h \
+	sdk/conform/cases.c \
+	sdk/conform/contract.c \
+	sdk/conform/ops.c \
+	sdk/conform/reports.c \
+	sdk/conform/run.c
+
+# The cases, which PyTorch made: tests/oracle replays them against its results, the kit against the reference.
+conformdir = $(pkgdatadir)/conform
+conform_DATA = \
+	tests/oracle/elementwise.txt \
+	tests/oracle/families.txt \
+	tests/oracle/kernels.txt \
+	tests/oracle/losses.txt \
+	tests/oracle/networks.txt \
+	tests/oracle/opinfo.txt \
+	tests/oracle/primitives.txt \
+	tests/oracle/refused.txt \
+	tests/oracle/slice.txt

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The device type "reference": memory, elements in and out, and its registration. */
+#include "reference.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- elements ---- */
+
+int64_t ref_count(const tn_view *view)
+{
+    int64_t count = 1;
+
+    for (int32_t d = 0; d < view->ndim; d++)
+        count *= view->shape[d];
+    return count;
+}
+
+static long double from_half(uint16_t bits)
+{
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    long double x = exponent == 31 ? (fraction ? (long double)NAN : (long double)INFINITY)
+                    : exponent     ? ldexpl(1024 + fraction, exponent - 25)
+                                   : ldexpl(fraction, -24);
+
+    return bits & 0x8000 ? -x : x;
+}
+
+static uint16_t to_half(double x)
+{
+    uint16_t sign = signbit(x) ? 0x8000 : 0;
+    int exponent;
+    double steps;
+
+    x = fabs(x);
+    if (isnan(x))
+        return sign | 0x7e00;
+    if (x == 0)
+        return sign;
+    if (x >= 65520)
+        return sign | 0x7c00;
+    frexp(x, &exponent);
+    if (exponent < -13)
+        exponent = -13;
+    steps = nearbyint(ldexp(x, 11 - exponent)); /* in steps of the last place */
+    if (exponent == -13 && steps < 1024)
+        return sign | (uint16_t)steps;
+    return (uint16_t)(sign + ((exponent + 13) << 10) + (int)steps);
+}
+
+static long double from_brain(uint16_t bits)
+{
+    uint32_t wide = (uint32_t)bits << 16;
+    float x;
+
+    memcpy(&x, &wide, sizeof x);
+    return x;
+}
+
+static uint16_t to_brain(float x)
+{
+    uint32_t bits;
+
+    if (isnan(x))
+        return 0x7fc0;
+    memcpy(&bits, &x, sizeof bits);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static int64_t whole(long double x)
+{
+    return x >= -0x1p63L && x < 0x1p63L ? (int64_t)x : INT64_MIN;
+}
+
+static ref_number read_one(tn_dtype dtype, const char *at)
+{
+    ref_number n = { 0, 0 };
+    union {
+        int8_t i8;
+        int16_t i16;
+        int32_t i32;
+        int64_t i64;
+        uint16_t u16;
+        float f32[2];
+        double f64[2];
+    } u;
+
+    memcpy(&u, at, tn_dtype_size(dtype));
+    switch (dtype) {
+    case TN_BOOL: n.re = u.i8 != 0; break;
+    case TN_U8: n.re = (uint8_t)u.i8; break;
+    case TN_I8: n.re = u.i8; break;
+    case TN_I16: n.re = u.i16; break;
+    case TN_I32: n.re = u.i32; break;
+    case TN_I64: n.re = u.i64; break;
+    case TN_F16: n.re = from_half(u.u16); break;
+    case TN_BF16: n.re = from_brain(u.u16); break;
+    case TN_F32: n.re = u.f32[0]; break;
+    case TN_F64: n.re = u.f64[0]; break;
+    case TN_C64: n.re = u.f32[0], n.im = u.f32[1]; break;
+    case TN_C128: n.re = u.f64[0], n.im = u.f64[1]; break;
+    default: break;
+    }
+    return n;
+}
+
+static void write_one(tn_dtype dtype, char *at, ref_number n)
+{
+    union {
+        int8_t i8;
+        int16_t i16;
+        int32_t i32;
+        int64_t i64;
+        uint16_t u16;
+        float f32[2];
+        double f64[2];
+    } u;
+
+    switch (dtype) {
+    case TN_BOOL: u.i8 = n.re != 0 || n.im != 0; break;
+    case TN_U8:
+    case TN_I8: u.i8 = (int8_t)(uint64_t)whole(n.re); break;
+    case TN_I16: u.i16 = (int16_t)(uint64_t)whole(n.re); break;
+    case TN_I32: u.i32 = (int32_t)(uint64_t)whole(n.re); break;
+    case TN_I64: u.i64 = whole(n.re); break;
+    case TN_F16: u.u16 = to_half((float)n.re); break;
+    case TN_BF16: u.u16 = to_brain((float)n.re); break;
+    case TN_F32: u.f32[0] = (float)n.re; break;
+    case TN_F64: u.f64[0] = (double)n.re; break;
+    case TN_C64: u.f32[0] = (float)n.re, u.f32[1] = (float)n.im; break;
+    case TN_C128: u.f64[0] = (double)n.re, u.f64[1] = (double)n.im; break;
+    default: return;
+    }
+    memcpy(at, &u, tn_dtype_size(dtype));
+}
+
+/* Goes to the next element of `shape` in row-major order; false behind the last. */
+static bool next(int64_t *index, const int64_t *shape, int32_t ndim)
+{
+    for (int32_t d = ndim - 1; d >= 0; d--) {
+        if (++index[d] < shape[d])
+            return true;
+        index[d] = 0;
+    }
+    return false;
+}
+
+tn_status ref_load(const tn_view *view, const tn_view *shape, ref_row *out)
+{
+    const tn_view *as = shape != NULL ? shape : view;
+    int64_t index[TN_MAX_DIMS] = { 0 }, i = 0;
+    const char *base = (const char *)view->data + view->byte_offset;
+
+    out->dtype = tn_view_dtype(view);
+    out->count = ref_count(as);
+    out->at = malloc((size_t)(out->count > 0 ? out->count : 1) * sizeof *out->at);
+    if (out->at == NULL)
+        return tn_fail(TN_ERR_MEMORY, "reference: no memory for %lld numbers",
+                       (long long)out->count);
+    if (out->count == 0)
+        return TN_OK;
+    do {
+        int64_t place = 0;
+
+        for (int32_t d = 0; d < view->ndim; d++)
+            if (view->shape[d] != 1)
+                place += index[as->ndim - view->ndim + d] * view->strides[d];
+        out->at[i++] = read_one(out->dtype, base + place * (int64_t)tn_dtype_size(out->dtype));
+    } while (next(index, as->shape, as->ndim));
+    return TN_OK;
+}
+
+void ref_store(const tn_view *view, const ref_number *from)
+{
+    tn_dtype dtype = tn_view_dtype(view);
+    int64_t index[TN_MAX_DIMS] = { 0 }, i = 0;
+    char *base = (char *)view->data + view->byte_offset;
+
+    if (ref_count(view) == 0)
+        return;
+    do {
+        int64_t place = 0;
+
+        for (int32_t d = 0; d < view->ndim; d++)
+            place += index[d] * view->strides[d];
+        write_one(dtype, base + place * (int64_t)tn_dtype_size(dtype), from[i++]);
+    } while (next(index, view->shape, view->ndim));
+}
+
+void ref_drop(ref_row *row)
+{
+    free(row->at);
+    row->at = NULL;
+}
+
+ref_cut ref_cut_at(const tn_view *view, int64_t dim)
+{
+    ref_cut cut = { 1, 1, 1 };
+
+    if (dim < 0)
+        dim += view->ndim;
+    for (int32_t d = 0; d < view->ndim; d++)
+        *(d < dim ? &cut.outer : d == dim ? &cut.size : &cut.inner) *= view->shape[d];
+    return cut;
+}
+
+/* ---- the device ---- */
+
+static tn_status enumerate(int32_t *count)
+{
+    *count = 1;
+    return TN_OK;
+}
+
+static tn_status open_one(int32_t index, void **device)
+{
+    static int only;
+
+    (void)index;
+    *device = &only;
+    return TN_OK;
+}
+
+static void close_one(void *device)
+{
+    (void)device;
+}
+
+static tn_status info(void *device, tn_device_info *out)
+{
+    (void)device;
+    tn_snprint(out->name, sizeof out->name, "the reference of tenon check");
+    tn_snprint(out->driver, sizeof out->driver, "one thread");
+    out->memory_free = -1;
+    out->compute_units = 1;
+    out->alignment = 16;
+    out->dtypes = TN_MASK_ARITH | TN_BIT(TN_BOOL);
+    return TN_OK;
+}
+
+static tn_status alloc(void *device, size_t bytes, void **memory)
+{
+    (void)device;
+    *memory = calloc(1, bytes);
+    return *memory != NULL ? TN_OK
+                           : tn_fail(TN_ERR_MEMORY, "reference: no memory for %zu bytes", bytes);
+}
+
+static void give_back(void *device, void *memory, size_t bytes)
+{
+    (void)device;
+    (void)bytes;
+    free(memory);
+}
+
+static tn_status copy_in(void *device, void *stream, void *memory, uint64_t offset,
+                         const void *from, size_t bytes)
+{
+    (void)device;
+    (void)stream;
+    memcpy((char *)memory + offset, from, bytes);
+    return TN_OK;
+}
+
+static tn_status copy_out(void *device, void *stream, void *to, void *memory, uint64_t offset,
+                          size_t bytes)
+{
+    (void)device;
+    (void)stream;
+    memcpy(to, (const char *)memory + offset, bytes);
+    return TN_OK;
+}
+
+static tn_status copy(void *device, void *stream, void *to, uint64_t to_offset, void *from,
+                      uint64_t from_offset, size_t bytes)
+{
+    (void)device;
+    (void)stream;
+    memcpy((char *)to + to_offset, (const char *)from + from_offset, bytes);
+    return TN_OK;
+}
+
+static const tn_backend backend = {
+    TN_HEAD(tn_backend),
+    .type = "reference",
+    .help = "what tenon check compares with: every primitive, slow and obvious",
+    .flags = TN_BACKEND_HOST_MEMORY | TN_BACKEND_AFTER_FORK,
+    .enumerate = enumerate,
+    .open = open_one,
+    .close = close_one,
+    .info = info,
+    .alloc = alloc,
+    .free = give_back,
+    .copy_in = copy_in,
+    .copy_out = copy_out,
+    .copy = copy,
+};
+
+enum { KERNELS = 128 };
+
+static tn_status add(const char *const *names, tn_status (*run)(const tn_call *call))
+{
+    static tn_kernel kernels[KERNELS];
+    static int used;
+
+    for (; *names != NULL; names++, used++) {
+        const tn_kernel one = { TN_HEAD(tn_kernel), .op = *names,  .device = "reference",
+                                .name = *names,     .revision = 1, .dtypes = TN_MASK_ALL,
+                                .run = run };
+        tn_status status;
+
+        if (used == KERNELS)
+            return tn_fail(TN_ERR_RUNTIME, "reference: more than %d kernels", KERNELS);
+        kernels[used] = one;
+        status = tn_register(&kernels[used]);
+        if (status != TN_OK)
+            return status;
+    }
+    return TN_OK;
+}
+
+tn_status conform_reference(void)
+{
+    tn_status status = tn_register(&backend);
+
+    if (status == TN_OK)
+        status = add(ref_each_names, ref_each);
+    if (status == TN_OK)
+        status = add(ref_fold_names, ref_fold);
+    if (status == TN_OK)
+        status = add(ref_move_names, ref_move);
+    return status;
+}

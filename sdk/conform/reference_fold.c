@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The reference over whole dimensions: sums, extremes, scans, sorting, matrix products, negative log-likelihood. */
+#include "reference.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const ref_fold_names[] = { "sum",      "prod",          "amax",    "amin", "argmax",
+                                       "argmin",   "cumsum",        "cumprod", "sort", "bmm",
+                                       "nll_loss", "nll_loss_grad", NULL };
+
+/* ---- folds ---- */
+
+static bool above(long double a, long double b) /* no number is the largest */
+{
+    return isnan(a) ? !isnan(b) : a > b;
+}
+
+static bool below(long double a, long double b)
+{
+    return isnan(a) ? !isnan(b) : a < b;
+}
+
+static ref_number fold_two(char kind, ref_number all, ref_number x, bool whole)
+{
+    ref_number y = all;
+
+    switch (kind) {
+    case '+':
+        y.re = whole ? (long double)(int64_t)((uint64_t)(int64_t)all.re + (uint64_t)(int64_t)x.re)
+                     : all.re + x.re;
+        y.im = all.im + x.im;
+        break;
+    case '*':
+        if (whole)
+            y.re = (long double)(int64_t)((uint64_t)(int64_t)all.re * (uint64_t)(int64_t)x.re);
+        else
+            y.re = x.im == 0 && all.im == 0 ? all.re * x.re : all.re * x.re - all.im * x.im;
+        y.im = x.im == 0 && all.im == 0 ? 0 : all.re * x.im + all.im * x.re;
+        break;
+    case '>': return above(x.re, all.re) ? x : all;
+    default: return below(x.re, all.re) ? x : all;
+    }
+    return y;
+}
+
+static bool whole_numbers(tn_dtype dtype)
+{
+    return !ref_is_float(dtype) && !ref_is_complex(dtype);
+}
+
+/* Which output an element of x belongs to. */
+static int64_t output_of(const tn_view *x, const bool *gone, int64_t i)
+{
+    int64_t index[TN_MAX_DIMS], at = 0;
+
+    for (int32_t d = x->ndim - 1; d >= 0; d--) {
+        index[d] = i % x->shape[d];
+        i /= x->shape[d];
+    }
+    for (int32_t d = 0; d < x->ndim; d++)
+        if (!gone[d])
+            at = at * x->shape[d] + index[d];
+    return at;
+}
+
+static tn_status fold(const tn_call *call, char kind, tn_ints dims, bool argument)
+{
+    const tn_view *x = call->in[0], *y = call->out[0];
+    bool gone[TN_MAX_DIMS] = { false };
+    int64_t count = ref_count(y), *where;
+    ref_number *to;
+    ref_row row;
+    tn_status status = ref_load(x, NULL, &row);
+
+    for (int32_t d = 0; d < x->ndim; d++)
+        gone[d] = dims.count <= 0;
+    for (int64_t i = 0; i < dims.count && x->ndim > 0; i++)
+        gone[dims.at[i] < 0 ? dims.at[i] + x->ndim : dims.at[i]] = true;
+    to = malloc((size_t)(count + 1) * sizeof *to);
+    where = malloc((size_t)(count + 1) * sizeof *where);
+    if (status == TN_OK && (to == NULL || where == NULL))
+        status = tn_fail(TN_ERR_MEMORY, "reference: no memory");
+    for (int64_t i = 0; i < count && status == TN_OK; i++) {
+        to[i] = (ref_number){ kind == '*' ? 1 : 0, 0 };
+        where[i] = -1;
+    }
+    for (int64_t i = 0; i < row.count && status == TN_OK; i++) {
+        int64_t at = output_of(x, gone, i), place = i;
+        bool first = where[at] < 0;
+
+        if (argument && dims.count > 0) { /* the place along the dimension */
+            ref_cut cut = ref_cut_at(x, dims.at[0]);
+
+            place = i / cut.inner % cut.size;
+        }
+        if (kind == '+' || kind == '*') {
+            to[at] = fold_two(kind, to[at], row.at[i], whole_numbers(row.dtype));
+        } else if (first || (kind == '>' ? above(row.at[i].re, to[at].re)
+                                         : below(row.at[i].re, to[at].re))) {
+            to[at] = row.at[i];
+            where[at] = place;
+        }
+    }
+    for (int64_t i = 0; argument && i < count && status == TN_OK; i++)
+        to[i] = (ref_number){ where[i], 0 };
+    if (status == TN_OK)
+        ref_store(y, to);
+    ref_drop(&row);
+    free(to);
+    free(where);
+    return status;
+}
+
+/* ---- along one dimension ---- */
+
+static tn_status scan(const tn_call *call, char kind, int64_t dim, bool reverse)
+{
+    ref_cut cut = ref_cut_at(call->in[0], dim);
+    ref_row row;
+    tn_status status = ref_load(call->in[0], NULL, &row);
+
+    for (int64_t line = 0; status == TN_OK && row.count > 0 && line < cut.outer * cut.inner;
+         line++) {
+        ref_number all = { kind == '*' ? 1 : 0, 0 };
+
+        for (int64_t i = 0; i < cut.size; i++) {
+            int64_t k = reverse ? cut.size - 1 - i : i;
+            ref_number *at =
+                &row.at[(line / cut.inner * cut.size + k) * cut.inner + line % cut.inner];
+
+            all = fold_two(kind, all, *at, whole_numbers(row.dtype));
+            *at = all;
+        }
+    }
+    if (status == TN_OK)
+        ref_store(call->out[0], row.at);
+    ref_drop(&row);
+    return status;
+}
+
+static tn_status sort(const tn_call *call)
+{
+    const tn_sort_options *o = call->options;
+    ref_cut cut = ref_cut_at(call->in[0], o->dim);
+    ref_row row, places;
+    tn_status status = ref_load(call->in[0], NULL, &row);
+
+    places.at = NULL;
+    if (status == TN_OK)
+        status = ref_load(call->in[0], NULL, &places);
+    for (int64_t line = 0; status == TN_OK && row.count > 0 && line < cut.outer * cut.inner;
+         line++) {
+        ref_number *x = row.at + line / cut.inner * cut.size * cut.inner + line % cut.inner;
+        ref_number *p = places.at + (x - row.at);
+
+        for (int64_t i = 0; i < cut.size; i++) {
+            ref_number own = x[i * cut.inner];
+            int64_t k = i;
+
+            for (; k > 0 && (o->descending ? above(own.re, x[(k - 1) * cut.inner].re)
+                                           : above(x[(k - 1) * cut.inner].re, own.re));
+                 k--) {
+                x[k * cut.inner] = x[(k - 1) * cut.inner];
+                p[k * cut.inner] = p[(k - 1) * cut.inner];
+            }
+            x[k * cut.inner] = own;
+            p[k * cut.inner] = (ref_number){ i, 0 };
+        }
+    }
+    if (status == TN_OK) {
+        ref_store(call->out[0], row.at);
+        if (call->in[0]->ndim == 0)
+            places.at[0] = (ref_number){ 0, 0 };
+        ref_store(call->out[1], places.at);
+    }
+    ref_drop(&row);
+    ref_drop(&places);
+    return status;
+}
+
+/* ---- products ---- */
+
+static tn_status bmm(const tn_call *call)
+{
+    const tn_view *va = call->in[0], *vb = call->in[1];
+    int64_t n = va->shape[0], rows = va->shape[1], inner = va->shape[2], columns = vb->shape[2];
+    bool whole = whole_numbers(tn_view_dtype(va));
+    ref_number *to = malloc((size_t)(n * rows * columns + 1) * sizeof *to);
+    ref_row a, b;
+    tn_status status = ref_load(va, NULL, &a);
+
+    b.at = NULL;
+    if (status == TN_OK)
+        status = ref_load(vb, NULL, &b);
+    if (status == TN_OK && to == NULL)
+        status = tn_fail(TN_ERR_MEMORY, "reference: no memory");
+    for (int64_t i = 0; i < n * rows * columns && status == TN_OK; i++) {
+        const ref_number *x = a.at + i / columns * inner;
+        const ref_number *y = b.at + (i / columns / rows * inner) * columns + i % columns;
+
+        to[i] = (ref_number){ 0, 0 };
+        for (int64_t k = 0; k < inner; k++)
+            to[i] = fold_two('+', to[i], fold_two('*', x[k], y[k * columns], whole), whole);
+    }
+    if (status == TN_OK)
+        ref_store(call->out[0], to);
+    ref_drop(&a);
+    ref_drop(&b);
+    free(to);
+    return status;
+}
+
+/* ---- negative log-likelihood ---- */
+
+static bool is(const char *text, const char *word)
+{
+    return text != NULL && strcmp(text, word) == 0;
+}
+
+static tn_status wrong_target(const char *op, int64_t target, int64_t classes)
+{
+    return tn_fail(TN_ERR_INDEX, "%s: target %lld; there are %lld classes", op, (long long)target,
+                   (long long)classes);
+}
+
+static tn_status nll_loss(const tn_call *call)
+{
+    const tn_nll_loss_options *o = call->options;
+    int64_t n = call->in[0]->shape[0], classes = call->in[0]->shape[1];
+    ref_number sum = { 0, 0 }, total = { 0, 0 };
+    ref_row x, target;
+    tn_status status = ref_load(call->in[0], NULL, &x);
+
+    target.at = NULL;
+    if (status == TN_OK)
+        status = ref_load(call->in[1], NULL, &target);
+    for (int64_t i = 0; i < n && status == TN_OK; i++) {
+        int64_t t = (int64_t)target.at[i].re;
+        long double own = 0;
+
+        if (t != o->ignore_index) {
+            if (t < 0 || t >= classes) {
+                status = wrong_target(call->op, t, classes);
+                break;
+            }
+            own = -x.at[i * classes + t].re;
+            total.re += 1;
+        }
+        sum.re += own;
+        target.at[i].re = own;
+    }
+    if (status == TN_OK) {
+        if (is(o->reduction, "mean"))
+            sum.re /= total.re;
+        ref_store(call->out[0], is(o->reduction, "none") ? target.at : &sum);
+        ref_store(call->out[1], &total);
+    }
+    ref_drop(&x);
+    ref_drop(&target);
+    return status;
+}
+
+static tn_status nll_loss_grad(const tn_call *call)
+{
+    const tn_nll_loss_grad_options *o = call->options;
+    int64_t n = ref_count(call->in[1]), classes = o->classes;
+    ref_number *to = calloc((size_t)(n * classes + 1), sizeof *to);
+    ref_row gy, target, total;
+    tn_status status = ref_load(call->in[0], NULL, &gy);
+
+    target.at = total.at = NULL;
+    if (status == TN_OK)
+        status = ref_load(call->in[1], NULL, &target);
+    if (status == TN_OK && call->in[2] != NULL)
+        status = ref_load(call->in[2], NULL, &total);
+    if (status == TN_OK && to == NULL)
+        status = tn_fail(TN_ERR_MEMORY, "reference: no memory");
+    for (int64_t i = 0; i < n && status == TN_OK; i++) {
+        int64_t t = (int64_t)target.at[i].re;
+        long double g = gy.at[is(o->reduction, "none") ? i : 0].re;
+
+        if (t == o->ignore_index)
+            continue;
+        if (t < 0 || t >= classes) {
+            status = wrong_target(call->op, t, classes);
+            break;
+        }
+        to[i * classes + t].re = is(o->reduction, "mean") ? -g / total.at[0].re : -g;
+    }
+    if (status == TN_OK)
+        ref_store(call->out[0], to);
+    ref_drop(&gy);
+    ref_drop(&target);
+    ref_drop(&total);
+    free(to);
+    return status;
+}
+
+/* ---- by name ---- */
+
+tn_status ref_fold(const tn_call *call)
+{
+    const char *op = call->op;
+    tn_ints one = { NULL, 0 };
+
+    if (is(op, "sum"))
+        return fold(call, '+', ((const tn_sum_options *)call->options)->dims, false);
+    if (is(op, "prod"))
+        return fold(call, '*', ((const tn_prod_options *)call->options)->dims, false);
+    if (is(op, "amax"))
+        return fold(call, '>', ((const tn_amax_options *)call->options)->dims, false);
+    if (is(op, "amin"))
+        return fold(call, '<', ((const tn_amin_options *)call->options)->dims, false);
+    if (is(op, "argmax") || is(op, "argmin")) {
+        int64_t dim = is(op, "argmax") ? ((const tn_argmax_options *)call->options)->dim
+                                       : ((const tn_argmin_options *)call->options)->dim;
+
+        if (dim != INT64_MIN && call->in[0]->ndim > 0)
+            one = (tn_ints){ &dim, 1 };
+        return fold(call, is(op, "argmax") ? '>' : '<', one, true);
+    }
+    if (is(op, "cumsum")) {
+        const tn_cumsum_options *o = call->options;
+
+        return scan(call, '+', o->dim, o->reverse);
+    }
+    if (is(op, "cumprod"))
+        return scan(call, '*', ((const tn_cumprod_options *)call->options)->dim, false);
+    if (is(op, "sort"))
+        return sort(call);
+    if (is(op, "bmm"))
+        return bmm(call);
+    return is(op, "nll_loss") ? nll_loss(call) : nll_loss_grad(call);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What tenon check writes for machines: TAP, JUnit, JSON, and the capability file. */
+#include "conform.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void escaped(FILE *to, const char *text, bool xml)
+{
+    for (; text != NULL && *text != '\0'; text++) {
+        unsigned char byte = (unsigned char)*text;
+
+        if (xml && byte == '&')
+            fputs("&amp;", to);
+        else if (xml && byte == '<')
+            fputs("&lt;", to);
+        else if (xml && byte == '"')
+            fputs("&quot;", to);
+        else if (!xml && (byte == '"' || byte == '\\'))
+            fprintf(to, "\\%c", byte);
+        else if (byte < 0x20)
+            fputs(" ", to);
+        else
+            fputc(byte, to);
+    }
+}
+
+static void tap(FILE *to, const conform_report *r)
+{
+    fprintf(to, "TAP version 13\n1..%lld\n", (long long)r->n_outcomes);
+    for (int64_t i = 0; i < r->n_outcomes; i++) {
+        const conform_outcome *o = &r->outcome[i];
+
+        fprintf(to, "%sok %lld - %s", o->verdict == CONFORM_FAIL ? "not " : "", (long long)i + 1,
+                o->name);
+        if (o->verdict == CONFORM_SKIP)
+            fprintf(to, " # SKIP %s", o->words);
+        fputc('\n', to);
+        if (o->verdict == CONFORM_FAIL)
+            fprintf(to, "# %s\n", o->words);
+    }
+}
+
+static void junit(FILE *to, const conform_report *r)
+{
+    int64_t failed = 0, skipped = 0;
+
+    for (int64_t i = 0; i < r->n_outcomes; i++) {
+        failed += r->outcome[i].verdict == CONFORM_FAIL;
+        skipped += r->outcome[i].verdict == CONFORM_SKIP;
+    }
+    fprintf(to, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"");
+    escaped(to, r->id, true);
+    fprintf(to, "\" tests=\"%lld\" failures=\"%lld\" skipped=\"%lld\">\n", (long long)r->n_outcomes,
+            (long long)failed, (long long)skipped);
+    for (int64_t i = 0; i < r->n_outcomes; i++) {
+        const conform_outcome *o = &r->outcome[i];
+
+        fprintf(to, "  <testcase classname=\"tenon.check\" name=\"");
+        escaped(to, o->name, true);
+        fprintf(to, "\" time=\"%.3f\"", o->seconds);
+        if (o->verdict == CONFORM_PASS) {
+            fprintf(to, "/>\n");
+            continue;
+        }
+        fprintf(to, "><%s message=\"", o->verdict == CONFORM_FAIL ? "failure" : "skipped");
+        escaped(to, o->words, true);
+        fprintf(to, "\"/></testcase>\n");
+    }
+    fprintf(to, "</testsuite>\n");
+}
+
+static void operators(FILE *to, const conform_report *r)
+{
+    fprintf(to, "  \"operators\": [");
+    for (int64_t i = 0; i < r->n_lines; i++) {
+        const conform_line *l = &r->line[i];
+
+        fprintf(to, "%s\n    { \"name\": \"", i > 0 ? "," : "");
+        escaped(to, l->op, false);
+        fprintf(to, "\", \"dtype\": \"%s\", \"route\": \"", l->dtype);
+        escaped(to, l->route, false);
+        fprintf(to, "\", \"cases\": %lld, \"failed\": %lld, \"share\": %.3g }", (long long)l->cases,
+                (long long)l->failed, l->worst);
+    }
+    fprintf(to, "\n  ]");
+}
+
+static void json(FILE *to, const conform_report *r)
+{
+    static const char *const words[] = { "passed", "failed", "skipped" };
+
+    fprintf(to, "{\n  \"plugin\": \"");
+    escaped(to, r->id, false);
+    fprintf(to, "\",\n  \"file\": \"");
+    escaped(to, r->options->file, false);
+    fprintf(to, "\",\n  \"device\": \"");
+    escaped(to, r->device, false);
+    fprintf(to, "\",\n  \"seed\": %llu,\n  \"tests\": [", (unsigned long long)r->options->seed);
+    for (int64_t i = 0; i < r->n_outcomes; i++) {
+        const conform_outcome *o = &r->outcome[i];
+
+        fprintf(to, "%s\n    { \"name\": \"", i > 0 ? "," : "");
+        escaped(to, o->name, false);
+        fprintf(to, "\", \"outcome\": \"%s\", \"checks\": %lld, \"seconds\": %.3f",
+                words[o->verdict], (long long)o->checks, o->seconds);
+        if (o->words != NULL) {
+            fprintf(to, ", \"words\": \"");
+            escaped(to, o->words, false);
+            fprintf(to, "\"");
+        }
+        fprintf(to, " }");
+    }
+    fprintf(to, "\n  ],\n");
+    operators(to, r);
+    fprintf(to, "\n}\n");
+}
+
+/* What the plugin can do, as far as the run showed it. */
+static void capabilities(FILE *to, const conform_report *r)
+{
+    fprintf(to, "{\n  \"tenon\": \"%s\",\n  \"plugin\": \"", tn_version());
+    escaped(to, r->id, false);
+    fprintf(to, "\",\n  \"device\": \"");
+    escaped(to, r->device, false);
+    fprintf(to, "\",\n");
+    operators(to, r);
+    fprintf(to, "\n}\n");
+}
+
+static bool write_one(const char *path, const conform_report *report,
+                      void (*write)(FILE *to, const conform_report *report))
+{
+    FILE *to;
+    bool well;
+
+    if (path == NULL)
+        return true;
+    to = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    if (to != NULL)
+        write(to, report);
+    well = to != NULL && fflush(to) == 0 && !ferror(to);
+    if (!well)
+        fprintf(stderr, "tenon check: %s: %s\n", path, strerror(errno));
+    if (to != NULL && to != stdout && fclose(to) != 0)
+        well = false;
+    return well;
+}
+
+bool conform_write_reports(const conform_report *report)
+{
+    const conform_options *o = report->options;
+    bool well = write_one(o->tap, report, tap);
+
+    well = write_one(o->junit, report, junit) && well;
+    well = write_one(o->json, report, json) && well;
+    return write_one(o->capabilities, report, capabilities) && well;
+}

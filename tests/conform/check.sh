@@ -1,0 +1,101 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# tenon check finds what is wrong with plugins that are wrong on purpose (wrong.c), says it in words, and lets right ones
+# pass; its reports are what they say.
+set -u
+top=${srcdir:-.}
+place=$(mktemp -d) || exit 99
+trap 'rm -rf "$place"' EXIT
+failed=0
+fail() { echo "FAIL: $*"; failed=1; }
+test "${TN_SANITIZERS-no}" = no || { echo "SKIP: check.sh: what sanitizers say is not what a plugin does"; exit 77; }
+
+TENON_PLUGIN_PATH=$PWD/plugins/.libs
+export TENON_PLUGIN_PATH
+unset TENON_DEVICE TENON_PLUGIN_PATH_ADD
+cases=$top/tests/oracle
+
+build() { # NAME NUMBER
+    $CC -I"$top/sdk/include" -Isdk/include -shared -fPIC -fvisibility=hidden -DWRONG="$2" -o "$place/$1.so" "$top/tests/conform/wrong.c" -lm || exit 99
+}
+check() { # ARGUMENT...
+    tools/tenon check "$@" >"$place/out" 2>"$place/err"
+    code=$?
+    cat "$place/err" >>"$place/out"
+}
+# NAME NUMBER TEST WORDS: the test fails with the words, and the run with it.
+finds() {
+    build "$1" "$2"
+    check "$place/$1.so" --only "$3" --cases "${cases_of:-$cases}" --seconds "${seconds:-60}"
+    test $code -eq 1 || fail "$1: exit status $code"
+    grep "^FAIL *$3 " "$place/out" | grep -qF -- "$4" || { fail "$1: \"$4\" is not in:"; cat "$place/out"; }
+    grep -q '^0 passed, 1 failed, 0 skipped$' "$place/out" || fail "$1: the last line is $(tail -n 1 "$place/out")"
+}
+
+build right RIGHT
+check "$place/right.so" --cases "$cases" --json "$place/json" --junit "$place/junit" --capabilities "$place/capabilities"
+test $code -eq 0 || { fail "a right plugin: exit status $code"; cat "$place/out"; }
+grep -q '^ok *ops/relu ' "$place/out" && grep -q '^ok *grad/relu ' "$place/out" || fail "a right plugin: no ok for relu"
+grep -q ' 0 failed' "$place/out" || fail "a right plugin: $(tail -n 1 "$place/out")"
+if command -v python3 >/dev/null; then
+    python3 - "$place" <<'END' || fail "the reports"
+import json, sys, xml.etree.ElementTree as xml
+place = sys.argv[1]
+whole = json.load(open(place + "/json"))
+assert whole["plugin"] == "org.example.wrong", whole["plugin"]
+names = [t["name"] for t in whole["tests"]]
+assert "ops/relu" in names and "contract/complete" in names, names
+assert all(t["outcome"] in ("passed", "skipped") for t in whole["tests"])
+rows = {(r["name"], r["dtype"]): r for r in json.load(open(place + "/capabilities"))["operators"]}
+assert rows["relu", "float32"]["cases"] > 3 and rows["relu", "float32"]["failed"] == 0, rows
+assert "wrong" in rows["relu", "float32"]["route"], rows["relu", "float32"]
+suite = xml.parse(place + "/junit").getroot()
+assert int(suite.get("tests")) == len(names) == len(suite.findall("testcase")) and suite.get("failures") == "0"
+END
+fi
+
+finds strides STRIDES ops/relu "the reference has"
+finds offset OFFSET ops/relu "memory before a tensor"
+finds input INPUT ops/relu "was written to"
+finds between BETWEEN ops/relu "the reference has"
+finds beyond BEYOND ops/relu "memory behind a tensor"
+finds nan NUMBERLESS ops/relu "has nan"
+finds drifts DRIFTS ops/relu "gave other bits"
+finds shares SHARES ops/relu "called from 3 threads at once"
+finds prints PRINTS ops/relu "it printed"
+finds exits EXITS ops/relu "a plugin never calls exit"
+finds crashes CRASHES ops/relu "signal 11"
+seconds=2
+finds hangs HANGS ops/relu "it was not done after 2 seconds"
+seconds=60
+finds thread THREAD contract/no-threads-at-load "loading it started 1 thread"
+finds handler HANDLER contract/process-left-alone "installs a handler for signal 10"
+finds exports EXPORTS contract/one-exported-name "it exports helper_of_mine"
+finds greedy GREEDY contract/scarce-memory "signal 11"
+cases_of=$top/tests/conform/cube.txt
+finds gradient GRADIENT grad/cube "finite differences: tn_gradcheck: input 0, element 0: the derivative says"
+build cube CUBE
+check "$place/cube.so" --cases "$cases_of"
+test $code -eq 0 || { fail "a right operator: exit status $code"; cat "$place/out"; }
+grep -q '^ok *grad/cube ' "$place/out" || fail "a right operator: no ok for grad/cube"
+cases_of=$place/empty.txt
+echo end >"$cases_of"
+finds caseless CUBE ops/cube "there is no case for this operator"
+printf 'op cube\ncase cube/x\nop cube\nin f64 2 1 0 g : 1\n' >"$cases_of"
+finds short CUBE ops/cube "empty.txt:4: the values do not fill shape and strides"
+
+# what is not right about the command line or the file
+check; test $code -eq 2 || fail "without a file: $code"
+check "$place/nowhere.so"; test $code -eq 2 || fail "a file that is not there: $code"
+check "$place/right.so" --level everything; test $code -eq 2 || fail "a wrong level: $code"
+check "$place/right.so" --speed; test $code -eq 2 && grep -q -- --speed "$place/out" || fail "a wrong option: $code"
+echo "no plugin" >"$place/text.so"
+check "$place/text.so"; test $code -eq 1 && grep -q "does not load" "$place/out" || fail "no plugin at all: $code"
+check "$place/right.so" --only 'ops/nothing*'; test $code -eq 1 && grep -q "no test named" "$place/out" || fail "no such test: $code"
+check "$place/right.so" --list --cases "$cases"; test $code -eq 0 && grep -qx ops/relu "$place/out" || fail "--list: $code"
+check "$place/right.so" --level contract --tap - --cases "$cases"
+test $code -eq 0 && grep -q '^1\.\.6$' "$place/out" && grep -q '^ok 1 - contract/complete$' "$place/out" || { fail "TAP: $code"; cat "$place/out"; }
+
+test $failed -eq 0 && echo "PASS: check.sh"
+exit $failed

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tenon check: whether a binary plugin keeps its promises. The work is done in sdk/conform. */
+#include "tool.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sdk/conform/conform.h"
+
+enum { MOST_JOBS = 64 };
+
+/* Where a word of the command line goes. */
+typedef struct word {
+    const char *name, *value, *help; /* value NULL: a switch; help NULL: not shown */
+    const char **text;
+    int64_t *number;
+    bool *yes;
+} word;
+
+static conform_options chosen;
+static const char *level = "grad", *run_only;
+static int64_t seed = 1, jobs = 1, seconds = 120, fd = -1, depth = -1;
+
+static const word words[] = {
+    { "--level", "LEVEL", "contract, ops or grad (all of them): how far to go", &level, NULL,
+      NULL },
+    { "--only", "GLOB", "tests whose names match, as in 'ops/conv*'", &chosen.only, NULL, NULL },
+    { "--device", "NAME", "where operators run when the plugin brings no device; cpu if not given",
+      &chosen.device, NULL, NULL },
+    { "--cases", "PATH", "a file of cases, or a folder with some, instead of the installed ones",
+      &chosen.cases, NULL, NULL },
+    { "--complete", NULL, "an operator that the device cannot run counts as a failure", NULL, NULL,
+      &chosen.complete },
+    { "--list", NULL, "names the tests, runs none", NULL, NULL, &chosen.list },
+    { "--jobs", "N", "processes at the same time; 1 if not given", NULL, &jobs, NULL },
+    { "--seconds", "N", "that a test may take; 120 if not given", NULL, &seconds, NULL },
+    { "--seed", "N", "of what is drawn; 1 if not given", NULL, &seed, NULL },
+    { "--tap", "FILE", "the outcome as TAP; - is standard output, and nothing else is printed then",
+      &chosen.tap, NULL, NULL },
+    { "--junit", "FILE", "the outcome as JUnit's XML", &chosen.junit, NULL, NULL },
+    { "--json", "FILE", "the outcome as JSON", &chosen.json, NULL, NULL },
+    { "--capabilities", "FILE", "what ran, by operator and dtype, as JSON, to ship with the plugin",
+      &chosen.capabilities, NULL, NULL },
+    { "--run", "TEST", NULL, &run_only, NULL, NULL },
+    { "--fd", "N", NULL, NULL, &fd, NULL },
+    { "--depth", "N", NULL, NULL, &depth, NULL },
+};
+enum { WORDS = sizeof words / sizeof *words };
+
+static int help(void)
+{
+    printf("\nOptions:\n");
+    for (int i = 0; i < WORDS; i++) {
+        char left[40];
+
+        if (words[i].help == NULL)
+            continue;
+        snprintf(left, sizeof left, "%s %s", words[i].name,
+                 words[i].value != NULL ? words[i].value : "");
+        printf("  %-22s %s\n", left, words[i].help);
+    }
+    return EXIT_OK;
+}
+
+static int usage(const char *what, const char *text)
+{
+    fprintf(stderr, "tenon check: %s%s; `tenon check --help` says what it takes\n", what, text);
+    return EXIT_USAGE;
+}
+
+/* One word and, if it takes one, its value: the next argument, or behind a `=`. Returns how many it took, 0: unknown. */
+static int take(int count, char **given)
+{
+    for (int i = 0; i < WORDS; i++) {
+        const word *w = &words[i];
+        size_t length = strlen(w->name);
+        const char *value = NULL;
+        int used = 1;
+
+        if (strncmp(given[0], w->name, length) != 0)
+            continue;
+        if (given[0][length] == '=')
+            value = given[0] + length + 1;
+        else if (given[0][length] != '\0')
+            continue;
+        if (w->value == NULL) {
+            if (value != NULL)
+                return 0;
+            *w->yes = true;
+            return 1;
+        }
+        if (value == NULL) {
+            if (count < 2)
+                return 0;
+            value = given[1];
+            used = 2;
+        }
+        if (w->text != NULL)
+            *w->text = value;
+        else if (!tn_read_int(value, w->number))
+            return 0;
+        return used;
+    }
+    return 0;
+}
+
+static int run(int count, char **given, bool only_help)
+{
+    static const char *const levels[] = { "contract", "ops", "grad" };
+    static char self[4096];
+    ssize_t length;
+
+    if (only_help)
+        return help();
+    for (int i = 0; i < count;) {
+        int used;
+
+        if (given[i][0] != '-') {
+            if (chosen.file != NULL)
+                return usage("one plugin at a time, not also ", given[i]);
+            chosen.file = given[i++];
+            continue;
+        }
+        used = take(count - i, given + i);
+        if (used == 0)
+            return usage("this option is unknown or its value is missing or wrong: ", given[i]);
+        i += used;
+    }
+    if (chosen.file == NULL)
+        return usage("it takes the file of a plugin", "");
+    while (chosen.level < CONFORM_LEVELS && strcmp(levels[chosen.level], level) != 0)
+        chosen.level++;
+    if (depth >= 0 && depth < CONFORM_LEVELS)
+        chosen.level = (int)depth;
+    if (chosen.level == CONFORM_LEVELS)
+        return usage("the levels are contract, ops and grad, not ", level);
+    if (jobs < 1 || jobs > MOST_JOBS || seconds < 1 || seconds > 86400)
+        return usage("--jobs is 1 to 64, --seconds 1 to 86400", "");
+    if (access(chosen.file, R_OK) != 0) {
+        fprintf(stderr, "tenon check: %s cannot be read\n", chosen.file);
+        return EXIT_USAGE;
+    }
+    if (chosen.cases == NULL)
+        chosen.cases = TN_CONFORM_DIR;
+    chosen.seed = (uint64_t)seed;
+    chosen.jobs = (int)jobs;
+    chosen.seconds = (int)seconds;
+    if (run_only != NULL)
+        return conform_child(&chosen, run_only, (int)fd);
+    length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length <= 0) {
+        fprintf(stderr, "tenon check: /proc/self/exe does not say where this program is\n");
+        return EXIT_NOT_OK;
+    }
+    chosen.self = self;
+    return conform_run(&chosen) == 0 ? EXIT_OK : EXIT_NOT_OK;
+}
+
+const command check_command = {
+    .name = "check",
+    .arguments = "FILE [OPTION]...",
+    .summary = "whether a plugin keeps its promises",
+    .help =
+        "Loads a plugin's file and tests what it brings: the contract that holds for every plugin and device, then every "
+        "operator forward and backward against a reference in float64, in all dtypes and several layouts of memory. Every "
+        "test runs in a process of its own, so that a crash is the failure of one test. The last line counts what passed, "
+        "failed and was skipped.",
+    .run = run,
+    .own_options = true,
+};
