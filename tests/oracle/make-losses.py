@@ -152,7 +152,7 @@ ctc("one", (6, 4), [1, 2, 2], 6, 3)
 for reduction in ("mean", "none"):
     for shape, target in (((), 0), ((), [0]), ((4,), [2]), ((1,), 0)):
         Case("multi_margin_loss/row-%d-%d-%s" % (len(shape), isinstance(target, list), reduction), "multi_margin_loss",
-             lambda a, t: F.multi_margin_loss(a, t, reduction=reduction), [normal(*shape), n(data=target, dtype=I64)], reduction=reduction)
+             lambda a, t, w: F.multi_margin_loss(a, t, reduction=reduction), [normal(*shape), n(data=target, dtype=I64), None], reduction=reduction)
     for shape, target in (((), 0), ((), [0]), ((1,), 0)):
         Case("multilabel_margin_loss/row-%d-%d-%s" % (len(shape), isinstance(target, list), reduction), "multilabel_margin_loss",
              lambda a, t: F.multilabel_margin_loss(a, t, reduction=reduction), [normal(*shape), n(data=target, dtype=I64)], reduction=reduction)
