@@ -120,7 +120,8 @@ static tn_status back(tn_tensor *const *in, int64_t n_in, int32_t dims, const ba
     tn_convolution_grad_input_options plain = TN_CONVOLUTION_GRAD_INPUT_OPTIONS;
     tn_tensor *x = tn__slide_batched(in[0], dims), *y;
     int64_t stride[TN__SLIDE_DIMS], padding[TN__SLIDE_DIMS], dilation[TN__SLIDE_DIMS],
-        more[TN__SLIDE_DIMS], size[TN__SLIDE_DIMS];
+        more[TN__SLIDE_DIMS], size[TN__SLIDE_DIMS], zeros[2 * TN__SLIDE_DIMS] = { 0 };
+    bool wider = false;
     char text[TN__TEXT];
 
     if (x == NULL || tn__slide_row(o->stride, dims, 1, 1, "stride", stride) != TN_OK ||
@@ -134,7 +135,13 @@ static tn_status back(tn_tensor *const *in, int64_t n_in, int32_t dims, const ba
         if (size[i] < 1)
             return tn_fail(TN_ERR_RUNTIME, "the result would have the size %lld; x is %s",
                            (long long)size[i], tn__common_text(text, tn_tensor_shape(in[0])));
+        /* Windows that are dilated leave room for output_padding beyond a stride, where windows of the convolution
+         * that this turns round would begin: they are of zeros. */
+        zeros[2 * (dims - 1 - i) + 1] = more[i] / stride[i];
+        wider |= more[i] >= stride[i];
     }
+    if (wider)
+        x = tn_pad(x, (tn_ints){ zeros, 2 * dims }, NULL);
     plain.stride = o->stride;
     plain.padding = o->padding;
     plain.dilation = o->dilation;

@@ -36,20 +36,35 @@ static tn_status normalize_decompose(tn_tensor *const *in, int64_t n_in, const v
         out, tn_div(in[0], at_least(length_along(in[0], o->p, o->dim, true), o->eps), NULL));
 }
 
+/* x with as many dimensions, and as large, as both together have. */
+static tn_tensor *as_both(tn_tensor *x, tn_tensor *other)
+{
+    tn_ints a = tn_tensor_shape(x), b = tn_tensor_shape(other);
+    int64_t count = a.count > b.count ? a.count : b.count, shape[TN_MAX_DIMS];
+
+    for (int64_t i = 0; i < count; i++) {
+        int64_t of_a = i < count - a.count ? 1 : a.at[i - (count - a.count)];
+        int64_t of_b = i < count - b.count ? 1 : b.at[i - (count - b.count)];
+
+        shape[i] = of_a == 1 ? of_b : of_a;
+    }
+    return tn_expand(x, (tn_ints){ shape, count });
+}
+
 static tn_status cosine_similarity_decompose(tn_tensor *const *in, int64_t n_in,
                                              const void *options, tn_tensor **out)
 {
     const tn_cosine_similarity_options *o = options;
     int64_t dim = o->dim;
     tn_sum_options sum = TN_SUM_OPTIONS;
+    tn_tensor *a = as_both(in[0], in[1]), *b = as_both(in[1], in[0]);
 
     (void)n_in;
     sum.dims = (tn_ints){ &dim, 1 };
     return tn__common_given(
-        out,
-        tn_sum(tn_mul(tn_div(in[0], at_least(length_along(in[0], 2, dim, true), o->eps), NULL),
-                      tn_div(in[1], at_least(length_along(in[1], 2, dim, true), o->eps), NULL)),
-               &sum));
+        out, tn_sum(tn_mul(tn_div(a, at_least(length_along(a, 2, dim, true), o->eps), NULL),
+                           tn_div(b, at_least(length_along(b, 2, dim, true), o->eps), NULL)),
+                    &sum));
 }
 
 static tn_status pairwise_distance_decompose(tn_tensor *const *in, int64_t n_in,

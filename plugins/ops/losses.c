@@ -320,7 +320,29 @@ static tn_tensor *triplet(tn_tensor *const *in, const tn_triplet_margin_loss_opt
     return at_least(more(less(near, far), o->margin), 0);
 }
 
-LOSS(triplet_margin_loss, TRIPLET_MARGIN_LOSS, TN_OK, triplet(in, o))
+static tn_status triplet_check(const tn_infer *infer, double margin)
+{
+    const tn_view *a = infer->in[0];
+    char text[TN__TEXT], text_a[TN__TEXT];
+
+    if (!(margin > 0))
+        return tn_fail(TN_ERR_VALUE, "margin is %g; it has to be greater than 0", margin);
+    for (int32_t i = 1; i < 3; i++) {
+        const tn_view *b = infer->in[i];
+        bool fits = a->ndim == b->ndim;
+
+        for (int32_t d = 0; fits && d < a->ndim; d++)
+            fits = a->shape[d] == b->shape[d] || a->shape[d] == 1 || b->shape[d] == 1;
+        if (!fits)
+            return tn_fail(TN_ERR_RUNTIME, "anchor %s and %s %s do not broadcast together",
+                           tn__common_text(text_a, tn__common_shape(a)),
+                           i == 1 ? "positive" : "negative",
+                           tn__common_text(text, tn__common_shape(b)));
+    }
+    return TN_OK;
+}
+
+LOSS(triplet_margin_loss, TRIPLET_MARGIN_LOSS, triplet_check(infer, o->margin), triplet(in, o))
 
 static tn_tensor *cosines(tn_tensor *const *in, double margin)
 {
@@ -340,37 +362,54 @@ static tn_status class_shapes(const tn_infer *infer, bool each)
 {
     const tn_view *x = infer->in[0], *target = infer->in[1];
     const tn_view *weight = infer->n_in > 2 ? infer->in[2] : NULL;
+    int64_t classes = x->ndim > 0 ? x->shape[x->ndim - 1] : 1;
     char text[TN__TEXT], text_t[TN__TEXT];
+    bool fits = x->ndim <= 2;
 
-    if (x->ndim < 1 || x->ndim > 2 || target->ndim != x->ndim - (each ? 0 : 1) ||
-        (target->ndim > 0 && target->shape[0] != x->shape[0]) ||
-        (each && target->shape[x->ndim - 1] != x->shape[x->ndim - 1]))
+    if (x->ndim == 2)
+        fits = target->ndim == (each ? 2 : 1) && target->shape[0] == x->shape[0] &&
+               (!each || target->shape[1] == classes);
+    else if (fits) /* one row: a number stands for a row of one */
+        fits = target->ndim == 0 ? !each || classes == 1
+                                 : target->ndim == 1 && target->shape[0] == (each ? classes : 1);
+    if (!fits)
         return tn_fail(TN_ERR_RUNTIME, "x %s and target %s: %s",
                        tn__common_text(text, tn__common_shape(x)),
                        tn__common_text(text_t, tn__common_shape(target)),
                        each ? "both have to be [N, C] or [C]"
-                            : "they have to be [N, C] and [N], or [C] and []");
-    if (weight != NULL && (weight->ndim != 1 || weight->shape[0] != x->shape[x->ndim - 1]))
+                            : "they have to be [N, C] and [N], or [C] and [] or [1]");
+    if (weight != NULL && (weight->ndim != 1 || weight->shape[0] != classes))
         return tn_fail(TN_ERR_RUNTIME, "weight %s has to be [%lld], one for each class",
-                       tn__common_text(text, tn__common_shape(weight)),
-                       (long long)x->shape[x->ndim - 1]);
+                       tn__common_text(text, tn__common_shape(weight)), (long long)classes);
     return TN_OK;
+}
+
+static tn_tensor *at_least_a_row(tn_tensor *x)
+{
+    return tn_tensor_ndim(x) == 0 ? tn_unsqueeze(x, 0) : x;
 }
 
 static tn_tensor *multi_margin(tn_tensor *const *in, const tn_multi_margin_loss_options *o)
 {
-    int64_t last = tn_tensor_ndim(in[0]) - 1, classes = tn_tensor_size(in[0], last);
-    tn_tensor *target = tn_unsqueeze(in[1], -1), *own = tn_gather(in[0], target, last), *y;
+    tn_tensor *x = at_least_a_row(in[0]), *target = tn_unsqueeze(in[1], -1), *own, *y;
+    int64_t last, classes;
     tn_arange_options whole = TN_ARANGE_OPTIONS;
 
+    if (x != NULL && tn_tensor_ndim(x) == 1 && tn_tensor_ndim(in[1]) == 1)
+        x = tn_unsqueeze(x, 0);
+    if (x == NULL)
+        return NULL;
+    last = tn_tensor_ndim(x) - 1;
+    classes = tn_tensor_size(x, last);
+    own = tn_gather(x, target, last);
     whole.dtype = TN_I64;
-    y = at_least(more(less(in[0], own), o->margin), 0);
+    y = at_least(more(less(x, own), o->margin), 0);
     if (o->p == 2)
         y = tn_square(y);
     if (in[2] != TN_NONE)
         y = tn_mul(y, tn_reshape(tn_index_select(in[2], tn_reshape(in[1], TN_SHAPE(-1)), 0),
                                  target == NULL ? (tn_ints){ NULL, 0 } : tn_tensor_shape(target)));
-    y = tn_masked_fill(y, tn_eq(tn_arange(in[0], 0, (double)classes, &whole), target), 0.0);
+    y = tn_masked_fill(y, tn_eq(tn_arange(x, 0, (double)classes, &whole), target), 0.0);
     return times(sum_of(y, last), 1.0 / (double)classes);
 }
 
@@ -385,11 +424,15 @@ LOSS(multi_margin_loss, MULTI_MARGIN_LOSS, multi_margin_check(infer, o->p), mult
 /* A place counts until the first negative one; a class that is among the targets is no other class. */
 static tn_tensor *multilabel(tn_tensor *x, tn_tensor *target)
 {
-    int64_t last = tn_tensor_ndim(x) - 1, classes = tn_tensor_size(x, last), second = -1, both[2];
-    tn_tensor *ended = tn_cumsum(tn_cast(tn_lt(target, number(target, 0)), TN_I64), last, NULL);
-    tn_tensor *counts, *safe, *own, *among, *y;
+    int64_t last, classes, second = -1, both[2];
+    tn_tensor *ended, *counts, *safe, *own, *among, *y;
     tn_sum_options sum = TN_SUM_OPTIONS;
 
+    if (x == NULL || target == NULL)
+        return NULL;
+    last = tn_tensor_ndim(x) - 1;
+    classes = tn_tensor_size(x, last);
+    ended = tn_cumsum(tn_cast(tn_lt(target, number(target, 0)), TN_I64), last, NULL);
     counts = tn_eq(ended, number(ended, 0));
     safe = tn_where(counts, target, number(target, 0));
     own = tn_gather(x, safe, last);
@@ -409,7 +452,7 @@ static tn_tensor *multilabel(tn_tensor *x, tn_tensor *target)
 }
 
 LOSS(multilabel_margin_loss, MULTILABEL_MARGIN_LOSS, class_shapes(infer, true),
-     multilabel(in[0], in[1]))
+     multilabel(at_least_a_row(in[0]), at_least_a_row(in[1])))
 
 /* ---- classes, with weights ---- */
 

@@ -380,11 +380,16 @@ static tn_status group_norm_infer(tn_infer *infer)
 {
     const tn_group_norm_options *o = infer->options;
     const tn_view *x = infer->in[0];
+    char text[TN__TEXT];
     tn_status status = image_infer(infer);
 
     if (status == TN_OK && (o->num_groups < 1 || x->shape[1] % o->num_groups != 0))
         return tn_fail(TN_ERR_RUNTIME, "num_groups %lld does not divide the %lld channels",
                        (long long)o->num_groups, (long long)x->shape[1]);
+    for (int32_t d = 1; d < x->ndim && status == TN_OK; d++)
+        if (x->shape[d] < 1)
+            return tn_fail(TN_ERR_RUNTIME, "x %s has no elements in a group",
+                           tn__common_text(text, tn__common_shape(x)));
     return status;
 }
 

@@ -6,10 +6,16 @@
 
 static tn_status image_open(tn_infer *infer, int32_t dims)
 {
-    tn_status status = tn__slide_check(infer->in[0], dims);
+    const tn_view *x = infer->in[0];
+    tn_status status = tn__slide_check(x, dims);
+    char text[TN__TEXT];
 
     if (status != TN_OK)
         return status;
+    for (int32_t d = x->ndim - dims - 1; d < x->ndim; d++)
+        if (x->shape[d] < 1)
+            return tn_fail(TN_ERR_RUNTIME, "x %s is empty: only N may be 0",
+                           tn__common_text(text, tn__common_shape(x)));
     status = tn__common_open(infer);
     if (status == TN_OK && infer->n_out > 1)
         infer->out[1].dtype = TN_I64;

@@ -9,7 +9,7 @@ FLOATS = (F32, F64, F16, BF16)
 
 
 def normal(*shape, dtype=F64, grad=True, positive=False, share=False):
-    data = torch.rand(*shape, dtype=F64) * 0.8 + 0.1 if share else torch.randn(*shape, dtype=F64)
+    data = torch.rand(shape, dtype=F64) * 0.8 + 0.1 if share else torch.randn(shape, dtype=F64)
     return x(dtype=dtype, grad=grad, data=(data.abs() + 0.1 if positive else data).to(dtype).to(F64).tolist())
 
 
@@ -147,4 +147,13 @@ ctc("nothing", (3, 2, 3), [[1, 1], [2, 2]], [3, 3], [0, 0], reduction="none")
 ctc("too-long", (3, 2, 3), [[1, 1, 1], [2, 1, 1]], [3, 3], [3, 1], grad=False, reduction="none")
 ctc("too-long-zero", (3, 2, 3), [[1, 1, 1], [2, 1, 1]], [3, 3], [3, 1], reduction="mean", zero_infinity=True)
 ctc("one", (6, 4), [1, 2, 2], 6, 3)
+
+# One row: a number stands for a row of one.
+for reduction in ("mean", "none"):
+    for shape, target in (((), 0), ((), [0]), ((4,), [2]), ((1,), 0)):
+        Case("multi_margin_loss/row-%d-%d-%s" % (len(shape), isinstance(target, list), reduction), "multi_margin_loss",
+             lambda a, t, w: F.multi_margin_loss(a, t, reduction=reduction), [normal(*shape), n(data=target, dtype=I64), None], reduction=reduction)
+    for shape, target in (((), 0), ((), [0]), ((1,), 0)):
+        Case("multilabel_margin_loss/row-%d-%d-%s" % (len(shape), isinstance(target, list), reduction), "multilabel_margin_loss",
+             lambda a, t: F.multilabel_margin_loss(a, t, reduction=reduction), [normal(*shape), n(data=target, dtype=I64)], reduction=reduction)
 print("end")

@@ -427,4 +427,14 @@ for mode in ("sum", "mean", "max"):
     bag(mode + "-padding-even", [[1, 2, 4], [2, 2, 2], [0, 1, 2]], None, mode=mode, padding_idx=-3)
 bag("weighted", [[1, 0, 4], [2, 2, 1]], None, weights=x(2, 3, dtype=F64), mode="sum")
 bag("weighted-offsets", [1, 0, 4, 2, 2], [0, 2, 2], weights=x(5, dtype=F64), mode="sum", padding_idx=0)
+
+# ---- found by PyTorch's own samples ----
+for d in FLOATS:
+    back("beyond-a-stride-" + NAMES[d], 2, x(2, 4, 2, 3, dtype=d), x(4, 2, 2, 3, dtype=d), x(4, dtype=d), stride=[3, 2], padding=[1, 2],
+         output_padding=[2, 3], groups=2, dilation=[4, 4])
+back("beyond-two-strides", 1, x(2, 3, 3, dtype=F64), x(3, 2, 2, dtype=F64), stride=1, padding=1, output_padding=2, dilation=3)
+for dim in (-1, -2, 0):
+    Case("cosine_similarity/broadcast%d" % dim, "cosine_similarity", lambda a, b: F.cosine_similarity(a, b, dim),
+         [x(1, 2, 3, dtype=F64), x(2, 1, 3, dtype=F64)], dim=dim)
+Case("cosine_similarity/ranks", "cosine_similarity", lambda a, b: F.cosine_similarity(a, b, 1), [x(3, dtype=F64), x(2, 4, 1, dtype=F64)], dim=1)
 print("end")
