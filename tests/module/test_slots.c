@@ -3,6 +3,7 @@
  * Slots: registration, names, order, replacement, look-ups, walks. Names of rows are those of the behaviour
  * specification. */
 #include "tests/module/probe.h"
+#include "tests/spec/proves.h"
 
 static tn_module *bare(void)
 {
@@ -36,6 +37,14 @@ START_TEST(a_parameter_is_the_very_tensor_and_requires_grad_reg_002)
     ck_assert_ptr_eq(tn_module_get(m, "p"), p);
     ck_assert(tn_tensor_requires_grad(p));
     ck_assert_int_eq(tn_module_parameter_count(m), 3);
+    tn_state *state = tn_module_state(m);
+    ck_assert_int_eq(tn_state_count(state), 1);
+    ck_assert_str_eq(tn_state_name(state, 0), "p");
+    tn_state_drop(state);
+    ck_assert_ptr_eq(tn_module_find_parameter(m, "p"), p);
+    ck_assert_int_eq(tn_module_to(m, NULL, TN_F64), TN_OK);
+    ck_assert_int_eq(tn_tensor_dtype(p), TN_F64);
+    TN_PROVES("REG-002");
     ck_assert_int_eq(tn_module_add_parameter(m, "i", i), TN_OK);
     ck_assert(!tn_tensor_requires_grad(i));
     tn_module_drop(m);
@@ -92,6 +101,7 @@ START_TEST(a_result_of_an_operator_is_no_parameter_reg_006)
     expect_failure(TN_ERR_VALUE, "cannot assign non-leaf Tensor to parameter 'p'");
     ck_assert_int_eq(tn_module_remove(m, "p"), TN_ERR_ATTR);
     tn_error_clear();
+    TN_PROVES("REG-006");
     tn_module_drop(m);
 }
 END_TEST
@@ -141,6 +151,7 @@ START_TEST(replacing_keeps_the_place_removing_loses_it_reg_010_reg_022)
     ck_assert_int_eq(tn_module_remove(m, "a"), TN_OK);
     tn_module_add_parameter(m, "a", ones(1));
     expect_tensors(m, TN_SLOT_PARAMETER, false, "b a ");
+    TN_PROVES("REG-010");
     ck_assert_int_eq(tn_module_set(m, "c", ones(1)), TN_ERR_ATTR);
     expect_failure(TN_ERR_ATTR,
                    "'Sequential' object has no parameter or buffer 'c'; parameters: b, a");
@@ -181,6 +192,21 @@ START_TEST(a_buffer_is_persistent_as_the_last_registration_says_reg_018_reg_019)
     ck_assert_int_eq(tn_state_count(one), 1);
     ck_assert(!tn_tensor_requires_grad(tn_module_get(m, "b")));
     tn_state_drop(none);
+    tn_module_add_buffer(m, "b", ones(1), TN_SLOT_NOT_PERSISTENT);
+    none = tn_module_state(m);
+    ck_assert_int_eq(tn_state_count(none), 0);
+    expect_tensors(m, TN_SLOT_BUFFER, false, "b ");
+    TN_PROVES("REG-019");
+    tn_state_drop(none);
+    /* A removed buffer takes its mark along. */
+    ck_assert_int_eq(tn_module_remove(m, "b"), TN_OK);
+    expect_tensors(m, TN_SLOT_BUFFER, false, "");
+    tn_module_add_buffer(m, "b", ones(1), 0);
+    none = tn_module_state(m);
+    ck_assert_int_eq(tn_state_count(none), 1);
+    expect_tensors(m, TN_SLOT_BUFFER, false, "b ");
+    TN_PROVES("REG-017");
+    tn_state_drop(none);
     tn_state_drop(one);
     tn_module_drop(m);
 }
@@ -216,7 +242,8 @@ START_TEST(a_path_that_leads_nowhere_names_the_part_and_the_type_get_003_get_004
     ck_assert_ptr_null(tn_module_find(m, "0.nope"));
     expect_failure(TN_ERR_ATTR, "Linear has no attribute `nope`");
     ck_assert_ptr_null(tn_module_find(m, "0.weight"));
-    expect_failure(TN_ERR_ATTR, "`weight` of Linear is not a module");
+    expect_failure(TN_ERR_ATTR,
+                   "`weight` of Linear is not a module but a parameter (looking for \"0.weight\")");
     ck_assert_ptr_null(tn_module_find(m, "0."));
     expect_failure(TN_ERR_ATTR, "Linear has no attribute ``");
     ck_assert_ptr_null(tn_module_find(m, "0..x"));
@@ -251,6 +278,11 @@ START_TEST(walks_are_in_order_and_visit_shared_things_once_trv_001_trv_002_trv_0
     tn_module_add_parameter(m, "alias", tn_module_get(shared, "weight"));
     expect_tensors(m, TN_SLOT_PARAMETER, false, "own alias first.weight first.bias ");
     ck_assert_int_eq(tn_module_parameter_count(m), 1 + 2 + 1 + 1);
+    TN_PROVES("TRV-002", "TRV-012", "TRV-013");
+    /* Another tensor over the same storage is another parameter. */
+    tn_module_add_parameter(m, "twin", tn_detach(tn_module_get(shared, "weight")));
+    expect_tensors(m, TN_SLOT_PARAMETER, false, "own alias twin first.weight first.bias ");
+    TN_PROVES("TRV-014");
     tn_module_drop(shared);
     tn_module_drop(m);
 }
@@ -282,6 +314,22 @@ START_TEST(a_visitor_may_change_the_tree_and_end_the_walk_trv_017)
     tn_error_clear();
     ck_assert_int_eq(tn_module_each_tensor(m, TN_SLOT_PARAMETER, false, remove_all, m), TN_OK);
     ck_assert_int_eq(tn_module_parameter_count(m), 0);
+    TN_PROVES("TRV-017");
+    tn_module_drop(m);
+}
+END_TEST
+
+START_TEST(shared_trees_are_entered_once_or_under_every_path_trv_001_trv_003)
+{
+    tn_module *m = tn_module_new("Sequential(Sequential(ReLU(), Sequential(Tanh())))");
+    ck_assert_msg(m != NULL, "%s", tn_error_text());
+    ck_assert_int_eq(tn_module_add_child(m, "1", tn_module_child(m, "0")), TN_OK);
+    expect_modules(m, false, ":Sequential 0:Sequential 0.0:ReLU 0.1:Sequential 0.1.0:Tanh ");
+    TN_PROVES("TRV-001");
+    expect_modules(m, true,
+                   ":Sequential 0:Sequential 0.0:ReLU 0.1:Sequential 0.1.0:Tanh "
+                   "1:Sequential 1.0:ReLU 1.1:Sequential 1.1.0:Tanh ");
+    TN_PROVES("TRV-003");
     tn_module_drop(m);
 }
 END_TEST
@@ -332,6 +380,7 @@ START_TEST(modes_and_gradients_reach_the_whole_tree_mode_001_mode_007_mode_009)
     ck_assert_int_eq(tn_module_zero_grad(m), TN_OK);
     ck_assert_ptr_eq(tn_tensor_grad(tn_module_find_tensor(m, "0.weight")), TN_NONE);
     ck_assert_ptr_eq(tn_tensor_grad(tn_module_find_tensor(m, "1.0.bias")), TN_NONE);
+    TN_PROVES("MODE-001", "MODE-009");
     tn_module_set_requires_grad(tn_module_child(m, "0"), false);
     ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, x), NULL)), TN_OK);
     ck_assert_ptr_eq(tn_tensor_grad(tn_module_find_tensor(m, "0.weight")), TN_NONE);
@@ -355,6 +404,7 @@ int main(void)
         a_path_that_leads_nowhere_names_the_part_and_the_type_get_003_get_004,
         walks_are_in_order_and_visit_shared_things_once_trv_001_trv_002_trv_010_trv_012,
         a_visitor_may_change_the_tree_and_end_the_walk_trv_017,
+        shared_trees_are_entered_once_or_under_every_path_trv_001_trv_003,
         a_module_cannot_be_its_own_descendant_trv_003,
         a_very_deep_tree_is_freed_and_refused_with_words_where_walks_would_recurse,
         modes_and_gradients_reach_the_whole_tree_mode_001_mode_007_mode_009,
