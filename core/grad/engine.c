@@ -253,6 +253,20 @@ static tn_status prepare(tn__walk *w, tn__task *t)
     return status;
 }
 
+/* The gradient of a leaf stays. */
+static tn_status run_leaf(tn__walk *w, tn__node *leaf, tn_tensor **gradient)
+{
+    tn_status status = TN_OK;
+
+    if (!atomic_load_explicit(&leaf->as.slot->closed, memory_order_relaxed))
+        status = tn__slot_add(leaf->as.slot, *gradient, w->record);
+    tn_tensor_drop(*gradient);
+    *gradient = NULL;
+    if (status == TN_OK && atomic_load_explicit(&leaf->hooks, memory_order_acquire) != NULL)
+        status = tn__hooks_added(leaf);
+    return status;
+}
+
 static tn_status run_task(tn__walk *w, tn__task *t, bool *any)
 {
     tn__node *node = t->node;
@@ -268,10 +282,7 @@ static tn_status run_task(tn__walk *w, tn__task *t, bool *any)
     if (status != TN_OK)
         return status;
     if (node->kind == TN__NODE_LEAF)
-        return w->wanted != NULL ||
-                       atomic_load_explicit(&node->as.slot->closed, memory_order_relaxed)
-                   ? TN_OK
-                   : tn__slot_add(node->as.slot, t->one, w->record);
+        return w->wanted != NULL ? TN_OK : run_leaf(w, node, &t->one);
     if (!t->needed) {
         *any = false;
         return TN_OK;

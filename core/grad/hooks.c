@@ -29,13 +29,14 @@ static void unlink_all(tn__grad_hook_row *row)
 }
 
 /* At the end of the node's list: hooks run in the order of registration. */
-static void append(tn__node *node, tn__grad_hook_row *row)
+static uint64_t append(tn__node *node, tn__grad_hook_row *row)
 {
     tn__grad_hook_row *last;
+    uint64_t handle;
 
     pthread_mutex_lock(&lock);
     row->node = node;
-    row->handle = ++last_handle;
+    row->handle = handle = ++last_handle;
     row->all_next = all;
     row->all_link = &all;
     if (all != NULL)
@@ -49,6 +50,7 @@ static void append(tn__node *node, tn__grad_hook_row *row)
     else
         atomic_store_explicit(&node->hooks, row, memory_order_release);
     pthread_mutex_unlock(&lock);
+    return handle; /* the row may be gone by now */
 }
 
 /* Takes the row out of its node's list. */
@@ -104,7 +106,7 @@ void tn__hooks_unretain(tn__node *node, tn__slot *slot)
 
     pthread_mutex_lock(&lock);
     row = atomic_load_explicit(&node->hooks, memory_order_relaxed);
-    while (row != NULL && (row->call != NULL || row->slot != slot))
+    while (row != NULL && row->slot != slot)
         row = row->next;
     if (row != NULL) {
         unlink_node(row);
@@ -131,34 +133,63 @@ void tn__hooks_free(tn__node *node)
     }
 }
 
+/* Where a hook on the tensor goes. */
+static tn_status hook_edge(tn_tensor *tensor, bool given, const char *what, tn__edge *edge)
+{
+    tn_status status;
+
+    if (!tn__tensor_ok(tensor))
+        return tn__tensor_bad(tensor, what);
+    if (!given)
+        return tn_fail(TN_ERR_VALUE, "%s: the hook is NULL", what);
+    if (!tn_tensor_requires_grad(tensor))
+        return tn_fail(TN_ERR_RUNTIME,
+                       "cannot register a hook on a tensor that doesn't require gradient");
+    status = tn__grad_edge(tensor, edge);
+    if (status == TN_OK && edge->node->kind == TN__NODE_LOST)
+        status = lost();
+    return status;
+}
+
 uint64_t tn_tensor_hook(tn_tensor *tensor, tn_grad_hook hook, void *user,
                         void (*release)(void *user))
 {
     tn__grad_hook_row *row;
     tn__edge edge;
 
-    if (!tn__tensor_ok(tensor)) {
-        tn__tensor_bad(tensor, "tn_tensor_hook");
+    if (hook_edge(tensor, hook != NULL, "tn_tensor_hook", &edge) != TN_OK)
         return 0;
-    }
-    if (!tn_tensor_requires_grad(tensor)) {
-        tn_fail(TN_ERR_RUNTIME, "cannot register a hook on a tensor that doesn't require gradient");
-        return 0;
-    }
-    if (tn__grad_edge(tensor, &edge) != TN_OK)
-        return 0;
-    if (edge.node->kind == TN__NODE_LOST) {
-        lost();
-        return 0;
-    }
     row = new_row(edge.index);
     if (row == NULL)
         return 0;
     row->call = hook;
     row->user = user;
     row->release = release;
-    append(edge.node, row);
-    return row->handle;
+    return append(edge.node, row);
+}
+
+uint64_t tn_tensor_hook_added(tn_tensor *tensor, tn_grad_added_hook hook, void *user,
+                              void (*release)(void *user))
+{
+    tn__grad_hook_row *row;
+    tn__edge edge;
+
+    if (hook_edge(tensor, hook != NULL, "tn_tensor_hook_added", &edge) != TN_OK)
+        return 0;
+    if (edge.node->kind != TN__NODE_LEAF) {
+        tn_fail(TN_ERR_RUNTIME,
+                "post accumulate grad hooks cannot be registered on non-leaf tensors: nothing adds "
+                "up in what %s made; tn_tensor_hook sees its gradient go by",
+                edge.node->name);
+        return 0;
+    }
+    row = new_row(edge.index);
+    if (row == NULL)
+        return 0;
+    row->added = hook;
+    row->user = user;
+    row->release = release;
+    return append(edge.node, row);
 }
 
 tn_status tn_tensor_unhook(tn_tensor *tensor, uint64_t handle)
@@ -169,7 +200,7 @@ tn_status tn_tensor_unhook(tn_tensor *tensor, uint64_t handle)
         return tn__tensor_bad(tensor, "tn_tensor_unhook");
     pthread_mutex_lock(&lock);
     row = all;
-    while (row != NULL && (row->handle != handle || row->call == NULL))
+    while (row != NULL && (row->handle != handle || row->slot != NULL))
         row = row->all_next;
     if (row != NULL) {
         unlink_node(row);
@@ -245,7 +276,7 @@ tn_status tn__hooks_run(tn__node *node, int32_t index, tn_tensor **gradient, boo
             after = row->handle;
             if (kept == 0 && row->call != NULL) {
                 status = call_hook(row, gradient);
-            } else if (kept == 1 && row->call == NULL) {
+            } else if (kept == 1 && row->slot != NULL) {
                 tn_tensor *own = record ? tn_tensor_keep(*gradient) : tn__gradient_copy(*gradient);
 
                 if (own != NULL) {
@@ -257,6 +288,29 @@ tn_status tn__hooks_run(tn__node *node, int32_t index, tn_tensor **gradient, boo
             }
             drop(row);
         }
+    }
+    return status;
+}
+
+tn_status tn__hooks_added(tn__node *leaf)
+{
+    tn_status status = TN_OK;
+    uint64_t after = 0;
+    tn__grad_hook_row *row;
+
+    while (status == TN_OK && (row = next_row(leaf, 0, after)) != NULL) {
+        after = row->handle;
+        if (row->added != NULL) {
+            tn_tensor *gradient = tn__slot_grad(leaf->as.slot);
+            uint64_t scope = tn_scope_begin();
+
+            status = tn__status_of(row->added(row->user, gradient),
+                                   "a hook on an added up gradient");
+            tn_scope_end(scope);
+            if (!tn__is_none(gradient))
+                tn_tensor_drop(gradient);
+        }
+        drop(row);
     }
     return status;
 }

@@ -55,10 +55,11 @@ typedef struct tn__grad_hook_row {
     _Atomic int32_t refs;
     int32_t index;
     uint64_t handle;
-    tn_grad_hook call; /* NULL: retain_grad */
+    tn_grad_hook call;
+    tn_grad_added_hook added;
     void *user;
     void (*release)(void *user);
-    tn__slot *slot; /* of retain_grad */
+    tn__slot *slot; /* of retain_grad, which has neither function */
 } tn__grad_hook_row;
 
 typedef struct tn__node {
@@ -147,6 +148,7 @@ struct tn__autograd *tn__autograd_of(tn_tensor *tensor); /* made when absent; NU
 tn__slot *tn__slot_new(void);
 void tn__slot_drop(tn__slot *slot);
 tn_status tn__slot_add(tn__slot *slot, tn_tensor *gradient, bool record);
+tn_tensor *tn__slot_grad(tn__slot *slot); /* a reference to what is there, or TN_NONE */
 /* Gives `to` the history that an edge leads to. */
 tn_status tn__edge_attach(const tn__edge *edge, tn_tensor *to);
 /* A tensor over the same memory, without history; owned by the caller. */
@@ -155,6 +157,8 @@ tn_tensor *tn__shell(tn_tensor *tensor);
 /* ---- hooks ---------------------------------------------------------------------- */
 /* Runs what is registered for an output; *gradient may be replaced. */
 tn_status tn__hooks_run(tn__node *node, int32_t index, tn_tensor **gradient, bool record);
+/* After a leaf's turn. */
+tn_status tn__hooks_added(tn__node *leaf);
 void tn__hooks_free(tn__node *node);
 tn_status tn__hooks_retain(tn__node *node, int32_t index, tn__slot *slot);
 void tn__hooks_unretain(tn__node *node, tn__slot *slot);

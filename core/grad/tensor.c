@@ -87,6 +87,16 @@ static tn_tensor *exchange(tn__slot *slot, tn_tensor *gradient)
     return before;
 }
 
+tn_tensor *tn__slot_grad(tn__slot *slot)
+{
+    tn_tensor *gradient;
+
+    pthread_mutex_lock(&slot->lock);
+    gradient = slot->grad != NULL ? tn_tensor_keep(slot->grad) : TN_NONE;
+    pthread_mutex_unlock(&slot->lock);
+    return gradient;
+}
+
 /* Whether nobody else can see the memory of a gradient, and it is packed: then it may be kept, or
  * added to, as it is. */
 static bool exclusive(const tn_tensor *tensor)

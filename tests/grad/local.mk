@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-TN_GRAD_TESTS = tests/grad/test_anomaly tests/grad/test_check tests/grad/test_elementwise tests/grad/test_engine tests/grad/test_inplace tests/grad/test_threads tests/grad/test_differential tests/grad/test_views
+TN_GRAD_TESTS = tests/grad/test_anomaly tests/grad/test_check tests/grad/test_elementwise tests/grad/test_engine tests/grad/test_hooks tests/grad/test_inplace tests/grad/test_threads tests/grad/test_differential tests/grad/test_views
 check_PROGRAMS += $(TN_GRAD_TESTS)
 TESTS += $(TN_GRAD_TESTS)
 tests_grad_test_anomaly_SOURCES = %D%/test_anomaly.c tests/op/with.h
@@ -18,6 +18,9 @@ tests_grad_test_differential_LDADD = $(TN_LINK_TEST_CORE)
 tests_grad_test_engine_SOURCES = %D%/test_engine.c tests/op/with.h
 tests_grad_test_engine_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_grad_test_engine_LDADD = $(TN_LINK_TEST)
+tests_grad_test_hooks_SOURCES = %D%/test_hooks.c tests/op/with.h
+tests_grad_test_hooks_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_grad_test_hooks_LDADD = $(TN_LINK_TEST_CORE)
 tests_grad_test_inplace_SOURCES = %D%/test_inplace.c tests/op/with.h
 tests_grad_test_inplace_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_grad_test_inplace_LDADD = $(TN_LINK_TEST)

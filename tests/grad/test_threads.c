@@ -3,6 +3,7 @@
  * Threads: look-ups, calls and gradients at once; forward in one thread, backward in another;
  * leaves that several walks share. For ThreadSanitizer. */
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "tests/op/with.h"
 
@@ -39,12 +40,21 @@ static void *train(void *user)
     return NULL;
 }
 
+static tn_status count_it(void *user, tn_tensor *gradient)
+{
+    (void)gradient; /* another thread may be adding to it */
+    atomic_fetch_add((_Atomic int *)user, 1);
+    return TN_OK;
+}
+
 START_TEST(threads_share_leaves_and_registries)
 {
     TN_SCOPE;
     pthread_t threads[2 * THREADS];
     tn_tensor *shared = LEAF(1, 1, 1);
+    _Atomic int added = 0;
 
+    ck_assert_uint_ne(tn_tensor_hook_added(shared, count_it, &added, NULL), 0);
     for (int i = 0; i < 2 * THREADS; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, i < THREADS ? train : look_up, shared),
                          0);
@@ -55,6 +65,7 @@ START_TEST(threads_share_leaves_and_registries)
         ck_assert_ptr_null(result);
     }
     HAS(tn_tensor_grad(shared), THREADS * ROUNDS, THREADS * ROUNDS * 4, THREADS * ROUNDS * 9);
+    ck_assert_int_eq(added, THREADS * ROUNDS);
     FINE();
 }
 END_TEST

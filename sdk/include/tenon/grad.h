@@ -56,7 +56,16 @@ typedef tn_status (*tn_grad_hook)(void *user, tn_tensor *gradient, tn_tensor **r
  * user, release] */
 TN_API uint64_t tn_tensor_hook(tn_tensor *tensor, tn_grad_hook hook, void *user,
                                void (*release)(void *user));
-/* [any-thread] */
+/* A hook on a leaf, called when a backward has added up in its gradient: the place to update a
+ * parameter and to let its gradient go at once. `gradient` is what tn_tensor_grad gives now: TN_NONE
+ * when a hook before took it away, or when nothing is kept because the leaf requires none any more.
+ * `user` leads to the tensor, without owning it: the hook lives as long as the leaf. */
+typedef tn_status (*tn_grad_added_hook)(void *user, tn_tensor *gradient);
+/* As tn_tensor_hook; tn_grad, which keeps nothing, does not call it. [any-thread] [null-ok: user,
+ * release] */
+TN_API uint64_t tn_tensor_hook_added(tn_tensor *tensor, tn_grad_added_hook hook, void *user,
+                                     void (*release)(void *user));
+/* Takes a hook of either kind away. [any-thread] */
 TN_API tn_status tn_tensor_unhook(tn_tensor *tensor, uint64_t handle);
 
 /* Whether operators record a graph in this thread; begin/end pairs nest. [any-thread] */

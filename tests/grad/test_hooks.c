@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Hooks that are called when a backward has added up in a leaf. What is expected are PyTorch's
+ * numbers for the same program. */
+#include "core/base/internal.h"
+#include "tests/op/with.h"
+
+static tn_tensor *total(tn_tensor *x)
+{
+    return tn_sum(x, NULL);
+}
+
+typedef struct seen {
+    int calls, empty, released;
+    double sum;
+    tn_tensor *tensor; /* not owned */
+} seen;
+
+static tn_status look(void *user, tn_tensor *gradient)
+{
+    seen *s = user;
+
+    s->calls++;
+    if (gradient == TN_NONE) {
+        s->empty++;
+        return TN_OK;
+    }
+    s->sum = at(gradient, 0) + at(gradient, 1);
+    return s->tensor == NULL || gradient == tn_tensor_grad(s->tensor)
+               ? TN_OK
+               : tn_fail(TN_ERR_VALUE, "another gradient than the tensor's");
+}
+
+static tn_status take(void *user, tn_tensor *gradient)
+{
+    seen *s = user;
+
+    s->calls++;
+    return gradient == TN_NONE ? TN_OK : tn_tensor_set_grad(s->tensor, TN_NONE);
+}
+
+static tn_status refuse(void *user, tn_tensor *gradient)
+{
+    (void)user;
+    (void)gradient;
+    return tn_fail(TN_ERR_VALUE, "no gradient today");
+}
+
+static tn_status ten_times(void *user, tn_tensor *gradient, tn_tensor **replacement)
+{
+    (void)user;
+    *replacement = tn_mul_scalar(gradient, 10);
+    return *replacement != NULL ? TN_OK : tn_error_code();
+}
+
+static void released(void *user)
+{
+    ((seen *)user)->released++;
+}
+
+START_TEST(the_hook_comes_after_the_sum_and_once_for_each_backward)
+{
+    TN_SCOPE;
+    tn_tensor *x = LEAF(1, 2), *y, *g;
+    seen s = { .tensor = x };
+    uint64_t handle = tn_tensor_hook_added(x, look, &s, released);
+
+    ck_assert_uint_ne(handle, 0);
+    tn_tensor_hook(x, ten_times, NULL, NULL); /* registered later, but it goes before the sum */
+    ck_assert_int_eq(tn_backward(total(tn_mul_scalar(x, 3))), TN_OK);
+    ck_assert_int_eq(s.calls, 1);
+    ck_assert_double_eq(s.sum, 60);
+    y = tn_add(total(tn_mul_scalar(x, 2)), total(tn_mul_scalar(x, 4)), NULL);
+    ck_assert_int_eq(tn_backward(y), TN_OK);
+    ck_assert_int_eq(s.calls, 2);
+    ck_assert_double_eq(s.sum, 180);
+    HAS(tn_tensor_grad(x), 90, 90);
+    y = total(tn_mul_scalar(x, 2));
+    ck_assert_int_eq(tn_grad(&y, NULL, 1, &x, &g, 1, NULL), TN_OK);
+    HAS(g, 20, 20);
+    ck_assert_int_eq(s.calls, 2); /* nothing was added up */
+    ck_assert_int_eq(tn_tensor_unhook(x, handle), TN_OK);
+    ck_assert_int_eq(s.released, 1);
+    ck_assert_int_eq(tn_backward(total(x)), TN_OK);
+    ck_assert_int_eq(s.calls, 2);
+    ck_assert_int_eq(tn_tensor_unhook(x, handle), TN_ERR_KEY);
+    FAILED(TN_ERR_KEY, "no hook with handle");
+}
+END_TEST
+
+START_TEST(a_hook_may_take_the_gradient_away)
+{
+    TN_SCOPE;
+    tn_tensor *x = LEAF(1, 2);
+    seen first = { .tensor = x }, second = { .tensor = x };
+
+    tn_tensor_hook_added(x, take, &first, NULL);
+    tn_tensor_hook_added(x, look, &second, NULL);
+    for (int i = 1; i <= 3; i++) {
+        ck_assert_int_eq(tn_backward(total(tn_mul_scalar(x, 3))), TN_OK);
+        ck_assert_int_eq(first.calls, i);
+        ck_assert_int_eq(second.empty, i);
+        ck_assert_ptr_eq(tn_tensor_grad(x), TN_NONE);
+    }
+    FINE();
+}
+END_TEST
+
+static tn_status step(void *user, tn_tensor *gradient)
+{
+    tn_tensor *w = user;
+
+    ck_assert(!tn_grad_enabled()); /* the mode of the backward */
+    if (tn_sub_(w, tn_mul_scalar(gradient, 0.125), NULL) == NULL)
+        return tn_error_code();
+    return tn_tensor_set_grad(w, TN_NONE);
+}
+
+START_TEST(a_parameter_can_be_updated_during_backward)
+{
+    TN_SCOPE;
+    tn_tensor *w = LEAF(1, 2);
+
+    tn_tensor_hook_added(w, step, w, NULL);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(tn_backward(total(tn_mul(w, w))), TN_OK);
+        ck_assert_ptr_eq(tn_tensor_grad(w), TN_NONE);
+    }
+    HAS(w, 0.421875, 0.84375);
+    FINE();
+}
+END_TEST
+
+START_TEST(a_leaf_that_requires_none_any_more_has_nothing_to_show)
+{
+    TN_SCOPE;
+    tn_tensor *x = LEAF(1, 2), *y = LEAF(1, 1), *loss;
+    seen s = { 0 };
+
+    tn_tensor_hook_added(x, look, &s, NULL);
+    loss = total(tn_mul(x, y));
+    ck_assert_int_eq(tn_tensor_set_requires_grad(x, false), TN_OK);
+    ck_assert_int_eq(tn_backward(loss), TN_OK);
+    ck_assert_int_eq(s.calls, 1);
+    ck_assert_int_eq(s.empty, 1);
+    HAS(tn_tensor_grad(y), 1, 2);
+    FINE();
+}
+END_TEST
+
+START_TEST(a_hook_that_fails_stops_backward_after_the_sum)
+{
+    TN_SCOPE;
+    tn_tensor *x = LEAF(1, 1);
+
+    tn_tensor_hook_added(x, refuse, NULL, NULL);
+    ck_assert_int_eq(tn_backward(total(tn_mul_scalar(x, 2))), TN_ERR_VALUE);
+    FAILED(TN_ERR_VALUE, "no gradient today");
+    HAS(tn_tensor_grad(x), 2, 2);
+}
+END_TEST
+
+START_TEST(only_leaves_that_require_gradients_are_hooked)
+{
+    TN_SCOPE;
+    tn_tensor *x = LEAF(1, 2);
+    seen s = { 0 };
+
+    ck_assert_uint_eq(tn_tensor_hook_added(VEC(1, 2), look, &s, released), 0);
+    FAILED(TN_ERR_RUNTIME, "cannot register a hook on a tensor that doesn't require gradient");
+    ck_assert_uint_eq(tn_tensor_hook_added(tn_mul_scalar(x, 2), look, &s, released), 0);
+    FAILED(TN_ERR_RUNTIME, "post accumulate grad hooks cannot be registered on non-leaf tensors");
+    ck_assert_uint_eq(tn_tensor_hook_added(x, NULL, &s, released), 0);
+    FAILED(TN_ERR_VALUE, "tn_tensor_hook_added: the hook is NULL");
+    ck_assert_uint_eq(tn_tensor_hook(x, NULL, &s, released), 0);
+    FAILED(TN_ERR_VALUE, "tn_tensor_hook: the hook is NULL");
+    ck_assert_int_eq(s.released, 0); /* what was not taken is the caller's */
+}
+END_TEST
+
+START_TEST(hooks_go_with_their_leaf)
+{
+    uint64_t scope = tn_scope_begin();
+    seen s = { 0 };
+
+    tn_tensor_hook_added(LEAF(1, 2), look, &s, released);
+    ck_assert_int_eq(s.released, 0);
+    tn_scope_end(scope);
+    ck_assert_int_eq(s.released, 1);
+    FINE();
+}
+END_TEST
+
+START_TEST(memory_that_runs_out_leaves_whole_gradients)
+{
+    for (uint64_t nth = 1;; nth++) {
+        TN_SCOPE;
+        tn_tensor *x = LEAF(1, 2), *loss = total(tn_mul(x, x));
+        seen s = { .tensor = x };
+        uint64_t handle, made;
+        tn_status status = TN_OK;
+
+        tn__fail_alloc(nth);
+        handle = tn_tensor_hook_added(x, look, &s, released);
+        if (handle != 0)
+            status = tn_backward(loss);
+        made = tn__fail_alloc(0);
+        if (handle != 0 && status == TN_OK && made < nth) {
+            ck_assert_int_eq(s.calls, 1);
+            ck_assert_double_eq(s.sum, 6);
+            ck_assert_uint_gt(nth, 3);
+            return;
+        }
+        if (handle == 0 || status != TN_OK) {
+            ck_assert_int_eq(tn_error_code(), TN_ERR_MEMORY);
+            tn_error_clear();
+        }
+        if (tn_tensor_grad(x) != TN_NONE)
+            HAS(tn_tensor_grad(x), 2, 4);
+        else
+            ck_assert_int_eq(s.calls, 0);
+        ck_assert_uint_lt(nth, 500);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("hooks");
+    TCase *tests = tcase_create("hooks");
+
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, the_hook_comes_after_the_sum_and_once_for_each_backward);
+    tcase_add_test(tests, a_hook_may_take_the_gradient_away);
+    tcase_add_test(tests, a_parameter_can_be_updated_during_backward);
+    tcase_add_test(tests, a_leaf_that_requires_none_any_more_has_nothing_to_show);
+    tcase_add_test(tests, a_hook_that_fails_stops_backward_after_the_sum);
+    tcase_add_test(tests, only_leaves_that_require_gradients_are_hooked);
+    tcase_add_test(tests, hooks_go_with_their_leaf);
+    tcase_add_test(tests, memory_that_runs_out_leaves_whole_gradients);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
