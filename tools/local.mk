@@ -7,6 +7,7 @@ tools_tenon_SOURCES = \
 	%D%/devices.c \
 	%D%/env.c \
 	%D%/info.c \
+	%D%/inspect.c \
 	%D%/ops.c \
 	%D%/plugins.c \
 	%D%/show.c \

@@ -29,9 +29,10 @@ static const command version_command = { "version",
                                          version_run,
                                          false };
 
-static const command *const commands[] = { &plugins_command, &why_command,  &devices_command,
-                                           &ops_command,     &env_command,  &info_command,
-                                           &check_command,   &help_command, &version_command };
+static const command *const commands[] = { &plugins_command, &why_command,     &devices_command,
+                                           &ops_command,     &env_command,     &info_command,
+                                           &inspect_command, &convert_command, &check_command,
+                                           &help_command,    &version_command };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const command *find(const char *name)
@@ -58,7 +59,7 @@ static void command_help(const command *c)
 static void list_help(FILE *to)
 {
     fprintf(to, "usage: tenon COMMAND [ARGUMENT]... [--json]\n\nLooks at the plugins, devices and "
-                "operators of Tenon.\n\n");
+                "operators of Tenon, and at files of tensors.\n\n");
     for (int i = 0; i < COMMANDS; i++) {
         char left[40];
         snprintf(left, sizeof left, "%s %s", commands[i]->name, commands[i]->arguments);

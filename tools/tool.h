@@ -25,7 +25,7 @@ typedef struct command {
 } command;
 
 extern const command plugins_command, why_command, devices_command, ops_command, env_command,
-    info_command, check_command;
+    info_command, inspect_command, convert_command, check_command;
 
 /* Says what failed last, on standard error, and returns EXIT_NOT_OK. */
 int tool_fail(const char *what);

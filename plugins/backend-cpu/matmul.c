@@ -357,8 +357,10 @@ static tn_status run(struct product *p, const tn_view *y)
         int64_t batch = p->batch_a, step = p->y.row;
         p->a = a, p->b = b;
         p->batch_a = p->batch_b, p->batch_b = batch;
-        p->y.row = p->y.column, p->y.column = step;
+        p->y.column = step;
         p->n = p->m, p->m = 1;
+        p->y.row = p->n * p->y.column; /* the stride of the only row says nothing */
+        p->a.row = p->k * p->a.column;
     }
     double work = (double)p->m * (double)p->n * (double)p->k;
     p->tile_m = p->m;

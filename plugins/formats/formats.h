@@ -6,8 +6,14 @@
 
 #include <tenon/plugin.h>
 
-/* safetensors.c */
-TN_HIDDEN extern const tn_format format_safetensors;
+/* safetensors.c, npy.c */
+TN_HIDDEN extern const tn_format format_safetensors, format_npy;
+
+/* values.c: values in row-major order, straight into the memory of the host or by way of a block. `swap`: the size of
+ * the words whose bytes stand the other way round, 0 for none. A tensor without memory is passed over. */
+TN_HIDDEN tn_status fm_read_values(const tn_source *source, uint64_t offset, size_t size,
+                                   size_t swap, tn_tensor *tensor);
+TN_HIDDEN tn_status fm_write_values(const tn_sink *sink, tn_tensor *tensor);
 
 /* safetensors-header.c: one tensor as the header describes it. */
 struct st_tensor {

@@ -3,13 +3,13 @@
  * Files of tensors: the table. */
 #include "formats.h"
 
-static const void *const contributions[] = { &format_safetensors };
+static const void *const contributions[] = { &format_safetensors, &format_npy };
 
 static const tn_plugin formats = {
     TN_HEAD(tn_plugin),
     .id = "tenon.formats",
     .version = "0.1.0",
-    .help = "files of tensors: safetensors",
+    .help = "files of tensors: safetensors, npy",
     .license = "MIT",
     .contributions = contributions,
     .n_contributions = (int64_t)(sizeof contributions / sizeof *contributions),

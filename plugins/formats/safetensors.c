@@ -3,10 +3,6 @@
  * safetensors: what lies between a state and the bytes of a file. The header is safetensors-header.c's. */
 #include "formats.h"
 
-#if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "safetensors data are little-endian and are copied as they are"
-#endif
-
 /* ---- reading ----------------------------------------------------------------------------------- */
 
 static bool recognize(const tn_source *source)
@@ -20,32 +16,6 @@ static bool recognize(const tn_source *source)
     return length >= 2 && length <= source->size - 8 && start[8] == '{';
 }
 
-/* A byte that is neither 0 nor 1 would not be a bool to C. */
-static void make_bools(unsigned char *bytes, size_t size)
-{
-    for (size_t i = 0; i < size; i++)
-        bytes[i] = bytes[i] != 0;
-}
-
-/* Reads straight into memory of the host, else by way of a block that holds the tensor. */
-static tn_status read_values(const tn_source *source, uint64_t offset, size_t size,
-                             tn_tensor *tensor)
-{
-    bool direct = tn_device_is_host(tn_tensor_device(tensor));
-    void *bytes = direct ? tn_tensor_data(tensor) : tn_malloc(size);
-    if (bytes == NULL)
-        return tn_error_last()->code;
-    tn_status status = source->read(source->user, offset, bytes, size);
-    if (status == TN_OK && tn_tensor_dtype(tensor) == TN_BOOL)
-        make_bools(bytes, size);
-    if (!direct) {
-        if (status == TN_OK)
-            status = tn_tensor_copy_in(tensor, bytes, size);
-        tn_free(bytes);
-    }
-    return status;
-}
-
 static tn_status load_one(const tn_source *source, const struct st_header *header, int64_t i,
                           tn_state *state)
 {
@@ -54,8 +24,8 @@ static tn_status load_one(const tn_source *source, const struct st_header *heade
     tn_tensor *tensor = tn_tensor_empty((tn_ints){ entry->shape, entry->ndim }, entry->dtype, NULL);
     tn_status status = tensor != NULL ? TN_OK : tn_error_last()->code;
     size_t size = (size_t)(entry->end - entry->begin);
-    if (status == TN_OK && size > 0 && tn_device_has_memory(tn_tensor_device(tensor)))
-        status = read_values(source, header->data + entry->begin, size, tensor);
+    if (status == TN_OK)
+        status = fm_read_values(source, header->data + entry->begin, size, 0, tensor);
     if (status == TN_OK)
         status = tn_state_set(state, entry->name, tensor);
     tn_scope_end(scope);
@@ -79,25 +49,6 @@ static tn_status load(const tn_source *source, tn_state *state)
 
 /* ---- writing ----------------------------------------------------------------------------------- */
 
-static tn_status save_one(const tn_sink *sink, tn_tensor *tensor)
-{
-    size_t size = (size_t)tn_tensor_numel(tensor) * tn_dtype_size(tn_tensor_dtype(tensor));
-    if (size == 0)
-        return TN_OK;
-    if (tn_device_is_host(tn_tensor_device(tensor)) && tn_tensor_is_contiguous(tensor)) {
-        const void *bytes = tn_tensor_data(tensor);
-        return bytes != NULL ? sink->write(sink->user, bytes, size) : tn_error_last()->code;
-    }
-    void *bytes = tn_malloc(size);
-    if (bytes == NULL)
-        return TN_ERR_MEMORY;
-    tn_status status = tn_tensor_copy_out(tensor, bytes, size);
-    if (status == TN_OK)
-        status = sink->write(sink->user, bytes, size);
-    tn_free(bytes);
-    return status;
-}
-
 static tn_status save(const tn_sink *sink, const tn_state *state)
 {
     int64_t count = tn_state_count(state);
@@ -110,7 +61,7 @@ static tn_status save(const tn_sink *sink, const tn_state *state)
     if (status == TN_OK)
         status = sink->write(sink->user, header, size);
     for (int64_t i = 0; i < count && status == TN_OK; i++)
-        status = save_one(sink, tn_state_tensor(state, order[i]));
+        status = fm_write_values(sink, tn_state_tensor(state, order[i]));
     tn_free(header);
     tn_free(order);
     return status;

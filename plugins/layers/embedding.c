@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Embedding: rows of a table, by number. */
+ * Embedding and EmbeddingBag: rows of a table, by number. */
 #include "layers.h"
+
+#include <string.h>
 
 struct embedding {
     int64_t num_embeddings;
     int64_t embedding_dim;
     int64_t padding_idx; /* INT64_MIN: none */
+    const char *mode;    /* of bags, as what follows */
+    bool include_last_offset;
 };
 
 static const tn_option options[] = {
@@ -28,15 +32,17 @@ static tn_status build(tn_module *self)
 
     if (s->num_embeddings < 0 || s->embedding_dim < 0)
         return tn_fail(TN_ERR_VALUE,
-                       "Embedding: num_embeddings and embedding_dim are sizes, got "
+                       "%s: num_embeddings and embedding_dim are sizes, got "
                        "%lld and %lld",
-                       (long long)s->num_embeddings, (long long)s->embedding_dim);
+                       tn_module_type(self), (long long)s->num_embeddings,
+                       (long long)s->embedding_dim);
     if (s->padding_idx != INT64_MIN) {
         if (s->padding_idx >= s->num_embeddings || s->padding_idx < -s->num_embeddings)
             return tn_fail(TN_ERR_VALUE,
-                           "Embedding: padding_idx %lld must be within num_embeddings "
+                           "%s: padding_idx %lld must be within num_embeddings "
                            "%lld",
-                           (long long)s->padding_idx, (long long)s->num_embeddings);
+                           tn_module_type(self), (long long)s->padding_idx,
+                           (long long)s->num_embeddings);
         if (s->padding_idx < 0)
             s->padding_idx += s->num_embeddings;
     }
@@ -79,4 +85,82 @@ const tn_layer layer_embedding = {
     .build = build,
     .forward = forward,
     .repr = repr,
+};
+
+/* ---- EmbeddingBag ------------------------------------------------------------------------------ */
+
+static const tn_option bag_options[] = {
+    TN_OPTION_ROW(struct embedding, num_embeddings, NULL, "rows of the table", TN_OPTION_KIND_INT,
+                  TN_OPTION_REQUIRED),
+    TN_OPTION_ROW(struct embedding, embedding_dim, NULL, "length of a row", TN_OPTION_KIND_INT,
+                  TN_OPTION_REQUIRED),
+    TN_OPTION_ROW(struct embedding, mode, "'mean'", "sum, mean or max", TN_OPTION_KIND_STRING,
+                  TN_OPTION_KEYWORD),
+    TN_OPTION_ROW(struct embedding, include_last_offset, "False", "offsets has the end, too",
+                  TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD),
+    TN_OPTION_ROW(struct embedding, padding_idx, "None",
+                  "the row that counts for nothing and gets no gradient", TN_OPTION_KIND_INT,
+                  TN_OPTION_OPTIONAL | TN_OPTION_KEYWORD),
+    TN_OPTION_END
+};
+
+static tn_status bag_build(tn_module *self)
+{
+    const struct embedding *s = tn_module_data(self);
+
+    if (strcmp(s->mode, "sum") != 0 && strcmp(s->mode, "mean") != 0 && strcmp(s->mode, "max") != 0)
+        return tn_fail(TN_ERR_VALUE, "EmbeddingBag: mode is %q; sum, mean and max are there",
+                       s->mode);
+    return build(self);
+}
+
+/* input, offsets, per_sample_weights; the latter two by place or name, perhaps None */
+static tn_status bag_call(tn_module *self, const tn_pack *input, tn_pack *output)
+{
+    static const char *const names[] = { "input", "offsets", "per_sample_weights" };
+    const struct embedding *s = tn_module_data(self);
+    tn_embedding_bag_options o = TN_EMBEDDING_BAG_OPTIONS;
+    tn_tensor *in[3] = { TN_NONE, TN_NONE, TN_NONE }, *y;
+
+    for (int64_t i = 0; i < 3; i++) {
+        int64_t at = i < tn_pack_positional(input) ? i : tn_pack_find(input, names[i]);
+
+        if (at < 0 && i == 0)
+            return tn_fail(TN_ERR_TYPE, "EmbeddingBag: argument \"input\" is missing");
+        if (at < 0 || (i > 0 && tn_pack_at(input, at).kind == TN_VALUE_NONE))
+            continue;
+        in[i] = tn_pack_tensor(input, at);
+        if (in[i] == NULL)
+            return tn_error_last()->code;
+    }
+    o.mode = s->mode;
+    o.padding_idx = s->padding_idx;
+    o.include_last_offset = s->include_last_offset;
+    y = tn_embedding_bag(tn_module_get(self, "weight"), in[0], in[1], in[2], &o);
+    return y == NULL ? tn_error_last()->code : tn_pack_add(output, NULL, tn_value_tensor(y));
+}
+
+static int64_t bag_repr(tn_module *self, char *out, size_t size)
+{
+    const struct embedding *s = tn_module_data(self);
+    layers_text text = { out, size, 0 };
+
+    layers_put(&text, "%lld, %lld, mode='%s'", (long long)s->num_embeddings,
+               (long long)s->embedding_dim, s->mode);
+    if (s->padding_idx != INT64_MIN)
+        layers_put(&text, ", padding_idx=%lld", (long long)s->padding_idx);
+    return text.used;
+}
+
+const tn_layer layer_embedding_bag = {
+    TN_HEAD(tn_layer),
+    .name = "EmbeddingBag",
+    .help = "rows of a table, summed, averaged or their largest elements: module(input, offsets, "
+            "per_sample_weights)",
+    .options = bag_options,
+    .data_size = sizeof(struct embedding),
+    .version = 1,
+    .build = bag_build,
+    .call = bag_call,
+    .repr = bag_repr,
 };

@@ -20,39 +20,33 @@ TN_HIDDEN extern const tn_layer layer_cross_entropy_loss, layer_nll_loss;
 TN_HIDDEN extern const tn_init_def init_zeros, init_ones, init_constant, init_uniform, init_normal,
     init_kaiming_uniform, init_kaiming_normal, init_xavier_uniform, init_xavier_normal;
 
-#define LAYERS_MORE(X)                                                                             \
-    X(conv1d)                                                                                      \
-    X(conv2d)                                                                                      \
-    X(conv3d)                                                                                      \
-    X(conv_transpose1d) X(conv_transpose2d) X(conv_transpose3d) X(batch_norm1d) X(batch_norm2d) X( \
-        batch_norm3d) X(instance_norm1d) X(instance_norm2d) X(instance_norm3d) X(layer_norm)       \
-        X(group_norm) X(rms_norm) X(local_response_norm) X(max_pool1d) X(max_pool2d) X(            \
-            max_pool3d) X(avg_pool1d) X(avg_pool2d) X(avg_pool3d) X(adaptive_avg_pool1d)           \
-            X(adaptive_avg_pool2d) X(adaptive_avg_pool3d) X(adaptive_max_pool1d) X(                \
-                adaptive_max_pool2d) X(adaptive_max_pool3d) X(lp_pool1d) X(lp_pool2d) X(lp_pool3d) \
-                X(dropout) X(dropout1d) X(dropout2d) X(dropout3d) X(alpha_dropout) X(              \
-                    feature_alpha_dropout) X(embedding) X(relu6) X(leaky_relu) X(elu) X(selu)      \
-                    X(celu) X(gelu) X(silu) X(mish) X(hardtanh) X(hardswish) X(hardsigmoid) X(     \
-                        logsigmoid) X(tanh) X(tanhshrink) X(softshrink) X(hardshrink) X(softplus)  \
-                        X(softsign) X(threshold) X(glu) X(softmin) X(softmax2d) X(prelu) X(        \
-                            mse_loss) X(l1_loss) X(smooth_l1_loss) X(huber_loss) X(bce_loss)       \
-                            X(bce_with_logits_loss) X(kl_div_loss) X(poisson_nll_loss) X(          \
-                                gaussian_nll_loss) X(hinge_embedding_loss) X(margin_ranking_loss)  \
-                                X(multi_margin_loss) X(multilabel_margin_loss) X(                  \
-                                    multilabel_soft_margin_loss) X(soft_margin_loss)               \
-                                    X(triplet_margin_loss) X(cosine_embedding_loss) X(rnn) X(lstm) \
-                                        X(gru) X(rnn_cell) X(lstm_cell) X(gru_cell) X(zero_pad1d)  \
-                                            X(constant_pad1d) X(reflection_pad1d) X(               \
-                                                replication_pad1d) X(circular_pad1d) X(zero_pad2d) \
-                                                X(constant_pad2d) X(reflection_pad2d)              \
-                                                    X(replication_pad2d) X(circular_pad2d)         \
-                                                        X(zero_pad3d) X(constant_pad3d)            \
-                                                            X(reflection_pad3d)                    \
-                                                                X(replication_pad3d)               \
-                                                                    X(circular_pad3d)              \
-                                                                        X(pixel_shuffle)           \
-                                                                            X(pixel_unshuffle)     \
-                                                                                X(channel_shuffle)
+/* Those of the other files. */
+/* clang-format off */
+#define LAYERS_MORE(X) \
+    X(conv1d) X(conv2d) X(conv3d) X(conv_transpose1d) X(conv_transpose2d) X(conv_transpose3d) \
+    X(batch_norm1d) X(batch_norm2d) X(batch_norm3d) X(instance_norm1d) X(instance_norm2d) \
+    X(instance_norm3d) X(layer_norm) X(group_norm) X(rms_norm) X(local_response_norm) \
+    X(max_pool1d) X(max_pool2d) X(max_pool3d) X(avg_pool1d) X(avg_pool2d) X(avg_pool3d) \
+    X(adaptive_avg_pool1d) X(adaptive_avg_pool2d) X(adaptive_avg_pool3d) \
+    X(adaptive_max_pool1d) X(adaptive_max_pool2d) X(adaptive_max_pool3d) X(lp_pool1d) \
+    X(lp_pool2d) X(lp_pool3d) X(dropout) X(dropout1d) X(dropout2d) X(dropout3d) \
+    X(alpha_dropout) X(feature_alpha_dropout) X(embedding) X(relu6) X(leaky_relu) X(elu) \
+    X(selu) X(celu) X(gelu) X(silu) X(mish) X(hardtanh) X(hardswish) X(hardsigmoid) \
+    X(logsigmoid) X(tanh) X(tanhshrink) X(softshrink) X(hardshrink) X(softplus) X(softsign) \
+    X(threshold) X(glu) X(softmin) X(softmax2d) X(prelu) X(mse_loss) X(l1_loss) \
+    X(smooth_l1_loss) X(huber_loss) X(bce_loss) X(bce_with_logits_loss) X(kl_div_loss) \
+    X(poisson_nll_loss) X(gaussian_nll_loss) X(hinge_embedding_loss) X(margin_ranking_loss) \
+    X(multi_margin_loss) X(multilabel_margin_loss) X(multilabel_soft_margin_loss) \
+    X(soft_margin_loss) X(triplet_margin_loss) X(cosine_embedding_loss) X(rnn) X(lstm) X(gru) \
+    X(rnn_cell) X(lstm_cell) X(gru_cell) X(zero_pad1d) X(constant_pad1d) X(reflection_pad1d) \
+    X(replication_pad1d) X(circular_pad1d) X(zero_pad2d) X(constant_pad2d) X(reflection_pad2d) \
+    X(replication_pad2d) X(circular_pad2d) X(zero_pad3d) X(constant_pad3d) X(reflection_pad3d) \
+    X(replication_pad3d) X(circular_pad3d) X(pixel_shuffle) X(pixel_unshuffle) \
+    X(channel_shuffle) X(unfold) X(fold) X(max_unpool1d) X(max_unpool2d) X(max_unpool3d) \
+    X(cosine_similarity) X(pairwise_distance) X(upsample) X(upsampling_nearest2d) \
+    X(upsampling_bilinear2d) X(multihead_attention) X(plain_linear) X(bilinear) \
+    X(embedding_bag) X(ctc_loss)
+/* clang-format on */
 #define LAYERS_DECLARE(name) TN_HIDDEN extern const tn_layer layer_##name;
 LAYERS_MORE(LAYERS_DECLARE)
 #undef LAYERS_DECLARE

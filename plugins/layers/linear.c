@@ -71,6 +71,91 @@ const tn_layer layer_linear = {
     .forward = linear_forward,
 };
 
+/* The same under the name that PyTorch has for the last projection of MultiheadAttention. */
+const tn_layer layer_plain_linear = {
+    TN_HEAD(tn_layer),
+    .name = "NonDynamicallyQuantizableLinear",
+    .help = "Linear, as MultiheadAttention names it",
+    .options = linear_options,
+    .data_size = sizeof(struct linear),
+    .version = 1,
+    .build = linear_build,
+    .forward = linear_forward,
+};
+
+/* ---- Bilinear: y = x1 . weight . x2 + bias ------------------------------------------------------ */
+
+struct bilinear {
+    int64_t in1_features;
+    int64_t in2_features;
+    int64_t out_features;
+    bool bias;
+};
+
+static const tn_option bilinear_options[] = {
+    TN_OPTION_ROW(struct bilinear, in1_features, NULL, "size of each first sample",
+                  TN_OPTION_KIND_INT, TN_OPTION_REQUIRED | TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_ROW(struct bilinear, in2_features, NULL, "size of each second sample",
+                  TN_OPTION_KIND_INT, TN_OPTION_REQUIRED | TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_ROW(struct bilinear, out_features, NULL, "size of each output sample",
+                  TN_OPTION_KIND_INT, TN_OPTION_REQUIRED | TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_ROW(struct bilinear, bias, "True", "whether a bias is learned and added",
+                  TN_OPTION_KIND_BOOL, TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_END
+};
+
+static tn_status bilinear_build(tn_module *self)
+{
+    const struct bilinear *s = tn_module_data(self);
+    double bound;
+    tn_tensor *weight, *bias;
+    tn_status status;
+    if (s->in1_features < 1 || s->in2_features < 1 || s->out_features < 1)
+        return tn_fail(TN_ERR_VALUE,
+                       "Bilinear: in1_features, in2_features and out_features are positive, got "
+                       "%lld, %lld and %lld",
+                       (long long)s->in1_features, (long long)s->in2_features,
+                       (long long)s->out_features);
+    bound = 1 / sqrt((double)s->in1_features);
+    weight = tn_tensor_empty(TN_SHAPE(s->out_features, s->in1_features, s->in2_features),
+                             TN_DTYPE_AUTO, NULL);
+    bias = s->bias ? tn_tensor_empty(TN_SHAPE(s->out_features), TN_DTYPE_AUTO, NULL) : TN_NONE;
+    if (weight == NULL || bias == NULL)
+        return tn_error_last()->code;
+    status = tn_init(weight, "uniform(a=%g, b=%g)", -bound, bound);
+    if (status == TN_OK && s->bias)
+        status = tn_init(bias, "uniform(a=%g, b=%g)", -bound, bound);
+    if (status == TN_OK)
+        status = tn_module_add_parameter(self, "weight", weight);
+    return status == TN_OK ? tn_module_add_parameter(self, "bias", bias) : status;
+}
+
+static tn_status bilinear_call(tn_module *self, const tn_pack *input, tn_pack *output)
+{
+    tn_tensor *in[2], *y;
+    if (tn_pack_count(input) != 2)
+        return tn_fail(TN_ERR_TYPE, "Bilinear takes input1 and input2, got %lld values",
+                       (long long)tn_pack_count(input));
+    for (int64_t i = 0; i < 2; i++) {
+        in[i] = tn_pack_tensor(input, i);
+        if (in[i] == NULL)
+            return tn_error_last()->code;
+    }
+    y = tn_bilinear(in[0], in[1], tn_module_get(self, "weight"), tn_module_get(self, "bias"));
+    return y == NULL ? tn_error_last()->code : tn_pack_add(output, NULL, tn_value_tensor(y));
+}
+
+const tn_layer layer_bilinear = {
+    TN_HEAD(tn_layer),
+    .name = "Bilinear",
+    .help = "y = x1 . weight . x2 + bias; weight [out, in1, in2], bias [out]",
+    .options = bilinear_options,
+    .data_size = sizeof(struct bilinear),
+    .version = 1,
+    .build = bilinear_build,
+    .call = bilinear_call,
+};
+
 /* ---- Identity: y = x; arguments of any kind are accepted and not used, as in PyTorch ----------- */
 
 struct identity {

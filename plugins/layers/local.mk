@@ -5,8 +5,10 @@ plugins_layers_la_SOURCES = \
 	%D%/layers.h \
 	%D%/activation.c \
 	%D%/activations.c \
+	%D%/attention.c \
 	%D%/container.c \
 	%D%/convolution.c \
+	%D%/distance.c \
 	%D%/dropout.c \
 	%D%/embedding.c \
 	%D%/init.c \
@@ -19,7 +21,9 @@ plugins_layers_la_SOURCES = \
 	%D%/pooling.c \
 	%D%/plugin.c \
 	%D%/shape.c \
-	%D%/text.c
+	%D%/text.c \
+	%D%/upsample.c \
+	%D%/windows.c
 plugins_layers_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 plugins_layers_la_LDFLAGS = $(TN_PLUGIN_LINK)
 plugins_layers_la_LIBADD = $(LIBM)

@@ -19,6 +19,8 @@ struct loss {
     bool log_input;
     bool log_target;
     bool swap;
+    int64_t blank;
+    bool zero_infinity;
 };
 
 #define WORD(def, help)                                                                            \
@@ -218,3 +220,16 @@ LOSS(triplet_margin_loss, TripletMarginLoss, triplet,
      OPTIONS(triplet_margin_loss, TRIPLET_MARGIN_LOSS) o.margin = s->margin;
      o.p = s->p; o.eps = s->eps; o.swap = s->swap;
      y = tn_triplet_margin_loss(in[0], in[1], in[2], &o);, "anchor", "positive", "negative")
+
+static const tn_option ctc[] = {
+    TN_OPTION_ROW(struct loss, blank, "0", "the class that stands for nothing", TN_OPTION_KIND_INT,
+                  0),
+    WORD("'mean'", "none, mean or sum"),
+    TN_OPTION_ROW(struct loss, zero_infinity, "False", "losses without end count as 0",
+                  TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD),
+    TN_OPTION_END
+};
+LOSS(ctc_loss, CTCLoss, ctc, "of a sequence for an unsegmented target", 4,
+     OPTIONS(ctc_loss, CTC_LOSS) o.blank = s->blank;
+     o.zero_infinity = s->zero_infinity; y = tn_ctc_loss(in[0], in[1], in[2], in[3], &o);
+     , "log_probs", "targets", "input_lengths", "target_lengths")

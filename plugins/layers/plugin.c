@@ -17,7 +17,10 @@ static const void *const contributions[] = {
     &layer_sequential,
     &layer_cross_entropy_loss,
     &layer_nll_loss,
-    LAYERS_MORE(ROW) & init_zeros,
+    /* clang-format off */
+    LAYERS_MORE(ROW)
+        /* clang-format on */
+        & init_zeros,
     &init_ones,
     &init_constant,
     &init_uniform,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Recurrent networks over sequences, and their cells. Names, order of gates, initialisation and printed form are PyTorch's; the states go in and
- * come out as values of their own: output, h_n (and c_n) = module(input, h_0 (, c_0)). */
+ * come out as values of their own: output, h_n (and c_n) = module(input, h_0 (, c_0)). `lengths`, by name, says how long each
+ * sequence of the batch is. */
 #include "layers.h"
 
 #include <math.h>
@@ -16,6 +17,7 @@ struct recurrent {
     bool batch_first;
     double dropout;
     bool bidirectional;
+    int64_t proj_size; /* of LSTM; 0: none */
 };
 
 enum kind { RNN, LSTM, GRU };
@@ -46,6 +48,12 @@ static const int gates_of[] = { 1, 4, 3 };
 
 static const tn_option rnn_options[] = { SIZES, LAYERS, WORD, REST, TN_OPTION_END };
 static const tn_option gated_options[] = { SIZES, LAYERS, REST, TN_OPTION_END };
+static const tn_option lstm_options[] = {
+    SIZES, LAYERS, REST,
+    TN_OPTION_ROW(struct recurrent, proj_size, "0", "features that h is projected to; 0: it is not",
+                  TN_OPTION_KIND_INT, 0),
+    TN_OPTION_END
+};
 static const tn_option rnn_cell_options[] = { SIZES, BIAS, WORD, TN_OPTION_END };
 static const tn_option cell_options[] = { SIZES, BIAS, TN_OPTION_END };
 
@@ -57,6 +65,12 @@ static enum kind kind_of(tn_module *self)
 }
 
 /* ---- building ---- */
+
+/* Features of what goes out. */
+static int64_t output_size(const struct recurrent *s)
+{
+    return s->proj_size > 0 ? s->proj_size : s->hidden_size;
+}
 
 static tn_status check(tn_module *self, bool whole)
 {
@@ -71,6 +85,9 @@ static tn_status check(tn_module *self, bool whole)
     if (whole && !(s->dropout >= 0 && s->dropout <= 1))
         return tn_fail(TN_ERR_VALUE, "%s: dropout is %g; a probability between 0 and 1 is taken",
                        type, s->dropout);
+    if (s->proj_size < 0 || s->proj_size >= s->hidden_size)
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: proj_size has to be smaller than hidden_size, and not negative", type);
     if (kind_of(self) == RNN && strcmp(s->nonlinearity, "tanh") != 0 &&
         strcmp(s->nonlinearity, "relu") != 0)
         return tn_fail(TN_ERR_VALUE, "%s: nonlinearity is %q; tanh and relu are there", type,
@@ -87,7 +104,8 @@ static tn_status add(tn_module *self, const char *name, tn_ints shape, double bo
     return status == TN_OK ? tn_module_add_parameter(self, name, tensor) : status;
 }
 
-/* The four of one direction of one layer, or of a cell: weight_ih, weight_hh, bias_ih, bias_hh with `end` behind. */
+/* Those of one direction of one layer, or of a cell: weight_ih, weight_hh, bias_ih, bias_hh with `end` behind, and
+ * weight_hr where h is projected. */
 static tn_status add_weights(tn_module *self, int64_t inputs, const char *end)
 {
     static const char *const names[] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh" };
@@ -100,11 +118,15 @@ static tn_status add_weights(tn_module *self, int64_t inputs, const char *end)
     for (int i = 0; i < 4 && status == TN_OK; i++) {
         tn_snprint(name, sizeof name, "%s%s", names[i], end);
         if (i < 2)
-            status = add(self, name, TN_SHAPE(rows, i == 0 ? inputs : s->hidden_size), bound);
+            status = add(self, name, TN_SHAPE(rows, i == 0 ? inputs : output_size(s)), bound);
         else if (s->bias)
             status = add(self, name, TN_SHAPE(rows), bound);
         else if (end[0] == '\0')
             status = tn_module_add_parameter(self, name, TN_NONE);
+    }
+    if (status == TN_OK && s->proj_size > 0) {
+        tn_snprint(name, sizeof name, "weight_hr%s", end);
+        status = add(self, name, TN_SHAPE(s->proj_size, s->hidden_size), bound);
     }
     return status;
 }
@@ -124,7 +146,7 @@ static tn_status build(tn_module *self)
     for (int64_t i = 0; i < s->num_layers && status == TN_OK; i++)
         for (int64_t d = 0; d < directions && status == TN_OK; d++) {
             end_of(end, sizeof end, i, d == 1);
-            status = add_weights(self, i == 0 ? s->input_size : s->hidden_size * directions, end);
+            status = add_weights(self, i == 0 ? s->input_size : output_size(s) * directions, end);
         }
     return status;
 }
@@ -139,16 +161,19 @@ static tn_status cell_build(tn_module *self)
 
 /* ---- one step ---- */
 
-/* Reads weights once a direction: they are four slots, the biases perhaps absent. */
+/* Reads weights once a direction: five of them, biases and the projection perhaps absent. */
 static tn_status weights_of(tn_module *self, const char *end, tn_tensor **w)
 {
-    static const char *const names[] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh" };
+    static const char *const names[] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh",
+                                         "weight_hr" };
     const struct recurrent *s = tn_module_data(self);
     char name[64];
 
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
+        bool absent = i == 4 ? s->proj_size == 0 : i >= 2 && !s->bias;
+
         tn_snprint(name, sizeof name, "%s%s", names[i], end);
-        w[i] = i >= 2 && !s->bias ? TN_NONE : tn_module_get(self, name);
+        w[i] = absent ? TN_NONE : tn_module_get(self, name);
         if (w[i] == NULL)
             return tn_error_last()->code;
     }
@@ -173,11 +198,26 @@ static tn_status step(tn_module *self, tn_tensor *x, tn_tensor **h, tn_tensor **
 
 /* ---- calling ---- */
 
+/* Sequences of several lengths: a tensor of theirs, by name. */
+static tn_status take_lengths(tn_module *self, const tn_pack *input, tn_tensor **lengths)
+{
+    int64_t at = tn_pack_find(input, "lengths");
+
+    *lengths = TN_NONE;
+    if (at < 0 && tn_pack_count(input) > tn_pack_positional(input))
+        return tn_fail(TN_ERR_TYPE, "%s: lengths is the one argument by name that it takes",
+                       tn_module_type(self));
+    if (at < 0)
+        return TN_OK;
+    *lengths = tn_pack_tensor(input, at);
+    return status_of(*lengths);
+}
+
 static tn_status take(tn_module *self, const tn_pack *input, tn_tensor **in)
 {
-    int64_t states = kind_of(self) == LSTM ? 2 : 1, count = tn_pack_count(input);
+    int64_t states = kind_of(self) == LSTM ? 2 : 1, count = tn_pack_positional(input);
 
-    if (count != 1 && count != 1 + states)
+    if ((count != 1 && count != 1 + states) || tn_pack_count(input) > count + 1)
         return tn_fail(TN_ERR_TYPE, "%s takes input%s, got %lld values", tn_module_type(self),
                        states == 2 ? ", or input, h_0 and c_0" : ", or input and h_0",
                        (long long)count);
@@ -196,30 +236,36 @@ static tn_tensor *zeros(tn_tensor *like, tn_ints shape)
 }
 
 /* One direction of one layer: x [L, N, I] to [L, N, H]; h and c [N, H] go on. */
-static tn_tensor *along(tn_module *self, tn_tensor *x, int64_t layer, bool backwards, tn_tensor **h,
-                        tn_tensor **c)
+static tn_tensor *along(tn_module *self, tn_tensor *x, tn_tensor *lengths, int64_t layer,
+                        bool backwards, tn_tensor **h, tn_tensor **c)
 {
-    int64_t length = tn_tensor_size(x, 0);
-    tn_tensor *w[4], **all, *y = NULL;
+    const struct recurrent *s = tn_module_data(self);
+    tn_rnn_sequence_options plain = TN_RNN_SEQUENCE_OPTIONS;
+    tn_lstm_sequence_options memory = TN_LSTM_SEQUENCE_OPTIONS;
+    tn_gru_sequence_options gated = TN_GRU_SEQUENCE_OPTIONS;
+    tn_tensor *w[5], *y = NULL;
+    tn_status status;
     char end[48];
 
     end_of(end, sizeof end, layer, backwards);
-    if (weights_of(self, end, w) != TN_OK)
+    status = weights_of(self, end, w);
+    if (status != TN_OK)
         return NULL;
-    all = tn_malloc((size_t)length * sizeof *all);
-    if (all == NULL)
-        return NULL;
-    for (int64_t i = 0; i < length; i++) {
-        int64_t t = backwards ? length - 1 - i : i;
-
-        if (step(self, tn_select(x, 0, t), h, c, w) != TN_OK)
-            break;
-        all[t] = *h;
-        if (i == length - 1)
-            y = tn_stack(all, length, 0);
+    plain.reverse = memory.reverse = gated.reverse = backwards;
+    plain.nonlinearity = s->nonlinearity;
+    switch (kind_of(self)) {
+    case LSTM:
+        status = tn_lstm_sequence(x, *h, *c, w[0], w[1], w[2], w[3], w[4], lengths, &memory, &y, h,
+                                  c);
+        break;
+    case GRU:
+        status = tn_gru_sequence(x, *h, w[0], w[1], w[2], w[3], lengths, &gated, &y, h);
+        break;
+    case RNN:
+        status = tn_rnn_sequence(x, *h, w[0], w[1], w[2], w[3], lengths, &plain, &y, h);
+        break;
     }
-    tn_free(all);
-    return y;
+    return status == TN_OK ? y : NULL;
 }
 
 static tn_tensor *whole(tn_tensor *row, bool batched)
@@ -229,14 +275,14 @@ static tn_tensor *whole(tn_tensor *row, bool batched)
 
 /* [layers * directions, N, H]: given, or zeros */
 static tn_status first_state(tn_module *self, tn_tensor *given, tn_tensor *x, bool batched,
-                             tn_tensor **out)
+                             int64_t features, tn_tensor **out)
 {
     const struct recurrent *s = tn_module_data(self);
     int64_t layers = s->num_layers * (s->bidirectional ? 2 : 1), n = tn_tensor_size(x, 1);
     tn_tensor *state;
 
     if (given == TN_NONE) {
-        *out = zeros(x, TN_SHAPE(layers, n, s->hidden_size));
+        *out = zeros(x, TN_SHAPE(layers, n, features));
         return status_of(*out);
     }
     if (!batched && tn_tensor_ndim(given) == 2)
@@ -245,10 +291,10 @@ static tn_status first_state(tn_module *self, tn_tensor *given, tn_tensor *x, bo
     if (state == NULL)
         return tn_error_last()->code;
     if (tn_tensor_ndim(state) != 3 || tn_tensor_size(state, 0) != layers ||
-        tn_tensor_size(state, 1) != n || tn_tensor_size(state, 2) != s->hidden_size)
+        tn_tensor_size(state, 1) != n || tn_tensor_size(state, 2) != features)
         return tn_fail(TN_ERR_RUNTIME, "%s: a state has to be [%lld, %lld, %lld]%s",
-                       tn_module_type(self), (long long)layers, (long long)n,
-                       (long long)s->hidden_size, batched ? "" : ", or without the batch");
+                       tn_module_type(self), (long long)layers, (long long)n, (long long)features,
+                       batched ? "" : ", or without the batch");
     *out = state;
     return TN_OK;
 }
@@ -259,13 +305,12 @@ static tn_status give(tn_pack *output, tn_tensor *tensor)
                           : tn_pack_add(output, NULL, tn_value_tensor(tensor));
 }
 
-static tn_status run(tn_module *self, tn_tensor *x, bool batched, tn_tensor *h0, tn_tensor *c0,
-                     tn_tensor **last_h, tn_tensor **last_c, tn_tensor **out)
+static tn_status run(tn_module *self, tn_tensor *x, tn_tensor *lengths, tn_tensor *h0,
+                     tn_tensor *c0, tn_tensor **last_h, tn_tensor **last_c, tn_tensor **out)
 {
     const struct recurrent *s = tn_module_data(self);
     int64_t directions = s->bidirectional ? 2 : 1;
 
-    (void)batched;
     for (int64_t i = 0; i < s->num_layers; i++) {
         tn_tensor *parts[2];
 
@@ -273,7 +318,7 @@ static tn_status run(tn_module *self, tn_tensor *x, bool batched, tn_tensor *h0,
             int64_t at = i * directions + d;
             tn_tensor *h = tn_select(h0, 0, at), *c = c0 == TN_NONE ? NULL : tn_select(c0, 0, at);
 
-            parts[d] = along(self, x, i, d == 1, &h, &c);
+            parts[d] = along(self, x, lengths, i, d == 1, &h, &c);
             if (parts[d] == NULL)
                 return tn_error_last()->code;
             last_h[at] = h;
@@ -298,8 +343,11 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
     const struct recurrent *s = tn_module_data(self);
     int64_t states = s->num_layers * (s->bidirectional ? 2 : 1);
     bool memory = kind_of(self) == LSTM, batched;
-    tn_tensor *in[3], *x, *h0, *c0 = TN_NONE, *y = NULL, **last;
+    tn_tensor *in[3], *x, *h0, *c0 = TN_NONE, *y = NULL, *lengths = TN_NONE, **last;
     tn_status status = take(self, input, in);
+
+    if (status == TN_OK)
+        status = take_lengths(self, input, &lengths);
 
     if (status != TN_OK)
         return status;
@@ -318,15 +366,15 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
     if (tn_tensor_size(x, 0) < 1)
         return tn_fail(TN_ERR_RUNTIME, "%s: a sequence has to have one element at least",
                        tn_module_type(self));
-    status = first_state(self, in[1], x, batched, &h0);
+    status = first_state(self, in[1], x, batched, output_size(s), &h0);
     if (status == TN_OK && memory)
-        status = first_state(self, in[2], x, batched, &c0);
+        status = first_state(self, in[2], x, batched, s->hidden_size, &c0);
     if (status != TN_OK)
         return status;
     last = tn_malloc((size_t)(2 * states) * sizeof(tn_tensor *));
     if (last == NULL)
         return tn_error_last()->code;
-    status = run(self, x, batched, h0, c0, last, last + states, &y);
+    status = run(self, x, lengths, h0, c0, last, last + states, &y);
     if (status == TN_OK) {
         y = !batched ? tn_select(y, 1, 0) : s->batch_first ? tn_transpose(y, 0, 1) : y;
         status = give(output, y);
@@ -343,7 +391,7 @@ static tn_status cell_call(tn_module *self, const tn_pack *input, tn_pack *outpu
 {
     const struct recurrent *s = tn_module_data(self);
     bool memory = kind_of(self) == LSTM;
-    tn_tensor *in[3], *w[4], *h, *c = NULL;
+    tn_tensor *in[3], *w[5], *h, *c = NULL;
     tn_status status = take(self, input, in);
     tn_ints shape;
 
@@ -372,6 +420,8 @@ static int64_t repr(tn_module *self, char *out, size_t size)
     layers_text text = { out, size, 0 };
 
     layers_put(&text, "%lld, %lld", (long long)s->input_size, (long long)s->hidden_size);
+    if (s->proj_size != 0)
+        layers_put(&text, ", proj_size=%lld", (long long)s->proj_size);
     if (s->num_layers != 1)
         layers_put(&text, ", num_layers=%lld", (long long)s->num_layers);
     if (!s->bias)
@@ -422,5 +472,5 @@ static int64_t cell_repr(tn_module *self, char *out, size_t size)
         .repr = cell_repr,                                                                         \
     };
 RECURRENT(rnn, RNN, rnn_options, rnn_cell_options, "Elman's network")
-RECURRENT(lstm, LSTM, gated_options, cell_options, "long short-term memory")
+RECURRENT(lstm, LSTM, lstm_options, cell_options, "long short-term memory")
 RECURRENT(gru, GRU, gated_options, cell_options, "gated recurrent units")

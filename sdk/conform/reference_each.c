@@ -197,6 +197,17 @@ static int64_t pow_w(int64_t a, int64_t b, const struct extra *e)
 
 typedef long double complex imaginary;
 
+/* CMPLXL, which not every compiler has: re + im * i would lose infinities. */
+static imaginary of_parts(ref_number n)
+{
+    union {
+        real part[2];
+        imaginary whole;
+    } u = { { n.re, n.im } };
+
+    return u.whole;
+}
+
 #define C2(name, expr)                                                                             \
     static imaginary name##_c(imaginary a, imaginary b, const struct extra *e)                     \
     {                                                                                              \
@@ -331,7 +342,7 @@ static ref_number one(const struct rule *rule, ref_number a, ref_number b, tn_dt
     ref_number y = { 0, 0 };
 
     if (ref_is_complex(in) && rule->c != NULL) {
-        imaginary z = rule->c(CMPLXL(a.re, a.im), CMPLXL(b.re, b.im), e);
+        imaginary z = rule->c(of_parts(a), of_parts(b), e);
 
         y.re = creall(z);
         y.im = cimagl(z);

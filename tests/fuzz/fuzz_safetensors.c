@@ -1,85 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * safetensors files: whatever the bytes, they are read or refused with words; and what was read is written as a file
- * that reads as the same.
+ * safetensors files: file.h.
  *
  *     configure --enable-fuzzers CC=clang && make fuzzers
  *     tests/fuzz/fuzz_safetensors new/ tests/fuzz/corpus/safetensors */
-#include "tests/fuzz/fuzz.h"
-
-#include "core/base/internal.h"
-
-struct bytes {
-    uint8_t *at;
-    size_t size;
-};
-
-static tn_status read_bytes(void *user, uint64_t offset, void *to, size_t count)
-{
-    const struct bytes *bytes = user;
-    if (offset > bytes->size || count > bytes->size - offset)
-        return tn_fail(TN_ERR_FORMAT, "beyond the end");
-    if (count > 0)
-        memcpy(to, bytes->at + offset, count);
-    return TN_OK;
-}
-
-static tn_status write_bytes(void *user, const void *from, size_t count)
-{
-    struct bytes *bytes = user;
-    uint8_t *grown = realloc(bytes->at, bytes->size + count + 1);
-    fuzz_require(grown != NULL);
-    if (count > 0)
-        memcpy(grown + bytes->size, from, count);
-    bytes->at = grown;
-    bytes->size += count;
-    return TN_OK;
-}
-
-static tn_state *load(const tn_format *format, struct bytes *bytes)
-{
-    tn_source source = { bytes, bytes->size, "input", read_bytes };
-    tn_state *state = tn_state_new();
-    format->recognize(&source);
-    if (format->load(&source, state) == TN_OK)
-        return state;
-    fuzz_require(tn_failed() && *tn_error_text());
-    tn_error_clear();
-    tn_state_drop(state);
-    return NULL;
-}
-
-static void expect_same(const tn_state *a, const tn_state *b)
-{
-    fuzz_require(tn_state_count(a) == tn_state_count(b));
-    fuzz_require(tn_state_meta_count(a) == tn_state_meta_count(b));
-    for (int64_t i = 0; i < tn_state_count(a); i++) {
-        tn_tensor *x = tn_state_tensor(a, i), *y = tn_state_tensor(b, i);
-        fuzz_require(strcmp(tn_state_name(a, i), tn_state_name(b, i)) == 0);
-        fuzz_require(tn_tensor_dtype(x) == tn_tensor_dtype(y));
-        fuzz_require(tn_tensor_numel(x) == tn_tensor_numel(y));
-        size_t size = (size_t)tn_tensor_numel(x) * tn_dtype_size(tn_tensor_dtype(x));
-        fuzz_require(size == 0 || memcmp(tn_tensor_data(x), tn_tensor_data(y), size) == 0);
-    }
-}
+#include "tests/fuzz/file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    TN_SCOPE;
-    const tn_format *format = (const tn_format *)tn_registry_find(TN_KIND_tn_format, "safetensors");
-    fuzz_require(format != NULL);
-    struct bytes input = { (uint8_t *)fuzz_text(data, size), size }, output = { NULL, 0 };
-    tn_state *state = load(format, &input);
-    if (state != NULL) {
-        tn_sink sink = { &output, "output", write_bytes };
-        fuzz_require(format->save(&sink, state) == TN_OK);
-        tn_state *again = load(format, &output);
-        fuzz_require(again != NULL);
-        expect_same(state, again);
-        tn_state_drop(again);
-        tn_state_drop(state);
-    }
-    free(input.at);
-    free(output.at);
-    return 0;
+    return fuzz_file("safetensors", data, size);
 }

@@ -9,7 +9,7 @@ TN_FUZZERS = \
 	%D%/fuzz_spec
 
 if HAVE_JANSSON
-TN_FUZZERS += %D%/fuzz_safetensors
+TN_FUZZERS += %D%/fuzz_npy %D%/fuzz_safetensors
 endif
 
 if FUZZERS
@@ -28,12 +28,17 @@ endif
 %C%_fuzz_format_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
 %C%_fuzz_format_LDADD = $(TN_LINK_CORE) $(LIBM)
 
+%C%_fuzz_npy_SOURCES = %D%/fuzz_npy.c %D%/file.h %D%/fuzz.h $(TN_FUZZ_MAIN)
+%C%_fuzz_npy_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_fuzz_npy_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
+%C%_fuzz_npy_LDADD = $(TN_LINK_CORE) $(LIBM)
+
 %C%_fuzz_plugin_SOURCES = %D%/fuzz_plugin.c %D%/fuzz.h $(TN_FUZZ_MAIN)
 %C%_fuzz_plugin_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_fuzz_plugin_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
 %C%_fuzz_plugin_LDADD = $(TN_LINK_CORE) $(LIBM)
 
-%C%_fuzz_safetensors_SOURCES = %D%/fuzz_safetensors.c %D%/fuzz.h $(TN_FUZZ_MAIN)
+%C%_fuzz_safetensors_SOURCES = %D%/fuzz_safetensors.c %D%/file.h %D%/fuzz.h $(TN_FUZZ_MAIN)
 %C%_fuzz_safetensors_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_fuzz_safetensors_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
 %C%_fuzz_safetensors_LDADD = $(TN_LINK_CORE) $(LIBM)

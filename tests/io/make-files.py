@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 #
-# Writes files/python.safetensors with the reference library, for the tests to read, and checks that files/tenon.safetensors,
-# which Tenon wrote, reads back as it should.
+# Writes files/python.safetensors with the reference library and files/*.npy with NumPy, for the tests to read, and checks that
+# files/tenon.safetensors and files/tenon-*.npy, which Tenon wrote (TENON_TEST_WRITE_FILES=1), read back as they should.
 #   python make-files.py            both
 #   python make-files.py --check    the second alone; ends with 77 where the library is not installed
 import os
 import sys
 
 try:
+    import numpy
     import torch
     from safetensors import safe_open
     from safetensors.torch import load_file, save_file
@@ -35,7 +36,24 @@ tensors = {
     "odd": odd,
 }
 
+arrays = {
+    "matrix": numpy.arange(6, dtype="<f4").reshape(2, 3) / 4,
+    "half": numpy.array([1.0, -0.5, 65504.0], dtype="<f2"),
+    "bool": numpy.array([[True], [False], [True]]),
+    "scalar": numpy.array(0x7FF8000000000123, dtype="<u8").view("<f8"),
+    "empty": numpy.zeros((0, 4), dtype="<i8"),
+    "columns": numpy.asfortranarray(numpy.arange(12, dtype="<i2").reshape(2, 3, 2)),
+    "big": numpy.array([-5, 66051], dtype=">i4"),
+    "complex": numpy.array([1.5 - 2j, 1e300j], dtype="<c16"),
+    "complex-big": numpy.array([1.5 - 2j, 3j], dtype=">c8"),
+}
+second = numpy.array([1, 65535], dtype="<u2")
+
 if "--check" not in sys.argv:
+    for name, array in arrays.items():
+        numpy.save(os.path.join(here, name + ".npy"), array)
+    with open(os.path.join(here, "version2.npy"), "wb") as file:
+        numpy.lib.format.write_array(file, second, version=(2, 0))
     save_file(tensors, os.path.join(here, "python.safetensors"), metadata={"format": "pt", "note": "a b\n%d"})
 
 path = os.path.join(here, "tenon.safetensors")
@@ -46,4 +64,9 @@ for name, tensor in tensors.items():
     assert read[name].flatten().view(torch.uint8).equal(tensor.flatten().view(torch.uint8)), name
 with safe_open(path, "pt") as file:
     assert file.metadata() == {"format": "pt", "note": "a b\n%d"}, file.metadata()
+arrays["version2"] = second
+for name in ("matrix", "scalar", "empty", "bool", "half", "complex", "columns", "version2"):
+    array = numpy.load(os.path.join(here, "tenon-%s.npy" % name), allow_pickle=False)
+    assert array.dtype == arrays[name].dtype and array.shape == arrays[name].shape, name
+    assert array.tobytes() == arrays[name].tobytes(), name
 print("ok: %d tensors" % len(read))

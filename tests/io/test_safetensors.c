@@ -3,6 +3,9 @@
  * safetensors: files of the reference library, files that it reads, hostile files. */
 #include "tests/base/suite.h"
 
+#include "tests/io/memory.h"
+#include "tests/spec/proves.h"
+
 #include <math.h>
 #include <unistd.h>
 
@@ -15,16 +18,6 @@ static tn_state *loaded(const char *path)
     tn_state *state = tn_state_load(path);
     ck_assert_msg(state != NULL, "%s", tn_error_text());
     return state;
-}
-
-static char *slurp(const char *path, size_t *size)
-{
-    FILE *file = fopen(path, "rb");
-    ck_assert_msg(file != NULL, "%s", path);
-    char *bytes = malloc(1 << 20);
-    *size = fread(bytes, 1, 1 << 20, file);
-    fclose(file);
-    return bytes;
 }
 
 static void expect(const tn_state *state, const char *name, tn_dtype dtype, tn_ints shape,
@@ -112,6 +105,38 @@ START_TEST(what_is_written_is_the_file_that_the_reference_library_has_read_ser_0
 }
 END_TEST
 
+START_TEST(every_bit_of_a_value_survives_ser_001)
+{
+    TN_SCOPE;
+    static const uint32_t bits[5] = { 0x7fc12345, 0xffa00001, 0x80000000, 0x00000001, 0x807fffff };
+    static const uint64_t wide[3] = { UINT64_C(0x7ff0000000000001), UINT64_C(0xfff8dead0000beef),
+                                      UINT64_C(0x8000000000000000) };
+    tn_state *state = tn_state_new();
+    tn_state_set(state, "b", tn_tensor_from(bits, TN_F32, TN_SHAPE(5)));
+    tn_state_set(state, "a", tn_tensor_from(wide, TN_F64, TN_SHAPE(3, 1)));
+    tn_state_set(state, "none", tn_tensor_empty(TN_SHAPE(3, 0), TN_F32, NULL));
+    tn_state_set(state, "one", tn_tensor_from(bits, TN_F32, TN_SCALAR_SHAPE));
+    tn_tensor_set_requires_grad(tn_state_tensor(state, 0), true);
+    ck_assert_msg(tn_state_save(state, "bits.safetensors") == TN_OK, "%s", tn_error_text());
+    tn_state_drop(state);
+    state = loaded("bits.safetensors");
+    unlink("bits.safetensors");
+    static const char *const order[] = { "b", "a", "none", "one" };
+    ck_assert_int_eq(tn_state_count(state), 4);
+    for (int64_t i = 0; i < 4; i++) {
+        ck_assert_str_eq(tn_state_name(state, i), order[i]);
+        ck_assert(tn_tensor_is_contiguous(tn_state_tensor(state, i)));
+        ck_assert(!tn_tensor_requires_grad(tn_state_tensor(state, i)));
+    }
+    expect(state, "b", TN_F32, TN_SHAPE(5), bits, sizeof bits);
+    expect(state, "a", TN_F64, TN_SHAPE(3, 1), wide, sizeof wide);
+    expect(state, "none", TN_F32, TN_SHAPE(3, 0), NULL, 0);
+    expect(state, "one", TN_F32, TN_SCALAR_SHAPE, bits, sizeof *bits);
+    tn_state_drop(state);
+    TN_PROVES("SER-001", "SER-006");
+}
+END_TEST
+
 START_TEST(strided_tensors_are_written_in_row_major_order)
 {
     TN_SCOPE;
@@ -183,29 +208,7 @@ END_TEST
 
 /* ---- hostile files, read from memory --------------------------------------------------------- */
 
-struct memory {
-    const char *bytes;
-    size_t size;
-};
-
-static tn_status read_memory(void *user, uint64_t offset, void *to, size_t bytes)
-{
-    const struct memory *memory = user;
-    if (offset > memory->size || bytes > memory->size - offset)
-        return tn_fail(TN_ERR_FORMAT, "beyond the end");
-    memcpy(to, memory->bytes + offset, bytes);
-    return TN_OK;
-}
-
-static tn_status load_memory(const char *bytes, size_t size, tn_state *state)
-{
-    TN_SCOPE;
-    struct memory memory = { bytes, size };
-    tn_source source = { &memory, size, "a file", read_memory };
-    const tn_format *format = (const tn_format *)tn_registry_find(TN_KIND_tn_format, "safetensors");
-    ck_assert_ptr_nonnull(format);
-    return format->load(&source, state);
-}
+#define load_memory(bytes, size, state) load_memory_as("safetensors", bytes, size, state)
 
 static void refuse(const char *header, size_t data, const char *words)
 {
@@ -309,42 +312,9 @@ START_TEST(bools_of_a_file_become_zero_or_one)
 }
 END_TEST
 
-/* Every load ends with a state or with words. */
-static void try_load(const char *bytes, size_t size)
-{
-    tn_state *state = tn_state_new();
-    if (load_memory(bytes, size, state) == TN_OK)
-        for (int64_t i = 0; i < tn_state_count(state); i++)
-            ck_assert_ptr_nonnull(tn_state_tensor(state, i));
-    else
-        ck_assert(tn_error_text()[0] != '\0');
-    tn_error_clear();
-    tn_state_drop(state);
-}
-
 START_TEST(a_file_cut_at_every_length_or_changed_at_every_byte_is_an_error_or_loads)
 {
-    size_t size;
-    char *bytes = slurp(TN_TEST_SRCDIR "/tests/io/files/python.safetensors", &size);
-    for (size_t cut = 0; cut < size; cut++) {
-        char *part = malloc(cut > 0 ? cut : 1); /* of its exact size, for the sanitizer */
-        memcpy(part, bytes, cut);
-        tn_state *state = tn_state_new();
-        ck_assert_int_ne(load_memory(part, cut, state), TN_OK);
-        ck_assert(tn_error_text()[0] != '\0');
-        tn_error_clear();
-        tn_state_drop(state);
-        free(part);
-    }
-    static const unsigned char changes[] = { 0x01, 0x02, 0x20, 0x80, 0xff };
-    for (size_t i = 0; i < size; i++) {
-        for (size_t k = 0; k < sizeof changes; k++) {
-            bytes[i] = (char)((unsigned char)bytes[i] ^ changes[k]);
-            try_load(bytes, size);
-            bytes[i] = (char)((unsigned char)bytes[i] ^ changes[k]);
-        }
-    }
-    free(bytes);
+    cut_and_change("safetensors", TN_TEST_SRCDIR "/tests/io/files/python.safetensors");
 }
 END_TEST
 
@@ -374,6 +344,7 @@ int main(void)
     const TTest *const tests[] = {
         a_file_of_the_reference_library_reads_to_the_bit,
         what_is_written_is_the_file_that_the_reference_library_has_read_ser_001,
+        every_bit_of_a_value_survives_ser_001,
         strided_tensors_are_written_in_row_major_order,
         a_network_answers_the_same_from_its_file_ser_008,
         what_the_format_cannot_hold_is_refused_with_the_name,

@@ -239,6 +239,42 @@ START_TEST(an_init_of_a_parameter_is_not_recorded_ini_006)
 }
 END_TEST
 
+/* Of sequences of 4 and 2 elements the second one's state is that behind its second element, and nothing comes after. */
+START_TEST(recurrent_layers_respect_lengths)
+{
+    static const char *const specs[] = { "RNN(2, 3)", "GRU(2, 3)", "LSTM(2, 3)" };
+    static const int64_t own[] = { 4, 2 };
+
+    for (int i = 0; i < 3; i++) {
+        TN_SCOPE;
+        tn_module *net = parsed(specs[i]);
+        tn_pack *in = tn_pack_new(), *out = tn_pack_new();
+        tn_tensor *x = tn_tensor_empty(TN_SHAPE(4, 2, 2), TN_F32, NULL);
+        float values[16], y[24], h[6];
+
+        for (int k = 0; k < 16; k++)
+            values[k] = 0.1F * (float)(k % 7) - 0.35F;
+        ck_assert_int_eq(tn_tensor_copy_in(x, values, sizeof values), TN_OK);
+        ck_assert_int_eq(tn_pack_add(in, NULL, tn_value_tensor(x)), TN_OK);
+        ck_assert_int_eq(
+            tn_pack_add(in, "lengths", tn_value_tensor(tn_tensor_from(own, TN_I64, TN_SHAPE(2)))),
+            TN_OK);
+        ck_assert_msg(tn_module_call_pack(net, in, out) == TN_OK, "%s: %s", specs[i],
+                      tn_error_text());
+        ck_assert_int_eq(tn_tensor_copy_out(tn_pack_tensor(out, 0), y, sizeof y), TN_OK);
+        ck_assert_int_eq(tn_tensor_copy_out(tn_pack_tensor(out, 1), h, sizeof h), TN_OK);
+        for (int k = 0; k < 3; k++) {
+            ck_assert(y[2 * 6 + 3 + k] == 0 && y[3 * 6 + 3 + k] == 0); /* behind the end */
+            ck_assert(y[6 + 3 + k] != 0 && h[3 + k] == y[6 + 3 + k]);
+            ck_assert(h[k] == y[3 * 6 + k]);
+        }
+        tn_pack_drop(in);
+        tn_pack_drop(out);
+        tn_module_drop(net);
+    }
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -249,6 +285,7 @@ int main(void)
         inits_have_pytorchs_bounds_ini_007_ini_011_ini_012_ini_013,
         inits_refuse_what_pytorch_refuses_ini_010,
         an_init_of_a_parameter_is_not_recorded_ini_006,
+        recurrent_layers_respect_lengths,
         NULL,
     };
     return suite_run("layers", tests);

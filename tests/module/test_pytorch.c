@@ -59,6 +59,19 @@ static void as_double(tn_module *module)
     ck_assert_int_eq(tn_module_to(module, NULL, TN_F64), TN_OK);
 }
 
+/* A backslash and an n stand for the end of a line. */
+static void lines_again(char *text)
+{
+    char *to = text;
+
+    for (; *text != '\0'; text++)
+        if (text[0] == '\\' && text[1] == 'n')
+            *to++ = '\n', text++;
+        else
+            *to++ = *text;
+    *to = '\0';
+}
+
 /* What a printed text builds prints the same. */
 static void print_and_read(tn_module *module, const char *wanted)
 {
@@ -146,6 +159,7 @@ static void step(struct run *r)
         r->state = tn_state_new();
         layers_seen++;
     } else if (strncmp(line, "repr ", 5) == 0) {
+        lines_again(text);
         print_and_read(r->module, text);
     } else if (strncmp(line, "train ", 6) == 0) {
         r->train = *text == '1';
@@ -175,10 +189,10 @@ static void step(struct run *r)
         same(tn_tensor_grad(r->in[0]), values, "gradient of the input");
     } else if (strncmp(line, "grad ", 5) == 0) {
         sscanf(text, "%63s", word);
-        same(tn_tensor_grad(tn_module_get(r->module, word)), values, word);
+        same(tn_tensor_grad(tn_module_find_tensor(r->module, word)), values, word);
     } else if (strncmp(line, "after ", 6) == 0) {
         sscanf(text, "%63s", word);
-        same(tn_module_get(r->module, word), values, word);
+        same(tn_module_find_tensor(r->module, word), values, word);
     }
 }
 

@@ -54,7 +54,7 @@ check 2 "env --fast" 'unknown option --fast'
 check 0 "help" 'plugins ' 'why NAME' 'Exit status'
 check 0 "--help" 'plugins '
 check 2 "help dance" 'there is no command'
-for command in plugins why devices ops env info help version; do
+for command in plugins why devices ops env info inspect convert help version; do
     check 0 "$command --help" "^usage: tenon $command" 'Exit status: 0 all is well'
     check 0 "help $command" "^usage: tenon $command"
 done
@@ -123,6 +123,36 @@ check 0 "info good --json" '"kind": "plugin"'
 is_json
 check 0 "info options" '^VARIABLE +VALUE +ORIGIN +HELP$' '^TENON_OPTIONS_DEPTH +- +default +how deep \(default: 3\)$'
 check 1 "info GoodLair" 'nothing is called "GoodLair"' 'did you mean "GoodLayer"'
+
+# inspect, convert: files of tensors, where the plugin is there
+check 2 "inspect" 'it takes FILE'
+check 2 "convert a" 'it takes FROM TO'
+files=$(cd "${abs_srcdir:-$srcdir}" && pwd)/tests/io/files
+TENON_PLUGIN_PATH=$abs_builddir/plugins/.libs
+if test -f "$TENON_PLUGIN_PATH/formats.so" || "$tenon" info npy >/dev/null 2>&1; then
+    check 1 "inspect nothing.npy" 'nothing\.npy: cannot open'
+    cp "$files/python.safetensors" weights.safetensors
+    cp "$files/columns.npy" columns.npy
+    check 0 "inspect weights.safetensors" '^weights\.safetensors +15 tensors, 34 elements, 120 B$' \
+        '^NAME +DTYPE +SHAPE +SIZE$' '^0\.weight +float32 +\[2, 3\] +24 B$' '^scalar +float32 +\[\] +4 B$' \
+        '^empty +float32 +\[0, 4\] +0 B$' '^METADATA +TEXT$' '^format +pt$'
+    check 0 "inspect weights.safetensors --json" '"name": "0.weight"' '"dtype": "bfloat16"' '"note": "a b.u000a%d"'
+    is_json
+    check 0 "inspect columns.npy --json" '"name": "arr_0"' '"bytes": 24'
+    is_json
+    check 1 "inspect out" 'no format knows its content'
+    check 0 "convert columns.npy made.safetensors" '^1 tensor, 12 elements, 24 B$'
+    check 0 "inspect made.safetensors" '^arr_0 +int16 +\[2, 3, 2\] +24 B$'
+    check 0 "convert made.safetensors made.npy --json" '"to": "made.npy"' '"elements": 12'
+    is_json
+    cmp made.npy "$files/tenon-columns.npy" || { echo "made.npy differs"; bad=1; }
+    check 1 "convert weights.safetensors made.npy" 'npy holds one array, there are 15 tensors'
+    check 1 "convert weights.safetensors made.txt" 'made\.txt: no format has this extension'
+    cmp made.npy "$files/tenon-columns.npy" || { echo "made.npy was harmed"; bad=1; }
+    dd if=weights.safetensors of=cut.safetensors bs=100 count=1 2>/dev/null
+    check 1 "inspect cut.safetensors" 'the safetensors header is to have'
+fi
+TENON_PLUGIN_PATH=$work/plugins
 
 # env: options of plugins, values with quotes, backslashes, control characters and broken UTF-8 in JSON
 TENON_OPTIONS_LABEL=$(printf 'a "b" \\ \t \303\244 \377 100%% c')

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * npy, NumPy's file of one array: magic, version, the length of a header, and the header, a dictionary as Python
+ * writes it,
+ *   {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
+ * The data follow to the end of the file. An array has no name; here it gets the one that NumPy gives to arrays
+ * without a name, arr_0. */
+#include "formats.h"
+
+#include <string.h>
+
+#define MAGIC "\x93NUMPY"
+#define MAGIC_SIZE 6
+#define HEADER_MAX 10000 /* as NumPy has it for files that are not trusted */
+#define ALIGNMENT 64
+#define ARRAY_NAME "arr_0"
+
+/* ---- element types --------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name; /* after the byte order */
+    tn_dtype dtype;
+    size_t word; /* what is turned around as a whole */
+} dtypes[] = {
+    { "b1", TN_BOOL, 1 }, { "i1", TN_I8, 1 },    { "u1", TN_U8, 1 },  { "i2", TN_I16, 2 },
+    { "u2", TN_U16, 2 },  { "i4", TN_I32, 4 },   { "u4", TN_U32, 4 }, { "i8", TN_I64, 8 },
+    { "u8", TN_U64, 8 },  { "f2", TN_F16, 2 },   { "f4", TN_F32, 4 }, { "f8", TN_F64, 8 },
+    { "c8", TN_C64, 4 },  { "c16", TN_C128, 8 },
+};
+enum { DTYPES = sizeof dtypes / sizeof *dtypes };
+
+/* ---- the header as text ---------------------------------------------------------------------- */
+
+struct npy_header {
+    int type; /* in the table */
+    bool swap, fortran;
+    int32_t ndim;
+    int64_t shape[TN_MAX_DIMS];
+    uint64_t data; /* where the data begin */
+    uint64_t bytes;
+};
+
+struct cursor {
+    const tn_source *source;
+    const char *start, *at, *end;
+};
+
+static tn_status bad(const struct cursor *c, const char *what)
+{
+    return tn_fail(TN_ERR_FORMAT, "%s: npy header, byte %zu: %s", c->source->path,
+                   (size_t)(c->at - c->start), what);
+}
+
+static char peek(struct cursor *c)
+{
+    while (c->at < c->end && (*c->at == ' ' || *c->at == '\n' || *c->at == '\t'))
+        c->at++;
+    return c->at < c->end ? *c->at : '\0';
+}
+
+static bool take(struct cursor *c, char wanted)
+{
+    if (peek(c) != wanted || c->at == c->end)
+        return false;
+    c->at++;
+    return true;
+}
+
+static bool take_word(struct cursor *c, const char *word)
+{
+    size_t length = strlen(word);
+    peek(c);
+    if ((size_t)(c->end - c->at) < length || memcmp(c->at, word, length) != 0)
+        return false;
+    c->at += length;
+    return true;
+}
+
+/* A text in quotes without escapes; what does not fit `out` is refused. */
+static tn_status take_text(struct cursor *c, char *out, size_t size)
+{
+    char quote = peek(c);
+    if (quote != '\'' && quote != '"')
+        return bad(c, "a text in quotes is missing");
+    const char *from = ++c->at;
+    while (c->at < c->end && *c->at != quote) {
+        if ((unsigned char)*c->at < ' ' || *c->at == '\\')
+            return bad(c, "a control character or a backslash in a text");
+        c->at++;
+    }
+    if (c->at == c->end)
+        return bad(c, "a text does not end");
+    size_t length = (size_t)(c->at - from);
+    if (length >= size)
+        return bad(c, "a text is too long");
+    memcpy(out, from, length);
+    out[length] = '\0';
+    c->at++;
+    return TN_OK;
+}
+
+static tn_status take_size(struct cursor *c, int64_t *out)
+{
+    char digit = peek(c);
+    if (digit < '0' || digit > '9')
+        return bad(c, "a size of the shape is not a whole number >= 0");
+    *out = 0;
+    for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++)
+        if (__builtin_mul_overflow(*out, 10, out) ||
+            __builtin_add_overflow(*out, *c->at - '0', out))
+            return bad(c, "a size of the shape is too large");
+    return TN_OK;
+}
+
+static tn_status take_shape(struct cursor *c, struct npy_header *header)
+{
+    if (!take(c, '('))
+        return bad(c, "the shape is not a tuple");
+    while (!take(c, ')')) {
+        if (header->ndim == TN_MAX_DIMS)
+            return tn_fail(TN_ERR_FORMAT, "%s: npy header: more than %d dimensions, Tenon's limit",
+                           c->source->path, TN_MAX_DIMS);
+        tn_status status = take_size(c, &header->shape[header->ndim]);
+        if (status != TN_OK)
+            return status;
+        header->ndim++;
+        /* Python: (3) is a number, (3,) a tuple. */
+        if (!take(c, ',') && (header->ndim == 1 || peek(c) != ')'))
+            return bad(c, "a comma is missing in the shape");
+    }
+    return TN_OK;
+}
+
+static tn_status take_descr(struct cursor *c, struct npy_header *header)
+{
+    char text[64];
+    if (peek(c) == '[')
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: npy header: an array of records; only arrays of numbers are read",
+                       c->source->path);
+    tn_status status = take_text(c, text, sizeof text);
+    if (status != TN_OK)
+        return status;
+    for (int i = 0; i < DTYPES && text[0] != '\0' && strchr("<>=|", text[0]) != NULL; i++) {
+        if (strcmp(text + 1, dtypes[i].name) == 0 && (text[0] != '|' || dtypes[i].word == 1)) {
+            header->type = i;
+            header->swap = text[0] == '>' && dtypes[i].word > 1;
+            return TN_OK;
+        }
+    }
+    return tn_fail(TN_ERR_FORMAT,
+                   "%s: npy header: elements of type %q; bool, whole numbers, floats of 2, 4 and 8 "
+                   "bytes and complex numbers are read",
+                   c->source->path, text);
+}
+
+static tn_status take_entry(struct cursor *c, struct npy_header *header, unsigned *seen)
+{
+    static const char *const keys[] = { "descr", "fortran_order", "shape" };
+    char key[32];
+    unsigned which = 0;
+    tn_status status = take_text(c, key, sizeof key);
+    if (status != TN_OK)
+        return status;
+    while (which < 3 && strcmp(key, keys[which]) != 0)
+        which++;
+    if (which == 3)
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: npy header: unknown key %q; descr, fortran_order and shape are known",
+                       c->source->path, key);
+    if (*seen & 1u << which)
+        return bad(c, "a key stands there twice");
+    *seen |= 1u << which;
+    if (!take(c, ':'))
+        return bad(c, "a colon is missing after a key");
+    if (which == 0)
+        return take_descr(c, header);
+    if (which == 2)
+        return take_shape(c, header);
+    header->fortran = take_word(c, "True");
+    return header->fortran || take_word(c, "False")
+               ? TN_OK
+               : bad(c, "fortran_order is neither True nor False");
+}
+
+static tn_status parse(struct cursor *c, struct npy_header *header)
+{
+    unsigned seen = 0;
+    if (!take(c, '{'))
+        return bad(c, "the header is not a dictionary");
+    while (!take(c, '}')) {
+        tn_status status = take_entry(c, header, &seen);
+        if (status != TN_OK)
+            return status;
+        if (!take(c, ',') && peek(c) != '}')
+            return bad(c, "a comma is missing");
+    }
+    if (seen != 7)
+        return bad(c, "descr, fortran_order or shape is missing");
+    peek(c);
+    return c->at == c->end ? TN_OK : bad(c, "something stands after the dictionary");
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static bool recognize(const tn_source *source)
+{
+    char start[MAGIC_SIZE];
+    return source->size >= MAGIC_SIZE &&
+           source->read(source->user, 0, start, sizeof start) == TN_OK &&
+           memcmp(start, MAGIC, MAGIC_SIZE) == 0;
+}
+
+/* Sets `data` to where the header's text begins. */
+static tn_status read_start(const tn_source *source, struct npy_header *header, size_t *length)
+{
+    unsigned char start[12] = { 0 };
+    if (source->size < sizeof start)
+        return tn_fail(TN_ERR_FORMAT, "%s: %llu bytes are too few for an npy file", source->path,
+                       (unsigned long long)source->size);
+    tn_status status = source->read(source->user, 0, start, sizeof start);
+    if (status != TN_OK)
+        return status;
+    if (memcmp(start, MAGIC, MAGIC_SIZE) != 0)
+        return tn_fail(TN_ERR_FORMAT, "%s: it does not begin as an npy file does", source->path);
+    if (start[6] < 1 || start[6] > 3 || start[7] != 0)
+        return tn_fail(TN_ERR_FORMAT, "%s: npy version %d.%d; 1.0, 2.0 and 3.0 are read",
+                       source->path, start[6], start[7]);
+    *length = (size_t)start[8] | (size_t)start[9] << 8;
+    header->data = 10;
+    if (start[6] > 1) {
+        *length |= (size_t)start[10] << 16 | (size_t)start[11] << 24;
+        header->data = 12;
+    }
+    if (*length > source->size - header->data)
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: the npy header is to have %zu bytes, the file has %llu in all",
+                       source->path, *length, (unsigned long long)source->size);
+    if (*length > HEADER_MAX)
+        return tn_fail(TN_ERR_FORMAT, "%s: an npy header of %zu bytes is too large; %d are allowed",
+                       source->path, *length, HEADER_MAX);
+    return TN_OK;
+}
+
+/* The shape and the bytes of the file must agree. */
+static tn_status check_size(const tn_source *source, struct npy_header *header)
+{
+    uint64_t product = tn_dtype_size(dtypes[header->type].dtype);
+    for (int32_t i = 0; i < header->ndim; i++)
+        if (__builtin_mul_overflow(product, (uint64_t)header->shape[i], &product))
+            return tn_fail(TN_ERR_FORMAT, "%s: npy header: the product of the shape overflows",
+                           source->path);
+    header->bytes = product;
+    if (product == source->size - header->data)
+        return TN_OK;
+    return tn_fail(TN_ERR_FORMAT,
+                   "%s: npy: its type and shape need %llu bytes of data, the file has %llu",
+                   source->path, (unsigned long long)product,
+                   (unsigned long long)(source->size - header->data));
+}
+
+static tn_status read_header(const tn_source *source, struct npy_header *header)
+{
+    char text[HEADER_MAX];
+    size_t length = 0;
+    *header = (struct npy_header){ 0 };
+    tn_status status = read_start(source, header, &length);
+    if (status == TN_OK)
+        status = source->read(source->user, header->data, text, length);
+    if (status != TN_OK)
+        return status;
+    struct cursor cursor = { source, text, text, text + length };
+    header->data += length;
+    status = parse(&cursor, header);
+    return status == TN_OK ? check_size(source, header) : status;
+}
+
+/* A tensor whose first dimension is the fastest in memory. */
+static tn_tensor *turned(const struct npy_header *header, tn_tensor *tensor)
+{
+    int64_t strides[TN_MAX_DIMS], stride = 1;
+    for (int32_t i = 0; i < header->ndim; i++) {
+        strides[i] = stride;
+        stride *= header->shape[i];
+    }
+    return tn_tensor_as_strided(tensor, (tn_ints){ header->shape, header->ndim },
+                                (tn_ints){ strides, header->ndim }, 0);
+}
+
+static tn_status load(const tn_source *source, tn_state *state)
+{
+    struct npy_header header;
+    tn_status status = read_header(source, &header);
+    if (status != TN_OK)
+        return status;
+    tn_tensor *tensor = tn_tensor_empty((tn_ints){ header.shape, header.ndim },
+                                        dtypes[header.type].dtype, NULL);
+    if (tensor == NULL)
+        return tn_error_last()->code;
+    status = fm_read_values(source, header.data, (size_t)header.bytes,
+                            header.swap ? dtypes[header.type].word : 0, tensor);
+    if (status == TN_OK && header.fortran && header.ndim > 1 && header.bytes > 0)
+        tensor = turned(&header, tensor);
+    if (status == TN_OK && tensor == NULL)
+        status = tn_error_last()->code;
+    if (status == TN_OK)
+        status = tn_progress_report("reading bytes", header.bytes, header.bytes);
+    return status == TN_OK ? tn_state_set(state, ARRAY_NAME, tensor) : status;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static tn_status check(const tn_state *state, const char *path, int *type)
+{
+    if (tn_state_count(state) != 1)
+        return tn_fail(TN_ERR_VALUE, "%s: npy holds one array, there are %lld tensors", path,
+                       (long long)tn_state_count(state));
+    const tn_tensor *tensor = tn_state_tensor(state, 0);
+    for (*type = 0; *type < DTYPES; ++*type)
+        if (dtypes[*type].dtype == tn_tensor_dtype(tensor))
+            break;
+    if (*type == DTYPES)
+        return tn_fail(TN_ERR_TYPE, "%s: tensor %q is %s, which npy cannot hold", path,
+                       tn_state_name(state, 0), tn_dtype_name(tn_tensor_dtype(tensor)));
+    if (!tn_device_has_memory(tn_tensor_device(tensor)))
+        return tn_fail(TN_ERR_VALUE, "%s: tensor %q is on %s and has no values to save", path,
+                       tn_state_name(state, 0), tn_device_name(tn_tensor_device(tensor)));
+    return TN_OK;
+}
+
+static tn_status save(const tn_sink *sink, const tn_state *state)
+{
+    char out[1024]; /* 16 sizes of at most 19 digits, and little else */
+    int type = 0;
+    tn_status status = check(state, sink->path, &type);
+    if (status != TN_OK)
+        return status;
+    tn_ints shape = tn_tensor_shape(tn_state_tensor(state, 0));
+    size_t at = MAGIC_SIZE + 4;
+    at += (size_t)tn_snprint(out + at, sizeof out - at,
+                             "{'descr': '%s%s', 'fortran_order': False, 'shape': (",
+                             dtypes[type].word > 1 ? "<" : "|", dtypes[type].name);
+    for (int64_t i = 0; i < shape.count; i++)
+        at += (size_t)tn_snprint(out + at, sizeof out - at, i > 0 ? " %lld," : "%lld,",
+                                 (long long)shape.at[i]);
+    if (shape.count > 1)
+        at--;
+    at += (size_t)tn_snprint(out + at, sizeof out - at, "), }");
+    size_t padded = (at + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    memset(out + at, ' ', padded - at);
+    out[padded - 1] = '\n';
+    memcpy(out, MAGIC "\1", MAGIC_SIZE + 2);
+    out[8] = (char)(unsigned char)(padded - 10);
+    out[9] = (char)(unsigned char)((padded - 10) >> 8);
+    status = sink->write(sink->user, out, padded);
+    return status == TN_OK ? fm_write_values(sink, tn_state_tensor(state, 0)) : status;
+}
+
+const tn_format format_npy = {
+    TN_HEAD(tn_format),
+    .name = "npy",
+    .help = "one array without a name, as NumPy saves it; it is arr_0 here",
+    .extensions = ".npy",
+    .recognize = recognize,
+    .load = load,
+    .save = save,
+};

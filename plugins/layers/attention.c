@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * MultiheadAttention. Names, order and initialisation of its parameters are PyTorch's; the result is the pair of output and
+ * weights, or the output alone with need_weights False. */
+#include "layers.h"
+
+#include <math.h>
+#include <string.h>
+
+struct attention {
+    int64_t embed_dim;
+    int64_t num_heads;
+    double dropout;
+    bool bias;
+    bool add_bias_kv;
+    bool add_zero_attn;
+    int64_t kdim; /* INT64_MIN: embed_dim */
+    int64_t vdim;
+    bool batch_first;
+};
+
+static const tn_option options[] = {
+    TN_OPTION_ROW(struct attention, embed_dim, NULL, "features of queries and of the output",
+                  TN_OPTION_KIND_INT, TN_OPTION_REQUIRED),
+    TN_OPTION_ROW(struct attention, num_heads, NULL, "divides embed_dim", TN_OPTION_KIND_INT,
+                  TN_OPTION_REQUIRED),
+    TN_OPTION_ROW(struct attention, dropout, "0.0", "probability, of the weights, in training",
+                  TN_OPTION_KIND_FLOAT, 0),
+    TN_OPTION_ROW(struct attention, bias, "True", "whether the projections have biases",
+                  TN_OPTION_KIND_BOOL, 0),
+    TN_OPTION_ROW(struct attention, add_bias_kv, "False", "a learned key and value more",
+                  TN_OPTION_KIND_BOOL, 0),
+    TN_OPTION_ROW(struct attention, add_zero_attn, "False", "a key and value of zeros more",
+                  TN_OPTION_KIND_BOOL, 0),
+    TN_OPTION_ROW(struct attention, kdim, "None", "features of keys; None: embed_dim",
+                  TN_OPTION_KIND_INT, TN_OPTION_OPTIONAL),
+    TN_OPTION_ROW(struct attention, vdim, "None", "features of values; None: embed_dim",
+                  TN_OPTION_KIND_INT, TN_OPTION_OPTIONAL),
+    TN_OPTION_ROW(struct attention, batch_first, "False", "[N, L, E], not [L, N, E]",
+                  TN_OPTION_KIND_BOOL, 0),
+    TN_OPTION_END
+};
+
+static tn_status add(tn_module *self, const char *name, tn_ints shape, const char *init)
+{
+    tn_tensor *tensor = tn_tensor_empty(shape, TN_DTYPE_AUTO, NULL);
+    tn_status status = tensor == NULL ? tn_error_last()->code : tn_init(tensor, "%s", init);
+
+    return status == TN_OK ? tn_module_add_parameter(self, name, tensor) : status;
+}
+
+/* The parameters of the three projections; those of the other form are there without a tensor. */
+static tn_status add_projections(tn_module *self, int64_t kdim, int64_t vdim)
+{
+    static const char *const names[] = { "q_proj_weight", "k_proj_weight", "v_proj_weight" };
+    const struct attention *s = tn_module_data(self);
+    int64_t e = s->embed_dim;
+    const int64_t columns[] = { e, kdim, vdim };
+    bool one = kdim == e && vdim == e;
+    tn_status status = TN_OK;
+
+    if (one)
+        status = add(self, "in_proj_weight", TN_SHAPE(3 * e, e), "xavier_uniform()");
+    for (int i = 0; i < 3 && status == TN_OK; i++)
+        status = one ? tn_module_add_parameter(self, names[i], TN_NONE)
+                     : add(self, names[i], TN_SHAPE(e, columns[i]), "xavier_uniform()");
+    if (!one && status == TN_OK)
+        status = tn_module_add_parameter(self, "in_proj_weight", TN_NONE);
+    if (status == TN_OK)
+        status = s->bias ? add(self, "in_proj_bias", TN_SHAPE(3 * e), "zeros()")
+                         : tn_module_add_parameter(self, "in_proj_bias", TN_NONE);
+    return status;
+}
+
+static tn_status build(tn_module *self)
+{
+    const struct attention *s = tn_module_data(self);
+    int64_t e = s->embed_dim, kdim = s->kdim == INT64_MIN ? e : s->kdim,
+            vdim = s->vdim == INT64_MIN ? e : s->vdim;
+    static const char *const more[] = { "bias_k", "bias_v" };
+    tn_module *out;
+    tn_status status;
+
+    if (e < 1 || s->num_heads < 1 || e % s->num_heads != 0 || kdim < 1 || vdim < 1)
+        return tn_fail(TN_ERR_VALUE,
+                       "MultiheadAttention: embed_dim must be divisible by num_heads, and sizes "
+                       "positive; got embed_dim %lld, num_heads %lld",
+                       (long long)e, (long long)s->num_heads);
+    if (!(s->dropout >= 0 && s->dropout <= 1))
+        return tn_fail(TN_ERR_VALUE,
+                       "MultiheadAttention: dropout is %g; a probability between 0 and 1 is taken",
+                       s->dropout);
+    status = add_projections(self, kdim, vdim);
+    if (status != TN_OK)
+        return status;
+    out = tn_module_new("NonDynamicallyQuantizableLinear(%lld, %lld, bias=%s)", (long long)e,
+                        (long long)e, s->bias ? "True" : "False");
+    if (out == NULL)
+        return tn_error_last()->code;
+    status = s->bias ? tn_init(tn_module_get(out, "bias"), "zeros()") : TN_OK;
+    if (status == TN_OK)
+        status = tn_module_add_child(self, "out_proj", out);
+    tn_module_drop(out);
+    for (int i = 0; i < 2 && status == TN_OK; i++)
+        status = s->add_bias_kv ? add(self, more[i], TN_SHAPE(1, 1, e), "xavier_normal()")
+                                : tn_module_add_parameter(self, more[i], TN_NONE);
+    return status;
+}
+
+/* ---- calling ---- */
+
+enum { QUERY, KEY, VALUE, PADDED, NEED, MASK, AVERAGE, CAUSAL, ARGUMENTS };
+
+static const char *const arguments[ARGUMENTS] = { "query",
+                                                  "key",
+                                                  "value",
+                                                  "key_padding_mask",
+                                                  "need_weights",
+                                                  "attn_mask",
+                                                  "average_attn_weights",
+                                                  "is_causal" };
+
+/* A value by place or name; kind TN_VALUE_NONE where it was not given. */
+static tn_value argument(const tn_pack *input, int which)
+{
+    static const tn_value none = { .kind = TN_VALUE_NONE };
+    int64_t at = which < tn_pack_positional(input) ? which : tn_pack_find(input, arguments[which]);
+
+    return at < 0 ? none : tn_pack_at(input, at);
+}
+
+static tn_status tensor_of(const tn_pack *input, int which, bool required, tn_tensor **out)
+{
+    tn_value value = argument(input, which);
+
+    *out = TN_NONE;
+    if (value.kind == TN_VALUE_TENSOR) {
+        *out = value.as.tensor;
+        return TN_OK;
+    }
+    if (value.kind == TN_VALUE_NONE && !required)
+        return TN_OK;
+    return tn_fail(TN_ERR_TYPE, "MultiheadAttention: %s has to be a tensor%s", arguments[which],
+                   value.kind == TN_VALUE_NONE ? "; it is missing" : "");
+}
+
+static bool truth_of(const tn_pack *input, int which, bool otherwise)
+{
+    tn_value value = argument(input, which);
+
+    return value.kind == TN_VALUE_BOOL ? value.as.i != 0 : otherwise;
+}
+
+static tn_tensor *flat(tn_tensor *x)
+{
+    return x == TN_NONE ? x : tn_reshape(x, TN_SHAPE(-1));
+}
+
+static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
+{
+    const struct attention *s = tn_module_data(self);
+    tn_module *last = tn_module_child(self, "out_proj");
+    tn_tensor *x[3], *padded, *mask, *y, *weights = NULL;
+    bool batched, need = truth_of(input, NEED, true);
+    double p = tn_module_is_training(self) ? s->dropout : 0;
+    tn_status status = TN_OK;
+
+    for (int i = 0; i < 3 && status == TN_OK; i++)
+        status = tensor_of(input, QUERY + i, true, &x[i]);
+    if (status == TN_OK)
+        status = tensor_of(input, PADDED, false, &padded);
+    if (status == TN_OK)
+        status = tensor_of(input, MASK, false, &mask);
+    if (status != TN_OK || last == NULL)
+        return status != TN_OK ? status : tn_error_last()->code;
+    if (truth_of(input, CAUSAL, false) && mask == TN_NONE)
+        return tn_fail(TN_ERR_RUNTIME, "MultiheadAttention: Need attn_mask if specifying the "
+                                       "is_causal hint.");
+    batched = tn_tensor_ndim(x[QUERY]) == 3;
+    for (int i = 0; i < 3; i++) {
+        if (tn_tensor_ndim(x[i]) != (batched ? 3 : 2))
+            return tn_fail(TN_ERR_RUNTIME,
+                           "MultiheadAttention: %s has %d dimensions; three are taken, or two for "
+                           "all of query, key and value",
+                           arguments[i], (int)tn_tensor_ndim(x[i]));
+        x[i] = !batched ? tn_unsqueeze(x[i], 1) : s->batch_first ? tn_transpose(x[i], 0, 1) : x[i];
+        if (x[i] == NULL)
+            return tn_error_last()->code;
+    }
+    if (!batched && padded != TN_NONE)
+        padded = tn_unsqueeze(padded, 0);
+    if (need) {
+        tn_multi_head_attention_with_weights_options o =
+            TN_MULTI_HEAD_ATTENTION_WITH_WEIGHTS_OPTIONS;
+
+        o.dropout_p = p;
+        o.add_zero_attn = s->add_zero_attn;
+        o.average_attn_weights = truth_of(input, AVERAGE, true);
+        status = tn_multi_head_attention_with_weights(
+            x[QUERY], x[KEY], x[VALUE], tn_module_get(self, "in_proj_weight"),
+            tn_module_get(self, "q_proj_weight"), tn_module_get(self, "k_proj_weight"),
+            tn_module_get(self, "v_proj_weight"), tn_module_get(self, "in_proj_bias"),
+            flat(tn_module_get(self, "bias_k")), flat(tn_module_get(self, "bias_v")),
+            tn_module_get(last, "weight"), tn_module_get(last, "bias"), padded, mask, s->num_heads,
+            &o, &y, &weights);
+        if (status != TN_OK)
+            return status;
+    } else {
+        tn_multi_head_attention_options o = TN_MULTI_HEAD_ATTENTION_OPTIONS;
+
+        o.dropout_p = p;
+        o.add_zero_attn = s->add_zero_attn;
+        y = tn_multi_head_attention(
+            x[QUERY], x[KEY], x[VALUE], tn_module_get(self, "in_proj_weight"),
+            tn_module_get(self, "q_proj_weight"), tn_module_get(self, "k_proj_weight"),
+            tn_module_get(self, "v_proj_weight"), tn_module_get(self, "in_proj_bias"),
+            flat(tn_module_get(self, "bias_k")), flat(tn_module_get(self, "bias_v")),
+            tn_module_get(last, "weight"), tn_module_get(last, "bias"), padded, mask, s->num_heads,
+            &o);
+    }
+    y = !batched ? tn_select(y, 1, 0) : s->batch_first ? tn_transpose(y, 0, 1) : y;
+    if (weights != NULL && !batched)
+        weights = tn_select(weights, 0, 0);
+    if (y == NULL || (need && weights == NULL))
+        return tn_error_last()->code;
+    status = tn_pack_add(output, NULL, tn_value_tensor(y));
+    return status == TN_OK && need ? tn_pack_add(output, NULL, tn_value_tensor(weights)) : status;
+}
+
+/* PyTorch prints the child alone. */
+static int64_t repr(tn_module *self, char *out, size_t size)
+{
+    (void)self;
+    return tn_snprint(out, size, "%s", "");
+}
+
+const tn_layer layer_multihead_attention = {
+    TN_HEAD(tn_layer),
+    .name = "MultiheadAttention",
+    .help =
+        "output, weights = module(query, key, value, key_padding_mask, need_weights, attn_mask, "
+        "average_attn_weights, is_causal)",
+    .options = options,
+    .data_size = sizeof(struct attention),
+    .version = 1,
+    .build = build,
+    .call = call,
+    .repr = repr,
+};

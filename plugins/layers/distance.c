@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Distances between two tensors. */
+#include "layers.h"
+
+struct distance {
+    int64_t dim;
+    double eps;
+    double p;
+    bool keepdim;
+};
+
+static const tn_option cosine_options[] = {
+    TN_OPTION_ROW(struct distance, dim, "1", "along which", TN_OPTION_KIND_INT, 0),
+    TN_OPTION_ROW(struct distance, eps, "1e-08", "the smallest norm", TN_OPTION_KIND_FLOAT, 0),
+    TN_OPTION_END
+};
+static const tn_option pair_options[] = {
+    TN_OPTION_ROW(struct distance, p, "2.0", "of the norm", TN_OPTION_KIND_FLOAT, 0),
+    TN_OPTION_ROW(struct distance, eps, "1e-06", "keeps it from zero", TN_OPTION_KIND_FLOAT, 0),
+    TN_OPTION_ROW(struct distance, keepdim, "False", "keeps the last dimension with size 1",
+                  TN_OPTION_KIND_BOOL, 0),
+    TN_OPTION_END
+};
+
+/* PyTorch prints neither with its options. */
+static int64_t repr(tn_module *self, char *out, size_t size)
+{
+    (void)self;
+    return tn_snprint(out, size, "%s", "");
+}
+
+static tn_status take_two(tn_module *self, const tn_pack *input, tn_tensor **in)
+{
+    static const char *const names[] = { "x1", "x2" };
+
+    if (tn_pack_count(input) != 2)
+        return tn_fail(TN_ERR_TYPE, "%s takes x1 and x2, got %lld values", tn_module_type(self),
+                       (long long)tn_pack_count(input));
+    for (int64_t i = 0; i < 2; i++) {
+        int64_t at = i < tn_pack_positional(input) ? i : tn_pack_find(input, names[i]);
+
+        if (at < 0)
+            return tn_fail(TN_ERR_TYPE, "%s: argument %q is missing", tn_module_type(self),
+                           names[i]);
+        in[i] = tn_pack_tensor(input, at);
+        if (in[i] == NULL)
+            return tn_error_last()->code;
+    }
+    return TN_OK;
+}
+
+static tn_status give(tn_pack *output, tn_tensor *y)
+{
+    return y == NULL ? tn_error_last()->code : tn_pack_add(output, NULL, tn_value_tensor(y));
+}
+
+static tn_status cosine_call(tn_module *self, const tn_pack *input, tn_pack *output)
+{
+    const struct distance *s = tn_module_data(self);
+    tn_cosine_similarity_options o = TN_COSINE_SIMILARITY_OPTIONS;
+    tn_tensor *in[2];
+    tn_status status = take_two(self, input, in);
+
+    o.dim = s->dim;
+    o.eps = s->eps;
+    return status == TN_OK ? give(output, tn_cosine_similarity(in[0], in[1], &o)) : status;
+}
+
+static tn_status pair_call(tn_module *self, const tn_pack *input, tn_pack *output)
+{
+    const struct distance *s = tn_module_data(self);
+    tn_pairwise_distance_options o = TN_PAIRWISE_DISTANCE_OPTIONS;
+    tn_tensor *in[2];
+    tn_status status = take_two(self, input, in);
+
+    o.p = s->p;
+    o.eps = s->eps;
+    o.keepdim = s->keepdim;
+    return status == TN_OK ? give(output, tn_pairwise_distance(in[0], in[1], &o)) : status;
+}
+
+#define DISTANCE(id, Name, table, call_, help_)                                                    \
+    const tn_layer layer_##id = {                                                                  \
+        TN_HEAD(tn_layer),                                                                         \
+        .name = #Name,                                                                             \
+        .help = help_,                                                                             \
+        .options = table,                                                                          \
+        .data_size = sizeof(struct distance),                                                      \
+        .version = 1,                                                                              \
+        .call = call_,                                                                             \
+        .repr = repr,                                                                              \
+    };
+DISTANCE(cosine_similarity, CosineSimilarity, cosine_options, cosine_call,
+         "the cosine of the angle between two tensors along dim")
+DISTANCE(pairwise_distance, PairwiseDistance, pair_options, pair_call,
+         "the norm of the difference along the last dimension")

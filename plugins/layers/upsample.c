@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Upsample and its two old names. */
+#include "layers.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST = 3 };
+
+struct upsample {
+    tn_ints size;
+    tn_floats scale_factor;
+    const char *mode;
+    bool align_corners;
+};
+
+#define SIZES                                                                                      \
+    TN_OPTION_ROW(struct upsample, size, "None", "of the result, without N and C",                 \
+                  TN_OPTION_KIND_INTS, TN_OPTION_OPTIONAL),                                        \
+        TN_OPTION_ROW(struct upsample, scale_factor, "None", "times the size, instead of it",      \
+                      TN_OPTION_KIND_FLOATS, TN_OPTION_OPTIONAL)
+
+static const tn_option upsample_options[] = {
+    SIZES,
+    TN_OPTION_ROW(struct upsample, mode, "'nearest'",
+                  "nearest, nearest-exact, linear, bilinear, bicubic or trilinear",
+                  TN_OPTION_KIND_STRING, 0),
+    TN_OPTION_ROW(struct upsample, align_corners, "False", "the corners stay corners",
+                  TN_OPTION_KIND_BOOL, 0),
+    TN_OPTION_END
+};
+static const tn_option sized_options[] = { SIZES, TN_OPTION_END };
+
+static tn_status check(tn_module *self)
+{
+    const struct upsample *s = tn_module_data(self);
+
+    if ((s->size.count > 0) == (s->scale_factor.count > 0))
+        return tn_fail(TN_ERR_VALUE, "%s: either size or scale_factor has to be given",
+                       tn_module_type(self));
+    for (int64_t i = 0; i < s->scale_factor.count; i++)
+        if (!(s->scale_factor.at[i] > 0))
+            return tn_fail(TN_ERR_VALUE, "%s: scale_factor is %g; it has to be more than 0",
+                           tn_module_type(self), s->scale_factor.at[i]);
+    return TN_OK;
+}
+
+static tn_tensor *upsampled(tn_module *self, tn_tensor *x, const char *mode, bool corners)
+{
+    const struct upsample *s = tn_module_data(self);
+    tn_interpolate_options o = TN_INTERPOLATE_OPTIONS;
+    int64_t sizes[MOST], dims = x == NULL ? 0 : tn_tensor_ndim(x) - 2;
+    bool scaled = s->scale_factor.count > 0;
+    int64_t given = scaled ? s->scale_factor.count : s->size.count;
+
+    if (x == NULL)
+        return NULL;
+    if (dims < 1 || dims > MOST || (given != 1 && given != dims)) {
+        tn_fail(TN_ERR_VALUE,
+                "%s: the input has %d dimensions; [N, C] and one to three are taken, "
+                "and one %s or one for each of them",
+                tn_module_type(self), (int)tn_tensor_ndim(x), scaled ? "scale_factor" : "size");
+        return NULL;
+    }
+    for (int64_t d = 0; d < dims; d++) {
+        int64_t i = given == 1 ? 0 : d;
+
+        sizes[d] = scaled ? (int64_t)floor((double)tn_tensor_size(x, 2 + d) * s->scale_factor.at[i])
+                          : s->size.at[i];
+    }
+    o.mode = mode;
+    o.align_corners = corners;
+    if (scaled && given == 1)
+        o.scale = s->scale_factor.at[0];
+    return tn_interpolate(x, (tn_ints){ sizes, dims }, &o);
+}
+
+static tn_tensor *upsample_forward(tn_module *self, tn_tensor *x)
+{
+    const struct upsample *s = tn_module_data(self);
+
+    return upsampled(self, x, s->mode, s->align_corners);
+}
+
+static tn_tensor *nearest_forward(tn_module *self, tn_tensor *x)
+{
+    return upsampled(self, x, "nearest", false);
+}
+
+static tn_tensor *bilinear_forward(tn_module *self, tn_tensor *x)
+{
+    return upsampled(self, x, "bilinear", true);
+}
+
+static int64_t text_of(tn_module *self, const char *mode, char *out, size_t size)
+{
+    const struct upsample *s = tn_module_data(self);
+    layers_text text = { out, size, 0 };
+
+    if (s->scale_factor.count > 0) {
+        layers_put(&text, "scale_factor=%s", s->scale_factor.count > 1 ? "(" : "");
+        for (int64_t i = 0; i < s->scale_factor.count; i++)
+            layers_put(&text, "%s%g", i > 0 ? ", " : "", s->scale_factor.at[i]);
+        layers_put(&text, "%s", s->scale_factor.count > 1 ? ")" : "");
+    } else {
+        layers_put(&text, "size=");
+        layers_put_row(&text, s->size, 0);
+    }
+    layers_put(&text, ", mode='%s'", mode);
+    return text.used;
+}
+
+static int64_t upsample_repr(tn_module *self, char *out, size_t size)
+{
+    return text_of(self, ((const struct upsample *)tn_module_data(self))->mode, out, size);
+}
+
+static int64_t nearest_repr(tn_module *self, char *out, size_t size)
+{
+    return text_of(self, "nearest", out, size);
+}
+
+static int64_t bilinear_repr(tn_module *self, char *out, size_t size)
+{
+    return text_of(self, "bilinear", out, size);
+}
+
+#define UPSAMPLE(id, Name, table, id_forward, help_)                                               \
+    const tn_layer layer_##id = {                                                                  \
+        TN_HEAD(tn_layer),                                                                         \
+        .name = #Name,                                                                             \
+        .help = help_,                                                                             \
+        .options = table,                                                                          \
+        .data_size = sizeof(struct upsample),                                                      \
+        .version = 1,                                                                              \
+        .build = check,                                                                            \
+        .forward = id_forward##_forward,                                                           \
+        .repr = id_forward##_repr,                                                                 \
+    };
+UPSAMPLE(upsample, Upsample, upsample_options, upsample, "the input in another size")
+UPSAMPLE(upsampling_nearest2d, UpsamplingNearest2d, sized_options, nearest,
+         "the image in another size, by its nearest elements")
+UPSAMPLE(upsampling_bilinear2d, UpsamplingBilinear2d, sized_options, bilinear,
+         "the image in another size, by lines between elements; corners stay corners")

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Files for the tests of formats, read from memory, damaged in every place. */
+#ifndef TN_TESTS_IO_MEMORY_H
+#define TN_TESTS_IO_MEMORY_H
+
+#include "tests/base/suite.h"
+
+struct memory {
+    const char *bytes;
+    size_t size;
+};
+
+static inline tn_status read_memory(void *user, uint64_t offset, void *to, size_t bytes)
+{
+    const struct memory *memory = user;
+    if (offset > memory->size || bytes > memory->size - offset)
+        return tn_fail(TN_ERR_FORMAT, "beyond the end");
+    memcpy(to, memory->bytes + offset, bytes);
+    return TN_OK;
+}
+
+static inline tn_status load_memory_as(const char *name, const char *bytes, size_t size,
+                                       tn_state *state)
+{
+    TN_SCOPE;
+    struct memory memory = { bytes, size };
+    tn_source source = { &memory, size, "a file", read_memory };
+    const tn_format *format = (const tn_format *)tn_registry_find(TN_KIND_tn_format, name);
+    ck_assert_ptr_nonnull(format);
+    return format->load(&source, state);
+}
+
+static inline char *slurp(const char *path, size_t *size)
+{
+    FILE *file = fopen(path, "rb");
+    ck_assert_msg(file != NULL, "%s", path);
+    char *bytes = malloc(1 << 20);
+    *size = fread(bytes, 1, 1 << 20, file);
+    fclose(file);
+    return bytes;
+}
+
+/* Every load of a damaged file ends with a state or with words; one that is cut never loads. */
+static inline void cut_and_change(const char *format, const char *path)
+{
+    static const unsigned char changes[] = { 0x01, 0x02, 0x20, 0x80, 0xff };
+    size_t size;
+    char *bytes = slurp(path, &size);
+    for (size_t cut = 0; cut < size; cut++) {
+        char *part = malloc(cut > 0 ? cut : 1); /* of its exact size, for the sanitizer */
+        memcpy(part, bytes, cut);
+        tn_state *state = tn_state_new();
+        ck_assert_int_ne(load_memory_as(format, part, cut, state), TN_OK);
+        ck_assert(tn_error_text()[0] != '\0');
+        ck_assert_int_eq(tn_state_count(state), 0);
+        tn_error_clear();
+        tn_state_drop(state);
+        free(part);
+    }
+    for (size_t i = 0; i < size * sizeof changes; i++) {
+        char *at = &bytes[i / sizeof changes], before = *at;
+        *at = (char)((unsigned char)before ^ changes[i % sizeof changes]);
+        tn_state *state = tn_state_new();
+        if (load_memory_as(format, bytes, size, state) == TN_OK)
+            for (int64_t k = 0; k < tn_state_count(state); k++)
+                ck_assert_ptr_nonnull(tn_state_tensor(state, k));
+        else
+            ck_assert(tn_error_text()[0] != '\0');
+        tn_error_clear();
+        tn_state_drop(state);
+        *at = before;
+    }
+    free(bytes);
+}
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tenon inspect FILE: what a file of tensors holds. tenon convert FROM TO: the same tensors in another format. */
+#include "tool.h"
+
+#include <string.h>
+
+static int64_t bytes_of(const tn_tensor *tensor)
+{
+    return tn_tensor_numel(tensor) * (int64_t)tn_dtype_size(tn_tensor_dtype(tensor));
+}
+
+static void sum_up(const tn_state *state, int64_t *elements, int64_t *bytes)
+{
+    *elements = *bytes = 0;
+    for (int64_t i = 0; i < tn_state_count(state); i++) {
+        *elements += tn_tensor_numel(tn_state_tensor(state, i));
+        *bytes += bytes_of(tn_state_tensor(state, i));
+    }
+}
+
+/* ---- inspect --------------------------------------------------------------------------------- */
+
+static void inspect_json(const char *file, const tn_state *state)
+{
+    int64_t elements, bytes;
+    sum_up(state, &elements, &bytes);
+    json_begin(NULL, '{');
+    json_text("file", file);
+    json_begin("tensors", '[');
+    for (int64_t i = 0; i < tn_state_count(state); i++) {
+        const tn_tensor *tensor = tn_state_tensor(state, i);
+        tn_ints shape = tn_tensor_shape(tensor);
+        json_begin(NULL, '{');
+        json_text("name", tn_state_name(state, i));
+        json_text("dtype", tn_dtype_name(tn_tensor_dtype(tensor)));
+        json_begin("shape", '[');
+        for (int64_t d = 0; d < shape.count; d++)
+            json_int(NULL, shape.at[d]);
+        json_end(']');
+        json_int("elements", tn_tensor_numel(tensor));
+        json_int("bytes", bytes_of(tensor));
+        json_end('}');
+    }
+    json_end(']');
+    json_begin("metadata", '{');
+    for (int64_t i = 0; i < tn_state_meta_count(state); i++)
+        json_text(tn_state_meta_key(state, i), tn_state_meta(state, tn_state_meta_key(state, i)));
+    json_end('}');
+    json_int("elements", elements);
+    json_int("bytes", bytes);
+    json_end('}');
+}
+
+static void shape_text(tn_ints shape, char *out, size_t size)
+{
+    size_t length = (size_t)snprintf(out, size, "[");
+    for (int64_t d = 0; d < shape.count && length < size; d++)
+        length += (size_t)snprintf(out + length, size - length, "%s%lld", d > 0 ? ", " : "",
+                                   (long long)shape.at[d]);
+    if (length < size)
+        snprintf(out + length, size - length, "]");
+}
+
+static void inspect_text(const char *file, const tn_state *state)
+{
+    table t = { .columns = 4 }, texts = { .columns = 2, .wraps = true };
+    char shape[TN_MAX_DIMS * 24], size[32];
+    int64_t elements, bytes, metas = tn_state_meta_count(state);
+    sum_up(state, &elements, &bytes);
+    snprintf(shape, sizeof shape, "%lld tensor%s, %lld elements, %s",
+             (long long)tn_state_count(state), tn_state_count(state) == 1 ? "" : "s",
+             (long long)elements, bytes_text(bytes, size, sizeof size));
+    table_row(&texts, file, shape);
+    table_print(&texts);
+    if (tn_state_count(state) > 0) {
+        putchar('\n');
+        table_row(&t, "NAME", "DTYPE", "SHAPE", "SIZE");
+    }
+    for (int64_t i = 0; i < tn_state_count(state); i++) {
+        const tn_tensor *tensor = tn_state_tensor(state, i);
+        shape_text(tn_tensor_shape(tensor), shape, sizeof shape);
+        table_row(&t, tn_state_name(state, i), tn_dtype_name(tn_tensor_dtype(tensor)), shape,
+                  bytes_text(bytes_of(tensor), size, sizeof size));
+    }
+    table_print(&t);
+    if (metas > 0) {
+        putchar('\n');
+        table_row(&texts, "METADATA", "TEXT");
+    }
+    for (int64_t i = 0; i < metas; i++)
+        table_row(&texts, tn_state_meta_key(state, i),
+                  tn_state_meta(state, tn_state_meta_key(state, i)));
+    table_print(&texts);
+}
+
+static int run_inspect(int count, char **arguments, bool json)
+{
+    (void)count;
+    /* A device without memory: formats read what describes the tensors and pass over the values. */
+    if (tn_default_device("meta") != TN_OK)
+        return tool_fail(NULL);
+    tn_state *state = tn_state_load(arguments[0]);
+    if (state == NULL)
+        return tool_fail(NULL);
+    if (json)
+        inspect_json(arguments[0], state);
+    else
+        inspect_text(arguments[0], state);
+    tn_state_drop(state);
+    return EXIT_OK;
+}
+
+const command inspect_command = {
+    "inspect",
+    "FILE",
+    "names, shapes and types of a file of tensors",
+    "Prints the name, dtype, shape and size of every tensor of a file, in the file's order, and the texts beside them. The "
+    "format is known by the content of the file, else by its extension; values are not read.",
+    1,
+    1,
+    run_inspect,
+    false
+};
+
+/* ---- convert --------------------------------------------------------------------------------- */
+
+static int run_convert(int count, char **arguments, bool json)
+{
+    int64_t elements, bytes;
+    char size[32];
+    (void)count;
+    /* The values come through the memory of the host, whatever TENON_DEVICE says. */
+    if (tn_default_device("cpu") != TN_OK)
+        return tool_fail(NULL);
+    tn_state *state = tn_state_load(arguments[0]);
+    if (state == NULL)
+        return tool_fail(NULL);
+    if (tn_state_save(state, arguments[1]) != TN_OK) {
+        tn_state_drop(state);
+        return tool_fail(NULL);
+    }
+    sum_up(state, &elements, &bytes);
+    if (json) {
+        json_begin(NULL, '{');
+        json_text("from", arguments[0]);
+        json_text("to", arguments[1]);
+        json_int("tensors", tn_state_count(state));
+        json_int("elements", elements);
+        json_int("bytes", bytes);
+        json_end('}');
+    } else {
+        printf("%lld tensor%s, %lld elements, %s\n", (long long)tn_state_count(state),
+               tn_state_count(state) == 1 ? "" : "s", (long long)elements,
+               bytes_text(bytes, size, sizeof size));
+    }
+    tn_state_drop(state);
+    return EXIT_OK;
+}
+
+const command convert_command = {
+    "convert",
+    "FROM TO",
+    "a file of tensors in another format",
+    "Reads a file of tensors and writes them to another one, whose extension chooses the format. The file is written "
+    "atomically: when anything fails, an old file of that name is as it was.",
+    2,
+    2,
+    run_convert,
+    false
+};
