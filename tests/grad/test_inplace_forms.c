@@ -143,9 +143,8 @@ static tn_tensor *input(double first)
     static tn_tensor *name##_code(tn_tensor *a, tn_tensor *b)                                      \
     {                                                                                              \
         tn_tensor *y = tn_mul_scalar(a, 1.5);                                                      \
-        (void)b;                                                                                   \
                                                                                                    \
-        return (expression) != NULL ? tn_mul(y, y) : NULL;                                         \
+        return (expression) != NULL ? tn_mul(tn_mul(y, y), b) : NULL;                              \
     }
 FORMS(CODE)
 
