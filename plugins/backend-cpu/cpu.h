@@ -343,6 +343,12 @@ tn_status tn__div(const tn_call *call);
 /* Remainders: whole numbers are not divided by zero. */
 tn_status tn__rest(const tn_call *call);
 tn_status tn__bitwise_not(const tn_call *call);
+
+/* bits.c */
+tn_status tn__bits_and(const tn_call *call);
+tn_status tn__bits_or(const tn_call *call);
+tn_status tn__bits_xor(const tn_call *call);
+tn_status tn__bits_not(const tn_call *call);
 tn_status tn__gelu(const tn_call *call);
 tn_status tn__where(const tn_call *call);
 /* Of complex numbers. */

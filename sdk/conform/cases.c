@@ -32,7 +32,10 @@ static bool wrong(reader *r, const char *format, const char *what)
     char own[256];
 
     snprintf(own, sizeof own, format, what);
-    snprintf(r->words, r->size, "%s:%lld: %s", r->file, (long long)r->line, own);
+    if (r->line > 0)
+        snprintf(r->words, r->size, "%s:%lld: %s", r->file, (long long)r->line, own);
+    else
+        snprintf(r->words, r->size, "%s: %s; --cases names a file or folder", r->file, own);
     return false;
 }
 
