@@ -86,19 +86,22 @@ static tn_status name_form(uint32_t kind, const char *name)
     return TN_OK;
 }
 
+/* What a name stands for in this module; 0 if for nothing. */
+static uint32_t kind_of(const tn_module *module, const char *name)
+{
+    return tn__slots_find(&module->parameters, name) != NULL ? TN_SLOT_PARAMETER
+           : tn__slots_find(&module->buffers, name) != NULL  ? TN_SLOT_BUFFER
+           : tn__slots_find(&module->children, name) != NULL ? TN_SLOT_CHILD
+                                                             : 0;
+}
+
 static tn_status name_free(tn_module *module, uint32_t kind, const char *name)
 {
-    struct {
-        uint32_t kind;
-        const tn__slots *slots;
-    } others[] = { { TN_SLOT_PARAMETER, &module->parameters },
-                   { TN_SLOT_BUFFER, &module->buffers },
-                   { TN_SLOT_CHILD, &module->children } };
-    for (int64_t i = 0; i < tn__countof(others); i++)
-        if (others[i].kind != kind && tn__slots_find(others[i].slots, name) != NULL)
-            return tn_fail(TN_ERR_KEY, "attribute '%s' already exists: it is a %s of this %s", name,
-                           kind_word(others[i].kind), module->type);
-    return TN_OK;
+    uint32_t taken = kind_of(module, name);
+    if (taken == 0 || taken == kind)
+        return TN_OK;
+    return tn_fail(TN_ERR_KEY, "attribute '%s' already exists: it is a %s of this %s", name,
+                   kind_word(taken), module->type);
 }
 
 static tn_status name_check(tn_module *module, uint32_t kind, const char *name)
@@ -361,17 +364,30 @@ tn_status tn_module_remove(tn_module *module, const char *name)
 
 /* ---- dotted paths ---------------------------------------------------------------------------- */
 
-/* Says why the part `atom` of `path` is no child of `at`. */
-static void no_child(tn_module *at, const char *atom, const char *path)
+/* Says why the part `atom` of `path` is no parameter, buffer or child of `at`. */
+static void not_found(tn_module *at, const char *atom, const char *path, uint32_t wanted)
 {
-    if (tn__slots_find(&at->children, atom) != NULL || tensor_slot(at, atom) != NULL) {
-        tn_fail(TN_ERR_ATTR, "`%s` of %s is not a module (looking for %q)", atom, at->type, path);
+    uint32_t kind = kind_of(at, atom);
+    if (kind == wanted) {
+        tn_fail(TN_ERR_ATTR, "`%s` of %s is not a %s: its slot is empty (looking for %q)", atom,
+                at->type, kind_word(wanted), path);
         return;
     }
+    if (kind != 0) {
+        tn_fail(TN_ERR_ATTR, "`%s` of %s is not a %s but a %s (looking for %q)", atom, at->type,
+                kind_word(wanted), kind_word(kind), path);
+        return;
+    }
+    const tn__slots *slots = wanted == TN_SLOT_PARAMETER ? &at->parameters
+                             : wanted == TN_SLOT_BUFFER  ? &at->buffers
+                                                         : &at->children;
     tn__text text = { 0 };
-    if (at->children.count > 0) {
-        tn__text_add(&text, "; children: ");
-        tn__slots_list(&at->children, &text);
+    if (slots->count > 0) {
+        tn__text_add(&text, "; %s: ",
+                     wanted == TN_SLOT_PARAMETER ? "parameters"
+                     : wanted == TN_SLOT_BUFFER  ? "buffers"
+                                                 : "children");
+        tn__slots_list(slots, &text);
     }
     tn_fail(TN_ERR_ATTR, "%s has no attribute `%s` (looking for %q)%s", at->type, atom, path,
             text.at != NULL ? text.at : "");
@@ -392,7 +408,7 @@ static tn_module *find_within(tn_module *module, const char *path, size_t length
         atom[size] = '\0';
         tn__slot *slot = tn__slots_find(&module->children, atom);
         if (slot == NULL || slot->child == NULL) {
-            no_child(module, atom, path);
+            not_found(module, atom, path, TN_SLOT_CHILD);
             tn_free(atom);
             return NULL;
         }
@@ -414,18 +430,83 @@ tn_module *tn_module_find(tn_module *module, const char *path)
     return find_within(module, path, strlen(path));
 }
 
+/* The module that holds the last part of `path`, and that part. */
+static tn_module *find_holder(tn_module *module, const char *path, const char **last)
+{
+    const char *dot = strrchr(path, '.');
+    *last = dot != NULL ? dot + 1 : path;
+    if (dot == NULL)
+        return module;
+    if (dot == path) {
+        not_found(module, "", path, TN_SLOT_CHILD);
+        return NULL;
+    }
+    return find_within(module, path, (size_t)(dot - path));
+}
+
 tn_tensor *tn_module_find_tensor(tn_module *module, const char *path)
 {
     if (module == NULL || path == NULL) {
         tn__null_input("an argument of tn_module_find_tensor");
         return NULL;
     }
-    const char *dot = strrchr(path, '.');
-    if (dot == path) {
-        no_child(module, "", path);
+    const char *name;
+    module = find_holder(module, path, &name);
+    return module != NULL ? tn_module_get(module, name) : NULL;
+}
+
+tn_tensor *tn_module_find_parameter(tn_module *module, const char *path)
+{
+    if (module == NULL || path == NULL) {
+        tn__null_input("an argument of tn_module_find_parameter");
         return NULL;
     }
-    if (dot != NULL)
-        module = find_within(module, path, (size_t)(dot - path));
-    return module != NULL ? tn_module_get(module, dot != NULL ? dot + 1 : path) : NULL;
+    const char *name;
+    module = find_holder(module, path, &name);
+    if (module == NULL)
+        return NULL;
+    tn__slot *slot = tn__slots_find(&module->parameters, name);
+    if (slot == NULL || tn__is_none(slot->tensor)) {
+        not_found(module, name, path, TN_SLOT_PARAMETER);
+        return NULL;
+    }
+    return slot->tensor;
+}
+
+tn_tensor *tn_module_find_buffer(tn_module *module, const char *path)
+{
+    if (module == NULL || path == NULL) {
+        tn__null_input("an argument of tn_module_find_buffer");
+        return NULL;
+    }
+    const char *name;
+    module = find_holder(module, path, &name);
+    if (module == NULL)
+        return NULL;
+    tn__slot *slot = tn__slots_find(&module->buffers, name);
+    if (slot == NULL) {
+        not_found(module, name, path, TN_SLOT_BUFFER);
+        return NULL;
+    }
+    return slot->tensor;
+}
+
+tn_status tn_module_set_child(tn_module *module, const char *path, tn_module *child, bool strict)
+{
+    if (module == NULL || path == NULL || child == NULL)
+        return tn__null_input("an argument of tn_module_set_child");
+    if (path[0] == '\0')
+        return tn_fail(TN_ERR_VALUE,
+                       "cannot set a child of %s at an empty path: name where it "
+                       "goes, as in \"0\" or \"encoder.act\"",
+                       module->type);
+    const char *name;
+    module = find_holder(module, path, &name);
+    if (module == NULL)
+        return tn_error_last()->code;
+    uint32_t kind = kind_of(module, name);
+    if (kind == TN_SLOT_CHILD || (kind == 0 && !strict))
+        return tn_module_add_child(module, name, child);
+    not_found(module, name, path, TN_SLOT_CHILD);
+    return TN_ERR_ATTR;
 }

@@ -8,10 +8,12 @@ TESTS += %D%/test_files
 %C%_test_files_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_files_LDADD = $(TN_LINK_TEST_CORE)
 if HAVE_JANSSON
-check_PROGRAMS += %D%/test_npy %D%/test_safetensors
-TESTS += %D%/test_npy %D%/test_safetensors
+check_PROGRAMS += %D%/test_npy %D%/test_processes %D%/test_safetensors
+TESTS += %D%/test_npy %D%/test_processes %D%/test_safetensors
 %C%_test_npy_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_npy_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_processes_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_processes_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_safetensors_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_safetensors_LDADD = $(TN_LINK_TEST_CORE)
 endif

@@ -8,6 +8,7 @@ TN_MODULE_TESTS = \
 	%D%/test_layers \
 	%D%/test_make \
 	%D%/test_memory \
+	%D%/test_paths \
 	%D%/test_pytorch \
 	%D%/test_slots \
 	%D%/test_state \
@@ -22,6 +23,8 @@ TESTS += $(TN_MODULE_TESTS)
 %C%_test_make_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_memory_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_paths_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_paths_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_pytorch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_pytorch_LDADD = $(TN_LINK_TEST)
 %C%_test_slots_CPPFLAGS = $(TN_TEST_CPPFLAGS)

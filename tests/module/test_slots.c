@@ -3,6 +3,7 @@
  * Slots: registration, names, order, replacement, look-ups, walks. Names of rows are those of the behaviour
  * specification. */
 #include "tests/module/probe.h"
+#include "tests/spec/proves.h"
 
 static tn_module *bare(void)
 {
@@ -216,7 +217,8 @@ START_TEST(a_path_that_leads_nowhere_names_the_part_and_the_type_get_003_get_004
     ck_assert_ptr_null(tn_module_find(m, "0.nope"));
     expect_failure(TN_ERR_ATTR, "Linear has no attribute `nope`");
     ck_assert_ptr_null(tn_module_find(m, "0.weight"));
-    expect_failure(TN_ERR_ATTR, "`weight` of Linear is not a module");
+    expect_failure(TN_ERR_ATTR,
+                   "`weight` of Linear is not a module but a parameter (looking for \"0.weight\")");
     ck_assert_ptr_null(tn_module_find(m, "0."));
     expect_failure(TN_ERR_ATTR, "Linear has no attribute ``");
     ck_assert_ptr_null(tn_module_find(m, "0..x"));

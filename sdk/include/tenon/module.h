@@ -93,6 +93,15 @@ TN_API tn_status tn_module_remove(tn_module *module, const char *name);
 /* By dotted path, "0.weight". [any-thread] [borrowed] */
 TN_API tn_module *tn_module_find(tn_module *module, const char *path);
 TN_API tn_tensor *tn_module_find_tensor(tn_module *module, const char *path);
+/* The same where the kind matters; the other kind under that name is TN_ERR_ATTR. A reserved
+ * parameter is an error, too; a reserved buffer is TN_NONE. [any-thread] [borrowed] */
+TN_API tn_tensor *tn_module_find_parameter(tn_module *module, const char *path);
+TN_API tn_tensor *tn_module_find_buffer(tn_module *module, const char *path);
+/* Puts a child at a dotted path: in the place of the one that is there, else at the end of its
+ * parent, which has to be there; with `strict` only in the place of another. [any-thread]
+ * [null-through] */
+TN_API tn_status tn_module_set_child(tn_module *module, const char *path, tn_module *child,
+                                     bool strict);
 
 /* ---- walking --------------------------------------------------------------------------------- */
 
