@@ -31,7 +31,9 @@ static tn_status check_memory(const tn_op *op, tn_tensor *const *in, int64_t n_i
             return tn__null_input(op->def.name);
         if (tn__is_none(in[i]) || !tn__tensor_overlap(in[i], into))
             continue;
-        if ((op->def.flags & (TN_OP_INPLACE | TN_OP_INTO)) && tn__tensor_same_view(in[i], into))
+        if ((op->def.flags & (TN_OP_INPLACE | TN_OP_INTO)) &&
+            (tn__operand(op, i)->flags & TN_OPERAND_APART) == 0 &&
+            tn__tensor_same_view(in[i], into))
             continue;
         return tn_fail(
             TN_ERR_RUNTIME,
@@ -177,6 +179,35 @@ static tn_status call_copy(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
     return status;
 }
 
+/* An operator that is recorded through its inner ones: they work on a copy of what is there, which
+ * they may keep for their derivatives, and the result is copied into the tensor. */
+static tn_status recorded_into(const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                               const void *options, tn_tensor *into)
+{
+    const tn_op *copy = tn__needed(TN__NEED_copy);
+    tn_tensor **operands, *result = NULL;
+    tn_status status;
+
+    if (copy == NULL)
+        return tn_error_last()->code;
+    operands = tn_malloc((size_t)n_in * sizeof(tn_tensor *));
+    if (operands == NULL)
+        return TN_ERR_MEMORY;
+    memcpy(operands, in, (size_t)n_in * sizeof(tn_tensor *));
+    operands[0] = NULL;
+    status = tn__plain_call(copy, &into, 1, NULL, operands, 1, NULL);
+    if (status == TN_OK)
+        status = tn__plain_call(op, operands, n_in, options, &result, 1, NULL);
+    if (status == TN_OK)
+        status = call_copy(copy, &result, 1, into);
+    if (result != NULL)
+        tn_tensor_drop(result);
+    if (operands[0] != NULL)
+        tn_tensor_drop(operands[0]);
+    tn_free(operands);
+    return status;
+}
+
 tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                            tn_tensor *into)
 {
@@ -218,6 +249,11 @@ tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
     status = check_result(&work, into, n_in > 0 && in[0] == into);
     if (status == TN_OK && record)
         status = tn__grad_before_inplace(op, into, work.in, work.n_in, &original);
+    if (status == TN_OK && record && work.wants_grad && op->def.derive == NULL &&
+        op->def.decompose != NULL) {
+        tn__work_end(&work);
+        return recorded_into(op, in, n_in, options, into);
+    }
     if (status == TN_OK)
         status = run_into(&work);
     if (status == TN_OK && record)

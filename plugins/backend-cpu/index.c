@@ -176,6 +176,27 @@ static tn_status result_of(const struct job *job, const struct walk *walk)
                    (long long)job->dim_size, (long long)job->dim_size - 1);
 }
 
+/* In place: a bad index is found before anything is written. */
+static void look(void *user, int64_t n, char *const *base, const int64_t *stride)
+{
+    struct walk *walk = user;
+    for (int64_t i = 0; i < n && !walk->bad; i++) {
+        int64_t at;
+        memcpy(&at, base[1] + i * stride[1], sizeof at);
+        if ((uint64_t)at >= (uint64_t)walk->job->dim_size) {
+            walk->bad = true;
+            walk->at = at;
+        }
+    }
+}
+
+static tn_status check_all(const struct job *job)
+{
+    struct walk walk = { .job = job };
+    tn__span_walk(&job->span, 0, job->span.count, look, &walk);
+    return result_of(job, &walk);
+}
+
 static tn_status part(void *user, int64_t begin, int64_t end)
 {
     const struct job *job = user;
@@ -253,6 +274,10 @@ static tn_status scatter(const tn_call *call, int64_t dim, bool add)
             job.sum = tn__loops->ew[TN__ADD][ct];
     }
     make(&job, call, call->out[0], call->in[1], call->in[2], dim);
+    if (tn__view_at(call->out[0]) == tn__view_at(call->in[0]))
+        status = check_all(&job);
+    if (status != TN_OK)
+        return status;
     struct tn__span *span = &job.span;
     for (int32_t d = 0; d < span->ndim; d++)
         if (span->stride[0][d] != 0 && (job.split < 0 || span->shape[d] > span->shape[job.split]))

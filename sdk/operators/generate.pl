@@ -33,7 +33,7 @@ my %DTYPE_NAME = (uint8 => 'U8', int8 => 'I8', int16 => 'I16', int32 => 'I32', i
                   bfloat16 => 'BF16', float32 => 'F32', float64 => 'F64', bool => 'BOOL', complex64 => 'C64',
                   complex128 => 'C128');
 my %OPERAND = (optional => 'TN_OPERAND_OPTIONAL', nograd => 'TN_OPERAND_NO_GRAD', nopromote => 'TN_OPERAND_NO_PROMOTE',
-               list => 'TN_OPERAND_LIST', anydevice => 'TN_OPERAND_ANY_DEVICE');
+               list => 'TN_OPERAND_LIST', anydevice => 'TN_OPERAND_ANY_DEVICE', apart => 'TN_OPERAND_APART');
 my %FLAG = map { $_ => "TN_OP_\U$_" } qw(primitive view promote promote_float inplace into random);
 
 my (@families, %seen, %wrappers);

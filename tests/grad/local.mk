@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-TN_GRAD_TESTS = tests/grad/test_anomaly tests/grad/test_check tests/grad/test_elementwise tests/grad/test_engine tests/grad/test_hooks tests/grad/test_inplace tests/grad/test_threads tests/grad/test_differential tests/grad/test_views
+TN_GRAD_TESTS = tests/grad/test_anomaly tests/grad/test_check tests/grad/test_differential tests/grad/test_elementwise tests/grad/test_engine tests/grad/test_hooks tests/grad/test_inplace tests/grad/test_inplace_forms tests/grad/test_threads tests/grad/test_views
 check_PROGRAMS += $(TN_GRAD_TESTS)
 TESTS += $(TN_GRAD_TESTS)
 tests_grad_test_anomaly_SOURCES = %D%/test_anomaly.c tests/op/with.h
@@ -24,6 +24,9 @@ tests_grad_test_hooks_LDADD = $(TN_LINK_TEST_CORE)
 tests_grad_test_inplace_SOURCES = %D%/test_inplace.c tests/op/with.h
 tests_grad_test_inplace_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_grad_test_inplace_LDADD = $(TN_LINK_TEST)
+tests_grad_test_inplace_forms_SOURCES = %D%/test_inplace_forms.c tests/op/with.h
+tests_grad_test_inplace_forms_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_grad_test_inplace_forms_LDADD = $(TN_LINK_TEST)
 tests_grad_test_threads_SOURCES = %D%/test_threads.c tests/op/with.h
 tests_grad_test_threads_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_grad_test_threads_LDADD = $(TN_LINK_TEST) -lpthread

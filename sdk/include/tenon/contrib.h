@@ -155,11 +155,12 @@ typedef struct tn_operand {
 } tn_operand;
 
 enum {
-    TN_OPERAND_OPTIONAL = 1,   /* TN_NONE is accepted */
-    TN_OPERAND_NO_GRAD = 2,    /* never differentiable (indices, targets) */
-    TN_OPERAND_NO_PROMOTE = 4, /* stays out of type promotion */
-    TN_OPERAND_LIST = 8,       /* last one: any number of them, at least one */
-    TN_OPERAND_ANY_DEVICE = 16 /* may live elsewhere than the rest */
+    TN_OPERAND_OPTIONAL = 1,    /* TN_NONE is accepted */
+    TN_OPERAND_NO_GRAD = 2,     /* never differentiable (indices, targets) */
+    TN_OPERAND_NO_PROMOTE = 4,  /* stays out of type promotion */
+    TN_OPERAND_LIST = 8,        /* last one: any number of them, at least one */
+    TN_OPERAND_ANY_DEVICE = 16, /* may live elsewhere than the rest */
+    TN_OPERAND_APART = 32       /* may not be what is written in place: read in another order */
 };
 
 enum {
