@@ -55,8 +55,10 @@
     TN__CREATION_OPS(X)                                                                            \
     TN__PRODUCT_OPS(X)                                                                             \
     TN__RANDOM_OPS(X)                                                                              \
-    TN__CONVOLUTION_OPS(X) TN__POOLING_OPS(X) TN__NORMALIZATION_OPS(X) TN__LOSS_OPS(X)             \
-        TN__DROPOUT_OPS(X) TN__RESAMPLE_OPS(X) TN__ATTENTION_OPS(X)
+    TN__CONVOLUTION_OPS(X)                                                                         \
+    TN__POOLING_OPS(X)                                                                             \
+    TN__NORMALIZATION_OPS(X) TN__LOSS_OPS(X) TN__DROPOUT_OPS(X) TN__RESAMPLE_OPS(X)                \
+        TN__ATTENTION_OPS(X)
 
 #define TN__DECLARE_OP(name) extern const tn_op_def tn__op_##name;
 TN__FAMILY_OPS(TN__DECLARE_OP)

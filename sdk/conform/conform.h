@@ -66,6 +66,8 @@ typedef struct conform_test {
 extern const conform_test conform_contract_tests[]; /* a NULL name ends */
 /* Host memory of this process fails when the test says so; before anything is made. */
 void conform_scarce_memory(void);
+/* How signals are handled before the plugin is loaded. */
+void conform_remember_process(void);
 /* Of one operator, by c->subject. */
 void conform_op(conform *c);
 void conform_gradient(conform *c);

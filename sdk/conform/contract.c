@@ -120,16 +120,26 @@ static void starts_no_thread(conform *c)
                      count - 1);
 }
 
+static const int signals[] = { SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGABRT,
+                               SIGINT,  SIGTERM, SIGCHLD, SIGALRM, SIGUSR1 };
+enum { SIGNALS = sizeof signals / sizeof signals[0] };
+static struct sigaction at_the_start[SIGNALS]; /* who starts us may have some ignored */
+
+void conform_remember_process(void)
+{
+    for (int i = 0; i < SIGNALS; i++)
+        sigaction(signals[i], NULL, &at_the_start[i]);
+}
+
 static void leaves_the_process_alone(conform *c)
 {
-    static const int signals[] = { SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGABRT,
-                                   SIGINT,  SIGTERM, SIGCHLD, SIGALRM, SIGUSR1 };
     struct sigaction action;
 
     if (tn_plugin_activate(c->plugin->id) != TN_OK)
         tn_error_clear();
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++, c->checks++)
-        if (sigaction(signals[i], NULL, &action) == 0 && action.sa_handler != SIG_DFL)
+    for (int i = 0; i < SIGNALS; i++, c->checks++)
+        if (sigaction(signals[i], NULL, &action) == 0 &&
+            action.sa_handler != at_the_start[i].sa_handler)
             conform_fail(c, "it installs a handler for signal %d (%s)", signals[i],
                          strsignal(signals[i]));
     if (fegetround() != FE_TONEAREST)

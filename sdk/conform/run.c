@@ -224,6 +224,7 @@ int conform_child(const conform_options *options, const char *test, int fd)
     if (c.to == NULL)
         return 3;
     c.subject = strchr(test, '/') != NULL ? strchr(test, '/') + 1 : test;
+    conform_remember_process();
     if (strcmp(test, "contract/scarce-memory") == 0)
         conform_scarce_memory();
     if (load(&c, &plugin)) {
