@@ -353,6 +353,7 @@ static void replay(const char *name, const char *device)
         r.cases += r.line[0] == 'c';
     }
     fclose(file);
+    free(r.options); /* of the last case */
     tn_device_end();
     tn_scope_end(scope);
     ck_assert_int_gt(r.cases, 100);
