@@ -58,13 +58,17 @@ typedef float lanes __attribute__((vector_size(32)));
 typedef float wide_lanes __attribute__((vector_size(64)));
 enum { STEPS = 200000, CHAINS = 10 };
 
+static volatile float seed = 0.001f;
+
 /* Ten chains, so that a multiply-add need not wait for the one before it. */
 #define STEP(k) s##k = s##k * a + a;
 #define MULTIPLY(name, T)                                                                          \
     static float name(void)                                                                        \
     {                                                                                              \
+        float b = seed; /* the compiler must not know that chains are alike */                     \
         T a = (T){ 0 } + 0.5f;                                                                     \
-        T s0 = a, s1 = a, s2 = a, s3 = a, s4 = a, s5 = a, s6 = a, s7 = a, s8 = a, s9 = a;          \
+        T s0 = a + b, s1 = s0 + b, s2 = s1 + b, s3 = s2 + b, s4 = s3 + b, s5 = s4 + b,             \
+          s6 = s5 + b, s7 = s6 + b, s8 = s7 + b, s9 = s8 + b;                                      \
         for (int i = 0; i < STEPS; i++) {                                                          \
             STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7) STEP(8) STEP(9)        \
         }                                                                                          \

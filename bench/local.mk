@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-check_PROGRAMS += bench/dispatch bench/ops
+check_PROGRAMS += bench/dispatch bench/ops bench/train
 bench_dispatch_SOURCES = %D%/dispatch.c
 bench_dispatch_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_dispatch_LDADD = $(TN_LINK)
@@ -8,7 +8,10 @@ bench_dispatch_LDADD = $(TN_LINK)
 bench_ops_SOURCES = %D%/ops.c %D%/ceilings.c %D%/numbers.c %D%/ops.h
 bench_ops_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_ops_LDADD = $(TN_LINK) $(LIBM)
-EXTRA_DIST += %D%/README.md %D%/run %D%/ops.txt %D%/peer.py
+bench_train_SOURCES = %D%/train.c %D%/nets.c %D%/nets.h %D%/ceilings.c %D%/numbers.c %D%/ops.h
+bench_train_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+bench_train_LDADD = $(TN_LINK) $(LIBM)
+EXTRA_DIST += %D%/README.md %D%/run %D%/ops.txt %D%/peer.py %D%/train.py
 
 bench: bench/dispatch$(EXEEXT)
 	./run bench/dispatch$(EXEEXT)
