@@ -8,6 +8,7 @@
 #ifndef TENON_CONTRIB_H
 #define TENON_CONTRIB_H
 
+#include <tenon/state.h>
 #include <tenon/train.h>
 
 TN_BEGIN_DECLS

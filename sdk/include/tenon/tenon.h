@@ -11,6 +11,7 @@
 #include <tenon/op.h>
 #include <tenon/grad.h>
 #include <tenon/module.h>
+#include <tenon/state.h>
 #include <tenon/train.h>
 #include <tenon/contrib.h>
 #include <tenon/runtime.h>
