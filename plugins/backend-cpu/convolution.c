@@ -1,275 +1,162 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolution and the gradient of its weight as products of matrices whose columns are the windows of the input. The columns are made
- * a block at a time on the way into the packed panels of the tiles, never as a whole. The work is cut by shape alone,
- * so the bits do not depend on the number of threads. */
+ * Convolution and the gradient of its input as products of matrices: windows of the image, made a block at a time, times the
+ * weight in panels. With strides the gradient of the input is a product for each tap, added up at the places that the
+ * tap looked at. The work is cut by shape alone, so the bits do not depend on the number of threads. */
 #include <string.h>
 
-#include "cpu.h"
+#include "windows.h"
 
 enum {
-    DIMS = 3,    /* fewer are filled up with 1 in front */
-    DEPTH = 256, /* of a packed panel */
-    BLOCK = 256  /* columns that are worked on together */
+    DEPTH = 512, /* of windows that are made at a time, about */
+    MOST = 192,  /* rows of a block, at most */
+    ACROSS = 256 /* outputs that are worked on together */
 };
 
-struct windows {
-    const tn_view *x;
-    int64_t item;
-    int64_t images, channels, groups;
-    int64_t size[DIMS], kernel[DIMS], count[DIMS], stride[DIMS], padding[DIMS], dilation[DIMS];
-    int64_t step[DIMS]; /* of x, in elements */
-    int64_t places;     /* windows of an image */
-    int64_t members;    /* elements of a window with the channels of a group */
+/* ---- the weight in panels -------------------------------------------------------------------- */
+
+/* How the weight becomes panels of `columns`, [group][panel][depth][width]. */
+struct panels {
+    enum tn__ct ct;
+    int64_t item, width, depth, columns, groups;
+    int64_t inner; /* depth = taps * inner: channels, or outputs when it is turned */
+    int64_t taps;
+    bool turned;        /* for the gradient: windows turned round, outputs and channels exchanged */
+    const char *weight; /* [groups * outputs][channels][taps] */
+    char *to;
 };
 
-/* Neighbouring windows in one row of an image: `length` of them from `at` on. */
-struct stretch {
-    const char *image; /* of the group's first channel */
-    int64_t at, length;
-    int64_t first[DIMS]; /* where the first window begins, in the padding when negative */
-};
-
-static void read_row(tn_ints given, int32_t dims, int64_t otherwise, int64_t *out)
+static int64_t panels_bytes(const struct panels *p)
 {
-    for (int32_t i = 0; i < DIMS; i++) {
-        int32_t own = i - (DIMS - dims);
-        out[i] = own < 0 || given.count <= 0 ? otherwise : given.at[given.count == 1 ? 0 : own];
-    }
-    for (int32_t i = 0; i < DIMS - dims; i++)
-        out[i] = otherwise;
+    return p->groups * tn__up(p->columns, p->width) * p->depth * p->item;
 }
 
-static void lay_out(struct windows *w, const tn_view *x, const int64_t *kernel,
-                    const int64_t *count, tn_ints stride, tn_ints padding, tn_ints dilation,
-                    int64_t groups)
+static void pack_panel(const struct panels *p, int64_t index)
 {
-    int32_t dims = x->ndim - 2;
-    w->x = x;
-    w->item = tn__view_item(x);
-    w->images = x->shape[0];
-    w->channels = x->shape[1] / groups;
-    w->groups = groups;
-    read_row(stride, dims, 1, w->stride);
-    read_row(padding, dims, 0, w->padding);
-    read_row(dilation, dims, 1, w->dilation);
-    w->places = 1;
-    w->members = w->channels;
-    for (int32_t i = 0; i < DIMS; i++) {
-        int32_t own = i - (DIMS - dims);
-        w->size[i] = own < 0 ? 1 : x->shape[2 + own];
-        w->step[i] = own < 0 ? 0 : x->strides[2 + own];
-        w->kernel[i] = own < 0 ? 1 : kernel[own];
-        w->count[i] = own < 0 ? 1 : count[own];
-        w->places *= w->count[i];
-        w->members *= w->kernel[i];
+    int64_t each = tn__up(p->columns, p->width) / p->width, group = index / each,
+            first = index % each * p->width, item = p->item;
+    int64_t here = p->columns - first < p->width ? p->columns - first : p->width;
+    char *to = p->to + index * p->depth * p->width * item;
+    const char *from = p->weight + group * p->columns * p->depth * item;
+    /* A column is an output, or (turned) a channel; to the next one and along the inner side: */
+    int64_t column = (p->turned ? p->taps : p->depth) * item,
+            along = (p->turned ? p->columns * p->taps : p->taps) * item;
+    int64_t line = p->width * item, step = p->inner * line;
+
+    from += first * column;
+    if (here < p->width)
+        memset(to, 0, (size_t)(p->depth * line));
+    if (p->taps == 1) {
+        tn__gemm_pack(p->ct, p->depth, here, p->width, from, p->turned ? p->columns : 1,
+                      p->turned ? 1 : p->depth, to);
+        return;
+    }
+    for (int64_t i = 0; i < p->inner; i++) {
+        const char *x = from + i * along;
+        char *y = to + i * line + (p->turned ? (p->taps - 1) * step : 0);
+        if (item == 4)
+            tn__transpose_4(p->taps, here, y, p->turned ? -step : step, x, column);
+        else
+            tn__transpose_8(p->taps, here, y, p->turned ? -step : step, x, column);
     }
 }
 
-/* The stretches of columns [begin, begin + n) of all images together. */
-static int64_t find_stretches(const struct windows *w, int64_t group, int64_t begin, int64_t n,
-                              struct stretch *out)
+static tn_status pack_part(void *user, int64_t begin, int64_t end)
 {
-    int64_t found = 0;
-    for (int64_t at = 0; at < n;) {
-        int64_t column = begin + at, image = column / w->places, place = column % w->places;
-        int64_t row = place / w->count[2], last = place % w->count[2];
-        struct stretch *s = &out[found++];
-        s->at = at;
-        s->length = w->count[2] - last;
-        if (s->length > n - at)
-            s->length = n - at;
-        s->image = tn__view_at(w->x) +
-                   (image * w->x->strides[0] + group * w->channels * w->x->strides[1]) * w->item;
-        s->first[0] = row / w->count[1] * w->stride[0] - w->padding[0];
-        s->first[1] = row % w->count[1] * w->stride[1] - w->padding[1];
-        s->first[2] = last * w->stride[2] - w->padding[2];
-        at += s->length;
-    }
-    return found;
+    for (int64_t i = begin; i < end; i++)
+        pack_panel(user, i);
+    return TN_OK;
 }
 
-#define LINE(s, T)                                                                                 \
-    /* Member `member` of each window of the stretches. */                                         \
-    static void line_##s(const struct windows *w, const struct stretch *list, int64_t count,       \
-                         int64_t member, T *to)                                                    \
-    {                                                                                              \
-        int64_t k2 = member % w->kernel[2], rest = member / w->kernel[2];                          \
-        int64_t k1 = rest % w->kernel[1], k0 = rest / w->kernel[1] % w->kernel[0];                 \
-        int64_t channel = rest / w->kernel[1] / w->kernel[0] * w->x->strides[1];                   \
-        for (int64_t i = 0; i < count; i++) {                                                      \
-            const struct stretch *s = &list[i];                                                    \
-            int64_t d = s->first[0] + k0 * w->dilation[0], h = s->first[1] + k1 * w->dilation[1],  \
-                    c = s->first[2] + k2 * w->dilation[2], step = w->stride[2];                    \
-            T *at = to + s->at;                                                                    \
-            if (d < 0 || d >= w->size[0] || h < 0 || h >= w->size[1]) {                            \
-                memset(at, 0, (size_t)s->length * sizeof(T));                                      \
-                continue;                                                                          \
-            }                                                                                      \
-            const T *from = (const T *)(const void *)s->image + channel + d * w->step[0] +         \
-                            h * w->step[1];                                                        \
-            int64_t low = c >= 0 ? 0 : (-c + step - 1) / step;                                     \
-            int64_t high = c >= w->size[2] ? 0 : (w->size[2] - 1 - c) / step + 1;                  \
-            if (low > s->length)                                                                   \
-                low = s->length;                                                                   \
-            if (high > s->length)                                                                  \
-                high = s->length;                                                                  \
-            if (high < low)                                                                        \
-                high = low;                                                                        \
-            for (int64_t j = 0; j < low; j++)                                                      \
-                at[j] = 0;                                                                         \
-            int64_t pace = step * w->step[2];                                                      \
-            from += c * w->step[2];                                                                \
-            if (pace == 1 && high > low)                                                           \
-                memcpy(at + low, from + low, (size_t)(high - low) * sizeof(T));                    \
-            else                                                                                   \
-                for (int64_t j = low; j < high; j++)                                               \
-                    at[j] = from[j * pace];                                                        \
-            for (int64_t j = high; j < s->length; j++)                                             \
-                at[j] = 0;                                                                         \
-        }                                                                                          \
-    }
-LINE(f32, float)
-LINE(f64, double)
-
-static void line_of(enum tn__ct ct, const struct windows *w, const struct stretch *list,
-                    int64_t count, int64_t member, void *to)
+static tn_status pack_all(struct panels *p)
 {
-    if (ct == TN__F32)
-        line_f32(w, list, count, member, to);
-    else
-        line_f64(w, list, count, member, to);
+    int64_t count = p->groups * (tn__up(p->columns, p->width) / p->width);
+
+    return tn_parallel_for(count, 1 + 65536 / (1 + p->depth * p->width), pack_part, p);
 }
 
-/* n elements, `from_step` apart, to others `to_step` apart. */
-static inline void move(int64_t size, int64_t n, const void *from, int64_t from_step, void *to,
-                        int64_t to_step)
+/* The weight row by row: itself, or a copy in *copy. */
+static tn_status plain_weight(const tn_view *weight, const char **at, void **copy)
 {
-    if (size == 4) {
-        const uint32_t *a = from;
-        uint32_t *b = to;
-        for (int64_t i = 0; i < n; i++)
-            b[i * to_step] = a[i * from_step];
-    } else {
-        const uint64_t *a = from;
-        uint64_t *b = to;
-        for (int64_t i = 0; i < n; i++)
-            b[i * to_step] = a[i * from_step];
-    }
-}
+    int64_t strides[TN_MAX_DIMS], next = 1;
+    tn_view dense = *weight;
+    tn_status status;
 
-static int64_t up(int64_t n, int64_t step)
-{
-    return (n + step - 1) / step * step;
+    *copy = NULL;
+    *at = tn__view_at(weight);
+    if (tn__view_dense(weight))
+        return TN_OK;
+    for (int32_t d = weight->ndim; d-- > 0; next *= weight->shape[d])
+        strides[d] = next;
+    *copy = tn__scratch_take((size_t)(next * tn__view_item(weight)));
+    if (!*copy)
+        return TN_ERR_MEMORY;
+    dense.data = *copy;
+    dense.byte_offset = 0;
+    dense.strides = strides;
+    *at = *copy;
+    status = tn__copy_views(&dense, weight);
+    if (status != TN_OK) {
+        tn__scratch_give(*copy);
+        *copy = NULL;
+    }
+    return status;
 }
 
 /* ---- forth ----------------------------------------------------------------------------------- */
 
 struct forth {
-    struct windows w;
-    enum tn__ct ct;
-    int64_t size;       /* of an element */
-    int64_t outputs;    /* of a group */
-    const char *panels; /* the weight, packed: [group][depth block][panel of mr][kc][mr] */
-    int64_t group_bytes;
-    const tn_view *y, *bias;
-    int64_t blocks; /* of columns */
-    int64_t y_step[DIMS];
+    struct windows_of {
+        struct tn__windows w;
+        struct tn__images x, y;
+    } * at;
+    const struct panels *panels;
+    const char *bias; /* [groups][outputs filled up] */
+    int64_t rows, blocks, strips, across;
 };
-
-/* [rows][depth], `row` and `deep` elements apart, as panels of mr rows, a block of depth after the other. */
-static void pack_rows(enum tn__ct ct, const char *from, int64_t rows, int64_t depth, int64_t row,
-                      int64_t deep, int64_t mr, char *to)
-{
-    int64_t size = (int64_t)tn__ct_size(ct);
-    for (int64_t k0 = 0; k0 < depth; k0 += DEPTH) {
-        int64_t kc = depth - k0 < DEPTH ? depth - k0 : DEPTH;
-        for (int64_t first = 0; first < rows; first += mr) {
-            int64_t here = rows - first < mr ? rows - first : mr;
-            if (here < mr)
-                memset(to, 0, (size_t)(mr * kc * size));
-            for (int64_t i = 0; i < here; i++) {
-                const char *at = from + ((first + i) * row + k0 * deep) * size;
-                move(size, kc, at, deep, to + i * size, mr);
-            }
-            to += mr * kc * size;
-        }
-    }
-}
-
-/* Where column `column` of all images lies in y, in elements, and for how many columns the step is the last dimension's. */
-static int64_t place_of(const struct forth *f, int64_t column, int64_t *run)
-{
-    const struct windows *w = &f->w;
-    int64_t image = column / w->places, place = column % w->places;
-    int64_t last = place % w->count[2], row = place / w->count[2];
-    *run = w->count[2] - last;
-    return image * f->y->strides[0] + row / w->count[1] * f->y_step[0] +
-           row % w->count[1] * f->y_step[1] + last * f->y_step[2];
-}
-
-#define STORE(s, T)                                                                                \
-    static void store_##s(const struct forth *f, int64_t group, int64_t begin, int64_t n,          \
-                          const T *sums, int64_t width)                                            \
-    {                                                                                              \
-        T *y = (T *)(void *)tn__view_at(f->y);                                                     \
-        for (int64_t at = 0, run; at < n; at += run) {                                             \
-            int64_t place = place_of(f, begin + at, &run), step = f->y_step[2];                    \
-            run = run < n - at ? run : n - at;                                                     \
-            for (int64_t m = 0; m < f->outputs; m++) {                                             \
-                int64_t output = group * f->outputs + m;                                           \
-                const T *from = sums + m * width + at;                                             \
-                T *to = y + place + output * f->y->strides[1], more = 0;                           \
-                if (f->bias)                                                                       \
-                    more = ((const T *)(const void *)tn__view_at(                                  \
-                        f->bias))[output * f->bias->strides[0]];                                   \
-                if (step == 1)                                                                     \
-                    for (int64_t j = 0; j < run; j++)                                              \
-                        to[j] = from[j] + more;                                                    \
-                else                                                                               \
-                    for (int64_t j = 0; j < run; j++)                                              \
-                        to[j * step] = from[j] + more;                                             \
-            }                                                                                      \
-        }                                                                                          \
-    }
-STORE(f32, float)
-STORE(f64, double)
 
 static tn_status forth_block(const struct forth *f, int64_t index)
 {
-    const struct windows *w = &f->w;
-    const struct tn__tile *tile = &tn__products->tile[f->ct];
-    int64_t group = index / f->blocks, begin = index % f->blocks * BLOCK;
-    int64_t all = w->images * w->places, n = all - begin < BLOCK ? all - begin : BLOCK;
-    int64_t width = up(n, tile->nr), rows = up(f->outputs, tile->mr), size = f->size;
-    struct stretch list[BLOCK];
-    int64_t stretches = find_stretches(w, group, begin, n, list);
-    char *memory = tn__scratch_take((size_t)(size * (rows * width + DEPTH * width + width)) + 64);
-    if (!memory)
-        return TN_ERR_MEMORY;
-    char *sums = memory, *columns = sums + rows * width * size,
-         *line = columns + DEPTH * width * size;
-    const char *panels = f->panels + group * f->group_bytes;
-    memset(sums, 0, (size_t)(rows * width * size));
-    memset(line, 0, (size_t)(width * size));
-    for (int64_t k0 = 0; k0 < w->members; k0 += DEPTH) {
-        int64_t kc = w->members - k0 < DEPTH ? w->members - k0 : DEPTH;
-        for (int64_t k = 0; k < kc; k++) {
-            line_of(f->ct, w, list, stretches, k0 + k, line);
-            for (int64_t j = 0; j < width; j += tile->nr)
-                memcpy(columns + (j * kc + k * tile->nr) * size, line + j * size,
-                       (size_t)(tile->nr * size));
-        }
-        for (int64_t j = 0; j < width; j += tile->nr)
-            for (int64_t i = 0; i < rows; i += tile->mr)
-                tile->run(kc, panels + (k0 * rows + i * kc) * size, columns + j * kc * size,
-                          sums + (i * width + j) * size, width);
+    const struct tn__windows *w = &f->at->w;
+    const struct panels *p = f->panels;
+    int64_t item = w->item, all = w->images * w->places, step;
+    int64_t group = index / f->strips / f->blocks, first = index % f->blocks * f->rows;
+    int64_t column = index / f->blocks % f->strips * f->across;
+    int64_t full = tn__up(w->outputs, p->width);
+    bool plain = tn__windows_plain(w, &f->at->x, &step);
+    int64_t taps = w->channels > 0 && w->channels < DEPTH ? DEPTH / w->channels : 1;
+    struct tn__gemm g = { .ct = w->ct, .width = p->width, .b_step = p->width };
+    char *rows = NULL;
+
+    if (taps > w->taps)
+        taps = w->taps;
+    g.m = all - first < f->rows ? all - first : f->rows;
+    g.n = w->outputs - column < f->across ? w->outputs - column : f->across;
+    g.b_panel = p->depth * p->width;
+    g.ldc = f->at->y.step[TN__DIMS - 1];
+    g.c = f->at->y.at + (first * g.ldc + group * w->outputs + column) * item;
+    g.bias = f->bias + (group * full + column) * item;
+    g.a_step = taps * w->channels + 16;
+    if (plain) {
+        g.a = f->at->x.at + (first * step + group * w->channels) * item;
+        g.a_step = step;
+        taps = w->taps;
+    } else {
+        g.a = rows = tn__scratch_take((size_t)(g.m * g.a_step * item));
+        if (!rows)
+            return TN_ERR_MEMORY;
     }
-    if (f->ct == TN__F32)
-        store_f32(f, group, begin, n, (const float *)(const void *)sums, width);
-    else
-        store_f64(f, group, begin, n, (const double *)(const void *)sums, width);
-    tn__scratch_give(memory);
+    for (int64_t tap = 0; tap < w->taps; tap += taps) {
+        int64_t here = w->taps - tap < taps ? w->taps - tap : taps;
+        if (!plain)
+            tn__windows_rows(w, &f->at->x, group, first, g.m, tap, here, rows, g.a_step);
+        g.k = here * w->channels;
+        g.b = p->to + ((group * full + column) * p->depth + tap * w->channels * p->width) * item;
+        tn__gemm_run(&g);
+        g.add = true;
+        g.bias = NULL;
+    }
+    tn__scratch_give(rows);
     return TN_OK;
 }
 
@@ -281,163 +168,258 @@ static tn_status forth_part(void *user, int64_t begin, int64_t end)
     return status;
 }
 
+/* All outputs with their bias, in rows that end with a whole panel. */
+static char *bias_of(const struct tn__windows *w, const tn_view *bias, int64_t width)
+{
+    int64_t full = tn__up(w->outputs, width);
+    char *to = tn__scratch_take((size_t)(w->groups * full * w->item));
+
+    if (!to)
+        return NULL;
+    memset(to, 0, (size_t)(w->groups * full * w->item));
+    for (int64_t i = 0; bias && i < w->groups * w->outputs; i++)
+        memcpy(to + (i / w->outputs * full + i % w->outputs) * w->item,
+               tn__view_at(bias) + i * bias->strides[0] * w->item, (size_t)w->item);
+    return to;
+}
+
+/* Windows of x times the weight's panels, into y. */
+static tn_status forth(struct windows_of *at, const tn_view *weight, bool turned,
+                       const tn_view *bias)
+{
+    struct tn__windows *w = &at->w;
+    int64_t all = w->images * w->places, mr = tn__products->strips[w->ct].mr;
+    struct panels p = { .ct = w->ct,
+                        .item = w->item,
+                        .groups = w->groups,
+                        .turned = turned,
+                        .columns = w->outputs,
+                        .inner = w->channels,
+                        .taps = w->taps,
+                        .depth = w->taps * w->channels,
+                        .width = tn__gemm_width(w->ct, w->outputs) };
+    struct forth f = { .at = at, .panels = &p };
+    void *copy = NULL;
+    char *padded = NULL;
+    tn_status status = plain_weight(weight, &p.weight, &copy);
+
+    if (status != TN_OK)
+        return status;
+    p.to = tn__scratch_take((size_t)panels_bytes(&p));
+    padded = bias_of(w, bias, p.width);
+    status = p.to && padded ? pack_all(&p) : TN_ERR_MEMORY;
+    if (status == TN_OK) {
+        int64_t blocks = (all + MOST - 1) / MOST;
+        f.bias = padded;
+        f.rows = tn__up((all + blocks - 1) / blocks, mr);
+        f.blocks = (all + f.rows - 1) / f.rows;
+        f.across = w->outputs < ACROSS ? tn__up(w->outputs, p.width) : ACROSS;
+        f.strips = (w->outputs + f.across - 1) / f.across;
+        status = tn_parallel_for(f.blocks * f.strips * w->groups, 1, forth_part, &f);
+    }
+    tn__scratch_give(padded);
+    tn__scratch_give(p.to);
+    tn__scratch_give(copy);
+    return status;
+}
+
 tn_status tn__convolution(const tn_call *call)
 {
     const tn_convolution_options *o = call->options;
     const tn_view *x = call->in[0], *weight = call->in[1], *y = call->out[0];
-    struct forth f = { .ct = tn__ct_of(tn_view_dtype(x)), .y = y, .bias = call->in[2] };
-    const tn_view *dense = weight;
-    tn_view copy = *weight;
-    int64_t strides[TN_MAX_DIMS], next = 1;
-    tn_status status = TN_OK;
-    char *packed = NULL, *plain = NULL;
+    struct windows_of at;
+    tn_status status, last;
 
     if (tn__view_count(y) == 0)
         return TN_OK;
-    f.size = (int64_t)tn__ct_size(f.ct);
-    lay_out(&f.w, x, weight->shape + 2, y->shape + 2, o->stride, o->padding, o->dilation,
-            o->groups);
-    f.outputs = y->shape[1] / o->groups;
-    for (int32_t i = 0; i < DIMS; i++) {
-        int32_t own = i - (DIMS - (y->ndim - 2));
-        f.y_step[i] = own < 0 ? 0 : y->strides[2 + own];
+    tn__windows_make(&at.w, x, y, weight, o->stride, o->padding, o->dilation, o->groups);
+    status = tn__images_take(&at.x, x, false);
+    if (status != TN_OK)
+        return status;
+    status = tn__images_take(&at.y, y, true);
+    if (status == TN_OK) {
+        status = forth(&at, weight, false, call->in[2]);
+        last = tn__images_done(&at.y, y, status == TN_OK);
+        status = status == TN_OK ? last : status;
     }
-    f.blocks = (f.w.images * f.w.places + BLOCK - 1) / BLOCK;
-    const struct tn__tile *tile = &tn__products->tile[f.ct];
-    f.group_bytes = up(f.outputs, tile->mr) * f.w.members * f.size;
-    packed = tn__scratch_take((size_t)(f.group_bytes * o->groups) + 64);
-    if (!packed)
-        return TN_ERR_MEMORY;
-    if (!tn__view_dense(weight)) {
-        for (int32_t d = weight->ndim; d-- > 0; next *= weight->shape[d])
-            strides[d] = next;
-        plain = tn__scratch_take((size_t)(next * f.size) + 64);
-        copy.data = plain;
-        copy.byte_offset = 0;
-        copy.strides = strides;
-        dense = &copy;
-        status = plain ? tn__copy_views(&copy, weight) : TN_ERR_MEMORY;
-    }
-    for (int64_t g = 0; g < o->groups && status == TN_OK; g++)
-        pack_rows(f.ct, tn__view_at(dense) + g * f.outputs * f.w.members * f.size, f.outputs,
-                  f.w.members, f.w.members, 1, tile->mr, packed + g * f.group_bytes);
-    f.panels = packed;
-    if (status == TN_OK)
-        status = tn_parallel_for(f.blocks * o->groups, 1, forth_part, &f);
-    tn__scratch_give(packed);
-    if (plain)
-        tn__scratch_give(plain);
+    tn__images_done(&at.x, x, false);
     return status;
 }
 
-/* ---- the weight's gradient ------------------------------------------------------------------- */
+/* ---- the input's gradient, with strides ------------------------------------------------------ */
 
-struct weigh {
-    struct windows w;
-    enum tn__ct ct;
-    int64_t size, outputs;
-    const tn_view *gy, *gw;
-    int64_t blocks; /* of members */
-    int64_t width;
-    int64_t gy_step[DIMS];
+struct back {
+    const struct tn__windows *w;
+    const struct tn__images *gy, *gx;
+    const char *weight; /* [groups * outputs][channels][taps] */
+    char *panels;       /* [group][tap][panel][outputs][width] */
+    int64_t width, full;
+    int64_t blocks, across; /* channels of a piece */
 };
 
-/* Row `output` of gy over the columns of the stretches' block [begin, begin + n). */
-static void gradient_line(const struct weigh *f, int64_t output, int64_t begin, int64_t n, char *to,
-                          int64_t pace)
+static tn_status back_pack(void *user, int64_t begin, int64_t end)
 {
-    const struct windows *w = &f->w;
-    for (int64_t at = 0; at < n;) {
-        int64_t column = begin + at, image = column / w->places, place = column % w->places;
-        int64_t last = place % w->count[2], row = place / w->count[2], run = w->count[2] - last;
-        const char *from = tn__view_at(f->gy) +
-                           (image * f->gy->strides[0] + output * f->gy->strides[1] +
-                            row / w->count[1] * f->gy_step[0] + row % w->count[1] * f->gy_step[1] +
-                            last * f->gy_step[2]) *
-                               f->size;
-        run = run < n - at ? run : n - at;
-        move(f->size, run, from, f->gy_step[2], to + at * pace * f->size, pace);
-        at += run;
-    }
-}
+    const struct back *b = user;
+    const struct tn__windows *w = b->w;
 
-static tn_status weigh_block(const struct weigh *f, int64_t index)
-{
-    const struct windows *w = &f->w;
-    const struct tn__tile *tile = &tn__products->tile[f->ct];
-    int64_t group = index / f->blocks, first = index % f->blocks * f->width;
-    int64_t n = w->members - first < f->width ? w->members - first : f->width;
-    int64_t width = up(n, tile->nr), rows = up(f->outputs, tile->mr), size = f->size;
-    int64_t all = w->images * w->places;
-    struct stretch list[DEPTH];
-    char *memory = tn__scratch_take(
-        (size_t)(size * (rows * width + DEPTH * width + DEPTH * rows + DEPTH)) + 64);
-    if (!memory)
-        return TN_ERR_MEMORY;
-    char *sums = memory, *columns = sums + rows * width * size,
-         *panels = columns + DEPTH * width * size, *line = panels + DEPTH * rows * size;
-    memset(sums, 0, (size_t)(rows * width * size));
-    for (int64_t k0 = 0; k0 < all; k0 += DEPTH) {
-        int64_t kc = all - k0 < DEPTH ? all - k0 : DEPTH;
-        int64_t stretches = find_stretches(w, group, k0, kc, list);
-        if (n < width)
-            memset(columns, 0, (size_t)(kc * width * size));
-        if (f->outputs < rows)
-            memset(panels, 0, (size_t)(kc * rows * size));
-        for (int64_t j = 0; j < n; j++) {
-            char *to = columns + (j / tile->nr * tile->nr * kc + j % tile->nr) * size;
-            line_of(f->ct, w, list, stretches, first + j, line);
-            move(size, kc, line, 1, to, tile->nr);
-        }
-        for (int64_t i = 0; i < f->outputs; i++)
-            gradient_line(f, group * f->outputs + i, k0, kc,
-                          panels + (i / tile->mr * tile->mr * kc + i % tile->mr) * size, tile->mr);
-        for (int64_t j = 0; j < width; j += tile->nr)
-            for (int64_t i = 0; i < rows; i += tile->mr)
-                tile->run(kc, panels + i * kc * size, columns + j * kc * size,
-                          sums + (i * width + j) * size, width);
+    for (int64_t i = begin; i < end; i++) {
+        int64_t group = i / w->taps, tap = i % w->taps;
+        tn__gemm_pack(w->ct, w->outputs, w->channels, b->width,
+                      b->weight + (group * w->outputs * w->channels * w->taps + tap) * w->item,
+                      w->channels * w->taps, w->taps,
+                      b->panels + i * w->outputs * b->full * w->item);
     }
-    for (int64_t i = 0; i < f->outputs; i++)
-        memcpy(tn__view_at(f->gw) + ((group * f->outputs + i) * w->members + first) * size,
-               sums + i * width * size, (size_t)(n * size));
-    tn__scratch_give(memory);
     return TN_OK;
 }
 
-static tn_status weigh_part(void *user, int64_t begin, int64_t end)
+#define ADD_ROW(s, T)                                                                              \
+    static void add_row_##s(int64_t n, T *to, const T *from)                                       \
+    {                                                                                              \
+        TN__IVDEP for (int64_t i = 0; i < n; i++) to[i] += from[i];                                \
+    }
+ADD_ROW(f32, float)
+ADD_ROW(f64, double)
+
+/* Adds rows[n], the products of tap `tap` for windows [first, first + n) of an image, to where the windows looked. */
+static void spread(const struct back *b, char *image, int64_t channels, int64_t first, int64_t n,
+                   int64_t tap, const char *rows, int64_t pitch)
+{
+    const struct tn__windows *w = b->w;
+    int64_t k[TN__DIMS] = { tap / w->kernel[2] / w->kernel[1], tap / w->kernel[2] % w->kernel[1],
+                            tap % w->kernel[2] };
+
+    for (int64_t i = 0; i < n; i++) {
+        int64_t place = first + i, at[TN__DIMS], to = 0;
+        bool inside = true;
+        at[2] = place % w->count[2];
+        at[1] = place / w->count[2] % w->count[1];
+        at[0] = place / w->count[2] / w->count[1];
+        for (int32_t d = 0; d < TN__DIMS; d++) {
+            int64_t c = at[d] * w->stride[d] - w->padding[d] + k[d] * w->dilation[d];
+            inside = inside && c >= 0 && c < w->size[d];
+            to += c * b->gx->step[d];
+        }
+        if (!inside)
+            continue;
+        if (w->ct == TN__F32)
+            add_row_f32(channels, (float *)(void *)image + to,
+                        (const float *)(const void *)rows + i * pitch);
+        else
+            add_row_f64(channels, (double *)(void *)image + to,
+                        (const double *)(const void *)rows + i * pitch);
+    }
+}
+
+static tn_status back_piece(const struct back *b, int64_t index)
+{
+    const struct tn__windows *w = b->w;
+    int64_t item = w->item, image = index / b->blocks / w->groups,
+            group = index / b->blocks % w->groups, first = index % b->blocks * b->across;
+    int64_t channels = w->channels - first < b->across ? w->channels - first : b->across;
+    int64_t rows = w->places < MOST ? w->places : MOST, pitch = tn__up(channels, b->width) + 16;
+    char *sums = tn__scratch_take((size_t)(rows * pitch * item));
+    char *at = b->gx->at + (image * b->gx->image + group * w->channels + first) * item;
+    int64_t step = b->gy->step[TN__DIMS - 1];
+    struct tn__gemm g = { .ct = w->ct,
+                          .n = channels,
+                          .k = w->outputs,
+                          .a_step = step,
+                          .b_step = b->width,
+                          .width = b->width,
+                          .c = sums,
+                          .ldc = pitch };
+
+    if (!sums)
+        return TN_ERR_MEMORY;
+    g.b_panel = w->outputs * b->width;
+    for (int64_t d = 0; d < w->size[0]; d++)
+        for (int64_t h = 0; h < w->size[1]; h++)
+            for (int64_t c = 0; c < w->size[2]; c++)
+                memset(at + (d * b->gx->step[0] + h * b->gx->step[1] + c * b->gx->step[2]) * item,
+                       0, (size_t)(channels * item));
+    for (int64_t place = 0; place < w->places; place += rows) {
+        g.m = w->places - place < rows ? w->places - place : rows;
+        g.a = b->gy->at + (image * b->gy->image + place * step + group * w->outputs) * item;
+        for (int64_t tap = 0; tap < w->taps; tap++) {
+            g.b = b->panels +
+                  ((group * w->taps + tap) * w->outputs * b->full + first * w->outputs) * item;
+            tn__gemm_run(&g);
+            spread(b, at, channels, place, g.m, tap, sums, pitch);
+        }
+    }
+    tn__scratch_give(sums);
+    return TN_OK;
+}
+
+static tn_status back_part(void *user, int64_t begin, int64_t end)
 {
     tn_status status = TN_OK;
     for (int64_t i = begin; i < end && status == TN_OK; i++)
-        status = weigh_block(user, i);
+        status = back_piece(user, i);
     return status;
 }
 
-tn_status tn__convolution_grad_weight(const tn_call *call)
+static tn_status back(const struct tn__windows *w, const struct tn__images *gy,
+                      const struct tn__images *gx, const tn_view *weight)
 {
-    const tn_convolution_grad_weight_options *o = call->options;
-    const tn_view *gy = call->in[0], *x = call->in[1], *gw = call->out[0];
-    struct weigh f = { .ct = tn__ct_of(tn_view_dtype(x)), .gy = gy, .gw = gw };
+    struct back b = { .w = w, .gy = gy, .gx = gx, .width = tn__gemm_width(w->ct, w->channels) };
+    void *copy = NULL;
+    tn_status status = plain_weight(weight, &b.weight, &copy);
 
-    if (tn__view_count(gw) == 0)
-        return TN_OK;
-    f.size = (int64_t)tn__ct_size(f.ct);
-    lay_out(&f.w, x, gw->shape + 2, gy->shape + 2, o->stride, o->padding, o->dilation, o->groups);
-    f.outputs = gw->shape[0] / o->groups;
-    for (int32_t i = 0; i < DIMS; i++) {
-        int32_t own = i - (DIMS - (gy->ndim - 2));
-        f.gy_step[i] = own < 0 ? 0 : gy->strides[2 + own];
-    }
-    /* Blocks of members: a few panels each, so that there is work for several threads; gy is packed once a block. */
-    f.width = 8 * tn__products->tile[f.ct].nr;
-    f.blocks = (f.w.members + f.width - 1) / f.width;
-    return tn_parallel_for(f.blocks * o->groups, 1, weigh_part, &f);
+    if (status != TN_OK)
+        return status;
+    b.full = tn__up(w->channels, b.width);
+    b.across = w->images >= 8 && w->channels < ACROSS ? b.full : 2 * b.width;
+    b.blocks = (w->channels + b.across - 1) / b.across;
+    b.panels = tn__scratch_take((size_t)(w->groups * w->taps * w->outputs * b.full * w->item));
+    status = b.panels ? tn_parallel_for(w->groups * w->taps, 1, back_pack, &b) : TN_ERR_MEMORY;
+    if (status == TN_OK)
+        status = tn_parallel_for(w->images * w->groups * b.blocks, 1, back_part, &b);
+    tn__scratch_give(b.panels);
+    tn__scratch_give(copy);
+    return status;
 }
 
-/* The result lies row by row: the core makes it so unless it was given. */
-bool tn__convolution_plain(const tn_call *call, char *reason, size_t size)
+/* Without strides it is a convolution of gy with the weight turned round; false when its padding would be negative. */
+static bool turn(struct tn__windows *w)
 {
-    if (call->out == NULL || call->out[0] == NULL || tn__view_dense(call->out[0]))
-        return true;
-    tn_snprint(reason, size, "the gradient of a weight is written row by row only");
-    return false;
+    int64_t channels = w->channels;
+
+    for (int32_t i = 0; i < TN__DIMS; i++)
+        if (w->stride[i] != 1 || w->dilation[i] * (w->kernel[i] - 1) < w->padding[i])
+            return false;
+    w->places = 1;
+    for (int32_t i = 0; i < TN__DIMS; i++) {
+        int64_t size = w->size[i];
+        w->padding[i] = w->dilation[i] * (w->kernel[i] - 1) - w->padding[i];
+        w->size[i] = w->count[i];
+        w->count[i] = size;
+        w->places *= size;
+    }
+    w->channels = w->outputs;
+    w->outputs = channels;
+    return true;
+}
+
+tn_status tn__convolution_grad_input(const tn_call *call)
+{
+    const tn_convolution_grad_input_options *o = call->options;
+    const tn_view *gy = call->in[0], *weight = call->in[1], *gx = call->out[0];
+    struct windows_of at;
+    tn_status status, last;
+
+    if (tn__view_count(gx) == 0)
+        return TN_OK;
+    tn__windows_make(&at.w, gx, gy, weight, o->stride, o->padding, o->dilation, o->groups);
+    status = tn__images_take(&at.x, gy, false);
+    if (status != TN_OK)
+        return status;
+    status = tn__images_take(&at.y, gx, true);
+    if (status == TN_OK) {
+        status = turn(&at.w) ? forth(&at, weight, true, NULL) : back(&at.w, &at.x, &at.y, weight);
+        last = tn__images_done(&at.y, gx, status == TN_OK);
+        status = status == TN_OK ? last : status;
+    }
+    tn__images_done(&at.x, gy, false);
+    return status;
 }

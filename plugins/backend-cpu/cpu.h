@@ -202,6 +202,17 @@ struct tn__tile {
     void (*run)(int64_t kc, const void *a, const void *b, void *c, int64_t ldc);
 };
 
+/* Strips of such a product: c[rows][] = sum over kc of a . b (+ bias), or += where `bias` is NULL; rows from 1 to mr.
+ * b's rows are nr / 2 ([0]) or nr ([1]) numbers, `pace` apart. `rows` reads a[i * step + k], `columns` a[k * step + i]. */
+typedef void tn__strip_run(int64_t rows, int64_t kc, const void *a, int64_t step, const void *b,
+                           int64_t pace, void *c, int64_t ldc, const void *bias);
+struct tn__strips {
+    int32_t mr;
+    int32_t nr;
+    tn__strip_run *rows[2];
+    tn__strip_run *columns[2];
+};
+
 struct tn__loops {
     const char *name;
     tn__ew_loop *ew[TN__EW_COUNT][TN__I64 + 1];
@@ -242,6 +253,7 @@ struct tn__products {
     void (*axpy4_f32)(int64_t n, const float *a, const float *x, int64_t step, float *y);
     void (*axpy4_f64)(int64_t n, const double *a, const double *x, int64_t step, double *y);
     struct tn__tile tile[TN__I64 + 1];
+    struct tn__strips strips[TN__F64 + 1];
 };
 
 /* Folds of numbers other than sums, by compute type (up to int64). */
@@ -312,10 +324,37 @@ tn_status tn__blas_open(const char *wanted);
 void tn__blas_enter(void);
 void tn__blas_leave(void);
 
+/* ---- one product ----------------------------------------------------------------------------- */
+
+/* c [m][n] = a [m][k] b [k][n] + bias [n], or c += a b, of float32 or float64; steps in elements. */
+struct tn__gemm {
+    enum tn__ct ct;
+    bool by_columns; /* a[i][k] lies at i + k * a_step, otherwise at i * a_step + k */
+    bool add;
+    int64_t m, n, k;
+    const void *a;
+    int64_t a_step;
+    const void *b;  /* panels of `width` columns, each `b_panel` after the one before */
+    int64_t b_step; /* from one row of a panel to the next */
+    int64_t
+        b_panel; /* rows that lie row by row: `width`, and behind the last there is room for one */
+    int64_t width; /* tn__gemm_width */
+    void *c;
+    int64_t ldc;
+    const void *bias; /* NULL: none; with room for a whole panel at the end */
+};
+/* The columns of a panel for n columns. */
+int64_t tn__gemm_width(enum tn__ct ct, int64_t n);
+void tn__gemm_run(const struct tn__gemm *g);
+/* b [k][n], whose rows are `deep` and columns `across` elements apart, as panels [n / width][k][width], filled up with
+ * zeros. */
+void tn__gemm_pack(enum tn__ct ct, int64_t k, int64_t n, int64_t width, const void *from,
+                   int64_t deep, int64_t across, void *to);
+
 /* ---- scratch memory -------------------------------------------------------------------------- */
 
 /* Memory for a piece of work, kept for the next one instead of going back to the system (whose
- * fresh pages cost more than the work on them). NULL and an error when there is none. */
+ * fresh pages cost more than the work on them). It begins on a line of the cache. NULL and an error when there is none. */
 void *tn__scratch_take(size_t bytes);
 void tn__scratch_give(void *memory);
 /* Gives back what is kept. */
@@ -393,6 +432,7 @@ tn_status tn__philox_uniform(const tn_call *call);
 tn_status tn__philox_normal(const tn_call *call);
 
 tn_status tn__convolution(const tn_call *call);
+tn_status tn__convolution_grad_input(const tn_call *call);
 tn_status tn__convolution_grad_weight(const tn_call *call);
 bool tn__convolution_plain(const tn_call *call, char *reason, size_t size);
 tn_status tn__max_pool(const tn_call *call);

@@ -197,6 +197,7 @@ static const tn_kernel kernels[] = {
     TN_KERNEL("bitwise_not", "cpu", "tn_bitwise_not", BITS, tn__bits_not),
     KERNEL(where, TN_MASK_ALL),
     KERNEL(convolution, WIDE),
+    KERNEL(convolution_grad_input, WIDE),
     { TN_HEAD(tn_kernel), .op = "convolution_grad_weight", .device = "cpu",
       .name = "tn_convolution_grad_weight", .revision = 1, .dtypes = WIDE,
       .supports = tn__convolution_plain, .run = tn__convolution_grad_weight },

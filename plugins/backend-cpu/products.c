@@ -53,6 +53,102 @@ TILE(f32, float, tile_v_f32)
 TILE(f64, double, tile_v_f64)
 TILE(i64, uint64_t, tile_v_i64)
 
+/* ---- strips ---------------------------------------------------------------------------------- */
+
+/* The same without packing a: its rows are `step` elements apart and its depth runs on (ROWS), or its rows lie side by
+ * side and its depth is `step` apart (COLUMNS). One function for each number of rows, so that the sums stay in registers. */
+#define STRIP(s, T, V, rows_, vectors_, kind, at_)                                                 \
+    static void strip_##s##_##kind##_##vectors_##_##rows_(int64_t kc, const T *a, int64_t step,    \
+                                                          const T *b, int64_t pace, T *c,          \
+                                                          int64_t ldc, const T *bias)              \
+    {                                                                                              \
+        enum { W = TILE_BYTES / (int)sizeof(T) };                                                  \
+        const int64_t row = step;                                                                  \
+        V acc[rows_][vectors_] = { { { 0 } } };                                                    \
+        (void)row;                                                                                 \
+        for (int64_t k = 0; k < kc; k++, b += pace) {                                              \
+            V b0 = *(const V *)(const void *)b,                                                    \
+              b1 = *(const V *)(const void *)(b + (vectors_ - 1) * W);                             \
+            _Pragma("GCC unroll 16") for (int i = 0; i < rows_; i++)                               \
+            {                                                                                      \
+                acc[i][0] += (at_)*b0;                                                             \
+                if (vectors_ > 1)                                                                  \
+                    acc[i][vectors_ - 1] += (at_)*b1;                                              \
+            }                                                                                      \
+            a += kind##_PACE;                                                                      \
+        }                                                                                          \
+        _Pragma("GCC unroll 16") for (int i = 0; i < rows_; i++)                                   \
+        {                                                                                          \
+            T *to = c + i * ldc;                                                                   \
+            _Pragma("GCC unroll 2") for (int v = 0; v < vectors_; v++)                             \
+            {                                                                                      \
+                V *at = (V *)(void *)(to + v * W);                                                 \
+                *at = acc[i][v] + (bias ? *(const V *)(const void *)(bias + v * W) : *at);         \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#define ROWS_PACE 1
+#define COLUMNS_PACE step
+#define BOTH_KINDS(s, T, V, rows_, vectors_)                                                       \
+    STRIP(s, T, V, rows_, vectors_, ROWS, a[i * row])                                              \
+    STRIP(s, T, V, rows_, vectors_, COLUMNS, a[i])
+#define WIDTHS(s, T, V, rows_) BOTH_KINDS(s, T, V, rows_, 1) BOTH_KINDS(s, T, V, rows_, 2)
+#if TILE_MR == 12
+#define EACH_ROWS(X, ...)                                                                          \
+    X(__VA_ARGS__, 1)                                                                              \
+    X(__VA_ARGS__, 2)                                                                              \
+    X(__VA_ARGS__, 3)                                                                              \
+    X(__VA_ARGS__, 4)                                                                              \
+    X(__VA_ARGS__, 5)                                                                              \
+    X(__VA_ARGS__, 6)                                                                              \
+    X(__VA_ARGS__, 7)                                                                              \
+    X(__VA_ARGS__, 8)                                                                              \
+    X(__VA_ARGS__, 9)                                                                              \
+    X(__VA_ARGS__, 10)                                                                             \
+    X(__VA_ARGS__, 11)                                                                             \
+    X(__VA_ARGS__, 12)
+#elif TILE_MR == 6
+#define EACH_ROWS(X, ...)                                                                          \
+    X(__VA_ARGS__, 1)                                                                              \
+    X(__VA_ARGS__, 2)                                                                              \
+    X(__VA_ARGS__, 3)                                                                              \
+    X(__VA_ARGS__, 4)                                                                              \
+    X(__VA_ARGS__, 5)                                                                              \
+    X(__VA_ARGS__, 6)
+#else
+#define EACH_ROWS(X, ...)                                                                          \
+    X(__VA_ARGS__, 1)                                                                              \
+    X(__VA_ARGS__, 2)                                                                              \
+    X(__VA_ARGS__, 3)                                                                              \
+    X(__VA_ARGS__, 4)
+#endif
+EACH_ROWS(WIDTHS, f32, float, tile_v_f32)
+EACH_ROWS(WIDTHS, f64, double, tile_v_f64)
+
+#define CASE(s, kind, vectors_, rows_)                                                             \
+    case rows_:                                                                                    \
+        strip_##s##_##kind##_##vectors_##_##rows_(kc, a, step, b, pace, c, ldc, bias);             \
+        break;
+#define CHOICE(s, kind, name, vectors_)                                                            \
+    static void strip_##s##_##name##_##vectors_(int64_t rows, int64_t kc, const void *a,           \
+                                                int64_t step, const void *b, int64_t pace,         \
+                                                void *c, int64_t ldc, const void *bias)            \
+    {                                                                                              \
+        switch (rows) {                                                                            \
+            EACH_ROWS(CASE, s, kind, vectors_)                                                     \
+        }                                                                                          \
+    }
+#define CHOICES(s)                                                                                 \
+    CHOICE(s, ROWS, rows, 1)                                                                       \
+    CHOICE(s, ROWS, rows, 2) CHOICE(s, COLUMNS, columns, 1) CHOICE(s, COLUMNS, columns, 2)
+CHOICES(f32)
+CHOICES(f64)
+#define STRIPS(s, nr_)                                                                             \
+    {                                                                                              \
+        .mr = TILE_MR, .nr = nr_, .rows = { strip_##s##_rows_1, strip_##s##_rows_2 },              \
+        .columns = { strip_##s##_columns_1, strip_##s##_columns_2 },                               \
+    }
+
 #define ROW_PRODUCTS(T, s)                                                                         \
     static T dot_##s(int64_t n, const T *a, const T *b)                                            \
     {                                                                                              \
@@ -100,6 +196,10 @@ const struct tn__products TN__PRODUCTS_NAME = {
     .axpy_f64 = axpy_f64,
     .axpy4_f32 = axpy4_f32,
     .axpy4_f64 = axpy4_f64,
+    .strips = {
+        [TN__F32] = STRIPS(f32, TILE_NR_F32),
+        [TN__F64] = STRIPS(f64, TILE_NR_F64),
+    },
     .tile = {
         [TN__F32] = { TILE_MR, TILE_NR_F32, tile_f32 },
         [TN__F64] = { TILE_MR, TILE_NR_F64, tile_f64 },

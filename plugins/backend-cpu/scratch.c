@@ -1,56 +1,73 @@
 /* SPDX-License-Identifier: MIT
  *
- * Scratch memory: a few blocks that wait for the next piece of work. No lock: a block belongs to
- * whoever exchanges it out of its slot. */
+ * Scratch memory: a few blocks of each size that wait for the next piece of work. No lock: a block
+ * belongs to whoever exchanges it out of its slot. */
 #include <stdatomic.h>
 
 #include "cpu.h"
 
-enum { SLOTS = 32, LARGEST = 8 << 20 };
+enum { SLOTS = 8, CLASSES = 11, SMALLEST = 65536, ALIGNMENT = 64 }; /* up to 64 MiB are kept */
 
+/* What lies before the memory that is given away; both begin on a line of the cache. */
 struct block {
-    size_t bytes;
-    char padding[64 - sizeof(size_t)]; /* what follows is aligned as the block is */
+    void *whole; /* what tn_malloc gave */
+    int32_t class;
+    char padding[ALIGNMENT - sizeof(void *) - sizeof(int32_t)];
 };
 
-static _Atomic(struct block *) slots[SLOTS];
+static _Atomic(struct block *) slots[CLASSES][SLOTS];
 
 void *tn__scratch_take(size_t bytes)
 {
-    size_t size = 65536;
-    for (int i = 0; i < SLOTS; i++) {
-        struct block *block = atomic_load_explicit(&slots[i], memory_order_relaxed);
-        if (!block)
-            continue;
-        block = atomic_exchange_explicit(&slots[i], NULL, memory_order_acquire);
-        if (block && block->bytes >= bytes)
-            return block + 1;
-        tn_free(block); /* too small: a larger one takes its place */
-        break;
-    }
-    while (size < bytes && size < LARGEST)
+    int32_t class = 0;
+    size_t size = SMALLEST;
+
+    while (class < CLASSES && size < bytes) {
         size *= 2;
-    struct block *block = tn_malloc(sizeof *block + (size < bytes ? bytes : size));
-    if (!block)
+        class ++;
+    }
+    for (int i = 0; class < CLASSES && i < SLOTS; i++) {
+        struct block *block = atomic_exchange_explicit(&slots[class][i], NULL,
+                                                       memory_order_acquire);
+        if (block)
+            return block + 1;
+    }
+    size = (class < CLASSES ? size : bytes) + 2 * ALIGNMENT;
+    if (size < bytes)
         return NULL;
-    block->bytes = size < bytes ? bytes : size;
+    char *whole = tn_malloc(size);
+    if (!whole)
+        return NULL;
+    size_t past = (uintptr_t)whole % ALIGNMENT;
+    struct block *block = (struct block *)(void *)(whole + (past ? ALIGNMENT - past : 0));
+    block->whole = whole;
+    block->class = class;
     return block + 1;
 }
 
 void tn__scratch_give(void *memory)
 {
-    struct block *block = (struct block *)memory - 1;
-    for (int i = 0; i < SLOTS && block->bytes <= LARGEST; i++) {
+    struct block *block = memory;
+
+    if (!memory)
+        return;
+    block--;
+    for (int i = 0; block->class < CLASSES && i < SLOTS; i++) {
         struct block *none = NULL;
-        if (atomic_compare_exchange_strong_explicit(&slots[i], &none, block, memory_order_release,
-                                                    memory_order_relaxed))
+        if (atomic_compare_exchange_strong_explicit(&slots[block->class][i], &none, block,
+                                                    memory_order_release, memory_order_relaxed))
             return;
     }
-    tn_free(block);
+    tn_free(block->whole);
 }
 
 void tn__scratch_drop(void)
 {
-    for (int i = 0; i < SLOTS; i++)
-        tn_free(atomic_exchange_explicit(&slots[i], NULL, memory_order_acquire));
+    for (int class = 0; class < CLASSES; class ++)
+        for (int i = 0; i < SLOTS; i++) {
+            struct block *block = atomic_exchange_explicit(&slots[class][i], NULL,
+                                                           memory_order_acquire);
+            if (block)
+                tn_free(block->whole);
+        }
 }

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One product of matrices on one thread, by strips: c = a b (+ bias), or c += a b. b lies in panels, or row by row. */
+#include <string.h>
+
+#include "cpu.h"
+
+enum { DEPTH = 512, MOST_COLUMNS = 64, MOST_ROWS = 12 };
+
+static const double nothing[MOST_COLUMNS];
+
+int64_t tn__gemm_width(enum tn__ct ct, int64_t n)
+{
+    int64_t nr = tn__products->strips[ct].nr;
+
+    return n <= nr / 2 ? nr / 2 : nr;
+}
+
+/* The last panel is not full: its sums go through a place beside c. */
+static void edge(const struct tn__gemm *g, tn__strip_run *run, int64_t rows, int64_t columns,
+                 int64_t kc, const char *a, const char *b, char *c, const char *bias)
+{
+    char beside[MOST_ROWS * MOST_COLUMNS * 8] __attribute__((aligned(64)));
+    int64_t size = (int64_t)tn__ct_size(g->ct);
+
+    if (!bias)
+        for (int64_t i = 0; i < rows; i++)
+            memcpy(beside + i * g->width * size, c + i * g->ldc * size, (size_t)(columns * size));
+    run(rows, kc, a, g->a_step, b, g->b_step, beside, g->width, bias);
+    for (int64_t i = 0; i < rows; i++)
+        memcpy(c + i * g->ldc * size, beside + i * g->width * size, (size_t)(columns * size));
+}
+
+void tn__gemm_run(const struct tn__gemm *g)
+{
+    const struct tn__strips *strips = &tn__products->strips[g->ct];
+    int64_t size = (int64_t)tn__ct_size(g->ct), wide = g->width == strips->nr;
+    tn__strip_run *run = g->by_columns ? strips->columns[wide] : strips->rows[wide];
+    int64_t deep = g->by_columns ? g->a_step : 1, down = g->by_columns ? 1 : g->a_step;
+
+    /* Without depth there is one round, which leaves the bias. */
+    for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += DEPTH) {
+        int64_t kc = g->k - k0 < DEPTH ? g->k - k0 : DEPTH;
+        for (int64_t j = 0; j < g->n; j += g->width) {
+            const char *b = (const char *)g->b +
+                            (j / g->width * g->b_panel + k0 * g->b_step) * size,
+                       *bias = g->bias ? (const char *)g->bias + j * size : (const char *)nothing;
+            if (k0 > 0 || g->add)
+                bias = NULL;
+            for (int64_t i = 0; i < g->m; i += strips->mr) {
+                int64_t rows = g->m - i < strips->mr ? g->m - i : strips->mr;
+                const char *a = (const char *)g->a + (i * down + k0 * deep) * size;
+                char *c = (char *)g->c + (i * g->ldc + j) * size;
+                if (g->n - j >= g->width)
+                    run(rows, kc, a, g->a_step, b, g->b_step, c, g->ldc, bias);
+                else
+                    edge(g, run, rows, g->n - j, kc, a, b, c, bias);
+            }
+        }
+    }
+}
+
+void tn__gemm_pack(enum tn__ct ct, int64_t k, int64_t n, int64_t width, const void *from,
+                   int64_t deep, int64_t across, void *to)
+{
+    int64_t size = (int64_t)tn__ct_size(ct);
+    char *at = to;
+
+    for (int64_t j = 0; j < n; j += width, at += k * width * size) {
+        int64_t here = n - j < width ? n - j : width;
+        const char *x = (const char *)from + j * across * size;
+        if (here < width)
+            memset(at, 0, (size_t)(k * width * size));
+        if (across == 1)
+            for (int64_t i = 0; i < k; i++)
+                memcpy(at + i * width * size, x + i * deep * size, (size_t)(here * size));
+        else if (deep == 1 && size == 4)
+            tn__transpose_4(k, here, at, width * 4, x, across * 4);
+        else if (deep == 1)
+            tn__transpose_8(k, here, at, width * 8, x, across * 8);
+        else
+            for (int64_t i = 0; i < k; i++)
+                for (int64_t c = 0; c < here; c++)
+                    memcpy(at + (i * width + c) * size, x + (i * deep + c * across) * size,
+                           (size_t)size);
+    }
+}
