@@ -419,3 +419,30 @@ tn_tensor *tn_tensor_detach(tn_tensor *tensor)
     out = tn__shell(tensor);
     return out != NULL ? tn__scope_push(out) : NULL;
 }
+
+tn_tensor *tn_parameter(tn_tensor *tensor, bool requires_grad)
+{
+    tn_tensor *out;
+
+    if (tn__is_none(tensor))
+        return tensor;
+    if (!tn__tensor_ok(tensor)) {
+        tn__tensor_bad(tensor, "tn_parameter");
+        return NULL;
+    }
+    out = tn__shell(tensor);
+    if (out == NULL)
+        return NULL;
+    out->parameter = true;
+    if (requires_grad && tn_tensor_set_requires_grad(out, true) != TN_OK) {
+        tn_error_prefix("tn_parameter: ");
+        tn_tensor_drop(out);
+        return NULL;
+    }
+    return tn__scope_push(out);
+}
+
+bool tn_tensor_is_parameter(const tn_tensor *tensor)
+{
+    return tn__tensor_ok(tensor) && tensor->parameter;
+}

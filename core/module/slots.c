@@ -118,19 +118,21 @@ static tn_status name_check(tn_module *module, uint32_t kind, const char *name)
 
 /* ---- tensors in slots ------------------------------------------------------------------------ */
 
-static tn_status check_leaf(const char *name, const tn_tensor *tensor)
+static tn_status check_parameter(const char *name, const tn_tensor *tensor)
 {
-    if (tn__is_none(tensor) || tn_tensor_is_leaf(tensor))
+    if (tn__is_none(tensor))
+        return TN_OK;
+    if (!tn_tensor_is_parameter(tensor))
+        return tn_fail(TN_ERR_TYPE,
+                       "cannot assign %s tensor as parameter '%s': a parameter or TN_NONE is "
+                       "needed; make one of it with tn_parameter",
+                       tn_tensor_is_leaf(tensor) ? "a plain" : "an operator's", name);
+    if (tn_tensor_is_leaf(tensor))
         return TN_OK;
     return tn_fail(
         TN_ERR_VALUE,
         "cannot assign non-leaf Tensor to parameter '%s': operator %s made it; detach it first",
         name, tn_tensor_grad_op(tensor));
-}
-
-static bool differentiable(const tn_tensor *tensor)
-{
-    return ((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(tn_tensor_dtype(tensor))) != 0;
 }
 
 /* Puts a tensor (or TN_NONE) into a slot, which takes a reference of its own. */
@@ -144,23 +146,12 @@ static void slot_put(tn__slot *slot, tn_tensor *tensor)
 
 static tn_status put_parameter(tn_module *module, const char *name, tn_tensor *tensor)
 {
-    tn_status status = check_leaf(name, tensor);
+    tn_status status = check_parameter(name, tensor);
     if (status != TN_OK)
         return status;
     tn__slot *slot = slot_for(&module->parameters, name);
     if (slot == NULL)
         return TN_ERR_MEMORY;
-    if (!tn__is_none(tensor) && differentiable(tensor)) {
-        /* A frozen parameter stays frozen when its tensor is replaced. */
-        bool frozen = slot->tensor != NULL && !tn__is_none(slot->tensor) &&
-                      !tn_tensor_requires_grad(slot->tensor);
-        status = tn_tensor_set_requires_grad(tensor, !frozen);
-        if (status != TN_OK) {
-            if (slot->tensor == NULL)
-                slot_remove(&module->parameters, slot);
-            return status;
-        }
-    }
     slot_put(slot, tensor);
     return TN_OK;
 }

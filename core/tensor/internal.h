@@ -88,7 +88,8 @@ struct tn_tensor {
     bool requires_grad; /* of a leaf, or because an operator recorded it */
     bool contiguous;
     bool has_inline_dims : 1;
-    bool blind : 1; /* a view made without gradients of a tensor that had none */
+    bool blind : 1;     /* a view made without gradients of a tensor that had none */
+    bool parameter : 1; /* made by tn_parameter; stays with the object when tensors are swapped */
     tn__storage *storage;
     const tn_device *device;
     int64_t numel;

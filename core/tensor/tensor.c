@@ -24,6 +24,7 @@ static tn_tensor *object_new(int32_t ndim)
     }
     tensor->has_inline_dims = ndim <= TN__INLINE_DIMS;
     tensor->blind = false;
+    tensor->parameter = false;
     if (tn__likely(tensor->has_inline_dims)) {
         tensor->view.shape = tensor->dims;
         tensor->view.strides = tensor->dims + TN__INLINE_DIMS;

@@ -227,7 +227,8 @@ static tn_status prelu_build(tn_module *self)
         return tn_fail(TN_ERR_VALUE, "PReLU: num_parameters is %lld; 1 or more is taken",
                        (long long)s->num_parameters);
     weight = tn_tensor_full(TN_SHAPE(s->num_parameters), s->init, TN_DTYPE_AUTO, NULL);
-    return weight == NULL ? tn_error_last()->code : tn_module_add_parameter(self, "weight", weight);
+    return weight == NULL ? tn_error_last()->code
+                          : tn_module_add_parameter(self, "weight", tn_parameter(weight, true));
 }
 
 static tn_tensor *prelu_forward(tn_module *self, tn_tensor *x)

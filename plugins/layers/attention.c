@@ -46,7 +46,8 @@ static tn_status add(tn_module *self, const char *name, tn_ints shape, const cha
     tn_tensor *tensor = tn_tensor_empty(shape, TN_DTYPE_AUTO, NULL);
     tn_status status = tensor == NULL ? tn_error_last()->code : tn_init(tensor, "%s", init);
 
-    return status == TN_OK ? tn_module_add_parameter(self, name, tensor) : status;
+    return status == TN_OK ? tn_module_add_parameter(self, name, tn_parameter(tensor, true))
+                           : status;
 }
 
 /* The parameters of the three projections; those of the other form are there without a tensor. */

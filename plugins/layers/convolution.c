@@ -171,8 +171,9 @@ static tn_status conv_build(tn_module *self, int dims, bool transposed)
         status = tn_init(bias, "uniform(a=%g, b=%g)", -1 / sqrt((double)fan),
                          1 / sqrt((double)fan));
     if (status == TN_OK)
-        status = tn_module_add_parameter(self, "weight", weight);
-    return status == TN_OK ? tn_module_add_parameter(self, "bias", bias) : status;
+        status = tn_module_add_parameter(self, "weight", tn_parameter(weight, true));
+    return status == TN_OK ? tn_module_add_parameter(self, "bias", tn_parameter(bias, true))
+                           : status;
 }
 
 /* Edges other than zeros are put on first. */

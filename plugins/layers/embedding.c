@@ -52,7 +52,8 @@ static tn_status build(tn_module *self)
     status = tn_init(weight, "normal()");
     if (status == TN_OK && s->padding_idx != INT64_MIN)
         status = status_of(tn_fill_(tn_select(weight, 0, s->padding_idx), 0));
-    return status == TN_OK ? tn_module_add_parameter(self, "weight", weight) : status;
+    return status == TN_OK ? tn_module_add_parameter(self, "weight", tn_parameter(weight, true))
+                           : status;
 }
 
 static tn_tensor *forward(tn_module *self, tn_tensor *x)

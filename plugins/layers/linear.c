@@ -49,9 +49,9 @@ static tn_status linear_build(tn_module *self)
         return tn_error_last()->code;
     tn_status status = linear_reset(weight, s->bias ? bias : NULL, s->in_features);
     if (status == TN_OK)
-        status = tn_module_add_parameter(self, "weight", weight);
+        status = tn_module_add_parameter(self, "weight", tn_parameter(weight, true));
     if (status == TN_OK)
-        status = tn_module_add_parameter(self, "bias", bias);
+        status = tn_module_add_parameter(self, "bias", tn_parameter(bias, true));
     return status;
 }
 
@@ -126,8 +126,9 @@ static tn_status bilinear_build(tn_module *self)
     if (status == TN_OK && s->bias)
         status = tn_init(bias, "uniform(a=%g, b=%g)", -bound, bound);
     if (status == TN_OK)
-        status = tn_module_add_parameter(self, "weight", weight);
-    return status == TN_OK ? tn_module_add_parameter(self, "bias", bias) : status;
+        status = tn_module_add_parameter(self, "weight", tn_parameter(weight, true));
+    return status == TN_OK ? tn_module_add_parameter(self, "bias", tn_parameter(bias, true))
+                           : status;
 }
 
 static tn_status bilinear_call(tn_module *self, const tn_pack *input, tn_pack *output)

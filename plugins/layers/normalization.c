@@ -16,7 +16,8 @@ static tn_status add_filled(tn_module *self, const char *name, bool wanted, tn_i
 {
     tn_tensor *tensor = wanted ? tn_tensor_full(shape, value, TN_DTYPE_AUTO, NULL) : TN_NONE;
 
-    return tensor == NULL ? tn_error_last()->code : tn_module_add_parameter(self, name, tensor);
+    return tensor == NULL ? tn_error_last()->code
+                          : tn_module_add_parameter(self, name, tn_parameter(tensor, true));
 }
 
 static tn_status add_moment(tn_module *self, const char *name, tn_ints shape, double value,

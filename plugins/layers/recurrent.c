@@ -101,7 +101,8 @@ static tn_status add(tn_module *self, const char *name, tn_ints shape, double bo
     tn_status status = tensor == NULL ? tn_error_last()->code
                                       : tn_init(tensor, "uniform(a=%g, b=%g)", -bound, bound);
 
-    return status == TN_OK ? tn_module_add_parameter(self, name, tensor) : status;
+    return status == TN_OK ? tn_module_add_parameter(self, name, tn_parameter(tensor, true))
+                           : status;
 }
 
 /* Those of one direction of one layer, or of a cell: weight_ih, weight_hh, bias_ih, bias_hh with `end` behind, and

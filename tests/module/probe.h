@@ -28,7 +28,7 @@ static tn_status probe_build(tn_module *self)
 {
     const struct probe *s = tn_module_data(self);
     tn_status status = tn_module_add_parameter(
-        self, "weight", tn_tensor_full(TN_SHAPE(s->size), 2.0, TN_F32, NULL));
+        self, "weight", tn_parameter(tn_tensor_full(TN_SHAPE(s->size), 2.0, TN_F32, NULL), true));
     if (status == TN_OK)
         status = tn_module_add_parameter(self, "reserved", TN_NONE);
     if (status == TN_OK)

@@ -83,7 +83,7 @@ START_TEST(a_parameter_is_found_by_its_path_get_005_get_006)
     TN_SCOPE;
     register_probes();
     tn_module *m = made(net_spec);
-    tn_tensor *own = tn_tensor_full(TN_SHAPE(1), 1.0, TN_F32, NULL);
+    tn_tensor *own = tn_parameter(tn_tensor_full(TN_SHAPE(1), 1.0, TN_F32, NULL), true);
     ck_assert_int_eq(tn_module_add_parameter(m, "own", own), TN_OK);
     ck_assert_ptr_eq(tn_module_find_parameter(m, "own"), own);
     tn_tensor *weight = tn_module_get(tn_module_find(m, "a.2.out"), "weight");

@@ -17,6 +17,11 @@ static tn_tensor *ones(int64_t n)
     return tn_tensor_full(TN_SHAPE(n), 1.0, TN_F32, NULL);
 }
 
+static tn_tensor *parameter(int64_t n)
+{
+    return tn_parameter(ones(n), true);
+}
+
 START_TEST(a_fresh_module_is_empty_and_training_reg_001)
 {
     tn_module *m = bare();
@@ -32,7 +37,8 @@ START_TEST(a_parameter_is_the_very_tensor_and_requires_grad_reg_002)
 {
     TN_SCOPE;
     tn_module *m = bare();
-    tn_tensor *p = ones(3), *i = tn_tensor_full(TN_SHAPE(1), 1, TN_I64, NULL);
+    tn_tensor *p = parameter(3),
+              *i = tn_parameter(tn_tensor_full(TN_SHAPE(1), 1, TN_I64, NULL), false);
     ck_assert_int_eq(tn_module_add_parameter(m, "p", p), TN_OK);
     ck_assert_ptr_eq(tn_module_get(m, "p"), p);
     ck_assert(tn_tensor_requires_grad(p));
@@ -69,11 +75,11 @@ START_TEST(names_are_checked_in_pytorchs_order_reg_007_reg_008_reg_009)
 {
     TN_SCOPE;
     tn_module *m = bare(), *child = bare();
-    ck_assert_int_eq(tn_module_add_parameter(m, "a.b", ones(1)), TN_ERR_KEY);
+    ck_assert_int_eq(tn_module_add_parameter(m, "a.b", parameter(1)), TN_ERR_KEY);
     expect_failure(TN_ERR_KEY, "parameter name can't contain \".\"");
     ck_assert_int_eq(tn_module_add_buffer(m, "", ones(1), 0), TN_ERR_KEY);
     expect_failure(TN_ERR_KEY, "buffer name can't be empty string \"\"");
-    ck_assert_int_eq(tn_module_add_parameter(m, "a", ones(1)), TN_OK);
+    ck_assert_int_eq(tn_module_add_parameter(m, "a", parameter(1)), TN_OK);
     ck_assert_int_eq(tn_module_add_buffer(m, "a", ones(1), 0), TN_ERR_KEY);
     expect_failure(TN_ERR_KEY, "attribute 'a' already exists");
     ck_assert_int_eq(tn_module_add_child(m, "a", child), TN_ERR_KEY);
@@ -82,7 +88,7 @@ START_TEST(names_are_checked_in_pytorchs_order_reg_007_reg_008_reg_009)
     expect_failure(TN_ERR_KEY, "module name can't contain \".\", got: \"x.y\"");
     ck_assert_int_eq(tn_module_add_child(m, "", child), TN_ERR_KEY);
     expect_failure(TN_ERR_KEY, "module name can't be empty string");
-    ck_assert_int_eq(tn_module_add_parameter(m, "a", ones(2)), TN_OK);
+    ck_assert_int_eq(tn_module_add_parameter(m, "a", parameter(2)), TN_OK);
     ck_assert_int_eq(tn_module_parameter_count(m), 2);
     ck_assert_int_eq(tn_module_add_buffer(m, "b", ones(1), 8), TN_ERR_VALUE);
     tn_error_clear();
@@ -91,18 +97,59 @@ START_TEST(names_are_checked_in_pytorchs_order_reg_007_reg_008_reg_009)
 }
 END_TEST
 
-START_TEST(a_result_of_an_operator_is_no_parameter_reg_006)
+START_TEST(only_a_parameter_stands_in_a_parameter_slot_reg_004_reg_005_reg_006)
 {
     TN_SCOPE;
     tn_module *m = bare();
-    tn_tensor *p = ones(2);
-    tn_tensor_set_requires_grad(p, true);
-    ck_assert_int_eq(tn_module_add_parameter(m, "p", tn_mul_scalar(p, 2.0)), TN_ERR_VALUE);
-    expect_failure(TN_ERR_VALUE, "cannot assign non-leaf Tensor to parameter 'p'");
+    tn_tensor *p = parameter(2), *frozen = tn_parameter(ones(2), false);
+    ck_assert_int_eq(tn_module_add_parameter(m, "p", ones(2)), TN_ERR_TYPE);
+    expect_failure(TN_ERR_TYPE, "cannot assign a plain tensor as parameter 'p': a parameter or "
+                                "TN_NONE is needed; make one of it with tn_parameter");
+    ck_assert_int_eq(tn_module_add_parameter(m, "p", tn_mul_scalar(p, 2.0)), TN_ERR_TYPE);
+    expect_failure(TN_ERR_TYPE, "cannot assign an operator's tensor as parameter 'p'");
     ck_assert_int_eq(tn_module_remove(m, "p"), TN_ERR_ATTR);
     tn_error_clear();
+    ck_assert_int_eq(tn_module_parameter_count(m), 0);
+    TN_PROVES("REG-005");
+    ck_assert_int_eq(tn_module_add_parameter(m, "p", p), TN_OK);
+    ck_assert_int_eq(tn_module_set(m, "p", ones(2)), TN_ERR_TYPE);
+    expect_failure(TN_ERR_TYPE, "cannot assign a plain tensor as parameter 'p'");
+    ck_assert_ptr_eq(tn_module_get(m, "p"), p);
+    ck_assert_int_eq(tn_module_set(m, "p", TN_NONE), TN_OK);
+    ck_assert_int_eq(tn_module_parameter_count(m), 0);
+    TN_PROVES("REG-004");
+    /* An operator that wrote into a frozen parameter made it. */
+    ck_assert_ptr_nonnull(tn_mul_(frozen, p));
+    ck_assert(tn_tensor_is_parameter(frozen) && !tn_tensor_is_leaf(frozen));
+    ck_assert_int_eq(tn_module_set(m, "p", frozen), TN_ERR_VALUE);
+    expect_failure(TN_ERR_VALUE, "cannot assign non-leaf Tensor to parameter 'p': operator mul");
+    ck_assert_ptr_eq(tn_module_get(m, "p"), TN_NONE);
     TN_PROVES("REG-006");
     tn_module_drop(m);
+}
+END_TEST
+
+START_TEST(a_parameter_shares_storage_and_leaves_history_behind_reg_029)
+{
+    TN_SCOPE;
+    tn_tensor *a = ones(3);
+    tn_tensor_set_requires_grad(a, true);
+    tn_tensor *b = tn_mul_scalar(a, 2.0), *p = tn_parameter(b, true);
+    ck_assert(p != b && tn_tensor_shares_storage(p, b));
+    ck_assert_ptr_eq(tn_tensor_data(p), tn_tensor_data(b));
+    ck_assert(tn_tensor_is_leaf(p) && tn_tensor_requires_grad(p) && tn_tensor_is_parameter(p));
+    ck_assert_str_eq(tn_tensor_grad_op(p), "");
+    ck_assert(!tn_tensor_is_parameter(b) && !tn_tensor_is_leaf(b));
+    ck_assert(!tn_tensor_requires_grad(tn_parameter(b, false)));
+    ck_assert(!tn_tensor_is_parameter(tn_detach(p)));
+    tn_tensor *integers = tn_tensor_full(TN_SHAPE(1), 1, TN_I64, NULL);
+    ck_assert_ptr_null(tn_parameter(integers, true));
+    expect_failure(TN_ERR_RUNTIME, "only Tensors of floating point and complex dtype can require "
+                                   "gradients, not int64");
+    ck_assert(tn_tensor_is_parameter(tn_parameter(integers, false)));
+    ck_assert_ptr_eq(tn_parameter(TN_NONE, true), TN_NONE);
+    ck_assert(!tn_tensor_is_parameter(TN_NONE));
+    TN_PROVES("REG-029");
 }
 END_TEST
 
@@ -142,14 +189,14 @@ START_TEST(replacing_keeps_the_place_removing_loses_it_reg_010_reg_022)
 {
     TN_SCOPE;
     tn_module *m = bare();
-    tn_module_add_parameter(m, "a", ones(1));
-    tn_module_add_parameter(m, "b", ones(1));
+    tn_module_add_parameter(m, "a", parameter(1));
+    tn_module_add_parameter(m, "b", parameter(1));
     ck_assert_int_eq(tn_module_set(m, "a", TN_NONE), TN_OK);
     expect_tensors(m, TN_SLOT_PARAMETER, false, "b ");
-    ck_assert_int_eq(tn_module_set(m, "a", ones(1)), TN_OK);
+    ck_assert_int_eq(tn_module_set(m, "a", parameter(1)), TN_OK);
     expect_tensors(m, TN_SLOT_PARAMETER, false, "a b ");
     ck_assert_int_eq(tn_module_remove(m, "a"), TN_OK);
-    tn_module_add_parameter(m, "a", ones(1));
+    tn_module_add_parameter(m, "a", parameter(1));
     expect_tensors(m, TN_SLOT_PARAMETER, false, "b a ");
     TN_PROVES("REG-010");
     ck_assert_int_eq(tn_module_set(m, "c", ones(1)), TN_ERR_ATTR);
@@ -157,20 +204,6 @@ START_TEST(replacing_keeps_the_place_removing_loses_it_reg_010_reg_022)
                    "'Sequential' object has no parameter or buffer 'c'; parameters: b, a");
     ck_assert_ptr_null(tn_module_get(m, "zzz"));
     expect_failure(TN_ERR_ATTR, "zzz");
-    tn_module_drop(m);
-}
-END_TEST
-
-START_TEST(a_replaced_parameter_keeps_whether_it_is_frozen)
-{
-    TN_SCOPE;
-    tn_module *m = bare();
-    tn_module_add_parameter(m, "a", ones(1));
-    ck_assert_int_eq(tn_module_set_requires_grad(m, false), TN_OK);
-    tn_module_set(m, "a", ones(2));
-    ck_assert(!tn_tensor_requires_grad(tn_module_get(m, "a")));
-    tn_module_set_requires_grad(m, true);
-    ck_assert(tn_tensor_requires_grad(tn_module_get(m, "a")));
     tn_module_drop(m);
 }
 END_TEST
@@ -267,7 +300,7 @@ START_TEST(walks_are_in_order_and_visit_shared_things_once_trv_001_trv_002_trv_0
     ck_assert_msg(m != NULL && shared != NULL, "%s", tn_error_text());
     tn_module_add_child(m, "x", shared);
     tn_module_add_child(m, "y", shared);
-    tn_module_add_parameter(m, "own", ones(1));
+    tn_module_add_parameter(m, "own", parameter(1));
     expect_modules(m, false, ":Sequential first:Linear act:ReLU x:Probe ");
     expect_modules(m, true, ":Sequential first:Linear act:ReLU x:Probe y:Probe ");
     expect_tensors(m, TN_SLOT_PARAMETER, false, "own first.weight first.bias x.weight ");
@@ -280,7 +313,7 @@ START_TEST(walks_are_in_order_and_visit_shared_things_once_trv_001_trv_002_trv_0
     ck_assert_int_eq(tn_module_parameter_count(m), 1 + 2 + 1 + 1);
     TN_PROVES("TRV-002", "TRV-012", "TRV-013");
     /* Another tensor over the same storage is another parameter. */
-    tn_module_add_parameter(m, "twin", tn_detach(tn_module_get(shared, "weight")));
+    tn_module_add_parameter(m, "twin", tn_parameter(tn_module_get(shared, "weight"), true));
     expect_tensors(m, TN_SLOT_PARAMETER, false, "own alias twin first.weight first.bias ");
     TN_PROVES("TRV-014");
     tn_module_drop(shared);
@@ -396,9 +429,9 @@ int main(void)
         a_parameter_is_the_very_tensor_and_requires_grad_reg_002,
         a_reserved_slot_is_none_and_not_walked_reg_003_reg_020,
         names_are_checked_in_pytorchs_order_reg_007_reg_008_reg_009,
-        a_result_of_an_operator_is_no_parameter_reg_006,
+        only_a_parameter_stands_in_a_parameter_slot_reg_004_reg_005_reg_006,
+        a_parameter_shares_storage_and_leaves_history_behind_reg_029,
         replacing_keeps_the_place_removing_loses_it_reg_010_reg_022,
-        a_replaced_parameter_keeps_whether_it_is_frozen,
         a_buffer_is_persistent_as_the_last_registration_says_reg_018_reg_019,
         children_are_found_by_name_place_and_path,
         a_path_that_leads_nowhere_names_the_part_and_the_type_get_003_get_004,

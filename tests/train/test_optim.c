@@ -14,6 +14,7 @@ static tn_module *one_parameter(tn_dtype dtype, tn_tensor **parameter)
     tn_tensor *value = tn_tensor_from(start, TN_F64, TN_SHAPE(SIZE));
     if (dtype != TN_F64)
         value = tn_cast(value, dtype);
+    value = tn_parameter(value, true);
     ck_assert_int_eq(tn_module_add_parameter(net, "p", value), TN_OK);
     *parameter = tn_module_get(net, "p");
     return net;

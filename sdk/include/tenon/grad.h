@@ -48,6 +48,12 @@ TN_API tn_status tn_tensor_retain_grad(tn_tensor *tensor);
 /* The same storage outside the graph. [any-thread] [scoped] [null-through] */
 TN_API tn_tensor *tn_tensor_detach(tn_tensor *tensor);
 #define tn_detach(tensor) tn_tensor_detach(tensor)
+/* A parameter: a leaf that shares the tensor's storage, outside its graph, and that may stand in a
+ * parameter slot of a module, as no other tensor may. TN_NONE stays TN_NONE. Integers cannot require
+ * grad. [any-thread] [scoped] [null-through] */
+TN_API tn_tensor *tn_parameter(tn_tensor *tensor, bool requires_grad);
+/* Whether tn_parameter made it. [any-thread] */
+TN_API bool tn_tensor_is_parameter(const tn_tensor *tensor);
 
 /* A hook on the gradient of a tensor: may put another into *replacement (owned by the scope), or
  * leave it NULL. Runs in the thread that walks the graph. */

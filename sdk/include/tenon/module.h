@@ -65,7 +65,7 @@ typedef enum tn_slot_kind {
 
 enum { TN_SLOT_NOT_PERSISTENT = 1 }; /* a buffer that state_dict leaves out */
 
-/* Registers a parameter (a leaf that will require grad when floating; TN_NONE reserves the name).
+/* Registers a parameter: what tn_parameter made, a plain tensor is TN_ERR_TYPE; TN_NONE reserves the name.
  * The name is not empty, has no dot and is not taken by another kind: TN_ERR_KEY. The module keeps
  * a reference of its own. [any-thread] */
 TN_API tn_status tn_module_add_parameter(tn_module *module, const char *name, tn_tensor *tensor);
@@ -125,10 +125,6 @@ TN_API int64_t tn_module_parameter_count(tn_module *module);
 TN_API tn_status tn_module_zero_grad(tn_module *module);
 /* [any-thread] */
 TN_API tn_status tn_module_set_requires_grad(tn_module *module, bool requires_grad);
-/* Moves and converts parameters and buffers in place (the tensor objects stay, so optimizers go
- * on); NULL device and TN_DTYPE_AUTO keep. Only floating and complex tensors change dtype. On
- * failure the module is as it was. [any-thread] [null-ok: device] */
-TN_API tn_status tn_module_to(tn_module *module, const tn_device *device, tn_dtype dtype);
 
 /* ---- initialisation -------------------------------------------------------------------------- */
 

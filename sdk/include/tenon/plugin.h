@@ -21,6 +21,7 @@
 #include <tenon/grad.h>
 #include <tenon/module.h>
 #include <tenon/state.h>
+#include <tenon/convert.h>
 #include <tenon/train.h>
 #include <tenon/contrib.h>
 #include <tenon/runtime.h>

@@ -5,7 +5,7 @@
 #ifndef TENON_TRAIN_H
 #define TENON_TRAIN_H
 
-#include <tenon/module.h>
+#include <tenon/convert.h>
 
 TN_BEGIN_DECLS
 
