@@ -6,8 +6,16 @@
 
 #include <tenon/plugin.h>
 
-/* safetensors.c, npy.c */
-TN_HIDDEN extern const tn_format format_safetensors, format_npy;
+/* safetensors.c, npy.c, npz.c, pytorch.c */
+TN_HIDDEN extern const tn_format format_safetensors, format_npy, format_npz, format_pytorch;
+
+/* plugin.c: adds to *sum bytes that a file claims in memory beyond its own size (deflated data, tensors whose elements
+ * share memory), and refuses what passes the setting unpacked_max. */
+TN_HIDDEN tn_status fm_unpacked(const tn_source *source, uint64_t *sum, uint64_t more);
+
+/* npy.c: one array with its header, as tensor `name` of the state; tensor `index` of the state. */
+TN_HIDDEN tn_status fm_npy_load(const tn_source *source, const char *name, tn_state *state);
+TN_HIDDEN tn_status fm_npy_save(const tn_sink *sink, const tn_state *state, int64_t index);
 
 /* values.c: values in row-major order, straight into the memory of the host or by way of a block. `swap`: the size of
  * the words whose bytes stand the other way round, 0 for none. A tensor without memory is passed over. */

@@ -287,7 +287,7 @@ static tn_tensor *turned(const struct npy_header *header, tn_tensor *tensor)
                                 (tn_ints){ strides, header->ndim }, 0);
 }
 
-static tn_status load(const tn_source *source, tn_state *state)
+tn_status fm_npy_load(const tn_source *source, const char *name, tn_state *state)
 {
     struct npy_header header;
     tn_status status = read_header(source, &header);
@@ -303,39 +303,32 @@ static tn_status load(const tn_source *source, tn_state *state)
         tensor = turned(&header, tensor);
     if (status == TN_OK && tensor == NULL)
         status = tn_error_last()->code;
-    if (status == TN_OK)
-        status = tn_progress_report("reading bytes", header.bytes, header.bytes);
-    return status == TN_OK ? tn_state_set(state, ARRAY_NAME, tensor) : status;
+    return status == TN_OK ? tn_state_set(state, name, tensor) : status;
+}
+
+static tn_status load(const tn_source *source, tn_state *state)
+{
+    tn_status status = fm_npy_load(source, ARRAY_NAME, state);
+    return status == TN_OK ? tn_progress_report("reading bytes", source->size, source->size)
+                           : status;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static tn_status check(const tn_state *state, const char *path, int *type)
-{
-    if (tn_state_count(state) != 1)
-        return tn_fail(TN_ERR_VALUE, "%s: npy holds one array, there are %lld tensors", path,
-                       (long long)tn_state_count(state));
-    const tn_tensor *tensor = tn_state_tensor(state, 0);
-    for (*type = 0; *type < DTYPES; ++*type)
-        if (dtypes[*type].dtype == tn_tensor_dtype(tensor))
-            break;
-    if (*type == DTYPES)
-        return tn_fail(TN_ERR_TYPE, "%s: tensor %q is %s, which npy cannot hold", path,
-                       tn_state_name(state, 0), tn_dtype_name(tn_tensor_dtype(tensor)));
-    if (!tn_device_has_memory(tn_tensor_device(tensor)))
-        return tn_fail(TN_ERR_VALUE, "%s: tensor %q is on %s and has no values to save", path,
-                       tn_state_name(state, 0), tn_device_name(tn_tensor_device(tensor)));
-    return TN_OK;
-}
-
-static tn_status save(const tn_sink *sink, const tn_state *state)
+tn_status fm_npy_save(const tn_sink *sink, const tn_state *state, int64_t index)
 {
     char out[1024]; /* 16 sizes of at most 19 digits, and little else */
     int type = 0;
-    tn_status status = check(state, sink->path, &type);
-    if (status != TN_OK)
-        return status;
-    tn_ints shape = tn_tensor_shape(tn_state_tensor(state, 0));
+    tn_tensor *tensor = tn_state_tensor(state, index);
+    while (type < DTYPES && dtypes[type].dtype != tn_tensor_dtype(tensor))
+        type++;
+    if (type == DTYPES)
+        return tn_fail(TN_ERR_TYPE, "%s: tensor %q is %s, which npy cannot hold", sink->path,
+                       tn_state_name(state, index), tn_dtype_name(tn_tensor_dtype(tensor)));
+    if (!tn_device_has_memory(tn_tensor_device(tensor)))
+        return tn_fail(TN_ERR_VALUE, "%s: tensor %q is on %s and has no values to save", sink->path,
+                       tn_state_name(state, index), tn_device_name(tn_tensor_device(tensor)));
+    tn_ints shape = tn_tensor_shape(tensor);
     size_t at = MAGIC_SIZE + 4;
     at += (size_t)tn_snprint(out + at, sizeof out - at,
                              "{'descr': '%s%s', 'fortran_order': False, 'shape': (",
@@ -352,8 +345,18 @@ static tn_status save(const tn_sink *sink, const tn_state *state)
     memcpy(out, MAGIC "\1", MAGIC_SIZE + 2);
     out[8] = (char)(unsigned char)(padded - 10);
     out[9] = (char)(unsigned char)((padded - 10) >> 8);
-    status = sink->write(sink->user, out, padded);
-    return status == TN_OK ? fm_write_values(sink, tn_state_tensor(state, 0)) : status;
+    tn_status status = sink->write(sink->user, out, padded);
+    return status == TN_OK ? fm_write_values(sink, tensor) : status;
+}
+
+static tn_status save(const tn_sink *sink, const tn_state *state)
+{
+    if (tn_state_count(state) != 1)
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: npy holds one array, there are %lld tensors; npz holds "
+                       "several",
+                       sink->path, (long long)tn_state_count(state));
+    return fm_npy_save(sink, state, 0);
 }
 
 const tn_format format_npy = {

@@ -1,18 +1,57 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files of tensors: the table. */
+ * Files of tensors: the table, and the setting of the plugin. */
 #include "formats.h"
 
-static const void *const contributions[] = { &format_safetensors, &format_npy };
+static struct {
+    int64_t unpacked_max;
+} settings;
+
+static const tn_option options[] = {
+    TN_OPTION_INT(__typeof__(settings), unpacked_max, "4294967296",
+                  "bytes that one file may take in memory beyond its own size"),
+    TN_OPTION_END,
+};
+
+tn_status fm_unpacked(const tn_source *source, uint64_t *sum, uint64_t more)
+{
+    if (__builtin_add_overflow(*sum, more, sum) || *sum > (uint64_t)settings.unpacked_max)
+        return tn_fail(TN_ERR_REFUSED,
+                       "%s: its %llu bytes stand for more than %lld bytes beyond that; "
+                       "TENON_FORMATS_UNPACKED_MAX allows more to a file that is trusted",
+                       source->path, (unsigned long long)source->size,
+                       (long long)settings.unpacked_max);
+    return TN_OK;
+}
+
+static tn_status activate(void)
+{
+    return settings.unpacked_max >= 0
+               ? TN_OK
+               : tn_fail(TN_ERR_VALUE, "TENON_FORMATS_UNPACKED_MAX is %lld; it counts bytes",
+                         (long long)settings.unpacked_max);
+}
+
+static const void *const contributions[] = {
+#ifdef TN_WITH_JANSSON
+    &format_safetensors,
+#endif
+    &format_npy,
+    &format_npz,
+    &format_pytorch,
+};
 
 static const tn_plugin formats = {
     TN_HEAD(tn_plugin),
     .id = "tenon.formats",
     .version = "0.1.0",
-    .help = "files of tensors: safetensors, npy",
+    .help = "files of tensors: safetensors, npy, npz, PyTorch's own",
     .license = "MIT",
     .contributions = contributions,
     .n_contributions = (int64_t)(sizeof contributions / sizeof *contributions),
+    .options = options,
+    .options_data = &settings,
+    .activate = activate,
 };
 
 TN_PLUGIN_EXPORT(formats);

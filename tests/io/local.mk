@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/make-files.py %D%/memory.h %D%/files
+EXTRA_DIST += %D%/make-files.py %D%/make-pytorch.py %D%/memory.h %D%/values.h %D%/files
 
 if HAVE_CHECK
 check_PROGRAMS += %D%/test_files
 TESTS += %D%/test_files
 %C%_test_files_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_files_LDADD = $(TN_LINK_TEST_CORE)
-if HAVE_JANSSON
-check_PROGRAMS += %D%/test_npy %D%/test_processes %D%/test_safetensors
-TESTS += %D%/test_npy %D%/test_processes %D%/test_safetensors
+check_PROGRAMS += %D%/test_npy %D%/test_npz %D%/test_pytorch
+TESTS += %D%/test_npy %D%/test_npz %D%/test_pytorch
 %C%_test_npy_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_npy_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_npz_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_npz_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_pytorch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_pytorch_LDADD = $(TN_LINK_TEST_CORE)
+if HAVE_JANSSON
+check_PROGRAMS += %D%/test_processes %D%/test_safetensors
+TESTS += %D%/test_processes %D%/test_safetensors
 %C%_test_processes_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_processes_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_safetensors_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -74,4 +74,49 @@ static inline void cut_and_change(const char *format, const char *path)
     free(bytes);
 }
 
+/* Every byte of a small file with every value that it can have. */
+static inline void change_to_anything(const char *format, const char *path)
+{
+    size_t size;
+    char *bytes = slurp(path, &size);
+    for (size_t i = 0; i < size; i++) {
+        char before = bytes[i];
+        for (int value = 0; value < 256; value++) {
+            bytes[i] = (char)value;
+            tn_state *state = tn_state_new();
+            tn_status status = load_memory_as(format, bytes, size, state);
+            ck_assert((status == TN_OK) != (tn_error_text()[0] != '\0'));
+            tn_error_clear();
+            tn_state_drop(state);
+        }
+        bytes[i] = before;
+    }
+    free(bytes);
+}
+
+/* Every allocation of a load is made to fail in turn: out of memory each time, or what the load says otherwise, and in
+ * the end the same as in the beginning. Leaks are the sanitizer's to find. */
+static inline void fail_allocations(const char *path)
+{
+    tn_state *state = tn_state_load(path);
+    bool loads = state != NULL;
+    tn_state_drop(state);
+    tn_status wanted = tn_error_take(NULL);
+    uint64_t failures = 0;
+    for (uint64_t n = 1;; n++) {
+        tn__fail_alloc(n);
+        state = tn_state_load(path);
+        bool reached = tn__fail_alloc(0) >= n;
+        tn_status code = tn_error_take(NULL);
+        ck_assert_msg(code == TN_ERR_MEMORY || (code == wanted && (state != NULL) == loads),
+                      "%s, allocation %d: %s", path, (int)n, tn_error_last()->message);
+        ck_assert((state != NULL) == (code == TN_OK));
+        failures += code == TN_ERR_MEMORY;
+        tn_state_drop(state);
+        if (!reached)
+            break;
+    }
+    ck_assert_uint_gt(failures, 5);
+}
+
 #endif

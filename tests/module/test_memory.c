@@ -53,6 +53,14 @@ static const float xs[4][2] = { { 0, 0 }, { 0, 1 }, { 1, 0 }, { 1, 1 } };
 static const int64_t ys[4] = { 0, 1, 1, 0 };
 static char file[128];
 
+static bool has_safetensors(void)
+{
+    bool found = false;
+    for (int64_t i = 0; i < tn_registry_count(TN_KIND_tn_format); i++)
+        found = found || strcmp(tn_registry_name(TN_KIND_tn_format, i), "safetensors") == 0;
+    return found;
+}
+
 /* All that a small program does; whatever fails, what was made is dropped. */
 static void use(void)
 {
@@ -78,7 +86,7 @@ static void use(void)
         tn_module_repr(net, text, sizeof text);
     if (!tn_failed())
         tn_module_to(net, NULL, TN_F64);
-    if (tn_registry_count(TN_KIND_tn_format) > 0) {
+    if (has_safetensors()) {
         tn_module_save(net, file);
         if (!tn_failed())
             tn_module_load(copy, file);

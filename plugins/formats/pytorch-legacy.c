@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Files as PyTorch wrote them before 1.6, and still does with _use_new_zipfile_serialization=False: five pickles (a magic
+ * number, a version, facts of the machine, what was saved, the keys of the storages), then for each key the number of
+ * elements and the bytes. */
+#include "pytorch.h"
+
+#include <string.h>
+
+#define WINDOW 65536 /* bytes that are read first for the pickles */
+
+static const char magic[] = "\x80\2\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
+enum { MAGIC_SIZE = sizeof magic - 1, PROTOCOL = 1001 };
+
+bool pt_legacy_recognize(const tn_source *source)
+{
+    char start[MAGIC_SIZE];
+    return source->size >= MAGIC_SIZE &&
+           source->read(source->user, 0, start, sizeof start) == TN_OK &&
+           memcmp(start, magic, MAGIC_SIZE) == 0;
+}
+
+struct pickles {
+    struct pk version, machine, saved, keys;
+    size_t size; /* of all in the file */
+    bool cut;    /* the window is too small */
+};
+
+static tn_status read_one(const tn_source *source, const char *bytes, size_t size,
+                          struct pickles *all, struct pk *pk)
+{
+    tn_status status = pk_read(pk, source->path, bytes + all->size, size - all->size);
+    all->cut = all->cut || pk->cut;
+    all->size += pk->at;
+    return status;
+}
+
+static tn_status read_pickles(const tn_source *source, const char *bytes, size_t size,
+                              struct pickles *all)
+{
+    memset(all, 0, sizeof *all);
+    all->size = MAGIC_SIZE;
+    tn_status status = read_one(source, bytes, size, all, &all->version);
+    if (status == TN_OK &&
+        (all->version.result->kind != PK_INT || all->version.result->as.i != PROTOCOL))
+        return tn_fail(TN_ERR_FORMAT, "%s: a PyTorch file of a protocol that is not %d",
+                       source->path, PROTOCOL);
+    if (status == TN_OK)
+        status = read_one(source, bytes, size, all, &all->machine);
+    const struct pk_value *little = status == TN_OK ? pk_get(all->machine.result, "little_endian")
+                                                    : NULL;
+    if (little != NULL && (little->kind != PK_BOOL || !little->as.i))
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: its bytes are those of a big-endian machine; save it "
+                       "again on a little-endian one",
+                       source->path);
+    if (status == TN_OK)
+        status = read_one(source, bytes, size, all, &all->saved);
+    return status == TN_OK ? read_one(source, bytes, size, all, &all->keys) : status;
+}
+
+static void free_pickles(struct pickles *all)
+{
+    pk_free(&all->version);
+    pk_free(&all->machine);
+    pk_free(&all->saved);
+    pk_free(&all->keys);
+}
+
+/* Where the pickles end is known only when they are read: what is read of the file grows until they fit. */
+static tn_status read_start(const tn_source *source, char **bytes, struct pickles *all)
+{
+    for (uint64_t window = WINDOW;; window *= 4) {
+        uint64_t most = source->size < PK_SIZE_MAX ? source->size : PK_SIZE_MAX;
+        size_t size = (size_t)(window < most ? window : most);
+        uint64_t mark = tn_error_mark();
+        *bytes = tn_malloc(size);
+        tn_status status = *bytes != NULL ? source->read(source->user, 0, *bytes, size)
+                                          : TN_ERR_MEMORY;
+        bool again = false;
+        if (status == TN_OK) {
+            status = read_pickles(source, *bytes, size, all);
+            again = status != TN_OK && all->cut && size < most;
+            if (status != TN_OK)
+                free_pickles(all);
+        }
+        if (status == TN_OK)
+            return TN_OK;
+        tn_free(*bytes);
+        *bytes = NULL;
+        if (!again)
+            return status;
+        tn_error_restore(mark);
+    }
+}
+
+/* ---- the storages ------------------------------------------------------------------------------ */
+
+/* Every storage that the pickle names, as elements of its own type. */
+static tn_status list_storages(struct pt_file *file, const struct pk *saved)
+{
+    const struct pk_value *all = saved->storages;
+    for (uint32_t i = 0; all != NULL && i < all->as.list.count; i++)
+        if (pt_storage_of(file, all->as.list.at[i], (tn_dtype)all->as.list.at[i]->dtype) == NULL)
+            return tn_error_last()->code;
+    return TN_OK;
+}
+
+/* The bytes of a key, for each type that it was listed with. */
+static tn_status place_storage(struct pt_file *file, const struct pk_value *key, uint64_t *at)
+{
+    unsigned char count[8];
+    uint64_t size = 0, bytes = UINT64_MAX;
+    tn_status status = file->source->read(file->source->user, *at, count, sizeof count);
+    if (status != TN_OK)
+        return status;
+    for (int i = 8; i-- > 0;)
+        size = size << 8 | count[i];
+    for (int dtype = 0; dtype < TN_DTYPE_COUNT; dtype++) {
+        struct pt_storage *storage = pt_storage_find(file, key, (tn_dtype)dtype);
+        if (storage == NULL)
+            continue;
+        if ((uint64_t)storage->size != size || storage->place != 0 || bytes != UINT64_MAX)
+            return tn_fail(TN_ERR_FORMAT,
+                           "%s: storage %.*s: its size or its type is not the same "
+                           "everywhere, or it is there twice",
+                           file->source->path, (int)key->as.text.size, key->as.text.at);
+        bytes = size * tn_dtype_size((tn_dtype)dtype);
+        storage->place = *at + sizeof count;
+    }
+    if (bytes > file->source->size - *at - sizeof count)
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: storage %.*s: nothing looks at it, or the file is too "
+                       "short for it",
+                       file->source->path, (int)key->as.text.size, key->as.text.at);
+    *at += sizeof count + bytes;
+    return TN_OK;
+}
+
+static tn_status place_storages(struct pt_file *file, const struct pickles *all)
+{
+    const struct pk_value *keys = all->keys.result;
+    uint64_t at = all->size;
+    if (keys->kind != PK_LIST)
+        return tn_fail(TN_ERR_FORMAT, "%s: the keys of the storages are no list",
+                       file->source->path);
+    tn_status status = list_storages(file, &all->saved);
+    for (uint32_t i = 0; i < keys->as.list.count && status == TN_OK; i++)
+        status = keys->as.list.at[i]->kind == PK_TEXT
+                     ? place_storage(file, keys->as.list.at[i], &at)
+                     : tn_fail(TN_ERR_FORMAT, "%s: the key of a storage is no text",
+                               file->source->path);
+    for (int64_t i = 0; i < file->count && status == TN_OK; i++)
+        if (file->at[i].place == 0)
+            status = tn_fail(TN_ERR_FORMAT, "%s: the bytes of storage %.*s are missing",
+                             file->source->path, (int)file->at[i].key->as.text.size,
+                             file->at[i].key->as.text.at);
+    if (status == TN_OK && at != file->source->size)
+        status = tn_fail(TN_ERR_FORMAT, "%s: its storages end after %llu of %llu bytes",
+                         file->source->path, (unsigned long long)at,
+                         (unsigned long long)file->source->size);
+    return status;
+}
+
+tn_status pt_legacy_load(const tn_source *source, tn_state *state)
+{
+    struct pt_file file = { .source = source, .state = state };
+    struct pickles all;
+    char *bytes = NULL;
+    tn_status status = read_start(source, &bytes, &all);
+    if (status != TN_OK)
+        return status;
+    status = place_storages(&file, &all);
+    if (status == TN_OK)
+        status = pt_fill_state(&file, &all.saved);
+    pt_storages_free(&file);
+    free_pickles(&all);
+    tn_free(bytes);
+    return status;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From what a pickle made to a state: dictionaries are taken apart, their keys joined with dots; so are lists that hold
+ * tensors or dictionaries, by number. What remains are tensors and values. */
+#include "pytorch.h"
+
+#include <string.h>
+
+#define NAME_MAX_SIZE 65536
+
+struct path {
+    char *at;
+    size_t size, room;
+};
+
+/* "a" becomes "a.key"; the size before is what to go back to. */
+static tn_status enter(struct pt_file *file, struct path *path, const char *key, size_t size,
+                       size_t *before)
+{
+    *before = path->size;
+    if (memchr(key, '\0', size) != NULL)
+        return tn_fail(TN_ERR_FORMAT, "%s: a key with a NUL in it below %q", file->source->path,
+                       path->at != NULL ? path->at : "");
+    if (path->size + size > NAME_MAX_SIZE)
+        return tn_fail(TN_ERR_FORMAT, "%s: a name of more than %d bytes", file->source->path,
+                       NAME_MAX_SIZE);
+    if (path->size + size + 2 > path->room) {
+        size_t room = (path->size + size + 2) * 2;
+        char *grown = tn_realloc(path->at, room);
+        if (grown == NULL)
+            return TN_ERR_MEMORY;
+        path->at = grown;
+        path->room = room;
+    }
+    if (*before > 0)
+        path->at[path->size++] = '.';
+    memcpy(path->at + path->size, key, size);
+    path->size += size;
+    path->at[path->size] = '\0';
+    return TN_OK;
+}
+
+static void leave(struct path *path, size_t before)
+{
+    path->size = before;
+    if (path->at != NULL)
+        path->at[before] = '\0';
+}
+
+static tn_status add(struct pt_file *file, struct pk *pk, struct path *path,
+                     const struct pk_value *value, int depth);
+
+/* ---- leaves ------------------------------------------------------------------------------------ */
+
+static tn_status twice(const struct pt_file *file, const char *name)
+{
+    return tn_fail(TN_ERR_FORMAT, "%s: two values have the name %q", file->source->path, name);
+}
+
+static tn_status add_tensor(struct pt_file *file, const char *name, const struct pk_value *value)
+{
+    if (tn_state_find(file->state, name) >= 0)
+        return twice(file, name);
+    tn_tensor *tensor = pt_tensor_of(file, value, name);
+    return tensor != NULL ? tn_state_set(file->state, name, tensor) : tn_error_last()->code;
+}
+
+static tn_status add_value(struct pt_file *file, struct pk *pk, const char *name,
+                           const struct pk_value *value)
+{
+    char *text = NULL;
+    if (tn_state_meta(file->state, name) != NULL)
+        return twice(file, name);
+    tn_status status = pk_print(pk, value, &text);
+    if (status == TN_OK)
+        status = tn_state_set_meta(file->state, name, text);
+    tn_free(text);
+    return status;
+}
+
+/* ---- dictionaries and lists -------------------------------------------------------------------- */
+
+/* Keys of state_dicts are texts, those of optimizers numbers. */
+static tn_status enter_key(struct pt_file *file, struct path *path, const struct pk_value *key,
+                           size_t *before)
+{
+    char number[24];
+    if (key->kind == PK_TEXT)
+        return enter(file, path, key->as.text.at, key->as.text.size, before);
+    if (key->kind != PK_INT)
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: below %q is a key that is neither a text nor a whole "
+                       "number",
+                       file->source->path, path->at != NULL ? path->at : "");
+    tn_snprint(number, sizeof number, "%lld", (long long)key->as.i);
+    return enter(file, path, number, strlen(number), before);
+}
+
+/* The versions of modules, {"": {"version": 2}, "0": {...}}, as state_dict has them beside its tensors. */
+static tn_status add_versions(struct pt_file *file, struct pk *pk, struct path *path,
+                              const struct pk_value *versions)
+{
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < versions->as.list.count && status == TN_OK; i += 2) {
+        const struct pk_value *key = versions->as.list.at[i],
+                              *version = pk_get(versions->as.list.at[i + 1], "version");
+        size_t before = path->size;
+        status = pk_visit(pk, 0);
+        if (status != TN_OK || key->kind != PK_TEXT || version == NULL || version->kind != PK_INT)
+            continue;
+        if (key->as.text.size > 0)
+            status = enter(file, path, key->as.text.at, key->as.text.size, &before);
+        (void)version;
+        leave(path, before);
+    }
+    return status;
+}
+
+static tn_status add_dict(struct pt_file *file, struct pk *pk, struct path *path,
+                          const struct pk_value *dict, int depth)
+{
+    tn_status status = TN_OK;
+    const struct pk_value *versions = dict->as.list.attributes != NULL
+                                          ? pk_get(dict->as.list.attributes, "_metadata")
+                                          : NULL;
+    for (uint32_t i = 0; i < dict->as.list.count && status == TN_OK; i += 2) {
+        size_t before = path->size;
+        status = enter_key(file, path, dict->as.list.at[i], &before);
+        if (status == TN_OK)
+            status = add(file, pk, path, dict->as.list.at[i + 1], depth + 1);
+        leave(path, before);
+    }
+    return status == TN_OK && versions != NULL && versions->kind == PK_DICT
+               ? add_versions(file, pk, path, versions)
+               : status;
+}
+
+static tn_status add_list(struct pt_file *file, struct pk *pk, struct path *path,
+                          const struct pk_value *list, int depth)
+{
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < list->as.list.count && status == TN_OK; i++) {
+        char number[16];
+        size_t before = path->size;
+        tn_snprint(number, sizeof number, "%u", (unsigned)i);
+        status = enter(file, path, number, strlen(number), &before);
+        if (status == TN_OK)
+            status = add(file, pk, path, list->as.list.at[i], depth + 1);
+        leave(path, before);
+    }
+    return status;
+}
+
+/* Whether a list has to be taken apart. A visit that fails says yes: `add` will meet the same failure. */
+static bool has_parts(struct pk *pk, const struct pk_value *list, int depth)
+{
+    for (uint32_t i = 0; i < list->as.list.count; i++) {
+        const struct pk_value *item = list->as.list.at[i];
+        if (item->kind == PK_TENSOR || item->kind == PK_DICT || pk_visit(pk, depth) != TN_OK)
+            return true;
+        if ((item->kind == PK_LIST || item->kind == PK_TUPLE || item->kind == PK_SET) &&
+            has_parts(pk, item, depth + 1))
+            return true;
+    }
+    return false;
+}
+
+static tn_status add(struct pt_file *file, struct pk *pk, struct path *path,
+                     const struct pk_value *value, int depth)
+{
+    tn_status status = pk_visit(pk, depth);
+    if (status != TN_OK)
+        return status;
+    /* What the file holds may be one tensor, without a name. */
+    const char *name = path->size > 0 ? path->at : "tensor";
+    if (value->kind == PK_TENSOR)
+        return add_tensor(file, name, value);
+    if (value->kind == PK_DICT && (value->as.list.count > 0 || depth == 0))
+        return add_dict(file, pk, path, value, depth);
+    if ((value->kind == PK_LIST || value->kind == PK_TUPLE) &&
+        (depth == 0 || has_parts(pk, value, depth)))
+        return add_list(file, pk, path, value, depth);
+    return add_value(file, pk, path->size > 0 ? path->at : "value", value);
+}
+
+tn_status pt_fill_state(struct pt_file *file, struct pk *pk)
+{
+    struct path path = { NULL, 0, 0 };
+    tn_status status = add(file, pk, &path, pk->result, 0);
+    tn_free(path.at);
+    return status;
+}

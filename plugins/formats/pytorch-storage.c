@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Storages of a PyTorch file and the tensors that look at them: each storage is read once, so that tensors that shared
+ * memory share it again. */
+#include "pytorch.h"
+
+#include <string.h>
+
+static uint64_t hash_of(const struct pk_value *key, tn_dtype dtype)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ (uint64_t)dtype;
+    for (size_t i = 0; i < key->as.text.size; i++)
+        hash = (hash ^ (unsigned char)key->as.text.at[i]) * UINT64_C(0x100000001b3);
+    return hash ^ (hash >> 29);
+}
+
+static int64_t *place_of(const struct pt_file *file, int64_t *index, int64_t size,
+                         const struct pk_value *key, tn_dtype dtype)
+{
+    int64_t place = (int64_t)(hash_of(key, dtype) & (uint64_t)(size - 1));
+    for (; index[place] != 0; place = (place + 1) & (size - 1)) {
+        const struct pt_storage *storage = &file->at[index[place] - 1];
+        if (storage->dtype == dtype && storage->key->as.text.size == key->as.text.size &&
+            memcmp(storage->key->as.text.at, key->as.text.at, key->as.text.size) == 0)
+            break;
+    }
+    return &index[place];
+}
+
+/* Room for one more. */
+static tn_status make_room(struct pt_file *file)
+{
+    if (file->count == file->capacity) {
+        int64_t capacity = file->capacity > 0 ? file->capacity * 2 : 16;
+        struct pt_storage *grown = tn_realloc(file->at, (size_t)capacity * sizeof *grown);
+        if (grown == NULL)
+            return TN_ERR_MEMORY;
+        file->at = grown;
+        file->capacity = capacity;
+    }
+    if ((file->count + 1) * 2 > file->index_size) {
+        int64_t size = file->index_size > 0 ? file->index_size * 2 : 32;
+        int64_t *index = tn_calloc((size_t)size, sizeof *index);
+        if (index == NULL)
+            return TN_ERR_MEMORY;
+        for (int64_t i = 0; i < file->count; i++)
+            *place_of(file, index, size, file->at[i].key, file->at[i].dtype) = i + 1;
+        tn_free(file->index);
+        file->index = index;
+        file->index_size = size;
+    }
+    return TN_OK;
+}
+
+struct pt_storage *pt_storage_find(const struct pt_file *file, const struct pk_value *key,
+                                   tn_dtype dtype)
+{
+    int64_t *place = file->index_size > 0
+                         ? place_of(file, file->index, file->index_size, key, dtype)
+                         : NULL;
+    return place != NULL && *place != 0 ? &file->at[*place - 1] : NULL;
+}
+
+struct pt_storage *pt_storage_of(struct pt_file *file, const struct pk_value *storage,
+                                 tn_dtype dtype)
+{
+    const struct pk_value *key = storage->as.storage.key;
+    size_t have = tn_dtype_size((tn_dtype)storage->dtype), wanted = tn_dtype_size(dtype);
+    int64_t bytes;
+    if (make_room(file) != TN_OK)
+        return NULL;
+    if (__builtin_mul_overflow(storage->as.storage.size, (int64_t)have, &bytes) ||
+        bytes % (int64_t)wanted != 0) {
+        tn_fail(TN_ERR_FORMAT,
+                "%s: storage %.*s has %lld elements of %zu bytes, which are no whole "
+                "number of %s",
+                file->source->path, (int)key->as.text.size, key->as.text.at,
+                (long long)storage->as.storage.size, have, tn_dtype_name(dtype));
+        return NULL;
+    }
+    int64_t *place = place_of(file, file->index, file->index_size, key, dtype);
+    if (*place == 0) {
+        file->at[file->count++] = (struct pt_storage){ .key = key,
+                                                       .dtype = dtype,
+                                                       .size = bytes / (int64_t)wanted };
+        *place = file->count;
+    }
+    struct pt_storage *found = &file->at[*place - 1];
+    if (found->size == bytes / (int64_t)wanted)
+        return found;
+    tn_fail(TN_ERR_FORMAT, "%s: storage %.*s has %lld elements in one place and %lld in another",
+            file->source->path, (int)key->as.text.size, key->as.text.at, (long long)found->size,
+            (long long)(bytes / (int64_t)wanted));
+    return NULL;
+}
+
+/* ---- values ------------------------------------------------------------------------------------ */
+
+static tn_status read_member(struct pt_file *file, const struct pt_storage *storage, size_t bytes,
+                             tn_tensor *into)
+{
+    size_t room = strlen(file->folder) + storage->key->as.text.size + 8;
+    char *name = tn_malloc(room);
+    if (name == NULL)
+        return TN_ERR_MEMORY;
+    tn_snprint(name, room, "%sdata/%.*s", file->folder, (int)storage->key->as.text.size,
+               storage->key->as.text.at);
+    const struct zip_member *member = zip_find(file->zip, name);
+    tn_status status = TN_OK;
+    struct zip_reader reader;
+    if (member == NULL)
+        status = tn_fail(TN_ERR_FORMAT, "%s: the storage %q is missing", file->source->path, name);
+    else if (member->size != bytes)
+        status = tn_fail(TN_ERR_FORMAT, "%s: the storage %q has %llu bytes, its tensors need %zu",
+                         file->source->path, name, (unsigned long long)member->size, bytes);
+    else
+        status = zip_reader_open(file->zip, member, &reader);
+    if (status == TN_OK && member != NULL) {
+        status = fm_read_values(&reader.source, 0, bytes, 0, into);
+        status = zip_reader_close(&reader, status);
+    }
+    tn_free(name);
+    return status;
+}
+
+/* Where the bytes are that were listed with another type; 0 if nowhere. */
+static uint64_t place_of_bytes(const struct pt_file *file, const struct pt_storage *storage)
+{
+    uint64_t place = storage->place;
+    for (int dtype = 0; dtype < TN_DTYPE_COUNT && place == 0; dtype++) {
+        const struct pt_storage *other = pt_storage_find(file, storage->key, (tn_dtype)dtype);
+        if (other != NULL && (uint64_t)other->size * tn_dtype_size(other->dtype) ==
+                                 (uint64_t)storage->size * tn_dtype_size(storage->dtype))
+            place = other->place;
+    }
+    return place;
+}
+
+static tn_status load_values(struct pt_file *file, struct pt_storage *storage)
+{
+    size_t bytes = (size_t)storage->size * tn_dtype_size(storage->dtype);
+    /* Before memory is asked for: deflated members are held against a limit of their own. */
+    if (file->zip == NULL && place_of_bytes(file, storage) == 0)
+        return tn_fail(TN_ERR_FORMAT, "%s: the bytes of storage %.*s are missing",
+                       file->source->path, (int)storage->key->as.text.size,
+                       storage->key->as.text.at);
+    tn_tensor *values = NULL;
+    tn_status status = TN_OK;
+    if (file->zip != NULL && bytes > file->source->size)
+        status = fm_unpacked(file->source, &file->expanded, bytes - file->source->size);
+    if (status == TN_OK) {
+        values = tn_tensor_empty(TN_SHAPE(storage->size), storage->dtype, NULL);
+        status = values != NULL ? TN_OK : tn_error_last()->code;
+    }
+    if (status == TN_OK)
+        status = file->zip != NULL ? read_member(file, storage, bytes, values)
+                                   : fm_read_values(file->source, place_of_bytes(file, storage),
+                                                    bytes, 0, values);
+    if (status != TN_OK)
+        return status;
+    storage->values = tn_tensor_keep(values);
+    file->done += bytes;
+    return tn_progress_report("reading bytes", file->done, file->source->size);
+}
+
+/* ---- tensors ----------------------------------------------------------------------------------- */
+
+/* Whether all elements lie in the storage. Elements that share memory count against the limit of what may be unpacked:
+ * whoever copies the tensor pays for them. */
+static tn_status check_extent(struct pt_file *file, const struct pt_storage *storage, tn_ints shape,
+                              tn_ints strides, int64_t offset, const char *name)
+{
+    int64_t last = offset, count = 1, step, bytes;
+    bool empty = false, overflow = false;
+    for (int64_t i = 0; i < shape.count; i++) {
+        empty = empty || shape.at[i] == 0;
+        overflow = overflow || __builtin_mul_overflow(count, shape.at[i], &count) ||
+                   __builtin_mul_overflow(shape.at[i] > 0 ? shape.at[i] - 1 : 0, strides.at[i],
+                                          &step) ||
+                   __builtin_add_overflow(last, step, &last);
+    }
+    overflow = overflow ||
+               __builtin_mul_overflow(count, (int64_t)tn_dtype_size(storage->dtype), &bytes);
+    if (overflow || offset > storage->size || (!empty && last >= storage->size))
+        return tn_fail(
+            TN_ERR_FORMAT,
+            "%s: tensor %q: its sizes, strides and offset reach beyond its storage, which "
+            "has %lld elements of %s",
+            file->source->path, name, (long long)storage->size, tn_dtype_name(storage->dtype));
+    return count > storage->size
+               ? fm_unpacked(file->source, &file->expanded,
+                             (uint64_t)(count - storage->size) * tn_dtype_size(storage->dtype))
+               : TN_OK;
+}
+
+tn_tensor *pt_tensor_of(struct pt_file *file, const struct pk_value *value, const char *name)
+{
+    struct pk_value **at = value->as.tensor.at;
+    int64_t sizes[TN_MAX_DIMS], steps[TN_MAX_DIMS];
+    tn_ints shape = { sizes, at[2]->as.list.count }, strides = { steps, at[3]->as.list.count };
+    for (int64_t i = 0; i < shape.count; i++) {
+        sizes[i] = at[2]->as.list.at[i]->as.i;
+        steps[i] = at[3]->as.list.at[i]->as.i;
+    }
+    struct pt_storage *storage = pt_storage_of(file, at[0], (tn_dtype)value->dtype);
+    if (storage == NULL || check_extent(file, storage, shape, strides, at[1]->as.i, name) != TN_OK)
+        return NULL;
+    if (storage->values == NULL && load_values(file, storage) != TN_OK)
+        return NULL;
+    return tn_tensor_as_strided(storage->values, shape, strides, at[1]->as.i);
+}
+
+void pt_storages_free(struct pt_file *file)
+{
+    for (int64_t i = 0; i < file->count; i++)
+        tn_tensor_drop(file->at[i].values);
+    tn_free(file->at);
+    tn_free(file->index);
+    file->at = NULL;
+    file->index = NULL;
+    file->count = 0;
+}

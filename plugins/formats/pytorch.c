@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The format "pytorch": what torch.save writes. Read, not written: PyTorch reads safetensors. */
+#include "pytorch.h"
+
+#include <string.h>
+
+#define PICKLE "data.pkl"
+#define VERSION_MAX 10 /* of the archive; PyTorch 2 writes 3, nobody has written more than 10 */
+
+/* The pickle of the archive, "NAME/data.pkl"; NULL if there is none or there are several. */
+static const struct zip_member *find_pickle(const struct zip *zip)
+{
+    const struct zip_member *found = NULL;
+    for (int64_t i = 0; i < zip->count; i++) {
+        const char *slash = strchr(zip->at[i].name, '/');
+        if (slash == NULL || strcmp(slash + 1, PICKLE) != 0)
+            continue;
+        if (found != NULL)
+            return NULL;
+        found = &zip->at[i];
+    }
+    return found;
+}
+
+static bool recognize(const tn_source *source)
+{
+    struct zip zip;
+    if (pt_legacy_recognize(source))
+        return true;
+    if (!zip_recognize(source) || zip_open(source, &zip) != TN_OK)
+        return false;
+    bool known = find_pickle(&zip) != NULL;
+    zip_close(&zip);
+    return known;
+}
+
+/* All of a member, with a NUL behind it. */
+static tn_status read_whole(struct zip *zip, const struct zip_member *member, uint64_t limit,
+                            char **bytes)
+{
+    struct zip_reader reader;
+    if (member->size > limit)
+        return tn_fail(TN_ERR_FORMAT, "%s: member %q has %llu bytes; %llu are allowed",
+                       zip->source->path, member->name, (unsigned long long)member->size,
+                       (unsigned long long)limit);
+    tn_status status = zip_reader_open(zip, member, &reader);
+    if (status != TN_OK)
+        return status;
+    *bytes = tn_malloc((size_t)member->size + 1);
+    status = *bytes != NULL
+                 ? reader.source.read(reader.source.user, 0, *bytes, (size_t)member->size)
+                 : TN_ERR_MEMORY;
+    if (status == TN_OK)
+        (*bytes)[member->size] = '\0';
+    status = zip_reader_close(&reader, status);
+    if (status == TN_OK)
+        return TN_OK;
+    tn_free(*bytes);
+    *bytes = NULL;
+    return status;
+}
+
+/* A short member beside the pickle, "" if there is none. */
+static tn_status read_fact(struct pt_file *file, const char *name, char *out, size_t size)
+{
+    char *whole = NULL;
+    size_t room = strlen(file->folder) + strlen(name) + 1;
+    char *path = tn_malloc(room);
+    if (path == NULL)
+        return TN_ERR_MEMORY;
+    tn_snprint(path, room, "%s%s", file->folder, name);
+    const struct zip_member *member = zip_find(file->zip, path);
+    tn_status status = member != NULL ? read_whole(file->zip, member, size - 1, &whole) : TN_OK;
+    if (status == TN_OK)
+        tn_snprint(out, size, "%s", whole != NULL ? whole : "");
+    tn_free(whole);
+    tn_free(path);
+    return status;
+}
+
+static tn_status check_facts(struct pt_file *file)
+{
+    char order[16], version[16];
+    tn_status status = read_fact(file, "byteorder", order, sizeof order);
+    if (status == TN_OK)
+        status = read_fact(file, "version", version, sizeof version);
+    if (status != TN_OK)
+        return status;
+    if (order[0] != '\0' && strcmp(order, "little") != 0)
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: its bytes are in the order %q; save it again on a "
+                       "little-endian machine",
+                       file->source->path, order);
+    int64_t number = 0;
+    version[strcspn(version, "\n")] = '\0';
+    if (version[0] != '\0' && (!tn_read_int(version, &number) || number > VERSION_MAX))
+        return tn_fail(TN_ERR_VERSION, "%s: a PyTorch file of version %q; up to %d are read",
+                       file->source->path, version, VERSION_MAX);
+    return TN_OK;
+}
+
+static tn_status load_archive(struct pt_file *file, const struct zip_member *pickle)
+{
+    struct pk pk;
+    char *bytes = NULL;
+    tn_status status = check_facts(file);
+    if (status == TN_OK)
+        status = read_whole(file->zip, pickle, PK_SIZE_MAX, &bytes);
+    if (status != TN_OK)
+        return status;
+    status = pk_read(&pk, file->source->path, bytes, (size_t)pickle->size);
+    if (status == TN_OK && pk.at != pk.size)
+        status = tn_fail(TN_ERR_FORMAT, "%s: something stands behind its pickle",
+                         file->source->path);
+    if (status == TN_OK)
+        status = pt_fill_state(file, &pk);
+    pt_storages_free(file);
+    pk_free(&pk);
+    tn_free(bytes);
+    return status;
+}
+
+static tn_status load(const tn_source *source, tn_state *state)
+{
+    struct zip zip;
+    if (pt_legacy_recognize(source))
+        return pt_legacy_load(source, state);
+    tn_status status = zip_open(source, &zip);
+    if (status != TN_OK)
+        return status;
+    /* PyTorch can be told to write no check sums. */
+    zip.crc_is_absent = true;
+    const struct zip_member *pickle = find_pickle(&zip);
+    struct pt_file file = { .source = source, .state = state, .zip = &zip };
+    if (pickle == NULL) {
+        status = tn_fail(TN_ERR_FORMAT,
+                         "%s: an archive without (one) NAME/data.pkl, which a file "
+                         "of PyTorch has",
+                         source->path);
+    } else {
+        size_t size = strlen(pickle->name) - strlen(PICKLE);
+        char *folder = tn_strdup(pickle->name);
+        status = folder != NULL ? TN_OK : TN_ERR_MEMORY;
+        if (status == TN_OK) {
+            folder[size] = '\0';
+            file.folder = folder;
+            status = load_archive(&file, pickle);
+        }
+        tn_free(folder);
+    }
+    zip_close(&zip);
+    return status;
+}
+
+const tn_format format_pytorch = {
+    TN_HEAD(tn_format),
+    .name = "pytorch",
+    .help = "what torch.save wrote, as far as it is data: tensors, numbers, texts, dictionaries",
+    .extensions = ".pt .pth .bin",
+    .recognize = recognize,
+    .load = load,
+};

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the format "pytorch" share. A file holds a pickle, which says what there is, and storages, which
+ * hold the values: in a zip archive a member each (since 1.6), before that one after the other behind the pickle. */
+#ifndef TENON_PLUGIN_FORMATS_PYTORCH_H
+#define TENON_PLUGIN_FORMATS_PYTORCH_H
+
+#include "formats.h"
+#include "pickle.h"
+#include "zip.h"
+
+/* A storage as elements of one type. Tensors that look at the same storage as different types have one each: Tenon's
+ * tensors of different types share no memory. */
+struct pt_storage {
+    const struct pk_value *key;
+    tn_dtype dtype;
+    int64_t size;      /* elements */
+    uint64_t place;    /* of its bytes, in files before 1.6 */
+    tn_tensor *values; /* one-dimensional; NULL until a tensor needs it */
+};
+
+struct pt_file {
+    const tn_source *source;
+    tn_state *state;
+    struct zip *zip;    /* NULL for a file before 1.6 */
+    const char *folder; /* of the members: "archive/" */
+    uint64_t expanded;  /* bytes of tensors beyond those of their storages */
+    uint64_t done;      /* bytes that were read, for progress */
+    struct pt_storage *at;
+    int64_t count, capacity;
+    int64_t *index; /* by key and dtype: place + 1, 0 is empty; a power of two long */
+    int64_t index_size;
+};
+
+/* pytorch-storage.c: the storage with that key as elements of `dtype`, added if it is new; NULL and an error. */
+TN_HIDDEN struct pt_storage *pt_storage_of(struct pt_file *file, const struct pk_value *storage,
+                                           tn_dtype dtype);
+/* The same if it is there already; NULL, not an error, if not. */
+TN_HIDDEN struct pt_storage *pt_storage_find(const struct pt_file *file, const struct pk_value *key,
+                                             tn_dtype dtype);
+/* The tensor that a value of the pickle describes. */
+TN_HIDDEN tn_tensor *pt_tensor_of(struct pt_file *file, const struct pk_value *value,
+                                  const char *name);
+TN_HIDDEN void pt_storages_free(struct pt_file *file);
+
+/* pytorch-state.c: what the pickle made goes into the state, by dotted name. */
+TN_HIDDEN tn_status pt_fill_state(struct pt_file *file, struct pk *pk);
+
+/* pytorch-legacy.c: files before 1.6. */
+TN_HIDDEN bool pt_legacy_recognize(const tn_source *source);
+TN_HIDDEN tn_status pt_legacy_load(const tn_source *source, tn_state *state);
+
+#endif

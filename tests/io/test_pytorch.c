@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The format "pytorch": files that PyTorch wrote (make-pytorch.py), what is refused in them, hostile ones. */
+#include "tests/base/suite.h"
+
+#include "tests/io/memory.h"
+#include "tests/io/values.h"
+#include "tests/spec/proves.h"
+
+/* ---- what PyTorch wrote ------------------------------------------------------------------------ */
+
+static void expect_all(const tn_state *state)
+{
+    ck_assert_int_eq(tn_state_count(state), 26);
+    ck_assert_str_eq(tn_state_name(state, 0), "float32");
+    ck_assert_str_eq(tn_state_name(state, 25), "größe");
+    EXPECT(state, "float32", TN_F32, TN_SHAPE(2, 3), uint32_t, 0x3fc00000, 0x80000000, 0x7f800000,
+           1, 0x40400000, 0xc0800000);
+    EXPECT(state, "float64", TN_F64, TN_SHAPE(2), double, 0.1, 1e300);
+    EXPECT(state, "float16", TN_F16, TN_SHAPE(3), uint16_t, 0x3c00, 0xb800, 0x7bff);
+    EXPECT(state, "bfloat16", TN_BF16, TN_SHAPE(3), uint16_t, 0x3f80, 0xbf00, 0x7f62);
+    EXPECT(state, "complex64", TN_C64, TN_SHAPE(2), float, 1.5f, -2, 0, 3);
+    EXPECT(state, "complex128", TN_C128, TN_SHAPE(2), double, 1.5, -2, 0, 1e300);
+    EXPECT(state, "bool", TN_BOOL, TN_SHAPE(3), uint8_t, 1, 0, 1);
+    EXPECT(state, "uint8", TN_U8, TN_SHAPE(2), uint8_t, 0, 255);
+    EXPECT(state, "int8", TN_I8, TN_SHAPE(1), int8_t, -128);
+    EXPECT(state, "int16", TN_I16, TN_SHAPE(1), int16_t, -300);
+    EXPECT(state, "int32", TN_I32, TN_SHAPE(2), int32_t, -5, 7);
+    EXPECT(state, "int64", TN_I64, TN_SHAPE(2), int64_t, INT64_MIN, INT64_MAX);
+    EXPECT(state, "uint16", TN_U16, TN_SHAPE(2), uint16_t, 1, 65535);
+    EXPECT(state, "uint32", TN_U32, TN_SHAPE(2), uint32_t, 1, UINT32_MAX);
+    EXPECT(state, "uint64", TN_U64, TN_SHAPE(2), uint64_t, 1, UINT64_MAX);
+    EXPECT(state, "float8_e4m3", TN_F8_E4M3, TN_SHAPE(2), uint8_t, 0x38, 0xb0);
+    EXPECT(state, "float8_e5m2", TN_F8_E5M2, TN_SHAPE(2), uint8_t, 0x3c, 0xb8);
+    EXPECT(state, "scalar", TN_F32, TN_SCALAR_SHAPE, float, 3.25f);
+    expect_tensor(state, "empty", TN_F32, TN_SHAPE(0, 4), NULL, 0);
+    EXPECT(state, "base", TN_F32, TN_SHAPE(3, 4), float, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
+    EXPECT(state, "base.transposed", TN_F32, TN_SHAPE(4, 3), float, 0, 4, 8, 1, 5, 9, 2, 6, 10, 3,
+           7, 11);
+    EXPECT(state, "base.middle", TN_F32, TN_SHAPE(2, 2), float, 5, 6, 9, 10);
+    EXPECT(state, "base.again", TN_F32, TN_SHAPE(3, 4), float, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
+           11);
+    EXPECT(state, "spread", TN_F32, TN_SHAPE(2, 3), float, 7, 7, 7, 7, 7, 7);
+    EXPECT(state, "parameter", TN_F32, TN_SHAPE(1), float, 9);
+    EXPECT(state, "größe", TN_F32, TN_SHAPE(1), float, 1);
+}
+
+/* SER-002: what shared memory shares it again, with its strides and its offset. */
+static void expect_shared(const tn_state *state)
+{
+    tn_tensor *base = tensor_of(state, "base"), *middle = tensor_of(state, "base.middle"),
+              *turned = tensor_of(state, "base.transposed");
+    ck_assert(tn_tensor_shares_storage(base, turned));
+    ck_assert(tn_tensor_shares_storage(base, middle));
+    ck_assert(tn_tensor_shares_storage(base, tensor_of(state, "base.again")));
+    ck_assert(!tn_tensor_shares_storage(base, tensor_of(state, "float32")));
+    ck_assert_int_eq(tn_tensor_strides(turned).at[0], 1);
+    ck_assert_int_eq(tn_tensor_strides(turned).at[1], 4);
+    ck_assert_int_eq(tn_tensor_offset(middle), 5);
+    ck_assert_int_eq(tn_tensor_strides(middle).at[0], 4);
+    ck_assert_int_eq(tn_tensor_strides(tensor_of(state, "spread")).at[0], 0);
+    ck_assert_uint_eq(tn_tensor_storage_size(tensor_of(state, "spread")), 4);
+    *(float *)tn_tensor_data(middle) = 50;
+    EXPECT(state, "base", TN_F32, TN_SHAPE(3, 4), float, 0, 1, 2, 3, 4, 50, 6, 7, 8, 9, 10, 11);
+}
+
+START_TEST(every_type_stride_and_shared_storage_of_a_state_dict_reads_to_the_bit)
+{
+    static const char *const names[] = { "pytorch.pt", "pytorch-old.pt" };
+    for (int64_t i = 0; i < tn__countof(names); i++) {
+        char path[256];
+        tn_snprint(path, sizeof path, FILES "%s", names[i]);
+        tn_state *state = loaded(path);
+        expect_all(state);
+        expect_shared(state);
+        ck_assert(!tn_tensor_requires_grad(tensor_of(state, "parameter")));
+        tn_state_drop(state);
+    }
+    TN_PROVES("SER-002");
+}
+END_TEST
+
+static void expect_checkpoint(const char *path)
+{
+    tn_state *state = loaded(path);
+    ck_assert_str_eq(tn_state_name(state, 0), "net.fc.weight");
+    EXPECT(state, "net.fc.weight", TN_F32, TN_SHAPE(1, 2), float, 0, 1);
+    EXPECT(state, "net.fc.bias", TN_F32, TN_SHAPE(1), float, 10);
+    EXPECT(state, "net.bn.weight", TN_F32, TN_SHAPE(1), float, 20);
+    EXPECT(state, "net.bn.num_batches_tracked", TN_I64, TN_SCALAR_SHAPE, int64_t, 1);
+    EXPECT(state, "optimizer.state.3.momentum_buffer", TN_F32, TN_SHAPE(1), float, 2);
+    EXPECT(state, "list.0", TN_F32, TN_SHAPE(1), float, 1);
+    EXPECT(state, "list.1.inner", TN_I64, TN_SHAPE(1), int64_t, 2);
+    expect_value(state, "optimizer.param_groups.0.lr", "0.125");
+    expect_value(state, "optimizer.param_groups.0.nesterov", "False");
+    expect_value(state, "optimizer.param_groups.0.params", "[0, 1, 2, 3]");
+    expect_value(state, "epoch", "7");
+    expect_value(state, "loss", "0.25");
+    expect_value(state, "best", "None");
+    expect_value(state, "note", "it's a \"text\"");
+    expect_value(state, "bytes", "b'a\\x00\\xff'");
+    expect_value(state, "size", "(2, 3)");
+    expect_value(state, "device", "cpu");
+    expect_value(state, "dtype", "torch.float16");
+    expect_value(state, "large", "0x400000000000000000");
+    expect_value(state, "less", "-0x400000000000000000");
+    expect_value(state, "complex", "(1.0-2.0j)");
+    expect_value(state, "classes", "['cat', 'dog', ('a', 1)]");
+    expect_value(state, "set", "{4}");
+    expect_value(state, "counter.3", "1");
+    expect_value(state, "none", "{}");
+    tn_state_drop(state);
+}
+
+START_TEST(a_checkpoint_becomes_dotted_names_with_values_and_versions)
+{
+    expect_checkpoint(FILES "pytorch-checkpoint.pt");
+    expect_checkpoint(FILES "pytorch-protocol4.pt");
+    TN_PROVES("SER-003");
+}
+END_TEST
+
+#ifdef TN_WITH_ZLIB
+START_TEST(an_archive_that_was_packed_again_reads_the_same)
+{
+    expect_checkpoint(FILES "pytorch-deflated.pt");
+}
+END_TEST
+#endif
+
+START_TEST(a_file_of_one_tensor_or_a_list_gets_names)
+{
+    tn_state *state = loaded(FILES "pytorch-bare.pt");
+    ck_assert_int_eq(tn_state_count(state), 1);
+    EXPECT(state, "tensor", TN_F32, TN_SHAPE(2), float, 1, 2);
+    tn_state_drop(state);
+    state = loaded(FILES "pytorch-list.pt");
+    ck_assert_int_eq(tn_state_count(state), 2);
+    EXPECT(state, "0", TN_I64, TN_SHAPE(1), int64_t, 1);
+    EXPECT(state, "1", TN_F32, TN_SHAPE(1), float, 5);
+    tn_state_drop(state);
+    state = loaded(FILES "pytorch-no-sums.pt");
+    EXPECT(state, "w", TN_F32, TN_SHAPE(2), float, 1, 2);
+    tn_state_drop(state);
+}
+END_TEST
+
+START_TEST(a_network_takes_the_weights_of_its_file)
+{
+    TN_SCOPE;
+    tn_module *net = tn_module_new("Sequential(Linear(2, 1))");
+    float y = 0;
+    tn_state *file = loaded(FILES "pytorch-checkpoint.pt"), *state = tn_state_new();
+    tn_state_set(state, "0.weight", tensor_of(file, "net.fc.weight"));
+    tn_state_set(state, "0.bias", tensor_of(file, "net.fc.bias"));
+    ck_assert_int_eq(tn_module_load_state(net, state, true), TN_OK);
+    tn_tensor_copy_out(tn_module_call(net, tn_tensor_full(TN_SHAPE(1, 2), 3, TN_F32, NULL)), &y, 4);
+    ck_assert(y == 13);
+    tn_state_drop(file);
+    tn_state_drop(state);
+    tn_module_drop(net);
+}
+END_TEST
+
+/* ---- what is refused --------------------------------------------------------------------------- */
+
+START_TEST(whatever_is_not_data_is_refused_by_name_and_nothing_is_called)
+{
+    static const struct {
+        const char *file;
+        tn_status code;
+        const char *words;
+    } cases[] = {
+        { "system.pt", TN_ERR_REFUSED, "posix.system is not data" },
+        { "class.pt", TN_ERR_REFUSED, "__main__.Plain is not data" },
+        { "module.pt", TN_ERR_REFUSED, "torch.nn.modules.container.Sequential is not data" },
+        { "sparse.pt", TN_ERR_REFUSED, "torch._utils._rebuild_sparse_tensor is not data" },
+        { "meta.pt", TN_ERR_REFUSED, "_rebuild_meta_tensor_no_storage is not data" },
+        { "numpy.pt", TN_ERR_REFUSED, ".multiarray.scalar is not data" },
+        { "dtype.pt", TN_ERR_REFUSED, "torch.float8_e4m3fnuz is not data" },
+        { "conj.pt", TN_ERR_FORMAT, "save tensor.resolve_conj()" },
+        { "big.pt", TN_ERR_FORMAT, "its bytes are in the order \"big\"" },
+        { "big-old.pt", TN_ERR_FORMAT, "those of a big-endian machine" },
+        { "version.pt", TN_ERR_VERSION, "version \"11\"; up to 10 are read" },
+    };
+    for (int64_t i = 0; i < tn__countof(cases); i++) {
+        char path[256];
+        tn_snprint(path, sizeof path, FILES "refused-%s", cases[i].file);
+        ck_assert_msg(tn_state_load(path) == NULL, "%s", path);
+        expect_failure(cases[i].code, cases[i].words);
+    }
+    ck_assert_int_eq(tn_state_save(tn_state_new(), "not.pt"), TN_ERR_NOT_IMPLEMENTED);
+    expect_failure(TN_ERR_NOT_IMPLEMENTED, "not.pt: format pytorch can be read, not written");
+    TN_PROVES("SER-007");
+}
+END_TEST
+
+/* ---- hostile pickles, in a legacy file: magic, version 1001, facts, the pickle, keys, storages ---- */
+
+#define MAGIC "\x80\2\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
+#define START                                                                                      \
+    MAGIC "\x80\2M\xe9\3."                                                                         \
+          "}."
+/* ('storage', torch.FloatStorage, 'k', 'cpu', 2) */
+#define STORAGE "(X\7\0\0\0storagectorch\nFloatStorage\nX\1\0\0\0kX\3\0\0\0cpuK\2tQ"
+#define KEYS "]X\1\0\0\0ka."
+#define DATA "\2\0\0\0\0\0\0\0\0\0\x80\x3f\0\0\0\x40"
+#define TENSOR(offset, shape, strides)                                                             \
+    "ctorch._utils\n_rebuild_tensor_v2\n(" STORAGE offset shape strides "\x89NtR"
+
+static void judge(const char *bytes, size_t size, const char *words)
+{
+    tn_state *state = tn_state_new();
+    tn_status status = load_memory_as("pytorch", bytes, size, state);
+    if (words == NULL) {
+        ck_assert_msg(status == TN_OK, "%s", tn_error_text());
+    } else {
+        ck_assert_msg(status == TN_ERR_FORMAT || status == TN_ERR_REFUSED, "%s: %d %s", words,
+                      (int)status, tn_error_text());
+        ck_assert_msg(strstr(tn_error_text(), words) != NULL, "\"%s\" is not in \"%s\"", words,
+                      tn_error_text());
+    }
+    tn_error_clear();
+    tn_state_drop(state);
+}
+
+#define JUDGE(pickle, words) judge(START pickle, sizeof(START pickle) - 1, words)
+#define JUDGE_TENSOR(offset, shape, strides, words)                                                \
+    JUDGE(TENSOR(offset, shape, strides) "." KEYS DATA, words)
+
+START_TEST(hostile_pickles_are_refused_with_words)
+{
+    JUDGE_TENSOR("K\0", "K\2\x85", "K\1\x85", NULL);
+    JUDGE_TENSOR("K\1", "K\1\x85", "K\7\x85", NULL);
+    JUDGE_TENSOR("K\2", "K\0\x85", "K\1\x85", NULL);
+    JUDGE_TENSOR("K\1", "K\2\x85", "K\1\x85", "reach beyond its storage, which has 2 elements");
+    JUDGE_TENSOR("K\0", "K\2\x85", "K\2\x85", "reach beyond its storage");
+    JUDGE_TENSOR("K\3", "K\0\x85", "K\1\x85", "reach beyond its storage");
+    JUDGE_TENSOR("K\0", "J\xff\xff\xff\xff\x85", "K\1\x85", "a tensor is not a storage");
+    JUDGE_TENSOR("K\0", "K\2\x85", "J\xff\xff\xff\xff\x85", "a tensor is not a storage");
+    JUDGE_TENSOR("J\xff\xff\xff\xff", "K\2\x85", "K\1\x85", "a tensor is not a storage");
+    JUDGE_TENSOR("K\0", "K\2\x85", "K\1K\1\x86", "a tensor is not a storage");
+    JUDGE_TENSOR("K\0", "]K\2a", "K\1\x85", "a tensor is not a storage"); /* lists may change */
+    JUDGE_TENSOR(
+        "K\0",
+        "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f\x86",
+        "K\0K\0\x86", "reach beyond its storage");
+    /* Elements that share memory: a kilobyte may not stand for a terabyte. */
+    JUDGE_TENSOR("K\0", "\x8a\x06\0\0\0\0\0\1\x85", "K\0\x85", "TENON_FORMATS_UNPACKED_MAX");
+    JUDGE(TENSOR("K\0", "K\2\x85", "K\1\x85") "." KEYS "\1\0\0\0\0\0\0\0\0\0\x80\x3f",
+          "its size or its type is not the same everywhere");
+    JUDGE(TENSOR("K\0", "K\2\x85", "K\1\x85") "." KEYS "\2\0\0\0\0\0\0\0\0\0\x80",
+          "the file is too short for it");
+    JUDGE(TENSOR("K\0", "K\2\x85", "K\1\x85") "." KEYS DATA "x", "its storages end after");
+    JUDGE(TENSOR("K\0", "K\2\x85", "K\1\x85") "."
+                                              "]." DATA,
+          "the bytes of storage k are missing");
+    JUDGE(TENSOR("K\0", "K\2\x85", "K\1\x85") "."
+                                              "]X\1\0\0\0kaX\1\0\0\0ka." DATA DATA,
+          "it is there twice");
+    JUDGE("cos\nsystem\n.].", "os.system is not data");
+    JUDGE("\x8c\2os\x8c\6system\x93.].", "os.system is not data");
+    JUDGE("(cos\nsystem\n.].", "os.system is not data");
+    JUDGE("(ios\nsystem\n.].", "the opcode INST is not among those");
+    JUDGE("(o.].", "the opcode OBJ is not among those");
+    JUDGE("ccollections\nOrderedDict\n)\x81.].", "the opcode NEWOBJ is not among those");
+    JUDGE("I1\n.].", "the opcode INT of protocol 0 is not among those");
+    JUDGE("\xff.].", "ff is no opcode");
+    JUDGE(".].", "the stack has too few values");
+    JUDGE("K\1K\2.].", "several values are left");
+    JUDGE("(K\1.].", "a mark is left");
+    JUDGE("t.].", "there is no mark");
+    JUDGE("K\1(\x85.].", "the stack has too few values"); /* what is below a mark is out of reach */
+    JUDGE("K\1K\1a.].", "put into something that does not take them");
+    JUDGE(")K\1a.].", "put into something that does not take them");
+    JUDGE("}K\1a.].", "put into something that does not take them");
+    JUDGE("}(K\1u.].", "a key without a value");
+    JUDGE("(K\1d.].", "a key without a value");
+    JUDGE("h\0.].", "a number of the memo that is not there");
+    JUDGE("Nr\xff\xff\xff\xff.].", "a number of the memo that is too large");
+    JUDGE("K\1)R.].", "a call of something that is no name");
+    JUDGE("ccollections\nOrderedDict\n]R.].", "a call of something that is no name");
+    JUDGE("ccollections\nOrderedDict\nK\1\x85R.].", "not made of pairs");
+    JUDGE("ctorch\nFloatStorage\n)R.].", "torch.FloatStorage with arguments that it does not have");
+    JUDGE("]}b.].", "attributes of something else");
+    JUDGE("K\1Q.].", "what is kept outside is no storage");
+    JUDGE("}K\1ctorch\nfloat32\ns.].", NULL);
+    JUDGE("}K\1ctorch\nTensor\ns.].", "a type or a function where a value is expected");
+    JUDGE("}NNs.].", "a key that is neither a text nor a whole number");
+    JUDGE("}X\1\0\0\0aK\1sX\1\0\0\0aK\1s.].", "two values have the name \"a\"");
+    JUDGE("}X\1\0\0\0\0K\1s.].", "a key with a NUL in it");
+    JUDGE("X\xff\xff\xff\x7f.", "it is cut");
+    JUDGE("\x8d\xff\xff\xff\xff\xff\xff\xff\xff.", "it is cut");
+    JUDGE("]q\0h\0a.].", "nested more than 64 deep, or in themselves");
+    judge(MAGIC "\x80\2M\xe8\3.", sizeof MAGIC - 1 + 7, "of a protocol that is not 1001");
+}
+END_TEST
+
+START_TEST(values_that_are_shared_do_not_unfold_without_end)
+{
+    /* [[[1, 1], [1, 1]], ...]: 40 lists, 2^40 values when written out. */
+    char bytes[512] = START "K\1";
+    size_t size = sizeof(START "K\1") - 1;
+    for (int i = 0; i < 40; i++) {
+        memcpy(bytes + size, "q\0h\0\x86", 5);
+        size += 5;
+    }
+    memcpy(bytes + size, ".].", 3);
+    judge(bytes, size + 3, "more than 16777216 values");
+}
+END_TEST
+
+START_TEST(a_file_cut_at_every_length_or_changed_at_every_byte_is_an_error_or_loads)
+{
+    cut_and_change("pytorch", FILES "pytorch-bare.pt");
+    cut_and_change("pytorch", FILES "pytorch-checkpoint.pt");
+    cut_and_change("pytorch", FILES "pytorch-old.pt");
+    TN_PROVES("SER-005");
+}
+END_TEST
+
+START_TEST(a_small_file_with_any_byte_at_any_place_is_an_error_or_loads)
+{
+    change_to_anything("pytorch", FILES "pytorch-small-old.pt");
+    change_to_anything("pytorch", FILES "refused-version.pt");
+}
+END_TEST
+
+START_TEST(each_allocation_that_fails_is_an_error_and_nothing_is_left)
+{
+    fail_allocations(FILES "pytorch-checkpoint.pt");
+    fail_allocations(FILES "pytorch-small-old.pt");
+    fail_allocations(FILES "refused-module.pt");
+#ifdef TN_WITH_ZLIB
+    fail_allocations(FILES "pytorch-deflated.pt");
+#endif
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        every_type_stride_and_shared_storage_of_a_state_dict_reads_to_the_bit,
+        a_checkpoint_becomes_dotted_names_with_values_and_versions,
+#ifdef TN_WITH_ZLIB
+        an_archive_that_was_packed_again_reads_the_same,
+#endif
+        a_file_of_one_tensor_or_a_list_gets_names,
+        a_network_takes_the_weights_of_its_file,
+        whatever_is_not_data_is_refused_by_name_and_nothing_is_called,
+        hostile_pickles_are_refused_with_words,
+        values_that_are_shared_do_not_unfold_without_end,
+        a_file_cut_at_every_length_or_changed_at_every_byte_is_an_error_or_loads,
+        a_small_file_with_any_byte_at_any_place_is_an_error_or_loads,
+        each_allocation_that_fails_is_an_error_and_nothing_is_left,
+        NULL,
+    };
+    return suite_run("pytorch", tests);
+}
