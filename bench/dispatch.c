@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What a call costs: nanoseconds of a 4-element add through the public API, without and with a
- * gradient recorded. The numbers of libtorch are quoted (its C++ API, a 2-core x86-64 machine,
+ * gradient recorded; and of a module whose forward hands its input on: what modules add to their
+ * operators. The numbers of libtorch are quoted (its C++ API, a 2-core x86-64 machine,
  * 2026); `--peer PYTHON` measures PyTorch of that interpreter in the same run.
  *   dispatch [--peer PYTHON] [--rounds N] [--instructions N]
  * --instructions runs N adds and prints nothing: for callgrind. */
@@ -55,6 +56,45 @@ static double median(tn_tensor *a, tn_tensor *b, int rounds)
     return times[rounds / 2];
 }
 
+static tn_tensor *pass_on(tn_module *self, tn_tensor *input)
+{
+    (void)self;
+    return input;
+}
+
+static const tn_layer pass = { TN_HEAD(tn_layer), .name = "Pass", .forward = pass_on };
+
+static double median_call(tn_module *module, tn_tensor *x, int rounds)
+{
+    static double times[MAX_ROUNDS];
+
+    for (int i = 0; i < rounds; i++) {
+        double start = now();
+
+        for (int k = 0; k < BATCH; k++) {
+            uint64_t scope = tn_scope_begin();
+
+            tn_module_call(module, x);
+            tn_scope_end(scope);
+        }
+        times[i] = (now() - start) / BATCH;
+    }
+    qsort(times, (size_t)rounds, sizeof times[0], by_size);
+    return times[rounds / 2];
+}
+
+/* A call without a hook anywhere. */
+static int modules(tn_tensor *x, int rounds)
+{
+    tn_module *module = tn_register(&pass) == TN_OK ? tn_module_parse("Pass()") : NULL;
+
+    if (module == NULL)
+        return 1;
+    printf("Tenon, a module call, this run      %9.0f\n", median_call(module, x, rounds));
+    tn_module_drop(module);
+    return 0;
+}
+
 static const char peer_program[] =
     "import time, torch, statistics\n"
     "torch.set_num_threads(1)\n"
@@ -69,7 +109,14 @@ static const char peer_program[] =
     "plain = cost(a, b)\n"
     "a.requires_grad_()\n"
     "print('PyTorch %s from Python, this run    %7.0f %14.0f' % (torch.__version__, plain, "
-    "cost(a, b)))\n";
+    "cost(a, b)))\n"
+    "m = torch.nn.Identity()\n"
+    "times = []\n"
+    "for _ in range(101):\n"
+    "    start = time.perf_counter_ns()\n"
+    "    for _ in range(1000): m(b)\n"
+    "    times.append((time.perf_counter_ns() - start) / 1000)\n"
+    "print('PyTorch, a module call from Python %10.0f' % statistics.median(times))\n";
 
 static int peer(const char *python)
 {
@@ -128,10 +175,11 @@ int main(int argc, char **argv)
     fflush(stdout);
     printf("Tenon, C API, this run              %9.0f %14.0f\n", median(a, b, rounds),
            median(leaf, b, rounds));
+    failed = modules(a, rounds);
     printf("libtorch, C++ API, quoted           %9.0f %14.0f\n", 634.0, 1162.0);
     fflush(stdout);
     if (python != NULL)
-        failed = peer(python);
+        failed |= peer(python);
     if (tn_failed()) {
         fprintf(stderr, "dispatch: %s\n", tn_error_text());
         return 1;

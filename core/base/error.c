@@ -245,6 +245,11 @@ const char *tn__error_plugin(const char *id)
     return before;
 }
 
+void tn__error_plugin_back(const char *id)
+{
+    mine()->plugin = id;
+}
+
 const char *tn__error_plugin_id(void)
 {
     return mine()->plugin ? mine()->plugin : "";

@@ -128,6 +128,9 @@ bool tn__env_trusted(void); /* false in set-uid programs: the environment is ign
 /* The plugin whose code runs in this thread, for error records and log lines; returns the one
  * before, to be put back. "" is the core. */
 const char *tn__error_plugin(const char *id);
+/* Puts back what was there before code of the program ran: no entry into a plugin, so that a
+ * failure in it counts for tn__status_of. */
+void tn__error_plugin_back(const char *id);
 /* The plugin whose code runs, "" for the core. */
 const char *tn__error_plugin_id(void);
 /* tn_log for what the library itself has to say, whichever plugin's code it was called from. */
@@ -144,6 +147,26 @@ tn_status tn__status_of(tn_status status, const char *who);
 /* How many failures this thread has recorded so far (never goes back): whether something failed
  * between two points, whatever was held before. */
 uint64_t tn__error_count(void);
+
+/* ---- handles of hooks ------------------------------------------------------------------------ */
+
+/* A registration that tn_hook_remove finds by its number; the first member of what a room keeps for
+ * a hook. */
+typedef struct tn__handle {
+    uint64_t id;
+    struct tn__handle *next;                   /* of its chain in the table */
+    void (*unlink)(struct tn__handle *handle); /* under the lock: out of its owner's list */
+    void (*drop)(struct tn__handle *handle);   /* after it: gives up the list's reference */
+} tn__handle;
+/* Guards the table and every list of hooks. No code of others runs under it. */
+void tn__handles_lock(void);
+void tn__handles_unlock(void);
+/* Under the lock: gives it the next number and puts it into the table; takes it out. */
+tn_status tn__handle_add(tn__handle *handle);
+void tn__handle_forget(tn__handle *handle);
+/* Under the lock: a number of the same row for what nobody can remove. */
+uint64_t tn__handle_number(void);
+int64_t tn__handle_count(void); /* hooks that are registered */
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 

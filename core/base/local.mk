@@ -5,6 +5,7 @@ libcore_la_SOURCES += \
 	%D%/error.c \
 	%D%/fork.c \
 	%D%/format.c \
+	%D%/handle.c \
 	%D%/internal.h \
 	%D%/log.c \
 	%D%/memory.c \

@@ -54,6 +54,20 @@ tn_tensor *tn_function_saved(tn_function_ctx *ctx, int64_t index)
     return ctx->saved[index];
 }
 
+/* An output over an input's memory is a view of that input. */
+static tn_status mark_view(tn_tensor *out, tn_tensor *const *in, int64_t n_in)
+{
+    for (int64_t i = 0; i < n_in; i++)
+        if (!tn__is_none(in[i]) && in[i]->storage == out->storage && out->autograd->base == NULL) {
+            tn_status status = tn__grad_view(out, in[i]);
+
+            if (status != TN_OK)
+                return status;
+            out->autograd->of_function = true;
+        }
+    return TN_OK;
+}
+
 static tn_status build(tn_function_ctx *ctx, const tn_function *function, void *user,
                        tn_tensor *const *in, int64_t n_in, tn_tensor **out, int64_t n_out,
                        tn__node **made)
@@ -93,7 +107,8 @@ static tn_status build(tn_function_ctx *ctx, const tn_function *function, void *
     }
     for (int64_t i = 0; i < n_out && status == TN_OK; i++)
         if ((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(out[i]->dtype))
-            status = tn__node_attach(node, out[i], (int32_t)i);
+            if ((status = tn__node_attach(node, out[i], (int32_t)i)) == TN_OK)
+                status = mark_view(out[i], in, n_in);
     if (status != TN_OK) {
         tn__node_drop(node);
         return status;

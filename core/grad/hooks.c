@@ -4,10 +4,6 @@
  * tensor, so they run although the tensor itself is gone. */
 #include "core/grad/parts.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static tn__grad_hook_row *all; /* under the lock: every hook that can still be removed */
-static uint64_t last_handle;
-
 static void drop(tn__grad_hook_row *row)
 {
     if (atomic_fetch_sub_explicit(&row->refs, 1, memory_order_acq_rel) != 1)
@@ -18,43 +14,13 @@ static void drop(tn__grad_hook_row *row)
     tn_free(row);
 }
 
-static void unlink_all(tn__grad_hook_row *row)
+static void drop_handle(tn__handle *handle)
 {
-    if (row->all_link == NULL)
-        return;
-    *row->all_link = row->all_next;
-    if (row->all_next != NULL)
-        row->all_next->all_link = row->all_link;
-    row->all_link = NULL;
-}
-
-/* At the end of the node's list: hooks run in the order of registration. */
-static uint64_t append(tn__node *node, tn__grad_hook_row *row)
-{
-    tn__grad_hook_row *last;
-    uint64_t handle;
-
-    pthread_mutex_lock(&lock);
-    row->node = node;
-    row->handle = handle = ++last_handle;
-    row->all_next = all;
-    row->all_link = &all;
-    if (all != NULL)
-        all->all_link = &row->all_next;
-    all = row;
-    last = atomic_load_explicit(&node->hooks, memory_order_relaxed);
-    while (last != NULL && last->next != NULL)
-        last = last->next;
-    if (last != NULL)
-        last->next = row;
-    else
-        atomic_store_explicit(&node->hooks, row, memory_order_release);
-    pthread_mutex_unlock(&lock);
-    return handle; /* the row may be gone by now */
+    drop((tn__grad_hook_row *)handle);
 }
 
 /* Takes the row out of its node's list. */
-static void unlink_node(tn__grad_hook_row *row)
+static void unlink_row(tn__grad_hook_row *row)
 {
     tn__grad_hook_row *before = atomic_load_explicit(&row->node->hooks, memory_order_relaxed);
 
@@ -66,6 +32,41 @@ static void unlink_node(tn__grad_hook_row *row)
         before = before->next;
     if (before != NULL)
         before->next = row->next;
+}
+
+static void unlink_handle(tn__handle *handle)
+{
+    unlink_row((tn__grad_hook_row *)handle);
+}
+
+/* At the end of the node's list: hooks run in the order of registration. 0: no memory, and the row
+ * is gone. */
+static uint64_t append(tn__node *node, tn__grad_hook_row *row)
+{
+    tn__grad_hook_row *last;
+    uint64_t id;
+
+    row->handle.unlink = unlink_handle;
+    row->handle.drop = drop_handle;
+    tn__handles_lock();
+    if (row->slot != NULL)
+        row->handle.id = tn__handle_number();
+    else if (tn__handle_add(&row->handle) != TN_OK) {
+        tn__handles_unlock();
+        tn_free(row);
+        return 0;
+    }
+    id = row->handle.id;
+    row->node = node;
+    last = atomic_load_explicit(&node->hooks, memory_order_relaxed);
+    while (last != NULL && last->next != NULL)
+        last = last->next;
+    if (last != NULL)
+        last->next = row;
+    else
+        atomic_store_explicit(&node->hooks, row, memory_order_release);
+    tn__handles_unlock();
+    return id; /* the row may be gone by now */
 }
 
 static tn__grad_hook_row *new_row(int32_t index)
@@ -104,15 +105,13 @@ void tn__hooks_unretain(tn__node *node, tn__slot *slot)
 {
     tn__grad_hook_row *row;
 
-    pthread_mutex_lock(&lock);
+    tn__handles_lock();
     row = atomic_load_explicit(&node->hooks, memory_order_relaxed);
     while (row != NULL && row->slot != slot)
         row = row->next;
-    if (row != NULL) {
-        unlink_node(row);
-        unlink_all(row);
-    }
-    pthread_mutex_unlock(&lock);
+    if (row != NULL)
+        unlink_row(row);
+    tn__handles_unlock();
     if (row != NULL)
         drop(row);
 }
@@ -121,12 +120,13 @@ void tn__hooks_free(tn__node *node)
 {
     tn__grad_hook_row *row, *next;
 
-    pthread_mutex_lock(&lock);
+    tn__handles_lock();
     row = atomic_load_explicit(&node->hooks, memory_order_relaxed);
     atomic_store_explicit(&node->hooks, NULL, memory_order_relaxed);
     for (next = row; next != NULL; next = next->next)
-        unlink_all(next);
-    pthread_mutex_unlock(&lock);
+        if (next->slot == NULL)
+            tn__handle_forget(&next->handle);
+    tn__handles_unlock();
     for (; row != NULL; row = next) {
         next = row->next;
         drop(row);
@@ -151,8 +151,8 @@ static tn_status hook_edge(tn_tensor *tensor, bool given, const char *what, tn__
     return status;
 }
 
-uint64_t tn_tensor_hook(tn_tensor *tensor, tn_grad_hook hook, void *user,
-                        void (*release)(void *user))
+tn_hook_handle tn_tensor_hook(tn_tensor *tensor, tn_grad_hook hook, void *user,
+                              void (*release)(void *user))
 {
     tn__grad_hook_row *row;
     tn__edge edge;
@@ -168,8 +168,8 @@ uint64_t tn_tensor_hook(tn_tensor *tensor, tn_grad_hook hook, void *user,
     return append(edge.node, row);
 }
 
-uint64_t tn_tensor_hook_added(tn_tensor *tensor, tn_grad_added_hook hook, void *user,
-                              void (*release)(void *user))
+tn_hook_handle tn_tensor_hook_added(tn_tensor *tensor, tn_grad_added_hook hook, void *user,
+                                    void (*release)(void *user))
 {
     tn__grad_hook_row *row;
     tn__edge edge;
@@ -192,40 +192,18 @@ uint64_t tn_tensor_hook_added(tn_tensor *tensor, tn_grad_added_hook hook, void *
     return append(edge.node, row);
 }
 
-tn_status tn_tensor_unhook(tn_tensor *tensor, uint64_t handle)
-{
-    tn__grad_hook_row *row;
-
-    if (!tn__tensor_ok(tensor))
-        return tn__tensor_bad(tensor, "tn_tensor_unhook");
-    pthread_mutex_lock(&lock);
-    row = all;
-    while (row != NULL && (row->handle != handle || row->slot != NULL))
-        row = row->all_next;
-    if (row != NULL) {
-        unlink_node(row);
-        unlink_all(row);
-    }
-    pthread_mutex_unlock(&lock);
-    if (row == NULL)
-        return tn_fail(TN_ERR_KEY, "no hook with handle %llu: it was removed, or its graph is gone",
-                       (unsigned long long)handle);
-    drop(row);
-    return TN_OK;
-}
-
 /* The first row from `after` on that belongs to the output, with a reference; NULL at the end. */
 static tn__grad_hook_row *next_row(tn__node *node, int32_t index, uint64_t after)
 {
     tn__grad_hook_row *row;
 
-    pthread_mutex_lock(&lock);
+    tn__handles_lock();
     row = atomic_load_explicit(&node->hooks, memory_order_relaxed);
-    while (row != NULL && (row->handle <= after || row->index != index))
+    while (row != NULL && (row->handle.id <= after || row->index != index))
         row = row->next;
     if (row != NULL)
         atomic_fetch_add_explicit(&row->refs, 1, memory_order_relaxed);
-    pthread_mutex_unlock(&lock);
+    tn__handles_unlock();
     return row;
 }
 
@@ -273,7 +251,7 @@ tn_status tn__hooks_run(tn__node *node, int32_t index, tn_tensor **gradient, boo
         tn__grad_hook_row *row;
 
         while (status == TN_OK && (row = next_row(node, index, after)) != NULL) {
-            after = row->handle;
+            after = row->handle.id;
             if (kept == 0 && row->call != NULL) {
                 status = call_hook(row, gradient);
             } else if (kept == 1 && row->slot != NULL) {
@@ -299,7 +277,7 @@ tn_status tn__hooks_added(tn__node *leaf)
     tn__grad_hook_row *row;
 
     while (status == TN_OK && (row = next_row(leaf, 0, after)) != NULL) {
-        after = row->handle;
+        after = row->handle.id;
         if (row->added != NULL) {
             tn_tensor *gradient = tn__slot_grad(leaf->as.slot);
             uint64_t scope = tn_scope_begin();

@@ -14,6 +14,7 @@ tn_status tn__grad_view(tn_tensor *view, tn_tensor *base)
         return tn_error_last()->code;
     autograd->blind_view = !tn__grad_on() || base->blind ||
                            (of_base != NULL && of_base->blind_view);
+    autograd->of_function = of_base != NULL && of_base->of_function;
     if (of_base != NULL && of_base->base != NULL)
         base = of_base->base;
     autograd->base = tn_tensor_keep(base);
@@ -68,6 +69,19 @@ static tn__node *new_region_node(tn__node_kind kind, const char *name, int32_t n
     return node;
 }
 
+/* PyTorch's words, which programs know; in-place on a function's view. */
+static tn_status passes_function_by(const struct tn__autograd *autograd, bool itself)
+{
+    return tn_fail(
+        TN_ERR_RUNTIME,
+        "Output %d of %sBackward is a view and %s modified inplace. This view was created inside a "
+        "custom Function (or because an input was returned as-is), and the change would go past "
+        "the custom backward of that Function, leading to incorrect gradients; tn_copy the output "
+        "of the Function and change the copy",
+        (int)autograd->index, autograd->node->name,
+        itself ? "is being" : "its base or another view of its base has been");
+}
+
 tn_status tn__grad_edge(tn_tensor *tensor, tn__edge *edge)
 {
     struct tn__autograd *autograd = tensor->autograd;
@@ -79,6 +93,8 @@ tn_status tn__grad_edge(tn_tensor *tensor, tn__edge *edge)
     if (tn__grad_stale(tensor)) {
         tn_tensor *base = autograd->base;
         int64_t *sizes;
+        if (autograd->of_function)
+            return passes_function_by(autograd, false);
         tn__node *node = new_region_node(TN__NODE_STRIDED, "view", 1, 0, tensor, base, &sizes);
         tn_status status;
 
@@ -128,6 +144,8 @@ static tn_status check_history(const tn_op *op, tn_tensor *into)
     if (autograd->base != NULL) {
         const tn_tensor *base = autograd->base;
 
+        if (autograd->of_function)
+            return passes_function_by(autograd, true);
         if (autograd->blind_view)
             return made_blind(op);
         if (base->requires_grad && (base->autograd == NULL || base->autograd->node == NULL))

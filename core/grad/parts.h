@@ -49,12 +49,11 @@ typedef struct tn__seen {
 } tn__seen;
 
 typedef struct tn__grad_hook_row {
+    tn__handle handle;              /* first; of retain_grad: a number alone */
     struct tn__grad_hook_row *next; /* of the node */
-    struct tn__grad_hook_row *all_next, **all_link;
-    struct tn__node *node; /* not owned: the node frees its rows */
+    struct tn__node *node;          /* not owned: the node frees its rows */
     _Atomic int32_t refs;
     int32_t index;
-    uint64_t handle;
     tn_grad_hook call;
     tn_grad_added_hook added;
     void *user;
@@ -99,6 +98,8 @@ struct tn__autograd {
     int32_t index;
     bool retains;        /* retain_grad was asked for */
     bool blind_view;     /* a view made without gradients of a tensor that has them */
+    bool of_function;    /* a view that a program's function gave, or one of it: writing to it, or
+                            under it, would pass that function's backward by */
     tn__node *leaf;      /* owned; of a leaf that requires grad */
     tn__slot *slot;      /* owned; NULL: never needed */
     tn_tensor *base;     /* owned: what a view looks at, itself no view */

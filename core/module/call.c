@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calling a module: the one place where observers, scopes and errors (and, when they come, hooks) go
- * around a layer's forward. */
-#include "core/module/internal.h"
+ * Calling a module: the one place where observers, scopes, errors and hooks go around a layer's
+ * forward. */
+#include "core/module/hooks.h"
 
 /* The calls under way in this thread, for the path in error texts. */
 struct frame {
@@ -93,6 +93,18 @@ static tn_status forward_one(tn_module *module, tn_tensor *input, tn_tensor **ou
     return TN_OK;
 }
 
+/* The one tensor that a pack has to hold, kept. */
+static tn_status one_tensor(const tn_pack *out, tn_tensor **output)
+{
+    int64_t count = tn_pack_count(out);
+    if (count != 1 || tn_pack_at(out, 0).kind != TN_VALUE_TENSOR)
+        return tn_fail(TN_ERR_TYPE,
+                       "it gives %lld values, not one tensor: call it with tn_module_call_pack",
+                       (long long)count);
+    *output = tn_tensor_keep(tn_pack_tensor(out, 0));
+    return TN_OK;
+}
+
 /* One tensor through a layer that takes packs. */
 static tn_status call_with_packs(tn_module *module, tn_tensor *input, tn_tensor **output)
 {
@@ -102,16 +114,8 @@ static tn_status call_with_packs(tn_module *module, tn_tensor *input, tn_tensor 
         status = tn_pack_add(in, NULL, tn_value_tensor(input));
     if (status == TN_OK)
         status = module->layer->call(module, in, out);
-    if (status == TN_OK) {
-        int64_t count = tn_pack_count(out);
-        if (count != 1 || tn_pack_at(out, 0).kind != TN_VALUE_TENSOR)
-            status = tn_fail(
-                TN_ERR_TYPE,
-                "it gives %lld values, not one tensor: call it with tn_module_call_pack",
-                (long long)count);
-        else
-            *output = tn_tensor_keep(tn_pack_tensor(out, 0));
-    }
+    if (status == TN_OK)
+        status = one_tensor(out, output);
     tn_pack_drop(in);
     tn_pack_drop(out);
     return status;
@@ -138,27 +142,240 @@ static tn_status forward_with_packs(tn_module *module, const tn_pack *in, tn_pac
     return status;
 }
 
+/* PyTorch's words, and what would help. */
 static tn_status no_forward(const tn_module *module)
 {
-    if (module->layer == NULL)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "it has no forward: its type was only read from printed text; load a plugin "
-                       "that provides layer %s",
-                       module->type);
-    return tn_fail(TN_ERR_NOT_IMPLEMENTED, "layer %s has no forward", module->type);
+    return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                   "Module [%s] is missing the required \"forward\" function%s%s", module->type,
+                   module->layer == NULL ? ": its type was only read from printed text; load a "
+                                           "plugin that provides layer "
+                                         : "",
+                   module->layer == NULL ? module->type : "");
 }
 
-/* Forward pre-hooks will go before, forward hooks after the layer's own code. */
+static bool has_forward(const tn_module *module)
+{
+    return module->layer != NULL && (module->layer->forward != NULL || module->layer->call != NULL);
+}
+
+static tn_status run_packs(tn_module *module, const tn_pack *in, tn_pack *out)
+{
+    if (!has_forward(module))
+        return no_forward(module);
+    return module->layer->call != NULL ? module->layer->call(module, in, out)
+                                       : forward_with_packs(module, in, out);
+}
+
+/* ---- hooks ----------------------------------------------------------------------------------- */
+
+/* A call with hooks around it, all in packs. */
+struct hooked {
+    tn_module *module;
+    tn_pack *input;     /* owned */
+    tn_pack *output;    /* owned; NULL until forward is done */
+    tn__hook_row after; /* the forward hooks, when their turn has come */
+    bool taken;
+    int64_t ran; /* how many of them began */
+};
+
+/* A new pack with the positional or the named values of another added to what it has. */
+static tn_status add_values(tn_pack *to, const tn_pack *from, bool positional, bool named)
+{
+    int64_t first_named = tn_pack_positional(from);
+    int64_t end = named ? tn_pack_count(from) : first_named;
+    tn_status status = TN_OK;
+    for (int64_t i = positional ? 0 : first_named; i < end && status == TN_OK; i++)
+        status = tn_pack_add(to, tn_pack_name(from, i), tn_pack_at(from, i));
+    return status;
+}
+
+/* What a hook sees of the input; `own` is what has to be dropped then. NULL and an error. */
+static const tn_pack *seen_by(const tn__hook *hook, const tn_pack *input, tn_pack **own)
+{
+    *own = NULL;
+    if ((hook->flags & TN_HOOK_NAMED) != 0 || tn_pack_positional(input) == tn_pack_count(input))
+        return input;
+    *own = tn_pack_new();
+    if (*own == NULL || add_values(*own, input, true, false) != TN_OK) {
+        tn_pack_drop(*own);
+        *own = NULL;
+    }
+    return *own;
+}
+
+static tn_status run_pre_hook(struct hooked *h, const tn__hook *hook)
+{
+    tn_pack *own, *replaced = NULL;
+    const tn_pack *input = seen_by(hook, h->input, &own);
+    tn__hook_turn turn;
+    tn_status status = input != NULL ? tn__hook_turn_begin(&turn) : tn_error_last()->code;
+
+    if (status == TN_OK) {
+        status = hook->code->function.forward_pre(hook->code->user, h->module, input,
+                                                  turn.replacement, &turn.outcome);
+        status = tn__hook_turn_end(&turn, status, "forward pre-hook",
+                                   "a tuple of (new_args, new_kwargs)", &replaced);
+    }
+    tn_pack_drop(own);
+    if (replaced == NULL)
+        return status;
+    if ((hook->flags & TN_HOOK_NAMED) == 0) {
+        if (tn_pack_positional(replaced) < tn_pack_count(replaced))
+            status = tn_fail(TN_ERR_RUNTIME,
+                             "forward pre-hook must return None or a tuple of new_args, but got "
+                             "%q by name: only hooks with TN_HOOK_NAMED replace named arguments",
+                             tn_pack_name(replaced, tn_pack_positional(replaced)));
+        else
+            status = add_values(replaced, h->input, false, true);
+    }
+    if (status != TN_OK) {
+        tn_pack_drop(replaced);
+        return status;
+    }
+    tn_pack_drop(h->input);
+    h->input = replaced;
+    return TN_OK;
+}
+
+static tn_status run_pre_hooks(struct hooked *h)
+{
+    tn__hook_row row;
+    tn_status status = tn__hook_row_take(h->module, TN__HOOK_FORWARD_PRE, &row);
+    for (int64_t i = 0; i < row.count && status == TN_OK; i++)
+        status = run_pre_hook(h, row.at[i]);
+    tn__hook_row_drop(&row);
+    return status;
+}
+
+static tn_status run_forward_hook(struct hooked *h, const tn__hook *hook)
+{
+    tn_pack *own, *replaced = NULL;
+    const tn_pack *input = seen_by(hook, h->input, &own);
+    tn__hook_turn turn;
+    tn_status status = input != NULL ? tn__hook_turn_begin(&turn) : tn_error_last()->code;
+
+    if (status == TN_OK) {
+        status = hook->code->function.forward(hook->code->user, h->module, input, h->output,
+                                              turn.replacement, &turn.outcome);
+        status = tn__hook_turn_end(&turn, status, "forward hook", "another output", &replaced);
+    }
+    tn_pack_drop(own);
+    if (replaced != NULL) {
+        tn_pack_drop(h->output);
+        h->output = replaced;
+    }
+    return status;
+}
+
+static tn_status run_forward_hooks(struct hooked *h)
+{
+    tn_status status = tn__hook_row_take(h->module, TN__HOOK_FORWARD, &h->after);
+    h->taken = true;
+    while (h->ran < h->after.count && status == TN_OK)
+        status = run_forward_hook(h, h->after.at[h->ran++]);
+    return status;
+}
+
+/* The call failed: the hooks that always run and have not begun. The failure stays what it is. */
+static void run_always(struct hooked *h)
+{
+    const tn_error failure = *tn_error_last();
+    bool path_is_there = worded == tn_error_mark();
+
+    if (!h->taken && tn__hook_row_take(h->module, TN__HOOK_FORWARD, &h->after) != TN_OK)
+        tn__log(TN_LOG_WARNING, "no memory for the forward hooks that always run");
+    h->taken = true;
+    for (; h->ran < h->after.count; h->ran++) {
+        const tn__hook *hook = h->after.at[h->ran];
+        uint64_t mark = tn_error_mark();
+        if ((hook->flags & TN_HOOK_ALWAYS) == 0)
+            continue;
+        if (run_forward_hook(h, hook) != TN_OK)
+            tn__log(TN_LOG_WARNING,
+                    "module forward hook with always_call raised an exception that was silenced as "
+                    "another error was raised in forward: %s",
+                    tn_error_last()->message);
+        tn_error_restore(mark);
+    }
+    if (memcmp(tn_error_last(), &failure, sizeof failure) != 0)
+        tn__error_put(&failure);
+    if (path_is_there)
+        worded = tn_error_mark();
+}
+
+static tn_status between_hooks(struct hooked *h)
+{
+    tn_pack *out = tn_pack_new();
+    tn_status status = out != NULL ? run_packs(h->module, h->input, out) : TN_ERR_MEMORY;
+    if (status != TN_OK) {
+        tn_pack_drop(out);
+        return status;
+    }
+    h->output = out;
+    return run_forward_hooks(h);
+}
+
+static tn_status run_hooks(struct hooked *h)
+{
+    tn__passage *passage = NULL;
+    tn_pack *fresh = NULL;
+    tn_status status = TN_OK;
+
+    if ((tn__hook_kinds(h->module) & TN__HOOKS_BACKWARD) != 0)
+        status = tn__passage_new(h->module, &passage);
+    if (status == TN_OK)
+        status = run_pre_hooks(h);
+    if (status == TN_OK && passage != NULL)
+        status = tn__passage_input(passage, h->input, &fresh);
+    if (fresh != NULL) {
+        tn_pack_drop(h->input);
+        h->input = fresh;
+    }
+    if (status == TN_OK)
+        status = between_hooks(h);
+    if (status == TN_OK && passage != NULL)
+        status = tn__passage_output(passage, h->output);
+    tn__passage_drop(passage);
+    return status;
+}
+
+static tn_status run_hooked(tn_module *module, struct exchange *x)
+{
+    struct hooked h = { .module = module, .input = tn_pack_new() };
+    uint64_t failures = tn_error_mark();
+    tn_status status = h.input == NULL      ? TN_ERR_MEMORY
+                       : x->pack_in != NULL ? add_values(h.input, x->pack_in, true, true)
+                                            : tn_pack_add(h.input, NULL, tn_value_tensor(x->input));
+    h.after.at = h.after.few;
+    if (status == TN_OK) {
+        status = run_hooks(&h);
+        if (status == TN_OK)
+            status = x->pack_out != NULL ? add_values(x->pack_out, h.output, true, true)
+                                         : one_tensor(h.output, &x->output);
+        if (status != TN_OK) {
+            if (tn_error_mark() == failures)
+                tn_fail(status, "forward failed without words (%s)", tn_status_name(status));
+            run_always(&h);
+        }
+    }
+    tn__hook_row_drop(&h.after);
+    tn_pack_drop(h.input);
+    tn_pack_drop(h.output);
+    return status;
+}
+
+/* ---- the call's inside ------------------------------------------------------------------------ */
+
 static tn_status run_layer(tn_module *module, struct exchange *x)
 {
-    const tn_layer *layer = module->layer;
-    if (layer == NULL || (layer->forward == NULL && layer->call == NULL))
-        return no_forward(module);
+    if (tn__unlikely((tn__hook_kinds(module) & TN__HOOKS_OF_CALLS) != 0))
+        return run_hooked(module, x);
     if (x->pack_in != NULL)
-        return layer->call != NULL ? layer->call(module, x->pack_in, x->pack_out)
-                                   : forward_with_packs(module, x->pack_in, x->pack_out);
-    return layer->forward != NULL ? forward_one(module, x->input, &x->output)
-                                  : call_with_packs(module, x->input, &x->output);
+        return run_packs(module, x->pack_in, x->pack_out);
+    if (!has_forward(module))
+        return no_forward(module);
+    return module->layer->forward != NULL ? forward_one(module, x->input, &x->output)
+                                          : call_with_packs(module, x->input, &x->output);
 }
 
 /* ---- observers ------------------------------------------------------------------------------- */

@@ -34,7 +34,8 @@ struct tn_module {
     void *data; /* the layer's struct */
     tn__keep *keep;
     tn__slots parameters, buffers, children;
-    tn_module *next; /* in the list of those that are being freed */
+    struct tn__hooks *_Atomic hooks; /* NULL: there never was one */
+    tn_module *next;                 /* in the list of those that are being freed */
 };
 
 /* ---- small helpers ---- */
@@ -51,6 +52,18 @@ void tn__slots_clear(tn__slots *slots);
 tn_module *tn__module_make(const char *type, const char *spec_text, const tn_value *values,
                            const char *const *names, const int32_t *columns,
                            const uint8_t *children, int64_t count);
+
+/* ---- hooks ---- */
+
+void tn__module_hooks_free(tn_module *module);
+/* Registers the hooks of `from` for a copy of it. */
+tn_status tn__module_hooks_copy(tn_module *from, tn_module *to);
+/* Before a value is stored under a name: the hooks of all modules may put another in its place. A
+ * tensor's belongs to the scope; *child comes back as a reference of the caller's own, NULL on
+ * failure. */
+tn_status tn__hooks_registering_tensor(tn_module *module, tn_slot_kind slot, const char *name,
+                                       tn_tensor **tensor);
+tn_status tn__hooks_registering_child(tn_module *module, const char *name, tn_module **child);
 
 /* ---- walking ---- */
 

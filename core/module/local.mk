@@ -2,8 +2,11 @@
 
 libcore_la_SOURCES += \
 	%D%/internal.h \
+	%D%/backward.c \
 	%D%/call.c \
 	%D%/convert.c \
+	%D%/hooks.c \
+	%D%/hooks.h \
 	%D%/init.c \
 	%D%/load.c \
 	%D%/make.c \

@@ -37,6 +37,7 @@ void tn_module_drop(tn_module *module)
             }
             module->children.at[i].child = NULL;
         }
+        tn__module_hooks_free(module);
         tn__slots_clear(&module->parameters);
         tn__slots_clear(&module->buffers);
         tn__slots_clear(&module->children);

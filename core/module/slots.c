@@ -147,6 +147,10 @@ static void slot_put(tn__slot *slot, tn_tensor *tensor)
 static tn_status put_parameter(tn_module *module, const char *name, tn_tensor *tensor)
 {
     tn_status status = check_parameter(name, tensor);
+    if (status == TN_OK)
+        status = tn__hooks_registering_tensor(module, TN_SLOT_PARAMETER, name, &tensor);
+    if (status == TN_OK)
+        status = check_parameter(name, tensor);
     if (status != TN_OK)
         return status;
     tn__slot *slot = slot_for(&module->parameters, name);
@@ -175,6 +179,9 @@ tn_status tn_module_add_buffer(tn_module *module, const char *name, tn_tensor *t
     if ((flags & ~(uint32_t)TN_SLOT_NOT_PERSISTENT) != 0)
         return tn_fail(TN_ERR_VALUE, "buffer '%s': unknown flags 0x%x; TN_SLOT_NOT_PERSISTENT is 1",
                        name, flags);
+    status = tn__hooks_registering_tensor(module, TN_SLOT_BUFFER, name, &tensor);
+    if (status != TN_OK)
+        return status;
     tn__slot *slot = slot_for(&module->buffers, name);
     if (slot == NULL)
         return TN_ERR_MEMORY;
@@ -229,6 +236,12 @@ tn_status tn_module_set(tn_module *module, const char *name, tn_tensor *tensor)
     tn__slot *slot = tn__slots_find(&module->buffers, name);
     if (slot == NULL)
         return no_attribute(module, name);
+    tn_status status = tn__hooks_registering_tensor(module, TN_SLOT_BUFFER, name, &tensor);
+    if (status != TN_OK)
+        return status;
+    slot = slot_for(&module->buffers, name); /* a hook may have changed the slots */
+    if (slot == NULL)
+        return TN_ERR_MEMORY;
     slot_put(slot, tensor);
     return TN_OK;
 }
@@ -258,29 +271,39 @@ static int reaches(const tn_module *from, const tn_module *what, tn__seen *seen,
     return 0;
 }
 
+/* Takes over the reference to the child. */
+static tn_status put_child(tn_module *module, const char *name, tn_module *child)
+{
+    tn__seen seen = { NULL, 0, 0 };
+    int cycle = reaches(child, module, &seen, 0);
+    tn_status status = TN_OK;
+
+    tn__seen_free(&seen);
+    if (cycle < 0)
+        status = tn_error_last()->code;
+    if (cycle > 0)
+        status = tn_fail(TN_ERR_VALUE,
+                         "child '%s': this %s is the %s itself or contains it; modules form a tree",
+                         name, child->type, module->type);
+    tn__slot *slot = status == TN_OK ? slot_for(&module->children, name) : NULL;
+    if (slot == NULL) {
+        tn_module_drop(child);
+        return status != TN_OK ? status : TN_ERR_MEMORY;
+    }
+    tn_module *before = slot->child;
+    slot->child = child;
+    tn_module_drop(before);
+    return TN_OK;
+}
+
 tn_status tn_module_add_child(tn_module *module, const char *name, tn_module *child)
 {
     if (module == NULL || child == NULL)
         return tn__null_input("an argument of tn_module_add_child");
     tn_status status = name_check(module, TN_SLOT_CHILD, name);
-    if (status != TN_OK)
-        return status;
-    tn__seen seen = { NULL, 0, 0 };
-    int cycle = reaches(child, module, &seen, 0);
-    tn__seen_free(&seen);
-    if (cycle < 0)
-        return tn_error_last()->code;
-    if (cycle > 0)
-        return tn_fail(TN_ERR_VALUE,
-                       "child '%s': this %s is the %s itself or contains it; modules form a tree",
-                       name, child->type, module->type);
-    tn__slot *slot = slot_for(&module->children, name);
-    if (slot == NULL)
-        return TN_ERR_MEMORY;
-    tn_module *before = slot->child;
-    slot->child = tn_module_keep(child);
-    tn_module_drop(before);
-    return TN_OK;
+    if (status == TN_OK)
+        status = tn__hooks_registering_child(module, name, &child);
+    return status == TN_OK ? put_child(module, name, child) : status;
 }
 
 tn_module *tn_module_child(tn_module *module, const char *name)

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/probe.h tests/oracle/make-layers.py tests/oracle/layers.txt
+EXTRA_DIST += %D%/hooked.h %D%/probe.h tests/oracle/make-layers.py tests/oracle/layers.txt
 
 if HAVE_CHECK
 TN_MODULE_TESTS = \
+	%D%/test_backward_hooks \
 	%D%/test_call \
+	%D%/test_hooks \
 	%D%/test_layers \
 	%D%/test_make \
 	%D%/test_memory \
@@ -17,6 +19,10 @@ check_PROGRAMS += $(TN_MODULE_TESTS)
 TESTS += $(TN_MODULE_TESTS)
 %C%_test_call_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_call_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_backward_hooks_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_backward_hooks_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_hooks_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_hooks_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_layers_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_layers_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_make_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -5,6 +5,7 @@
 #ifndef TENON_GRAD_H
 #define TENON_GRAD_H
 
+#include <tenon/hooks.h>
 #include <tenon/op.h>
 
 TN_BEGIN_DECLS
@@ -58,10 +59,10 @@ TN_API bool tn_tensor_is_parameter(const tn_tensor *tensor);
 /* A hook on the gradient of a tensor: may put another into *replacement (owned by the scope), or
  * leave it NULL. Runs in the thread that walks the graph. */
 typedef tn_status (*tn_grad_hook)(void *user, tn_tensor *gradient, tn_tensor **replacement);
-/* Returns a handle for tn_tensor_unhook, 0 on error; `release` frees `user`. [any-thread] [null-ok:
+/* Returns a handle for tn_hook_remove, 0 on error; `release` frees `user`. [any-thread] [null-ok:
  * user, release] */
-TN_API uint64_t tn_tensor_hook(tn_tensor *tensor, tn_grad_hook hook, void *user,
-                               void (*release)(void *user));
+TN_API tn_hook_handle tn_tensor_hook(tn_tensor *tensor, tn_grad_hook hook, void *user,
+                                     void (*release)(void *user));
 /* A hook on a leaf, called when a backward has added up in its gradient: the place to update a
  * parameter and to let its gradient go at once. `gradient` is what tn_tensor_grad gives now: TN_NONE
  * when a hook before took it away, or when nothing is kept because the leaf requires none any more.
@@ -69,10 +70,8 @@ TN_API uint64_t tn_tensor_hook(tn_tensor *tensor, tn_grad_hook hook, void *user,
 typedef tn_status (*tn_grad_added_hook)(void *user, tn_tensor *gradient);
 /* As tn_tensor_hook; tn_grad, which keeps nothing, does not call it. [any-thread] [null-ok: user,
  * release] */
-TN_API uint64_t tn_tensor_hook_added(tn_tensor *tensor, tn_grad_added_hook hook, void *user,
-                                     void (*release)(void *user));
-/* Takes a hook of either kind away. [any-thread] */
-TN_API tn_status tn_tensor_unhook(tn_tensor *tensor, uint64_t handle);
+TN_API tn_hook_handle tn_tensor_hook_added(tn_tensor *tensor, tn_grad_added_hook hook, void *user,
+                                           void (*release)(void *user));
 
 /* Whether operators record a graph in this thread; begin/end pairs nest. [any-thread] */
 TN_API bool tn_grad_enabled(void);

@@ -9,6 +9,7 @@
 #include <tenon/value.h>
 #include <tenon/tensor.h>
 #include <tenon/op.h>
+#include <tenon/hooks.h>
 #include <tenon/grad.h>
 #include <tenon/module.h>
 #include <tenon/state.h>

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Backward hooks. A call that has some puts an identity node on its inputs and another on its
+ * outputs: gradients that come by the second begin the module's backward, those that come by the
+ * first end it. The nodes hold the hooks of the time of the call. */
+#include "core/module/hooks.h"
+
+/* A tensor that goes through a node: where it stands in its pack, and what zeros for it look like. */
+struct tracked {
+    int64_t index;
+    tn_dtype dtype;
+    const tn_device *device;
+    int64_t ndim;
+    int64_t shape[TN_MAX_DIMS];
+};
+
+struct node {
+    int64_t values; /* positional values of the pack */
+    int64_t count;  /* of them tracked; 0: there is no node */
+    struct tracked *tracked;
+};
+
+/* A backward that has come by the outputs and not yet by the inputs. */
+struct pass {
+    struct pass *next;
+    pthread_t thread; /* a backward runs in one thread; several may share a graph */
+    tn_pack *grad_output;
+};
+
+struct tn__passage {
+    _Atomic int32_t refs;
+    tn_module *module; /* kept */
+    tn__hook_row before, full;
+    struct node input, output;
+    pthread_mutex_t lock;
+    struct pass *passes;
+};
+
+/* ---- its life -------------------------------------------------------------------------------- */
+
+static tn__passage *passage_keep(tn__passage *passage)
+{
+    atomic_fetch_add_explicit(&passage->refs, 1, memory_order_relaxed);
+    return passage;
+}
+
+void tn__passage_drop(tn__passage *passage)
+{
+    if (passage == NULL || atomic_fetch_sub_explicit(&passage->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    while (passage->passes != NULL) {
+        struct pass *pass = passage->passes;
+        passage->passes = pass->next;
+        tn_pack_drop(pass->grad_output);
+        tn_free(pass);
+    }
+    tn__hook_row_drop(&passage->before);
+    tn__hook_row_drop(&passage->full);
+    tn_module_drop(passage->module);
+    tn_free(passage->input.tracked);
+    tn_free(passage->output.tracked);
+    pthread_mutex_destroy(&passage->lock);
+    tn_free(passage);
+}
+
+static void release(void *user)
+{
+    tn__passage_drop(user);
+}
+
+tn_status tn__passage_new(tn_module *module, tn__passage **out)
+{
+    tn__passage *passage = tn_calloc(1, sizeof *passage);
+
+    *out = NULL;
+    if (passage == NULL)
+        return TN_ERR_MEMORY;
+    atomic_init(&passage->refs, 1);
+    pthread_mutex_init(&passage->lock, NULL);
+    passage->module = tn_module_keep(module);
+    passage->full.at = passage->full.few;
+    tn_status status = tn__hook_row_take(module, TN__HOOK_BACKWARD_PRE, &passage->before);
+    if (status == TN_OK)
+        status = tn__hook_row_take(module, TN__HOOK_BACKWARD, &passage->full);
+    if (status == TN_OK && passage->before.count + passage->full.count > 0) {
+        *out = passage;
+        return TN_OK;
+    }
+    tn__passage_drop(passage);
+    return status;
+}
+
+/* ---- what a backward remembers between the two nodes ----------------------------------------- */
+
+/* What this thread left, given up to the caller; NULL when nothing. */
+static tn_pack *take_pass(tn__passage *passage)
+{
+    struct pass **at = &passage->passes, *found;
+    tn_pack *grad_output = NULL;
+
+    pthread_mutex_lock(&passage->lock);
+    while (*at != NULL && !pthread_equal((*at)->thread, pthread_self()))
+        at = &(*at)->next;
+    found = *at;
+    if (found != NULL)
+        *at = found->next;
+    pthread_mutex_unlock(&passage->lock);
+    if (found != NULL)
+        grad_output = found->grad_output;
+    tn_free(found);
+    return grad_output;
+}
+
+/* Takes over the pack. What an earlier backward of this thread left, which never came to the
+ * inputs, goes. */
+static tn_status leave_pass(tn__passage *passage, tn_pack *grad_output)
+{
+    struct pass *pass = tn_malloc(sizeof *pass);
+
+    tn_pack_drop(take_pass(passage));
+    if (pass == NULL) {
+        tn_pack_drop(grad_output);
+        return TN_ERR_MEMORY;
+    }
+    *pass = (struct pass){ .thread = pthread_self(), .grad_output = grad_output };
+    pthread_mutex_lock(&passage->lock);
+    pass->next = passage->passes;
+    passage->passes = pass;
+    pthread_mutex_unlock(&passage->lock);
+    return TN_OK;
+}
+
+/* ---- packs of gradients ---------------------------------------------------------------------- */
+
+static const tn_value no_value = { .kind = TN_VALUE_NONE };
+
+/* One value for each of the node's; kind NONE where nothing was tracked or no gradient is given. */
+static tn_pack *pack_of(const struct node *node, tn_tensor *const *gradients)
+{
+    tn_pack *pack = tn_pack_new();
+    tn_status status = pack != NULL ? TN_OK : TN_ERR_MEMORY;
+
+    for (int64_t i = 0; i < node->values && status == TN_OK; i++)
+        status = tn_pack_add(pack, NULL, no_value);
+    for (int64_t i = 0; i < node->count && status == TN_OK; i++)
+        if (!tn__is_none(gradients[i]))
+            status = tn_pack_set(pack, node->tracked[i].index, tn_value_tensor(gradients[i]));
+    if (status == TN_OK)
+        return pack;
+    tn_pack_drop(pack);
+    return NULL;
+}
+
+static bool no_gradient(tn_value value)
+{
+    return value.kind == TN_VALUE_NONE ||
+           (value.kind == TN_VALUE_TENSOR && tn__is_none(value.as.tensor));
+}
+
+/* The gradients of what the node tracks, in the scope. */
+static tn_status unpack(const struct node *node, const tn_pack *pack, const char *what,
+                        tn_tensor **gradients)
+{
+    for (int64_t i = 0; i < node->count; i++) {
+        tn_value value = tn_pack_at(pack, node->tracked[i].index);
+
+        gradients[i] = TN_NONE;
+        if (no_gradient(value))
+            continue;
+        if (value.kind != TN_VALUE_TENSOR)
+            return tn_fail(TN_ERR_TYPE, "a hook's %s %lld is no tensor but of kind %s", what,
+                           (long long)node->tracked[i].index, tn__value_kind_name(value.kind));
+        gradients[i] = tn_tensor_to_scope(tn_tensor_keep(value.as.tensor));
+        if (gradients[i] == NULL)
+            return tn_error_last()->code;
+    }
+    return TN_OK;
+}
+
+/* ---- the outputs' node ----------------------------------------------------------------------- */
+
+static tn_status check_count(const tn_pack *replaced, int64_t expected, const char *hook,
+                             const char *what)
+{
+    int64_t count = tn_pack_positional(replaced), named = tn_pack_count(replaced) - count;
+
+    if (count == expected && named == 0)
+        return TN_OK;
+    return tn_fail(TN_ERR_RUNTIME,
+                   "%s returned an invalid number of %s, got %lld, but expected %lld", hook, what,
+                   (long long)(count + named), (long long)expected);
+}
+
+static tn_status run_before(tn__passage *passage, tn_pack **grad_output)
+{
+    tn_status status = TN_OK;
+
+    for (int64_t i = 0; i < passage->before.count && status == TN_OK; i++) {
+        const tn__hook_code *code = passage->before.at[i]->code;
+        tn__hook_turn turn;
+        tn_pack *replaced;
+
+        status = tn__hook_turn_begin(&turn);
+        if (status != TN_OK)
+            return status;
+        status = code->function.backward_pre(code->user, passage->module, *grad_output,
+                                             turn.replacement, &turn.outcome);
+        status = tn__hook_turn_end(&turn, status, "backward pre hook", "new grad_output",
+                                   &replaced);
+        if (replaced == NULL)
+            continue;
+        status = check_count(replaced, passage->output.values, "Backward pre hook", "grad_output");
+        if (status != TN_OK) {
+            tn_pack_drop(replaced);
+            continue;
+        }
+        tn_pack_drop(*grad_output);
+        *grad_output = replaced;
+    }
+    return status;
+}
+
+/* A full hook's turn. */
+static tn_status run_full(tn__passage *passage, int64_t i, const tn_pack *grad_input,
+                          const tn_pack *grad_output, tn_pack **replaced)
+{
+    const tn__hook_code *code = passage->full.at[i]->code;
+    tn__hook_turn turn;
+    tn_status status = tn__hook_turn_begin(&turn);
+
+    *replaced = NULL;
+    if (status != TN_OK)
+        return status;
+    status = code->function.backward(code->user, passage->module, grad_input, grad_output,
+                                     turn.replacement, &turn.outcome);
+    return tn__hook_turn_end(&turn, status, "backward hook", "new grad_input", replaced);
+}
+
+/* No input requires a gradient: the hooks run here, and have nothing to say. */
+static tn_status run_full_at_outputs(tn__passage *passage, const tn_pack *grad_output)
+{
+    tn_pack *grad_input = pack_of(&passage->input, NULL);
+    tn_status status = grad_input != NULL ? TN_OK : tn_error_last()->code;
+
+    for (int64_t i = 0; i < passage->full.count && status == TN_OK; i++) {
+        tn_pack *replaced;
+
+        status = run_full(passage, i, grad_input, grad_output, &replaced);
+        for (int64_t k = 0; status == TN_OK && k < tn_pack_count(replaced); k++)
+            if (!no_gradient(tn_pack_at(replaced, k)))
+                status = tn_fail(TN_ERR_RUNTIME,
+                                 "Backward hook for Modules where no input requires gradient "
+                                 "should always return None or None for all gradients.");
+        tn_pack_drop(replaced);
+    }
+    tn_pack_drop(grad_input);
+    return status;
+}
+
+static tn_status output_backward(tn_function_ctx *ctx, void *user, tn_tensor *const *gout,
+                                 tn_tensor **gin)
+{
+    tn__passage *passage = user;
+    tn_pack *grad_output = pack_of(&passage->output, gout);
+    tn_status status = grad_output != NULL ? TN_OK : tn_error_last()->code;
+
+    (void)ctx;
+    if (status == TN_OK)
+        status = run_before(passage, &grad_output);
+    if (status == TN_OK)
+        status = unpack(&passage->output, grad_output, "grad_output", gin);
+    if (status == TN_OK && passage->input.count > 0)
+        return leave_pass(passage, grad_output);
+    if (status == TN_OK)
+        status = run_full_at_outputs(passage, grad_output);
+    tn_pack_drop(grad_output);
+    return status;
+}
+
+/* ---- the inputs' node ------------------------------------------------------------------------ */
+
+static tn_status run_full_at_inputs(tn__passage *passage, tn_pack **grad_input,
+                                    const tn_pack *grad_output)
+{
+    tn_status status = TN_OK;
+
+    for (int64_t i = 0; i < passage->full.count && status == TN_OK; i++) {
+        tn_pack *replaced;
+
+        status = run_full(passage, i, *grad_input, grad_output, &replaced);
+        if (replaced == NULL)
+            continue;
+        status = check_count(replaced, passage->input.values, "Backward hook", "grad_input");
+        if (status != TN_OK) {
+            tn_pack_drop(replaced);
+            continue;
+        }
+        tn_pack_drop(*grad_input);
+        *grad_input = replaced;
+    }
+    return status;
+}
+
+static tn_status input_backward(tn_function_ctx *ctx, void *user, tn_tensor *const *gout,
+                                tn_tensor **gin)
+{
+    tn__passage *passage = user;
+    const struct node *node = &passage->input;
+    tn_pack *grad_output = take_pass(passage), *grad_input;
+    tn_status status = TN_OK;
+
+    (void)ctx;
+    for (int64_t i = 0; i < node->count && status == TN_OK; i++) {
+        const struct tracked *t = &node->tracked[i];
+        tn_ints shape = { t->shape, t->ndim };
+
+        /* Where the outputs do not depend on one of several inputs, its gradient is zero. */
+        gin[i] = tn__is_none(gout[i]) ? tn_tensor_full(shape, 0, t->dtype, t->device) : gout[i];
+        if (gin[i] == NULL)
+            status = tn_error_last()->code;
+    }
+    if (grad_output == NULL || passage->full.count == 0) { /* not a backward of this call's outputs,
+                                                              or nobody listens */
+        tn_pack_drop(grad_output);
+        return status;
+    }
+    grad_input = status == TN_OK ? pack_of(node, gin) : NULL;
+    if (status == TN_OK && grad_input == NULL)
+        status = tn_error_last()->code;
+    if (status == TN_OK)
+        status = run_full_at_inputs(passage, &grad_input, grad_output);
+    if (status == TN_OK)
+        status = unpack(node, grad_input, "grad_input", gin);
+    tn_pack_drop(grad_input);
+    tn_pack_drop(grad_output);
+    return status;
+}
+
+/* ---- putting the nodes there ------------------------------------------------------------------ */
+
+/* The inputs as they are: what comes out looks at the same memory. */
+static tn_status pass_inputs(tn_function_ctx *ctx, void *user, tn_tensor *const *in,
+                             tn_tensor **out)
+{
+    const tn__passage *passage = user;
+
+    (void)ctx;
+    memcpy(out, in, (size_t)passage->input.count * sizeof *out);
+    return TN_OK;
+}
+
+static tn_status pass_outputs(tn_function_ctx *ctx, void *user, tn_tensor *const *in,
+                              tn_tensor **out)
+{
+    const tn__passage *passage = user;
+
+    (void)ctx;
+    memcpy(out, in, (size_t)passage->output.count * sizeof *out);
+    return TN_OK;
+}
+
+/* PyTorch's name, which its messages have in them. */
+#define NODE_NAME "BackwardHookFunction"
+
+static const tn_function input_function = {
+    .name = NODE_NAME, .forward = pass_inputs, .backward = input_backward, .release = release
+};
+static const tn_function output_function = {
+    .name = NODE_NAME, .forward = pass_outputs, .backward = output_backward, .release = release
+};
+
+static bool requires_grad(tn_value value)
+{
+    return value.kind == TN_VALUE_TENSOR && !tn__is_none(value.as.tensor) &&
+           tn__requires_grad(value.as.tensor);
+}
+
+/* Fills the node's description and `tensors` (owned by the caller: tn_free) with what requires a
+ * gradient. */
+static tn_status track(struct node *node, const tn_pack *pack, tn_tensor ***tensors)
+{
+    int64_t count = 0;
+
+    node->values = tn_pack_positional(pack);
+    *tensors = NULL;
+    for (int64_t i = 0; tn__grad_on() && i < node->values; i++)
+        count += requires_grad(tn_pack_at(pack, i));
+    if (count == 0)
+        return TN_OK;
+    node->tracked = tn_calloc((size_t)count, sizeof *node->tracked);
+    *tensors = tn_calloc((size_t)count * 2, sizeof **tensors);
+    if (node->tracked == NULL || *tensors == NULL)
+        return TN_ERR_MEMORY;
+    for (int64_t i = 0; i < node->values; i++) {
+        tn_value value = tn_pack_at(pack, i);
+        if (!requires_grad(value))
+            continue;
+        struct tracked *t = &node->tracked[node->count];
+        const tn_tensor *tensor = (*tensors)[node->count++] = value.as.tensor;
+        *t = (struct tracked){ .index = i,
+                               .dtype = (tn_dtype)tensor->dtype,
+                               .device = tensor->device,
+                               .ndim = tensor->view.ndim };
+        memcpy(t->shape, tensor->view.shape, (size_t)t->ndim * sizeof *t->shape);
+    }
+    return TN_OK;
+}
+
+/* The tracked tensors through the function, back into the pack. */
+static tn_status put_node(tn__passage *passage, const tn_function *function, struct node *node,
+                          tn_tensor **tensors, tn_pack *pack)
+{
+    tn_tensor **out = tensors + node->count;
+    tn_status status = tn_function_call(function, passage_keep(passage), tensors, node->count, out,
+                                        node->count);
+
+    for (int64_t i = 0; i < node->count && status == TN_OK; i++)
+        status = tn_pack_set(pack, node->tracked[i].index, tn_value_tensor(out[i]));
+    return status;
+}
+
+tn_status tn__passage_input(tn__passage *passage, const tn_pack *input, tn_pack **fresh)
+{
+    tn_tensor **tensors;
+    tn_status status = track(&passage->input, input, &tensors);
+
+    *fresh = NULL;
+    if (status == TN_OK && passage->input.count > 0) {
+        tn_pack *pack = tn_pack_new();
+
+        status = pack != NULL ? TN_OK : TN_ERR_MEMORY;
+        for (int64_t i = 0; i < tn_pack_count(input) && status == TN_OK; i++)
+            status = tn_pack_add(pack, tn_pack_name(input, i), tn_pack_at(input, i));
+        if (status == TN_OK)
+            status = put_node(passage, &input_function, &passage->input, tensors, pack);
+        if (status == TN_OK)
+            *fresh = pack;
+        else
+            tn_pack_drop(pack);
+    }
+    tn_free(tensors);
+    return status;
+}
+
+tn_status tn__passage_output(tn__passage *passage, tn_pack *output)
+{
+    tn_tensor **tensors;
+
+    if (tn_pack_positional(output) < tn_pack_count(output)) {
+        tn__log(TN_LOG_WARNING,
+                "For backward hooks to be called, module output should be a Tensor or a tuple of "
+                "Tensors; this %s gave %q by name",
+                passage->module->type, tn_pack_name(output, tn_pack_positional(output)));
+        return TN_OK;
+    }
+    tn_status status = track(&passage->output, output, &tensors);
+    if (status == TN_OK && passage->output.count > 0)
+        status = put_node(passage, &output_function, &passage->output, tensors, output);
+    tn_free(tensors);
+    return status;
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Hooks of modules: registration, the rows that a call takes, and the hooks on registration. What
+ * runs around a call is in call.c, what runs in a backward in backward.c. */
+#include "core/module/hooks.h"
+
+tn__hooks tn__hooks_global;
+
+/* ---- one registration ------------------------------------------------------------------------ */
+
+static void code_drop(tn__hook_code *code)
+{
+    if (atomic_fetch_sub_explicit(&code->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    if (code->release != NULL)
+        code->release(code->user);
+    tn_free(code);
+}
+
+static void hook_drop(tn__hook *hook)
+{
+    if (atomic_fetch_sub_explicit(&hook->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    code_drop(hook->code);
+    tn_free(hook);
+}
+
+static void drop_handle(tn__handle *handle)
+{
+    hook_drop((tn__hook *)handle);
+}
+
+static void unlink_handle(tn__handle *handle)
+{
+    tn__hook *hook = (tn__hook *)handle;
+    tn__hooks *list = hook->list;
+    tn__hook **at = list->rows[hook->kind].at;
+    int64_t count = --list->rows[hook->kind].count, i = 0;
+
+    while (at[i] != hook)
+        i++;
+    memmove(at + i, at + i + 1, (size_t)(count - i) * sizeof(tn__hook *));
+    if (count == 0)
+        atomic_fetch_and_explicit(&list->kinds, ~TN__HOOK_BIT(hook->kind), memory_order_relaxed);
+}
+
+/* Under the lock. */
+static tn_status link_hook(tn__hooks *list, tn__hook *hook)
+{
+    int64_t count = list->rows[hook->kind].count;
+
+    if (count == list->rows[hook->kind].capacity) {
+        int64_t capacity = count > 0 ? 2 * count : 4;
+        tn__hook **grown = tn_realloc(list->rows[hook->kind].at,
+                                      (size_t)capacity * sizeof(tn__hook *));
+        if (grown == NULL)
+            return TN_ERR_MEMORY;
+        list->rows[hook->kind].at = grown;
+        list->rows[hook->kind].capacity = capacity;
+    }
+    tn_status status = tn__handle_add(&hook->handle);
+    if (status != TN_OK)
+        return status;
+    tn__hook **at = list->rows[hook->kind].at;
+    int64_t place = (hook->flags & TN_HOOK_PREPEND) != 0 ? 0 : count;
+    memmove(at + place + 1, at + place, (size_t)(count - place) * sizeof(tn__hook *));
+    at[place] = hook;
+    list->rows[hook->kind].count++;
+    hook->list = list;
+    atomic_fetch_or_explicit(&list->kinds, TN__HOOK_BIT(hook->kind), memory_order_relaxed);
+    return TN_OK;
+}
+
+static tn__hooks *hooks_of(tn_module *module)
+{
+    tn__hooks *own = atomic_load_explicit(&module->hooks, memory_order_acquire);
+    if (own != NULL)
+        return own;
+    tn__hooks *fresh = tn_calloc(1, sizeof *fresh);
+    if (fresh == NULL)
+        return NULL;
+    if (atomic_compare_exchange_strong(&module->hooks, &own, fresh))
+        return fresh;
+    tn_free(fresh);
+    return own;
+}
+
+/* Takes over a reference to `code`, on failure too, but then does not release `user`. */
+static tn_hook_handle add(tn_module *module, tn__hook_kind kind, uint32_t flags,
+                          tn__hook_code *code)
+{
+    tn__hooks *list = module != NULL ? hooks_of(module) : &tn__hooks_global;
+    tn__hook *hook = list != NULL ? tn_calloc(1, sizeof *hook) : NULL;
+    tn_hook_handle handle = 0;
+
+    if (hook != NULL) {
+        *hook = (tn__hook){ .kind = kind, .flags = flags, .code = code };
+        hook->handle.unlink = unlink_handle;
+        hook->handle.drop = drop_handle;
+        atomic_init(&hook->refs, 1);
+        tn__handles_lock();
+        if (link_hook(list, hook) == TN_OK)
+            handle = hook->handle.id;
+        tn__handles_unlock();
+    }
+    if (handle == 0) {
+        tn_free(hook);
+        if (atomic_fetch_sub_explicit(&code->refs, 1, memory_order_acq_rel) == 1)
+            tn_free(code);
+    }
+    return handle;
+}
+
+/* ---- registering ----------------------------------------------------------------------------- */
+
+/* Which flags a kind takes on one module, and for all modules. */
+static const struct kind_words {
+    const char *name;
+    uint32_t own, global;
+} kind_words[] = {
+    [TN__HOOK_FORWARD_PRE] = { "forward_pre", TN_HOOK_PREPEND | TN_HOOK_NAMED, 0 },
+    [TN__HOOK_FORWARD] = { "forward", TN_HOOK_PREPEND | TN_HOOK_NAMED | TN_HOOK_ALWAYS,
+                           TN_HOOK_NAMED | TN_HOOK_ALWAYS },
+    [TN__HOOK_BACKWARD_PRE] = { "backward_pre", TN_HOOK_PREPEND, 0 },
+    [TN__HOOK_BACKWARD] = { "backward", TN_HOOK_PREPEND, 0 },
+    [TN__HOOK_PARAMETER] = { "parameter", 0, 0 },
+    [TN__HOOK_BUFFER] = { "buffer", 0, 0 },
+    [TN__HOOK_CHILD] = { "child", 0, 0 },
+};
+
+static void refuse_flags(const char *of, const char *name, uint32_t flags, uint32_t known)
+{
+    static const char *const names[] = { "TN_HOOK_PREPEND", "TN_HOOK_NAMED", "TN_HOOK_ALWAYS" };
+    tn__text text = { 0 };
+
+    for (uint32_t i = 0; i < 3; i++)
+        if ((known >> i & 1) != 0)
+            tn__text_add(&text, "%s%s", text.length > 0 ? ", " : "", names[i]);
+    tn_fail(TN_ERR_VALUE, "%s_hook_%s: flags 0x%x are not for this kind of hook; it takes %s", of,
+            name, flags & ~known, text.at != NULL ? text.at : "none");
+    tn__text_free(&text);
+}
+
+/* `given`: whether there is a function. */
+static tn_hook_handle register_hook(tn_module *module, tn__hook_kind kind, uint32_t flags,
+                                    tn__hook_function function, bool given, void *user,
+                                    void (*release)(void *user))
+{
+    const struct kind_words *words = &kind_words[kind];
+    const char *of = module != NULL ? "tn_module" : "tn_global";
+    uint32_t known = module != NULL ? words->own : words->global;
+
+    if (!given) {
+        tn_fail(TN_ERR_VALUE, "%s_hook_%s: the hook is NULL", of, words->name);
+        return 0;
+    }
+    if ((flags & ~known) != 0) {
+        refuse_flags(of, words->name, flags, known);
+        return 0;
+    }
+    tn__hook_code *code = tn_malloc(sizeof *code);
+    if (code == NULL)
+        return 0;
+    *code = (tn__hook_code){ .function = function, .user = user, .release = release };
+    atomic_init(&code->refs, 1);
+    return add(module, kind, flags, code);
+}
+
+/* The same for a module that may be NULL by mistake. */
+static tn_hook_handle register_own(tn_module *module, tn__hook_kind kind, uint32_t flags,
+                                   tn__hook_function function, bool given, void *user,
+                                   void (*release)(void *user))
+{
+    if (module == NULL) {
+        tn__null_input("the module of a hook");
+        return 0;
+    }
+    return register_hook(module, kind, flags, function, given, user, release);
+}
+
+tn_hook_handle tn_module_hook_forward_pre(tn_module *module, tn_forward_pre_hook hook,
+                                          uint32_t flags, void *user, void (*release)(void *user))
+{
+    tn__hook_function function = { .forward_pre = hook };
+    return register_own(module, TN__HOOK_FORWARD_PRE, flags, function, hook != NULL, user, release);
+}
+
+tn_hook_handle tn_module_hook_forward(tn_module *module, tn_forward_hook hook, uint32_t flags,
+                                      void *user, void (*release)(void *user))
+{
+    tn__hook_function function = { .forward = hook };
+    return register_own(module, TN__HOOK_FORWARD, flags, function, hook != NULL, user, release);
+}
+
+tn_hook_handle tn_module_hook_backward_pre(tn_module *module, tn_backward_pre_hook hook,
+                                           uint32_t flags, void *user, void (*release)(void *user))
+{
+    tn__hook_function function = { .backward_pre = hook };
+    return register_own(module, TN__HOOK_BACKWARD_PRE, flags, function, hook != NULL, user,
+                        release);
+}
+
+tn_hook_handle tn_module_hook_backward(tn_module *module, tn_backward_hook hook, uint32_t flags,
+                                       void *user, void (*release)(void *user))
+{
+    tn__hook_function function = { .backward = hook };
+    return register_own(module, TN__HOOK_BACKWARD, flags, function, hook != NULL, user, release);
+}
+
+tn_hook_handle tn_global_hook_forward_pre(tn_forward_pre_hook hook, uint32_t flags, void *user,
+                                          void (*release)(void *user))
+{
+    tn__hook_function function = { .forward_pre = hook };
+    return register_hook(NULL, TN__HOOK_FORWARD_PRE, flags, function, hook != NULL, user, release);
+}
+
+tn_hook_handle tn_global_hook_forward(tn_forward_hook hook, uint32_t flags, void *user,
+                                      void (*release)(void *user))
+{
+    tn__hook_function function = { .forward = hook };
+    return register_hook(NULL, TN__HOOK_FORWARD, flags, function, hook != NULL, user, release);
+}
+
+tn_hook_handle tn_global_hook_backward_pre(tn_backward_pre_hook hook, uint32_t flags, void *user,
+                                           void (*release)(void *user))
+{
+    tn__hook_function function = { .backward_pre = hook };
+    return register_hook(NULL, TN__HOOK_BACKWARD_PRE, flags, function, hook != NULL, user, release);
+}
+
+tn_hook_handle tn_global_hook_backward(tn_backward_hook hook, uint32_t flags, void *user,
+                                       void (*release)(void *user))
+{
+    tn__hook_function function = { .backward = hook };
+    return register_hook(NULL, TN__HOOK_BACKWARD, flags, function, hook != NULL, user, release);
+}
+
+tn_hook_handle tn_global_hook_parameter(tn_slot_hook hook, void *user, void (*release)(void *user))
+{
+    tn__hook_function function = { .slot = hook };
+    return register_hook(NULL, TN__HOOK_PARAMETER, 0, function, hook != NULL, user, release);
+}
+
+tn_hook_handle tn_global_hook_buffer(tn_slot_hook hook, void *user, void (*release)(void *user))
+{
+    tn__hook_function function = { .slot = hook };
+    return register_hook(NULL, TN__HOOK_BUFFER, 0, function, hook != NULL, user, release);
+}
+
+tn_hook_handle tn_global_hook_child(tn_child_hook hook, void *user, void (*release)(void *user))
+{
+    tn__hook_function function = { .child = hook };
+    return register_hook(NULL, TN__HOOK_CHILD, 0, function, hook != NULL, user, release);
+}
+
+/* ---- all hooks of a module ------------------------------------------------------------------- */
+
+/* One after the other, as `release` may be anything. */
+void tn_module_unhook(tn_module *module)
+{
+    tn__hooks *own = module != NULL ? atomic_load_explicit(&module->hooks, memory_order_acquire)
+                                    : NULL;
+    if (module == NULL)
+        tn__null_input("the module of tn_module_unhook");
+    for (int kind = 0; own != NULL && kind < TN__HOOK_KINDS; kind++)
+        for (;;) {
+            tn__handles_lock();
+            tn__hook *hook = own->rows[kind].count > 0 ? own->rows[kind].at[0] : NULL;
+            tn_hook_handle handle = hook != NULL ? hook->handle.id : 0;
+            tn__handles_unlock();
+            if (handle == 0)
+                break;
+            tn_hook_remove(handle);
+        }
+}
+
+void tn__module_hooks_free(tn_module *module)
+{
+    tn__hooks *own = atomic_load_explicit(&module->hooks, memory_order_acquire);
+    if (own == NULL)
+        return;
+    tn_module_unhook(module);
+    for (int kind = 0; kind < TN__HOOK_KINDS; kind++)
+        tn_free(own->rows[kind].at);
+    tn_free(own);
+}
+
+tn_status tn__module_hooks_copy(tn_module *from, tn_module *to)
+{
+    tn_status status = TN_OK;
+    if (atomic_load_explicit(&from->hooks, memory_order_acquire) == NULL)
+        return TN_OK;
+    for (int kind = 0; kind < TN__HOOK_PARAMETER && status == TN_OK; kind++) {
+        tn__hook_row row;
+        status = tn__hook_row_take(from, (tn__hook_kind)kind, &row);
+        for (int64_t i = 0; i < row.count && status == TN_OK; i++) {
+            tn__hook *hook = row.at[i];
+            if (hook->list == &tn__hooks_global)
+                continue;
+            atomic_fetch_add_explicit(&hook->code->refs, 1, memory_order_relaxed);
+            if (add(to, hook->kind, hook->flags & ~(uint32_t)TN_HOOK_PREPEND, hook->code) == 0)
+                status = TN_ERR_MEMORY;
+        }
+        tn__hook_row_drop(&row);
+    }
+    return status;
+}
+
+/* ---- rows that are run ----------------------------------------------------------------------- */
+
+tn_status tn__hook_row_take(tn_module *module, tn__hook_kind kind, tn__hook_row *row)
+{
+    tn__hooks *own = module != NULL ? atomic_load_explicit(&module->hooks, memory_order_acquire)
+                                    : NULL;
+    tn__hooks *lists[2] = { &tn__hooks_global, own };
+    tn_status status = TN_OK;
+
+    row->count = 0;
+    row->at = row->few;
+    tn__handles_lock();
+    int64_t count = tn__hooks_global.rows[kind].count + (own != NULL ? own->rows[kind].count : 0);
+    if (count > tn__countof(row->few)) {
+        row->at = tn_malloc((size_t)count * sizeof(tn__hook *));
+        if (row->at == NULL)
+            status = TN_ERR_MEMORY;
+    }
+    for (int i = 0; i < 2 && status == TN_OK; i++)
+        for (int64_t k = 0; lists[i] != NULL && k < lists[i]->rows[kind].count; k++) {
+            tn__hook *hook = lists[i]->rows[kind].at[k];
+            atomic_fetch_add_explicit(&hook->refs, 1, memory_order_relaxed);
+            row->at[row->count++] = hook;
+        }
+    tn__handles_unlock();
+    return status;
+}
+
+void tn__hook_row_drop(tn__hook_row *row)
+{
+    for (int64_t i = 0; i < row->count; i++)
+        hook_drop(row->at[i]);
+    if (row->at != row->few)
+        tn_free(row->at);
+    row->count = 0;
+    row->at = row->few;
+}
+
+static tn_status worded(tn_status status, uint64_t failures, const char *what)
+{
+    if (tn__unlikely(status != TN_OK && tn_error_mark() == failures))
+        return tn_fail(status, "%s failed without words (%s)", what, tn_status_name(status));
+    return status;
+}
+
+tn_status tn__hook_turn_begin(tn__hook_turn *turn)
+{
+    turn->outcome = TN_HOOK_UNCHANGED;
+    turn->replacement = tn_pack_new();
+    if (turn->replacement == NULL)
+        return TN_ERR_MEMORY;
+    turn->plugin = tn__error_plugin(""); /* nobody knows whose code it is */
+    turn->failures = tn_error_mark();
+    turn->scope = tn_scope_begin();
+    return TN_OK;
+}
+
+tn_status tn__hook_turn_end(tn__hook_turn *turn, tn_status status, const char *what,
+                            const char *may, tn_pack **replaced)
+{
+    int64_t count = tn_pack_count(turn->replacement);
+    int outcome = (int)turn->outcome;
+
+    *replaced = NULL;
+    tn_scope_end(turn->scope);
+    status = worded(status, turn->failures, what);
+    if (status == TN_OK && outcome == TN_HOOK_UNCHANGED && count != 0)
+        status = tn_fail(TN_ERR_RUNTIME,
+                         "%s must return None or %s, but got %lld values with TN_HOOK_UNCHANGED: "
+                         "say TN_HOOK_REPLACED, or leave the replacement empty",
+                         what, may, (long long)count);
+    else if (status == TN_OK && outcome != TN_HOOK_UNCHANGED && outcome != TN_HOOK_REPLACED)
+        status = tn_fail(TN_ERR_RUNTIME,
+                         "%s must return None or %s, but got outcome %d: TN_HOOK_UNCHANGED is 0, "
+                         "TN_HOOK_REPLACED is 1",
+                         what, may, outcome);
+    tn__error_plugin_back(turn->plugin);
+    if (status == TN_OK && outcome == TN_HOOK_REPLACED)
+        *replaced = turn->replacement;
+    else
+        tn_pack_drop(turn->replacement);
+    return status;
+}
+
+/* ---- hooks on registration ------------------------------------------------------------------- */
+
+static bool none_of(tn__hook_kind kind)
+{
+    return tn__likely((atomic_load_explicit(&tn__hooks_global.kinds, memory_order_relaxed) &
+                       TN__HOOK_BIT(kind)) == 0);
+}
+
+tn_status tn__hooks_registering_tensor(tn_module *module, tn_slot_kind slot, const char *name,
+                                       tn_tensor **tensor)
+{
+    tn__hook_kind kind = slot == TN_SLOT_PARAMETER ? TN__HOOK_PARAMETER : TN__HOOK_BUFFER;
+    tn__hook_row row;
+
+    if (none_of(kind) || (kind == TN__HOOK_PARAMETER && tn__is_none(*tensor)))
+        return TN_OK;
+    tn_status status = tn__hook_row_take(NULL, kind, &row);
+    for (int64_t i = 0; i < row.count && status == TN_OK; i++) {
+        const tn__hook_code *code = row.at[i]->code;
+        tn_tensor *other = NULL;
+        const char *before = tn__error_plugin("");
+        uint64_t scope = tn_scope_begin(), failures = tn_error_mark();
+        status = worded(code->function.slot(code->user, module, name, *tensor, &other), failures,
+                        kind == TN__HOOK_PARAMETER ? "a hook on the registration of parameters"
+                                                   : "a hook on the registration of buffers");
+        tn_scope_end_with(scope, &other, 1);
+        tn__error_plugin_back(before);
+        if (status == TN_OK && other != NULL)
+            *tensor = other;
+    }
+    tn__hook_row_drop(&row);
+    return status;
+}
+
+tn_status tn__hooks_registering_child(tn_module *module, const char *name, tn_module **child)
+{
+    tn__hook_row row;
+
+    tn_module_keep(*child);
+    if (none_of(TN__HOOK_CHILD))
+        return TN_OK;
+    tn_status status = tn__hook_row_take(NULL, TN__HOOK_CHILD, &row);
+    for (int64_t i = 0; i < row.count && status == TN_OK; i++) {
+        const tn__hook_code *code = row.at[i]->code;
+        tn_module *other = NULL;
+        const char *before = tn__error_plugin("");
+        uint64_t scope = tn_scope_begin(), failures = tn_error_mark();
+        status = worded(code->function.child(code->user, module, name, *child, &other), failures,
+                        "a hook on the registration of modules");
+        tn_scope_end(scope);
+        tn__error_plugin_back(before);
+        if (other != NULL) {
+            tn_module_drop(*child);
+            *child = other;
+        }
+    }
+    tn__hook_row_drop(&row);
+    if (status != TN_OK) {
+        tn_module_drop(*child);
+        *child = NULL;
+    }
+    return status;
+}
