@@ -127,7 +127,8 @@ static tn_status on_forward(void *user, tn_module *module, const tn_pack *input,
 
 static tn_status scale_build(tn_module *self)
 {
-    return tn_module_add_parameter(self, "weight", tn_tensor_full(TN_SHAPE(2), 3, TN_F32, NULL));
+    return tn_module_add_parameter(
+        self, "weight", tn_parameter(tn_tensor_full(TN_SHAPE(2), 3, TN_F32, NULL), true));
 }
 
 static tn_status scale_call(tn_module *self, const tn_pack *input, tn_pack *output)

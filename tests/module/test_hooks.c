@@ -578,7 +578,7 @@ static tn_status on_tensor(void *user, tn_module *module, const char *name, tn_t
     r->parameters++;
     r->none += tensor == TN_NONE;
     if (strcmp(name, "replace") == 0)
-        *replacement = filled(42);
+        *replacement = tn_tensor_is_parameter(tensor) ? tn_parameter(filled(42), true) : filled(42);
     return strcmp(name, "refuse") == 0 ? tn_fail(TN_ERR_VALUE, "not this name") : TN_OK;
 }
 
@@ -619,12 +619,13 @@ START_TEST(hooks_on_registration_see_every_name_and_may_put_another_value)
     ck_assert_int_eq(r.children, 2);
     ck_assert_int_eq(tn_module_add_buffer(m, "empty", TN_NONE, 0), TN_OK);
     ck_assert_int_eq(r.none, 1);
-    ck_assert_int_eq(tn_module_add_parameter(m, "replace", filled(1)), TN_OK);
+    ck_assert_int_eq(tn_module_add_parameter(m, "replace", tn_parameter(filled(1), true)), TN_OK);
     ck_assert_float_eq(first(tn_module_get(m, "replace")), 42);
     ck_assert(tn_tensor_requires_grad(tn_module_get(m, "replace")));
-    ck_assert_int_eq(tn_module_set(m, "replace", filled(2)), TN_OK);
+    ck_assert_int_eq(tn_module_set(m, "replace", tn_parameter(filled(2), true)), TN_OK);
     ck_assert_float_eq(first(tn_module_get(m, "replace")), 42);
-    ck_assert_int_eq(tn_module_add_parameter(m, "refuse", filled(1)), TN_ERR_VALUE);
+    ck_assert_int_eq(tn_module_add_parameter(m, "refuse", tn_parameter(filled(1), true)),
+                     TN_ERR_VALUE);
     expect_failure(TN_ERR_VALUE, "not this name");
     ck_assert_ptr_null(tn_module_get(m, "refuse"));
     tn_error_clear();
