@@ -128,7 +128,8 @@ START_TEST(an_unknown_type_with_printed_children_becomes_a_tree_without_a_forwar
     expect_repr(m, text);
     TN_SCOPE;
     ck_assert_ptr_null(tn_module_call(m, tn_tensor_full(TN_SHAPE(1, 4), 0, TN_F32, NULL)));
-    expect_failure(TN_ERR_NOT_IMPLEMENTED, "in MyNet: Module [MyNet] is missing the required \"forward\" function");
+    expect_failure(TN_ERR_NOT_IMPLEMENTED,
+                   "in MyNet: Module [MyNet] is missing the required \"forward\" function");
     tn_module_drop(m);
 }
 END_TEST
