@@ -124,6 +124,14 @@ enum tn__ew {
     TN__HARDSHRINK, /* 0 within p of 0 */
     TN__THRESHOLD,  /* a > p ? a : q */
     TN__SOFTSIGN,
+    TN__SIGMOID_GRAD, /* a times the derivative where the result (tanh, too) or the input is b */
+    TN__TANH_GRAD,
+    TN__HARDTANH_GRAD,   /* between p and q */
+    TN__LEAKY_RELU_GRAD, /* p below 0 */
+    TN__THRESHOLD_GRAD,  /* above p */
+    TN__HARDSIGMOID_GRAD,
+    TN__HARDSWISH_GRAD,
+    TN__HARDSHRINK_GRAD, /* farther than p from 0 */
     TN__BITWISE_AND,
     TN__BITWISE_OR,
     TN__BITWISE_XOR,
@@ -170,6 +178,12 @@ enum tn__ew {
     TN__LOGSIGMOID,
     TN__SOFTPLUS, /* sharpness p, a line above q */
     TN__TANHSHRINK,
+    TN__ELU_GRAD,
+    TN__SOFTPLUS_GRAD,
+    TN__SILU_GRAD,
+    TN__MISH_GRAD,
+    TN__GELU_GRAD,
+    TN__GELU_TANH_GRAD,
     TN__HYPOT,
     TN__CONJ,
     TN__EW_COUNT
@@ -296,10 +310,27 @@ extern const struct tn__products tn__products_base;
 /* Those for this processor, chosen at activation. */
 extern const struct tn__loops *tn__loops;
 extern const struct tn__products *tn__products;
+/* Functions of several steps a number, and their derivatives: chosen at activation, too. */
+typedef tn__ew_loop *const tn__curves_table[TN__EW_COUNT][TN__I64 + 1];
+extern const tn__curves_table *tn__curves;
+extern tn__curves_table tn__loops_base_curves;
+#ifdef TN__HAVE_X86_LOOPS
+extern tn__curves_table tn__loops_avx2_curves;
+extern tn__curves_table tn__loops_avx512_curves;
+#endif
 /* Complex numbers need no speed yet: one set for all. */
 extern tn__ew_loop *const tn__loops_complex[TN__EW_COUNT][2];
 /* Those that are no faster with wider vectors, for what the instruction sets' tables lack. */
 extern tn__ew_loop *const tn__loops_once[TN__EW_COUNT][TN__I64 + 1];
+
+/* The loop of an operation on numbers of a real type; NULL where there is none. */
+static inline tn__ew_loop *tn__loop_of(enum tn__ew op, enum tn__ct ct)
+{
+    tn__ew_loop *loop = tn__loops->ew[op][ct];
+    if (!loop)
+        loop = (*tn__curves)[op][ct];
+    return loop ? loop : tn__loops_once[op][ct];
+}
 
 /* ---- BLAS ------------------------------------------------------------------------------------ */
 

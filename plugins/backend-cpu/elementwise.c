@@ -83,8 +83,7 @@ static inline tn__ew_loop *find_loop(enum tn__ew op, enum tn__ct ct)
 {
     if (ct > TN__I64)
         return tn__loops_complex[op][ct - TN__C64];
-    tn__ew_loop *loop = tn__loops->ew[op][ct];
-    return loop ? loop : tn__loops_once[op][ct];
+    return tn__loop_of(op, ct);
 }
 
 /* ---- any layout and type --------------------------------------------------------------------- */

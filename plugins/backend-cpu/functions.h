@@ -155,12 +155,6 @@ static inline double tn__log1p_f64(double x)
 }
 
 /* tanh |x| = e / (e + 2), e = e^(2 |x|) - 1; 1 from 20 on. */
-static inline float tn__tanh_f32(float x)
-{
-    float size = __builtin_fabsf(x), in = size > 20 ? 20.0f : size, e = tn__expm1_f32(2 * in);
-    return __builtin_copysignf(e / (e + 2), x);
-}
-
 static inline double tn__tanh_f64(double x)
 {
     double size = __builtin_fabs(x), in = size > 20 ? 20.0 : size, e = tn__expm1_f64(2 * in);
@@ -168,11 +162,6 @@ static inline double tn__tanh_f64(double x)
 }
 
 /* ln(1 + e^x) */
-static inline float tn__softplus_f32(float x)
-{
-    return (x > 0 ? x : 0) + tn__log1p_f32(tn__exp_f32(-__builtin_fabsf(x)));
-}
-
 static inline double tn__softplus_f64(double x)
 {
     return (x > 0 ? x : 0) + tn__log1p_f64(tn__exp_f64(-__builtin_fabs(x)));
@@ -189,25 +178,6 @@ static inline double tn__mish_f64(double x)
 {
     double e = tn__exp_f64(x > 40 ? 40.0 : x), n = e * (e + 2);
     return x > 40 ? x : x * (n / (n + 2));
-}
-
-/* The error function: an odd rational function up to 4, beyond which it is 1 in float32. */
-static inline float tn__erf_f32(float x)
-{
-    float in = x < -4.0f ? -4.0f : x > 4.0f ? 4.0f : x, z = in * in;
-    float p = -2.72614225801306e-10f;
-    p = p * z + 2.77068142495902e-08f;
-    p = p * z - 2.10102402082508e-06f;
-    p = p * z - 5.69250639462346e-05f;
-    p = p * z - 7.34990630326855e-04f;
-    p = p * z - 2.95459980854025e-03f;
-    p = p * z - 1.60960333262415e-02f;
-    float q = -1.45660718464996e-05f;
-    q = q * z - 2.13374055278905e-04f;
-    q = q * z - 1.68282697438203e-03f;
-    q = q * z - 7.37332916720468e-03f;
-    q = q * z - 1.42647390514189e-02f;
-    return in * p / q;
 }
 
 /* The same logarithm, its power of two apart: log_b x = k log_b 2 + ln(1 + f) / ln b; where k is
@@ -234,64 +204,6 @@ static inline float tn__log2_f32(float x)
 static inline float tn__log10_f32(float x)
 {
     return tn__log_base_f32(x, 3.010253906e-01f, 4.605038981e-06f, 0.43429448190f);
-}
-
-/* asin s = s + s z p(z), z = s^2, up to 1/2; beyond it, a right angle less twice the arcsine of
- * sqrt((1 - x) / 2). */
-static inline float tn__asin_part_f32(float size)
-{
-    float z = size > 0.5f ? 0.5f - 0.5f * size : size * size;
-    float s = size > 0.5f ? __builtin_sqrtf(z) : size;
-    float p = 3.375294228e-02f;
-    p = p * z + 1.704440165e-02f;
-    p = p * z + 3.114201826e-02f;
-    p = p * z + 4.459332381e-02f;
-    p = p * z + 7.500127553e-02f;
-    p = p * z + 1.666666589e-01f;
-    return s + s * z * p;
-}
-
-static inline float tn__asin_f32(float x)
-{
-    float size = __builtin_fabsf(x), part = tn__asin_part_f32(size);
-    return __builtin_copysignf(size > 0.5f ? 1.57079637e+00f - (2 * part + 4.37113883e-08f) : part,
-                               x);
-}
-
-static inline float tn__acos_f32(float x)
-{
-    float size = __builtin_fabsf(x), part = tn__asin_part_f32(size);
-    float near = x < 0 ? 3.14159274e+00f - (2 * part + 8.74227766e-08f) : 2 * part;
-    float far = 1.57079637e+00f - (__builtin_copysignf(part, x) + 4.37113883e-08f);
-    return size > 0.5f ? near : far;
-}
-
-/* x p(w), w = -ln(1 - x^2): p fitted to 4e-9 below 5, and in sqrt(w) to 3e-8 above. */
-static inline float tn__erfinv_f32(float x)
-{
-    float w = -tn__log_f32((1 - x) * (1 + x)), u = w - 2.5f, v = __builtin_sqrtf(w) - 3.216915395f;
-    float low = 4.351147420e-10f;
-    low = low * u - 8.739830957e-09f;
-    low = low * u + 1.648717663e-08f;
-    low = low * u + 4.654287304e-07f;
-    low = low * u - 3.426175949e-06f;
-    low = low * u - 4.959743505e-06f;
-    low = low * u + 2.182639231e-04f;
-    low = low * u - 1.252748416e-03f;
-    low = low * u - 4.177324924e-03f;
-    low = low * u + 2.466402894e-01f;
-    low = low * u + 1.501409352e+00f;
-    float high = 9.421440530e-05f;
-    high = high * v - 9.942566400e-05f;
-    high = high * v - 3.617910111e-04f;
-    high = high * v + 1.113845849e-03f;
-    high = high * v - 1.885520087e-03f;
-    high = high * v + 2.761287370e-03f;
-    high = high * v - 4.100019070e-03f;
-    high = high * v + 5.763215105e-03f;
-    high = high * v + 1.004890881e+00f;
-    high = high * v + 3.050632976e+00f;
-    return x * (w < 5 ? low : high);
 }
 
 /* cos(2 pi u) for 0 <= u < 1: the quarter of the turn and the rest within an eighth, both exact,

@@ -271,7 +271,7 @@ static tn_status scatter(const tn_call *call, int64_t dim, bool add)
         job.load = tn__convert_load(dtype, job.whole ? TN__I64 : TN__F64);
         job.store = tn__convert_store(job.whole ? TN__I64 : TN__F64, dtype);
         if (tn__ct_dtype(ct) == dtype)
-            job.sum = tn__loops->ew[TN__ADD][ct];
+            job.sum = tn__loop_of(TN__ADD, ct);
     }
     make(&job, call, call->out[0], call->in[1], call->in[2], dim);
     if (tn__view_at(call->out[0]) == tn__view_at(call->in[0]))

@@ -33,21 +33,18 @@
 
 /* The quotient comes from the remainder, so that it is right where a / b is rounded up to a whole
  * number. */
-#define QUOTIENTS(T, s, f)                                                                         \
-    static inline T floor_of_##s(T a, T b)                                                         \
-    {                                                                                              \
-        if (b == 0)                                                                                \
-            return a / b;                                                                          \
-        T rest = fmod##f(a, b), quotient = (a - rest) / b;                                         \
-        if (rest != 0 && (b < 0) != (rest < 0))                                                    \
-            quotient -= 1;                                                                         \
-        if (quotient == 0)                                                                         \
-            return copysign##f(0, a / b);                                                          \
-        T below = floor##f(quotient);                                                              \
-        return quotient - below > (T)0.5 ? below + 1 : below;                                      \
-    }
-QUOTIENTS(float, f32, f)
-QUOTIENTS(double, f64, )
+static inline double floor_of_f64(double a, double b)
+{
+    if (b == 0)
+        return a / b;
+    double rest = fmod(a, b), quotient = (a - rest) / b;
+    if (rest != 0 && (b < 0) != (rest < 0))
+        quotient -= 1;
+    if (quotient == 0)
+        return copysign(0, a / b);
+    double below = floor(quotient);
+    return quotient - below > 0.5 ? below + 1 : below;
+}
 
 static inline double remainder_of_f64(double a, double b)
 {
@@ -114,15 +111,14 @@ static double erfinv(double y)
 
 /* ---- the loops ------------------------------------------------------------------------------- */
 
-#define F_LOOPS(T, s, f)                                                                           \
-    BINARY(div_floor_##s, T, floor_of_##s(a, b))                                                   \
-    BINARY(hypot_##s, T, hypot##f(a, b))
+#define F_LOOPS(T, s, f) BINARY(hypot_##s, T, hypot##f(a, b))
 F_LOOPS(float, f32, f)
 F_LOOPS(double, f64, )
 UNARY(sin_f64, double, sin(a))
 UNARY(cos_f64, double, cos(a))
 UNARY(tan_f64, double, tan(a))
 UNARY(atan_f64, double, atan(a))
+BINARY(div_floor_f64, double, floor_of_f64(a, b))
 BINARY(remainder_f64, double, remainder_of_f64(a, b))
 BINARY(fmod_f64, double, fmod(a, b))
 BINARY(pow_f64, double, pow(a, b))
@@ -142,13 +138,9 @@ UNARY(gelu_f64, double, a * 0.5 * erfc(a * -0.70710678118654752440))
     {                                                                                              \
         [TN__F32] = name##_f32, [TN__F64] = name##_f64                                             \
     }
-#define NUMBERS(name)                                                                              \
-    {                                                                                              \
-        [TN__F32] = name##_f32, [TN__F64] = name##_f64, [TN__I64] = name##_i64                     \
-    }
 tn__ew_loop *const tn__loops_once[TN__EW_COUNT][TN__I64 + 1] = {
     [TN__DIV_TRUNC] = { [TN__I64] = div_trunc_i64 },
-    [TN__DIV_FLOOR] = NUMBERS(div_floor),
+    [TN__DIV_FLOOR] = { [TN__F64] = div_floor_f64, [TN__I64] = div_floor_i64 },
     [TN__REMAINDER] = { [TN__F64] = remainder_f64, [TN__I64] = remainder_i64 },
     [TN__FMOD] = { [TN__F64] = fmod_f64, [TN__I64] = fmod_i64 },
     [TN__POW] = { [TN__F64] = pow_f64, [TN__I64] = pow_i64 },

@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "cpu.h"
+#include "each.h"
 #include "functions.h"
-#include "through-double.h"
+#include "near.h"
 
 #ifndef TN__LOOPS_NAME
 #define TN__LOOPS_NAME tn__loops_base
@@ -17,71 +18,6 @@
 #endif
 
 /* ---- element by element ---------------------------------------------------------------------- */
-
-/* y may be the same memory as a or b, element for element: TN__IVDEP says so. Each shape of
- * strides that is frequent gets its own loop. */
-#define EACH TN__IVDEP for (int64_t i = 0; i < n; i++)
-
-#define BINARY(name, T, expr)                                                                      \
-    static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
-                     int64_t sb, const double *param)                                              \
-    {                                                                                              \
-        const T p = (T)param[0];                                                                   \
-        const int64_t w = (int64_t)sizeof(T);                                                      \
-        T *y = (T *)(void *)yp;                                                                    \
-        const T *pa = (const T *)(const void *)ap, *pb = (const T *)(const void *)bp;              \
-        (void)p;                                                                                   \
-        if (sy == w && sa == w && sb == w) {                                                       \
-            EACH                                                                                   \
-            {                                                                                      \
-                const T a = pa[i], b = pb[i];                                                      \
-                y[i] = (T)(expr);                                                                  \
-            }                                                                                      \
-        } else if (sy == w && sa == w && sb == 0) {                                                \
-            const T b = n > 0 ? *pb : 0;                                                           \
-            EACH                                                                                   \
-            {                                                                                      \
-                const T a = pa[i];                                                                 \
-                y[i] = (T)(expr);                                                                  \
-            }                                                                                      \
-        } else if (sy == w && sa == 0 && sb == w) {                                                \
-            const T a = n > 0 ? *pa : 0;                                                           \
-            EACH                                                                                   \
-            {                                                                                      \
-                const T b = pb[i];                                                                 \
-                y[i] = (T)(expr);                                                                  \
-            }                                                                                      \
-        } else {                                                                                   \
-            for (int64_t i = 0; i < n; i++) {                                                      \
-                const T a = *(const T *)(const void *)(ap + i * sa);                               \
-                const T b = *(const T *)(const void *)(bp + i * sb);                               \
-                *(T *)(void *)(yp + i * sy) = (T)(expr);                                           \
-            }                                                                                      \
-        }                                                                                          \
-    }
-
-#define UNARY(name, T, expr)                                                                       \
-    static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
-                     int64_t sb, const double *param)                                              \
-    {                                                                                              \
-        const T p = (T)param[0], q = (T)param[1];                                                  \
-        const int64_t w = (int64_t)sizeof(T);                                                      \
-        T *y = (T *)(void *)yp;                                                                    \
-        const T *pa = (const T *)(const void *)ap;                                                 \
-        (void)p, (void)q, (void)bp, (void)sb;                                                      \
-        if (sy == w && sa == w) {                                                                  \
-            EACH                                                                                   \
-            {                                                                                      \
-                const T a = pa[i];                                                                 \
-                y[i] = (T)(expr);                                                                  \
-            }                                                                                      \
-        } else {                                                                                   \
-            for (int64_t i = 0; i < n; i++) {                                                      \
-                const T a = *(const T *)(const void *)(ap + i * sa);                               \
-                *(T *)(void *)(yp + i * sy) = (T)(expr);                                           \
-            }                                                                                      \
-        }                                                                                          \
-    }
 
 /* Results are bytes. */
 #define COMPARE(name, T, expr)                                                                     \
@@ -93,14 +29,14 @@
         const T *pa = (const T *)(const void *)ap, *pb = (const T *)(const void *)bp;              \
         (void)param;                                                                               \
         if (sy == 1 && sa == w && sb == w) {                                                       \
-            EACH                                                                                   \
+            TN__EACH                                                                               \
             {                                                                                      \
                 const T a = pa[i], b = pb[i];                                                      \
                 y[i] = (uint8_t)(expr);                                                            \
             }                                                                                      \
         } else if (sy == 1 && sa == w && sb == 0) {                                                \
             const T b = n > 0 ? *pb : 0;                                                           \
-            EACH                                                                                   \
+            TN__EACH                                                                               \
             {                                                                                      \
                 const T a = pa[i];                                                                 \
                 y[i] = (uint8_t)(expr);                                                            \
@@ -123,132 +59,43 @@
 
 #define FLOAT_LOOPS(T, s, f)                                                                       \
     COMPARISONS(T, s)                                                                              \
-    BINARY(add_##s, T, a + b)                                                                      \
-    BINARY(sub_##s, T, a - b)                                                                      \
-    BINARY(add_alpha_##s, T, a + p * b)                                                            \
-    BINARY(mul_##s, T, a *b)                                                                       \
-    BINARY(div_##s, T, a / b)                                                                      \
-    BINARY(div_trunc_##s, T, __builtin_trunc##f(a / b))                                            \
-    BINARY(maximum_##s, T, ((a != a) | (a > b)) ? a : b)                                           \
-    BINARY(minimum_##s, T, ((a != a) | (a < b)) ? a : b)                                           \
-    BINARY(relu_grad_##s, T, b <= 0 ? 0 : a)                                                       \
-    UNARY(add_scalar_##s, T, a + p)                                                                \
-    UNARY(mul_scalar_##s, T, a *p)                                                                 \
-    UNARY(neg_##s, T, -a)                                                                          \
-    UNARY(abs_##s, T, __builtin_fabs##f(a))                                                        \
-    UNARY(sign_##s, T, (T)(a > 0) - (T)(a < 0))                                                    \
-    UNARY(floor_##s, T, __builtin_floor##f(a))                                                     \
-    UNARY(ceil_##s, T, __builtin_ceil##f(a))                                                       \
-    UNARY(trunc_##s, T, __builtin_trunc##f(a))                                                     \
-    UNARY(round_##s, T, __builtin_rint##f(a))                                                      \
-    UNARY(frac_##s, T, a - __builtin_trunc##f(a))                                                  \
-    UNARY(square_##s, T, a *a)                                                                     \
-    UNARY(reciprocal_##s, T, 1 / a)                                                                \
-    UNARY(sqrt_##s, T, __builtin_sqrt##f(a))                                                       \
-    UNARY(rsqrt_##s, T, 1 / __builtin_sqrt##f(a))                                                  \
-    UNARY(clamp_##s, T, BOUNDED(a, p, q))                                                          \
-    UNARY(relu_##s, T, a < 0 ? 0 : a)                                                              \
-    UNARY(leaky_relu_##s, T, a > 0 ? a : a * p)                                                    \
-    UNARY(hardsigmoid_##s, T, BOUNDED(a + 3, 0, 6) / 6)                                            \
-    UNARY(hardswish_##s, T, a *BOUNDED(a + 3, 0, 6) / 6)                                           \
-    UNARY(softshrink_##s, T, a > p ? a - p : a < -p ? a + p : a * 0)                               \
-    UNARY(hardshrink_##s, T, ((a >= -p) & (a <= p)) ? 0 : a)                                       \
-    UNARY(threshold_##s, T, a <= p ? q : a)                                                        \
-    UNARY(softsign_##s, T, a / (1 + __builtin_fabs##f(a)))                                         \
-    UNARY(exp_##s, T, tn__exp_##s(a))                                                              \
-    UNARY(log_##s, T, tn__log_##s(a))                                                              \
-    UNARY(sigmoid_##s, T, 1 / (1 + tn__exp_##s(-a)))                                               \
-    UNARY(silu_##s, T, a / (1 + tn__exp_##s(-a)))                                                  \
-    UNARY(expm1_##s, T, tn__expm1_##s(a))                                                          \
-    UNARY(log1p_##s, T, tn__log1p_##s(a))                                                          \
-    UNARY(tanh_##s, T, tn__tanh_##s(a))                                                            \
-    UNARY(tanhshrink_##s, T, a - tn__tanh_##s(a))                                                  \
-    UNARY(mish_##s, T, tn__mish_##s(a))                                                            \
-    UNARY(logsigmoid_##s, T, -tn__softplus_##s(-a))                                                \
-    UNARY(softplus_##s, T, a *p > q ? a : tn__softplus_##s(a * p) / p)                             \
-    UNARY(elu_##s, T, a <= 0 ? tn__expm1_##s(a * (T)param[2]) * q : a * p)                         \
-    UNARY(gelu_tanh_##s, T,                                                                        \
-          a *(T)0.5 *                                                                              \
-              (1 + tn__tanh_##s(a * (1 + a * a * (T)0.044715) * (T)0.79788456080286535588)))
+    TN__BINARY(add_##s, T, a + b)                                                                  \
+    TN__BINARY(sub_##s, T, a - b)                                                                  \
+    TN__BINARY(add_alpha_##s, T, a + p * b)                                                        \
+    TN__BINARY(mul_##s, T, a *b)                                                                   \
+    TN__BINARY(div_##s, T, a / b)                                                                  \
+    TN__BINARY(div_trunc_##s, T, __builtin_trunc##f(a / b))                                        \
+    TN__BINARY(maximum_##s, T, ((a != a) | (a > b)) ? a : b)                                       \
+    TN__BINARY(minimum_##s, T, ((a != a) | (a < b)) ? a : b)                                       \
+    TN__BINARY(relu_grad_##s, T, b <= 0 ? 0 : a)                                                   \
+    TN__UNARY(add_scalar_##s, T, a + p)                                                            \
+    TN__UNARY(mul_scalar_##s, T, a *p)                                                             \
+    TN__UNARY(neg_##s, T, -a)                                                                      \
+    TN__UNARY(abs_##s, T, __builtin_fabs##f(a))                                                    \
+    TN__UNARY(sign_##s, T, (T)(a > 0) - (T)(a < 0))                                                \
+    TN__UNARY(floor_##s, T, __builtin_floor##f(a))                                                 \
+    TN__UNARY(ceil_##s, T, __builtin_ceil##f(a))                                                   \
+    TN__UNARY(trunc_##s, T, __builtin_trunc##f(a))                                                 \
+    TN__UNARY(round_##s, T, __builtin_rint##f(a))                                                  \
+    TN__UNARY(frac_##s, T, a - __builtin_trunc##f(a))                                              \
+    TN__UNARY(square_##s, T, a *a)                                                                 \
+    TN__UNARY(reciprocal_##s, T, 1 / a)                                                            \
+    TN__UNARY(sqrt_##s, T, __builtin_sqrt##f(a))                                                   \
+    TN__UNARY(rsqrt_##s, T, 1 / __builtin_sqrt##f(a))                                              \
+    TN__UNARY(clamp_##s, T, BOUNDED(a, p, q))                                                      \
+    TN__UNARY(relu_##s, T, a < 0 ? 0 : a)                                                          \
+    TN__UNARY(leaky_relu_##s, T, a > 0 ? a : a * p)                                                \
+    TN__UNARY(hardsigmoid_##s, T, BOUNDED(a + 3, 0, 6) / 6)                                        \
+    TN__UNARY(hardswish_##s, T, a *BOUNDED(a + 3, 0, 6) / 6)                                       \
+    TN__UNARY(softshrink_##s, T, a > p ? a - p : a < -p ? a + p : a * 0)                           \
+    TN__UNARY(hardshrink_##s, T, ((a >= -p) & (a <= p)) ? 0 : a)                                   \
+    TN__UNARY(threshold_##s, T, a <= p ? q : a)                                                    \
+    TN__UNARY(softsign_##s, T, a / (1 + __builtin_fabs##f(a)))
 /* Bounds that are NaN are none; the upper one has the last word. */
 #define AT_LEAST(x, low) ((x) < (low) ? (low) : (x))
 #define BOUNDED(x, low, high) (AT_LEAST(x, low) > (high) ? (high) : AT_LEAST(x, low))
 FLOAT_LOOPS(float, f32, f)
 FLOAT_LOOPS(double, f64, )
-UNARY(gelu_f32, float, a * 0.5f * (1 + tn__erf_f32(a * 0.70710678118654752440f)))
-UNARY(erf_f32, float, tn__erf_f32(a))
-UNARY(log2_f32, float, tn__log2_f32(a))
-UNARY(log10_f32, float, tn__log10_f32(a))
-UNARY(asin_f32, float, tn__asin_f32(a))
-UNARY(acos_f32, float, tn__acos_f32(a))
-UNARY(erfinv_f32, float, tn__erfinv_f32(a))
-
-/* float32 numbers in blocks of their own: all of a block through float64, or one by one. */
-#define WIDE(name, fits, wide, library)                                                            \
-    static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
-                     int64_t sb, const double *param)                                              \
-    {                                                                                              \
-        enum { BLOCK = 256 };                                                                      \
-        float xa[BLOCK], xb[BLOCK], xy[BLOCK];                                                     \
-        (void)param;                                                                               \
-        for (int64_t at = 0; at < n; at += BLOCK) {                                                \
-            const int64_t size = n - at < BLOCK ? n - at : BLOCK;                                  \
-            int32_t all = 1;                                                                       \
-            gather_f32(size, ap + at * sa, sa, xa);                                                \
-            gather_f32(size, bp + at * sb, sb, xb);                                                \
-            for (int64_t i = 0; i < size; i++)                                                     \
-                all &= fits(xa[i], xb[i]);                                                         \
-            if (all)                                                                               \
-                for (int64_t i = 0; i < size; i++)                                                 \
-                    xy[i] = wide(xa[i], xb[i]);                                                    \
-            else                                                                                   \
-                for (int64_t i = 0; i < size; i++)                                                 \
-                    xy[i] = fits(xa[i], xb[i]) ? wide(xa[i], xb[i]) : library(xa[i], xb[i]);       \
-            for (int64_t i = 0; i < size; i++)                                                     \
-                *(float *)(void *)(yp + (at + i) * sy) = xy[i];                                    \
-        }                                                                                          \
-    }
-static inline void gather_f32(int64_t n, const char *from, int64_t stride, float *to)
-{
-    if (stride == (int64_t)sizeof *to) {
-        memcpy(to, from, (size_t)n * sizeof *to);
-        return;
-    }
-    for (int64_t i = 0; i < n; i++)
-        to[i] = *(const float *)(const void *)(from + i * stride);
-}
-static inline float library_sin(float a, float b)
-{
-    (void)b;
-    return sinf(a);
-}
-static inline float library_cos(float a, float b)
-{
-    (void)b;
-    return cosf(a);
-}
-static inline float library_tan(float a, float b)
-{
-    (void)b;
-    return tanf(a);
-}
-static inline float library_remainder(float a, float b)
-{
-    float rest = fmodf(a, b);
-    return rest != 0 && (b < 0) != (rest < 0) ? rest + b : rest;
-}
-WIDE(sin_f32, tn__turn_fits, tn__wide_sin, library_sin)
-WIDE(cos_f32, tn__turn_fits, tn__wide_cos, library_cos)
-WIDE(tan_f32, tn__turn_fits, tn__wide_tan, library_tan)
-WIDE(atan_f32, tn__always_fits, tn__wide_atan, tn__wide_atan)
-WIDE(sinh_f32, tn__always_fits, tn__wide_sinh, tn__wide_sinh)
-WIDE(cosh_f32, tn__always_fits, tn__wide_cosh, tn__wide_cosh)
-WIDE(erfc_f32, tn__always_fits, tn__wide_erfc, tn__wide_erfc)
-WIDE(atan2_f32, tn__angle_fits, tn__wide_atan2, atan2f)
-WIDE(fmod_f32, tn__rest_fits, tn__wide_fmod, fmodf)
-WIDE(remainder_f32, tn__rest_fits, tn__wide_remainder, library_remainder)
-WIDE(pow_f32, tn__power_fits, tn__wide_pow, powf)
-
 /* int64 wraps around: done on unsigned numbers. A scalar outside of int64 becomes its limit. */
 static inline int64_t whole(double p)
 {
@@ -256,25 +103,25 @@ static inline int64_t whole(double p)
 }
 #define U(x) (uint64_t)(x)
 typedef int64_t int64;
-BINARY(add_i64, int64, U(a) + U(b))
-BINARY(sub_i64, int64, U(a) - U(b))
-BINARY(add_alpha_i64, int64, U(a) + U(whole(param[0])) * U(b))
-BINARY(mul_i64, int64, U(a) * U(b))
-BINARY(maximum_i64, int64, a > b ? a : b)
-UNARY(add_scalar_i64, int64, U(a) + U(whole(param[0])))
-UNARY(mul_scalar_i64, int64, U(a) * U(whole(param[0])))
-UNARY(neg_i64, int64, 0 - U(a))
-UNARY(relu_i64, int64, a < 0 ? 0 : a)
-BINARY(minimum_i64, int64, a < b ? a : b)
-UNARY(abs_i64, int64, a < 0 ? 0 - U(a) : U(a))
-UNARY(sign_i64, int64, (a > 0) - (a < 0))
-UNARY(same_i64, int64, a)
-UNARY(square_i64, int64, U(a) * U(a))
-BINARY(and_i64, int64, a &b)
-BINARY(or_i64, int64, a | b)
-BINARY(xor_i64, int64, a ^ b)
-UNARY(not_i64, int64, ~a)
-UNARY(logical_not_i64, int64, a == 0)
+TN__BINARY(add_i64, int64, U(a) + U(b))
+TN__BINARY(sub_i64, int64, U(a) - U(b))
+TN__BINARY(add_alpha_i64, int64, U(a) + U(whole(param[0])) * U(b))
+TN__BINARY(mul_i64, int64, U(a) * U(b))
+TN__BINARY(maximum_i64, int64, a > b ? a : b)
+TN__UNARY(add_scalar_i64, int64, U(a) + U(whole(param[0])))
+TN__UNARY(mul_scalar_i64, int64, U(a) * U(whole(param[0])))
+TN__UNARY(neg_i64, int64, 0 - U(a))
+TN__UNARY(relu_i64, int64, a < 0 ? 0 : a)
+TN__BINARY(minimum_i64, int64, a < b ? a : b)
+TN__UNARY(abs_i64, int64, a < 0 ? 0 - U(a) : U(a))
+TN__UNARY(sign_i64, int64, (a > 0) - (a < 0))
+TN__UNARY(same_i64, int64, a)
+TN__UNARY(square_i64, int64, U(a) * U(a))
+TN__BINARY(and_i64, int64, a &b)
+TN__BINARY(or_i64, int64, a | b)
+TN__BINARY(xor_i64, int64, a ^ b)
+TN__UNARY(not_i64, int64, ~a)
+TN__UNARY(logical_not_i64, int64, a == 0)
 COMPARISONS(int64, i64)
 
 static void clamp_i64(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,
@@ -388,22 +235,24 @@ MAX(max_i64, int64_t, NEVER_ODD)
     static void softmax_##s(int64_t n, const T *x, T *y)                                           \
     {                                                                                              \
         T top = max_##s(n, x);                                                                     \
-        EACH y[i] = tn__exp_##s(x[i] - top);                                                       \
+        TN__EACH y[i] = EXP_##s(x[i] - top);                                                       \
         T scale = (T)(1 / sum_##s(n, y));                                                          \
-        EACH y[i] *= scale;                                                                        \
+        TN__EACH y[i] *= scale;                                                                    \
     }                                                                                              \
     static void log_softmax_##s(int64_t n, const T *x, T *y)                                       \
     {                                                                                              \
         T top = max_##s(n, x);                                                                     \
-        EACH y[i] = tn__exp_##s(x[i] - top);                                                       \
+        TN__EACH y[i] = EXP_##s(x[i] - top);                                                       \
         T norm = (T)log(sum_##s(n, y));                                                            \
-        EACH y[i] = (x[i] - top) - norm;                                                           \
+        TN__EACH y[i] = (x[i] - top) - norm;                                                       \
     }                                                                                              \
     static void log_softmax_grad_##s(int64_t n, const T *gy, const T *y, T *gx)                    \
     {                                                                                              \
         T sum = (T)sum_##s(n, gy);                                                                 \
-        EACH gx[i] = gy[i] - tn__exp_##s(y[i]) * sum;                                              \
+        TN__EACH gx[i] = gy[i] - EXP_##s(y[i]) * sum;                                              \
     }
+#define EXP_f32 tn__near_exp_below_f32
+#define EXP_f64 tn__exp_f64
 SOFTMAX(float, f32)
 SOFTMAX(double, f64)
 
@@ -526,40 +375,9 @@ const struct tn__loops TN__LOOPS_NAME = {
         [TN__HARDSHRINK] = FLOATS(hardshrink),
         [TN__THRESHOLD] = FLOATS(threshold),
         [TN__SOFTSIGN] = FLOATS(softsign),
-        [TN__EXP] = FLOATS(exp),
-        [TN__LOG] = FLOATS(log),
         [TN__SQRT] = FLOATS(sqrt),
-        [TN__SIGMOID] = FLOATS(sigmoid),
         [TN__RECIPROCAL] = FLOATS(reciprocal),
         [TN__RSQRT] = FLOATS(rsqrt),
-        [TN__SILU] = FLOATS(silu),
-        [TN__EXPM1] = FLOATS(expm1),
-        [TN__LOG1P] = FLOATS(log1p),
-        [TN__TANH] = FLOATS(tanh),
-        [TN__TANHSHRINK] = FLOATS(tanhshrink),
-        [TN__MISH] = FLOATS(mish),
-        [TN__LOGSIGMOID] = FLOATS(logsigmoid),
-        [TN__SOFTPLUS] = FLOATS(softplus),
-        [TN__ELU] = FLOATS(elu),
-        [TN__GELU_TANH] = FLOATS(gelu_tanh),
-        [TN__GELU] = { [TN__F32] = gelu_f32 },
-        [TN__SIN] = { [TN__F32] = sin_f32 },
-        [TN__COS] = { [TN__F32] = cos_f32 },
-        [TN__TAN] = { [TN__F32] = tan_f32 },
-        [TN__ATAN] = { [TN__F32] = atan_f32 },
-        [TN__LOG2] = { [TN__F32] = log2_f32 },
-        [TN__LOG10] = { [TN__F32] = log10_f32 },
-        [TN__ASIN] = { [TN__F32] = asin_f32 },
-        [TN__ACOS] = { [TN__F32] = acos_f32 },
-        [TN__SINH] = { [TN__F32] = sinh_f32 },
-        [TN__COSH] = { [TN__F32] = cosh_f32 },
-        [TN__ERFC] = { [TN__F32] = erfc_f32 },
-        [TN__ERFINV] = { [TN__F32] = erfinv_f32 },
-        [TN__ATAN2] = { [TN__F32] = atan2_f32 },
-        [TN__FMOD] = { [TN__F32] = fmod_f32 },
-        [TN__REMAINDER] = { [TN__F32] = remainder_f32 },
-        [TN__POW] = { [TN__F32] = pow_f32 },
-        [TN__ERF] = { [TN__F32] = erf_f32 },
         [TN__FLOOR] = STEPS(floor),
         [TN__CEIL] = STEPS(ceil),
         [TN__TRUNC] = STEPS(trunc),

@@ -8,6 +8,7 @@
 const struct tn__loops *tn__loops = &tn__loops_base;
 const struct tn__products *tn__products = &tn__products_base;
 const struct tn__folds *tn__folds = &tn__loops_base_folds;
+const tn__curves_table *tn__curves = &tn__loops_base_curves;
 
 static struct options {
     const char *blas;
@@ -26,12 +27,13 @@ static const struct {
     const struct tn__loops *loops;
     const struct tn__products *products;
     const struct tn__folds *folds;
+    const tn__curves_table *curves;
 } variants[] = {
 #ifdef TN__HAVE_X86_LOOPS
-    { &tn__loops_avx512, &tn__products_avx512, &tn__loops_avx512_folds },
-    { &tn__loops_avx2, &tn__products_avx2, &tn__loops_avx2_folds },
+    { &tn__loops_avx512, &tn__products_avx512, &tn__loops_avx512_folds, &tn__loops_avx512_curves },
+    { &tn__loops_avx2, &tn__products_avx2, &tn__loops_avx2_folds, &tn__loops_avx2_curves },
 #endif
-    { &tn__loops_base, &tn__products_base, &tn__loops_base_folds },
+    { &tn__loops_base, &tn__products_base, &tn__loops_base_folds, &tn__loops_base_curves },
 };
 
 /* Whether this processor has what variant `name` was compiled for. */
@@ -61,6 +63,7 @@ static tn_status choose_variant(const char *wanted)
             tn__loops = variants[i].loops;
             tn__products = variants[i].products;
             tn__folds = variants[i].folds;
+            tn__curves = variants[i].curves;
             return TN_OK;
         }
     }

@@ -118,7 +118,7 @@ static void line(const struct block *block, enum tn__ew op, char *y, const char 
 {
     static const double none[3] = { 0, 0, 0 };
     int64_t s = block->size;
-    tn__loops->ew[op][block->job->ct](block->wide, y, s, a, s, b, s, none);
+    tn__loop_of(op, block->job->ct)(block->wide, y, s, a, s, b, s, none);
 }
 
 static void softmax_block(struct block *block, char *y, const char *x, bool logarithm)
