@@ -152,6 +152,13 @@ static tn_tensor *square_forward(tn_module *self, tn_tensor *input)
     return tn_mul(input, input);
 }
 
+static tn_tensor *steps_forward(tn_module *self, tn_tensor *input)
+{
+    (void)self;
+    return tn_mul_scalar(tn_mul(input, input), 3);
+}
+
+static const tn_layer steps = { TN_HEAD(tn_layer), .name = "Steps", .forward = steps_forward };
 static const tn_layer mix = { TN_HEAD(tn_layer), .name = "Mix", .call = mix_call };
 static const tn_layer keeper = { TN_HEAD(tn_layer), .name = "Keeper", .forward = keeper_forward };
 static const tn_layer writer = { TN_HEAD(tn_layer), .name = "Writer", .forward = writer_forward };
@@ -162,7 +169,7 @@ static const tn_layer square = { TN_HEAD(tn_layer), .name = "Square", .forward =
 
 static void register_all(void)
 {
-    const tn_layer *const layers[] = { &mix, &keeper, &writer, &cutter, &naming, &square };
+    const tn_layer *const layers[] = { &mix, &keeper, &writer, &cutter, &naming, &square, &steps };
     register_hooked();
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
         ck_assert_int_eq(tn_register(layers[i]), TN_OK);
@@ -503,11 +510,27 @@ START_TEST(named_arguments_and_named_results_are_not_tracked)
     ck_assert_ptr_nonnull(strstr(warned, "For backward hooks to be called, module output should be "
                                          "a Tensor or a tuple of Tensors"));
     expect_trace("f");
-    TN_PROVES("BWH-018");
+    TN_PROVES("BWH-018", "BWH-026");
     tn_pack_drop(in);
     tn_pack_drop(out);
     tn_module_drop(m);
     tn_module_drop(named);
+}
+END_TEST
+
+START_TEST(hooks_see_the_modules_gradients_not_those_of_its_last_operator)
+{
+    TN_SCOPE;
+    register_all();
+    tn_module *m = parsed("Steps()");
+    struct grads a = { .letter = 'a' };
+    tn_hook_remove(full(m, &a, 0));
+    full(m, &a, 0); /* there is one kind: nothing that was there before refuses it */
+    backward(tn_module_call(m, leaf(5)));
+    expect_trace("a");
+    ck_assert_str_eq(a.in, "30.0"); /* the last operator's would be 3 */
+    TN_PROVES("BWH-024", "BWH-025");
+    tn_module_drop(m);
 }
 END_TEST
 
@@ -627,7 +650,7 @@ START_TEST(global_backward_hooks_see_every_call_before_the_modules_own)
         ck_assert_str_eq(g.in, "18.0");
         ck_assert_str_eq(own.in, "18.0");
     }
-    TN_PROVES("GLH-001", "GLH-003");
+    TN_PROVES("GLH-001", "GLH-003", "GLH-004", "GLH-005");
     backward(tn_module_call(m, x));
     expect_trace("po");
     tn_module_drop(m);
@@ -769,6 +792,7 @@ int main(void)
         identity_nodes_look_at_the_same_memory_and_keep_what_requires_a_gradient,
         changing_in_place_what_a_node_gave_is_refused,
         named_arguments_and_named_results_are_not_tracked,
+        hooks_see_the_modules_gradients_not_those_of_its_last_operator,
         where_the_way_to_the_input_is_cut_the_full_hook_does_not_fire,
         fused_operators_and_shapes_are_no_different,
         gradients_have_the_shapes_of_inputs_and_outputs,
