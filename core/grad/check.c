@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tn_gradcheck: gradients against central differences, in float64. All outputs are weighted with
+ * tn_gradcheck: gradients against central differences, in float64 and complex128. All outputs are weighted with
  * fixed numbers and added up, so one backward and two forwards for each element say it all. */
 #include <math.h>
 
@@ -28,9 +28,20 @@ static double weight(int64_t output, int64_t element)
     return 0.5 + (double)(x >> 11) * 0x1p-53;
 }
 
+/* float64 is one number an element, complex128 two: all that is said of numbers holds for parts. */
+static int64_t parts_of(const tn_tensor *tensor)
+{
+    return tensor->dtype == TN_C128 ? 2 * tensor->numel : tensor->numel;
+}
+
+static bool is_precise(const tn_tensor *tensor)
+{
+    return tensor->dtype == TN_F64 || tensor->dtype == TN_C128;
+}
+
 static double *values_of(const tn_tensor *tensor)
 {
-    size_t bytes = (size_t)tensor->numel * sizeof(double);
+    size_t bytes = (size_t)parts_of(tensor) * sizeof(double);
     double *values = tn_malloc(bytes > 0 ? bytes : 1);
 
     if (values != NULL && tn_tensor_copy_out(tensor, values, bytes) != TN_OK) {
@@ -50,10 +61,11 @@ static tn_status forward(check *c)
     for (int64_t i = 0; i < c->n_out && status == TN_OK; i++) {
         if (!tn__tensor_ok(c->out[i]))
             return tn__tensor_bad(c->out[i], "tn_gradcheck: an output");
-        if (c->out[i]->dtype != TN_F64)
+        if (!is_precise(c->out[i]))
             return tn_fail(
                 TN_ERR_TYPE,
-                "tn_gradcheck: output %lld is %s; float64 has the precision that this needs",
+                "tn_gradcheck: output %lld is %s; float64 or complex128 has the precision that this "
+                "needs",
                 (long long)i, tn_dtype_name((tn_dtype)c->out[i]->dtype));
     }
     return status;
@@ -76,7 +88,7 @@ static tn_status number(check *c, double *sum)
             status = tn_error_last()->code;
             break;
         }
-        for (int64_t k = 0; k < c->out[i]->numel; k++)
+        for (int64_t k = 0; k < parts_of(c->out[i]); k++)
             *sum += values[k] * weight(i, k);
         tn_free(values);
     }
@@ -95,14 +107,15 @@ static tn_status analytic(check *c)
         return TN_ERR_MEMORY;
     status = forward(c);
     for (int64_t i = 0; i < c->n_out && status == TN_OK; i++) {
-        int64_t count = c->out[i]->numel;
+        int64_t count = parts_of(c->out[i]);
 
         if (c->constants && !c->out[i]->requires_grad)
             continue;
         double *values = tn_malloc((size_t)count * sizeof *values + 1);
 
         c->out[n] = c->out[i];
-        cotangents[n] = tn_tensor_empty(tn__shape(c->out[i]), TN_F64, c->out[i]->device);
+        cotangents[n] = tn_tensor_empty(tn__shape(c->out[i]), (tn_dtype)c->out[i]->dtype,
+                                        c->out[i]->device);
         if (values == NULL || cotangents[n] == NULL) {
             tn_free(values);
             status = tn_error_last()->code;
@@ -124,7 +137,8 @@ static tn_status analytic(check *c)
 static tn_status compare(check *c, int64_t i, double step, double tolerance)
 {
     tn_tensor *leaf = c->leaves[i];
-    size_t bytes = (size_t)leaf->numel * sizeof(double);
+    size_t bytes = (size_t)parts_of(leaf) * sizeof(double);
+    int64_t each = leaf->dtype == TN_C128 ? 2 : 1;
     double *x = values_of(leaf), *g = NULL;
     tn_status status = TN_OK;
 
@@ -132,7 +146,7 @@ static tn_status compare(check *c, int64_t i, double step, double tolerance)
         g = values_of(c->gradients[i]);
     if (x == NULL || (g == NULL && !tn__is_none(c->gradients[i])))
         status = tn_error_last()->code;
-    for (int64_t k = 0; k < leaf->numel && status == TN_OK; k++) {
+    for (int64_t k = 0; k < parts_of(leaf) && status == TN_OK; k++) {
         double at = x[k], above = 0, below = 0, numeric, found = g != NULL ? g[k] : 0;
 
         x[k] = at + step;
@@ -151,9 +165,13 @@ static tn_status compare(check *c, int64_t i, double step, double tolerance)
         if (!(fabs(numeric - found) <= tolerance * (1 + fabs(numeric))))
             status = tn_fail(
                 TN_ERR_ASSERT,
-                "tn_gradcheck: input %lld, element %lld: the derivative says %g, central "
+                "tn_gradcheck: input %lld, element %lld%s: the derivative says %g, central "
                 "differences say %g",
-                (long long)i, (long long)k, found, numeric);
+                (long long)i, (long long)(k / each),
+                each == 1    ? ""
+                : k % 2 == 0 ? ", real part"
+                             : ", imaginary part",
+                found, numeric);
     }
     if (status == TN_OK)
         status = tn_tensor_copy_in(leaf, x, bytes);
@@ -166,11 +184,12 @@ static tn_status check_input(tn_tensor *input, int64_t i, const char *who)
 {
     if (!tn__tensor_ok(input))
         return tn__tensor_bad(input, who);
-    return input->dtype == TN_F64
+    return is_precise(input)
                ? TN_OK
                : tn_fail(TN_ERR_TYPE,
-                         "%s: input %lld is %s; float64 has the precision that this needs", who,
-                         (long long)i, tn_dtype_name((tn_dtype)input->dtype));
+                         "%s: input %lld is %s; float64 or complex128 has the precision that this "
+                         "needs",
+                         who, (long long)i, tn_dtype_name((tn_dtype)input->dtype));
 }
 
 /* Copies of the inputs: those of the caller are not touched. */
@@ -253,7 +272,7 @@ static tn_status gradients_of(void *user, tn_tensor *const *in, tn_tensor **out)
         status = tn_grad(s->out, in + s->n_in, s->n_out, in, out, s->n_in, &options);
     for (int64_t i = 0; i < s->n_in && status == TN_OK; i++)
         if (tn__is_none(out[i])) {
-            out[i] = tn_tensor_full(tn__shape(in[i]), 0, TN_F64, in[i]->device);
+            out[i] = tn_tensor_full(tn__shape(in[i]), 0, (tn_dtype)in[i]->dtype, in[i]->device);
             if (out[i] == NULL)
                 status = tn_error_last()->code;
         }
@@ -292,7 +311,8 @@ tn_status tn_gradgradcheck(tn_status (*code)(void *user, tn_tensor *const *in, t
             break;
         }
         /* 0.75, so that no term of a derivative vanishes or stands alone */
-        all[n_in + i] = tn_tensor_full(tn__shape(s.out[i]), 0.75, TN_F64, s.out[i]->device);
+        all[n_in + i] = tn_tensor_full(tn__shape(s.out[i]), 0.75, (tn_dtype)s.out[i]->dtype,
+                                       s.out[i]->device);
         if (all[n_in + i] == NULL)
             status = tn_error_last()->code;
     }

@@ -3,26 +3,32 @@
  * A program's own differentiable function: two callbacks, no registration. */
 #include "core/grad/parts.h"
 
+typedef enum kept_for { SAVED, DIRTY, FLAT } kept_for;
+
 typedef struct kept {
     tn_tensor *tensor; /* owned */
-    uint64_t version;
+    kept_for role;
 } kept;
 
 struct tn_function_ctx {
     const char *name;
     bool forward;
+    bool bare;  /* backward gets TN_NONE, not zeros */
     kept *kept; /* in forward */
     int32_t count, capacity;
+    tn_tensor *const *in; /* in forward */
+    int64_t n_in;
+    uint32_t need;  /* in backward */
     tn__node *node; /* in backward */
     tn_tensor **saved;
 };
 
-tn_status tn_function_save(tn_function_ctx *ctx, tn_tensor *tensor)
+static tn_status keep(tn_function_ctx *ctx, tn_tensor *tensor, kept_for role, const char *who)
 {
     if (ctx == NULL || !ctx->forward)
-        return tn_fail(TN_ERR_RUNTIME, "tn_function_save outside of a function's forward");
+        return tn_fail(TN_ERR_RUNTIME, "%s outside of a function's forward", who);
     if (!tn__tensor_ok(tensor))
-        return tn__tensor_bad(tensor, "tn_function_save");
+        return tn__tensor_bad(tensor, who);
     if (ctx->count == ctx->capacity) {
         int32_t capacity = ctx->capacity > 0 ? 2 * ctx->capacity : 4;
         kept *more = tn_realloc(ctx->kept, (size_t)capacity * sizeof *more);
@@ -32,10 +38,55 @@ tn_status tn_function_save(tn_function_ctx *ctx, tn_tensor *tensor)
         ctx->kept = more;
         ctx->capacity = capacity;
     }
-    ctx->kept[ctx->count].tensor = tn_tensor_keep(tensor);
-    ctx->kept[ctx->count].version = tn_tensor_version(tensor);
-    ctx->count++;
+    ctx->kept[ctx->count++] = (kept){ tn_tensor_keep(tensor), role };
     return TN_OK;
+}
+
+tn_status tn_function_save(tn_function_ctx *ctx, tn_tensor *tensor)
+{
+    return keep(ctx, tensor, SAVED, "tn_function_save");
+}
+
+tn_status tn_function_mark_dirty(tn_function_ctx *ctx, tn_tensor *tensor)
+{
+    return keep(ctx, tensor, DIRTY, "tn_function_mark_dirty");
+}
+
+tn_status tn_function_mark_non_differentiable(tn_function_ctx *ctx, tn_tensor *tensor)
+{
+    return keep(ctx, tensor, FLAT, "tn_function_mark_non_differentiable");
+}
+
+tn_status tn_function_set_materialize_grads(tn_function_ctx *ctx, bool materialize)
+{
+    if (ctx == NULL || !ctx->forward)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "tn_function_set_materialize_grads outside of a function's forward");
+    ctx->bare = !materialize;
+    return TN_OK;
+}
+
+bool tn_function_needs_grad(tn_function_ctx *ctx, int64_t index)
+{
+    int64_t n_in = ctx == NULL ? 0 : ctx->forward ? ctx->n_in : ctx->node->n_in;
+
+    if (index < 0 || index >= n_in) {
+        tn_fail(TN_ERR_INDEX, "tn_function_needs_grad: input %lld of %lld", (long long)index,
+                (long long)n_in);
+        return false;
+    }
+    if (ctx->forward)
+        return tn__tensor_ok(ctx->in[index]) && tn__requires_grad(ctx->in[index]);
+    return ctx->need >> (index < 31 ? index : 31) & 1;
+}
+
+/* Whether forward said something of a tensor. */
+static bool is_marked(const tn_function_ctx *ctx, const tn_tensor *tensor, kept_for role)
+{
+    for (int32_t i = 0; i < ctx->count; i++)
+        if (ctx->kept[i].tensor == tensor && ctx->kept[i].role == role)
+            return true;
+    return false;
 }
 
 tn_tensor *tn_function_saved(tn_function_ctx *ctx, int64_t index)
@@ -68,47 +119,98 @@ static tn_status mark_view(tn_tensor *out, tn_tensor *const *in, int64_t n_in)
     return TN_OK;
 }
 
+/* What the node keeps of forward: the saved tensors, those that are no output with their history. */
+static tn_status build_saved(tn_function_ctx *ctx, tn__node *node, tn_tensor *const *out,
+                             int64_t n_out)
+{
+    tn_status status = TN_OK;
+    tn__saved *saved = node->saved;
+
+    for (int32_t i = 0; i < ctx->count && status == TN_OK; i++) {
+        tn_tensor *tensor = ctx->kept[i].tensor;
+        int32_t output = -1;
+
+        if (ctx->kept[i].role != SAVED)
+            continue;
+        for (int64_t k = 0; k < n_out; k++)
+            if (out[k] == tensor)
+                output = (int32_t)k;
+        status = tn__node_save(saved, tensor, output, output >= 0, false);
+        if (status == TN_OK && output < 0 && saved->tensor != tensor) {
+            tn__edge edge;
+
+            status = tn__grad_edge(tensor, &edge);
+            if (status == TN_OK)
+                status = tn__edge_attach(&edge, saved->tensor);
+        }
+        saved++;
+    }
+    return status;
+}
+
+static void build_made(tn__made *made, tn_tensor *const *out, int64_t n_out)
+{
+    for (int64_t i = 0; i < n_out; i++) {
+        tn__tensor_meta(out[i], &made[i].meta);
+        made[i].meta.flags = 0;
+        made[i].meta.offset = 0;
+        made[i].device = out[i]->device;
+    }
+}
+
+/* Gives the outputs their maker. */
+static tn_status build_history(const tn_function_ctx *ctx, tn__node *node, tn_tensor *const *in,
+                               int64_t n_in, tn_tensor **out, int64_t n_out)
+{
+    tn_status status = TN_OK;
+
+    for (int64_t i = 0; i < n_out && status == TN_OK; i++) {
+        if (((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(out[i]->dtype)) == 0 ||
+            is_marked(ctx, out[i], FLAT))
+            continue;
+        if (is_marked(ctx, out[i], DIRTY))
+            status = n_out == 1 ? tn__grad_rebase(node, out[i])
+                                : tn__node_attach(node, out[i], (int32_t)i);
+        else if ((status = tn__node_attach(node, out[i], (int32_t)i)) == TN_OK)
+            status = mark_view(out[i], in, n_in);
+    }
+    return status;
+}
+
 static tn_status build(tn_function_ctx *ctx, const tn_function *function, void *user,
                        tn_tensor *const *in, int64_t n_in, tn_tensor **out, int64_t n_out,
                        tn__node **made)
 {
-    size_t name_size = strlen(ctx->name) + 1;
+    size_t name_size = strlen(ctx->name) + 1, made_size = ctx->bare ? 0 : sizeof(tn__made);
     int64_t n_sizes = 0, *sizes;
+    int32_t n_saved = 0;
     tn_status status = TN_OK;
     tn__node *node;
     void *tail;
 
+    made_size *= (size_t)n_out;
     for (int64_t i = 0; i < n_in; i++)
         n_sizes += tn__is_none(in[i]) ? 0 : in[i]->view.ndim;
-    node = tn__node_new(TN__NODE_FUNCTION, "", (int32_t)n_in, (int32_t)n_out, ctx->count, n_sizes,
-                        name_size, &tail);
+    for (int32_t i = 0; i < ctx->count; i++)
+        n_saved += ctx->kept[i].role == SAVED;
+    node = tn__node_new(TN__NODE_FUNCTION, "", (int32_t)n_in, (int32_t)n_out, n_saved, n_sizes,
+                        made_size + name_size, &tail);
     if (node == NULL)
         return TN_ERR_MEMORY;
-    memcpy(tail, ctx->name, name_size);
-    node->name = tail;
+    memset(&node->as.function, 0, sizeof node->as.function); /* nothing to release yet */
+    memcpy((char *)tail + made_size, ctx->name, name_size);
+    node->name = (char *)tail + made_size;
+    if (!ctx->bare) {
+        build_made(tail, out, n_out);
+        node->as.function.made = tail;
+    }
     sizes = n_in > 0 ? node->seen[0].shape : NULL;
     for (int64_t i = 0; i < n_in && status == TN_OK; i++)
         status = tn__node_input(node, (int32_t)i, in[i], true, &sizes);
-    for (int32_t i = 0; i < ctx->count && status == TN_OK; i++) {
-        int32_t output = -1;
-
-        for (int64_t k = 0; k < n_out; k++)
-            if (out[k] == ctx->kept[i].tensor)
-                output = (int32_t)k;
-        status = tn__node_save(&node->saved[i], ctx->kept[i].tensor, output, output >= 0, false);
-        node->saved[i].version = ctx->kept[i].version;
-        if (status == TN_OK && output < 0 && node->saved[i].tensor != ctx->kept[i].tensor) {
-            tn__edge edge;
-
-            status = tn__grad_edge(ctx->kept[i].tensor, &edge);
-            if (status == TN_OK)
-                status = tn__edge_attach(&edge, node->saved[i].tensor);
-        }
-    }
-    for (int64_t i = 0; i < n_out && status == TN_OK; i++)
-        if ((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(out[i]->dtype))
-            if ((status = tn__node_attach(node, out[i], (int32_t)i)) == TN_OK)
-                status = mark_view(out[i], in, n_in);
+    if (status == TN_OK)
+        status = build_saved(ctx, node, out, n_out);
+    if (status == TN_OK)
+        status = build_history(ctx, node, in, n_in, out, n_out);
     if (status != TN_OK) {
         tn__node_drop(node);
         return status;
@@ -119,19 +221,56 @@ static tn_status build(tn_function_ctx *ctx, const tn_function *function, void *
     return TN_OK;
 }
 
+/* What forward changed is given back, and may be changed. */
+static tn_status check_dirty(const tn_function_ctx *ctx, tn_tensor *const *out, int64_t n_out,
+                             bool wanted)
+{
+    for (int32_t i = 0; i < ctx->count; i++) {
+        tn_tensor *tensor = ctx->kept[i].tensor;
+        bool given = false, input = false;
+        tn_status status;
+
+        if (ctx->kept[i].role != DIRTY)
+            continue;
+        for (int64_t k = 0; k < n_out; k++)
+            given |= out[k] == tensor;
+        for (int64_t k = 0; k < ctx->n_in; k++)
+            input |= ctx->in[k] == tensor;
+        if (!given || !input)
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "function %s: a tensor marked dirty is not among its %s; what is changed "
+                "in place has to be an input, and given as an output",
+                ctx->name, input ? "outputs" : "inputs");
+        if (!wanted)
+            continue;
+        status = tn__grad_changeable(ctx->name, "", tensor);
+        if (status != TN_OK)
+            return status;
+        if (n_out > 1 && tensor->autograd != NULL && tensor->autograd->base != NULL)
+            return tn_fail(TN_ERR_RUNTIME,
+                           "function %s: it changes a view in place and has %lld outputs; one that "
+                           "does can have one output only",
+                           ctx->name, (long long)n_out);
+    }
+    return TN_OK;
+}
+
 /* An output that is one of the inputs, or has a history of its own, becomes a tensor of its own. */
-static tn_status own_outputs(const tn_function *function, tn_tensor **out, int64_t n_out)
+static tn_status own_outputs(const tn_function_ctx *ctx, tn_tensor **out, int64_t n_out)
 {
     for (int64_t i = 0; i < n_out; i++) {
+        bool dirty;
         tn_tensor *own;
 
         if (!tn__tensor_ok(out[i])) {
             for (int64_t k = 0; k < i; k++)
                 tn_tensor_drop(out[k]);
             return tn_fail(TN_ERR_RUNTIME, "function %s: its forward gave no output %lld",
-                           function->name != NULL ? function->name : "function", (long long)i);
+                           ctx->name, (long long)i);
         }
-        own = out[i]->autograd != NULL ? tn__shell(out[i]) : tn_tensor_keep(out[i]);
+        dirty = is_marked(ctx, out[i], DIRTY);
+        own = out[i]->autograd != NULL && !dirty ? tn__shell(out[i]) : tn_tensor_keep(out[i]);
         for (int64_t k = 0; k < i && own == out[i]; k++)
             if (out[k] == own) {
                 tn_tensor_drop(own);
@@ -141,6 +280,14 @@ static tn_status own_outputs(const tn_function *function, tn_tensor **out, int64
             for (int64_t k = 0; k < i; k++)
                 tn_tensor_drop(out[k]);
             return tn_error_last()->code;
+        }
+        /* what was said of the tensor holds for the one that stands for it */
+        if (own != out[i] && is_marked(ctx, out[i], FLAT)) {
+            for (int32_t k = 0; k < ctx->count; k++)
+                if (ctx->kept[k].tensor == out[i] && ctx->kept[k].role == FLAT) {
+                    tn_tensor_drop(ctx->kept[k].tensor);
+                    ctx->kept[k].tensor = tn_tensor_keep(own);
+                }
         }
         out[i] = own;
     }
@@ -162,13 +309,16 @@ static tn_status call(tn_function_ctx *ctx, const tn_function *function, void *u
     if (status == TN_OK)
         for (int64_t i = 0; i < n_in; i++) /* the input itself: not its history a second time */
             for (int64_t k = 0; k < n_out; k++)
-                if (out[k] == in[i] && tn__tensor_ok(in[i]) && in[i]->autograd == NULL) {
+                if (out[k] == in[i] && tn__tensor_ok(in[i]) && in[i]->autograd == NULL &&
+                    !is_marked(ctx, in[i], DIRTY)) {
                     out[k] = tn_tensor_detach(in[i]);
                     if (out[k] == NULL)
                         status = tn_error_last()->code;
                 }
     if (status == TN_OK)
-        status = own_outputs(function, out, n_out);
+        status = check_dirty(ctx, out, n_out, wanted);
+    if (status == TN_OK)
+        status = own_outputs(ctx, out, n_out);
     if (status == TN_OK && wanted) {
         status = build(ctx, function, user, in, n_in, out, n_out, &node);
         if (status != TN_OK)
@@ -188,7 +338,9 @@ tn_status tn_function_call(const tn_function *function, void *user, tn_tensor *c
                            int64_t n_in, tn_tensor **out, int64_t n_out)
 {
     tn_function_ctx ctx = { .name = function->name != NULL ? function->name : "function",
-                            .forward = true };
+                            .forward = true,
+                            .in = in,
+                            .n_in = n_in };
     bool wanted = false, given = false;
     tn_status status = TN_OK;
 
@@ -224,40 +376,53 @@ tn_status tn_function_call(const tn_function *function, void *user, tn_tensor *c
     return status;
 }
 
+/* Zeros for outputs that no gradient came to; owned. */
+static tn_status materialize(const tn__node *node, tn_tensor *const *gout, tn_tensor **whole)
+{
+    const tn__made *made = node->as.function.made;
+
+    for (int32_t i = 0; i < node->n_out; i++) {
+        if (!tn__is_none(gout[i]))
+            whole[i] = tn_tensor_keep(gout[i]);
+        else
+            whole[i] = tn__zeros(&made[i].meta, made[i].device);
+        if (whole[i] == NULL)
+            return tn_error_last()->code;
+    }
+    return TN_OK;
+}
+
 tn_status tn__function_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record,
                            tn_tensor **gin)
 {
-    tn_function_ctx ctx = { .name = node->name, .node = node };
+    tn_function_ctx ctx = { .name = node->name, .node = node, .need = need };
+    tn_tensor **whole;
     tn_status status;
     bool stale;
 
-    ctx.saved = tn_calloc((size_t)node->n_saved + 1, sizeof *ctx.saved);
+    ctx.saved = tn_calloc((size_t)(node->n_saved + node->n_out) + 1, sizeof *ctx.saved);
     if (ctx.saved == NULL)
         return TN_ERR_MEMORY;
+    whole = ctx.saved + node->n_saved;
     for (int32_t i = 0; i < node->n_in; i++)
         gin[i] = NULL;
     status = tn__node_unpack(node, ctx.saved, &stale);
     for (int32_t i = 0; i < node->n_saved && status == TN_OK; i++)
-        if (record && node->saved[i].is_output && ctx.saved[i] != NULL) {
-            tn_tensor *fresh = tn__shell(ctx.saved[i]);
-
-            if (fresh == NULL) {
-                status = tn_error_last()->code;
-                break;
-            }
-            tn_tensor_drop(ctx.saved[i]);
-            ctx.saved[i] = fresh;
-            status = tn__node_attach(node, fresh, node->saved[i].operand);
-        }
+        if (record && node->saved[i].is_output && ctx.saved[i] != NULL)
+            status = tn__saved_attach(node, &node->saved[i], &ctx.saved[i]);
+    if (status == TN_OK && node->as.function.made != NULL)
+        status = materialize(node, gout, whole);
     if (status == TN_OK)
         status = tn__status_of(
-            node->as.function.calls.backward(&ctx, node->as.function.user, gout, gin), node->name);
+            node->as.function.calls.backward(&ctx, node->as.function.user,
+                                             node->as.function.made != NULL ? whole : gout, gin),
+            node->name);
     for (int32_t i = 0; i < node->n_in && status == TN_OK; i++)
         if ((need >> (i < 31 ? i : 31) & 1) && gin[i] == NULL)
             status = tn_failed() ? tn_error_last()->code
                                  : tn_fail(TN_ERR_RUNTIME,
                                            "gave nothing for input %d; TN_NONE says zero", (int)i);
-    for (int32_t i = 0; i < node->n_saved; i++)
+    for (int32_t i = 0; i < node->n_saved + node->n_out; i++)
         if (ctx.saved[i] != NULL)
             tn_tensor_drop(ctx.saved[i]);
     tn_free(ctx.saved);

@@ -22,6 +22,17 @@ tn_status tn__grad_view(tn_tensor *view, tn_tensor *base)
     return TN_OK;
 }
 
+void tn__grad_alone(tn_tensor *tensor)
+{
+    struct tn__autograd *autograd = tensor->autograd;
+
+    if (autograd == NULL || autograd->base == NULL || tn__grad_stale(tensor))
+        return;
+    tn_tensor_drop(autograd->base);
+    autograd->base = NULL;
+    autograd->blind_view = false;
+}
+
 /* Where a view lies in its base, as if the base began its memory; counted in elements of the view,
  * which are smaller where it shows the parts of complex numbers. False: that is no whole number. */
 static bool region_of(const tn_tensor *view, const tn_tensor *base, tn_meta *base_meta,
@@ -113,23 +124,47 @@ tn_status tn__grad_edge(tn_tensor *tensor, tn__edge *edge)
     return TN_OK;
 }
 
-static tn_status made_blind(const tn_op *op)
+static tn_status made_blind(const char *who, const char *suffix)
 {
     return tn_fail(
         TN_ERR_RUNTIME,
-        "%s_: A view was created in no_grad mode and is being modified inplace with grad "
-        "mode enabled; make the view with gradients enabled, or change it without",
-        op->def.name);
+        "%s%s: A view was created in no_grad mode or inference mode and is being modified inplace "
+        "with grad mode enabled; make the view with gradients enabled, or change it without",
+        who, suffix);
 }
 
-static tn_status check_history(const tn_op *op, tn_tensor *into)
+/* No element of it lies where another does. */
+static bool is_plain(const tn_tensor *tensor)
+{
+    int32_t order[TN_MAX_DIMS], count = 0;
+    int64_t reach = 0;
+
+    for (int32_t d = 0; d < tensor->view.ndim; d++) {
+        int32_t at = count;
+
+        if (tensor->view.shape[d] == 1)
+            continue;
+        for (; at > 0 && tensor->view.strides[order[at - 1]] > tensor->view.strides[d]; at--)
+            order[at] = order[at - 1];
+        order[at] = d;
+        count++;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        if (tensor->view.strides[order[i]] <= reach)
+            return tensor->numel == 0;
+        reach += (tensor->view.shape[order[i]] - 1) * tensor->view.strides[order[i]];
+    }
+    return true;
+}
+
+tn_status tn__grad_changeable(const char *who, const char *suffix, tn_tensor *into)
 {
     struct tn__autograd *autograd = into->autograd;
     tn__edge edge;
     tn_status status;
 
     if (into->blind)
-        return made_blind(op);
+        return made_blind(who, suffix);
     if (autograd == NULL)
         return TN_OK;
     if (autograd->base != NULL &&
@@ -147,35 +182,35 @@ static tn_status check_history(const tn_op *op, tn_tensor *into)
         if (autograd->of_function)
             return passes_function_by(autograd, true);
         if (autograd->blind_view)
-            return made_blind(op);
+            return made_blind(who, suffix);
         if (base->requires_grad && (base->autograd == NULL || base->autograd->node == NULL))
             return tn_fail(
                 TN_ERR_RUNTIME,
                 "a view of a leaf Variable that requires grad is being used in an in-place "
-                "operation. (%s_)",
-                op->def.name);
-        if (!tn__tensor_is_dense(base))
+                "operation. (%s%s)",
+                who, suffix);
+        if (!is_plain(base))
             return tn_fail(
                 TN_ERR_NOT_IMPLEMENTED,
-                "%s_: in-place on a view of a tensor whose memory is not packed, where a "
+                "%s%s: in-place on a view of a tensor that may show one place twice, where a "
                 "gradient is wanted; "
                 "tn_copy it first",
-                op->def.name);
+                who, suffix);
         return TN_OK;
     }
     if (into->requires_grad && autograd->node == NULL)
         return tn_fail(
             TN_ERR_RUNTIME,
-            "a leaf Variable that requires grad is being used in an in-place operation. (%s_; "
+            "a leaf Variable that requires grad is being used in an in-place operation. (%s%s; "
             "tn_grad_begin(false) around it if that is meant)",
-            op->def.name);
+            who, suffix);
     return TN_OK;
 }
 
 tn_status tn__grad_before_inplace(const tn_op *op, tn_tensor *into, tn_tensor *const *in,
                                   int64_t n_in, tn_tensor **original)
 {
-    tn_status status = check_history(op, into);
+    tn_status status = tn__grad_changeable(op->def.name, "_", into);
 
     *original = NULL;
     if (status != TN_OK || n_in < 1 || in[0] != into || op->def.derive == NULL ||
@@ -234,8 +269,7 @@ static tn_status rebase_base(tn__node *inner, tn_tensor *view)
     if (node->sequence <= inner->sequence)
         node->sequence = inner->sequence + 1;
     node->as.slice.inner = tn__node_keep(inner);
-    if (inner->kind == TN__NODE_OP)
-        inner->as.outer = node;
+    inner->outer = node;
     node->had_saved = inner->had_saved;
     status = tn__node_attach(node, base, 0);
     tn__node_drop(node);
@@ -275,11 +309,19 @@ tn_status tn__grad_after_inplace(const tn_op *op, tn_tensor *into, tn_tensor *co
     node = node_of(op, into, in, n_in, options, original);
     if (node == NULL)
         return lose(into);
+    status = tn__grad_rebase(node, into);
+    tn__node_drop(node);
+    return status;
+}
+
+tn_status tn__grad_rebase(tn__node *node, tn_tensor *into)
+{
+    tn_status status;
+
     if (into->autograd != NULL && into->autograd->base != NULL)
         status = rebase_base(node, into);
     else
         status = tn__node_attach(node, into, 0);
-    tn__node_drop(node);
     return status == TN_OK ? TN_OK : lose(into);
 }
 
@@ -300,13 +342,18 @@ static tn_status zero(tn_tensor *tensor)
 
 tn_tensor *tn__zeros_like(const tn_tensor *tensor)
 {
-    tn_tensor *out;
     tn_meta meta;
 
     tn__tensor_meta(tensor, &meta);
     meta.flags = 0;
     meta.offset = 0;
-    out = tn__tensor_make(&meta, tensor->device);
+    return tn__zeros(&meta, tensor->device);
+}
+
+tn_tensor *tn__zeros(const tn_meta *meta, const tn_device *device)
+{
+    tn_tensor *out = tn__tensor_make(meta, device);
+
     if (out != NULL && zero(out) != TN_OK) {
         tn_tensor_drop(out);
         return NULL;

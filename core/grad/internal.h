@@ -16,7 +16,7 @@ extern _Thread_local tn__grad_mode tn__grad_mode_here;
 
 static inline bool tn__grad_on(void)
 {
-    return !tn__grad_mode_here.off;
+    return !tn__grad_mode_here.off; /* also in inference mode, whatever was asked for */
 }
 /* A mode of the thread, which nests; `who` stands in what is said of a begin without end. */
 void tn__mode_begin(tn__grad_mode *mode, bool off, const char *who);
@@ -55,6 +55,8 @@ tn_status tn__grad_before_inplace(const tn_op *op, tn_tensor *into, tn_tensor *c
                                   int64_t n_in, tn_tensor **original);
 tn_status tn__grad_after_inplace(const tn_op *op, tn_tensor *into, tn_tensor *const *in,
                                  int64_t n_in, const void *options, tn_tensor *original);
+/* What the tensor is a view of is forgotten: nobody else has it. */
+void tn__grad_alone(tn_tensor *tensor);
 /* Remembers that `view` looks at (what) `base` (looks at): in-place changes have to know. */
 tn_status tn__grad_view(tn_tensor *view, tn_tensor *base);
 

@@ -11,6 +11,7 @@ libcore_la_SOURCES += \
 	%D%/function.c \
 	%D%/hooks.c \
 	%D%/inplace.c \
+	%D%/mode.c \
 	%D%/node.c \
 	%D%/run.c \
 	%D%/tensor.c

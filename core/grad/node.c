@@ -155,6 +155,11 @@ tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bo
     saved->version = atomic_load_explicit(&tensor->storage->version, memory_order_relaxed);
     if (stale)
         return TN_OK;
+    if (tn__unlikely(tensor->storage->flags & TN__STORAGE_INFERENCE))
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "Inference tensors cannot be saved for backward: one was made between "
+            "tn_inference_begin and tn_inference_end; tn_clone makes a normal one of it");
     /* A tensor that may yet be changed in place could come to hold this node, and the node it, for
      * ever: but for parameters the memory is kept, and the history is in the edges. */
     if (!is_output && tensor->requires_grad && tensor->autograd->node == NULL &&
@@ -228,6 +233,25 @@ static bool can_have_grad(uint32_t dtype)
     return ((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(dtype)) != 0;
 }
 
+/* What no wanted gradient needs is not kept. */
+static void leave_out(const tn_op *op, tn_tensor *const *in, int64_t n_in, uint32_t *save_in,
+                      uint32_t *save_out)
+{
+    const uint32_t *save_for = op->def.save_for;
+    uint32_t wanted = 0;
+
+    for (int64_t i = 0; i < n_in; i++)
+        if (!tn__is_none(in[i]) && (tn__operand(op, i)->flags & TN_OPERAND_NO_GRAD) == 0 &&
+            tn__requires_grad(in[i]))
+            wanted |= (uint32_t)1 << (i < 31 ? i : 31);
+    for (int32_t i = 0; i < op->def.n_inputs; i++)
+        if ((save_for[i] & wanted) == 0)
+            *save_in &= ~((uint32_t)1 << i);
+    for (int32_t i = 0; i < op->def.n_outputs; i++)
+        if ((save_for[op->def.n_inputs + i] & wanted) == 0)
+            *save_out &= ~((uint32_t)1 << i);
+}
+
 tn__node *tn__node_of_op(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                          tn_tensor *const *out, int64_t n_out, const tn_tensor *into,
                          tn_tensor *original)
@@ -243,6 +267,8 @@ tn__node *tn__node_of_op(const tn_op *op, tn_tensor *const *in, int64_t n_in, co
     tn__node *node;
     void *tail;
 
+    if (def->save_for != NULL && (save_in | save_out) != 0)
+        leave_out(op, in, n_in, &save_in, &save_out);
     for (int64_t i = 0; i < n_in; i++) {
         if (tn__is_none(in[i]))
             continue;

@@ -48,6 +48,12 @@ typedef struct tn__seen {
     int64_t *shape;
 } tn__seen;
 
+/* An output of a function as it was. */
+typedef struct tn__made {
+    tn_meta meta;
+    const tn_device *device;
+} tn__made;
+
 typedef struct tn__grad_hook_row {
     tn__handle handle;              /* first; of retain_grad: a number alone */
     struct tn__grad_hook_row *next; /* of the node */
@@ -78,12 +84,15 @@ typedef struct tn__node {
     tn__grad_hook_row *_Atomic hooks;
     struct tn__node *next; /* of those that wait to be freed */
     char *where;           /* owned; of anomaly mode, mostly NULL */
+    struct tn__node
+        *outer; /* OP, FUNCTION: the SLICE that it works for, which owns it; mostly NULL */
     union {
-        tn__slot *slot;         /* LEAF */
-        struct tn__node *outer; /* OP: the SLICE that it works for, which owns it; mostly NULL */
-        struct {                /* FUNCTION */
+        tn__slot *slot; /* LEAF */
+        struct {        /* FUNCTION */
             tn_function calls;
             void *user;
+            const struct tn__made
+                *made; /* n_out of them: what zeros for backward are like; NULL: none */
         } function;
         struct { /* SLICE, STRIDED */
             struct tn__node *inner;
@@ -172,7 +181,15 @@ tn_status tn__function_run(tn__node *node, tn_tensor *const *gout, uint32_t need
                            tn_tensor **gin);
 /* The history of what an operator in place left in a view: *edge->node is owned by the caller. */
 tn_status tn__slice_output(tn__node *slice, tn__edge *edge);
-tn_tensor *tn__zeros_like(const tn_tensor *tensor); /* packed, owned */
+tn_tensor *tn__zeros(const tn_meta *meta, const tn_device *device); /* owned */
+tn_tensor *tn__zeros_like(const tn_tensor *tensor);                 /* packed, owned */
+/* What was saved as the derivative may see it: with its history when the derivative is itself
+ * recorded. */
+tn_status tn__saved_attach(tn__node *node, const tn__saved *saved, tn_tensor **tensor);
+/* Whether a tensor may be changed in place as far as its history goes; who does it, for the error. */
+tn_status tn__grad_changeable(const char *who, const char *suffix, tn_tensor *into);
+/* Makes the node, which has one output, the maker of what it changed: of a view's base, too. */
+tn_status tn__grad_rebase(tn__node *node, tn_tensor *into);
 tn_status tn__slice_run(tn__node *node, tn_tensor *gout, uint32_t need, bool record,
                         tn_tensor **gin);
 /* Brings a gradient to the shape and dtype of input i; takes over the reference. */

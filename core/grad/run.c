@@ -118,9 +118,7 @@ static void widen(const tn__node *node, tn_meta *metas)
     }
 }
 
-/* What was saved as the derivative may see it: with its history when the derivative is itself
- * recorded. */
-static tn_status reattach(tn__node *node, const tn__saved *saved, tn_tensor **tensor)
+tn_status tn__saved_attach(tn__node *node, const tn__saved *saved, tn_tensor **tensor)
 {
     tn__edge edge = { node, saved->operand };
     tn__node *made = NULL;
@@ -136,8 +134,8 @@ static tn_status reattach(tn__node *node, const tn__saved *saved, tn_tensor **te
         return tn_error_last()->code;
     tn_tensor_drop(*tensor);
     *tensor = fresh;
-    if (saved->is_output && node->as.outer != NULL) { /* the walk does not come by this node */
-        status = tn__slice_output(node->as.outer, &edge);
+    if (saved->is_output && node->outer != NULL) { /* the walk does not come by this node */
+        status = tn__slice_output(node->outer, &edge);
         if (status != TN_OK)
             return status;
         made = edge.node;
@@ -173,7 +171,7 @@ static tn_status derive(tn__node *node, tn_tensor *const *gout, uint32_t need, b
         return status;
     for (int32_t i = 0; i < node->n_saved && status == TN_OK; i++) {
         if (record && saved[i] != NULL)
-            status = reattach(node, &node->saved[i], &saved[i]);
+            status = tn__saved_attach(node, &node->saved[i], &saved[i]);
         (node->saved[i].is_output ? out : in)[node->saved[i].operand] = saved[i];
     }
     widen(node, metas);

@@ -1,55 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a tensor knows of gradients: whether it requires one, where it adds up, which node made it;
- * and the grad mode of threads. */
+ * What a tensor knows of gradients: whether it requires one, where it adds up, which node made it. */
 #include "core/grad/parts.h"
-
-_Thread_local tn__grad_mode tn__grad_mode_here;
-
-enum { LEVELS = 16 * 64 };
-
-bool tn_grad_enabled(void)
-{
-    return tn__grad_on();
-}
-
-void tn__mode_begin(tn__grad_mode *mode, bool off, const char *who)
-{
-    if (mode->depth < LEVELS) {
-        uint64_t bit = (uint64_t)1 << (mode->depth & 63);
-
-        if (mode->off)
-            mode->before[mode->depth >> 6] |= bit;
-        else
-            mode->before[mode->depth >> 6] &= ~bit;
-    } else if (mode->depth == LEVELS) {
-        tn_fail(TN_ERR_RUNTIME, "%s: %d levels deep; inner ones end together with this one", who,
-                LEVELS);
-    }
-    mode->depth++;
-    mode->off = off;
-}
-
-void tn__mode_end(tn__grad_mode *mode, const char *who)
-{
-    if (mode->depth == 0) {
-        tn_fail(TN_ERR_RUNTIME, "%s without a begin in this thread", who);
-        return;
-    }
-    mode->depth--;
-    if (mode->depth < LEVELS)
-        mode->off = mode->before[mode->depth >> 6] >> (mode->depth & 63) & 1;
-}
-
-void tn_grad_begin(bool enabled)
-{
-    tn__mode_begin(&tn__grad_mode_here, !enabled, "tn_grad_begin");
-}
-
-void tn_grad_end(void)
-{
-    tn__mode_end(&tn__grad_mode_here, "tn_grad_end");
-}
 
 /* ---- slots ---------------------------------------------------------------------- */
 
@@ -305,6 +257,12 @@ tn_status tn_tensor_set_requires_grad(tn_tensor *tensor, bool requires_grad)
             TN_ERR_RUNTIME,
             "only Tensors of floating point and complex dtype can require gradients, not %s",
             tn_dtype_name((tn_dtype)tensor->dtype));
+    if (requires_grad && (tensor->storage->flags & TN__STORAGE_INFERENCE) && !tn__inference_here)
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "Setting requires_grad=True on inference tensor outside InferenceMode is not "
+            "allowed: it was made between tn_inference_begin and tn_inference_end; "
+            "tn_clone makes a normal one of it");
     if (requires_grad) { /* all that recording needs is made now: threads can share the leaf */
         autograd = tn__autograd_of(tensor);
         if (autograd == NULL || slot_of(tensor) == NULL)
@@ -406,6 +364,34 @@ tn_status tn_tensor_retain_grad(tn_tensor *tensor)
     status = tn__hooks_retain(tensor->autograd->node, tensor->autograd->index, slot);
     tensor->autograd->retains = status == TN_OK;
     return status;
+}
+
+tn_tensor *tn_tensor_detach_(tn_tensor *tensor)
+{
+    struct tn__autograd *autograd;
+
+    if (!tn__tensor_ok(tensor)) {
+        tn__tensor_bad(tensor, "tn_tensor_detach_");
+        return NULL;
+    }
+    autograd = tensor->autograd;
+    if (autograd != NULL && autograd->base != NULL && autograd->base->storage == tensor->storage) {
+        tn_fail(TN_ERR_RUNTIME, "Can't detach views in-place: its base goes on having a history. "
+                                "Use tn_detach instead");
+        return NULL;
+    }
+    if (autograd != NULL && autograd->node != NULL) {
+        if (autograd->retains)
+            tn__hooks_unretain(autograd->node, autograd->slot);
+        autograd->retains = false;
+        tn__node_drop(autograd->node);
+        autograd->node = NULL;
+        autograd->index = 0;
+    }
+    tensor->requires_grad = false;
+    if (autograd != NULL && autograd->slot != NULL)
+        atomic_store_explicit(&autograd->slot->closed, true, memory_order_relaxed);
+    return tensor;
 }
 
 tn_tensor *tn_tensor_detach(tn_tensor *tensor)

@@ -19,6 +19,12 @@ static tn_status check_memory(const tn_op *op, tn_tensor *const *in, int64_t n_i
 
     if (status != TN_OK)
         return tn_error_prefix("%s: ", op->def.name);
+    if (tn__unlikely(into->storage->flags & TN__STORAGE_INFERENCE) && !tn__inference_here)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "%s_: Inplace update to inference tensor outside InferenceMode is not "
+                       "allowed: it was made between tn_inference_begin and tn_inference_end; "
+                       "tn_clone makes a normal one of it",
+                       op->def.name);
     if (overlaps_itself(into))
         return tn_fail(
             TN_ERR_RUNTIME,
@@ -142,8 +148,10 @@ static tn_status copy_into(const tn_op *op, tn_tensor *const *in, tn_tensor *int
     }
     if (lead < 0)
         return wrong_shape(op, into, tn__shape(from));
-    if (tn__tensor_same_view(from, into) && from->dtype == into->dtype)
+    if (tn__tensor_same_view(from, into) && from->dtype == into->dtype) {
+        tn__tensor_written(into); /* nothing moves, but it counts as a change, as with PyTorch */
         return TN_OK;
+    }
     wide = tn__tensor_over(from->storage, &meta);
     if (wide == NULL)
         return tn_error_last()->code;

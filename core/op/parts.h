@@ -78,6 +78,13 @@ bool tn__can_cast(tn_dtype from, tn_dtype to);
 /* cast, with gradient; the result is the caller's. */
 tn_tensor *tn__cast(tn_tensor *tensor, tn_dtype dtype);
 
+/* Whether an operator has a decomposition for the dtype that would choose its kernel. */
+static inline bool tn__comes_apart(const tn_op *op, tn_dtype dtype)
+{
+    return op->def.decompose != NULL &&
+           (op->def.decompose_dtypes == 0 || (op->def.decompose_dtypes & TN_BIT(dtype)) != 0);
+}
+
 static inline const tn_operand *tn__operand(const tn_op *op, int64_t index)
 {
     return &op->def.inputs[index < op->def.n_inputs ? index : op->def.n_inputs - 1];

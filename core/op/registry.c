@@ -440,7 +440,7 @@ int64_t tn_op_route(const tn_op *op, const char *device_type, tn_dtype dtype, ch
             return tn_snprint(out, size, "kernel %s (%s)",
                               list->at[i]->kernel.name != NULL ? list->at[i]->kernel.name : "?",
                               file_of(list->at[i]->plugin));
-    if (op->def.decompose != NULL)
+    if ((unsigned)dtype < TN_DTYPE_COUNT && tn__comes_apart(op, dtype))
         return tn_snprint(out, size, "decomposition");
     if (type->backend.flags & TN_BACKEND_NO_MEMORY)
         return tn_snprint(out, size, "shapes only");

@@ -317,7 +317,11 @@ static tn_status decompose(tn__work *work, tn_tensor **out, bool record)
     }
     for (int32_t i = 0; i < work->n_out; i++) {
         if (status == TN_OK) {
-            out[i]->blind &= !(quiet && tn__grad_on()) && looks_at(work, out[i]);
+            bool seen = looks_at(work, out[i]);
+
+            out[i]->blind &= !(quiet && tn__grad_on()) && seen;
+            if (!seen && work->n_out == 1) /* nobody else will see what it is a view of */
+                tn__grad_alone(out[i]);
             tn_tensor_keep(out[i]);
         } else {
             out[i] = NULL;
@@ -384,7 +388,7 @@ tn_status tn__work_run(tn__work *work, tn_tensor **out, bool record)
         if (tn__likely(done) || status != TN_OK)
             return status;
     }
-    if (op->def.decompose != NULL)
+    if (tn__comes_apart(op, dtype))
         return work->into != NULL ? decompose_into(work, out) : decompose(work, out, false);
     if (work->device->flags & TN_BACKEND_NO_MEMORY) { /* shapes and types are all there is */
         const tn_view *views[TN_MAX_OPERANDS];

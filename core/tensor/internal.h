@@ -77,7 +77,13 @@ typedef struct tn__storage {
     void *user[2];
 } tn__storage;
 
-enum { TN__STORAGE_READ_ONLY = 1, TN__STORAGE_FOREIGN = 2 };
+enum {
+    TN__STORAGE_READ_ONLY = 1,
+    TN__STORAGE_FOREIGN = 2,
+    TN__STORAGE_INFERENCE = 4 /* made in inference mode: never part of a graph */
+};
+/* Inference mode of the thread (core/grad sets it). */
+extern __thread bool tn__inference_here __attribute__((tls_model("initial-exec")));
 
 struct tn__autograd; /* core/grad */
 

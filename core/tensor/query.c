@@ -76,9 +76,13 @@ size_t tn_tensor_storage_size(const tn_tensor *tensor)
 
 uint64_t tn_tensor_version(const tn_tensor *tensor)
 {
-    return tn__tensor_ok(tensor)
-               ? atomic_load_explicit(&tensor->storage->version, memory_order_relaxed)
-               : 0;
+    if (!tn__tensor_ok(tensor))
+        return 0;
+    if (tensor->storage->flags & TN__STORAGE_INFERENCE) {
+        tn_fail(TN_ERR_RUNTIME, "Inference tensors do not track version counter");
+        return 0;
+    }
+    return atomic_load_explicit(&tensor->storage->version, memory_order_relaxed);
 }
 
 void tn_tensor_touch(tn_tensor *tensor)

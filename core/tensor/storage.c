@@ -4,6 +4,8 @@
  * the others, for foreign memory and for none, and the end of all. */
 #include "core/tensor/allocator.h"
 
+__thread bool tn__inference_here __attribute__((tls_model("initial-exec")));
+
 tn__storage *tn__storage_object(void)
 {
     tn__thread *thread = tn__thread_here;
@@ -58,7 +60,8 @@ tn__storage *tn__storage_foreign(const tn_device *device, void *memory, uint64_t
 
     if (storage == NULL)
         return NULL;
-    storage->flags = TN__STORAGE_FOREIGN;
+    storage->flags = (uint16_t)(TN__STORAGE_FOREIGN |
+                                (tn__inference_here ? TN__STORAGE_INFERENCE : 0));
     storage->device = device;
     storage->memory = memory;
     storage->offset = offset;

@@ -263,6 +263,8 @@ tn_tensor *tn__tensor_make(const tn_meta *meta, const tn_device *device)
     storage = tn__storage_new(device, bytes);
     if (tn__unlikely(storage == NULL))
         return NULL;
+    if (tn__unlikely(tn__inference_here))
+        storage->flags |= TN__STORAGE_INFERENCE;
     tensor = object_new(meta->ndim);
     if (tn__unlikely(tensor == NULL)) {
         tn__storage_drop(storage);

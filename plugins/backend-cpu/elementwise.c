@@ -26,11 +26,25 @@ enum { GRAIN_CHEAP = 32768, GRAIN_COSTLY = 8192 };
             memcpy(yp + i * sy, &y, sizeof y);                                                     \
         }                                                                                          \
     }
+/* Without the C library's care for infinities, which costs a call and which PyTorch does without. */
+#define COMPLEX_PRODUCT(T, R, s, f)                                                                \
+    static inline T product_##s(T a, T b)                                                          \
+    {                                                                                              \
+        R x = creal##f(a), y = cimag##f(a), u = creal##f(b), v = cimag##f(b), parts[2];            \
+        T z;                                                                                       \
+                                                                                                   \
+        parts[0] = x * u - y * v;                                                                  \
+        parts[1] = x * v + y * u;                                                                  \
+        memcpy(&z, parts, sizeof z);                                                               \
+        return z;                                                                                  \
+    }
+COMPLEX_PRODUCT(float complex, float, c64, f)
+COMPLEX_PRODUCT(double complex, double, c128, )
 #define COMPLEX_LOOPS(T, R, s, f)                                                                  \
     COMPLEX(add_##s, T, a + b)                                                                     \
     COMPLEX(sub_##s, T, a - b)                                                                     \
     COMPLEX(add_alpha_##s, T, a + (R)*param * b)                                                   \
-    COMPLEX(mul_##s, T, a *b)                                                                      \
+    COMPLEX(mul_##s, T, product_##s(a, b))                                                         \
     COMPLEX(div_##s, T, a / b)                                                                     \
     COMPLEX(add_scalar_##s, T, a + (R)*param)                                                      \
     COMPLEX(mul_scalar_##s, T, a *(R)*param)                                                       \
@@ -38,7 +52,22 @@ enum { GRAIN_CHEAP = 32768, GRAIN_COSTLY = 8192 };
     COMPLEX(neg_##s, T, -a)                                                                        \
     COMPLEX(exp_##s, T, cexp##f(a))                                                                \
     COMPLEX(log_##s, T, clog##f(a))                                                                \
-    COMPLEX(sqrt_##s, T, csqrt##f(a))
+    COMPLEX(sqrt_##s, T, csqrt##f(a))                                                              \
+    COMPLEX(square_##s, T, product_##s(a, a))                                                      \
+    COMPLEX(reciprocal_##s, T, 1 / a)                                                              \
+    COMPLEX(rsqrt_##s, T, 1 / csqrt##f(a))                                                         \
+    COMPLEX(sigmoid_##s, T, 1 / (1 + cexp##f(-a)))                                                 \
+    COMPLEX(log2_##s, T, clog##f(a) * (R)1.44269504088896340736)                                   \
+    COMPLEX(log10_##s, T, clog##f(a) * (R)0.43429448190325182765)                                  \
+    COMPLEX(sin_##s, T, csin##f(a))                                                                \
+    COMPLEX(cos_##s, T, ccos##f(a))                                                                \
+    COMPLEX(tan_##s, T, ctan##f(a))                                                                \
+    COMPLEX(asin_##s, T, casin##f(a))                                                              \
+    COMPLEX(acos_##s, T, cacos##f(a))                                                              \
+    COMPLEX(atan_##s, T, catan##f(a))                                                              \
+    COMPLEX(sinh_##s, T, csinh##f(a))                                                              \
+    COMPLEX(cosh_##s, T, ccosh##f(a))                                                              \
+    COMPLEX(tanh_##s, T, ctanh##f(a))
 #define COMPLEX_COMPARE(name, T, expr)                                                             \
     static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
                      int64_t sb, const double *param)                                              \
@@ -77,6 +106,21 @@ tn__ew_loop *const tn__loops_complex[TN__EW_COUNT][2] = {
     [TN__EXP] = PAIR(exp),
     [TN__LOG] = PAIR(log),
     [TN__SQRT] = PAIR(sqrt),
+    [TN__SQUARE] = PAIR(square),
+    [TN__RECIPROCAL] = PAIR(reciprocal),
+    [TN__RSQRT] = PAIR(rsqrt),
+    [TN__SIGMOID] = PAIR(sigmoid),
+    [TN__LOG2] = PAIR(log2),
+    [TN__LOG10] = PAIR(log10),
+    [TN__SIN] = PAIR(sin),
+    [TN__COS] = PAIR(cos),
+    [TN__TAN] = PAIR(tan),
+    [TN__ASIN] = PAIR(asin),
+    [TN__ACOS] = PAIR(acos),
+    [TN__ATAN] = PAIR(atan),
+    [TN__SINH] = PAIR(sinh),
+    [TN__COSH] = PAIR(cosh),
+    [TN__TANH] = PAIR(tanh),
 };
 
 static inline tn__ew_loop *find_loop(enum tn__ew op, enum tn__ct ct)

@@ -38,7 +38,7 @@ static tn_status sigmoid_derive(tn_derive *d)
 {
     tn_tensor *y = d->out[0];
 
-    d->gin[0] = tn_mul(d->gout[0], tn_mul(y, tn_add_scalar(tn_neg(y), 1.0)));
+    d->gin[0] = tn__common_chain(d->gout[0], tn_mul(y, tn_add_scalar(tn_neg(y), 1.0)));
     return TN_OK;
 }
 
@@ -142,7 +142,7 @@ const tn_op_def tn__op_relu = { TN_HEAD(tn_op_def), TN_SCHEMA_RELU, .infer = tn_
 const tn_op_def tn__op_relu_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_RELU_GRAD, .infer = pair_infer,
                                      .derive = relu_grad_derive };
 const tn_op_def tn__op_sigmoid = { TN_HEAD(tn_op_def), TN_SCHEMA_SIGMOID, .infer = tn__common_unary,
-                                   .derive = sigmoid_derive };
+                                   .derive = sigmoid_derive, TN__PARTS(sigmoid) };
 const tn_op_def tn__op_softmax = { TN_HEAD(tn_op_def), TN_SCHEMA_SOFTMAX, .infer = dim_infer,
                                    .derive = softmax_derive, .decompose = softmax_decompose };
 const tn_op_def tn__op_log_softmax = { TN_HEAD(tn_op_def), TN_SCHEMA_LOG_SOFTMAX,

@@ -167,7 +167,7 @@ static tn_tensor *silu_slope(tn_tensor *x)
 
     return tn_mul(s, plus(tn_mul(x, one_minus(s)), 1.0));
 }
-DERIVE(silu, tn_mul(gy, silu_slope(x)))
+DERIVE(silu, tn__common_chain(gy, silu_slope(x)))
 DECOMPOSE(mish, tn_mul(x, tn_tanh(smooth(x))))
 /* t + x (1 - t^2) sigmoid(x), t = tanh(s), s = ln(1 + e^x); 1 - t^2 = 4 w / (1 + w)^2, w = e^(-2 s), does not cancel for large x */
 static tn_tensor *mish_slope(tn_tensor *x)
@@ -180,9 +180,18 @@ static tn_tensor *mish_slope(tn_tensor *x)
 }
 DERIVE(mish, tn_mul(gy, mish_slope(x)))
 DECOMPOSE(tanhshrink, tn_sub(x, tn_tanh(x), NULL))
-DERIVE(tanhshrink, tn_mul(gy, tn_square(tn_tanh(x))))
+DERIVE(tanhshrink, tn__common_chain(gy, tn_square(tn_tanh(x))))
 DECOMPOSE(softsign, over(x, plus(tn_abs(x), 1.0)))
-DERIVE(softsign, over(gy, tn_square(plus(tn_abs(x), 1.0))))
+/* Of complex numbers with r = 1 / (1 + |x|): gy r - r^2 x / |x| Re(gy conj x). */
+static tn_tensor *softsign_complex(tn_tensor *gy, tn_tensor *x)
+{
+    tn_tensor *r = tn_reciprocal(plus(tn_abs(x), 1.0));
+    tn_tensor *along = tn_mul(tn_square(r), tn_real(tn_mul(gy, tn_conj(x))));
+
+    return tn_sub(tn_mul(gy, r), tn_mul(tn_sgn(x), along), NULL);
+}
+DERIVE(softsign, tn__is_complex(d->in_meta[0].dtype) ? softsign_complex(gy, x)
+                                                     : over(gy, tn_square(plus(tn_abs(x), 1.0))))
 
 static bool is_tanh(const tn_gelu_options *o)
 {

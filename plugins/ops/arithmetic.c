@@ -174,24 +174,26 @@ static tn_status sqrt_derive(tn_derive *d)
 }
 
 const tn_op_def tn__op_add = { TN_HEAD(tn_op_def), TN_SCHEMA_ADD, .infer = add_infer,
-                               .derive = add_derive };
+                               .derive = add_derive, TN__PARTS(add) };
 const tn_op_def tn__op_sub = { TN_HEAD(tn_op_def), TN_SCHEMA_SUB, .infer = sub_infer,
-                               .derive = sub_derive };
+                               .derive = sub_derive, TN__PARTS(sub) };
 const tn_op_def tn__op_mul = { TN_HEAD(tn_op_def), TN_SCHEMA_MUL, .infer = tn__common_binary,
-                               .derive = mul_derive };
+                               .derive = mul_derive, TN__PARTS(mul) };
 const tn_op_def tn__op_div = { TN_HEAD(tn_op_def), TN_SCHEMA_DIV, .infer = div_infer,
-                               .derive = div_derive };
+                               .derive = div_derive, TN__PARTS(div) };
 const tn_op_def tn__op_maximum = { TN_HEAD(tn_op_def), TN_SCHEMA_MAXIMUM,
                                    .infer = tn__common_binary, .derive = maximum_derive };
 const tn_op_def tn__op_add_scalar = { TN_HEAD(tn_op_def), TN_SCHEMA_ADD_SCALAR,
-                                      .infer = add_scalar_infer, .derive = add_scalar_derive };
+                                      .infer = add_scalar_infer, .derive = add_scalar_derive,
+                                      TN__PARTS(add_scalar) };
 const tn_op_def tn__op_mul_scalar = { TN_HEAD(tn_op_def), TN_SCHEMA_MUL_SCALAR,
-                                      .infer = mul_scalar_infer, .derive = mul_scalar_derive };
+                                      .infer = mul_scalar_infer, .derive = mul_scalar_derive,
+                                      TN__PARTS(mul_scalar) };
 const tn_op_def tn__op_neg = { TN_HEAD(tn_op_def), TN_SCHEMA_NEG, .infer = tn__common_unary,
-                               .derive = neg_derive };
+                               .derive = neg_derive, TN__PARTS(neg) };
 const tn_op_def tn__op_exp = { TN_HEAD(tn_op_def), TN_SCHEMA_EXP, .infer = tn__common_unary,
-                               .derive = exp_derive };
+                               .derive = exp_derive, TN__PARTS(exp) };
 const tn_op_def tn__op_log = { TN_HEAD(tn_op_def), TN_SCHEMA_LOG, .infer = tn__common_unary,
-                               .derive = log_derive };
+                               .derive = log_derive, TN__PARTS(log) };
 const tn_op_def tn__op_sqrt = { TN_HEAD(tn_op_def), TN_SCHEMA_SQRT, .infer = tn__common_unary,
-                                .derive = sqrt_derive };
+                                .derive = sqrt_derive, TN__PARTS(sqrt) };

@@ -143,6 +143,17 @@ tn_status tn__common_view_of(tn_infer *infer, int32_t ndim)
     return TN_OK;
 }
 
+tn_dtype tn__common_asked(tn_infer *infer, tn_dtype asked)
+{
+    tn_dtype dtype = tn_view_dtype(infer->in[0]);
+
+    if (asked == TN_DTYPE_AUTO)
+        return dtype;
+    if (asked != dtype)
+        infer->dtype = asked;
+    return asked;
+}
+
 tn_status tn__common_dim(int64_t dim, int32_t ndim, int32_t *out)
 {
     int32_t bound = ndim > 0 ? ndim : 1;

@@ -35,6 +35,8 @@ tn_status tn__common_broadcast(tn_infer *infer);
 tn_status tn__common_view_of(tn_infer *infer,
                              int32_t ndim); /* output 0 as a view; shape and strides follow */
 
+/* What the dtype option of a reduction asks for: the input is cast to it first. */
+tn_dtype tn__common_asked(tn_infer *infer, tn_dtype asked);
 /* A dim of `ndim` (0-d counts as 1), from the end when negative. */
 tn_status tn__common_dim(int64_t dim, int32_t ndim, int32_t *out);
 /* A set of dims as flags; empty: all. Repeated ones are refused. */
@@ -86,6 +88,11 @@ static inline tn_dtype tn__common_part(tn_dtype dtype)
 }
 /* What a derivative of complex numbers multiplies with. */
 tn_tensor *tn__common_conj(tn_tensor *x);
+/* gy times the slope, as the chain rule has it. */
+static inline tn_tensor *tn__common_chain(tn_tensor *gy, tn_tensor *slope)
+{
+    return tn_mul(gy, tn__common_conj(slope));
+}
 static inline tn_ints tn__common_in_shape(const tn_derive *d, int i)
 {
     tn_ints row = { d->in_meta[i].shape, d->in_meta[i].ndim };
@@ -109,5 +116,21 @@ extern const tn_op_def tn__op_nll_loss, tn__op_nll_loss_grad, tn__op_cross_entro
 
 #include "elementwise.h"
 #include "families.h"
+
+/* Primitives of complex numbers by their parts (complex_parts.c). */
+#define TN__PARTS(name) .decompose = tn__parts_##name, .decompose_dtypes = TN_MASK_COMPLEX
+#define TN__PARTS_OP(name)                                                                         \
+    tn_status tn__parts_##name(tn_tensor *const *in, int64_t n_in, const void *options,            \
+                               tn_tensor **out);
+/* clang-format off */
+#define TN__PARTS_OPS(X) \
+    X(add) X(sub) X(mul) X(div) X(eq) X(neg) X(add_scalar) X(mul_scalar) X(abs) \
+    X(sqrt) X(pow) X(exp) X(log) X(log2) X(log10) X(log1p) X(expm1) X(sigmoid) \
+    X(sin) X(cos) X(sinh) X(cosh) X(tanh) X(tan) X(asin) X(acos) X(atan) \
+    X(sum) X(cumsum) X(prod) X(cumprod) X(bmm) X(nonzero) X(where) X(gather) X(scatter) \
+    X(scatter_add) X(narrow_grad)
+/* clang-format on */
+TN__PARTS_OPS(TN__PARTS_OP)
+#undef TN__PARTS_OP
 
 #endif

@@ -47,11 +47,21 @@ static bool is_float(tn_tensor *x)
     return (TN_MASK_FLOAT & TN_BIT(tn_tensor_dtype(x))) != 0;
 }
 
+/* A complex number is infinite where a part is, and finite where both are. */
+static bool is_complex(tn_tensor *x)
+{
+    return tn__is_complex(tn_tensor_dtype(x));
+}
+
 DECOMPOSE(isnan, tn_ne(in[0], in[0]))
-DECOMPOSE(isinf, is_float(in[0]) ? tn_eq(tn_abs(in[0]), tn__common_number(in[0], INFINITY))
-                                 : tn_ne(in[0], in[0]))
-DECOMPOSE(isfinite, is_float(in[0]) ? tn_lt(tn_abs(in[0]), tn__common_number(in[0], INFINITY))
-                                    : tn_eq(in[0], in[0]))
+DECOMPOSE(isinf, is_complex(in[0])
+                     ? tn_bitwise_or(tn_isinf(tn_real(in[0])), tn_isinf(tn_imag(in[0])))
+                 : is_float(in[0]) ? tn_eq(tn_abs(in[0]), tn__common_number(in[0], INFINITY))
+                                   : tn_ne(in[0], in[0]))
+DECOMPOSE(isfinite, is_complex(in[0])
+                        ? tn_bitwise_and(tn_isfinite(tn_real(in[0])), tn_isfinite(tn_imag(in[0])))
+                    : is_float(in[0]) ? tn_lt(tn_abs(in[0]), tn__common_number(in[0], INFINITY))
+                                      : tn_eq(in[0], in[0]))
 
 /* ---- choice ---- */
 
@@ -144,7 +154,8 @@ static tn_status nan_to_num_derive(tn_derive *d)
 #define COMPOSED(name, NAME, infer_)                                                               \
     const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
                                       .decompose = name##_decompose };
-PRIMITIVE(eq, EQ, compare_infer)
+const tn_op_def tn__op_eq = { TN_HEAD(tn_op_def), TN_SCHEMA_EQ, .infer = compare_infer,
+                              TN__PARTS(eq) };
 PRIMITIVE(lt, LT, compare_infer)
 PRIMITIVE(le, LE, compare_infer)
 COMPOSED(ne, NE, compare_infer)
@@ -162,7 +173,7 @@ COMPOSED(isnan, ISNAN, question_infer)
 COMPOSED(isinf, ISINF, question_infer)
 COMPOSED(isfinite, ISFINITE, question_infer)
 const tn_op_def tn__op_where = { TN_HEAD(tn_op_def), TN_SCHEMA_WHERE, .infer = where_infer,
-                                 .derive = where_derive };
+                                 .derive = where_derive, TN__PARTS(where) };
 const tn_op_def tn__op_masked_fill = { TN_HEAD(tn_op_def), TN_SCHEMA_MASKED_FILL,
                                        .infer = masked_fill_infer, .derive = masked_fill_derive,
                                        .decompose = masked_fill_decompose };

@@ -169,3 +169,36 @@ const tn_op_def tn__op_conj = { TN_HEAD(tn_op_def), TN_SCHEMA_CONJ, .infer = tn_
                                 .derive = conj_derive, .decompose = conj_decompose };
 const tn_op_def tn__op_angle = { TN_HEAD(tn_op_def), TN_SCHEMA_ANGLE, .infer = angle_infer,
                                  .derive = angle_derive, .decompose = angle_decompose };
+
+/* ---- direction ---- */
+
+static tn_status sgn_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                               tn_tensor **out)
+{
+    tn_tensor *x = in[0], *size;
+
+    (void)n_in, (void)options;
+    if (!tn__is_complex(tn_tensor_dtype(x)))
+        return tn__common_given(out, tn_sign(x));
+    size = tn_abs(x);
+    return tn__common_given(out, tn_where(tn_eq(size, zero(size)), zero(x), tn_div(x, size, NULL)));
+}
+
+/* What of gy is across y, over |x|; 0 at 0 */
+static tn_status sgn_derive(tn_derive *d)
+{
+    tn_tensor *gy = d->gout[0], *y = d->out[0], *size, *along;
+
+    if (!tn__is_complex(d->in_meta[0].dtype)) {
+        d->gin[0] = tn_fill(gy, 0.0);
+        return TN_OK;
+    }
+    size = tn_abs(d->in[0]);
+    along = tn_mul(y, tn_real(tn_mul(tn_conj(y), gy)));
+    d->gin[0] = tn_where(tn_eq(size, zero(size)), zero(gy),
+                         tn_div(tn_sub(gy, along, NULL), size, NULL));
+    return TN_OK;
+}
+
+const tn_op_def tn__op_sgn = { TN_HEAD(tn_op_def), TN_SCHEMA_SGN, .infer = tn__common_unary,
+                               .derive = sgn_derive, .decompose = sgn_decompose };

@@ -21,7 +21,7 @@
     X(hardtanh) X(hardswish) X(hardsigmoid) X(logsigmoid) X(tanhshrink) X(softshrink) \
     X(hardshrink) X(softplus) X(softsign) X(threshold) X(glu) X(softmin)
 #define TN__COMPLEX_OPS(X) \
-    X(complex) X(real) X(imag) X(view_as_real) X(conj) X(angle)
+    X(complex) X(real) X(imag) X(view_as_real) X(conj) X(angle) X(sgn)
 /* clang-format on */
 #define TN__ELEMENTWISE_OPS(X)                                                                     \
     TN__ARITHMETIC_OPS(X)                                                                          \

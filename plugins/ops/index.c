@@ -115,8 +115,12 @@ static tn_status scatter_add_derive(tn_derive *d)
 }
 
 const tn_op_def tn__op_gather = { TN_HEAD(tn_op_def), TN_SCHEMA_GATHER, .infer = gather_infer,
-                                  .derive = gather_derive };
+                                  .derive = gather_derive, TN__PARTS(gather) };
 const tn_op_def tn__op_scatter = { TN_HEAD(tn_op_def), TN_SCHEMA_SCATTER, .infer = scatter_infer,
-                                   .derive = scatter_derive };
-const tn_op_def tn__op_scatter_add = { TN_HEAD(tn_op_def), TN_SCHEMA_SCATTER_ADD,
-                                       .infer = scatter_add_infer, .derive = scatter_add_derive };
+                                   .derive = scatter_derive, TN__PARTS(scatter) };
+const tn_op_def tn__op_scatter_add = { TN_HEAD(tn_op_def),
+                                       TN_SCHEMA_SCATTER_ADD,
+                                       .infer = scatter_add_infer,
+                                       .derive = scatter_add_derive,
+                                       .decompose = tn__parts_scatter_add,
+                                       .decompose_dtypes = TN_MASK_COMPLEX | TN_BIT(TN_BOOL) };

@@ -310,4 +310,5 @@ COMPOSED(index_put, INDEX_PUT, index_put_infer)
 const tn_op_def tn__op_embedding = { TN_HEAD(tn_op_def), TN_SCHEMA_EMBEDDING,
                                      .infer = embedding_infer, .derive = embedding_derive,
                                      .decompose = embedding_decompose };
-const tn_op_def tn__op_nonzero = { TN_HEAD(tn_op_def), TN_SCHEMA_NONZERO, .infer = nonzero_infer };
+const tn_op_def tn__op_nonzero = { TN_HEAD(tn_op_def), TN_SCHEMA_NONZERO, .infer = nonzero_infer,
+                                   TN__PARTS(nonzero) };

@@ -11,6 +11,7 @@ plugins_ops_la_SOURCES = \
 	%D%/common.c \
 	%D%/compare.c \
 	%D%/complex.c \
+	%D%/complex_parts.c \
 	%D%/creation.c \
 	%D%/loss.c \
 	%D%/losses.c \

@@ -48,14 +48,10 @@ static tn_status bmm_infer(tn_infer *infer)
 
 static tn_status bmm_derive(tn_derive *d)
 {
-    tn_status status = tn__common_real(d);
-
-    if (status != TN_OK)
-        return status;
     if (tn__needs(d, 0))
-        d->gin[0] = tn_bmm(d->gout[0], tn_transpose(d->in[1], 1, 2));
+        d->gin[0] = tn_bmm(d->gout[0], tn_transpose(tn__common_conj(d->in[1]), 1, 2));
     if (tn__needs(d, 1))
-        d->gin[1] = tn_bmm(tn_transpose(d->in[0], 1, 2), d->gout[0]);
+        d->gin[1] = tn_bmm(tn_transpose(tn__common_conj(d->in[0]), 1, 2), d->gout[0]);
     return TN_OK;
 }
 
@@ -207,17 +203,17 @@ static tn_status linear_derive(tn_derive *d)
     for (int32_t i = 0; i < x->ndim - 1; i++)
         rows *= x->shape[i];
     if (tn__needs(d, 0))
-        d->gin[0] = tn_matmul(d->gout[0], d->in[1]);
+        d->gin[0] = tn_matmul(d->gout[0], tn__common_conj(d->in[1]));
     if (tn__needs(d, 1))
         d->gin[1] = tn_matmul(tn_transpose(tn_reshape(d->gout[0], TN_SHAPE(rows, outs)), 0, 1),
-                              tn_reshape(d->in[0], TN_SHAPE(rows, features)));
+                              tn__common_conj(tn_reshape(d->in[0], TN_SHAPE(rows, features))));
     if (tn__needs(d, 2))
         d->gin[2] = tn_sum_to(d->gout[0], TN_SHAPE(outs));
     return TN_OK;
 }
 
 const tn_op_def tn__op_bmm = { TN_HEAD(tn_op_def), TN_SCHEMA_BMM, .infer = bmm_infer,
-                               .derive = bmm_derive };
+                               .derive = bmm_derive, TN__PARTS(bmm) };
 const tn_op_def tn__op_matmul = { TN_HEAD(tn_op_def), TN_SCHEMA_MATMUL, .infer = matmul_infer,
                                   .decompose = matmul_decompose };
 const tn_op_def tn__op_linear = { TN_HEAD(tn_op_def), TN_SCHEMA_LINEAR, .infer = linear_infer,

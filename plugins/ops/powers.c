@@ -76,20 +76,31 @@ static tn_status fmod_derive(tn_derive *d)
 
 /* ---- powers ---- */
 
+static tn_status pow_infer(tn_infer *infer)
+{
+    if (infer->dtype == TN_BOOL ||
+        (infer->dtype == TN_DTYPE_AUTO && tn_view_dtype(infer->in[0]) == TN_BOOL))
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "a power of bool tensors; tn_cast one of them to an integer or float type");
+    return tn__common_binary(infer);
+}
+
 /* ga = gy b a^(b - 1), 0 for b = 0; gb = gy y ln a, 0 for a = 0 and b >= 0 */
 static tn_status pow_derive(tn_derive *d)
 {
     tn_tensor *gy = d->gout[0], *a = d->in[0], *b = d->in[1], *y = d->out[0];
 
     if (tn__needs(d, 0)) {
-        tn_tensor *slope = tn_mul(gy, tn_mul(b, tn_pow(a, tn_add_scalar(b, -1.0))));
+        tn_tensor *slope = tn__common_chain(gy, tn_mul(b, tn_pow(a, tn_add_scalar(b, -1.0))));
 
         d->gin[0] = tn_where(tn_eq(b, zero(b)), zero(gy), slope);
     }
     if (tn__needs(d, 1)) {
-        tn_tensor *flat = both(tn_eq(a, zero(a)), tn_ge(b, zero(b)));
+        tn_tensor *re = tn_real(b), *flat = both(tn_eq(a, zero(a)), tn_ge(re, zero(re)));
 
-        d->gin[1] = tn_mul(gy, tn_where(flat, zero(y), tn_mul(y, tn_ln(a))));
+        if (b != NULL && tn__is_complex(tn_tensor_dtype(b)))
+            flat = both(flat, tn_eq(tn_imag(b), zero(re)));
+        d->gin[1] = tn__common_chain(gy, tn_where(flat, zero(y), tn_mul(y, tn_ln(a))));
     }
     return TN_OK;
 }
@@ -107,6 +118,8 @@ static tn_status pow_scalar_infer(tn_infer *infer)
             exponent, tn_dtype_name(dtype));
     if (is_int(dtype) && !is_whole(exponent))
         infer->dtype = tn_default_dtype();
+    if (dtype == TN_BOOL)
+        infer->dtype = is_whole(exponent) && exponent >= 0 ? TN_I64 : tn_default_dtype();
     return tn__common_unary(infer);
 }
 
@@ -139,7 +152,8 @@ static tn_status pow_scalar_derive(tn_derive *d)
     if (exponent == 0.0)
         d->gin[0] = tn_fill(d->gout[0], 0.0);
     else
-        d->gin[0] = tn_mul(d->gout[0], times(tn_pow_scalar(d->in[0], exponent - 1.0), exponent));
+        d->gin[0] = tn__common_chain(d->gout[0],
+                                     times(tn_pow_scalar(d->in[0], exponent - 1.0), exponent));
     return TN_OK;
 }
 
@@ -270,11 +284,11 @@ static tn_status lerp_derive(tn_derive *d)
     tn_tensor *gy = d->gout[0], *weight = d->in[2];
 
     if (tn__needs(d, 0))
-        d->gin[0] = tn_mul(gy, tn_add_scalar(tn_neg(weight), 1.0));
+        d->gin[0] = tn__common_chain(gy, tn_add_scalar(tn_neg(weight), 1.0));
     if (tn__needs(d, 1))
-        d->gin[1] = tn_mul(gy, weight);
+        d->gin[1] = tn__common_chain(gy, weight);
     if (tn__needs(d, 2))
-        d->gin[2] = tn_mul(gy, tn_sub(d->in[1], d->in[0], NULL));
+        d->gin[2] = tn__common_chain(gy, tn_sub(d->in[1], d->in[0], NULL));
     return TN_OK;
 }
 
@@ -327,9 +341,9 @@ static tn_status addcmul_derive(tn_derive *d)
     if (tn__needs(d, 0))
         d->gin[0] = d->gout[0];
     if (tn__needs(d, 1))
-        d->gin[1] = tn_mul(d->gout[0], times(d->in[2], value));
+        d->gin[1] = tn__common_chain(d->gout[0], times(d->in[2], value));
     if (tn__needs(d, 2))
-        d->gin[2] = tn_mul(d->gout[0], times(d->in[1], value));
+        d->gin[2] = tn__common_chain(d->gout[0], times(d->in[1], value));
     return TN_OK;
 }
 
@@ -354,7 +368,7 @@ static tn_tensor *addcdiv_grad(tn_tensor *gy, tn_tensor *a, tn_tensor *b, double
         a = tn_cast(a, TN_F32);
         b = tn_cast(b, TN_F32);
     }
-    g = tn_mul(times(gy, -value), tn_div(tn_div(a, b, NULL), b, NULL));
+    g = tn__common_chain(times(gy, -value), tn_div(tn_div(a, b, NULL), b, NULL));
     return narrow ? tn_cast(g, dtype) : g;
 }
 
@@ -366,7 +380,7 @@ static tn_status addcdiv_derive(tn_derive *d)
     if (tn__needs(d, 0))
         d->gin[0] = d->gout[0];
     if (tn__needs(d, 1))
-        d->gin[1] = tn_div(times(d->gout[0], value), b, NULL);
+        d->gin[1] = tn_div(times(d->gout[0], value), tn__common_conj(b), NULL);
     if (tn__needs(d, 2))
         d->gin[2] = addcdiv_grad(d->gout[0], a, b, value);
     return TN_OK;
@@ -381,7 +395,8 @@ static tn_status addcdiv_derive(tn_derive *d)
 PRIMITIVE(minimum, MINIMUM)
 PRIMITIVE(remainder, REMAINDER)
 PRIMITIVE(fmod, FMOD)
-PRIMITIVE(pow, POW)
+const tn_op_def tn__op_pow = { TN_HEAD(tn_op_def), TN_SCHEMA_POW, .infer = pow_infer,
+                               .derive = pow_derive, TN__PARTS(pow) };
 PRIMITIVE(atan2, ATAN2)
 COMPOSED(pow_scalar, POW_SCALAR, pow_scalar_infer)
 const tn_op_def tn__op_clamp = { TN_HEAD(tn_op_def), TN_SCHEMA_CLAMP, .infer = clamp_infer,

@@ -86,8 +86,7 @@ static tn_status added_infer(tn_infer *infer, int32_t ndim, double beta, double 
         return wrong_shapes(a, b,
                             ndim == 2 ? "a [M, K] and b [K, N] are needed"
                                       : "a [B, M, K] and b [B, K, N] are needed");
-    if (!(TN_MASK_FLOAT & TN_BIT(tn_view_dtype(a))) &&
-        (beta != floor(beta) || alpha != floor(alpha)))
+    if ((TN_MASK_INT & TN_BIT(tn_view_dtype(a))) && (beta != floor(beta) || alpha != floor(alpha)))
         return tn_fail(TN_ERR_RUNTIME,
                        "beta %g and alpha %g have to be whole numbers for integer tensors", beta,
                        alpha);

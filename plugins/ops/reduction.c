@@ -24,9 +24,9 @@ static tn_status reduce_infer(tn_infer *infer, tn_ints dims, bool keepdim, tn_dt
 static tn_status sum_infer(tn_infer *infer)
 {
     const tn_sum_options *o = infer->options;
-    tn_dtype dtype = tn_view_dtype(infer->in[0]);
+    tn_dtype dtype = tn__common_asked(infer, o->dtype);
 
-    if ((TN_MASK_INT | TN_BIT(TN_BOOL)) & TN_BIT(dtype))
+    if (o->dtype == TN_DTYPE_AUTO && ((TN_MASK_INT | TN_BIT(TN_BOOL)) & TN_BIT(dtype)))
         dtype = TN_I64;
     return reduce_infer(infer, o->dims, o->keepdim, dtype);
 }
@@ -43,8 +43,14 @@ static tn_status sum_derive(tn_derive *d)
 static tn_status mean_infer(tn_infer *infer)
 {
     const tn_mean_options *o = infer->options;
+    tn_dtype dtype = tn__common_asked(infer, o->dtype);
 
-    return reduce_infer(infer, o->dims, o->keepdim, tn_view_dtype(infer->in[0]));
+    if (!((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(dtype)))
+        return tn_fail(TN_ERR_RUNTIME,
+                       "the mean of %s tensors is no whole number: the dtype option says what the "
+                       "result is, a float or complex type",
+                       tn_dtype_name(dtype));
+    return reduce_infer(infer, o->dims, o->keepdim, dtype);
 }
 
 /* The sum over n; narrow types add up and divide in float32, where no sum overflows. */
@@ -177,7 +183,7 @@ static tn_status sum_to_decompose(tn_tensor *const *in, int64_t n_in, const void
 }
 
 const tn_op_def tn__op_sum = { TN_HEAD(tn_op_def), TN_SCHEMA_SUM, .infer = sum_infer,
-                               .derive = sum_derive };
+                               .derive = sum_derive, TN__PARTS(sum) };
 const tn_op_def tn__op_mean = { TN_HEAD(tn_op_def), TN_SCHEMA_MEAN, .infer = mean_infer,
                                 .derive = mean_derive, .decompose = mean_decompose };
 const tn_op_def tn__op_amax = { TN_HEAD(tn_op_def), TN_SCHEMA_AMAX, .infer = amax_infer,

@@ -79,10 +79,65 @@ static tn_tensor *like(tn_tensor *x, tn_tensor *other)
 static tn_status prod_infer(tn_infer *infer)
 {
     const tn_prod_options *o = infer->options;
-    tn_dtype dtype = tn_view_dtype(infer->in[0]);
+    tn_dtype dtype = tn__common_asked(infer, o->dtype);
 
-    return reduced_infer(infer, o->dims, o->keepdim,
-                         (TN_MASK_FLOAT & TN_BIT(dtype)) ? dtype : TN_I64);
+    if (o->dtype == TN_DTYPE_AUTO && ((TN_MASK_INT | TN_BIT(TN_BOOL)) & TN_BIT(dtype)))
+        dtype = TN_I64;
+    return reduced_infer(infer, o->dims, o->keepdim, dtype);
+}
+
+/* The product of all before an element and of all behind it, with x [..., n]. */
+static tn_tensor *others(tn_tensor *x, tn_ints shape)
+{
+    int64_t n = shape.at[shape.count - 1], one[TN_MAX_DIMS], last[1] = { -1 };
+    tn_tensor *ones, *side[2] = { NULL, NULL }, *before, *behind;
+    tn_ints along = { last, 1 };
+
+    if (n == 0)
+        return tn_copy(x);
+    memcpy(one, shape.at, (size_t)shape.count * sizeof *one);
+    one[shape.count - 1] = 1;
+    ones = tn_tensor_full((tn_ints){ one, shape.count }, 1.0, tn_tensor_dtype(x),
+                          tn_tensor_device(x));
+    side[0] = ones;
+    side[1] = tn_narrow(x, -1, 0, n - 1);
+    before = tn_cumprod(tn_cat(side, 2, -1), -1, NULL);
+    side[1] = tn_narrow(tn_flip(x, along), -1, 0, n - 1);
+    behind = tn_flip(tn_cumprod(tn_cat(side, 2, -1), -1, NULL), along);
+    return tn_mul(before, behind);
+}
+
+/* The same for any dims: they are moved behind the others, as one, and back. This way can be
+ * differentiated again, also where there are zeros. */
+static tn_tensor *others_of(tn_tensor *x, tn_ints shape, tn_ints dims)
+{
+    int64_t order[TN_MAX_DIMS], back[TN_MAX_DIMS], moved[TN_MAX_DIMS], rows[TN_MAX_DIMS + 1];
+    int64_t count = 0, kept;
+    bool reduced[TN_MAX_DIMS];
+
+    if (shape.count == 0)
+        return tn_fill(x, 1.0);
+    if (tn__common_dims(dims, (int32_t)shape.count, reduced) != TN_OK)
+        return NULL;
+    for (int64_t d = 0; d < shape.count; d++)
+        if (!reduced[d])
+            order[count++] = d;
+    kept = count;
+    for (int64_t d = 0; d < shape.count; d++)
+        if (reduced[d])
+            order[count++] = d;
+    rows[kept] = 1;
+    for (int64_t d = 0; d < shape.count; d++) {
+        moved[d] = shape.at[order[d]];
+        back[order[d]] = d;
+        if (d < kept)
+            rows[d] = moved[d];
+        else
+            rows[kept] *= moved[d];
+    }
+    x = tn_reshape(tn_permute(x, (tn_ints){ order, count }), (tn_ints){ rows, kept + 1 });
+    x = tn_reshape(others(x, (tn_ints){ rows, kept + 1 }), (tn_ints){ moved, count });
+    return tn_permute(x, (tn_ints){ back, count });
 }
 
 /* The product of the others: without a zero by division; with one, only its own place has any. */
@@ -91,10 +146,16 @@ static tn_status prod_derive(tn_derive *d)
     const tn_prod_options *o = d->options;
     tn_prod_options kept = TN_PROD_OPTIONS;
     tn_ints shape = tn__common_in_shape(d, 0);
-    tn_tensor *x = d->in[0], *zero = tn__common_number(x, 0.0), *none = tn_eq(x, zero);
+    tn_tensor *x = tn__common_conj(d->in[0]), *zero = tn__common_number(x, 0.0),
+              *none = tn_eq(x, zero);
     tn_tensor *other = tn_where(none, tn__common_number(x, 1.0), x);
     tn_tensor *zeros = sum_of(none, o->dims, true), *product, *by_zero, *by_rest;
 
+    if (tn_grad_enabled()) { /* a second derivative may be wanted */
+        d->gin[0] = tn_mul(others_of(x, shape, o->dims),
+                           tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim));
+        return TN_OK;
+    }
     kept.dims = o->dims;
     kept.keepdim = true;
     product = tn_prod(other, &kept);
@@ -214,6 +275,18 @@ static double spread_factor(tn_ints shape, tn_ints dims, double correction)
     return 1.0 / (n > 0 ? n : 0);
 }
 
+/* |x|^2, real */
+static tn_tensor *square_size(tn_tensor *x)
+{
+    tn_tensor *re, *im;
+
+    if (x == NULL || !tn__is_complex(tn_tensor_dtype(x)))
+        return tn_mul(x, x);
+    re = tn_real(x);
+    im = tn_imag(x);
+    return tn_add(tn_mul(re, re), tn_mul(im, im), NULL);
+}
+
 /* Two passes: the mean, then the squares of what differs from it. Narrow types in float32. */
 static tn_tensor *variance(tn_tensor *x, tn_ints dims, double correction, bool keepdim)
 {
@@ -221,7 +294,7 @@ static tn_tensor *variance(tn_tensor *x, tn_ints dims, double correction, bool k
 
     if (apart == NULL)
         return NULL;
-    return tn_mul_scalar(sum_of(tn_mul(apart, apart), dims, keepdim),
+    return tn_mul_scalar(sum_of(square_size(apart), dims, keepdim),
                          spread_factor(tn_tensor_shape(x), dims, correction));
 }
 
@@ -229,7 +302,7 @@ static tn_status var_infer(tn_infer *infer)
 {
     const tn_var_options *o = infer->options;
 
-    return reduced_infer(infer, o->dims, o->keepdim, tn_view_dtype(infer->in[0]));
+    return reduced_infer(infer, o->dims, o->keepdim, tn__common_part(tn_view_dtype(infer->in[0])));
 }
 
 static tn_status var_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
@@ -259,7 +332,7 @@ static tn_status std_infer(tn_infer *infer)
 {
     const tn_std_options *o = infer->options;
 
-    return reduced_infer(infer, o->dims, o->keepdim, tn_view_dtype(infer->in[0]));
+    return reduced_infer(infer, o->dims, o->keepdim, tn__common_part(tn_view_dtype(infer->in[0])));
 }
 
 static tn_status std_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
@@ -292,10 +365,15 @@ static tn_status std_derive(tn_derive *d)
 static tn_status norm_infer(tn_infer *infer)
 {
     const tn_norm_options *o = infer->options;
+    tn_dtype dtype = tn__common_part(tn__common_asked(infer, o->dtype));
 
+    if (!(TN_MASK_FLOAT & TN_BIT(dtype)))
+        return tn_fail(TN_ERR_RUNTIME,
+                       "dtype %s; the norm is worked out in a float or complex type",
+                       tn_dtype_name(dtype));
     if (isinf(o->p))
-        return extreme_infer(infer, o->dims, o->keepdim, tn_view_dtype(infer->in[0]));
-    return reduced_infer(infer, o->dims, o->keepdim, tn_view_dtype(infer->in[0]));
+        return extreme_infer(infer, o->dims, o->keepdim, dtype);
+    return reduced_infer(infer, o->dims, o->keepdim, dtype);
 }
 
 static tn_tensor *norm_of(tn_tensor *x, const tn_norm_options *o)
@@ -305,9 +383,11 @@ static tn_tensor *norm_of(tn_tensor *x, const tn_norm_options *o)
     tn_tensor *size;
 
     if (o->p == 2)
-        return tn_sqrt(sum_of(tn_mul(x, x), o->dims, o->keepdim));
+        return tn_sqrt(sum_of(square_size(x), o->dims, o->keepdim));
     if (o->p == 0)
-        return sum_of(like(tn_ne(x, tn__common_number(x, 0.0)), x), o->dims, o->keepdim);
+        return sum_of(
+            tn_cast(tn_ne(x, tn__common_number(x, 0.0)), tn__common_part(tn_tensor_dtype(x))),
+            o->dims, o->keepdim);
     size = tn_abs(x);
     if (o->p == 1)
         return sum_of(size, o->dims, o->keepdim);
@@ -332,24 +412,25 @@ static tn_status norm_derive(tn_derive *d)
 {
     const tn_norm_options *o = d->options;
     tn_ints shape = tn__common_in_shape(d, 0);
-    tn_tensor *x = d->in[0], *zero = tn__common_number(x, 0.0), *size = tn_abs(x), *scaled, *scale;
+    tn_tensor *x = d->in[0], *size = tn_abs(x), *zero = tn__common_number(size, 0.0), *scaled,
+              *scale;
     tn_tensor *y = tn__common_unreduced(d->out[0], shape, o->dims, o->keepdim);
     tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
 
     if (o->p == 0) {
         d->gin[0] = tn__common_zeros(x, shape);
     } else if (o->p == 1) {
-        d->gin[0] = tn_mul(tn_sign(x), gy);
+        d->gin[0] = tn_mul(tn_sgn(x), gy);
     } else if (o->p == 2) {
         d->gin[0] = or_zero(tn_eq(y, zero), tn_mul(x, over(gy, y)));
     } else if (isinf(o->p)) { /* evenly among the extreme ones */
-        tn_tensor *mask = like(tn_eq(size, y), x);
+        tn_tensor *mask = like(tn_eq(size, y), gy);
 
-        d->gin[0] = tn_mul(tn_mul(tn_sign(x), mask), over(gy, sum_of(mask, o->dims, true)));
+        d->gin[0] = tn_mul(tn_mul(tn_sgn(x), mask), over(gy, sum_of(mask, o->dims, true)));
     } else {
-        scaled = tn_mul(tn_sign(x), tn_pow_scalar(size, o->p - 1));
+        scaled = tn_mul(tn_sgn(x), tn_pow_scalar(size, o->p - 1));
         if (o->p < 2)
-            scaled = or_zero(tn_eq(x, zero), scaled);
+            scaled = or_zero(tn_eq(size, zero), scaled);
         scale = or_zero(tn_eq(y, zero), over(gy, tn_pow_scalar(y, o->p - 1)));
         d->gin[0] = tn_mul(scaled, scale);
     }
@@ -373,6 +454,8 @@ static tn_status all_infer(tn_infer *infer)
 {
     const tn_all_options *o = infer->options;
 
+    if (tn__is_complex(tn_view_dtype(infer->in[0])))
+        infer->dtype = TN_BOOL;
     return reduced_infer(infer, o->dims, o->keepdim, truth_of(tn_view_dtype(infer->in[0])));
 }
 
@@ -380,6 +463,8 @@ static tn_status any_infer(tn_infer *infer)
 {
     const tn_any_options *o = infer->options;
 
+    if (tn__is_complex(tn_view_dtype(infer->in[0])))
+        infer->dtype = TN_BOOL;
     return reduced_infer(infer, o->dims, o->keepdim, truth_of(tn_view_dtype(infer->in[0])));
 }
 
@@ -410,8 +495,11 @@ static tn_status any_decompose(tn_tensor *const *in, int64_t n_in, const void *o
 static tn_status logsumexp_infer(tn_infer *infer)
 {
     const tn_logsumexp_options *o = infer->options;
+    tn_dtype dtype = tn_view_dtype(infer->in[0]);
 
-    return reduced_infer(infer, o->dims, o->keepdim, tn_view_dtype(infer->in[0]));
+    if ((TN_MASK_INT | TN_BIT(TN_BOOL)) & TN_BIT(dtype))
+        dtype = infer->dtype = tn_default_dtype();
+    return reduced_infer(infer, o->dims, o->keepdim, dtype);
 }
 
 /* From the largest, so that nothing overflows; infinite ones are left where they are. */
@@ -430,7 +518,7 @@ static tn_status logsumexp_decompose(tn_tensor *const *in, int64_t n_in, const v
         return tn__common_given(out, like(tn_ln(sum_of(tn_exp(x), o->dims, o->keepdim)), in[0]));
     most.dims = o->dims;
     most.keepdim = true;
-    top = tn_amax(x, &most);
+    top = tn_amax(tn_real(x), &most);
     top = or_zero(tn_logical_not(tn_isfinite(top)), top);
     y = tn_add(tn_ln(sum_of(tn_exp(tn_sub(x, top, NULL)), o->dims, true)), top, NULL);
     if (!o->keepdim) {
@@ -452,12 +540,12 @@ static tn_status logsumexp_derive(tn_derive *d)
     tn_tensor *y = tn__common_unreduced(d->out[0], shape, o->dims, o->keepdim);
     tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
 
-    d->gin[0] = tn_mul(gy, tn_exp(tn_sub(d->in[0], y, NULL)));
+    d->gin[0] = tn__common_chain(gy, tn_exp(tn_sub(d->in[0], y, NULL)));
     return TN_OK;
 }
 
 const tn_op_def tn__op_prod = { TN_HEAD(tn_op_def), TN_SCHEMA_PROD, .infer = prod_infer,
-                                .derive = prod_derive };
+                                .derive = prod_derive, TN__PARTS(prod) };
 const tn_op_def tn__op_amin = { TN_HEAD(tn_op_def), TN_SCHEMA_AMIN, .infer = amin_infer,
                                 .derive = amin_derive };
 const tn_op_def tn__op_argmin = { TN_HEAD(tn_op_def), TN_SCHEMA_ARGMIN, .infer = argmin_infer };

@@ -3,21 +3,24 @@
  * Along one dimension: running sums and products, order. */
 #include "common.h"
 
-static tn_status scan_infer(tn_infer *infer, int64_t dim)
+static tn_status scan_infer(tn_infer *infer, int64_t dim, tn_dtype asked)
 {
     const tn_view *x = infer->in[0];
-    tn_dtype dtype = tn_view_dtype(x);
+    tn_dtype dtype = tn__common_asked(infer, asked);
     int32_t at;
     tn_status status = tn__common_dim(dim, x->ndim, &at);
 
-    tn__common_plain(&infer->out[0], (TN_MASK_FLOAT & TN_BIT(dtype)) ? dtype : TN_I64,
-                     tn__common_shape(x));
+    if (asked == TN_DTYPE_AUTO && ((TN_MASK_INT | TN_BIT(TN_BOOL)) & TN_BIT(dtype)))
+        dtype = TN_I64;
+    tn__common_plain(&infer->out[0], dtype, tn__common_shape(x));
     return status;
 }
 
 static tn_status cumsum_infer(tn_infer *infer)
 {
-    return scan_infer(infer, ((const tn_cumsum_options *)infer->options)->dim);
+    const tn_cumsum_options *o = infer->options;
+
+    return scan_infer(infer, o->dim, o->dtype);
 }
 
 static tn_tensor *backwards(tn_tensor *x, int64_t dim)
@@ -38,22 +41,52 @@ static tn_status cumsum_derive(tn_derive *d)
 
 static tn_status cumprod_infer(tn_infer *infer)
 {
-    return scan_infer(infer, ((const tn_cumprod_options *)infer->options)->dim);
+    const tn_cumprod_options *o = infer->options;
+
+    return scan_infer(infer, o->dim, o->dtype);
+}
+
+/* Element k of all products that it is in, one after the other: by no division, so that it can be
+ * differentiated again also where there are zeros. */
+static tn_tensor *one_by_one(tn_tensor *x, tn_tensor *gy, int64_t dim)
+{
+    int64_t n = tn_tensor_size(x, dim), last[1] = { dim };
+    tn_sum_options sum = TN_SUM_OPTIONS;
+    tn_tensor *all = NULL;
+
+    sum.dims = (tn_ints){ last, 1 };
+    sum.keepdim = true;
+    for (int64_t k = 0; k < n; k++) {
+        tn_tensor *parts[3] = { tn_narrow(x, dim, 0, k), tn_fill(tn_narrow(x, dim, k, 1), 1.0),
+                                tn_narrow(x, dim, k + 1, n - k - 1) };
+        tn_tensor *without = tn_narrow(tn_cumprod(tn_cat(parts, 3, dim), dim, NULL), dim, k, n - k);
+        tn_tensor *pair[2] = { all, tn_sum(tn_mul(without, tn_narrow(gy, dim, k, n - k)), &sum) };
+
+        all = k == 0 ? pair[1] : tn_cat(pair, 2, dim);
+        if (all == NULL)
+            return NULL;
+    }
+    return all != NULL ? all : tn_copy(gy);
 }
 
 /* Before the first zero by division; at it from the products that leave it out; 0 behind it. */
 static tn_status cumprod_derive(tn_derive *d)
 {
     const tn_cumprod_options *o = d->options;
-    tn_tensor *x = d->in[0], *gy = d->gout[0], *zero = tn__common_number(x, 0.0);
+    tn_tensor *x = tn__common_conj(d->in[0]), *gy = d->gout[0], *zero = tn__common_number(x, 0.0);
     tn_tensor *none = tn_eq(x, zero), *zeros = tn_cumsum(none, o->dim, NULL), *first, *without;
     tn_tensor *before = tn_eq(zeros, tn__common_number(zeros, 0)), *by_first, *by_rest;
 
+    if (tn_grad_enabled()) { /* a second derivative may be wanted */
+        d->gin[0] = d->in_meta[0].ndim > 0 ? one_by_one(x, gy, o->dim) : gy;
+        return TN_OK;
+    }
     first = tn_logical_and(none, tn_eq(zeros, tn__common_number(zeros, 1)));
     without = tn_where(first, tn__common_number(x, 1.0), x);
-    by_rest = tn_div(backwards(tn_mul(gy, d->out[0]), o->dim),
+    by_rest = tn_div(backwards(tn_mul(gy, tn__common_conj(d->out[0])), o->dim),
                      tn_where(none, tn__common_number(x, 1.0), x), NULL);
-    by_first = backwards(tn_where(before, zero, tn_mul(gy, tn_cumprod(without, o->dim))), o->dim);
+    by_first = backwards(tn_where(before, zero, tn_mul(gy, tn_cumprod(without, o->dim, NULL))),
+                         o->dim);
     d->gin[0] = tn_where(before, by_rest, tn_where(first, by_first, zero));
     return TN_OK;
 }
@@ -132,9 +165,9 @@ static tn_status topk_decompose(tn_tensor *const *in, int64_t n_in, const void *
 }
 
 const tn_op_def tn__op_cumsum = { TN_HEAD(tn_op_def), TN_SCHEMA_CUMSUM, .infer = cumsum_infer,
-                                  .derive = cumsum_derive };
+                                  .derive = cumsum_derive, TN__PARTS(cumsum) };
 const tn_op_def tn__op_cumprod = { TN_HEAD(tn_op_def), TN_SCHEMA_CUMPROD, .infer = cumprod_infer,
-                                   .derive = cumprod_derive };
+                                   .derive = cumprod_derive, TN__PARTS(cumprod) };
 const tn_op_def tn__op_sort = { TN_HEAD(tn_op_def), TN_SCHEMA_SORT, .infer = sort_infer,
                                 .derive = sort_derive };
 const tn_op_def tn__op_topk = { TN_HEAD(tn_op_def), TN_SCHEMA_TOPK, .infer = topk_infer,

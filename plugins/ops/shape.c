@@ -456,6 +456,7 @@ const tn_op_def tn__op_squeeze = { TN_HEAD(tn_op_def), TN_SCHEMA_SQUEEZE, .infer
 const tn_op_def tn__op_narrow = { TN_HEAD(tn_op_def), TN_SCHEMA_NARROW, .infer = narrow_infer,
                                   .derive = narrow_derive };
 const tn_op_def tn__op_narrow_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_NARROW_GRAD,
-                                       .infer = narrow_grad_infer, .derive = narrow_grad_derive };
+                                       .infer = narrow_grad_infer, .derive = narrow_grad_derive,
+                                       TN__PARTS(narrow_grad) };
 const tn_op_def tn__op_select = { TN_HEAD(tn_op_def), TN_SCHEMA_SELECT, .infer = select_infer,
                                   .decompose = select_decompose };

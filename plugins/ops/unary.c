@@ -18,6 +18,11 @@ static tn_tensor *over(tn_tensor *a, tn_tensor *b)
     return tn_div(a, b, NULL);
 }
 
+static tn_tensor *chain(tn_tensor *gy, tn_tensor *slope)
+{
+    return tn__common_chain(gy, slope);
+}
+
 /* 1 - x^2, 1 + x^2 */
 static tn_tensor *one_minus_square(tn_tensor *x)
 {
@@ -51,6 +56,11 @@ static tn_tensor *one_plus_square(tn_tensor *x)
 #define PRIMITIVE(name, NAME)                                                                      \
     const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME,                        \
                                       .infer = tn__common_unary, .derive = name##_derive };
+/* The same, by parts for complex numbers where a device has no kernel for those. */
+#define ALSO_COMPLEX(name, NAME)                                                                   \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME,                        \
+                                      .infer = tn__common_unary, .derive = name##_derive,          \
+                                      TN__PARTS(name) };
 #define COMPOSED(name, NAME)                                                                       \
     const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME,                        \
                                       .infer = tn__common_unary, .derive = name##_derive,          \
@@ -74,7 +84,7 @@ static tn_status abs_infer(tn_infer *infer)
 }
 DERIVE(abs, tn_mul(gy, direction(x)))
 const tn_op_def tn__op_abs = { TN_HEAD(tn_op_def), TN_SCHEMA_ABS, .infer = abs_infer,
-                               .derive = abs_derive };
+                               .derive = abs_derive, TN__PARTS(abs) };
 /* steps: flat everywhere */
 DERIVE(sign, tn_fill(gy, 0.0))
 PRIMITIVE(sign, SIGN)
@@ -90,43 +100,50 @@ PRIMITIVE(round, ROUND)
 DERIVE(frac, gy)
 DECOMPOSE(frac, tn_sub(x, tn_trunc(x), NULL))
 COMPOSED(frac, FRAC)
-DERIVE(square, tn_mul(gy, times(x, 2.0)))
+DERIVE(square, chain(gy, times(x, 2.0)))
 DECOMPOSE(square, tn_mul(x, x))
-COMPOSED(square, SQUARE)
-DERIVE(reciprocal, tn_neg(tn_mul(gy, tn_mul(y, y))))
+static tn_status square_infer(tn_infer *infer)
+{
+    if (tn_view_dtype(infer->in[0]) == TN_BOOL)
+        infer->dtype = TN_I64;
+    return tn__common_unary(infer);
+}
+const tn_op_def tn__op_square = { TN_HEAD(tn_op_def), TN_SCHEMA_SQUARE, .infer = square_infer,
+                                  .derive = square_derive, .decompose = square_decompose };
+DERIVE(reciprocal, tn_neg(chain(gy, tn_mul(y, y))))
 DECOMPOSE(reciprocal, over(tn__common_number(x, 1.0), x))
 COMPOSED(reciprocal, RECIPROCAL)
-DERIVE(rsqrt, times(tn_mul(gy, tn_mul(y, tn_mul(y, y))), -0.5))
+DERIVE(rsqrt, times(chain(gy, tn_mul(y, tn_mul(y, y))), -0.5))
 DECOMPOSE(rsqrt, over(tn__common_number(x, 1.0), tn_sqrt(x)))
 COMPOSED(rsqrt, RSQRT)
 
-DERIVE(expm1, tn_mul(gy, plus(y, 1.0)))
-PRIMITIVE(expm1, EXPM1)
-DERIVE(log1p, over(gy, plus(x, 1.0)))
-PRIMITIVE(log1p, LOG1P)
-DERIVE(log2, over(gy, times(x, 0.69314718055994530942)))
-PRIMITIVE(log2, LOG2)
-DERIVE(log10, over(gy, times(x, 2.30258509299404568402)))
-PRIMITIVE(log10, LOG10)
+DERIVE(expm1, chain(gy, plus(y, 1.0)))
+ALSO_COMPLEX(expm1, EXPM1)
+DERIVE(log1p, over(gy, tn__common_conj(plus(x, 1.0))))
+ALSO_COMPLEX(log1p, LOG1P)
+DERIVE(log2, over(gy, tn__common_conj(times(x, 0.69314718055994530942))))
+ALSO_COMPLEX(log2, LOG2)
+DERIVE(log10, over(gy, tn__common_conj(times(x, 2.30258509299404568402))))
+ALSO_COMPLEX(log10, LOG10)
 
-DERIVE(sin, tn_mul(gy, tn_cos(x)))
-PRIMITIVE(sin, SIN)
-DERIVE(cos, tn_neg(tn_mul(gy, tn_sin(x))))
-PRIMITIVE(cos, COS)
-DERIVE(tan, tn_mul(gy, one_plus_square(y)))
-PRIMITIVE(tan, TAN)
-DERIVE(asin, tn_mul(gy, tn_rsqrt(one_minus_square(x))))
-PRIMITIVE(asin, ASIN)
-DERIVE(acos, tn_neg(tn_mul(gy, tn_rsqrt(one_minus_square(x)))))
-PRIMITIVE(acos, ACOS)
-DERIVE(atan, over(gy, one_plus_square(x)))
-PRIMITIVE(atan, ATAN)
-DERIVE(sinh, tn_mul(gy, tn_cosh(x)))
-PRIMITIVE(sinh, SINH)
-DERIVE(cosh, tn_mul(gy, tn_sinh(x)))
-PRIMITIVE(cosh, COSH)
-DERIVE(tanh, tn_mul(gy, one_minus_square(y)))
-PRIMITIVE(tanh, TANH)
+DERIVE(sin, chain(gy, tn_cos(x)))
+ALSO_COMPLEX(sin, SIN)
+DERIVE(cos, tn_neg(chain(gy, tn_sin(x))))
+ALSO_COMPLEX(cos, COS)
+DERIVE(tan, chain(gy, one_plus_square(y)))
+ALSO_COMPLEX(tan, TAN)
+DERIVE(asin, chain(gy, tn_rsqrt(one_minus_square(x))))
+ALSO_COMPLEX(asin, ASIN)
+DERIVE(acos, tn_neg(chain(gy, tn_rsqrt(one_minus_square(x)))))
+ALSO_COMPLEX(acos, ACOS)
+DERIVE(atan, over(gy, tn__common_conj(one_plus_square(x))))
+ALSO_COMPLEX(atan, ATAN)
+DERIVE(sinh, chain(gy, tn_cosh(x)))
+ALSO_COMPLEX(sinh, SINH)
+DERIVE(cosh, chain(gy, tn_sinh(x)))
+ALSO_COMPLEX(cosh, COSH)
+DERIVE(tanh, chain(gy, one_minus_square(y)))
+ALSO_COMPLEX(tanh, TANH)
 
 /* 2 / sqrt(pi) e^-x^2, and what it is over */
 #define TWO_OVER_ROOT_PI 1.12837916709551257390

@@ -106,9 +106,19 @@ sub finish
         refuse("operator $op->{name}: $option->{name} is an operand and an option") if $index{ $option->{name} };
     }
     $op->{save_in} = $op->{save_out} = 0;
-    for my $name (@{ $op->{save} }) {
+    my @for = (0) x (@{ $op->{in} } + @{ $op->{out} });
+    for my $saved (@{ $op->{save} }) {
+        my ($name, $inputs) = split /:/, $saved, 2;
         my $at = $index{$name} or refuse("operator $op->{name}: `save $name` names no operand");
+        my $mask = defined $inputs ? 0 : ~0 & 0xffffffff;
+        for my $input (split /,/, $inputs // '') {
+            my $which = $index{$input};
+            refuse("operator $op->{name}: `save $saved`: $input is no input") unless $which && $which->[0] eq 'in';
+            $mask |= 1 << $which->[1];
+            $op->{save_for} = \@for;
+        }
         $op->{"save_$at->[0]"} |= 1 << $at->[1];
+        $for[$at->[0] eq 'in' ? $at->[1] : @{ $op->{in} } + $at->[1]] = $mask;
     }
     $op->{dispatch_input} = -1;
     if (defined $op->{dispatch}) {
@@ -438,6 +448,8 @@ for my $family (@families) {
             ".options_size = sizeof($struct)" if @options;
         push @pieces, ".dispatch_input = $op->{dispatch_input}", ".save_in = $op->{save_in}u",
             ".save_out = $op->{save_out}u";
+        push @pieces, ".save_for = (const uint32_t[]){ " . join(', ', map { sprintf '%#xu', $_ } @{ $op->{save_for} }) . " }"
+            if $op->{save_for};
         $schema_h .= "#define TN_SCHEMA_$upper \\\n    " . join(", \\\n    ", @pieces) . "\n\n";
 
         # for people

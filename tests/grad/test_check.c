@@ -303,7 +303,7 @@ START_TEST(gradgradcheck_finds_a_wrong_second_derivative)
     ck_assert_int_eq(tn_gradgradcheck(frozen, NULL, &x, 1, 1, 0, 0), TN_ERR_ASSERT);
     FAILED(TN_ERR_ASSERT, "tn_gradcheck: input 0, element 0: the derivative says");
     ck_assert_int_eq(tn_gradgradcheck(mul, NULL, &narrow_type, 1, 1, 0, 0), TN_ERR_TYPE);
-    FAILED(TN_ERR_TYPE, "float64 has the precision");
+    FAILED(TN_ERR_TYPE, "float64 or complex128 has the precision");
     ck_assert_int_eq(tn_gradgradcheck(mul, NULL, &x, 0, 1, 0, 0), TN_ERR_VALUE);
     FAILED(TN_ERR_VALUE, "tn_gradgradcheck: at least one input");
 }
@@ -319,7 +319,7 @@ START_TEST(a_wrong_derivative_is_found)
     ck_assert_int_eq(tn_gradcheck(wrong, NULL, &x, 1, 1, 0, 0), TN_ERR_ASSERT);
     FAILED(TN_ERR_ASSERT, "tn_gradcheck: input 0, element 0: the derivative says");
     ck_assert_int_eq(tn_gradcheck(mul, NULL, &narrow_type, 1, 1, 0, 0), TN_ERR_TYPE);
-    FAILED(TN_ERR_TYPE, "float64 has the precision");
+    FAILED(TN_ERR_TYPE, "float64 or complex128 has the precision");
 }
 END_TEST
 

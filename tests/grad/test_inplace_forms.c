@@ -53,7 +53,7 @@ START_TEST(scans_triangles_products_and_comparisons_are_written_in_place)
     tn_tensor *x, *i = INTS(3, 0, 2), *square = ROWS(VEC(1, 2, 3, 4));
 
     HAS(tn_cumsum_(table(), 1, NULL), 1, 3, 6, 4, 9, 15);
-    HAS(tn_cumprod_(table(), 0), 1, 2, 3, 4, 10, 18);
+    HAS(tn_cumprod_(table(), 0, NULL), 1, 2, 3, 4, 10, 18);
     HAS(tn_cumsum_(tn_cast(i, TN_I32), 0, NULL), 3, 3, 5);
     HAS(tn_tril_(table(), NULL), 1, 0, 0, 4, 5, 0);
     HAS(tn_triu_(table(), WITH(triu, 1)), 0, 2, 3, 0, 0, 6);
@@ -133,7 +133,7 @@ static tn_tensor *input(double first)
     X(tril, tn_mul_(tn_tril_(y, NULL), b))                                                         \
     X(triu, tn_mul_(tn_triu_(y, NULL), b))                                                         \
     X(cumsum, tn_mul_(tn_cumsum_(y, 1, NULL), b))                                                  \
-    X(cumprod, tn_cumprod_(y, 1))                                                                  \
+    X(cumprod, tn_cumprod_(y, 1, NULL))                                                                  \
     X(addmm, tn_addmm_(y, tn_matmul(b, tn_transpose(b, 0, 1)), b, WITH(addmm, 0.5, 2)))            \
     X(addmm_view, tn_addmm_(tn_narrow(y, 1, 0, 2), b, tn_transpose(b, 0, 1), NULL))                \
     X(lt, tn_lt_(tn_narrow(y, 1, 0, 1), tn_narrow(b, 1, 0, 1)))                                    \

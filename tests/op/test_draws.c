@@ -201,7 +201,7 @@ static tn_tensor *code_of(int i, tn_tensor *x)
     case 3: return tn_prod(x, &product);
     case 4: return tn_logsumexp(x, dims, NULL);
     case 5: return tn_cumsum(x, 1, NULL);
-    case 6: return tn_cumprod(x, 1);
+    case 6: return tn_cumprod(x, 1, NULL);
     case 7: return tn_sort(x, NULL, &values, &places) == TN_OK ? values : NULL;
     case 8: return tn_slice(x, 1, &every);
     case 9: return tn_unfold(x, 1, 2, 1);

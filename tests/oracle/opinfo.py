@@ -78,7 +78,7 @@ MAP = {}
 for names in ("relu sigmoid relu6 selu silu mish hardswish hardsigmoid logsigmoid tanhshrink softsign",
               "neg exp log sqrt abs sign floor ceil trunc round frac square reciprocal rsqrt expm1 log1p log2 log10 sin cos",
               "tan asin acos atan sinh cosh tanh erf erfc erfinv bitwise_not logical_not isnan isinf isfinite real imag",
-              "view_as_real conj angle nonzero"):
+              "view_as_real conj angle nonzero sgn"):
     for name in names.split():
         MAP[name] = name + " input:T inplace:z"
 for name in ("add", "sub"):

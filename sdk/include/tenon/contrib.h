@@ -200,6 +200,12 @@ typedef struct tn_op_def {
      * was nothing to do. */
     tn_status (*decompose)(tn_tensor *const *in, int64_t n_in, const void *options,
                            tn_tensor **out);
+    /* Inputs, then outputs: bit i says that what is saved of it is for the gradient of input i alone.
+     * NULL: for all of them. */
+    const uint32_t *save_for;
+    /* TN_BIT mask of the dtypes (of the one that chooses the kernel) that `decompose` is for; 0: all.
+     * A primitive can so come apart for complex numbers. */
+    uint32_t decompose_dtypes;
 } tn_op_def;
 
 /* ==== kernel: code for an operator on a device type =========================================== */

@@ -73,7 +73,8 @@ typedef tn_status (*tn_grad_added_hook)(void *user, tn_tensor *gradient);
 TN_API tn_hook_handle tn_tensor_hook_added(tn_tensor *tensor, tn_grad_added_hook hook, void *user,
                                            void (*release)(void *user));
 
-/* Whether operators record a graph in this thread; begin/end pairs nest. [any-thread] */
+/* Whether operators record a graph in this thread; begin/end pairs nest. Nothing is recorded in
+ * inference mode. [any-thread] */
 TN_API bool tn_grad_enabled(void);
 TN_API void tn_grad_begin(bool enabled);
 TN_API void tn_grad_end(void);
@@ -94,8 +95,9 @@ TN_API int64_t tn_graph_node_count(void);
 typedef struct tn_function_ctx tn_function_ctx;
 
 /* Forward (in no-grad mode) fills `out`; backward gets the saved tensors and the gradients of the
- * outputs (TN_NONE where there is none) and fills gradients of the inputs (TN_NONE where there is
- * none). `release` frees `user` when the graph goes. Frozen. All: [any-thread] */
+ * outputs and fills gradients of the inputs (TN_NONE where there is none). Arguments that are no
+ * tensors, and what forward has to tell backward beside tensors, stand in `user`, which `release` frees
+ * when the graph goes. An input may be TN_NONE. Frozen. All: [any-thread] */
 typedef struct tn_function {
     const char *name;
     tn_status (*forward)(tn_function_ctx *ctx, void *user, tn_tensor *const *in, tn_tensor **out);
@@ -111,12 +113,13 @@ TN_API tn_status tn_function_call(const tn_function *function, void *user, tn_te
 /* In forward: keeps a tensor for backward, with a check that it is not changed meanwhile.
  * [callback] */
 TN_API tn_status tn_function_save(tn_function_ctx *ctx, tn_tensor *tensor);
-/* In backward: the saved tensors in order. [callback] [borrowed] */
+/* In backward: the saved tensors in order; one that was changed since is refused. [callback]
+ * [borrowed] */
 TN_API tn_tensor *tn_function_saved(tn_function_ctx *ctx, int64_t index);
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
-/* Compares the gradients of `function` at `in` (float64, requiring grad) with central differences;
+/* Compares the gradients of `function` at `in` (float64 or complex128, of which both parts are moved) with central differences;
  * NULL `function.backward`-less closures are fine: it is any code that computes with operators.
  * TN_ERR_ASSERT names input, element, both numbers. [any-thread] [null-ok: user] */
 TN_API tn_status tn_gradcheck(tn_status (*code)(void *user, tn_tensor *const *in, tn_tensor **out),
@@ -128,6 +131,40 @@ TN_API tn_status tn_gradgradcheck(tn_status (*code)(void *user, tn_tensor *const
                                                     tn_tensor **out),
                                   void *user, tn_tensor *const *in, int64_t n_in, int64_t n_out,
                                   double step, double tolerance);
+
+/* ---- inference ------------------------------------------------------------------------------- */
+
+/* Inference mode of this thread; begin/end pairs nest. While it is on nothing is recorded, whatever
+ * tn_grad_begin says, and what is made is an inference tensor: outside of the mode such a tensor can
+ * be computed with, but not be changed in place, kept for a gradient, or require one. A view of a
+ * normal tensor is a normal one. begin(false) inside takes the mode, with its being without
+ * gradients, away. [any-thread] */
+TN_API bool tn_inference_enabled(void);
+TN_API void tn_inference_begin(bool enabled);
+TN_API void tn_inference_end(void);
+/* Whether its memory was made in inference mode; tn_clone outside makes a normal tensor of it.
+ * [any-thread] */
+TN_API bool tn_tensor_is_inference(const tn_tensor *tensor);
+
+/* Makes a tensor a leaf that requires no gradient: its history is let go, its memory and the gradient
+ * that it has stay. Views are refused. Returns the tensor. [any-thread] [borrowed] [null-through] */
+TN_API tn_tensor *tn_tensor_detach_(tn_tensor *tensor);
+#define tn_detach_(tensor) tn_tensor_detach_(tensor)
+
+/* ---- more of a program's own function -------------------------------------------------------- */
+
+/* In forward: an input that forward changes in place and gives as an output: it gets the function as
+ * its maker, as operators in place do. [callback] */
+TN_API tn_status tn_function_mark_dirty(tn_function_ctx *ctx, tn_tensor *tensor);
+/* In forward: an output that has no gradient: it requires none.
+ * [callback] */
+TN_API tn_status tn_function_mark_non_differentiable(tn_function_ctx *ctx, tn_tensor *tensor);
+/* In forward: whether backward gets zeros for outputs without a gradient, as it does when nothing is
+ * said, or TN_NONE. [callback] */
+TN_API tn_status tn_function_set_materialize_grads(tn_function_ctx *ctx, bool materialize);
+/* Whether the gradient of input `index` is wanted: in backward what it has to give, in forward what
+ * it may be asked for. [callback] */
+TN_API bool tn_function_needs_grad(tn_function_ctx *ctx, int64_t index);
 
 TN_END_DECLS
 #endif

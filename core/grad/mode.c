@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The modes of a thread that nest: whether operators record, and inference, in which nothing can be
+ * recorded and what is made never takes part in a graph. */
+#include "core/grad/parts.h"
+
+_Thread_local tn__grad_mode tn__grad_mode_here;
+
+enum { LEVELS = 16 * 64 };
+
+bool tn_grad_enabled(void)
+{
+    return tn__grad_on();
+}
+
+void tn__mode_begin(tn__grad_mode *mode, bool off, const char *who)
+{
+    if (mode->depth < LEVELS) {
+        uint64_t bit = (uint64_t)1 << (mode->depth & 63);
+
+        if (mode->off)
+            mode->before[mode->depth >> 6] |= bit;
+        else
+            mode->before[mode->depth >> 6] &= ~bit;
+    } else if (mode->depth == LEVELS) {
+        tn_fail(TN_ERR_RUNTIME, "%s: %d levels deep; inner ones end together with this one", who,
+                LEVELS);
+    }
+    mode->depth++;
+    mode->off = off;
+}
+
+void tn__mode_end(tn__grad_mode *mode, const char *who)
+{
+    if (mode->depth == 0) {
+        tn_fail(TN_ERR_RUNTIME, "%s without a begin in this thread", who);
+        return;
+    }
+    mode->depth--;
+    if (mode->depth < LEVELS)
+        mode->off = mode->before[mode->depth >> 6] >> (mode->depth & 63) & 1;
+}
+
+void tn_grad_begin(bool enabled)
+{
+    tn__mode_begin(&tn__grad_mode_here, !enabled || tn__inference_here, "tn_grad_begin");
+}
+
+void tn_grad_end(void)
+{
+    tn__mode_end(&tn__grad_mode_here, "tn_grad_end");
+}
+
+/* ---- inference ------------------------------------------------------------------ */
+
+static _Thread_local tn__grad_mode inference_mode; /* its `off` means that it is on */
+
+bool tn_inference_enabled(void)
+{
+    return tn__inference_here;
+}
+
+void tn_inference_begin(bool enabled)
+{
+    tn__mode_begin(&inference_mode, enabled, "tn_inference_begin");
+    tn__inference_here = enabled;
+    tn__mode_begin(&tn__grad_mode_here, enabled, "tn_inference_begin");
+}
+
+void tn_inference_end(void)
+{
+    if (inference_mode.depth > 0)
+        tn__mode_end(&tn__grad_mode_here, "tn_inference_end");
+    tn__mode_end(&inference_mode, "tn_inference_end");
+    tn__inference_here = inference_mode.off;
+}
+
+bool tn_tensor_is_inference(const tn_tensor *tensor)
+{
+    if (tn__tensor_ok(tensor))
+        return (tensor->storage->flags & TN__STORAGE_INFERENCE) != 0;
+    tn__tensor_bad(tensor, "tn_tensor_is_inference");
+    return false;
+}

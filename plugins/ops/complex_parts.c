@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Primitives of complex numbers by means of the same ones of their parts, for devices that have no
+ * kernel for complex numbers. z = a + b i throughout. */
+#include "common.h"
+
+static tn_tensor *times(tn_tensor *x, double factor)
+{
+    return tn_mul_scalar(x, factor);
+}
+
+static tn_tensor *plus(tn_tensor *x, tn_tensor *y)
+{
+    return tn_add(x, y, NULL);
+}
+
+static tn_tensor *minus(tn_tensor *x, tn_tensor *y)
+{
+    return tn_sub(x, y, NULL);
+}
+
+static tn_tensor *over(tn_tensor *x, tn_tensor *y)
+{
+    return tn_div(x, y, NULL);
+}
+
+static tn_tensor *number(tn_tensor *like, double value)
+{
+    return tn__common_number(like, value);
+}
+
+static tn_tensor *if_zero(tn_tensor *x, tn_tensor *then, tn_tensor *otherwise)
+{
+    return tn_where(tn_eq(x, number(x, 0.0)), then, otherwise);
+}
+
+/* A decomposition of one input. */
+#define OF_PARTS(name, result)                                                                     \
+    tn_status tn__parts_##name(tn_tensor *const *in, int64_t n_in, const void *options,            \
+                               tn_tensor **out)                                                    \
+    {                                                                                              \
+        tn_tensor *a = tn_real(in[0]), *b = tn_imag(in[0]);                                        \
+                                                                                                   \
+        (void)n_in, (void)options, (void)a, (void)b;                                               \
+        return tn__common_given(out, result);                                                      \
+    }
+/* And of two: z = a + b i, w = c + d i. */
+#define OF_PAIRS(name, result)                                                                     \
+    tn_status tn__parts_##name(tn_tensor *const *in, int64_t n_in, const void *options,            \
+                               tn_tensor **out)                                                    \
+    {                                                                                              \
+        tn_tensor *a = tn_real(in[0]), *b = tn_imag(in[0]), *c = tn_real(in[1]),                   \
+                  *d = tn_imag(in[1]);                                                             \
+                                                                                                   \
+        (void)n_in, (void)options;                                                                 \
+        return tn__common_given(out, result);                                                      \
+    }
+
+/* ---- the four rules ---- */
+
+OF_PAIRS(add, tn_complex(tn_add(a, c, options), tn_add(b, d, options)))
+OF_PAIRS(sub, tn_complex(tn_sub(a, c, options), tn_sub(b, d, options)))
+OF_PAIRS(mul, tn_complex(minus(tn_mul(a, c), tn_mul(b, d)), plus(tn_mul(a, d), tn_mul(b, c))))
+OF_PAIRS(eq, tn_bitwise_and(tn_eq(a, c), tn_eq(b, d)))
+OF_PARTS(neg, tn_complex(tn_neg(a), tn_neg(b)))
+OF_PARTS(add_scalar,
+         tn_complex(tn_add_scalar(a, ((const tn_add_scalar_options *)options)->value), tn_copy(b)))
+OF_PARTS(mul_scalar, tn_complex(times(a, ((const tn_mul_scalar_options *)options)->value),
+                                times(b, ((const tn_mul_scalar_options *)options)->value)))
+
+/* By the larger part of w, so that nothing overflows on the way. */
+static tn_tensor *quotient(tn_tensor *a, tn_tensor *b, tn_tensor *c, tn_tensor *d)
+{
+    tn_tensor *scale = tn_maximum(tn_abs(c), tn_abs(d));
+    tn_tensor *c1 = over(c, scale), *d1 = over(d, scale);
+    tn_tensor *whole = plus(tn_mul(c, c1), tn_mul(d, d1));
+
+    return tn_complex(over(plus(tn_mul(a, c1), tn_mul(b, d1)), whole),
+                      over(minus(tn_mul(b, c1), tn_mul(a, d1)), whole));
+}
+OF_PAIRS(div, quotient(a, b, c, d))
+
+/* ---- size, roots, powers ---- */
+
+/* The larger part times sqrt(1 + ratio^2). */
+static tn_tensor *size_of(tn_tensor *a, tn_tensor *b)
+{
+    tn_tensor *x = tn_abs(a), *y = tn_abs(b);
+    tn_tensor *large = tn_maximum(x, y), *ratio = over(tn_minimum(x, y), large);
+    tn_tensor *size = tn_mul(large, tn_sqrt(tn_add_scalar(tn_mul(ratio, ratio), 1.0)));
+
+    return tn_where(tn_bitwise_or(tn_eq(large, number(large, 0.0)), tn_isinf(large)), large, size);
+}
+OF_PARTS(abs, size_of(a, b))
+
+/* t = sqrt((|z| + |a|) / 2) is the larger part of the root, |b| / 2t the other. */
+static tn_tensor *root(tn_tensor *a, tn_tensor *b)
+{
+    tn_tensor *t = tn_sqrt(times(plus(size_of(a, b), tn_abs(a)), 0.5));
+    tn_tensor *other = if_zero(t, number(t, 0.0), over(tn_abs(b), times(t, 2.0)));
+    tn_tensor *right = tn_ge(a, number(a, 0.0)), *up = tn_where(right, other, t);
+
+    return tn_complex(tn_where(right, t, other),
+                      tn_where(tn_lt(b, number(b, 0.0)), tn_neg(up), up));
+}
+OF_PARTS(sqrt, root(a, b))
+
+/* e^(w ln z); 0^w is 0 where the real part of w is positive, infinite or nothing elsewhere. */
+static tn_tensor *power(tn_tensor *z, tn_tensor *w)
+{
+    tn_tensor *none = tn_eq(z, number(z, 0.0));
+    tn_tensor *re = tn_real(w), *positive = tn_gt(re, number(re, 0.0));
+    tn_tensor *other = tn_where(tn_lt(re, number(re, 0.0)), number(re, INFINITY), number(re, NAN));
+    tn_tensor *flat = tn_complex(tn_where(positive, number(re, 0.0), other),
+                                 tn_where(positive, number(re, 0.0), number(re, NAN)));
+    tn_tensor *base = tn_where(none, number(z, 1.0), z);
+
+    return tn_where(none, flat, tn_exp(tn_mul(w, tn_ln(base))));
+}
+OF_PAIRS(pow, ((void)a, (void)b, (void)c, (void)d, power(in[0], in[1])))
+
+/* ---- exponentials and logarithms ---- */
+
+OF_PARTS(exp, tn_complex(tn_mul(tn_exp(a), tn_cos(b)), tn_mul(tn_exp(a), tn_sin(b))))
+OF_PARTS(log, tn_complex(tn_ln(size_of(a, b)), tn_atan2(b, a)))
+OF_PARTS(log2, times(tn_ln(in[0]), 1.44269504088896340736))
+OF_PARTS(log10, times(tn_ln(in[0]), 0.43429448190325182765))
+/* ln |1 + z| = ln(1 + a (2 + a) + b^2) / 2 */
+OF_PARTS(log1p,
+         tn_complex(times(tn_log1p(plus(tn_mul(a, tn_add_scalar(a, 2.0)), tn_mul(b, b))), 0.5),
+                    tn_atan2(b, tn_add_scalar(a, 1.0))))
+/* e^a cos b - 1 = (e^a - 1) cos b - 2 sin(b / 2)^2 */
+OF_PARTS(expm1, tn_complex(minus(tn_mul(tn_expm1(a), tn_cos(b)),
+                                 times(tn_square(tn_sin(times(b, 0.5))), 2.0)),
+                           tn_mul(tn_exp(a), tn_sin(b))))
+OF_PARTS(sigmoid, over(number(in[0], 1.0), tn_add_scalar(tn_exp(tn_neg(in[0])), 1.0)))
+
+/* ---- circles ---- */
+
+OF_PARTS(sin, tn_complex(tn_mul(tn_sin(a), tn_cosh(b)), tn_mul(tn_cos(a), tn_sinh(b))))
+OF_PARTS(cos, tn_complex(tn_mul(tn_cos(a), tn_cosh(b)), tn_neg(tn_mul(tn_sin(a), tn_sinh(b)))))
+OF_PARTS(sinh, tn_complex(tn_mul(tn_sinh(a), tn_cos(b)), tn_mul(tn_cosh(a), tn_sin(b))))
+OF_PARTS(cosh, tn_complex(tn_mul(tn_cosh(a), tn_cos(b)), tn_mul(tn_sinh(a), tn_sin(b))))
+
+/* With e = e^(-2 |a|): (sign(a) (1 - e^2) + 2 e sin 2b i) / ((1 - e)^2 + 4 e cos^2 b), as two parts. */
+static void tangent(tn_tensor *a, tn_tensor *b, tn_tensor **re, tn_tensor **im)
+{
+    tn_tensor *far = times(tn_abs(a), -2.0), *e = tn_exp(far);
+    tn_tensor *whole = plus(tn_square(tn_expm1(far)), times(tn_mul(e, tn_square(tn_cos(b))), 4.0));
+
+    *re = over(tn_neg(tn_mul(tn_sign(a), tn_expm1(times(far, 2.0)))), whole);
+    *im = over(times(tn_mul(e, tn_sin(times(b, 2.0))), 2.0), whole);
+}
+
+tn_status tn__parts_tanh(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+{
+    tn_tensor *re, *im;
+
+    (void)n_in, (void)options;
+    tangent(tn_real(in[0]), tn_imag(in[0]), &re, &im);
+    return tn__common_given(out, tn_complex(re, im));
+}
+
+/* tan z = -i tanh(i z) */
+tn_status tn__parts_tan(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+{
+    tn_tensor *re, *im;
+
+    (void)n_in, (void)options;
+    tangent(tn_neg(tn_imag(in[0])), tn_real(in[0]), &re, &im);
+    return tn__common_given(out, tn_complex(im, tn_neg(re)));
+}
+
+/* ln(t + sqrt(t^2 + 1)), odd and right near 0. */
+static tn_tensor *area(tn_tensor *t)
+{
+    tn_tensor *x = tn_abs(t), *square = tn_mul(x, x);
+    tn_tensor *more = over(square, tn_add_scalar(tn_sqrt(tn_add_scalar(square, 1.0)), 1.0));
+
+    return tn_mul(tn_sign(t), tn_log1p(plus(x, more)));
+}
+
+/* The imaginary part of conj(z) w. */
+static tn_tensor *across(tn_tensor *z, tn_tensor *w)
+{
+    return minus(tn_mul(tn_real(z), tn_imag(w)), tn_mul(tn_imag(z), tn_real(w)));
+}
+
+/* Kahan's, through the roots of 1 - z and 1 + z. */
+static tn_tensor *arc(tn_tensor *z, bool cosine)
+{
+    tn_tensor *below = tn_sqrt(tn_add_scalar(tn_neg(z), 1.0)),
+              *above = tn_sqrt(tn_add_scalar(z, 1.0));
+
+    if (cosine)
+        return tn_complex(times(tn_atan2(tn_real(below), tn_real(above)), 2.0),
+                          area(across(above, below)));
+    return tn_complex(tn_atan2(tn_real(z), tn_real(tn_mul(below, above))),
+                      area(across(below, above)));
+}
+OF_PARTS(asin, arc(in[0], false))
+OF_PARTS(acos, arc(in[0], true))
+
+/* (atan2(2a, 1 - a^2 - b^2) / 2, ln(1 + 4b / (a^2 + (1 - b)^2)) / 4) */
+static tn_tensor *arctangent(tn_tensor *a, tn_tensor *b)
+{
+    tn_tensor *square = tn_mul(a, a), *less = tn_add_scalar(tn_neg(b), 1.0);
+    tn_tensor *rest = minus(tn_mul(less, tn_add_scalar(b, 1.0)), square);
+
+    return tn_complex(times(tn_atan2(times(a, 2.0), rest), 0.5),
+                      times(tn_log1p(over(times(b, 4.0), plus(square, tn_mul(less, less)))), 0.25));
+}
+OF_PARTS(atan, arctangent(a, b))
+
+/* ---- many ---- */
+
+tn_status tn__parts_sum(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+{
+    tn_sum_options o = *(const tn_sum_options *)options;
+
+    (void)n_in;
+    o.dtype = TN_DTYPE_AUTO;
+    return tn__common_given(out,
+                            tn_complex(tn_sum(tn_real(in[0]), &o), tn_sum(tn_imag(in[0]), &o)));
+}
+
+tn_status tn__parts_cumsum(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+{
+    tn_cumsum_options o = *(const tn_cumsum_options *)options;
+
+    (void)n_in;
+    o.dtype = TN_DTYPE_AUTO;
+    return tn__common_given(out, tn_complex(tn_cumsum(tn_real(in[0]), o.dim, &o),
+                                            tn_cumsum(tn_imag(in[0]), o.dim, &o)));
+}
+
+/* Sizes are multiplied, angles added. */
+static tn_tensor *turned(tn_tensor *size, tn_tensor *angle)
+{
+    return tn_complex(tn_mul(size, tn_cos(angle)), tn_mul(size, tn_sin(angle)));
+}
+
+tn_status tn__parts_prod(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+{
+    tn_prod_options o = *(const tn_prod_options *)options;
+    tn_sum_options sum = TN_SUM_OPTIONS;
+
+    (void)n_in;
+    o.dtype = TN_DTYPE_AUTO;
+    sum.dims = o.dims;
+    sum.keepdim = o.keepdim;
+    return tn__common_given(out, turned(tn_prod(tn_abs(in[0]), &o), tn_sum(tn_angle(in[0]), &sum)));
+}
+
+tn_status tn__parts_cumprod(tn_tensor *const *in, int64_t n_in, const void *options,
+                            tn_tensor **out)
+{
+    int64_t dim = ((const tn_cumprod_options *)options)->dim;
+
+    (void)n_in;
+    return tn__common_given(
+        out, turned(tn_cumprod(tn_abs(in[0]), dim, NULL), tn_cumsum(tn_angle(in[0]), dim, NULL)));
+}
+
+OF_PAIRS(bmm, tn_complex(minus(tn_bmm(a, c), tn_bmm(b, d)), plus(tn_bmm(a, d), tn_bmm(b, c))))
+
+/* ---- places ---- */
+
+OF_PARTS(nonzero, tn_nonzero(tn_logical_not(tn_eq(in[0], number(in[0], 0.0)))))
+
+tn_status tn__parts_where(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+{
+    (void)n_in, (void)options;
+    return tn__common_given(out, tn_complex(tn_where(in[0], tn_real(in[1]), tn_real(in[2])),
+                                            tn_where(in[0], tn_imag(in[1]), tn_imag(in[2]))));
+}
+
+tn_status tn__parts_gather(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+{
+    int64_t dim = ((const tn_gather_options *)options)->dim;
+
+    (void)n_in;
+    return tn__common_given(out, tn_complex(tn_gather(tn_real(in[0]), in[1], dim),
+                                            tn_gather(tn_imag(in[0]), in[1], dim)));
+}
+
+tn_status tn__parts_scatter(tn_tensor *const *in, int64_t n_in, const void *options,
+                            tn_tensor **out)
+{
+    int64_t dim = ((const tn_scatter_options *)options)->dim;
+
+    (void)n_in;
+    return tn__common_given(out,
+                            tn_complex(tn_scatter(tn_real(in[0]), in[1], tn_real(in[2]), dim),
+                                       tn_scatter(tn_imag(in[0]), in[1], tn_imag(in[2]), dim)));
+}
+
+/* Truth adds up to truth. */
+tn_status tn__parts_scatter_add(tn_tensor *const *in, int64_t n_in, const void *options,
+                                tn_tensor **out)
+{
+    int64_t dim = ((const tn_scatter_add_options *)options)->dim;
+
+    (void)n_in;
+    if (tn_tensor_dtype(in[0]) == TN_BOOL)
+        return tn__common_given(
+            out, tn_cast(tn_scatter_add(tn_cast(in[0], TN_I32), in[1], tn_cast(in[2], TN_I32), dim),
+                         TN_BOOL));
+    return tn__common_given(out,
+                            tn_complex(tn_scatter_add(tn_real(in[0]), in[1], tn_real(in[2]), dim),
+                                       tn_scatter_add(tn_imag(in[0]), in[1], tn_imag(in[2]), dim)));
+}
+
+tn_status tn__parts_narrow_grad(tn_tensor *const *in, int64_t n_in, const void *options,
+                                tn_tensor **out)
+{
+    const tn_narrow_grad_options *o = options;
+
+    (void)n_in;
+    return tn__common_given(out,
+                            tn_complex(tn_narrow_grad(tn_real(in[0]), o->shape, o->dim, o->start),
+                                       tn_narrow_grad(tn_imag(in[0]), o->shape, o->dim, o->start)));
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Gradients of complex numbers against differences of both parts, second derivatives where a product
+ * has zeros, and reductions that are told their type. */
+#include "tests/op/with.h"
+
+typedef tn_status code(void *user, tn_tensor *const *in, tn_tensor **out);
+
+/* Complex numbers in all four quarters, none on a cut. */
+static tn_tensor *input(tn_ints shape, double first)
+{
+    tn_tensor *x = tn_tensor_empty(shape, TN_C128, NULL);
+    int64_t count = 2 * tn_tensor_numel(x);
+    double *values = malloc((size_t)count * sizeof *values + 1);
+
+    for (int64_t i = 0; i < count; i++)
+        values[i] = 0.9 * sin(1.7 * (double)i + first) + 0.05 * cos((double)i);
+    ck_assert_int_eq(tn_tensor_copy_in(x, values, (size_t)count * sizeof *values), TN_OK);
+    free(values);
+    return x;
+}
+
+#define CODE(name, expression)                                                                     \
+    static tn_status name(void *user, tn_tensor *const *in, tn_tensor **out)                       \
+    {                                                                                              \
+        tn_tensor *x = in[0], *w = in[1];                                                          \
+                                                                                                   \
+        (void)user, (void)w;                                                                       \
+        out[0] = (expression);                                                                     \
+        return out[0] != NULL ? TN_OK : tn_error_code();                                           \
+    }
+
+static tn_tensor *spread(tn_tensor *x)
+{
+    tn_var_options o = TN_VAR_OPTIONS;
+
+    o.dims = TN_INTS(1);
+    return tn_add(tn_var(x, &o), tn_std(x, NULL), NULL);
+}
+
+static tn_tensor *norms(tn_tensor *x)
+{
+    tn_norm_options o = TN_NORM_OPTIONS;
+    tn_tensor *two = tn_norm(x, &o);
+
+    o.p = 3;
+    o.dims = TN_INTS(0);
+    return tn_add(two, tn_norm(x, &o), NULL);
+}
+
+static tn_tensor *along(tn_tensor *x)
+{
+    tn_prod_options o = TN_PROD_OPTIONS;
+
+    o.dims = TN_INTS(1);
+    return tn_add(tn_unsqueeze(tn_prod(x, &o), 1), tn_cumsum(tn_cumprod(x, 1, NULL), 0, NULL),
+                  NULL);
+}
+
+static tn_tensor *sums(tn_tensor *x, tn_tensor *w)
+{
+    tn_tensor *both[2] = { x, w };
+
+    return tn_einsum(both, 2, "ij,kj->ik");
+}
+
+CODE(rules, tn_sub(tn_mul(x, w), tn_div(x, w, NULL), NULL))
+CODE(powers, tn_add(tn_pow(x, w), tn_pow_scalar(x, 3.5), NULL))
+CODE(exponentials, tn_add(tn_exp(x), tn_expm1(w), NULL))
+CODE(logarithms,
+     tn_add(tn_add(tn_ln(x), tn_log1p(w), NULL), tn_add(tn_log2(x), tn_log10(x), NULL), NULL))
+CODE(roots, tn_add(tn_sqrt(x), tn_rsqrt(w), NULL))
+CODE(squares, tn_add(tn_square(x), tn_reciprocal(w), NULL))
+CODE(circles, tn_add(tn_add(tn_sin(x), tn_cos(w), NULL), tn_tan(x), NULL))
+CODE(arcs, tn_add(tn_add(tn_asin(x), tn_acos(w), NULL), tn_atan(x), NULL))
+CODE(hyperbolas, tn_add(tn_add(tn_sinh(x), tn_cosh(w), NULL), tn_tanh(x), NULL))
+CODE(curves, tn_add(tn_add(tn_sigmoid(x), tn_silu(w), NULL),
+                    tn_add(tn_softsign(x), tn_tanhshrink(w), NULL), NULL))
+CODE(sizes, tn_add(tn_abs(x), tn_angle(w), NULL))
+CODE(directions, tn_add(tn_sgn(x), tn_conj(w), NULL))
+CODE(pieces, tn_mul(tn_real(x), tn_imag(w)))
+CODE(matrices, tn_add(tn_matmul(x, tn_transpose(w, 0, 1)), tn_linear(x, w, TN_NONE), NULL))
+CODE(equation, sums(x, w))
+CODE(mixed, tn_add(tn_lerp(x, w, x), tn_addcmul(x, x, w, NULL), NULL))
+CODE(fractions, tn_addcdiv(x, x, w, NULL))
+CODE(whole, tn_add(tn_mean(x, NULL), tn_sum(w, NULL), NULL))
+CODE(spreads, spread(x))
+CODE(lengths, norms(x))
+CODE(runs, along(x))
+CODE(chosen, tn_where(tn_gt(tn_real(x), tn_real(w)), x, w))
+
+#define ROW(name)                                                                                  \
+    {                                                                                              \
+#name, name                                                                                \
+    }
+static const struct {
+    const char *name;
+    code *run;
+} rows[] = { ROW(rules),   ROW(powers),    ROW(exponentials), ROW(logarithms), ROW(roots),
+             ROW(squares), ROW(circles),   ROW(arcs),         ROW(hyperbolas), ROW(curves),
+             ROW(sizes),   ROW(pieces),    ROW(directions),   ROW(matrices),   ROW(equation),
+             ROW(mixed),   ROW(fractions), ROW(whole),        ROW(spreads),    ROW(lengths),
+             ROW(runs),    ROW(chosen) };
+
+START_TEST(gradients_of_complex_numbers_are_those_of_their_parts)
+{
+    TN_SCOPE;
+    tn_tensor *in[2] = { input(TN_SHAPE(2, 3), 0.4), input(TN_SHAPE(2, 3), 2.1) };
+
+    ck_assert_msg(tn_gradcheck(rows[_i].run, NULL, in, 2, 1, 1e-6, 1e-6) == TN_OK, "%s: %s",
+                  rows[_i].name, tn_error_text());
+    ck_assert_msg(tn_gradgradcheck(rows[_i].run, NULL, in, 2, 1, 1e-6, 1e-5) == TN_OK, "%s: %s",
+                  rows[_i].name, tn_error_text());
+}
+END_TEST
+
+/* conj where there should be none. */
+static tn_status wrong(tn_function_ctx *ctx, void *user, tn_tensor *const *in, tn_tensor **out)
+{
+    (void)user;
+    out[0] = tn_mul(in[0], in[0]);
+    return tn_function_save(ctx, in[0]);
+}
+
+static tn_status wrong_back(tn_function_ctx *ctx, void *user, tn_tensor *const *gout,
+                            tn_tensor **gin)
+{
+    (void)user;
+    gin[0] = tn_mul(gout[0], tn_mul_scalar(tn_function_saved(ctx, 0), 2));
+    return gin[0] != NULL ? TN_OK : tn_error_code();
+}
+
+static tn_status call_wrong(void *user, tn_tensor *const *in, tn_tensor **out)
+{
+    static const tn_function function = { .name = "wrong",
+                                          .forward = wrong,
+                                          .backward = wrong_back };
+
+    return tn_function_call(&function, user, in, 1, out, 1);
+}
+
+START_TEST(a_derivative_that_forgets_the_conjugate_is_found)
+{
+    TN_SCOPE;
+    tn_tensor *x = input(TN_SHAPE(2), 0.4), *narrow = tn_cast(x, TN_C64);
+
+    ck_assert_int_eq(tn_gradcheck(call_wrong, NULL, &x, 1, 1, 0, 0), TN_ERR_ASSERT);
+    FAILED(TN_ERR_ASSERT, "element 0, real part: the derivative says");
+    ck_assert_int_eq(tn_gradcheck(call_wrong, NULL, &narrow, 1, 1, 0, 0), TN_ERR_TYPE);
+    FAILED(TN_ERR_TYPE, "float64 or complex128");
+}
+END_TEST
+
+CODE(product, tn_prod(x, NULL))
+CODE(running, tn_cumprod(x, 0, NULL))
+static tn_tensor *product_over(tn_tensor *x)
+{
+    tn_prod_options o = TN_PROD_OPTIONS;
+
+    o.dims = TN_INTS(0, 2);
+    o.keepdim = true;
+    return tn_prod(x, &o);
+}
+CODE(products, product_over(x))
+
+START_TEST(second_derivatives_of_products_are_right_where_factors_are_zero)
+{
+    TN_SCOPE;
+    static const double none[4] = { 0, 2, -3, 0.5 }, both[5] = { 2, 0, 3, 0, -1 };
+    double cube[12] = { 1, 2, 0, 3, 4, 5, 6, 0, 7, 8, 0, 2 };
+    tn_tensor *x[2] = { tn_tensor_from(none, TN_F64, TN_SHAPE(4)), NULL };
+    code *codes[2] = { product, running };
+
+    for (int k = 0; k < 2; k++) {
+        x[0] = tn_tensor_from(none, TN_F64, TN_SHAPE(4));
+        x[1] = x[0];
+        ck_assert_msg(tn_gradcheck(codes[k], NULL, x, 1, 1, 0, 0) == TN_OK, "%s", tn_error_text());
+        ck_assert_msg(tn_gradgradcheck(codes[k], NULL, x, 1, 1, 0, 0) == TN_OK, "%s",
+                      tn_error_text());
+        x[0] = x[1] = tn_tensor_from(both, TN_F64, TN_SHAPE(5));
+        ck_assert_msg(tn_gradcheck(codes[k], NULL, x, 1, 1, 0, 0) == TN_OK, "%s", tn_error_text());
+        ck_assert_msg(tn_gradgradcheck(codes[k], NULL, x, 1, 1, 0, 0) == TN_OK, "%s",
+                      tn_error_text());
+    }
+    x[0] = x[1] = tn_tensor_from(cube, TN_F64, TN_SHAPE(2, 3, 2));
+    ck_assert_msg(tn_gradgradcheck(products, NULL, x, 1, 1, 0, 0) == TN_OK, "%s", tn_error_text());
+}
+END_TEST
+
+START_TEST(a_reduction_works_in_the_type_that_is_asked_for)
+{
+    TN_SCOPE;
+    tn_sum_options sum = TN_SUM_OPTIONS;
+    tn_mean_options mean = TN_MEAN_OPTIONS;
+    tn_prod_options prod = TN_PROD_OPTIONS;
+    tn_cumsum_options run = TN_CUMSUM_OPTIONS;
+    tn_cumprod_options runs = TN_CUMPROD_OPTIONS;
+    tn_tensor *x = LEAF(1.5F, 2.5F), *whole = tn_cast(tn_detach(x), TN_I64), *y;
+
+    sum.dtype = TN_F64;
+    y = tn_sum(x, &sum);
+    ck_assert_int_eq(tn_tensor_dtype(y), TN_F64);
+    ck_assert_int_eq(tn_backward(y), TN_OK);
+    ck_assert_int_eq(tn_tensor_dtype(tn_tensor_grad(x)), TN_F32);
+    HAS(tn_tensor_grad(x), 1, 1);
+    sum.dtype = TN_I32;
+    y = tn_sum(x, &sum); /* 1 and 2: cast first */
+    ck_assert_int_eq(tn_tensor_dtype(y), TN_I32);
+    HAS(y, 3);
+    ck_assert_ptr_null(tn_mean(whole, NULL));
+    FAILED(TN_ERR_RUNTIME, "the dtype option");
+    mean.dtype = TN_F32;
+    HAS(tn_mean(whole, &mean), 1.5);
+    prod.dtype = TN_F64;
+    y = tn_prod(whole, &prod);
+    ck_assert_int_eq(tn_tensor_dtype(y), TN_F64);
+    HAS(y, 2);
+    run.dtype = TN_I16;
+    y = tn_cumsum(whole, 0, &run);
+    ck_assert_int_eq(tn_tensor_dtype(y), TN_I16);
+    HAS(y, 1, 3);
+    runs.dtype = TN_F64;
+    y = tn_cumprod(x, 0, &runs);
+    ck_assert_int_eq(tn_tensor_dtype(y), TN_F64);
+    HAS(y, 1.5, 3.75);
+    FINE();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("complex");
+    TCase *all = tcase_create("all");
+
+    tcase_add_loop_test(all, gradients_of_complex_numbers_are_those_of_their_parts, 0,
+                        (int)(sizeof rows / sizeof *rows));
+    tcase_add_test(all, a_derivative_that_forgets_the_conjugate_is_found);
+    tcase_add_test(all, second_derivatives_of_products_are_right_where_factors_are_zero);
+    tcase_add_test(all, a_reduction_works_in_the_type_that_is_asked_for);
+    suite_add_tcase(suite, all);
+    return run_suite(suite);
+}

@@ -1,0 +1,5 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# The programs of programs.txt do what PyTorch did.
+exec "$abs_builddir/tests/programs/replay" "$abs_srcdir/tests/programs/programs.txt"
