@@ -32,7 +32,8 @@ START_TEST(running_sums_and_products_go_along_one_dimension)
         same("cumsum", device, types[t], tn_cumsum(in, -2, NULL), NUMBERS(3, 1, 2, 3, 3, 7), 0, 0);
         same("cumsum", device, types[t], tn_cumsum(in, 1, &back), NUMBERS(6, 3, 2, 7, 7, 5), 0, 0);
         same("cumprod", device, types[t], tn_cumprod(in, 1, NULL), NUMBERS(3, 3, 6, 0, 0, 0), 0, 0);
-        same("cumprod", device, types[t], tn_cumprod(in, 0, NULL), NUMBERS(3, 1, 2, 0, 2, 10), 0, 0);
+        same("cumprod", device, types[t], tn_cumprod(in, 0, NULL), NUMBERS(3, 1, 2, 0, 2, 10), 0,
+             0);
     }
     ck_assert_int_gt(checks_made, 500);
 }

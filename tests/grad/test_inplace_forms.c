@@ -133,7 +133,7 @@ static tn_tensor *input(double first)
     X(tril, tn_mul_(tn_tril_(y, NULL), b))                                                         \
     X(triu, tn_mul_(tn_triu_(y, NULL), b))                                                         \
     X(cumsum, tn_mul_(tn_cumsum_(y, 1, NULL), b))                                                  \
-    X(cumprod, tn_cumprod_(y, 1, NULL))                                                                  \
+    X(cumprod, tn_cumprod_(y, 1, NULL))                                                            \
     X(addmm, tn_addmm_(y, tn_matmul(b, tn_transpose(b, 0, 1)), b, WITH(addmm, 0.5, 2)))            \
     X(addmm_view, tn_addmm_(tn_narrow(y, 1, 0, 2), b, tn_transpose(b, 0, 1), NULL))                \
     X(lt, tn_lt_(tn_narrow(y, 1, 0, 1), tn_narrow(b, 1, 0, 1)))                                    \
