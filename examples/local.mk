@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 #
-# xor.c and swish.c are the samples of the README, word for word; digits is the demo.
+# xor.c and swish.c are the samples of the README, word for word; digits is the demo; resnet18 is what tests/models compares.
 
-noinst_PROGRAMS += examples/digits examples/xor
+noinst_PROGRAMS += examples/digits examples/resnet18 examples/xor
 examples_digits_SOURCES = %D%/digits.c %D%/chart.c %D%/chart.h
 examples_digits_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 examples_digits_LDADD = $(TN_LINK) $(LIBM)
+examples_resnet18_SOURCES = %D%/resnet18.c
+examples_resnet18_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+examples_resnet18_LDADD = $(TN_LINK)
 examples_xor_SOURCES = %D%/xor.c
 examples_xor_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 examples_xor_LDADD = $(TN_LINK)

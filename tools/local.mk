@@ -4,6 +4,8 @@ bin_PROGRAMS += tools/tenon
 tools_tenon_SOURCES = \
 	$(TN_CONFORM) \
 	%D%/check.c \
+	%D%/count.c \
+	%D%/count.h \
 	%D%/devices.c \
 	%D%/env.c \
 	%D%/info.c \
@@ -11,6 +13,7 @@ tools_tenon_SOURCES = \
 	%D%/ops.c \
 	%D%/plugins.c \
 	%D%/show.c \
+	%D%/summary.c \
 	%D%/tenon.c \
 	%D%/text.c \
 	%D%/tool.h \

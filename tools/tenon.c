@@ -31,8 +31,8 @@ static const command version_command = { "version",
 
 static const command *const commands[] = { &plugins_command, &why_command,     &devices_command,
                                            &ops_command,     &env_command,     &info_command,
-                                           &inspect_command, &convert_command, &check_command,
-                                           &help_command,    &version_command };
+                                           &inspect_command, &convert_command, &summary_command,
+                                           &check_command,   &help_command,    &version_command };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const command *find(const char *name)
@@ -59,7 +59,7 @@ static void command_help(const command *c)
 static void list_help(FILE *to)
 {
     fprintf(to, "usage: tenon COMMAND [ARGUMENT]... [--json]\n\nLooks at the plugins, devices and "
-                "operators of Tenon, and at files of tensors.\n\n");
+                "operators of Tenon, at files of tensors and at networks.\n\n");
     for (int i = 0; i < COMMANDS; i++) {
         char left[40];
         snprintf(left, sizeof left, "%s %s", commands[i]->name, commands[i]->arguments);
@@ -121,10 +121,27 @@ static int version_run(int count, char **arguments, bool json)
     return EXIT_OK;
 }
 
+bool tool_json;
+
+int tool_refuse(tn_status code, const char *words)
+{
+    fprintf(stderr, "tenon: %s\n", words);
+    if (tool_json && !json_is_open()) {
+        json_begin(NULL, '{');
+        json_begin("error", '{');
+        json_text("code", tn_status_name(code));
+        json_text("message", words);
+        json_end('}');
+        json_end('}');
+    }
+    return EXIT_NOT_OK;
+}
+
 int tool_fail(const char *what)
 {
-    fprintf(stderr, "tenon: %s%s%s\n", what ? what : "", what ? ": " : "", tn_error_text());
-    return EXIT_NOT_OK;
+    char words[1200];
+    snprintf(words, sizeof words, "%s%s%s", what ? what : "", what ? ": " : "", tn_error_text());
+    return tool_refuse(tn_error_code(), words);
 }
 
 static int usage(const command *c, const char *words, const char *what)
@@ -147,7 +164,7 @@ static int run_command(const command *c, int count, char **given)
         else if (!strcmp(given[i], "--"))
             options = false;
         else if (!strcmp(given[i], "--json"))
-            json = true;
+            json = tool_json = true;
         else if (!strcmp(given[i], "--help") || !strcmp(given[i], "-h"))
             return command_help(c), EXIT_OK;
         else

@@ -245,6 +245,11 @@ static void member(const char *key)
     }
 }
 
+bool json_is_open(void)
+{
+    return depth > 0;
+}
+
 void json_begin(const char *key, char bracket)
 {
     member(key);

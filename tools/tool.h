@@ -25,10 +25,15 @@ typedef struct command {
 } command;
 
 extern const command plugins_command, why_command, devices_command, ops_command, env_command,
-    info_command, inspect_command, convert_command, check_command;
+    info_command, inspect_command, convert_command, check_command, summary_command;
 
-/* Says what failed last, on standard error, and returns EXIT_NOT_OK. */
+/* Says what failed last, on standard error, and returns EXIT_NOT_OK; with --json an object {"error": {"code", "message"}}
+ * goes to standard output, too, unless output has begun. */
 int tool_fail(const char *what);
+/* The same for what the tool itself found out. */
+int tool_refuse(tn_status code, const char *words);
+/* Whether --json was given. */
+extern bool tool_json;
 
 /* ---- text in columns ---- */
 
@@ -64,6 +69,8 @@ void json_int(const char *key, int64_t number);
 void json_float(const char *key, double number);
 void json_bool(const char *key, bool yes);
 void json_null(const char *key);
+/* Whether an object or a list is open. */
+bool json_is_open(void);
 
 /* ---- what several of them show ---- */
 

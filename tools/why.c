@@ -122,11 +122,12 @@ static int examine(const char *name, bool json)
             tn_plugin_load(real);
         tn_error_clear();
         if (!file || !line_of(name, real, &r)) {
-            fprintf(stderr,
-                    "tenon: no plugin and no file is called \"%s\"; `tenon plugins` lists what was "
-                    "found\n",
-                    name);
-            return EXIT_NOT_OK;
+            char words[512];
+            snprintf(
+                words, sizeof words,
+                "no plugin and no file is called \"%.300s\"; `tenon plugins` lists what was found",
+                name);
+            return tool_refuse(TN_ERR_KEY, words);
         }
     }
     go_all_the_way(&r);
@@ -286,8 +287,9 @@ static int run(int count, char **arguments, bool json)
         return examine(name, json);
     }
     if (!run_child(&child, name, NULL, json)) {
-        fprintf(stderr, "tenon: a child process cannot be started: %s\n", strerror(errno));
-        return EXIT_NOT_OK;
+        char words[128];
+        snprintf(words, sizeof words, "a child process cannot be started: %s", strerror(errno));
+        return tool_refuse(TN_ERR_IO, words);
     }
     if (ended_well(&child))
         return pass_on(&child);

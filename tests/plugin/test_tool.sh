@@ -149,10 +149,40 @@ if test -f "$TENON_PLUGIN_PATH/formats.so" || "$tenon" info npy >/dev/null 2>&1;
     check 1 "convert weights.safetensors made.npy" 'npy holds one array, there are 15 tensors'
     check 1 "convert weights.safetensors made.txt" 'made\.txt: no format has this extension'
     cmp made.npy "$files/tenon-columns.npy" || { echo "made.npy was harmed"; bad=1; }
+    check 0 "inspect $files/pytorch.pt" 'pytorch\.pt +26 tensors, 88 elements, 360 B$' '^base\.transposed +float32 +\[4, 3\] +48 B$'
+    check 0 "convert $files/python.npz made.npz --json" '"tensors": 4'
+    is_json
+    cmp made.npz "$files/tenon.npz" || { echo "made.npz differs"; bad=1; }
+    check 1 "inspect $files/refused-system.pt" 'posix\.system is not data'
+    check 1 "inspect nothing.pt --json" '"error": ' '"code": "TN_ERR_IO"' 'nothing\.pt: cannot open'
+    is_json
     dd if=weights.safetensors of=cut.safetensors bs=100 count=1 2>/dev/null
     check 1 "inspect cut.safetensors" 'the safetensors header is to have'
 fi
+# summary: parameters and multiply-adds of a network; 3 * 3 * 3 * 8 weights and 2 * 8 * 8 * 216 products, and so on
+check 2 "summary" 'it takes a spec'
+check 2 "summary Linear(4,2)" 'it takes the shape of the input'
+check 2 "summary Linear(4,2) --inputs 1" 'unknown option --inputs'
+check 2 "summary Linear(4,2) --input" 'a value is missing after --input'
+check 2 "summary Linear(4,2) --input 4 --dtype f99" 'no dtype: f99'
+if test -f "$TENON_PLUGIN_PATH/layers.so" || "$tenon" info Linear >/dev/null 2>&1; then
+    check 1 "summary Linear(4,2) --input 4,," 'the input "4,," is no shape'
+    check 1 "summary Linear(4,2) --input 2,5 --json" '"error": ' 'Linear'
+    is_json
+    check 1 "summary Linaer(4,2) --input 4" 'did you mean'
+    check 1 "summary @none.txt --input 4" 'none\.txt: it cannot be read'
+    echo 'Sequential(conv=Conv2d(3, 8, 3, bias=False), bn=BatchNorm2d(8), drop=Dropout(), pool=AdaptiveAvgPool2d(1), flat=Flatten(), out=Linear(8, 10))' >net.txt
+    check 0 "summary @net.txt --input 2,3,10,10" '^LAYER +OUTPUT +PARAMETERS +MULTIPLY-ADDS$' '^  \(conv\): Conv2d +\[2, 8, 8, 8\] +216 +27,648$' \
+        '^  \(bn\): BatchNorm2d +\[2, 8, 8, 8\] +16 +-$' '^  \(drop\): Dropout +\[2, 8, 8, 8\] +- +-$' '^  \(out\): Linear +\[2, 10\] +90 +160$' \
+        '^parameters +322, of them 322 trainable; buffers: 17$' '^multiply-adds +27,808 .*55,616 FLOPs$' '^not counted +batch_norm'
+    check 0 "summary @net.txt --input 2x3x10x10 --json" '"parameters": 322,' '"multiply_adds": 27808,' '"flops": 55616,' '"parameter_bytes": 1288,'
+    is_json
+    check 0 "summary Embedding(10,4) --input 2,3:int64" '^Embedding +\[2, 3, 4\] +40 +-$'
+    check 0 "summary Bilinear(3,4,5) --input 6,3 --input 6,4" '^Bilinear +\[6, 5\] +65 '
+fi
 TENON_PLUGIN_PATH=$work/plugins
+check 1 "why NOPE --json" '"error": ' '"code": "TN_ERR_KEY"' 'no plugin and no file is called'
+is_json
 
 # env: options of plugins, values with quotes, backslashes, control characters and broken UTF-8 in JSON
 TENON_OPTIONS_LABEL=$(printf 'a "b" \\ \t \303\244 \377 100%% c')

@@ -33,13 +33,19 @@ diff "$work/plugin.c" "$abs_srcdir/examples/swish.c" >"$work/log" || fail "the p
 
 # ---- the program ----
 formats=yes
-test -e "$abs_builddir/plugins/formats.la" || formats=no
+"$abs_builddir/run" tenon info safetensors >/dev/null 2>&1 || formats=no
 if test $formats = yes; then
     expect 0 '400  0.0' xor
     test -s "$work/xor.safetensors" || fail "xor saved nothing"
 else
     expect 1 'xor.safetensors: no format has this extension' xor
 fi
+
+# ---- ResNet-18: what it needs PyTorch for is `make interchange` ----
+expect 2 'usage: resnet18' resnet18
+expect 1 'none.pth: cannot open' resnet18 none.pth none.npy
+grep -q '(0): BasicBlock($' "$work/log" && grep -q '(fc): Linear(in_features=512, out_features=1000, bias=True)$' "$work/log" ||
+    fail "resnet18 does not print itself"
 
 # ---- the demo ----
 data=$abs_srcdir/examples/data/digits.csv.gz

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What operators cost, from the shapes of their tensors. Counted are the products, which is what the numbers of papers
+ * stand for. Of what is not in the table nothing is counted, also when a device happens to run it by products. */
+#include "count.h"
+
+#include <string.h>
+
+/* How many multiply-adds an operator has. */
+enum rule {
+    PER_OUTPUT_ROW,    /* elements of the output times the last size of the first factor */
+    PER_OUTPUT_FILTER, /* ... times the elements of one filter, [out, in / groups, ...] */
+    PER_INPUT_FILTER, /* elements of the input times those of its filter, [in, out / groups, ...] */
+    ATTENTION,        /* q times k, and what comes of it times v */
+    INSIDE            /* those of the operators that it comes apart into */
+};
+
+static const struct {
+    const char *op;
+    enum rule rule;
+    int operand; /* which input the factor is taken from */
+} rules[] = {
+    { "linear", PER_OUTPUT_ROW, 0 },
+    { "matmul", PER_OUTPUT_ROW, 0 },
+    { "bmm", PER_OUTPUT_ROW, 0 },
+    { "mv", PER_OUTPUT_ROW, 0 },
+    { "dot", PER_OUTPUT_ROW, 0 },
+    { "addmm", PER_OUTPUT_ROW, 1 },
+    { "baddbmm", PER_OUTPUT_ROW, 1 },
+    { "conv1d", PER_OUTPUT_FILTER, 1 },
+    { "conv2d", PER_OUTPUT_FILTER, 1 },
+    { "conv3d", PER_OUTPUT_FILTER, 1 },
+    { "conv_transpose1d", PER_INPUT_FILTER, 1 },
+    { "conv_transpose2d", PER_INPUT_FILTER, 1 },
+    { "conv_transpose3d", PER_INPUT_FILTER, 1 },
+    { "scaled_dot_product_attention", ATTENTION, 1 },
+    { "bilinear", INSIDE, 0 },
+    { "einsum", INSIDE, 0 },
+    { "multi_head_attention", INSIDE, 0 },
+    { "multi_head_attention_with_weights", INSIDE, 0 },
+    { "rnn_tanh_cell", INSIDE, 0 },
+    { "rnn_relu_cell", INSIDE, 0 },
+    { "lstm_cell", INSIDE, 0 },
+    { "gru_cell", INSIDE, 0 },
+    { "rnn_sequence", INSIDE, 0 },
+    { "lstm_sequence", INSIDE, 0 },
+    { "gru_sequence", INSIDE, 0 },
+};
+enum { RULES = sizeof rules / sizeof *rules };
+
+static bool has_shape(tn_tensor *tensor)
+{
+    return tensor != NULL && tensor != TN_NONE;
+}
+
+/* Elements of a filter: without the first dimension. */
+static int64_t filter_of(const tn_tensor *weight)
+{
+    tn_ints shape = tn_tensor_shape(weight);
+    int64_t elements = 1;
+    for (int64_t i = 1; i < shape.count; i++)
+        elements *= shape.at[i];
+    return elements;
+}
+
+/* q [..., L, E], k [..., S, E], v [..., S, V]: L * S * (E + V) for each of them. */
+static int64_t attention(tn_tensor *const *in)
+{
+    tn_tensor *q = in[0], *v = in[2];
+    int64_t width = tn_tensor_size(q, -1), rows = width > 0 ? tn_tensor_numel(q) / width : 0;
+    return rows * tn_tensor_size(v, -2) * (width + tn_tensor_size(v, -1));
+}
+
+static void begin_counted(op_count *count, int rule, tn_tensor *const *in)
+{
+    tn_tensor *operand = in[rules[rule].operand];
+    count->counted_at = count->depth;
+    count->of_output = rules[rule].rule == PER_OUTPUT_ROW || rules[rule].rule == PER_OUTPUT_FILTER;
+    switch (rules[rule].rule) {
+    case PER_OUTPUT_ROW:
+        count->factor = tn_tensor_ndim(operand) > 0 ? tn_tensor_size(operand, -1) : 1;
+        break;
+    case PER_OUTPUT_FILTER: count->factor = filter_of(operand); break;
+    case PER_INPUT_FILTER: count->factor = tn_tensor_numel(in[0]) * filter_of(operand); break;
+    case ATTENTION: count->factor = attention(in); break;
+    case INSIDE: count->counted_at = 0; break;
+    }
+}
+
+static uint64_t begin(void *user, const char *op, const tn_device *device, tn_tensor *const *in,
+                      int64_t n_in)
+{
+    op_count *count = user;
+    (void)device;
+    if (count->depth++ == 0)
+        count->before = count->macs;
+    int i = 0;
+    while (i < RULES && strcmp(rules[i].op, op) != 0)
+        i++;
+    bool known = i < RULES && rules[i].operand < n_in && has_shape(in[0]) &&
+                 has_shape(in[rules[i].operand]) &&
+                 (rules[i].rule != ATTENTION || (n_in > 2 && has_shape(in[2])));
+    if (count->counted_at == 0 && count->closed_at == 0 && known)
+        begin_counted(count, i, in);
+    else if (count->counted_at == 0 && count->closed_at == 0)
+        count->closed_at = count->depth;
+    return (uint64_t)(uintptr_t)op;
+}
+
+/* Whether it only looks at memory in another way. */
+static bool is_view(const char *op)
+{
+    uint64_t mark = tn_error_mark();
+    const tn_op_def *def = (const tn_op_def *)tn_registry_find(TN_KIND_tn_op_def, op);
+    tn_error_restore(mark);
+    return def != NULL && (def->flags & TN_OP_VIEW) != 0;
+}
+
+static void not_counted(op_count *count, const char *op)
+{
+    int64_t i = 0;
+    while (i < count->name_count && strcmp(count->names[i], op) != 0)
+        i++;
+    if (i == COUNT_NAMES || (i == count->name_count && is_view(op)))
+        return;
+    count->names[i] = op;
+    count->calls[i]++;
+    count->name_count += i == count->name_count;
+}
+
+static void end(void *user, uint64_t token, tn_status status, tn_tensor *const *out, int64_t n_out)
+{
+    op_count *count = user;
+    if (count->counted_at == count->depth) {
+        if (status == TN_OK && n_out > 0 && has_shape(out[0]))
+            count->macs += count->factor * (count->of_output ? tn_tensor_numel(out[0]) : 1);
+        count->counted_at = 0;
+    }
+    if (count->closed_at == count->depth)
+        count->closed_at = 0;
+    if (--count->depth == 0 && count->macs == count->before && status == TN_OK)
+        not_counted(count, (const char *)(uintptr_t)token);
+}
+
+tn_status count_operators(op_count *count)
+{
+    static tn_observer observer = { TN_HEAD(tn_observer), .name = "count" };
+    observer.user = count;
+    observer.op_begin = begin;
+    observer.op_end = end;
+    return tn_register(&observer);
+}

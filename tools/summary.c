@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tenon summary SPEC --input SHAPE: the layers of a network as one call meets them, on a device without memory, so that
+ * its size does not matter. What a layer is, is nobody's business here: names, calls and results come from the module
+ * tree, hooks and an observer. */
+#include "count.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { INPUTS = 8, NAME_SIZE = 192, SHAPE_SIZE = 128, LEVELS = 256 };
+
+typedef struct row {
+    tn_module *module;
+    char name[NAME_SIZE]; /* as its parent calls it */
+    char shape[SHAPE_SIZE];
+    int depth;
+    bool again, leaf;
+    int64_t parameters, macs, bytes; /* its own; the bytes of its results */
+} row;
+
+typedef struct summary {
+    row *rows;
+    int64_t count, capacity;
+    int64_t stack[LEVELS]; /* rows of the calls under way */
+    int depth;
+    int64_t macs; /* when that of the innermost call was last settled */
+    op_count ops;
+    bool failed;
+} summary;
+
+/* ---- calls ------------------------------------------------------------------------------------- */
+
+/* Multiply-adds since the last time belong to the innermost module. */
+static void settle(summary *s)
+{
+    if (s->depth > 0 && s->depth <= LEVELS)
+        s->rows[s->stack[s->depth - 1]].macs += s->ops.macs - s->macs;
+    s->macs = s->ops.macs;
+}
+
+struct search {
+    tn_module *wanted;
+    char *name;
+};
+
+static tn_status is_it(void *user, const char *path, tn_module *module)
+{
+    struct search *search = user;
+    if (module == search->wanted && *search->name == '\0')
+        snprintf(search->name, NAME_SIZE, "%s", path);
+    return TN_OK;
+}
+
+static tn_status add_own(void *user, const char *path, tn_tensor *tensor)
+{
+    if (strchr(path, '.') == NULL)
+        *(int64_t *)user += tn_tensor_numel(tensor);
+    return TN_OK;
+}
+
+static bool was_there(const summary *s, const tn_module *module)
+{
+    for (int64_t i = 0; i < s->count; i++)
+        if (s->rows[i].module == module)
+            return true;
+    return false;
+}
+
+static uint64_t module_begin(void *user, tn_module *module)
+{
+    summary *s = user;
+    settle(s);
+    if (s->count == s->capacity) {
+        int64_t capacity = s->capacity > 0 ? s->capacity * 2 : 64;
+        row *grown = realloc(s->rows, (size_t)capacity * sizeof *grown);
+        if (grown == NULL)
+            s->failed = true;
+        else
+            s->rows = grown, s->capacity = capacity;
+    }
+    if (s->count < s->capacity) {
+        row *r = &s->rows[s->count];
+        memset(r, 0, sizeof *r);
+        r->again = was_there(s, module);
+        r->module = module;
+        r->depth = s->depth;
+        r->leaf = tn_module_child_count(module) == 0;
+        if (s->depth > 0 && s->depth <= LEVELS) {
+            struct search search = { module, r->name };
+            tn_module_each(s->rows[s->stack[s->depth - 1]].module, true, is_it, &search);
+        }
+        if (!r->again)
+            tn_module_each_tensor(module, TN_SLOT_PARAMETER, false, add_own, &r->parameters);
+        if (s->depth < LEVELS)
+            s->stack[s->depth] = s->count;
+        s->count++;
+    } else if (s->depth < LEVELS) {
+        s->stack[s->depth] = 0;
+    }
+    s->depth++;
+    return 0;
+}
+
+static void module_end(void *user, uint64_t token, tn_status status)
+{
+    summary *s = user;
+    (void)token, (void)status;
+    settle(s);
+    s->depth--;
+}
+
+/* ---- results ----------------------------------------------------------------------------------- */
+
+static size_t put(char *out, size_t at, const char *text)
+{
+    return at + (size_t)snprintf(out + (at < SHAPE_SIZE ? at : SHAPE_SIZE - 1),
+                                 at < SHAPE_SIZE ? SHAPE_SIZE - at : 1, "%s", text);
+}
+
+/* "[2, 10]", of several results "[2, 10], [2]". */
+static void add_result(row *r, size_t *at, const tn_value *value)
+{
+    if (value->kind == TN_VALUE_LIST || value->kind == TN_VALUE_TUPLE) {
+        for (uint32_t i = 0; i < value->count; i++)
+            add_result(r, at, &value->as.list[i]);
+        return;
+    }
+    if (value->kind != TN_VALUE_TENSOR || value->as.tensor == TN_NONE)
+        return;
+    tn_ints shape = tn_tensor_shape(value->as.tensor);
+    char number[32];
+    *at = put(r->shape, *at, *at > 0 ? ", [" : "[");
+    for (int64_t i = 0; i < shape.count; i++) {
+        snprintf(number, sizeof number, "%s%lld", i > 0 ? ", " : "", (long long)shape.at[i]);
+        *at = put(r->shape, *at, number);
+    }
+    *at = put(r->shape, *at, "]");
+    r->bytes += tn_tensor_numel(value->as.tensor) *
+                (int64_t)tn_dtype_size(tn_tensor_dtype(value->as.tensor));
+}
+
+static tn_status after_forward(void *user, tn_module *module, const tn_pack *input,
+                               const tn_pack *output, tn_pack *replacement,
+                               tn_hook_outcome *outcome)
+{
+    summary *s = user;
+    size_t at = 0;
+    (void)module, (void)input, (void)replacement, (void)outcome;
+    if (s->depth < 1 || s->depth > LEVELS || s->failed)
+        return TN_OK;
+    row *r = &s->rows[s->stack[s->depth - 1]];
+    for (int64_t i = 0; i < tn_pack_count(output); i++) {
+        tn_value value = tn_pack_at(output, i);
+        add_result(r, &at, &value);
+    }
+    return TN_OK;
+}
+
+/* ---- inputs ------------------------------------------------------------------------------------ */
+
+typedef struct request {
+    const char *spec;
+    const char *inputs[INPUTS];
+    int input_count;
+    tn_dtype dtype; /* of inputs that do not say theirs */
+    bool json, train;
+} request;
+
+/* "1,3,224,224" or "1x3x224x224", with ":int64" behind it. */
+static bool read_input(const char *text, tn_dtype dtype, tn_pack *pack, int64_t *bytes)
+{
+    int64_t sizes[TN_MAX_DIMS], count = 0;
+    const char *at = text, *colon = strchr(text, ':');
+    if (colon != NULL && tn_dtype_parse(colon + 1, &dtype) != TN_OK)
+        return false;
+    while (*at != '\0' && *at != ':') {
+        char *end;
+        long long size = strtoll(at, &end, 10);
+        if (end == at || size < 0 || count == TN_MAX_DIMS || !strchr(",x:", *end) ||
+            ((*end == ',' || *end == 'x') && (end[1] < '0' || end[1] > '9'))) {
+            tn_fail(TN_ERR_VALUE,
+                    "the input \"%s\" is no shape; sizes with commas between are, as "
+                    "in 1,3,224,224, or with a type 8,20:int64",
+                    text);
+            return false;
+        }
+        sizes[count++] = size;
+        at = *end == ',' || *end == 'x' ? end + 1 : end;
+    }
+    tn_tensor *tensor = tn_tensor_empty((tn_ints){ sizes, count }, dtype, NULL);
+    if (tensor == NULL)
+        return false;
+    *bytes += tn_tensor_numel(tensor) * (int64_t)tn_dtype_size(dtype);
+    return tn_pack_add(pack, NULL, tn_value_tensor(tensor)) == TN_OK;
+}
+
+/* The text of a file for "@FILE". The caller frees it. */
+static char *read_spec(const char *spec)
+{
+    if (spec[0] != '@')
+        return strdup(spec);
+    FILE *file = fopen(spec + 1, "rb");
+    size_t size = 0, room = 1 << 20;
+    char *text = file != NULL ? malloc(room + 1) : NULL;
+    if (text != NULL) {
+        size = fread(text, 1, room, file);
+        text[size] = '\0';
+    }
+    if (file != NULL)
+        fclose(file);
+    if (text == NULL || size == room)
+        tn_fail(TN_ERR_IO, "%s: it cannot be read, or has more than a MiB", spec + 1);
+    if (size != room)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* ---- the answer -------------------------------------------------------------------------------- */
+
+typedef struct totals {
+    int64_t parameters, trainable, buffers, parameter_bytes, buffer_bytes, input_bytes,
+        result_bytes;
+} totals;
+
+static tn_status add_parameter(void *user, const char *path, tn_tensor *tensor)
+{
+    totals *t = user;
+    (void)path;
+    t->parameters += tn_tensor_numel(tensor);
+    t->trainable += tn_tensor_requires_grad(tensor) ? tn_tensor_numel(tensor) : 0;
+    t->parameter_bytes += tn_tensor_numel(tensor) * (int64_t)tn_dtype_size(tn_tensor_dtype(tensor));
+    return TN_OK;
+}
+
+static tn_status add_buffer(void *user, const char *path, tn_tensor *tensor)
+{
+    totals *t = user;
+    (void)path;
+    t->buffers += tn_tensor_numel(tensor);
+    t->buffer_bytes += tn_tensor_numel(tensor) * (int64_t)tn_dtype_size(tn_tensor_dtype(tensor));
+    return TN_OK;
+}
+
+static void add_up(const summary *s, tn_module *module, totals *t)
+{
+    tn_module_each_tensor(module, TN_SLOT_PARAMETER, false, add_parameter, t);
+    tn_module_each_tensor(module, TN_SLOT_BUFFER, false, add_buffer, t);
+    for (int64_t i = 0; i < s->count; i++)
+        t->result_bytes += s->rows[i].leaf ? s->rows[i].bytes : 0;
+}
+
+static void answer_json(const summary *s, const totals *t)
+{
+    json_begin(NULL, '{');
+    json_begin("layers", '[');
+    for (int64_t i = 0; i < s->count; i++) {
+        const row *r = &s->rows[i];
+        json_begin(NULL, '{');
+        json_text("name", r->name);
+        json_text("type", tn_module_type(r->module));
+        json_int("depth", r->depth);
+        json_text("output", r->shape);
+        json_int("output_bytes", r->bytes);
+        json_int("parameters", r->parameters);
+        json_int("multiply_adds", r->macs);
+        json_bool("called_before", r->again);
+        json_end('}');
+    }
+    json_end(']');
+    json_int("parameters", t->parameters);
+    json_int("trainable", t->trainable);
+    json_int("buffers", t->buffers);
+    json_int("multiply_adds", s->ops.macs);
+    json_int("flops", 2 * s->ops.macs);
+    json_int("parameter_bytes", t->parameter_bytes);
+    json_int("buffer_bytes", t->buffer_bytes);
+    json_int("input_bytes", t->input_bytes);
+    json_int("output_bytes", t->result_bytes);
+    json_begin("not_counted", '{');
+    for (int64_t i = 0; i < s->ops.name_count; i++)
+        json_int(s->ops.names[i], s->ops.calls[i]);
+    json_end('}');
+    json_end('}');
+}
+
+/* 11,689,512; a dash for nothing. */
+static const char *grouped(int64_t number, char *out, size_t size)
+{
+    char digits[32];
+    size_t length = (size_t)snprintf(digits, sizeof digits, "%lld", (long long)number), at = 0;
+    for (size_t i = 0; i < length && at + 2 < size; i++) {
+        if (i > 0 && (length - i) % 3 == 0)
+            out[at++] = ',';
+        out[at++] = digits[i];
+    }
+    out[at] = '\0';
+    return number != 0 ? out : "-";
+}
+
+static void print_layers(const summary *s)
+{
+    table t = { .columns = 4 };
+    char name[NAME_SIZE + 96], parameters[48], macs[48];
+    table_row(&t, "LAYER", "OUTPUT", "PARAMETERS", "MULTIPLY-ADDS");
+    for (int64_t i = 0; i < s->count; i++) {
+        const row *r = &s->rows[i];
+        snprintf(name, sizeof name, "%*s%s%s%s%.64s", 2 * (r->depth < 20 ? r->depth : 20), "",
+                 *r->name ? "(" : "", r->name, *r->name ? "): " : "", tn_module_type(r->module));
+        table_row(&t, name, *r->shape ? r->shape : "-",
+                  r->again ? "as above" : grouped(r->parameters, parameters, sizeof parameters),
+                  grouped(r->macs, macs, sizeof macs));
+    }
+    table_print(&t);
+}
+
+static void answer_text(const summary *s, const totals *t)
+{
+    char a[48], b[48], c[48], d[48], text[256];
+    print_layers(s);
+    putchar('\n');
+    snprintf(text, sizeof text, "%s, of them %s trainable; buffers: %s",
+             grouped(t->parameters, a, sizeof a), grouped(t->trainable, b, sizeof b),
+             grouped(t->buffers, c, sizeof c));
+    print_wrapped("parameters", 15, text);
+    snprintf(text, sizeof text, "%s (%.3g G), which are %s FLOPs",
+             grouped(s->ops.macs, a, sizeof a), (double)s->ops.macs / 1e9,
+             grouped(2 * s->ops.macs, b, sizeof b));
+    print_wrapped("multiply-adds", 15, text);
+    snprintf(text, sizeof text, "parameters %s, buffers %s, input %s, results of all layers %s",
+             bytes_text(t->parameter_bytes, a, sizeof a), bytes_text(t->buffer_bytes, b, sizeof b),
+             bytes_text(t->input_bytes, c, sizeof c), bytes_text(t->result_bytes, d, sizeof d));
+    print_wrapped("memory", 15, text);
+    size_t size = 16;
+    for (int64_t i = 0; i < s->ops.name_count; i++)
+        size += strlen(s->ops.names[i]) + 2;
+    char *names = calloc(1, size);
+    for (int64_t i = 0; names != NULL && i < s->ops.name_count; i++) {
+        strcat(names, i > 0 ? ", " : "");
+        strcat(names, s->ops.names[i]);
+    }
+    print_wrapped("not counted", 15, names != NULL && *names ? names : "nothing");
+    free(names);
+}
+
+/* ---- the command ------------------------------------------------------------------------------- */
+
+static tn_status call(tn_module *module, tn_pack *input, summary *s)
+{
+    static tn_observer observer = { TN_HEAD(tn_observer), .name = "summary" };
+    observer.user = s;
+    observer.module_begin = module_begin;
+    observer.module_end = module_end;
+    tn_pack *output = tn_pack_new();
+    tn_status status = output != NULL ? tn_register(&observer) : TN_ERR_MEMORY;
+    if (status == TN_OK)
+        status = count_operators(&s->ops);
+    if (status == TN_OK && tn_global_hook_forward(after_forward, 0, s, NULL) == 0)
+        status = tn_error_last()->code;
+    if (status == TN_OK)
+        status = tn_module_call_pack(module, input, output);
+    tn_pack_drop(output);
+    if (status == TN_OK && s->failed)
+        status = tn_fail(TN_ERR_MEMORY, "out of memory for the table");
+    return status;
+}
+
+static int summarize(const request *wanted)
+{
+    TN_SCOPE;
+    summary s = { NULL };
+    totals t = { 0 };
+    if (tn_default_device("meta") != TN_OK)
+        return tool_fail(NULL);
+    char *spec = read_spec(wanted->spec);
+    tn_module *module = spec != NULL ? tn_module_parse(spec) : NULL;
+    tn_pack *input = module != NULL ? tn_pack_new() : NULL;
+    bool good = input != NULL && tn_module_train(module, wanted->train) == TN_OK;
+    free(spec);
+    tn_grad_begin(false);
+    for (int i = 0; i < wanted->input_count && good; i++)
+        good = read_input(wanted->inputs[i], wanted->dtype, input, &t.input_bytes);
+    good = good && call(module, input, &s) == TN_OK;
+    tn_grad_end();
+    if (good) {
+        add_up(&s, module, &t);
+        if (wanted->json)
+            answer_json(&s, &t);
+        else
+            answer_text(&s, &t);
+    }
+    tn_pack_drop(input);
+    free(s.rows);
+    int code = good ? EXIT_OK : tool_fail(NULL);
+    tn_module_drop(module);
+    return code;
+}
+
+static int usage(const char *words, const char *what)
+{
+    fprintf(stderr, "tenon summary: %s%s; `tenon summary --help` says what it takes\n", words,
+            what);
+    return EXIT_USAGE;
+}
+
+static int run(int count, char **given, bool only_help)
+{
+    request wanted = { .dtype = TN_F32 };
+    if (only_help) {
+        printf(
+            "\nOptions:\n"
+            "  --input SHAPE[:DTYPE]  an input, 1,3,224,224 or 8,20:int64; once for each of them\n"
+            "  --dtype DTYPE          of inputs that do not say theirs; float32\n"
+            "  --train                as in training; without it as in evaluation\n"
+            "  --json                 JSON instead of text\n"
+            "  --help                 this text\n");
+        return EXIT_OK;
+    }
+    for (int i = 0; i < count; i++) {
+        bool input = strcmp(given[i], "--input") == 0, dtype = strcmp(given[i], "--dtype") == 0;
+        if ((input || dtype) && i + 1 == count)
+            return usage("a value is missing after ", given[i]);
+        if (input && wanted.input_count == INPUTS)
+            return usage("more inputs than it takes, at ", given[i + 1]);
+        if (input)
+            wanted.inputs[wanted.input_count++] = given[++i];
+        else if (dtype && tn_dtype_parse(given[i + 1], &wanted.dtype) != TN_OK)
+            return usage("no dtype: ", given[i + 1]);
+        else if (dtype)
+            i++;
+        else if (strcmp(given[i], "--json") == 0)
+            wanted.json = tool_json = true;
+        else if (strcmp(given[i], "--train") == 0)
+            wanted.train = true;
+        else if (given[i][0] == '-')
+            return usage("unknown option ", given[i]);
+        else if (wanted.spec != NULL)
+            return usage("one argument too many: ", given[i]);
+        else
+            wanted.spec = given[i];
+    }
+    if (wanted.spec == NULL)
+        return usage("it takes a spec, or @ and the name of a file with one", "");
+    if (wanted.input_count == 0)
+        return usage("it takes the shape of the input, as in --input 1,3,224,224", "");
+    return summarize(&wanted);
+}
+
+const command summary_command = {
+    "summary",
+    "SPEC|@FILE --input SHAPE",
+    "layers, shapes, parameters and cost of a network",
+    "Builds a network from its spec (or its printed form), calls it once on a device without memory, and prints every module in the order of the calls: "
+    "the shape of its result, parameters and multiply-adds of its own; then totals, and the memory of parameters, buffers, "
+    "input and the results of all layers (which training keeps).\n\nCounted are multiply-adds of products: linear, matmul, convolutions "
+    "and attention, alone or inside recurrent layers, bilinear and einsum. Operators that computed and are not counted are named at the end.",
+    1,
+    1,
+    run,
+    true
+};
