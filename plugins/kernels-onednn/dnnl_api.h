@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * oneDNN as this plugin uses it: types from its headers, functions from the library that is opened when the plugin is
+ * activated (rule 1: it brings the OpenMP runtime along). Nothing is linked. */
+#ifndef DNNL_API_H
+#define DNNL_API_H
+
+#include <oneapi/dnnl/dnnl.h>
+#include <tenon/plugin.h>
+
+/* clang-format off */
+#define DNNL_FUNCTIONS(X) \
+    X(dnnl_version) X(dnnl_engine_create) X(dnnl_engine_destroy) X(dnnl_stream_create) X(dnnl_stream_destroy) X(dnnl_stream_wait) \
+    X(dnnl_memory_desc_init_by_tag) X(dnnl_memory_desc_get_size) X(dnnl_memory_create) X(dnnl_memory_destroy) \
+    X(dnnl_dilated_convolution_forward_desc_init) X(dnnl_dilated_convolution_backward_data_desc_init) \
+    X(dnnl_dilated_convolution_backward_weights_desc_init) X(dnnl_reorder_primitive_desc_create) \
+    X(dnnl_primitive_attr_create) X(dnnl_primitive_attr_destroy) X(dnnl_primitive_attr_set_scratchpad_mode) \
+    X(dnnl_primitive_desc_create) X(dnnl_primitive_desc_destroy) X(dnnl_primitive_desc_query_md) \
+    X(dnnl_primitive_create) X(dnnl_primitive_destroy) X(dnnl_primitive_execute) X(dnnl_sgemm)
+/* clang-format on */
+
+struct dnnl_api {
+    void *library;
+    dnnl_engine_t engine;
+#define DNNL_MEMBER_(name) __typeof__(name) *name;
+    DNNL_FUNCTIONS(DNNL_MEMBER_)
+#undef DNNL_MEMBER_
+    int (*omp_get_max_threads)(void);
+    void (*omp_set_num_threads)(int);
+};
+
+/* Filled by dnnl_api_open. */
+extern struct dnnl_api dnnl;
+
+/* Opens the library (a name or a path); TN_ERR_UNAVAILABLE with words when it is not there or of another version than
+ * the headers that this was compiled with. */
+tn_status dnnl_api_open(const char *library);
+void dnnl_api_close(void);
+/* Records a failure of oneDNN; returns the status that fits. */
+tn_status dnnl_api_fail(dnnl_status_t error, const char *what);
+
+/* The threads are the host's: oneDNN computes in the calling one. `enter` returns what `leave` puts back: the number that
+ * OpenMP has for this thread is the program's own setting (law 6). */
+int dnnl_api_enter(void);
+void dnnl_api_leave(int before);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the pack share. */
+#ifndef ONEDNN_H
+#define ONEDNN_H
+
+#include <sys/types.h>
+
+#include "dnnl_api.h"
+
+/* The process that opened oneDNN: a child after fork may find its locks held for good. */
+extern pid_t onednn_process;
+
+/* convolution, convolution_grad_input, convolution_grad_weight. */
+bool onednn_convolution_supports(const tn_call *call, char *reason, size_t size);
+size_t onednn_convolution_workspace(const tn_call *call);
+tn_status onednn_convolution(const tn_call *call);
+
+#endif

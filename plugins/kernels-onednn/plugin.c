@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A kernel pack: kernels of oneDNN for the cpu device, where they measure faster than the device's own. */
+#include <unistd.h>
+
+#include "onednn.h"
+#include "plan.h"
+
+pid_t onednn_process;
+
+static struct options {
+    const char *library;
+} options_data;
+
+static const tn_option options[] = { TN_OPTION_STRING(struct options, library, "\"libdnnl.so.2\"",
+                                                      "oneDNN, a name or a path"),
+                                     TN_OPTION_END };
+
+#define CONVOLUTION(op_)                                                                           \
+    {                                                                                              \
+        TN_HEAD(tn_kernel), .op = op_, .device = "cpu", .name = "onednn_" op_, .revision = 1,      \
+                            .dtypes = TN_BIT(TN_F32), .priority = 10, .flags = TN_KERNEL_OVERRIDE, \
+                            .supports = onednn_convolution_supports,                               \
+                            .workspace = onednn_convolution_workspace, .run = onednn_convolution   \
+    }
+
+static const tn_kernel kernels[] = {
+    CONVOLUTION("convolution"),
+    CONVOLUTION("convolution_grad_input"),
+    CONVOLUTION("convolution_grad_weight"),
+};
+
+static const tn_requirement requirements[] = { { "tenon.cpu", "0.1.0", "1.0.0", NULL },
+                                               { NULL, NULL, NULL, NULL } };
+
+static tn_status activate(void)
+{
+    onednn_process = getpid();
+    return dnnl_api_open(options_data.library ? options_data.library : "libdnnl.so.2");
+}
+
+static void deactivate(void)
+{
+    plan_forget_all();
+    dnnl_api_close();
+}
+
+static const tn_plugin plugin = {
+    TN_HEAD(tn_plugin),
+    .id = "tenon.onednn",
+    .version = "0.1.0",
+    .help = "oneDNN's kernels for the cpu device, where they are faster",
+    .license = "MIT",
+    .kernels = kernels,
+    .n_kernels = sizeof kernels / sizeof *kernels,
+    .kernel_size = sizeof(tn_kernel),
+    .flags = TN_PLUGIN_OWN_THREADS,
+    .requires_ = requirements,
+    .options = options,
+    .options_data = &options_data,
+    .activate = activate,
+    .deactivate = deactivate,
+};
+TN_PLUGIN_EXPORT(plugin);
