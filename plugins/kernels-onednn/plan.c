@@ -145,6 +145,9 @@ static struct plan *plan_make(const struct shape *shape)
     if (!plan)
         return NULL;
     plan->shape = *shape;
+    tn_log(TN_LOG_DEBUG, "a plan of kind %lld for %lld images, %lld channels to %lld",
+           (long long)shape->kind, (long long)shape->images, (long long)shape->inputs,
+           (long long)shape->outputs);
     int before = dnnl_api_enter();
     status = activation(&plan->x, shape, shape->inputs, shape->x);
     if (status == dnnl_success)

@@ -20,6 +20,13 @@ EXTRA_DIST += examples/strict-device/Makefile examples/kernel-pack/Makefile
 if HAVE_CHECK
 TN_BACKEND_TESTS = %D%/test_along %D%/test_copies %D%/test_elementwise %D%/test_folds %D%/test_functions \
 	%D%/test_random %D%/test_reduce %D%/test_strict %D%/test_training
+if HAVE_ONEDNN
+TN_BACKEND_TESTS += %D%/test_onednn
+%C%_test_onednn_SOURCES = %D%/test_onednn.c $(TN_BACKEND_SHARED)
+%C%_test_onednn_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_onednn_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_onednn_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+endif
 check_PROGRAMS += $(TN_BACKEND_TESTS)
 TESTS += $(TN_BACKEND_TESTS)
 TN_BACKEND_SHARED = %D%/backend.c %D%/backend.h

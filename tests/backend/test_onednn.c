@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The kernel pack of oneDNN: convolutions in float32 whose activations lie channels last, forth and back, against the same
+ * in float64, which the device computes itself; and that the pack was asked, and the same bits with any number of threads. */
+#include "backend.h"
+
+typedef struct figure {
+    int64_t images, inputs, outputs, groups, size, kernel, stride, padding, dilation;
+    bool bias;
+} figure;
+
+static const figure figures[] = {
+    { 4, 16, 32, 1, 9, 3, 1, 1, 1, true },  { 8, 8, 16, 1, 8, 1, 2, 0, 1, false },
+    { 6, 3, 16, 1, 14, 7, 2, 3, 1, true },  { 2, 16, 16, 16, 7, 3, 1, 1, 1, true },
+    { 10, 16, 32, 2, 8, 3, 2, 1, 1, true }, { 4, 16, 16, 1, 11, 3, 1, 2, 2, true },
+    { 9, 5, 7, 1, 6, 3, 1, 0, 1, true },    { 4, 64, 64, 1, 16, 3, 1, 1, 1, false },
+};
+
+static int plans;
+
+static void listen(void *user, int level, const char *plugin, const char *text)
+{
+    (void)user;
+    (void)level;
+    if (strcmp(plugin, "tenon.onednn") == 0 && strstr(text, "plan") != NULL)
+        plans++;
+}
+
+/* [N, C, H, W] with the channels next to one another. */
+static tn_tensor *last(tn_tensor *x)
+{
+    int64_t n = tn_tensor_size(x, 0), c = tn_tensor_size(x, 1), h = tn_tensor_size(x, 2),
+            w = tn_tensor_size(x, 3);
+    tn_tensor *to = tn_tensor_empty(TN_SHAPE(n, h, w, c), tn_tensor_dtype(x), tn_tensor_device(x));
+
+    to = tn_permute(to, TN_INTS(0, 3, 1, 2));
+    return tn_copy_(to, x);
+}
+
+static tn_tensor *some(tn_ints shape, tn_dtype dtype, const double *numbers_)
+{
+    return put(tn_device_find("cpu"), dtype, shape, numbers_, DENSE);
+}
+
+/* y, gx, gw of one figure in a dtype. */
+static void compute(const figure *f, tn_dtype dtype, double *const *from, tn_tensor **out)
+{
+    tn_convolution_options o = TN_CONVOLUTION_OPTIONS;
+    tn_convolution_grad_input_options oi = TN_CONVOLUTION_GRAD_INPUT_OPTIONS;
+    tn_convolution_grad_weight_options ow = TN_CONVOLUTION_GRAD_WEIGHT_OPTIONS;
+    int64_t reach = (f->kernel - 1) * f->dilation + 1;
+    int64_t after = (f->size + 2 * f->padding - reach) / f->stride + 1;
+    tn_ints stride = TN_INTS(f->stride, f->stride), padding = TN_INTS(f->padding, f->padding),
+            dilation = TN_INTS(f->dilation, f->dilation);
+    tn_tensor *x = last(some(TN_SHAPE(f->images, f->inputs, f->size, f->size), dtype, from[0]));
+    tn_tensor *w = some(TN_SHAPE(f->outputs, f->inputs / f->groups, f->kernel, f->kernel), dtype,
+                        from[1]);
+    tn_tensor *b = f->bias ? some(TN_SHAPE(f->outputs), dtype, from[2]) : TN_NONE;
+    tn_tensor *gy = last(some(TN_SHAPE(f->images, f->outputs, after, after), dtype, from[3]));
+
+    o.stride = oi.stride = ow.stride = stride;
+    o.padding = oi.padding = ow.padding = padding;
+    o.dilation = oi.dilation = ow.dilation = dilation;
+    o.groups = oi.groups = ow.groups = f->groups;
+    out[0] = tn_convolution(x, w, b, &o);
+    out[1] = tn_convolution_grad_input(gy, w, TN_INTS(f->size, f->size), &oi);
+    out[2] = tn_convolution_grad_weight(gy, x, TN_INTS(f->kernel, f->kernel), &ow);
+}
+
+static void draw(const figure *f, double **from)
+{
+    int64_t sizes[] = { f->images * f->inputs * f->size * f->size,
+                        f->outputs * f->inputs / f->groups * f->kernel * f->kernel, f->outputs,
+                        f->images * f->outputs * (f->size + 8) * (f->size + 8) };
+
+    for (int i = 0; i < 4; i++) {
+        from[i] = calloc((size_t)sizes[i], sizeof(double));
+        ck_assert_ptr_nonnull(from[i]);
+        numbers(from[i], sizes[i], -1, 1, TN_F32);
+    }
+}
+
+START_TEST(convolutions_are_those_in_float64)
+{
+    static const char *const names[] = { "y", "gx", "gw" };
+
+    setenv("TENON_LOG", "debug", 1); /* read with the first call */
+    tn_log_set_sink(listen, NULL);
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        TN_SCOPE;
+        double *from[4];
+        tn_tensor *single[3], *twice[3];
+        int before = plans;
+
+        draw(&figures[i], from);
+        compute(&figures[i], TN_F32, from, single);
+        ck_assert_msg(plans == before + 3, "figure %zu: %d plans were made, 3 expected", i,
+                      plans - before);
+        compute(&figures[i], TN_F64, from, twice);
+        ck_assert_int_eq(plans, before + 3);
+        for (int k = 0; k < 3; k++) {
+            there(single[k]);
+            there(twice[k]);
+            same(names[k], tn_device_find("cpu"), TN_F32, single[k], get(twice[k]), 64, 8);
+        }
+        for (int k = 0; k < 4; k++)
+            free(from[k]);
+    }
+}
+END_TEST
+
+START_TEST(bits_do_not_depend_on_the_threads)
+{
+    const figure *f = &figures[7];
+    double *from[4], *first[3] = { NULL };
+
+    draw(f, from);
+    for (int threads = 1; threads <= 4; threads *= 2) {
+        TN_SCOPE;
+        tn_tensor *out[3];
+
+        ok(tn_set_num_threads(threads));
+        compute(f, TN_F32, from, out);
+        for (int k = 0; k < 3; k++) {
+            double *now;
+
+            there(out[k]);
+            now = get(out[k]);
+            if (first[k] == NULL)
+                first[k] = now;
+            else
+                ck_assert_mem_eq(now, first[k], (size_t)tn_tensor_numel(out[k]) * sizeof(double));
+        }
+    }
+    for (int k = 0; k < 4; k++)
+        free(from[k]);
+}
+END_TEST
+
+RUN_SUITE("onednn", convolutions_are_those_in_float64, bits_do_not_depend_on_the_threads)
