@@ -361,7 +361,8 @@ tn_status tn__plain_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, co
     }
     status = tn__work_begin(&work, op, in, n_in, options, meta, NULL);
     if (tn__likely(status == TN_OK)) {
-        status = tn__work_call(&work, out);
+        status = tn__unlikely(op->flags & TN__OP_WRITES) ? tn__writing_call(&work, out)
+                                                         : tn__work_call(&work, out);
         tn__work_end(&work);
     }
     if (tn__unlikely(meta != few))

@@ -18,7 +18,10 @@ struct tn_op {
     uint32_t flags;         /* of def, and the TN__OP_* below */
     uint32_t needs_options; /* an option has no default: options NULL is an error */
 };
-enum { TN__OP_LIST = 1 << 16 }; /* the last input stands for any number */
+enum {
+    TN__OP_LIST = 1 << 16,  /* the last input stands for any number */
+    TN__OP_WRITES = 1 << 17 /* into inputs (TN_OPERAND_WRITTEN) */
+};
 
 /* Called by core/plugin for contributions. */
 tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin);

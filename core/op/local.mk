@@ -10,4 +10,5 @@ libcore_la_SOURCES += \
 	%D%/observe.c \
 	%D%/promote.c \
 	%D%/registry.c \
-	%D%/run.c
+	%D%/run.c \
+	%D%/write.c

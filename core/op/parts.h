@@ -101,6 +101,8 @@ tn_status tn__observed_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
 /* tn_op_call and _into less observers. */
 tn_status tn__plain_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                          tn_tensor **out, int64_t n_out, tn_tensor *into);
+/* tn__work_call of an operator that writes into inputs (TN_OPERAND_WRITTEN). */
+tn_status tn__writing_call(tn__work *work, tn_tensor **out);
 tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                            tn_tensor *into);
 

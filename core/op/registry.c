@@ -62,17 +62,32 @@ static const char *file_of(const tn__plugin *plugin)
     return plugin != NULL && plugin->file != NULL ? plugin->file : "(program)";
 }
 
+static bool writes(const tn_op_def *def)
+{
+    for (int32_t i = 0; i < def->n_inputs; i++)
+        if (def->inputs[i].flags & TN_OPERAND_WRITTEN)
+            return true;
+    return false;
+}
+
 static tn_status check_definition(const tn_op_def *def)
 {
     const char *wrong = NULL;
+    bool effect = def->inputs != NULL && def->n_inputs <= TN_MAX_OPERANDS && writes(def);
 
     if (def->name == NULL || def->name[0] == '\0')
         return tn_fail(TN_ERR_VALUE, "an operator without a name: .name is missing");
     if (def->n_inputs < 0 || def->n_inputs > TN_MAX_OPERANDS ||
         (def->n_inputs > 0 && def->inputs == NULL))
         wrong = "inputs: 0 to 16 rows, n_inputs their number";
-    else if (def->n_outputs < 1 || def->n_outputs > TN_MAX_OPERANDS || def->outputs == NULL)
-        wrong = "outputs: 1 to 16 rows, n_outputs their number";
+    else if (def->n_outputs < (effect ? 0 : 1) || def->n_outputs > TN_MAX_OPERANDS ||
+             (def->n_outputs > 0 && def->outputs == NULL))
+        wrong = "outputs: 1 to 16 rows, n_outputs their number; none only where inputs are written";
+    else if (effect &&
+             (def->derive != NULL || (def->flags & (TN_OP_VIEW | TN_OP_INPLACE | TN_OP_INTO)) != 0))
+        wrong = "inputs: an operator that writes into them has no derivative and no other form";
+    else if (def->n_outputs == 0 && def->dispatch_input < 0)
+        wrong = "dispatch_input: without outputs the number of an input";
     else if (def->infer == NULL)
         wrong = "infer: it says what the outputs are, and every operator has it";
     else if (def->revision == 0)
@@ -132,6 +147,8 @@ tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin)
         goto fail;
     op->flags = op->def.flags;
     for (int32_t i = 0; i < op->def.n_inputs; i++) {
+        if (op->def.inputs[i].flags & TN_OPERAND_WRITTEN)
+            op->flags |= TN__OP_WRITES;
         if ((op->def.inputs[i].flags & TN_OPERAND_LIST) == 0)
             continue;
         op->flags |= TN__OP_LIST;

@@ -153,6 +153,8 @@ static tn_status run_kernel(tn__work *work, const tn__kernel_entry *entry, tn_ca
 
 static bool nothing_to_write(tn__work *work, tn_tensor **out)
 {
+    if (work->op->flags & TN__OP_WRITES)
+        return false;
     for (int32_t i = 0; i < work->n_out; i++)
         if (out[i] == NULL || out[i]->numel > 0)
             return false;
@@ -400,6 +402,8 @@ tn_status tn__work_run(tn__work *work, tn_tensor **out, bool record)
                                op->def.name, op->def.outputs[i].name, tn_device_name(work->device));
         return make_outputs(work, out, views);
     }
+    if (op->flags & TN__OP_WRITES) /* what was moved would not come back */
+        return tn__missing(work, dtype, reasons);
     status = tn__fallback(work, out, &done);
     if (done || status != TN_OK)
         return status;

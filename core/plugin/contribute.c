@@ -105,7 +105,10 @@ static tn_status complete(const struct kind *kind, const tn_head *copy)
         break;
     }
     case TN_KIND_tn_optimizer_def:
-        what = ((const tn_optimizer_def *)copy)->step ? NULL : "step";
+        what = !((const tn_optimizer_def *)copy)->step ==
+                       !((const tn_optimizer_def *)copy)->step_all
+                   ? "exactly one of step and step_all"
+                   : NULL;
         break;
     case TN_KIND_tn_scheduler_def:
         what = ((const tn_scheduler_def *)copy)->rate ? NULL : "rate";

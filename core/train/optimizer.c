@@ -212,18 +212,65 @@ static tn_status step_one(tn_optimizer *optimizer, int64_t index, tn_tensor *gra
     return status;
 }
 
+static tn_tensor *gradient_of(const tn__param *param)
+{
+    tn_tensor *gradient = tn_tensor_grad(param->tensor);
+    return gradient != NULL && !tn__is_none(gradient) ? gradient : NULL;
+}
+
+static tn_status step_each(tn_optimizer *optimizer)
+{
+    tn_status status = TN_OK;
+    for (int64_t i = 0; i < optimizer->count && status == TN_OK; i++) {
+        tn_tensor *gradient = gradient_of(&optimizer->params[i]);
+        if (gradient != NULL)
+            status = step_one(optimizer, i, gradient);
+    }
+    return status;
+}
+
+/* All parameters that have a gradient, in one call of the rule. */
+static tn_status step_all(tn_optimizer *optimizer)
+{
+    size_t room = (size_t)optimizer->count;
+    tn_tensor **tensors = tn_malloc(2 * room * sizeof(tn_tensor *) + room * sizeof(int64_t));
+    if (tensors == NULL)
+        return TN_ERR_MEMORY;
+    tn_tensor **gradients = tensors + room;
+    int64_t *index = (int64_t *)(void *)(gradients + room), count = 0;
+    tn_status status = TN_OK;
+    uint64_t scope = tn_scope_begin();
+    for (int64_t i = 0; i < optimizer->count && status == TN_OK; i++) {
+        tn_tensor *gradient = gradient_of(&optimizer->params[i]);
+        if (gradient == NULL)
+            continue;
+        status = follow(&optimizer->params[i]);
+        tensors[count] = optimizer->params[i].tensor;
+        gradients[count] = gradient;
+        index[count++] = i;
+    }
+    for (int64_t i = 0; i < count && status == TN_OK; i++)
+        optimizer->params[index[i]].steps++;
+    if (status == TN_OK && count > 0) {
+        status = tn__status_of(
+            optimizer->def->step_all(optimizer, count, index, tensors, gradients),
+            optimizer->def->name);
+        for (int64_t i = 0; i < count && status != TN_OK; i++)
+            optimizer->params[index[i]].steps--;
+    }
+    tn_scope_end(scope);
+    tn_free(tensors);
+    return status == TN_OK ? TN_OK : tn_error_prefix("optimizer %s: ", optimizer->def->name);
+}
+
 tn_status tn_optimizer_step(tn_optimizer *optimizer)
 {
     if (optimizer == NULL)
         return tn__null_input("an argument of tn_optimizer_step");
     const char *before = tn__error_plugin(optimizer->plugin != NULL ? optimizer->plugin->id : "");
-    tn_status status = TN_OK;
     tn_grad_begin(false);
-    for (int64_t i = 0; i < optimizer->count && status == TN_OK; i++) {
-        tn_tensor *gradient = tn_tensor_grad(optimizer->params[i].tensor);
-        if (gradient != NULL && !tn__is_none(gradient))
-            status = step_one(optimizer, i, gradient);
-    }
+    tn_status status = optimizer->def->step_all != NULL ? step_all(optimizer)
+                                                        : step_each(optimizer);
     tn_grad_end();
     tn__error_plugin(before);
     return status;

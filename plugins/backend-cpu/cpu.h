@@ -299,6 +299,30 @@ extern const struct tn__folds tn__loops_avx2_folds;
 extern const struct tn__folds tn__loops_avx512_folds;
 #endif
 
+/* Steps of optimizers (steps.c) for n elements: the parameter, its gradient, what the rule keeps; the gradient is read. */
+struct tn__sgd {
+    double lr, momentum, dampening, weight_decay;
+    bool nesterov, maximize, first;
+};
+struct tn__adam {
+    double weight_decay, shrink, follow1, keep2, follow2, rate, scale, eps;
+    bool amsgrad, maximize;
+};
+struct tn__steps {
+    void (*sgd[TN__F64 + 1])(int64_t n, const struct tn__sgd *numbers, void *const *at);
+    void (*adam[TN__F64 + 1])(int64_t n, const struct tn__adam *numbers, void *const *at);
+    /* Of n numbers in a row: absolute values and squares added up, the largest absolute value. */
+    void (*sum[TN__F64 + 1])(int64_t n, const void *x, double *out);
+    void (*squares[TN__F64 + 1])(int64_t n, const void *x, double *out);
+    void (*largest[TN__F64 + 1])(int64_t n, const void *x, double *out);
+};
+extern const struct tn__steps *tn__steps;
+extern const struct tn__steps tn__loops_base_steps;
+#ifdef TN__HAVE_X86_LOOPS
+extern const struct tn__steps tn__loops_avx2_steps;
+extern const struct tn__steps tn__loops_avx512_steps;
+#endif
+
 extern const struct tn__loops tn__loops_base;
 #ifdef TN__HAVE_X86_LOOPS
 extern const struct tn__loops tn__loops_avx2;
@@ -462,6 +486,12 @@ tn_status tn__nll_loss_grad(const tn_call *call);
 tn_status tn__philox_uniform(const tn_call *call);
 tn_status tn__philox_normal(const tn_call *call);
 
+tn_status tn__sgd_step(const tn_call *call);
+tn_status tn__adam_step(const tn_call *call);
+tn_status tn__total_norm(const tn_call *call);
+bool tn__total_norm_takes(const tn_call *call, char *reason, size_t size);
+bool tn__sgd_step_takes(const tn_call *call, char *reason, size_t size);
+bool tn__adam_step_takes(const tn_call *call, char *reason, size_t size);
 tn_status tn__convolution(const tn_call *call);
 tn_status tn__convolution_grad_input(const tn_call *call);
 tn_status tn__convolution_grad_weight(const tn_call *call);

@@ -9,6 +9,7 @@ const struct tn__loops *tn__loops = &tn__loops_base;
 const struct tn__products *tn__products = &tn__products_base;
 const struct tn__folds *tn__folds = &tn__loops_base_folds;
 const tn__curves_table *tn__curves = &tn__loops_base_curves;
+const struct tn__steps *tn__steps = &tn__loops_base_steps;
 
 static struct options {
     const char *blas;
@@ -28,12 +29,16 @@ static const struct {
     const struct tn__products *products;
     const struct tn__folds *folds;
     const tn__curves_table *curves;
+    const struct tn__steps *steps;
 } variants[] = {
 #ifdef TN__HAVE_X86_LOOPS
-    { &tn__loops_avx512, &tn__products_avx512, &tn__loops_avx512_folds, &tn__loops_avx512_curves },
-    { &tn__loops_avx2, &tn__products_avx2, &tn__loops_avx2_folds, &tn__loops_avx2_curves },
+    { &tn__loops_avx512, &tn__products_avx512, &tn__loops_avx512_folds, &tn__loops_avx512_curves,
+      &tn__loops_avx512_steps },
+    { &tn__loops_avx2, &tn__products_avx2, &tn__loops_avx2_folds, &tn__loops_avx2_curves,
+      &tn__loops_avx2_steps },
 #endif
-    { &tn__loops_base, &tn__products_base, &tn__loops_base_folds, &tn__loops_base_curves },
+    { &tn__loops_base, &tn__products_base, &tn__loops_base_folds, &tn__loops_base_curves,
+      &tn__loops_base_steps },
 };
 
 /* Whether this processor has what variant `name` was compiled for. */
@@ -64,6 +69,7 @@ static tn_status choose_variant(const char *wanted)
             tn__products = variants[i].products;
             tn__folds = variants[i].folds;
             tn__curves = variants[i].curves;
+            tn__steps = variants[i].steps;
             return TN_OK;
         }
     }
@@ -253,6 +259,9 @@ static const tn_kernel kernels[] = {
     KERNEL(scatter_add, NUMBERS),
     KERNEL(nonzero, ORDERED),
     KERNEL(arange, NUMBERS),
+    WHERE(sgd_step, WIDE),
+    WHERE(adam_step, WIDE),
+    WHERE(total_norm, WIDE),
     KERNEL(bmm, NUMBERS),
     KERNEL(linear, FLOATS),
     KERNEL(softmax, FLOATS),

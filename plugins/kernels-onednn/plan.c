@@ -99,27 +99,30 @@ static dnnl_status_t make_reorder(struct plan *plan)
 static dnnl_status_t make_main(struct plan *plan, const dnnl_memory_desc_t *any)
 {
     const struct shape *s = &plan->shape;
-    dnnl_dims_t dilation = { 0 };
+    dnnl_dims_t dilation = { 0 }, stride = { 0 }, padding = { 0 };
     dnnl_convolution_desc_t forth, back;
     dnnl_primitive_desc_t hint = NULL, desc = NULL;
     dnnl_status_t status;
 
-    for (int64_t i = 0; i < s->dims; i++)
+    for (int64_t i = 0; i < s->dims; i++) {
         dilation[i] = s->dilation[i] - 1; /* oneDNN counts from 0 */
+        stride[i] = s->stride[i];
+        padding[i] = s->padding[i];
+    }
     status = dnnl.dnnl_dilated_convolution_forward_desc_init(
         &forth, dnnl_forward_training, dnnl_convolution_direct, &plan->x, any,
-        s->kind == PLAN_FORTH && s->bias ? &plan->bias : NULL, &plan->y, s->stride, dilation,
-        s->padding, s->padding);
+        s->kind == PLAN_FORTH && s->bias ? &plan->bias : NULL, &plan->y, stride, dilation, padding,
+        padding);
     if (status == dnnl_success)
         status = compile(&forth, NULL, s->kind == PLAN_FORTH ? &desc : &hint);
     if (status == dnnl_success && s->kind == PLAN_INPUT)
         status = dnnl.dnnl_dilated_convolution_backward_data_desc_init(
-            &back, dnnl_convolution_direct, &plan->x, any, &plan->y, s->stride, dilation,
-            s->padding, s->padding);
+            &back, dnnl_convolution_direct, &plan->x, any, &plan->y, stride, dilation, padding,
+            padding);
     if (status == dnnl_success && s->kind == PLAN_WEIGHT)
         status = dnnl.dnnl_dilated_convolution_backward_weights_desc_init(
-            &back, dnnl_convolution_direct, &plan->x, any, NULL, &plan->y, s->stride, dilation,
-            s->padding, s->padding);
+            &back, dnnl_convolution_direct, &plan->x, any, NULL, &plan->y, stride, dilation,
+            padding, padding);
     if (status == dnnl_success && s->kind != PLAN_FORTH)
         status = compile(&back, hint, &desc);
     if (status == dnnl_success) {

@@ -47,10 +47,11 @@
 #define TN__ATTENTION_OPS(X) \
     X(scaled_dot_product_attention) X(multi_head_attention) X(multi_head_attention_with_weights) \
     X(rnn_sequence) X(lstm_sequence) X(gru_sequence) X(rnn_tanh_cell) X(rnn_relu_cell) X(lstm_cell) X(gru_cell)
+#define TN__STEP_OPS(X) X(sgd_step) X(adam_step) X(total_norm)
 #define TN__FAMILY_OPS(X) \
     TN__REDUCTION_OPS(X) TN__INDEX_OPS(X) TN__SHAPE_OPS(X) TN__CREATION_OPS(X) TN__PRODUCT_OPS(X) \
     TN__RANDOM_OPS(X) TN__CONVOLUTION_OPS(X) TN__POOLING_OPS(X) TN__NORMALIZATION_OPS(X) \
-    TN__LOSS_OPS(X) TN__DROPOUT_OPS(X) TN__RESAMPLE_OPS(X) TN__ATTENTION_OPS(X)
+    TN__LOSS_OPS(X) TN__DROPOUT_OPS(X) TN__RESAMPLE_OPS(X) TN__ATTENTION_OPS(X) TN__STEP_OPS(X)
 /* clang-format on */
 
 #define TN__DECLARE_OP(name) extern const tn_op_def tn__op_##name;

@@ -18,6 +18,7 @@ plugins_ops_la_SOURCES = \
 	%D%/dropout.c \
 	%D%/matrix.c \
 	%D%/plugin.c \
+	%D%/steps.c \
 	%D%/arrange.c \
 	%D%/creations.c \
 	%D%/draws.c \

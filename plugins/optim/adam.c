@@ -7,8 +7,6 @@
  *   p = p - lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps) */
 #include "optim.h"
 
-#include <math.h>
-
 struct adam {
     double lr;
     tn_floats betas;
@@ -58,50 +56,53 @@ static tn_status check(tn_optimizer *self)
     return TN_OK;
 }
 
-/* The averages m and v after this gradient; what v is to the update (amsgrad: w) in *square. */
-static tn_tensor *averages(tn_optimizer *self, int64_t index, tn_tensor *parameter, tn_tensor *g,
-                           tn_tensor **square)
+static tn_status run(tn_optimizer *self, int64_t steps, bool decoupled, tn_tensor *const *list,
+                     int64_t n)
 {
     const struct adam *s = tn_optimizer_data(self);
-    double beta1 = s->betas.at[0], beta2 = s->betas.at[1];
-    tn_tensor *m = state_of(self, index, "exp_avg", parameter);
-    tn_tensor *v = state_of(self, index, "exp_avg_sq", parameter);
-    m = add_scaled(m, tn_sub(g, m, NULL), 1.0 - beta1);
-    v = add_scaled(tn_mul_scalar_(v, beta2), tn_mul(g, g), 1.0 - beta2);
-    if (s->amsgrad && m != NULL && v != NULL)
-        v = tn_maximum_(state_of(self, index, "max_exp_avg_sq", parameter), v);
-    *square = v;
-    return m;
+    tn_adam_step_options o = TN_ADAM_STEP_OPTIONS;
+    o.beta1 = s->betas.at[0];
+    o.beta2 = s->betas.at[1];
+    o.eps = s->eps;
+    o.weight_decay = s->weight_decay;
+    o.amsgrad = s->amsgrad;
+    o.maximize = s->maximize;
+    o.decoupled = decoupled;
+    return tn_adam_step(list, n, steps, s->lr, &o);
 }
 
-static tn_status update(tn_optimizer *self, int64_t index, tn_tensor *parameter, tn_tensor *g)
+static tn_status run_adam(tn_optimizer *self, int64_t steps, bool fresh, tn_tensor *const *list,
+                          int64_t n)
 {
-    const struct adam *s = tn_optimizer_data(self);
-    double t = (double)tn_optimizer_steps(self, index);
-    double correction1 = 1.0 - pow(s->betas.at[0], t), correction2 = 1.0 - pow(s->betas.at[1], t);
-    tn_tensor *square = NULL;
-    tn_tensor *m = averages(self, index, parameter, g, &square);
-    tn_tensor *root = tn_mul_scalar_(tn_sqrt(square), 1.0 / sqrt(correction2));
-    tn_tensor *ratio = tn_div(m, tn_add_scalar_(root, s->eps), NULL);
-    return status_of(add_scaled(parameter, ratio, -s->lr / correction1));
+    (void)fresh;
+    return run(self, steps, false, list, n);
 }
 
-static tn_status adam_step(tn_optimizer *self, int64_t index, tn_tensor *parameter,
-                           tn_tensor *gradient)
+static tn_status run_adamw(tn_optimizer *self, int64_t steps, bool fresh, tn_tensor *const *list,
+                           int64_t n)
 {
-    const struct adam *s = tn_optimizer_data(self);
-    tn_tensor *g = effective_gradient(gradient, parameter, s->maximize, s->weight_decay);
-    return g != NULL ? update(self, index, parameter, g) : tn_error_last()->code;
+    (void)fresh;
+    return run(self, steps, true, list, n);
 }
 
-static tn_status adamw_step(tn_optimizer *self, int64_t index, tn_tensor *parameter,
-                            tn_tensor *gradient)
+static const char *const states[] = { "exp_avg", "exp_avg_sq", "max_exp_avg_sq" };
+
+static tn_status adam_step_all(tn_optimizer *self, int64_t count, const int64_t *index,
+                               tn_tensor *const *parameters, tn_tensor *const *gradients)
 {
     const struct adam *s = tn_optimizer_data(self);
-    if (s->weight_decay != 0.0 && tn_mul_scalar_(parameter, 1.0 - s->lr * s->weight_decay) == NULL)
-        return tn_error_last()->code;
-    tn_tensor *g = effective_gradient(gradient, parameter, s->maximize, 0.0);
-    return g != NULL ? update(self, index, parameter, g) : tn_error_last()->code;
+    struct optim_all all = { self,      count,  index,          parameters,
+                             gradients, states, 2 + s->amsgrad, run_adam };
+    return optim_step_all(&all);
+}
+
+static tn_status adamw_step_all(tn_optimizer *self, int64_t count, const int64_t *index,
+                                tn_tensor *const *parameters, tn_tensor *const *gradients)
+{
+    const struct adam *s = tn_optimizer_data(self);
+    struct optim_all all = { self,      count,  index,          parameters,
+                             gradients, states, 2 + s->amsgrad, run_adamw };
+    return optim_step_all(&all);
 }
 
 const tn_optimizer_def optim_adam = {
@@ -111,7 +112,7 @@ const tn_optimizer_def optim_adam = {
     .options = adam_options,
     .data_size = sizeof(struct adam),
     .check = check,
-    .step = adam_step,
+    .step_all = adam_step_all,
 };
 
 const tn_optimizer_def optim_adamw = {
@@ -121,5 +122,5 @@ const tn_optimizer_def optim_adamw = {
     .options = adamw_options,
     .data_size = sizeof(struct adam),
     .check = check,
-    .step = adamw_step,
+    .step_all = adamw_step_all,
 };

@@ -4,6 +4,7 @@ TN_PLUGINS += plugins/optim.la
 plugins_optim_la_SOURCES = \
 	%D%/optim.h \
 	%D%/adam.c \
+	%D%/groups.c \
 	%D%/plugin.c \
 	%D%/schedule.c \
 	%D%/sgd.c

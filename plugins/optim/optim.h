@@ -14,44 +14,19 @@ TN_HIDDEN extern const tn_optimizer_def optim_adam, optim_adamw;
 TN_HIDDEN extern const tn_scheduler_def schedule_step, schedule_cosine, schedule_linear,
     schedule_exponential;
 
-/* x = x + alpha * y; NULL passes through. */
-static inline tn_tensor *add_scaled(tn_tensor *x, tn_tensor *y, double alpha)
-{
-    tn_add_options options = TN_ADD_OPTIONS;
-    options.alpha = alpha;
-    return tn_add_(x, y, &options);
-}
-
-/* g = (maximize ? -gradient : gradient) + weight_decay * parameter */
-static inline tn_tensor *effective_gradient(tn_tensor *gradient, tn_tensor *parameter,
-                                            bool maximize, double weight_decay)
-{
-    if (maximize)
-        gradient = tn_neg(gradient);
-    if (weight_decay == 0.0)
-        return gradient;
-    tn_add_options options = TN_ADD_OPTIONS;
-    options.alpha = weight_decay;
-    return tn_add(gradient, parameter, &options);
-}
-
-static inline tn_status status_of(const tn_tensor *result)
-{
-    return result != NULL ? TN_OK : tn_error_last()->code;
-}
-
-/* State `name` of a parameter, made of zeros at first. */
-static inline tn_tensor *state_of(tn_optimizer *self, int64_t index, const char *name,
-                                  tn_tensor *parameter)
-{
-    tn_tensor *state = tn_optimizer_state(self, index, name);
-    if (state != NULL)
-        return state;
-    state = tn_tensor_full(tn_tensor_shape(parameter), 0.0, tn_tensor_dtype(parameter),
-                           tn_tensor_device(parameter));
-    if (state == NULL || tn_optimizer_set_state(self, index, name, state) != TN_OK)
-        return NULL;
-    return state;
-}
+/* groups.c */
+struct optim_all {
+    tn_optimizer *self;
+    int64_t count;
+    const int64_t *index;
+    tn_tensor *const *parameters, *const *gradients;
+    const char *const *states; /* names of what is kept for a parameter, zeros at first */
+    int64_t n_states;
+    /* A call for parameters that have all taken `steps` steps, this one included, and whose first state was there before or,
+     * `fresh`, was not: the parameter, its gradient, its states, then the next one's. */
+    tn_status (*run)(tn_optimizer *self, int64_t steps, bool fresh, tn_tensor *const *list,
+                     int64_t n);
+};
+TN_HIDDEN tn_status optim_step_all(const struct optim_all *all);
 
 #endif

@@ -44,34 +44,29 @@ static tn_status check(tn_optimizer *self)
     return TN_OK;
 }
 
-/* The momentum buffer after this gradient; the first one is a copy of it, not dampened. */
-static tn_tensor *momentum_of(tn_optimizer *self, int64_t index, tn_tensor *gradient)
+static tn_status run(tn_optimizer *self, int64_t steps, bool fresh, tn_tensor *const *list,
+                     int64_t n)
 {
     const struct sgd *s = tn_optimizer_data(self);
-    tn_tensor *buffer = tn_optimizer_state(self, index, "momentum_buffer");
-    if (buffer != NULL)
-        return add_scaled(tn_mul_scalar_(buffer, s->momentum), gradient, 1.0 - s->dampening);
-    buffer = tn_copy(gradient);
-    if (buffer == NULL || tn_optimizer_set_state(self, index, "momentum_buffer", buffer) != TN_OK)
-        return NULL;
-    return buffer;
+    tn_sgd_step_options o = TN_SGD_STEP_OPTIONS;
+    (void)steps;
+    o.momentum = s->momentum;
+    o.dampening = s->dampening;
+    o.weight_decay = s->weight_decay;
+    o.nesterov = s->nesterov;
+    o.maximize = s->maximize;
+    o.first = fresh; /* the first buffer is the gradient itself, not dampened */
+    return tn_sgd_step(list, n, s->lr, &o);
 }
 
-static tn_status step(tn_optimizer *self, int64_t index, tn_tensor *parameter, tn_tensor *gradient)
+static tn_status step_all(tn_optimizer *self, int64_t count, const int64_t *index,
+                          tn_tensor *const *parameters, tn_tensor *const *gradients)
 {
+    static const char *const states[] = { "momentum_buffer" };
     const struct sgd *s = tn_optimizer_data(self);
-    tn_tensor *g = effective_gradient(gradient, parameter, s->maximize, s->weight_decay);
-    if (g != NULL && s->momentum != 0.0) {
-        tn_tensor *buffer = momentum_of(self, index, g);
-        if (buffer != NULL && s->nesterov) {
-            tn_add_options ahead = TN_ADD_OPTIONS;
-            ahead.alpha = s->momentum;
-            g = tn_add(g, buffer, &ahead);
-        } else {
-            g = buffer;
-        }
-    }
-    return status_of(add_scaled(parameter, g, -s->lr));
+    struct optim_all all = { self, count, index, parameters, gradients, states, s->momentum != 0,
+                             run };
+    return optim_step_all(&all);
 }
 
 const tn_optimizer_def optim_sgd = {
@@ -81,5 +76,5 @@ const tn_optimizer_def optim_sgd = {
     .options = options,
     .data_size = sizeof(struct sgd),
     .check = check,
-    .step = step,
+    .step_all = step_all,
 };

@@ -33,7 +33,8 @@ my %DTYPE_NAME = (uint8 => 'U8', int8 => 'I8', int16 => 'I16', int32 => 'I32', i
                   bfloat16 => 'BF16', float32 => 'F32', float64 => 'F64', bool => 'BOOL', complex64 => 'C64',
                   complex128 => 'C128');
 my %OPERAND = (optional => 'TN_OPERAND_OPTIONAL', nograd => 'TN_OPERAND_NO_GRAD', nopromote => 'TN_OPERAND_NO_PROMOTE',
-               list => 'TN_OPERAND_LIST', anydevice => 'TN_OPERAND_ANY_DEVICE', apart => 'TN_OPERAND_APART');
+               list => 'TN_OPERAND_LIST', anydevice => 'TN_OPERAND_ANY_DEVICE', apart => 'TN_OPERAND_APART',
+               written => 'TN_OPERAND_WRITTEN');
 my %FLAG = map { $_ => "TN_OP_\U$_" } qw(primitive view promote promote_float inplace into random);
 
 my (@families, %seen, %wrappers);
@@ -90,7 +91,9 @@ sub finish
     my ($op) = @_;
     return unless $op;
     refuse("operator $op->{name} has no `math` line") unless defined $op->{math};
-    refuse("operator $op->{name} has no output") unless @{ $op->{out} };
+    my $writes = grep { $_->{words}{written} } @{ $op->{in} };
+    refuse("operator $op->{name} has no output, and writes into no input") unless @{ $op->{out} } || $writes;
+    refuse("operator $op->{name} has no output: `dispatch` has to name an input") unless @{ $op->{out} } || defined $op->{dispatch};
     refuse("operator $op->{name} has more than 16 operands") if @{ $op->{in} } > 16 || @{ $op->{out} } > 16;
     for my $i (0 .. $#{ $op->{in} } - 1) {
         refuse("operator $op->{name}: only the last input can be a list") if $op->{in}[$i]{words}{list};
@@ -291,7 +294,7 @@ sub wrapper
     my $outs = @{ $op->{out} };
     if ($outs > 1) { push @parameters, "tn_tensor **$_->{name}" for @{ $op->{out} }; }
     @parameters = ('void') unless @parameters;
-    my $returns = $outs > 1 ? 'tn_status ' : 'tn_tensor *';
+    my $returns = $outs != 1 ? 'tn_status ' : 'tn_tensor *';
     my $text = fold("TN_OPS_INLINE $returns$name(", ' ' x 8, join(', ', map { tr/ /\x01/r } @parameters) . ')');
     $text =~ tr/\x01/ /;
     $text .= "\n{\n";
@@ -317,7 +320,7 @@ sub wrapper
     }
     $text .= "\n";
     if ($list && @fill) {
-        my $failed = $outs > 1 ? 'TN_ERR_VALUE' : 'NULL';
+        my $failed = $outs != 1 ? 'TN_ERR_VALUE' : 'NULL';
         $text .= "    if (n_$list < 0 || n_$list > TN_MAX_DIMS) {\n";
         $text .= "        (void)tn_fail(TN_ERR_VALUE, \"$op->{name}: %lld tensors in $list, at most %d are possible\",\n";
         $text .= "                      (long long)n_$list, TN_MAX_DIMS);\n        return $failed;\n    }\n";
@@ -326,7 +329,9 @@ sub wrapper
     $text .= sprintf("    for (int64_t i = 0; i < n_%s; i++)\n        in[%d + i] = %s[i];\n", $list, scalar @fill, $list) if $list && @fill;
     $text .= "    if (options != NULL)\n        all = *options;\n" if @args && @opts;
     $text .= "    all.$_->{name} = $_->{name};\n" for @args;
-    if ($outs > 1) {
+    if ($outs == 0) {
+        $text .= "    return tn_op_call(tn_op_lookup(&ref), $array, $n, $pointer, NULL, 0);\n";
+    } elsif ($outs > 1) {
         $text .= "    status = tn_op_call(tn_op_lookup(&ref), $array, $n, $pointer, out, $outs);\n";
         $text .= "    *$op->{out}[$_]{name} = out[$_];\n" for 0 .. $outs - 1;
         $text .= "    return status;\n";
@@ -443,7 +448,7 @@ for my $family (@families) {
             '.help = ' . quote($op->{help} // ''), ".revision = $op->{rev}",
             '.flags = ' . (join(' | ', map { $FLAG{$_} } sort keys %{ $op->{flags} }) || '0'),
             '.inputs = ' . (@{ $op->{in} } ? "tn_schema_${name}_in" : 'NULL'),
-            ".outputs = tn_schema_${name}_out", '.n_inputs = ' . @{ $op->{in} }, '.n_outputs = ' . @{ $op->{out} });
+            '.outputs = ' . (@{ $op->{out} } ? "tn_schema_${name}_out" : 'NULL'), '.n_inputs = ' . @{ $op->{in} }, '.n_outputs = ' . @{ $op->{out} });
         push @pieces, ".options = tn_schema_${name}_options", ".defaults = &tn_schema_${name}_defaults",
             ".options_size = sizeof($struct)" if @options;
         push @pieces, ".dispatch_input = $op->{dispatch_input}", ".save_in = $op->{save_in}u",
@@ -456,8 +461,9 @@ for my $family (@families) {
         my @shown = map { $_->{words}{optional} ? "$_->{name}?" : $_->{name} } @{ $op->{in} };
         my @args = map { $_->{name} } grep { !defined $_->{def} } @options;
         my $has_opts = grep { defined $_->{def} } @options;
-        $doc .= sprintf("\n### %s%s\n\n`%s = tn_%s(%s)`\n\n%s\n", $name, $op->{rev} > 1 ? " (revision $op->{rev})" : '',
-                        join(', ', map { $_->{name} } @{ $op->{out} }), $op->{wrapper},
+        my $given = join(', ', map { $_->{name} } @{ $op->{out} });
+        $doc .= sprintf("\n### %s%s\n\n`%stn_%s(%s)`\n\n%s\n", $name, $op->{rev} > 1 ? " (revision $op->{rev})" : '',
+                        $given ne '' ? "$given = " : '', $op->{wrapper},
                         join(', ', @shown, @args, $has_opts ? 'options' : ()), "    $op->{math}");
         $doc .= "\n$op->{help}\n" if defined $op->{help};
         my @notes = sort keys %{ $op->{flags} };

@@ -19,7 +19,7 @@ EXTRA_DIST += examples/strict-device/Makefile examples/kernel-pack/Makefile
 
 if HAVE_CHECK
 TN_BACKEND_TESTS = %D%/test_along %D%/test_copies %D%/test_elementwise %D%/test_folds %D%/test_functions \
-	%D%/test_random %D%/test_reduce %D%/test_strict %D%/test_training
+	%D%/test_random %D%/test_reduce %D%/test_steps %D%/test_strict %D%/test_training
 if HAVE_ONEDNN
 TN_BACKEND_TESTS += %D%/test_onednn
 %C%_test_onednn_SOURCES = %D%/test_onednn.c $(TN_BACKEND_SHARED)
@@ -65,6 +65,11 @@ EXTRA_%C%_test_random_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 %C%_test_reduce_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_reduce_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_reduce_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_steps_SOURCES = %D%/test_steps.c $(TN_BACKEND_SHARED)
+%C%_test_steps_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_steps_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_steps_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 
 %C%_test_strict_SOURCES = %D%/test_strict.c $(TN_BACKEND_SHARED)
 %C%_test_strict_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -161,7 +161,10 @@ enum {
     TN_OPERAND_NO_PROMOTE = 4,  /* stays out of type promotion */
     TN_OPERAND_LIST = 8,        /* last one: any number of them, at least one */
     TN_OPERAND_ANY_DEVICE = 16, /* may live elsewhere than the rest */
-    TN_OPERAND_APART = 32       /* may not be what is written in place: read in another order */
+    TN_OPERAND_APART = 32,      /* may not be what is written in place: read in another order */
+    TN_OPERAND_WRITTEN =
+        64 /* the operator writes into it: such an operator may have no outputs, has
+                                   no derivative, and runs only where no gradient would be recorded */
 };
 
 enum {
@@ -296,6 +299,11 @@ typedef struct tn_optimizer_def {
      * gradient; changes the parameter in place. tn_optimizer_steps counts this step: 1 in the
      * first. */
     tn_status (*step)(tn_optimizer *self, int64_t index, tn_tensor *parameter, tn_tensor *gradient);
+    /* The same for all parameters that have a gradient at once: `index[i]` is the number of
+     * parameters[i]. One of the two; a rule that has it is asked here. Parameters before the one
+     * that failed may have changed. */
+    tn_status (*step_all)(tn_optimizer *self, int64_t count, const int64_t *index,
+                          tn_tensor *const *parameters, tn_tensor *const *gradients);
 } tn_optimizer_def;
 /* A schedule. Its functions: [any-thread], one thread at a time for a scheduler. */
 typedef struct tn_scheduler_def {

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From the parameters of an optimizer to calls of an operator that steps many of them: those that are alike (device, dtype,
+ * steps taken) go together, each with its gradient and its state. */
+#include "optim.h"
+
+#include <string.h>
+
+/* The strides that an element-wise walk over both would want. */
+static bool same_order(const tn_tensor *a, const tn_tensor *b)
+{
+    tn_ints shape = tn_tensor_shape(a), x = tn_tensor_strides(a), y = tn_tensor_strides(b);
+    for (int64_t d = 0; d < shape.count; d++)
+        if (shape.at[d] != 1 && x.at[d] != y.at[d])
+            return false;
+    return true;
+}
+
+static tn_tensor *like(tn_tensor *parameter)
+{
+    return tn_tensor_empty_strided(tn_tensor_shape(parameter), tn_tensor_strides(parameter),
+                                   tn_tensor_dtype(parameter), tn_tensor_device(parameter));
+}
+
+static tn_tensor *in_its_order(tn_tensor *gradient, tn_tensor *parameter)
+{
+    tn_tensor *copy;
+    if (same_order(gradient, parameter) ||
+        tn_tensor_dtype(gradient) != tn_tensor_dtype(parameter) ||
+        tn_tensor_device(gradient) != tn_tensor_device(parameter))
+        return gradient; /* what does not fit is the operator's to refuse */
+    copy = like(parameter);
+    return copy != NULL ? tn_copy_(copy, gradient) : NULL;
+}
+
+/* State `name` of a parameter, made of zeros at first, in the order of the parameter. */
+static tn_tensor *state_of(tn_optimizer *self, int64_t index, const char *name,
+                           tn_tensor *parameter)
+{
+    tn_tensor *state = tn_optimizer_state(self, index, name);
+    if (state != NULL)
+        return state;
+    state = like(parameter);
+    if (state == NULL || tn_fill_(state, 0.0) == NULL ||
+        tn_optimizer_set_state(self, index, name, state) != TN_OK)
+        return NULL;
+    return state;
+}
+
+/* Puts parameter i with what belongs to it at the end of the list. */
+static tn_status gather(const struct optim_all *all, int64_t i, tn_tensor **list, int64_t *n)
+{
+    tn_tensor *parameter = all->parameters[i];
+    list[(*n)++] = parameter;
+    list[(*n)++] = in_its_order(all->gradients[i], parameter);
+    for (int64_t k = 0; k < all->n_states; k++)
+        list[(*n)++] = state_of(all->self, all->index[i], all->states[k], parameter);
+    for (int64_t k = *n - 1 - all->n_states; k < *n; k++)
+        if (list[k] == NULL)
+            return tn_error_last()->code;
+    return TN_OK;
+}
+
+static bool is_fresh(const struct optim_all *all, int64_t i)
+{
+    return all->n_states > 0 &&
+           tn_optimizer_state(all->self, all->index[i], all->states[0]) == NULL;
+}
+
+static bool alike(const struct optim_all *all, int64_t i, int64_t k, bool fresh)
+{
+    return is_fresh(all, k) == fresh &&
+           tn_tensor_dtype(all->parameters[i]) == tn_tensor_dtype(all->parameters[k]) &&
+           tn_tensor_device(all->parameters[i]) == tn_tensor_device(all->parameters[k]) &&
+           tn_optimizer_steps(all->self, all->index[i]) ==
+               tn_optimizer_steps(all->self, all->index[k]);
+}
+
+tn_status optim_step_all(const struct optim_all *all)
+{
+    size_t room = (size_t)(all->count * (2 + all->n_states));
+    tn_tensor **list = tn_malloc(room * sizeof(tn_tensor *) + (size_t)all->count);
+    tn_status status = TN_OK;
+    if (list == NULL)
+        return TN_ERR_MEMORY;
+    bool *taken = (bool *)(list + room);
+    memset(taken, 0, (size_t)all->count);
+    for (int64_t first = 0; first < all->count && status == TN_OK; first++) {
+        int64_t n = 0;
+        if (taken[first])
+            continue;
+        bool fresh = is_fresh(all, first);
+        for (int64_t i = first; i < all->count && status == TN_OK; i++) {
+            if (taken[i] || (i > first && !alike(all, first, i, fresh)))
+                continue;
+            taken[i] = true;
+            status = gather(all, i, list, &n);
+        }
+        if (status == TN_OK)
+            status = all->run(all->self, tn_optimizer_steps(all->self, all->index[first]), fresh,
+                              list, n);
+    }
+    tn_free(list);
+    return status;
+}
