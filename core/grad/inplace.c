@@ -176,6 +176,12 @@ tn_status tn__grad_changeable(const char *who, const char *suffix, tn_tensor *in
     status = tn__grad_edge(into, &edge);
     if (status != TN_OK)
         return status;
+    if (into->requires_grad && autograd->node == NULL)
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "a leaf Variable that requires grad is being used in an in-place operation. (%s%s; "
+            "tn_grad_begin(false) around it if that is meant)",
+            who, suffix);
     if (autograd->base != NULL) {
         const tn_tensor *base = autograd->base;
 
@@ -198,12 +204,6 @@ tn_status tn__grad_changeable(const char *who, const char *suffix, tn_tensor *in
                 who, suffix);
         return TN_OK;
     }
-    if (into->requires_grad && autograd->node == NULL)
-        return tn_fail(
-            TN_ERR_RUNTIME,
-            "a leaf Variable that requires grad is being used in an in-place operation. (%s%s; "
-            "tn_grad_begin(false) around it if that is meant)",
-            who, suffix);
     return TN_OK;
 }
 

@@ -119,6 +119,18 @@ START_TEST(detach_in_place_makes_a_leaf)
 }
 END_TEST
 
+/* A view that was made a leaf is one, whatever it looks at. */
+START_TEST(a_view_that_was_made_to_require_a_gradient_is_a_leaf)
+{
+    TN_SCOPE;
+    tn_tensor *x = VEC(1, 2, 3), *view = with_grad(tn_narrow(x, 0, 1, 2));
+
+    ck_assert_ptr_null(tn_mul_(view, VEC(2, 2)));
+    FAILED(TN_ERR_RUNTIME, "a leaf Variable that requires grad is being used in an in-place");
+    HAS(x, 1, 2, 3);
+}
+END_TEST
+
 /* A constant factor is not held for a gradient that nobody wants: it may be changed. */
 START_TEST(a_product_keeps_only_what_a_wanted_gradient_needs)
 {
@@ -148,6 +160,7 @@ int main(void)
     tcase_add_test(all, what_was_made_in_inference_mode_takes_no_part_in_a_graph);
     tcase_add_test(all, a_view_of_a_normal_tensor_stays_a_normal_one_in_inference_mode);
     tcase_add_test(all, detach_in_place_makes_a_leaf);
+    tcase_add_test(all, a_view_that_was_made_to_require_a_gradient_is_a_leaf);
     tcase_add_test(all, a_product_keeps_only_what_a_wanted_gradient_needs);
     suite_add_tcase(suite, all);
     return run_suite(suite);

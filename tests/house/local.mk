@@ -9,9 +9,10 @@ TN_HOUSE_TESTS = \
 	tests/house/headers.sh \
 	tests/house/layout.sh \
 	tests/house/symbols.sh \
+	tests/house/operators.sh \
 	tests/house/outside.sh
 TESTS += $(TN_HOUSE_TESTS)
 if STATIC_PLUGINS
 TESTS += tests/house/static.sh
 endif
-EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/layout.pl %D%/layout.golden %D%/descriptors.c
+EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/layout.pl %D%/layout.golden %D%/operators.txt %D%/descriptors.c

@@ -7,7 +7,7 @@ TESTS += tests/programs/programs.sh
 tests_programs_replay_SOURCES = %D%/replay.c
 tests_programs_replay_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 tests_programs_replay_LDADD = $(TN_LINK) $(LIBM)
-EXTRA_DIST += %D%/programs.py %D%/programs.sh %D%/programs.txt
+EXTRA_DIST += %D%/README.md %D%/programs.py %D%/programs.sh %D%/programs.txt
 
 # SEEDS="FIRST COUNT": seeds; PYTHON names a Python that has PyTorch.
 SEEDS = 1000 2000

@@ -34,6 +34,8 @@ class Program:
         self.lines = ["program %d" % seed]
         self.modes = []
         self.partial = False
+        self.used = set()   # what an operator has read
+        self.seen = set()   # what a view looks at: PyTorch makes it require what its base does
 
     def say(self, line, run, to=None):
         """Runs one instruction, writes it down with its verdict."""
@@ -42,8 +44,10 @@ class Program:
         except (RuntimeError, IndexError, NotImplementedError, ValueError, TypeError) as why:
             if line.startswith("backward"):
                 self.partial = True     # which gradients have come by then is anybody's choice
-                if "second time" in str(why):
+                if "second time" in str(why) or "modified by an inplace" in str(why):
                     return None         # so is what a graph keeps
+            if line.startswith("op view") and "view size is not compatible" in str(why):
+                return None             # the order of strides in what an operator returns is free
             self.lines.append(line + " refused")
             return None
         if to is not None:
@@ -62,14 +66,16 @@ class Program:
         shape = self.rng.choice(SHAPES)
         value = torch.tensor([round(self.rng.uniform(-2, 2), 3) for _ in range(int(torch.Size(shape).numel()))],
                              dtype=torch.float64).reshape(shape).clone()
-        grad, to = self.rng.random() < 0.7, self.new()
+        grad, to = self.rng.random() < 0.7 and not torch.is_inference_mode_enabled(), self.new()
         self.say("new %d %s %d : %s" % (to, ints(shape), grad, text(value)), lambda: value.requires_grad_(grad), to)
 
     def op(self, name, inputs, options, run):
         to = self.new()
+        self.used.update(inputs)
         self.say("op %s %d %s %s" % (name, to, ints(inputs), self.options(options)), lambda: run(*[self.t[i] for i in inputs]), to)
 
     def change(self, name, inputs, options, run):
+        self.used.update(inputs)
         self.say("change %s %s %s" % (name, ints(inputs), self.options(options)), lambda: run(*[self.t[i] for i in inputs]))
 
     @staticmethod
@@ -93,7 +99,9 @@ class Program:
         self.op(name, [self.pick(), self.pick()], {}, lambda a, b: getattr(torch, name)(a, b))
 
     def product(self):
-        self.op("matmul", [self.pick(), self.pick()], {}, torch.matmul)
+        i, j = self.pick(), self.pick()
+        if self.t[i].dim() < 3 and self.t[j].dim() < 3:     # PyTorch may keep copies of batches
+            self.op("matmul", [i, j], {}, torch.matmul)
 
     def reduce(self):
         i = self.pick()
@@ -116,6 +124,7 @@ class Program:
         x = self.t[i]
         if self.modes and x.requires_grad:
             return  # PyTorch says of a view that is made without gradients that it requires one
+        self.seen.add(i)
         r = self.rng
         d = r.randrange(-2, 2)
         kind = r.randrange(10)
@@ -139,7 +148,7 @@ class Program:
             self.op("expand", [i], {"shape": shape}, lambda x: x.expand(shape))
         elif kind == 6:
             self.op("view", [i], {"shape": [-1]}, lambda x: x.view([-1]))
-        elif kind == 7:
+        elif kind == 7 and x.is_contiguous():   # the order of strides in what an operator returns is free
             self.op("reshape", [i], {"shape": [-1]}, lambda x: x.reshape([-1]))
         elif kind == 8:
             start = r.randrange(0, 2)
@@ -157,6 +166,13 @@ class Program:
     def in_place(self):
         i, j, v = self.pick(), self.pick(), round(self.rng.uniform(-2, 2), 2)
         kind = self.rng.randrange(11)
+        x = self.t[i]
+        if x.is_inference() and not torch.is_inference_mode_enabled():
+            return  # PyTorch refuses, and has changed it by then
+        if kind == 3 and self.t[j].untyped_storage().data_ptr() == x.untyped_storage().data_ptr():
+            return  # nor does it look whether the two share memory in part
+        if kind in (3, 4) and any(k == 0 and n > 1 for k, n in zip(x.stride(), x.shape)):
+            return  # PyTorch lets these two write one place many times
         if kind < 3:
             name = ("add", "sub", "mul")[kind]
             self.change(name, [i, j], {}, lambda a, b: getattr(a, name + "_")(b))
@@ -177,12 +193,13 @@ class Program:
         kind = self.rng.randrange(6)
         if kind == 0:
             to = self.new()
+            self.seen.add(i)
             self.say("detach %d %d" % (to, i), lambda: self.t[i].detach(), to)
         elif kind == 1:
             self.op("clone", [i], {}, lambda x: x.clone())
         elif kind == 2:
-            if torch.is_inference_mode_enabled():
-                return  # PyTorch's does nothing there
+            if torch.is_inference_mode_enabled() or self.t[i].is_leaf or i in self.used:
+                return  # PyTorch's does nothing there, or mixes the leaf up with what it becomes
             self.say("cut %d" % i, lambda: self.t[i].detach_())
         elif kind == 3:
             self.say("retain %d" % i, lambda: self.t[i].retain_grad())
@@ -191,6 +208,8 @@ class Program:
             self.say("hook %d %g" % (i, s), lambda: self.t[i].register_hook(lambda g: g * s))
         else:
             on = self.rng.random() < 0.6
+            if i in self.seen or torch.is_inference_mode_enabled():
+                return
             self.say("requires %d %d" % (i, on), lambda: self.t[i].requires_grad_(on))
 
     def mode(self):

@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# What the list of operators has to have is there, as an operator of sdk/operators or under the name that stands after a
+# sign =: what docs/operators.md or a public header says of it. The list: tests/house/operators.txt.
+list=$abs_srcdir/tests/house/operators.txt
+failed=0
+count=0
+for word in $(sed 's/#.*//' "$list"); do
+    name=${word%%=*}
+    ours=${word#*=}
+    count=$((count + 1))
+    if grep -qx "op $ours" "$abs_srcdir"/sdk/operators/*.ops; then
+        grep -q "^### $ours\$" "$abs_builddir/docs/operators.md" && continue
+        echo "$name: operator $ours is not in docs/operators.md"
+    elif grep -qE "(TN_API|static inline|TN_INLINE).* \*?tn_$ours\(" "$abs_srcdir"/sdk/include/tenon/*.h; then
+        continue
+    else
+        echo "$name: there is no operator and no documented function $ours"
+    fi
+    failed=$((failed + 1))
+done
+test $count -gt 200 || { echo "only $count names in $list"; exit 1; }
+echo "$count names, $failed not there"
+test $failed = 0
