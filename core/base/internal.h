@@ -99,6 +99,8 @@ typedef struct tn__keep tn__keep;
 tn_status tn__options_fill(const tn_option *table, void *data, const char *what,
                            const char *spec_text, const tn_value *values, const char *const *names,
                            const int32_t *columns, int64_t count, tn__keep **keep);
+/* Another owner of what option structs point to, which does not change. NULL is accepted. */
+tn__keep *tn__options_keep(tn__keep *keep);
 void tn__options_release(tn__keep *keep);
 /* Appends "in_features=4, out_features=3, bias=True": complete: every option, so that the text
  * builds the same again; not complete: repr's way (flags), without the further arguments that are

@@ -15,6 +15,7 @@ struct held {
 };
 
 struct tn__keep {
+    _Atomic int32_t refs; /* beyond the first */
     tn__arena *arena;
     struct held *held;
 };
@@ -448,9 +449,16 @@ tn_status tn__options_fill(const tn_option *table, void *data, const char *what,
     return TN_OK;
 }
 
+tn__keep *tn__options_keep(tn__keep *keep)
+{
+    if (keep)
+        atomic_fetch_add_explicit(&keep->refs, 1, memory_order_relaxed);
+    return keep;
+}
+
 void tn__options_release(tn__keep *keep)
 {
-    if (!keep)
+    if (!keep || atomic_fetch_sub_explicit(&keep->refs, 1, memory_order_acq_rel) > 0)
         return;
     for (const struct held *held = keep->held; held; held = held->next)
         tn__value_free(&held->value, held->block);

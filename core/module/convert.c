@@ -1,153 +1,463 @@
 /* SPDX-License-Identifier: MIT
  *
- * Moving and converting a module: every tensor object stays, what it looks at is exchanged. First all new values are
+ * Converting a module: every tensor object stays, what it looks at is exchanged. First all new values are
  * made, then all are exchanged, so that a failure leaves the module as it was. */
 #include "core/module/internal.h"
 
+/* ---- the map over all tensors ------------------------------------------------------------------ */
+
 struct exchange {
-    tn_tensor *tensor; /* borrowed from the walk or from a parameter of it */
-    tn_tensor *with;   /* owned */
+    tn_tensor *tensor; /* kept */
+    tn_tensor *with;   /* owned: an object of its own, nobody else holds it */
+    char *path;        /* dotted */
 };
+
+struct map {
+    tn_status (*change)(void *user, tn_tensor *tensor, tn_tensor **out);
+    void *user;
+    struct exchange *at;
+    int64_t count, capacity;
+    tn__seen places; /* of a tensor: the index of its exchange + 1 */
+    tn__text path;   /* of the module */
+};
+
+static struct exchange *exchange_of(struct map *map, const tn_tensor *tensor)
+{
+    void **with = tn__seen_with(&map->places, tensor);
+    return with != NULL ? &map->at[(intptr_t)*with - 1] : NULL;
+}
+
+/* Another object over the same memory, so that exchanging changes nobody else's tensor. */
+static tn_tensor *object_over(const tn_tensor *tensor)
+{
+    tn_meta meta;
+    tn__tensor_meta(tensor, &meta);
+    return tn__tensor_over(tensor->storage, &meta);
+}
+
+static void put_path(const struct map *map, const char *name, tn__text *text)
+{
+    if (map->path.length > 0)
+        tn__text_add(text, "%s.", map->path.at);
+    tn__text_add(text, "%s", name);
+}
+
+static tn_status note(struct map *map, tn_tensor *tensor, const tn_tensor *out, const char *name)
+{
+    tn_tensor *with = object_over(out);
+    if (with == NULL)
+        return tn_error_last()->code;
+    struct exchange *known = exchange_of(map, tensor);
+    if (known != NULL) {
+        tn_tensor_drop(known->with);
+        known->with = with;
+        return TN_OK;
+    }
+    if (map->count == map->capacity) {
+        int64_t capacity = map->capacity > 0 ? map->capacity * 2 : 16;
+        struct exchange *grown = tn_realloc(map->at, (size_t)capacity * sizeof *grown);
+        if (grown == NULL)
+            goto out_of_memory;
+        map->at = grown;
+        map->capacity = capacity;
+    }
+    tn__text path = { 0 };
+    put_path(map, name, &path);
+    char *text = tn__text_take(&path);
+    if (text == NULL || tn__seen_add(&map->places, tensor) < 0) {
+        tn_free(text);
+        goto out_of_memory;
+    }
+    map->at[map->count++] = (struct exchange){ tn_tensor_keep(tensor), with, text };
+    *tn__seen_with(&map->places, tensor) = (void *)(intptr_t)map->count;
+    return TN_OK;
+out_of_memory:
+    tn_tensor_drop(with);
+    return TN_ERR_MEMORY;
+}
+
+static tn_status change_one(struct map *map, tn_tensor *tensor, const char *name)
+{
+    const struct exchange *known = exchange_of(map, tensor);
+    tn_tensor *now = known != NULL ? known->with : tensor, *out = now;
+    uint64_t failures = tn_error_mark(), scope = tn_scope_begin();
+    tn_status status = map->change(map->user, now, &out);
+    if (status != TN_OK && tn_error_mark() == failures)
+        tn_fail(status, "the change failed without words (%s)", tn_status_name(status));
+    if (status == TN_OK && !tn__tensor_ok(out))
+        status = tn__tensor_bad(out, "what a change gives");
+    if (status == TN_OK && out != now)
+        status = note(map, tensor, out, name);
+    tn_scope_end(scope);
+    if (status != TN_OK) {
+        tn__text path = { 0 };
+        put_path(map, name, &path);
+        tn_error_prefix("moving or converting \"%s\": ", path.at != NULL ? path.at : name);
+        tn__text_free(&path);
+    }
+    return status;
+}
+
+static tn_status change_module(struct map *map, tn_module *module, bool recurse, int depth);
+
+static tn_status change_children(struct map *map, tn_module *module, int depth)
+{
+    size_t length = map->path.length;
+    tn_status status = TN_OK;
+    for (int64_t i = 0; i < module->children.count && status == TN_OK; i++) {
+        const tn__slot *slot = &module->children.at[i];
+        if (slot->child == NULL || !tn__child_is_first(module, i))
+            continue;
+        if (length > 0)
+            tn__text_put(&map->path, ".", 1);
+        tn__text_put(&map->path, slot->name, strlen(slot->name));
+        if (map->path.failed)
+            return tn_fail(TN_ERR_MEMORY, "out of memory for the path of a module");
+        status = change_module(map, slot->child, true, depth + 1);
+        map->path.length = length;
+        map->path.at[length] = '\0';
+    }
+    return status;
+}
+
+static tn_status change_module(struct map *map, tn_module *module, bool recurse, int depth)
+{
+    if (depth > TN__MODULE_DEPTH)
+        return tn_fail(TN_ERR_RUNTIME, "modules nest more than %d deep", TN__MODULE_DEPTH);
+    tn_status status = recurse ? change_children(map, module, depth) : TN_OK;
+    for (int64_t i = 0; i < module->parameters.count && status == TN_OK; i++) {
+        const tn__slot *slot = &module->parameters.at[i];
+        if (tn__is_none(slot->tensor))
+            continue;
+        status = change_one(map, slot->tensor, slot->name);
+        tn_tensor *gradient = tn_tensor_grad(slot->tensor);
+        if (status == TN_OK && gradient != NULL && !tn__is_none(gradient))
+            status = change_one(map, gradient, slot->name);
+    }
+    for (int64_t i = 0; i < module->buffers.count && status == TN_OK; i++) {
+        const tn__slot *slot = &module->buffers.at[i];
+        if (!tn__is_none(slot->tensor))
+            status = change_one(map, slot->tensor, slot->name);
+    }
+    return status;
+}
+
+static bool differentiable(tn_dtype dtype)
+{
+    return (TN_BIT(dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)) != 0;
+}
+
+static const tn_tensor *after(struct map *map, const tn_tensor *tensor)
+{
+    const struct exchange *known = exchange_of(map, tensor);
+    return known != NULL ? known->with : tensor;
+}
+
+/* What may not come out: a tensor that requires grad and cannot, a gradient that does not fit. */
+static tn_status check_all(struct map *map)
+{
+    for (int64_t i = 0; i < map->count; i++) {
+        const struct exchange *x = &map->at[i];
+        if (tn_tensor_requires_grad(x->tensor) && !differentiable(tn_tensor_dtype(x->with)))
+            return tn_fail(TN_ERR_RUNTIME,
+                           "converting \"%s\": it requires grad, which only floating and complex "
+                           "tensors can, and would become %s: set requires_grad to false first",
+                           x->path, tn_dtype_name(tn_tensor_dtype(x->with)));
+        const tn_tensor *gradient = tn_tensor_grad(x->tensor);
+        if (gradient == NULL || tn__is_none(gradient))
+            continue;
+        gradient = after(map, gradient);
+        tn_ints a = tn__shape(x->with), b = tn__shape(gradient);
+        if (gradient->dtype != x->with->dtype || gradient->device != x->with->device ||
+            a.count != b.count || (a.count > 0 && memcmp(a.at, b.at, (size_t)a.count * 8) != 0))
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "converting \"%s\": it and its gradient would differ in dtype, device or "
+                "shape",
+                x->path);
+    }
+    return TN_OK;
+}
+
+static tn_status swap_all(struct map *map)
+{
+    for (int64_t i = 0; i < map->count; i++) {
+        tn_status status = tn_tensor_swap(map->at[i].tensor, map->at[i].with);
+        if (status == TN_OK)
+            continue;
+        while (i-- > 0)
+            tn_tensor_swap(map->at[i].tensor, map->at[i].with);
+        return status;
+    }
+    return TN_OK;
+}
+
+tn_status tn_module_map(tn_module *module, bool recurse,
+                        tn_status (*change)(void *user, tn_tensor *tensor, tn_tensor **out),
+                        void *user)
+{
+    if (module == NULL || change == NULL)
+        return tn__null_input("an argument of tn_module_map");
+    struct map map = { .change = change, .user = user };
+    tn_grad_begin(false);
+    tn_status status = change_module(&map, module, recurse, 0);
+    if (status == TN_OK)
+        status = check_all(&map);
+    if (status == TN_OK)
+        status = swap_all(&map);
+    tn_grad_end();
+    for (int64_t i = 0; i < map.count; i++) {
+        tn_tensor_drop(map.at[i].tensor);
+        tn_tensor_drop(map.at[i].with);
+        tn_free(map.at[i].path);
+    }
+    tn_free(map.at);
+    tn__text_free(&map.path);
+    tn__seen_free(&map.places);
+    return status;
+}
+
+/* ---- to ---------------------------------------------------------------------------------------- */
 
 struct conversion {
     const tn_device *device; /* NULL: keep */
     tn_dtype dtype;          /* TN_DTYPE_AUTO: keep */
-    struct exchange *at;
-    int64_t count, capacity;
+    tn_memory_format format;
+    uint32_t convertible; /* dtypes that change */
 };
 
+/* The dimensions from the innermost outwards, as a format has them; false where it does not apply. */
+static bool format_order(tn_memory_format format, int32_t ndim, int *order)
+{
+    int32_t at = 0;
+    if ((ndim != 4 && ndim != 5) || format == TN_FORMAT_KEEP)
+        return false;
+    if (format != TN_FORMAT_CONTIGUOUS)
+        order[at++] = 1;
+    for (int32_t dim = ndim - 1; dim >= 0; dim--)
+        if (dim != 1 || format == TN_FORMAT_CONTIGUOUS)
+            order[at++] = dim;
+    return true;
+}
+
+/* Strides that follow one another in that order; returns whether the tensor has them already. */
+static bool order_strides(const tn_tensor *tensor, const int *order, tn_meta *meta)
+{
+    int64_t expect = 1;
+    bool same = true;
+    for (int32_t i = 0; i < meta->ndim; i++) {
+        int dim = order[i];
+        same = same && (meta->shape[dim] == 1 || tensor->view.strides[dim] == expect);
+        meta->strides[dim] = expect;
+        expect *= meta->shape[dim] > 0 ? meta->shape[dim] : 1;
+    }
+    meta->flags = TN_META_STRIDED;
+    return same;
+}
+
 /* Strides of a copy: those of `tensor` when it fills its memory without gaps or repeats, else row-major. */
-static void dense_strides(const tn_tensor *tensor, tn_meta *meta)
+static void keep_strides(const tn_tensor *tensor, tn_meta *meta)
 {
     int order[TN_MAX_DIMS];
     for (int i = 0; i < meta->ndim; i++) {
         int at = i;
-        for (; at > 0 && meta->strides[order[at - 1]] > meta->strides[i]; at--)
+        for (; at > 0 && tensor->view.strides[order[at - 1]] > tensor->view.strides[i]; at--)
             order[at] = order[at - 1];
         order[at] = i;
     }
-    int64_t expect = 1;
-    bool dense = tensor->numel > 0;
-    for (int i = 0; i < meta->ndim && dense; i++) {
-        int dim = order[i];
-        if (meta->shape[dim] == 1)
-            continue;
-        dense = meta->strides[dim] == expect;
-        expect *= meta->shape[dim];
-    }
-    meta->flags = dense ? TN_META_STRIDED : 0;
+    if (tensor->numel == 0 || !order_strides(tensor, order, meta))
+        meta->flags = 0;
+}
+
+/* Memory for the tensor's elements; the caller owns it. */
+static tn_tensor *make_like(const tn_tensor *tensor, tn_meta *meta, const tn_device *device)
+{
+    keep_strides(tensor, meta);
     meta->offset = 0;
+    return tn__tensor_make(meta, device);
 }
 
-static bool changes_dtype(const struct conversion *c, const tn_tensor *tensor)
+static tn_status copied(tn_tensor *made, const tn_tensor *tensor, tn_tensor **out)
 {
-    const uint32_t convertible = TN_MASK_FLOAT | TN_MASK_COMPLEX;
-    tn_dtype dtype = tn_tensor_dtype(tensor);
-    return c->dtype != TN_DTYPE_AUTO && c->dtype != dtype && (TN_BIT(dtype) & convertible) != 0;
-}
-
-/* The same values with the conversion's dtype and device; the caller owns it. */
-static tn_tensor *converted(const struct conversion *c, const tn_tensor *tensor)
-{
-    tn_meta meta;
-    tn__tensor_meta(tensor, &meta);
-    dense_strides(tensor, &meta);
-    if (changes_dtype(c, tensor))
-        meta.dtype = c->dtype;
-    const tn_device *device = c->device != NULL ? c->device : tn_tensor_device(tensor);
-    if (tn_device_has_memory(device) && !tn_device_has_memory(tn_tensor_device(tensor))) {
-        tn_fail(
-            TN_ERR_NOT_IMPLEMENTED,
-            "cannot copy out of a tensor on %s, which has no values: make the module on %s instead",
-            tn_device_name(tn_tensor_device(tensor)), tn_device_name(device));
-        return NULL;
-    }
-    tn_tensor *made = tn__tensor_make(&meta, device);
-    if (made == NULL || !tn_device_has_memory(device) || tensor->numel == 0)
-        return made;
-    if (tn__copy(made, tensor) == TN_OK)
-        return made;
-    tn_tensor_drop(made);
-    return NULL;
-}
-
-static tn_status plan(struct conversion *c, tn_tensor *tensor)
-{
-    bool moves = c->device != NULL && c->device != tn_tensor_device(tensor);
-    if (!moves && !changes_dtype(c, tensor))
-        return TN_OK;
-    if (c->count == c->capacity) {
-        int64_t capacity = c->capacity > 0 ? c->capacity * 2 : 16;
-        struct exchange *grown = tn_realloc(c->at, (size_t)capacity * sizeof *grown);
-        if (grown == NULL)
-            return TN_ERR_MEMORY;
-        c->at = grown;
-        c->capacity = capacity;
-    }
-    tn_tensor *with = converted(c, tensor);
-    if (with == NULL)
+    const tn_device *device = tensor->device;
+    if (made == NULL)
         return tn_error_last()->code;
-    c->at[c->count++] = (struct exchange){ tensor, with };
-    return TN_OK;
-}
-
-/* A gradient follows its parameter; it is exchanged first, so that the two fit whenever somebody looks. */
-static tn_status plan_all(struct conversion *c, const tn__walk *walk)
-{
-    for (int64_t i = 0; i < walk->count; i++) {
-        tn_tensor *gradient = tn_tensor_grad(walk->at[i].tensor);
-        tn_status status = TN_OK;
-        if (gradient != NULL && !tn__is_none(gradient))
-            status = plan(c, gradient);
-        if (status == TN_OK)
-            status = plan(c, walk->at[i].tensor);
-        if (status != TN_OK) {
-            tn_error_prefix("moving or converting \"%s\": ", walk->at[i].path);
-            return status;
-        }
+    tn_status status = TN_OK;
+    if (tensor->numel > 0 && tn_device_has_memory(made->device)) {
+        status = tn_device_has_memory(device)
+                     ? tn__copy(made, tensor)
+                     : tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                               "cannot copy out of a tensor on %s, which has no values: use "
+                               "tn_module_to_empty to move to %s, then load or initialise",
+                               tn_device_name(device), tn_device_name(made->device));
     }
-    return TN_OK;
-}
-
-static tn_status swap_all(struct conversion *c)
-{
-    for (int64_t i = 0; i < c->count; i++) {
-        tn_status status = tn_tensor_swap(c->at[i].tensor, c->at[i].with);
-        if (status == TN_OK)
-            continue;
-        while (i-- > 0)
-            tn_tensor_swap(c->at[i].tensor, c->at[i].with);
+    if (status != TN_OK) {
+        tn_tensor_drop(made);
         return status;
     }
+    *out = tn__scope_push(made);
+    return *out != NULL ? TN_OK : tn_error_last()->code;
+}
+
+static tn_status convert(void *user, tn_tensor *tensor, tn_tensor **out)
+{
+    const struct conversion *c = user;
+    const tn_device *device = c->device != NULL ? c->device : tensor->device;
+    tn_dtype dtype = (tn_dtype)tensor->dtype;
+    int order[TN_MAX_DIMS];
+    tn_meta meta;
+
+    if (c->dtype != TN_DTYPE_AUTO && (TN_BIT(dtype) & c->convertible) != 0)
+        dtype = c->dtype;
+    tn__tensor_meta(tensor, &meta);
+    bool stays = device == tensor->device && dtype == (tn_dtype)tensor->dtype;
+    meta.dtype = dtype;
+    if (!format_order(c->format, meta.ndim, order))
+        return stays ? TN_OK : copied(make_like(tensor, &meta, device), tensor, out);
+    if (meta.ndim != (c->format == TN_FORMAT_CHANNELS_LAST_3D ? 5 : 4) &&
+        c->format != TN_FORMAT_CONTIGUOUS)
+        return tn_fail(TN_ERR_RUNTIME, "%s is for tensors of %d dimensions, this one has %d",
+                       c->format == TN_FORMAT_CHANNELS_LAST ? "channels last" : "channels last 3d",
+                       c->format == TN_FORMAT_CHANNELS_LAST ? 4 : 5, (int)meta.ndim);
+    if (order_strides(tensor, order, &meta) && stays)
+        return TN_OK;
+    meta.offset = 0;
+    return copied(tn__tensor_make(&meta, device), tensor, out);
+}
+
+static tn_status check_conversion(tn_dtype dtype, tn_memory_format format, uint32_t flags)
+{
+    const uint32_t known = TN_CONVERT_NON_BLOCKING | TN_CONVERT_FLOATING | TN_CONVERT_ALL;
+    if ((flags & ~known) != 0)
+        return tn_fail(TN_ERR_VALUE, "tn_module_convert: unknown flags 0x%x", flags & ~known);
+    if ((flags & TN_CONVERT_FLOATING) != 0 && (flags & TN_CONVERT_ALL) != 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_module_convert: TN_CONVERT_FLOATING and TN_CONVERT_ALL exclude each "
+                       "other");
+    if ((unsigned)format > TN_FORMAT_CHANNELS_LAST_3D)
+        return tn_fail(TN_ERR_VALUE, "tn_module_convert: %d is no memory format", (int)format);
+    if (dtype == TN_DTYPE_AUTO)
+        return TN_OK;
+    if ((unsigned)dtype >= TN_DTYPE_COUNT)
+        return tn_fail(TN_ERR_TYPE, "tn_module_convert: %d is no element type", (int)dtype);
+    if ((flags & TN_CONVERT_ALL) == 0 && !differentiable(dtype))
+        return tn_fail(TN_ERR_TYPE,
+                       "a module only accepts floating point or complex dtypes, but got desired "
+                       "dtype=%s; tn_module_cast casts every tensor",
+                       tn_dtype_name(dtype));
+    if ((TN_BIT(dtype) & TN_MASK_COMPLEX) != 0)
+        tn_log(TN_LOG_WARNING,
+               "Complex modules are a new feature: some layers have no complex arithmetic (asked "
+               "for %s)",
+               tn_dtype_name(dtype));
     return TN_OK;
+}
+
+tn_status tn_module_convert(tn_module *module, const tn_device *device, tn_dtype dtype,
+                            tn_memory_format format, uint32_t flags)
+{
+    if (module == NULL)
+        return tn__null_input("an argument of tn_module_convert");
+    tn_status status = check_conversion(dtype, format, flags);
+    if (status != TN_OK)
+        return status;
+    struct conversion c = { .device = device, .dtype = dtype, .format = format };
+    c.convertible = (flags & TN_CONVERT_ALL) != 0        ? TN_MASK_ALL
+                    : (flags & TN_CONVERT_FLOATING) != 0 ? TN_MASK_FLOAT
+                                                         : TN_MASK_FLOAT | TN_MASK_COMPLEX;
+    return tn_module_map(module, true, convert, &c);
 }
 
 tn_status tn_module_to(tn_module *module, const tn_device *device, tn_dtype dtype)
 {
+    return tn_module_convert(module, device, dtype, TN_FORMAT_KEEP, 0);
+}
+
+tn_status tn_module_to_device(tn_module *module, const char *name)
+{
+    if (module == NULL || name == NULL)
+        return tn__null_input("an argument of tn_module_to_device");
+    const tn_device *device = tn_device_find(name);
+    return device != NULL ? tn_module_to(module, device, TN_DTYPE_AUTO) : tn_error_last()->code;
+}
+
+tn_status tn_module_to_like(tn_module *module, const tn_tensor *other)
+{
     if (module == NULL)
-        return tn__null_input("an argument of tn_module_to");
-    if (dtype != TN_DTYPE_AUTO && ((unsigned)dtype >= TN_DTYPE_COUNT ||
-                                   (TN_BIT(dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)) == 0))
-        return tn_fail(
-            TN_ERR_TYPE,
-            "tn_module_to only accepts floating point or complex dtypes, but got desired "
-            "dtype=%s",
-            tn_dtype_name(dtype));
-    tn__walk walk = { NULL, 0, 0 };
-    struct conversion c = { .device = device, .dtype = dtype };
-    tn_status status = tn__walk_collect(module, TN_SLOT_PARAMETER | TN_SLOT_BUFFER, false, &walk);
-    if (status != TN_OK)
-        return status;
-    uint64_t scope = tn_scope_begin();
-    tn_grad_begin(false);
-    status = plan_all(&c, &walk);
-    if (status == TN_OK)
-        status = swap_all(&c);
-    tn_grad_end();
-    tn_scope_end(scope);
-    for (int64_t i = 0; i < c.count; i++)
-        tn_tensor_drop(c.at[i].with);
-    tn_free(c.at);
-    tn__walk_free(&walk);
+        return tn__null_input("an argument of tn_module_to_like");
+    if (!tn__tensor_ok(other))
+        return tn__tensor_bad(other, "tn_module_to_like");
+    return tn_module_to(module, other->device, (tn_dtype)other->dtype);
+}
+
+/* ---- empty ------------------------------------------------------------------------------------- */
+
+static tn_status empty_like(void *user, tn_tensor *tensor, tn_tensor **out)
+{
+    tn_meta meta;
+    tn__tensor_meta(tensor, &meta);
+    tn_tensor *made = make_like(tensor, &meta, user);
+    if (made == NULL || (*out = tn__scope_push(made)) == NULL)
+        return tn_error_last()->code;
+    return TN_OK;
+}
+
+tn_status tn_module_to_empty(tn_module *module, const tn_device *device, bool recurse)
+{
+    if (module == NULL || device == NULL)
+        return tn__null_input("an argument of tn_module_to_empty");
+    return tn_module_map(module, recurse, empty_like, (void *)(uintptr_t)device);
+}
+
+/* ---- shared memory ------------------------------------------------------------------------------ */
+
+/* What looked at one storage looks at one again. */
+static tn_status share(void *user, tn_tensor *tensor, tn_tensor **out)
+{
+    tn__seen *storages = user;
+    if (!tn_device_is_host(tensor->device) || tn_tensor_is_shared(tensor))
+        return TN_OK;
+    void **shared = tn__seen_with(storages, tensor->storage);
+    if (shared == NULL) {
+        tn__storage *made = tn__storage_shared(tensor->storage);
+        if (made == NULL)
+            return tn_error_last()->code;
+        if (tn__seen_add(storages, tensor->storage) < 0) {
+            tn__storage_drop(made);
+            return TN_ERR_MEMORY;
+        }
+        shared = tn__seen_with(storages, tensor->storage);
+        *shared = made;
+    }
+    tn_meta meta;
+    tn__tensor_meta(tensor, &meta);
+    tn_tensor *over = tn__tensor_over(*shared, &meta);
+    if (over == NULL || (*out = tn__scope_push(over)) == NULL)
+        return tn_error_last()->code;
+    return TN_OK;
+}
+
+tn_status tn_module_share_memory(tn_module *module)
+{
+    if (module == NULL)
+        return tn__null_input("an argument of tn_module_share_memory");
+    tn__seen storages = { 0 };
+    tn_status status = tn_module_map(module, true, share, &storages);
+    for (int64_t i = 0; i < storages.capacity; i++)
+        if (storages.with[i] != NULL)
+            tn__storage_drop(storages.with[i]);
+    tn__seen_free(&storages);
     return status;
+}
+
+/* ---- compile ------------------------------------------------------------------------------------ */
+
+tn_status tn_module_compile(tn_module *module)
+{
+    if (module == NULL)
+        return tn__null_input("an argument of tn_module_compile");
+    tn_log(TN_LOG_INFO,
+           "tn_module_compile does nothing yet: there are no graphs to compile; %s runs as it is",
+           module->type);
+    return TN_OK;
 }

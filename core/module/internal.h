@@ -14,7 +14,8 @@ typedef struct tn__slot {
     char *name;
     tn_tensor *tensor; /* parameters and buffers: a reference of the module's own, or TN_NONE */
     tn_module *child;  /* children: a reference of the module's own */
-    uint32_t flags;    /* TN_SLOT_NOT_PERSISTENT */
+    struct tn__computed *computed; /* owned; then there is neither tensor nor child */
+    uint32_t flags;                /* TN_SLOT_NOT_PERSISTENT */
 } tn__slot;
 
 typedef struct tn__slots {
@@ -33,7 +34,7 @@ struct tn_module {
     char *tree_extra;
     void *data; /* the layer's struct */
     tn__keep *keep;
-    tn__slots parameters, buffers, children;
+    tn__slots parameters, buffers, children, computed;
     struct tn__hooks *_Atomic hooks; /* NULL: there never was one */
     tn_module *next;                 /* in the list of those that are being freed */
 };
@@ -45,7 +46,23 @@ void tn__slots_list(const tn__slots *slots, tn__text *text);
 
 /* The slot of a name, NULL if there is none. */
 tn__slot *tn__slots_find(const tn__slots *slots, const char *name);
+/* The same, made at the end when there is none; NULL and an error without memory. */
+tn__slot *tn__slots_make(tn__slots *slots, const char *name);
 void tn__slots_clear(tn__slots *slots);
+/* Whether a slot of that kind may be registered under a name: PyTorch's checks, in its order. */
+tn_status tn__slot_name_check(tn_module *module, uint32_t kind, const char *name);
+/* "parameter", "buffer", "module", "computed tensor". */
+const char *tn__slot_word(uint32_t kind);
+
+/* Computed slots. */
+struct tn__computed;
+tn_tensor *tn__computed_get(tn_module *module, const tn__slot *slot);
+tn_status tn__computed_set(tn_module *module, const tn__slot *slot, tn_tensor *tensor);
+tn_status tn__computed_copy(const tn_module *from, tn_module *to);
+void tn__computed_free(struct tn__computed *computed);
+
+/* An empty module of a type, whose name is not copied. */
+tn_module *tn__module_new(const char *type);
 
 /* Makes a module of a layer's name; `children` (may be NULL) marks values that came as "(name):
  * Type(...)". */
@@ -67,14 +84,18 @@ tn_status tn__hooks_registering_child(tn_module *module, const char *name, tn_mo
 
 /* ---- walking ---- */
 
-/* A set of addresses. */
+/* A set of addresses; one may be noted with another. */
 typedef struct tn__seen {
     const void **at;
+    void **with;
     int64_t count, capacity;
 } tn__seen;
 
 /* 1: it was new; 0: it was there; -1: no memory, with an error. */
 int tn__seen_add(tn__seen *seen, const void *address);
+/* What an address was noted with (NULL at first), to be read or written; NULL for one that is not
+ * there. Valid until the next tn__seen_add. */
+void **tn__seen_with(const tn__seen *seen, const void *address);
 void tn__seen_free(tn__seen *seen);
 
 /* What a walk met, each with a reference of the walk's own, so that visitors may change the tree.
@@ -95,6 +116,11 @@ typedef struct tn__walk {
 /* All that the kinds ask for (TN_SLOT_CHILD: the modules, itself first), in order: per module
  * parameters, buffers, then children, depth first. Reserved slots are left out. */
 tn_status tn__walk_collect(tn_module *module, uint32_t kinds, bool duplicates, tn__walk *walk);
+/* The same as the options say. */
+tn_status tn__walk_with(tn_module *module, uint32_t kinds, const tn_walk_options *options,
+                        tn__walk *walk);
+/* Whether a child is the first of its parent's slots with that module. */
+bool tn__child_is_first(const tn_module *module, int64_t index);
 void tn__walk_free(tn__walk *walk);
 
 /* ---- files (core/io): the extension or the content chooses the format ---- */

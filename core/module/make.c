@@ -21,7 +21,7 @@ static char *tree_extra(const tn_value *values, const char *const *names, const 
     return tn__text_take(&text);
 }
 
-static tn_module *module_new(const char *type)
+tn_module *tn__module_new(const char *type)
 {
     tn_module *module = tn_calloc(1, sizeof *module);
     if (module == NULL)
@@ -86,7 +86,7 @@ static tn_status add_children(tn_module *module, const tn_value *values, const c
 static tn_module *tree_new(const char *type, const tn_value *values, const char *const *names,
                            const uint8_t *children, int64_t count)
 {
-    tn_module *module = module_new("");
+    tn_module *module = tn__module_new("");
     if (module == NULL)
         return NULL;
     module->tree_type = tn_strdup(type);
@@ -210,7 +210,7 @@ tn_module *tn__module_make(const char *type, const char *spec_text, const tn_val
         tn_error_restore(mark);
         return tree_new(type, values, names, children, count);
     }
-    tn_module *module = module_new(entry->name);
+    tn_module *module = tn__module_new(entry->name);
     if (module == NULL)
         return NULL;
     const tn_layer *layer = (const tn_layer *)entry->contribution;

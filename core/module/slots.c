@@ -23,6 +23,7 @@ static void slot_release(tn__slot *slot)
     if (slot->tensor != NULL && !tn__is_none(slot->tensor))
         tn_tensor_drop(slot->tensor);
     tn_module_drop(slot->child);
+    tn__computed_free(slot->computed);
 }
 
 void tn__slots_clear(tn__slots *slots)
@@ -39,8 +40,7 @@ void tn__slots_list(const tn__slots *slots, tn__text *text)
         tn__text_add(text, "%s%s", i > 0 ? ", " : "", slots->at[i].name);
 }
 
-/* The slot of a name, made at the end when there is none. */
-static tn__slot *slot_for(tn__slots *slots, const char *name)
+tn__slot *tn__slots_make(tn__slots *slots, const char *name)
 {
     tn__slot *slot = tn__slots_find(slots, name);
     if (slot != NULL)
@@ -72,42 +72,50 @@ static void slot_remove(tn__slots *slots, tn__slot *slot)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static const char *kind_word(uint32_t kind)
+const char *tn__slot_word(uint32_t kind)
 {
-    return kind == TN_SLOT_PARAMETER ? "parameter" : kind == TN_SLOT_BUFFER ? "buffer" : "module";
+    switch (kind) {
+    case TN_SLOT_PARAMETER: return "parameter";
+    case TN_SLOT_BUFFER: return "buffer";
+    case TN_SLOT_COMPUTED: return "computed tensor";
+    default: return "module";
+    }
 }
 
 static tn_status name_form(uint32_t kind, const char *name)
 {
     if (strchr(name, '.') != NULL)
-        return tn_fail(TN_ERR_KEY, "%s name can't contain \".\", got: %q", kind_word(kind), name);
+        return tn_fail(TN_ERR_KEY, "%s name can't contain \".\", got: %q", tn__slot_word(kind),
+                       name);
     if (name[0] == '\0')
-        return tn_fail(TN_ERR_KEY, "%s name can't be empty string \"\"", kind_word(kind));
+        return tn_fail(TN_ERR_KEY, "%s name can't be empty string \"\"", tn__slot_word(kind));
     return TN_OK;
 }
 
-/* What a name stands for in this module; 0 if for nothing. */
-static uint32_t kind_of(const tn_module *module, const char *name)
+uint32_t tn_module_slot_kind(const tn_module *module, const char *name)
 {
+    if (module == NULL || name == NULL)
+        return 0;
     return tn__slots_find(&module->parameters, name) != NULL ? TN_SLOT_PARAMETER
            : tn__slots_find(&module->buffers, name) != NULL  ? TN_SLOT_BUFFER
            : tn__slots_find(&module->children, name) != NULL ? TN_SLOT_CHILD
+           : tn__slots_find(&module->computed, name) != NULL ? TN_SLOT_COMPUTED
                                                              : 0;
 }
 
 static tn_status name_free(tn_module *module, uint32_t kind, const char *name)
 {
-    uint32_t taken = kind_of(module, name);
+    uint32_t taken = tn_module_slot_kind(module, name);
     if (taken == 0 || taken == kind)
         return TN_OK;
     return tn_fail(TN_ERR_KEY, "attribute '%s' already exists: it is a %s of this %s", name,
-                   kind_word(taken), module->type);
+                   tn__slot_word(taken), module->type);
 }
 
-static tn_status name_check(tn_module *module, uint32_t kind, const char *name)
+tn_status tn__slot_name_check(tn_module *module, uint32_t kind, const char *name)
 {
     if (name == NULL)
-        return tn_fail(TN_ERR_TYPE, "%s name should be a string, got NULL", kind_word(kind));
+        return tn_fail(TN_ERR_TYPE, "%s name should be a string, got NULL", tn__slot_word(kind));
     /* The order of the checks is PyTorch's (REG-007, REG-008). */
     tn_status status = kind == TN_SLOT_CHILD ? name_free(module, kind, name)
                                              : name_form(kind, name);
@@ -153,7 +161,7 @@ static tn_status put_parameter(tn_module *module, const char *name, tn_tensor *t
         status = check_parameter(name, tensor);
     if (status != TN_OK)
         return status;
-    tn__slot *slot = slot_for(&module->parameters, name);
+    tn__slot *slot = tn__slots_make(&module->parameters, name);
     if (slot == NULL)
         return TN_ERR_MEMORY;
     slot_put(slot, tensor);
@@ -164,7 +172,7 @@ tn_status tn_module_add_parameter(tn_module *module, const char *name, tn_tensor
 {
     if (module == NULL || tensor == NULL)
         return tn__null_input("an argument of tn_module_add_parameter");
-    tn_status status = name_check(module, TN_SLOT_PARAMETER, name);
+    tn_status status = tn__slot_name_check(module, TN_SLOT_PARAMETER, name);
     return status == TN_OK ? put_parameter(module, name, tensor) : status;
 }
 
@@ -173,7 +181,7 @@ tn_status tn_module_add_buffer(tn_module *module, const char *name, tn_tensor *t
 {
     if (module == NULL || tensor == NULL)
         return tn__null_input("an argument of tn_module_add_buffer");
-    tn_status status = name_check(module, TN_SLOT_BUFFER, name);
+    tn_status status = tn__slot_name_check(module, TN_SLOT_BUFFER, name);
     if (status != TN_OK)
         return status;
     if ((flags & ~(uint32_t)TN_SLOT_NOT_PERSISTENT) != 0)
@@ -182,7 +190,7 @@ tn_status tn_module_add_buffer(tn_module *module, const char *name, tn_tensor *t
     status = tn__hooks_registering_tensor(module, TN_SLOT_BUFFER, name, &tensor);
     if (status != TN_OK)
         return status;
-    tn__slot *slot = slot_for(&module->buffers, name);
+    tn__slot *slot = tn__slots_make(&module->buffers, name);
     if (slot == NULL)
         return TN_ERR_MEMORY;
     slot->flags = flags;
@@ -193,9 +201,9 @@ tn_status tn_module_add_buffer(tn_module *module, const char *name, tn_tensor *t
 static tn_status no_attribute(tn_module *module, const char *name)
 {
     tn__text text = { 0 };
-    const tn__slots *kinds[] = { &module->parameters, &module->buffers };
-    const char *words[] = { "parameters", "buffers" };
-    for (int i = 0; i < 2; i++) {
+    const tn__slots *kinds[] = { &module->parameters, &module->buffers, &module->computed };
+    const char *words[] = { "parameters", "buffers", "computed" };
+    for (int i = 0; i < 3; i++) {
         if (kinds[i]->count > 0) {
             tn__text_add(&text, "; %s: ", words[i]);
             tn__slots_list(kinds[i], &text);
@@ -220,30 +228,13 @@ tn_tensor *tn_module_get(tn_module *module, const char *name)
         return NULL;
     }
     tn__slot *slot = tensor_slot(module, name);
-    if (tn__unlikely(slot == NULL)) {
-        no_attribute(module, name);
-        return NULL;
-    }
-    return slot->tensor;
-}
-
-tn_status tn_module_set(tn_module *module, const char *name, tn_tensor *tensor)
-{
-    if (module == NULL || name == NULL || tensor == NULL)
-        return tn__null_input("an argument of tn_module_set");
-    if (tn__slots_find(&module->parameters, name) != NULL)
-        return put_parameter(module, name, tensor);
-    tn__slot *slot = tn__slots_find(&module->buffers, name);
-    if (slot == NULL)
-        return no_attribute(module, name);
-    tn_status status = tn__hooks_registering_tensor(module, TN_SLOT_BUFFER, name, &tensor);
-    if (status != TN_OK)
-        return status;
-    slot = slot_for(&module->buffers, name); /* a hook may have changed the slots */
-    if (slot == NULL)
-        return TN_ERR_MEMORY;
-    slot_put(slot, tensor);
-    return TN_OK;
+    if (tn__likely(slot != NULL))
+        return slot->tensor;
+    slot = tn__slots_find(&module->computed, name);
+    if (slot != NULL)
+        return tn__computed_get(module, slot);
+    no_attribute(module, name);
+    return NULL;
 }
 
 /* ---- children -------------------------------------------------------------------------------- */
@@ -274,7 +265,7 @@ static int reaches(const tn_module *from, const tn_module *what, tn__seen *seen,
 /* Takes over the reference to the child. */
 static tn_status put_child(tn_module *module, const char *name, tn_module *child)
 {
-    tn__seen seen = { NULL, 0, 0 };
+    tn__seen seen = { 0 };
     int cycle = reaches(child, module, &seen, 0);
     tn_status status = TN_OK;
 
@@ -285,7 +276,7 @@ static tn_status put_child(tn_module *module, const char *name, tn_module *child
         status = tn_fail(TN_ERR_VALUE,
                          "child '%s': this %s is the %s itself or contains it; modules form a tree",
                          name, child->type, module->type);
-    tn__slot *slot = status == TN_OK ? slot_for(&module->children, name) : NULL;
+    tn__slot *slot = status == TN_OK ? tn__slots_make(&module->children, name) : NULL;
     if (slot == NULL) {
         tn_module_drop(child);
         return status != TN_OK ? status : TN_ERR_MEMORY;
@@ -300,10 +291,26 @@ tn_status tn_module_add_child(tn_module *module, const char *name, tn_module *ch
 {
     if (module == NULL || child == NULL)
         return tn__null_input("an argument of tn_module_add_child");
-    tn_status status = name_check(module, TN_SLOT_CHILD, name);
+    tn_status status = tn__slot_name_check(module, TN_SLOT_CHILD, name);
     if (status == TN_OK)
         status = tn__hooks_registering_child(module, name, &child);
     return status == TN_OK ? put_child(module, name, child) : status;
+}
+
+tn_status tn_module_reserve_child(tn_module *module, const char *name)
+{
+    if (module == NULL)
+        return tn__null_input("an argument of tn_module_reserve_child");
+    tn_status status = tn__slot_name_check(module, TN_SLOT_CHILD, name);
+    if (status != TN_OK)
+        return status;
+    tn__slot *slot = tn__slots_make(&module->children, name);
+    if (slot == NULL)
+        return TN_ERR_MEMORY;
+    tn_module *before = slot->child;
+    slot->child = NULL;
+    tn_module_drop(before);
+    return TN_OK;
 }
 
 tn_module *tn_module_child(tn_module *module, const char *name)
@@ -365,7 +372,8 @@ tn_status tn_module_remove(tn_module *module, const char *name)
 {
     if (module == NULL || name == NULL)
         return tn__null_input("an argument of tn_module_remove");
-    tn__slots *kinds[] = { &module->parameters, &module->buffers, &module->children };
+    tn__slots *kinds[] = { &module->parameters, &module->buffers, &module->children,
+                           &module->computed };
     for (int64_t i = 0; i < tn__countof(kinds); i++) {
         tn__slot *slot = tn__slots_find(kinds[i], name);
         if (slot != NULL) {
@@ -376,151 +384,97 @@ tn_status tn_module_remove(tn_module *module, const char *name)
     return tn_fail(TN_ERR_ATTR, "'%s' object has no attribute '%s' to remove", module->type, name);
 }
 
-/* ---- dotted paths ---------------------------------------------------------------------------- */
+/* ---- assignment ------------------------------------------------------------------------------ */
 
-/* Says why the part `atom` of `path` is no parameter, buffer or child of `at`. */
-static void not_found(tn_module *at, const char *atom, const char *path, uint32_t wanted)
+/* The name belongs to `kind` alone from here on. */
+static void evict(tn_module *module, uint32_t kind, const char *name)
 {
-    uint32_t kind = kind_of(at, atom);
-    if (kind == wanted) {
-        tn_fail(TN_ERR_ATTR, "`%s` of %s is not a %s: its slot is empty (looking for %q)", atom,
-                at->type, kind_word(wanted), path);
-        return;
+    tn__slots *const maps[] = { &module->parameters, &module->buffers, &module->children,
+                                &module->computed };
+    const uint32_t kinds[] = { TN_SLOT_PARAMETER, TN_SLOT_BUFFER, TN_SLOT_CHILD, TN_SLOT_COMPUTED };
+    for (int64_t i = 0; i < tn__countof(maps); i++) {
+        tn__slot *slot = kinds[i] != kind ? tn__slots_find(maps[i], name) : NULL;
+        if (slot != NULL)
+            slot_remove(maps[i], slot);
     }
-    if (kind != 0) {
-        tn_fail(TN_ERR_ATTR, "`%s` of %s is not a %s but a %s (looking for %q)", atom, at->type,
-                kind_word(wanted), kind_word(kind), path);
-        return;
-    }
-    const tn__slots *slots = wanted == TN_SLOT_PARAMETER ? &at->parameters
-                             : wanted == TN_SLOT_BUFFER  ? &at->buffers
-                                                         : &at->children;
-    tn__text text = { 0 };
-    if (slots->count > 0) {
-        tn__text_add(&text, "; %s: ",
-                     wanted == TN_SLOT_PARAMETER ? "parameters"
-                     : wanted == TN_SLOT_BUFFER  ? "buffers"
-                                                 : "children");
-        tn__slots_list(slots, &text);
-    }
-    tn_fail(TN_ERR_ATTR, "%s has no attribute `%s` (looking for %q)%s", at->type, atom, path,
-            text.at != NULL ? text.at : "");
-    tn__text_free(&text);
 }
 
-/* The module at the first `length` bytes of `path`. */
-static tn_module *find_within(tn_module *module, const char *path, size_t length)
+/* For what the slot's kind does not take; the words are PyTorch's (REG-004, REG-012, REG-015). */
+static tn_status not_for(uint32_t kind, const char *name, const tn_value *value)
 {
-    const char *at = path, *end = path + length;
-    while (length > 0) {
-        const char *dot = memchr(at, '.', (size_t)(end - at));
-        size_t size = (size_t)((dot != NULL ? dot : end) - at);
-        char *atom = tn_malloc(size + 1);
-        if (atom == NULL)
-            return NULL;
-        memcpy(atom, at, size);
-        atom[size] = '\0';
-        tn__slot *slot = tn__slots_find(&module->children, atom);
-        if (slot == NULL || slot->child == NULL) {
-            not_found(module, atom, path, TN_SLOT_CHILD);
-            tn_free(atom);
-            return NULL;
-        }
-        tn_free(atom);
-        module = slot->child;
-        if (dot == NULL)
-            break;
-        at = dot + 1;
-    }
-    return module;
+    bool tensor = value->kind == TN_VALUE_TENSOR;
+    const char *type = tensor                           ? "tensor"
+                       : value->kind == TN_VALUE_MODULE ? tn_module_type(value->as.module)
+                                                        : tn__value_kind_name(value->kind);
+    return tn_fail(TN_ERR_TYPE, "cannot assign '%s' as %s '%s' (%s or None expected)", type,
+                   kind == TN_SLOT_CHILD ? "child module" : tn__slot_word(kind), name,
+                   kind == TN_SLOT_CHILD ? "a module" : "a tensor");
 }
 
-tn_module *tn_module_find(tn_module *module, const char *path)
+static tn_status assign_tensor(tn_module *module, const char *name, tn_tensor *tensor)
 {
-    if (module == NULL || path == NULL) {
-        tn__null_input("an argument of tn_module_find");
-        return NULL;
+    uint32_t kind = tn_module_slot_kind(module, name);
+    if (kind == TN_SLOT_COMPUTED)
+        return tn__computed_set(module, tn__slots_find(&module->computed, name), tensor);
+    if (tn_tensor_is_parameter(tensor) || kind == TN_SLOT_PARAMETER) {
+        tn_status status = name_form(TN_SLOT_PARAMETER, name);
+        if (status == TN_OK)
+            status = put_parameter(module, name, tensor);
+        if (status == TN_OK)
+            evict(module, TN_SLOT_PARAMETER, name);
+        return status;
     }
-    return find_within(module, path, strlen(path));
+    if (kind == TN_SLOT_CHILD) {
+        tn_value value = tn_value_tensor(tensor);
+        return tn__is_none(tensor) ? tn_module_reserve_child(module, name)
+                                   : not_for(kind, name, &value);
+    }
+    if (tn__slots_find(&module->buffers, name) == NULL)
+        return no_attribute(module, name);
+    tn_status status = tn__hooks_registering_tensor(module, TN_SLOT_BUFFER, name, &tensor);
+    if (status != TN_OK)
+        return status;
+    /* a hook may have changed the slots */
+    tn__slot *slot = tn__slots_make(&module->buffers, name);
+    if (slot == NULL)
+        return TN_ERR_MEMORY;
+    slot_put(slot, tensor);
+    return TN_OK;
 }
 
-/* The module that holds the last part of `path`, and that part. */
-static tn_module *find_holder(tn_module *module, const char *path, const char **last)
+tn_status tn_module_set(tn_module *module, const char *name, tn_tensor *tensor)
 {
-    const char *dot = strrchr(path, '.');
-    *last = dot != NULL ? dot + 1 : path;
-    if (dot == NULL)
-        return module;
-    if (dot == path) {
-        not_found(module, "", path, TN_SLOT_CHILD);
-        return NULL;
-    }
-    return find_within(module, path, (size_t)(dot - path));
+    if (module == NULL || name == NULL || tensor == NULL)
+        return tn__null_input("an argument of tn_module_set");
+    return assign_tensor(module, name, tensor);
 }
 
-tn_tensor *tn_module_find_tensor(tn_module *module, const char *path)
+static tn_status assign_child(tn_module *module, const char *name, tn_module *child)
 {
-    if (module == NULL || path == NULL) {
-        tn__null_input("an argument of tn_module_find_tensor");
-        return NULL;
-    }
-    const char *name;
-    module = find_holder(module, path, &name);
-    return module != NULL ? tn_module_get(module, name) : NULL;
+    tn_status status = name_form(TN_SLOT_CHILD, name);
+    if (status == TN_OK)
+        status = tn__hooks_registering_child(module, name, &child);
+    if (status == TN_OK)
+        status = put_child(module, name, child);
+    if (status == TN_OK)
+        evict(module, TN_SLOT_CHILD, name);
+    return status;
 }
 
-tn_tensor *tn_module_find_parameter(tn_module *module, const char *path)
+tn_status tn_module_assign(tn_module *module, const char *name, tn_value value)
 {
-    if (module == NULL || path == NULL) {
-        tn__null_input("an argument of tn_module_find_parameter");
-        return NULL;
-    }
-    const char *name;
-    module = find_holder(module, path, &name);
-    if (module == NULL)
-        return NULL;
-    tn__slot *slot = tn__slots_find(&module->parameters, name);
-    if (slot == NULL || tn__is_none(slot->tensor)) {
-        not_found(module, name, path, TN_SLOT_PARAMETER);
-        return NULL;
-    }
-    return slot->tensor;
-}
-
-tn_tensor *tn_module_find_buffer(tn_module *module, const char *path)
-{
-    if (module == NULL || path == NULL) {
-        tn__null_input("an argument of tn_module_find_buffer");
-        return NULL;
-    }
-    const char *name;
-    module = find_holder(module, path, &name);
-    if (module == NULL)
-        return NULL;
-    tn__slot *slot = tn__slots_find(&module->buffers, name);
-    if (slot == NULL) {
-        not_found(module, name, path, TN_SLOT_BUFFER);
-        return NULL;
-    }
-    return slot->tensor;
-}
-
-tn_status tn_module_set_child(tn_module *module, const char *path, tn_module *child, bool strict)
-{
-    if (module == NULL || path == NULL || child == NULL)
-        return tn__null_input("an argument of tn_module_set_child");
-    if (path[0] == '\0')
-        return tn_fail(TN_ERR_VALUE,
-                       "cannot set a child of %s at an empty path: name where it "
-                       "goes, as in \"0\" or \"encoder.act\"",
-                       module->type);
-    const char *name;
-    module = find_holder(module, path, &name);
-    if (module == NULL)
-        return tn_error_last()->code;
-    uint32_t kind = kind_of(module, name);
-    if (kind == TN_SLOT_CHILD || (kind == 0 && !strict))
-        return tn_module_add_child(module, name, child);
-    not_found(module, name, path, TN_SLOT_CHILD);
-    return TN_ERR_ATTR;
+    if (module == NULL || name == NULL)
+        return tn__null_input("an argument of tn_module_assign");
+    if (value.kind == TN_VALUE_TENSOR)
+        return value.as.tensor != NULL ? assign_tensor(module, name, value.as.tensor)
+                                       : tn__null_input("the tensor to assign");
+    if (value.kind == TN_VALUE_NONE)
+        return assign_tensor(module, name, TN_NONE);
+    uint32_t kind = tn_module_slot_kind(module, name);
+    if (value.kind == TN_VALUE_MODULE && kind != TN_SLOT_COMPUTED)
+        return value.as.module != NULL ? assign_child(module, name, value.as.module)
+                                       : tn__null_input("the module to assign");
+    if (kind == 0)
+        return no_attribute(module, name);
+    return not_for(kind, name, &value);
 }

@@ -19,13 +19,23 @@ static bool seen_grow(tn__seen *seen)
 {
     int64_t capacity = seen->capacity > 0 ? seen->capacity * 2 : 32;
     const void **at = tn_calloc((size_t)capacity, sizeof *at);
-    if (at == NULL)
+    void **with = tn_calloc((size_t)capacity, sizeof *with);
+    if (at == NULL || with == NULL) {
+        tn_free((void *)at);
+        tn_free(with);
         return false;
-    for (int64_t i = 0; i < seen->capacity; i++)
-        if (seen->at[i] != NULL)
-            at[seen_place(at, capacity, seen->at[i])] = seen->at[i];
+    }
+    for (int64_t i = 0; i < seen->capacity; i++) {
+        if (seen->at[i] == NULL)
+            continue;
+        int64_t place = seen_place(at, capacity, seen->at[i]);
+        at[place] = seen->at[i];
+        with[place] = seen->with[i];
+    }
     tn_free((void *)seen->at);
+    tn_free(seen->with);
     seen->at = at;
+    seen->with = with;
     seen->capacity = capacity;
     return true;
 }
@@ -42,10 +52,49 @@ int tn__seen_add(tn__seen *seen, const void *address)
     return 1;
 }
 
+void **tn__seen_with(const tn__seen *seen, const void *address)
+{
+    if (seen->count == 0)
+        return NULL;
+    int64_t place = seen_place(seen->at, seen->capacity, address);
+    return seen->at[place] != NULL ? &seen->with[place] : NULL;
+}
+
 void tn__seen_free(tn__seen *seen)
 {
     tn_free((void *)seen->at);
-    *seen = (tn__seen){ NULL, 0, 0 };
+    tn_free(seen->with);
+    *seen = (tn__seen){ 0 };
+}
+
+/* ---- a set of modules ------------------------------------------------------------------------ */
+
+struct tn_memo {
+    tn__seen seen;
+};
+
+tn_memo *tn_memo_new(void)
+{
+    return tn_calloc(1, sizeof(tn_memo));
+}
+
+void tn_memo_drop(tn_memo *memo)
+{
+    if (memo != NULL)
+        tn__seen_free(&memo->seen);
+    tn_free(memo);
+}
+
+tn_status tn_memo_add(tn_memo *memo, const tn_module *module)
+{
+    if (memo == NULL || module == NULL)
+        return tn__null_input("an argument of tn_memo_add");
+    return tn__seen_add(&memo->seen, module) >= 0 ? TN_OK : TN_ERR_MEMORY;
+}
+
+bool tn_memo_has(const tn_memo *memo, const tn_module *module)
+{
+    return memo != NULL && module != NULL && tn__seen_with(&memo->seen, module) != NULL;
 }
 
 /* ---- collecting ------------------------------------------------------------------------------ */
@@ -53,8 +102,9 @@ void tn__seen_free(tn__seen *seen)
 struct collector {
     tn__walk *walk;
     uint32_t kinds;
-    bool duplicates;
-    tn__seen modules, tensors;
+    bool duplicates, direct;
+    tn__seen *modules; /* the caller's memo, or `own` */
+    tn__seen own, tensors;
     tn__text path;
 };
 
@@ -83,7 +133,7 @@ static tn_status met(struct collector *c, const char *name, tn_module *module, t
     walk->at[walk->count++] = (tn__met){
         .path = path,
         .module = tn_module_keep(module),
-        .tensor = tn_tensor_keep(tensor),
+        .tensor = tensor != NULL ? tn_tensor_keep(tensor) : NULL,
         .kind = kind,
         .flags = flags,
     };
@@ -111,20 +161,32 @@ static tn_status meet_tensors(struct collector *c, tn_module *module, const tn__
     return TN_OK;
 }
 
+static tn_status meet_own_tensors(struct collector *c, tn_module *module)
+{
+    tn_status status = meet_tensors(c, module, &module->parameters, TN_SLOT_PARAMETER);
+    return status == TN_OK ? meet_tensors(c, module, &module->buffers, TN_SLOT_BUFFER) : status;
+}
+
+/* 1: to be visited; 0: not; -1: no memory. */
+static int is_due(struct collector *c, const tn_module *module)
+{
+    if (c->duplicates)
+        return tn__seen_with(c->modules, module) == NULL;
+    return tn__seen_add(c->modules, module);
+}
+
 static tn_status collect(struct collector *c, tn_module *module, int depth)
 {
     if (depth > TN__MODULE_DEPTH)
         return tn_fail(TN_ERR_RUNTIME, "modules nest more than %d deep", TN__MODULE_DEPTH);
-    int is_new = c->duplicates ? 1 : tn__seen_add(&c->modules, module);
-    if (is_new <= 0)
-        return is_new == 0 ? TN_OK : TN_ERR_MEMORY;
+    int due = is_due(c, module);
+    if (due <= 0)
+        return due == 0 ? TN_OK : TN_ERR_MEMORY;
     tn_status status = TN_OK;
     if ((c->kinds & TN_SLOT_CHILD) != 0)
         status = met(c, "", module, NULL, TN_SLOT_CHILD, 0);
     if (status == TN_OK)
-        status = meet_tensors(c, module, &module->parameters, TN_SLOT_PARAMETER);
-    if (status == TN_OK)
-        status = meet_tensors(c, module, &module->buffers, TN_SLOT_BUFFER);
+        status = meet_own_tensors(c, module);
     size_t length = c->path.length;
     for (int64_t i = 0; i < module->children.count && status == TN_OK; i++) {
         const tn__slot *slot = &module->children.at[i];
@@ -141,16 +203,56 @@ static tn_status collect(struct collector *c, tn_module *module, int depth)
     return status;
 }
 
-tn_status tn__walk_collect(tn_module *module, uint32_t kinds, bool duplicates, tn__walk *walk)
+/* Its own tensors and children. */
+static tn_status collect_direct(struct collector *c, tn_module *module)
 {
-    struct collector c = { .walk = walk, .kinds = kinds, .duplicates = duplicates };
-    tn_status status = collect(&c, module, 0);
-    tn__seen_free(&c.modules);
+    tn_status status = meet_own_tensors(c, module);
+    for (int64_t i = 0; i < module->children.count && status == TN_OK; i++) {
+        const tn__slot *slot = &module->children.at[i];
+        int due = slot->child != NULL && (c->kinds & TN_SLOT_CHILD) != 0 ? is_due(c, slot->child)
+                                                                         : 0;
+        if (due < 0)
+            return TN_ERR_MEMORY;
+        if (due > 0)
+            status = met(c, slot->name, slot->child, NULL, TN_SLOT_CHILD, 0);
+    }
+    return status;
+}
+
+tn_status tn__walk_with(tn_module *module, uint32_t kinds, const tn_walk_options *options,
+                        tn__walk *walk)
+{
+    const uint32_t known = TN_WALK_DUPLICATES | TN_WALK_DIRECT;
+    struct collector c = { .walk = walk, .kinds = kinds };
+    c.modules = &c.own;
+    if (options != NULL && options->size < sizeof *options)
+        return tn_fail(TN_ERR_VALUE, "tn_walk_options: size is %u, not sizeof(tn_walk_options)",
+                       options->size);
+    if (options != NULL) {
+        if ((options->flags & ~known) != 0)
+            return tn_fail(TN_ERR_VALUE, "a walk: unknown flags 0x%x", options->flags & ~known);
+        c.duplicates = (options->flags & TN_WALK_DUPLICATES) != 0;
+        c.direct = (options->flags & TN_WALK_DIRECT) != 0;
+        if (options->memo != NULL)
+            c.modules = &options->memo->seen;
+        if (options->prefix != NULL)
+            tn__text_put(&c.path, options->prefix, strlen(options->prefix));
+        if (c.path.failed)
+            return tn_fail(TN_ERR_MEMORY, "out of memory for the prefix of a walk");
+    }
+    tn_status status = c.direct ? collect_direct(&c, module) : collect(&c, module, 0);
+    tn__seen_free(&c.own);
     tn__seen_free(&c.tensors);
     tn__text_free(&c.path);
     if (status != TN_OK)
         tn__walk_free(walk);
     return status;
+}
+
+tn_status tn__walk_collect(tn_module *module, uint32_t kinds, bool duplicates, tn__walk *walk)
+{
+    tn_walk_options options = { sizeof options, duplicates ? TN_WALK_DUPLICATES : 0, NULL, NULL };
+    return tn__walk_with(module, kinds, &options, walk);
 }
 
 void tn__walk_free(tn__walk *walk)
@@ -195,6 +297,75 @@ tn_status tn_module_each(tn_module *module, bool duplicates,
     return status;
 }
 
+tn_status tn_module_walk(tn_module *module, uint32_t kinds, const tn_walk_options *options,
+                         tn_status (*visit)(void *user, const tn_visit *what), void *user)
+{
+    if (module == NULL || visit == NULL)
+        return tn__null_input("an argument of tn_module_walk");
+    tn__walk walk = { NULL, 0, 0 };
+    tn_status status = tn__walk_with(module, kinds, options, &walk);
+    for (int64_t i = 0; i < walk.count && status == TN_OK; i++) {
+        const tn__met *met = &walk.at[i];
+        const tn_visit what = { met->path, met->module, met->tensor, met->kind, met->flags };
+        status = visit(user, &what);
+    }
+    tn__walk_free(&walk);
+    return status;
+}
+
+bool tn__child_is_first(const tn_module *module, int64_t index)
+{
+    for (int64_t i = 0; i < index; i++)
+        if (module->children.at[i].child == module->children.at[index].child)
+            return false;
+    return true;
+}
+
+/* Modules in the order of tn_module_apply, with references. */
+struct row {
+    tn_module **at;
+    int64_t count, capacity;
+};
+
+static tn_status collect_after(tn_module *module, struct row *row, int depth)
+{
+    if (depth > TN__MODULE_DEPTH)
+        return tn_fail(TN_ERR_RUNTIME, "modules nest more than %d deep", TN__MODULE_DEPTH);
+    for (int64_t i = 0; i < module->children.count; i++) {
+        tn_module *child = module->children.at[i].child;
+        if (child == NULL || !tn__child_is_first(module, i))
+            continue;
+        tn_status status = collect_after(child, row, depth + 1);
+        if (status != TN_OK)
+            return status;
+    }
+    if (row->count == row->capacity) {
+        int64_t capacity = row->capacity > 0 ? row->capacity * 2 : 16;
+        tn_module **grown = tn_realloc(row->at, (size_t)capacity * sizeof(tn_module *));
+        if (grown == NULL)
+            return TN_ERR_MEMORY;
+        row->at = grown;
+        row->capacity = capacity;
+    }
+    row->at[row->count++] = tn_module_keep(module);
+    return TN_OK;
+}
+
+tn_status tn_module_apply(tn_module *module, tn_status (*visit)(void *user, tn_module *module),
+                          void *user)
+{
+    if (module == NULL || visit == NULL)
+        return tn__null_input("an argument of tn_module_apply");
+    struct row row = { NULL, 0, 0 };
+    tn_status status = collect_after(module, &row, 0);
+    for (int64_t i = 0; i < row.count && status == TN_OK; i++)
+        status = visit(user, row.at[i]);
+    for (int64_t i = 0; i < row.count; i++)
+        tn_module_drop(row.at[i]);
+    tn_free(row.at);
+    return status;
+}
+
 static tn_status add_count(void *user, const char *path, tn_tensor *tensor)
 {
     (void)path;
@@ -207,75 +378,4 @@ int64_t tn_module_parameter_count(tn_module *module)
     int64_t count = 0;
     tn_status status = tn_module_each_tensor(module, TN_SLOT_PARAMETER, false, add_count, &count);
     return status == TN_OK ? count : -1;
-}
-
-/* ---- changes that need no visitor: nothing is allocated -------------------------------------- */
-
-/* Applies `change` to every module below; a module that is shared is changed more than once, which does no harm here. */
-static tn_status apply(tn_module *module, tn_status (*change)(tn_module *module, bool value),
-                       bool value, int depth)
-{
-    if (depth > TN__MODULE_DEPTH)
-        return tn_fail(TN_ERR_RUNTIME, "modules nest more than %d deep", TN__MODULE_DEPTH);
-    tn_status status = change(module, value);
-    for (int64_t i = 0; i < module->children.count && status == TN_OK; i++)
-        if (module->children.at[i].child != NULL)
-            status = apply(module->children.at[i].child, change, value, depth + 1);
-    return status;
-}
-
-static tn_status change_mode(tn_module *module, bool training)
-{
-    module->training = training;
-    return TN_OK;
-}
-
-static tn_status clear_gradients(tn_module *module, bool value)
-{
-    (void)value;
-    for (int64_t i = 0; i < module->parameters.count; i++) {
-        tn_tensor *tensor = module->parameters.at[i].tensor;
-        if (tn__is_none(tensor))
-            continue;
-        tn_status status = tn_tensor_set_grad(tensor, TN_NONE);
-        if (status != TN_OK)
-            return status;
-    }
-    return TN_OK;
-}
-
-static tn_status change_requires_grad(tn_module *module, bool value)
-{
-    for (int64_t i = 0; i < module->parameters.count; i++) {
-        tn_tensor *tensor = module->parameters.at[i].tensor;
-        if (tn__is_none(tensor))
-            continue;
-        tn_status status = tn_tensor_set_requires_grad(tensor, value);
-        if (status != TN_OK) {
-            tn_error_prefix("parameter '%s' of %s: ", module->parameters.at[i].name, module->type);
-            return status;
-        }
-    }
-    return TN_OK;
-}
-
-tn_status tn_module_train(tn_module *module, bool training)
-{
-    if (module == NULL)
-        return tn__null_input("an argument of tn_module_train");
-    return apply(module, change_mode, training, 0);
-}
-
-tn_status tn_module_zero_grad(tn_module *module)
-{
-    if (module == NULL)
-        return tn__null_input("an argument of tn_module_zero_grad");
-    return apply(module, clear_gradients, false, 0);
-}
-
-tn_status tn_module_set_requires_grad(tn_module *module, bool requires_grad)
-{
-    if (module == NULL)
-        return tn__null_input("an argument of tn_module_set_requires_grad");
-    return apply(module, change_requires_grad, requires_grad, 0);
 }

@@ -80,7 +80,8 @@ typedef struct tn__storage {
 enum {
     TN__STORAGE_READ_ONLY = 1,
     TN__STORAGE_FOREIGN = 2,
-    TN__STORAGE_INFERENCE = 4 /* made in inference mode: never part of a graph */
+    TN__STORAGE_INFERENCE = 4, /* made in inference mode: never part of a graph */
+    TN__STORAGE_SHARED = 8     /* with forked processes */
 };
 /* Inference mode of the thread (core/grad sets it). */
 extern __thread bool tn__inference_here __attribute__((tls_model("initial-exec")));
@@ -168,6 +169,8 @@ void tn__storage_drop(tn__storage *storage);
 tn__storage *tn__storage_foreign(const tn_device *device, void *memory, uint64_t offset,
                                  size_t size, void (*release)(tn__storage *self), void *user0,
                                  void *user1);
+/* A copy of a storage of the host in memory that forked processes share; NULL and an error. */
+tn__storage *tn__storage_shared(const tn__storage *from);
 /* Says that work on `stream` uses the memory: when it is dropped it is used again only after that
  * work. To be called for inputs and outputs of work on another stream than the one it was made on;
  * cheap when it is the same. */

@@ -21,6 +21,7 @@ libcore_la_SOURCES += \
 	%D%/random.c \
 	%D%/scope.c \
 	%D%/segment.c \
+	%D%/shared.c \
 	%D%/stats.c \
 	%D%/storage.c \
 	%D%/stream.c \

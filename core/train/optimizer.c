@@ -45,7 +45,7 @@ static tn_status take_parameters(tn_optimizer *optimizer, tn_tensor *const *para
     optimizer->params = tn_calloc((size_t)count, sizeof *optimizer->params);
     if (optimizer->params == NULL)
         return TN_ERR_MEMORY;
-    tn__seen seen = { NULL, 0, 0 };
+    tn__seen seen = { 0 };
     tn_status status = TN_OK;
     for (int64_t i = 0; i < count && status == TN_OK; i++) {
         tn_tensor *tensor = parameters[i];

@@ -6,15 +6,22 @@ if HAVE_CHECK
 TN_MODULE_TESTS = \
 	%D%/test_backward_hooks \
 	%D%/test_call \
+	%D%/test_convert \
+	%D%/test_copy \
+	%D%/test_every_layer \
 	%D%/test_hooks \
 	%D%/test_layers \
 	%D%/test_make \
 	%D%/test_memory \
+	%D%/test_mode \
+	%D%/test_names \
+	%D%/test_parameters \
 	%D%/test_paths \
 	%D%/test_pytorch \
 	%D%/test_slots \
 	%D%/test_state \
-	%D%/test_surroundings
+	%D%/test_surroundings \
+	%D%/test_walks
 check_PROGRAMS += $(TN_MODULE_TESTS)
 TESTS += $(TN_MODULE_TESTS)
 %C%_test_call_CPPFLAGS = $(TN_TEST_CPPFLAGS)
@@ -39,4 +46,18 @@ TESTS += $(TN_MODULE_TESTS)
 %C%_test_state_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_surroundings_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_surroundings_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_convert_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_convert_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_copy_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_copy_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_mode_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_mode_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_names_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_names_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_walks_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_walks_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_parameters_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_parameters_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_every_layer_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_every_layer_LDADD = $(TN_LINK_TEST_CORE)
 endif

@@ -284,6 +284,13 @@ typedef struct tn_layer {
     tn_status (*call)(tn_module *self, const tn_pack *input, tn_pack *output);
     /* What stands in the parentheses of repr; NULL: from the option table. Returns the length. */
     int64_t (*repr)(tn_module *self, char *out, size_t size);
+    /* For tn_module_copy: the data of `self` are those of `from`, byte for byte; what build made
+     * beyond slots is to be made anew. Called before the slots are there; when it fails, destroy is
+     * not called. NULL: nothing to do; a layer with destroy cannot be copied then. */
+    tn_status (*copy)(tn_module *self, tn_module *from);
+    /* After tn_module_train set the mode of the module and of all below it: may set that of children
+     * anew, with tn_module_train. May be NULL. */
+    tn_status (*train)(tn_module *self, bool training);
 } tn_layer;
 
 /* ==== optimizer, scheduler, init ============================================================== */

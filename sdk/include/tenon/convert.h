@@ -3,9 +3,9 @@
  * Moving, converting and copying modules.
  * tenon-interface: tenon.convert 0
  *
- * All of them work in place on the tensors of a module: the tensor objects stay and look at other
- * memory, so that ties, optimizers and whoever holds a parameter go on. On failure the module is as
- * it was. */
+ * Conversions work in place: the tensor objects of a module stay and look at other memory, so that
+ * ties, optimizers and whoever holds a parameter go on, and gradients are converted with their
+ * parameters. They are outside any graph. On failure the module is as it was. */
 #ifndef TENON_CONVERT_H
 #define TENON_CONVERT_H
 
@@ -13,9 +13,78 @@
 
 TN_BEGIN_DECLS
 
-/* Moves and converts parameters, their gradients and buffers; NULL device and TN_DTYPE_AUTO keep.
- * Only floating and complex tensors change dtype. [any-thread] [null-ok: device] */
+/* ---- moving and converting ------------------------------------------------------------------- */
+
+/* Moves and converts parameters and buffers; NULL device and TN_DTYPE_AUTO keep. Only floating and
+ * complex tensors change dtype, and only to a floating or complex one. [any-thread] [null-ok:
+ * device] */
 TN_API tn_status tn_module_to(tn_module *module, const tn_device *device, tn_dtype dtype);
+/* To the device of a name, "cpu" or "cuda:1". [any-thread] */
+TN_API tn_status tn_module_to_device(tn_module *module, const char *name);
+/* To dtype and device of a tensor. [any-thread] [null-through] */
+TN_API tn_status tn_module_to_like(tn_module *module, const tn_tensor *other);
+
+/* The order of dimensions in memory. */
+typedef enum tn_memory_format {
+    TN_FORMAT_KEEP = 0,            /* as the tensor has it */
+    TN_FORMAT_CONTIGUOUS = 1,      /* row-major */
+    TN_FORMAT_CHANNELS_LAST = 2,   /* [N, C, H, W] with C innermost */
+    TN_FORMAT_CHANNELS_LAST_3D = 3 /* [N, C, D, H, W] with C innermost */
+} tn_memory_format;
+
+enum {
+    TN_CONVERT_NON_BLOCKING = 1, /* a hint: copies between host and device need not be waited for */
+    TN_CONVERT_FLOATING = 2,     /* complex tensors keep their dtype */
+    TN_CONVERT_ALL = 4           /* integers and bool change their dtype, too, and to any */
+};
+
+/* All of it at once. `format` touches tensors of four and five dimensions only. [any-thread]
+ * [null-ok: device] */
+TN_API tn_status tn_module_convert(tn_module *module, const tn_device *device, tn_dtype dtype,
+                                   tn_memory_format format, uint32_t flags);
+/* PyTorch's half(), bfloat16(), float(), double(): floating tensors only. */
+#define tn_module_half(module)                                                                     \
+    tn_module_convert(module, NULL, TN_F16, TN_FORMAT_KEEP, TN_CONVERT_FLOATING)
+#define tn_module_bfloat16(module)                                                                 \
+    tn_module_convert(module, NULL, TN_BF16, TN_FORMAT_KEEP, TN_CONVERT_FLOATING)
+#define tn_module_float(module)                                                                    \
+    tn_module_convert(module, NULL, TN_F32, TN_FORMAT_KEEP, TN_CONVERT_FLOATING)
+#define tn_module_double(module)                                                                   \
+    tn_module_convert(module, NULL, TN_F64, TN_FORMAT_KEEP, TN_CONVERT_FLOATING)
+/* PyTorch's type(dtype): every parameter and buffer. */
+#define tn_module_cast(module, dtype)                                                              \
+    tn_module_convert(module, NULL, dtype, TN_FORMAT_KEEP, TN_CONVERT_ALL)
+
+/* Memory of the same shapes and dtypes on a device, the values undefined; without `recurse` the
+ * module's own tensors only. The way from a device without memory (`meta`) to one that has some.
+ * [any-thread] */
+TN_API tn_status tn_module_to_empty(tn_module *module, const tn_device *device, bool recurse);
+/* Moves all tensors to memory that processes share which this one forks; the last one that uses it
+ * frees it. What shared a storage shares one again. Tensors on devices whose memory the host does
+ * not reach stay as they are. [any-thread] [null-through] */
+TN_API tn_status tn_module_share_memory(tn_module *module);
+
+/* What all of these are made of: calls `change` for every tensor, children's first (each child of a
+ * module once), then parameters with their gradients, then buffers. `*out` is the tensor at the
+ * call; another one put there takes its place when all went well. A tensor that is reached again is
+ * handed over as it is by then. What `change` writes in place stays written when a later one fails.
+ * [any-thread] [null-ok: user] */
+TN_API tn_status tn_module_map(tn_module *module, bool recurse,
+                               tn_status (*change)(void *user, tn_tensor *tensor, tn_tensor **out),
+                               void *user);
+
+/* ---- copying --------------------------------------------------------------------------------- */
+
+/* A copy with storages of its own: what was tied, shared or a view of the same storage is so again
+ * among the copies. Modes, requires_grad, reserved names, computed slots and hooks are copied;
+ * gradients of parameters are not. [any-thread] [owned] [null-through] */
+TN_API tn_module *tn_module_copy(tn_module *module);
+
+/* ---- compiling ------------------------------------------------------------------------------- */
+
+/* Does nothing yet, and says so in the log (information): calls run as they always do. There is
+ * nothing to compile to before graphs exist. [any-thread] [null-through] */
+TN_API tn_status tn_module_compile(tn_module *module);
 
 TN_END_DECLS
 #endif

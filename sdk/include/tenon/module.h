@@ -47,7 +47,7 @@ TN_API const char *tn_module_type(const tn_module *module);
 TN_API void *tn_module_data(const tn_module *module);
 /* [any-thread] */
 TN_API bool tn_module_is_training(const tn_module *module);
-/* Sets the mode of the module and all below. [any-thread] */
+/* Sets the mode of the module and all below; a layer's `train` is told. [any-thread] */
 TN_API tn_status tn_module_train(tn_module *module, bool training);
 #define tn_module_eval(module) tn_module_train(module, false)
 /* Complete text that builds the same again / PyTorch's printed form. Writes at most `size` bytes;
@@ -60,7 +60,8 @@ TN_API int64_t tn_module_repr(tn_module *module, char *out, size_t size);
 typedef enum tn_slot_kind {
     TN_SLOT_PARAMETER = 1,
     TN_SLOT_BUFFER = 2,
-    TN_SLOT_CHILD = 4
+    TN_SLOT_CHILD = 4,
+    TN_SLOT_COMPUTED = 8 /* found by name; walks, states and conversions leave it out */
 } tn_slot_kind;
 
 enum { TN_SLOT_NOT_PERSISTENT = 1 }; /* a buffer that state_dict leaves out */
@@ -76,13 +77,46 @@ TN_API tn_status tn_module_add_buffer(tn_module *module, const char *name, tn_te
  * without a new error. [any-thread] [null-through] */
 TN_API tn_status tn_module_add_child(tn_module *module, const char *name, tn_module *child);
 
-/* The tensor in a slot of this module (parameter or buffer), TN_NONE if reserved, NULL and
- * TN_ERR_ATTR if there is none. What forward calls. [any-thread] [borrowed] */
+/* Registers the name of a child without a module, as TN_NONE does for a tensor. [any-thread] */
+TN_API tn_status tn_module_reserve_child(tn_module *module, const char *name);
+
+/* How a computed slot gets its tensor. Frozen. Its functions: [any-thread]. */
+typedef struct tn_computed {
+    /* Called by every tn_module_get of the name, in a scope of its own: the tensor, or NULL with an
+     * error. Not to ask for the same name, nor to take the slot away. */
+    tn_tensor *(*get)(void *user, tn_module *module, const char *name);
+    /* Called when something is put into the slot; NULL: it cannot be set. */
+    tn_status (*set)(void *user, tn_module *module, const char *name, tn_tensor *tensor);
+    /* Frees `user` when the slot goes. May be NULL. */
+    void (*release)(void *user);
+    /* For a copy of the module: gives what `user` is there. NULL: `user` is NULL, or the module
+     * cannot be copied. */
+    tn_status (*copy)(void *user, tn_module *copy, void **copied);
+    void *reserved[4];
+} tn_computed;
+
+/* Registers a name whose tensor is computed whenever it is asked for: from parameters of the module
+ * or of a child, mostly. `how` is copied; on failure `user` stays the caller's. [any-thread]
+ * [null-ok: user] */
+TN_API tn_status tn_module_add_computed(tn_module *module, const char *name, const tn_computed *how,
+                                        void *user);
+
+/* The tensor in a slot of this module (parameter, buffer, or computed now), TN_NONE if reserved,
+ * NULL and TN_ERR_ATTR if there is none. What forward calls. [any-thread] [borrowed] */
 TN_API tn_tensor *tn_module_get(tn_module *module, const char *name);
-/* Replaces the tensor in a slot. [any-thread] */
+/* Assigns a tensor to a name, as `module.name = tensor` does in Python: a parameter takes the name,
+ * whatever else had it (buffer, child, parameter); any other tensor goes into the buffer or the
+ * computed slot of that name and is TN_ERR_TYPE for a parameter or a child; TN_NONE empties the slot,
+ * whose name and place stay. A name that nothing has is TN_ERR_ATTR: a plain tensor registers
+ * nothing. [any-thread] */
 TN_API tn_status tn_module_set(tn_module *module, const char *name, tn_tensor *tensor);
-/* Child by name / number of children / child by place (negative: from the end) and its name.
- * [any-thread] [borrowed] */
+/* The same for any value: a module takes the name, whatever else had it; None empties the slot; what
+ * is neither a tensor nor a module is TN_ERR_TYPE. [any-thread] */
+TN_API tn_status tn_module_assign(tn_module *module, const char *name, tn_value value);
+/* What a name of this module stands for; 0 if for nothing. [any-thread] */
+TN_API uint32_t tn_module_slot_kind(const tn_module *module, const char *name);
+/* Child by name / number of children / child by place (negative: from the end) and its name; a name
+ * that is reserved gives NULL without an error. [any-thread] [borrowed] */
 TN_API tn_module *tn_module_child(tn_module *module, const char *name);
 TN_API int64_t tn_module_child_count(tn_module *module);
 TN_API tn_module *tn_module_child_at(tn_module *module, int64_t index);
@@ -105,9 +139,46 @@ TN_API tn_status tn_module_set_child(tn_module *module, const char *path, tn_mod
 
 /* ---- walking --------------------------------------------------------------------------------- */
 
-/* Calls `visit` for every parameter and / or buffer (`kinds`: an OR of tn_slot_kind) in
- * registration order, depth first; each tensor once unless `duplicates`. `path` is dotted. A
- * failing visit ends the walk. [any-thread] [null-ok: user] */
+/* A set of modules: what walks have been to. It does not keep them alive. */
+typedef struct tn_memo tn_memo;
+/* [any-thread] [owned] */
+TN_API tn_memo *tn_memo_new(void);
+/* [any-thread] [null-ok: memo] */
+TN_API void tn_memo_drop(tn_memo *memo);
+/* [any-thread] */
+TN_API tn_status tn_memo_add(tn_memo *memo, const tn_module *module);
+TN_API bool tn_memo_has(const tn_memo *memo, const tn_module *module);
+
+enum {
+    TN_WALK_DUPLICATES = 1, /* what is reached twice is visited twice, under each of its paths */
+    TN_WALK_DIRECT = 2      /* the module's own slots: its tensors, its children; not itself */
+};
+
+typedef struct tn_walk_options {
+    uint32_t size; /* sizeof(tn_walk_options) */
+    uint32_t flags;
+    const char *prefix; /* stands in front of every path; NULL: nothing */
+    tn_memo *memo; /* these modules, and what is below them, are left out; those that are visited
+                      come in, unless with TN_WALK_DUPLICATES. NULL: none */
+} tn_walk_options;
+
+/* What a walk visits. Frozen. */
+typedef struct tn_visit {
+    const char *path;  /* dotted */
+    tn_module *module; /* the module; of a tensor, the one that has it */
+    tn_tensor *tensor; /* NULL for a module */
+    uint32_t kind;     /* tn_slot_kind */
+    uint32_t flags;    /* TN_SLOT_NOT_PERSISTENT */
+} tn_visit;
+
+/* Walks over what `kinds` (an OR of tn_slot_kind) asks for: per module itself, its parameters, its
+ * buffers, then the same of its children, depth first, in order of registration; reserved slots are
+ * left out. The walk sees the module as it was when it began, so `visit` may change it. A failing
+ * visit ends it. [any-thread] [null-ok: options, user] */
+TN_API tn_status tn_module_walk(tn_module *module, uint32_t kinds, const tn_walk_options *options,
+                                tn_status (*visit)(void *user, const tn_visit *what), void *user);
+/* The short form for parameters and / or buffers: each tensor once unless `duplicates`.
+ * [any-thread] [null-ok: user] */
 TN_API tn_status tn_module_each_tensor(tn_module *module, uint32_t kinds, bool duplicates,
                                        tn_status (*visit)(void *user, const char *path,
                                                           tn_tensor *tensor),
@@ -116,13 +187,21 @@ TN_API tn_status tn_module_each_tensor(tn_module *module, uint32_t kinds, bool d
 TN_API tn_status tn_module_each(tn_module *module, bool duplicates,
                                 tn_status (*visit)(void *user, const char *path, tn_module *module),
                                 void *user);
+/* Calls `visit` for every module, children before the one that has them, the module itself last: to
+ * initialise, mostly. What two modules share is visited for each of them. [any-thread] [null-ok:
+ * user] */
+TN_API tn_status tn_module_apply(tn_module *module,
+                                 tn_status (*visit)(void *user, tn_module *module), void *user);
 /* Number of parameters' elements. [any-thread] */
 TN_API int64_t tn_module_parameter_count(tn_module *module);
 
 /* ---- changing -------------------------------------------------------------------------------- */
 
-/* Sets gradients to none. [any-thread] [null-through] */
+/* Sets gradients of parameters to none. [any-thread] [null-through] */
 TN_API tn_status tn_module_zero_grad(tn_module *module);
+/* Fills those that are there with zeros instead, in the same memory and outside any graph.
+ * [any-thread] [null-through] */
+TN_API tn_status tn_module_zero_grad_in_place(tn_module *module);
 /* [any-thread] */
 TN_API tn_status tn_module_set_requires_grad(tn_module *module, bool requires_grad);
 

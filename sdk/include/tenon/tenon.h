@@ -18,5 +18,6 @@
 #include <tenon/contrib.h>
 #include <tenon/runtime.h>
 #include <tenon/ops.h>
+#include <tenon/parameters.h>
 
 #endif

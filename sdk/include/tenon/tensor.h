@@ -286,6 +286,9 @@ TN_API bool tn_tensor_shares_storage(const tn_tensor *a, const tn_tensor *b);
 /* Bytes of the whole storage; how often it was written through an operator. [any-thread] */
 TN_API size_t tn_tensor_storage_size(const tn_tensor *tensor);
 TN_API uint64_t tn_tensor_version(const tn_tensor *tensor);
+/* Whether its memory is shared with processes that this one forks (tn_module_share_memory).
+ * [any-thread] */
+TN_API bool tn_tensor_is_shared(const tn_tensor *tensor);
 /* Says that the storage was written by other means than operators. [any-thread] */
 TN_API void tn_tensor_touch(tn_tensor *tensor);
 /* The view that kernels get; valid as long as the tensor. [any-thread] [borrowed] */

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Computed slots: names whose tensor a callback gives whenever it is asked for. */
+#include "core/module/internal.h"
+
+#define DEPTH_MAX 100 /* computed slots that ask for one another */
+
+struct tn__computed {
+    tn_computed how;
+    void *user;
+};
+
+static _Thread_local int depth;
+
+void tn__computed_free(struct tn__computed *computed)
+{
+    if (computed == NULL)
+        return;
+    if (computed->how.release != NULL)
+        computed->how.release(computed->user);
+    tn_free(computed);
+}
+
+tn_status tn_module_add_computed(tn_module *module, const char *name, const tn_computed *how,
+                                 void *user)
+{
+    if (module == NULL || how == NULL)
+        return tn__null_input("an argument of tn_module_add_computed");
+    if (how->get == NULL)
+        return tn_fail(TN_ERR_VALUE, "tn_module_add_computed: the slot has no `get`");
+    tn_status status = tn__slot_name_check(module, TN_SLOT_COMPUTED, name);
+    if (status != TN_OK)
+        return status;
+    struct tn__computed *made = tn_calloc(1, sizeof *made);
+    tn__slot *slot = made != NULL ? tn__slots_make(&module->computed, name) : NULL;
+    if (slot == NULL) {
+        tn_free(made);
+        return TN_ERR_MEMORY;
+    }
+    made->how = *how;
+    made->user = user;
+    struct tn__computed *before = slot->computed;
+    slot->computed = made;
+    tn__computed_free(before);
+    return TN_OK;
+}
+
+tn_tensor *tn__computed_get(tn_module *module, const tn__slot *slot)
+{
+    const struct tn__computed *computed = slot->computed;
+    if (depth >= DEPTH_MAX) {
+        tn_fail(TN_ERR_RUNTIME,
+                "the computed slot '%s' of %s: %d computed slots ask for one another", slot->name,
+                module->type, DEPTH_MAX);
+        return NULL;
+    }
+    uint64_t failures = tn_error_mark(), scope = tn_scope_begin();
+    depth++;
+    tn_tensor *tensor = computed->how.get(computed->user, module, slot->name);
+    depth--;
+    if (tensor == NULL && tn_error_mark() == failures && !tn_failed())
+        tn_fail(TN_ERR_RUNTIME, "the computed slot '%s' of %s gave nothing, without words",
+                slot->name, module->type);
+    tn_scope_end_with(scope, &tensor, 1);
+    return tensor;
+}
+
+tn_status tn__computed_set(tn_module *module, const tn__slot *slot, tn_tensor *tensor)
+{
+    const struct tn__computed *computed = slot->computed;
+    if (computed->how.set == NULL)
+        return tn_fail(TN_ERR_ATTR,
+                       "'%s' of %s is computed and cannot be set: set what it is computed from, or "
+                       "remove it first",
+                       slot->name, module->type);
+    uint64_t scope = tn_scope_begin();
+    tn_status status = computed->how.set(computed->user, module, slot->name, tensor);
+    tn_scope_end(scope);
+    return status;
+}
+
+tn_status tn__computed_copy(const tn_module *from, tn_module *to)
+{
+    for (int64_t i = 0; i < from->computed.count; i++) {
+        const tn__slot *slot = &from->computed.at[i];
+        const struct tn__computed *computed = slot->computed;
+        void *user = NULL;
+        tn_status status = TN_OK;
+        if (computed->how.copy != NULL)
+            status = computed->how.copy(computed->user, to, &user);
+        else if (computed->user != NULL)
+            status = tn_fail(
+                TN_ERR_NOT_IMPLEMENTED,
+                "the computed slot '%s' of %s cannot be copied: its tn_computed has no "
+                "`copy`",
+                slot->name, from->type);
+        if (status != TN_OK)
+            return status;
+        status = tn_module_add_computed(to, slot->name, &computed->how, user);
+        if (status != TN_OK) {
+            if (computed->how.release != NULL)
+                computed->how.release(user);
+            return status;
+        }
+    }
+    return TN_OK;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Deep copies of modules: storages of their own, and among the copies the same ties. */
+#include "core/module/internal.h"
+
+struct copier {
+    tn__seen modules, tensors,
+        storages; /* each noted with its copy, of which the copier owns a reference */
+};
+
+/* ---- tensors ------------------------------------------------------------------------------------- */
+
+/* The bytes of a whole storage, as a tensor. */
+static tn_tensor *bytes_over(tn__storage *storage)
+{
+    tn_meta meta = { .dtype = TN_U8, .ndim = 1 };
+    meta.shape[0] = (int64_t)storage->size;
+    return tn__tensor_over(storage, &meta);
+}
+
+static tn__storage *copy_storage(tn__storage *from)
+{
+    tn__storage *made = tn__storage_new(from->device, from->size);
+    if (made == NULL || from->size == 0 || !tn_device_has_memory(from->device))
+        return made;
+    tn_tensor *a = bytes_over(from), *b = bytes_over(made);
+    tn_status status = a != NULL && b != NULL ? tn__copy(b, a) : TN_ERR_MEMORY;
+    tn_tensor_drop(a);
+    tn_tensor_drop(b);
+    if (status == TN_OK)
+        return made;
+    tn__storage_drop(made);
+    return NULL;
+}
+
+/* The place where the copy of `from` is, or goes; NULL without memory. *is_new: it is not there yet. */
+static void **place_of(tn__seen *seen, const void *from, bool *is_new)
+{
+    int added = tn__seen_add(seen, from);
+    *is_new = added > 0;
+    return added < 0 ? NULL : tn__seen_with(seen, from);
+}
+
+static tn_tensor *copy_object(struct copier *c, tn_tensor *from)
+{
+    bool is_new;
+    void **place = place_of(&c->storages, from->storage, &is_new);
+    if (place == NULL)
+        return NULL;
+    if (*place == NULL)
+        *place = copy_storage(from->storage);
+    if (*place == NULL)
+        return NULL;
+    tn_meta meta;
+    tn__tensor_meta(from, &meta);
+    tn_tensor *made = tn__tensor_over(*place, &meta);
+    if (made == NULL)
+        return NULL;
+    made->parameter = from->parameter;
+    if (!tn_tensor_requires_grad(from) || tn_tensor_set_requires_grad(made, true) == TN_OK)
+        return made;
+    tn_tensor_drop(made);
+    return NULL;
+}
+
+/* Borrowed from the copier. A plain tensor takes its gradient along, a parameter does not. */
+static tn_tensor *copy_tensor(struct copier *c, tn_tensor *from)
+{
+    bool is_new;
+    void **place = place_of(&c->tensors, from, &is_new);
+    if (place == NULL || *place != NULL)
+        return place != NULL ? *place : NULL;
+    if (!tn_tensor_is_leaf(from)) {
+        tn_fail(TN_ERR_RUNTIME,
+                "only tensors that no operator made can be copied with their module, this one is "
+                "of operator %s: detach it first",
+                tn_tensor_grad_op(from));
+        return NULL;
+    }
+    tn_tensor *made = copy_object(c, from), *gradient = tn_tensor_grad(from);
+    if (made == NULL)
+        return NULL;
+    *place = made;
+    if (!from->parameter && gradient != NULL && !tn__is_none(gradient)) {
+        tn_tensor *copy = copy_tensor(c, gradient);
+        if (copy == NULL || tn_tensor_set_grad(made, copy) != TN_OK)
+            return NULL;
+    }
+    return made;
+}
+
+static tn_status copy_slots(struct copier *c, const tn_module *module, const tn__slots *from,
+                            tn__slots *to)
+{
+    for (int64_t i = 0; i < from->count; i++) {
+        const tn__slot *slot = &from->at[i];
+        tn_tensor *tensor = tn__is_none(slot->tensor) ? slot->tensor : copy_tensor(c, slot->tensor);
+        if (tensor == NULL) {
+            tn_error_prefix("copying '%s' of %s: ", slot->name, module->type);
+            return tn_error_last()->code;
+        }
+        tn__slot *made = tn__slots_make(to, slot->name);
+        if (made == NULL)
+            return TN_ERR_MEMORY;
+        made->flags = slot->flags;
+        made->tensor = tn__is_none(tensor) ? tensor : tn_tensor_keep(tensor);
+    }
+    return TN_OK;
+}
+
+/* ---- modules ------------------------------------------------------------------------------------- */
+
+/* The layer's struct: its bytes; what options point to is shared, it never changes. */
+static tn_status copy_data(tn_module *from, tn_module *to)
+{
+    const tn_layer *layer = from->layer;
+    if (layer == NULL)
+        return TN_OK;
+    if (layer->destroy != NULL && layer->copy == NULL)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "%s cannot be copied: its layer has a `destroy` and no `copy`, so what its "
+                       "data point to cannot be told",
+                       from->type);
+    size_t size = layer->data_size > 0 ? layer->data_size : 1;
+    to->data = tn_malloc(size);
+    if (to->data == NULL)
+        return TN_ERR_MEMORY;
+    memcpy(to->data, from->data, size);
+    to->layer = layer;
+    to->keep = tn__options_keep(from->keep);
+    tn_status status = TN_OK;
+    if (layer->copy != NULL) {
+        const char *before = tn__error_plugin(from->plugin != NULL ? from->plugin->id : "");
+        uint64_t failures = tn_error_mark();
+        status = layer->copy(to, from);
+        if (status != TN_OK && tn_error_mark() == failures)
+            tn_fail(status, "layer %s: its copy failed without words (%s)", layer->name,
+                    tn_status_name(status));
+        tn__error_plugin(before);
+    }
+    to->build_began = status == TN_OK;
+    return status;
+}
+
+static tn_status copy_tree_text(const tn_module *from, tn_module *to)
+{
+    if (from->tree_type == NULL)
+        return TN_OK;
+    to->tree_type = tn_strdup(from->tree_type);
+    to->tree_extra = tn_strdup(from->tree_extra);
+    if (to->tree_type == NULL || to->tree_extra == NULL)
+        return TN_ERR_MEMORY;
+    to->type = to->tree_type;
+    return TN_OK;
+}
+
+static tn_module *copy_module(struct copier *c, tn_module *from, int depth);
+
+static tn_status copy_children(struct copier *c, const tn_module *from, tn_module *to, int depth)
+{
+    for (int64_t i = 0; i < from->children.count; i++) {
+        const tn__slot *slot = &from->children.at[i];
+        tn_module *child = slot->child != NULL ? copy_module(c, slot->child, depth + 1) : NULL;
+        if (slot->child != NULL && child == NULL)
+            return tn_error_last()->code;
+        tn__slot *made = tn__slots_make(&to->children, slot->name);
+        if (made == NULL)
+            return TN_ERR_MEMORY;
+        made->child = child != NULL ? tn_module_keep(child) : NULL;
+    }
+    return TN_OK;
+}
+
+/* Borrowed from the copier. */
+static tn_module *copy_module(struct copier *c, tn_module *from, int depth)
+{
+    if (depth > TN__MODULE_DEPTH) {
+        tn_fail(TN_ERR_RUNTIME, "modules nest more than %d deep", TN__MODULE_DEPTH);
+        return NULL;
+    }
+    bool is_new;
+    void **place = place_of(&c->modules, from, &is_new);
+    if (place == NULL || !is_new)
+        return place != NULL ? *place : NULL;
+    tn_module *to = tn__module_new(from->type);
+    if (to == NULL)
+        return NULL;
+    *place = to;
+    to->training = from->training;
+    to->plugin = from->plugin;
+    tn_status status = copy_tree_text(from, to);
+    if (status == TN_OK)
+        status = copy_data(from, to);
+    if (status == TN_OK)
+        status = copy_slots(c, from, &from->parameters, &to->parameters);
+    if (status == TN_OK)
+        status = copy_slots(c, from, &from->buffers, &to->buffers);
+    if (status == TN_OK)
+        status = copy_children(c, from, to, depth);
+    if (status == TN_OK)
+        status = tn__computed_copy(from, to);
+    if (status == TN_OK)
+        status = tn__module_hooks_copy(from, to);
+    return status == TN_OK ? to : NULL;
+}
+
+tn_module *tn_module_copy(tn_module *module)
+{
+    if (module == NULL) {
+        tn__null_input("an argument of tn_module_copy");
+        return NULL;
+    }
+    struct copier c = { 0 };
+    uint64_t scope = tn_scope_begin();
+    tn_grad_begin(false);
+    tn_module *copy = tn_module_keep(copy_module(&c, module, 0));
+    tn_grad_end();
+    tn_scope_end(scope);
+    for (int64_t i = 0; i < c.modules.capacity; i++)
+        tn_module_drop(c.modules.with[i]);
+    for (int64_t i = 0; i < c.tensors.capacity; i++)
+        tn_tensor_drop(c.tensors.with[i]);
+    for (int64_t i = 0; i < c.storages.capacity; i++)
+        if (c.storages.with[i] != NULL)
+            tn__storage_drop(c.storages.with[i]);
+    tn__seen_free(&c.modules);
+    tn__seen_free(&c.tensors);
+    tn__seen_free(&c.storages);
+    return copy;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a whole tree is set to: training or eval, gradients, requires_grad. */
+#include "core/module/internal.h"
+#include "core/op/needed.h"
+
+/* ---- training and eval ----------------------------------------------------------------------- */
+
+static tn_status set_mode(tn_module *module, bool training, int depth)
+{
+    if (depth > TN__MODULE_DEPTH)
+        return tn_fail(TN_ERR_RUNTIME, "modules nest more than %d deep", TN__MODULE_DEPTH);
+    module->training = training;
+    tn_status status = TN_OK;
+    for (int64_t i = 0; i < module->children.count && status == TN_OK; i++)
+        if (module->children.at[i].child != NULL && tn__child_is_first(module, i))
+            status = set_mode(module->children.at[i].child, training, depth + 1);
+    if (status == TN_OK && module->layer != NULL && module->layer->train != NULL) {
+        const char *before = tn__error_plugin(module->plugin != NULL ? module->plugin->id : "");
+        uint64_t failures = tn_error_mark();
+        status = module->layer->train(module, training);
+        if (status != TN_OK && tn_error_mark() == failures)
+            tn_fail(status, "layer %s: its train failed without words (%s)", module->layer->name,
+                    tn_status_name(status));
+        tn__error_plugin(before);
+    }
+    return status;
+}
+
+tn_status tn_module_train(tn_module *module, bool training)
+{
+    if (module == NULL)
+        return tn__null_input("an argument of tn_module_train");
+    return set_mode(module, training, 0);
+}
+
+/* ---- gradients: nothing is allocated ----------------------------------------------------------- */
+
+/* Applies `change` to every module below, to one that is shared more than once, which does no harm. */
+static tn_status apply(tn_module *module, tn_status (*change)(tn_module *module, bool value),
+                       bool value, int depth)
+{
+    if (depth > TN__MODULE_DEPTH)
+        return tn_fail(TN_ERR_RUNTIME, "modules nest more than %d deep", TN__MODULE_DEPTH);
+    tn_status status = change(module, value);
+    for (int64_t i = 0; i < module->children.count && status == TN_OK; i++)
+        if (module->children.at[i].child != NULL)
+            status = apply(module->children.at[i].child, change, value, depth + 1);
+    return status;
+}
+
+static tn_status clear_gradients(tn_module *module, bool value)
+{
+    (void)value;
+    for (int64_t i = 0; i < module->parameters.count; i++) {
+        tn_tensor *tensor = module->parameters.at[i].tensor;
+        if (tn__is_none(tensor))
+            continue;
+        tn_status status = tn_tensor_set_grad(tensor, TN_NONE);
+        if (status != TN_OK)
+            return status;
+    }
+    return TN_OK;
+}
+
+static tn_status change_requires_grad(tn_module *module, bool value)
+{
+    for (int64_t i = 0; i < module->parameters.count; i++) {
+        tn_tensor *tensor = module->parameters.at[i].tensor;
+        if (tn__is_none(tensor))
+            continue;
+        tn_status status = tn_tensor_set_requires_grad(tensor, value);
+        if (status != TN_OK) {
+            tn_error_prefix("parameter '%s' of %s: ", module->parameters.at[i].name, module->type);
+            return status;
+        }
+    }
+    return TN_OK;
+}
+
+tn_status tn_module_zero_grad(tn_module *module)
+{
+    if (module == NULL)
+        return tn__null_input("an argument of tn_module_zero_grad");
+    return apply(module, clear_gradients, false, 0);
+}
+
+tn_status tn_module_set_requires_grad(tn_module *module, bool requires_grad)
+{
+    if (module == NULL)
+        return tn__null_input("an argument of tn_module_set_requires_grad");
+    return apply(module, change_requires_grad, requires_grad, 0);
+}
+
+/* ---- gradients that stay and become zero ------------------------------------------------------- */
+
+/* The gradient outside any graph, over the same memory: what a graph holds keeps its history. */
+static tn_status zero_in_place(tn_tensor *tensor)
+{
+    tn_tensor *gradient = tn_tensor_grad(tensor);
+    if (gradient == NULL || tn__is_none(gradient))
+        return TN_OK;
+    if (!tn_tensor_is_leaf(gradient)) {
+        gradient = tn_tensor_detach(gradient);
+        tn_status status = gradient != NULL ? tn_tensor_set_grad(tensor, gradient)
+                                            : tn_error_last()->code;
+        if (status != TN_OK)
+            return status;
+    } else if (tn_tensor_requires_grad(gradient)) {
+        tn_status status = tn_tensor_set_requires_grad(gradient, false);
+        if (status != TN_OK)
+            return status;
+    }
+    /* As the schema has it: the size first, then the argument. */
+    const struct {
+        uint32_t size;
+        double value;
+    } zero = { sizeof zero, 0.0 };
+    const tn_op *fill = tn__needed(TN__NEED_fill);
+    return fill != NULL ? tn_op_call_into(fill, &gradient, 1, &zero, gradient)
+                        : tn_error_last()->code;
+}
+
+tn_status tn_module_zero_grad_in_place(tn_module *module)
+{
+    if (module == NULL)
+        return tn__null_input("an argument of tn_module_zero_grad_in_place");
+    tn__walk walk = { NULL, 0, 0 };
+    tn_status status = tn__walk_collect(module, TN_SLOT_PARAMETER, false, &walk);
+    uint64_t scope = tn_scope_begin();
+    tn_grad_begin(false);
+    for (int64_t i = 0; i < walk.count && status == TN_OK; i++)
+        status = zero_in_place(walk.at[i].tensor);
+    tn_grad_end();
+    tn_scope_end(scope);
+    tn__walk_free(&walk);
+    return status;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Storages in memory that this process shares with those it forks. Any device whose memory is the host's can
+ * have them: they are memory of the program to it. The kernel frees the pages with the last process. */
+#include "core/tensor/device.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+static void release_shared(tn__storage *storage)
+{
+    munmap(storage->memory, storage->size > 0 ? storage->size : 1);
+}
+
+tn__storage *tn__storage_shared(const tn__storage *from)
+{
+    tn__storage *made;
+    size_t size = from->size > 0 ? from->size : 1;
+    void *memory;
+
+    if (!tn_device_is_host(from->device)) {
+        tn_fail(TN_ERR_VALUE, "memory of %s cannot be shared: the host does not reach it",
+                from->device->name);
+        return NULL;
+    }
+    if (tn__device_usable(from->device) != TN_OK || tn_device_sync(from->device) != TN_OK)
+        return NULL;
+    memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        tn_fail(TN_ERR_MEMORY, "no shared memory of %zu bytes: %s", size, strerror(errno));
+        return NULL;
+    }
+    if (from->size > 0)
+        memcpy(memory, (const char *)from->memory + from->offset, from->size);
+    made = tn__storage_foreign(from->device, memory, 0, from->size, release_shared, NULL, NULL);
+    if (made == NULL)
+        munmap(memory, size);
+    else
+        made->flags |= TN__STORAGE_SHARED;
+    return made;
+}
+
+bool tn_tensor_is_shared(const tn_tensor *tensor)
+{
+    return tn__tensor_ok(tensor) && (tensor->storage->flags & TN__STORAGE_SHARED) != 0;
+}

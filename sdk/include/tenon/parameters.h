@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is done with parameters as a whole: the length of their gradients, clipping, one vector of all.
+ *
+ * These functions are written with operators and compiled into whoever uses them: the library itself
+ * computes nothing. They run where the tensors live, are not recorded unless it is said, and are
+ * [any-thread]. */
+#ifndef TENON_PARAMETERS_H
+#define TENON_PARAMETERS_H
+
+#include <math.h>
+
+#include <tenon/module.h>
+#include <tenon/ops.h>
+
+TN_BEGIN_DECLS
+
+typedef struct tn_parameter_row {
+    tn_tensor **at;
+    int64_t count, room;
+} tn_parameter_row;
+
+TN_ATTR(unused)
+static inline tn_status tn_parameter_row_add(void *user, const char *path, tn_tensor *tensor)
+{
+    tn_parameter_row *row = (tn_parameter_row *)user;
+    (void)path;
+    if (row->count < row->room)
+        row->at[row->count] = tensor;
+    row->count++;
+    return TN_OK;
+}
+
+/* Writes the parameters of a module, each once, into `out` as far as there is room; returns how many
+ * there are, -1 on failure. They are the module's. */
+TN_ATTR(unused)
+static inline int64_t tn_module_parameters(tn_module *module, tn_tensor **out, int64_t room)
+{
+    tn_parameter_row row = { out, 0, room };
+    return tn_module_each_tensor(module, TN_SLOT_PARAMETER, false, tn_parameter_row_add, &row) ==
+                   TN_OK
+               ? row.count
+               : -1;
+}
+
+/* The norm of order `p` (INFINITY: the largest absolute value) of all gradients as one vector, on the
+ * device of the first: a tensor without dimensions of the scope. Parameters without a gradient are
+ * left out; without any the norm is 0. */
+TN_ATTR(unused)
+static inline tn_tensor *tn_grad_norm(tn_tensor *const *parameters, int64_t count, double p)
+{
+    tn_norm_options options = TN_NORM_OPTIONS;
+    tn_tensor **norms = (tn_tensor **)tn_malloc((size_t)(count > 0 ? count : 1) * sizeof *norms);
+    tn_tensor *total = NULL;
+    int64_t found = 0;
+    bool good = norms != NULL;
+
+    options.p = p;
+    tn_grad_begin(false);
+    for (int64_t i = 0; i < count && good; i++) {
+        tn_tensor *gradient = tn_tensor_grad(parameters[i]);
+        if (gradient == TN_NONE)
+            continue;
+        gradient = tn_norm(gradient, &options);
+        if (gradient != NULL && found > 0 &&
+            tn_tensor_device(gradient) != tn_tensor_device(norms[0]))
+            gradient = tn_tensor_full(TN_SCALAR_SHAPE, tn_tensor_item(gradient),
+                                      tn_tensor_dtype(norms[0]), tn_tensor_device(norms[0]));
+        else if (gradient != NULL && found > 0)
+            gradient = tn_cast(gradient, tn_tensor_dtype(norms[0]));
+        norms[found++] = gradient;
+        good = gradient != NULL;
+    }
+    if (good && found == 0)
+        total = tn_tensor_full(TN_SCALAR_SHAPE, 0.0, TN_DTYPE_AUTO, NULL);
+    else if (good)
+        total = tn_norm(tn_stack(norms, found, 0), &options);
+    tn_grad_end();
+    tn_free(norms);
+    return total;
+}
+
+/* Scales all gradients, in place, by max_norm / (norm + 1e-6), by 1 at most. `*norm` receives the norm
+ * before (NULL: nobody wants it). With `error_if_nonfinite` a norm that is no number or infinite is
+ * TN_ERR_RUNTIME, and nothing is scaled. */
+TN_ATTR(unused)
+static inline tn_status tn_clip_grad_norm(tn_tensor *const *parameters, int64_t count,
+                                          double max_norm, double p, bool error_if_nonfinite,
+                                          double *norm)
+{
+    uint64_t scope = tn_scope_begin();
+    tn_tensor *total = tn_grad_norm(parameters, count, p), *scale = NULL;
+    tn_status status = total != NULL ? TN_OK : tn_error_last()->code;
+    double before = status == TN_OK && (norm != NULL || error_if_nonfinite) ? tn_tensor_item(total)
+                                                                            : 0.0;
+
+    if (status == TN_OK && error_if_nonfinite && !isfinite(before))
+        status = tn_fail(
+            TN_ERR_RUNTIME,
+            "The total norm of order %g for gradients from `parameters` is non-finite, "
+            "so it cannot be clipped; without error_if_nonfinite they are scaled by it "
+            "all the same",
+            p);
+    tn_grad_begin(false);
+    if (status == TN_OK) {
+        tn_clamp_options most = TN_CLAMP_OPTIONS;
+        most.max = 1.0;
+        scale = tn_clamp(tn_mul_scalar(tn_reciprocal(tn_add_scalar(total, 1e-6)), max_norm), &most);
+    }
+    for (int64_t i = 0; i < count && status == TN_OK; i++) {
+        tn_tensor *gradient = tn_tensor_grad(parameters[i]), *scaled = NULL;
+        if (gradient == TN_NONE)
+            continue;
+        if (scale != NULL && gradient != NULL)
+            scaled = tn_tensor_device(gradient) == tn_tensor_device(scale)
+                         ? tn_mul_(gradient, tn_cast(scale, tn_tensor_dtype(gradient)))
+                         : tn_mul_scalar_(gradient, tn_tensor_item(scale));
+        if (scaled == NULL)
+            status = tn_error_last()->code;
+    }
+    tn_grad_end();
+    tn_scope_end(scope);
+    if (status == TN_OK && norm != NULL)
+        *norm = before;
+    return status;
+}
+
+/* Limits every element of every gradient to [-value, value], in place. */
+TN_ATTR(unused)
+static inline tn_status tn_clip_grad_value(tn_tensor *const *parameters, int64_t count,
+                                           double value)
+{
+    tn_clamp_options range = TN_CLAMP_OPTIONS;
+    tn_status status = TN_OK;
+
+    range.min = -value;
+    range.max = value;
+    tn_grad_begin(false);
+    for (int64_t i = 0; i < count && status == TN_OK; i++) {
+        tn_tensor *gradient = tn_tensor_grad(parameters[i]);
+        if (gradient != TN_NONE && tn_clamp_(gradient, &range) == NULL)
+            status = tn_error_last()->code;
+    }
+    tn_grad_end();
+    return status;
+}
+
+/* Where a list of parameters is not on one device. */
+TN_ATTR(unused)
+static inline tn_status tn_parameters_on(tn_tensor *const *parameters, int64_t count,
+                                         const tn_device *device)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const tn_device *other = tn_tensor_device(parameters[i]);
+        if (other == NULL)
+            return tn_error_last()->code;
+        if (other != device)
+            return tn_fail(TN_ERR_TYPE,
+                           "Found two parameters on different devices, %s and %s: a vector lies on "
+                           "one",
+                           tn_device_name(device), tn_device_name(other));
+    }
+    return TN_OK;
+}
+
+/* All elements in one vector, in order; differentiable. Of the scope. */
+TN_ATTR(unused)
+static inline tn_tensor *tn_parameters_to_vector(tn_tensor *const *parameters, int64_t count)
+{
+    uint64_t scope = tn_scope_begin();
+    tn_tensor **flat = (tn_tensor **)tn_malloc((size_t)(count > 0 ? count : 1) * sizeof *flat);
+    tn_tensor *vector = NULL;
+
+    if (count < 1) {
+        tn_fail(TN_ERR_VALUE, "a vector of no parameters: at least one is needed");
+    } else if (flat != NULL &&
+               tn_parameters_on(parameters, count, tn_tensor_device(parameters[0])) == TN_OK) {
+        for (int64_t i = 0; i < count; i++)
+            flat[i] = tn_reshape(parameters[i], TN_SHAPE(-1));
+        vector = tn_cat(flat, count, 0);
+    }
+    tn_free(flat);
+    tn_scope_end_with(scope, &vector, 1);
+    return vector;
+}
+
+/* Makes every parameter look at its part of the vector: values come from there, and what is written to
+ * one is seen in the other. The vector has the parameters' dtype and device and as many elements. */
+TN_ATTR(unused)
+static inline tn_status tn_vector_to_parameters(tn_tensor *vector, tn_tensor *const *parameters,
+                                                int64_t count)
+{
+    tn_status status = vector == NULL || vector == TN_NONE || tn_tensor_ndim(vector) != 1
+                           ? tn_fail(TN_ERR_TYPE, "the vector is no tensor of one dimension")
+                           : tn_parameters_on(parameters, count, tn_tensor_device(vector));
+    int64_t needed = 0, at = 0;
+    uint64_t scope;
+
+    for (int64_t i = 0; i < count && status == TN_OK; i++) {
+        needed += tn_tensor_numel(parameters[i]);
+        if (tn_tensor_dtype(parameters[i]) != tn_tensor_dtype(vector))
+            status = tn_fail(TN_ERR_TYPE, "the vector is %s, parameter %lld is %s",
+                             tn_dtype_name(tn_tensor_dtype(vector)), (long long)i,
+                             tn_dtype_name(tn_tensor_dtype(parameters[i])));
+    }
+    if (status == TN_OK && needed != tn_tensor_numel(vector))
+        status = tn_fail(TN_ERR_VALUE, "the vector has %lld elements, the parameters have %lld",
+                         (long long)tn_tensor_numel(vector), (long long)needed);
+    scope = tn_scope_begin();
+    for (int64_t i = 0; i < count && status == TN_OK; i++) {
+        int64_t strides[TN_MAX_DIMS], step = tn_tensor_strides(vector).at[0];
+        tn_ints shape = tn_tensor_shape(parameters[i]), laid;
+        tn_tensor *part;
+        for (int64_t d = shape.count; d-- > 0;) {
+            strides[d] = step;
+            step *= shape.at[d];
+        }
+        laid.at = strides;
+        laid.count = shape.count;
+        part = tn_tensor_as_strided(
+            vector, shape, laid, tn_tensor_offset(vector) + at * tn_tensor_strides(vector).at[0]);
+        status = part != NULL ? tn_tensor_swap(parameters[i], part) : tn_error_last()->code;
+        at += tn_tensor_numel(parameters[i]);
+    }
+    tn_scope_end(scope);
+    return status;
+}
+
+TN_END_DECLS
+#endif
