@@ -20,12 +20,12 @@ typedef struct word {
 } word;
 
 static conform_options chosen;
-static const char *level = "grad", *run_only;
+static const char *level = "layers", *run_only;
 static int64_t seed = 1, jobs = 1, seconds = 120, fd = -1, depth = -1;
 
 static const word words[] = {
-    { "--level", "LEVEL", "contract, ops or grad (all of them): how far to go", &level, NULL,
-      NULL },
+    { "--level", "LEVEL", "contract, ops, grad or layers (all of them): how far to go", &level,
+      NULL, NULL },
     { "--only", "GLOB", "tests whose names match, as in 'ops/conv*'", &chosen.only, NULL, NULL },
     { "--device", "NAME", "where operators run when the plugin brings no device; cpu if not given",
       &chosen.device, NULL, NULL },
@@ -108,7 +108,7 @@ static int take(int count, char **given)
 
 static int run(int count, char **given, bool only_help)
 {
-    static const char *const levels[] = { "contract", "ops", "grad" };
+    static const char *const levels[] = { "contract", "ops", "grad", "layers" };
     static char self[4096];
     ssize_t length;
 
@@ -135,7 +135,7 @@ static int run(int count, char **given, bool only_help)
     if (depth >= 0 && depth < CONFORM_LEVELS)
         chosen.level = (int)depth;
     if (chosen.level == CONFORM_LEVELS)
-        return usage("the levels are contract, ops and grad, not ", level);
+        return usage("the levels are contract, ops, grad and layers, not ", level);
     if (jobs < 1 || jobs > MOST_JOBS || seconds < 1 || seconds > 86400)
         return usage("--jobs is 1 to 64, --seconds 1 to 86400", "");
     if (access(chosen.file, R_OK) != 0) {

@@ -11,14 +11,15 @@
 
 #include <tenon/tenon.h>
 
-enum { CONFORM_CONTRACT, CONFORM_OPS, CONFORM_GRAD, CONFORM_LEVELS };
+enum { CONFORM_CONTRACT, CONFORM_OPS, CONFORM_GRAD, CONFORM_LAYERS, CONFORM_LEVELS };
 
 typedef enum conform_verdict { CONFORM_PASS, CONFORM_FAIL, CONFORM_SKIP } conform_verdict;
 
 /* What the command line asked for. */
 typedef struct conform_options {
     const char *file;   /* the plugin */
-    const char *device; /* for plugins that bring none: where their operators run */
+    const char *device; /* for plugins that bring none: where their operators run; layers are
+                           checked on several: cpu,opencl */
     const char *cases;  /* a file, or a folder of them */
     const char *only;   /* a glob of test names; NULL: all */
     int level;          /* tests up to this one */
@@ -71,6 +72,8 @@ void conform_remember_process(void);
 /* Of one operator, by c->subject. */
 void conform_op(conform *c);
 void conform_gradient(conform *c);
+/* Of one layer type. */
+void conform_layer(conform *c);
 /* Whether an operator is the plugin's business: it defines it, runs it, or runs a kernel for it. */
 bool conform_concerns(const conform_plugin *plugin, const char *op);
 /* Whether a kernel of the plugin is the first choice for it, in a dtype, on the device. */

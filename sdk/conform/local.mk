@@ -11,6 +11,11 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/conform.h \
 	sdk/conform/cases.c \
 	sdk/conform/contract.c \
+	sdk/conform/layer_calls.c \
+	sdk/conform/layer_cases.c \
+	sdk/conform/layer_gradients.c \
+	sdk/conform/layers.c \
+	sdk/conform/layers.h \
 	sdk/conform/ops.c \
 	sdk/conform/reports.c \
 	sdk/conform/run.c
@@ -18,6 +23,7 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 # The cases, which PyTorch made: tests/oracle replays them against its results, the kit against the reference.
 conformdir = $(pkgdatadir)/conform
 conform_DATA = \
+	tests/conform/layers.txt \
 	tests/oracle/elementwise.txt \
 	tests/oracle/families.txt \
 	tests/oracle/kernels.txt \

@@ -127,6 +127,8 @@ static bool load(conform *c, conform_plugin *plugin)
 /* The device that operators are called on: the plugin's own type, else the one asked for. */
 static bool find_device(conform *c, conform_plugin *plugin)
 {
+    char name[64] = "cpu";
+
     for (int64_t i = 0; i < tn_registry_count(TN_KIND_tn_backend); i++) {
         const char *type = tn_registry_name(TN_KIND_tn_backend, i);
         const char *owner = tn_registry_plugin(TN_KIND_tn_backend, type);
@@ -145,8 +147,10 @@ static bool find_device(conform *c, conform_plugin *plugin)
             return true;
         }
     }
-    plugin->device = tn_device_find(plugin->options->device != NULL ? plugin->options->device
-                                                                    : "cpu");
+    if (plugin->options->device != NULL)
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(plugin->options->device, ","),
+                 plugin->options->device);
+    plugin->device = tn_device_find(name);
     if (plugin->device == NULL)
         return conform_fail(c, "--device: %s", tn_error_text());
     return true;
@@ -172,7 +176,7 @@ static void plan(conform *c, conform_plugin *plugin)
     fprintf(c->to, "device %s\n%s", tn_device_name(plugin->device),
             tn_device_is_host(plugin->device) ? "host\n" : "");
     ops = tn_op_count();
-    for (int level = CONFORM_OPS; level <= plugin->options->level; level++)
+    for (int level = CONFORM_OPS; level <= plugin->options->level && level <= CONFORM_GRAD; level++)
         for (int64_t i = 0; i < ops; i++) {
             const char *name = tn_op_name_at(i);
             const tn_op_def *def = tn_op_definition(tn_op_find(name, 0));
@@ -184,6 +188,14 @@ static void plan(conform *c, conform_plugin *plugin)
                 continue;
             fprintf(c->to, "test %s/%s\n", level == CONFORM_OPS ? "ops" : "grad", name);
         }
+    for (int64_t i = 0;
+         plugin->options->level >= CONFORM_LAYERS && i < tn_registry_count(TN_KIND_tn_layer); i++) {
+        const char *name = tn_registry_name(TN_KIND_tn_layer, i);
+        const char *owner = tn_registry_plugin(TN_KIND_tn_layer, name);
+
+        if (owner != NULL && strcmp(owner, plugin->id) == 0)
+            fprintf(c->to, "test layers/%s\n", name);
+    }
 }
 
 static void perform(conform *c, conform_plugin *plugin)
@@ -210,7 +222,9 @@ static void perform(conform *c, conform_plugin *plugin)
     }
     if (!find_device(c, plugin))
         return;
-    if (strncmp(c->name, "ops/", 4) == 0)
+    if (strncmp(c->name, "layers/", 7) == 0)
+        conform_layer(c);
+    else if (strncmp(c->name, "ops/", 4) == 0)
         conform_op(c);
     else
         conform_gradient(c);

@@ -91,6 +91,43 @@ finds caseless CUBE ops/cube "there is no case for this operator"
 printf 'op cube\ncase cube/x\nop cube\nin f64 2 1 0 g : 1\n' >"$cases_of"
 finds short CUBE ops/cube "empty.txt:4: the values do not fill shape and strides"
 
+# layers
+layer() { # NAME NUMBER
+    $CC -I"$top/sdk/include" -Isdk/include -shared -fPIC -fvisibility=hidden -DWRONG="$2" -o "$place/$1.so" "$top/tests/conform/wrong_layer.c" -lm || exit 99
+}
+finds_layer() { # NAME NUMBER WORDS
+    layer "$1" "$2"
+    check "$place/$1.so" --only 'layers/Scaled' --cases "$layer_cases"
+    test $code -eq 1 || fail "$1: exit status $code"
+    grep '^FAIL *layers/Scaled ' "$place/out" | grep -qF -- "$3" || { fail "$1: \"$3\" is not in:"; cat "$place/out"; }
+}
+layer_cases=$place/layers.txt
+printf 'layer Scaled(3)\nin f64 2,3 g : 0.5 -1 2 1 0.25 -0.5\n' >"$layer_cases"
+layer scaled RIGHT
+check "$place/scaled.so" --cases "$layer_cases"
+test $code -eq 0 && grep -q '^ok *layers/Scaled ' "$place/out" || { fail "a right layer: exit status $code"; cat "$place/out"; }
+check "$place/scaled.so" --only 'layers/*' --cases "$layer_cases" --device cpu:0,cpu
+test $code -eq 0 || { fail "a right layer on two devices: exit status $code"; cat "$place/out"; }
+check "$place/scaled.so" --only 'layers/*' --cases "$layer_cases" --device cpu,nowhere
+test $code -eq 1 && grep -q 'no device "nowhere"' "$place/out" || fail "a device that is not there: $code"
+finds_layer caches CACHES "forward has to ask for them at every call"
+finds_layer hides HIDES "one that loaded the state gives something else"
+finds_layer forgets FORGETS "its spec Scaled(factor=4.0) builds one that prints Scaled(factor=5.0)"
+finds_layer misprints MISPRINTS "its repr Scaled(4) builds one that prints Scaled(5)"
+finds_layer counts COUNTS "a call in eval mode changed the state: \`calls\`"
+finds_layer widens WIDENS "the result is"
+finds_layer cuts CUTS "the gradient of input 0, element 0, is 0; differences give 4.5"
+finds_layer cuts_own CUTS_OWN "the gradient of scale, element 0, is 0"
+finds_layer steps STEPS "a call in training mode changed a parameter"
+finds_layer fails FAILS "the call fails in training mode: in Scaled: not in this mode"
+printf 'layer Scaled(3)\nin f64 2,3 : 1 2\n' >"$layer_cases"
+finds_layer short_layer RIGHT "layers.txt:2: the numbers do not fill the shape"
+printf 'layer Scaled(3)\nin f64 2,4\n' >"$layer_cases"
+finds_layer misfit RIGHT "the call fails"
+echo end >"$layer_cases"
+check "$place/scaled.so" --only 'layers/*' --cases "$layer_cases"
+test $code -eq 0 || fail "a layer that needs no case: exit status $code"
+
 # what is not right about the command line or the file
 check; test $code -eq 2 || fail "without a file: $code"
 check "$place/nowhere.so"; test $code -eq 2 || fail "a file that is not there: $code"

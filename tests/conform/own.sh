@@ -49,6 +49,16 @@ for plugin in plugins/.libs/backend-cpu plugins/.libs/backend-opencl plugins/.li
     plugins/.libs/formats examples/strict-device/.libs/strict examples/.libs/swish; do
     check $plugin.so --level contract --only "$contract"
 done
+layers() { # FILE ARGUMENT...: the last --cases counts
+    check "$@" --cases "$top/tests/conform/layers.txt"
+}
+if test "${1-}" = all; then
+    layers plugins/.libs/layers.so --only 'layers/*'
+    layers plugins/.libs/layers.so --only 'layers/L[aei]*' --device cpu,opencl:0
+elif test "${TN_SANITIZERS-no}" = no; then
+    layers plugins/.libs/layers.so --only 'layers/[LRS]*'
+fi
+layers examples/.libs/swish.so --only 'layers/*'
 TENON_PLUGIN_PATH_ADD=$PWD/examples/strict-device/.libs
 export TENON_PLUGIN_PATH_ADD
 check examples/kernel-pack/.libs/relu_pack.so --device strict

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the checks of layers share: building one, calling it, comparing what came out. */
+#include "layers.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool conform_layer_say(const conform_subject *s, const char *format, ...)
+{
+    char words[1600];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(words, sizeof words, format, args);
+    va_end(args);
+    return conform_fail(s->c, "%s on %s: %s", s->one->spec, tn_device_name(s->device), words);
+}
+
+/* ---- building and calling ---- */
+
+static tn_module *build_from(const conform_subject *s, const char *text, const char *what)
+{
+    tn_module *module = tn_module_parse(text);
+
+    if (module == NULL) {
+        conform_layer_say(s, "%s is not built: %s", what, tn_error_text());
+        return NULL;
+    }
+    tn_module_train(module, !s->one->eval);
+    if (tn_module_to(module, s->device, s->dtype) != TN_OK) {
+        conform_layer_say(s, "%s does not go to %s on the device: %s", what,
+                          tn_dtype_name(s->dtype), tn_error_text());
+        tn_module_drop(module);
+        return NULL;
+    }
+    return module;
+}
+
+tn_module *conform_layer_build(const conform_subject *s)
+{
+    return build_from(s, s->one->spec, "it");
+}
+
+bool conform_layer_inputs(const conform_subject *s, tn_dtype dtype, tn_tensor **in)
+{
+    for (int64_t i = 0; i < s->one->n_in; i++) {
+        const conform_tensor *from = &s->one->in[i];
+
+        in[i] = conform_tensor_make(from, is_float(from->dtype) ? dtype : from->dtype, s->device,
+                                    CONFORM_PLAIN, NULL);
+        if (in[i] == NULL)
+            return conform_layer_say(s, "input %d cannot be made: %s", (int)i, tn_error_text());
+    }
+    return true;
+}
+
+/* Every call draws the same random numbers. */
+tn_status conform_layer_call(const conform_subject *s, tn_module *module, tn_tensor *const *in,
+                             conform_results *out)
+{
+    tn_pack *input = tn_pack_new(), *output = tn_pack_new();
+    tn_status status = input != NULL && output != NULL ? TN_OK : TN_ERR_MEMORY;
+
+    out->count = 0;
+    tn_random_seed(s->c->plugin->options->seed + 1);
+    for (int64_t i = 0; i < s->one->n_in && status == TN_OK; i++)
+        status = tn_pack_add(input, NULL, tn_value_tensor(in[i]));
+    if (status == TN_OK)
+        status = tn_module_call_pack(module, input, output);
+    for (int64_t i = 0; i < tn_pack_count(output) && status == TN_OK; i++) {
+        tn_value value = tn_pack_at(output, i);
+
+        if (value.kind == TN_VALUE_TENSOR && value.as.tensor != TN_NONE &&
+            out->count < CONFORM_LAYER_RESULTS)
+            out->at[out->count++] = tn_tensor_to_scope(tn_tensor_keep(value.as.tensor));
+    }
+    tn_pack_drop(input);
+    tn_pack_drop(output);
+    return status;
+}
+
+bool conform_layer_called(const conform_subject *s, tn_module *module, tn_tensor *const *in,
+                          conform_results *out, const char *when)
+{
+    s->c->checks++;
+    if (conform_layer_call(s, module, in, out) != TN_OK)
+        return conform_layer_say(s, "the call fails %s: %s", when, tn_error_text());
+    return out->count > 0 || conform_layer_say(s, "it gives no tensor %s", when);
+}
+
+/* ---- comparing ---- */
+
+/* Whether two tensors are as near as `tolerance` (0: equal); words where they are not. */
+bool conform_layer_near(const conform_subject *s, tn_tensor *got, tn_tensor *expected,
+                        double tolerance, const char *what)
+{
+    int64_t n = 0, m = 0;
+    double *a = conform_values(got, &n), *b = conform_values(expected, &m), largest = 0;
+    bool well = a != NULL && b != NULL;
+
+    s->c->checks++;
+    if (!well)
+        conform_layer_say(s, "%s cannot be read: %s", what, tn_error_text());
+    else if (n != m)
+        well = conform_layer_say(s, "%s has %lld elements, not %lld", what, (long long)n,
+                                 (long long)m);
+    for (int64_t i = 0; well && i < m; i++)
+        largest = isfinite(b[i]) && fabs(b[i]) > largest ? fabs(b[i]) : largest;
+    for (int64_t i = 0; well && i < m; i++)
+        if (a[i] != b[i] && !(isnan(a[i]) && isnan(b[i])) &&
+            !(fabs(a[i] - b[i]) <= tolerance * (1 + largest)))
+            well = conform_layer_say(s, "%s: element %lld is %.9g, not %.9g", what, (long long)i,
+                                     a[i], b[i]);
+    free(a);
+    free(b);
+    return well;
+}
+
+bool conform_layer_all_near(const conform_subject *s, const conform_results *got,
+                            const conform_results *expected, double tolerance, const char *what)
+{
+    if (got->count != expected->count)
+        return conform_layer_say(s, "%s: %lld results, not %lld", what, (long long)got->count,
+                                 (long long)expected->count);
+    for (int64_t i = 0; i < got->count; i++)
+        if (!conform_layer_near(s, got->at[i], expected->at[i], tolerance, what))
+            return false;
+    return true;
+}
+
+bool conform_layer_same_state(const conform_subject *s, const tn_state *got,
+                              const tn_state *expected, bool values, const char *what)
+{
+    if (tn_state_count(got) != tn_state_count(expected))
+        return conform_layer_say(s, "%s: the state has %lld entries, not %lld", what,
+                                 (long long)tn_state_count(got),
+                                 (long long)tn_state_count(expected));
+    for (int64_t i = 0; i < tn_state_count(got); i++) {
+        char words[512];
+
+        snprintf(words, sizeof words, "%s: `%s`", what, tn_state_name(expected, i));
+        s->c->checks++;
+        if (strcmp(tn_state_name(got, i), tn_state_name(expected, i)) != 0)
+            return conform_layer_say(s, "%s: entry %lld of the state is `%s`, not `%s`", what,
+                                     (long long)i, tn_state_name(got, i),
+                                     tn_state_name(expected, i));
+        if (tn_tensor_numel(tn_state_tensor(got, i)) !=
+            tn_tensor_numel(tn_state_tensor(expected, i)))
+            return conform_layer_say(s, "%s has another size", words);
+        if (values &&
+            !conform_layer_near(s, tn_state_tensor(got, i), tn_state_tensor(expected, i), 0, words))
+            return false;
+    }
+    return true;
+}
+
+/* The state with memory of its own, every floating number times `factor`. */
+tn_state *conform_layer_state_times(tn_module *module, double factor)
+{
+    tn_state *state = tn_module_state(module), *own = tn_state_new();
+    bool well = state != NULL && own != NULL;
+
+    tn_grad_begin(false);
+    for (int64_t i = 0; well && i < tn_state_count(state); i++) {
+        tn_tensor *t = tn_state_tensor(state, i);
+        tn_tensor *copy = is_float(tn_tensor_dtype(t)) ? tn_mul_scalar(t, factor) : tn_clone(t);
+
+        well = copy != NULL && tn_state_set(own, tn_state_name(state, i), copy) == TN_OK;
+    }
+    tn_grad_end();
+    tn_state_drop(state);
+    if (!well) {
+        tn_state_drop(own);
+        own = NULL;
+    }
+    return own;
+}
+
+tn_status conform_layer_remember(void *user, const char *path, tn_tensor *tensor)
+{
+    tn_state *state = user;
+    (void)path;
+    return tn_state_set(state, path, tensor);
+}

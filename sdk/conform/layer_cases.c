@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads cases of layers:
+ *   layer SPEC
+ *   eval                                in training it is not what is checked
+ *   in DTYPE SHAPE [g] [: NUMBERS]      "-" for no dimension; without numbers some are drawn
+ * Lines of other cases may stand in the same folder: what comes before a `layer` line is skipped. */
+#include "layers.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct reader {
+    const char *type, *file;
+    int line;
+    conform_layer_case one;
+    bool ours, stop;
+    bool (*take)(void *user, conform_layer_case *one);
+    void *user;
+    int64_t taken;
+    char *words;
+    size_t size;
+} reader;
+
+static bool wrong(const reader *r, const char *what)
+{
+    snprintf(r->words, r->size, "%s:%d: %s", r->file, r->line, what);
+    return false;
+}
+
+static void clear(reader *r)
+{
+    for (int64_t i = 0; i < r->one.n_in; i++)
+        free(r->one.in[i].values);
+    memset(&r->one, 0, sizeof r->one);
+    r->ours = false;
+}
+
+static void hand_out(reader *r)
+{
+    if (r->ours && !r->stop) {
+        r->taken++;
+        r->stop = !r->take(r->user, &r->one);
+    }
+    clear(r);
+}
+
+static bool read_shape(const char *text, conform_tensor *t)
+{
+    t->count = 1;
+    if (strcmp(text, "-") == 0)
+        return true;
+    for (char *end; *text != '\0'; text = *end == ',' ? end + 1 : end) {
+        if (t->ndim == TN_MAX_DIMS)
+            return false;
+        t->shape[t->ndim] = strtoll(text, &end, 10);
+        if (end == text || (*end != ',' && *end != '\0') || t->shape[t->ndim] < 0 ||
+            t->shape[t->ndim] > 1 << 20 || t->count * t->shape[t->ndim] > 1 << 20)
+            return false;
+        t->count *= t->shape[t->ndim++];
+    }
+    return true;
+}
+
+/* Numbers between -2 and 2 that differ; whole ones are 0 and 1. */
+static void draw(conform_tensor *t)
+{
+    uint64_t state = 0x9e3779b97f4a7c15u + (uint64_t)t->count;
+
+    for (int64_t i = 0; i < t->count; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        t->values[i] = (TN_MASK_FLOAT & TN_BIT(t->dtype)) != 0
+                           ? (double)(state >> 40) / (double)(1 << 22) - 2
+                           : (double)(state >> 40 & 1);
+    }
+}
+
+static bool read_numbers(const char *text, conform_tensor *t)
+{
+    for (int64_t i = 0; i < t->count; i++) {
+        char word[64];
+        size_t length;
+
+        text += strspn(text, " \t");
+        length = strcspn(text, " \t");
+        if (length == 0 || length >= sizeof word)
+            return false;
+        memcpy(word, text, length);
+        word[length] = '\0';
+        if (!tn_read_float(word, &t->values[i]))
+            return false;
+        text += length;
+    }
+    return text[strspn(text, " \t")] == '\0';
+}
+
+static bool read_input(reader *r, char *text)
+{
+    conform_tensor *t = &r->one.in[r->one.n_in];
+    char *numbers = strchr(text, ':'), dtype[16], shape[128], flag[4] = "";
+
+    if (r->one.n_in == CONFORM_LAYER_INPUTS)
+        return wrong(r, "a layer of so many inputs is not foreseen");
+    if (numbers != NULL)
+        *numbers++ = '\0';
+    if (sscanf(text, "%15s %127s %3s", dtype, shape, flag) < 2 ||
+        (flag[0] != '\0' && strcmp(flag, "g") != 0))
+        return wrong(r, "an input is `in DTYPE SHAPE [g] [: NUMBERS]`");
+    memset(t, 0, sizeof *t);
+    t->there = true;
+    t->grad = flag[0] == 'g';
+    if (tn_dtype_parse(dtype, &t->dtype) != TN_OK || (TN_MASK_COMPLEX & TN_BIT(t->dtype)) != 0) {
+        tn_error_clear();
+        return wrong(r, "no dtype that inputs of layers have");
+    }
+    if (!read_shape(shape, t))
+        return wrong(r, "no shape: 2,3, or - for no dimension");
+    t->values = malloc((size_t)(t->count + 1) * sizeof *t->values);
+    if (t->values == NULL)
+        return wrong(r, "out of memory");
+    r->one.n_in++;
+    if (numbers == NULL)
+        draw(t);
+    else if (!read_numbers(numbers, t))
+        return wrong(r, "the numbers do not fill the shape");
+    return true;
+}
+
+static bool read_line(reader *r, char *line)
+{
+    size_t length = strlen(r->type);
+
+    line[strcspn(line, "\r\n")] = '\0';
+    if (strncmp(line, "layer ", 6) == 0 || strncmp(line, "op ", 3) == 0 ||
+        strncmp(line, "case ", 5) == 0) {
+        hand_out(r);
+        r->ours = line[0] == 'l' && strncmp(line + 6, r->type, length) == 0 &&
+                  (line[6 + length] == '(' || line[6 + length] == '\0');
+        if (r->ours && strlen(line + 6) >= sizeof r->one.spec)
+            return wrong(r, "the spec is too long");
+        if (r->ours)
+            strcpy(r->one.spec, line + 6);
+        return true;
+    }
+    if (r->ours && strcmp(line, "eval") == 0)
+        r->one.eval = true;
+    return r->ours && strncmp(line, "in ", 3) == 0 ? read_input(r, line + 3) : true;
+}
+
+static bool read_file(reader *r, const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char *line = NULL;
+    size_t size = 0;
+    bool well = true;
+
+    r->file = path;
+    r->line = 0;
+    if (file == NULL)
+        return wrong(r, strerror(errno));
+    while (well && !r->stop && getline(&line, &size, file) > 0) {
+        r->line++;
+        well = read_line(r, line);
+    }
+    if (well)
+        hand_out(r);
+    clear(r);
+    free(line);
+    fclose(file);
+    return well;
+}
+
+static int is_text(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+
+    return length > 4 && strcmp(entry->d_name + length - 4, ".txt") == 0;
+}
+
+int64_t conform_layer_cases(const char *path, const char *type,
+                            bool (*take)(void *user, conform_layer_case *one), void *user,
+                            char *words, size_t size)
+{
+    reader r = {
+        .type = type, .file = path, .take = take, .user = user, .words = words, .size = size
+    };
+    struct dirent **entries = NULL;
+    struct stat about;
+    bool well = true;
+    int count = 0;
+
+    words[0] = '\0';
+    if (stat(path, &about) != 0)
+        well = wrong(&r, strerror(errno));
+    else if (!S_ISDIR(about.st_mode))
+        well = read_file(&r, path);
+    else
+        count = scandir(path, &entries, is_text, alphasort);
+    for (int i = 0; i < count; i++) {
+        char full[4096];
+
+        snprintf(full, sizeof full, "%s/%s", path, entries[i]->d_name);
+        well = well && (r.stop || read_file(&r, full));
+        free(entries[i]);
+    }
+    free(entries);
+    return well ? r.taken : -1;
+}

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The level layers of tenon check: what a module has to keep to so that saving, converting, hooking, printing and training
+ * work with it. One test a layer type; each of its cases goes through all of the checks, on every device. */
+#include "layers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the checks ---- */
+
+static tn_status visit_tensor(void *user, const char *path, tn_tensor *tensor)
+{
+    void *const *both = user;
+    const conform_subject *s = both[0];
+
+    s->c->checks++;
+    if (tn_module_find_tensor(both[1], path) != tensor)
+        conform_layer_say(s, "`%s` is walked to, but finding it gives something else", path);
+    if (!tn_tensor_is_leaf(tensor))
+        conform_layer_say(s, "`%s` was made by operator %s: a slot holds no result", path,
+                          tn_tensor_grad_op(tensor));
+    if (tn_tensor_device(tensor) != s->device)
+        conform_layer_say(s, "`%s` is on %s after the module went to the device", path,
+                          tn_device_name(tn_tensor_device(tensor)));
+    return TN_OK;
+}
+
+static tn_status visit_module(void *user, const char *path, tn_module *module)
+{
+    void *const *both = user;
+    const conform_subject *s = both[0];
+
+    s->c->checks++;
+    if (tn_module_find(both[1], path) != module)
+        conform_layer_say(s, "module `%s` is walked to, but finding it gives something else", path);
+    if (tn_module_is_training(module) != (both[2] != NULL))
+        conform_layer_say(s, "module `%s` is not in the mode that its root was put into", path);
+    return TN_OK;
+}
+
+static bool traversal(const conform_subject *s, tn_module *module)
+{
+    void *both[3] = { (void *)(uintptr_t)s, module, NULL };
+
+    for (int training = 1; training >= 0; training--) {
+        both[2] = training ? module : NULL;
+        if (tn_module_train(module, training) != TN_OK ||
+            tn_module_each(module, true, visit_module, both) != TN_OK)
+            return conform_layer_say(s, "its modules cannot be walked: %s", tn_error_text());
+    }
+    tn_module_train(module, !s->one->eval);
+    if (tn_module_each_tensor(module, TN_SLOT_PARAMETER | TN_SLOT_BUFFER, true, visit_tensor,
+                              both) != TN_OK)
+        return conform_layer_say(s, "its tensors cannot be walked: %s", tn_error_text());
+    return s->c->verdict == CONFORM_PASS;
+}
+
+typedef int64_t printer(tn_module *module, char *out, size_t size);
+
+static char *printed(tn_module *module, printer *print)
+{
+    int64_t length = print(module, NULL, 0);
+    char *text = length >= 0 ? malloc((size_t)length + 1) : NULL;
+
+    if (text != NULL)
+        print(module, text, (size_t)length + 1);
+    return text;
+}
+
+/* Printed, read and printed again. `may_refuse`: repr does not always say enough, and then says so. */
+static bool round_trip(const conform_subject *s, tn_module *module, printer *print,
+                       const char *what, bool may_refuse)
+{
+    char *text = printed(module, print), *again = NULL;
+    tn_module *second = text != NULL ? tn_module_parse(text) : NULL;
+    bool well = true;
+
+    s->c->checks++;
+    if (text == NULL) {
+        well = conform_layer_say(s, "its %s cannot be had: %s", what, tn_error_text());
+    } else if (second == NULL) {
+        if (!may_refuse || tn_error_text()[0] == '\0')
+            well = conform_layer_say(s, "its %s %s does not build it again: %s", what, text,
+                                     tn_error_text());
+        tn_error_clear();
+    } else {
+        tn_state *a = tn_module_state(second), *b = tn_module_state(module);
+
+        again = printed(second, print);
+        if (again == NULL || strcmp(text, again) != 0)
+            well = conform_layer_say(s, "its %s %s builds one that prints %s", what, text,
+                                     again != NULL ? again : "nothing");
+        well = well && conform_layer_same_state(s, a, b, false, what);
+        tn_state_drop(a);
+        tn_state_drop(b);
+    }
+    tn_module_drop(second);
+    free(text);
+    free(again);
+    return well;
+}
+
+/* The call in eval mode gives the same again and writes nothing; in training it leaves parameters alone. */
+static bool modes(const conform_subject *s, tn_module *module)
+{
+    tn_tensor *in[CONFORM_LAYER_INPUTS];
+    tn_state *before, *after = tn_module_state(module);
+    conform_results one, two;
+    bool well = conform_layer_inputs(s, s->dtype, in);
+
+    tn_module_train(module, false);
+    before = conform_layer_state_times(module, 1);
+    well = well && conform_layer_called(s, module, in, &one, "in eval mode") &&
+           conform_layer_called(s, module, in, &two, "the second time") &&
+           conform_layer_all_near(s, &two, &one, 0, "a second call with the same input") &&
+           conform_layer_same_state(s, after, before, true,
+                                    "a call in eval mode changed the state");
+    if (well && !s->one->eval) {
+        tn_module_train(module, true);
+        well = conform_layer_called(s, module, in, &one, "in training mode");
+        for (int64_t i = 0; well && i < tn_state_count(before); i++) {
+            tn_tensor *t = tn_module_find_tensor(module, tn_state_name(before, i));
+
+            if (tn_tensor_is_parameter(t))
+                well = conform_layer_near(s, t, tn_state_tensor(before, i), 0,
+                                          "a call in training mode changed a parameter");
+        }
+    }
+    tn_module_train(module, !s->one->eval);
+    tn_state_drop(before);
+    tn_state_drop(after);
+    return well;
+}
+
+/* Replaces what stands in every slot of the state by another tensor with these values. */
+static bool replace_slots(const conform_subject *s, tn_module *module, const tn_state *values)
+{
+    for (int64_t i = 0; i < tn_state_count(values); i++) {
+        const char *path = tn_state_name(values, i), *dot = strrchr(path, '.');
+        char holder[512] = "";
+        tn_tensor *old = tn_module_find_tensor(module, path), *fresh = tn_state_tensor(values, i);
+
+        if (dot != NULL)
+            snprintf(holder, sizeof holder, "%.*s", (int)(dot - path), path);
+        fresh = tn_tensor_is_parameter(old) ? tn_parameter(fresh, tn_tensor_requires_grad(old))
+                                            : fresh;
+        if (tn_module_set(tn_module_find(module, holder), dot != NULL ? dot + 1 : path, fresh) !=
+            TN_OK)
+            return conform_layer_say(s, "`%s` cannot be replaced: %s", path, tn_error_text());
+    }
+    return true;
+}
+
+/* Another module of the spec gives the same when it has loaded the state; and when the tensors in its slots are exchanged
+ * for others: all that it computes with stands in the state, and is asked for at every call. */
+static bool state(const conform_subject *s, tn_module *module)
+{
+    tn_tensor *in[CONFORM_LAYER_INPUTS];
+    tn_module *second = conform_layer_build(s), *third = conform_layer_build(s);
+    tn_state *values = tn_module_state(module), *more = conform_layer_state_times(module, 1.25);
+    conform_results one, two;
+    bool well = second != NULL && third != NULL && conform_layer_inputs(s, s->dtype, in);
+
+    tn_module_train(module, false);
+    tn_module_train(second, false);
+    tn_module_train(third, false);
+    if (well && tn_module_load_state(second, values, true) != TN_OK)
+        well = conform_layer_say(s, "another one does not load its state: %s", tn_error_text());
+    well = well && conform_layer_called(s, module, in, &one, "") &&
+           conform_layer_called(s, second, in, &two, "with a state that was loaded") &&
+           conform_layer_all_near(s, &two, &one, 0,
+                                  "one that loaded the state gives something else");
+    if (well && tn_module_load_state(second, more, true) != TN_OK)
+        well = conform_layer_say(s, "another one does not load its state: %s", tn_error_text());
+    well = well && replace_slots(s, third, more) && conform_layer_called(s, second, in, &one, "") &&
+           conform_layer_called(s, third, in, &two, "with other tensors in its slots") &&
+           conform_layer_all_near(
+               s, &two, &one, 0,
+               "with other tensors in its slots it computes with those that were there "
+               "(forward has to ask for them at every call)");
+    tn_module_train(module, !s->one->eval);
+    tn_state_drop(values);
+    tn_state_drop(more);
+    tn_module_drop(second);
+    tn_module_drop(third);
+    return well;
+}
+
+/* Whether other random numbers give another result: then dtypes do, too. */
+static bool draws(const conform_subject *s, tn_module *module, tn_tensor *const *in,
+                  const conform_results *one)
+{
+    uint64_t seed = s->c->plugin->options->seed;
+    conform_options other = *s->c->plugin->options;
+    conform_plugin plugin = *s->c->plugin;
+    conform c = *s->c;
+    conform_subject t = *s;
+    conform_results two;
+    bool differs = false;
+
+    other.seed = seed + 1000;
+    plugin.options = &other;
+    c.plugin = &plugin;
+    t.c = &c;
+    if (conform_layer_call(&t, module, in, &two) != TN_OK)
+        return false;
+    for (int64_t i = 0; i < two.count && i < one->count; i++) {
+        int64_t n, m;
+        double *a = conform_values(one->at[i], &n), *b = conform_values(two.at[i], &m);
+
+        differs = differs || a == NULL || b == NULL || n != m ||
+                  memcmp(a, b, (size_t)n * sizeof *a) != 0;
+        free(a);
+        free(b);
+    }
+    return differs;
+}
+
+static bool in_dtype(const conform_subject *s, tn_module *module, tn_dtype dtype,
+                     const conform_results *wide, double tolerance)
+{
+    tn_tensor *in[CONFORM_LAYER_INPUTS];
+    conform_results out;
+    char what[64];
+
+    snprintf(what, sizeof what, "the result in %s", tn_dtype_name(dtype));
+    if (!conform_layer_inputs(s, dtype, in))
+        return false;
+    if (tn_module_to(module, NULL, dtype) != TN_OK)
+        return conform_layer_say(s, "it does not go to %s: %s", tn_dtype_name(dtype),
+                                 tn_error_text());
+    s->c->checks++;
+    if (conform_layer_call(s, module, in, &out) != TN_OK) {
+        if (tn_error_code() == TN_ERR_NOT_IMPLEMENTED || dtype != TN_F32) { /* not on this device */
+            tn_error_clear();
+            return true;
+        }
+        return conform_layer_say(s, "the call fails in %s: %s", tn_dtype_name(dtype),
+                                 tn_error_text());
+    }
+    for (int64_t i = 0; i < out.count && i < wide->count; i++) {
+        if (!is_float(tn_tensor_dtype(wide->at[i])))
+            continue;
+        if (tn_tensor_dtype(out.at[i]) != dtype)
+            return conform_layer_say(s, "the result is %s where the module and its input are %s",
+                                     tn_dtype_name(tn_tensor_dtype(out.at[i])),
+                                     tn_dtype_name(dtype));
+        if (tolerance > 0 && !conform_layer_near(s, out.at[i], wide->at[i], tolerance, what))
+            return false;
+    }
+    return true;
+}
+
+/* float32, float16 and back: results have the dtype, and the tensors stay the objects that they are. */
+static bool conversion(const conform_subject *s, tn_module *module)
+{
+    tn_tensor *in[CONFORM_LAYER_INPUTS];
+    tn_state *objects = tn_state_new(), *before = conform_layer_state_times(module, 1), *after;
+    conform_results wide;
+    bool well = conform_layer_inputs(s, s->dtype, in), random;
+
+    tn_module_train(module, false);
+    well = well && conform_layer_called(s, module, in, &wide, "");
+    random = well && draws(s, module, in, &wide);
+    if (tn_module_each_tensor(module, TN_SLOT_PARAMETER, false, conform_layer_remember, objects) !=
+        TN_OK)
+        well = conform_layer_say(s, "its parameters cannot be walked: %s", tn_error_text());
+    well = well && in_dtype(s, module, TN_F32, &wide, random ? 0 : 1e-3) &&
+           tn_module_load_state(module, before, true) == TN_OK &&
+           in_dtype(s, module, TN_F16, &wide, 0);
+    if (well && tn_module_to(module, NULL, s->dtype) != TN_OK)
+        well = conform_layer_say(s, "it does not come back to %s: %s", tn_dtype_name(s->dtype),
+                                 tn_error_text());
+    for (int64_t i = 0; well && i < tn_state_count(objects); i++)
+        if (tn_module_find_tensor(module, tn_state_name(objects, i)) != tn_state_tensor(objects, i))
+            well = conform_layer_say(s, "conversion put another tensor object under `%s`",
+                                     tn_state_name(objects, i));
+    after = tn_module_state(module);
+    well = well && tn_module_load_state(module, before, true) == TN_OK &&
+           conform_layer_same_state(s, after, before, true, "after conversion and loading");
+    tn_module_train(module, !s->one->eval);
+    tn_state_drop(objects);
+    tn_state_drop(before);
+    tn_state_drop(after);
+    return well;
+}
+
+static tn_status count_pre(void *user, tn_module *module, const tn_pack *input,
+                           tn_pack *replacement, tn_hook_outcome *outcome)
+{
+    (void)module, (void)input, (void)replacement, (void)outcome;
+    ++*(int *)user;
+    return TN_OK;
+}
+
+static tn_status count_after(void *user, tn_module *module, const tn_pack *input,
+                             const tn_pack *output, tn_pack *replacement, tn_hook_outcome *outcome)
+{
+    (void)module, (void)input, (void)output, (void)replacement, (void)outcome;
+    ++*(int *)user;
+    return TN_OK;
+}
+
+static tn_status count_back(void *user, tn_module *module, const tn_pack *grad_input,
+                            const tn_pack *grad_output, tn_pack *replacement,
+                            tn_hook_outcome *outcome)
+{
+    (void)module, (void)grad_input, (void)grad_output, (void)replacement, (void)outcome;
+    ++*(int *)user;
+    return TN_OK;
+}
+
+static tn_status backward_of(const conform_results *out)
+{
+    tn_tensor *roots[CONFORM_LAYER_RESULTS], *ones[CONFORM_LAYER_RESULTS];
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < out->count; i++)
+        if (tn_tensor_requires_grad(out->at[i])) {
+            ones[count] = tn_tensor_full(tn_tensor_shape(out->at[i]), 1,
+                                         tn_tensor_dtype(out->at[i]), tn_tensor_device(out->at[i]));
+            if (ones[count] == NULL)
+                return tn_error_last()->code;
+            roots[count++] = out->at[i];
+        }
+    return count > 0 ? tn_backward_from(roots, ones, count, NULL) : TN_OK;
+}
+
+static bool hooks(const conform_subject *s, tn_module *module)
+{
+    tn_tensor *in[CONFORM_LAYER_INPUTS];
+    int pre = 0, after = 0, back = 0;
+    conform_results plain, hooked;
+    bool wanted = false, well = conform_layer_inputs(s, s->dtype, in);
+
+    tn_module_train(module, false);
+    for (int64_t i = 0; well && i < s->one->n_in; i++)
+        if (s->one->in[i].grad && tn_tensor_set_requires_grad(in[i], true) != TN_OK)
+            well = conform_layer_say(s, "input %d: %s", (int)i, tn_error_text());
+    well = well && conform_layer_called(s, module, in, &plain, "");
+    if (well) {
+        TN_HOOK_BLOCK(tn_module_hook_forward_pre(module, count_pre, 0, &pre, NULL));
+        TN_HOOK_BLOCK(tn_module_hook_forward(module, count_after, 0, &after, NULL));
+        TN_HOOK_BLOCK(tn_module_hook_backward(module, count_back, 0, &back, NULL));
+        well = conform_layer_called(s, module, in, &hooked, "with hooks") &&
+               conform_layer_all_near(s, &hooked, &plain, 0, "with hooks that do nothing");
+        if (well && (pre != 1 || after != 1))
+            well = conform_layer_say(
+                s, "in one call the pre-hook ran %d times, the forward hook %d", pre, after);
+        for (int64_t i = 0; well && i < hooked.count; i++)
+            wanted = wanted || tn_tensor_requires_grad(hooked.at[i]);
+        if (well && backward_of(&hooked) != TN_OK)
+            well = conform_layer_say(s, "backward with hooks: %s", tn_error_text());
+        if (well && wanted && back != 1)
+            well = conform_layer_say(s, "in one backward the backward hook ran %d times", back);
+    }
+    tn_module_train(module, !s->one->eval);
+    tn_module_zero_grad(module);
+    return well;
+}
+
+/* ---- a test ---- */
+
+/* float64 where the device has it for this layer, else float32. */
+static bool choose_dtype(conform_subject *s)
+{
+    uint64_t scope = tn_scope_begin();
+    tn_tensor *in[CONFORM_LAYER_INPUTS];
+    tn_module *module = NULL;
+    conform_results out;
+    bool wide;
+
+    s->dtype = TN_F64;
+    module = tn_module_parse(s->one->spec);
+    wide = module != NULL && tn_module_to(module, s->device, TN_F64) == TN_OK &&
+           conform_layer_inputs(s, TN_F64, in) && tn_module_train(module, !s->one->eval) == TN_OK &&
+           (conform_layer_call(s, module, in, &out) == TN_OK ||
+            tn_error_code() != TN_ERR_NOT_IMPLEMENTED);
+    tn_error_clear();
+    tn_module_drop(module);
+    tn_scope_end(scope);
+    if (!wide)
+        s->dtype = TN_F32;
+    return wide;
+}
+
+static bool check_on(conform_subject *s)
+{
+    uint64_t scope = tn_scope_begin();
+    bool wide = choose_dtype(s), well;
+    tn_module *module = conform_layer_build(s);
+
+    well = module != NULL;
+    if (well && strcmp(tn_module_type(module), s->c->subject) != 0)
+        well = conform_layer_say(s, "it is a %s", tn_module_type(module));
+    well = well && traversal(s, module) && round_trip(s, module, tn_module_spec, "spec", false) &&
+           round_trip(s, module, tn_module_repr, "repr", true) && modes(s, module) &&
+           state(s, module) && hooks(s, module) && conversion(s, module) &&
+           (!wide || conform_layer_gradients(s, module));
+    tn_module_drop(module);
+    tn_scope_end(scope);
+    tn_error_clear();
+    return well;
+}
+
+/* On every device that --device names, else on the plugin's own. */
+static bool take_case(void *user, conform_layer_case *one)
+{
+    conform *c = user;
+    const char *names = c->plugin->options->device;
+    conform_subject s = { .c = c, .one = one, .device = c->plugin->device };
+
+    if (names == NULL)
+        return check_on(&s);
+    for (size_t length; *names != '\0'; names += length + (names[length] == ',')) {
+        char name[64];
+
+        length = strcspn(names, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, names);
+        s.device = tn_device_find(name);
+        if (s.device == NULL)
+            return conform_fail(c, "--device: %s", tn_error_text());
+        if (!check_on(&s))
+            return false;
+    }
+    return true;
+}
+
+/* A layer without a case is built without options and fed a row of numbers; if it takes that. */
+static void without_case(conform *c)
+{
+    double values[6] = { 0.5, -1.25, 2, 0.75, -0.5, 1 };
+    conform_layer_case plain = { .n_in = 1 };
+    tn_tensor *in[CONFORM_LAYER_INPUTS];
+    conform_subject s = { c, &plain, c->plugin->device, TN_F32 };
+    uint64_t scope = tn_scope_begin();
+    tn_module *module;
+    conform_results out;
+    bool takes;
+
+    snprintf(plain.spec, sizeof plain.spec, "%s()", c->subject);
+    plain.in[0] = (conform_tensor){ .there = true,
+                                    .grad = true,
+                                    .dtype = TN_F64,
+                                    .ndim = 2,
+                                    .shape = { 2, 3 },
+                                    .count = 6,
+                                    .values = values };
+    module = tn_module_parse(plain.spec);
+    takes = module != NULL && tn_module_to(module, s.device, TN_F32) == TN_OK &&
+            conform_layer_inputs(&s, TN_F32, in) &&
+            conform_layer_call(&s, module, in, &out) == TN_OK;
+    tn_module_drop(module);
+    if (!takes)
+        conform_fail(
+            c,
+            "there is no case for this layer, and as %s it does not take a float tensor of "
+            "2 x 3 (%s): write a case, and name the file with --cases",
+            plain.spec, tn_error_text());
+    tn_error_clear();
+    tn_scope_end(scope);
+    if (takes)
+        take_case(c, &plain);
+}
+
+void conform_layer(conform *c)
+{
+    char words[500];
+    int64_t count = conform_layer_cases(c->plugin->options->cases, c->subject, take_case, c, words,
+                                        sizeof words);
+
+    if (count < 0)
+        conform_fail(c, "%s", words);
+    else if (count == 0)
+        without_case(c);
+}

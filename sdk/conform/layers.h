@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Cases of layers for tenon check: how one is built, and what it is fed. */
+#ifndef TENON_CONFORM_LAYERS_H
+#define TENON_CONFORM_LAYERS_H
+
+#include "conform.h"
+
+enum { CONFORM_LAYER_INPUTS = 8 };
+
+typedef struct conform_layer_case {
+    char spec[512];
+    bool eval;                               /* it is checked in eval mode alone */
+    conform_tensor in[CONFORM_LAYER_INPUTS]; /* `grad`: a gradient is checked */
+    int64_t n_in;
+} conform_layer_case;
+
+/* Hands out the cases of a layer type from a file, or from the files *.txt of a folder; `take` returns false to stop. How
+ * many there were; -1 and words where a file is not as it should be. */
+int64_t conform_layer_cases(const char *path, const char *type,
+                            bool (*take)(void *user, conform_layer_case *one), void *user,
+                            char *words, size_t size);
+
+/* ---- what the checks share (layer_calls.c) ---- */
+
+enum { CONFORM_LAYER_RESULTS = 16 };
+
+/* A case on a device, in a dtype. */
+typedef struct conform_subject {
+    conform *c;
+    const conform_layer_case *one;
+    const tn_device *device;
+    tn_dtype dtype; /* of its floating numbers */
+} conform_subject;
+
+/* The positional results of a call that are tensors. */
+typedef struct conform_results {
+    tn_tensor *at[CONFORM_LAYER_RESULTS];
+    int64_t count;
+} conform_results;
+
+static inline bool is_float(tn_dtype dtype)
+{
+    return (TN_MASK_FLOAT & TN_BIT(dtype)) != 0;
+}
+
+/* A failure of the test, with the spec and the device in front; false. */
+bool conform_layer_say(const conform_subject *s, const char *format, ...)
+    TN_ATTR(format(printf, 2, 3));
+/* The module of the case on the device, in the mode of the case; NULL after words. */
+tn_module *conform_layer_build(const conform_subject *s);
+bool conform_layer_inputs(const conform_subject *s, tn_dtype dtype, tn_tensor **in);
+/* Calls it; every call draws the same random numbers. The second form says what went wrong. */
+tn_status conform_layer_call(const conform_subject *s, tn_module *module, tn_tensor *const *in,
+                             conform_results *out);
+bool conform_layer_called(const conform_subject *s, tn_module *module, tn_tensor *const *in,
+                          conform_results *out, const char *when);
+/* Whether tensors, results or states are as near as `tolerance` (0: equal); words where not. */
+bool conform_layer_near(const conform_subject *s, tn_tensor *got, tn_tensor *expected,
+                        double tolerance, const char *what);
+bool conform_layer_all_near(const conform_subject *s, const conform_results *got,
+                            const conform_results *expected, double tolerance, const char *what);
+bool conform_layer_same_state(const conform_subject *s, const tn_state *got,
+                              const tn_state *expected, bool values, const char *what);
+/* The state with memory of its own, every floating number times `factor`. */
+tn_state *conform_layer_state_times(tn_module *module, double factor);
+/* A visitor of tensors that puts them into the state `user`. */
+tn_status conform_layer_remember(void *user, const char *path, tn_tensor *tensor);
+
+/* ---- layer_gradients.c ---- */
+
+bool conform_layer_gradients(const conform_subject *s, tn_module *module);
+
+#endif
