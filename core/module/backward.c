@@ -5,19 +5,10 @@
  * first end it. The nodes hold the hooks of the time of the call. */
 #include "core/module/hooks.h"
 
-/* A tensor that goes through a node: where it stands in its pack, and what zeros for it look like. */
-struct tracked {
-    int64_t index;
-    tn_dtype dtype;
-    const tn_device *device;
-    int64_t ndim;
-    int64_t shape[TN_MAX_DIMS];
-};
-
 struct node {
-    int64_t values; /* positional values of the pack */
-    int64_t count;  /* of them tracked; 0: there is no node */
-    struct tracked *tracked;
+    int64_t values;   /* positional values of the pack */
+    int64_t count;    /* of them tracked; 0: there is no node */
+    int64_t *tracked; /* where they stand */
 };
 
 /* A backward that has come by the outputs and not yet by the inputs. */
@@ -144,7 +135,7 @@ static tn_pack *pack_of(const struct node *node, tn_tensor *const *gradients)
         status = tn_pack_add(pack, NULL, no_value);
     for (int64_t i = 0; i < node->count && status == TN_OK; i++)
         if (!tn__is_none(gradients[i]))
-            status = tn_pack_set(pack, node->tracked[i].index, tn_value_tensor(gradients[i]));
+            status = tn_pack_set(pack, node->tracked[i], tn_value_tensor(gradients[i]));
     if (status == TN_OK)
         return pack;
     tn_pack_drop(pack);
@@ -162,14 +153,14 @@ static tn_status unpack(const struct node *node, const tn_pack *pack, const char
                         tn_tensor **gradients)
 {
     for (int64_t i = 0; i < node->count; i++) {
-        tn_value value = tn_pack_at(pack, node->tracked[i].index);
+        tn_value value = tn_pack_at(pack, node->tracked[i]);
 
         gradients[i] = TN_NONE;
         if (no_gradient(value))
             continue;
         if (value.kind != TN_VALUE_TENSOR)
             return tn_fail(TN_ERR_TYPE, "a hook's %s %lld is no tensor but of kind %s", what,
-                           (long long)node->tracked[i].index, tn__value_kind_name(value.kind));
+                           (long long)node->tracked[i], tn__value_kind_name(value.kind));
         gradients[i] = tn_tensor_to_scope(tn_tensor_keep(value.as.tensor));
         if (gradients[i] == NULL)
             return tn_error_last()->code;
@@ -307,26 +298,18 @@ static tn_status input_backward(tn_function_ctx *ctx, void *user, tn_tensor *con
     tn__passage *passage = user;
     const struct node *node = &passage->input;
     tn_pack *grad_output = take_pass(passage), *grad_input;
-    tn_status status = TN_OK;
+    tn_status status;
 
     (void)ctx;
-    for (int64_t i = 0; i < node->count && status == TN_OK; i++) {
-        const struct tracked *t = &node->tracked[i];
-        tn_ints shape = { t->shape, t->ndim };
-
-        /* Where the outputs do not depend on one of several inputs, its gradient is zero. */
-        gin[i] = tn__is_none(gout[i]) ? tn_tensor_full(shape, 0, t->dtype, t->device) : gout[i];
-        if (gin[i] == NULL)
-            status = tn_error_last()->code;
-    }
+    /* Where the outputs do not depend on one of several inputs, its gradient is zeros here. */
+    memcpy(gin, gout, (size_t)node->count * sizeof *gin);
     if (grad_output == NULL || passage->full.count == 0) { /* not a backward of this call's outputs,
                                                               or nobody listens */
         tn_pack_drop(grad_output);
-        return status;
+        return TN_OK;
     }
-    grad_input = status == TN_OK ? pack_of(node, gin) : NULL;
-    if (status == TN_OK && grad_input == NULL)
-        status = tn_error_last()->code;
+    grad_input = pack_of(node, gin);
+    status = grad_input != NULL ? TN_OK : tn_error_last()->code;
     if (status == TN_OK)
         status = run_full_at_inputs(passage, &grad_input, grad_output);
     if (status == TN_OK)
@@ -354,9 +337,8 @@ static tn_status pass_outputs(tn_function_ctx *ctx, void *user, tn_tensor *const
 {
     const tn__passage *passage = user;
 
-    (void)ctx;
     memcpy(out, in, (size_t)passage->output.count * sizeof *out);
-    return TN_OK;
+    return tn_function_set_materialize_grads(ctx, false);
 }
 
 /* PyTorch's name, which its messages have in them. */
@@ -395,13 +377,8 @@ static tn_status track(struct node *node, const tn_pack *pack, tn_tensor ***tens
         tn_value value = tn_pack_at(pack, i);
         if (!requires_grad(value))
             continue;
-        struct tracked *t = &node->tracked[node->count];
-        const tn_tensor *tensor = (*tensors)[node->count++] = value.as.tensor;
-        *t = (struct tracked){ .index = i,
-                               .dtype = (tn_dtype)tensor->dtype,
-                               .device = tensor->device,
-                               .ndim = tensor->view.ndim };
-        memcpy(t->shape, tensor->view.shape, (size_t)t->ndim * sizeof *t->shape);
+        node->tracked[node->count] = i;
+        (*tensors)[node->count++] = value.as.tensor;
     }
     return TN_OK;
 }
@@ -415,7 +392,7 @@ static tn_status put_node(tn__passage *passage, const tn_function *function, str
                                         node->count);
 
     for (int64_t i = 0; i < node->count && status == TN_OK; i++)
-        status = tn_pack_set(pack, node->tracked[i].index, tn_value_tensor(out[i]));
+        status = tn_pack_set(pack, node->tracked[i], tn_value_tensor(out[i]));
     return status;
 }
 

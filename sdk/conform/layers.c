@@ -396,8 +396,8 @@ static bool check_on(conform_subject *s)
         well = conform_layer_say(s, "it is a %s", tn_module_type(module));
     well = well && traversal(s, module) && round_trip(s, module, tn_module_spec, "spec", false) &&
            round_trip(s, module, tn_module_repr, "repr", true) && modes(s, module) &&
-           state(s, module) && hooks(s, module) && conversion(s, module) &&
-           (!wide || conform_layer_gradients(s, module));
+           state(s, module) && conversion(s, module) &&
+           (!wide || conform_layer_gradients(s, module)) && hooks(s, module);
     tn_module_drop(module);
     tn_scope_end(scope);
     tn_error_clear();

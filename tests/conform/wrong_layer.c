@@ -8,9 +8,9 @@
 #include <tenon/plugin.h>
 
 #define RIGHT 0
-#define CACHES 1   /* keeps the parameter's tensor in its struct */
-#define HIDES 2    /* computes with a number that is not in the state */
-#define FORGETS 3  /* its spec does not build the same */
+#define CACHES 1  /* keeps the parameter's tensor in its struct */
+#define HIDES 2   /* computes with a number that is not in the state */
+#define FORGETS 3 /* its spec does not build the same */
 #define MISPRINTS 4
 #define COUNTS 5   /* writes a buffer in eval mode */
 #define WIDENS 6   /* gives float32 whatever it gets */
@@ -35,7 +35,7 @@ static tn_status build(tn_module *self)
     tn_status status = tn_module_add_parameter(self, "scale", scale);
 
     s->hidden = WRONG == HIDES ? (last += 0.125) : 0;
-    s->cached = scale;
+    s->cached = WRONG == CACHES ? tn_tensor_keep(scale) : NULL;
     if (WRONG == FORGETS)
         s->factor += 1;
     if (status == TN_OK && WRONG == COUNTS)
@@ -72,8 +72,8 @@ static int64_t repr(tn_module *self, char *out, size_t size)
     return tn_snprint(out, size, "%s", text);
 }
 
-static const tn_layer layer = { TN_HEAD(tn_layer),   .name = "Scaled",
-                                .options = options,  .data_size = sizeof(struct layer),
-                                .build = build,      .forward = forward,
+static const tn_layer layer = { TN_HEAD(tn_layer),  .name = "Scaled",
+                                .options = options, .data_size = sizeof(struct layer),
+                                .build = build,     .forward = forward,
                                 .repr = repr };
 TN_PLUGIN("org.example.scaled", "1.0.0", &layer);
