@@ -369,7 +369,7 @@ static tn_status call(tn_module *module, tn_pack *input, summary *s)
 static int summarize(const request *wanted)
 {
     TN_SCOPE;
-    summary s = { NULL };
+    summary s = { .rows = NULL };
     totals t = { 0 };
     if (tn_default_device("meta") != TN_OK)
         return tool_fail(NULL);

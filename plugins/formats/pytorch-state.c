@@ -96,33 +96,10 @@ static tn_status enter_key(struct pt_file *file, struct path *path, const struct
     return enter(file, path, number, strlen(number), before);
 }
 
-/* The versions of modules, {"": {"version": 2}, "0": {...}}, as state_dict has them beside its tensors. */
-static tn_status add_versions(struct pt_file *file, struct pk *pk, struct path *path,
-                              const struct pk_value *versions)
-{
-    tn_status status = TN_OK;
-    for (uint32_t i = 0; i < versions->as.list.count && status == TN_OK; i += 2) {
-        const struct pk_value *key = versions->as.list.at[i],
-                              *version = pk_get(versions->as.list.at[i + 1], "version");
-        size_t before = path->size;
-        status = pk_visit(pk, 0);
-        if (status != TN_OK || key->kind != PK_TEXT || version == NULL || version->kind != PK_INT)
-            continue;
-        if (key->as.text.size > 0)
-            status = enter(file, path, key->as.text.at, key->as.text.size, &before);
-        (void)version;
-        leave(path, before);
-    }
-    return status;
-}
-
 static tn_status add_dict(struct pt_file *file, struct pk *pk, struct path *path,
                           const struct pk_value *dict, int depth)
 {
     tn_status status = TN_OK;
-    const struct pk_value *versions = dict->as.list.attributes != NULL
-                                          ? pk_get(dict->as.list.attributes, "_metadata")
-                                          : NULL;
     for (uint32_t i = 0; i < dict->as.list.count && status == TN_OK; i += 2) {
         size_t before = path->size;
         status = enter_key(file, path, dict->as.list.at[i], &before);
@@ -130,9 +107,7 @@ static tn_status add_dict(struct pt_file *file, struct pk *pk, struct path *path
             status = add(file, pk, path, dict->as.list.at[i + 1], depth + 1);
         leave(path, before);
     }
-    return status == TN_OK && versions != NULL && versions->kind == PK_DICT
-               ? add_versions(file, pk, path, versions)
-               : status;
+    return status;
 }
 
 static tn_status add_list(struct pt_file *file, struct pk *pk, struct path *path,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Files of tensors: whatever the bytes, they are read or refused with words; and what was read is written as a file
- * that reads as the same. A target for each format gives its name. */
+ * that reads as the same, where the format is written. A target for each format gives its name. */
 #ifndef TN_TESTS_FUZZ_FILE_H
 #define TN_TESTS_FUZZ_FILE_H
 
@@ -68,6 +68,19 @@ static void expect_same(const tn_state *a, const tn_state *b)
     }
 }
 
+/* Reads every element, for the sanitizer to see where it lies. */
+static void touch(const tn_state *state)
+{
+    for (int64_t i = 0; i < tn_state_count(state); i++) {
+        tn_tensor *tensor = tn_state_tensor(state, i);
+        size_t size = (size_t)tn_tensor_numel(tensor) * tn_dtype_size(tn_tensor_dtype(tensor));
+        char *values = size < ((size_t)1 << 24) ? malloc(size + 1) : NULL;
+        if (values != NULL)
+            fuzz_require(tn_tensor_copy_out(tensor, values, size) == TN_OK);
+        free(values);
+    }
+}
+
 static int fuzz_file(const char *name, const uint8_t *data, size_t size)
 {
     TN_SCOPE;
@@ -77,11 +90,15 @@ static int fuzz_file(const char *name, const uint8_t *data, size_t size)
     tn_state *state = load(format, &input);
     if (state != NULL) {
         tn_sink sink = { &output, "output", write_bytes };
-        fuzz_require(format->save(&sink, state) == TN_OK);
-        tn_state *again = load(format, &output);
-        fuzz_require(again != NULL);
-        expect_same(state, again);
-        tn_state_drop(again);
+        if (format->save != NULL) {
+            fuzz_require(format->save(&sink, state) == TN_OK);
+            tn_state *again = load(format, &output);
+            fuzz_require(again != NULL);
+            expect_same(state, again);
+            tn_state_drop(again);
+        } else {
+            touch(state);
+        }
         tn_state_drop(state);
     }
     free(input.at);

@@ -5,11 +5,14 @@
 
 TN_FUZZERS = \
 	%D%/fuzz_format \
+	%D%/fuzz_npy \
+	%D%/fuzz_npz \
 	%D%/fuzz_plugin \
+	%D%/fuzz_pytorch \
 	%D%/fuzz_spec
 
 if HAVE_JANSSON
-TN_FUZZERS += %D%/fuzz_npy %D%/fuzz_safetensors
+TN_FUZZERS += %D%/fuzz_safetensors
 endif
 
 if FUZZERS
@@ -32,6 +35,16 @@ endif
 %C%_fuzz_npy_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_fuzz_npy_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
 %C%_fuzz_npy_LDADD = $(TN_LINK_CORE) $(LIBM)
+
+%C%_fuzz_npz_SOURCES = %D%/fuzz_npz.c %D%/file.h %D%/fuzz.h $(TN_FUZZ_MAIN)
+%C%_fuzz_npz_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_fuzz_npz_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
+%C%_fuzz_npz_LDADD = $(TN_LINK_CORE) $(LIBM)
+
+%C%_fuzz_pytorch_SOURCES = %D%/fuzz_pytorch.c %D%/file.h %D%/fuzz.h $(TN_FUZZ_MAIN)
+%C%_fuzz_pytorch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_fuzz_pytorch_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
+%C%_fuzz_pytorch_LDADD = $(TN_LINK_CORE) $(LIBM)
 
 %C%_fuzz_plugin_SOURCES = %D%/fuzz_plugin.c %D%/fuzz.h $(TN_FUZZ_MAIN)
 %C%_fuzz_plugin_CPPFLAGS = $(TN_TEST_CPPFLAGS)

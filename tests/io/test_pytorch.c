@@ -116,7 +116,6 @@ START_TEST(a_checkpoint_becomes_dotted_names_with_values_and_versions)
 {
     expect_checkpoint(FILES "pytorch-checkpoint.pt");
     expect_checkpoint(FILES "pytorch-protocol4.pt");
-    TN_PROVES("SER-003");
 }
 END_TEST
 
