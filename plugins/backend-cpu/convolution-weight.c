@@ -5,7 +5,7 @@
  * the bits do not depend on the number of threads. */
 #include <string.h>
 
-#include "windows.h"
+#include "winograd.h"
 
 enum {
     ROWS = 128,      /* windows that are made at a time */
@@ -152,7 +152,10 @@ tn_status tn__convolution_grad_weight(const tn_call *call)
     if (status != TN_OK)
         return status;
     status = tn__images_take(&f.gy, gy, false);
-    if (status == TN_OK) {
+    if (status == TN_OK && tn__winograd_takes_weight(&f.w)) {
+        status = tn__winograd_weight(&f.w, &f.x, &f.gy, (float *)(void *)f.gw);
+        tn__images_done(&f.gy, gy, false);
+    } else if (status == TN_OK) {
         f.sums = tn__scratch_take((size_t)(f.parts * f.size * f.w.item));
         status = f.sums ? tn_parallel_for(f.parts * f.tap_blocks * f.output_blocks * f.w.groups, 1,
                                           weigh_part, &f)

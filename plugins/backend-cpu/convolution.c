@@ -5,7 +5,7 @@
  * tap looked at. The work is cut by shape alone, so the bits do not depend on the number of threads. */
 #include <string.h>
 
-#include "windows.h"
+#include "winograd.h"
 
 enum {
     DEPTH = 512, /* of windows that are made at a time, about */
@@ -205,6 +205,15 @@ static tn_status forth(struct windows_of *at, const tn_view *weight, bool turned
 
     if (status != TN_OK)
         return status;
+    if (tn__winograd_takes(w)) {
+        const char *given = bias ? bias_of(w, bias, TN__WINO_LANES) : NULL;
+        status = bias && !given ? TN_ERR_MEMORY
+                                : tn__winograd_forth(w, &at->x, &at->y, p.weight, turned,
+                                                     (const float *)(const void *)given);
+        tn__scratch_give((void *)(uintptr_t)given);
+        tn__scratch_give(copy);
+        return status;
+    }
     p.to = tn__scratch_take((size_t)panels_bytes(&p));
     padded = bias_of(w, bias, p.width);
     status = p.to && padded ? pack_all(&p) : TN_ERR_MEMORY;

@@ -3,13 +3,15 @@
  * The CPU backend as a plugin: the device type "cpu", its options and its kernels. */
 #include <string.h>
 
-#include "cpu.h"
+#include "norms.h"
+#include "winograd.h"
 
 const struct tn__loops *tn__loops = &tn__loops_base;
 const struct tn__products *tn__products = &tn__products_base;
 const struct tn__folds *tn__folds = &tn__loops_base_folds;
 const tn__curves_table *tn__curves = &tn__loops_base_curves;
 const struct tn__steps *tn__steps = &tn__loops_base_steps;
+const struct tn__norms *tn__norms = &tn__loops_base_norms;
 
 static struct options {
     const char *blas;
@@ -30,15 +32,20 @@ static const struct {
     const struct tn__folds *folds;
     const tn__curves_table *curves;
     const struct tn__steps *steps;
+    const struct tn__norms *norms;
+    const struct tn__transforms *transforms;
 } variants[] = {
+#define VARIANT(set)                                                                               \
+    {                                                                                              \
+        &tn__loops_##set, &tn__products_##set, &tn__loops_##set##_folds,                           \
+            &tn__loops_##set##_curves, &tn__loops_##set##_steps, &tn__loops_##set##_norms,         \
+            &tn__loops_##set##_transforms                                                          \
+    }
 #ifdef TN__HAVE_X86_LOOPS
-    { &tn__loops_avx512, &tn__products_avx512, &tn__loops_avx512_folds, &tn__loops_avx512_curves,
-      &tn__loops_avx512_steps },
-    { &tn__loops_avx2, &tn__products_avx2, &tn__loops_avx2_folds, &tn__loops_avx2_curves,
-      &tn__loops_avx2_steps },
+    VARIANT(avx512),
+    VARIANT(avx2),
 #endif
-    { &tn__loops_base, &tn__products_base, &tn__loops_base_folds, &tn__loops_base_curves,
-      &tn__loops_base_steps },
+    VARIANT(base),
 };
 
 /* Whether this processor has what variant `name` was compiled for. */
@@ -70,6 +77,8 @@ static tn_status choose_variant(const char *wanted)
             tn__folds = variants[i].folds;
             tn__curves = variants[i].curves;
             tn__steps = variants[i].steps;
+            tn__norms = variants[i].norms;
+            tn__transforms = variants[i].transforms;
             return TN_OK;
         }
     }
@@ -84,6 +93,8 @@ static tn_status choose_variant(const char *wanted)
 static tn_status activate(void)
 {
     tn_status status = choose_variant(options_data.isa);
+    const char *math = tn_env_get("TENON_MATH");
+    tn__winograd_allowed = !math || strcmp(math, "exact") != 0;
     return status == TN_OK ? tn__blas_open(options_data.blas) : status;
 }
 

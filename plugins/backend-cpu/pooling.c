@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pooling: a plane [N, C] at a time, each by one thread. */
+ * Pooling: a plane [N, C] at a time, each by one thread; where channels lie side by side, a row of windows with all channels. */
 #include <math.h>
 #include <string.h>
 
@@ -97,6 +97,19 @@ static double share_of(const struct pool *p, const int64_t *at)
     (MEMBER(0, k0) * p->image_step[0] + MEMBER(1, k1) * p->image_step[1] +                         \
      MEMBER(2, k2) * p->image_step[2])
 
+/* The place in dimension d that is nearest to a window in the padding. */
+static int64_t nearest(const struct pool *p, const int64_t *at, int32_t d)
+{
+    int64_t near = at[d] * p->stride[d] - p->padding[d];
+    return near < 0 ? 0 : near >= p->size[d] ? p->size[d] - 1 : near;
+}
+
+static tn_status out_of_range(int64_t place, int64_t most)
+{
+    return tn_fail(TN_ERR_INDEX, "max_pool_grad: index %lld is out of range for %lld elements",
+                   (long long)place, (long long)most);
+}
+
 #define PLANES_OF(s, T)                                                                            \
     static void max_##s(const struct pool *p, const T *x, T *y, int64_t *where)                    \
     {                                                                                              \
@@ -116,11 +129,8 @@ static double share_of(const struct pool *p, const int64_t *at)
                 }                                                                                  \
             }                                                                                      \
             if (place < 0) /* all of it is in the padding: the nearest place */                    \
-                for (int32_t d = 0; d < DIMS; d++) {                                               \
-                    int64_t near = at[d] * p->stride[d] - p->padding[d];                           \
-                    near = near < 0 ? 0 : near >= p->size[d] ? p->size[d] - 1 : near;              \
-                    place = (place < 0 ? 0 : place) * p->size[d] + near;                           \
-                }                                                                                  \
+                for (int32_t d = 0; d < DIMS; d++)                                                 \
+                    place = (place < 0 ? 0 : place) * p->size[d] + nearest(p, at, d);              \
             y[PLACE(p->result_step)] = best;                                                       \
             where[PLACE(p->places_step)] = place;                                                  \
         }                                                                                          \
@@ -149,9 +159,7 @@ static double share_of(const struct pool *p, const int64_t *at)
         {                                                                                          \
             int64_t place = where[PLACE(p->places_step)];                                          \
             if (place < 0 || place >= most)                                                        \
-                return tn_fail(TN_ERR_INDEX,                                                       \
-                               "max_pool_grad: index %lld is out of range for %lld elements",      \
-                               (long long)place, (long long)most);                                 \
+                return out_of_range(place, most);                                                  \
             gx[place / plane * p->image_step[0] +                                                  \
                place / p->size[2] % p->size[1] * p->image_step[1] +                                \
                place % p->size[2] * p->image_step[2]] += gy[PLACE(p->result_step)];                \
@@ -160,6 +168,110 @@ static double share_of(const struct pool *p, const int64_t *at)
     }
 PLANES_OF(f32, float)
 PLANES_OF(f64, double)
+
+/* ---- channels side by side ------------------------------------------------------------------- */
+
+enum { WIDE = 256 /* channels at a time */ };
+
+static bool side_by_side(const struct pool *p)
+{
+    return p->image->strides[1] == 1 && p->result->strides[1] == 1 &&
+           (!p->places || p->places->strides[1] == 1) && p->image->shape[1] > 1 &&
+           p->size[0] * p->size[1] * p->size[2] <= INT32_MAX;
+}
+
+#define SIDE(s, T, I)                                                                              \
+    /* A NaN is largest, and the first stays. */                                                   \
+    static void side_max_##s(int64_t n, const T *x, int64_t at, T *best, I *place)                 \
+    {                                                                                              \
+        const I here = (I)at;                                                                      \
+        TN__IVDEP                                                                                  \
+        for (int64_t k = 0; k < n; k++) {                                                          \
+            T v = x[k], b = best[k];                                                               \
+            I old = place[k];                                                                      \
+            bool more = !(v <= b) & (b == b);                                                      \
+            best[k] = more ? v : b;                                                                \
+            place[k] = more ? here : old;                                                          \
+        }                                                                                          \
+    }                                                                                              \
+    static tn_status side_max_rows_##s(void *user, int64_t begin, int64_t end)                     \
+    {                                                                                              \
+        const struct pool *p = user;                                                               \
+        int64_t channels = p->image->shape[1], lines = p->count[0] * p->count[1];                  \
+        T best[WIDE];                                                                              \
+        I place[WIDE];                                                                             \
+        for (int64_t line = begin; line < end; line++) {                                           \
+            int64_t at[DIMS] = { line % lines / p->count[1], line % p->count[1], 0 };              \
+            const T *x = (const T *)(const void *)tn__view_at(p->image) +                          \
+                         line / lines * p->image->strides[0];                                      \
+            T *y = (T *)(void *)tn__view_at(p->result) + line / lines * p->result->strides[0];     \
+            int64_t *where = (int64_t *)(void *)tn__view_at(p->places) +                           \
+                             line / lines * p->places->strides[0];                                 \
+            for (; at[2] < p->count[2]; at[2]++)                                                   \
+                for (int64_t c = 0; c < channels; c += WIDE) {                                     \
+                    int64_t n = channels - c < WIDE ? channels - c : WIDE, near = 0;               \
+                    bool any = false;                                                              \
+                    EACH_MEMBER                                                                    \
+                    {                                                                              \
+                        const T *from = x + IN_IMAGE + c;                                          \
+                        int64_t here = (MEMBER(0, k0) * p->size[1] + MEMBER(1, k1)) * p->size[2] + \
+                                       MEMBER(2, k2);                                              \
+                        if (any) {                                                                 \
+                            side_max_##s(n, from, here, best, place);                              \
+                            continue;                                                              \
+                        }                                                                          \
+                        any = true;                                                                \
+                        for (int64_t k = 0; k < n; k++) {                                          \
+                            best[k] = from[k];                                                     \
+                            place[k] = (I)here;                                                    \
+                        }                                                                          \
+                    }                                                                              \
+                    for (int32_t d = 0; !any && d < DIMS; d++)                                     \
+                        near = near * p->size[d] + nearest(p, at, d);                              \
+                    for (int64_t k = 0; !any && k < n; k++) {                                      \
+                        best[k] = -(T)INFINITY;                                                    \
+                        place[k] = (I)near;                                                        \
+                    }                                                                              \
+                    memcpy(y + PLACE(p->result_step) + c, best, (size_t)n * sizeof(T));            \
+                    for (int64_t k = 0; k < n; k++)                                                \
+                        where[PLACE(p->places_step) + c + k] = place[k];                           \
+                }                                                                                  \
+        }                                                                                          \
+        return TN_OK;                                                                              \
+    }                                                                                              \
+    /* Pieces are WIDE channels of an image. */                                                    \
+    static tn_status side_back_##s(void *user, int64_t begin, int64_t end)                         \
+    {                                                                                              \
+        const struct pool *p = user;                                                               \
+        int64_t channels = p->image->shape[1], blocks = (channels + WIDE - 1) / WIDE;              \
+        int64_t plane = p->size[1] * p->size[2], most = p->size[0] * plane;                        \
+        bool even = p->image_step[1] == p->size[2] * p->image_step[2] &&                           \
+                    (p->size[0] == 1 || p->image_step[0] == p->size[1] * p->image_step[1]);        \
+        for (int64_t i = begin; i < end; i++) {                                                    \
+            int64_t c = i % blocks * WIDE, n = channels - c < WIDE ? channels - c : WIDE;          \
+            T *gx = (T *)(void *)tn__view_at(p->image) + i / blocks * p->image->strides[0] + c;    \
+            const T *gy = (const T *)(const void *)tn__view_at(p->result) +                        \
+                          i / blocks * p->result->strides[0] + c;                                  \
+            const int64_t *where = (const int64_t *)(const void *)tn__view_at(p->places) +         \
+                                   i / blocks * p->places->strides[0] + c;                         \
+            EACH_WINDOW                                                                            \
+            for (int64_t k = 0; k < n; k++) {                                                      \
+                int64_t place = where[PLACE(p->places_step) + k];                                  \
+                if (place < 0 || place >= most)                                                    \
+                    return out_of_range(place, most);                                              \
+                int64_t to = even ? place * p->image_step[2]                                       \
+                                  : place / plane * p->image_step[0] +                             \
+                                        place / p->size[2] % p->size[1] * p->image_step[1] +       \
+                                        place % p->size[2] * p->image_step[2];                     \
+                gx[to + k] += gy[PLACE(p->result_step) + k];                                       \
+            }                                                                                      \
+        }                                                                                          \
+        return TN_OK;                                                                              \
+    }
+SIDE(f32, float, int32_t)
+SIDE(f64, double, int64_t)
+
+/* ---- planes ---- */
 
 /* The plane `index` of a view, NULL for none. */
 static void *plane_of(const tn_view *view, int64_t index)
@@ -204,6 +316,10 @@ tn_status tn__max_pool(const tn_call *call)
     struct pool p = { 0 };
     lay_out(&p, call->in[0], call->out[0], call->out[1], o->kernel, o->stride, o->padding,
             o->dilation);
+    if (side_by_side(&p))
+        return tn_parallel_for(p.image->shape[0] * p.count[0] * p.count[1],
+                               1 + 4096 / (p.count[2] * p.image->shape[1]),
+                               p.ct == TN__F32 ? side_max_rows_f32 : side_max_rows_f64, &p);
     return planes(&p, max_part);
 }
 
@@ -213,6 +329,9 @@ tn_status tn__max_pool_grad(const tn_call *call)
     tn_status status = tn__copy_zero(call->out[0]);
     lay_out(&p, call->out[0], call->in[0], call->in[1], tn_no_ints(), tn_no_ints(), tn_no_ints(),
             tn_no_ints());
+    if (status == TN_OK && side_by_side(&p))
+        return tn_parallel_for(p.image->shape[0] * ((p.image->shape[1] + WIDE - 1) / WIDE), 1,
+                               p.ct == TN__F32 ? side_back_f32 : side_back_f64, &p);
     return status == TN_OK ? planes(&p, max_back_part) : status;
 }
 

@@ -115,16 +115,18 @@ tn_status tn__common_binary(tn_infer *infer)
         like_a &= at_a >= 0 && meta->shape[d] == size_a;
         like_b &= at_b >= 0 && meta->shape[d] == size_b;
     }
-    /* The order of the strides that are there is kept where all that have the full shape agree. */
+    /* The order of the strides that are there is kept where all that have the full shape agree; one that has no order (an
+     * expanded tensor) leaves it to the other. */
     if (like_a) {
-        bool same = like_b;
+        int of_a = layout(a), of_b = like_b ? layout(b) : 0;
+        bool same = of_a == 2 && of_b == 2;
 
-        if (layout(a) != 2)
-            return TN_OK;
         for (int32_t d = 0; same && d < ndim; d++)
             same = a->strides[d] == b->strides[d] || a->shape[d] == 1;
-        if (!like_b || same)
+        if (of_a == 2 && (of_b == 0 || same))
             take_strides(meta, a);
+        else if (of_a == 0 && of_b == 2)
+            take_strides(meta, b);
     } else if (like_b && layout(b) == 2) {
         take_strides(meta, b);
     }

@@ -39,37 +39,6 @@ static tn_status lay_out(layout *l, tn_ints size, tn_ints kernel, tn_ints stride
     return tn__slide_lay(&l->slide, stride, padding, dilation, false);
 }
 
-static bool channels_last(const tn_view *x)
-{
-    int64_t expect = 1;
-
-    if (x->ndim < 4 || x->shape[1] < 2 || x->strides[1] != 1)
-        return false;
-    expect = x->shape[1];
-    for (int32_t d = x->ndim - 1; d >= 2; d--) {
-        if (x->shape[d] != 1 && x->strides[d] != expect)
-            return false;
-        expect *= x->shape[d];
-    }
-    return x->shape[0] == 1 || x->strides[0] == expect;
-}
-
-/* Layout is strides: images that come channels-last leave so. */
-static void keep_order(tn_meta *meta, const tn_view *x)
-{
-    int64_t next = meta->shape[1];
-
-    if (!channels_last(x))
-        return;
-    meta->flags |= TN_META_STRIDED;
-    meta->strides[1] = 1;
-    for (int32_t d = meta->ndim - 1; d >= 2; d--) {
-        meta->strides[d] = next;
-        next *= meta->shape[d];
-    }
-    meta->strides[0] = next;
-}
-
 /* ---- convolution ---- */
 
 static tn_status convolution_infer(tn_infer *infer)
@@ -107,7 +76,7 @@ static tn_status convolution_infer(tn_infer *infer)
                        tn__common_text(text, tn__common_shape(bias)), (long long)l.outputs);
     tn__slide_meta(&infer->out[0], tn_view_dtype(x), l.images, l.outputs, l.slide.count,
                    l.slide.dims);
-    keep_order(&infer->out[0], x);
+    tn__slide_keep_order(&infer->out[0], x);
     return TN_OK;
 }
 
@@ -253,7 +222,7 @@ static tn_status convolution_grad_input_infer(tn_infer *infer)
         return status;
     tn__slide_meta(&infer->out[0], tn_view_dtype(gy), l.images, l.channels, l.slide.size,
                    l.slide.dims);
-    keep_order(&infer->out[0], gy);
+    tn__slide_keep_order(&infer->out[0], gy);
     return TN_OK;
 }
 

@@ -113,6 +113,8 @@ static tn_status max_pool_infer(tn_infer *infer)
         return status;
     tn__slide_meta(&infer->out[0], tn_view_dtype(x), x->shape[0], x->shape[1], s.count, s.dims);
     tn__slide_meta(&infer->out[1], TN_I64, x->shape[0], x->shape[1], s.count, s.dims);
+    tn__slide_keep_order(&infer->out[0], x);
+    tn__slide_keep_order(&infer->out[1], x);
     return TN_OK;
 }
 
@@ -157,6 +159,7 @@ static tn_status max_pool_grad_infer(tn_infer *infer)
                        tn__common_text(text_i, tn__common_shape(indices)));
     tn__slide_meta(&infer->out[0], tn_view_dtype(gy), gy->shape[0], gy->shape[1], o->input_size.at,
                    (int32_t)o->input_size.count);
+    tn__slide_keep_order(&infer->out[0], gy);
     return TN_OK;
 }
 
@@ -302,6 +305,7 @@ static tn_status avg_pool_infer(tn_infer *infer)
     if (status != TN_OK)
         return status;
     tn__slide_meta(&infer->out[0], tn_view_dtype(x), x->shape[0], x->shape[1], s.count, s.dims);
+    tn__slide_keep_order(&infer->out[0], x);
     return TN_OK;
 }
 
@@ -359,6 +363,7 @@ static tn_status avg_pool_grad_infer(tn_infer *infer)
                        tn__common_text(text, tn__common_shape(gy)),
                        tn__common_text(text_c, (tn_ints){ s.count, s.dims }));
     tn__slide_meta(&infer->out[0], tn_view_dtype(gy), gy->shape[0], gy->shape[1], s.size, s.dims);
+    tn__slide_keep_order(&infer->out[0], gy);
     return TN_OK;
 }
 

@@ -128,6 +128,36 @@ void tn__slide_meta(tn_meta *meta, tn_dtype dtype, int64_t n, int64_t c, const i
         meta->shape[2 + i] = rest[i];
 }
 
+static bool channels_last(const tn_view *x)
+{
+    int64_t expect = 1;
+
+    if (x->ndim < 4 || x->strides[1] != 1)
+        return false;
+    expect = x->shape[1];
+    for (int32_t d = x->ndim - 1; d >= 2; d--) {
+        if (x->shape[d] != 1 && x->strides[d] != expect)
+            return false;
+        expect *= x->shape[d];
+    }
+    return x->shape[0] == 1 || x->strides[0] == expect;
+}
+
+void tn__slide_keep_order(tn_meta *meta, const tn_view *x)
+{
+    int64_t next = meta->shape[1];
+
+    if (!channels_last(x))
+        return;
+    meta->flags |= TN_META_STRIDED;
+    meta->strides[1] = 1;
+    for (int32_t d = meta->ndim - 1; d >= 2; d--) {
+        meta->strides[d] = next;
+        next *= meta->shape[d];
+    }
+    meta->strides[0] = next;
+}
+
 tn_status tn__slide_same_dtype(const tn_view *a, const char *a_name, const tn_view *b,
                                const char *b_name)
 {

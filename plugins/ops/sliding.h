@@ -50,6 +50,9 @@ tn_status tn__slide_check(const tn_view *x, int32_t dims);
 void tn__slide_meta(tn_meta *meta, tn_dtype dtype, int64_t n, int64_t c, const int64_t *rest,
                     int32_t dims);
 
+/* Layout is strides: images that come channels-last, as x, leave so. */
+void tn__slide_keep_order(tn_meta *meta, const tn_view *x);
+
 /* An error that names both where a and b (NULL: absent) have different dtypes. */
 tn_status tn__slide_same_dtype(const tn_view *a, const char *a_name, const tn_view *b,
                                const char *b_name);
