@@ -47,13 +47,19 @@ static tn_status weigh_piece(const struct weigh *f, int64_t index)
     g.width = g.b_panel = tn__gemm_width(w->ct, n);
     plain = plain && n % g.width == 0;
     g.b_step = plain ? step : tn__up(n, g.width) + 16;
+    g.m = w->outputs - output < f->across ? w->outputs - output : f->across;
+    g.k = ROWS;
+    g.space = tn__scratch_take(tn__gemm_space(&g));
+    if (!g.space)
+        return TN_ERR_MEMORY;
     if (!plain) {
         rows = tn__scratch_take((size_t)(ROWS * g.b_step * item));
-        if (!rows)
+        if (!rows) {
+            tn__scratch_give(g.space);
             return TN_ERR_MEMORY;
+        }
         memset(rows, 0, (size_t)(ROWS * g.b_step * item));
     }
-    g.m = w->outputs - output < f->across ? w->outputs - output : f->across;
     g.c = f->sums +
           (part * f->size + (group * w->outputs + output) * depth + tap * w->channels) * item;
     for (int64_t at = first; at < last; at += ROWS) {
@@ -69,6 +75,7 @@ static tn_status weigh_piece(const struct weigh *f, int64_t index)
         g.add = true;
     }
     tn__scratch_give(rows);
+    tn__scratch_give(g.space);
     return TN_OK;
 }
 

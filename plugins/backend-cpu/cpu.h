@@ -397,7 +397,9 @@ struct tn__gemm {
     void *c;
     int64_t ldc;
     const void *bias; /* NULL: none; with room for a whole panel at the end */
+    void *space; /* tn__gemm_space bytes, for an `a` that lies badly; NULL: read where it lies */
 };
+size_t tn__gemm_space(const struct tn__gemm *g);
 /* The columns of a panel for n columns. */
 int64_t tn__gemm_width(enum tn__ct ct, int64_t n);
 void tn__gemm_run(const struct tn__gemm *g);

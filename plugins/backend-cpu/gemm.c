@@ -5,7 +5,7 @@
 
 #include "cpu.h"
 
-enum { DEPTH = 512, MOST_COLUMNS = 64, MOST_ROWS = 12 };
+enum { DEPTH = 512, GAP = 16, MOST_COLUMNS = 64, MOST_ROWS = 12 };
 
 static const double nothing[MOST_COLUMNS];
 
@@ -18,7 +18,7 @@ int64_t tn__gemm_width(enum tn__ct ct, int64_t n)
 
 /* The last panel is not full: its sums go through a place beside c. */
 static void edge(const struct tn__gemm *g, tn__strip_run *run, int64_t rows, int64_t columns,
-                 int64_t kc, const char *a, const char *b, char *c, const char *bias)
+                 int64_t kc, const char *a, int64_t step, const char *b, char *c, const char *bias)
 {
     char beside[MOST_ROWS * MOST_COLUMNS * 8] __attribute__((aligned(64)));
     int64_t size = (int64_t)tn__ct_size(g->ct);
@@ -26,9 +26,46 @@ static void edge(const struct tn__gemm *g, tn__strip_run *run, int64_t rows, int
     if (!bias)
         for (int64_t i = 0; i < rows; i++)
             memcpy(beside + i * g->width * size, c + i * g->ldc * size, (size_t)(columns * size));
-    run(rows, kc, a, g->a_step, b, g->b_step, beside, g->width, bias);
+    run(rows, kc, a, step, b, g->b_step, beside, g->width, bias);
     for (int64_t i = 0; i < rows; i++)
         memcpy(c + i * g->ldc * size, beside + i * g->width * size, (size_t)(columns * size));
+}
+
+size_t tn__gemm_space(const struct tn__gemm *g)
+{
+    int64_t mr = tn__products->strips[g->ct].mr, deep = g->k < DEPTH ? g->k : DEPTH;
+
+    return (size_t)((g->m + mr - 1) / mr * mr * (deep + GAP)) * tn__ct_size(g->ct);
+}
+
+/* Whether rows of a are so far apart that the lines of a strip push one another out of the cache. */
+static bool crowded(const struct tn__gemm *g)
+{
+    int64_t bytes = g->a_step * (int64_t)tn__ct_size(g->ct);
+
+    return g->space && g->n > 2 * g->width &&
+           (g->by_columns ? bytes >= 512 : g->k >= 64 && bytes % 1024 == 0);
+}
+
+/* kc columns of a from k0 on: for columns as [strip][kc][mr], for rows as [m][kc + GAP]. */
+static void gather(const struct tn__gemm *g, int64_t k0, int64_t kc, int64_t mr)
+{
+    int64_t size = (int64_t)tn__ct_size(g->ct);
+    const char *a = g->a;
+    char *to = g->space;
+
+    for (int64_t i = 0; !g->by_columns && i < g->m; i++)
+        memcpy(to + i * (kc + GAP) * size, a + (i * g->a_step + k0) * size, (size_t)(kc * size));
+    for (int64_t k = 0; g->by_columns && k < kc; k++)
+        for (int64_t i = 0; i < g->m; i += mr) {
+            const char *from = a + (i + (k0 + k) * g->a_step) * size;
+            int64_t bytes = (g->m - i < mr ? g->m - i : mr) * size;
+            char *at = to + (i * kc + k * mr) * size;
+            for (; bytes >= 8; bytes -= 8, at += 8, from += 8) /* short: no call */
+                memcpy(at, from, 8);
+            for (; bytes > 0; bytes--)
+                *at++ = *from++;
+        }
 }
 
 void tn__gemm_run(const struct tn__gemm *g)
@@ -37,10 +74,16 @@ void tn__gemm_run(const struct tn__gemm *g)
     int64_t size = (int64_t)tn__ct_size(g->ct), wide = g->width == strips->nr;
     tn__strip_run *run = g->by_columns ? strips->columns[wide] : strips->rows[wide];
     int64_t deep = g->by_columns ? g->a_step : 1, down = g->by_columns ? 1 : g->a_step;
+    int64_t step = g->a_step;
+    bool apart = crowded(g);
 
     /* Without depth there is one round, which leaves the bias. */
     for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += DEPTH) {
         int64_t kc = g->k - k0 < DEPTH ? g->k - k0 : DEPTH;
+        if (apart) {
+            gather(g, k0, kc, strips->mr);
+            step = g->by_columns ? strips->mr : kc + GAP;
+        }
         for (int64_t j = 0; j < g->n; j += g->width) {
             const char *b = (const char *)g->b +
                             (j / g->width * g->b_panel + k0 * g->b_step) * size,
@@ -51,10 +94,12 @@ void tn__gemm_run(const struct tn__gemm *g)
                 int64_t rows = g->m - i < strips->mr ? g->m - i : strips->mr;
                 const char *a = (const char *)g->a + (i * down + k0 * deep) * size;
                 char *c = (char *)g->c + (i * g->ldc + j) * size;
+                if (apart)
+                    a = (const char *)g->space + i * (g->by_columns ? kc : step) * size;
                 if (g->n - j >= g->width)
-                    run(rows, kc, a, g->a_step, b, g->b_step, c, g->ldc, bias);
+                    run(rows, kc, a, step, b, g->b_step, c, g->ldc, bias);
                 else
-                    edge(g, run, rows, g->n - j, kc, a, b, c, bias);
+                    edge(g, run, rows, g->n - j, kc, a, step, b, c, bias);
             }
         }
     }

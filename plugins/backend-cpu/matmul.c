@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of matrices: bmm and linear. Three ways, chosen by shape, layout and type alone: rows
- * at a time for a few rows; BLAS for float32 and float64 where there is one; own packed tiles
- * for everything else. The result is cut into pieces by its shape, never by the number of
+ * Products of matrices: bmm and linear. Four ways, chosen by shape, layout and type alone: rows at a time for a few
+ * rows; strips over one packed matrix for float32 and float64; BLAS for what is left of these; own packed tiles. The result is cut into pieces by its shape, never by the number of
  * threads, and each piece is one single-threaded computation. */
 #include <string.h>
 
@@ -31,6 +30,9 @@ struct product {
 
 enum {
     FEW_ROWS = 4,
+    STRIP_ROWS = 6, /* fewer are not worth packing the other matrix */
+    STRIP_MOST = 192,
+    STRIP_ACROSS = 128,       /* rows and columns of a piece, at most */
     SMALL = 64 * 64 * 64 * 2, /* products below this many multiplications are one piece */
     KC = 256                  /* depth of a packed panel */
 };
@@ -290,6 +292,118 @@ static tn_status piece_by_tiles(const struct product *p, const struct matrix *y,
     return TN_OK;
 }
 
+/* ---- strips ---------------------------------------------------------------------------------- */
+
+struct strips {
+    const struct product *p;
+    struct tn__gemm g;
+    char *panels; /* b of each matrix of the batch, [batch][panel][k][width] */
+    int64_t each; /* elements of a batch's panels */
+    int64_t count, rows, down, across;
+};
+
+static bool strips_take(const struct product *p)
+{
+    tn_dtype dtype = tn__ct_dtype(p->ct);
+    bool floats = p->ct == TN__F32 || p->ct == TN__F64;
+
+    return floats && p->m >= STRIP_ROWS && p->n > 1 && p->a.dtype == dtype && p->b.dtype == dtype &&
+           p->y.dtype == dtype && p->y.column == p->y.item &&
+           (!p->bias || p->bias_dtype == dtype) &&
+           (p->a.column == p->a.item || p->a.row == p->a.item) &&
+           (double)(p->batch_b ? p->batch : 1) * (double)p->k * (double)p->n <= 64e6;
+}
+
+static tn_status strips_pack(void *user, int64_t begin, int64_t end)
+{
+    const struct strips *s = user;
+    const struct product *p = s->p;
+    int64_t item = p->b.item, width = s->g.width;
+
+    for (int64_t i = begin; i < end; i++) {
+        int64_t j = i % s->count * width, which = i / s->count;
+        tn__gemm_pack(p->ct, p->k, p->n - j < width ? p->n - j : width, width,
+                      p->b.at + which * p->batch_b + j * p->b.column, p->b.row / item,
+                      p->b.column / item, s->panels + (which * s->each + j * p->k) * item);
+    }
+    return TN_OK;
+}
+
+static tn_status strips_part(void *user, int64_t begin, int64_t end)
+{
+    const struct strips *s = user;
+    const struct product *p = s->p;
+    int64_t item = p->y.item;
+    struct tn__gemm most = s->g;
+    void *space;
+
+    most.m = s->rows;
+    space = tn__scratch_take(tn__gemm_space(&most));
+    if (!space)
+        return TN_ERR_MEMORY;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t j = i % s->across * STRIP_ACROSS, row = i / s->across % s->down * s->rows,
+                which = i / s->across / s->down;
+        struct tn__gemm g = s->g;
+        g.m = p->m - row < s->rows ? p->m - row : s->rows;
+        g.n = p->n - j < STRIP_ACROSS ? p->n - j : STRIP_ACROSS;
+        g.a = p->a.at + which * p->batch_a + row * p->a.row;
+        g.b = s->panels + ((p->batch_b ? which : 0) * s->each + j * p->k) * item;
+        g.c = p->y.at + which * p->batch_y + row * p->y.row + j * item;
+        g.bias = g.bias ? (const char *)g.bias + j * item : NULL;
+        g.space = space;
+        tn__gemm_run(&g);
+    }
+    tn__scratch_give(space);
+    return TN_OK;
+}
+
+static tn_status by_strips(const struct product *p)
+{
+    int64_t item = p->y.item, width = tn__gemm_width(p->ct, p->n), mr;
+    int64_t full = (p->n + width - 1) / width * width, matrices = p->batch_b ? p->batch : 1;
+    struct strips s = { .p = p, .count = full / width, .each = full * p->k };
+    double each = (double)p->k * (double)p->m * (double)p->n;
+    char *bias = NULL;
+    tn_status status;
+
+    mr = tn__products->strips[p->ct].mr;
+    s.g = (struct tn__gemm){ .ct = p->ct,
+                             .by_columns = p->a.column != p->a.item,
+                             .k = p->k,
+                             .b_step = width,
+                             .b_panel = p->k * width,
+                             .width = width,
+                             .ldc = p->y.row / item };
+    s.g.a_step = (s.g.by_columns ? p->a.column : p->a.row) / item;
+    s.down = (p->m + STRIP_MOST - 1) / STRIP_MOST;
+    s.rows = ((p->m + s.down - 1) / s.down + mr - 1) / mr * mr;
+    s.down = (p->m + s.rows - 1) / s.rows;
+    s.across = (p->n + STRIP_ACROSS - 1) / STRIP_ACROSS;
+    s.panels = tn__scratch_take((size_t)(matrices * s.each * item));
+    if (p->bias)
+        bias = tn__scratch_take((size_t)(full * item));
+    if (!s.panels || (p->bias && !bias)) {
+        status = TN_ERR_MEMORY;
+    } else {
+        if (bias) {
+            memset(bias, 0, (size_t)(full * item));
+            tn__convert_load(p->bias_dtype, p->ct)(p->n, p->bias, p->bias_step, bias);
+            s.g.bias = bias;
+        }
+        status = tn_parallel_for(matrices * s.count, 1 + 32768 / (p->k * width), strips_pack, &s);
+    }
+    if (status == TN_OK) {
+        double piece = each / (double)(s.down * s.across);
+        status = tn_parallel_for(p->batch * s.down * s.across,
+                                 piece >= SMALL / 2 ? 1 : (int64_t)(SMALL / 2 / piece) + 1,
+                                 strips_part, &s);
+    }
+    tn__scratch_give(bias);
+    tn__scratch_give(s.panels);
+    return status;
+}
+
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
 static tn_status do_piece(const struct product *p, int64_t index)
@@ -362,6 +476,8 @@ static tn_status run(struct product *p, const tn_view *y)
         p->y.row = p->n * p->y.column; /* the stride of the only row says nothing */
         p->a.row = p->k * p->a.column;
     }
+    if (strips_take(p))
+        return by_strips(p);
     double work = (double)p->m * (double)p->n * (double)p->k;
     p->tile_m = p->m;
     p->tile_n = p->n;
