@@ -128,7 +128,24 @@ static inline void move(char *to, const char *from, int64_t bytes)
             *(four *)(void *)(to + i) = *(const four *)(const void *)(from + i);
         return;
     }
+    if (bytes <= 128) {
+        for (; bytes >= 8; bytes -= 8, to += 8, from += 8)
+            memcpy(to, from, 8);
+        if (bytes > 0)
+            memcpy(to, from, 4);
+        return;
+    }
     memcpy(to, from, (size_t)bytes);
+}
+
+static inline void zero(char *to, int64_t bytes)
+{
+    if (bytes > 64) {
+        memset(to, 0, (size_t)bytes);
+        return;
+    }
+    for (; bytes > 0; bytes -= 4, to += 4)
+        memset(to, 0, 4);
 }
 
 void tn__windows_rows(const struct tn__windows *w, const struct tn__images *x, int64_t group,
@@ -138,6 +155,8 @@ void tn__windows_rows(const struct tn__windows *w, const struct tn__images *x, i
     int64_t image = first / w->places, place = first % w->places;
     int64_t at[TN__DIMS] = { place / w->count[2] / w->count[1], place / w->count[2] % w->count[1],
                              place % w->count[2] };
+    int64_t tap2 = tap % w->kernel[2], tap1 = tap / w->kernel[2] % w->kernel[1],
+            tap0 = tap / w->kernel[2] / w->kernel[1];
     bool together = w->dilation[2] == 1 && w->groups == 1 && x->step[2] == w->channels;
     char *row = to;
 
@@ -145,28 +164,36 @@ void tn__windows_rows(const struct tn__windows *w, const struct tn__images *x, i
         const char *from = x->at + (image * x->image + group * w->channels) * w->item;
         int64_t c = at[2] * w->stride[2] - w->padding[2];
         char *out = row;
-        for (int64_t t = tap; t < last;) {
-            int64_t k2 = t % w->kernel[2], k1 = t / w->kernel[2] % w->kernel[1],
-                    k0 = t / w->kernel[2] / w->kernel[1], run = w->kernel[2] - k2;
+        int64_t k2 = tap2, k1 = tap1, k0 = tap0, run;
+        for (int64_t t = tap; t < last; t += run, k2 = 0) {
+            int64_t begin = c + k2 * w->dilation[2];
             int64_t d = at[0] * w->stride[0] - w->padding[0] + k0 * w->dilation[0],
                     h = at[1] * w->stride[1] - w->padding[1] + k1 * w->dilation[1];
-            run = run < last - t ? run : last - t;
-            t += run;
+            run = w->kernel[2] - k2 < last - t ? w->kernel[2] - k2 : last - t;
+            if (++k1 == w->kernel[1]) {
+                k1 = 0;
+                k0++;
+            }
             if (d < 0 || d >= w->size[0] || h < 0 || h >= w->size[1]) {
-                memset(out, 0, (size_t)(run * bytes));
+                zero(out, run * bytes);
                 out += run * bytes;
                 continue;
             }
             const char *line = from + (d * x->step[0] + h * x->step[1]) * w->item;
-            int64_t begin = c + k2 * w->dilation[2];
-            if (together && begin >= 0 && begin + run <= w->size[2]) {
-                move(out, line + begin * x->step[2] * w->item, run * bytes);
+            if (together) {
+                int64_t low = begin < 0 ? -begin : 0,
+                        high = w->size[2] - begin < run ? w->size[2] - begin : run;
+                low = low < run ? low : run;
+                high = high > low ? high : low;
+                zero(out, low * bytes);
+                move(out + low * bytes, line + (begin + low) * bytes, (high - low) * bytes);
+                zero(out + high * bytes, (run - high) * bytes);
                 out += run * bytes;
                 continue;
             }
             for (int64_t k = 0; k < run; k++, out += bytes, begin += w->dilation[2])
                 if (begin < 0 || begin >= w->size[2])
-                    memset(out, 0, (size_t)bytes);
+                    zero(out, bytes);
                 else
                     move(out, line + begin * x->step[2] * w->item, bytes);
         }
