@@ -14,9 +14,20 @@ static void sum_up(const tn_state *state, int64_t *elements, int64_t *bytes)
 {
     *elements = *bytes = 0;
     for (int64_t i = 0; i < tn_state_count(state); i++) {
-        *elements += tn_tensor_numel(tn_state_tensor(state, i));
-        *bytes += bytes_of(tn_state_tensor(state, i));
+        tn_value value = tn_state_value(state, i);
+        if (value.kind != TN_VALUE_TENSOR)
+            continue;
+        *elements += tn_tensor_numel(value.as.tensor);
+        *bytes += bytes_of(value.as.tensor);
     }
+}
+
+/* What an entry is that is no tensor. */
+static const char *kind_text(tn_value value)
+{
+    static const char *const kinds[] = { "None",  "bool", "int",    "float",  "string", "list",
+                                         "tuple", "spec", "tensor", "module", "opaque", "bytes" };
+    return value.kind < sizeof kinds / sizeof *kinds ? kinds[value.kind] : "?";
 }
 
 /* ---- inspect --------------------------------------------------------------------------------- */
@@ -29,7 +40,10 @@ static void inspect_json(const char *file, const tn_state *state)
     json_text("file", file);
     json_begin("tensors", '[');
     for (int64_t i = 0; i < tn_state_count(state); i++) {
-        const tn_tensor *tensor = tn_state_tensor(state, i);
+        tn_value value = tn_state_value(state, i);
+        if (value.kind != TN_VALUE_TENSOR)
+            continue;
+        const tn_tensor *tensor = value.as.tensor;
         tn_ints shape = tn_tensor_shape(tensor);
         json_begin(NULL, '{');
         json_text("name", tn_state_name(state, i));
@@ -43,6 +57,16 @@ static void inspect_json(const char *file, const tn_state *state)
         json_end('}');
     }
     json_end(']');
+    json_begin("values", '{');
+    for (int64_t i = 0; i < tn_state_count(state); i++)
+        if (tn_state_value(state, i).kind != TN_VALUE_TENSOR)
+            json_text(tn_state_name(state, i), kind_text(tn_state_value(state, i)));
+    json_end('}');
+    json_begin("versions", '{');
+    for (int64_t i = 0; i < tn_state_version_count(state); i++)
+        json_int(tn_state_version_path(state, i),
+                 tn_state_version(state, tn_state_version_path(state, i)));
+    json_end('}');
     json_begin("metadata", '{');
     for (int64_t i = 0; i < tn_state_meta_count(state); i++)
         json_text(tn_state_meta_key(state, i), tn_state_meta(state, tn_state_meta_key(state, i)));
@@ -78,7 +102,12 @@ static void inspect_text(const char *file, const tn_state *state)
         table_row(&t, "NAME", "DTYPE", "SHAPE", "SIZE");
     }
     for (int64_t i = 0; i < tn_state_count(state); i++) {
-        const tn_tensor *tensor = tn_state_tensor(state, i);
+        tn_value value = tn_state_value(state, i);
+        if (value.kind != TN_VALUE_TENSOR) {
+            table_row(&t, tn_state_name(state, i), kind_text(value), "", "");
+            continue;
+        }
+        const tn_tensor *tensor = value.as.tensor;
         shape_text(tn_tensor_shape(tensor), shape, sizeof shape);
         table_row(&t, tn_state_name(state, i), tn_dtype_name(tn_tensor_dtype(tensor)), shape,
                   bytes_text(bytes_of(tensor), size, sizeof size));

@@ -6,7 +6,7 @@
 #define DEPTH_MAX 64
 
 static const char *const kind_names[] = { "None",  "bool", "int",    "float",  "string", "list",
-                                          "tuple", "spec", "tensor", "module", "opaque" };
+                                          "tuple", "spec", "tensor", "module", "opaque", "bytes" };
 
 const char *tn__value_kind_name(uint32_t kind)
 {
@@ -38,6 +38,10 @@ static tn_status measure(const tn_value *value, int depth, size_t *lists, size_t
             return tn_fail(TN_ERR_VALUE, "a value of kind %s is NULL",
                            tn__value_kind_name(value->kind));
         *texts += strlen(value->as.s) + 1;
+    } else if (value->kind == TN_VALUE_BYTES) {
+        if (value->count && !value->as.s)
+            return tn_fail(TN_ERR_VALUE, "a value of %u bytes is NULL", value->count);
+        *texts += value->count + (size_t)1;
     } else if (value->kind == TN_VALUE_TENSOR && !value->as.tensor) {
         return tn__null_input("a tensor among the values");
     } else if (value->kind == TN_VALUE_MODULE && !value->as.module) {
@@ -63,6 +67,12 @@ static void copy(const tn_value *from, tn_value *to, tn_value **lists, char **te
         size_t size = strlen(from->as.s) + 1;
         to->as.s = memcpy(*texts, from->as.s, size);
         *texts += size;
+    } else if (from->kind == TN_VALUE_BYTES) {
+        to->as.s = *texts;
+        if (from->count > 0)
+            memcpy(*texts, from->as.s, from->count);
+        (*texts)[from->count] = '\0';
+        *texts += from->count + (size_t)1;
     } else if (from->kind == TN_VALUE_TENSOR) {
         tn_tensor_keep(from->as.tensor);
     } else if (from->kind == TN_VALUE_MODULE) {

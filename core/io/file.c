@@ -33,7 +33,7 @@ static const tn_format *format_of(const tn__entry *entry)
     return (const tn_format *)entry->contribution;
 }
 
-static const tn__entry *by_extension(const char *path)
+const tn__entry *tn__format_by_extension(const char *path)
 {
     const tn__entry *const *all = NULL;
     int64_t count = tn__registry_all(TN_KIND_tn_format, &all);
@@ -88,8 +88,10 @@ static uint64_t state_bytes(const tn_state *state)
 {
     uint64_t total = 0;
     for (int64_t i = 0; i < tn_state_count(state); i++) {
-        const tn_tensor *tensor = tn_state_tensor(state, i);
-        total += (uint64_t)tn_tensor_numel(tensor) * tn_dtype_size(tn_tensor_dtype(tensor));
+        tn_value value = tn_state_value(state, i);
+        if (value.kind == TN_VALUE_TENSOR)
+            total += (uint64_t)tn_tensor_numel(value.as.tensor) *
+                     tn_dtype_size(tn_tensor_dtype(value.as.tensor));
     }
     return total;
 }
@@ -105,19 +107,13 @@ static tn_status enter(const tn__entry *entry, const char **before)
     return TN_OK;
 }
 
-tn_status tn__file_save(const char *path, const tn_state *state)
+tn_status tn__format_save(const tn__entry *entry, const char *path, const tn_state *state)
 {
-    tn_status status = tn__plugins_discover();
-    if (status != TN_OK)
-        return status;
-    const tn__entry *entry = by_extension(path);
-    if (entry == NULL)
-        return no_format(path, "no format has this extension");
     if (format_of(entry)->save == NULL)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: format %s can be read, not written", path,
                        entry->name);
     tn__writer writer;
-    status = tn__writer_open(&writer, path, state_bytes(state));
+    tn_status status = tn__writer_open(&writer, path, state_bytes(state));
     if (status != TN_OK)
         return status;
     const char *before = NULL;
@@ -126,7 +122,7 @@ tn_status tn__file_save(const char *path, const tn_state *state)
         uint64_t scope = tn_scope_begin();
         status = tn__status_of(format_of(entry)->save(&writer.sink, state), entry->name);
         tn_scope_end(scope);
-        tn__error_plugin(before);
+        tn__error_plugin_back(before);
     }
     if (status == TN_OK)
         return tn__writer_commit(&writer);
@@ -134,32 +130,155 @@ tn_status tn__file_save(const char *path, const tn_state *state)
     return status;
 }
 
+/* A format without room for values cannot hold other entries than tensors. */
+static tn_status check_tensors(const tn_state *state, const char *path, const char *format)
+{
+    for (int64_t i = 0; i < tn_state_count(state); i++) {
+        tn_value value = tn_state_value(state, i);
+        if (value.kind != TN_VALUE_TENSOR)
+            return tn_fail(TN_ERR_TYPE,
+                           "%s: entry \"%s\" is of kind %s, and format %s holds tensors only", path,
+                           tn_state_name(state, i), tn__value_kind_name(value.kind), format);
+    }
+    return TN_OK;
+}
+
+static tn_status save(const char *path, const tn_state *state)
+{
+    tn_status status = tn__plugins_discover();
+    if (status != TN_OK)
+        return status;
+    const tn__entry *entry = tn__format_by_extension(path);
+    if (entry == NULL)
+        return no_format(path, "no format has this extension");
+    uint32_t flags = format_of(entry)->flags;
+    if ((flags & TN_FORMAT_INDEX) != 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: this is the name of an index; tn_state_save_parts writes one, and the "
+                       "files that it names",
+                       path);
+    if ((flags & TN_FORMAT_VALUES) != 0)
+        return tn__format_save(entry, path, state);
+    if ((flags & TN_FORMAT_TEXTS) == 0) {
+        status = check_tensors(state, path, entry->name);
+        return status == TN_OK ? tn__format_save(entry, path, state) : status;
+    }
+    tn_state *plain = tn__texts_from_state(state, path);
+    status = plain != NULL ? tn__format_save(entry, path, plain) : tn_error_last()->code;
+    tn_state_drop(plain);
+    return status;
+}
+
 /* ---- loading --------------------------------------------------------------------------------- */
 
-tn_status tn__file_load(const char *path, tn_state *state)
+static tn_status load_from(const tn__entry *entry, tn__reader *reader, tn_state *state)
+{
+    const char *before = NULL;
+    if (entry == NULL)
+        return no_format(reader->source.path, "no format knows its content or its extension");
+    if (format_of(entry)->load == NULL)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: format %s can be written, not read",
+                       reader->source.path, entry->name);
+    tn_status status = enter(entry, &before);
+    if (status != TN_OK)
+        return status;
+    uint64_t scope = tn_scope_begin();
+    status = tn__status_of(format_of(entry)->load(&reader->source, state), entry->name);
+    tn_scope_end(scope);
+    tn__error_plugin_back(before);
+    return status;
+}
+
+tn_state *tn__format_load(const char *path, uint32_t flags, bool *index)
 {
     tn__reader reader;
     tn_status status = tn__plugins_discover();
     if (status == TN_OK)
-        status = tn__reader_open(&reader, path);
+        status = tn__reader_open(&reader, path, flags);
     if (status != TN_OK)
-        return status;
-    /* A damaged file is recognized by nobody; its extension still finds somebody who can say what is wrong. */
+        return NULL;
+    /* A damaged file is recognized by nobody; its extension still finds somebody who can say what is
+     * wrong. */
     const tn__entry *entry = by_content(&reader.source);
     if (entry == NULL)
-        entry = by_extension(path);
-    const char *before = NULL;
-    if (entry == NULL) {
-        status = no_format(path, "no format knows its content or its extension");
-    } else if (format_of(entry)->load == NULL) {
-        status = tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: format %s can be written, not read", path,
-                         entry->name);
-    } else if ((status = enter(entry, &before)) == TN_OK) {
-        uint64_t scope = tn_scope_begin();
-        status = tn__status_of(format_of(entry)->load(&reader.source, state), entry->name);
-        tn_scope_end(scope);
-        tn__error_plugin(before);
-    }
+        entry = tn__format_by_extension(path);
+    bool is_index = entry != NULL && (format_of(entry)->flags & TN_FORMAT_INDEX) != 0;
+    tn_state *state = tn_state_new();
+    if (state == NULL)
+        status = TN_ERR_MEMORY;
+    else if (is_index && !*index)
+        status = tn_fail(TN_ERR_FORMAT,
+                         "%s: an index names it as a file of tensors, and it is an "
+                         "index itself",
+                         path);
+    else
+        status = load_from(entry, &reader, state);
     tn__reader_close(&reader);
+    *index = is_index;
+    if (status == TN_OK)
+        return state;
+    tn_state_drop(state);
+    return NULL;
+}
+
+static tn_state *load(const char *path, uint32_t flags)
+{
+    bool index = true;
+    tn_state *state = tn__format_load(path, flags, &index);
+    if (state != NULL && index)
+        state = tn__parts_load(state, path, flags);
+    return state != NULL ? tn__texts_to_state(state, path) : NULL;
+}
+
+/* ---- public ---------------------------------------------------------------------------------- */
+
+tn_status tn_state_save(const tn_state *state, const char *path)
+{
+    if (state == NULL || path == NULL)
+        return tn__null_input("an argument of tn_state_save");
+    return save(path, state);
+}
+
+tn_state *tn_state_load_as(const char *path, uint32_t flags)
+{
+    if (path == NULL) {
+        tn__null_input("an argument of tn_state_load");
+        return NULL;
+    }
+    if ((flags & ~(uint32_t)(TN_FILE_MAP | TN_FILE_READ_ONLY)) != 0 || flags == TN_FILE_READ_ONLY) {
+        tn_fail(TN_ERR_VALUE,
+                "%s: flags 0x%x; TN_FILE_MAP is 1, with it TN_FILE_READ_ONLY (2) may stand", path,
+                flags);
+        return NULL;
+    }
+    return load(path, flags);
+}
+
+tn_state *tn_state_load(const char *path)
+{
+    return tn_state_load_as(path, 0);
+}
+
+tn_status tn_module_save(tn_module *module, const char *path)
+{
+    if (module == NULL || path == NULL)
+        return tn__null_input("an argument of tn_module_save");
+    tn_state *state = tn_module_state(module);
+    tn_status status = state != NULL ? save(path, state) : tn_error_last()->code;
+    tn_state_drop(state);
+    return status;
+}
+
+tn_status tn_module_load(tn_module *module, const char *path)
+{
+    if (module == NULL || path == NULL)
+        return tn__null_input("an argument of tn_module_load");
+    tn_state *state = tn_state_load(path);
+    if (state == NULL)
+        return tn_error_last()->code;
+    tn_status status = tn_module_load_report(module, state, TN_LOAD_STRICT | TN_LOAD_WHOLE, NULL);
+    if (status != TN_OK)
+        tn_error_prefix("%s: ", path);
+    tn_state_drop(state);
     return status;
 }

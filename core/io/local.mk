@@ -3,5 +3,8 @@
 libcore_la_SOURCES += \
 	%D%/internal.h \
 	%D%/file.c \
+	%D%/parts.c \
 	%D%/reader.c \
+	%D%/texts.c \
+	%D%/ties.c \
 	%D%/writer.c

@@ -123,6 +123,10 @@ static const struct kind_words {
                            TN_HOOK_NAMED | TN_HOOK_ALWAYS },
     [TN__HOOK_BACKWARD_PRE] = { "backward_pre", TN_HOOK_PREPEND, 0 },
     [TN__HOOK_BACKWARD] = { "backward", TN_HOOK_PREPEND, 0 },
+    [TN__HOOK_STATE_PRE] = { "state_pre", 0, 0 },
+    [TN__HOOK_STATE] = { "state", 0, 0 },
+    [TN__HOOK_LOAD_PRE] = { "load_pre", 0, 0 },
+    [TN__HOOK_LOAD] = { "load", 0, 0 },
     [TN__HOOK_PARAMETER] = { "parameter", 0, 0 },
     [TN__HOOK_BUFFER] = { "buffer", 0, 0 },
     [TN__HOOK_CHILD] = { "child", 0, 0 },
@@ -167,9 +171,9 @@ static tn_hook_handle register_hook(tn_module *module, tn__hook_kind kind, uint3
 }
 
 /* The same for a module that may be NULL by mistake. */
-static tn_hook_handle register_own(tn_module *module, tn__hook_kind kind, uint32_t flags,
-                                   tn__hook_function function, bool given, void *user,
-                                   void (*release)(void *user))
+tn_hook_handle tn__hook_register(tn_module *module, tn__hook_kind kind, uint32_t flags,
+                                 tn__hook_function function, bool given, void *user,
+                                 void (*release)(void *user))
 {
     if (module == NULL) {
         tn__null_input("the module of a hook");
@@ -182,29 +186,32 @@ tn_hook_handle tn_module_hook_forward_pre(tn_module *module, tn_forward_pre_hook
                                           uint32_t flags, void *user, void (*release)(void *user))
 {
     tn__hook_function function = { .forward_pre = hook };
-    return register_own(module, TN__HOOK_FORWARD_PRE, flags, function, hook != NULL, user, release);
+    return tn__hook_register(module, TN__HOOK_FORWARD_PRE, flags, function, hook != NULL, user,
+                             release);
 }
 
 tn_hook_handle tn_module_hook_forward(tn_module *module, tn_forward_hook hook, uint32_t flags,
                                       void *user, void (*release)(void *user))
 {
     tn__hook_function function = { .forward = hook };
-    return register_own(module, TN__HOOK_FORWARD, flags, function, hook != NULL, user, release);
+    return tn__hook_register(module, TN__HOOK_FORWARD, flags, function, hook != NULL, user,
+                             release);
 }
 
 tn_hook_handle tn_module_hook_backward_pre(tn_module *module, tn_backward_pre_hook hook,
                                            uint32_t flags, void *user, void (*release)(void *user))
 {
     tn__hook_function function = { .backward_pre = hook };
-    return register_own(module, TN__HOOK_BACKWARD_PRE, flags, function, hook != NULL, user,
-                        release);
+    return tn__hook_register(module, TN__HOOK_BACKWARD_PRE, flags, function, hook != NULL, user,
+                             release);
 }
 
 tn_hook_handle tn_module_hook_backward(tn_module *module, tn_backward_hook hook, uint32_t flags,
                                        void *user, void (*release)(void *user))
 {
     tn__hook_function function = { .backward = hook };
-    return register_own(module, TN__HOOK_BACKWARD, flags, function, hook != NULL, user, release);
+    return tn__hook_register(module, TN__HOOK_BACKWARD, flags, function, hook != NULL, user,
+                             release);
 }
 
 tn_hook_handle tn_global_hook_forward_pre(tn_forward_pre_hook hook, uint32_t flags, void *user,

@@ -11,6 +11,10 @@ typedef enum tn__hook_kind {
     TN__HOOK_FORWARD,
     TN__HOOK_BACKWARD_PRE,
     TN__HOOK_BACKWARD,
+    TN__HOOK_STATE_PRE, /* from here on: of one module only, around its state */
+    TN__HOOK_STATE,
+    TN__HOOK_LOAD_PRE,
+    TN__HOOK_LOAD,
     TN__HOOK_PARAMETER, /* from here on: of all modules only */
     TN__HOOK_BUFFER,
     TN__HOOK_CHILD,
@@ -18,7 +22,7 @@ typedef enum tn__hook_kind {
 } tn__hook_kind;
 
 #define TN__HOOK_BIT(kind) ((uint32_t)1 << (kind))
-#define TN__HOOKS_OF_CALLS (TN__HOOK_BIT(TN__HOOK_PARAMETER) - 1)
+#define TN__HOOKS_OF_CALLS (TN__HOOK_BIT(TN__HOOK_STATE_PRE) - 1)
 #define TN__HOOKS_BACKWARD (TN__HOOK_BIT(TN__HOOK_BACKWARD_PRE) | TN__HOOK_BIT(TN__HOOK_BACKWARD))
 
 typedef union tn__hook_function {
@@ -26,6 +30,10 @@ typedef union tn__hook_function {
     tn_forward_hook forward;
     tn_backward_pre_hook backward_pre;
     tn_backward_hook backward;
+    tn_state_pre_hook state_pre;
+    tn_state_hook state;
+    tn_load_pre_hook load_pre;
+    tn_load_hook load;
     tn_slot_hook slot;
     tn_child_hook child;
 } tn__hook_function;
@@ -65,6 +73,11 @@ static inline uint32_t tn__hook_kinds(tn_module *module)
     uint32_t kinds = atomic_load_explicit(&tn__hooks_global.kinds, memory_order_relaxed);
     return own == NULL ? kinds : kinds | atomic_load_explicit(&own->kinds, memory_order_relaxed);
 }
+
+/* Registers a hook of one module; `given`: whether there is a function. 0 and a failure otherwise. */
+tn_hook_handle tn__hook_register(tn_module *module, tn__hook_kind kind, uint32_t flags,
+                                 tn__hook_function function, bool given, void *user,
+                                 void (*release)(void *user));
 
 /* ---- the hooks of one kind as they are now, global ones first -------------------------------- */
 

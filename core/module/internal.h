@@ -123,9 +123,4 @@ tn_status tn__walk_with(tn_module *module, uint32_t kinds, const tn_walk_options
 bool tn__child_is_first(const tn_module *module, int64_t index);
 void tn__walk_free(tn__walk *walk);
 
-/* ---- files (core/io): the extension or the content chooses the format ---- */
-
-tn_status tn__file_save(const char *path, const tn_state *state);
-tn_status tn__file_load(const char *path, tn_state *state);
-
 #endif

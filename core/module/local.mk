@@ -10,12 +10,18 @@ libcore_la_SOURCES += \
 	%D%/hooks.c \
 	%D%/hooks.h \
 	%D%/init.c \
-	%D%/load.c \
+	%D%/loading.c \
+	%D%/loading.h \
 	%D%/make.c \
 	%D%/mode.c \
 	%D%/module.c \
 	%D%/paths.c \
+	%D%/report.c \
+	%D%/saving.c \
 	%D%/slots.c \
 	%D%/state.c \
+	%D%/state_hooks.c \
+	%D%/table.c \
+	%D%/table.h \
 	%D%/text.c \
 	%D%/walk.c

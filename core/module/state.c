@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * Named tensors in order, with text beside them: what state_dict gives and what files hold. */
+ * The state: values by name and in order, versions of the modules they came from, text beside them. */
+#include "core/module/table.h"
+
 #include "core/module/internal.h"
 
 struct entry {
-    char *name;
-    tn_tensor *tensor;
-};
-
-struct meta {
-    char *key;
-    char *value;
+    tn_value value;
+    void *block; /* of its strings and lists */
 };
 
 struct tn_state {
-    struct entry *at;
-    int64_t count, capacity;
-    int64_t *index; /* by hash of the name: place + 1, 0 is empty; a power of two long */
-    int64_t index_size;
-    struct meta *meta;
-    int64_t meta_count, meta_capacity;
+    tn__table names, paths, keys;
+    struct entry *entries;
+    int64_t entries_capacity;
+    int64_t *versions; /* by path */
+    int64_t versions_capacity;
+    char **texts; /* by key */
+    int64_t texts_capacity;
 };
 
 tn_state *tn_state_new(void)
@@ -31,69 +29,55 @@ void tn_state_drop(tn_state *state)
 {
     if (state == NULL)
         return;
-    for (int64_t i = 0; i < state->count; i++) {
-        tn_free(state->at[i].name);
-        tn_tensor_drop(state->at[i].tensor);
-    }
-    for (int64_t i = 0; i < state->meta_count; i++) {
-        tn_free(state->meta[i].key);
-        tn_free(state->meta[i].value);
-    }
-    tn_free(state->at);
-    tn_free(state->index);
-    tn_free(state->meta);
+    for (int64_t i = 0; i < state->names.count; i++)
+        tn__value_free(&state->entries[i].value, state->entries[i].block);
+    for (int64_t i = 0; i < state->keys.count; i++)
+        tn_free(state->texts[i]);
+    tn__table_free(&state->names);
+    tn__table_free(&state->paths);
+    tn__table_free(&state->keys);
+    tn_free(state->entries);
+    tn_free(state->versions);
+    tn_free(state->texts);
     tn_free(state);
 }
 
-/* ---- names ----------------------------------------------------------------------------------- */
-
-static uint64_t hash_of(const char *name)
+static bool in_range(const char *what, int64_t index, int64_t count)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (; *name != '\0'; name++)
-        hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
-    return hash ^ (hash >> 29);
+    if (index >= 0 && index < count)
+        return true;
+    tn_fail(TN_ERR_INDEX, "%s %lld of a state is out of range: there are %lld", what,
+            (long long)index, (long long)count);
+    return false;
 }
 
-/* Where `name` is in the index, or where it would go. */
-static int64_t *index_place(const tn_state *state, int64_t *index, int64_t size, const char *name)
-{
-    int64_t place = (int64_t)(hash_of(name) & (uint64_t)(size - 1));
-    while (index[place] != 0 && strcmp(state->at[index[place] - 1].name, name) != 0)
-        place = (place + 1) & (size - 1);
-    return &index[place];
-}
-
-/* Room for one more entry, so that adding it cannot fail half-way. */
-static bool make_room(tn_state *state)
-{
-    if (state->count == state->capacity) {
-        int64_t capacity = state->capacity > 0 ? state->capacity * 2 : 16;
-        struct entry *grown = tn_realloc(state->at, (size_t)capacity * sizeof *grown);
-        if (grown == NULL)
-            return false;
-        state->at = grown;
-        state->capacity = capacity;
-    }
-    if ((state->count + 1) * 2 > state->index_size) {
-        int64_t size = state->index_size > 0 ? state->index_size * 2 : 32;
-        int64_t *index = tn_calloc((size_t)size, sizeof *index);
-        if (index == NULL)
-            return false;
-        for (int64_t i = 0; i < state->count; i++)
-            *index_place(state, index, size, state->at[i].name) = i + 1;
-        tn_free(state->index);
-        state->index = index;
-        state->index_size = size;
-    }
-    return true;
-}
+/* ---- entries --------------------------------------------------------------------------------- */
 
 int64_t tn_state_find(const tn_state *state, const char *name)
 {
-    if (state == NULL || name == NULL || state->index_size == 0)
-        return -1;
-    return *index_place(state, state->index, state->index_size, name) - 1;
+    return state != NULL && name != NULL ? tn__table_find(&state->names, name, strlen(name)) : -1;
+}
+
+/* Takes the entry over; on failure it stays the caller's. */
+static tn_status put(tn_state *state, const char *name, struct entry entry)
+{
+    int64_t found = tn_state_find(state, name);
+    if (found >= 0) {
+        struct entry before = state->entries[found];
+        state->entries[found] = entry;
+        tn__value_free(&before.value, before.block);
+        return TN_OK;
+    }
+    struct entry *room = tn__table_room(&state->names, state->entries, &state->entries_capacity,
+                                        sizeof *room);
+    if (room == NULL)
+        return TN_ERR_MEMORY;
+    state->entries = room;
+    int64_t place = tn__table_add(&state->names, name);
+    if (place < 0)
+        return tn_error_last()->code;
+    state->entries[place] = entry;
+    return TN_OK;
 }
 
 tn_status tn_state_set(tn_state *state, const char *name, tn_tensor *tensor)
@@ -102,61 +86,156 @@ tn_status tn_state_set(tn_state *state, const char *name, tn_tensor *tensor)
         return tn__null_input("an argument of tn_state_set");
     if (tn__is_none(tensor))
         return tn_fail(TN_ERR_TYPE, "state entry \"%s\": TN_NONE is not a tensor", name);
-    int64_t found = tn_state_find(state, name);
-    if (found >= 0) {
-        tn_tensor *before = state->at[found].tensor;
-        state->at[found].tensor = tn_tensor_keep(tensor);
-        tn_tensor_drop(before);
-        return TN_OK;
-    }
-    char *copy = tn_strdup(name);
-    if (copy == NULL || !make_room(state)) {
-        tn_free(copy);
-        return TN_ERR_MEMORY;
-    }
-    *index_place(state, state->index, state->index_size, name) = state->count + 1;
-    state->at[state->count++] = (struct entry){ copy, tn_tensor_keep(tensor) };
-    return TN_OK;
+    struct entry entry = { tn_value_tensor(tensor), NULL };
+    tn_tensor_keep(tensor); /* first: it may be what the entry holds */
+    tn_status status = put(state, name, entry);
+    if (status != TN_OK)
+        tn_tensor_drop(tensor);
+    return status;
+}
+
+tn_status tn_state_set_value(tn_state *state, const char *name, tn_value value)
+{
+    if (state == NULL || name == NULL)
+        return tn__null_input("an argument of tn_state_set_value");
+    if (value.kind == TN_VALUE_TENSOR)
+        return tn_state_set(state, name, value.as.tensor);
+    if (value.kind == TN_VALUE_OPAQUE)
+        return tn_fail(TN_ERR_TYPE,
+                       "state entry \"%s\": an opaque value is known to its maker only;"
+                       " bytes (tn_value_bytes) can be kept",
+                       name);
+    struct entry entry;
+    tn_status status = tn__value_copy(&value, &entry.value, &entry.block);
+    if (status != TN_OK)
+        return status;
+    status = put(state, name, entry);
+    if (status != TN_OK)
+        tn__value_free(&entry.value, entry.block);
+    return status;
 }
 
 int64_t tn_state_count(const tn_state *state)
 {
-    return state != NULL ? state->count : 0;
-}
-
-static bool in_range(int64_t index, int64_t count)
-{
-    if (index >= 0 && index < count)
-        return true;
-    tn_fail(TN_ERR_INDEX, "state entry %lld is out of range: there are %lld", (long long)index,
-            (long long)count);
-    return false;
+    return state != NULL ? state->names.count : 0;
 }
 
 const char *tn_state_name(const tn_state *state, int64_t index)
 {
-    return in_range(index, tn_state_count(state)) ? state->at[index].name : NULL;
+    return in_range("entry", index, tn_state_count(state)) ? state->names.names[index] : NULL;
+}
+
+tn_value tn_state_value(const tn_state *state, int64_t index)
+{
+    if (in_range("entry", index, tn_state_count(state)))
+        return state->entries[index].value;
+    return (tn_value){ .kind = TN_VALUE_NONE };
 }
 
 tn_tensor *tn_state_tensor(const tn_state *state, int64_t index)
 {
-    return in_range(index, tn_state_count(state)) ? state->at[index].tensor : NULL;
-}
-
-/* ---- text beside the tensors ----------------------------------------------------------------- */
-
-static struct meta *meta_find(const tn_state *state, const char *key)
-{
-    for (int64_t i = 0; i < state->meta_count; i++)
-        if (strcmp(state->meta[i].key, key) == 0)
-            return &state->meta[i];
+    if (!in_range("entry", index, tn_state_count(state)))
+        return NULL;
+    const tn_value *value = &state->entries[index].value;
+    if (value->kind == TN_VALUE_TENSOR)
+        return value->as.tensor;
+    tn_fail(TN_ERR_TYPE, "state entry \"%s\" is no tensor but of kind %s; tn_state_value gives it",
+            state->names.names[index], tn__value_kind_name(value->kind));
     return NULL;
 }
 
+static tn_status no_entry(const char *name)
+{
+    return tn_fail(TN_ERR_KEY, "the state has no entry \"%s\"", name);
+}
+
+tn_status tn_state_remove(tn_state *state, const char *name)
+{
+    if (state == NULL || name == NULL)
+        return tn__null_input("an argument of tn_state_remove");
+    int64_t found = tn_state_find(state, name);
+    if (found < 0)
+        return no_entry(name);
+    struct entry gone = state->entries[found];
+    memmove(state->entries + found, state->entries + found + 1,
+            (size_t)(state->names.count - found - 1) * sizeof *state->entries);
+    tn__table_remove(&state->names, found);
+    tn__value_free(&gone.value, gone.block);
+    return TN_OK;
+}
+
+tn_status tn_state_rename(tn_state *state, const char *name, const char *to)
+{
+    if (state == NULL || name == NULL || to == NULL)
+        return tn__null_input("an argument of tn_state_rename");
+    int64_t found = tn_state_find(state, name);
+    if (found < 0)
+        return no_entry(name);
+    if (strcmp(name, to) == 0)
+        return TN_OK;
+    if (tn_state_find(state, to) >= 0)
+        return tn_fail(TN_ERR_KEY, "the state has an entry \"%s\" already: \"%s\" cannot become it",
+                       to, name);
+    return tn__table_rename(&state->names, found, to);
+}
+
+/* ---- versions of modules --------------------------------------------------------------------- */
+
+int64_t tn_state_version(const tn_state *state, const char *path)
+{
+    int64_t found = state != NULL && path != NULL
+                        ? tn__table_find(&state->paths, path, strlen(path))
+                        : -1;
+    return found >= 0 ? state->versions[found] : -1;
+}
+
+tn_status tn_state_set_version(tn_state *state, const char *path, int64_t version)
+{
+    if (state == NULL || path == NULL)
+        return tn__null_input("an argument of tn_state_set_version");
+    if (version < -1)
+        return tn_fail(TN_ERR_VALUE,
+                       "version %lld of \"%s\": versions are not negative; -1 forgets it",
+                       (long long)version, path);
+    int64_t found = tn__table_find(&state->paths, path, strlen(path));
+    if (found >= 0 && version >= 0) {
+        state->versions[found] = version;
+    } else if (found >= 0) {
+        memmove(state->versions + found, state->versions + found + 1,
+                (size_t)(state->paths.count - found - 1) * sizeof *state->versions);
+        tn__table_remove(&state->paths, found);
+    } else if (version >= 0) {
+        int64_t *room = tn__table_room(&state->paths, state->versions, &state->versions_capacity,
+                                       sizeof *room);
+        if (room == NULL)
+            return TN_ERR_MEMORY;
+        state->versions = room;
+        int64_t place = tn__table_add(&state->paths, path);
+        if (place < 0)
+            return tn_error_last()->code;
+        state->versions[place] = version;
+    }
+    return TN_OK;
+}
+
+int64_t tn_state_version_count(const tn_state *state)
+{
+    return state != NULL ? state->paths.count : 0;
+}
+
+const char *tn_state_version_path(const tn_state *state, int64_t index)
+{
+    return in_range("version", index, tn_state_version_count(state)) ? state->paths.names[index]
+                                                                     : NULL;
+}
+
+/* ---- text beside them ------------------------------------------------------------------------ */
+
 const char *tn_state_meta(const tn_state *state, const char *key)
 {
-    const struct meta *meta = state != NULL && key != NULL ? meta_find(state, key) : NULL;
-    return meta != NULL ? meta->value : NULL;
+    int64_t found = state != NULL && key != NULL ? tn__table_find(&state->keys, key, strlen(key))
+                                                 : -1;
+    return found >= 0 ? state->texts[found] : NULL;
 }
 
 tn_status tn_state_set_meta(tn_state *state, const char *key, const char *value)
@@ -166,36 +245,45 @@ tn_status tn_state_set_meta(tn_state *state, const char *key, const char *value)
     char *text = tn_strdup(value);
     if (text == NULL)
         return TN_ERR_MEMORY;
-    struct meta *meta = meta_find(state, key);
-    if (meta != NULL) {
-        tn_free(meta->value);
-        meta->value = text;
+    int64_t place = tn__table_find(&state->keys, key, strlen(key));
+    if (place >= 0) {
+        tn_free(state->texts[place]);
+        state->texts[place] = text;
         return TN_OK;
     }
-    char *name = tn_strdup(key);
-    if (name != NULL && state->meta_count == state->meta_capacity) {
-        int64_t capacity = state->meta_capacity > 0 ? state->meta_capacity * 2 : 4;
-        struct meta *grown = tn_realloc(state->meta, (size_t)capacity * sizeof *grown);
-        if (grown != NULL) {
-            state->meta = grown;
-            state->meta_capacity = capacity;
-        }
+    char **room = tn__table_room(&state->keys, state->texts, &state->texts_capacity, sizeof *room);
+    if (room != NULL) {
+        state->texts = room;
+        place = tn__table_add(&state->keys, key);
     }
-    if (name == NULL || state->meta_count == state->meta_capacity) {
-        tn_free(name);
+    if (place < 0) {
         tn_free(text);
-        return TN_ERR_MEMORY;
+        return tn_error_last()->code;
     }
-    state->meta[state->meta_count++] = (struct meta){ name, text };
+    state->texts[place] = text;
+    return TN_OK;
+}
+
+tn_status tn_state_remove_meta(tn_state *state, const char *key)
+{
+    if (state == NULL || key == NULL)
+        return tn__null_input("an argument of tn_state_remove_meta");
+    int64_t found = tn__table_find(&state->keys, key, strlen(key));
+    if (found < 0)
+        return tn_fail(TN_ERR_KEY, "the state has no text \"%s\"", key);
+    tn_free(state->texts[found]);
+    memmove(state->texts + found, state->texts + found + 1,
+            (size_t)(state->keys.count - found - 1) * sizeof *state->texts);
+    tn__table_remove(&state->keys, found);
     return TN_OK;
 }
 
 int64_t tn_state_meta_count(const tn_state *state)
 {
-    return state != NULL ? state->meta_count : 0;
+    return state != NULL ? state->keys.count : 0;
 }
 
 const char *tn_state_meta_key(const tn_state *state, int64_t index)
 {
-    return in_range(index, tn_state_meta_count(state)) ? state->meta[index].key : NULL;
+    return in_range("text", index, tn_state_meta_count(state)) ? state->keys.names[index] : NULL;
 }

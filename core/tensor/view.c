@@ -47,6 +47,32 @@ tn_tensor *tn_tensor_as_strided(tn_tensor *tensor, tn_ints shape, tn_ints stride
     return view != NULL ? tn__scope_push(view) : NULL;
 }
 
+tn_tensor *tn_tensor_over(tn_tensor *tensor, tn_dtype dtype, tn_ints shape, const int64_t *strides,
+                          int64_t offset)
+{
+    tn_meta meta = { .dtype = dtype, .offset = offset };
+    tn_tensor *view;
+
+    if (!tn__tensor_ok(tensor)) {
+        tn__tensor_bad(tensor, "tn_tensor_over");
+        return NULL;
+    }
+    if (shape.count < 0 || shape.count > TN_MAX_DIMS || (shape.count > 0 && shape.at == NULL)) {
+        tn_fail(TN_ERR_VALUE, "tn_tensor_over: %lld sizes; 0 to %d are possible",
+                (long long)shape.count, TN_MAX_DIMS);
+        return NULL;
+    }
+    meta.ndim = (int32_t)shape.count;
+    meta.flags = strides != NULL ? TN_META_STRIDED : 0;
+    for (int64_t i = 0; i < shape.count; i++) {
+        meta.shape[i] = shape.at[i];
+        if (strides != NULL)
+            meta.strides[i] = strides[i];
+    }
+    view = tn__tensor_over(tensor->storage, &meta);
+    return view != NULL ? tn__scope_push(view) : NULL;
+}
+
 /* ---- memory of two tensors ---- */
 
 /* Bytes from the handle to behind the last element. */

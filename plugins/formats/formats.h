@@ -6,8 +6,9 @@
 
 #include <tenon/plugin.h>
 
-/* safetensors.c, npy.c, npz.c, pytorch.c */
-TN_HIDDEN extern const tn_format format_safetensors, format_npy, format_npz, format_pytorch;
+/* safetensors.c, safetensors-index.c, checkpoint.c, npy.c, npz.c, pytorch.c */
+TN_HIDDEN extern const tn_format format_safetensors, format_safetensors_index, format_checkpoint,
+    format_npy, format_npz, format_pytorch;
 
 /* plugin.c: adds to *sum bytes that a file claims in memory beyond its own size (deflated data, tensors whose elements
  * share memory), and refuses what passes the setting unpacked_max. */
@@ -44,5 +45,10 @@ TN_HIDDEN void st_header_free(struct st_header *header);
 /* The header's bytes with their length in front, padded (tn_free), and the order in which the tensors' data follow. */
 TN_HIDDEN tn_status st_header_write(const tn_state *state, const char *path, int64_t *order,
                                     char **bytes, size_t *size);
+
+/* checkpoint-read.c */
+TN_HIDDEN tn_status ck_load(const tn_source *source, tn_state *state);
+/* checkpoint.c: the sum that guards the header and every storage, XXH64. */
+TN_HIDDEN uint64_t ck_sum(const void *bytes, size_t count);
 
 #endif

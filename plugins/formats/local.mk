@@ -3,6 +3,8 @@
 TN_PLUGINS += plugins/formats.la
 TN_PLUGIN_LIBS += $(JANSSON_LIBS) $(ZLIB_LIBS)
 plugins_formats_la_SOURCES = \
+	%D%/checkpoint.c \
+	%D%/checkpoint-read.c \
 	%D%/formats.h \
 	%D%/npy.c \
 	%D%/npz.c \
@@ -25,7 +27,8 @@ plugins_formats_la_SOURCES = \
 if HAVE_JANSSON
 plugins_formats_la_SOURCES += \
 	%D%/safetensors.c \
-	%D%/safetensors-header.c
+	%D%/safetensors-header.c \
+	%D%/safetensors-index.c
 endif
 plugins_formats_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 plugins_formats_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(ZLIB_CFLAGS)

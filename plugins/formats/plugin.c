@@ -34,18 +34,17 @@ static tn_status activate(void)
 
 static const void *const contributions[] = {
 #ifdef TN_WITH_JANSSON
-    &format_safetensors,
+    &format_safetensors, &format_safetensors_index,
 #endif
-    &format_npy,
-    &format_npz,
-    &format_pytorch,
+    &format_checkpoint,  &format_npy,
+    &format_npz,         &format_pytorch,
 };
 
 static const tn_plugin formats = {
     TN_HEAD(tn_plugin),
     .id = "tenon.formats",
     .version = "0.1.0",
-    .help = "files of tensors: safetensors, npy, npz, PyTorch's own",
+    .help = "files of tensors: safetensors, checkpoints, npy, npz, PyTorch's own",
     .license = "MIT",
     .contributions = contributions,
     .n_contributions = (int64_t)(sizeof contributions / sizeof *contributions),

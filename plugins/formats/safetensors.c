@@ -21,13 +21,10 @@ static tn_status load_one(const tn_source *source, const struct st_header *heade
 {
     const struct st_tensor *entry = &header->at[i];
     uint64_t scope = tn_scope_begin();
-    tn_tensor *tensor = tn_tensor_empty((tn_ints){ entry->shape, entry->ndim }, entry->dtype, NULL);
-    tn_status status = tensor != NULL ? TN_OK : tn_error_last()->code;
-    size_t size = (size_t)(entry->end - entry->begin);
-    if (status == TN_OK)
-        status = fm_read_values(source, header->data + entry->begin, size, 0, tensor);
-    if (status == TN_OK)
-        status = tn_state_set(state, entry->name, tensor);
+    tn_tensor *tensor = tn_source_tensor(source, header->data + entry->begin, entry->dtype,
+                                         (tn_ints){ entry->shape, entry->ndim });
+    tn_status status = tensor != NULL ? tn_state_set(state, entry->name, tensor)
+                                      : tn_error_last()->code;
     tn_scope_end(scope);
     return status;
 }
@@ -75,4 +72,5 @@ const tn_format format_safetensors = {
     .recognize = recognize,
     .load = load,
     .save = save,
+    .flags = TN_FORMAT_TEXTS,
 };

@@ -79,6 +79,29 @@ static tn_status running_build(tn_module *self)
     return status;
 }
 
+/* Version 2 came with num_batches_tracked: what was saved before has none, and keeps the module's own. */
+static tn_status running_load(tn_module *self, tn_loading *loading)
+{
+    const struct running *s = tn_module_data(self);
+    char key[1024];
+    tn_tensor *count;
+    tn_status status = TN_OK;
+
+    if (s->track_running_stats && loading->version < 2) {
+        if (tn_snprint(key, sizeof key, "%snum_batches_tracked", loading->prefix) >=
+            (int64_t)sizeof key)
+            return tn_fail(TN_ERR_VALUE, "the path %q is too long", loading->prefix);
+        count = tn_module_get(self, "num_batches_tracked");
+        if (count != NULL && count != TN_NONE && !tn_device_has_memory(tn_tensor_device(count)))
+            count = tn_tensor_full(TN_SCALAR_SHAPE, 0, TN_I64, NULL);
+        if (count == NULL)
+            return tn_error_last()->code;
+        if (count != TN_NONE && tn_state_find(loading->state, key) < 0)
+            status = tn_state_set(loading->state, key, count);
+    }
+    return status == TN_OK ? tn_module_load_own(self, loading) : status;
+}
+
 static int64_t running_repr(tn_module *self, char *out, size_t size)
 {
     const struct running *s = tn_module_data(self);
@@ -187,6 +210,7 @@ static tn_tensor *instance_forward(tn_module *self, tn_tensor *x, int32_t batche
         .data_size = sizeof(struct running),                                                       \
         .version = 2,                                                                              \
         .build = running_build,                                                                    \
+        .load_state = running_load,                                                                \
         .repr = running_repr,                                                                      \
         .forward = batch##dims##_forward,                                                          \
     };                                                                                             \
@@ -198,6 +222,7 @@ static tn_tensor *instance_forward(tn_module *self, tn_tensor *x, int32_t batche
         .data_size = sizeof(struct running),                                                       \
         .version = 2,                                                                              \
         .build = running_build,                                                                    \
+        .load_state = running_load,                                                                \
         .repr = running_repr,                                                                      \
         .forward = instance##dims##_forward,                                                       \
     };

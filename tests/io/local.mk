@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/make-files.py %D%/make-pytorch.py %D%/memory.h %D%/values.h %D%/files
+EXTRA_DIST += %D%/make-files.py %D%/make-pytorch.py %D%/memory.h %D%/states.h %D%/values.h %D%/files
 
 if HAVE_CHECK
 check_PROGRAMS += %D%/test_files
 TESTS += %D%/test_files
 %C%_test_files_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_files_LDADD = $(TN_LINK_TEST_CORE)
-check_PROGRAMS += %D%/test_npy %D%/test_npz %D%/test_pytorch
-TESTS += %D%/test_npy %D%/test_npz %D%/test_pytorch
+check_PROGRAMS += %D%/test_checkpoint %D%/test_npy %D%/test_npz %D%/test_pytorch
+TESTS += %D%/test_checkpoint %D%/test_npy %D%/test_npz %D%/test_pytorch
+%C%_test_checkpoint_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_checkpoint_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_npy_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_npy_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_npz_CPPFLAGS = $(TN_TEST_CPPFLAGS)
@@ -16,11 +18,15 @@ TESTS += %D%/test_npy %D%/test_npz %D%/test_pytorch
 %C%_test_pytorch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_pytorch_LDADD = $(TN_LINK_TEST_CORE)
 if HAVE_JANSSON
-check_PROGRAMS += %D%/test_processes %D%/test_safetensors
-TESTS += %D%/test_processes %D%/test_safetensors
+check_PROGRAMS += %D%/test_parts %D%/test_processes %D%/test_safetensors %D%/test_states
+TESTS += %D%/test_parts %D%/test_processes %D%/test_safetensors %D%/test_states
+%C%_test_parts_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_parts_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_processes_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_processes_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_safetensors_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_safetensors_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_states_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_states_LDADD = $(TN_LINK_TEST_CORE)
 endif
 endif

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/hooked.h %D%/probe.h tests/oracle/make-layers.py tests/oracle/layers.txt
+EXTRA_DIST += %D%/hooked.h %D%/probe.h %D%/state_layers.h tests/oracle/make-layers.py tests/oracle/layers.txt
 
 if HAVE_CHECK
 TN_MODULE_TESTS = \
@@ -20,6 +20,9 @@ TN_MODULE_TESTS = \
 	%D%/test_pytorch \
 	%D%/test_slots \
 	%D%/test_state \
+	%D%/test_state_hooks \
+	%D%/test_state_in \
+	%D%/test_state_out \
 	%D%/test_surroundings \
 	%D%/test_walks
 check_PROGRAMS += $(TN_MODULE_TESTS)
@@ -44,6 +47,12 @@ TESTS += $(TN_MODULE_TESTS)
 %C%_test_slots_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_state_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_state_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_state_hooks_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_state_hooks_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_state_in_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_state_in_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_state_out_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_state_out_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_surroundings_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_surroundings_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_convert_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -53,6 +53,7 @@ typedef enum tn_kind {
     TN_KIND_tn_call = 5,
     TN_KIND_tn_derive = 6,
     TN_KIND_tn_infer = 7,
+    TN_KIND_tn_loading = 8,
     /* contributions */
     TN_KIND_tn_backend = 32,
     TN_KIND_tn_op_def = 33,

@@ -272,7 +272,7 @@ typedef struct tn_layer {
     const char *help;
     const tn_option *options;
     size_t data_size; /* of the layer's struct; the option table points into it */
-    int64_t version;  /* of its state; written to state_dict's metadata */
+    int64_t version;  /* of its state: kept in it, given back to load_state; 0 is 1 */
     /* Makes parameters, buffers and children from the options. May be NULL. */
     tn_status (*build)(tn_module *self);
     /* Releases what build made in the data beyond slots. Called once for every module whose build
@@ -291,6 +291,15 @@ typedef struct tn_layer {
     /* After tn_module_train set the mode of the module and of all below it: may set that of children
      * anew, with tn_module_train. May be NULL. */
     tn_status (*train)(tn_module *self, bool training);
+    /* What it keeps beyond parameters and buffers, under the name "_extra_state" (both may be NULL,
+     * and one may be there alone): adds one value to `out`; takes such a value, which may come from
+     * a file of an older version: only the tensors in it are kept compatible by Tenon. */
+    tn_status (*get_extra_state)(tn_module *self, tn_pack *out);
+    tn_status (*set_extra_state)(tn_module *self, const tn_value *value);
+    /* In the place of tn_module_save_own and tn_module_load_own: other names, older versions. The
+     * children come after, whatever it does. May be NULL. */
+    tn_status (*save_state)(tn_module *self, tn_state *state, const char *prefix, uint32_t flags);
+    tn_status (*load_state)(tn_module *self, tn_loading *loading);
 } tn_layer;
 
 /* ==== optimizer, scheduler, init ============================================================== */
@@ -349,6 +358,14 @@ typedef struct tn_sink {
     const char *path;
     tn_status (*write)(void *user, const void *from, size_t bytes);
 } tn_sink;
+/* What a format has room for; of a state with more, the core keeps the rest in texts, or refuses. */
+enum {
+    TN_FORMAT_TEXTS = 1,  /* texts: the core then keeps versions, values and ties there, under keys
+                            that begin with "tenon." */
+    TN_FORMAT_VALUES = 2, /* values of any kind, versions, tensors that share storage */
+    TN_FORMAT_INDEX = 4   /* no tensors, but names and the files that have them, as text values: the
+                             core reads and writes those */
+};
 /* A reader and writer of files. Its functions: [any-thread], several files at the same time. */
 typedef struct tn_format {
     tn_head head;
@@ -358,6 +375,7 @@ typedef struct tn_format {
     bool (*recognize)(const tn_source *source); /* by content */
     tn_status (*load)(const tn_source *source, tn_state *state);
     tn_status (*save)(const tn_sink *sink, const tn_state *state);
+    uint32_t flags; /* TN_FORMAT_* */
 } tn_format;
 
 /* ==== observer ================================================================================ */

@@ -360,5 +360,13 @@ TN_API void tn_random_take(uint64_t count, uint32_t words, uint64_t *seed, uint6
 TN_API void tn_random_get_state(uint64_t state[2]);
 TN_API void tn_random_set_state(const uint64_t state[2]);
 
+/* ---- storage with another type --------------------------------------------------------------- */
+
+/* A tensor over the storage of another with a type of its own: `offset` and strides (NULL: row-major)
+ * count elements of that type from the storage's start. No gradient flows through it. [any-thread]
+ * [scoped] [null-through] [null-ok: strides] */
+TN_API tn_tensor *tn_tensor_over(tn_tensor *tensor, tn_dtype dtype, tn_ints shape,
+                                 const int64_t *strides, int64_t offset);
+
 TN_END_DECLS
 #endif

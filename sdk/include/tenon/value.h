@@ -49,16 +49,17 @@ static inline tn_ints tn_no_ints(void)
 
 typedef enum tn_value_kind {
     TN_VALUE_NONE = 0,
-    TN_VALUE_BOOL = 1,   /* as.i, 0 or 1 */
-    TN_VALUE_INT = 2,    /* as.i */
-    TN_VALUE_FLOAT = 3,  /* as.f */
-    TN_VALUE_STRING = 4, /* as.s, UTF-8 */
-    TN_VALUE_LIST = 5,   /* as.list, `count` values, [1, 2] */
-    TN_VALUE_TUPLE = 6,  /* as.list, (1, 2) */
-    TN_VALUE_SPEC = 7,   /* as.s: the text of a nested spec, Linear(4, 3) */
-    TN_VALUE_TENSOR = 8, /* as.tensor */
-    TN_VALUE_MODULE = 9, /* as.module */
-    TN_VALUE_OPAQUE = 10 /* as.opaque: passes through, known to the two ends only */
+    TN_VALUE_BOOL = 1,    /* as.i, 0 or 1 */
+    TN_VALUE_INT = 2,     /* as.i */
+    TN_VALUE_FLOAT = 3,   /* as.f */
+    TN_VALUE_STRING = 4,  /* as.s, UTF-8 */
+    TN_VALUE_LIST = 5,    /* as.list, `count` values, [1, 2] */
+    TN_VALUE_TUPLE = 6,   /* as.list, (1, 2) */
+    TN_VALUE_SPEC = 7,    /* as.s: the text of a nested spec, Linear(4, 3) */
+    TN_VALUE_TENSOR = 8,  /* as.tensor */
+    TN_VALUE_MODULE = 9,  /* as.module */
+    TN_VALUE_OPAQUE = 10, /* as.opaque: passes through, known to the two ends only */
+    TN_VALUE_BYTES = 11   /* as.s, `count` bytes, whatever they are */
 } tn_value_kind;
 
 /* One value. Frozen: 16 bytes. */
@@ -217,6 +218,14 @@ static inline tn_value tn_value_string(const char *text)
     value.kind = TN_VALUE_STRING;
     value.count = 0;
     value.as.s = text;
+    return value;
+}
+static inline tn_value tn_value_bytes(const void *bytes, uint32_t count)
+{
+    tn_value value;
+    value.kind = TN_VALUE_BYTES;
+    value.count = count;
+    value.as.s = (const char *)bytes;
     return value;
 }
 

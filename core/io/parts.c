@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Weights in several files with an index. The parts of a save have names that no file has yet, and the
+ * index takes the old one's place last: whoever is killed leaves the old set or the new one, whole. */
+#include "core/io/internal.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TRIES 1000
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* Length of the folder in front of a path's last part, its slash included. */
+static size_t folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? (size_t)(slash - path) + 1 : 0;
+}
+
+/* A name in the index's own folder, and nothing else. */
+static bool is_plain(const char *name)
+{
+    return name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
+           strcmp(name, "..") != 0;
+}
+
+static char *beside(const char *path, const char *name)
+{
+    tn__text text = { 0 };
+    tn__text_put(&text, path, folder_length(path));
+    tn__text_put(&text, name, strlen(name));
+    return tn__text_take(&text);
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+struct opened {
+    tn_state *names; /* of the files, in order */
+    tn_state **files;
+    int64_t capacity;
+};
+
+/* The state of a file that the index names, read at its first mention. */
+static tn_state *open_part(struct opened *o, const char *path, const char *name, uint32_t flags)
+{
+    int64_t found = tn_state_find(o->names, name);
+    if (found >= 0)
+        return o->files[found];
+    if (!is_plain(name)) {
+        tn_fail(TN_ERR_FORMAT, "%s: it names the file %q; only files beside it are read", path,
+                name);
+        return NULL;
+    }
+    int64_t count = tn_state_count(o->names);
+    if (count == o->capacity) {
+        int64_t capacity = count > 0 ? count * 2 : 8;
+        tn_state **grown = tn_realloc(o->files, (size_t)capacity * sizeof *grown);
+        if (grown == NULL)
+            return NULL;
+        o->files = grown;
+        o->capacity = capacity;
+    }
+    char *file = beside(path, name);
+    bool index = false;
+    tn_state *state = file != NULL ? tn__format_load(file, flags, &index) : NULL;
+    tn_free(file);
+    if (state != NULL && tn_state_set_value(o->names, name, tn_value_bool(true)) != TN_OK) {
+        tn_state_drop(state);
+        state = NULL;
+    }
+    if (state != NULL)
+        o->files[count] = state;
+    return state;
+}
+
+static tn_status take_entry(struct opened *o, const tn_state *index, int64_t i, const char *path,
+                            uint32_t flags, tn_state *out)
+{
+    const char *name = tn_state_name(index, i);
+    tn_value file = tn_state_value(index, i);
+    if (file.kind != TN_VALUE_STRING)
+        return tn_fail(TN_ERR_FORMAT, "%s: the file of %q is not a name", path, name);
+    tn_state *part = open_part(o, path, file.as.s, flags);
+    if (part == NULL)
+        return tn_error_last()->code;
+    int64_t found = tn_state_find(part, name);
+    if (found < 0)
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: tensor %q is to be in %s, which has no tensor of that "
+                       "name",
+                       path, name, file.as.s);
+    return tn_state_set_value(out, name, tn_state_value(part, found));
+}
+
+/* What the files have and the index does not name would be lost without a word. */
+static tn_status check_rest(const struct opened *o, const tn_state *index, const char *path)
+{
+    for (int64_t f = 0; f < tn_state_count(o->names); f++)
+        for (int64_t i = 0; i < tn_state_count(o->files[f]); i++)
+            if (tn_state_find(index, tn_state_name(o->files[f], i)) < 0)
+                return tn_fail(TN_ERR_FORMAT,
+                               "%s: %s has a tensor %q, which the index does not name", path,
+                               tn_state_name(o->names, f), tn_state_name(o->files[f], i));
+    return TN_OK;
+}
+
+tn_state *tn__parts_load(tn_state *index, const char *path, uint32_t flags)
+{
+    struct opened o = { .names = tn_state_new() };
+    tn_state *out = tn_state_new();
+    tn_status status = o.names != NULL && out != NULL ? TN_OK : TN_ERR_MEMORY;
+    for (int64_t i = 0; i < tn_state_count(index) && status == TN_OK; i++)
+        status = take_entry(&o, index, i, path, flags, out);
+    if (status == TN_OK)
+        status = check_rest(&o, index, path);
+    for (int64_t i = 0; i < tn_state_meta_count(index) && status == TN_OK; i++) {
+        const char *key = tn_state_meta_key(index, i);
+        if (strcmp(key, "total_size") != 0)
+            status = tn_state_set_meta(out, key, tn_state_meta(index, key));
+    }
+    for (int64_t f = 0; f < tn_state_count(o.names); f++)
+        tn_state_drop(o.files[f]);
+    tn_free(o.files);
+    tn_state_drop(o.names);
+    tn_state_drop(index);
+    if (status == TN_OK)
+        return out;
+    tn_state_drop(out);
+    return NULL;
+}
+
+/* ---- saving ---------------------------------------------------------------------------------- */
+
+struct saving {
+    const tn_state *state;
+    const char *path;        /* of the index */
+    const tn__entry *index;  /* formats */
+    const tn__entry *format; /* of the parts */
+    const char *stem;        /* "model" of model.safetensors.index.json */
+    size_t stem_length;
+    const char *extension; /* ".safetensors" */
+    size_t extension_length;
+    int64_t parts;
+    int64_t *first; /* first[p]: the first entry of part p; one more at the end */
+    int version;
+};
+
+static uint64_t bytes_of(const tn_state *state, int64_t i)
+{
+    const tn_tensor *tensor = tn_state_tensor(state, i);
+    return (uint64_t)tn_tensor_numel(tensor) * tn_dtype_size(tn_tensor_dtype(tensor));
+}
+
+/* In order, as many into each file as have room. */
+static tn_status divide(struct saving *s, uint64_t most)
+{
+    int64_t count = tn_state_count(s->state);
+    uint64_t held = 0;
+    s->first = tn_malloc(((size_t)count + 2) * sizeof *s->first);
+    if (s->first == NULL)
+        return TN_ERR_MEMORY;
+    s->first[0] = 0;
+    s->parts = count > 0;
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t bytes = bytes_of(s->state, i);
+        if (i > s->first[s->parts - 1] && (bytes > most || held > most - bytes)) {
+            s->first[s->parts++] = i;
+            held = 0;
+        }
+        held += bytes;
+    }
+    s->first[s->parts] = count;
+    return TN_OK;
+}
+
+static char *part_name(const struct saving *s, int64_t part)
+{
+    tn__text text = { 0 };
+    tn__text_put(&text, s->stem, s->stem_length);
+    if (s->version > 1)
+        tn__text_add(&text, "-v%d", s->version);
+    tn__text_add(&text, "-%05lld-of-%05lld", (long long)part + 1, (long long)s->parts);
+    tn__text_put(&text, s->extension, s->extension_length);
+    return tn__text_take(&text);
+}
+
+/* Names that no file has: the old set stays readable until the index changes. */
+static tn_status choose_names(struct saving *s)
+{
+    struct stat info;
+    for (s->version = 1; s->version <= TRIES; s->version++) {
+        bool taken = false;
+        for (int64_t p = 0; p < s->parts && !taken; p++) {
+            char *name = part_name(s, p), *file = name != NULL ? beside(s->path, name) : NULL;
+            tn_free(name);
+            if (file == NULL)
+                return TN_ERR_MEMORY;
+            taken = lstat(file, &info) == 0;
+            tn_free(file);
+        }
+        if (!taken)
+            return TN_OK;
+    }
+    return tn_fail(TN_ERR_IO,
+                   "%s: %d sets of files lie beside it already; remove those that no "
+                   "index names",
+                   s->path, TRIES);
+}
+
+static tn_status save_part(const struct saving *s, int64_t part, tn_state *index)
+{
+    char *name = part_name(s, part), *file = name != NULL ? beside(s->path, name) : NULL;
+    tn_state *piece = tn_state_new();
+    tn_status status = file != NULL && piece != NULL ? TN_OK : TN_ERR_MEMORY;
+    for (int64_t i = s->first[part]; i < s->first[part + 1] && status == TN_OK; i++) {
+        const char *entry = tn_state_name(s->state, i);
+        status = tn_state_set(piece, entry, tn_state_tensor(s->state, i));
+        if (status == TN_OK)
+            status = tn_state_set_value(index, entry, tn_value_string(name));
+    }
+    if (status == TN_OK)
+        status = tn__format_save(s->format, file, piece);
+    tn_state_drop(piece);
+    tn_free(name);
+    tn_free(file);
+    return status;
+}
+
+static void remove_part(const struct saving *s, const char *name)
+{
+    char *file = beside(s->path, name);
+    if (file != NULL && unlink(file) != 0 && errno != ENOENT)
+        tn__log(TN_LOG_WARNING, "%s: the file is not needed any more and cannot be removed: %s",
+                file, strerror(errno));
+    tn_free(file);
+}
+
+/* Files that the old index named and the new one does not. What cannot be read is left alone. */
+static void remove_old(const struct saving *s, const tn_state *before, const tn_state *index)
+{
+    tn_state *keep = tn_state_new(), *gone = tn_state_new();
+    tn_status status = keep != NULL && gone != NULL ? TN_OK : TN_ERR_MEMORY;
+    for (int64_t i = 0; i < tn_state_count(index) && status == TN_OK; i++)
+        status = tn_state_set_value(keep, tn_state_value(index, i).as.s, tn_value_bool(true));
+    for (int64_t i = 0; i < tn_state_count(before) && status == TN_OK; i++) {
+        tn_value value = tn_state_value(before, i);
+        if (value.kind != TN_VALUE_STRING || !is_plain(value.as.s) ||
+            tn_state_find(keep, value.as.s) >= 0 || tn_state_find(gone, value.as.s) >= 0)
+            continue;
+        remove_part(s, value.as.s);
+        status = tn_state_set_value(gone, value.as.s, tn_value_bool(true));
+    }
+    tn_state_drop(keep);
+    tn_state_drop(gone);
+}
+
+/* The index that is there, NULL if there is none that can be read. */
+static tn_state *index_before(const char *path)
+{
+    struct stat info;
+    bool index = true;
+    if (stat(path, &info) != 0)
+        return NULL;
+    uint64_t mark = tn_error_mark();
+    tn_state *before = tn__format_load(path, 0, &index);
+    tn_error_restore(mark);
+    if (before != NULL && !index) {
+        tn_state_drop(before);
+        before = NULL;
+    }
+    return before;
+}
+
+static tn_status save_index(const struct saving *s, tn_state *index)
+{
+    uint64_t total = 0;
+    char text[32];
+    tn_status status = TN_OK;
+    for (int64_t i = 0; i < tn_state_count(s->state); i++)
+        total += bytes_of(s->state, i);
+    tn_snprint(text, sizeof text, "%llu", (unsigned long long)total);
+    status = tn_state_set_meta(index, "total_size", text);
+    for (int64_t i = 0; i < tn_state_meta_count(s->state) && status == TN_OK; i++) {
+        const char *key = tn_state_meta_key(s->state, i);
+        if (strcmp(key, "total_size") != 0)
+            status = tn_state_set_meta(index, key, tn_state_meta(s->state, key));
+    }
+    return status == TN_OK ? tn__format_save(s->index, s->path, index) : status;
+}
+
+/* Takes the files of a save that failed away, unless its index is in place: then only the folder could
+ * not be brought to the disk. */
+static void undo(const struct saving *s, int64_t written)
+{
+    tn_state *now = index_before(s->path);
+    for (int64_t p = 0; p < written; p++) {
+        char *name = part_name(s, p);
+        bool named = false;
+        for (int64_t i = 0; name != NULL && i < tn_state_count(now) && !named; i++) {
+            tn_value value = tn_state_value(now, i);
+            named = value.kind == TN_VALUE_STRING && strcmp(value.as.s, name) == 0;
+        }
+        if (name != NULL && !named)
+            remove_part(s, name);
+        tn_free(name);
+    }
+    tn_state_drop(now);
+}
+
+static tn_status save_all(struct saving *s, uint64_t most)
+{
+    tn_state *index = tn_state_new();
+    int64_t written = 0;
+    tn_status status = index != NULL ? divide(s, most) : TN_ERR_MEMORY;
+    if (status == TN_OK)
+        status = choose_names(s);
+    for (; written < s->parts && status == TN_OK; written++)
+        status = save_part(s, written, index);
+    tn_state *before = status == TN_OK ? index_before(s->path) : NULL;
+    if (status == TN_OK)
+        status = save_index(s, index);
+    if (status == TN_OK && before != NULL)
+        remove_old(s, before, index);
+    if (status != TN_OK)
+        undo(s, written);
+    tn_state_drop(before);
+    tn_state_drop(index);
+    tn_free(s->first);
+    return status;
+}
+
+/* "model" and ".safetensors" of a path "dir/model.safetensors.index.json". */
+static tn_status find_formats(struct saving *s)
+{
+    static const char ending[] = ".index.json";
+    size_t length = strlen(s->path), end = sizeof ending - 1;
+    s->index = tn__format_by_extension(s->path);
+    if (s->index == NULL ||
+        (((const tn_format *)s->index->contribution)->flags & TN_FORMAT_INDEX) == 0 ||
+        length <= end || strcmp(s->path + length - end, ending) != 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: the name of an index ends in .EXTENSION.index.json, and a format that "
+                       "can write it is needed",
+                       s->path);
+    s->stem = s->path + folder_length(s->path);
+    char *data = tn_strdup(s->stem);
+    if (data == NULL)
+        return TN_ERR_MEMORY;
+    size_t rest = strlen(data) - end;
+    data[rest] = '\0';
+    s->format = tn__format_by_extension(data);
+    const char *dot = strrchr(data, '.');
+    s->stem_length = dot != NULL ? (size_t)(dot - data) : 0;
+    s->extension = s->stem + s->stem_length;
+    s->extension_length = rest - s->stem_length;
+    tn_free(data);
+    if (s->format == NULL || s->stem_length == 0)
+        return tn_fail(TN_ERR_FORMAT, "%s: no format has the extension before %s", s->path, ending);
+    return TN_OK;
+}
+
+tn_status tn_state_save_parts(const tn_state *state, const char *path, uint64_t most)
+{
+    if (state == NULL || path == NULL)
+        return tn__null_input("an argument of tn_state_save_parts");
+    if (most == 0)
+        return tn_fail(TN_ERR_VALUE, "%s: files of at most 0 bytes hold nothing", path);
+    struct saving s = { .path = path };
+    tn_status status = tn__plugins_discover();
+    if (status == TN_OK)
+        status = find_formats(&s);
+    if (status != TN_OK)
+        return status;
+    tn_state *plain = tn__texts_from_state(state, path);
+    if (plain == NULL)
+        return tn_error_last()->code;
+    s.state = plain;
+    status = save_all(&s, most);
+    tn_state_drop(plain);
+    return status;
+}

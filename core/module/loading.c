@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A state, put into a module: module by module, each one's own part by its layer or by default, then
+ * its extra state, then the names that nobody knows, then its children. All that is wrong is listed,
+ * and judged at the end. */
+#include "core/module/loading.h"
+#include "core/module/table.h"
+
+/* What TN_LOAD_WHOLE does when all was found to fit. */
+struct step {
+    tn_module *module; /* a reference */
+    char *key;
+    size_t name; /* where the slot's name begins in the key */
+    tn_value value;
+    void *block;
+};
+
+struct loader {
+    const tn_state *root;
+    tn_load_report *report;
+    tn_names errors; /* apart from the report, which hooks may change */
+    uint32_t flags;
+    bool later; /* steps are kept, not done */
+    struct step *steps;
+    int64_t count, capacity;
+};
+
+/* The entries of a state that begin with a module's prefix, by place. */
+struct part {
+    tn_state *state;
+    int64_t *at;
+    int64_t count;
+};
+
+/* ---- one entry ------------------------------------------------------------------------------- */
+
+/* Adds a sentence to the list of errors. */
+static tn_status complain(struct loader *l, const char *format, ...)
+{
+    va_list args;
+    tn__text text = { 0 };
+    va_start(args, format);
+    tn__text_addv(&text, format, args);
+    va_end(args);
+    tn_status status = text.failed ? tn_fail(TN_ERR_MEMORY, "out of memory for what a load found")
+                                   : tn_names_add(&l->errors, text.at);
+    tn__text_free(&text);
+    return status;
+}
+
+static void shape_text(const tn_tensor *tensor, tn__text *text)
+{
+    tn__text_add(text, "torch.Size(");
+    tn__text_ints(text, tn__shape(tensor));
+    tn__text_add(text, ")");
+}
+
+/* Says what is wrong between two tensors; `what` NULL: their shapes. */
+static tn_status complain_of(struct loader *l, const char *key, const tn_tensor *to,
+                             const tn_tensor *from, const char *what)
+{
+    tn__text a = { 0 }, b = { 0 };
+    shape_text(to, &a);
+    shape_text(from, &b);
+    const char *model = a.failed ? "?" : a.at, *file = b.failed ? "?" : b.at;
+    tn_status status =
+        what == NULL
+            ? complain(l,
+                       "size mismatch for %s: copying a param with shape %s from checkpoint, "
+                       "the shape in current model is %s.",
+                       key, file, model)
+            : complain(l,
+                       "While copying the parameter named \"%s\", whose dimensions in the model "
+                       "are %s and whose dimensions in the checkpoint are %s, an exception "
+                       "occurred : (%s).",
+                       key, model, file, what);
+    tn__text_free(&a);
+    tn__text_free(&b);
+    return status;
+}
+
+/* PyTorch takes the first element of a row for a tensor without dimensions, as old files had it
+ * (LSD-010). */
+static bool is_old_scalar(const tn_tensor *to, const tn_tensor *from)
+{
+    return tn_tensor_ndim(to) == 0 && tn_tensor_ndim(from) == 1 && tn_tensor_numel(from) > 0;
+}
+
+static bool shapes_fit(const tn_tensor *to, const tn_tensor *from)
+{
+    tn_ints a = tn__shape(to), b = tn__shape(from);
+    return a.count == b.count &&
+           (a.count == 0 || memcmp(a.at, b.at, (size_t)a.count * sizeof *a.at) == 0);
+}
+
+static tn_status copy_values(const char *key, tn_tensor *to, tn_tensor *from)
+{
+    const tn_device *there = tn_tensor_device(to), *here = tn_tensor_device(from);
+    if (tn_tensor_numel(to) == 0)
+        return TN_OK;
+    if (!tn_device_has_memory(there)) {
+        if (tn_device_has_memory(here))
+            tn__log(TN_LOG_WARNING,
+                    "for %s: copying from the checkpoint to a tensor on %s, which has no values, "
+                    "does nothing; TN_LOAD_ASSIGN puts the checkpoint's tensor in its place",
+                    key, tn_device_name(there));
+        return TN_OK;
+    }
+    if (!tn_device_has_memory(here))
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "the tensor to copy from is on %s, which has no values",
+                       tn_device_name(here));
+    return tn__copy(to, from);
+}
+
+/* Puts the tensor itself into the slot. A parameter that was not one becomes one. */
+static tn_status assign(tn_module *module, const char *name, bool parameter, tn_tensor *to,
+                        tn_tensor *from)
+{
+    if (parameter) {
+        if (!tn_tensor_is_parameter(from))
+            from = tn_parameter(from, false);
+        tn_status status = from != NULL
+                               ? tn_tensor_set_requires_grad(from, tn_tensor_requires_grad(to))
+                               : tn_error_last()->code;
+        if (status != TN_OK)
+            return status;
+    }
+    return tn_module_set(module, name, from);
+}
+
+/* Puts a tensor into the slot `name`; a failure becomes a sentence of the report. */
+static tn_status put_tensor(struct loader *l, tn_module *module, const char *key, const char *name,
+                            tn_tensor *from)
+{
+    tn__slot *slot = tn__slots_find(&module->parameters, name);
+    bool parameter = slot != NULL;
+    if (slot == NULL)
+        slot = tn__slots_find(&module->buffers, name);
+    if (slot == NULL || tn__is_none(slot->tensor))
+        return TN_OK; /* a hook took it away */
+    tn_tensor *to = tn_tensor_keep(slot->tensor);
+    uint64_t mark = tn_error_mark(), scope = tn_scope_begin();
+    tn_status status = TN_OK;
+    tn_tensor *given = from;
+    tn_grad_begin(false);
+    if (is_old_scalar(to, from))
+        from = tn_tensor_as_strided(from, TN_SCALAR_SHAPE, TN_SCALAR_SHAPE, tn_tensor_offset(from));
+    if (from == NULL)
+        status = tn_error_last()->code;
+    else if ((l->flags & TN_LOAD_ASSIGN) != 0)
+        status = assign(module, name, parameter, to, from);
+    else
+        status = copy_values(key, to, from);
+    tn_grad_end();
+    tn_scope_end(scope);
+    if (status != TN_OK && status != TN_ERR_MEMORY) {
+        char what[sizeof(tn_error)];
+        tn_snprint(what, sizeof what, "%s", tn_error_last()->message);
+        tn_error_restore(mark);
+        status = complain_of(l, key, to, given, what);
+    }
+    tn_tensor_drop(to);
+    return status;
+}
+
+static tn_status put_extra_state(struct loader *l, tn_module *module, const char *key,
+                                 tn_value value)
+{
+    uint64_t mark = tn_error_mark();
+    tn_status status = tn_module_set_extra_state(module, value);
+    if (status == TN_OK || status == TN_ERR_MEMORY)
+        return status;
+    char what[sizeof(tn_error)];
+    tn_snprint(what, sizeof what, "%s", tn_error_last()->message);
+    tn_error_restore(mark);
+    return complain(l, "While setting the extra state \"%s\", an exception occurred : (%s).", key,
+                    what);
+}
+
+static tn_status do_step(struct loader *l, tn_module *module, const char *key, const char *name,
+                         tn_value value)
+{
+    if (value.kind == TN_VALUE_TENSOR && (tn__slots_find(&module->parameters, name) != NULL ||
+                                          tn__slots_find(&module->buffers, name) != NULL))
+        return put_tensor(l, module, key, name, value.as.tensor);
+    return put_extra_state(l, module, key, value);
+}
+
+/* Does it now, or keeps it for the end. */
+static tn_status step(struct loader *l, tn_module *module, const char *key, size_t name,
+                      tn_value value)
+{
+    if (!l->later)
+        return do_step(l, module, key, key + name, value);
+    if (l->count == l->capacity) {
+        int64_t capacity = l->capacity > 0 ? l->capacity * 2 : 16;
+        struct step *grown = tn_realloc(l->steps, (size_t)capacity * sizeof *grown);
+        if (grown == NULL)
+            return TN_ERR_MEMORY;
+        l->steps = grown;
+        l->capacity = capacity;
+    }
+    struct step fresh = { .name = name, .key = tn_strdup(key) };
+    tn_status status = fresh.key != NULL ? tn__value_copy(&value, &fresh.value, &fresh.block)
+                                         : TN_ERR_MEMORY;
+    if (status != TN_OK) {
+        tn_free(fresh.key);
+        return status;
+    }
+    fresh.module = tn_module_keep(module);
+    l->steps[l->count++] = fresh;
+    return TN_OK;
+}
+
+/* ---- one module's own part ------------------------------------------------------------------- */
+
+static tn_status load_slot(struct loader *l, tn_module *module, const tn_loading *loading,
+                           const tn__slot *slot, const char *key, size_t prefix)
+{
+    int64_t found = tn_state_find(loading->state, key);
+    if (found < 0)
+        return tn_names_add(loading->missing, key);
+    tn_value value = tn_state_value(loading->state, found);
+    if (value.kind != TN_VALUE_TENSOR)
+        return complain(l,
+                        "While copying the parameter named \"%s\", expected torch.Tensor or "
+                        "Tensor-like object from checkpoint but received %s",
+                        key, tn__value_kind_name(value.kind));
+    if (!is_old_scalar(slot->tensor, value.as.tensor) && !shapes_fit(slot->tensor, value.as.tensor))
+        return complain_of(l, key, slot->tensor, value.as.tensor, NULL);
+    return step(l, module, key, prefix, value);
+}
+
+tn_status tn_module_load_own(tn_module *module, tn_loading *loading)
+{
+    if (module == NULL || loading == NULL)
+        return tn__null_input("an argument of tn_module_load_own");
+    const tn__slots *kinds[] = { &module->parameters, &module->buffers };
+    size_t prefix = strlen(loading->prefix);
+    tn__text key = { 0 };
+    tn_status status = TN_OK;
+    tn__text_put(&key, loading->prefix, prefix);
+    for (int k = 0; k < 2; k++) {
+        for (int64_t i = 0; i < kinds[k]->count && status == TN_OK; i++) {
+            const tn__slot *slot = &kinds[k]->at[i];
+            if (tn__is_none(slot->tensor) || (slot->flags & TN_SLOT_NOT_PERSISTENT) != 0)
+                continue;
+            key.length = prefix;
+            tn__text_put(&key, slot->name, strlen(slot->name));
+            status = key.failed ? tn_fail(TN_ERR_MEMORY, "out of memory for a name in a state")
+                                : load_slot(loading->host, module, loading, slot, key.at, prefix);
+        }
+    }
+    tn__text_free(&key);
+    return status;
+}
+
+static bool has_slot(const tn_module *module, const char *name)
+{
+    const tn__slot *slot = tn__slots_find(&module->parameters, name);
+    if (slot == NULL)
+        slot = tn__slots_find(&module->buffers, name);
+    return slot != NULL && !tn__is_none(slot->tensor) &&
+           (slot->flags & TN_SLOT_NOT_PERSISTENT) == 0;
+}
+
+static tn_status load_extra_state(struct loader *l, tn_module *module, const tn_loading *loading)
+{
+    bool takes = module->layer != NULL && module->layer->set_extra_state != NULL;
+    size_t prefix = strlen(loading->prefix);
+    tn__text key = { 0 };
+    tn__text_add(&key, "%s%s", loading->prefix, TN__EXTRA_STATE);
+    if (key.failed) {
+        tn__text_free(&key);
+        return tn_fail(TN_ERR_MEMORY, "out of memory for a name in a state");
+    }
+    tn_status status = TN_OK;
+    int64_t found = tn_state_find(loading->state, key.at);
+    if (takes && found >= 0)
+        status = step(l, module, key.at, prefix, tn_state_value(loading->state, found));
+    else if (takes)
+        status = tn_names_add(loading->missing, key.at);
+    else if (found >= 0 && !has_slot(module, TN__EXTRA_STATE))
+        status = tn_names_add(loading->unexpected, key.at);
+    tn__text_free(&key);
+    return status;
+}
+
+/* ---- names that nobody knows, and those of the children -------------------------------------- */
+
+/* To which child each entry of a part belongs: its place among them, -1 for none. */
+static tn_status sort_out(tn_module *module, const struct part *part, size_t prefix,
+                          tn_names *unexpected, int32_t *child_of)
+{
+    tn__table names = { 0 };
+    tn_status status = TN_OK;
+    for (int64_t i = 0; i < module->children.count && status == TN_OK; i++)
+        if (tn__table_add(&names, module->children.at[i].name) < 0)
+            status = tn_error_last()->code;
+    for (int64_t i = 0; i < part->count && status == TN_OK; i++) {
+        const char *key = tn_state_name(part->state, part->at[i]), *rest = key + prefix;
+        const char *dot = strchr(rest, '.');
+        child_of[i] = dot != NULL ? (int32_t)tn__table_find(&names, rest, (size_t)(dot - rest))
+                                  : -1;
+        bool known = dot != NULL ? child_of[i] >= 0
+                                 : strcmp(rest, TN__EXTRA_STATE) == 0 || has_slot(module, rest);
+        if (!known)
+            status = tn_names_add(unexpected, key);
+    }
+    tn__table_free(&names);
+    return status;
+}
+
+/* The part in the order of the children; first[c] is where those of child c begin. */
+static void gather(const struct part *part, const int32_t *child_of, int64_t children,
+                   int64_t *first, int64_t *sorted)
+{
+    for (int64_t c = 0; c <= children; c++)
+        first[c] = 0;
+    for (int64_t i = 0; i < part->count; i++)
+        if (child_of[i] >= 0)
+            first[child_of[i] + 1]++;
+    for (int64_t c = 0; c < children; c++)
+        first[c + 1] += first[c];
+    for (int64_t i = 0; i < part->count; i++)
+        if (child_of[i] >= 0)
+            sorted[first[child_of[i]]++] = part->at[i];
+    for (int64_t c = children; c > 0; c--)
+        first[c] = first[c - 1];
+    first[0] = 0;
+}
+
+/* The entries of a state whose names begin with the prefix. */
+static tn_status part_of(tn_state *state, const char *prefix, struct part *part)
+{
+    int64_t count = tn_state_count(state);
+    size_t length = strlen(prefix);
+    *part = (struct part){ state, tn_malloc(((size_t)count + 1) * sizeof *part->at), 0 };
+    if (part->at == NULL)
+        return TN_ERR_MEMORY;
+    for (int64_t i = 0; i < count; i++)
+        if (strncmp(tn_state_name(state, i), prefix, length) == 0)
+            part->at[part->count++] = i;
+    return TN_OK;
+}
+
+/* A state of its own with the entries of a part, for hooks and layers to change. */
+static tn_state *copy_of(const struct part *part)
+{
+    tn_state *state = tn_state_new();
+    tn_status status = state != NULL ? TN_OK : TN_ERR_MEMORY;
+    for (int64_t i = 0; i < part->count && status == TN_OK; i++)
+        status = tn_state_set_value(state, tn_state_name(part->state, part->at[i]),
+                                    tn_state_value(part->state, part->at[i]));
+    if (status == TN_OK)
+        return state;
+    tn_state_drop(state);
+    return NULL;
+}
+
+/* ---- the tree -------------------------------------------------------------------------------- */
+
+static tn_status load_tree(struct loader *l, tn_module *module, const struct part *part,
+                           const char *prefix, int depth);
+
+static tn_status load_children(struct loader *l, tn_module *module, const struct part *part,
+                               const char *prefix, const int64_t *first, const int64_t *sorted,
+                               int64_t children, int depth)
+{
+    tn_status status = TN_OK;
+    tn__text path = { 0 };
+    size_t length = strlen(prefix);
+    tn__text_put(&path, prefix, length);
+    for (int64_t c = 0; c < children && c < module->children.count && status == TN_OK; c++) {
+        const tn__slot *slot = &module->children.at[c];
+        if (slot->child == NULL)
+            continue;
+        struct part below = { part->state, (int64_t *)sorted + first[c], first[c + 1] - first[c] };
+        path.length = length;
+        tn__text_put(&path, slot->name, strlen(slot->name));
+        tn__text_put(&path, ".", 1);
+        tn_module *child = tn_module_keep(slot->child); /* a hook may take it out */
+        status = path.failed ? tn_fail(TN_ERR_MEMORY, "out of memory for a module's path")
+                             : load_tree(l, child, &below, path.at, depth + 1);
+        tn_module_drop(child);
+    }
+    tn__text_free(&path);
+    return status;
+}
+
+/* Lists the unknown names, then goes on to the children with what is theirs. */
+static tn_status load_below(struct loader *l, tn_module *module, const struct part *part,
+                            const char *prefix, int depth)
+{
+    int64_t children = module->children.count;
+    int32_t *child_of = tn_malloc(((size_t)part->count + 1) * sizeof *child_of);
+    int64_t *first = tn_malloc(((size_t)children + 1) * sizeof *first);
+    int64_t *sorted = tn_malloc(((size_t)part->count + 1) * sizeof *sorted);
+    tn_status status = TN_ERR_MEMORY;
+    if (child_of != NULL && first != NULL && sorted != NULL)
+        status = sort_out(module, part, strlen(prefix), &l->report->unexpected, child_of);
+    if (status == TN_OK) {
+        gather(part, child_of, children, first, sorted);
+        status = load_children(l, module, part, prefix, first, sorted, children, depth);
+    }
+    tn_free(child_of);
+    tn_free(first);
+    tn_free(sorted);
+    return status;
+}
+
+/* The version that the state has for the module: its path is the prefix without the dot. */
+static tn_status version_of(const tn_state *root, const char *prefix, int64_t *version)
+{
+    size_t length = strlen(prefix);
+    char *path = tn_strdup(prefix);
+    if (path == NULL)
+        return TN_ERR_MEMORY;
+    if (length > 0)
+        path[length - 1] = '\0';
+    *version = tn_state_version(root, path);
+    tn_free(path);
+    return TN_OK;
+}
+
+static tn_status load_own(tn_module *module, tn_loading *loading)
+{
+    if (module->layer == NULL || module->layer->load_state == NULL)
+        return tn_module_load_own(module, loading);
+    const char *plugin = tn__module_enter(module);
+    uint64_t scope = tn_scope_begin();
+    tn_status status = tn__status_of(module->layer->load_state(module, loading), module->type);
+    tn_scope_end(scope);
+    tn__error_plugin_back(plugin);
+    return status;
+}
+
+/* Hooks and layers that change the state change a copy, which the module and those below it see. */
+static tn_status load_tree(struct loader *l, tn_module *module, const struct part *part,
+                           const char *prefix, int depth)
+{
+    if (depth > TN__MODULE_DEPTH)
+        return tn_fail(TN_ERR_RUNTIME, "modules nest more than %d deep", TN__MODULE_DEPTH);
+    bool changes = (module->layer != NULL && module->layer->load_state != NULL) ||
+                   tn__has_hooks(module, TN__HOOK_LOAD_PRE);
+    tn_state *copy = changes ? copy_of(part) : NULL;
+    if (changes && copy == NULL)
+        return tn_error_last()->code;
+    tn_loading loading = {
+        TN_HEAD(tn_loading),
+        .state = copy != NULL ? copy : part->state,
+        .prefix = prefix,
+        .flags = l->flags | TN_LOAD_STRICT,
+        .missing = &l->report->missing,
+        .unexpected = &l->report->unexpected,
+        .errors = &l->errors,
+        .host = l,
+    };
+    tn_status status = version_of(l->root, prefix, &loading.version);
+    if (status == TN_OK)
+        status = tn__run_load_hooks(module, TN__HOOK_LOAD_PRE, &loading, NULL);
+    if (status == TN_OK)
+        status = load_own(module, &loading);
+    if (status == TN_OK)
+        status = load_extra_state(l, module, &loading);
+    if (status == TN_OK && copy != NULL) {
+        struct part changed;
+        status = part_of(copy, prefix, &changed);
+        if (status == TN_OK)
+            status = load_below(l, module, &changed, prefix, depth);
+        tn_free(changed.at);
+    } else if (status == TN_OK) {
+        status = load_below(l, module, part, prefix, depth);
+    }
+    tn_state_drop(copy);
+    return status == TN_OK ? tn__run_load_hooks(module, TN__HOOK_LOAD, NULL, l->report) : status;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static tn_status judge(struct loader *l, const tn_module *module)
+{
+    bool strict = (l->flags & TN_LOAD_STRICT) != 0;
+    tn_load_report *report = l->report;
+    tn__names_free(&report->errors);
+    report->errors = l->errors;
+    l->errors = (tn_names){ 0 };
+    if (report->errors.count == 0 &&
+        (!strict || report->missing.count + report->unexpected.count == 0))
+        return TN_OK;
+    return tn__load_report_fail(report, module->type, strict);
+}
+
+static tn_status load_all(struct loader *l, tn_module *module)
+{
+    struct part part;
+    tn_status status = part_of((tn_state *)l->root, "", &part); /* changed as a copy only */
+    if (status == TN_OK)
+        status = load_tree(l, module, &part, "", 0);
+    tn_free(part.at);
+    if (status == TN_OK)
+        status = judge(l, module);
+    if (l->later && status == TN_OK) {
+        for (int64_t i = 0; i < l->count && status == TN_OK; i++)
+            status = do_step(l, l->steps[i].module, l->steps[i].key,
+                             l->steps[i].key + l->steps[i].name, l->steps[i].value);
+        if (status == TN_OK)
+            status = judge(l, module);
+    }
+    for (int64_t i = 0; i < l->count; i++) {
+        tn_module_drop(l->steps[i].module);
+        tn__value_free(&l->steps[i].value, l->steps[i].block);
+        tn_free(l->steps[i].key);
+    }
+    tn_free(l->steps);
+    tn__names_free(&l->errors);
+    return status;
+}
+
+tn_status tn_module_load_report(tn_module *module, const tn_state *state, uint32_t flags,
+                                tn_load_report *report)
+{
+    const uint32_t known = TN_LOAD_STRICT | TN_LOAD_ASSIGN | TN_LOAD_WHOLE;
+    if (module == NULL)
+        return tn__null_input("the module of a load");
+    if (state == NULL)
+        return tn_failed() ? tn_error_code()
+                           : tn_fail(TN_ERR_TYPE, "Expected state_dict to be dict-like, got NULL.");
+    if ((flags & ~known) != 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "loading a state: unknown flags 0x%x; those of TN_LOAD_* are "
+                       "known",
+                       flags & ~known);
+    tn_load_report own = { 0 };
+    struct loader l = { .root = state,
+                        .report = report != NULL ? report : &own,
+                        .flags = flags,
+                        .later = (flags & TN_LOAD_WHOLE) != 0 };
+    tn_names_clear(&l.report->missing);
+    tn_names_clear(&l.report->unexpected);
+    tn_names_clear(&l.report->errors);
+    tn_status status = load_all(&l, module);
+    tn__names_free(&own.missing);
+    tn__names_free(&own.unexpected);
+    tn__names_free(&own.errors);
+    return status;
+}
+
+tn_status tn_module_load_state(tn_module *module, const tn_state *state, bool strict)
+{
+    return tn_module_load_report(module, state, strict ? TN_LOAD_STRICT : 0, NULL);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a load found: three lists of texts, and the words that PyTorch has for them. */
+#include "core/module/loading.h"
+
+#define MESSAGE_ROOM 900 /* of an error record's text; what does not fit is counted */
+
+/* ---- lists of texts -------------------------------------------------------------------------- */
+
+int64_t tn_names_count(const tn_names *names)
+{
+    return names != NULL ? names->count : 0;
+}
+
+static bool in_range(const tn_names *names, int64_t index)
+{
+    if (index >= 0 && index < tn_names_count(names))
+        return true;
+    tn_fail(TN_ERR_INDEX, "name %lld of a list is out of range: there are %lld", (long long)index,
+            (long long)tn_names_count(names));
+    return false;
+}
+
+const char *tn_names_at(const tn_names *names, int64_t index)
+{
+    return in_range(names, index) ? names->at[index] : NULL;
+}
+
+tn_status tn_names_add(tn_names *names, const char *name)
+{
+    if (names == NULL || name == NULL)
+        return tn__null_input("an argument of tn_names_add");
+    if (names->count == names->capacity) {
+        int64_t capacity = names->capacity > 0 ? names->capacity * 2 : 8;
+        char **grown = tn_realloc(names->at, (size_t)capacity * sizeof *grown);
+        if (grown == NULL)
+            return TN_ERR_MEMORY;
+        names->at = grown;
+        names->capacity = capacity;
+    }
+    char *copy = tn_strdup(name);
+    if (copy == NULL)
+        return TN_ERR_MEMORY;
+    names->at[names->count++] = copy;
+    return TN_OK;
+}
+
+tn_status tn_names_remove(tn_names *names, int64_t index)
+{
+    if (names == NULL)
+        return tn__null_input("the list of tn_names_remove");
+    if (!in_range(names, index))
+        return TN_ERR_INDEX;
+    tn_free(names->at[index]);
+    names->count--;
+    memmove(names->at + index, names->at + index + 1,
+            (size_t)(names->count - index) * sizeof *names->at);
+    return TN_OK;
+}
+
+void tn_names_clear(tn_names *names)
+{
+    for (int64_t i = 0; i < tn_names_count(names); i++)
+        tn_free(names->at[i]);
+    if (names != NULL)
+        names->count = 0;
+}
+
+void tn__names_free(tn_names *names)
+{
+    tn_names_clear(names);
+    tn_free(names->at);
+    *names = (tn_names){ 0 };
+}
+
+/* ---- the report ------------------------------------------------------------------------------ */
+
+tn_load_report *tn_load_report_new(void)
+{
+    return tn_calloc(1, sizeof(tn_load_report));
+}
+
+void tn_load_report_drop(tn_load_report *report)
+{
+    if (report == NULL)
+        return;
+    tn__names_free(&report->missing);
+    tn__names_free(&report->unexpected);
+    tn__names_free(&report->errors);
+    tn_free(report);
+}
+
+tn_names *tn_load_report_missing(tn_load_report *report)
+{
+    return report != NULL ? &report->missing : NULL;
+}
+
+tn_names *tn_load_report_unexpected(tn_load_report *report)
+{
+    return report != NULL ? &report->unexpected : NULL;
+}
+
+tn_names *tn_load_report_errors(tn_load_report *report)
+{
+    return report != NULL ? &report->errors : NULL;
+}
+
+static void put_list(tn__text *text, const tn_names *names)
+{
+    for (int64_t i = 0; i < names->count; i++)
+        tn__text_add(text, "%s'%s'", i > 0 ? ", " : "", names->at[i]);
+}
+
+int64_t tn_load_report_text(const tn_load_report *report, char *out, size_t size)
+{
+    tn__text text = { 0 };
+    if (report == NULL) {
+        tn__null_input("the report of tn_load_report_text");
+        return -1;
+    }
+    if (report->missing.count + report->unexpected.count == 0) {
+        tn__text_add(&text, "<All keys matched successfully>");
+    } else {
+        tn__text_add(&text, "_IncompatibleKeys(missing_keys=[");
+        put_list(&text, &report->missing);
+        tn__text_add(&text, "], unexpected_keys=[");
+        put_list(&text, &report->unexpected);
+        tn__text_add(&text, "])");
+    }
+    return tn__text_give(&text, out, size);
+}
+
+/* ---- the error ------------------------------------------------------------------------------- */
+
+/* Names in quotes until the message is full; how many it leaves out. */
+static void put_names(tn__text *message, const char *title, const tn_names *names)
+{
+    if (names->count == 0)
+        return;
+    int64_t shown = 0;
+    tn__text_add(message, "\n\t%s key(s) in state_dict: ", title);
+    for (; shown < names->count; shown++) {
+        if (message->length + strlen(names->at[shown]) + 32 > MESSAGE_ROOM)
+            break;
+        tn__text_add(message, "%s\"%s\"", shown > 0 ? ", " : "", names->at[shown]);
+    }
+    if (shown < names->count)
+        tn__text_add(message, " and %lld more", (long long)(names->count - shown));
+    tn__text_put(message, ". ", 2);
+}
+
+tn_status tn__load_report_fail(const tn_load_report *report, const char *type, bool strict)
+{
+    tn__text message = { 0 };
+    tn__text_add(&message, "Error(s) in loading state_dict for %s:", type);
+    if (strict) {
+        put_names(&message, "Missing", &report->missing);
+        put_names(&message, "Unexpected", &report->unexpected);
+    }
+    for (int64_t i = 0; i < report->errors.count; i++) {
+        if (i > 0 && message.length + strlen(report->errors.at[i]) + 2 > MESSAGE_ROOM) {
+            tn__text_add(&message, "\n\tand %lld more.", (long long)(report->errors.count - i));
+            break;
+        }
+        tn__text_add(&message, "\n\t%s", report->errors.at[i]);
+    }
+    tn_status status = tn_fail(
+        TN_ERR_RUNTIME, "%s",
+        message.at != NULL && !message.failed ? message.at : "the state does not fit the module");
+    tn__text_free(&message);
+    return status;
+}

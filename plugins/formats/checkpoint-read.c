@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading a checkpoint (checkpoint.c). The sum of the header is checked first, and then everything
+ * that stands in it, as if there were no sum: a file is somebody else's. */
+#include "formats.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define START_SIZE 32
+#define ALIGNMENT 64
+#define DEPTH_MAX 64
+
+struct storage {
+    uint64_t place, size, sum; /* place from the start of the data */
+    tn_tensor *bytes;          /* uint8, owned; NULL until a tensor needs it */
+};
+
+struct reading {
+    const tn_source *source;
+    const unsigned char *at, *end; /* of the header */
+    const unsigned char *start;
+    uint64_t data; /* where it begins in the file */
+    struct storage *storages;
+    uint64_t count;
+    tn_value **rows; /* memory of lists, freed at the end */
+    size_t n_rows, room_rows;
+};
+
+static tn_status bad(const struct reading *r, const char *what)
+{
+    return tn_fail(TN_ERR_FORMAT, "%s: checkpoint, byte %zu of the header: %s", r->source->path,
+                   (size_t)(r->at - r->start), what);
+}
+
+static tn_status take_number(struct reading *r, uint64_t *number)
+{
+    if (r->end - r->at < 8)
+        return bad(r, "the header ends in the middle of a number");
+    memcpy(number, r->at, 8);
+    r->at += 8;
+    return TN_OK;
+}
+
+/* A number of things that take `least` bytes or more each, so that it cannot be more than can follow. */
+static tn_status take_count(struct reading *r, uint64_t least, uint64_t *count)
+{
+    tn_status status = take_number(r, count);
+    if (status == TN_OK && *count > (uint64_t)(r->end - r->at) / least)
+        status = bad(r, "a count is larger than what follows");
+    return status;
+}
+
+/* Bytes with a length in front, where they stand. */
+static tn_status take_bytes(struct reading *r, const char **bytes, size_t *length)
+{
+    uint64_t count = 0;
+    tn_status status = take_count(r, 1, &count);
+    *bytes = (const char *)r->at;
+    *length = (size_t)count;
+    if (status == TN_OK)
+        r->at += count;
+    return status;
+}
+
+/* A copy with a NUL (tn_free), without one inside. */
+static tn_status take_text(struct reading *r, char **text)
+{
+    const char *bytes = NULL;
+    size_t length = 0;
+    tn_status status = take_bytes(r, &bytes, &length);
+    *text = NULL;
+    if (status == TN_OK && memchr(bytes, '\0', length) != NULL)
+        return bad(r, "a text has a zero byte in it");
+    if (status != TN_OK)
+        return status;
+    *text = tn_malloc(length + 1);
+    if (*text == NULL)
+        return TN_ERR_MEMORY;
+    memcpy(*text, bytes, length);
+    (*text)[length] = '\0';
+    return TN_OK;
+}
+
+/* ---- storages -------------------------------------------------------------------------------- */
+
+/* The rows stand last in the header; they follow each other in the data without a hole. */
+static tn_status take_storages(struct reading *r)
+{
+    uint64_t at = 0, count = 0, available = r->source->size - r->data;
+    tn_status status = take_count(r, 24, &count);
+    if (status != TN_OK)
+        return status;
+    r->storages = tn_calloc((size_t)count + 1, sizeof *r->storages);
+    if (r->storages == NULL)
+        return TN_ERR_MEMORY;
+    for (r->count = 0; r->count < count && status == TN_OK; r->count++) {
+        struct storage *s = &r->storages[r->count];
+        status = take_number(r, &s->place);
+        if (status == TN_OK)
+            status = take_number(r, &s->size);
+        if (status == TN_OK)
+            status = take_number(r, &s->sum);
+        if (status == TN_OK && (s->place != at || at > available || s->size > available - at))
+            status = bad(r, "a storage does not lie behind the one before, or beyond the end");
+        if (status == TN_OK)
+            at += s->size + (ALIGNMENT - s->size % ALIGNMENT) % ALIGNMENT;
+    }
+    if (status == TN_OK && at != available)
+        status = tn_fail(TN_ERR_FORMAT,
+                         "%s: checkpoint: the storages need %llu bytes, the file has %llu",
+                         r->source->path, (unsigned long long)at, (unsigned long long)available);
+    return status;
+}
+
+/* The sum is checked when the values are read; a file that is mapped is not read for it. */
+static tn_status check_sum(const struct reading *r, const struct storage *s, bool mapped)
+{
+    if (mapped || s->size == 0 || !tn_device_is_host(tn_tensor_device(s->bytes)))
+        return TN_OK;
+    const void *bytes = tn_tensor_data(s->bytes);
+    if (bytes == NULL)
+        return tn_error_last()->code;
+    if (ck_sum(bytes, (size_t)s->size) == s->sum)
+        return TN_OK;
+    return tn_fail(
+        TN_ERR_FORMAT,
+        "%s: checkpoint: the %llu bytes of a storage are not those that were written (their "
+        "sum differs)",
+        r->source->path, (unsigned long long)s->size);
+}
+
+static tn_status open_storage(struct reading *r, uint64_t number, tn_tensor **bytes)
+{
+    if (number >= r->count)
+        return bad(r, "a tensor is over a storage that is not there");
+    struct storage *s = &r->storages[number];
+    tn_status status = TN_OK;
+    if (s->bytes == NULL) {
+        int64_t size = (int64_t)s->size;
+        s->bytes = tn_source_tensor(r->source, r->data + s->place, TN_U8, (tn_ints){ &size, 1 });
+        if (s->bytes == NULL)
+            return tn_error_last()->code;
+        tn_tensor_keep(s->bytes);
+        status = check_sum(r, s, tn_source_is_mapped(r->source));
+    }
+    *bytes = s->bytes;
+    return status;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static tn_status take_tensor(struct reading *r, tn_tensor **tensor)
+{
+    uint64_t dtype = 0, storage = 0, offset = 0, ndim = 0;
+    int64_t dims[2 * TN_MAX_DIMS];
+    tn_tensor *bytes = NULL;
+    tn_status status = take_number(r, &dtype);
+    if (status == TN_OK)
+        status = take_number(r, &storage);
+    if (status == TN_OK)
+        status = take_number(r, &offset);
+    if (status == TN_OK)
+        status = take_count(r, 16, &ndim);
+    if (status != TN_OK)
+        return status;
+    if (dtype >= TN_DTYPE_COUNT)
+        return bad(r, "an unknown element type");
+    if (ndim > TN_MAX_DIMS || offset > INT64_MAX)
+        return bad(r, "a tensor with too many dimensions, or one that starts nowhere");
+    memcpy(dims, r->at, (size_t)ndim * 16);
+    r->at += ndim * 16;
+    status = open_storage(r, storage, &bytes);
+    if (status != TN_OK)
+        return status;
+    *tensor = tn_tensor_over(bytes, (tn_dtype)dtype, (tn_ints){ dims, (int64_t)ndim }, dims + ndim,
+                             (int64_t)offset);
+    if (*tensor == NULL) {
+        tn_error_prefix("%s: checkpoint: ", r->source->path);
+        return TN_ERR_FORMAT;
+    }
+    return TN_OK;
+}
+
+static tn_status take_value(struct reading *r, int depth, tn_value *out);
+
+/* What belongs to values until the state has copied it. */
+static tn_status keep_row(struct reading *r, void *row)
+{
+    if (row != NULL && r->n_rows == r->room_rows) {
+        size_t room = r->room_rows > 0 ? r->room_rows * 2 : 16;
+        tn_value **grown = tn_realloc(r->rows, room * sizeof *grown);
+        if (grown != NULL) {
+            r->rows = grown;
+            r->room_rows = room;
+        }
+    }
+    if (row == NULL || r->n_rows == r->room_rows) {
+        tn_free(row);
+        return TN_ERR_MEMORY;
+    }
+    r->rows[r->n_rows++] = row;
+    return TN_OK;
+}
+
+static tn_status take_row(struct reading *r, int depth, uint32_t kind, tn_value *out)
+{
+    uint64_t count = 0;
+    tn_status status = take_count(r, 8, &count);
+    if (status == TN_OK && count > UINT32_MAX)
+        status = bad(r, "a row is too long");
+    if (status != TN_OK)
+        return status;
+    tn_value *row = tn_calloc((size_t)count + 1, sizeof *row);
+    status = keep_row(r, row);
+    for (uint64_t i = 0; i < count && status == TN_OK; i++)
+        status = take_value(r, depth + 1, &row[i]);
+    *out = (tn_value){ .kind = kind, .count = (uint32_t)count, .as = { .list = row } };
+    return status;
+}
+
+static tn_status take_value(struct reading *r, int depth, tn_value *out)
+{
+    uint64_t kind = 0, bits = 0;
+    size_t length = 0;
+    char *text = NULL;
+    tn_status status = take_number(r, &kind);
+    if (status == TN_OK && depth > DEPTH_MAX)
+        status = bad(r, "lists nest too deep");
+    if (status != TN_OK)
+        return status;
+    *out = (tn_value){ .kind = (uint32_t)kind };
+    switch (kind) {
+    case TN_VALUE_NONE: return TN_OK;
+    case TN_VALUE_LIST:
+    case TN_VALUE_TUPLE: return take_row(r, depth, (uint32_t)kind, out);
+    case TN_VALUE_TENSOR: return take_tensor(r, &out->as.tensor);
+    case TN_VALUE_BYTES:
+        status = take_bytes(r, &out->as.s, &length);
+        out->count = (uint32_t)length;
+        return length > UINT32_MAX ? bad(r, "bytes are too many") : status;
+    case TN_VALUE_STRING:
+    case TN_VALUE_SPEC:
+        status = take_text(r, &text);
+        out->as.s = text;
+        return status == TN_OK ? keep_row(r, text) : status;
+    case TN_VALUE_BOOL:
+    case TN_VALUE_INT:
+    case TN_VALUE_FLOAT:
+        status = take_number(r, &bits);
+        if (status == TN_OK && kind == TN_VALUE_BOOL && bits > 1)
+            return bad(r, "a bool that is neither 0 nor 1");
+        memcpy(&out->as, &bits, sizeof bits);
+        return status;
+    default: return bad(r, "a value of an unknown kind");
+    }
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static tn_status take_entry(struct reading *r, tn_state *state)
+{
+    char *name = NULL;
+    tn_value value = { .kind = TN_VALUE_NONE };
+    uint64_t scope = tn_scope_begin();
+    tn_status status = take_text(r, &name);
+    if (status == TN_OK && tn_state_find(state, name) >= 0)
+        status = bad(r, "a name stands there twice");
+    if (status == TN_OK)
+        status = take_value(r, 0, &value);
+    if (status == TN_OK)
+        status = tn_state_set_value(state, name, value);
+    tn_free(name);
+    for (size_t i = 0; i < r->n_rows; i++)
+        tn_free(r->rows[i]);
+    r->n_rows = 0;
+    tn_scope_end(scope);
+    return status;
+}
+
+static tn_status take_version(struct reading *r, tn_state *state)
+{
+    char *path = NULL;
+    uint64_t version = 0;
+    tn_status status = take_text(r, &path);
+    if (status == TN_OK)
+        status = take_number(r, &version);
+    if (status == TN_OK && version > INT64_MAX)
+        status = bad(r, "a version is negative");
+    if (status == TN_OK)
+        status = tn_state_set_version(state, path, (int64_t)version);
+    tn_free(path);
+    return status;
+}
+
+static tn_status take_meta(struct reading *r, tn_state *state)
+{
+    char *key = NULL, *text = NULL;
+    tn_status status = take_text(r, &key);
+    if (status == TN_OK)
+        status = take_text(r, &text);
+    if (status == TN_OK)
+        status = tn_state_set_meta(state, key, text);
+    tn_free(key);
+    tn_free(text);
+    return status;
+}
+
+static tn_status take_all(struct reading *r, tn_state *state)
+{
+    static tn_status (*const takers[])(struct reading *, tn_state *) = { take_entry, take_version,
+                                                                         take_meta };
+    for (int i = 0; i < 3; i++) {
+        uint64_t count = 0;
+        tn_status status = take_count(r, 16, &count);
+        for (uint64_t k = 0; k < count && status == TN_OK; k++) {
+            status = takers[i](r, state);
+            if (status == TN_OK && i == 0 && k % 64 == 0)
+                status = tn_progress_report("reading entries", k, count);
+        }
+        if (status != TN_OK)
+            return status;
+    }
+    return TN_OK;
+}
+
+/* The storages' rows stand behind everything that speaks of them: where they begin is told in front. */
+static tn_status take_header(struct reading *r, tn_state *state)
+{
+    uint64_t storages = 0;
+    tn_status status = take_number(r, &storages);
+    if (status == TN_OK && storages > (uint64_t)(r->end - r->start))
+        status = bad(r, "the storages are described beyond the end");
+    if (status != TN_OK)
+        return status;
+    const unsigned char *entries = r->at, *rows = r->start + storages;
+    r->at = rows;
+    status = take_storages(r);
+    for (const unsigned char *at = r->at; at < r->end && status == TN_OK; at++)
+        if (*at != 0)
+            status = bad(r, "something stands behind the last storage");
+    const unsigned char *end = r->end;
+    r->at = entries;
+    r->end = rows;
+    if (status == TN_OK && entries > rows)
+        status = bad(r, "the storages are described in front of the entries");
+    if (status == TN_OK)
+        status = take_all(r, state);
+    if (status == TN_OK && r->at != r->end)
+        status = bad(r, "something stands between the texts and the storages");
+    r->end = end;
+    return status;
+}
+
+/* The start: what it is, which version, how the bytes of numbers stand, how long the header is. */
+static tn_status read_start(const tn_source *source, uint64_t *length, uint64_t *sum)
+{
+    unsigned char start[START_SIZE];
+    uint32_t version, order;
+    if (source->size < START_SIZE)
+        return tn_fail(TN_ERR_FORMAT, "%s: %llu bytes are too few for a checkpoint", source->path,
+                       (unsigned long long)source->size);
+    tn_status status = source->read(source->user, 0, start, sizeof start);
+    if (status != TN_OK)
+        return status;
+    if (memcmp(start, "TNCKPT\r\n", 8) != 0)
+        return tn_fail(TN_ERR_FORMAT, "%s: it does not begin as a checkpoint does", source->path);
+    memcpy(&version, start + 8, 4);
+    memcpy(&order, start + 12, 4);
+    memcpy(length, start + 16, 8);
+    memcpy(sum, start + 24, 8);
+    if (order != 0x01020304)
+        return tn_fail(
+            TN_ERR_FORMAT,
+            "%s: checkpoint: its numbers have another byte order than this machine's (mark "
+            "%08x)",
+            source->path, order);
+    if (version != 1)
+        return tn_fail(TN_ERR_VERSION, "%s: a checkpoint of version %u; version 1 is read",
+                       source->path, version);
+    if (*length > source->size - START_SIZE || (*length + START_SIZE) % ALIGNMENT != 0)
+        return tn_fail(
+            TN_ERR_FORMAT,
+            "%s: the checkpoint's header is to have %llu bytes, the file has %llu in all",
+            source->path, (unsigned long long)*length, (unsigned long long)source->size);
+    return TN_OK;
+}
+
+tn_status ck_load(const tn_source *source, tn_state *state)
+{
+    uint64_t length = 0, sum = 0;
+    tn_status status = read_start(source, &length, &sum);
+    if (status != TN_OK)
+        return status;
+    unsigned char *header = tn_malloc((size_t)length + 1);
+    if (header == NULL)
+        return TN_ERR_MEMORY;
+    struct reading r = { .source = source,
+                         .at = header,
+                         .start = header,
+                         .end = header + length,
+                         .data = START_SIZE + length };
+    status = source->read(source->user, START_SIZE, header, (size_t)length);
+    if (status == TN_OK && ck_sum(header, (size_t)length) != sum)
+        status = tn_fail(TN_ERR_FORMAT,
+                         "%s: the checkpoint's header is not the one that was written (its sum "
+                         "differs)",
+                         source->path);
+    if (status == TN_OK)
+        status = take_header(&r, state);
+    for (uint64_t i = 0; i < r.count; i++)
+        tn_tensor_drop(r.storages[i].bytes);
+    tn_free(r.storages);
+    tn_free(r.rows);
+    tn_free(header);
+    return status;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Checkpoints: storages that are shared, strides, and files that are cut or changed in every place. */
+#include "tests/io/states.h"
+
+START_TEST(views_of_one_storage_are_views_of_one_storage_again)
+{
+    TN_SCOPE;
+    in_folder();
+    tn_state *state = tn_state_new();
+    static const float values[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 };
+    tn_tensor *all = tn_tensor_from(values, TN_F32, TN_SHAPE(3, 4));
+    tn_tensor *turned = tn_tensor_as_strided(all, TN_SHAPE(4, 3), TN_INTS(1, 4), 0);
+    tn_tensor *part = tn_tensor_as_strided(all, TN_SHAPE(2), TN_INTS(5), 2);
+    tn_tensor *spread = tn_tensor_as_strided(all, TN_SHAPE(3), TN_INTS(0), 7);
+    tn_state_set(state, "turned", turned);
+    tn_state_set(state, "part", part);
+    tn_state_set(state, "other", tn_tensor_full(TN_SHAPE(2), 1, TN_I64, NULL));
+    tn_state_set(state, "spread", spread);
+    tn_state_set(state, "as bytes",
+                 tn_tensor_over(all, TN_U8, TN_SHAPE(4), NULL, 4)); /* the second element's */
+    saved(state, "v.checkpoint");
+    for (uint32_t flags = 0; flags < 2; flags++) {
+        tn_state *got = loaded_as("v.checkpoint", flags);
+        expect_same_state(state, got);
+        tn_tensor *a = entry(got, "turned");
+        ck_assert(tn_tensor_shares_storage(a, entry(got, "part")));
+        ck_assert(tn_tensor_shares_storage(a, entry(got, "as bytes")));
+        ck_assert(tn_tensor_shares_storage(a, entry(got, "spread")));
+        ck_assert(!tn_tensor_shares_storage(a, entry(got, "other")));
+        ck_assert_int_eq(tn_tensor_strides(a).at[0], 1);
+        ck_assert_int_eq(tn_tensor_strides(a).at[1], 4);
+        ck_assert_int_eq(tn_tensor_offset(entry(got, "part")), 2);
+        ck_assert_int_eq(tn_tensor_strides(entry(got, "part")).at[0], 5);
+        /* Writing through one is seen through the other: element 7 is in both. */
+        ck_assert_ptr_nonnull(tn_fill_(entry(got, "part"), 99));
+        ck_assert_double_eq(tn_item(tn_select(entry(got, "spread"), 0, 2)), 99);
+        /* The whole storage is kept. */
+        ck_assert_uint_eq(tn_tensor_storage_size(a), sizeof values);
+        tn_state_drop(got);
+    }
+    TN_PROVES("SER-002");
+    tn_state_drop(state);
+    leave_folder();
+}
+END_TEST
+
+START_TEST(a_checkpoint_cut_or_changed_anywhere_is_refused_or_the_same)
+{
+    TN_SCOPE;
+    in_folder();
+    tn_state *state = sample(true);
+    saved(state, "c.checkpoint");
+    size_t size, right = 0;
+    char *bytes = slurp("c.checkpoint", &size);
+    ck_assert_uint_gt(size, 500);
+    for (size_t cut = 0; cut < size; cut++) {
+        char *part = malloc(cut > 0 ? cut : 1);
+        memcpy(part, bytes, cut);
+        tn_state *got = tn_state_new();
+        ck_assert_int_ne(load_memory_as("checkpoint", part, cut, got), TN_OK);
+        ck_assert(tn_failed());
+        tn_error_clear();
+        tn_state_drop(got);
+        free(part);
+    }
+    for (size_t i = 0; i < size; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            bytes[i] = (char)(bytes[i] ^ 1 << bit);
+            tn_state *got = tn_state_new();
+            if (load_memory_as("checkpoint", bytes, size, got) == TN_OK) {
+                expect_same_state(state, got); /* between the storages nothing stands */
+                right++;
+            } else {
+                ck_assert(tn_failed());
+            }
+            tn_error_clear();
+            tn_state_drop(got);
+            bytes[i] = (char)(bytes[i] ^ 1 << bit);
+        }
+    ck_assert_uint_lt(right, size * 8 / 2);
+    TN_PROVES("SER-005");
+    free(bytes);
+    tn_state_drop(state);
+    leave_folder();
+}
+END_TEST
+
+/* ---- files whose sums are right and whose contents are not ----------------------------------- */
+
+static uint64_t turn(uint64_t x, int count)
+{
+    return x << count | x >> (64 - count);
+}
+
+/* XXH64 as its description says, word by word. */
+static uint64_t sum_of(const unsigned char *at, size_t count)
+{
+    const uint64_t p1 = UINT64_C(11400714785074694791), p2 = UINT64_C(14029467366897019727),
+                   p3 = UINT64_C(1609587929392839161), p4 = UINT64_C(9650029242287828579),
+                   p5 = UINT64_C(2870177450012600261);
+    uint64_t h = p5, word;
+    size_t rest = count;
+    if (count >= 32) {
+        uint64_t v[4] = { p1 + p2, p2, 0, 0 - p1 };
+        for (; rest >= 32; rest -= 32)
+            for (int i = 0; i < 4; i++, at += 8) {
+                memcpy(&word, at, 8);
+                v[i] = turn(v[i] + word * p2, 31) * p1;
+            }
+        h = turn(v[0], 1) + turn(v[1], 7) + turn(v[2], 12) + turn(v[3], 18);
+        for (int i = 0; i < 4; i++)
+            h = (h ^ turn(v[i] * p2, 31) * p1) * p1 + p4;
+    }
+    h += count;
+    for (; rest >= 8; rest -= 8, at += 8) {
+        memcpy(&word, at, 8);
+        h = turn(h ^ turn(word * p2, 31) * p1, 27) * p1 + p4;
+    }
+    if (rest >= 4) {
+        uint32_t half;
+        memcpy(&half, at, 4);
+        h = turn(h ^ half * p1, 23) * p2 + p3;
+        at += 4;
+        rest -= 4;
+    }
+    for (; rest > 0; rest--, at++)
+        h = turn(h ^ *at * p5, 11) * p1;
+    h = (h ^ h >> 33) * p2;
+    h = (h ^ h >> 29) * p3;
+    return h ^ h >> 32;
+}
+
+START_TEST(the_sum_is_xxh64)
+{
+    ck_assert_uint_eq(sum_of((const unsigned char *)"", 0), UINT64_C(0xEF46DB3751D8E999));
+    ck_assert_uint_eq(sum_of((const unsigned char *)"abc", 3), UINT64_C(0x44BC2CF5AD770999));
+}
+END_TEST
+
+START_TEST(a_header_with_any_byte_changed_and_its_sum_put_right_does_no_harm)
+{
+    TN_SCOPE;
+    static const unsigned char changes[] = { 0x01, 0x02, 0x10, 0x80, 0xff };
+    in_folder();
+    tn_state *state = sample(true);
+    saved(state, "h.checkpoint");
+    size_t size;
+    char *bytes = slurp("h.checkpoint", &size);
+    uint64_t length, sum;
+    memcpy(&length, bytes + 16, 8);
+    memcpy(&sum, bytes + 24, 8);
+    ck_assert_uint_eq(sum, sum_of((unsigned char *)bytes + 32, (size_t)length));
+    int refused = 0;
+    for (size_t i = 0; i < length * sizeof changes; i++) {
+        char *at = &bytes[32 + i / sizeof changes], before = *at;
+        *at = (char)((unsigned char)before ^ changes[i % sizeof changes]);
+        sum = sum_of((unsigned char *)bytes + 32, (size_t)length);
+        memcpy(bytes + 24, &sum, 8);
+        tn_state *got = tn_state_new();
+        if (load_memory_as("checkpoint", bytes, size, got) == TN_OK) {
+            for (int64_t k = 0; k < tn_state_count(got); k++)
+                ck_assert_ptr_nonnull(tn_state_name(got, k));
+        } else {
+            ck_assert(tn_failed());
+            refused++;
+        }
+        tn_error_clear();
+        tn_state_drop(got);
+        *at = before;
+    }
+    ck_assert_int_gt(refused, 100);
+    free(bytes);
+    tn_state_drop(state);
+    leave_folder();
+}
+END_TEST
+
+START_TEST(an_empty_state_is_a_file_too)
+{
+    in_folder();
+    tn_state *state = tn_state_new();
+    saved(state, "e.checkpoint");
+    tn_state *got = loaded_as("e.checkpoint", TN_FILE_MAP);
+    expect_same_state(state, got);
+    tn_state_drop(got);
+    tn_state_drop(state);
+    leave_folder();
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        views_of_one_storage_are_views_of_one_storage_again,
+        a_checkpoint_cut_or_changed_anywhere_is_refused_or_the_same,
+        the_sum_is_xxh64,
+        a_header_with_any_byte_changed_and_its_sum_put_right_does_no_harm,
+        an_empty_state_is_a_file_too,
+        NULL,
+    };
+    return suite_run("checkpoint", tests);
+}
