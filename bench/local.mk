@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-check_PROGRAMS += bench/dispatch bench/ops bench/train
+check_PROGRAMS += bench/dispatch bench/ops bench/state bench/train
 bench_dispatch_SOURCES = %D%/dispatch.c
 bench_dispatch_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_dispatch_LDADD = $(TN_LINK)
@@ -11,7 +11,10 @@ bench_ops_LDADD = $(TN_LINK) $(LIBM)
 bench_train_SOURCES = %D%/train.c %D%/nets.c %D%/nets.h %D%/ceilings.c %D%/numbers.c %D%/ops.h
 bench_train_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_train_LDADD = $(TN_LINK) $(LIBM)
-EXTRA_DIST += %D%/README.md %D%/run %D%/ops.txt %D%/peer.py %D%/train.py
+bench_state_SOURCES = %D%/state.c
+bench_state_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+bench_state_LDADD = $(TN_LINK)
+EXTRA_DIST += %D%/README.md %D%/run %D%/ops.txt %D%/peer.py %D%/peer-state.py %D%/train.py
 
 bench: bench/dispatch$(EXEEXT)
 	./run bench/dispatch$(EXEEXT)

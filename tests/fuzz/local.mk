@@ -4,6 +4,7 @@
 # How to run one: fuzz.h.
 
 TN_FUZZERS = \
+	%D%/fuzz_checkpoint \
 	%D%/fuzz_format \
 	%D%/fuzz_npy \
 	%D%/fuzz_npz \
@@ -25,6 +26,11 @@ TN_FUZZ_LINK =
 check_PROGRAMS += $(TN_FUZZERS)
 TESTS += %D%/corpus.sh
 endif
+
+%C%_fuzz_checkpoint_SOURCES = %D%/fuzz_checkpoint.c %D%/file.h %D%/fuzz.h $(TN_FUZZ_MAIN)
+%C%_fuzz_checkpoint_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_fuzz_checkpoint_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
+%C%_fuzz_checkpoint_LDADD = $(TN_LINK_CORE) $(LIBM)
 
 %C%_fuzz_format_SOURCES = %D%/fuzz_format.c %D%/fuzz.h $(TN_FUZZ_MAIN)
 %C%_fuzz_format_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/make-files.py %D%/make-pytorch.py %D%/memory.h %D%/states.h %D%/values.h %D%/files
+EXTRA_DIST += %D%/make-files.py %D%/make-pytorch.py %D%/memory.h %D%/states.h %D%/sum.h %D%/values.h %D%/files
 
 if HAVE_CHECK
 check_PROGRAMS += %D%/test_files
