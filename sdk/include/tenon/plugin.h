@@ -28,5 +28,6 @@
 #include <tenon/query.h>
 #include <tenon/host.h>
 #include <tenon/ops.h>
+#include <tenon/pieces.h>
 
 #endif

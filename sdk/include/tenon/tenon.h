@@ -19,5 +19,6 @@
 #include <tenon/runtime.h>
 #include <tenon/ops.h>
 #include <tenon/parameters.h>
+#include <tenon/pieces.h>
 
 #endif

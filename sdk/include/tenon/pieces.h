@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A tensor in pieces along one dimension: views, made by narrow and select, so that gradients and
+ * changes in place go through them as through any view. A piece owns nothing: tn_cat and tn_stack put
+ * pieces together again. */
+#ifndef TENON_PIECES_H
+#define TENON_PIECES_H
+
+#include <tenon/ops.h>
+
+TN_BEGIN_DECLS
+
+/* Along which dimension, and how long it is; -1 and an error. */
+TN_ATTR(unused) static inline int64_t tn_pieces_along(tn_tensor *x, int64_t *dim, const char *who)
+{
+    int64_t ndim;
+
+    if (x == NULL)
+        return -1;
+    ndim = tn_tensor_ndim(x);
+    if (*dim < 0)
+        *dim += ndim;
+    if (*dim >= 0 && *dim < ndim)
+        return tn_tensor_size(x, *dim);
+    tn_fail(TN_ERR_INDEX, "%s: dimension %lld of a tensor that has %lld", who,
+            (long long)(*dim < 0 ? *dim - ndim : *dim), (long long)ndim);
+    return -1;
+}
+
+TN_ATTR(unused)
+static inline int64_t tn_pieces_room(int64_t count, int64_t capacity, const char *who)
+{
+    if (count <= capacity)
+        return count;
+    tn_fail(TN_ERR_VALUE, "%s: %lld pieces, room for %lld", who, (long long)count,
+            (long long)capacity);
+    return -1;
+}
+
+/* Pieces of `size` along dim, the last one shorter where it does not come out even. Returns how many
+ * there are in `out`; -1 and an error also where `capacity` is too small. */
+TN_ATTR(unused)
+static inline int64_t tn_split(tn_tensor *x, int64_t size, int64_t dim, tn_tensor **out,
+                               int64_t capacity)
+{
+    int64_t whole = tn_pieces_along(x, &dim, "tn_split"), count;
+
+    if (whole < 0)
+        return -1;
+    if (size < 0 || (size == 0 && whole > 0)) {
+        tn_fail(TN_ERR_VALUE, "tn_split: pieces of %lld of %lld; at least 1 is possible",
+                (long long)size, (long long)whole);
+        return -1;
+    }
+    count = whole > 0 ? (whole + size - 1) / size : 1;
+    count = tn_pieces_room(count, capacity, "tn_split");
+    for (int64_t i = 0; i < count; i++) {
+        int64_t length = whole - i * size < size ? whole - i * size : size;
+
+        out[i] = tn_narrow(x, dim, i * size, length);
+        if (out[i] == NULL)
+            return -1;
+    }
+    return count;
+}
+
+/* Pieces of the sizes given, which add up to the dimension. */
+TN_ATTR(unused)
+static inline tn_status tn_split_sizes(tn_tensor *x, tn_ints sizes, int64_t dim, tn_tensor **out)
+{
+    int64_t whole = tn_pieces_along(x, &dim, "tn_split_sizes"), start = 0, left = whole;
+
+    if (whole < 0)
+        return tn_error_code();
+    for (int64_t i = 0; i < sizes.count && left >= 0; i++)
+        left = sizes.at[i] >= 0 && sizes.at[i] <= left ? left - sizes.at[i] : -1;
+    if (left != 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_split_sizes: the sizes of the pieces do not add up to %lld, the size of "
+                       "dimension %lld",
+                       (long long)whole, (long long)dim);
+    for (int64_t i = 0; i < sizes.count; i++) {
+        out[i] = tn_narrow(x, dim, start, sizes.at[i]);
+        if (out[i] == NULL)
+            return tn_error_code();
+        start += sizes.at[i];
+    }
+    return TN_OK;
+}
+
+/* At most `chunks` pieces of equal size, the last one shorter: fewer where fewer of that size fill the
+ * dimension, as in PyTorch. Returns how many there are; -1 and an error. */
+TN_ATTR(unused)
+static inline int64_t tn_chunk(tn_tensor *x, int64_t chunks, int64_t dim, tn_tensor **out,
+                               int64_t capacity)
+{
+    int64_t whole = tn_pieces_along(x, &dim, "tn_chunk");
+
+    if (whole < 0)
+        return -1;
+    if (chunks < 1) {
+        tn_fail(TN_ERR_VALUE, "tn_chunk: chunk expects `chunks` to be greater than 0, got: %lld",
+                (long long)chunks);
+        return -1;
+    }
+    if (whole > 0)
+        return tn_split(x, whole / chunks + (whole % chunks != 0), dim, out, capacity);
+    chunks = tn_pieces_room(chunks, capacity, "tn_chunk");
+    for (int64_t i = 0; i < chunks; i++)
+        if ((out[i] = tn_narrow(x, dim, 0, 0)) == NULL)
+            return -1;
+    return chunks;
+}
+
+/* Every index of a dimension, without it. Returns how many there are; -1 and an error. */
+TN_ATTR(unused)
+static inline int64_t tn_unbind(tn_tensor *x, int64_t dim, tn_tensor **out, int64_t capacity)
+{
+    int64_t count = tn_pieces_along(x, &dim, "tn_unbind");
+
+    if (count >= 0)
+        count = tn_pieces_room(count, capacity, "tn_unbind");
+    for (int64_t i = 0; i < count; i++)
+        if ((out[i] = tn_select(x, dim, i)) == NULL)
+            return -1;
+    return count;
+}
+
+TN_END_DECLS
+#endif
