@@ -6,10 +6,12 @@
 
 #include <string.h>
 
-/* The strides that an element-wise walk over both would want. */
+/* The strides that an element-wise walk over both would want; of other shapes it is not asked. */
 static bool same_order(const tn_tensor *a, const tn_tensor *b)
 {
     tn_ints shape = tn_tensor_shape(a), x = tn_tensor_strides(a), y = tn_tensor_strides(b);
+    if (x.count != y.count)
+        return true;
     for (int64_t d = 0; d < shape.count; d++)
         if (shape.at[d] != 1 && x.at[d] != y.at[d])
             return false;
@@ -33,16 +35,19 @@ static tn_tensor *in_its_order(tn_tensor *gradient, tn_tensor *parameter)
     return copy != NULL ? tn_copy_(copy, gradient) : NULL;
 }
 
-/* State `name` of a parameter, made of zeros at first, in the order of the parameter. */
+/* State `name` of a parameter, made of zeros at first, in the dtype and the order of the parameter: it follows where that was
+ * converted. */
 static tn_tensor *state_of(tn_optimizer *self, int64_t index, const char *name,
                            tn_tensor *parameter)
 {
-    tn_tensor *state = tn_optimizer_state(self, index, name);
-    if (state != NULL)
-        return state;
+    tn_tensor *before = tn_optimizer_state(self, index, name), *state;
+    if (before != NULL && tn_tensor_dtype(before) == tn_tensor_dtype(parameter) &&
+        same_order(before, parameter))
+        return before;
     state = like(parameter);
-    if (state == NULL || tn_fill_(state, 0.0) == NULL ||
-        tn_optimizer_set_state(self, index, name, state) != TN_OK)
+    if (state != NULL)
+        state = before != NULL ? tn_copy_(state, before) : tn_fill_(state, 0.0);
+    if (state == NULL || tn_optimizer_set_state(self, index, name, state) != TN_OK)
         return NULL;
     return state;
 }

@@ -27,6 +27,7 @@ conform_DATA = \
 	tests/oracle/elementwise.txt \
 	tests/oracle/families.txt \
 	tests/oracle/kernels.txt \
+	tests/oracle/steps.txt \
 	tests/oracle/losses.txt \
 	tests/oracle/networks.txt \
 	tests/oracle/opinfo.txt \

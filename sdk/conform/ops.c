@@ -170,11 +170,30 @@ static tn_status make_inputs(const conform_case *one, tn_dtype from, tn_dtype dt
     return TN_OK;
 }
 
+/* How many tensors a call gives: of an operator that has no outputs, those that it writes into. */
+static int32_t results(const conform_case *one)
+{
+    return one->def->n_outputs > 0 ? one->def->n_outputs : (int32_t)one->n_in;
+}
+
+/* What is written into are copies, so that the inputs serve again. */
+static tn_status run(const conform_case *one, tn_tensor *const *in, tn_tensor **out)
+{
+    if (one->def->n_outputs > 0)
+        return tn_op_call(one->op, in, one->n_in, one->options, out, one->def->n_outputs);
+    for (int64_t i = 0; i < one->n_in; i++) {
+        out[i] = tn_clone(in[i]);
+        if (out[i] == NULL)
+            return tn_error_code();
+    }
+    return tn_op_call(one->op, out, one->n_in, one->options, NULL, 0);
+}
+
 static tn_status call(const conform_case *one, const tn_device *device, uint64_t seed, attempt *a)
 {
     tn_device_begin(device);
     tn_random_seed(seed);
-    a->status = tn_op_call(one->op, a->in, one->n_in, one->options, a->out, one->def->n_outputs);
+    a->status = run(one, a->in, a->out);
     if (a->status == TN_OK)
         a->status = tn_device_sync(device);
     tn_device_end();
@@ -310,8 +329,7 @@ static void *beside(void *user)
         void *bytes = NULL;
 
         tn_device_begin(t->device);
-        if (tn_op_call(t->one->op, t->a->in, t->one->n_in, t->one->options, out,
-                       t->one->def->n_outputs) == TN_OK)
+        if (run(t->one, t->a->in, out) == TN_OK)
             bytes = conform_bytes(out[0], &size);
         if (bytes == NULL)
             snprintf(t->words, sizeof t->words, "%.199s", tn_error_text());
@@ -514,7 +532,7 @@ static bool forward(subject *s, const conform_case *one, tn_dtype from, tn_dtype
                 well = missing(s, one, dtype);
         } else {
             s->called++;
-            for (int32_t i = 0; i < one->def->n_outputs && well; i++) {
+            for (int32_t i = 0; i < results(one) && well; i++) {
                 w.index = i;
                 well = compare(s, &w, a.out[i], ref.out[i]);
             }
@@ -532,7 +550,7 @@ static bool forward(subject *s, const conform_case *one, tn_dtype from, tn_dtype
         again = a;
         if (call(one, s->device, 7, &again) != TN_OK)
             well = differ(s, &w, tn_error_text());
-        for (; w.index < one->def->n_outputs && well; w.index++)
+        for (; w.index < results(one) && well; w.index++)
             well = same_bits(s, &w, a.out[w.index], again.out[w.index], "again");
         w.index = 0;
         if (well && !(one->def->flags & TN_OP_RANDOM))
@@ -807,7 +825,7 @@ static bool take(void *user, conform_case *one)
     tn_dtype from = dtype_of(one);
     uint64_t scope;
 
-    if (one->n_in > OPERANDS || one->def->n_outputs > OPERANDS)
+    if (one->n_in > OPERANDS || results(one) > OPERANDS)
         return true;
     if (one->refused) {
         scope = tn_scope_begin();

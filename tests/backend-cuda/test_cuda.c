@@ -217,7 +217,9 @@ END_TEST
 START_TEST(grids_and_names_are_those_of_the_kernel)
 {
     const int64_t shape[] = { 2, 70, 30 }, wide[] = { 2, 30, 130 }, y_shape[] = { 2, 70, 130 };
-    const tn_sum_options along = { sizeof along, { (const int64_t[]){ 2 }, 1 }, false };
+    const tn_sum_options along = {
+        sizeof along, { (const int64_t[]){ 2 }, 1 }, false, TN_DTYPE_AUTO
+    };
     struct array *a = ones(1000), *y = ones(1000);
     struct array *m = array_new(&d, TN_F64, 3, shape, PLAIN),
                  *n = array_new(&d, TN_F64, 3, wide, PLAIN);

@@ -409,7 +409,7 @@ END_TEST
 static void try_reduce(tn_dtype dtype, int ndim, const int64_t *shape, enum layout layout,
                        const int64_t *dims, int n_dims, bool keepdim)
 {
-    const tn_sum_options options = { sizeof options, { dims, n_dims }, keepdim };
+    const tn_sum_options options = { sizeof options, { dims, n_dims }, keepdim, TN_DTYPE_AUTO };
     bool goes[TN_MAX_DIMS] = { false }, integral = !(FLOATS & TN_BIT(dtype));
     int64_t kept[TN_MAX_DIMS] = { 0 }, outputs = 1;
     int n_kept = 0;
@@ -520,7 +520,7 @@ END_TEST
 START_TEST(an_empty_sum_is_zero)
 {
     const int64_t shape[] = { 2, 0, 3 }, kept[] = { 2, 3 }, dim = 1;
-    const tn_sum_options options = { sizeof options, { &dim, 1 }, false };
+    const tn_sum_options options = { sizeof options, { &dim, 1 }, false, TN_DTYPE_AUTO };
     struct array *x = array_new(&here, TN_F32, 3, shape, PLAIN),
                  *y = array_new(&here, TN_F32, 2, kept, PLAIN);
     struct array *const in[] = { x }, *const out[] = { y };
