@@ -4,6 +4,7 @@
  *
  *   spec      = name [ "(" [ argument { separator argument } [ "," ] ] ")" ] | value
  *   argument  = value | name "=" value | "(" child-name ")" ":" [ count "x" ] ( call | "None" )
+ *             | "(" child-name ")" ":" ( tuple | "Parameter containing: [" dtype "of size" sizes "]" )
  *   separator = "," | nothing, before and after a child
  *   value     = number | string | "True" | "False" | "None" | word | call | list | tuple
  *   list      = "[" { value "," } "]"
@@ -172,11 +173,15 @@ static tn_status parse_child(struct tn__parser *p, size_t from, size_t length)
         skip_space(p);
         value_at = p->at;
     }
-    status = parse_value(p, &item.value);
+    status = tn__spec_at_parameter(p) ? tn__spec_parameter(p, &item.value)
+                                      : parse_value(p, &item.value);
     if (status != TN_OK)
         return status;
-    if (item.value.kind != TN_VALUE_SPEC && item.value.kind != TN_VALUE_NONE)
-        return tn__spec_fail(p, value_at, "a child is a module, Type(...), or None");
+    if (item.value.kind != TN_VALUE_SPEC && item.value.kind != TN_VALUE_NONE &&
+        item.value.kind != TN_VALUE_TUPLE)
+        return tn__spec_fail(p, value_at,
+                             "a child is a module, Type(...), a parameter, (2, 3, float32), or "
+                             "None");
     for (int64_t i = 0; i < repeat && status == TN_OK; i++) {
         char number[24];
         if (repeated && !p->dry) {

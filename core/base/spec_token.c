@@ -225,3 +225,68 @@ tn_status tn__spec_string(struct tn__parser *p, tn_value *out)
     *out = tn_value_string(to ? to : "");
     return TN_OK;
 }
+
+/* ---- printed parameters ---------------------------------------------------------------------- */
+
+static const char parameter_words[] = "Parameter containing: [";
+
+bool tn__spec_at_parameter(const struct tn__parser *p)
+{
+    return strncmp(p->text + p->at, parameter_words, sizeof parameter_words - 1) == 0;
+}
+
+static bool take_words(struct tn__parser *p, const char *words)
+{
+    if (strncmp(p->text + p->at, words, strlen(words)) != 0)
+        return false;
+    p->at += strlen(words);
+    return true;
+}
+
+tn_status tn__spec_parameter(struct tn__parser *p, tn_value *out)
+{
+    size_t start = p->at, word = start + sizeof parameter_words - 1;
+    tn_value list[TN_MAX_DIMS + 1];
+    uint32_t count = 0;
+    bool good;
+
+    p->at = tn__spec_after_word(p, word);
+    size_t length = p->at - word;
+    good = length > 0 && take_words(p, " of size ");
+    while (good && tn__spec_is_digit(p->text[p->at])) {
+        size_t end = p->at;
+
+        while (tn__spec_is_digit(p->text[end]))
+            end++;
+        good = count < TN_MAX_DIMS && end - p->at < 19;
+        if (!good)
+            break;
+        list[count] = tn_value_int(0);
+        for (; p->at < end; p->at++)
+            list[count].as.i = list[count].as.i * 10 + (p->text[p->at] - '0');
+        count++;
+        if (p->text[p->at] == 'x' && tn__spec_is_digit(p->text[p->at + 1]))
+            p->at++;
+        else
+            break;
+    }
+    if (good && take_words(p, " (GPU ")) {
+        while (tn__spec_is_digit(p->text[p->at]))
+            p->at++;
+        good = take_words(p, ")");
+    }
+    if (!good || !take_words(p, "]"))
+        return tn__spec_fail(
+            p, start, "a parameter reads `Parameter containing: [torch.float32 of size 2x3]`");
+    *out = (tn_value){ .kind = TN_VALUE_TUPLE, .count = count + 1 };
+    if (p->dry)
+        return TN_OK;
+    const char *dtype = tn__arena_text(p->arena, p->text + word, length);
+    tn_value *kept = tn__arena_alloc(p->arena, (count + 1) * sizeof *kept);
+    if (dtype == NULL || kept == NULL)
+        return TN_ERR_MEMORY;
+    memcpy(kept, list, count * sizeof *kept);
+    kept[count] = tn_value_string(dtype);
+    out->as.list = kept;
+    return TN_OK;
+}

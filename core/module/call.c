@@ -368,6 +368,11 @@ static tn_status run_hooked(tn_module *module, struct exchange *x)
 
 static tn_status run_layer(tn_module *module, struct exchange *x)
 {
+    if (tn__unlikely(module->layer != NULL && module->layer->infer != NULL)) {
+        tn_status status = tn__lazy_infer(module, x->pack_in, x->input);
+        if (status != TN_OK)
+            return status;
+    }
     if (tn__unlikely((tn__hook_kinds(module) & TN__HOOKS_OF_CALLS) != 0))
         return run_hooked(module, x);
     if (x->pack_in != NULL)

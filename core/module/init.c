@@ -3,6 +3,21 @@
  * Filling a tensor by an initialisation that a plugin provides. */
 #include "core/module/internal.h"
 
+/* Whether this thread makes a module that is not to be initialised (tn_module_skip_init). */
+static _Thread_local bool skipped;
+
+bool tn__init_skip(bool skip)
+{
+    bool before = skipped;
+    skipped = skip;
+    return before;
+}
+
+bool tn__init_skipped(void)
+{
+    return skipped;
+}
+
 static tn_status fill(const tn__entry *entry, const tn__spec *spec, tn_tensor *tensor)
 {
     const tn_init_def *init = (const tn_init_def *)entry->contribution;
@@ -14,7 +29,7 @@ static tn_status fill(const tn__entry *entry, const tn__spec *spec, tn_tensor *t
     tn__keep *keep = NULL;
     tn_status status = tn__options_fill(init->options, data, what, spec->text, spec->values,
                                         spec->names, spec->columns, spec->count, &keep);
-    if (status == TN_OK) {
+    if (status == TN_OK && !skipped) {
         const char *before = tn__error_plugin(entry->plugin != NULL ? entry->plugin->id : "");
         uint64_t scope = tn_scope_begin();
         tn_grad_begin(false);

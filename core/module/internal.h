@@ -82,6 +82,25 @@ tn_status tn__hooks_registering_tensor(tn_module *module, tn_slot_kind slot, con
                                        tn_tensor **tensor);
 tn_status tn__hooks_registering_child(tn_module *module, const char *name, tn_module **child);
 
+/* The layer's reset, if it has one. */
+tn_status tn__module_reset(tn_module *module);
+/* While set, tn_init checks its arguments and fills nothing; gives back what it was before. */
+bool tn__init_skip(bool skip);
+bool tn__init_skipped(void);
+
+/* ---- lazy modules ---------------------------------------------------------------------------- */
+
+/* A slot whose tensor has no shape yet (beside TN_SLOT_NOT_PERSISTENT): it holds one of shape [0]
+ * with the right dtype and device. */
+enum { TN__SLOT_UNSHAPED = 1 << 16 };
+
+/* Whether the module itself has such slots. */
+bool tn__module_waits(const tn_module *module);
+/* What the first call of a lazy module does before all else. */
+tn_status tn__lazy_infer(tn_module *module, const tn_pack *pack, tn_tensor *input);
+/* Gives slots in the tree the shapes of what is about to be loaded into them. */
+tn_status tn__lazy_load(tn_module *module, const tn_state *state);
+
 /* ---- walking ---- */
 
 /* A set of addresses; one may be noted with another. */

@@ -540,7 +540,9 @@ tn_status tn_module_load_report(tn_module *module, const tn_state *state, uint32
     tn_names_clear(&l.report->missing);
     tn_names_clear(&l.report->unexpected);
     tn_names_clear(&l.report->errors);
-    tn_status status = load_all(&l, module);
+    tn_status status = tn__lazy_load(module, state);
+    if (status == TN_OK)
+        status = load_all(&l, module);
     tn__names_free(&own.missing);
     tn__names_free(&own.unexpected);
     tn__names_free(&own.errors);

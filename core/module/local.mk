@@ -5,11 +5,13 @@ libcore_la_SOURCES += \
 	%D%/backward.c \
 	%D%/call.c \
 	%D%/computed.c \
+	%D%/container.c \
 	%D%/convert.c \
 	%D%/copy.c \
 	%D%/hooks.c \
 	%D%/hooks.h \
 	%D%/init.c \
+	%D%/lazy.c \
 	%D%/loading.c \
 	%D%/loading.h \
 	%D%/make.c \

@@ -111,11 +111,12 @@ static bool takes_many(const tn_option *table)
     return false;
 }
 
-/* The arguments that are options: all of them for a layer that takes many (its build makes the children), else those that are not children. */
+/* Some of the arguments of a spec, in arrays of their own; the values stay where they are. */
 struct arguments {
     tn_value *values;
     const char **names;
     int32_t *columns;
+    uint8_t *children;
     int64_t count;
 };
 
@@ -124,68 +125,181 @@ static void arguments_free(struct arguments *a)
     tn_free(a->values);
     tn_free((void *)a->names);
     tn_free(a->columns);
+    tn_free(a->children);
 }
 
-static tn_status arguments_pick(struct arguments *a, const tn_value *values,
-                                const char *const *names, const int32_t *columns,
-                                const uint8_t *children, int64_t count)
+static tn_status arguments_room(struct arguments *a, int64_t count)
 {
     size_t room = (size_t)(count > 0 ? count : 1);
     a->values = tn_calloc(room, sizeof *a->values);
     a->names = tn_calloc(room, sizeof *a->names);
     a->columns = tn_calloc(room, sizeof *a->columns);
-    if (a->values == NULL || a->names == NULL || a->columns == NULL)
-        return TN_ERR_MEMORY;
-    for (int64_t i = 0; i < count; i++) {
-        if (children[i])
+    a->children = tn_calloc(room, sizeof *a->children);
+    return a->values == NULL || a->names == NULL || a->columns == NULL || a->children == NULL
+               ? TN_ERR_MEMORY
+               : TN_OK;
+}
+
+/* ---- device= and dtype=, which every layer takes --------------------------------------------- */
+
+/* Where and of what type the module's tensors are made. */
+struct factory {
+    const tn_device *device; /* NULL: the default one */
+    tn_dtype dtype;          /* TN_DTYPE_AUTO: the default one */
+};
+
+static tn_status factory_device(const tn_value *value, struct factory *f)
+{
+    if (value->kind == TN_VALUE_NONE)
+        return TN_OK;
+    f->device = tn_device_find(value->as.s);
+    return f->device != NULL ? TN_OK : tn_error_last()->code;
+}
+
+static tn_status factory_dtype(const tn_value *value, struct factory *f)
+{
+    if (value->kind == TN_VALUE_NONE)
+        return TN_OK;
+    const char *name = strncmp(value->as.s, "torch.", 6) == 0 ? value->as.s + 6 : value->as.s;
+    tn_status status = tn_dtype_parse(name, &f->dtype);
+    if (status == TN_OK && (TN_BIT(f->dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)) == 0)
+        status = tn_fail(TN_ERR_TYPE,
+                         "parameters cannot be of dtype %s: a floating or complex type is taken",
+                         name);
+    return status;
+}
+
+/* Takes device and dtype out of the arguments, unless the layer has options of these names. Only
+ * words and None are meant: anything else under these names is an entry of a container. */
+static tn_status factory_take(const tn_layer *layer, const char *spec_text, struct arguments *a,
+                              struct factory *f)
+{
+    static const struct {
+        const char *name;
+        tn_status (*read)(const tn_value *, struct factory *);
+    } words[] = { { "device", factory_device }, { "dtype", factory_dtype } };
+    int64_t kept = 0;
+    for (int64_t i = 0; i < a->count; i++) {
+        uint32_t kind = a->values[i].kind;
+        bool taken = false;
+        for (int64_t w = 0; w < tn__countof(words); w++) {
+            if (a->names[i] == NULL || a->children[i] || strcmp(a->names[i], words[w].name) != 0 ||
+                (kind != TN_VALUE_STRING && kind != TN_VALUE_NONE) ||
+                tn__options_find(layer->options, words[w].name) != NULL)
+                continue;
+            tn_status status = words[w].read(&a->values[i], f);
+            if (status != TN_OK) {
+                char place[256] = "";
+                if (spec_text != NULL)
+                    tn__spec_place(spec_text, a->columns[i], place, sizeof place);
+                tn_error_prefix("%slayer %s: %s: ", place, layer->name, words[w].name);
+                return status;
+            }
+            taken = true;
+        }
+        if (taken)
             continue;
-        a->values[a->count] = values[i];
-        a->names[a->count] = names != NULL ? names[i] : NULL;
-        a->columns[a->count] = columns != NULL ? columns[i] : 0;
-        a->count++;
+        a->values[kept] = a->values[i];
+        a->names[kept] = a->names[i];
+        a->columns[kept] = a->columns[i];
+        a->children[kept++] = a->children[i];
     }
+    a->count = kept;
     return TN_OK;
 }
 
-/* Options into data, then the layer's build: with a scope of its own and without recording. */
-static tn_status fill_and_build(tn_module *module, const char *spec_text, const tn_value *values,
-                                const char *const *names, const int32_t *columns,
-                                const uint8_t *children, int64_t count)
+/* ---- building -------------------------------------------------------------------------------- */
+
+/* Calls what a layer does to a module of its own: with a scope, without recording. */
+static tn_status run(tn_module *module, tn_status (*step)(tn_module *), const char *what)
+{
+    const char *before = tn__error_plugin(module->plugin != NULL ? module->plugin->id : "");
+    uint64_t failures = tn_error_mark();
+    uint64_t scope = tn_scope_begin();
+    tn_grad_begin(false);
+    tn_status status = step(module);
+    tn_grad_end();
+    tn_scope_end(scope);
+    if (status != TN_OK && tn_error_mark() == failures)
+        tn_fail(status, "layer %s: its %s failed without words (%s)", module->layer->name, what,
+                tn_status_name(status));
+    tn__error_plugin(before);
+    return status;
+}
+
+tn_status tn__module_reset(tn_module *module)
+{
+    if (module->layer == NULL || module->layer->reset == NULL || tn__init_skipped())
+        return TN_OK;
+    return run(module, module->layer->reset, "reset");
+}
+
+tn_status tn_module_reset_parameters(tn_module *module)
+{
+    if (module == NULL)
+        return tn__null_input("an argument of tn_module_reset_parameters");
+    if (module->layer == NULL || module->layer->reset == NULL)
+        return tn_fail(TN_ERR_ATTR,
+                       "'%s' object has no attribute 'reset_parameters': its layer initialises "
+                       "nothing of its own",
+                       module->type);
+    if (tn__module_waits(module))
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: its parameters have no shapes yet: call it once, or load a state",
+                       module->type);
+    return tn__module_reset(module);
+}
+
+/* Options into data, then the layer's build and reset. */
+static tn_status fill_and_build(tn_module *module, const char *spec_text,
+                                const struct arguments *all, bool printed)
 {
     const tn_layer *layer = module->layer;
     struct arguments picked = { 0 };
-    bool split = children != NULL && !takes_many(layer->options);
+    const struct arguments *options = all;
+    /* A layer that takes many makes its children itself; of others they are put in afterwards. */
+    bool split = printed && !takes_many(layer->options);
     tn_status status = TN_OK;
     if (split) {
-        status = arguments_pick(&picked, values, names, columns, children, count);
-    } else {
-        picked = (struct arguments){ (tn_value *)values, (const char **)names, (int32_t *)columns,
-                                     count };
+        status = arguments_room(&picked, all->count);
+        for (int64_t i = 0; i < all->count && status == TN_OK; i++) {
+            if (all->children[i])
+                continue;
+            picked.values[picked.count] = all->values[i];
+            picked.names[picked.count] = all->names[i];
+            picked.columns[picked.count++] = all->columns[i];
+        }
+        options = &picked;
     }
     if (status == TN_OK) {
         char what[128];
         tn_snprint(what, sizeof what, "layer %s", layer->name);
-        status = tn__options_fill(layer->options, module->data, what, spec_text, picked.values,
-                                  picked.names, picked.columns, picked.count, &module->keep);
+        status = tn__options_fill(layer->options, module->data, what, spec_text, options->values,
+                                  options->names, options->columns, options->count, &module->keep);
     }
-    if (split)
-        arguments_free(&picked);
+    arguments_free(&picked);
     module->build_began = status == TN_OK;
-    if (status == TN_OK && layer->build != NULL) {
-        const char *before = tn__error_plugin(module->plugin != NULL ? module->plugin->id : "");
-        uint64_t failures = tn_error_mark();
-        uint64_t scope = tn_scope_begin();
-        tn_grad_begin(false);
-        status = layer->build(module);
-        tn_grad_end();
-        tn_scope_end(scope);
-        if (status != TN_OK && tn_error_mark() == failures)
-            tn_fail(status, "layer %s: its build failed without words (%s)", layer->name,
-                    tn_status_name(status));
-        tn__error_plugin(before);
-    }
+    if (status == TN_OK && layer->build != NULL)
+        status = run(module, layer->build, "build");
+    if (status == TN_OK && !tn__module_waits(module))
+        status = tn__module_reset(module);
     if (status == TN_OK && split)
-        status = add_children(module, values, names, children, count);
+        status = add_children(module, all->values, all->names, all->children, all->count);
+    return status;
+}
+
+/* The module of a layer; its arguments without those that say where its tensors are made. */
+static tn_status make(tn_module *module, const char *spec_text, struct arguments *a, bool printed)
+{
+    struct factory factory = { NULL, TN_DTYPE_AUTO };
+    tn_status status = factory_take(module->layer, spec_text, a, &factory);
+    if (status != TN_OK)
+        return status;
+    tn_device_begin(factory.device);
+    tn_dtype before = tn_dtype_begin(factory.dtype);
+    status = fill_and_build(module, spec_text, a, printed);
+    tn_dtype_end(before);
+    tn_device_end();
     return status;
 }
 
@@ -213,15 +327,25 @@ tn_module *tn__module_make(const char *type, const char *spec_text, const tn_val
     tn_module *module = tn__module_new(entry->name);
     if (module == NULL)
         return NULL;
+    struct arguments all = { 0 };
     const tn_layer *layer = (const tn_layer *)entry->contribution;
     module->plugin = entry->plugin;
     module->data = tn_calloc(1, layer->data_size > 0 ? layer->data_size : 1);
-    if (module->data != NULL) {
+    tn_status status = module->data != NULL ? arguments_room(&all, count) : TN_ERR_MEMORY;
+    if (status == TN_OK) {
         module->layer = layer;
-        if (fill_and_build(module, spec_text, values, names, columns, printed ? children : NULL,
-                           count) == TN_OK)
-            return module;
+        for (int64_t i = 0; i < count; i++) {
+            all.values[i] = values[i];
+            all.names[i] = names != NULL ? names[i] : NULL;
+            all.columns[i] = columns != NULL ? columns[i] : 0;
+            all.children[i] = children != NULL && children[i];
+        }
+        all.count = count;
+        status = make(module, spec_text, &all, printed);
     }
+    arguments_free(&all);
+    if (status == TN_OK)
+        return module;
     tn_module_drop(module);
     return NULL;
 }
@@ -262,6 +386,25 @@ tn_module *tn_module_new(const char *format, ...)
     va_list args;
     va_start(args, format);
     tn_module *module = tn_module_newv(format, args);
+    va_end(args);
+    return module;
+}
+
+tn_module *tn_module_skip_initv(const tn_device *device, const char *format, va_list args)
+{
+    bool before = tn__init_skip(true);
+    tn_device_begin(device);
+    tn_module *module = tn_module_newv(format, args);
+    tn_device_end();
+    tn__init_skip(before);
+    return module;
+}
+
+tn_module *tn_module_skip_init(const tn_device *device, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    tn_module *module = tn_module_skip_initv(device, format, args);
     va_end(args);
     return module;
 }

@@ -147,6 +147,7 @@ static tn_status check_parameter(const char *name, const tn_tensor *tensor)
 static void slot_put(tn__slot *slot, tn_tensor *tensor)
 {
     tn_tensor *before = slot->tensor;
+    slot->flags &= ~(uint32_t)TN__SLOT_UNSHAPED;
     slot->tensor = tn__is_none(tensor) ? tensor : tn_tensor_keep(tensor);
     if (before != NULL && !tn__is_none(before))
         tn_tensor_drop(before);
@@ -228,8 +229,14 @@ tn_tensor *tn_module_get(tn_module *module, const char *name)
         return NULL;
     }
     tn__slot *slot = tensor_slot(module, name);
-    if (tn__likely(slot != NULL))
-        return slot->tensor;
+    if (tn__likely(slot != NULL)) {
+        if (tn__likely((slot->flags & TN__SLOT_UNSHAPED) == 0))
+            return slot->tensor;
+        tn_fail(TN_ERR_VALUE,
+                "'%s' of this %s has no shape yet: call the module once, or load a state", name,
+                module->type);
+        return NULL;
+    }
     slot = tn__slots_find(&module->computed, name);
     if (slot != NULL)
         return tn__computed_get(module, slot);

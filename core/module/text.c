@@ -43,16 +43,65 @@ static bool is_identifier(const char *name)
     return strcmp(name, "None") != 0;
 }
 
-/* Whether children of a container with `many` read back by place: "0", "1", ... */
-static bool by_place(const tn__slots *children)
+/* Whether entries of a container with `many` read back by place: "0", "1", ... */
+static bool by_place(const tn__slots *entries)
 {
-    for (int64_t i = 0; i < children->count; i++) {
+    for (int64_t i = 0; i < entries->count; i++) {
         char name[24];
         tn_snprint(name, sizeof name, "%lld", (long long)i);
-        if (children->at[i].child == NULL || strcmp(name, children->at[i].name) != 0)
+        if ((entries->at[i].child == NULL && entries->at[i].tensor == NULL) ||
+            strcmp(name, entries->at[i].name) != 0)
             return false;
     }
     return true;
+}
+
+/* A parameter as an entry of a container: (2, 3, float32), its shape and its dtype. */
+static void put_parameter(const tn_tensor *tensor, tn__text *text)
+{
+    if (tn__is_none(tensor)) {
+        tn__text_put(text, "None", 4);
+        return;
+    }
+    tn_ints shape = tn__shape(tensor);
+    tn__text_put(text, "(", 1);
+    for (int64_t i = 0; i < shape.count; i++)
+        tn__text_add(text, "%lld, ", (long long)shape.at[i]);
+    tn__text_add(text, shape.count > 0 ? "%s)" : "%s,)", tn_dtype_name(tn_tensor_dtype(tensor)));
+}
+
+static void put_spec_parameters(const tn_module *module, tn__text *text, size_t start)
+{
+    bool positional = by_place(&module->parameters);
+    for (int64_t i = 0; i < module->parameters.count; i++) {
+        const tn__slot *slot = &module->parameters.at[i];
+        separate(text, start);
+        if (!positional)
+            tn__text_add(text, is_identifier(slot->name) ? "%s=" : "(%s): ", slot->name);
+        put_parameter(slot->tensor, text);
+    }
+}
+
+/* The dtype of the module's own floating tensors where it is not the one that the spec would give
+ * anywhere. */
+static void put_dtype(const tn_module *module, tn__text *text, size_t start)
+{
+    const tn__slots *kinds[] = { &module->parameters, &module->buffers };
+    for (int64_t k = 0; k < tn__countof(kinds); k++) {
+        for (int64_t i = 0; i < kinds[k]->count; i++) {
+            const tn_tensor *tensor = kinds[k]->at[i].tensor;
+            if (tensor == NULL || tn__is_none(tensor))
+                continue;
+            tn_dtype dtype = tn_tensor_dtype(tensor);
+            if ((TN_BIT(dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)) == 0)
+                continue;
+            if (dtype == TN_F32 && tn_default_dtype() == TN_F32)
+                return;
+            separate(text, start);
+            tn__text_add(text, "dtype=%s", tn_dtype_name(dtype));
+            return;
+        }
+    }
 }
 
 static tn_status put_spec(const tn_module *module, tn__text *text, int depth);
@@ -79,6 +128,40 @@ static tn_status put_spec_children(const tn_module *module, tn__text *text, size
     return TN_OK;
 }
 
+/* The options; a module that was given as a value stands there as its spec. */
+static tn_status put_options(const tn_module *module, const tn_option *table, tn__text *text,
+                             int depth)
+{
+    size_t size = module->layer->data_size;
+    tn__text specs[8] = { { 0 } };
+    size_t offsets[8];
+    int64_t count = 0;
+    char *data = tn_malloc(size > 0 ? size : 1);
+    if (data == NULL)
+        return TN_ERR_MEMORY;
+    memcpy(data, module->data, size);
+    tn_status status = TN_OK;
+    for (const tn_option *row = table; row->kind != TN_OPTION_KIND_END && status == TN_OK; row++) {
+        tn_value *value = (tn_value *)(data + row->offset);
+        if (row->kind != TN_OPTION_KIND_VALUE || value->kind != TN_VALUE_MODULE ||
+            count == tn__countof(specs))
+            continue;
+        status = put_spec(value->as.module, &specs[count], depth + 1);
+        offsets[count++] = row->offset;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        tn_value *value = (tn_value *)(data + offsets[i]);
+        *value = tn_value_string(specs[i].at != NULL ? specs[i].at : "");
+        value->kind = TN_VALUE_SPEC;
+    }
+    if (status == TN_OK)
+        tn__options_print(table, data, true, text);
+    for (int64_t i = 0; i < count; i++)
+        tn__text_free(&specs[i]);
+    tn_free(data);
+    return status;
+}
+
 static tn_status put_spec(const tn_module *module, tn__text *text, int depth)
 {
     if (depth > TN__MODULE_DEPTH)
@@ -92,12 +175,19 @@ static tn_status put_spec(const tn_module *module, tn__text *text, int depth)
         if (status != TN_OK)
             return status;
         if (table != NULL)
-            tn__options_print(table, module->data, true, text);
+            status = put_options(module, table, text, depth);
         tn_free(table);
+        if (status != TN_OK)
+            return status;
+        if ((module->layer->flags & TN_LAYER_PARAMETERS) != 0)
+            put_spec_parameters(module, text, start);
     } else {
         tn__text_add(text, "%s", module->tree_extra);
     }
     tn_status status = put_spec_children(module, text, start, many, depth);
+    if (module->layer != NULL && (module->layer->flags & TN_LAYER_PARAMETERS) == 0 &&
+        tn__options_find(module->layer->options, "dtype") == NULL)
+        put_dtype(module, text, start);
     tn__text_put(text, ")", 1);
     return status;
 }
@@ -167,6 +257,60 @@ static void put_lines(tn__text *text, const char *lines, int depth)
     }
 }
 
+static tn_status put_repr(tn_module *module, tn__text *text, int depth);
+
+/* One child; a module that is not there is None. */
+static tn_status put_child(const tn__slot *slot, tn__text *text, int depth)
+{
+    if (slot->child != NULL)
+        return put_repr(slot->child, text, depth);
+    tn__text_put(text, "None", 4);
+    return TN_OK;
+}
+
+static tn_status put_children(const tn_module *module, tn__text *text, int depth)
+{
+    tn_status status = TN_OK;
+    for (int64_t i = 0; i < module->children.count && status == TN_OK; i++) {
+        tn__text_put(text, "\n", 1);
+        indent(text, depth);
+        tn__text_add(text, "(%s): ", module->children.at[i].name);
+        status = put_child(&module->children.at[i], text, depth);
+    }
+    return status;
+}
+
+/* Runs of children that print alike stand on one line: (0-2): 3 x Linear(...). */
+static tn_status put_runs(const tn_module *module, tn__text *text, int depth)
+{
+    const tn__slots *children = &module->children;
+    tn_status status = TN_OK;
+    tn__text shown = { 0 };
+    for (int64_t i = 0, run = 1; i < children->count && status == TN_OK; i += run) {
+        status = put_child(&children->at[i], &shown, depth);
+        for (run = 1; i + run < children->count && status == TN_OK; run++) {
+            tn__text next = { 0 };
+            status = put_child(&children->at[i + run], &next, depth);
+            bool alike = status == TN_OK && next.at != NULL && shown.at != NULL &&
+                         strcmp(next.at, shown.at) == 0;
+            tn__text_free(&next);
+            if (!alike)
+                break;
+        }
+        tn__text_put(text, "\n", 1);
+        indent(text, depth);
+        if (run > 1)
+            tn__text_add(text, "(%lld-%lld): %lld x ", (long long)i, (long long)(i + run - 1),
+                         (long long)run);
+        else
+            tn__text_add(text, "(%lld): ", (long long)i);
+        tn__text_put(text, shown.at != NULL ? shown.at : "", shown.length);
+        tn__text_free(&shown);
+        shown = (tn__text){ 0 };
+    }
+    return status;
+}
+
 static tn_status put_repr(tn_module *module, tn__text *text, int depth)
 {
     if (depth > TN__MODULE_DEPTH)
@@ -179,22 +323,14 @@ static tn_status put_repr(tn_module *module, tn__text *text, int depth)
     }
     const char *words = extra.at != NULL && extra.length > 0 ? extra.at : "";
     bool one_line = module->children.count == 0 && strchr(words, '\n') == NULL;
+    bool runs = module->layer != NULL && (module->layer->flags & TN_LAYER_COLLAPSE) != 0;
     tn__text_add(text, "%s(", module->type);
     if (one_line)
         tn__text_add(text, "%s", words);
     else
         put_lines(text, words, depth + 1);
     tn__text_free(&extra);
-    for (int64_t i = 0; i < module->children.count && status == TN_OK; i++) {
-        const tn__slot *slot = &module->children.at[i];
-        tn__text_put(text, "\n", 1);
-        indent(text, depth + 1);
-        tn__text_add(text, "(%s): ", slot->name);
-        if (slot->child == NULL)
-            tn__text_put(text, "None", 4);
-        else
-            status = put_repr(slot->child, text, depth + 1);
-    }
+    status = runs ? put_runs(module, text, depth + 1) : put_children(module, text, depth + 1);
     if (!one_line) {
         tn__text_put(text, "\n", 1);
         indent(text, depth);

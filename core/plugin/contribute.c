@@ -101,7 +101,11 @@ static tn_status complete(const struct kind *kind, const tn_head *copy)
     switch (copy->kind) {
     case TN_KIND_tn_layer: {
         const tn_layer *l = (const tn_layer *)copy;
-        what = !l->forward == !l->call ? "exactly one of forward and call" : NULL;
+        /* A container may be there to be looked at only. */
+        what = !l->forward && !l->call && !(l->flags & (TN_LAYER_LIST | TN_LAYER_DICT))
+                   ? "forward or call"
+               : !l->infer != !l->becomes ? "both or none of infer and becomes"
+                                          : NULL;
         break;
     }
     case TN_KIND_tn_optimizer_def:

@@ -121,8 +121,26 @@ tn_dtype tn_dtype_promote(tn_dtype a, tn_dtype b)
     return b;
 }
 
+/* Of this thread; TN_DTYPE_AUTO: the process's. */
+static _Thread_local tn_dtype thread_dtype = TN_DTYPE_AUTO;
+
+tn_dtype tn_dtype_begin(tn_dtype dtype)
+{
+    tn_dtype before = thread_dtype;
+    if (known(dtype) && (TN_BIT(dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)) != 0)
+        thread_dtype = dtype;
+    return before;
+}
+
+void tn_dtype_end(tn_dtype before)
+{
+    thread_dtype = before;
+}
+
 tn_dtype tn_default_dtype(void)
 {
+    if (tn__unlikely(thread_dtype != TN_DTYPE_AUTO))
+        return thread_dtype;
     return (tn_dtype)atomic_load_explicit(&default_dtype, memory_order_relaxed);
 }
 

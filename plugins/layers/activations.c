@@ -221,14 +221,18 @@ static const tn_option prelu_table[] = {
 static tn_status prelu_build(tn_module *self)
 {
     const struct prelu *s = tn_module_data(self);
-    tn_tensor *weight;
 
     if (s->num_parameters < 1)
         return tn_fail(TN_ERR_VALUE, "PReLU: num_parameters is %lld; 1 or more is taken",
                        (long long)s->num_parameters);
-    weight = tn_tensor_full(TN_SHAPE(s->num_parameters), s->init, TN_DTYPE_AUTO, NULL);
-    return weight == NULL ? tn_error_last()->code
-                          : tn_module_add_parameter(self, "weight", tn_parameter(weight, true));
+    return layers_add(self, "weight", true, TN_SHAPE(s->num_parameters));
+}
+
+static tn_status prelu_reset(tn_module *self)
+{
+    const struct prelu *s = tn_module_data(self);
+
+    return layers_fill(self, "weight", s->init);
 }
 
 static tn_tensor *prelu_forward(tn_module *self, tn_tensor *x)
@@ -251,6 +255,7 @@ const tn_layer layer_prelu = {
     .data_size = sizeof(struct prelu),
     .version = 1,
     .build = prelu_build,
+    .reset = prelu_reset,
     .forward = prelu_forward,
     .repr = prelu_repr,
 };

@@ -41,15 +41,6 @@ static const tn_option options[] = {
     TN_OPTION_END
 };
 
-static tn_status add(tn_module *self, const char *name, tn_ints shape, const char *init)
-{
-    tn_tensor *tensor = tn_tensor_empty(shape, TN_DTYPE_AUTO, NULL);
-    tn_status status = tensor == NULL ? tn_error_last()->code : tn_init(tensor, "%s", init);
-
-    return status == TN_OK ? tn_module_add_parameter(self, name, tn_parameter(tensor, true))
-                           : status;
-}
-
 /* The parameters of the three projections; those of the other form are there without a tensor. */
 static tn_status add_projections(tn_module *self, int64_t kdim, int64_t vdim)
 {
@@ -61,16 +52,12 @@ static tn_status add_projections(tn_module *self, int64_t kdim, int64_t vdim)
     tn_status status = TN_OK;
 
     if (one)
-        status = add(self, "in_proj_weight", TN_SHAPE(3 * e, e), "xavier_uniform()");
+        status = layers_add(self, "in_proj_weight", true, TN_SHAPE(3 * e, e));
     for (int i = 0; i < 3 && status == TN_OK; i++)
-        status = one ? tn_module_add_parameter(self, names[i], TN_NONE)
-                     : add(self, names[i], TN_SHAPE(e, columns[i]), "xavier_uniform()");
+        status = layers_add(self, names[i], !one, TN_SHAPE(e, columns[i]));
     if (!one && status == TN_OK)
         status = tn_module_add_parameter(self, "in_proj_weight", TN_NONE);
-    if (status == TN_OK)
-        status = s->bias ? add(self, "in_proj_bias", TN_SHAPE(3 * e), "zeros()")
-                         : tn_module_add_parameter(self, "in_proj_bias", TN_NONE);
-    return status;
+    return status == TN_OK ? layers_add(self, "in_proj_bias", s->bias, TN_SHAPE(3 * e)) : status;
 }
 
 static tn_status build(tn_module *self)
@@ -98,13 +85,32 @@ static tn_status build(tn_module *self)
                         (long long)e, s->bias ? "True" : "False");
     if (out == NULL)
         return tn_error_last()->code;
-    status = s->bias ? tn_init(tn_module_get(out, "bias"), "zeros()") : TN_OK;
-    if (status == TN_OK)
-        status = tn_module_add_child(self, "out_proj", out);
+    status = tn_module_add_child(self, "out_proj", out);
     tn_module_drop(out);
     for (int i = 0; i < 2 && status == TN_OK; i++)
-        status = s->add_bias_kv ? add(self, more[i], TN_SHAPE(1, 1, e), "xavier_normal()")
-                                : tn_module_add_parameter(self, more[i], TN_NONE);
+        status = layers_add(self, more[i], s->add_bias_kv, TN_SHAPE(1, 1, e));
+    return status;
+}
+
+/* The projections by Xavier's rule, their biases 0, that of the output, too. */
+static tn_status reset(tn_module *self)
+{
+    static const struct {
+        const char *name, *init;
+    } rows[] = {
+        { "in_proj_weight", "xavier_uniform()" },
+        { "q_proj_weight", "xavier_uniform()" },
+        { "k_proj_weight", "xavier_uniform()" },
+        { "v_proj_weight", "xavier_uniform()" },
+        { "in_proj_bias", "zeros()" },
+        { "bias_k", "xavier_normal()" },
+        { "bias_v", "xavier_normal()" },
+    };
+    tn_module *out = tn_module_child(self, "out_proj");
+    tn_status status = out == NULL ? tn_error_last()->code : layers_fill(out, "bias", 0);
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && status == TN_OK; i++)
+        status = layers_init(self, rows[i].name, rows[i].init);
     return status;
 }
 
@@ -245,6 +251,7 @@ const tn_layer layer_multihead_attention = {
     .data_size = sizeof(struct attention),
     .version = 1,
     .build = build,
+    .reset = reset,
     .call = call,
     .repr = repr,
 };

@@ -24,11 +24,12 @@ struct conv {
     int64_t kernel[MOST], step[MOST], pad[MOST], more[MOST], apart[MOST];
 };
 
-#define CONV_FIRST                                                                                 \
+#define CONV_IN                                                                                    \
     TN_OPTION_ROW(struct conv, in_channels, NULL, "channels of the input", TN_OPTION_KIND_INT,     \
+                  TN_OPTION_REQUIRED)
+#define CONV_FIRST                                                                                 \
+    TN_OPTION_ROW(struct conv, out_channels, NULL, "channels of the result", TN_OPTION_KIND_INT,   \
                   TN_OPTION_REQUIRED),                                                             \
-        TN_OPTION_ROW(struct conv, out_channels, NULL, "channels of the result",                   \
-                      TN_OPTION_KIND_INT, TN_OPTION_REQUIRED),                                     \
         TN_OPTION_ROW(struct conv, kernel_size, NULL, "size of a window", TN_OPTION_KIND_INTS,     \
                       TN_OPTION_REQUIRED),                                                         \
         TN_OPTION_ROW(struct conv, stride, "1", "from one window to the next",                     \
@@ -48,21 +49,28 @@ struct conv {
                   TN_OPTION_KIND_STRING, 0)
 
 static const tn_option conv_options[] = {
+    CONV_IN,       CONV_FIRST,   CONV_PADDING("on both sides; a number, or same or valid"),
+    CONV_DILATION, CONV_GROUPS,  CONV_BIAS,
+    CONV_MODE,     TN_OPTION_END
+};
+#define CONV_MORE                                                                                  \
+    TN_OPTION_ROW(struct conv, output_padding, "0", "more at the end", TN_OPTION_KIND_INTS, 0)
+static const tn_option transpose_options[] = {
+    CONV_IN,       CONV_FIRST,  CONV_PADDING("cut from both sides"),
+    CONV_MORE,     CONV_GROUPS, CONV_BIAS,
+    CONV_DILATION, CONV_MODE,   TN_OPTION_END
+};
+/* The same without in_channels. */
+static const tn_option lazy_conv_options[] = {
     CONV_FIRST,    CONV_PADDING("on both sides; a number, or same or valid"),
     CONV_DILATION, CONV_GROUPS,
     CONV_BIAS,     CONV_MODE,
     TN_OPTION_END
 };
-static const tn_option transpose_options[] = {
-    CONV_FIRST,
-    CONV_PADDING("cut from both sides"),
-    TN_OPTION_ROW(struct conv, output_padding, "0", "more at the end", TN_OPTION_KIND_INTS, 0),
-    CONV_GROUPS,
-    CONV_BIAS,
-    CONV_DILATION,
-    CONV_MODE,
-    TN_OPTION_END
-};
+static const tn_option lazy_transpose_options[] = { CONV_FIRST, CONV_PADDING("cut from both sides"),
+                                                    CONV_MORE,  CONV_GROUPS,
+                                                    CONV_BIAS,  CONV_DILATION,
+                                                    CONV_MODE,  TN_OPTION_END };
 
 static tn_status spread(const char *type, const char *name, tn_ints row, int dims, int64_t least,
                         int64_t *out)
@@ -115,7 +123,15 @@ static tn_status read_padding(const char *type, struct conv *s, int dims, bool t
                    transposed ? "" : ", 'same' or 'valid'");
 }
 
-static tn_status conv_check(tn_module *self, int dims, bool transposed)
+/* [out, in / groups, k...], transposed [in, out / groups, k...] */
+static void weight_shape(const struct conv *s, int dims, bool transposed, int64_t *shape)
+{
+    shape[0] = transposed ? s->in_channels : s->out_channels;
+    shape[1] = (transposed ? s->out_channels : s->in_channels) / s->groups;
+    memcpy(shape + 2, s->kernel, (size_t)dims * sizeof *shape);
+}
+
+static tn_status conv_check(tn_module *self, int dims, bool transposed, bool lazy)
 {
     struct conv *s = tn_module_data(self);
     const char *type = tn_module_type(self), *mode = s->padding_mode;
@@ -124,7 +140,7 @@ static tn_status conv_check(tn_module *self, int dims, bool transposed)
     if (s->groups < 1)
         return tn_fail(TN_ERR_VALUE, "%s: groups must be a positive integer, got %lld", type,
                        (long long)s->groups);
-    if (s->in_channels < 1 || s->in_channels % s->groups != 0)
+    if (!lazy && (s->in_channels < 1 || s->in_channels % s->groups != 0))
         return tn_fail(TN_ERR_VALUE, "%s: in_channels %lld must be divisible by groups %lld", type,
                        (long long)s->in_channels, (long long)s->groups);
     if (s->out_channels < 1 || s->out_channels % s->groups != 0)
@@ -149,31 +165,69 @@ static tn_status conv_check(tn_module *self, int dims, bool transposed)
 static tn_status conv_build(tn_module *self, int dims, bool transposed)
 {
     struct conv *s = tn_module_data(self);
-    int64_t shape[2 + MOST], fan = transposed ? s->out_channels : s->in_channels;
-    tn_status status = conv_check(self, dims, transposed);
-    tn_tensor *weight, *bias;
+    int64_t shape[2 + MOST];
+    tn_status status = conv_check(self, dims, transposed, false);
 
     if (status != TN_OK)
         return status;
-    shape[0] = transposed ? s->in_channels : s->out_channels;
-    shape[1] = fan / s->groups;
-    fan = shape[1];
-    for (int i = 0; i < dims; i++) {
-        shape[2 + i] = s->kernel[i];
-        fan *= s->kernel[i];
-    }
-    weight = tn_tensor_empty((tn_ints){ shape, 2 + dims }, TN_DTYPE_AUTO, NULL);
-    bias = s->bias ? tn_tensor_empty(TN_SHAPE(s->out_channels), TN_DTYPE_AUTO, NULL) : TN_NONE;
-    if (weight == NULL || bias == NULL)
-        return tn_error_last()->code;
-    status = tn_init(weight, "kaiming_uniform(a=%g)", sqrt(5.0));
-    if (status == TN_OK && s->bias)
-        status = tn_init(bias, "uniform(a=%g, b=%g)", -1 / sqrt((double)fan),
-                         1 / sqrt((double)fan));
+    weight_shape(s, dims, transposed, shape);
+    status = layers_add(self, "weight", true, (tn_ints){ shape, 2 + dims });
+    return status == TN_OK ? layers_add(self, "bias", s->bias, TN_SHAPE(s->out_channels)) : status;
+}
+
+/* Uniform within 1/sqrt(fan_in), as PyTorch's. */
+static tn_status conv_reset(tn_module *self)
+{
+    tn_tensor *weight = tn_module_get(self, "weight");
+    tn_status status = tn_init(weight, "kaiming_uniform(a=%g)", sqrt(5.0));
+    double fan = 1;
+
+    for (int i = 1; status == TN_OK && i < tn_tensor_ndim(weight); i++)
+        fan *= (double)tn_tensor_size(weight, i);
+    return status == TN_OK ? layers_spread(self, "bias", fan > 0 ? 1 / sqrt(fan) : 0) : status;
+}
+
+/* ---- lazy: in_channels from the first input ---- */
+
+static tn_status lazy_build(tn_module *self, int dims, bool transposed)
+{
+    const struct conv *s = tn_module_data(self);
+    tn_status status = conv_check(self, dims, transposed, true);
+
     if (status == TN_OK)
-        status = tn_module_add_parameter(self, "weight", tn_parameter(weight, true));
-    return status == TN_OK ? tn_module_add_parameter(self, "bias", tn_parameter(bias, true))
-                           : status;
+        status = tn_module_add_lazy(self, TN_SLOT_PARAMETER, "weight");
+    if (status == TN_OK)
+        status = s->bias ? tn_module_add_lazy(self, TN_SLOT_PARAMETER, "bias")
+                         : tn_module_add_parameter(self, "bias", TN_NONE);
+    return status;
+}
+
+static tn_status lazy_infer(tn_module *self, const tn_pack *input, int dims, bool transposed)
+{
+    struct conv *s = tn_module_data(self);
+    int64_t shape[2 + MOST];
+    tn_tensor *x = tn_pack_tensor(input, 0);
+    tn_status status;
+
+    if (x == NULL)
+        return tn_error_last()->code;
+    if (tn_tensor_ndim(x) != dims + 1 && tn_tensor_ndim(x) != dims + 2)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "Expected %dD (unbatched) or %dD (batched) input to %s, but "
+                       "got input of %d dimensions",
+                       dims + 1, dims + 2, tn_module_type(self), (int)tn_tensor_ndim(x));
+    s->in_channels = tn_tensor_size(x, -1 - dims);
+    if (s->in_channels < 1 || s->in_channels % s->groups != 0) {
+        status = tn_fail(TN_ERR_VALUE, "%s: in_channels %lld must be divisible by groups %lld",
+                         tn_module_type(self), (long long)s->in_channels, (long long)s->groups);
+        s->in_channels = 0;
+        return status;
+    }
+    weight_shape(s, dims, transposed, shape);
+    status = tn_module_materialize(self, "weight", (tn_ints){ shape, 2 + dims });
+    if (status == TN_OK && s->bias)
+        status = tn_module_materialize(self, "bias", TN_SHAPE(s->out_channels));
+    return status;
 }
 
 /* Edges other than zeros are put on first. */
@@ -265,6 +319,7 @@ static int64_t conv_repr(tn_module *self, char *out, size_t size, int dims, bool
         .data_size = sizeof(struct conv),                                                          \
         .version = 1,                                                                              \
         .build = conv##dims##d_build,                                                              \
+        .reset = conv_reset,                                                                       \
         .forward = conv##dims##d_forward,                                                          \
         .repr = conv##dims##d_repr,                                                                \
     };
@@ -273,15 +328,15 @@ CONV(2)
 CONV(3)
 
 #define TRANSPOSE(dims)                                                                            \
-    static tn_status transpose##dims##_build(tn_module *self)                                      \
+    static tn_status conv_transpose##dims##d_build(tn_module *self)                                \
     {                                                                                              \
         return conv_build(self, dims, true);                                                       \
     }                                                                                              \
-    static int64_t transpose##dims##_repr(tn_module *self, char *out, size_t size)                 \
+    static int64_t conv_transpose##dims##d_repr(tn_module *self, char *out, size_t size)           \
     {                                                                                              \
         return conv_repr(self, out, size, dims, true);                                             \
     }                                                                                              \
-    static tn_tensor *transpose##dims##_forward(tn_module *self, tn_tensor *x)                     \
+    static tn_tensor *conv_transpose##dims##d_forward(tn_module *self, tn_tensor *x)               \
     {                                                                                              \
         const struct conv *s = tn_module_data(self);                                               \
         tn_conv_transpose##dims##d_options o = TN_CONV_TRANSPOSE##dims##D_OPTIONS;                 \
@@ -300,10 +355,42 @@ CONV(3)
         .options = transpose_options,                                                              \
         .data_size = sizeof(struct conv),                                                          \
         .version = 1,                                                                              \
-        .build = transpose##dims##_build,                                                          \
-        .forward = transpose##dims##_forward,                                                      \
-        .repr = transpose##dims##_repr,                                                            \
+        .build = conv_transpose##dims##d_build,                                                    \
+        .reset = conv_reset,                                                                       \
+        .forward = conv_transpose##dims##d_forward,                                                \
+        .repr = conv_transpose##dims##d_repr,                                                      \
     };
 TRANSPOSE(1)
 TRANSPOSE(2)
 TRANSPOSE(3)
+
+/* ---- the lazy ones ---- */
+
+#define LAZY(kind, dims, transposed, Name, table)                                                  \
+    static tn_status lazy_##kind##dims##_build(tn_module *self)                                    \
+    {                                                                                              \
+        return lazy_build(self, dims, transposed);                                                 \
+    }                                                                                              \
+    static tn_status lazy_##kind##dims##_infer(tn_module *self, const tn_pack *input)              \
+    {                                                                                              \
+        return lazy_infer(self, input, dims, transposed);                                          \
+    }                                                                                              \
+    const tn_layer layer_lazy_##kind##dims##d = {                                                  \
+        TN_HEAD(tn_layer),                                                                         \
+        .name = "Lazy" Name #dims "d",                                                             \
+        .help = "a " Name #dims "d that takes in_channels from its first input",                   \
+        .options = table,                                                                          \
+        .data_size = sizeof(struct conv),                                                          \
+        .version = 1,                                                                              \
+        .build = lazy_##kind##dims##_build,                                                        \
+        .forward = kind##dims##d_forward,                                                          \
+        .repr = kind##dims##d_repr,                                                                \
+        .infer = lazy_##kind##dims##_infer,                                                        \
+        .becomes = Name #dims "d",                                                                 \
+    };
+LAZY(conv, 1, false, "Conv", lazy_conv_options)
+LAZY(conv, 2, false, "Conv", lazy_conv_options)
+LAZY(conv, 3, false, "Conv", lazy_conv_options)
+LAZY(conv_transpose, 1, true, "ConvTranspose", lazy_transpose_options)
+LAZY(conv_transpose, 2, true, "ConvTranspose", lazy_transpose_options)
+LAZY(conv_transpose, 3, true, "ConvTranspose", lazy_transpose_options)

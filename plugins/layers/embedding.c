@@ -27,8 +27,6 @@ static const tn_option options[] = {
 static tn_status build(tn_module *self)
 {
     struct embedding *s = tn_module_data(self);
-    tn_tensor *weight;
-    tn_status status;
 
     if (s->num_embeddings < 0 || s->embedding_dim < 0)
         return tn_fail(TN_ERR_VALUE,
@@ -46,14 +44,18 @@ static tn_status build(tn_module *self)
         if (s->padding_idx < 0)
             s->padding_idx += s->num_embeddings;
     }
-    weight = tn_tensor_empty(TN_SHAPE(s->num_embeddings, s->embedding_dim), TN_DTYPE_AUTO, NULL);
-    if (weight == NULL)
-        return tn_error_last()->code;
-    status = tn_init(weight, "normal()");
+    return layers_add(self, "weight", true, TN_SHAPE(s->num_embeddings, s->embedding_dim));
+}
+
+static tn_status reset(tn_module *self)
+{
+    const struct embedding *s = tn_module_data(self);
+    tn_status status = layers_init(self, "weight", "normal()");
+
     if (status == TN_OK && s->padding_idx != INT64_MIN)
-        status = status_of(tn_fill_(tn_select(weight, 0, s->padding_idx), 0));
-    return status == TN_OK ? tn_module_add_parameter(self, "weight", tn_parameter(weight, true))
-                           : status;
+        status = status_of(
+            tn_fill_(tn_select(tn_module_get(self, "weight"), 0, s->padding_idx), 0));
+    return status;
 }
 
 static tn_tensor *forward(tn_module *self, tn_tensor *x)
@@ -84,6 +86,7 @@ const tn_layer layer_embedding = {
     .data_size = sizeof(struct embedding),
     .version = 1,
     .build = build,
+    .reset = reset,
     .forward = forward,
     .repr = repr,
 };
@@ -162,6 +165,7 @@ const tn_layer layer_embedding_bag = {
     .data_size = sizeof(struct embedding),
     .version = 1,
     .build = bag_build,
+    .reset = reset,
     .call = bag_call,
     .repr = bag_repr,
 };

@@ -37,20 +37,31 @@ static tn_status constant(const void *data, tn_tensor *tensor)
 
 /* ---- draws ------------------------------------------------------------------------------------- */
 
+static bool is_complex(const tn_tensor *tensor)
+{
+    return (TN_BIT(tn_tensor_dtype(tensor)) & TN_MASK_COMPLEX) != 0;
+}
+
+/* Of complex numbers both parts are drawn. */
 static tn_status draw_uniform(tn_tensor *tensor, double low, double high)
 {
     tn_uniform_options options = TN_UNIFORM_OPTIONS;
+    tensor = is_complex(tensor) ? tn_view_as_real(tensor) : tensor;
     options.low = low;
     options.high = high;
     return status_of(tn_uniform_(tensor, &options));
 }
 
+/* Of complex numbers each part has half of the variance; the mean is real. */
 static tn_status draw_normal(tn_tensor *tensor, double mean, double std)
 {
     tn_normal_options options = TN_NORMAL_OPTIONS;
-    options.mean = mean;
-    options.std = std;
-    return status_of(tn_normal_(tensor, &options));
+    bool parts = is_complex(tensor);
+    tn_tensor *drawn = parts ? tn_view_as_real(tensor) : tensor;
+    options.mean = parts ? 0.0 : mean;
+    options.std = parts ? std / sqrt(2.0) : std;
+    drawn = tn_normal_(drawn, &options);
+    return status_of(parts && mean != 0.0 ? tn_add_scalar_(tensor, mean) : drawn);
 }
 
 struct uniform {
@@ -136,6 +147,28 @@ static tn_status gain_of(const char *nonlinearity, double a, double *gain)
     return TN_OK;
 }
 
+tn_status layers_gain(const tn_value *value, double *gain)
+{
+    const tn_value *name = value;
+    double slope = 0.01;
+    if (value->kind == TN_VALUE_INT || value->kind == TN_VALUE_FLOAT) {
+        *gain = value->kind == TN_VALUE_INT ? (double)value->as.i : value->as.f;
+        return TN_OK;
+    }
+    if ((value->kind == TN_VALUE_TUPLE || value->kind == TN_VALUE_LIST) && value->count == 2) {
+        const tn_value *number = &value->as.list[1];
+        name = value->as.list;
+        if (number->kind != TN_VALUE_INT && number->kind != TN_VALUE_FLOAT)
+            return tn_fail(TN_ERR_VALUE, "the negative_slope behind %s is not a valid number",
+                           name->kind == TN_VALUE_STRING ? name->as.s : "the nonlinearity");
+        slope = number->kind == TN_VALUE_INT ? (double)number->as.i : number->as.f;
+    }
+    if (name->kind != TN_VALUE_STRING)
+        return tn_fail(TN_ERR_TYPE, "gain is a number, a nonlinearity, or one with its parameter: "
+                                    "('leaky_relu', 0.2)");
+    return gain_of(name->as.s, slope, gain);
+}
+
 struct kaiming {
     double a;
     const char *mode;
@@ -190,19 +223,23 @@ static tn_status kaiming_normal(const void *data, tn_tensor *tensor)
 }
 
 struct xavier {
-    double gain;
+    tn_value gain;
 };
 
-static const tn_option xavier_options[] = { TN_OPTION_FLOAT(struct xavier, gain, "1.0", "factor"),
-                                            TN_OPTION_END };
+static const tn_option xavier_options[] = {
+    TN_OPTION_ROW(struct xavier, gain, "1.0", LAYERS_GAIN_HELP, TN_OPTION_KIND_VALUE, 0),
+    TN_OPTION_END
+};
 
 /* std = gain * sqrt(2 / (fan_in + fan_out)) */
 static tn_status xavier_std(const struct xavier *s, const tn_tensor *tensor, double *std)
 {
-    double fan_in = 0, fan_out = 0;
+    double fan_in = 0, fan_out = 0, gain = 0;
     tn_status status = fans(tensor, &fan_in, &fan_out);
+    if (status == TN_OK)
+        status = layers_gain(&s->gain, &gain);
     double sum = fan_in + fan_out;
-    *std = sum > 0 ? s->gain * sqrt(2.0 / sum) : 0.0;
+    *std = sum > 0 ? gain * sqrt(2.0 / sum) : 0.0;
     return status;
 }
 

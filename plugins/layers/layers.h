@@ -19,6 +19,9 @@ TN_HIDDEN extern const tn_layer layer_cross_entropy_loss, layer_nll_loss;
 /* init.c */
 TN_HIDDEN extern const tn_init_def init_zeros, init_ones, init_constant, init_uniform, init_normal,
     init_kaiming_uniform, init_kaiming_normal, init_xavier_uniform, init_xavier_normal;
+/* init_matrix.c */
+TN_HIDDEN extern const tn_init_def init_trunc_normal, init_eye, init_dirac, init_orthogonal,
+    init_sparse;
 
 /* Those of the other files. */
 /* clang-format off */
@@ -46,11 +49,48 @@ TN_HIDDEN extern const tn_init_def init_zeros, init_ones, init_constant, init_un
     X(cosine_similarity) X(pairwise_distance) X(upsample) X(upsampling_nearest2d) \
     X(upsampling_bilinear2d) X(multihead_attention) X(plain_linear) X(bilinear) \
     X(embedding_bag) X(ctc_loss) X(rrelu) X(fractional_max_pool2d) X(fractional_max_pool3d) \
-    X(transformer_encoder_layer) X(transformer_decoder_layer)
+    X(transformer_encoder_layer) X(transformer_decoder_layer) X(transformer_encoder) \
+    X(transformer_decoder) X(transformer) X(module_list) X(module_dict) X(parameter_list) \
+    X(parameter_dict) X(residual) X(adaptive_log_softmax) X(triplet_with_distance) \
+    X(linear_cross_entropy) X(cross_map_lrn2d) X(lazy_linear) X(lazy_conv1d) X(lazy_conv2d) \
+    X(lazy_conv3d) X(lazy_conv_transpose1d) X(lazy_conv_transpose2d) X(lazy_conv_transpose3d) \
+    X(lazy_batch_norm1d) X(lazy_batch_norm2d) X(lazy_batch_norm3d) X(lazy_instance_norm1d) \
+    X(lazy_instance_norm2d) X(lazy_instance_norm3d)
 /* clang-format on */
 #define LAYERS_DECLARE(name) TN_HIDDEN extern const tn_layer layer_##name;
 LAYERS_MORE(LAYERS_DECLARE)
 #undef LAYERS_DECLARE
+
+/* parameters.c: a parameter without values yet, or, where it is not wanted, its name alone. */
+TN_HIDDEN tn_status layers_add(tn_module *self, const char *name, bool wanted, tn_ints shape);
+/* The values of a parameter from an init, a number everywhere; nothing where the slot is empty. */
+TN_HIDDEN tn_status layers_init(tn_module *self, const char *name, const char *init);
+TN_HIDDEN tn_status layers_fill(tn_module *self, const char *name, double value);
+TN_HIDDEN tn_status layers_spread(tn_module *self, const char *name, double bound);
+
+/* init.c: the factor that keeps the variance behind a nonlinearity: a number, its name, or the name
+ * and its parameter. */
+#define LAYERS_GAIN_HELP "factor, or what follows: relu, tanh, ('leaky_relu', 0.2)"
+TN_HIDDEN tn_status layers_gain(const tn_value *value, double *gain);
+
+/* arguments.c: True or False, as specs have them. */
+TN_HIDDEN const char *layers_truth(bool value);
+/* A child from a spec that is formatted first / from a spec or module that an option holds. */
+TN_HIDDEN tn_status layers_child(tn_module *self, const char *name, const char *format, ...)
+    TN_ATTR(format(printf, 3, 4));
+TN_HIDDEN tn_status layers_child_value(tn_module *self, const char *name, const tn_value *value);
+/* The module that an option holds; the caller's. */
+TN_HIDDEN tn_module *layers_module(const tn_value *value);
+/* A repr that PyTorch leaves empty. */
+TN_HIDDEN int64_t layers_no_words(tn_module *self, char *out, size_t size);
+/* The values of a call by place or name, `count` of them; kind TN_VALUE_NONE where one was not
+ * given. Then one of them as a tensor, which has to be there, or as a truth, false if not there. */
+TN_HIDDEN tn_status layers_take(tn_module *self, const tn_pack *input, const char *const *names,
+                                int64_t count, tn_value *values);
+TN_HIDDEN tn_status layers_tensor_of(tn_module *self, const char *name, const tn_value *value,
+                                     tn_tensor **out);
+TN_HIDDEN tn_status layers_flag_of(tn_module *self, const char *name, const tn_value *value,
+                                   bool *out);
 
 /* What a repr writes: pieces one after the other; `used` counts what the whole needs. */
 typedef struct layers_text {

@@ -24,14 +24,12 @@ static const tn_option linear_options[] = {
 };
 
 /* PyTorch's: weight and bias are uniform within 1/sqrt(in_features). */
-static tn_status linear_reset(tn_tensor *weight, tn_tensor *bias, int64_t in_features)
+static tn_status linear_reset(tn_module *self)
 {
-    tn_status status = tn_init(weight, "kaiming_uniform(a=%g)", sqrt(5.0));
-    if (status == TN_OK && bias != NULL) {
-        double bound = in_features > 0 ? 1.0 / sqrt((double)in_features) : 0.0;
-        status = tn_init(bias, "uniform(a=%g, b=%g)", -bound, bound);
-    }
-    return status;
+    const struct linear *s = tn_module_data(self);
+    double bound = s->in_features > 0 ? 1.0 / sqrt((double)s->in_features) : 0.0;
+    tn_status status = tn_init(tn_module_get(self, "weight"), "kaiming_uniform(a=%g)", sqrt(5.0));
+    return status == TN_OK ? layers_spread(self, "bias", bound) : status;
 }
 
 static tn_status linear_build(tn_module *self)
@@ -41,18 +39,8 @@ static tn_status linear_build(tn_module *self)
         return tn_fail(TN_ERR_VALUE,
                        "Linear: in_features and out_features are sizes, got %lld and %lld",
                        (long long)s->in_features, (long long)s->out_features);
-    tn_tensor *weight = tn_tensor_empty(TN_SHAPE(s->out_features, s->in_features), TN_DTYPE_AUTO,
-                                        NULL);
-    tn_tensor *bias = s->bias ? tn_tensor_empty(TN_SHAPE(s->out_features), TN_DTYPE_AUTO, NULL)
-                              : TN_NONE;
-    if (weight == NULL || bias == NULL)
-        return tn_error_last()->code;
-    tn_status status = linear_reset(weight, s->bias ? bias : NULL, s->in_features);
-    if (status == TN_OK)
-        status = tn_module_add_parameter(self, "weight", tn_parameter(weight, true));
-    if (status == TN_OK)
-        status = tn_module_add_parameter(self, "bias", tn_parameter(bias, true));
-    return status;
+    tn_status status = layers_add(self, "weight", true, TN_SHAPE(s->out_features, s->in_features));
+    return status == TN_OK ? layers_add(self, "bias", s->bias, TN_SHAPE(s->out_features)) : status;
 }
 
 static tn_tensor *linear_forward(tn_module *self, tn_tensor *input)
@@ -68,6 +56,7 @@ const tn_layer layer_linear = {
     .data_size = sizeof(struct linear),
     .version = 1,
     .build = linear_build,
+    .reset = linear_reset,
     .forward = linear_forward,
 };
 
@@ -80,7 +69,74 @@ const tn_layer layer_plain_linear = {
     .data_size = sizeof(struct linear),
     .version = 1,
     .build = linear_build,
+    .reset = linear_reset,
     .forward = linear_forward,
+};
+
+/* ---- LazyLinear: in_features from the first input ---------------------------------------------- */
+
+static const tn_option lazy_options[] = {
+    TN_OPTION_ROW(struct linear, out_features, NULL, "size of each output sample",
+                  TN_OPTION_KIND_INT, TN_OPTION_REQUIRED | TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_ROW(struct linear, bias, "True", "whether a bias is learned and added",
+                  TN_OPTION_KIND_BOOL, TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_ROW(struct linear, in_features, "0", "0, as PyTorch prints what is not known yet",
+                  TN_OPTION_KIND_INT, TN_OPTION_KEYWORD),
+    TN_OPTION_END
+};
+
+static tn_status lazy_build(tn_module *self)
+{
+    const struct linear *s = tn_module_data(self);
+    tn_status status;
+    if (s->in_features != 0 || s->out_features < 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "LazyLinear: out_features is a size and in_features 0, since the first "
+                       "input gives it; got %lld and %lld",
+                       (long long)s->out_features, (long long)s->in_features);
+    status = tn_module_add_lazy(self, TN_SLOT_PARAMETER, "weight");
+    if (status == TN_OK)
+        status = s->bias ? tn_module_add_lazy(self, TN_SLOT_PARAMETER, "bias")
+                         : tn_module_add_parameter(self, "bias", TN_NONE);
+    return status;
+}
+
+static tn_status lazy_infer(tn_module *self, const tn_pack *input)
+{
+    struct linear *s = tn_module_data(self);
+    tn_tensor *x = tn_pack_tensor(input, 0);
+    tn_status status;
+    if (x == NULL)
+        return tn_error_last()->code;
+    if (tn_tensor_ndim(x) < 1)
+        return tn_fail(TN_ERR_VALUE, "LazyLinear: the input has no last dimension");
+    s->in_features = tn_tensor_size(x, -1);
+    status = tn_module_materialize(self, "weight", TN_SHAPE(s->out_features, s->in_features));
+    if (status == TN_OK && s->bias)
+        status = tn_module_materialize(self, "bias", TN_SHAPE(s->out_features));
+    return status;
+}
+
+static int64_t lazy_repr(tn_module *self, char *out, size_t size)
+{
+    const struct linear *s = tn_module_data(self);
+    return tn_snprint(out, size, "in_features=%lld, out_features=%lld, bias=%s",
+                      (long long)s->in_features, (long long)s->out_features,
+                      s->bias ? "True" : "False");
+}
+
+const tn_layer layer_lazy_linear = {
+    TN_HEAD(tn_layer),
+    .name = "LazyLinear",
+    .help = "a Linear that takes in_features from its first input",
+    .options = lazy_options,
+    .data_size = sizeof(struct linear),
+    .version = 1,
+    .build = lazy_build,
+    .forward = linear_forward,
+    .repr = lazy_repr,
+    .infer = lazy_infer,
+    .becomes = "Linear",
 };
 
 /* ---- Bilinear: y = x1 . weight . x2 + bias ------------------------------------------------------ */
@@ -104,11 +160,17 @@ static const tn_option bilinear_options[] = {
     TN_OPTION_END
 };
 
+static tn_status bilinear_reset(tn_module *self)
+{
+    const struct bilinear *s = tn_module_data(self);
+    double bound = 1 / sqrt((double)s->in1_features);
+    tn_status status = layers_spread(self, "weight", bound);
+    return status == TN_OK ? layers_spread(self, "bias", bound) : status;
+}
+
 static tn_status bilinear_build(tn_module *self)
 {
     const struct bilinear *s = tn_module_data(self);
-    double bound;
-    tn_tensor *weight, *bias;
     tn_status status;
     if (s->in1_features < 1 || s->in2_features < 1 || s->out_features < 1)
         return tn_fail(TN_ERR_VALUE,
@@ -116,19 +178,9 @@ static tn_status bilinear_build(tn_module *self)
                        "%lld, %lld and %lld",
                        (long long)s->in1_features, (long long)s->in2_features,
                        (long long)s->out_features);
-    bound = 1 / sqrt((double)s->in1_features);
-    weight = tn_tensor_empty(TN_SHAPE(s->out_features, s->in1_features, s->in2_features),
-                             TN_DTYPE_AUTO, NULL);
-    bias = s->bias ? tn_tensor_empty(TN_SHAPE(s->out_features), TN_DTYPE_AUTO, NULL) : TN_NONE;
-    if (weight == NULL || bias == NULL)
-        return tn_error_last()->code;
-    status = tn_init(weight, "uniform(a=%g, b=%g)", -bound, bound);
-    if (status == TN_OK && s->bias)
-        status = tn_init(bias, "uniform(a=%g, b=%g)", -bound, bound);
-    if (status == TN_OK)
-        status = tn_module_add_parameter(self, "weight", tn_parameter(weight, true));
-    return status == TN_OK ? tn_module_add_parameter(self, "bias", tn_parameter(bias, true))
-                           : status;
+    status = layers_add(self, "weight", true,
+                        TN_SHAPE(s->out_features, s->in1_features, s->in2_features));
+    return status == TN_OK ? layers_add(self, "bias", s->bias, TN_SHAPE(s->out_features)) : status;
 }
 
 static tn_status bilinear_call(tn_module *self, const tn_pack *input, tn_pack *output)
@@ -154,6 +206,7 @@ const tn_layer layer_bilinear = {
     .data_size = sizeof(struct bilinear),
     .version = 1,
     .build = bilinear_build,
+    .reset = bilinear_reset,
     .call = bilinear_call,
 };
 

@@ -3,8 +3,10 @@
 TN_PLUGINS += plugins/layers.la
 plugins_layers_la_SOURCES = \
 	%D%/layers.h \
+	%D%/adaptive.c \
 	%D%/activation.c \
 	%D%/activations.c \
+	%D%/arguments.c \
 	%D%/attention.c \
 	%D%/container.c \
 	%D%/convolution.c \
@@ -13,15 +15,18 @@ plugins_layers_la_SOURCES = \
 	%D%/embedding.c \
 	%D%/fractional.c \
 	%D%/init.c \
+	%D%/init_matrix.c \
 	%D%/linear.c \
 	%D%/loss.c \
 	%D%/losses.c \
 	%D%/normalization.c \
 	%D%/padding.c \
+	%D%/parameters.c \
 	%D%/recurrent.c \
 	%D%/pooling.c \
 	%D%/plugin.c \
 	%D%/shape.c \
+	%D%/stack.c \
 	%D%/text.c \
 	%D%/transformer.c \
 	%D%/upsample.c \

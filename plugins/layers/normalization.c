@@ -10,20 +10,25 @@ static const char *truth(bool value)
     return value ? "True" : "False";
 }
 
-/* A parameter of ones or zeros, or a reserved name. */
-static tn_status add_filled(tn_module *self, const char *name, bool wanted, tn_ints shape,
-                            double value)
+/* weight and bias, or their names alone. */
+static tn_status add_affine(tn_module *self, bool weight, bool bias, tn_ints shape)
 {
-    tn_tensor *tensor = wanted ? tn_tensor_full(shape, value, TN_DTYPE_AUTO, NULL) : TN_NONE;
+    tn_status status = layers_add(self, "weight", weight, shape);
 
-    return tensor == NULL ? tn_error_last()->code
-                          : tn_module_add_parameter(self, name, tn_parameter(tensor, true));
+    return status == TN_OK ? layers_add(self, "bias", bias, shape) : status;
 }
 
-static tn_status add_moment(tn_module *self, const char *name, tn_ints shape, double value,
-                            tn_dtype dtype)
+/* weight 1, bias 0 */
+static tn_status reset_affine(tn_module *self)
 {
-    tn_tensor *tensor = tn_tensor_full(shape, value, dtype, NULL);
+    tn_status status = layers_fill(self, "weight", 1);
+
+    return status == TN_OK ? layers_fill(self, "bias", 0) : status;
+}
+
+static tn_status add_moment(tn_module *self, const char *name, tn_ints shape, tn_dtype dtype)
+{
+    tn_tensor *tensor = tn_tensor_empty(shape, dtype, NULL);
 
     return tensor == NULL ? tn_error_last()->code : tn_module_add_buffer(self, name, tensor, 0);
 }
@@ -39,11 +44,15 @@ struct running {
     bool bias;
 };
 
+static const char *const moments[] = { "running_mean", "running_var" }; /* 0 and 1 at first */
+
 #define RUNNING(affine_, track_)                                                                   \
     TN_OPTION_ROW(struct running, num_features, NULL, "channels", TN_OPTION_KIND_INT,              \
                   TN_OPTION_REQUIRED),                                                             \
-        TN_OPTION_ROW(struct running, eps, "1e-05", "more than nothing under the root",            \
-                      TN_OPTION_KIND_FLOAT, TN_OPTION_REPR_KEYWORD),                               \
+        RUNNING_MORE(affine_, track_), TN_OPTION_END
+#define RUNNING_MORE(affine_, track_)                                                              \
+    TN_OPTION_ROW(struct running, eps, "1e-05", "more than nothing under the root",                \
+                  TN_OPTION_KIND_FLOAT, TN_OPTION_REPR_KEYWORD),                                   \
         TN_OPTION_ROW(struct running, momentum, "0.1",                                             \
                       "share of the new in the running moments; None: the mean of all",            \
                       TN_OPTION_KIND_FLOAT, TN_OPTION_OPTIONAL | TN_OPTION_REPR_KEYWORD),          \
@@ -53,8 +62,7 @@ struct running {
                       "whether running moments are kept", TN_OPTION_KIND_BOOL,                     \
                       TN_OPTION_REPR_KEYWORD),                                                     \
         TN_OPTION_ROW(struct running, bias, "True", "whether affine has a bias, too",              \
-                      TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD | TN_OPTION_REPR_KEYWORD),            \
-        TN_OPTION_END
+                      TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD | TN_OPTION_REPR_KEYWORD)
 static const tn_option batch_options[] = { RUNNING("True", "True") };
 static const tn_option instance_options[] = { RUNNING("False", "False") };
 
@@ -67,15 +75,90 @@ static tn_status running_build(tn_module *self)
     if (s->num_features < 0)
         return tn_fail(TN_ERR_VALUE, "%s: num_features is a size, got %lld", tn_module_type(self),
                        (long long)s->num_features);
-    status = add_filled(self, "weight", s->affine, shape, 1);
-    if (status == TN_OK)
-        status = add_filled(self, "bias", s->affine && s->bias, shape, 0);
+    status = add_affine(self, s->affine, s->affine && s->bias, shape);
+    for (int i = 0; i < 2 && status == TN_OK && s->track_running_stats; i++)
+        status = add_moment(self, moments[i], shape, TN_DTYPE_AUTO);
     if (status == TN_OK && s->track_running_stats)
-        status = add_moment(self, "running_mean", shape, 0, TN_DTYPE_AUTO);
+        status = add_moment(self, "num_batches_tracked", TN_SCALAR_SHAPE, TN_I64);
+    return status;
+}
+
+static tn_status running_reset(tn_module *self)
+{
+    const struct running *s = tn_module_data(self);
+    tn_status status = reset_affine(self);
+
+    for (int i = 0; i < 2 && status == TN_OK && s->track_running_stats; i++)
+        status = layers_fill(self, moments[i], i);
     if (status == TN_OK && s->track_running_stats)
-        status = add_moment(self, "running_var", shape, 1, TN_DTYPE_AUTO);
+        status = layers_fill(self, "num_batches_tracked", 0);
+    return status;
+}
+
+static tn_status check_dims(tn_module *self, tn_tensor *x, int32_t least, int32_t most)
+{
+    int32_t ndim = tn_tensor_ndim(x);
+
+    if (ndim >= least && ndim <= most)
+        return TN_OK;
+    if (least == most)
+        return tn_fail(TN_ERR_VALUE, "%s: expected %dD input (got %dD input)", tn_module_type(self),
+                       (int)least, (int)ndim);
+    return tn_fail(TN_ERR_VALUE, "%s: expected %dD or %dD input (got %dD input)",
+                   tn_module_type(self), (int)least, (int)most, (int)ndim);
+}
+
+/* ---- lazy: num_features from the first input ---- */
+
+#define LAZY_ROWS(affine_, track_)                                                                 \
+    RUNNING_MORE(affine_, track_),                                                                 \
+        TN_OPTION_ROW(struct running, num_features, "0", "0, since the first input gives it",      \
+                      TN_OPTION_KIND_INT, TN_OPTION_KEYWORD),                                      \
+        TN_OPTION_END
+static const tn_option lazy_batch_options[] = { LAZY_ROWS("True", "True") };
+static const tn_option lazy_instance_options[] = { LAZY_ROWS("False", "False") };
+
+static tn_status lazy_build(tn_module *self)
+{
+    static const char *const names[] = { "weight", "bias" };
+    const struct running *s = tn_module_data(self);
+    tn_status status = TN_OK;
+
+    if (s->num_features != 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: num_features is 0, since the first input gives it; got "
+                       "%lld",
+                       tn_module_type(self), (long long)s->num_features);
+    for (int i = 0; i < 2 && status == TN_OK; i++)
+        status = s->affine && (i == 0 || s->bias)
+                     ? tn_module_add_lazy(self, TN_SLOT_PARAMETER, names[i])
+                     : tn_module_add_parameter(self, names[i], TN_NONE);
+    for (int i = 0; i < 2 && status == TN_OK && s->track_running_stats; i++)
+        status = tn_module_add_lazy(self, TN_SLOT_BUFFER, moments[i]);
     if (status == TN_OK && s->track_running_stats)
-        status = add_moment(self, "num_batches_tracked", TN_SCALAR_SHAPE, 0, TN_I64);
+        status = add_moment(self, "num_batches_tracked", TN_SCALAR_SHAPE, TN_I64);
+    return status == TN_OK && s->track_running_stats ? layers_fill(self, "num_batches_tracked", 0)
+                                                     : status;
+}
+
+/* `batched`: dimensions of an input with a batch. */
+static tn_status lazy_infer(tn_module *self, const tn_pack *input, int32_t least, int32_t most,
+                            int32_t batched)
+{
+    struct running *s = tn_module_data(self);
+    tn_tensor *x = tn_pack_tensor(input, 0);
+    tn_ints shape = { &s->num_features, 1 };
+    tn_status status = x == NULL ? tn_error_last()->code : check_dims(self, x, least, most);
+
+    if (status != TN_OK)
+        return status;
+    s->num_features = tn_tensor_size(x, tn_tensor_ndim(x) < batched ? 0 : 1);
+    if (s->affine)
+        status = tn_module_materialize(self, "weight", shape);
+    if (status == TN_OK && s->affine && s->bias)
+        status = tn_module_materialize(self, "bias", shape);
+    for (int i = 0; i < 2 && status == TN_OK && s->track_running_stats; i++)
+        status = tn_module_materialize(self, moments[i], shape);
     return status;
 }
 
@@ -122,19 +205,6 @@ static tn_tensor *moment_of(tn_module *self, const char *name)
     const struct running *s = tn_module_data(self);
 
     return s->track_running_stats ? tn_module_get(self, name) : TN_NONE;
-}
-
-static tn_status check_dims(tn_module *self, tn_tensor *x, int32_t least, int32_t most)
-{
-    int32_t ndim = tn_tensor_ndim(x);
-
-    if (ndim >= least && ndim <= most)
-        return TN_OK;
-    if (least == most)
-        return tn_fail(TN_ERR_VALUE, "%s: expected %dD input (got %dD input)", tn_module_type(self),
-                       (int)least, (int)ndim);
-    return tn_fail(TN_ERR_VALUE, "%s: expected %dD or %dD input (got %dD input)",
-                   tn_module_type(self), (int)least, (int)most, (int)ndim);
 }
 
 /* One more batch; the share that it has in the running moments. */
@@ -193,6 +263,24 @@ static tn_tensor *instance_forward(tn_module *self, tn_tensor *x, int32_t batche
     return single && y != NULL ? tn_squeeze(y, &first) : y;
 }
 
+#define LAZY(kind, dims, least, most, batched, Name, table)                                        \
+    static tn_status lazy_##kind##dims##_infer(tn_module *self, const tn_pack *input)              \
+    {                                                                                              \
+        return lazy_infer(self, input, least, most, batched);                                      \
+    }                                                                                              \
+    const tn_layer layer_lazy_##kind##_norm##dims##d = {                                           \
+        TN_HEAD(tn_layer),                                                                         \
+        .name = "Lazy" Name #dims "d",                                                             \
+        .help = "a " Name #dims "d that takes num_features from its first input",                  \
+        .options = table,                                                                          \
+        .data_size = sizeof(struct running),                                                       \
+        .version = 2,                                                                              \
+        .build = lazy_build,                                                                       \
+        .repr = running_repr,                                                                      \
+        .forward = kind##dims##_forward,                                                           \
+        .infer = lazy_##kind##dims##_infer,                                                        \
+        .becomes = Name #dims "d",                                                                 \
+    };
 #define NORM(dims, least)                                                                          \
     static tn_tensor *batch##dims##_forward(tn_module *self, tn_tensor *x)                         \
     {                                                                                              \
@@ -211,6 +299,7 @@ static tn_tensor *instance_forward(tn_module *self, tn_tensor *x, int32_t batche
         .version = 2,                                                                              \
         .build = running_build,                                                                    \
         .load_state = running_load,                                                                \
+        .reset = running_reset,                                                                    \
         .repr = running_repr,                                                                      \
         .forward = batch##dims##_forward,                                                          \
     };                                                                                             \
@@ -223,9 +312,12 @@ static tn_tensor *instance_forward(tn_module *self, tn_tensor *x, int32_t batche
         .version = 2,                                                                              \
         .build = running_build,                                                                    \
         .load_state = running_load,                                                                \
+        .reset = running_reset,                                                                    \
         .repr = running_repr,                                                                      \
         .forward = instance##dims##_forward,                                                       \
-    };
+    };                                                                                             \
+    LAZY(batch, dims, least, dims + 2, least, "BatchNorm", lazy_batch_options)                     \
+    LAZY(instance, dims, dims + 1, dims + 2, dims + 2, "InstanceNorm", lazy_instance_options)
 NORM(1, 2)
 NORM(2, 4)
 NORM(3, 5)
@@ -263,11 +355,9 @@ static const tn_option rms_options[] = {
 static tn_status layer_build(tn_module *self)
 {
     const struct last *s = tn_module_data(self);
-    tn_status status = add_filled(self, "weight", s->elementwise_affine, s->normalized_shape, 1);
 
-    return status != TN_OK
-               ? status
-               : add_filled(self, "bias", s->elementwise_affine && s->bias, s->normalized_shape, 0);
+    return add_affine(self, s->elementwise_affine, s->elementwise_affine && s->bias,
+                      s->normalized_shape);
 }
 
 static tn_tensor *layer_forward(tn_module *self, tn_tensor *x)
@@ -299,6 +389,7 @@ const tn_layer layer_layer_norm = {
     .data_size = sizeof(struct last),
     .version = 1,
     .build = layer_build,
+    .reset = reset_affine,
     .forward = layer_forward,
     .repr = layer_repr,
 };
@@ -307,7 +398,12 @@ static tn_status rms_build(tn_module *self)
 {
     const struct last *s = tn_module_data(self);
 
-    return add_filled(self, "weight", s->elementwise_affine, s->normalized_shape, 1);
+    return layers_add(self, "weight", s->elementwise_affine, s->normalized_shape);
+}
+
+static tn_status rms_reset(tn_module *self)
+{
+    return layers_fill(self, "weight", 1);
 }
 
 static tn_tensor *rms_forward(tn_module *self, tn_tensor *x)
@@ -341,6 +437,7 @@ const tn_layer layer_rms_norm = {
     .data_size = sizeof(struct last),
     .version = 1,
     .build = rms_build,
+    .reset = rms_reset,
     .forward = rms_forward,
     .repr = rms_repr,
 };
@@ -373,15 +470,13 @@ static tn_status group_build(tn_module *self)
 {
     const struct group *s = tn_module_data(self);
     tn_ints shape = { &s->num_channels, 1 };
-    tn_status status;
 
     if (s->num_groups < 1 || s->num_channels % s->num_groups != 0)
         return tn_fail(TN_ERR_VALUE,
                        "GroupNorm: num_channels %lld must be divisible by num_groups "
                        "%lld",
                        (long long)s->num_channels, (long long)s->num_groups);
-    status = add_filled(self, "weight", s->affine, shape, 1);
-    return status != TN_OK ? status : add_filled(self, "bias", s->affine && s->bias, shape, 0);
+    return add_affine(self, s->affine, s->affine && s->bias, shape);
 }
 
 static int64_t group_repr(tn_module *self, char *out, size_t size)
@@ -411,6 +506,7 @@ const tn_layer layer_group_norm = {
     .data_size = sizeof(struct group),
     .version = 1,
     .build = group_build,
+    .reset = reset_affine,
     .repr = group_repr,
     .forward = group_forward,
 };
@@ -453,4 +549,57 @@ const tn_layer layer_local_response_norm = {
     .data_size = sizeof(struct response),
     .version = 1,
     .forward = response_forward,
+};
+
+/* The same under its old name; k is printed as it was written. */
+struct cross_map {
+    int64_t size;
+    double alpha;
+    double beta;
+    tn_value k;
+};
+
+static const tn_option cross_map_options[] = {
+    TN_OPTION_ROW(struct cross_map, size, NULL, "how many channels count", TN_OPTION_KIND_INT,
+                  TN_OPTION_REQUIRED),
+    TN_OPTION_ROW(struct cross_map, alpha, "0.0001", "factor", TN_OPTION_KIND_FLOAT,
+                  TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_ROW(struct cross_map, beta, "0.75", "power", TN_OPTION_KIND_FLOAT,
+                  TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_ROW(struct cross_map, k, "1", "what is added", TN_OPTION_KIND_VALUE,
+                  TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_END
+};
+
+static tn_status cross_map_build(tn_module *self)
+{
+    const struct cross_map *s = tn_module_data(self);
+
+    return s->k.kind == TN_VALUE_INT || s->k.kind == TN_VALUE_FLOAT
+               ? TN_OK
+               : tn_fail(TN_ERR_TYPE, "CrossMapLRN2d: k has to be a number");
+}
+
+static tn_tensor *cross_map_forward(tn_module *self, tn_tensor *x)
+{
+    const struct cross_map *s = tn_module_data(self);
+    tn_local_response_norm_options o = TN_LOCAL_RESPONSE_NORM_OPTIONS;
+
+    if (check_dims(self, x, 4, 4) != TN_OK)
+        return NULL;
+    o.alpha = s->alpha;
+    o.beta = s->beta;
+    o.k = s->k.kind == TN_VALUE_INT ? (double)s->k.as.i : s->k.as.f;
+    return tn_local_response_norm(x, s->size, &o);
+}
+
+const tn_layer layer_cross_map_lrn2d = {
+    TN_HEAD(tn_layer),
+    .name = "CrossMapLRN2d",
+    .help = "each element over a power of the sum of squares of its neighbour channels",
+    .options = cross_map_options,
+    .data_size = sizeof(struct cross_map),
+    .version = 1,
+    .build = cross_map_build,
+    .forward = cross_map_forward,
 };

@@ -29,6 +29,11 @@ static const void *const contributions[] = {
     &init_kaiming_normal,
     &init_xavier_uniform,
     &init_xavier_normal,
+    &init_trunc_normal,
+    &init_eye,
+    &init_dirac,
+    &init_orthogonal,
+    &init_sparse,
 };
 
 static const tn_plugin layers = {

@@ -95,16 +95,6 @@ static tn_status check(tn_module *self, bool whole)
     return TN_OK;
 }
 
-static tn_status add(tn_module *self, const char *name, tn_ints shape, double bound)
-{
-    tn_tensor *tensor = tn_tensor_empty(shape, TN_DTYPE_AUTO, NULL);
-    tn_status status = tensor == NULL ? tn_error_last()->code
-                                      : tn_init(tensor, "uniform(a=%g, b=%g)", -bound, bound);
-
-    return status == TN_OK ? tn_module_add_parameter(self, name, tn_parameter(tensor, true))
-                           : status;
-}
-
 /* Those of one direction of one layer, or of a cell: weight_ih, weight_hh, bias_ih, bias_hh with `end` behind, and
  * weight_hr where h is projected. */
 static tn_status add_weights(tn_module *self, int64_t inputs, const char *end)
@@ -112,22 +102,21 @@ static tn_status add_weights(tn_module *self, int64_t inputs, const char *end)
     static const char *const names[] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh" };
     const struct recurrent *s = tn_module_data(self);
     int64_t rows = gates_of[kind_of(self)] * s->hidden_size;
-    double bound = 1 / sqrt((double)s->hidden_size);
     tn_status status = TN_OK;
     char name[64];
 
     for (int i = 0; i < 4 && status == TN_OK; i++) {
         tn_snprint(name, sizeof name, "%s%s", names[i], end);
         if (i < 2)
-            status = add(self, name, TN_SHAPE(rows, i == 0 ? inputs : output_size(s)), bound);
+            status = layers_add(self, name, true, TN_SHAPE(rows, i == 0 ? inputs : output_size(s)));
         else if (s->bias)
-            status = add(self, name, TN_SHAPE(rows), bound);
+            status = layers_add(self, name, true, TN_SHAPE(rows));
         else if (end[0] == '\0')
             status = tn_module_add_parameter(self, name, TN_NONE);
     }
     if (status == TN_OK && s->proj_size > 0) {
         tn_snprint(name, sizeof name, "weight_hr%s", end);
-        status = add(self, name, TN_SHAPE(s->proj_size, s->hidden_size), bound);
+        status = layers_add(self, name, true, TN_SHAPE(s->proj_size, s->hidden_size));
     }
     return status;
 }
@@ -150,6 +139,23 @@ static tn_status build(tn_module *self)
             status = add_weights(self, i == 0 ? s->input_size : output_size(s) * directions, end);
         }
     return status;
+}
+
+static tn_status reset_one(void *user, const char *path, tn_tensor *tensor)
+{
+    const double *bound = user;
+
+    (void)path;
+    return tn_init(tensor, "uniform(a=%g, b=%g)", -*bound, *bound);
+}
+
+/* All of them are uniform within 1/sqrt(hidden_size). */
+static tn_status reset(tn_module *self)
+{
+    const struct recurrent *s = tn_module_data(self);
+    double bound = 1 / sqrt((double)s->hidden_size);
+
+    return tn_module_each_tensor(self, TN_SLOT_PARAMETER, false, reset_one, &bound);
 }
 
 static tn_status cell_build(tn_module *self)
@@ -458,6 +464,7 @@ static int64_t cell_repr(tn_module *self, char *out, size_t size)
         .data_size = sizeof(struct recurrent),                                                     \
         .version = 1,                                                                              \
         .build = build,                                                                            \
+        .reset = reset,                                                                            \
         .call = call,                                                                              \
         .repr = repr,                                                                              \
     };                                                                                             \
@@ -469,6 +476,7 @@ static int64_t cell_repr(tn_module *self, char *out, size_t size)
         .data_size = sizeof(struct recurrent),                                                     \
         .version = 1,                                                                              \
         .build = cell_build,                                                                       \
+        .reset = reset,                                                                            \
         .call = cell_call,                                                                         \
         .repr = cell_repr,                                                                         \
     };

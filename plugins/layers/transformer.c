@@ -42,34 +42,13 @@ static const tn_option options[] = {
 
 /* ---- building ---- */
 
-static const char *truth(bool value)
-{
-    return value ? "True" : "False";
-}
-
-static TN_ATTR(format(printf, 3, 4)) tn_status
-    child(tn_module *self, const char *name, const char *format, ...)
-{
-    tn_module *part;
-    tn_status status;
-    va_list args;
-
-    va_start(args, format);
-    part = tn_module_newv(format, args);
-    va_end(args);
-    status = part == NULL ? tn_error_prefix("%s, %s: ", tn_module_type(self), name)
-                          : tn_module_add_child(self, name, part);
-    tn_module_drop(part);
-    return status;
-}
-
 /* `attentions` of them, as many normalisations and dropouts plus one. */
 static tn_status build(tn_module *self, int attentions)
 {
     static const char *const names[] = { "self_attn", "multihead_attn" };
     const struct transformer *s = tn_module_data(self);
     long long e = s->d_model, wide = s->dim_feedforward;
-    const char *bias = truth(s->bias);
+    const char *bias = layers_truth(s->bias);
     tn_status status = TN_OK;
     char name[16];
 
@@ -80,21 +59,23 @@ static tn_status build(tn_module *self, int attentions)
         return tn_fail(TN_ERR_VALUE, "%s: dropout is %g; a probability between 0 and 1 is taken",
                        tn_module_type(self), s->dropout);
     for (int i = 0; i < attentions && status == TN_OK; i++)
-        status = child(self, names[i], "MultiheadAttention(%lld, %lld, %g, %s, batch_first=%s)", e,
-                       (long long)s->nhead, s->dropout, bias, truth(s->batch_first));
+        status = layers_child(self, names[i],
+                              "MultiheadAttention(%lld, %lld, %g, %s, batch_first=%s)", e,
+                              (long long)s->nhead, s->dropout, bias, layers_truth(s->batch_first));
     if (status == TN_OK)
-        status = child(self, "linear1", "Linear(%lld, %lld, %s)", e, wide, bias);
+        status = layers_child(self, "linear1", "Linear(%lld, %lld, %s)", e, wide, bias);
     if (status == TN_OK)
-        status = child(self, "dropout", "Dropout(%g)", s->dropout);
+        status = layers_child(self, "dropout", "Dropout(%g)", s->dropout);
     if (status == TN_OK)
-        status = child(self, "linear2", "Linear(%lld, %lld, %s)", wide, e, bias);
+        status = layers_child(self, "linear2", "Linear(%lld, %lld, %s)", wide, e, bias);
     for (int i = 1; i <= attentions + 1 && status == TN_OK; i++) {
         tn_snprint(name, sizeof name, "norm%d", i);
-        status = child(self, name, "LayerNorm(%lld, eps=%g, bias=%s)", e, s->layer_norm_eps, bias);
+        status = layers_child(self, name, "LayerNorm(%lld, eps=%g, bias=%s)", e, s->layer_norm_eps,
+                              bias);
     }
     for (int i = 1; i <= attentions + 1 && status == TN_OK; i++) {
         tn_snprint(name, sizeof name, "dropout%d", i);
-        status = child(self, name, "Dropout(%g)", s->dropout);
+        status = layers_child(self, name, "Dropout(%g)", s->dropout);
     }
     return status;
 }
@@ -110,50 +91,6 @@ static tn_status decoder_build(tn_module *self)
 }
 
 /* ---- calling ---- */
-
-/* The arguments by place or name; kind TN_VALUE_NONE where one was not given. */
-static tn_status take(tn_module *self, const tn_pack *input, const char *const *names,
-                      int64_t count, tn_value *values)
-{
-    const char *type = tn_module_type(self);
-    int64_t positional = tn_pack_positional(input), given = tn_pack_count(input);
-
-    memset(values, 0, (size_t)count * sizeof *values);
-    if (positional > count)
-        return tn_fail(TN_ERR_TYPE, "%s takes %lld values at most, got %lld", type,
-                       (long long)count, (long long)positional);
-    for (int64_t i = 0; i < given; i++) {
-        int64_t at = i;
-
-        if (i >= positional)
-            for (at = 0; at < count && strcmp(names[at], tn_pack_name(input, i)) != 0;)
-                at++;
-        if (at == count)
-            return tn_fail(TN_ERR_TYPE, "%s takes no argument %q", type, tn_pack_name(input, i));
-        if (i >= positional && at < positional)
-            return tn_fail(TN_ERR_TYPE, "%s: argument %q was given twice", type, names[at]);
-        values[at] = tn_pack_at(input, i);
-    }
-    return TN_OK;
-}
-
-static tn_status tensor_of(tn_module *self, const char *name, const tn_value *value,
-                           tn_tensor **out)
-{
-    if (value->kind != TN_VALUE_TENSOR)
-        return tn_fail(TN_ERR_TYPE, "%s: %s has to be a tensor%s", tn_module_type(self), name,
-                       value->kind == TN_VALUE_NONE ? "; it is missing" : "");
-    *out = value->as.tensor;
-    return TN_OK;
-}
-
-static tn_status flag_of(tn_module *self, const char *name, const tn_value *value, bool *out)
-{
-    if (value->kind != TN_VALUE_BOOL && value->kind != TN_VALUE_NONE)
-        return tn_fail(TN_ERR_TYPE, "%s: %s has to be True or False", tn_module_type(self), name);
-    *out = value->kind == TN_VALUE_BOOL && value->as.i != 0;
-    return TN_OK;
-}
 
 static tn_tensor *through(tn_module *self, const char *name, tn_tensor *x)
 {
@@ -242,12 +179,12 @@ static tn_status encoder_call(tn_module *self, const tn_pack *input, tn_pack *ou
     struct attending own = { .part = "self_attn", .dropout = "dropout1" };
     tn_value values[COUNT];
     tn_tensor *x = NULL;
-    tn_status status = take(self, input, names, COUNT, values);
+    tn_status status = layers_take(self, input, names, COUNT, values);
 
     if (status == TN_OK)
-        status = tensor_of(self, names[SRC], &values[SRC], &x);
+        status = layers_tensor_of(self, names[SRC], &values[SRC], &x);
     if (status == TN_OK)
-        status = flag_of(self, names[CAUSAL], &values[CAUSAL], &own.causal);
+        status = layers_flag_of(self, names[CAUSAL], &values[CAUSAL], &own.causal);
     if (status != TN_OK)
         return status;
     own.mask = values[MASK];
@@ -271,16 +208,16 @@ static tn_status decoder_call(tn_module *self, const tn_pack *input, tn_pack *ou
     struct attending other = { .part = "multihead_attn", .dropout = "dropout2" };
     tn_value values[COUNT];
     tn_tensor *x = NULL, *memory = NULL;
-    tn_status status = take(self, input, names, COUNT, values);
+    tn_status status = layers_take(self, input, names, COUNT, values);
 
     if (status == TN_OK)
-        status = tensor_of(self, names[TGT], &values[TGT], &x);
+        status = layers_tensor_of(self, names[TGT], &values[TGT], &x);
     if (status == TN_OK)
-        status = tensor_of(self, names[MEMORY], &values[MEMORY], &memory);
+        status = layers_tensor_of(self, names[MEMORY], &values[MEMORY], &memory);
     if (status == TN_OK)
-        status = flag_of(self, names[CAUSAL], &values[CAUSAL], &own.causal);
+        status = layers_flag_of(self, names[CAUSAL], &values[CAUSAL], &own.causal);
     if (status == TN_OK)
-        status = flag_of(self, names[MEMORY_CAUSAL], &values[MEMORY_CAUSAL], &other.causal);
+        status = layers_flag_of(self, names[MEMORY_CAUSAL], &values[MEMORY_CAUSAL], &other.causal);
     if (status != TN_OK)
         return status;
     own.mask = values[MASK];

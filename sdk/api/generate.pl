@@ -189,7 +189,7 @@ sub read_header {
 }
 
 # In the order of dependence, which is the order of <tenon/plugin.h>.
-my @order = qw(base value tensor op grad module state train runtime);
+my @order = qw(base value tensor op grad module container lazy state train runtime);
 my %place = map { $order[$_] => $_ } 0 .. $#order;
 my @interfaces;
 for my $path (glob "$srcdir/sdk/include/tenon/*.h") {

@@ -17,7 +17,7 @@ find_header() {
     exit 1
 }
 headers=
-for h in abi base value tensor op hooks grad module state convert train contrib runtime query native ops; do
+for h in abi base value tensor op hooks grad module container lazy state convert train contrib runtime query native ops; do
     headers="$headers $(find_header $h.h)" || exit 1
 done
 # shellcheck disable=SC2086

@@ -265,6 +265,15 @@ typedef struct tn_kernel {
     }
 
 /* ==== layer: a module type ==================================================================== */
+
+enum {
+    TN_LAYER_LIST = 1,       /* its entries are a list, named 0, 1, ...: <tenon/container.h> */
+    TN_LAYER_DICT = 2,       /* its entries have keys */
+    TN_LAYER_PARAMETERS = 4, /* entries of the list or dictionary are parameters, not modules */
+    TN_LAYER_KEEP_KEYS = 8,  /* a slice of the list keeps the keys that its entries had */
+    TN_LAYER_COLLAPSE = 16   /* repr puts a run of entries that print alike on one line */
+};
+
 /* Its functions: [any-thread]; one thread at a time for a module in training or being built. */
 typedef struct tn_layer {
     tn_head head;
@@ -279,7 +288,8 @@ typedef struct tn_layer {
      * began, also when it failed: the data were zeroed before, so what is not there is NULL. May be
      * NULL. */
     void (*destroy)(tn_module *self);
-    /* One of the two. */
+    /* One of the two, which then serves both kinds of calls, or both; a list or dictionary may have
+     * none. */
     tn_tensor *(*forward)(tn_module *self, tn_tensor *input);
     tn_status (*call)(tn_module *self, const tn_pack *input, tn_pack *output);
     /* What stands in the parentheses of repr; NULL: from the option table. Returns the length. */
@@ -300,6 +310,16 @@ typedef struct tn_layer {
      * children come after, whatever it does. May be NULL. */
     tn_status (*save_state)(tn_module *self, tn_state *state, const char *prefix, uint32_t flags);
     tn_status (*load_state)(tn_module *self, tn_loading *loading);
+    uint32_t flags; /* TN_LAYER_* */
+    uint32_t reserved32;
+    /* Fills the module's own parameters and buffers by their default initialisation, in place.
+     * Called after build, and by tn_module_reset_parameters. May be NULL. */
+    tn_status (*reset)(tn_module *self);
+    /* A lazy layer: gives shapes to what build left without (tn_module_materialize), from the
+     * values of the first call; then the module is of type `becomes`, a layer of the same plugin
+     * with the same data. Both or none. */
+    tn_status (*infer)(tn_module *self, const tn_pack *input);
+    const char *becomes;
 } tn_layer;
 
 /* ==== optimizer, scheduler, init ============================================================== */

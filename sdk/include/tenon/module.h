@@ -22,6 +22,11 @@ TN_API tn_module *tn_module_new(const char *format, ...);
 /* The same from text that is not a format: whatever a user supplies; reads printed modules (repr),
  * too. [any-thread] [owned] */
 TN_API tn_module *tn_module_parse(const char *text);
+/* A module whose parameters and buffers hold whatever was in their memory: no initialisation runs
+ * and no random number is drawn; for one that is about to be loaded. NULL device: the default
+ * device. [any-thread] [owned] [null-ok: device] */
+TN_API tn_module *tn_module_skip_initv(const tn_device *device, const char *format, va_list args);
+TN_API tn_module *tn_module_skip_init(const tn_device *device, const char *format, ...);
 /* The typed form, for bindings: positional arguments first, then named ones; `names[i]` is NULL for
  * a positional one. [any-thread] [owned] [null-ok: values, names] */
 TN_API tn_module *tn_module_make(const char *type, const tn_value *values, const char *const *names,
@@ -211,6 +216,10 @@ TN_API tn_status tn_module_set_requires_grad(tn_module *module, bool requires_gr
  * graph is not touched. [any-thread] [null-through] */
 TN_API tn_status tn_initv(tn_tensor *tensor, const char *format, va_list args);
 TN_API tn_status tn_init(tn_tensor *tensor, const char *format, ...);
+/* Fills the module's own parameters and buffers again as when it was made, in place (not those of
+ * its children: tn_module_each visits them). TN_ERR_ATTR for a layer that has nothing to
+ * initialise. [any-thread] */
+TN_API tn_status tn_module_reset_parameters(tn_module *module);
 
 TN_END_DECLS
 #endif

@@ -20,6 +20,8 @@
 #include <tenon/op.h>
 #include <tenon/grad.h>
 #include <tenon/module.h>
+#include <tenon/container.h>
+#include <tenon/lazy.h>
 #include <tenon/state.h>
 #include <tenon/convert.h>
 #include <tenon/train.h>

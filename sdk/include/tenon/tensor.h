@@ -172,6 +172,10 @@ TN_API tn_status tn_device_trim(const tn_device *device);
 /* The default dtype of new floating tensors, float32 unless set (per process). [any-thread] */
 TN_API tn_dtype tn_default_dtype(void);
 TN_API tn_status tn_set_default_dtype(tn_dtype dtype);
+/* The same for this thread until the paired end, which takes what begin gave; here complex types
+ * are accepted, too. TN_DTYPE_AUTO, and what is no such type: as it was. [any-thread] */
+TN_API tn_dtype tn_dtype_begin(tn_dtype dtype);
+TN_API void tn_dtype_end(tn_dtype before);
 
 /* ---- streams and events ---------------------------------------------------------------------- */
 

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What layers with parts do: parts from specs, arguments of calls by place or name. */
+#include "layers.h"
+
+#include <string.h>
+
+/* ---- building ---- */
+
+const char *layers_truth(bool value)
+{
+    return value ? "True" : "False";
+}
+
+tn_status layers_child(tn_module *self, const char *name, const char *format, ...)
+{
+    tn_module *part;
+    tn_status status;
+    va_list args;
+
+    va_start(args, format);
+    part = tn_module_newv(format, args);
+    va_end(args);
+    status = part == NULL ? tn_error_prefix("%s, %s: ", tn_module_type(self), name)
+                          : tn_module_add_child(self, name, part);
+    tn_module_drop(part);
+    return status;
+}
+
+tn_status layers_child_value(tn_module *self, const char *name, const tn_value *value)
+{
+    tn_module *part = layers_module(value);
+    tn_status status = part == NULL ? tn_error_prefix("%s, %s: ", tn_module_type(self), name)
+                                    : tn_module_add_child(self, name, part);
+
+    tn_module_drop(part);
+    return status;
+}
+
+tn_module *layers_module(const tn_value *value)
+{
+    if (value->kind == TN_VALUE_SPEC)
+        return tn_module_parse(value->as.s);
+    if (value->kind == TN_VALUE_MODULE)
+        return tn_module_keep(value->as.module);
+    tn_fail(TN_ERR_TYPE, "expected a module, as in Linear(4, 3)");
+    return NULL;
+}
+
+int64_t layers_no_words(tn_module *self, char *out, size_t size)
+{
+    (void)self;
+    return tn_snprint(out, size, "%s", "");
+}
+
+/* ---- calling ---- */
+
+/* The arguments by place or name; kind TN_VALUE_NONE where one was not given. */
+tn_status layers_take(tn_module *self, const tn_pack *input, const char *const *names,
+                      int64_t count, tn_value *values)
+{
+    const char *type = tn_module_type(self);
+    int64_t positional = tn_pack_positional(input), given = tn_pack_count(input);
+
+    memset(values, 0, (size_t)count * sizeof *values);
+    if (positional > count)
+        return tn_fail(TN_ERR_TYPE, "%s takes %lld values at most, got %lld", type,
+                       (long long)count, (long long)positional);
+    for (int64_t i = 0; i < given; i++) {
+        int64_t at = i;
+
+        if (i >= positional)
+            for (at = 0; at < count && strcmp(names[at], tn_pack_name(input, i)) != 0;)
+                at++;
+        if (at == count)
+            return tn_fail(TN_ERR_TYPE, "%s takes no argument %q", type, tn_pack_name(input, i));
+        if (i >= positional && at < positional)
+            return tn_fail(TN_ERR_TYPE, "%s: argument %q was given twice", type, names[at]);
+        values[at] = tn_pack_at(input, i);
+    }
+    return TN_OK;
+}
+
+tn_status layers_tensor_of(tn_module *self, const char *name, const tn_value *value,
+                           tn_tensor **out)
+{
+    if (value->kind != TN_VALUE_TENSOR)
+        return tn_fail(TN_ERR_TYPE, "%s: %s has to be a tensor%s", tn_module_type(self), name,
+                       value->kind == TN_VALUE_NONE ? "; it is missing" : "");
+    *out = value->as.tensor;
+    return TN_OK;
+}
+
+tn_status layers_flag_of(tn_module *self, const char *name, const tn_value *value, bool *out)
+{
+    if (value->kind != TN_VALUE_BOOL && value->kind != TN_VALUE_NONE)
+        return tn_fail(TN_ERR_TYPE, "%s: %s has to be True or False", tn_module_type(self), name);
+    *out = value->kind == TN_VALUE_BOOL && value->as.i != 0;
+    return TN_OK;
+}
