@@ -25,8 +25,8 @@ static tn_status is_a(const tn_module *module, uint32_t kind, const char *functi
     if (module->layer != NULL && (module->layer->flags & kind) != 0)
         return TN_OK;
     return tn_fail(TN_ERR_TYPE, "%s: %s is no %s", function, module->type,
-                   kind == TN_LAYER_LIST ? "list of entries (Sequential, ModuleList, ParameterList)"
-                                         : "dictionary (ModuleDict, ParameterDict)");
+                   kind == TN_LAYER_LIST ? "list: its layer has no TN_LAYER_LIST"
+                                         : "dictionary: its layer has no TN_LAYER_DICT");
 }
 
 /* The same, and that its entries are parameters or modules. */

@@ -238,14 +238,14 @@ tn_status tn_module_reset_parameters(tn_module *module)
 {
     if (module == NULL)
         return tn__null_input("an argument of tn_module_reset_parameters");
+    if (tn__module_waits(module))
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: its parameters have no shapes yet: call it once, or load a state",
+                       module->type);
     if (module->layer == NULL || module->layer->reset == NULL)
         return tn_fail(TN_ERR_ATTR,
                        "'%s' object has no attribute 'reset_parameters': its layer initialises "
                        "nothing of its own",
-                       module->type);
-    if (tn__module_waits(module))
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: its parameters have no shapes yet: call it once, or load a state",
                        module->type);
     return tn__module_reset(module);
 }

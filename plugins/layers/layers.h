@@ -52,7 +52,7 @@ TN_HIDDEN extern const tn_init_def init_trunc_normal, init_eye, init_dirac, init
     X(transformer_encoder_layer) X(transformer_decoder_layer) X(transformer_encoder) \
     X(transformer_decoder) X(transformer) X(module_list) X(module_dict) X(parameter_list) \
     X(parameter_dict) X(residual) X(adaptive_log_softmax) X(triplet_with_distance) \
-    X(linear_cross_entropy) X(cross_map_lrn2d) X(lazy_linear) X(lazy_conv1d) X(lazy_conv2d) \
+    X(linear_cross_entropy) X(lazy_linear) X(lazy_conv1d) X(lazy_conv2d) \
     X(lazy_conv3d) X(lazy_conv_transpose1d) X(lazy_conv_transpose2d) X(lazy_conv_transpose3d) \
     X(lazy_batch_norm1d) X(lazy_batch_norm2d) X(lazy_batch_norm3d) X(lazy_instance_norm1d) \
     X(lazy_instance_norm2d) X(lazy_instance_norm3d)

@@ -212,7 +212,7 @@ START_TEST(what_is_wrong_is_said_with_its_column)
     refused("f(%n)", "f(%n): column 3: a value was expected");
     refused("f(x\x01)", "a comma or ) was expected");
     refused("f(a)(b)", "column 5: the text goes on");
-    refused("A((x): 't')", "column 8: a child is a module, Type(...), or None");
+    refused("A((x): 't')", "column 8: a child is a module, Type(...), a parameter");
     refused("A((x): b)", "column 8: a child is a module");
     refused("f(\xc3\xa4)", "column 3: a value was expected");
     refused("f('\xc3\xa4', ?)", "column 8: a value was expected");

@@ -10,7 +10,9 @@ TN_MODULE_TESTS = \
 	%D%/test_copy \
 	%D%/test_every_layer \
 	%D%/test_hooks \
+	%D%/test_container \
 	%D%/test_layers \
+	%D%/test_lazy \
 	%D%/test_make \
 	%D%/test_memory \
 	%D%/test_mode \
@@ -33,8 +35,12 @@ TESTS += $(TN_MODULE_TESTS)
 %C%_test_backward_hooks_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_hooks_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_hooks_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_container_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_container_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_layers_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_layers_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_lazy_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_lazy_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_make_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_make_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)

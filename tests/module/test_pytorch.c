@@ -7,7 +7,7 @@
 
 #include "tests/op/with.h"
 
-enum { LINE = 1 << 16, MOST = 6, VALUES = 4096 };
+enum { LINE = 1 << 17, MOST = 6, VALUES = 4096 };
 
 static double numbers[VALUES];
 static char line[LINE], name[256];
@@ -75,7 +75,7 @@ static void lines_again(char *text)
 /* What a printed text builds prints the same. */
 static void print_and_read(tn_module *module, const char *wanted)
 {
-    char text[4096], again[4096];
+    static char text[1 << 16], again[1 << 16];
     tn_module *second;
 
     tn_module_repr(module, text, sizeof text);

@@ -19,14 +19,19 @@ def show(kind, t):
 
 
 def layer(spec, *inputs, train=True, calls=1):
-    module = eval("nn." + spec).double().train(train)
+    module = eval(spec, dict(vars(nn))).double().train(train)
+    text = repr(module)
+    if spec.startswith("Lazy"):  # printed as it is before the first call, then called once, so that there is a state
+        with torch.no_grad():
+            module.eval()(inputs[0])
+        module.train(train)
     for p in list(module.parameters()) + [b for b in module.buffers() if b.is_floating_point()]:
         with torch.no_grad():
             p.copy_(torch.randn(p.shape, dtype=F64) * 0.5)
             if p is getattr(module, "running_var", None):
                 p.copy_(p.abs() + 0.5)
     print("layer " + spec)
-    print("repr " + repr(module).replace("\n", "\\n"))
+    print("repr " + text.replace("\n", "\\n"))
     print("train %d" % train)
     for name, t in module.state_dict().items():
         show("state " + name, t)
@@ -51,6 +56,8 @@ def layer(spec, *inputs, train=True, calls=1):
         if tensors[0].requires_grad:
             print("gin : " + values(tensors[0].grad))
         for name, p in module.named_parameters():
+            if p.grad is None:  # of a cluster without a sample
+                continue
             print("grad %s : %s" % (name, values(p.grad)))
     for name, b in module.named_buffers():
         print("after %s : %s" % (name, values(b)))
@@ -216,4 +223,30 @@ for spec in ("TransformerDecoderLayer(4, 2, 6, 0.0)", "TransformerDecoderLayer(4
     layer(spec, r(3, 2, 4), r(5, 2, 4), causal, r(3, 5))
 layer("TransformerDecoderLayer(4, 4, 6, dropout=0.3)", r(3, 4), r(2, 4), train=False)
 layer("TransformerDecoderLayer(4, 2, 6, 0.0, batch_first=True)", r(2, 3, 4), r(2, 3, 4), ahead, torch.zeros(3, 3).bool(), padded, padded)
+
+# ---- stacks of a transformer, losses with parts, lazy layers ----
+layer("TransformerEncoder(TransformerEncoderLayer(4, 2, 6, 0.0), 2, LayerNorm(4))", r(3, 2, 4))
+layer("TransformerEncoder(TransformerEncoderLayer(4, 2, 6, 0.0, norm_first=True), num_layers=3)", r(3, 2, 4), causal)
+layer("TransformerDecoder(TransformerDecoderLayer(4, 2, 6, 0.0), 2, LayerNorm(4))", r(3, 2, 4), r(5, 2, 4), causal, r(3, 5))
+layer("Transformer(4, 2, 1, 2, 6, 0.0)", r(5, 2, 4), r(3, 2, 4))
+layer("Transformer(d_model=4, nhead=2, num_encoder_layers=1, num_decoder_layers=1, dim_feedforward=5, dropout=0.0, activation='gelu', layer_norm_eps=0.01, batch_first=True, norm_first=True, bias=False)",
+      r(2, 3, 4), r(2, 3, 4), causal, causal, r(3, 3))
+layer("AdaptiveLogSoftmaxWithLoss(8, 20, (5, 10), div_value=2.0)", r(6, 8), torch.tensor([0, 4, 19, 7, 5, 12]))
+layer("AdaptiveLogSoftmaxWithLoss(4, 9, (3, 4), head_bias=True, div_value=1.0)", r(4), torch.tensor(8))
+layer("AdaptiveLogSoftmaxWithLoss(4, 9, (3, 6))", r(3, 4), torch.tensor([0, 2, 4]))
+for options in ("", "swap=True, margin=0.3, reduction='sum'", "distance_function=CosineSimilarity(), reduction='none'"):
+    layer("TripletMarginWithDistanceLoss(%s)" % options, r(3, 4), r(3, 4), r(3, 4))
+layer("LinearCrossEntropyLoss(4, 5)", r(3, 4), torch.tensor([1, 0, 4]))
+layer("LinearCrossEntropyLoss(4, 3, bias=True, reduction='none', ignore_index=2, label_smoothing=0.25)", r(3, 4), torch.tensor([1, 2, 0]))
+layer("LinearCrossEntropyLoss(4, 3, out_features=(2, 2))", r(2, 4), torch.tensor([[[0, 1], [2, 1]], [[2, 2], [0, 0]]]))
+layer("LazyLinear(3)", r(2, 5))
+layer("LazyLinear(3, bias=False)", r(2, 2, 5))
+for dims, shape in ((1, (2, 4, 5)), (2, (2, 4, 4, 5)), (3, (1, 4, 3, 3, 4))):
+    layer("LazyConv%dd(2, 3, padding=1)" % dims, r(*shape))
+    layer("LazyConvTranspose%dd(2, 2, groups=2, bias=False)" % dims, r(*shape))
+    for train in (True, False):
+        layer("LazyBatchNorm%dd()" % dims, r(*shape), train=train)
+        layer("LazyInstanceNorm%dd(affine=True, track_running_stats=True)" % dims, r(*shape), train=train)
+layer("LazyConv2d(4, 2, groups=2)", r(4, 3, 3))
+layer("Sequential(Linear(4, 3), ReLU(), Sequential(Linear(3, 3), Tanh()))", r(2, 4))
 print("end")
