@@ -10,6 +10,7 @@ TN_MODULE_TESTS = \
 	%D%/test_copy \
 	%D%/test_every_layer \
 	%D%/test_hooks \
+	%D%/test_init \
 	%D%/test_container \
 	%D%/test_layers \
 	%D%/test_lazy \
@@ -20,6 +21,7 @@ TN_MODULE_TESTS = \
 	%D%/test_parameters \
 	%D%/test_paths \
 	%D%/test_pytorch \
+	%D%/test_rows \
 	%D%/test_slots \
 	%D%/test_state \
 	%D%/test_state_hooks \
@@ -35,6 +37,8 @@ TESTS += $(TN_MODULE_TESTS)
 %C%_test_backward_hooks_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_hooks_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_hooks_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_init_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_init_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_container_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_container_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_layers_CPPFLAGS = $(TN_TEST_CPPFLAGS)
@@ -49,6 +53,8 @@ TESTS += $(TN_MODULE_TESTS)
 %C%_test_paths_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_pytorch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_pytorch_LDADD = $(TN_LINK_TEST)
+%C%_test_rows_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_rows_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_slots_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_slots_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_state_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -259,7 +259,7 @@ START_TEST(a_module_dict_keeps_its_order)
     expect_children(m, "act=Sigmoid fc=Linear zeta=GELU alpha=Flatten");
     ck_assert_int_eq(tn_dict_update(m, tanh), TN_ERR_TYPE);
     PROBLEM("Tanh is no dictionary");
-    TN_PROVES("CTR-013");
+    TN_PROVES("CTR-012", "CTR-013");
     tn_module *both = tn_dict_union(more, m);
     expect_children(both, "zeta=GELU act=Sigmoid alpha=Flatten fc=Linear");
     ck_assert_int_eq(tn_dict_clear(m), TN_OK);
@@ -359,7 +359,7 @@ START_TEST(a_parameter_dict_has_the_operations_of_a_dictionary)
     ck_assert_int_eq(tn_dict_clear(both), TN_OK);
     ck_assert_int_eq(tn_dict_count(both), 0);
     ck_assert_int_eq(tn_dict_count(same), 2);
-    TN_PROVES("CTR-015");
+    TN_PROVES("CTR-015", "CTR-016");
     tn_module_drop(both);
     tn_module_drop(same);
     tn_module_drop(copy);

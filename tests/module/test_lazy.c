@@ -162,6 +162,7 @@ START_TEST(device_and_dtype_go_into_every_spec)
         ck_assert(parts[i] != 0 && parts[i] >= -0.8 && parts[i] <= 0.8);
     ck_assert_ptr_null(tn_module_call(m, tn_tensor_full(TN_SHAPE(1, 2), 1, TN_C128, NULL)));
     PROBLEM("accepted are float16 bfloat16 float32 float64");
+    TN_PROVES("LAY-003");
     tn_module_drop(m);
 }
 END_TEST
