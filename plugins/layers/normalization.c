@@ -235,6 +235,15 @@ static tn_tensor *batch_forward(tn_module *self, tn_tensor *x, int32_t least, in
     o.eps = s->eps;
     o.momentum = isnan(s->momentum) ? 0 : s->momentum;
     o.training = tn_module_is_training(self) || !s->track_running_stats;
+    if (tn_module_is_training(self) && tn_tensor_size(x, 1) > 0 &&
+        tn_tensor_numel(x) == tn_tensor_size(x, 1)) {
+        tn_fail(TN_ERR_VALUE,
+                "Expected more than 1 value per channel when training, got input of %d dimensions "
+                "with %lld values in %lld channels",
+                (int)tn_tensor_ndim(x), (long long)tn_tensor_numel(x),
+                (long long)tn_tensor_size(x, 1));
+        return NULL;
+    }
     if (tn_module_is_training(self) && s->track_running_stats &&
         count_batch(self, &o.momentum) != TN_OK)
         return NULL;
