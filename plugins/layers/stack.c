@@ -41,37 +41,16 @@ static const tn_option decoder_options[] = {
     TN_OPTION_END
 };
 
-/* Another module of the same spec with the same values. */
-static tn_module *copy_of(tn_module *module, const char *spec)
-{
-    tn_module *made = tn_module_parse(spec);
-    tn_state *state = made != NULL ? tn_module_state(module) : NULL;
-
-    if (state != NULL && tn_module_load_state(made, state, true) == TN_OK &&
-        tn_module_train(made, tn_module_is_training(module)) == TN_OK) {
-        tn_state_drop(state);
-        return made;
-    }
-    tn_state_drop(state);
-    tn_module_drop(made);
-    return NULL;
-}
-
 static tn_status add_copies(tn_module *list, tn_module *first, int64_t count)
 {
-    int64_t length = tn_module_spec(first, NULL, 0);
-    char *spec = length < 0 ? NULL : tn_malloc((size_t)length + 1);
-    tn_status status = spec == NULL ? tn_error_last()->code : TN_OK;
+    tn_status status = TN_OK;
 
-    if (spec != NULL)
-        tn_module_spec(first, spec, (size_t)length + 1);
     for (int64_t i = 0; i < count && status == TN_OK; i++) {
-        tn_module *made = copy_of(first, spec);
+        tn_module *made = tn_module_copy(first);
 
         status = made == NULL ? tn_error_last()->code : tn_list_append(list, made);
         tn_module_drop(made);
     }
-    tn_free(spec);
     return status;
 }
 

@@ -92,6 +92,12 @@ START_TEST(loading_gives_shapes_and_values)
     ck_assert(tn_module_is_lazy(tn_module_child(lazy, "0"), "weight"));
     ck_assert_int_eq(tn_module_load_state(plain, waiting, true), TN_ERR_RUNTIME);
     PROBLEM("size mismatch for 0.weight");
+    tn_module *copy = tn_module_copy(lazy); /* waits as well */
+    ck_assert(tn_module_is_lazy(tn_module_child(copy, "0"), "weight"));
+    ck_assert_ptr_nonnull(tn_module_call(copy, x));
+    ck_assert_str_eq(tn_module_type(tn_module_child(copy, "0")), "Linear");
+    ck_assert(tn_module_is_lazy(tn_module_child(lazy, "0"), "weight"));
+    tn_module_drop(copy);
     ck_assert_msg(tn_module_load_state(lazy, state, true) == TN_OK, "%s", tn_error_text());
     ck_assert(!tn_module_is_lazy(tn_module_child(lazy, "0"), NULL));
     tn_module_eval(plain);

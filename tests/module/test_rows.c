@@ -56,6 +56,12 @@ START_TEST(printed_forms_are_pytorchs)
            "Sequential(\n  (a): Sequential(\n    (b): Sequential(\n      (0): ReLU()\n    )\n  )\n"
            "  (c): Tanh()\n)");
     TN_PROVES("REP-003");
+    tn_module *holder = parsed("Sequential(ReLU())");
+    ck_assert_int_eq(tn_module_reserve_child(holder, "down"), TN_OK);
+    ck_assert_int_eq(tn_module_reserve_child(holder, "0"), TN_OK);
+    expect_repr(holder, "Sequential(\n  (0): None\n  (down): None\n)");
+    TN_PROVES("REP-004");
+    tn_module_drop(holder);
     register_probes();
     prints("Block(2)", "Block(\n  2\n  (fc): Linear(in_features=2, out_features=2, bias=True)\n)");
     prints("Sequential(Tanh(), ParameterList((2, 3), (1,)))",
