@@ -112,7 +112,7 @@ check "$place/scaled.so" --only 'layers/*' --cases "$layer_cases" --device cpu,n
 test $code -eq 1 && grep -q 'no device "nowhere"' "$place/out" || fail "a device that is not there: $code"
 finds_layer caches CACHES "forward has to ask for them at every call"
 finds_layer hides HIDES "one that loaded the state gives something else"
-finds_layer forgets FORGETS "its spec Scaled(factor=4.0) builds one that prints Scaled(factor=5.0)"
+finds_layer forgets FORGETS "its spec Scaled(factor=4.0, dtype=float64) builds one that prints Scaled(factor=5.0, dtype=float64)"
 finds_layer misprints MISPRINTS "its repr Scaled(4) builds one that prints Scaled(5)"
 finds_layer counts COUNTS "a call in eval mode changed the state: \`calls\`"
 finds_layer widens WIDENS "the result is"

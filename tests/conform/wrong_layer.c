@@ -31,7 +31,7 @@ static tn_status build(tn_module *self)
 {
     static double last;
     struct layer *s = tn_module_data(self);
-    tn_tensor *scale = tn_parameter(tn_tensor_full(TN_SHAPE(3), 1.5, TN_F32, NULL), true);
+    tn_tensor *scale = tn_parameter(tn_tensor_full(TN_SHAPE(3), 1.5, TN_DTYPE_AUTO, NULL), true);
     tn_status status = tn_module_add_parameter(self, "scale", scale);
 
     s->hidden = WRONG == HIDES ? (last += 0.125) : 0;
