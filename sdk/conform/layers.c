@@ -450,10 +450,10 @@ static void without_case(conform *c)
     conform_layer_case plain = { .n_in = 1 };
     tn_tensor *in[CONFORM_LAYER_INPUTS];
     conform_subject s = { c, &plain, c->plugin->device, TN_F32 };
-    uint64_t scope = tn_scope_begin();
+    uint64_t scope = tn_scope_begin(), mark;
     tn_module *module;
     conform_results out;
-    bool takes;
+    bool takes, holds;
 
     snprintf(plain.spec, sizeof plain.spec, "%s()", c->subject);
     plain.in[0] = (conform_tensor){ .there = true,
@@ -467,8 +467,14 @@ static void without_case(conform *c)
     takes = module != NULL && tn_module_to(module, s.device, TN_F32) == TN_OK &&
             conform_layer_inputs(&s, TN_F32, in) &&
             conform_layer_call(&s, module, in, &out) == TN_OK;
+    /* A list or dictionary may be there to hold others only. */
+    mark = tn_error_mark();
+    holds = !takes && module != NULL && (tn_list_count(module) == 0 || tn_dict_count(module) == 0);
+    tn_error_restore(mark);
     tn_module_drop(module);
-    if (!takes)
+    if (holds)
+        conform_skip(c, "%s holds others and takes no float tensor of 2 x 3", plain.spec);
+    else if (!takes)
         conform_fail(
             c,
             "there is no case for this layer, and as %s it does not take a float tensor of "
