@@ -64,7 +64,7 @@ SGD(f64, double)
             for (int64_t i = 0; i < n; i++) {                                                      \
                 T x = p[i] * shrink, g = sign * gradient[i] + decay * x;                           \
                 T a = m[i] + follow1 * (g - m[i]), b = keep2 * v[i] + follow2 * (g * g), d = w[i]; \
-                d = (b > d) | (b != b) ? b : d;                                                    \
+                d = ((b > d) | (b != b)) ? b : d;                                                  \
                 m[i] = a;                                                                          \
                 v[i] = b;                                                                          \
                 w[i] = d;                                                                          \
@@ -119,7 +119,7 @@ ADAM(f64, double, sqrt)
         double all = 0;                                                                            \
         for (int64_t i = 0; i < n; i++) {                                                          \
             double a = fabs((double)x[i]);                                                         \
-            all = (a > all) | (a != a) ? a : all;                                                  \
+            all = ((a > all) | (a != a)) ? a : all;                                                \
         }                                                                                          \
         *out = all;                                                                                \
     }
