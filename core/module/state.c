@@ -218,6 +218,66 @@ tn_status tn_state_set_version(tn_state *state, const char *path, int64_t versio
     return TN_OK;
 }
 
+static const char *stripped(const char *name, const char *prefix)
+{
+    size_t length = strlen(prefix);
+    return strncmp(name, prefix, length) == 0 ? name + length : NULL;
+}
+
+/* The paths of modules as the names of their entries: that of the prefix itself is the root's then. */
+static tn_status strip_paths(tn_state *state, const char *prefix)
+{
+    size_t length = strlen(prefix);
+    int64_t place = 0;
+
+    for (int64_t left = state->paths.count; left > 0; left--) {
+        const char *path = tn_state_version_path(state, place), *rest = stripped(path, prefix);
+        int64_t version = tn_state_version(state, path);
+
+        if (rest == NULL && length > 0 && prefix[length - 1] == '.' && strlen(path) == length - 1 &&
+            memcmp(path, prefix, length - 1) == 0)
+            rest = "";
+        if (rest == NULL) {
+            place++;
+            continue;
+        }
+        char *to = tn_strdup(rest);
+        tn_status status = to == NULL ? TN_ERR_MEMORY : tn_state_set_version(state, to, version);
+        if (status == TN_OK)
+            status = tn_state_set_version(state, tn_state_version_path(state, place), -1);
+        tn_free(to);
+        if (status != TN_OK)
+            return status;
+    }
+    return TN_OK;
+}
+
+tn_status tn_state_strip_prefix(tn_state *state, const char *prefix)
+{
+    tn_status status = TN_OK;
+
+    if (state == NULL || prefix == NULL)
+        return tn__null_input("an argument of tn_state_strip_prefix");
+    if (prefix[0] == '\0')
+        return TN_OK;
+    for (int64_t i = 0; i < tn_state_count(state); i++) {
+        const char *name = tn_state_name(state, i), *rest = stripped(name, prefix);
+        if (rest != NULL && tn_state_find(state, rest) >= 0)
+            return tn_fail(TN_ERR_KEY,
+                           "without \"%s\" the entry \"%s\" would have the name of another; "
+                           "nothing was changed",
+                           prefix, name);
+    }
+    for (int64_t i = 0; i < tn_state_count(state) && status == TN_OK; i++) {
+        const char *rest = stripped(tn_state_name(state, i), prefix);
+        char *to = rest != NULL ? tn_strdup(rest) : NULL;
+        if (rest != NULL)
+            status = to != NULL ? tn__table_rename(&state->names, i, to) : TN_ERR_MEMORY;
+        tn_free(to);
+    }
+    return status == TN_OK ? strip_paths(state, prefix) : status;
+}
+
 int64_t tn_state_version_count(const tn_state *state)
 {
     return state != NULL ? state->paths.count : 0;

@@ -316,6 +316,7 @@ START_TEST(ties_stay_and_a_shared_module_is_changed_for_each_parent_cnv_017_cnv_
     /* Buffers that are tied stay so, too: each slot keeps its tensor. */
     ck_assert_ptr_eq(tn_module_get(a, "b"), tn_module_get(b, "b"));
     ck_assert_int_eq(tn_tensor_dtype(buffer), TN_F64);
+    TN_PROVES("CNV-018", "UTL-005"); /* the objects stay, whatever the conversion */
     ck_assert_int_eq(tn_module_map(m, true, add_one, &seen), TN_OK);
     ck_assert_int_eq(seen.calls, 4);
     ck_assert_double_eq(tn_item(p), 3.0);

@@ -288,6 +288,36 @@ START_TEST(a_tensor_assigned_to_a_buffer_is_the_buffer_reg_013_reg_015_reg_016)
 }
 END_TEST
 
+START_TEST(what_c_cannot_be_given_is_an_error_where_it_can_be_null_reg_021_reg_025_reg_027)
+{
+    TN_SCOPE;
+    tn_module *m = tn_module_new("Sequential()");
+
+    ck_assert_int_ne(tn_module_add_buffer(m, "b", NULL, 0), TN_OK);
+    tn_error_clear();
+    ck_assert_int_eq(tn_module_assign(m, "b", tn_value_int(3)), TN_ERR_ATTR);
+    tn_error_clear();
+    ck_assert_int_eq(
+        tn_module_add_buffer(m, "b", tn_tensor_full(TN_SCALAR_SHAPE, 1, TN_F32, NULL), 0), TN_OK);
+    ck_assert_int_eq(tn_module_assign(m, "b", tn_value_int(3)), TN_ERR_TYPE);
+    tn_error_clear();
+    ck_assert_double_eq(tn_item(tn_module_get(m, "b")), 1.0);
+    TN_PROVES("REG-021");
+    ck_assert_int_ne(tn_module_add_child(m, "c", NULL), TN_OK);
+    tn_error_clear();
+    ck_assert_int_eq(tn_module_child_count(m), 0);
+    TN_PROVES("REG-025");
+    ck_assert_int_ne(tn_module_add_parameter(NULL, "p", TN_NONE), TN_OK);
+    tn_error_clear();
+    ck_assert_int_ne(tn_module_add_buffer(NULL, "b", TN_NONE, 0), TN_OK);
+    tn_error_clear();
+    ck_assert_int_ne(tn_module_add_child(NULL, "c", m), TN_OK);
+    tn_error_clear();
+    TN_PROVES("REG-027");
+    tn_module_drop(m);
+}
+END_TEST
+
 START_TEST(a_removed_name_is_gone_from_its_map_with_its_mark_reg_018_reg_022)
 {
     TN_SCOPE;
@@ -527,6 +557,7 @@ int main(void)
         assigning_a_parameter_takes_the_name_reg_011,
         assigning_a_module_takes_the_name_and_a_child_slot_holds_modules_reg_012,
         a_tensor_assigned_to_a_buffer_is_the_buffer_reg_013_reg_015_reg_016,
+        what_c_cannot_be_given_is_an_error_where_it_can_be_null_reg_021_reg_025_reg_027,
         a_removed_name_is_gone_from_its_map_with_its_mark_reg_018_reg_022,
         a_reserved_child_is_a_name_without_a_module_reg_023,
         a_child_is_replaced_in_its_place_and_may_have_many_names_reg_024_reg_031,

@@ -289,6 +289,37 @@ START_TEST(a_slot_of_that_name_is_a_slot_and_collides_with_extra_state)
 }
 END_TEST
 
+START_TEST(a_prefix_is_taken_off_names_and_versions_utl_004)
+{
+    TN_SCOPE;
+    tn_state *state = tn_state_new();
+    tn_tensor *x = tn_tensor_full(TN_SCALAR_SHAPE, 1, TN_F32, NULL);
+
+    ck_assert_int_eq(tn_state_set(state, "module.a.weight", x), TN_OK);
+    ck_assert_int_eq(tn_state_set(state, "other", x), TN_OK);
+    ck_assert_int_eq(tn_state_set(state, "module.b", x), TN_OK);
+    ck_assert_int_eq(tn_state_set_version(state, "module", 3), TN_OK);
+    ck_assert_int_eq(tn_state_set_version(state, "module.a", 2), TN_OK);
+    ck_assert_int_eq(tn_state_set_version(state, "moduleb", 7), TN_OK);
+    ck_assert_int_eq(tn_state_strip_prefix(state, "module."), TN_OK);
+    ck_assert_int_eq(tn_state_count(state), 3);
+    ck_assert_str_eq(tn_state_name(state, 0), "a.weight");
+    ck_assert_str_eq(tn_state_name(state, 1), "other");
+    ck_assert_str_eq(tn_state_name(state, 2), "b");
+    ck_assert_int_eq(tn_state_version(state, ""), 3);
+    ck_assert_int_eq(tn_state_version(state, "a"), 2);
+    ck_assert_int_eq(tn_state_version(state, "moduleb"), 7);
+    ck_assert_int_eq(tn_state_version_count(state), 3);
+    ck_assert_int_eq(tn_state_strip_prefix(state, "module."), TN_OK); /* there is none any more */
+    ck_assert_int_eq(tn_state_set(state, "x.b", x), TN_OK);
+    ck_assert_int_eq(tn_state_strip_prefix(state, "x."), TN_ERR_KEY);
+    expect_failure(TN_ERR_KEY, "x.b");
+    ck_assert_int_ge(tn_state_find(state, "x.b"), 0);
+    TN_PROVES("UTL-004");
+    tn_state_drop(state);
+}
+END_TEST
+
 START_TEST(entries_are_taken_out_and_renamed_in_their_place)
 {
     TN_SCOPE;
@@ -368,6 +399,7 @@ int main(void)
         extra_state_is_a_value_of_any_kind,
         a_slot_of_that_name_is_a_slot_and_collides_with_extra_state,
         entries_are_taken_out_and_renamed_in_their_place,
+        a_prefix_is_taken_off_names_and_versions_utl_004,
         a_state_that_runs_out_of_memory_leaves_nothing_behind,
         NULL,
     };

@@ -377,4 +377,10 @@ Case("where/c64", "where", torch.where, [mask(2, 3), x(2, 3, dtype=C64), x(2, 3,
 Case("masked_fill/c64", "masked_fill", lambda a, m: a.masked_fill(m, 2.5), [x(2, 3, dtype=C64), mask(3)], value=2.5)
 Case("mul_scalar/c64", "mul_scalar", lambda a: a * 2.5, [x(2, 3, dtype=C64)], value=2.5)
 Case("add_scalar/c64", "add_scalar", lambda a: a + 2.5, [x(2, 3, dtype=C64)], value=2.5)
+for d in (F32, F64, F16, BF16, C64, C128):      # of real numbers the gradient is zero, which PyTorch gives without memory
+    take = x if d.is_complex else n
+    Case("sgn/" + NAMES[d], "sgn", torch.sgn, [take(2, 3, dtype=d)])
+    Case("sgn/turned-" + NAMES[d], "sgn", torch.sgn, [take(3, 2, dtype=d, order=(1, 0))])
+Case("sgn/zeros", "sgn", torch.sgn, [n(3, data=[0.0, -2.0, 0.5])])
+Case("sgn/empty", "sgn", torch.sgn, [n(0, 3)])
 print("end")

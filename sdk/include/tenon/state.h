@@ -211,5 +211,10 @@ TN_API tn_tensor *tn_source_tensor(const struct tn_source *source, uint64_t offs
 /* Whether it is mapped: then what it holds should not be read before it is needed. [callback] */
 TN_API bool tn_source_is_mapped(const struct tn_source *source);
 
+/* Takes `prefix` ("module.") off every name that begins with it, and off the paths of versions (that
+ * of "module" becomes that of the root); others stay. TN_ERR_KEY, and nothing is changed, where two
+ * entries would then have one name. [any-thread] */
+TN_API tn_status tn_state_strip_prefix(tn_state *state, const char *prefix);
+
 TN_END_DECLS
 #endif
