@@ -4,10 +4,16 @@
  * truncation and then wraps around; float64 goes to float16, bfloat16 and float8 through
  * float32; a complex number gives its real part. A float that int64 cannot hold becomes the
  * smallest int64 (uint64: what that type can hold is kept). float8 e4m3 has no infinity: what is
- * too large becomes its largest number. */
+ * too large becomes its largest number. Compiled once per instruction set, like loops.c. */
 #include <string.h>
 
 #include "cpu.h"
+
+#ifndef TN__LOOPS_NAME
+#define TN__LOOPS_NAME tn__loops_base
+#endif
+#define PASTE_TWO(a, b) a##b
+#define PASTE(a, b) PASTE_TWO(a, b)
 
 struct c64 {
     float re, im;
@@ -262,63 +268,10 @@ COMPLEX_FUNCTIONS(c128, struct c128, (double))
                 { store_f32_##name, store_f64_##name, store_i64_##name, store_c64_##name,          \
                   store_c128_##name } }
 
-static const struct {
-    tn__load *load[TN__CT_COUNT];
-    tn__store *store[TN__CT_COUNT];
-} conversions[TN_DTYPE_COUNT] = {
+tn__conversions_table PASTE(TN__LOOPS_NAME, _conversions) = {
     ROW(TN_BOOL, truth),   ROW(TN_U8, u8),   ROW(TN_I8, i8),   ROW(TN_I16, i16),
     ROW(TN_I32, i32),      ROW(TN_I64, i64), ROW(TN_F16, f16), ROW(TN_BF16, bf16),
     ROW(TN_F32, f32),      ROW(TN_F64, f64), ROW(TN_C64, c64), ROW(TN_C128, c128),
     ROW(TN_U16, u16),      ROW(TN_U32, u32), ROW(TN_U64, u64), ROW(TN_F8_E4M3, e4m3),
     ROW(TN_F8_E5M2, e5m2),
 };
-
-tn__load *tn__convert_load(tn_dtype from, enum tn__ct ct)
-{
-    return conversions[from].load[ct];
-}
-
-tn__store *tn__convert_store(enum tn__ct ct, tn_dtype to)
-{
-    return conversions[to].store[ct];
-}
-
-size_t tn__ct_size(enum tn__ct ct)
-{
-    static const size_t sizes[TN__CT_COUNT] = { 4, 8, 8, 8, 16 };
-    return sizes[ct];
-}
-
-tn_dtype tn__ct_dtype(enum tn__ct ct)
-{
-    static const tn_dtype dtypes[TN__CT_COUNT] = { TN_F32, TN_F64, TN_I64, TN_C64, TN_C128 };
-    return dtypes[ct];
-}
-
-enum tn__ct tn__ct_of(tn_dtype dtype)
-{
-    static const uint8_t of[TN_DTYPE_COUNT] = {
-        [TN_BOOL] = TN__I64,   [TN_U8] = TN__I64,  [TN_I8] = TN__I64,  [TN_I16] = TN__I64,
-        [TN_I32] = TN__I64,    [TN_I64] = TN__I64, [TN_F16] = TN__F32, [TN_BF16] = TN__F32,
-        [TN_F32] = TN__F32,    [TN_F64] = TN__F64, [TN_C64] = TN__C64, [TN_C128] = TN__C128,
-        [TN_U16] = TN__I64,    [TN_U32] = TN__I64, [TN_U64] = TN__I64, [TN_F8_E4M3] = TN__F32,
-        [TN_F8_E5M2] = TN__F32
-    };
-    return (enum tn__ct)of[dtype];
-}
-
-enum tn__ct tn__ct_between(tn_dtype from, tn_dtype to)
-{
-    enum tn__ct a = tn__ct_of(from), b = tn__ct_of(to);
-    if (a == TN__C128 || b == TN__C128)
-        return TN__C128;
-    if (b == TN__C64)
-        return TN__C64;
-    if (a == TN__C64) /* only the real part goes on: float64 keeps the digits of what it becomes */
-        return TN__C128;
-    if (a == TN__I64 && b == TN__I64)
-        return TN__I64;
-    if (b == TN__I64 || a == TN__F64 || b == TN__F64)
-        return TN__F64;
-    return TN__F32;
-}

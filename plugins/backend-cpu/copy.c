@@ -250,10 +250,13 @@ tn_status tn__flip(const tn_call *call)
 
 #define SET(T)                                                                                     \
     {                                                                                              \
-        T x;                                                                                       \
+        T x, *y = (T *)(void *)at[0];                                                              \
         memcpy(&x, job->value, sizeof x);                                                          \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            memcpy(at[0] + i * stride[0], &x, sizeof x);                                           \
+        if (stride[0] == (int64_t)sizeof x)                                                        \
+            TN__IVDEP for (int64_t i = 0; i < n; i++) y[i] = x;                                    \
+        else                                                                                       \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                memcpy(at[0] + i * stride[0], &x, sizeof x);                                       \
     }
 
 static void set(void *user, int64_t n, char *const *at, const int64_t *stride)
@@ -295,6 +298,11 @@ static tn_status fill_view(const tn_view *to, double value)
     if (job.span.count <= GRAIN)
         return set_part(&job, 0, job.span.count);
     return tn_parallel_for(job.span.count, GRAIN, set_part, &job);
+}
+
+tn_status tn__copy_value(const tn_view *to, double value)
+{
+    return fill_view(to, value);
 }
 
 tn_status tn__copy_zero(const tn_view *to)

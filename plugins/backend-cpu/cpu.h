@@ -28,6 +28,10 @@ enum tn__ct tn__ct_between(tn_dtype from, tn_dtype to);
 /* n elements, `stride` bytes apart, to contiguous numbers of a compute type, and back. */
 typedef void tn__load(int64_t n, const char *from, int64_t stride, void *to);
 typedef void tn__store(int64_t n, const void *from, char *to, int64_t stride);
+struct tn__conversions {
+    tn__load *load[TN__CT_COUNT];
+    tn__store *store[TN__CT_COUNT];
+};
 tn__load *tn__convert_load(tn_dtype from, enum tn__ct ct);
 tn__store *tn__convert_store(enum tn__ct ct, tn_dtype to);
 
@@ -124,6 +128,7 @@ enum tn__ew {
     TN__HARDSHRINK, /* 0 within p of 0 */
     TN__THRESHOLD,  /* a > p ? a : q */
     TN__SOFTSIGN,
+    TN__NAN_TO_NUM,   /* p for NaN, q for infinity, r for the negative one */
     TN__SIGMOID_GRAD, /* a times the derivative where the result (tanh, too) or the input is b */
     TN__TANH_GRAD,
     TN__HARDTANH_GRAD,   /* between p and q */
@@ -184,6 +189,7 @@ enum tn__ew {
     TN__MISH_GRAD,
     TN__GELU_GRAD,
     TN__GELU_TANH_GRAD,
+    TN__GATE, /* a sigmoid(b) */
     TN__HYPOT,
     TN__CONJ,
     TN__EW_COUNT
@@ -334,6 +340,15 @@ extern const struct tn__products tn__products_base;
 /* Those for this processor, chosen at activation. */
 extern const struct tn__loops *tn__loops;
 extern const struct tn__products *tn__products;
+/* By dtype, once per instruction set. */
+typedef const struct tn__conversions tn__conversions_table[TN_DTYPE_COUNT];
+extern tn__conversions_table *tn__conversions;
+extern tn__conversions_table tn__loops_base_conversions;
+#ifdef TN__HAVE_X86_LOOPS
+extern tn__conversions_table tn__loops_avx2_conversions;
+extern tn__conversions_table tn__loops_avx512_conversions;
+#endif
+
 /* Functions of several steps a number, and their derivatives: chosen at activation, too. */
 typedef tn__ew_loop *const tn__curves_table[TN__EW_COUNT][TN__I64 + 1];
 extern const tn__curves_table *tn__curves;
@@ -426,6 +441,8 @@ void tn__transpose_8(int64_t rows, int64_t columns, char *y, int64_t sy, const c
 tn_status tn__flip(const tn_call *call);
 tn_status tn__fill(const tn_call *call);
 tn_status tn__narrow_grad(const tn_call *call);
+/* Writes one value everywhere. */
+tn_status tn__copy_value(const tn_view *to, double value);
 /* Writes zeros. */
 tn_status tn__copy_zero(const tn_view *to);
 /* The values of `from`, which may broadcast, in the dtype of `to`. */
@@ -446,6 +463,22 @@ tn_status tn__bits_or(const tn_call *call);
 tn_status tn__bits_xor(const tn_call *call);
 tn_status tn__bits_not(const tn_call *call);
 tn_status tn__gelu(const tn_call *call);
+tn_status tn__gelu_grad(const tn_call *call);
+tn_status tn__nan_to_num(const tn_call *call);
+/* in[0] sigmoid(in[1]) */
+tn_status tn__gate(const tn_call *call);
+
+/* mixtures.c */
+tn_status tn__glu(const tn_call *call);
+tn_status tn__eye(const tn_call *call);
+tn_status tn__tril(const tn_call *call);
+tn_status tn__triu(const tn_call *call);
+bool tn__mixtures_take(const tn_call *call, char *reason, size_t size);
+tn_status tn__lerp(const tn_call *call);
+tn_status tn__lerp_scalar(const tn_call *call);
+tn_status tn__addcmul(const tn_call *call);
+tn_status tn__addcdiv(const tn_call *call);
+
 tn_status tn__where(const tn_call *call);
 /* Of complex numbers. */
 tn_status tn__abs_complex(const tn_call *call);

@@ -57,7 +57,7 @@ static inline const float *in_a_row(int64_t n, const char *from, int64_t stride,
 
 /* Of one number: `_near` and `_far` with an operand that is not used. */
 #define WAY(name, expr)                                                                            \
-    static inline float name(float a, float b)                                                     \
+    TN__INTO_LOOPS float name(float a, float b)                                                    \
     {                                                                                              \
         (void)b;                                                                                   \
         return expr;                                                                               \
@@ -136,12 +136,14 @@ TN__UNARY(mish_f64, double, tn__mish_f64(a))
 #define SOFTPLUS_f64 tn__softplus_f64
 #define PHI_f32(x) (0.5f * (1 + tn__near_erf_f32((x)*0.70710678118654752440f)))
 #define PHI_f64(x) (0.5 * erfc((x) * -0.70710678118654752440))
+#define LARGEST_f32 TN__LARGEST_F32
+#define LARGEST_f64 1.7976931348623157e308
 #define ROOT_TWO_OVER_PI 0.79788456080286535588
 #define CUBIC 0.044715
 
 /* 1 / (1 + e^-x) for x of any size: e^-|x| does not overflow. */
 #define SMOOTH_STEP(T, s)                                                                          \
-    static inline T step_##s(T x)                                                                  \
+    TN__INTO_LOOPS T step_##s(T x)                                                                 \
     {                                                                                              \
         T e = EXP_BELOW_##s(-(x < 0 ? -x : x));                                                    \
         return (x < 0 ? e : 1) / (1 + e);                                                          \
@@ -151,13 +153,13 @@ SMOOTH_STEP(double, f64)
 
 /* With s = sigmoid(x): s + x s (1 - s). */
 #define SLOPES_OF(T, s)                                                                            \
-    static inline T silu_slope_##s(T x)                                                            \
+    TN__INTO_LOOPS T silu_slope_##s(T x)                                                           \
     {                                                                                              \
         T y = step_##s(x);                                                                         \
         return y * (1 + x * (1 - y));                                                              \
     }                                                                                              \
     /* e w / (e^2 + 2 e + 2)^2, w = 4 (x + 1) + 4 e^2 + e^3 + e (4 x + 6), e = e^x; 1 far up. */   \
-    static inline T mish_slope_##s(T x)                                                            \
+    TN__INTO_LOOPS T mish_slope_##s(T x)                                                           \
     {                                                                                              \
         T in = x > 20 ? (T)20 : x, e = EXP_BELOW_##s(in > 0 ? -in : in);                           \
         e = in > 0 ? 1 / e : e;                                                                    \
@@ -165,12 +167,12 @@ SMOOTH_STEP(double, f64)
         T slope = e / d * (w / d);                                                                 \
         return x > 20 ? 1 : slope;                                                                 \
     }                                                                                              \
-    static inline T gelu_slope_##s(T x)                                                            \
+    TN__INTO_LOOPS T gelu_slope_##s(T x)                                                           \
     {                                                                                              \
         T density = (T)0.39894228040143267794 * EXP_BELOW_##s(x * x * (T)-0.5);                    \
         return PHI_##s(x) + x * density;                                                           \
     }                                                                                              \
-    static inline T gelu_tanh_slope_##s(T x)                                                       \
+    TN__INTO_LOOPS T gelu_tanh_slope_##s(T x)                                                      \
     {                                                                                              \
         T square = x * x, t = step_##s(x * (1 + square * (T)CUBIC) * (T)(2 * ROOT_TWO_OVER_PI));   \
         return t * (1 + x * (1 + square * (T)(3 * CUBIC)) * (T)(2 * ROOT_TWO_OVER_PI) * (1 - t));  \
@@ -200,7 +202,9 @@ SLOPES_OF(double, f64)
     TN__BINARY(silu_grad_##s, T, a *silu_slope_##s(b))                                             \
     TN__BINARY(mish_grad_##s, T, a *mish_slope_##s(b))                                             \
     TN__BINARY(gelu_grad_##s, T, a *gelu_slope_##s(b))                                             \
-    TN__BINARY(gelu_tanh_grad_##s, T, a *gelu_tanh_slope_##s(b))
+    TN__BINARY(gelu_tanh_grad_##s, T, a *gelu_tanh_slope_##s(b))                                   \
+    TN__BINARY(gate_##s, T, a *step_##s(b))                                                        \
+    TN__UNARY(nan_to_num_##s, T, a != a ? p : (a > LARGEST_##s ? q : (a < -LARGEST_##s ? r : a)))
 CURVES(float, f32, f)
 CURVES(double, f64, )
 
@@ -261,4 +265,6 @@ tn__ew_loop *const PASTE(TN__LOOPS_NAME, _curves)[TN__EW_COUNT][TN__I64 + 1] = {
     [TN__MISH_GRAD] = FLOATS(mish_grad),
     [TN__GELU_GRAD] = FLOATS(gelu_grad),
     [TN__GELU_TANH_GRAD] = FLOATS(gelu_tanh_grad),
+    [TN__GATE] = FLOATS(gate),
+    [TN__NAN_TO_NUM] = FLOATS(nan_to_num),
 };

@@ -383,3 +383,28 @@ tn_status tn__gelu(const tn_call *call)
     bool tanh = strcmp(((const tn_gelu_options *)call->options)->approximate, "tanh") == 0;
     return run(call, tanh ? TN__GELU_TANH : TN__GELU, 1, no_numbers);
 }
+
+tn_status tn__gelu_grad(const tn_call *call)
+{
+    bool tanh = strcmp(((const tn_gelu_grad_options *)call->options)->approximate, "tanh") == 0;
+    return run(call, tanh ? TN__GELU_TANH_GRAD : TN__GELU_GRAD, 2, no_numbers);
+}
+
+tn_status tn__gate(const tn_call *call)
+{
+    return run(call, TN__GATE, 2, no_numbers);
+}
+
+/* The largest number of the dtype stands for an infinity where no other is given. */
+tn_status tn__nan_to_num(const tn_call *call)
+{
+    const tn_nan_to_num_options *o = call->options;
+    tn_dtype dtype = tn_view_dtype(call->out[0]);
+    double most = dtype == TN_F16    ? 65504.0
+                  : dtype == TN_BF16 ? 0x1.fep127
+                  : dtype == TN_F64  ? 1.7976931348623157e308
+                                     : 0x1.fffffep127;
+    const double numbers[3] = { isnan(o->nan) ? 0 : o->nan, isnan(o->posinf) ? most : o->posinf,
+                                isnan(o->neginf) ? -most : o->neginf };
+    return run(call, TN__NAN_TO_NUM, 1, numbers);
+}

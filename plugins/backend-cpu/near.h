@@ -11,6 +11,9 @@
 
 #include "functions.h"
 
+/* Into each loop, however long it is: a call would keep the compiler from making vectors. */
+#define TN__INTO_LOOPS static inline __attribute__((always_inline))
+
 /* a b + c */
 #ifdef __FP_FAST_FMAF
 #define TN__MA(a, b, c) __builtin_fmaf(a, b, c)
@@ -25,7 +28,7 @@
 
 #define TN__LARGEST_F32 0x1.fffffep127f
 
-static inline int tn__fits_always(float x, float unused)
+TN__INTO_LOOPS int tn__fits_always(float x, float unused)
 {
     (void)x, (void)unused;
     return 1;
@@ -33,14 +36,14 @@ static inline int tn__fits_always(float x, float unused)
 
 /* ---- e^x ------------------------------------------------------------------------------------- */
 
-static inline int tn__exp_fits(float x, float unused)
+TN__INTO_LOOPS int tn__exp_fits(float x, float unused)
 {
     (void)unused;
     return __builtin_fabsf(x) <= 87.0f;
 }
 
 /* e^x = 2^k e^r, |r| <= ln 2 / 2; e^r = 1 + r + r^2 p(r). `low` is added to x. */
-static inline float tn__near_exp_sum_f32(float x, float low)
+TN__INTO_LOOPS float tn__near_exp_sum_f32(float x, float low)
 {
     float shifted = TN__MA(x, 1.44269504089f, 0x1.8p23f), k = shifted - 0x1.8p23f;
     float r = TN__MA(k, -1.42860677e-06f, TN__MA(k, -6.93145752e-01f, x)) + low, z = r * r;
@@ -50,13 +53,13 @@ static inline float tn__near_exp_sum_f32(float x, float low)
     return e * tn__of_bits_f32((tn__bits_f32(shifted) + 127) << 23);
 }
 
-static inline float tn__near_exp_f32(float x)
+TN__INTO_LOOPS float tn__near_exp_f32(float x)
 {
     return tn__near_exp_sum_f32(x, 0);
 }
 
 /* 2^k (e^r - 1) + (2^k - 1) */
-static inline float tn__near_expm1_f32(float x)
+TN__INTO_LOOPS float tn__near_expm1_f32(float x)
 {
     float shifted = TN__MA(x, 1.44269504089f, 0x1.8p23f), k = shifted - 0x1.8p23f;
     float r = TN__MA(k, -1.42860677e-06f, TN__MA(k, -6.93145752e-01f, x)), z = r * r;
@@ -67,25 +70,25 @@ static inline float tn__near_expm1_f32(float x)
 }
 
 /* e^x - 1 for x <= 0: -1 far down. */
-static inline float tn__near_expm1_below_f32(float x)
+TN__INTO_LOOPS float tn__near_expm1_below_f32(float x)
 {
     return tn__near_expm1_f32(x < -30.0f ? -30.0f : x);
 }
 
-static inline float tn__near_sigmoid_f32(float x)
+TN__INTO_LOOPS float tn__near_sigmoid_f32(float x)
 {
     return 1 / (1 + tn__near_exp_f32(-x));
 }
 
 /* x tanh(ln(1 + e^x)) = x n / (n + 2), n = e (e + 2), e = e^x; x itself from 20 on. */
-static inline float tn__near_mish_f32(float x)
+TN__INTO_LOOPS float tn__near_mish_f32(float x)
 {
     float e = tn__near_exp_f32(x > 20 ? 20.0f : x), n = e * (e + 2);
     return x > 20 ? x : x * (n / (n + 2));
 }
 
 /* x p(x^2) / q(x^2) up to 9.1, from where on it is 1. */
-static inline float tn__near_tanh_f32(float x)
+TN__INTO_LOOPS float tn__near_tanh_f32(float x)
 {
     float above = x < -9.1f ? -9.1f : x, in = above > 9.1f ? 9.1f : above, z = in * in;
     float p = TN__MA(z,
@@ -103,7 +106,7 @@ static inline float tn__near_tanh_f32(float x)
 }
 
 /* The error function: an odd rational function up to 4, beyond which it is 1. */
-static inline float tn__near_erf_f32(float x)
+TN__INTO_LOOPS float tn__near_erf_f32(float x)
 {
     float above = x < -4.0f ? -4.0f : x, in = above > 4.0f ? 4.0f : above, z = in * in;
     float p = TN__MA(z, -2.72614225801306e-10f, 2.77068142495902e-08f);
@@ -119,14 +122,14 @@ static inline float tn__near_erf_f32(float x)
     return in * p / q;
 }
 
-static inline int tn__erfc_fits(float x, float unused)
+TN__INTO_LOOPS int tn__erfc_fits(float x, float unused)
 {
     (void)unused;
     return __builtin_fabsf(x) <= 9.0f;
 }
 
 /* e^(-z^2) t p(t - 0.58), t = 1 / (1 + z / 2); z^2 in two parts, the first exact. */
-static inline float tn__near_erfc_f32(float x)
+TN__INTO_LOOPS float tn__near_erfc_f32(float x)
 {
     float z = __builtin_fabsf(x), t = 1 / TN__MA(0.5f, z, 1.0f), u = t - 0.58f, v = u * u;
     float high = tn__of_bits_f32(tn__bits_f32(z) & 0xfffff000u);
@@ -142,14 +145,14 @@ static inline float tn__near_erfc_f32(float x)
 
 /* ---- logarithms ------------------------------------------------------------------------------ */
 
-static inline int tn__log_fits(float x, float unused)
+TN__INTO_LOOPS int tn__log_fits(float x, float unused)
 {
     (void)unused;
     return (x >= 0x1p-126f) & (x <= TN__LARGEST_F32);
 }
 
 /* ln(1 + f) - f = f^3 p(f) - f^2 / 2 for sqrt(2)/2 <= 1 + f < sqrt(2) */
-static inline float tn__near_log_rest_f32(float f)
+TN__INTO_LOOPS float tn__near_log_rest_f32(float f)
 {
     float z = f * f, z2 = z * z;
     float p01 = TN__MA(f, -2.500082103e-01f, 3.333333171e-01f),
@@ -161,33 +164,33 @@ static inline float tn__near_log_rest_f32(float f)
 }
 
 /* x = 2^k (1 + f) */
-static inline float tn__near_split_f32(float x, float *k)
+TN__INTO_LOOPS float tn__near_split_f32(float x, float *k)
 {
     uint32_t bits = tn__bits_f32(x) + (0x3f800000u - 0x3f3504f3u);
     *k = (float)((int32_t)(bits >> 23) - 127);
     return tn__of_bits_f32((bits & 0x007fffffu) + 0x3f3504f3u) - 1;
 }
 
-static inline float tn__near_log_f32(float x)
+TN__INTO_LOOPS float tn__near_log_f32(float x)
 {
     float k, f = tn__near_split_f32(x, &k), rest = tn__near_log_rest_f32(f);
     return TN__MA(k, 6.9313812256e-01f, f + TN__MA(k, 9.0580006145e-06f, rest));
 }
 
-static inline float tn__near_log2_f32(float x)
+TN__INTO_LOOPS float tn__near_log2_f32(float x)
 {
     float k, f = tn__near_split_f32(x, &k), rest = tn__near_log_rest_f32(f);
     return TN__MA(f + rest, 1.44269504089f, k);
 }
 
-static inline float tn__near_log10_f32(float x)
+TN__INTO_LOOPS float tn__near_log10_f32(float x)
 {
     float k, f = tn__near_split_f32(x, &k), rest = tn__near_log_rest_f32(f);
     return TN__MA(k, 3.010253906e-01f, TN__MA(k, 4.605038981e-06f, (f + rest) * 0.43429448190f));
 }
 
 /* ln(1 + e) for 0 <= e <= 1: above sqrt(2) - 1 it is ln 2 + ln(1 + (e - 1) / 2). */
-static inline float tn__near_log1p_f32(float e)
+TN__INTO_LOOPS float tn__near_log1p_f32(float e)
 {
     float f = e > 0.414213562f ? TN__MA(e, 0.5f, -0.5f) : e;
     float k = e > 0.414213562f ? 6.9314718056e-01f : 0.0f;
@@ -195,21 +198,21 @@ static inline float tn__near_log1p_f32(float e)
 }
 
 /* e^x for x <= 0: 0 far down. */
-static inline float tn__near_exp_below_f32(float x)
+TN__INTO_LOOPS float tn__near_exp_below_f32(float x)
 {
     float y = tn__near_exp_f32(x < -87.0f ? -87.0f : x);
     return x < -87.0f ? 0.0f : y;
 }
 
 /* ln(1 + e^x) */
-static inline float tn__near_softplus_f32(float x)
+TN__INTO_LOOPS float tn__near_softplus_f32(float x)
 {
     return (x > 0 ? x : 0) + tn__near_log1p_f32(tn__near_exp_below_f32(-__builtin_fabsf(x)));
 }
 
 /* ---- circles --------------------------------------------------------------------------------- */
 
-static inline int tn__circle_fits(float x, float unused)
+TN__INTO_LOOPS int tn__circle_fits(float x, float unused)
 {
     (void)unused;
     return __builtin_fabsf(x) <= 8192.0f;
@@ -217,7 +220,7 @@ static inline int tn__circle_fits(float x, float unused)
 
 /* The rest of x within an eighth of a turn and the number of quarters. The parts of a quarter have
  * few bits: their products with 13 bits are exact. */
-static inline float tn__near_quarter_f32(float x, uint32_t *n)
+TN__INTO_LOOPS float tn__near_quarter_f32(float x, uint32_t *n)
 {
     float shifted = TN__MA(x, 6.36619772e-01f, 0x1.8p23f), k = shifted - 0x1.8p23f;
     float r = TN__MA(k, -1.5703125f, x);
@@ -227,20 +230,20 @@ static inline float tn__near_quarter_f32(float x, uint32_t *n)
     return TN__MA(k, -2.56334406825708960298e-12f, r);
 }
 
-static inline float tn__near_sine_f32(float r, float z)
+TN__INTO_LOOPS float tn__near_sine_f32(float r, float z)
 {
     float p = TN__MA(z, TN__MA(z, -1.950877380e-04f, 8.332113280e-03f), -1.666665387e-01f);
     return r * TN__MA(z, p, 1.0f); /* -0 stays -0 */
 }
 
-static inline float tn__near_cosine_f32(float z)
+TN__INTO_LOOPS float tn__near_cosine_f32(float z)
 {
     float p = TN__MA(z, TN__MA(z, 2.442571877e-05f, -1.388725181e-03f), 4.166664437e-02f);
     return TN__MA(z * z, p, TN__MA(z, -0.5f, 1.0f));
 }
 
 /* Sine (turn 0) and cosine (turn 1). */
-static inline float tn__near_circle_f32(float x, uint32_t turn)
+TN__INTO_LOOPS float tn__near_circle_f32(float x, uint32_t turn)
 {
     uint32_t n;
     float r = tn__near_quarter_f32(x, &n), z = r * r;
@@ -250,7 +253,7 @@ static inline float tn__near_circle_f32(float x, uint32_t turn)
     return tn__of_bits_f32(tn__bits_f32(y) ^ (n & 2) << 30);
 }
 
-static inline float tn__near_tan_f32(float x)
+TN__INTO_LOOPS float tn__near_tan_f32(float x)
 {
     uint32_t n;
     float r = tn__near_quarter_f32(x, &n), z = r * r;
@@ -259,7 +262,7 @@ static inline float tn__near_tan_f32(float x)
 }
 
 /* The angle of a slope between 0 and 1. */
-static inline float tn__near_angle_f32(float t)
+TN__INTO_LOOPS float tn__near_angle_f32(float t)
 {
     float z = t * t, z2 = z * z;
     float p01 = TN__MA(z, 1.999377283e-01f, -3.333315274e-01f),
@@ -270,7 +273,7 @@ static inline float tn__near_angle_f32(float t)
     return TN__MA(t * z, p, t);
 }
 
-static inline float tn__near_atan_f32(float x)
+TN__INTO_LOOPS float tn__near_atan_f32(float x)
 {
     float size = __builtin_fabsf(x), t = size > 1 ? 1 / size : size, y = tn__near_angle_f32(t);
     y = size > 1 ? 1.57079637e+00f - (y + 4.37113883e-08f) : y;
@@ -278,13 +281,13 @@ static inline float tn__near_atan_f32(float x)
 }
 
 /* Zeros and infinities are special. */
-static inline int tn__angle_fits(float a, float b)
+TN__INTO_LOOPS int tn__angle_fits(float a, float b)
 {
     float size_a = __builtin_fabsf(a), size_b = __builtin_fabsf(b);
     return (size_a > 0) & (size_b > 0) & (size_a <= TN__LARGEST_F32) & (size_b <= TN__LARGEST_F32);
 }
 
-static inline float tn__near_atan2_f32(float a, float b)
+TN__INTO_LOOPS float tn__near_atan2_f32(float a, float b)
 {
     float up = __builtin_fabsf(a), right = __builtin_fabsf(b);
     float small = up > right ? right : up, large = up > right ? up : right;
@@ -296,7 +299,7 @@ static inline float tn__near_atan2_f32(float a, float b)
 
 /* asin s = s + s z p(z), z = s^2, up to 1/2; beyond it, a right angle less twice the arcsine of
  * sqrt((1 - x) / 2). */
-static inline float tn__near_asin_part_f32(float size)
+TN__INTO_LOOPS float tn__near_asin_part_f32(float size)
 {
     float z = size > 0.5f ? TN__MA(-0.5f, size, 0.5f) : size * size;
     float s = size > 0.5f ? __builtin_sqrtf(z) : size, z2 = z * z;
@@ -306,14 +309,14 @@ static inline float tn__near_asin_part_f32(float size)
     return TN__MA(s * z, TN__MA(z2, TN__MA(z2, p45, p23), p01), s);
 }
 
-static inline float tn__near_asin_f32(float x)
+TN__INTO_LOOPS float tn__near_asin_f32(float x)
 {
     float size = __builtin_fabsf(x), part = tn__near_asin_part_f32(size);
     float far = 1.57079637e+00f - TN__MA(2.0f, part, 4.37113883e-08f);
     return __builtin_copysignf(size > 0.5f ? far : part, x);
 }
 
-static inline float tn__near_acos_f32(float x)
+TN__INTO_LOOPS float tn__near_acos_f32(float x)
 {
     float size = __builtin_fabsf(x), part = tn__near_asin_part_f32(size);
     float near = x < 0 ? 3.14159274e+00f - TN__MA(2.0f, part, 8.74227766e-08f) : 2 * part;
@@ -324,7 +327,7 @@ static inline float tn__near_acos_f32(float x)
 /* ---- the error function's inverse -------------------------------------------------------------- */
 
 /* x p(w), w = -ln(1 - x^2): p fitted to 4e-9 below 5, and in sqrt(w) to 3e-8 above. */
-static inline float tn__near_erfinv_f32(float x)
+TN__INTO_LOOPS float tn__near_erfinv_f32(float x)
 {
     float w = -tn__near_log_f32((1 - x) * (1 + x)), u = w - 2.5f;
     float v = __builtin_sqrtf(w < 0 ? 0 : w) - 3.216915395f;
@@ -356,7 +359,7 @@ static inline float tn__near_erfinv_f32(float x)
 
 /* Zeros, infinities and NaN are special, and so are powers of negative numbers and results that
  * are large or small: their logarithm, too roughly, decides. */
-static inline int tn__power_fits(float a, float b)
+TN__INTO_LOOPS int tn__power_fits(float a, float b)
 {
     float exponent = (float)((int32_t)(tn__bits_f32(a) >> 23) - 127);
     return (a >= 0x1p-126f) & (a <= TN__LARGEST_F32) &
@@ -364,7 +367,7 @@ static inline int tn__power_fits(float a, float b)
 }
 
 /* e^(b ln a) in float64: the product's error counts in full. */
-static inline float tn__near_pow_f32(float a, float b)
+TN__INTO_LOOPS float tn__near_pow_f32(float a, float b)
 {
     float k, f32 = tn__near_split_f32(a, &k);
     double f = (double)f32, z = f * f, z2 = z * z;

@@ -12,6 +12,7 @@ const struct tn__folds *tn__folds = &tn__loops_base_folds;
 const tn__curves_table *tn__curves = &tn__loops_base_curves;
 const struct tn__steps *tn__steps = &tn__loops_base_steps;
 const struct tn__norms *tn__norms = &tn__loops_base_norms;
+tn__conversions_table *tn__conversions = &tn__loops_base_conversions;
 
 static struct options {
     const char *blas;
@@ -34,12 +35,13 @@ static const struct {
     const struct tn__steps *steps;
     const struct tn__norms *norms;
     const struct tn__transforms *transforms;
+    tn__conversions_table *conversions;
 } variants[] = {
 #define VARIANT(set)                                                                               \
     {                                                                                              \
         &tn__loops_##set, &tn__products_##set, &tn__loops_##set##_folds,                           \
             &tn__loops_##set##_curves, &tn__loops_##set##_steps, &tn__loops_##set##_norms,         \
-            &tn__loops_##set##_transforms                                                          \
+            &tn__loops_##set##_transforms, &tn__loops_##set##_conversions                          \
     }
 #ifdef TN__HAVE_X86_LOOPS
     VARIANT(avx512),
@@ -79,6 +81,7 @@ static tn_status choose_variant(const char *wanted)
             tn__steps = variants[i].steps;
             tn__norms = variants[i].norms;
             tn__transforms = variants[i].transforms;
+            tn__conversions = variants[i].conversions;
             return TN_OK;
         }
     }
@@ -127,6 +130,13 @@ static tn_status activate(void)
 #define ONE(op_, dtypes_, which) ROW(op_, dtypes_, tn__elementwise, which, 1, NULL)
 #define TWO(op_, dtypes_, which) ROW(op_, dtypes_, tn__elementwise, which, 2, NULL)
 #define WITH(op_, dtypes_, which) ROW(op_, dtypes_, tn__elementwise, which, 1, fill_##op_)
+#define TWO_WITH(op_, dtypes_, which) ROW(op_, dtypes_, tn__elementwise, which, 2, fill_##op_)
+/* On three tensors of float32 or float64. */
+#define MIXTURE(op_)                                                                               \
+    {                                                                                              \
+        TN_HEAD(tn_kernel), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,        \
+                            .dtypes = WIDE, .supports = tn__mixtures_take, .run = tn__##op_        \
+    }
 
 #define FILL(op, p, q, r)                                                                          \
     static void fill_##op(const void *from, double *numbers)                                       \
@@ -153,6 +163,12 @@ FILL(softshrink, o->lambd, 0, 0)
 FILL(hardshrink, o->lambd, 0, 0)
 FILL(softplus, o->beta, o->threshold, 0)
 FILL(threshold, o->threshold, o->value, 0)
+FILL(hardtanh_grad, o->min_val, o->max_val, 0)
+FILL(leaky_relu_grad, o->negative_slope, 0, 0)
+FILL(threshold_grad, o->threshold, 0, 0)
+FILL(hardshrink_grad, o->lambd, 0, 0)
+FILL(elu_grad, o->positive, o->negative, o->inner)
+FILL(softplus_grad, o->beta, o->threshold, 0)
 
 static const tn_kernel kernels[] = {
     KERNEL(copy, TN_MASK_ALL),
@@ -248,6 +264,28 @@ static const tn_kernel kernels[] = {
     ONE(logsigmoid, FLOATS, TN__LOGSIGMOID),
     ONE(tanhshrink, FLOATS, TN__TANHSHRINK),
     ONE(softsign, FLOATS, TN__SOFTSIGN),
+    TWO(sigmoid_grad, FLOATS, TN__SIGMOID_GRAD),
+    TWO(tanh_grad, FLOATS, TN__TANH_GRAD),
+    TWO_WITH(hardtanh_grad, FLOATS, TN__HARDTANH_GRAD),
+    TWO_WITH(leaky_relu_grad, FLOATS, TN__LEAKY_RELU_GRAD),
+    TWO_WITH(threshold_grad, FLOATS, TN__THRESHOLD_GRAD),
+    TWO(hardsigmoid_grad, FLOATS, TN__HARDSIGMOID_GRAD),
+    TWO(hardswish_grad, FLOATS, TN__HARDSWISH_GRAD),
+    TWO_WITH(hardshrink_grad, FLOATS, TN__HARDSHRINK_GRAD),
+    TWO_WITH(elu_grad, FLOATS, TN__ELU_GRAD),
+    TWO_WITH(softplus_grad, FLOATS, TN__SOFTPLUS_GRAD),
+    TWO(silu_grad, FLOATS, TN__SILU_GRAD),
+    TWO(mish_grad, FLOATS, TN__MISH_GRAD),
+    KERNEL(gelu_grad, FLOATS),
+    KERNEL(glu, FLOATS),
+    KERNEL(nan_to_num, FLOATS),
+    KERNEL(eye, ORDERED),
+    KERNEL(tril, ORDERED),
+    KERNEL(triu, ORDERED),
+    MIXTURE(lerp),
+    MIXTURE(lerp_scalar),
+    MIXTURE(addcmul),
+    MIXTURE(addcdiv),
     KERNEL(sum, MORE),
     KERNEL(amax, ORDERED),
     KERNEL(argmax, NUMBERS),

@@ -6,12 +6,12 @@
 #ifndef TN_BACKEND_CPU_THROUGH_DOUBLE_H
 #define TN_BACKEND_CPU_THROUGH_DOUBLE_H
 
-#include "functions.h"
+#include "near.h"
 
 /* ---- circles --------------------------------------------------------------------------------- */
 
 /* Up to 2^27 the quarter turns are counted exactly. */
-static inline int tn__turn_fits(float x, float unused)
+TN__INTO_LOOPS int tn__turn_fits(float x, float unused)
 {
     (void)unused;
     return __builtin_fabsf(x) < 0x1p27f;
@@ -19,7 +19,7 @@ static inline int tn__turn_fits(float x, float unused)
 
 /* Sine (turn 0) and cosine (turn 1): the rest within an eighth of a turn, in two series of FreeBSD's
  * msun. */
-static inline double tn__sine(double x, uint64_t turn)
+TN__INTO_LOOPS double tn__sine(double x, uint64_t turn)
 {
     double shifted = x * 6.36619772367581382433e-01 + 0x1.8p52, k = shifted - 0x1.8p52;
     double r = (x - k * 1.57079631090164184570e+00) - k * 1.58932547735281966916e-08, z = r * r;
@@ -33,19 +33,19 @@ static inline double tn__sine(double x, uint64_t turn)
     return n & 2 ? -y : y;
 }
 
-static inline float tn__wide_sin(float x, float unused)
+TN__INTO_LOOPS float tn__wide_sin(float x, float unused)
 {
     (void)unused;
     return x == 0 ? x : (float)tn__sine((double)x, 0);
 }
 
-static inline float tn__wide_cos(float x, float unused)
+TN__INTO_LOOPS float tn__wide_cos(float x, float unused)
 {
     (void)unused;
     return (float)tn__sine((double)x, 1);
 }
 
-static inline float tn__wide_tan(float x, float unused)
+TN__INTO_LOOPS float tn__wide_tan(float x, float unused)
 {
     (void)unused;
     return x == 0 ? x : (float)(tn__sine((double)x, 0) / tn__sine((double)x, 1));
@@ -53,7 +53,7 @@ static inline float tn__wide_tan(float x, float unused)
 
 /* ---- hyperbolas ------------------------------------------------------------------------------- */
 
-static inline float tn__wide_cosh(float x, float unused)
+TN__INTO_LOOPS float tn__wide_cosh(float x, float unused)
 {
     double e = tn__exp_f64(__builtin_fabs((double)x));
     (void)unused;
@@ -61,7 +61,7 @@ static inline float tn__wide_cosh(float x, float unused)
 }
 
 /* Beyond 100 it is infinite in float32. */
-static inline float tn__wide_sinh(float x, float unused)
+TN__INTO_LOOPS float tn__wide_sinh(float x, float unused)
 {
     double size = __builtin_fabs((double)x), e = tn__expm1_f64(size > 100 ? 100.0 : size);
     (void)unused;
@@ -71,19 +71,19 @@ static inline float tn__wide_sinh(float x, float unused)
 /* ---- remainders ------------------------------------------------------------------------------ */
 
 /* The quotient's whole part is exact below 2^27, and so is its product with b. */
-static inline int tn__rest_fits(float a, float b)
+TN__INTO_LOOPS int tn__rest_fits(float a, float b)
 {
     double quotient = (double)a / (double)b;
     return (__builtin_fabs(quotient) < 0x1p27) & (__builtin_fabsf(b) <= 0x1.fffffep127f);
 }
 
-static inline float tn__wide_fmod(float a, float b)
+TN__INTO_LOOPS float tn__wide_fmod(float a, float b)
 {
     double rest = (double)a - __builtin_trunc((double)a / (double)b) * (double)b;
     return __builtin_copysignf((float)rest, a);
 }
 
-static inline float tn__wide_remainder(float a, float b)
+TN__INTO_LOOPS float tn__wide_remainder(float a, float b)
 {
     float rest = tn__wide_fmod(a, b);
     return ((rest != 0) & ((b < 0) != (rest < 0))) ? rest + b : rest;
@@ -103,7 +103,7 @@ static inline float tn__div_floor_f32(float a, float b)
     return quotient - below > 0.5f ? below + 1 : below;
 }
 
-static inline float tn__wide_div_floor(float a, float b)
+TN__INTO_LOOPS float tn__wide_div_floor(float a, float b)
 {
     float rest = tn__wide_fmod(a, b), quotient = (a - rest) / b;
     quotient = ((rest != 0) & ((b < 0) != (rest < 0))) ? quotient - 1 : quotient;
@@ -115,12 +115,12 @@ static inline float tn__wide_div_floor(float a, float b)
 /* ---- powers ---------------------------------------------------------------------------------- */
 
 /* Zeros, infinities and NaN are special, and so are powers of negative numbers. */
-static inline int tn__power_is_plain(float a, float b)
+TN__INTO_LOOPS int tn__power_is_plain(float a, float b)
 {
     return (a > 0) & (a <= 0x1.fffffep127f) & (__builtin_fabsf(b) <= 0x1.fffffep127f);
 }
 
-static inline float tn__wide_pow(float a, float b)
+TN__INTO_LOOPS float tn__wide_pow(float a, float b)
 {
     return (float)tn__exp_f64((double)b * tn__log_f64((double)a));
 }

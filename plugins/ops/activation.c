@@ -9,23 +9,6 @@ static tn_status relu_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* Two inputs of one shape and dtype: a gradient and what it belongs to. */
-static tn_status pair_infer(tn_infer *infer)
-{
-    const tn_view *g = infer->in[0], *y = infer->in[1];
-    char text_g[TN__TEXT], text_y[TN__TEXT];
-    bool same = g->ndim == y->ndim;
-
-    for (int32_t i = 0; same && i < g->ndim; i++)
-        same = g->shape[i] == y->shape[i];
-    if (!same || tn_view_dtype(g) != tn_view_dtype(y))
-        return tn_fail(
-            TN_ERR_RUNTIME, "gy (%s%s) and y (%s%s) have to have one shape and dtype",
-            tn_dtype_name(tn_view_dtype(g)), tn__common_text(text_g, tn__common_shape(g)),
-            tn_dtype_name(tn_view_dtype(y)), tn__common_text(text_y, tn__common_shape(y)));
-    return tn__common_binary(infer);
-}
-
 /* Linear in gy: the gradient goes through the same mask. */
 static tn_status relu_grad_derive(tn_derive *d)
 {
@@ -33,13 +16,33 @@ static tn_status relu_grad_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* gx = gy * y * (1 - y) */
 static tn_status sigmoid_derive(tn_derive *d)
 {
     tn_tensor *y = d->out[0];
 
-    d->gin[0] = tn__common_chain(d->gout[0], tn_mul(y, tn_add_scalar(tn_neg(y), 1.0)));
+    if (tn__is_complex(d->in_meta[0].dtype))
+        d->gin[0] = tn__common_chain(d->gout[0], tn_mul(y, tn_add_scalar(tn_neg(y), 1.0)));
+    else
+        d->gin[0] = tn_sigmoid_grad(d->gout[0], y);
     return TN_OK;
+}
+
+static tn_status sigmoid_grad_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                        tn_tensor **out)
+{
+    tn_tensor *gy = in[0], *y = in[1];
+
+    (void)n_in, (void)options;
+    return tn__common_given(out, tn_mul(gy, tn_mul(y, tn_add_scalar(tn_neg(y), 1.0))));
+}
+
+static tn_status tanh_grad_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                     tn_tensor **out)
+{
+    tn_tensor *gy = in[0], *y = in[1];
+
+    (void)n_in, (void)options;
+    return tn__common_given(out, tn_mul(gy, tn_add_scalar(tn_neg(tn_mul(y, y)), 1.0)));
 }
 
 /* The struct of softmax is that of the whole family: one argument, dim. */
@@ -125,7 +128,7 @@ static tn_status log_softmax_grad_infer(tn_infer *infer)
     tn_status status = tn__common_dim(((const tn_log_softmax_grad_options *)infer->options)->dim,
                                       infer->in[0]->ndim, &dim);
 
-    return status == TN_OK ? pair_infer(infer) : status;
+    return status == TN_OK ? tn__common_pair(infer) : status;
 }
 
 static tn_status log_softmax_grad_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
@@ -139,8 +142,8 @@ static tn_status log_softmax_grad_decompose(tn_tensor *const *in, int64_t n_in, 
 
 const tn_op_def tn__op_relu = { TN_HEAD(tn_op_def), TN_SCHEMA_RELU, .infer = tn__common_unary,
                                 .derive = relu_derive };
-const tn_op_def tn__op_relu_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_RELU_GRAD, .infer = pair_infer,
-                                     .derive = relu_grad_derive };
+const tn_op_def tn__op_relu_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_RELU_GRAD,
+                                     .infer = tn__common_pair, .derive = relu_grad_derive };
 const tn_op_def tn__op_sigmoid = { TN_HEAD(tn_op_def), TN_SCHEMA_SIGMOID, .infer = tn__common_unary,
                                    .derive = sigmoid_derive, TN__PARTS(sigmoid) };
 const tn_op_def tn__op_softmax = { TN_HEAD(tn_op_def), TN_SCHEMA_SOFTMAX, .infer = dim_infer,
@@ -151,3 +154,8 @@ const tn_op_def tn__op_log_softmax = { TN_HEAD(tn_op_def), TN_SCHEMA_LOG_SOFTMAX
 const tn_op_def tn__op_log_softmax_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_LOG_SOFTMAX_GRAD,
                                             .infer = log_softmax_grad_infer,
                                             .decompose = log_softmax_grad_decompose };
+const tn_op_def tn__op_sigmoid_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_SIGMOID_GRAD,
+                                        .infer = tn__common_pair,
+                                        .decompose = sigmoid_grad_decompose };
+const tn_op_def tn__op_tanh_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_TANH_GRAD,
+                                     .infer = tn__common_pair, .decompose = tanh_grad_decompose };

@@ -92,7 +92,20 @@ static tn_tensor *inside(tn_tensor *gy, tn_tensor *x, double min, double max)
         d->gin[0] = gradient;                                                                      \
         return TN_OK;                                                                              \
     }
+/* A derivative as an operator: of the gradient gy and the input x. */
+#define SLOPE(name, result)                                                                        \
+    static tn_status name##_decompose(tn_tensor *const *in, int64_t n_in, const void *options,     \
+                                      tn_tensor **out)                                             \
+    {                                                                                              \
+        const tn_##name##_options *o = options;                                                    \
+        tn_tensor *gy = in[0], *x = in[1];                                                         \
+                                                                                                   \
+        (void)n_in, (void)o, (void)x;                                                              \
+        return tn__common_given(out, result);                                                      \
+    }
 /* Operators without options have no struct. */
+typedef void tn_hardsigmoid_grad_options, tn_hardswish_grad_options, tn_silu_grad_options,
+    tn_mish_grad_options;
 typedef void tn_relu6_options, tn_selu_options, tn_silu_options, tn_mish_options,
     tn_hardswish_options, tn_hardsigmoid_options, tn_logsigmoid_options, tn_tanhshrink_options,
     tn_softsign_options;
@@ -100,26 +113,32 @@ typedef void tn_relu6_options, tn_selu_options, tn_silu_options, tn_mish_options
 /* ---- pieces of lines ---- */
 
 DECOMPOSE(relu6, bounded(x, 0.0, 6.0))
-DERIVE(relu6, inside(gy, x, 0.0, 6.0))
+DERIVE(relu6, tn_hardtanh_grad(gy, x, 0.0, 6.0))
 DECOMPOSE(hardtanh, bounded(x, o->min_val, o->max_val))
-DERIVE(hardtanh, inside(gy, x, o->min_val, o->max_val))
+DERIVE(hardtanh, tn_hardtanh_grad(gy, x, o->min_val, o->max_val))
+SLOPE(hardtanh_grad, inside(gy, x, o->min_val, o->max_val))
 DECOMPOSE(leaky_relu, tn_where(above(x, 0.0), x, times(x, o->negative_slope)))
-DERIVE(leaky_relu, tn_where(above(x, 0.0), gy, times(gy, o->negative_slope)))
+DERIVE(leaky_relu, tn_leaky_relu_grad(gy, x, o->negative_slope))
+SLOPE(leaky_relu_grad, tn_where(above(x, 0.0), gy, times(gy, o->negative_slope)))
 DECOMPOSE(threshold, tn_where(at_most(x, o->threshold), number(x, o->value), x))
-DERIVE(threshold, none_where(at_most(x, o->threshold), gy))
+DERIVE(threshold, tn_threshold_grad(gy, x, o->threshold))
+SLOPE(threshold_grad, none_where(at_most(x, o->threshold), gy))
 DECOMPOSE(hardsigmoid, times(bounded(plus(x, 3.0), 0.0, 6.0), 1.0 / 6.0))
-DERIVE(hardsigmoid, tn_where(tn_bitwise_and(above(x, -3.0), tn_lt(x, number(x, 3.0))),
-                             times(gy, 1.0 / 6.0), number(gy, 0.0)))
+DERIVE(hardsigmoid, tn_hardsigmoid_grad(gy, x))
+SLOPE(hardsigmoid_grad, tn_where(tn_bitwise_and(above(x, -3.0), tn_lt(x, number(x, 3.0))),
+                                 times(gy, 1.0 / 6.0), number(gy, 0.0)))
 DECOMPOSE(hardswish, times(tn_mul(x, bounded(plus(x, 3.0), 0.0, 6.0)), 1.0 / 6.0))
-DERIVE(hardswish,
-       none_where(at_most(x, -3.0),
-                  tn_where(at_least(x, 3.0), gy, tn_mul(gy, plus(times(x, 1.0 / 3.0), 0.5)))))
+DERIVE(hardswish, tn_hardswish_grad(gy, x))
+SLOPE(hardswish_grad,
+      none_where(at_most(x, -3.0),
+                 tn_where(at_least(x, 3.0), gy, tn_mul(gy, plus(times(x, 1.0 / 3.0), 0.5)))))
 DECOMPOSE(softshrink,
           tn_where(above(x, o->lambd), plus(x, -o->lambd),
                    tn_where(tn_lt(x, number(x, -o->lambd)), plus(x, o->lambd), times(x, 0.0))))
-DERIVE(softshrink, none_where(tn_bitwise_and(at_least(x, -o->lambd), at_most(x, o->lambd)), gy))
+DERIVE(softshrink, tn_hardshrink_grad(gy, x, o->lambd))
 DECOMPOSE(hardshrink, none_where(tn_bitwise_and(at_least(x, -o->lambd), at_most(x, o->lambd)), x))
-DERIVE(hardshrink, none_where(tn_bitwise_and(at_least(x, -o->lambd), at_most(x, o->lambd)), gy))
+DERIVE(hardshrink, tn_hardshrink_grad(gy, x, o->lambd))
+SLOPE(hardshrink_grad, none_where(tn_bitwise_and(at_least(x, -o->lambd), at_most(x, o->lambd)), gy))
 
 /* ---- exponential below zero: x > 0 ? positive x : negative (e^(inner x) - 1) ---- */
 
@@ -140,11 +159,12 @@ static tn_tensor *exponential_grad(tn_tensor *gy, tn_tensor *x, double positive,
     return tn_mul(gy, tn_where(at_most(x, 0.0), below, number(x, positive)));
 }
 DECOMPOSE(elu, exponential(x, 1.0, o->alpha, 1.0))
-DERIVE(elu, exponential_grad(gy, x, 1.0, o->alpha, 1.0))
+DERIVE(elu, tn_elu_grad(gy, x, 1.0, o->alpha, 1.0))
+SLOPE(elu_grad, exponential_grad(gy, x, o->positive, o->negative, o->inner))
 DECOMPOSE(selu, exponential(x, SELU_SCALE, SELU_SCALE *SELU_ALPHA, 1.0))
-DERIVE(selu, exponential_grad(gy, x, SELU_SCALE, SELU_SCALE *SELU_ALPHA, 1.0))
+DERIVE(selu, tn_elu_grad(gy, x, SELU_SCALE, SELU_SCALE *SELU_ALPHA, 1.0))
 DECOMPOSE(celu, exponential(x, 1.0, o->alpha, 1.0 / o->alpha))
-DERIVE(celu, exponential_grad(gy, x, 1.0, o->alpha, 1.0 / o->alpha))
+DERIVE(celu, tn_elu_grad(gy, x, 1.0, o->alpha, 1.0 / o->alpha))
 
 /* ---- curves ---- */
 
@@ -154,11 +174,12 @@ static tn_tensor *smooth(tn_tensor *x)
     return sum(bounded(x, 0.0, NAN), tn_log1p(tn_exp(tn_neg(tn_abs(x)))));
 }
 DECOMPOSE(logsigmoid, tn_neg(smooth(tn_neg(x))))
-DERIVE(logsigmoid, tn_mul(gy, tn_sigmoid(tn_neg(x))))
+DERIVE(logsigmoid, tn_softplus_grad(gy, x, -1.0, INFINITY))
 DECOMPOSE(softplus, tn_where(above(times(x, o->beta), o->threshold), x,
                              times(smooth(times(x, o->beta)), 1.0 / o->beta)))
-DERIVE(softplus, tn_where(above(times(x, o->beta), o->threshold), gy,
-                          tn_mul(gy, tn_sigmoid(times(x, o->beta)))))
+DERIVE(softplus, tn_softplus_grad(gy, x, o->beta, o->threshold))
+SLOPE(softplus_grad, tn_where(above(times(x, o->beta), o->threshold), gy,
+                              tn_mul(gy, tn_sigmoid(times(x, o->beta)))))
 DECOMPOSE(silu, tn_mul(x, tn_sigmoid(x)))
 /* s + x s (1 - s) */
 static tn_tensor *silu_slope(tn_tensor *x)
@@ -167,18 +188,22 @@ static tn_tensor *silu_slope(tn_tensor *x)
 
     return tn_mul(s, plus(tn_mul(x, one_minus(s)), 1.0));
 }
-DERIVE(silu, tn__common_chain(gy, silu_slope(x)))
+DERIVE(silu, tn__is_complex(d->in_meta[0].dtype) ? tn__common_chain(gy, silu_slope(x))
+                                                 : tn_silu_grad(gy, x))
+SLOPE(silu_grad, tn_mul(gy, silu_slope(x)))
 DECOMPOSE(mish, tn_mul(x, tn_tanh(smooth(x))))
-/* t + x (1 - t^2) sigmoid(x), t = tanh(s), s = ln(1 + e^x); 1 - t^2 = 4 w / (1 + w)^2, w = e^(-2 s), does not cancel for large x */
+/* t + x (1 - t^2) sigmoid(x), t = tanh(s), s = ln(1 + e^x); 1 - t^2 = 4 w / (1 + w)^2, w = e^(-2 s), does not cancel for large x.
+ * s as an operator with a derivative of its own: smooth's pieces have a corner at 0. */
 static tn_tensor *mish_slope(tn_tensor *x)
 {
-    tn_tensor *s = smooth(x);
+    tn_tensor *s = tn_neg(tn_logsigmoid(tn_neg(x)));
     tn_tensor *w = tn_exp(times(s, -2.0));
     tn_tensor *rest = times(over(w, tn_square(plus(w, 1.0))), 4.0);
 
     return sum(tn_tanh(s), tn_mul(tn_mul(x, tn_sigmoid(x)), rest));
 }
-DERIVE(mish, tn_mul(gy, mish_slope(x)))
+DERIVE(mish, tn_mish_grad(gy, x))
+SLOPE(mish_grad, tn_mul(gy, mish_slope(x)))
 DECOMPOSE(tanhshrink, tn_sub(x, tn_tanh(x), NULL))
 DERIVE(tanhshrink, tn__common_chain(gy, tn_square(tn_tanh(x))))
 DECOMPOSE(softsign, over(x, plus(tn_abs(x), 1.0)))
@@ -193,9 +218,9 @@ static tn_tensor *softsign_complex(tn_tensor *gy, tn_tensor *x)
 DERIVE(softsign, tn__is_complex(d->in_meta[0].dtype) ? softsign_complex(gy, x)
                                                      : over(gy, tn_square(plus(tn_abs(x), 1.0))))
 
-static bool is_tanh(const tn_gelu_options *o)
+static bool is_tanh(const char *approximate)
 {
-    return strcmp(o->approximate, "tanh") == 0;
+    return strcmp(approximate, "tanh") == 0;
 }
 
 #define ROOT_HALF 0.70710678118654752440
@@ -227,17 +252,30 @@ static tn_tensor *gelu_slope(tn_tensor *x, bool approximate)
     inner = times(plus(times(tn_square(x), 3.0 * CUBIC), 1.0), 2.0 * ROOT_TWO_OVER_PI);
     return tn_mul(t, plus(tn_mul(tn_mul(x, inner), one_minus(t)), 1.0));
 }
-DECOMPOSE(gelu, tn_mul(x, is_tanh(o) ? gelu_tanh(x) : gelu_part(x)))
-DERIVE(gelu, tn_mul(gy, gelu_slope(x, is_tanh(o))))
+DECOMPOSE(gelu, tn_mul(x, is_tanh(o->approximate) ? gelu_tanh(x) : gelu_part(x)))
+DERIVE(gelu, tn_gelu_grad(gy, x, o->approximate))
+SLOPE(gelu_grad, tn_mul(gy, gelu_slope(x, is_tanh(o->approximate))))
 
-static tn_status gelu_infer(tn_infer *infer)
+static tn_status check_form(const char *form)
 {
-    const char *form = ((const tn_gelu_options *)infer->options)->approximate;
-
     if (form == NULL || (strcmp(form, "none") != 0 && strcmp(form, "tanh") != 0))
         return tn_fail(TN_ERR_VALUE, "approximate is %q; expected none or tanh",
                        form != NULL ? form : "None");
-    return tn__common_unary(infer);
+    return TN_OK;
+}
+
+static tn_status gelu_infer(tn_infer *infer)
+{
+    tn_status status = check_form(((const tn_gelu_options *)infer->options)->approximate);
+
+    return status == TN_OK ? tn__common_unary(infer) : status;
+}
+
+static tn_status gelu_grad_infer(tn_infer *infer)
+{
+    tn_status status = check_form(((const tn_gelu_grad_options *)infer->options)->approximate);
+
+    return status == TN_OK ? tn__common_pair(infer) : status;
 }
 
 static tn_status celu_infer(tn_infer *infer)
@@ -418,3 +456,18 @@ const tn_op_def tn__op_glu = { TN_HEAD(tn_op_def), TN_SCHEMA_GLU, .infer = glu_i
                                .decompose = glu_decompose };
 const tn_op_def tn__op_softmin = { TN_HEAD(tn_op_def), TN_SCHEMA_SOFTMIN, .infer = softmin_infer,
                                    .decompose = softmin_decompose };
+
+#define GRADIENT(name, NAME, infer_)                                                               \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
+                                      .decompose = name##_decompose };
+GRADIENT(hardtanh_grad, HARDTANH_GRAD, tn__common_pair)
+GRADIENT(leaky_relu_grad, LEAKY_RELU_GRAD, tn__common_pair)
+GRADIENT(threshold_grad, THRESHOLD_GRAD, tn__common_pair)
+GRADIENT(hardsigmoid_grad, HARDSIGMOID_GRAD, tn__common_pair)
+GRADIENT(hardswish_grad, HARDSWISH_GRAD, tn__common_pair)
+GRADIENT(hardshrink_grad, HARDSHRINK_GRAD, tn__common_pair)
+GRADIENT(elu_grad, ELU_GRAD, tn__common_pair)
+GRADIENT(softplus_grad, SOFTPLUS_GRAD, tn__common_pair)
+GRADIENT(silu_grad, SILU_GRAD, tn__common_pair)
+GRADIENT(mish_grad, MISH_GRAD, tn__common_pair)
+GRADIENT(gelu_grad, GELU_GRAD, gelu_grad_infer)

@@ -368,3 +368,20 @@ tn_status tn__common_open(tn_infer *infer)
     }
     return TN_OK;
 }
+
+/* Two inputs of one shape and dtype: a gradient and what it belongs to. */
+tn_status tn__common_pair(tn_infer *infer)
+{
+    const tn_view *g = infer->in[0], *y = infer->in[1];
+    char text_g[TN__TEXT], text_y[TN__TEXT];
+    bool same = g->ndim == y->ndim;
+
+    for (int32_t i = 0; same && i < g->ndim; i++)
+        same = g->shape[i] == y->shape[i];
+    if (!same || tn_view_dtype(g) != tn_view_dtype(y))
+        return tn_fail(
+            TN_ERR_RUNTIME, "gy (%s%s) and y (%s%s) have to have one shape and dtype",
+            tn_dtype_name(tn_view_dtype(g)), tn__common_text(text_g, tn__common_shape(g)),
+            tn_dtype_name(tn_view_dtype(y)), tn__common_text(text_y, tn__common_shape(y)));
+    return tn__common_binary(infer);
+}

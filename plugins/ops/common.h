@@ -30,6 +30,8 @@ void tn__common_plain(tn_meta *meta, tn_dtype dtype, tn_ints shape);
 /* Usual inferences of whole operators. */
 tn_status tn__common_unary(tn_infer *infer);  /* one input, elementwise */
 tn_status tn__common_binary(tn_infer *infer); /* two, broadcast */
+/* Two of one shape and dtype: a gradient and what it belongs to. */
+tn_status tn__common_pair(tn_infer *infer);
 /* All inputs that are there broadcast together to output 0. */
 tn_status tn__common_broadcast(tn_infer *infer);
 tn_status tn__common_view_of(tn_infer *infer,

@@ -187,6 +187,18 @@ static tn_status triu_decompose(tn_tensor *const *in, int64_t n_in, const void *
                                           tn__common_number(in[0], 0)));
 }
 
+static tn_status tril_derive(tn_derive *d)
+{
+    d->gin[0] = tn_tril(d->gout[0], d->options);
+    return TN_OK;
+}
+
+static tn_status triu_derive(tn_derive *d)
+{
+    d->gin[0] = tn_triu(d->gout[0], d->options);
+    return TN_OK;
+}
+
 /* ---- whole tensors ---- */
 
 static tn_status clone_derive(tn_derive *d)
@@ -251,8 +263,10 @@ const tn_op_def tn__op_arange = { TN_HEAD(tn_op_def), TN_SCHEMA_ARANGE, .infer =
 COMPOSED(linspace, LINSPACE, linspace_infer)
 COMPOSED(eye, EYE, eye_infer)
 COMPOSED(one_hot, ONE_HOT, one_hot_infer)
-COMPOSED(tril, TRIL, triangle_infer)
-COMPOSED(triu, TRIU, triangle_infer)
+const tn_op_def tn__op_tril = { TN_HEAD(tn_op_def), TN_SCHEMA_TRIL, .infer = triangle_infer,
+                                .derive = tril_derive, .decompose = tril_decompose };
+const tn_op_def tn__op_triu = { TN_HEAD(tn_op_def), TN_SCHEMA_TRIU, .infer = triangle_infer,
+                                .derive = triu_derive, .decompose = triu_decompose };
 COMPOSED(full, FULL, full_infer)
 const tn_op_def tn__op_clone = { TN_HEAD(tn_op_def), TN_SCHEMA_CLONE, .infer = tn__common_unary,
                                  .derive = clone_derive, .decompose = clone_decompose };

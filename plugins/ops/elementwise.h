@@ -19,7 +19,10 @@
 #define TN__ACTIVATION_OPS(X) \
     X(relu6) X(leaky_relu) X(prelu) X(elu) X(selu) X(celu) X(gelu) X(silu) X(mish) \
     X(hardtanh) X(hardswish) X(hardsigmoid) X(logsigmoid) X(tanhshrink) X(softshrink) \
-    X(hardshrink) X(softplus) X(softsign) X(threshold) X(glu) X(softmin)
+    X(hardshrink) X(softplus) X(softsign) X(threshold) X(glu) X(softmin) \
+    X(sigmoid_grad) X(tanh_grad) X(hardtanh_grad) X(leaky_relu_grad) X(threshold_grad) \
+    X(hardsigmoid_grad) X(hardswish_grad) X(hardshrink_grad) X(elu_grad) X(softplus_grad) \
+    X(silu_grad) X(mish_grad) X(gelu_grad)
 #define TN__COMPLEX_OPS(X) \
     X(complex) X(real) X(imag) X(view_as_real) X(conj) X(angle) X(sgn)
 /* clang-format on */

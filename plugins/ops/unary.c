@@ -142,7 +142,8 @@ DERIVE(sinh, chain(gy, tn_cosh(x)))
 ALSO_COMPLEX(sinh, SINH)
 DERIVE(cosh, chain(gy, tn_sinh(x)))
 ALSO_COMPLEX(cosh, COSH)
-DERIVE(tanh, chain(gy, one_minus_square(y)))
+DERIVE(tanh,
+       tn__is_complex(d->in_meta[0].dtype) ? chain(gy, one_minus_square(y)) : tn_tanh_grad(gy, y))
 ALSO_COMPLEX(tanh, TANH)
 
 /* 2 / sqrt(pi) e^-x^2, and what it is over */

@@ -62,4 +62,52 @@ for d in (F32, F64):
              [x(*((rows,) if reduction == "none" else ()), dtype=d), n(rows, dtype=I64, low=0, high=classes), n(data=float(rows), dtype=d)], classes=classes, reduction=reduction)
     Case("outer/transposed-" + NAMES[d], "outer", torch.outer, [x(6, dtype=d, narrow=(0, 1, 3)), x(1, dtype=d, expand=(2,))])
     Case("mv/narrowed-" + NAMES[d], "mv", torch.mv, [x(3, 5, dtype=d, narrow=(1, 1, 3)), x(1, dtype=d, expand=(3,))])
+
+# ---- derivatives of activations: what autograd makes of the activation, or the formula where it has corners -----
+
+
+def derived(f):
+    def call(gy, a):
+        a = a if a.requires_grad else a.detach().requires_grad_()
+        return torch.autograd.grad(f(a), a, gy, create_graph=True)[0]
+    return call
+
+
+def gradient(op, function, smooth=True, kinks=(), **options):
+    """In float64, rounded to the inputs' dtype."""
+    def call(gy, a):
+        return function(gy.double(), a.double()).to(gy.dtype)
+
+    b = x if smooth else n
+    for d in (F32, F64, F16, BF16):
+        Case("%s/%s" % (op, NAMES[d]), op, call, [x(2, 3, dtype=d), b(2, 3, dtype=d)], **options)
+    Case(op + "/scalar", op, call, [x(), b()], **options)
+    Case(op + "/empty", op, call, [x(2, 0), b(2, 0)], **options)
+    Case(op + "/transposed", op, call, [x(3, 4, order=(1, 0)), b(4, 3)], **options)
+    Case(op + "/expanded", op, call, [x(1, 3, expand=(4, 3)), b(4, 3)], **options)
+    Case(op + "/larger", op, call, [x(5, 27), b(5, 27)], **options)
+    if kinks:
+        Case(op + "/kinks", op, call, [n(len(kinks), dtype=F64), n(data=list(kinks), dtype=F64)], **options)
+
+
+def zero_unless(condition):
+    return lambda gy, a: torch.where(condition(a), gy, torch.zeros_like(gy))
+
+
+softplus = lambda a: (1 + a.exp()).log()
+gradient("sigmoid_grad", lambda gy, y: gy * y * (1 - y))
+gradient("tanh_grad", lambda gy, y: gy * (1 - y * y))
+gradient("hardtanh_grad", zero_unless(lambda a: (a > -1) & (a < 2)), False, (-1.0, 2.0, 0.0), min_val=-1.0, max_val=2.0)
+gradient("leaky_relu_grad", lambda gy, a: torch.where(a > 0, gy, 0.25 * gy), False, (0.0, 1.0, -1.0), negative_slope=0.25)
+gradient("threshold_grad", zero_unless(lambda a: a > 0.5), False, (0.5, 1.0, 0.0), threshold=0.5)
+gradient("hardsigmoid_grad", lambda gy, a: torch.where((a > -3) & (a < 3), gy / 6, 0 * gy), False, (-3.0, 3.0, 0.0))
+gradient("hardswish_grad", lambda gy, a: torch.where(a >= 3, gy, torch.where(a > -3, gy * (a / 3 + 0.5), 0 * gy)), True, (4.0, -4.0, 0.0))
+gradient("hardshrink_grad", zero_unless(lambda a: a.abs() > 0.5), False, (0.5, -0.5, 1.0), lambd=0.5)
+gradient("elu_grad", lambda gy, a: gy * torch.where(a > 0, 1.5 * torch.ones_like(a), 2.0 * 0.75 * (0.75 * a.clamp(max=0)).exp()), True, (0.0, 30.0, -30.0),
+         positive=1.5, negative=2.0, inner=0.75)
+gradient("softplus_grad", derived(lambda a: torch.nn.functional.softplus(a, 2.0, 20.0)), True, (30.0, -30.0), beta=2.0, threshold=20.0)
+gradient("silu_grad", derived(lambda a: a * a.sigmoid()), True, (30.0, -30.0, 0.0))
+gradient("mish_grad", derived(lambda a: a * softplus(a).tanh()), True, (30.0, -30.0, 0.0))
+for form in ("none", "tanh"):
+    gradient("gelu_grad", derived(lambda a: torch.nn.functional.gelu(a, approximate=form)), True, (30.0, -30.0, 0.0), approximate=form)
 print("end")
