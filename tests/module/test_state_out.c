@@ -140,7 +140,7 @@ END_TEST
 START_TEST(children_with_numbers_for_names_come_by_place)
 {
     TN_SCOPE;
-    char spec[256] = "Sequential(", name[16];
+    char spec[512] = "Sequential(", name[16];
     for (int i = 0; i < 11; i++)
         strcat(spec, i < 10 ? "Linear(1, 1, bias=False), " : "Linear(1, 1, bias=False))");
     tn_module *m = made(spec);
