@@ -38,6 +38,8 @@ tn_tensor *put(const tn_device *device, tn_dtype dtype, tn_ints shape, const dou
 /* The numbers of a tensor (real ones, or the real parts), row-major; freed at the end of the
  * test's process. */
 double *get(tn_tensor *tensor);
+/* Zeros for `count` numbers, freed at the end of the test's process, too. */
+double *room(int64_t count);
 int64_t count_of(tn_ints shape);
 
 /* The number that is left when `x` is stored in a dtype. */

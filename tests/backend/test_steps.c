@@ -28,9 +28,8 @@ static void fill(set *s, int group, const tn_device *device, tn_dtype dtype, boo
     for (int i = 0; i < TENSORS; i++) {
         for (int k = 0; k < group; k++) {
             tn_ints shape = { shapes[i], 2 };
-            double *x = calloc((size_t)size_of(i) + 1, sizeof *x);
+            double *x = room(size_of(i));
 
-            ck_assert_ptr_nonnull(x);
             numbers(x, size_of(i), k >= 3 ? 0.1 : -1, 1, dtype);
             s->numbers[i][k] = x;
             if (turned && k == 1) {
