@@ -102,9 +102,8 @@ static tn_status complete(const struct kind *kind, const tn_head *copy)
     case TN_KIND_tn_layer: {
         const tn_layer *l = (const tn_layer *)copy;
         /* A container may be there to be looked at only. */
-        bool listed = (l->flags & (TN_LAYER_LIST | TN_LAYER_DICT)) != 0;
-        what = (l->forward && l->call) || (!l->forward && !l->call && !listed)
-                   ? "exactly one of forward and call"
+        what = !l->forward && !l->call && !(l->flags & (TN_LAYER_LIST | TN_LAYER_DICT))
+                   ? "forward or call"
                : !l->infer != !l->becomes ? "both or none of infer and becomes"
                                           : NULL;
         break;

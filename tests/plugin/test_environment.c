@@ -212,7 +212,7 @@ START_TEST(a_program_registers_like_a_plugin)
     ck_assert_int_eq(tn_register(&own), TN_OK);
     expect_failure(tn_register(&own), TN_ERR_REFUSED, "(program)");
     expect_failure(tn_register(&taken), TN_ERR_REFUSED, path_of("good.so"));
-    expect_failure(tn_register(&empty), TN_ERR_VALUE, "exactly one of forward and call");
+    expect_failure(tn_register(&empty), TN_ERR_VALUE, "lacks forward or call");
     expect_failure(tn_register(NULL), TN_ERR_VALUE, "NULL");
     ck_assert_str_eq(tn_registry_plugin(TN_KIND_tn_layer, "Own"), "program");
     ck_assert_int_eq(line_of("(program)").contributions, 1);
