@@ -178,11 +178,6 @@ static tn_tensor *own_classes(tn_module *self, tn_tensor *x, tn_tensor *target)
     return more == NULL ? sum : tn_add(sum, more, NULL);
 }
 
-static tn_status give(tn_pack *output, tn_tensor *y)
-{
-    return y == NULL ? tn_error_last()->code : tn_pack_add(output, NULL, tn_value_tensor(y));
-}
-
 static tn_status adaptive_call(tn_module *self, const tn_pack *input, tn_pack *output)
 {
     static const char *const names[] = { "input", "target" };
@@ -208,15 +203,15 @@ static tn_status adaptive_call(tn_module *self, const tn_pack *input, tn_pack *o
     x = single ? tn_unsqueeze(x, 0) : x;
     if (target == NULL) {
         y = all_classes(self, x);
-        return give(output, single && y != NULL ? tn_select(y, 0, 0) : y);
+        return layers_give(output, single && y != NULL ? tn_select(y, 0, 0) : y);
     }
     target = single ? tn_unsqueeze(target, 0) : target;
     status = targets_fit(target, s);
     if (status != TN_OK)
         return status;
     y = own_classes(self, x, target);
-    status = give(output, single && y != NULL ? tn_select(y, 0, 0) : y);
-    return status == TN_OK ? give(output, tn_neg(tn_mean(y, NULL))) : status;
+    status = layers_give(output, single && y != NULL ? tn_select(y, 0, 0) : y);
+    return status == TN_OK ? layers_give(output, tn_neg(tn_mean(y, NULL))) : status;
 }
 
 const tn_layer layer_adaptive_log_softmax = {
@@ -283,24 +278,9 @@ static tn_status triplet_build(tn_module *self)
 
 static tn_tensor *distance(tn_module *self, tn_tensor *a, tn_tensor *b)
 {
-    tn_module *part = tn_module_child(self, "distance_function");
-    tn_pack *input = tn_pack_new(), *output = tn_pack_new();
-    tn_tensor *y = NULL;
-    tn_status status = part == NULL || input == NULL || output == NULL
-                           ? TN_ERR_MEMORY
-                           : tn_pack_add(input, NULL, tn_value_tensor(a));
+    tn_tensor *const in[] = { a, b };
 
-    if (status == TN_OK)
-        status = tn_pack_add(input, NULL, tn_value_tensor(b));
-    if (status == TN_OK)
-        status = tn_module_call_pack(part, input, output);
-    if (status == TN_OK)
-        y = tn_pack_tensor(output, 0);
-    if (y != NULL)
-        y = tn_tensor_to_scope(tn_keep(y));
-    tn_pack_drop(input);
-    tn_pack_drop(output);
-    return y;
+    return layers_call(tn_module_child(self, "distance_function"), in, 2, NULL, NULL, 0);
 }
 
 static tn_status triplet_call(tn_module *self, const tn_pack *input, tn_pack *output)
@@ -326,7 +306,7 @@ static tn_status triplet_call(tn_module *self, const tn_pack *input, tn_pack *ou
         y = tn_mean(y, NULL);
     else if (strcmp(s->reduction, "sum") == 0)
         y = tn_sum(y, NULL);
-    return give(output, y);
+    return layers_give(output, y);
 }
 
 const tn_layer layer_triplet_with_distance = {
@@ -421,7 +401,7 @@ static tn_status linear_loss_call(tn_module *self, const tn_pack *input, tn_pack
     o.reduction = s->reduction;
     o.ignore_index = s->ignore_index == INT64_MIN ? -100 : s->ignore_index;
     o.label_smoothing = s->label_smoothing;
-    return give(output, tn_cross_entropy(tn_reshape(y, (tn_ints){ shape, ndim }), x[1], &o));
+    return layers_give(output, tn_cross_entropy(tn_reshape(y, (tn_ints){ shape, ndim }), x[1], &o));
 }
 
 static int64_t linear_loss_repr(tn_module *self, char *out, size_t size)

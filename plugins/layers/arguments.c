@@ -98,3 +98,39 @@ tn_status layers_flag_of(tn_module *self, const char *name, const tn_value *valu
     *out = value->kind == TN_VALUE_BOOL && value->as.i != 0;
     return TN_OK;
 }
+
+tn_tensor *layers_call(tn_module *part, tn_tensor *const *in, int64_t n_in,
+                       const char *const *names, const tn_value *values, int64_t count)
+{
+    tn_pack *input, *output;
+    tn_tensor *y = NULL;
+    tn_status status;
+
+    for (int64_t i = 0; i < n_in; i++)
+        if (in[i] == NULL)
+            return NULL;
+    if (part == NULL)
+        return NULL;
+    input = tn_pack_new();
+    output = tn_pack_new();
+    status = input == NULL || output == NULL ? tn_error_last()->code : TN_OK;
+    for (int64_t i = 0; i < n_in && status == TN_OK; i++)
+        status = tn_pack_add(input, NULL, tn_value_tensor(in[i]));
+    for (int64_t i = 0; i < count && status == TN_OK; i++)
+        if (values[i].kind != TN_VALUE_NONE)
+            status = tn_pack_add(input, names[i], values[i]);
+    if (status == TN_OK)
+        status = tn_module_call_pack(part, input, output);
+    if (status == TN_OK)
+        y = tn_pack_tensor(output, 0);
+    if (y != NULL)
+        y = tn_tensor_to_scope(tn_keep(y));
+    tn_pack_drop(input);
+    tn_pack_drop(output);
+    return y;
+}
+
+tn_status layers_give(tn_pack *output, tn_tensor *y)
+{
+    return y == NULL ? tn_error_last()->code : tn_pack_add(output, NULL, tn_value_tensor(y));
+}

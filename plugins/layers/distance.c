@@ -50,11 +50,6 @@ static tn_status take_two(tn_module *self, const tn_pack *input, tn_tensor **in)
     return TN_OK;
 }
 
-static tn_status give(tn_pack *output, tn_tensor *y)
-{
-    return y == NULL ? tn_error_last()->code : tn_pack_add(output, NULL, tn_value_tensor(y));
-}
-
 static tn_status cosine_call(tn_module *self, const tn_pack *input, tn_pack *output)
 {
     const struct distance *s = tn_module_data(self);
@@ -64,7 +59,7 @@ static tn_status cosine_call(tn_module *self, const tn_pack *input, tn_pack *out
 
     o.dim = s->dim;
     o.eps = s->eps;
-    return status == TN_OK ? give(output, tn_cosine_similarity(in[0], in[1], &o)) : status;
+    return status == TN_OK ? layers_give(output, tn_cosine_similarity(in[0], in[1], &o)) : status;
 }
 
 static tn_status pair_call(tn_module *self, const tn_pack *input, tn_pack *output)
@@ -77,7 +72,7 @@ static tn_status pair_call(tn_module *self, const tn_pack *input, tn_pack *outpu
     o.p = s->p;
     o.eps = s->eps;
     o.keepdim = s->keepdim;
-    return status == TN_OK ? give(output, tn_pairwise_distance(in[0], in[1], &o)) : status;
+    return status == TN_OK ? layers_give(output, tn_pairwise_distance(in[0], in[1], &o)) : status;
 }
 
 #define DISTANCE(id, Name, table, call_, help_)                                                    \

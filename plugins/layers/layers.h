@@ -92,6 +92,13 @@ TN_HIDDEN tn_status layers_tensor_of(tn_module *self, const char *name, const tn
 TN_HIDDEN tn_status layers_flag_of(tn_module *self, const char *name, const tn_value *value,
                                    bool *out);
 
+/* The first result of a call of a part with these tensors, and of the named values those that were given. A NULL goes
+ * through without a new error. */
+TN_HIDDEN tn_tensor *layers_call(tn_module *part, tn_tensor *const *in, int64_t n_in,
+                                 const char *const *names, const tn_value *values, int64_t count);
+/* One more result of a call; NULL is the error that made it so. */
+TN_HIDDEN tn_status layers_give(tn_pack *output, tn_tensor *y);
+
 /* What a repr writes: pieces one after the other; `used` counts what the whole needs. */
 typedef struct layers_text {
     char *out;

@@ -65,13 +65,6 @@ static tn_status take_two(const tn_pack *pack, tn_tensor **input, tn_tensor **ta
     return *input != NULL && *target != NULL ? TN_OK : tn_error_last()->code;
 }
 
-static tn_status give(tn_pack *output, tn_tensor *loss)
-{
-    if (loss == NULL)
-        return tn_error_last()->code;
-    return tn_pack_add(output, NULL, tn_value_tensor(loss));
-}
-
 static tn_status cross_entropy(tn_module *self, const tn_pack *input, tn_pack *output)
 {
     const struct loss *s = tn_module_data(self);
@@ -83,7 +76,7 @@ static tn_status cross_entropy(tn_module *self, const tn_pack *input, tn_pack *o
     options.reduction = s->reduction;
     options.ignore_index = s->ignore_index;
     options.label_smoothing = s->label_smoothing;
-    return give(output, tn_cross_entropy(x, target, &options));
+    return layers_give(output, tn_cross_entropy(x, target, &options));
 }
 
 static tn_status nll(tn_module *self, const tn_pack *input, tn_pack *output)
@@ -97,7 +90,7 @@ static tn_status nll(tn_module *self, const tn_pack *input, tn_pack *output)
     options.reduction = s->reduction;
     options.ignore_index = s->ignore_index;
     status = tn_nll_loss(x, target, &options, &loss, &total);
-    return status == TN_OK ? give(output, loss) : status;
+    return status == TN_OK ? layers_give(output, loss) : status;
 }
 
 const tn_layer layer_cross_entropy_loss = {

@@ -306,12 +306,6 @@ static tn_status first_state(tn_module *self, tn_tensor *given, tn_tensor *x, bo
     return TN_OK;
 }
 
-static tn_status give(tn_pack *output, tn_tensor *tensor)
-{
-    return tensor == NULL ? tn_error_last()->code
-                          : tn_pack_add(output, NULL, tn_value_tensor(tensor));
-}
-
 static tn_status run(tn_module *self, tn_tensor *x, tn_tensor *lengths, tn_tensor *h0,
                      tn_tensor *c0, tn_tensor **last_h, tn_tensor **last_c, tn_tensor **out)
 {
@@ -384,12 +378,12 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
     status = run(self, x, lengths, h0, c0, last, last + states, &y);
     if (status == TN_OK) {
         y = !batched ? tn_select(y, 1, 0) : s->batch_first ? tn_transpose(y, 0, 1) : y;
-        status = give(output, y);
+        status = layers_give(output, y);
     }
     if (status == TN_OK)
-        status = give(output, whole(tn_stack(last, states, 0), batched));
+        status = layers_give(output, whole(tn_stack(last, states, 0), batched));
     if (status == TN_OK && memory)
-        status = give(output, whole(tn_stack(last + states, states, 0), batched));
+        status = layers_give(output, whole(tn_stack(last + states, states, 0), batched));
     tn_free(last);
     return status;
 }
@@ -415,8 +409,8 @@ static tn_status cell_call(tn_module *self, const tn_pack *input, tn_pack *outpu
         return tn_error_last()->code;
     status = step(self, in[0], &h, &c, w);
     if (status == TN_OK)
-        status = give(output, h);
-    return status == TN_OK && memory ? give(output, c) : status;
+        status = layers_give(output, h);
+    return status == TN_OK && memory ? layers_give(output, c) : status;
 }
 
 /* ---- printing ---- */

@@ -77,48 +77,20 @@ static tn_status stack_build(tn_module *self)
     return status;
 }
 
-/* A call of one part: x, perhaps memory, and the values of these names that were given. */
-static tn_tensor *call_part(tn_module *part, tn_tensor *x, tn_tensor *memory,
-                            const char *const *names, const tn_value *values, int64_t count)
-{
-    tn_pack *input, *output;
-    tn_tensor *y = NULL;
-    tn_status status;
-
-    if (part == NULL || x == NULL)
-        return NULL;
-    input = tn_pack_new();
-    output = tn_pack_new();
-    status = input == NULL || output == NULL ? tn_error_last()->code
-                                             : tn_pack_add(input, NULL, tn_value_tensor(x));
-    if (status == TN_OK && memory != NULL)
-        status = tn_pack_add(input, NULL, tn_value_tensor(memory));
-    for (int64_t i = 0; i < count && status == TN_OK; i++)
-        if (values[i].kind != TN_VALUE_NONE)
-            status = tn_pack_add(input, names[i], values[i]);
-    if (status == TN_OK)
-        status = tn_module_call_pack(part, input, output);
-    if (status == TN_OK)
-        y = tn_pack_tensor(output, 0);
-    if (y != NULL)
-        y = tn_tensor_to_scope(tn_keep(y));
-    tn_pack_drop(input);
-    tn_pack_drop(output);
-    return y;
-}
-
 /* Through all layers, then the normalisation. */
 static tn_status run(tn_module *self, tn_tensor *x, tn_tensor *memory, const char *const *names,
                      const tn_value *values, int64_t count, tn_pack *output)
 {
     const struct stack *s = tn_module_data(self);
     tn_module *list = tn_module_child(self, "layers");
+    tn_tensor *in[2] = { x, memory };
 
-    for (int64_t i = 0; i < tn_module_child_count(list) && x != NULL; i++)
-        x = call_part(tn_module_child_at(list, i), x, memory, names, values, count);
-    if (x != NULL && s->norm.kind != TN_VALUE_NONE)
-        x = call_part(tn_module_child(self, "norm"), x, NULL, NULL, NULL, 0);
-    return x == NULL ? tn_error_last()->code : tn_pack_add(output, NULL, tn_value_tensor(x));
+    for (int64_t i = 0; i < tn_module_child_count(list) && in[0] != NULL; i++)
+        in[0] = layers_call(tn_module_child_at(list, i), in, memory != NULL ? 2 : 1, names, values,
+                            count);
+    if (s->norm.kind != TN_VALUE_NONE)
+        in[0] = layers_call(tn_module_child(self, "norm"), in, 1, NULL, NULL, 0);
+    return layers_give(output, in[0]);
 }
 
 enum { ENCODER_MORE = 3, DECODER_MORE = 6 };

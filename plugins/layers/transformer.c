@@ -111,36 +111,14 @@ struct attending {
 static tn_tensor *attend(tn_module *self, const struct attending *a, tn_tensor *x,
                          tn_tensor *memory)
 {
-    tn_module *part = tn_module_child(self, a->part);
-    tn_pack *input, *output;
-    tn_tensor *y = NULL;
-    tn_status status;
+    static const char *const names[] = { "key_padding_mask", "need_weights", "attn_mask",
+                                         "is_causal" };
+    const tn_value values[] = { a->padded, tn_value_bool(false), a->mask,
+                                tn_value_bool(a->causal) };
+    tn_tensor *const in[] = { x, memory, memory };
 
-    if (part == NULL || x == NULL || memory == NULL)
-        return NULL;
-    input = tn_pack_new();
-    output = tn_pack_new();
-    status = input == NULL || output == NULL ? tn_error_last()->code
-                                             : tn_pack_add(input, NULL, tn_value_tensor(x));
-    for (int i = 0; i < 2 && status == TN_OK; i++)
-        status = tn_pack_add(input, NULL, tn_value_tensor(memory));
-    if (status == TN_OK)
-        status = tn_pack_add(input, "key_padding_mask", a->padded);
-    if (status == TN_OK)
-        status = tn_pack_add(input, "need_weights", tn_value_bool(false));
-    if (status == TN_OK)
-        status = tn_pack_add(input, "attn_mask", a->mask);
-    if (status == TN_OK)
-        status = tn_pack_add(input, "is_causal", tn_value_bool(a->causal));
-    if (status == TN_OK)
-        status = tn_module_call_pack(part, input, output);
-    if (status == TN_OK)
-        y = tn_pack_tensor(output, 0);
-    if (y != NULL)
-        y = tn_tensor_to_scope(tn_keep(y));
-    tn_pack_drop(input);
-    tn_pack_drop(output);
-    return through(self, a->dropout, y);
+    return through(self, a->dropout,
+                   layers_call(tn_module_child(self, a->part), in, 3, names, values, 4));
 }
 
 /* Dropout of the two linear layers with the activation between them. */
@@ -166,11 +144,6 @@ static tn_tensor *step(tn_module *self, tn_tensor *x, const char *norm, const ch
     return s->norm_first ? sum : through(self, norm, sum);
 }
 
-static tn_status give(tn_tensor *y, tn_pack *output)
-{
-    return y == NULL ? tn_error_last()->code : tn_pack_add(output, NULL, tn_value_tensor(y));
-}
-
 static tn_status encoder_call(tn_module *self, const tn_pack *input, tn_pack *output)
 {
     enum { SRC, MASK, PADDED, CAUSAL, COUNT };
@@ -190,7 +163,7 @@ static tn_status encoder_call(tn_module *self, const tn_pack *input, tn_pack *ou
     own.mask = values[MASK];
     own.padded = values[PADDED];
     x = step(self, x, "norm1", "dropout1", &own, NULL);
-    return give(step(self, x, "norm2", "dropout2", NULL, NULL), output);
+    return layers_give(output, step(self, x, "norm2", "dropout2", NULL, NULL));
 }
 
 static tn_status decoder_call(tn_module *self, const tn_pack *input, tn_pack *output)
@@ -226,14 +199,7 @@ static tn_status decoder_call(tn_module *self, const tn_pack *input, tn_pack *ou
     other.padded = values[MEMORY_PADDED];
     x = step(self, x, "norm1", "dropout1", &own, NULL);
     x = step(self, x, "norm2", "dropout2", &other, memory);
-    return give(step(self, x, "norm3", "dropout3", NULL, NULL), output);
-}
-
-/* PyTorch prints the parts alone. */
-static int64_t repr(tn_module *self, char *out, size_t size)
-{
-    (void)self;
-    return tn_snprint(out, size, "%s", "");
+    return layers_give(output, step(self, x, "norm3", "dropout3", NULL, NULL));
 }
 
 const tn_layer layer_transformer_encoder_layer = {
@@ -245,7 +211,7 @@ const tn_layer layer_transformer_encoder_layer = {
     .version = 1,
     .build = encoder_build,
     .call = encoder_call,
-    .repr = repr,
+    .repr = layers_no_words,
 };
 
 const tn_layer layer_transformer_decoder_layer = {
@@ -258,5 +224,5 @@ const tn_layer layer_transformer_decoder_layer = {
     .version = 1,
     .build = decoder_build,
     .call = decoder_call,
-    .repr = repr,
+    .repr = layers_no_words,
 };

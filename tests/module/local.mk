@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/hooked.h %D%/probe.h %D%/state_layers.h tests/oracle/make-layers.py tests/oracle/layers.txt
+EXTRA_DIST += %D%/backward.h %D%/hooked.h %D%/probe.h %D%/state_layers.h tests/oracle/make-layers.py tests/oracle/layers.txt
 
 if HAVE_CHECK
 TN_MODULE_TESTS = \
+	%D%/test_backward_graphs \
 	%D%/test_backward_hooks \
 	%D%/test_call \
 	%D%/test_convert \
 	%D%/test_copy \
 	%D%/test_every_layer \
 	%D%/test_hooks \
+	%D%/test_hooks_registration \
 	%D%/test_init \
 	%D%/test_container \
 	%D%/test_layers \
@@ -37,6 +39,10 @@ TESTS += $(TN_MODULE_TESTS)
 %C%_test_backward_hooks_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_hooks_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_hooks_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_backward_graphs_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_backward_graphs_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_hooks_registration_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_hooks_registration_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_init_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_init_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_container_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -49,11 +49,11 @@ static inline int64_t tn_module_parameters(tn_module *module, tn_tensor **out, i
 TN_ATTR(unused)
 static inline tn_tensor *tn_grad_norm(tn_tensor *const *parameters, int64_t count, double p)
 {
-    tn_norm_options options = TN_NORM_OPTIONS;
-    tn_tensor **norms = (tn_tensor **)tn_malloc((size_t)(count > 0 ? count : 1) * sizeof *norms);
+    tn_total_norm_options options = TN_TOTAL_NORM_OPTIONS;
+    tn_tensor **list = (tn_tensor **)tn_malloc((size_t)(count > 0 ? count : 1) * sizeof *list);
     tn_tensor *total = NULL;
     int64_t found = 0;
-    bool good = norms != NULL;
+    bool good = list != NULL;
 
     options.p = p;
     tn_grad_begin(false);
@@ -61,22 +61,25 @@ static inline tn_tensor *tn_grad_norm(tn_tensor *const *parameters, int64_t coun
         tn_tensor *gradient = tn_tensor_grad(parameters[i]);
         if (gradient == TN_NONE)
             continue;
-        gradient = tn_norm(gradient, &options);
         if (gradient != NULL && found > 0 &&
-            tn_tensor_device(gradient) != tn_tensor_device(norms[0]))
-            gradient = tn_tensor_full(TN_SCALAR_SHAPE, tn_tensor_item(gradient),
-                                      tn_tensor_dtype(norms[0]), tn_tensor_device(norms[0]));
-        else if (gradient != NULL && found > 0)
-            gradient = tn_cast(gradient, tn_tensor_dtype(norms[0]));
-        norms[found++] = gradient;
+            tn_tensor_device(gradient) != tn_tensor_device(list[0])) {
+            /* Elsewhere: of that one only its norm comes over. */
+            gradient = tn_total_norm(&gradient, 1, &options);
+            if (gradient != NULL)
+                gradient = tn_tensor_full(TN_SCALAR_SHAPE, tn_tensor_item(gradient),
+                                          tn_tensor_dtype(list[0]), tn_tensor_device(list[0]));
+        } else if (gradient != NULL && found > 0) {
+            gradient = tn_cast(gradient, tn_tensor_dtype(list[0]));
+        }
+        list[found++] = gradient;
         good = gradient != NULL;
     }
     if (good && found == 0)
         total = tn_tensor_full(TN_SCALAR_SHAPE, 0.0, TN_DTYPE_AUTO, NULL);
     else if (good)
-        total = tn_norm(tn_stack(norms, found, 0), &options);
+        total = tn_total_norm(list, found, &options);
     tn_grad_end();
-    tn_free(norms);
+    tn_free(list);
     return total;
 }
 
