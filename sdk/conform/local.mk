@@ -17,6 +17,9 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/layers.c \
 	sdk/conform/layers.h \
 	sdk/conform/ops.c \
+	sdk/conform/ops.h \
+	sdk/conform/ops_compare.c \
+	sdk/conform/ops_gradients.c \
 	sdk/conform/reports.c \
 	sdk/conform/run.c
 

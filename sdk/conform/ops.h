@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the levels ops and grad share: a case under way on a device, and how its results are compared. */
+#ifndef TN_CONFORM_OPS_H
+#define TN_CONFORM_OPS_H
+
+#include <time.h>
+
+#include "conform.h"
+
+#define DTYPES ((tn_dtype)(TN_C128 + 1))
+
+enum { OPERANDS = 64 };
+
+typedef struct tally {
+    int64_t cases, failed, missing;
+    bool repeated; /* and called from several threads */
+    double worst;
+    char route[96];
+} tally;
+
+typedef struct subject {
+    conform *c;
+    const tn_device *device;
+    uint32_t dtypes; /* that the device computes with */
+    bool gradients;
+    tally row[DTYPES];
+    int64_t refused, called;
+    int seconds; /* cases of which second derivatives were looked at */
+    clock_t spent;
+} subject;
+
+typedef struct attempt {
+    tn_tensor *in[OPERANDS], *whole[OPERANDS], *out[OPERANDS];
+    tn_status status;
+} attempt;
+
+typedef struct where_from {
+    const conform_case *one;
+    tn_dtype dtype;
+    const char *layout, *what;
+    int64_t index;
+} where_from;
+
+static inline bool is_float(tn_dtype dtype)
+{
+    return (TN_MASK_FLOAT & TN_BIT(dtype)) != 0;
+}
+
+static inline bool is_complex(tn_dtype dtype)
+{
+    return (TN_MASK_COMPLEX & TN_BIT(dtype)) != 0;
+}
+
+/* Words for each conform_layout. */
+extern const char *const conform_layout_names[];
+
+/* Inputs in `dtype` where the case has `from`; on the reference in float64 where `wide` says so. */
+tn_status conform_inputs(const conform_case *one, tn_dtype from, tn_dtype dtype, bool wide,
+                         const tn_device *device, conform_layout layout, bool grad, attempt *a);
+/* How many tensors a call gives: of an operator that has no outputs, those that it writes into. */
+int32_t conform_results(const conform_case *one);
+tn_status conform_call(const conform_case *one, const tn_device *device, uint64_t seed, attempt *a);
+bool conform_differ(subject *s, const where_from *w, const char *words);
+/* Shapes, then elements, against what the reference gave. */
+bool conform_compare(subject *s, const where_from *w, tn_tensor *got, tn_tensor *expected);
+/* Whether the bytes between and beside the elements are as they were. */
+bool conform_untouched(subject *s, const where_from *w, const conform_case *one, tn_tensor **whole,
+                       void *const *before, const size_t *sizes);
+/* Twice the same call: twice the same bits. */
+bool conform_same_bits(subject *s, const where_from *w, tn_tensor *first, tn_tensor *second,
+                       const char *how);
+bool conform_in_threads(subject *s, const where_from *w, tn_dtype from);
+/* What the device does not do is no failure, when it says so. */
+bool conform_missing(subject *s, const conform_case *one, tn_dtype dtype);
+bool conform_jumps(const conform_case *one);
+bool conform_case_gradient(subject *s, const conform_case *one, tn_dtype from, tn_dtype dtype);
+/* A derivative is right when it is the slope: at the case's own values, or, where these sit on a corner, beside them. */
+bool conform_case_slopes(subject *s, conform_case *one);
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One call of an operator for the levels ops and grad, and what is asked of its results: the numbers of the reference, inputs and
+ * the memory around them untouched, the same bits again and from several threads. */
+#include "ops.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reference.h"
+
+/* What a kernel may be off in a type; what comes apart rounds at every step, and so do gradients. */
+static double allowance(const tally *row, tn_dtype dtype, bool gradients)
+{
+    bool steps = gradients || strncmp(row->route, "kernel", 6) != 0;
+
+    return is_float(dtype) && dtype != TN_F64 && steps ? 4 : 1;
+}
+
+/* ---- one call ---- */
+
+tn_status conform_inputs(const conform_case *one, tn_dtype from, tn_dtype dtype, bool wide,
+                         const tn_device *device, conform_layout layout, bool grad, attempt *a)
+{
+    for (int64_t i = 0; i < one->n_in; i++) {
+        const conform_tensor *t = &one->in[i];
+        tn_dtype own = t->dtype == from ? dtype : t->dtype;
+
+        a->in[i] = TN_NONE;
+        a->whole[i] = NULL;
+        if (!t->there)
+            continue;
+        a->in[i] = conform_tensor_make(t, own, device, layout, &a->whole[i]);
+        if (a->in[i] != NULL && wide && is_float(own) && own != TN_F64)
+            a->in[i] = tn_copy_(tn_tensor_empty(tn_tensor_shape(a->in[i]), TN_F64, device),
+                                a->in[i]);
+        if (a->in[i] != NULL && wide && own == TN_C64)
+            a->in[i] = tn_copy_(tn_tensor_empty(tn_tensor_shape(a->in[i]), TN_C128, device),
+                                a->in[i]);
+        if (a->in[i] == NULL)
+            return tn_error_code();
+        if (grad && t->grad && tn_tensor_set_requires_grad(a->in[i], true) != TN_OK)
+            return tn_error_code();
+    }
+    return TN_OK;
+}
+
+int32_t conform_results(const conform_case *one)
+{
+    return one->def->n_outputs > 0 ? one->def->n_outputs : (int32_t)one->n_in;
+}
+
+/* What is written into are copies, so that the inputs serve again. */
+static tn_status run(const conform_case *one, tn_tensor *const *in, tn_tensor **out)
+{
+    if (one->def->n_outputs > 0)
+        return tn_op_call(one->op, in, one->n_in, one->options, out, one->def->n_outputs);
+    for (int64_t i = 0; i < one->n_in; i++) {
+        out[i] = tn_clone(in[i]);
+        if (out[i] == NULL)
+            return tn_error_code();
+    }
+    return tn_op_call(one->op, out, one->n_in, one->options, NULL, 0);
+}
+
+tn_status conform_call(const conform_case *one, const tn_device *device, uint64_t seed, attempt *a)
+{
+    tn_device_begin(device);
+    tn_random_seed(seed);
+    a->status = run(one, a->in, a->out);
+    if (a->status == TN_OK)
+        a->status = tn_device_sync(device);
+    tn_device_end();
+    return a->status;
+}
+
+/* ---- comparing ---- */
+
+const char *const conform_layout_names[] = { "as given", "with gaps", "first dimension innermost" };
+
+bool conform_differ(subject *s, const where_from *w, const char *words)
+{
+    return conform_fail(s->c, "case %s as %s, inputs %s: %s %lld: %s", w->one->name,
+                        tn_dtype_name(w->dtype), w->layout, w->what, (long long)w->index, words);
+}
+
+bool conform_compare(subject *s, const where_from *w, tn_tensor *got, tn_tensor *expected)
+{
+    tn_dtype dtype = tn_tensor_dtype(got);
+    double allowed = conform_tolerance(dtype), scale = 0, *a, *b;
+    int64_t count_a = 0, count_b = 0;
+    tally *row = &s->row[w->dtype < DTYPES ? w->dtype : TN_F32];
+    double slack = allowance(row, w->dtype, s->gradients);
+    char words[200];
+    bool same = tn_tensor_ndim(got) == tn_tensor_ndim(expected);
+
+    for (int32_t d = 0; same && d < tn_tensor_ndim(got); d++)
+        same = tn_tensor_size(got, d) == tn_tensor_size(expected, d);
+    if (!same)
+        return conform_differ(s, w, "its shape is not the reference's");
+    a = conform_values(got, &count_a);
+    b = a == NULL ? NULL : conform_values(expected, &count_b);
+    if (b == NULL || count_a != count_b) {
+        free(a);
+        free(b);
+        return conform_differ(s, w, tn_failed() ? tn_error_text() : "complex and real");
+    }
+    if (w->dtype < DTYPES && conform_tolerance(w->dtype) > allowed && allowed > 0)
+        allowed = conform_tolerance(w->dtype); /* a wider result of narrow inputs */
+    for (int64_t i = 0; i < count_b; i++)
+        if (isfinite(b[i]) && fabs(b[i]) > scale)
+            scale = fabs(b[i]);
+    for (int64_t i = 0; i < count_b && same; i++) {
+        double bound = allowed * slack * (1 + scale), off = fabs(a[i] - b[i]);
+
+        if (a[i] == b[i] || (isnan(a[i]) && isnan(b[i])))
+            continue;
+        /* what is finite in float64 may be too large for a narrow type */
+        if (isinf(a[i]) && !isnan(b[i]) && (a[i] > 0) == (b[i] > 0) && dtype != TN_F64 &&
+            dtype != TN_C128 && fabs(b[i]) > (dtype == TN_F16 ? 65000 : 3e38))
+            continue;
+        if (bound > 0 && off <= bound) {
+            row->worst = off / bound > row->worst ? off / bound : row->worst;
+            continue;
+        }
+        snprintf(words, sizeof words, "element %lld is %.9g, the reference has %.9g (%.3g allowed)",
+                 (long long)i, a[i], b[i], bound);
+        same = false;
+    }
+    free(a);
+    free(b);
+    s->c->checks++;
+    return same || conform_differ(s, w, words);
+}
+
+bool conform_untouched(subject *s, const where_from *w, const conform_case *one, tn_tensor **whole,
+                       void *const *before, const size_t *sizes)
+{
+    for (int64_t i = 0; i < one->n_in; i++) {
+        size_t size;
+        void *now;
+        bool same;
+
+        if (before[i] == NULL)
+            continue;
+        now = conform_bytes(whole[i], &size);
+        same = now != NULL && size == sizes[i] && memcmp(now, before[i], size) == 0;
+        free(now);
+        if (!same)
+            return conform_fail(s->c,
+                                "case %s as %s, inputs %s: input %lld or the memory around it was "
+                                "written to",
+                                w->one->name, tn_dtype_name(w->dtype), w->layout, (long long)i);
+    }
+    return true;
+}
+
+bool conform_same_bits(subject *s, const where_from *w, tn_tensor *first, tn_tensor *second,
+                       const char *how)
+{
+    size_t size_a = 0, size_b = 0;
+    void *a = conform_bytes(first, &size_a), *b = conform_bytes(second, &size_b);
+    bool same = a != NULL && b != NULL && size_a == size_b && memcmp(a, b, size_a) == 0;
+    char words[120];
+
+    free(a);
+    free(b);
+    snprintf(words, sizeof words, "the same call %s gave other bits", how);
+    s->c->checks++;
+    return same || conform_differ(s, w, words);
+}
+
+/* ---- several threads ---- */
+
+typedef struct side {
+    const conform_case *one;
+    const tn_device *device;
+    attempt *a;
+    uint64_t seed;
+    void *expected;
+    size_t size;
+    char words[200];
+} side;
+
+static void *beside(void *user)
+{
+    side *t = user;
+
+    for (int i = 0; i < 4 && t->words[0] == '\0'; i++) {
+        uint64_t scope = tn_scope_begin();
+        tn_tensor *out[OPERANDS] = { NULL };
+        size_t size = 0;
+        void *bytes = NULL;
+
+        tn_device_begin(t->device);
+        if (run(t->one, t->a->in, out) == TN_OK)
+            bytes = conform_bytes(out[0], &size);
+        if (bytes == NULL)
+            snprintf(t->words, sizeof t->words, "%.199s", tn_error_text());
+        else if (size != t->size || memcmp(bytes, t->expected, size) != 0)
+            snprintf(t->words, sizeof t->words, "other bits than alone");
+        free(bytes);
+        tn_device_end();
+        tn_scope_end(scope);
+        tn_error_clear();
+    }
+    return NULL;
+}
+
+enum { THREADS = 3 };
+
+/* The case with its floats made smaller: other numbers for every thread, which an operator takes as well. */
+static bool prepare(subject *s, conform_case *copy, conform_tensor *tensors,
+                    const conform_case *one, double factor, tn_dtype from, tn_dtype dtype,
+                    attempt *a, side *to)
+{
+    *copy = *one;
+    copy->in = tensors;
+    for (int64_t i = 0; i < one->n_in; i++) {
+        conform_tensor *t = &tensors[i];
+        int64_t values;
+
+        *t = one->in[i];
+        if (!t->there || !(is_float(t->dtype) || is_complex(t->dtype)))
+            continue;
+        values = t->count * (is_complex(t->dtype) ? 2 : 1);
+        t->values = malloc((size_t)(values + 1) * sizeof *t->values);
+        if (t->values == NULL)
+            return false;
+        for (int64_t k = 0; k < values; k++)
+            t->values[k] = one->in[i].values[k] * factor;
+    }
+    if (conform_inputs(copy, from, dtype, false, s->device, CONFORM_AS_GIVEN, false, a) != TN_OK ||
+        conform_call(copy, s->device, 7, a) != TN_OK) {
+        tn_error_clear();
+        return false;
+    }
+    *to = (side){ copy, s->device, a, 7, NULL, 0, "" };
+    to->expected = conform_bytes(a->out[0], &to->size);
+    return to->expected != NULL;
+}
+
+bool conform_in_threads(subject *s, const where_from *w, tn_dtype from)
+{
+    static const double factors[THREADS] = { 1, 0.5, 0.25 };
+    static conform_tensor tensors[THREADS][OPERANDS];
+    static attempt attempts[THREADS];
+    conform_case copies[THREADS];
+    pthread_t thread[THREADS];
+    side sides[THREADS];
+    bool ready[THREADS] = { false }, running[THREADS] = { false }, well = true;
+
+    memset(tensors, 0, sizeof tensors);
+    memset(sides, 0, sizeof sides);
+    for (int i = 0; i < THREADS; i++)
+        ready[i] = prepare(s, &copies[i], tensors[i], w->one, factors[i], from, w->dtype,
+                           &attempts[i], &sides[i]);
+    for (int i = 0; i < THREADS; i++)
+        running[i] = ready[i] && pthread_create(&thread[i], NULL, beside, &sides[i]) == 0;
+    for (int i = 0; i < THREADS; i++) {
+        if (running[i])
+            pthread_join(thread[i], NULL);
+        if (well && sides[i].words[0] != '\0') {
+            char words[300];
+
+            snprintf(words, sizeof words, "called from %d threads at once: %s", THREADS,
+                     sides[i].words);
+            well = conform_differ(s, w, words);
+        }
+        free(sides[i].expected);
+        for (int64_t k = 0; k < w->one->n_in; k++)
+            if (tensors[i][k].values != w->one->in[k].values)
+                free(tensors[i][k].values);
+    }
+    s->c->checks++;
+    return well;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The level grad of tenon check: gradients against those of the reference, and for a plugin's own operators against finite
+ * differences, second derivatives too. */
+#include "ops.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reference.h"
+
+/* Second derivatives: of so many cases, while they are likely to take so many seconds of the processor. */
+enum { SECONDS = 12, WORTH = 4 };
+
+/* ---- gradients ---- */
+
+static tn_tensor *cotangent_of(const conform_case *one, tn_tensor *out)
+{
+    int64_t count = tn_tensor_numel(out), parts = is_complex(tn_tensor_dtype(out)) ? 2 : 1;
+    conform_tensor t = { .there = true, .ndim = tn_tensor_ndim(out), .count = count };
+    double *values = malloc((size_t)(count * parts + 1) * sizeof *values);
+    int64_t step = 1;
+    tn_tensor *to;
+
+    if (values == NULL)
+        return NULL;
+    t.dtype = parts == 2 ? TN_C128 : TN_F64;
+    for (int32_t d = t.ndim - 1; d >= 0; d--) {
+        t.shape[d] = tn_tensor_size(out, d);
+        t.strides[d] = step;
+        step *= t.shape[d] > 0 ? t.shape[d] : 1;
+    }
+    for (int64_t i = 0; i < count * parts; i++)
+        values[i] = one->has_cotangent && one->cotangent.count == count * parts
+                        ? one->cotangent.values[i]
+                        : 0.25 * (double)(i * 7 % 11) - 1;
+    t.values = values;
+    to = conform_tensor_make(&t, tn_tensor_dtype(out), tn_tensor_device(out), CONFORM_AS_GIVEN,
+                             NULL);
+    free(values);
+    return to;
+}
+
+static tn_status backward(const conform_case *one, attempt *a)
+{
+    tn_tensor *cotangent;
+
+    if (!tn_tensor_requires_grad(a->out[0]))
+        return TN_OK;
+    cotangent = cotangent_of(one, a->out[0]);
+    if (cotangent == NULL)
+        return tn_error_code();
+    return tn_backward_from(a->out, &cotangent, 1, NULL);
+}
+
+bool conform_case_gradient(subject *s, const conform_case *one, tn_dtype from, tn_dtype dtype)
+{
+    attempt ref, a;
+    where_from w = { one, dtype, conform_layout_names[0], "gradient", 0 };
+    bool any = false, well = true;
+
+    for (int64_t i = 0; i < one->n_in; i++)
+        any = any || (one->in[i].there && one->in[i].grad);
+    if (!any)
+        return true;
+    if (conform_inputs(one, from, dtype, !conform_jumps(one), tn_device_find("reference"),
+                       CONFORM_AS_GIVEN, true, &ref) != TN_OK ||
+        conform_call(one, tn_device_find("reference"), 7, &ref) != TN_OK ||
+        backward(one, &ref) != TN_OK) {
+        if (tn_error_code() == TN_ERR_NOT_IMPLEMENTED) { /* no derivative: nothing to compare */
+            tn_error_clear();
+            return true;
+        }
+        return conform_fail(s->c, "case %s as %s: the reference itself: %s", one->name,
+                            tn_dtype_name(dtype), tn_error_text());
+    }
+    if (conform_inputs(one, from, dtype, false, s->device, CONFORM_AS_GIVEN, true, &a) != TN_OK ||
+        conform_call(one, s->device, 7, &a) != TN_OK || backward(one, &a) != TN_OK ||
+        tn_device_sync(s->device) != TN_OK)
+        return conform_missing(s, one, dtype);
+    s->called++;
+    for (int64_t i = 0; i < one->n_in && well; i++) {
+        tn_tensor *got, *expected;
+
+        if (!one->in[i].there || !one->in[i].grad)
+            continue;
+        got = tn_tensor_grad(a.in[i]);
+        expected = tn_tensor_grad(ref.in[i]);
+        w.index = i;
+        if ((got == TN_NONE) != (expected == TN_NONE))
+            well = conform_differ(s, &w,
+                                  got == TN_NONE ? "none came, the reference has one"
+                                                 : "there is one, the reference has none");
+        else if (got != TN_NONE)
+            well = conform_compare(s, &w, got, expected);
+    }
+    return well;
+}
+
+/* ---- finite differences ---- */
+
+typedef struct closure {
+    const conform_case *one;
+    tn_tensor *const *in; /* all of them; those with a gradient are replaced */
+} closure;
+
+static tn_status again_with(void *user, tn_tensor *const *in, tn_tensor **out)
+{
+    closure *code = user;
+    tn_tensor *all[OPERANDS], *results[OPERANDS];
+    tn_status status;
+    int64_t next = 0;
+
+    for (int64_t i = 0; i < code->one->n_in; i++)
+        all[i] = code->one->in[i].there && code->one->in[i].grad ? in[next++] : code->in[i];
+    tn_random_seed(7);
+    status = tn_op_call(code->one->op, all, code->one->n_in, code->one->options, results,
+                        code->one->def->n_outputs);
+    if (status == TN_OK)
+        out[0] = results[0];
+    return status;
+}
+
+/* Where a derivative is not the slope on purpose. */
+static const struct exception {
+    const char *op, *reason;
+} exceptions[] = {
+    { "embedding", "the row padding_idx gets no gradient" },
+    { "embedding_bag", "the row padding_idx gets no gradient" },
+    { "gaussian_nll_loss", "variances below eps get a gradient as if they were not raised to it" },
+    { NULL, NULL },
+};
+
+/* Small, finite, real, and something to differentiate. */
+static int64_t differentiable(const conform_case *one)
+{
+    int64_t n = 0;
+
+    if (one->def->flags & TN_OP_RANDOM)
+        return 0;
+    for (const struct exception *e = exceptions; e->op != NULL; e++)
+        if (strcmp(e->op, one->def->name) == 0)
+            return 0;
+    for (int64_t i = 0; i < one->n_in; i++) {
+        const conform_tensor *t = &one->in[i];
+
+        if (!t->there)
+            continue;
+        if (is_complex(t->dtype) || (t->grad && t->count > 64))
+            return 0;
+        for (int64_t k = 0; k < t->count; k++)
+            if (!isfinite(t->values[k]) || fabs(t->values[k]) > 1e3)
+                return 0;
+        n += t->grad;
+    }
+    return n;
+}
+
+/* All floats as float64. */
+static tn_status make_doubles(const conform_case *one, const tn_device *device, attempt *a)
+{
+    for (int64_t i = 0; i < one->n_in; i++) {
+        const conform_tensor *t = &one->in[i];
+
+        a->in[i] = TN_NONE;
+        if (!t->there)
+            continue;
+        a->in[i] = conform_tensor_make(t, is_float(t->dtype) ? TN_F64 : t->dtype, device,
+                                       CONFORM_PLAIN, NULL);
+        if (a->in[i] == NULL || (t->grad && tn_tensor_set_requires_grad(a->in[i], true) != TN_OK))
+            return tn_error_code();
+    }
+    return TN_OK;
+}
+
+/* Second derivatives take a walk for each element: of small cases only. */
+static bool second_too(const conform_case *one)
+{
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < one->n_in; i++)
+        count += one->in[i].there && one->in[i].grad ? one->in[i].count : 0;
+    return count <= 24;
+}
+
+/* Whether tn_gradcheck found no slope. A derivative that is not a number where there is a slope is wrong. */
+static bool no_slope(const char *words)
+{
+    const char *number = strstr(words, "differences say ");
+
+    return number != NULL && !isfinite(strtod(number + 16, NULL));
+}
+
+bool conform_case_slopes(subject *s, conform_case *one)
+{
+    char words[400] = "";
+    int64_t n = differentiable(one);
+
+    for (int turn = 0; turn < 3 && n > 0; turn++) {
+        attempt a;
+        tn_tensor *chosen[OPERANDS];
+        closure code = { one, a.in };
+        int64_t next = 0;
+        clock_t began, first;
+        tn_status status;
+        bool twice = false;
+
+        if (make_doubles(one, s->device, &a) != TN_OK ||
+            conform_call(one, s->device, 7, &a) != TN_OK) {
+            tn_error_clear();
+            return true; /* the other half of this level says what is wrong */
+        }
+        if (tn_tensor_dtype(a.out[0]) != TN_F64 || !tn_tensor_requires_grad(a.out[0]))
+            return true;
+        for (int64_t i = 0; i < one->n_in; i++)
+            if (one->in[i].there && one->in[i].grad)
+                chosen[next++] = a.in[i];
+        tn_device_begin(s->device);
+        began = clock();
+        status = tn_gradcheck(again_with, &code, chosen, n, 1, 1e-6, 1e-4);
+        first = clock() - began;
+        if (status == TN_OK && s->seconds < SECONDS &&
+            s->spent + 20 * first < WORTH * CLOCKS_PER_SEC && second_too(one)) {
+            began = clock();
+            twice = true;
+            s->seconds++;
+            status = tn_gradgradcheck(again_with, &code, chosen, n, 1, 1e-6, 1e-3);
+            s->spent += clock() - began;
+        }
+        tn_device_end();
+        s->c->checks++;
+        if (status == TN_OK)
+            return true;
+        if (status == TN_ERR_NOT_IMPLEMENTED || no_slope(tn_error_text())) {
+            tn_error_clear();
+            return true; /* no derivative, or none at these values */
+        }
+        if (words[0] == '\0')
+            snprintf(words, sizeof words, "%s%.360s", twice ? "second derivatives: " : "",
+                     tn_error_text());
+        tn_error_clear();
+        for (int64_t i = 0; i < one->n_in; i++) /* elsewhere */
+            for (int64_t k = 0; one->in[i].there && one->in[i].grad && k < one->in[i].count; k++)
+                one->in[i].values[k] += 0.00713 * (double)((k * 7 + i) % 23 + 1);
+    }
+    return words[0] == '\0' ||
+           conform_fail(s->c, "case %s: finite differences: %s", one->name, words);
+}
