@@ -10,6 +10,7 @@ TN_CONFORM_REFERENCE = \
 TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/conform.h \
 	sdk/conform/cases.c \
+	sdk/conform/child.c \
 	sdk/conform/contract.c \
 	sdk/conform/layer_calls.c \
 	sdk/conform/layer_cases.c \

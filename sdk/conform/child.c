@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The process of one test of tenon check: it loads the plugin, finds or makes what the test is about, and says on its way
+ * home what came of it. */
+#include "conform.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reference.h"
+
+/* ---- what a test says ---- */
+
+bool conform_fail(conform *c, const char *format, ...)
+{
+    va_list args;
+
+    if (c->verdict == CONFORM_FAIL)
+        return false;
+    c->verdict = CONFORM_FAIL;
+    fprintf(c->to, "fail ");
+    {
+        char words[2000];
+
+        va_start(args, format);
+        vsnprintf(words, sizeof words, format, args);
+        va_end(args);
+        for (char *p = words; *p != '\0'; p++)
+            fputc(*p == '\n' ? ' ' : *p, c->to);
+    }
+    fputc('\n', c->to);
+    fflush(c->to);
+    return false;
+}
+
+void conform_skip(conform *c, const char *format, ...)
+{
+    va_list args;
+    char words[1000];
+
+    if (c->verdict != CONFORM_PASS)
+        return;
+    c->verdict = CONFORM_SKIP;
+    va_start(args, format);
+    vsnprintf(words, sizeof words, format, args);
+    va_end(args);
+    for (char *p = words; *p != '\0'; p++)
+        *p = *p == '\n' ? ' ' : *p;
+    fprintf(c->to, "skip %s\n", words);
+    fflush(c->to);
+}
+
+void conform_row(conform *c, const char *op, const char *dtype, const char *route, int64_t cases,
+                 int64_t failed, double worst)
+{
+    fprintf(c->to, "row %s %s %lld %lld %.3g %s\n", op, dtype, (long long)cases, (long long)failed,
+            worst, route);
+}
+
+/* ---- the process of a test ---- */
+
+static const tn_device *first_of(const char *type)
+{
+    int64_t count = tn_device_count();
+
+    for (int64_t i = 0; i < count; i++)
+        if (strcmp(tn_device_type(tn_device_at(i)), type) == 0)
+            return tn_device_at(i);
+    return NULL;
+}
+
+/* The line of the report that belongs to the file. */
+static bool find_plugin(const char *file, tn_plugin_report *report)
+{
+    int64_t count = tn_plugin_count();
+    char own[4096], other[4096];
+
+    if (realpath(file, own) == NULL)
+        return false;
+    for (int64_t i = 0; i < count; i++)
+        if (tn_plugin_report_at(i, report) == TN_OK && realpath(report->file, other) != NULL &&
+            strcmp(own, other) == 0)
+            return true;
+    return false;
+}
+
+/* Loads the plugin and finds what it brings; false after words. */
+static bool load(conform *c, conform_plugin *plugin)
+{
+    const conform_options *o = plugin->options;
+    tn_plugin_report report;
+    tn_status status = tn_plugin_load(o->file);
+
+    if (status != TN_OK && !(find_plugin(o->file, &report) && report.outcome == TN_OUTCOME_OK))
+        return conform_fail(c, "it does not load: %s", tn_error_text());
+    tn_error_clear();
+    if (!find_plugin(o->file, &report))
+        return conform_fail(c, "the report has no line for this file");
+    if (report.outcome == TN_OUTCOME_NOT_APPLICABLE) {
+        conform_skip(c, "%s", report.reason);
+        return false;
+    }
+    if (report.outcome != TN_OUTCOME_OK)
+        return conform_fail(c, "it does not load: %s", report.reason);
+    plugin->id = report.id;
+    for (int64_t i = 0; i < tn_registry_count(TN_KIND_tn_op_def) && !plugin->ops; i++) {
+        const char *owner = tn_registry_plugin(TN_KIND_tn_op_def,
+                                               tn_registry_name(TN_KIND_tn_op_def, i));
+
+        plugin->ops = owner != NULL && strcmp(owner, plugin->id) == 0;
+    }
+    return true;
+}
+
+/* The device that operators are called on: the plugin's own type, else the one asked for. */
+static bool find_device(conform *c, conform_plugin *plugin)
+{
+    char name[64] = "cpu";
+
+    for (int64_t i = 0; i < tn_registry_count(TN_KIND_tn_backend); i++) {
+        const char *type = tn_registry_name(TN_KIND_tn_backend, i);
+        const char *owner = tn_registry_plugin(TN_KIND_tn_backend, type);
+
+        if (owner != NULL && strcmp(owner, plugin->id) == 0) {
+            plugin->backend = true;
+            plugin->device = first_of(type);
+            if (plugin->device == NULL) {
+                conform_skip(c, "there is no device of type %s here: %s", type, tn_error_text());
+                return false;
+            }
+            if (!tn_device_has_memory(plugin->device)) {
+                conform_skip(c, "devices of type %s have no memory to compute in", type);
+                return false;
+            }
+            return true;
+        }
+    }
+    if (plugin->options->device != NULL)
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(plugin->options->device, ","),
+                 plugin->options->device);
+    plugin->device = tn_device_find(name);
+    if (plugin->device == NULL)
+        return conform_fail(c, "--device: %s", tn_error_text());
+    return true;
+}
+
+/* Writes the names of all tests that apply. */
+static void plan(conform *c, conform_plugin *plugin)
+{
+    bool backend = false;
+    int64_t ops;
+
+    for (int64_t i = 0; i < tn_registry_count(TN_KIND_tn_backend); i++) {
+        const char *owner = tn_registry_plugin(TN_KIND_tn_backend,
+                                               tn_registry_name(TN_KIND_tn_backend, i));
+
+        backend = backend || (owner != NULL && strcmp(owner, plugin->id) == 0);
+    }
+    for (const conform_test *t = conform_contract_tests; t->name != NULL; t++)
+        if (backend || !t->for_backends)
+            fprintf(c->to, "test contract/%s\n", t->name);
+    if (plugin->options->level < CONFORM_OPS || !find_device(c, plugin))
+        return;
+    fprintf(c->to, "device %s\n%s", tn_device_name(plugin->device),
+            tn_device_is_host(plugin->device) ? "host\n" : "");
+    ops = tn_op_count();
+    for (int level = CONFORM_OPS; level <= plugin->options->level && level <= CONFORM_GRAD; level++)
+        for (int64_t i = 0; i < ops; i++) {
+            const char *name = tn_op_name_at(i);
+            const tn_op_def *def = tn_op_definition(tn_op_find(name, 0));
+
+            if (!conform_concerns(plugin, name))
+                continue;
+            if (level == CONFORM_GRAD && def->derive == NULL && def->decompose == NULL &&
+                !(def->flags & TN_OP_VIEW))
+                continue;
+            fprintf(c->to, "test %s/%s\n", level == CONFORM_OPS ? "ops" : "grad", name);
+        }
+    for (int64_t i = 0;
+         plugin->options->level >= CONFORM_LAYERS && i < tn_registry_count(TN_KIND_tn_layer); i++) {
+        const char *name = tn_registry_name(TN_KIND_tn_layer, i);
+        const char *owner = tn_registry_plugin(TN_KIND_tn_layer, name);
+
+        if (owner != NULL && strcmp(owner, plugin->id) == 0)
+            fprintf(c->to, "test layers/%s\n", name);
+    }
+}
+
+static void perform(conform *c, conform_plugin *plugin)
+{
+    const conform_test *t = conform_contract_tests;
+
+    if (strncmp(c->name, "contract/", 9) == 0) {
+        while (t->name != NULL && strcmp(t->name, c->subject) != 0)
+            t++;
+        if (t->name == NULL) {
+            conform_fail(c, "there is no such test");
+            return;
+        }
+        if ((t->for_backends || strcmp(c->subject, "scarce-memory") == 0 ||
+             strcmp(c->subject, "kernels-run") == 0) &&
+            !find_device(c, plugin))
+            return;
+        t->run(c);
+        return;
+    }
+    if (conform_reference() != TN_OK) {
+        conform_fail(c, "the reference: %s", tn_error_text());
+        return;
+    }
+    if (!find_device(c, plugin))
+        return;
+    if (strncmp(c->name, "layers/", 7) == 0)
+        conform_layer(c);
+    else if (strncmp(c->name, "ops/", 4) == 0)
+        conform_op(c);
+    else
+        conform_gradient(c);
+}
+
+int conform_child(const conform_options *options, const char *test, int fd)
+{
+    conform_plugin plugin = { .options = options };
+    conform c = { .plugin = &plugin, .name = test, .to = fdopen(fd, "w") };
+
+    if (c.to == NULL)
+        return 3;
+    c.subject = strchr(test, '/') != NULL ? strchr(test, '/') + 1 : test;
+    conform_remember_process();
+    if (strcmp(test, "contract/scarce-memory") == 0)
+        conform_scarce_memory();
+    if (load(&c, &plugin)) {
+        if (strcmp(test, "plan") == 0) {
+            fprintf(c.to, "id %s\n", plugin.id);
+            plan(&c, &plugin);
+        } else {
+            perform(&c, &plugin);
+        }
+    }
+    fprintf(c.to, "checks %lld\ndone\n", (long long)c.checks);
+    fflush(c.to);
+    tn_shutdown();
+    fprintf(c.to, "ended\n");
+    fclose(c.to);
+    return 0;
+}
