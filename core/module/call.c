@@ -276,6 +276,15 @@ static tn_status run_forward_hooks(struct hooked *h)
     return status;
 }
 
+/* Whether the last failure is this one. Behind a message's end there is whatever was there before. */
+static bool last_failure_is(const tn_error *e)
+{
+    const tn_error *last = tn_error_last();
+
+    return last->code == e->code && last->native == e->native &&
+           strcmp(last->plugin, e->plugin) == 0 && strcmp(last->message, e->message) == 0;
+}
+
 /* The call failed: the hooks that always run and have not begun. The failure stays what it is. */
 static void run_always(struct hooked *h)
 {
@@ -297,7 +306,7 @@ static void run_always(struct hooked *h)
                     tn_error_last()->message);
         tn_error_restore(mark);
     }
-    if (memcmp(tn_error_last(), &failure, sizeof failure) != 0)
+    if (!last_failure_is(&failure))
         tn__error_put(&failure);
     if (path_is_there)
         worded = tn_error_mark();

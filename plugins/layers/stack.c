@@ -310,12 +310,15 @@ static tn_status whole_call(tn_module *self, const tn_pack *input, tn_pack *outp
     const tn_value encoder[] = { v[SRC_MASK], v[SRC_PADDED], v[SRC_CAUSAL] };
     const tn_value decoder[] = { v[TGT_MASK],      v[MEMORY_MASK], v[TGT_PADDED],
                                  v[MEMORY_PADDED], v[TGT_CAUSAL],  v[MEMORY_CAUSAL] };
-    y = call_part(tn_module_child(self, "encoder"), src, NULL, encoder_names, encoder,
-                  ENCODER_MORE);
-    if (y != NULL)
-        y = call_part(tn_module_child(self, "decoder"), tgt, y, decoder_names + 2, decoder,
-                      DECODER_MORE);
-    return y == NULL ? tn_error_last()->code : tn_pack_add(output, NULL, tn_value_tensor(y));
+    y = layers_call(tn_module_child(self, "encoder"), &src, 1, encoder_names, encoder,
+                    ENCODER_MORE);
+    if (y != NULL) {
+        tn_tensor *in[] = { tgt, y };
+
+        y = layers_call(tn_module_child(self, "decoder"), in, 2, decoder_names + 2, decoder,
+                        DECODER_MORE);
+    }
+    return layers_give(output, y);
 }
 
 const tn_layer layer_transformer = {

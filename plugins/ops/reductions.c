@@ -422,7 +422,10 @@ static tn_status norm_derive(tn_derive *d)
     } else if (o->p == 1) {
         d->gin[0] = tn_mul(tn_sgn(x), gy);
     } else if (o->p == 2) {
-        d->gin[0] = or_zero(tn_eq(y, zero), tn_mul(x, over(gy, y)));
+        /* Where the norm is 0, nothing is divided by it: a derivative of this derivative would be NaN. */
+        tn_tensor *none = tn_eq(y, zero), *safe = tn_where(none, tn__common_number(y, 1.0), y);
+
+        d->gin[0] = tn_mul(x, or_zero(none, over(gy, safe)));
     } else if (isinf(o->p)) { /* evenly among the extreme ones */
         tn_tensor *mask = like(tn_eq(size, y), gy);
 

@@ -151,4 +151,18 @@ static inline void register_hooked(void)
     released = 0;
 }
 
+/* The last warning, with warn() as the sink of the log. */
+static TN_ATTR(unused) char warned[512];
+static TN_ATTR(unused) int warnings;
+
+static TN_ATTR(unused) void warn(void *user, int level, const char *plugin, const char *text)
+{
+    (void)user;
+    (void)plugin;
+    if (level == TN_LOG_WARNING) {
+        tn_snprint(warned, sizeof warned, "%s", text);
+        warnings++;
+    }
+}
+
 #endif

@@ -284,19 +284,6 @@ START_TEST(changing_in_place_what_a_node_gave_is_refused)
 }
 END_TEST
 
-static char warned[512];
-static int warnings;
-
-static void warn(void *user, int level, const char *plugin, const char *text)
-{
-    (void)user;
-    (void)plugin;
-    if (level == TN_LOG_WARNING) {
-        tn_snprint(warned, sizeof warned, "%s", text);
-        warnings++;
-    }
-}
-
 START_TEST(named_arguments_and_named_results_are_not_tracked)
 {
     TN_SCOPE;

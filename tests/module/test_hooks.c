@@ -280,16 +280,6 @@ START_TEST(prepended_hooks_go_before_and_global_ones_before_all)
 }
 END_TEST
 
-static char warned[512];
-
-static void warn(void *user, int level, const char *plugin, const char *text)
-{
-    (void)user;
-    (void)plugin;
-    if (level == TN_LOG_WARNING)
-        tn_snprint(warned, sizeof warned, "%s", text);
-}
-
 START_TEST(hooks_that_always_run_run_once_and_cannot_end_the_failure)
 {
     TN_SCOPE;
