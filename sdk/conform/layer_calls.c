@@ -185,3 +185,15 @@ tn_status conform_layer_remember(void *user, const char *path, tn_tensor *tensor
     (void)path;
     return tn_state_set(state, path, tensor);
 }
+
+/* ---- printing ---- */
+
+char *conform_layer_printed(tn_module *module, conform_layer_printer *print)
+{
+    int64_t length = print(module, NULL, 0);
+    char *text = length >= 0 ? malloc((size_t)length + 1) : NULL;
+
+    if (text != NULL)
+        print(module, text, (size_t)length + 1);
+    return text;
+}

@@ -56,23 +56,11 @@ static bool traversal(const conform_subject *s, tn_module *module)
     return s->c->verdict == CONFORM_PASS;
 }
 
-typedef int64_t printer(tn_module *module, char *out, size_t size);
-
-static char *printed(tn_module *module, printer *print)
-{
-    int64_t length = print(module, NULL, 0);
-    char *text = length >= 0 ? malloc((size_t)length + 1) : NULL;
-
-    if (text != NULL)
-        print(module, text, (size_t)length + 1);
-    return text;
-}
-
 /* Printed, read and printed again. `may_refuse`: repr does not always say enough, and then says so. */
-static bool round_trip(const conform_subject *s, tn_module *module, printer *print,
+static bool round_trip(const conform_subject *s, tn_module *module, conform_layer_printer *print,
                        const char *what, bool may_refuse)
 {
-    char *text = printed(module, print), *again = NULL;
+    char *text = conform_layer_printed(module, print), *again = NULL;
     tn_module *second = text != NULL ? tn_module_parse(text) : NULL;
     bool well = true;
 
@@ -87,7 +75,7 @@ static bool round_trip(const conform_subject *s, tn_module *module, printer *pri
     } else {
         tn_state *a = tn_module_state(second), *b = tn_module_state(module);
 
-        again = printed(second, print);
+        again = conform_layer_printed(second, print);
         if (again == NULL || strcmp(text, again) != 0)
             well = conform_layer_say(s, "its %s %s builds one that prints %s", what, text,
                                      again != NULL ? again : "nothing");
@@ -286,80 +274,6 @@ static bool conversion(const conform_subject *s, tn_module *module)
     return well;
 }
 
-static tn_status count_pre(void *user, tn_module *module, const tn_pack *input,
-                           tn_pack *replacement, tn_hook_outcome *outcome)
-{
-    (void)module, (void)input, (void)replacement, (void)outcome;
-    ++*(int *)user;
-    return TN_OK;
-}
-
-static tn_status count_after(void *user, tn_module *module, const tn_pack *input,
-                             const tn_pack *output, tn_pack *replacement, tn_hook_outcome *outcome)
-{
-    (void)module, (void)input, (void)output, (void)replacement, (void)outcome;
-    ++*(int *)user;
-    return TN_OK;
-}
-
-static tn_status count_back(void *user, tn_module *module, const tn_pack *grad_input,
-                            const tn_pack *grad_output, tn_pack *replacement,
-                            tn_hook_outcome *outcome)
-{
-    (void)module, (void)grad_input, (void)grad_output, (void)replacement, (void)outcome;
-    ++*(int *)user;
-    return TN_OK;
-}
-
-static tn_status backward_of(const conform_results *out)
-{
-    tn_tensor *roots[CONFORM_LAYER_RESULTS], *ones[CONFORM_LAYER_RESULTS];
-    int64_t count = 0;
-
-    for (int64_t i = 0; i < out->count; i++)
-        if (tn_tensor_requires_grad(out->at[i])) {
-            ones[count] = tn_tensor_full(tn_tensor_shape(out->at[i]), 1,
-                                         tn_tensor_dtype(out->at[i]), tn_tensor_device(out->at[i]));
-            if (ones[count] == NULL)
-                return tn_error_last()->code;
-            roots[count++] = out->at[i];
-        }
-    return count > 0 ? tn_backward_from(roots, ones, count, NULL) : TN_OK;
-}
-
-static bool hooks(const conform_subject *s, tn_module *module)
-{
-    tn_tensor *in[CONFORM_LAYER_INPUTS];
-    int pre = 0, after = 0, back = 0;
-    conform_results plain, hooked;
-    bool wanted = false, well = conform_layer_inputs(s, s->dtype, in);
-
-    tn_module_train(module, false);
-    for (int64_t i = 0; well && i < s->one->n_in; i++)
-        if (s->one->in[i].grad && tn_tensor_set_requires_grad(in[i], true) != TN_OK)
-            well = conform_layer_say(s, "input %d: %s", (int)i, tn_error_text());
-    well = well && conform_layer_called(s, module, in, &plain, "");
-    if (well) {
-        TN_HOOK_BLOCK(tn_module_hook_forward_pre(module, count_pre, 0, &pre, NULL));
-        TN_HOOK_BLOCK(tn_module_hook_forward(module, count_after, 0, &after, NULL));
-        TN_HOOK_BLOCK(tn_module_hook_backward(module, count_back, 0, &back, NULL));
-        well = conform_layer_called(s, module, in, &hooked, "with hooks") &&
-               conform_layer_all_near(s, &hooked, &plain, 0, "with hooks that do nothing");
-        if (well && (pre != 1 || after != 1))
-            well = conform_layer_say(
-                s, "in one call the pre-hook ran %d times, the forward hook %d", pre, after);
-        for (int64_t i = 0; well && i < hooked.count; i++)
-            wanted = wanted || tn_tensor_requires_grad(hooked.at[i]);
-        if (well && backward_of(&hooked) != TN_OK)
-            well = conform_layer_say(s, "backward with hooks: %s", tn_error_text());
-        if (well && wanted && back != 1)
-            well = conform_layer_say(s, "in one backward the backward hook ran %d times", back);
-    }
-    tn_module_train(module, !s->one->eval);
-    tn_module_zero_grad(module);
-    return well;
-}
-
 /* ---- a test ---- */
 
 /* float64 where the device has it for this layer, else float32. */
@@ -397,14 +311,14 @@ static bool check_on(conform_subject *s)
     well = well && traversal(s, module) && round_trip(s, module, tn_module_spec, "spec", false) &&
            round_trip(s, module, tn_module_repr, "repr", true) && modes(s, module) &&
            state(s, module) && conversion(s, module) &&
-           (!wide || conform_layer_gradients(s, module)) && hooks(s, module);
+           (!wide || conform_layer_gradients(s, module)) && conform_layer_hooks(s, module) &&
+           conform_layer_copies(s, module);
     tn_module_drop(module);
     tn_scope_end(scope);
     tn_error_clear();
     return well;
 }
 
-/* On every device that --device names, else on the plugin's own. */
 /* A lazy layer is another one after its first call: nothing that is asked before and after compares. */
 static bool is_lazy(const char *spec)
 {
@@ -416,6 +330,7 @@ static bool is_lazy(const char *spec)
     return lazy;
 }
 
+/* On every device that --device names, else on the plugin's own. */
 static bool take_case(void *user, conform_layer_case *one)
 {
     conform *c = user;

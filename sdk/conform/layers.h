@@ -67,6 +67,33 @@ tn_state *conform_layer_state_times(tn_module *module, double factor);
 /* A visitor of tensors that puts them into the state `user`. */
 tn_status conform_layer_remember(void *user, const char *path, tn_tensor *tensor);
 
+/* The spec or the repr of a module, by the function that prints it; the caller frees it. NULL: not to be had. */
+typedef int64_t conform_layer_printer(tn_module *module, char *out, size_t size);
+char *conform_layer_printed(tn_module *module, conform_layer_printer *print);
+
+/* ---- layer_hooks.c ---- */
+
+/* How often hooks ran. */
+typedef struct conform_hook_counts {
+    int pre, after, back;
+} conform_hook_counts;
+
+/* A call and its backward, whose results are `plain` and in which each hook that was hung up to count runs once. */
+bool conform_layer_hooked(const conform_subject *s, tn_module *module, tn_tensor *const *in,
+                          const conform_results *plain, conform_hook_counts *counts,
+                          const char *when);
+/* Hooks that count and change nothing. */
+tn_hook_handle conform_layer_count_pre(tn_module *module, conform_hook_counts *counts);
+tn_hook_handle conform_layer_count_after(tn_module *module, conform_hook_counts *counts);
+tn_hook_handle conform_layer_count_back(tn_module *module, conform_hook_counts *counts);
+bool conform_layer_hooks(const conform_subject *s, tn_module *module);
+/* The inputs whose gradient the case asks for, with requires_grad. */
+bool conform_layer_inputs_with_grad(const conform_subject *s, tn_tensor **in);
+
+/* ---- layer_copies.c ---- */
+
+bool conform_layer_copies(const conform_subject *s, tn_module *module);
+
 /* ---- layer_gradients.c ---- */
 
 bool conform_layer_gradients(const conform_subject *s, tn_module *module);

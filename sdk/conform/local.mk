@@ -14,7 +14,9 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/contract.c \
 	sdk/conform/layer_calls.c \
 	sdk/conform/layer_cases.c \
+	sdk/conform/layer_copies.c \
 	sdk/conform/layer_gradients.c \
+	sdk/conform/layer_hooks.c \
 	sdk/conform/layers.c \
 	sdk/conform/layers.h \
 	sdk/conform/ops.c \

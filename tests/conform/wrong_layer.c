@@ -18,10 +18,14 @@
 #define CUTS_OWN 8 /* none for the parameter */
 #define STEPS 9    /* changes its parameter in training */
 #define FAILS 10   /* in training mode */
+#define BORROWS 11 /* keeps the module of its building in its struct: a copy reads the original's */
+#define ALTERS 12  /* a copy has another option */
+#define STAYS 13   /* it cannot be copied */
 
 struct layer {
     double factor, hidden;
     tn_tensor *cached;
+    tn_module *owner;
 };
 
 static const tn_option options[] = { TN_OPTION_FLOAT(struct layer, factor, "2.0", "of the scale"),
@@ -34,6 +38,7 @@ static tn_status build(tn_module *self)
     tn_tensor *scale = tn_parameter(tn_tensor_full(TN_SHAPE(3), 1.5, TN_DTYPE_AUTO, NULL), true);
     tn_status status = tn_module_add_parameter(self, "scale", scale);
 
+    s->owner = self;
     s->hidden = WRONG == HIDES ? (last += 0.125) : 0;
     s->cached = WRONG == CACHES ? tn_tensor_keep(scale) : NULL;
     if (WRONG == FORGETS)
@@ -47,7 +52,9 @@ static tn_status build(tn_module *self)
 static tn_tensor *forward(tn_module *self, tn_tensor *x)
 {
     const struct layer *s = tn_module_data(self);
-    tn_tensor *scale = WRONG == CACHES ? s->cached : tn_module_get(self, "scale"), *y;
+    tn_tensor *scale = WRONG == CACHES ? s->cached
+                                       : tn_module_get(WRONG == BORROWS ? s->owner : self, "scale"),
+              *y;
 
     if (WRONG == FAILS && tn_module_is_training(self))
         return tn_fail(TN_ERR_RUNTIME, "not in this mode"), NULL;
@@ -72,8 +79,20 @@ static int64_t repr(tn_module *self, char *out, size_t size)
     return tn_snprint(out, size, "%s", text);
 }
 
+static tn_status copy(tn_module *self, tn_module *from)
+{
+    struct layer *s = tn_module_data(self);
+
+    (void)from;
+    if (WRONG == STAYS)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "there can be one only");
+    s->owner = WRONG == BORROWS ? s->owner : self;
+    s->factor += WRONG == ALTERS;
+    return TN_OK;
+}
+
 static const tn_layer layer = { TN_HEAD(tn_layer),  .name = "Scaled",
                                 .options = options, .data_size = sizeof(struct layer),
                                 .build = build,     .forward = forward,
-                                .repr = repr };
+                                .repr = repr,       .copy = copy };
 TN_PLUGIN("org.example.scaled", "1.0.0", &layer);
