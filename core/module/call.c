@@ -469,6 +469,22 @@ tn_tensor *tn_module_call(tn_module *module, tn_tensor *input)
     return tn_tensor_to_scope(x.output);
 }
 
+tn_tensor *tn_module_call_child(tn_module *module, const char *name, tn_tensor *input)
+{
+    if (tn__unlikely(module == NULL || name == NULL || input == NULL)) {
+        tn__null_input("an argument of tn_module_call_child");
+        return NULL;
+    }
+    uint64_t failures = tn_error_mark();
+    tn_module *child = tn_module_child(module, name);
+    if (child != NULL)
+        return tn_module_call(child, input);
+    if (tn_error_mark() == failures)
+        tn_fail(TN_ERR_TYPE, "'%s' object has no module in its child slot '%s'", module->type,
+                name);
+    return NULL;
+}
+
 tn_status tn_module_call_pack(tn_module *module, const tn_pack *input, tn_pack *output)
 {
     if (module == NULL || input == NULL || output == NULL)

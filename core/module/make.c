@@ -103,6 +103,69 @@ static tn_module *tree_new(const char *type, const tn_value *values, const char 
     return module;
 }
 
+/* One of them: a new name, and the module that its value says. */
+static tn_status add_named(tn_module *module, const tn__spec *spec, int64_t i)
+{
+    const char *name = spec->names[i];
+    char place[256];
+
+    tn__spec_place(spec->text, spec->columns[i], place, sizeof place);
+    if (name == NULL)
+        return tn_fail(TN_ERR_VALUE, "%sa child needs a name: write name=Type(arguments)", place);
+    if (tn_module_slot_kind(module, name) != 0)
+        return tn_fail(TN_ERR_KEY, "%s%s has \"%s\" already", place, module->type, name);
+    tn_module *child = child_from(&spec->values[i]);
+    if (child == NULL) {
+        tn_error_prefix("%s, child \"%s\": ", module->type, name);
+        return tn_error_last()->code;
+    }
+    tn_status status = tn_module_add_child(module, name, child);
+    tn_module_drop(child);
+    return status;
+}
+
+static tn_status add_all(tn_module *module, const tn__spec *spec)
+{
+    for (int64_t i = 0; i < spec->count; i++) {
+        tn_status status = add_named(module, spec, i);
+        if (status == TN_OK)
+            continue;
+        while (i-- > 0)
+            tn_module_remove(module, spec->names[i]);
+        return status;
+    }
+    return TN_OK;
+}
+
+tn_status tn_module_add_childrenv(tn_module *module, const char *format, va_list args)
+{
+    if (module == NULL || format == NULL)
+        return tn__null_input("an argument of tn_module_add_children");
+    /* As the arguments of the module itself, so that messages quote what they know. */
+    tn__text whole = { 0 };
+    char *text = tn__format_take(format, args);
+    tn__spec *spec = NULL;
+    if (text != NULL)
+        tn__text_add(&whole, "%s(%s)", module->type, text);
+    tn_free(text);
+    char *call = text != NULL ? tn__text_take(&whole) : NULL;
+    if (call != NULL)
+        spec = tn__spec_parse(call);
+    tn_free(call);
+    tn_status status = spec != NULL ? add_all(module, spec) : tn_error_last()->code;
+    tn__spec_free(spec);
+    return status;
+}
+
+tn_status tn_module_add_children(tn_module *module, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    tn_status status = tn_module_add_childrenv(module, format, args);
+    va_end(args);
+    return status;
+}
+
 static bool takes_many(const tn_option *table)
 {
     for (; table != NULL && table->kind != TN_OPTION_KIND_END; table++)

@@ -113,6 +113,89 @@ START_TEST(children_that_were_put_by_hand_are_part_of_the_spec)
 }
 END_TEST
 
+START_TEST(children_come_from_specs_all_or_none)
+{
+    TN_SCOPE;
+    tn_module *m = parsed("Sequential(first=Identity())");
+    ck_assert_int_eq(tn_module_add_children(m, "fc=Linear(%d, 3), act=ReLU()", 2), TN_OK);
+    ck_assert_int_eq(tn_module_child_count(m), 3);
+    ck_assert_str_eq(tn_module_child_name(m, 1), "fc");
+    ck_assert_str_eq(tn_module_type(tn_module_child(m, "act")), "ReLU");
+    ck_assert_int_eq(tn_module_add_children(m, ""), TN_OK);
+    const struct {
+        const char *text;
+        tn_status status;
+        const char *words;
+    } refused[] = {
+        { "ReLU(), a=ReLU()", TN_ERR_VALUE, "a child needs a name: write name=Type(arguments)" },
+        { "a=ReLU(), fc=ReLU()", TN_ERR_KEY, "Sequential has \"fc\" already" },
+        { "a=ReLU(), a=ReLU()", TN_ERR_KEY, "column 22: Sequential has \"a\" already" },
+        { "a=ReLU(), b=3", TN_ERR_TYPE, "child \"b\": expected a module, Type(arguments), got 3" },
+        { "a=ReLU(), b=Nothing()", TN_ERR_KEY, "Nothing" },
+        { "a=ReLU(), b=Linear(2)", TN_ERR_VALUE, "out_features" },
+        { "a=ReLU(), (x.y): ReLU()", TN_ERR_KEY, "x.y" },
+        { "a=ReLU(", TN_ERR_FORMAT, "column" },
+        { "a=ReLU()) + (b=ReLU()", TN_ERR_FORMAT, "column" },
+    };
+    for (int64_t i = 0; i < tn__countof(refused); i++) {
+        tn_error_clear();
+        tn_status status = tn_module_add_children(m, "%s", refused[i].text);
+        ck_assert_msg(status == refused[i].status, "%s: %s", refused[i].text, tn_error_text());
+        ck_assert_msg(strstr(tn_error_text(), refused[i].words) != NULL, "%s: %s", refused[i].text,
+                      tn_error_text());
+        ck_assert_int_eq(tn_module_child_count(m), 3);
+    }
+    tn_error_clear();
+    ck_assert_int_eq(tn_module_add_children(NULL, "a=ReLU()"), TN_ERR_RUNTIME);
+    tn_error_clear();
+    int failures = 0;
+    for (uint64_t n = 1; n < 1000; n++) {
+        tn__fail_alloc(n);
+        tn_status status = tn_module_add_children(m, "a=ReLU(), b=Linear(2, 2)");
+        bool reached = tn__fail_alloc(0) >= n;
+        ck_assert_int_eq(tn_module_child_count(m), status == TN_OK ? 5 : 3);
+        ck_assert(status == TN_OK || status == TN_ERR_MEMORY);
+        failures += status != TN_OK;
+        tn_error_clear();
+        if (!reached)
+            break;
+        if (status == TN_OK) { /* what could not be had was not needed: room that is kept */
+            tn_module_remove(m, "a");
+            tn_module_remove(m, "b");
+        }
+    }
+    ck_assert_int_ge(failures, 10);
+    ck_assert_int_eq(tn_module_child_count(m), 5);
+    tn_module_drop(m);
+}
+END_TEST
+
+START_TEST(a_child_is_called_by_its_name)
+{
+    TN_SCOPE;
+    tn_module *m = parsed("Sequential(half=Threshold(0.5, 0), act=ReLU())");
+    tn_tensor *x = tn_tensor_full(TN_SHAPE(2), -3, TN_F32, NULL);
+    tn_tensor *y = tn_module_call_child(m, "act", x);
+    ck_assert_msg(y != NULL, "%s", tn_error_text());
+    ck_assert_float_eq(((const float *)tn_tensor_data(y))[0], 0);
+    ck_assert_ptr_null(tn_module_call_child(m, "none", x));
+    ck_assert_str_eq(tn_error_text(),
+                     "'Sequential' object has no child 'none'; children: half, act");
+    tn_error_clear();
+    ck_assert_int_eq(tn_module_reserve_child(m, "later"), TN_OK);
+    ck_assert_ptr_null(tn_module_call_child(m, "later", x));
+    ck_assert_str_eq(tn_error_text(),
+                     "'Sequential' object has no module in its child slot 'later'");
+    ck_assert_ptr_null(tn_module_call_child(m, "act", NULL)); /* the failure goes through */
+    ck_assert_int_eq(tn_error_code(), TN_ERR_TYPE);
+    tn_error_clear();
+    ck_assert_ptr_null(tn_module_call_child(m, "act", NULL));
+    ck_assert_int_eq(tn_error_code(), TN_ERR_RUNTIME);
+    tn_error_clear();
+    tn_module_drop(m);
+}
+END_TEST
+
 START_TEST(an_unknown_type_with_printed_children_becomes_a_tree_without_a_forward)
 {
     const char *text = "MyNet(\n"
@@ -232,6 +315,8 @@ int main(void)
         repr_is_pytorchs_text_rep_001_rep_002_rep_003,
         printed_text_builds_the_same_again,
         children_that_were_put_by_hand_are_part_of_the_spec,
+        children_come_from_specs_all_or_none,
+        a_child_is_called_by_its_name,
         an_unknown_type_with_printed_children_becomes_a_tree_without_a_forward,
         what_cannot_be_built_is_refused_and_leaves_nothing_behind,
         modules_are_made_of_values_too,

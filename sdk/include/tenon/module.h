@@ -41,6 +41,9 @@ TN_API void tn_module_drop(tn_module *module);
 
 /* One tensor in, one out. [any-thread] [scoped] [null-through] */
 TN_API tn_tensor *tn_module_call(tn_module *module, tn_tensor *input);
+/* The child of that name, called: what forward of a module with children says most.
+ * [any-thread] [scoped] [null-through] */
+TN_API tn_tensor *tn_module_call_child(tn_module *module, const char *name, tn_tensor *input);
 /* Value packs in and out; `output` is empty at the call. [any-thread] */
 TN_API tn_status tn_module_call_pack(tn_module *module, const tn_pack *input, tn_pack *output);
 
@@ -81,6 +84,11 @@ TN_API tn_status tn_module_add_buffer(tn_module *module, const char *name, tn_te
 /* The module keeps a reference of its own; the caller's stays the caller's. NULL child fails
  * without a new error. [any-thread] [null-through] */
 TN_API tn_status tn_module_add_child(tn_module *module, const char *name, tn_module *child);
+
+/* Children from specs, in one go: "conv=Conv2d(3, %d, 5), act=ReLU()"; the format is tn_snprint's.
+ * Every name is new: TN_ERR_KEY. All are added or, with an error, none. [any-thread] */
+TN_API tn_status tn_module_add_childrenv(tn_module *module, const char *format, va_list args);
+TN_API tn_status tn_module_add_children(tn_module *module, const char *format, ...);
 
 /* Registers the name of a child without a module, as TN_NONE does for a tensor. [any-thread] */
 TN_API tn_status tn_module_reserve_child(tn_module *module, const char *name);
