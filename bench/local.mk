@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-check_PROGRAMS += bench/dispatch bench/ops bench/state bench/train
+check_PROGRAMS += bench/convolutions bench/dispatch bench/ops bench/state bench/train
 bench_dispatch_SOURCES = %D%/dispatch.c
 bench_dispatch_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_dispatch_LDADD = $(TN_LINK)
@@ -8,6 +8,9 @@ bench_dispatch_LDADD = $(TN_LINK)
 bench_ops_SOURCES = %D%/ops.c %D%/ceilings.c %D%/numbers.c %D%/ops.h
 bench_ops_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_ops_LDADD = $(TN_LINK) $(LIBM)
+bench_convolutions_SOURCES = %D%/convolutions.c %D%/ceilings.c %D%/numbers.c %D%/ops.h
+bench_convolutions_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+bench_convolutions_LDADD = $(TN_LINK) $(LIBM)
 bench_train_SOURCES = %D%/train.c %D%/nets.c %D%/nets.h %D%/ceilings.c %D%/numbers.c %D%/ops.h
 bench_train_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_train_LDADD = $(TN_LINK) $(LIBM)

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cpu.h"
+#include "windows.h"
 
 enum { DIMS = 3, PLANES = 4 /* for a thread at least */ };
 
@@ -310,6 +310,12 @@ static tn_status planes(struct pool *p, tn_status (*part)(void *, int64_t, int64
     return tn_parallel_for(p->image->shape[0] * p->image->shape[1], PLANES, part, p);
 }
 
+static tn_status side_back(struct pool *p)
+{
+    return tn_parallel_for(p->image->shape[0] * ((p->image->shape[1] + WIDE - 1) / WIDE), 1,
+                           p->ct == TN__F32 ? side_back_f32 : side_back_f64, p);
+}
+
 tn_status tn__max_pool(const tn_call *call)
 {
     const tn_max_pool_options *o = call->options;
@@ -323,16 +329,46 @@ tn_status tn__max_pool(const tn_call *call)
     return planes(&p, max_part);
 }
 
+/* Image and indices have their channels side by side, gy has not: it is turned first. */
+static tn_status turned_back(struct pool *p, const tn_view *gy)
+{
+    int64_t strides[TN_MAX_DIMS];
+    struct tn__images images;
+    tn_view turned = *gy;
+    tn_status status = tn__images_take(&images, gy, false);
+
+    if (status != TN_OK)
+        return status;
+    strides[0] = images.image;
+    strides[1] = 1;
+    for (int32_t d = 2; d < gy->ndim; d++)
+        strides[d] = p->result_step[DIMS - gy->ndim + d] = images.step[DIMS - gy->ndim + d];
+    turned.data = images.at;
+    turned.byte_offset = 0;
+    turned.strides = strides;
+    p->result = &turned;
+    status = side_back(p);
+    p->result = gy;
+    tn__images_done(&images, gy, false);
+    return status;
+}
+
 tn_status tn__max_pool_grad(const tn_call *call)
 {
+    const tn_view *gx = call->out[0], *gy = call->in[0], *places = call->in[1];
     struct pool p = { 0 };
-    tn_status status = tn__copy_zero(call->out[0]);
-    lay_out(&p, call->out[0], call->in[0], call->in[1], tn_no_ints(), tn_no_ints(), tn_no_ints(),
-            tn_no_ints());
-    if (status == TN_OK && side_by_side(&p))
-        return tn_parallel_for(p.image->shape[0] * ((p.image->shape[1] + WIDE - 1) / WIDE), 1,
-                               p.ct == TN__F32 ? side_back_f32 : side_back_f64, &p);
-    return status == TN_OK ? planes(&p, max_back_part) : status;
+    tn_status status = tn__copy_zero(gx);
+
+    lay_out(&p, gx, gy, places, tn_no_ints(), tn_no_ints(), tn_no_ints(), tn_no_ints());
+    if (status != TN_OK)
+        return status;
+    if (side_by_side(&p))
+        return side_back(&p);
+    p.result = places; /* would it be, with gy as the indices lie? */
+    if (side_by_side(&p) && tn__view_count(gy) > 0)
+        return turned_back(&p, gy);
+    p.result = gy;
+    return planes(&p, max_back_part);
 }
 
 tn_status tn__avg_pool(const tn_call *call)

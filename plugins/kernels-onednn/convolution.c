@@ -2,7 +2,7 @@
  *
  * Convolution and its two derivatives by oneDNN, for float32 activations that lie channels last. The batch is cut into parts by its
  * size alone, each part is computed in one thread, and partial gradients are added in the order of the parts: the bits do
- * not depend on the number of threads. Which shapes are worth it is measured: see worth() and docs/performance.md. */
+ * not depend on the number of threads. Which shapes are worth it is measured: see worth() and docs/kernels-onednn.md. */
 #include <string.h>
 #include <unistd.h>
 
@@ -120,11 +120,30 @@ static int64_t count(const tn_view *view)
     return n;
 }
 
-/* What measures faster than the backend's own kernels. */
+/* Of these the backend has Winograd's algorithm, unless TENON_MATH=exact. */
+static bool winograd(const struct shape *s)
+{
+    for (int64_t d = 0; d < s->dims; d++)
+        if (s->kernel[d] != 3 || s->stride[d] != 1 || s->dilation[d] != 1)
+            return false;
+    return s->inputs % 16 == 0 && s->outputs % 16 == 0 && s->inputs >= 32 && s->outputs >= 32;
+}
+
+/* What measures faster than the backend's own kernels: bench/convolutions, the numbers are in docs/kernels-onednn.md. */
 static bool worth(const struct job *job)
 {
-    (void)job;
-    return true;
+    enum { POINT = 16384, MANY = 64 };
+    const struct shape *s = &job->shape;
+
+    if (s->dims != 2) /* not measured */
+        return false;
+    if (s->groups > 1)
+        return true;
+    if (s->kernel[0] == 1 && s->kernel[1] == 1)
+        return s->inputs * s->outputs <= POINT;
+    if (winograd(s))
+        return false;
+    return s->kind != PLAN_WEIGHT || s->inputs < MANY || s->outputs < MANY;
 }
 
 bool onednn_convolution_supports(const tn_call *call, char *reason, size_t size)
@@ -146,7 +165,7 @@ bool onednn_convolution_supports(const tn_call *call, char *reason, size_t size)
         why = "oneDNN is asked where activations lie channels last";
     else if (!rows(job.weight) || (job.bias && !rows(job.bias)))
         why = "the weight does not lie row by row";
-    else if (!worth(&job))
+    else if (!onednn_all_shapes && !worth(&job))
         why = "the device's own kernel is faster for this shape";
     if (!why) {
         struct plan *plan = plan_take(&job.shape);

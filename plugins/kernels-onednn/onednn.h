@@ -10,6 +10,8 @@
 
 /* The process that opened oneDNN: a child after fork may find its locks held for good. */
 extern pid_t onednn_process;
+/* Every shape is taken that oneDNN can compute, not only those that measured faster. */
+extern bool onednn_all_shapes;
 
 /* convolution, convolution_grad_input, convolution_grad_weight. */
 bool onednn_convolution_supports(const tn_call *call, char *reason, size_t size);

@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
  * A kernel pack: kernels of oneDNN for the cpu device, where they measure faster than the device's own. */
+#include <string.h>
 #include <unistd.h>
 
 #include "onednn.h"
 #include "plan.h"
 
 pid_t onednn_process;
+bool onednn_all_shapes;
 
 static struct options {
-    const char *library;
+    const char *library, *shapes;
 } options_data;
 
-static const tn_option options[] = { TN_OPTION_STRING(struct options, library, "\"libdnnl.so.2\"",
-                                                      "oneDNN, a name or a path"),
-                                     TN_OPTION_END };
+static const tn_option options[] = {
+    TN_OPTION_STRING(struct options, library, "\"libdnnl.so.2\"", "oneDNN, a name or a path"),
+    TN_OPTION_STRING(
+        struct options, shapes, "'faster'",
+        "which shapes are taken: faster (those that measured faster than the device's own kernels) or all"),
+    TN_OPTION_END
+};
 
 #define CONVOLUTION(op_)                                                                           \
     {                                                                                              \
@@ -35,7 +41,12 @@ static const tn_requirement requirements[] = { { "tenon.cpu", "0.1.0", "1.0.0", 
 
 static tn_status activate(void)
 {
+    const char *shapes = options_data.shapes ? options_data.shapes : "faster";
+
     onednn_process = getpid();
+    onednn_all_shapes = strcmp(shapes, "all") == 0;
+    if (!onednn_all_shapes && strcmp(shapes, "faster") != 0)
+        return tn_fail(TN_ERR_VALUE, "TENON_ONEDNN_SHAPES=%s: faster or all", shapes);
     return dnnl_api_open(options_data.library ? options_data.library : "libdnnl.so.2");
 }
 

@@ -159,7 +159,7 @@ static tn_status max_pool_grad_infer(tn_infer *infer)
                        tn__common_text(text_i, tn__common_shape(indices)));
     tn__slide_meta(&infer->out[0], tn_view_dtype(gy), gy->shape[0], gy->shape[1], o->input_size.at,
                    (int32_t)o->input_size.count);
-    tn__slide_keep_order(&infer->out[0], gy);
+    tn__slide_keep_order(&infer->out[0], indices); /* they lie as x did */
     return TN_OK;
 }
 

@@ -19,7 +19,7 @@ EXTRA_DIST += examples/strict-device/Makefile examples/kernel-pack/Makefile
 
 if HAVE_CHECK
 TN_BACKEND_TESTS = %D%/test_along %D%/test_convolution %D%/test_copies %D%/test_curves %D%/test_elementwise %D%/test_folds %D%/test_functions \
-	%D%/test_random %D%/test_reduce %D%/test_steps %D%/test_strict %D%/test_training
+	%D%/test_pooling %D%/test_random %D%/test_reduce %D%/test_steps %D%/test_strict %D%/test_training
 if HAVE_ONEDNN
 TN_BACKEND_TESTS += %D%/test_onednn
 %C%_test_onednn_SOURCES = %D%/test_onednn.c $(TN_BACKEND_SHARED)
@@ -31,6 +31,9 @@ check_PROGRAMS += $(TN_BACKEND_TESTS)
 TESTS += $(TN_BACKEND_TESTS)
 TN_BACKEND_SHARED = %D%/backend.c %D%/backend.h
 
+%C%_test_pooling_SOURCES = %D%/test_pooling.c
+%C%_test_pooling_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_pooling_LDADD = $(TN_LINK_TEST) $(LIBM)
 %C%_test_convolution_SOURCES = %D%/test_convolution.c
 %C%_test_convolution_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_convolution_LDADD = $(TN_LINK_TEST) $(LIBM)

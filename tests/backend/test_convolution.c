@@ -391,6 +391,7 @@ int main(void)
     SRunner *runner;
     int failed;
 
+    setenv("TENON_PLUGINS", "!kernels-onednn", 1); /* it has a test of its own */
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, convolutions_are_plain_sums_within_2e_5);
     tcase_add_test(tcase, with_math_exact_convolutions_are_plain_sums_within_1e_6);

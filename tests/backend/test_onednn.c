@@ -85,6 +85,7 @@ START_TEST(convolutions_are_those_in_float64)
     static const char *const names[] = { "y", "gx", "gw" };
 
     setenv("TENON_LOG", "debug", 1); /* read with the first call */
+    setenv("TENON_ONEDNN_SHAPES", "all", 1);
     tn_log_set_sink(listen, NULL);
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
         TN_SCOPE;
@@ -114,6 +115,7 @@ START_TEST(bits_do_not_depend_on_the_threads)
     const figure *f = &figures[7];
     double *from[4], *first[3] = { NULL };
 
+    setenv("TENON_ONEDNN_SHAPES", "all", 1);
     draw(f, from);
     for (int threads = 1; threads <= 4; threads *= 2) {
         TN_SCOPE;
@@ -137,4 +139,47 @@ START_TEST(bits_do_not_depend_on_the_threads)
 }
 END_TEST
 
-RUN_SUITE("onednn", convolutions_are_those_in_float64, bits_do_not_depend_on_the_threads)
+/* How many of the three passes are taken where only what measured faster is. */
+static int taken(figure f)
+{
+    TN_SCOPE;
+    double *from[4];
+    tn_tensor *out[3];
+    int before = plans;
+
+    draw(&f, from);
+    compute(&f, TN_F32, from, out);
+    for (int k = 0; k < 3; k++)
+        there(out[k]);
+    for (int k = 0; k < 4; k++)
+        free(from[k]);
+    return plans - before;
+}
+
+START_TEST(only_shapes_that_measured_faster_are_taken)
+{
+    setenv("TENON_LOG", "debug", 1);
+    tn_log_set_sink(listen, NULL);
+    ck_assert_int_eq(taken((figure){ 4, 1, 6, 1, 12, 5, 1, 2, 1, false }), 3);
+    ck_assert_int_eq(taken((figure){ 4, 32, 32, 32, 8, 3, 1, 1, 1, false }), 3);
+    ck_assert_int_eq(taken((figure){ 4, 64, 128, 1, 8, 1, 2, 0, 1, false }), 3);
+    /* Winograd's, and products that are large enough, are the device's own. */
+    ck_assert_int_eq(taken((figure){ 4, 64, 64, 1, 16, 3, 1, 1, 1, false }), 0);
+    ck_assert_int_eq(taken((figure){ 4, 256, 512, 1, 4, 1, 1, 0, 1, false }), 0);
+    /* With strides, all but the gradient of a large weight. */
+    ck_assert_int_eq(taken((figure){ 4, 64, 64, 1, 8, 3, 2, 1, 1, false }), 2);
+}
+END_TEST
+
+START_TEST(an_unknown_choice_of_shapes_is_refused)
+{
+    setenv("TENON_ONEDNN_SHAPES", "some", 1);
+    setenv("TENON_LOG", "debug", 1);
+    tn_log_set_sink(listen, NULL);
+    ck_assert_int_eq(taken((figure){ 4, 1, 6, 1, 12, 5, 1, 2, 1, false }), 0);
+}
+END_TEST
+
+RUN_SUITE("onednn", only_shapes_that_measured_faster_are_taken,
+          an_unknown_choice_of_shapes_is_refused, convolutions_are_those_in_float64,
+          bits_do_not_depend_on_the_threads)

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Max pooling and its gradient on the CPU beside plain loops: images, and gradients that come in, with the channels first and last. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include <tenon/tenon.h>
+
+enum { N = 3, C = 20, H = 9, W = 7, K = 3, STEP = 2, PAD = 1, DOWN = 5, ACROSS = 4 };
+
+static float x[N][C][H][W], gy[N][C][DOWN][ACROSS], y[N][C][DOWN][ACROSS], gx[N][C][H][W];
+static int64_t places[N][C][DOWN][ACROSS];
+
+static void plain(void)
+{
+    for (int i = 0; i < N * C * H * W; i++)
+        (&x[0][0][0][0])[i] = (float)(i * 7919 % 4201) - 2000;
+    for (int i = 0; i < N * C * DOWN * ACROSS; i++)
+        (&gy[0][0][0][0])[i] = (float)(i * 31 % 257) - 100;
+    for (int i = 0; i < N * C * DOWN * ACROSS; i++) {
+        int n = i / (C * DOWN * ACROSS), c = i / (DOWN * ACROSS) % C, h = i / ACROSS % DOWN,
+            w = i % ACROSS, best = -1;
+
+        for (int k = 0; k < K * K; k++) {
+            int row = h * STEP - PAD + k / K, column = w * STEP - PAD + k % K;
+
+            if (row >= 0 && row < H && column >= 0 && column < W &&
+                (best < 0 || x[n][c][row][column] > x[n][c][best / W][best % W]))
+                best = row * W + column;
+        }
+        y[n][c][h][w] = x[n][c][best / W][best % W];
+        places[n][c][h][w] = best;
+        gx[n][c][best / W][best % W] += gy[n][c][h][w];
+    }
+}
+
+/* The same numbers with the channels next to one another. */
+static tn_tensor *laid(tn_tensor *from, bool last)
+{
+    tn_tensor *to;
+
+    if (!last)
+        return from;
+    to = tn_permute(tn_tensor_empty(TN_SHAPE(tn_tensor_size(from, 0), tn_tensor_size(from, 2),
+                                             tn_tensor_size(from, 3), tn_tensor_size(from, 1)),
+                                    tn_tensor_dtype(from), NULL),
+                    TN_INTS(0, 3, 1, 2));
+    return tn_copy_(to, from);
+}
+
+static void equal(tn_tensor *got, const void *wanted, size_t bytes)
+{
+    char *numbers = malloc(bytes);
+
+    ck_assert_msg(got != NULL, "%s", tn_error_last()->message);
+    ck_assert_ptr_nonnull(numbers);
+    ck_assert_int_eq(tn_tensor_copy_out(got, numbers, bytes), TN_OK);
+    ck_assert_mem_eq(numbers, wanted, bytes);
+    free(numbers);
+}
+
+START_TEST(every_layout_of_image_and_gradient_gives_the_same)
+{
+    tn_max_pool_options o = TN_MAX_POOL_OPTIONS;
+
+    plain();
+    o.stride = TN_INTS(STEP, STEP);
+    o.padding = TN_INTS(PAD, PAD);
+    for (int way = 0; way < 4; way++) {
+        TN_SCOPE;
+        bool image_last = way & 1, gradient_last = way & 2;
+        tn_tensor *image = laid(tn_tensor_from(x, TN_F32, TN_SHAPE(N, C, H, W)), image_last);
+        tn_tensor *gradient = laid(tn_tensor_from(gy, TN_F32, TN_SHAPE(N, C, DOWN, ACROSS)),
+                                   gradient_last);
+        tn_tensor *where = NULL, *pooled = NULL, *back;
+
+        ck_assert_int_eq(tn_max_pool(image, TN_INTS(K, K), &o, &pooled, &where), TN_OK);
+        equal(pooled, y, sizeof y);
+        equal(where, places, sizeof places);
+        back = tn_max_pool_grad(gradient, where, TN_INTS(H, W));
+        equal(back, gx, sizeof gx);
+        /* It lies as the image did, whatever its gradient did: what comes before wants it so. */
+        ck_assert_int_eq(tn_tensor_strides(back).at[1], image_last ? 1 : H * W);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("pooling");
+    TCase *tests = tcase_create("max");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_test(tests, every_layout_of_image_and_gradient_gives_the_same);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
