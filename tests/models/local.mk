@@ -1,8 +1,23 @@
 # SPDX-License-Identifier: MIT
 #
-# make interchange: files and networks between Tenon and PyTorch, live. PYTHON names a Python that has PyTorch, safetensors and NumPy; without
-# them it says SKIP.
-EXTRA_DIST += %D%/interchange.py
-.PHONY: interchange
+# Networks and files beside PyTorch. In make check: LeNet-5, ResNet-18, a transformer encoder and an LSTM against what PyTorch wrote into
+# files/. Live, with PYTHON naming a Python that has PyTorch, safetensors and NumPy (without them they say SKIP):
+#   make models        the same with files of this hour, and whether those here are still what PyTorch says
+#   make interchange   files both ways, ResNet-18 of full size, what tenon summary counts
+EXTRA_DIST += %D%/interchange.py %D%/make-models.py %D%/files
+.PHONY: interchange models
 interchange: all
 	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/interchange.py $(srcdir) $(builddir) || test $$? -eq 77
+
+if HAVE_CHECK
+if HAVE_JANSSON
+check_PROGRAMS += %D%/test_models
+TESTS += %D%/test_models
+%C%_test_models_SOURCES = %D%/test_models.c $(TN_BACKEND_SHARED)
+%C%_test_models_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_models_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_models_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+models: all tests/models/test_models
+	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/make-models.py --live $(srcdir) $(builddir) || test $$? -eq 77
+endif
+endif
