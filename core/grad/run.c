@@ -184,8 +184,8 @@ static tn_status derive(tn__node *node, tn_tensor *const *gout, uint32_t need, b
     for (int32_t i = 0; i < node->n_in && status == TN_OK; i++) {
         if (!(need >> (i < 31 ? i : 31) & 1) || gin[i] != NULL)
             continue;
-        if (tn__error_count() !=
-            errors) /* an operator failed, and the derivative gave its NULL on */
+        /* an operator failed, and the derivative gave its NULL on */
+        if (tn__error_count() != errors && tn_failed())
             status = tn_error_last()->code;
         else
             status = tn_fail(

@@ -253,6 +253,7 @@ static tn_tensor *counts(tn_tensor *like, const tn__slide *s, const mean_options
     }
     if (even || o->divisor != INT64_MIN)
         return NULL;
+    *all = 0;
     /* Along each dimension: from the larger of the window's and the image's beginnings to the smaller of
      * their ends. */
     for (int32_t i = 0; i < s->dims; i++) {
@@ -276,7 +277,6 @@ static tn_tensor *counts(tn_tensor *like, const tn__slide *s, const mean_options
         if (product == NULL)
             return NULL;
     }
-    *all = 0;
     return tn_cast(product, tn_tensor_dtype(like));
 }
 

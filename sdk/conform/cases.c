@@ -23,8 +23,8 @@ typedef struct reader {
     bool stop;
     char *words;
     size_t size;
-    void **blocks; /* what the case holds */
-    int64_t n_blocks, capacity;
+    void **blocks; /* what the case holds, behind what kept ones do */
+    int64_t n_blocks, n_kept, capacity;
 } reader;
 
 static bool wrong(reader *r, const char *format, const char *what)
@@ -60,10 +60,13 @@ static void *keep(reader *r, size_t bytes)
 
 static void clear(reader *r)
 {
-    for (int64_t i = 0; i < r->n_blocks; i++)
-        free(r->blocks[i]);
-    free(r->one.in);
-    r->n_blocks = 0;
+    if (r->one.keep) {
+        r->n_kept = r->n_blocks;
+    } else {
+        for (int64_t i = r->n_kept; i < r->n_blocks; i++)
+            free(r->blocks[i]);
+        r->n_blocks = r->n_kept;
+    }
     memset(&r->one, 0, sizeof r->one);
 }
 
@@ -152,10 +155,12 @@ static bool read_input(reader *r, const char *text)
 
     if (r->one.n_in == r->one.capacity) {
         int64_t capacity = r->one.capacity ? 2 * r->one.capacity : 16;
-        conform_tensor *more = realloc(r->one.in, (size_t)capacity * sizeof *more);
+        conform_tensor *more = keep(r, (size_t)capacity * sizeof *more);
 
         if (more == NULL)
             return wrong(r, "%s", "no memory");
+        if (r->one.n_in > 0)
+            memcpy(more, r->one.in, (size_t)r->one.n_in * sizeof *more);
         r->one.in = more;
         r->one.capacity = capacity;
     }
@@ -346,6 +351,8 @@ int64_t conform_cases(const char *path, const char *op, bool (*take)(void *user,
     if (well && S_ISDIR(about.st_mode) && count < 1)
         well = wrong(&r, "%s", "no file *.txt in this folder");
     free(entries);
+    r.one.keep = false;
+    r.n_kept = 0;
     clear(&r);
     free(r.blocks);
     return well ? r.taken : -1;

@@ -228,7 +228,8 @@ int conform_child(const conform_options *options, const char *test, int fd)
         return 3;
     c.subject = strchr(test, '/') != NULL ? strchr(test, '/') + 1 : test;
     conform_remember_process();
-    if (strcmp(test, "contract/scarce-memory") == 0)
+    if (strcmp(test, "contract/scarce-memory") == 0 || strncmp(test, "ops/", 4) == 0 ||
+        strncmp(test, "grad/", 5) == 0)
         conform_scarce_memory();
     if (load(&c, &plugin)) {
         if (strcmp(test, "plan") == 0) {

@@ -65,8 +65,6 @@ typedef struct conform_test {
     void (*run)(conform *c);
 } conform_test;
 extern const conform_test conform_contract_tests[]; /* a NULL name ends */
-/* Host memory of this process fails when the test says so; before anything is made. */
-void conform_scarce_memory(void);
 /* How signals are handled before the plugin is loaded. */
 void conform_remember_process(void);
 /* Of one operator, by c->subject. */
@@ -78,6 +76,18 @@ void conform_layer(conform *c);
 bool conform_concerns(const conform_plugin *plugin, const char *op);
 /* Whether a kernel of the plugin is the first choice for it, in a dtype, on the device. */
 bool conform_runs(const conform_plugin *plugin, const char *op);
+
+/* ---- host memory (scarce.c) ---- */
+
+/* Host memory of this process fails when a test says so; before anything is made. */
+void conform_scarce_memory(void);
+/* From now on: `after` allocations succeed, then one fails, and with `all` every one behind it. */
+void conform_memory_fails(int64_t after, bool all);
+/* Memory is there again; returns how many allocations failed. */
+int64_t conform_memory_is_back(void);
+/* Allocations since memory was last told to fail, and blocks that are in use. */
+int64_t conform_memory_taken(void);
+int64_t conform_memory_blocks(void);
 
 /* ---- cases ---- */
 
@@ -100,6 +110,7 @@ typedef struct conform_case {
     bool has_cotangent;
     conform_tensor cotangent;
     bool refused; /* the call has to fail */
+    bool keep;    /* set by who takes it: it stays until all cases were handed out */
 } conform_case;
 
 /* Reads the cases of an operator and hands them out one after the other; `take` returns false to stop. An error text in

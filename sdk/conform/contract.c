@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -212,54 +211,6 @@ static void exports_one_name(conform *c)
 
 /* ---- host memory that runs out ---- */
 
-static _Atomic int64_t until_failure = INT64_MAX, failures;
-
-static void *scarce_alloc(void *user, size_t size, size_t alignment)
-{
-    void *block = NULL;
-
-    (void)user;
-    if (atomic_fetch_sub(&until_failure, 1) <= 0) {
-        atomic_fetch_add(&failures, 1);
-        return NULL;
-    }
-    return posix_memalign(&block, alignment < sizeof(void *) ? sizeof(void *) : alignment,
-                          size > 0 ? size : 1) == 0
-               ? block
-               : NULL;
-}
-
-static void scarce_free(void *user, void *block, size_t size, size_t alignment)
-{
-    (void)user;
-    (void)size;
-    (void)alignment;
-    free(block);
-}
-
-static void *scarce_resize(void *user, void *block, size_t old_size, size_t size, size_t alignment)
-{
-    void *more = scarce_alloc(user, size, alignment);
-
-    if (more == NULL)
-        return NULL;
-    if (block != NULL) {
-        memcpy(more, block, old_size < size ? old_size : size);
-        free(block);
-    }
-    return more;
-}
-
-void conform_scarce_memory(void)
-{
-    static const tn_allocator scarce = { .alloc = scarce_alloc,
-                                         .resize = scarce_resize,
-                                         .free = scarce_free };
-
-    if (tn_set_allocator(&scarce) != TN_OK)
-        tn_error_clear();
-}
-
 static tn_tensor *numbers(const tn_device *device, int64_t count)
 {
     float *values = malloc((size_t)count * sizeof *values);
@@ -308,15 +259,13 @@ static void bears_scarce_memory(conform *c)
         tn_tensor *x, *y = NULL;
         bool broke;
 
-        atomic_store(&failures, 0);
-        atomic_store(&until_failure, at);
+        conform_memory_fails(at, true);
         x = numbers(device, count);
         if (x != NULL)
             y = tn_add(x, x, NULL);
         if (y != NULL && tn_device_sync(device) != TN_OK)
             y = NULL;
-        atomic_store(&until_failure, INT64_MAX);
-        broke = atomic_load(&failures) > 0;
+        broke = conform_memory_is_back() > 0;
         failed += broke;
         if (y == NULL && !tn_failed())
             conform_fail(c, "allocation %lld failed, and no error says so", (long long)at);

@@ -22,9 +22,11 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/ops.c \
 	sdk/conform/ops.h \
 	sdk/conform/ops_compare.c \
+	sdk/conform/ops_failures.c \
 	sdk/conform/ops_gradients.c \
 	sdk/conform/reports.c \
-	sdk/conform/run.c
+	sdk/conform/run.c \
+	sdk/conform/scarce.c
 
 # The cases, which PyTorch made: tests/oracle replays them against its results, the kit against the reference.
 conformdir = $(pkgdatadir)/conform

@@ -180,7 +180,7 @@ static bool in_place(subject *s, const where_from *given, tn_dtype from, tn_tens
     return well && conform_compare(s, w, into, expected[0]);
 }
 
-static bool forward(subject *s, const conform_case *one, tn_dtype from, tn_dtype dtype)
+static bool forward(subject *s, conform_case *one, tn_dtype from, tn_dtype dtype)
 {
     attempt ref, a, again;
     bool wide = !conform_jumps(one), well = true;
@@ -237,32 +237,14 @@ static bool forward(subject *s, const conform_case *one, tn_dtype from, tn_dtype
     }
     if (well && (one->def->flags & TN_OP_INPLACE))
         well = in_place(s, &w, from, ref.out);
+    if (well && from == dtype && s->called > 0 && a.status == TN_OK)
+        well = conform_scarce_forward(s, &w, &a);
+    if (well && from == dtype && a.status == TN_OK && s->plain.op == NULL)
+        conform_remember(s, one, dtype);
     return well;
 }
 
 /* ---- all cases of an operator ---- */
-
-/* A case that has to be refused: an error with words, nothing made, and the device goes on. */
-static void refuse(subject *s, const conform_case *one)
-{
-    attempt a;
-    tn_status status;
-
-    memset(&a, 0, sizeof a);
-    if (conform_inputs(one, TN_DTYPE_AUTO, TN_DTYPE_AUTO, false, s->device, CONFORM_AS_GIVEN, false,
-                       &a) != TN_OK) {
-        tn_error_clear();
-        return;
-    }
-    status = conform_call(one, s->device, 7, &a);
-    s->refused++;
-    s->c->checks++;
-    if (status == TN_OK)
-        conform_fail(s->c, "case %s has to be refused, and was accepted", one->name);
-    else if (tn_error_text()[0] == '\0')
-        conform_fail(s->c, "case %s was refused without words", one->name);
-    tn_error_clear();
-}
 
 static bool take(void *user, conform_case *one)
 {
@@ -275,7 +257,7 @@ static bool take(void *user, conform_case *one)
     if (one->refused) {
         scope = tn_scope_begin();
         if (!s->gradients)
-            refuse(s, one);
+            conform_refusal(s, one);
         tn_scope_end(scope);
         return true;
     }
@@ -357,6 +339,7 @@ static void work(conform *c, bool gradients)
     else if (c->verdict == CONFORM_PASS && c->checks == 0)
         conform_skip(c, missed > 0 ? "the device has no way to run it for any dtype of the cases"
                                    : "nothing to differentiate");
+    conform_forget(s);
     free(s);
 }
 

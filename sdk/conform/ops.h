@@ -14,7 +14,8 @@ enum { OPERANDS = 64 };
 
 typedef struct tally {
     int64_t cases, failed, missing;
-    bool repeated; /* and called from several threads */
+    bool repeated;   /* and called from several threads */
+    int64_t starved; /* cases that were called while memory failed */
     double worst;
     char route[96];
 } tally;
@@ -28,6 +29,10 @@ typedef struct subject {
     int64_t refused, called;
     int seconds; /* cases of which second derivatives were looked at */
     clock_t spent;
+    conform_case plain; /* one that went well, for after a refusal; op is NULL: none yet */
+    tn_dtype plain_dtype;
+    void *plain_bits[OPERANDS]; /* what it gave */
+    size_t plain_size[OPERANDS];
 } subject;
 
 typedef struct attempt {
@@ -60,6 +65,9 @@ tn_status conform_inputs(const conform_case *one, tn_dtype from, tn_dtype dtype,
                          const tn_device *device, conform_layout layout, bool grad, attempt *a);
 /* How many tensors a call gives: of an operator that has no outputs, those that it writes into. */
 int32_t conform_results(const conform_case *one);
+/* The operator alone; what is written into are copies, so that the inputs serve again. */
+tn_status conform_operator(const conform_case *one, tn_tensor *const *in, tn_tensor **out);
+/* With the device chosen, random numbers from `seed`, until it is done. */
 tn_status conform_call(const conform_case *one, const tn_device *device, uint64_t seed, attempt *a);
 bool conform_differ(subject *s, const where_from *w, const char *words);
 /* Shapes, then elements, against what the reference gave. */
@@ -74,8 +82,19 @@ bool conform_in_threads(subject *s, const where_from *w, tn_dtype from);
 /* What the device does not do is no failure, when it says so. */
 bool conform_missing(subject *s, const conform_case *one, tn_dtype dtype);
 bool conform_jumps(const conform_case *one);
+/* A cotangent for output `index`. */
+tn_tensor *conform_cotangent(const conform_case *one, tn_tensor *out, int32_t index);
 bool conform_case_gradient(subject *s, const conform_case *one, tn_dtype from, tn_dtype dtype);
 /* A derivative is right when it is the slope: at the case's own values, or, where these sit on a corner, beside them. */
 bool conform_case_slopes(subject *s, conform_case *one);
+/* Each allocation of a pass fails in turn: an error, nothing lost, and the same again gives the same. `a` is a call that went
+ * well; for the backward pass with a graph behind its outputs, which stays. */
+bool conform_scarce_forward(subject *s, const where_from *w, attempt *a);
+bool conform_scarce_backward(subject *s, const where_from *w, attempt *a);
+/* Keeps a case that went well, and what it gives: after a refusal it has to give the same. */
+void conform_remember(subject *s, conform_case *one, tn_dtype dtype);
+void conform_forget(subject *s);
+/* A case that has to be refused: an error with words, and the device goes on. */
+void conform_refusal(subject *s, const conform_case *one);
 
 #endif

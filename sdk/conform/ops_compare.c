@@ -52,8 +52,7 @@ int32_t conform_results(const conform_case *one)
     return one->def->n_outputs > 0 ? one->def->n_outputs : (int32_t)one->n_in;
 }
 
-/* What is written into are copies, so that the inputs serve again. */
-static tn_status run(const conform_case *one, tn_tensor *const *in, tn_tensor **out)
+tn_status conform_operator(const conform_case *one, tn_tensor *const *in, tn_tensor **out)
 {
     if (one->def->n_outputs > 0)
         return tn_op_call(one->op, in, one->n_in, one->options, out, one->def->n_outputs);
@@ -69,7 +68,7 @@ tn_status conform_call(const conform_case *one, const tn_device *device, uint64_
 {
     tn_device_begin(device);
     tn_random_seed(seed);
-    a->status = run(one, a->in, a->out);
+    a->status = conform_operator(one, a->in, a->out);
     if (a->status == TN_OK)
         a->status = tn_device_sync(device);
     tn_device_end();
@@ -195,7 +194,7 @@ static void *beside(void *user)
         void *bytes = NULL;
 
         tn_device_begin(t->device);
-        if (run(t->one, t->a->in, out) == TN_OK)
+        if (conform_operator(t->one, t->a->in, out) == TN_OK)
             bytes = conform_bytes(out[0], &size);
         if (bytes == NULL)
             snprintf(t->words, sizeof t->words, "%.199s", tn_error_text());

@@ -15,11 +15,12 @@ enum { SECONDS = 12, WORTH = 4 };
 
 /* ---- gradients ---- */
 
-static tn_tensor *cotangent_of(const conform_case *one, tn_tensor *out)
+tn_tensor *conform_cotangent(const conform_case *one, tn_tensor *out, int32_t index)
 {
     int64_t count = tn_tensor_numel(out), parts = is_complex(tn_tensor_dtype(out)) ? 2 : 1;
     conform_tensor t = { .there = true, .ndim = tn_tensor_ndim(out), .count = count };
     double *values = malloc((size_t)(count * parts + 1) * sizeof *values);
+    bool given = index == 0 && one->has_cotangent && one->cotangent.count == count * parts;
     int64_t step = 1;
     tn_tensor *to;
 
@@ -32,9 +33,8 @@ static tn_tensor *cotangent_of(const conform_case *one, tn_tensor *out)
         step *= t.shape[d] > 0 ? t.shape[d] : 1;
     }
     for (int64_t i = 0; i < count * parts; i++)
-        values[i] = one->has_cotangent && one->cotangent.count == count * parts
-                        ? one->cotangent.values[i]
-                        : 0.25 * (double)(i * 7 % 11) - 1;
+        values[i] = given ? one->cotangent.values[i]
+                          : 0.25 * (double)((i * 7 + index * 3) % 11) - 1;
     t.values = values;
     to = conform_tensor_make(&t, tn_tensor_dtype(out), tn_tensor_device(out), CONFORM_AS_GIVEN,
                              NULL);
@@ -42,16 +42,51 @@ static tn_tensor *cotangent_of(const conform_case *one, tn_tensor *out)
     return to;
 }
 
-static tn_status backward(const conform_case *one, attempt *a)
-{
-    tn_tensor *cotangent;
+/* Which outputs a walk begins at: one, or all that are differentiable. */
+enum { ALL = -1 };
 
-    if (!tn_tensor_requires_grad(a->out[0]))
-        return TN_OK;
-    cotangent = cotangent_of(one, a->out[0]);
-    if (cotangent == NULL)
-        return tn_error_code();
-    return tn_backward_from(a->out, &cotangent, 1, NULL);
+/* The graph stays; gradients are those of this walk alone. */
+static tn_status backward(const conform_case *one, attempt *a, int32_t which)
+{
+    tn_backward_options options = { .size = sizeof options, .retain_graph = 1 };
+    tn_tensor *roots[OPERANDS], *cotangents[OPERANDS];
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < one->n_in; i++)
+        if (one->in[i].there && one->in[i].grad && tn_tensor_set_grad(a->in[i], TN_NONE) != TN_OK)
+            return tn_error_code();
+    for (int32_t i = 0; i < conform_results(one); i++) {
+        if ((which != ALL && which != i) || !tn_tensor_requires_grad(a->out[i]))
+            continue;
+        roots[count] = a->out[i];
+        cotangents[count] = conform_cotangent(one, a->out[i], i);
+        if (cotangents[count++] == NULL)
+            return tn_error_code();
+    }
+    return count == 0 ? TN_OK : tn_backward_from(roots, cotangents, count, &options);
+}
+
+static bool same_gradients(subject *s, where_from *w, const attempt *ref, const attempt *a)
+{
+    const conform_case *one = w->one;
+    bool well = true;
+
+    for (int64_t i = 0; i < one->n_in && well; i++) {
+        tn_tensor *got, *expected;
+
+        if (!one->in[i].there || !one->in[i].grad)
+            continue;
+        got = tn_tensor_grad(a->in[i]);
+        expected = tn_tensor_grad(ref->in[i]);
+        w->index = i;
+        if ((got == TN_NONE) != (expected == TN_NONE))
+            well = conform_differ(s, w,
+                                  got == TN_NONE ? "none came, the reference has one"
+                                                 : "there is one, the reference has none");
+        else if (got != TN_NONE)
+            well = conform_compare(s, w, got, expected);
+    }
+    return well;
 }
 
 bool conform_case_gradient(subject *s, const conform_case *one, tn_dtype from, tn_dtype dtype)
@@ -59,6 +94,8 @@ bool conform_case_gradient(subject *s, const conform_case *one, tn_dtype from, t
     attempt ref, a;
     where_from w = { one, dtype, conform_layout_names[0], "gradient", 0 };
     bool any = false, well = true;
+    int32_t outputs = 0;
+    char what[64];
 
     for (int64_t i = 0; i < one->n_in; i++)
         any = any || (one->in[i].there && one->in[i].grad);
@@ -67,7 +104,7 @@ bool conform_case_gradient(subject *s, const conform_case *one, tn_dtype from, t
     if (conform_inputs(one, from, dtype, !conform_jumps(one), tn_device_find("reference"),
                        CONFORM_AS_GIVEN, true, &ref) != TN_OK ||
         conform_call(one, tn_device_find("reference"), 7, &ref) != TN_OK ||
-        backward(one, &ref) != TN_OK) {
+        backward(one, &ref, ALL) != TN_OK) {
         if (tn_error_code() == TN_ERR_NOT_IMPLEMENTED) { /* no derivative: nothing to compare */
             tn_error_clear();
             return true;
@@ -76,24 +113,30 @@ bool conform_case_gradient(subject *s, const conform_case *one, tn_dtype from, t
                             tn_dtype_name(dtype), tn_error_text());
     }
     if (conform_inputs(one, from, dtype, false, s->device, CONFORM_AS_GIVEN, true, &a) != TN_OK ||
-        conform_call(one, s->device, 7, &a) != TN_OK || backward(one, &a) != TN_OK ||
+        conform_call(one, s->device, 7, &a) != TN_OK || backward(one, &a, ALL) != TN_OK ||
         tn_device_sync(s->device) != TN_OK)
         return conform_missing(s, one, dtype);
     s->called++;
-    for (int64_t i = 0; i < one->n_in && well; i++) {
-        tn_tensor *got, *expected;
-
-        if (!one->in[i].there || !one->in[i].grad)
-            continue;
-        got = tn_tensor_grad(a.in[i]);
-        expected = tn_tensor_grad(ref.in[i]);
-        w.index = i;
-        if ((got == TN_NONE) != (expected == TN_NONE))
-            well = conform_differ(s, &w,
-                                  got == TN_NONE ? "none came, the reference has one"
-                                                 : "there is one, the reference has none");
-        else if (got != TN_NONE)
-            well = conform_compare(s, &w, got, expected);
+    well = same_gradients(s, &w, &ref, &a);
+    for (int32_t i = 0; i < conform_results(one); i++)
+        outputs += tn_tensor_requires_grad(ref.out[i]);
+    /* and what comes through one of several alone */
+    for (int32_t i = 0; i < conform_results(one) && outputs > 1 && well; i++) {
+        snprintf(what, sizeof what, "gradient through output %d alone, of input", i);
+        w.what = what;
+        if (backward(one, &ref, i) != TN_OK)
+            well = conform_fail(s->c, "case %s as %s: the reference, output %d alone: %s",
+                                one->name, tn_dtype_name(dtype), i, tn_error_text());
+        else if (backward(one, &a, i) != TN_OK || tn_device_sync(s->device) != TN_OK)
+            well = conform_differ(s, &w, tn_error_text());
+        else
+            well = same_gradients(s, &w, &ref, &a);
+    }
+    if (well && from == dtype) {
+        for (int64_t i = 0; i < one->n_in; i++)
+            if (one->in[i].there && one->in[i].grad)
+                tn_tensor_set_grad(a.in[i], TN_NONE);
+        well = conform_scarce_backward(s, &w, &a);
     }
     return well;
 }
@@ -102,7 +145,9 @@ bool conform_case_gradient(subject *s, const conform_case *one, tn_dtype from, t
 
 typedef struct closure {
     const conform_case *one;
-    tn_tensor *const *in; /* all of them; those with a gradient are replaced */
+    tn_tensor *const *in;     /* all of them; those with a gradient are replaced */
+    int32_t chosen[OPERANDS]; /* outputs that are looked at */
+    int64_t n_chosen;
 } closure;
 
 static tn_status again_with(void *user, tn_tensor *const *in, tn_tensor **out)
@@ -117,8 +162,8 @@ static tn_status again_with(void *user, tn_tensor *const *in, tn_tensor **out)
     tn_random_seed(7);
     status = tn_op_call(code->one->op, all, code->one->n_in, code->one->options, results,
                         code->one->def->n_outputs);
-    if (status == TN_OK)
-        out[0] = results[0];
+    for (int64_t i = 0; i < code->n_chosen && status == TN_OK; i++)
+        out[i] = results[code->chosen[i]];
     return status;
 }
 
@@ -192,6 +237,33 @@ static bool no_slope(const char *words)
     return number != NULL && !isfinite(strtod(number + 16, NULL));
 }
 
+/* What the differences say of all outputs that have a slope, and of each alone. */
+static tn_status compare_slopes(subject *s, closure *code, tn_tensor *const *in, int64_t n_in,
+                                char *words, size_t size)
+{
+    closure alone = *code;
+    clock_t began = clock(), first;
+    tn_status status = tn_gradcheck(again_with, code, in, n_in, code->n_chosen, 1e-6, 1e-4);
+
+    first = clock() - began;
+    words[0] = '\0';
+    for (int64_t i = 0; i < code->n_chosen && code->n_chosen > 1 && status == TN_OK; i++) {
+        alone.chosen[0] = code->chosen[i];
+        alone.n_chosen = 1;
+        snprintf(words, size, "output %d alone: ", code->chosen[i]);
+        status = tn_gradcheck(again_with, &alone, in, n_in, 1, 1e-6, 1e-4);
+    }
+    if (status == TN_OK && s->seconds < SECONDS && s->spent + 20 * first < WORTH * CLOCKS_PER_SEC &&
+        second_too(code->one)) {
+        began = clock();
+        s->seconds++;
+        snprintf(words, size, "second derivatives: ");
+        status = tn_gradgradcheck(again_with, code, in, n_in, code->n_chosen, 1e-6, 1e-3);
+        s->spent += clock() - began;
+    }
+    return status;
+}
+
 bool conform_case_slopes(subject *s, conform_case *one)
 {
     char words[400] = "";
@@ -199,35 +271,27 @@ bool conform_case_slopes(subject *s, conform_case *one)
 
     for (int turn = 0; turn < 3 && n > 0; turn++) {
         attempt a;
-        tn_tensor *chosen[OPERANDS];
-        closure code = { one, a.in };
+        tn_tensor *in[OPERANDS];
+        closure code = { .one = one, .in = a.in };
+        char which[64];
         int64_t next = 0;
-        clock_t began, first;
         tn_status status;
-        bool twice = false;
 
         if (make_doubles(one, s->device, &a) != TN_OK ||
             conform_call(one, s->device, 7, &a) != TN_OK) {
             tn_error_clear();
             return true; /* the other half of this level says what is wrong */
         }
-        if (tn_tensor_dtype(a.out[0]) != TN_F64 || !tn_tensor_requires_grad(a.out[0]))
+        for (int32_t i = 0; i < one->def->n_outputs; i++)
+            if (tn_tensor_dtype(a.out[i]) == TN_F64 && tn_tensor_requires_grad(a.out[i]))
+                code.chosen[code.n_chosen++] = i;
+        if (code.n_chosen == 0)
             return true;
         for (int64_t i = 0; i < one->n_in; i++)
             if (one->in[i].there && one->in[i].grad)
-                chosen[next++] = a.in[i];
+                in[next++] = a.in[i];
         tn_device_begin(s->device);
-        began = clock();
-        status = tn_gradcheck(again_with, &code, chosen, n, 1, 1e-6, 1e-4);
-        first = clock() - began;
-        if (status == TN_OK && s->seconds < SECONDS &&
-            s->spent + 20 * first < WORTH * CLOCKS_PER_SEC && second_too(one)) {
-            began = clock();
-            twice = true;
-            s->seconds++;
-            status = tn_gradgradcheck(again_with, &code, chosen, n, 1, 1e-6, 1e-3);
-            s->spent += clock() - began;
-        }
+        status = compare_slopes(s, &code, in, n, which, sizeof which);
         tn_device_end();
         s->c->checks++;
         if (status == TN_OK)
@@ -237,8 +301,7 @@ bool conform_case_slopes(subject *s, conform_case *one)
             return true; /* no derivative, or none at these values */
         }
         if (words[0] == '\0')
-            snprintf(words, sizeof words, "%s%.360s", twice ? "second derivatives: " : "",
-                     tn_error_text());
+            snprintf(words, sizeof words, "%s%.330s", which, tn_error_text());
         tn_error_clear();
         for (int64_t i = 0; i < one->n_in; i++) /* elsewhere */
             for (int64_t k = 0; one->in[i].there && one->in[i].grad && k < one->in[i].count; k++)

@@ -77,7 +77,13 @@ finds thread THREAD contract/no-threads-at-load "loading it started 1 thread"
 finds handler HANDLER contract/process-left-alone "installs a handler for signal 10"
 finds exports EXPORTS contract/one-exported-name "it exports helper_of_mine"
 finds greedy GREEDY contract/scarce-memory "signal 11"
+finds starves STARVES ops/relu "no error came when memory failed, and output 0: element"
+finds leaks LEAKS ops/relu "there is a leak: memory stays in use every time allocation"
+finds broods BROODS ops/relu "it does not run any more after allocation"
 cases_of=$top/tests/conform/cube.txt
+finds unfed UNFED grad/cube "it is another one when allocation"
+finds hushed HUSHED grad/cube "the error is another than TN_ERR_MEMORY when allocation"
+finds forgets FORGETS grad/cube "there is a leak: memory stays in use every time allocation"
 finds gradient GRADIENT grad/cube "finite differences: tn_gradcheck: input 0, element 0: the derivative says"
 finds no_slope NO_SLOPE grad/cube "the derivative says nan"
 finds cut CUT grad/cube "second derivatives: tn_gradcheck: input 0, element 0: the derivative says 0"
@@ -85,6 +91,15 @@ build cube CUBE
 check "$place/cube.so" --cases "$cases_of"
 test $code -eq 0 || { fail "a right operator: exit status $code"; cat "$place/out"; }
 grep -q '^ok *grad/cube ' "$place/out" || fail "a right operator: no ok for grad/cube"
+cases_of=$top/tests/conform/pair.txt
+finds deaf DEAF grad/pair "finite differences: tn_gradcheck: input 0, element 0: the derivative says"
+finds first_only FIRST_ONLY grad/pair "output 1 alone: backward of pair: pair: no gradient of y"
+build pair PAIR
+check "$place/pair.so" --cases "$cases_of"
+test $code -eq 0 || { fail "a right operator of two outputs: exit status $code"; cat "$place/out"; }
+cases_of=$place/sulks.txt
+{ sed /^end/d "$top/tests/conform/cube.txt"; printf 'case cube/number\nop cube\nin f64 - - 0 - : 3\nrefused\nend\n'; } >"$cases_of"
+finds sulks SULKS ops/cube "after case cube/number was refused, case cube/f64 gives something else"
 cases_of=$place/empty.txt
 echo end >"$cases_of"
 finds caseless CUBE ops/cube "there is no case for this operator"

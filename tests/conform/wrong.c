@@ -36,13 +36,30 @@
 #define ELSEWHERE 22
 #define NO_SLOPE 23
 #define CUT 24
+#define STARVES 25
+#define LEAKS 26
+#define BROODS 27
+#define UNFED 28
+#define FORGETS 29
+#define SULKS 30
+#define PAIR 31
+#define DEAF 32
+#define FIRST_ONLY 33
+#define HUSHED 34
 
-#if WRONG == GRADIENT || WRONG == CUBE || WRONG == NO_SLOPE || WRONG == CUT
+#if WRONG == GRADIENT || WRONG == CUBE || WRONG == NO_SLOPE || WRONG == CUT || WRONG == UNFED ||   \
+    WRONG == FORGETS || WRONG == SULKS || WRONG == HUSHED
 
 /* ---- an operator: y = x^3 ---- */
 
+static bool sulks;
+
 static tn_status cube_infer(tn_infer *infer)
 {
+    if (WRONG == SULKS && infer->in[0]->ndim == 0) {
+        sulks = true; /* and never again will it do what it is told */
+        return tn_fail(TN_ERR_VALUE, "a number has no cube here");
+    }
     infer->out[0].dtype = tn_view_dtype(infer->in[0]);
     infer->out[0].ndim = infer->in[0]->ndim;
     for (int32_t d = 0; d < infer->in[0]->ndim; d++)
@@ -55,6 +72,24 @@ static tn_status cube_derive(tn_derive *d)
     tn_tensor *x = WRONG == CUT ? tn_detach(d->in[0]) : d->in[0];
     tn_tensor *g = WRONG == CUT ? tn_detach(d->gout[0]) : d->gout[0];
 
+    if (WRONG == UNFED || WRONG == HUSHED) { /* no memory, no gradient, no error */
+        void *block = tn_malloc(64);
+
+        tn_free(block);
+        if (block == NULL) {
+            tn_error_clear();
+            d->gin[0] = WRONG == UNFED ? TN_NONE : NULL;
+            return TN_OK;
+        }
+    }
+    if (WRONG == FORGETS) { /* what memory it has is lost when there is no more */
+        void *first = tn_malloc(64), *second = tn_malloc(64);
+
+        if (first == NULL || second == NULL)
+            return TN_ERR_MEMORY;
+        tn_free(first);
+        tn_free(second);
+    }
     if (WRONG == NO_SLOPE) /* 0 / 0 */
         x = tn_div(tn_sub(x, x, NULL), tn_sub(x, x, NULL), NULL);
     d->gin[0] = tn_mul(g, tn_mul_scalar(tn_mul(x, x), WRONG == GRADIENT ? 2 : 3));
@@ -66,7 +101,7 @@ static tn_status cube_decompose(tn_tensor *const *in, int64_t n_in, const void *
 {
     (void)n_in;
     (void)options;
-    out[0] = tn_mul(tn_mul(in[0], in[0]), in[0]);
+    out[0] = tn_mul(tn_mul(in[0], in[0]), sulks ? tn_neg(in[0]) : in[0]);
     return out[0] != NULL ? TN_OK : tn_error_last()->code;
 }
 
@@ -85,6 +120,65 @@ static const tn_op_def cube = { TN_HEAD(tn_op_def),
                                 .derive = cube_derive,
                                 .decompose = cube_decompose };
 TN_PLUGIN("org.example.wrong", "1.0.0", &cube);
+
+#elif WRONG == PAIR || WRONG == DEAF || WRONG == FIRST_ONLY
+
+/* ---- an operator of two outputs: y = x^2, z = x^3 ---- */
+
+static tn_status pair_infer(tn_infer *infer)
+{
+    for (int32_t i = 0; i < 2; i++) {
+        infer->out[i].dtype = tn_view_dtype(infer->in[0]);
+        infer->out[i].ndim = infer->in[0]->ndim;
+        for (int32_t d = 0; d < infer->in[0]->ndim; d++)
+            infer->out[i].shape[d] = infer->in[0]->shape[d];
+    }
+    return TN_OK;
+}
+
+static tn_status pair_derive(tn_derive *d)
+{
+    tn_tensor *x = d->in[0], *sum = TN_NONE;
+
+    if (WRONG == FIRST_ONLY && d->gout[0] == TN_NONE)
+        return tn_fail(TN_ERR_VALUE, "pair: no gradient of y");
+    if (d->gout[0] != TN_NONE)
+        sum = tn_mul(d->gout[0], tn_mul_scalar(x, 2));
+    if (d->gout[1] != TN_NONE && WRONG != DEAF) {
+        tn_tensor *more = tn_mul(d->gout[1], tn_mul_scalar(tn_mul(x, x), 3));
+
+        sum = sum == TN_NONE ? more : tn_add(sum, more, NULL);
+    }
+    d->gin[0] = sum;
+    return TN_OK;
+}
+
+static tn_status pair_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                tn_tensor **out)
+{
+    (void)n_in;
+    (void)options;
+    out[0] = tn_mul(in[0], in[0]);
+    out[1] = tn_mul(out[0], in[0]);
+    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last()->code;
+}
+
+static const tn_operand pair_in[] = { { "x", 0, TN_MASK_FLOAT } },
+                        pair_out[] = { { "y", 0, 0 }, { "z", 0, 0 } };
+static const tn_op_def pair = { TN_HEAD(tn_op_def),
+                                .name = "pair",
+                                .math = "y = x^2, z = x^3",
+                                .help = "the second and the third power",
+                                .revision = 1,
+                                .inputs = pair_in,
+                                .outputs = pair_out,
+                                .n_inputs = 1,
+                                .n_outputs = 2,
+                                .save_in = 1,
+                                .infer = pair_infer,
+                                .derive = pair_derive,
+                                .decompose = pair_decompose };
+TN_PLUGIN("org.example.wrong", "1.0.0", &pair);
 
 #else
 
@@ -126,8 +220,33 @@ static int64_t at(const tn_view *view, const int64_t *index, bool packed)
     return sum;
 }
 
+/* Scratch memory that it has no use for, taken in a wrong way. False: it is done. */
+static bool take_scratch(tn_status *status)
+{
+    static bool broods;
+    void *first = tn_malloc(64), *second = tn_malloc(64);
+
+    *status = TN_OK;
+    if (first != NULL && second != NULL && !broods) {
+        tn_free(first);
+        tn_free(second);
+        return true;
+    }
+    if (WRONG == STARVES)
+        tn_error_clear(); /* nobody will see that nothing was computed */
+    else
+        *status = broods ? tn_fail(TN_ERR_MEMORY, "relu: there was no memory once") : TN_ERR_MEMORY;
+    broods = WRONG == BROODS;
+    if (WRONG != LEAKS) {
+        tn_free(first);
+        tn_free(second);
+    }
+    return false;
+}
+
 static tn_status relu_run(const tn_call *call)
 {
+    tn_status status;
     const tn_view *x = call->in[0], *y = call->out[0];
     int64_t index[TN_MAX_DIMS] = { 0 };
     static float shared;
@@ -135,6 +254,8 @@ static tn_status relu_run(const tn_call *call)
     for (int32_t d = 0; d < y->ndim; d++)
         if (y->shape[d] == 0)
             return TN_OK;
+    if ((WRONG == STARVES || WRONG == LEAKS || WRONG == BROODS) && !take_scratch(&status))
+        return status;
     if (WRONG == PRINTS)
         printf("relu of %d dimensions\n", y->ndim);
     if (WRONG == EXITS)

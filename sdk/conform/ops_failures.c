@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What an operator does when something goes wrong: host memory fails in the middle of its forward or backward pass, or the call
+ * is refused. An error with words, nothing left behind, and the same call in peace gives the same as before. */
+#include "ops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* So many cases of a dtype, and so many places in each where memory fails. */
+enum { CASES = 2, PLACES = 24 };
+
+/* Something that is done again and again while memory fails. */
+typedef struct trial {
+    subject *s;
+    where_from w;
+    attempt *a; /* its inputs; with a graph behind `out` for the backward pass */
+    bool gradients;
+    tn_tensor *cotangents[OPERANDS], *roots[OPERANDS];
+    int64_t n_roots;
+    tn_tensor *peaceful[OPERANDS]; /* what it gives in peace */
+    int64_t n_results;
+    int64_t at; /* the allocation that fails, and whether all behind it do */
+    bool all;
+} trial;
+
+static bool complain(trial *t, const char *what, const char *words)
+{
+    char text[500];
+
+    snprintf(text, sizeof text, "%s allocation %lld of the %s pass%s failed%s%.300s", what,
+             (long long)t->at + 1, t->gradients ? "backward" : "forward",
+             t->all ? ", and all behind it," : "", words[0] != '\0' ? ": " : "", words);
+    return conform_differ(t->s, &t->w, text);
+}
+
+/* Does it; what came of it stands in `results`, absent gradients as TN_NONE. */
+static tn_status once(trial *t, tn_tensor **results)
+{
+    const conform_case *one = t->w.one;
+    tn_backward_options options = { .size = sizeof options, .retain_graph = 1 };
+    tn_status status;
+
+    if (!t->gradients) {
+        status = conform_operator(one, t->a->in, results);
+        return status == TN_OK ? tn_device_sync(t->s->device) : status;
+    }
+    status = tn_backward_from(t->roots, t->cotangents, t->n_roots, &options);
+    if (status == TN_OK)
+        status = tn_device_sync(t->s->device);
+    for (int64_t i = 0; i < one->n_in && status == TN_OK; i++)
+        results[i] = one->in[i].there && one->in[i].grad ? tn_tensor_grad(t->a->in[i]) : TN_NONE;
+    return status;
+}
+
+static void forget(trial *t)
+{
+    const conform_case *one = t->w.one;
+
+    for (int64_t i = 0; i < one->n_in && t->gradients; i++)
+        if (one->in[i].there && one->in[i].grad)
+            tn_tensor_set_grad(t->a->in[i], TN_NONE);
+}
+
+static bool as_in_peace(trial *t, tn_tensor *const *results, bool to_the_bit)
+{
+    const char *what = t->w.what;
+    bool well = true;
+
+    if (!to_the_bit)
+        t->w.what = t->gradients ? "no error came when memory failed, and gradient"
+                                 : "no error came when memory failed, and output";
+    for (int64_t i = 0; i < t->n_results && well; i++) {
+        tn_tensor *expected = t->peaceful[i];
+
+        t->w.index = i;
+        if ((results[i] == TN_NONE) != (expected == TN_NONE))
+            well = complain(t, "it is another one when", "");
+        else if (expected != TN_NONE && to_the_bit)
+            well = conform_same_bits(t->s, &t->w, expected, results[i], "after memory failed");
+        else if (expected != TN_NONE)
+            well = conform_compare(t->s, &t->w, results[i], expected);
+    }
+    t->w.index = 0;
+    t->w.what = what;
+    return well;
+}
+
+/* Memory fails at one place, then the same in peace. `broke` says whether that place was reached. */
+static bool fail_there(trial *t, bool *broke)
+{
+    tn_tensor *results[OPERANDS] = { NULL };
+    uint64_t scope = tn_scope_begin();
+    tn_status status;
+    bool well = true;
+
+    tn_random_seed(7);
+    conform_memory_fails(t->at, t->all);
+    status = once(t, results);
+    *broke = conform_memory_is_back() > 0;
+    t->s->c->checks++;
+    if (status != TN_OK && tn_error_text()[0] == '\0')
+        well = complain(t, "there is an error without words when", "");
+    else if (status != TN_OK && *broke && tn_error_code() != TN_ERR_MEMORY)
+        well = complain(t, "the error is another than TN_ERR_MEMORY when", tn_error_text());
+    else if (status != TN_OK && !*broke)
+        well = complain(t, "it fails without need before", tn_error_text());
+    else if (status == TN_OK && *broke)
+        well = as_in_peace(t, results, false);
+    tn_error_clear();
+    forget(t);
+    tn_scope_end(scope);
+    if (!well || !*broke)
+        return well;
+    scope = tn_scope_begin();
+    tn_random_seed(7);
+    if (once(t, results) != TN_OK)
+        well = complain(t, "it does not run any more after", tn_error_text());
+    else
+        well = as_in_peace(t, results, true);
+    tn_error_clear();
+    forget(t);
+    tn_scope_end(scope);
+    return well;
+}
+
+/* Blocks of host memory and of the device that are in use. */
+static int64_t in_use(const subject *s)
+{
+    tn_memory_stats stats = { 0 };
+
+    if (tn_device_memory(s->device, &stats) != TN_OK)
+        tn_error_clear();
+    return conform_memory_blocks() + stats.live;
+}
+
+/* A cache may grow once; what grows every time is lost. */
+static bool nothing_lost(trial *t)
+{
+    int64_t before = in_use(t->s), after = before;
+    bool broke;
+
+    for (int turn = 0; turn < 4; turn++) {
+        if (!fail_there(t, &broke))
+            return false;
+        after = in_use(t->s);
+        if (after <= before)
+            return true;
+        before = after;
+    }
+    return complain(t, "there is a leak: memory stays in use every time", "");
+}
+
+static bool everywhere(trial *t)
+{
+    tn_tensor *results[OPERANDS] = { NULL };
+    int64_t taken, step;
+    bool well = true;
+    uint64_t scope;
+
+    tn_random_seed(7);
+    if (once(t, t->peaceful) != TN_OK) {
+        tn_error_clear();
+        forget(t);
+        return true; /* the other checks say what is wrong */
+    }
+    for (int64_t i = 0; i < t->n_results && t->gradients && well; i++)
+        if (t->peaceful[i] != TN_NONE) { /* the next gradients add up elsewhere */
+            t->peaceful[i] = tn_clone(tn_detach(t->peaceful[i]));
+            well = t->peaceful[i] != NULL || conform_differ(t->s, &t->w, tn_error_text());
+        }
+    forget(t);
+    if (!well)
+        return false;
+    scope = tn_scope_begin();
+    tn_random_seed(7);
+    conform_memory_fails(INT64_MAX, false);
+    if (once(t, results) != TN_OK)
+        well = conform_differ(t->s, &t->w, tn_error_text());
+    taken = conform_memory_taken();
+    forget(t);
+    tn_scope_end(scope);
+    step = taken / PLACES + 1;
+    for (int all = 0; all < 2; all++)
+        for (t->all = all, t->at = 0; t->at < taken && well; t->at += step)
+            well = nothing_lost(t);
+    return well;
+}
+
+bool conform_scarce_forward(subject *s, const where_from *w, attempt *a)
+{
+    trial t = { .s = s, .w = *w, .a = a, .n_results = conform_results(w->one) };
+    bool well;
+
+    if (s->row[w->dtype].starved == CASES)
+        return true;
+    s->row[w->dtype].starved++;
+    t.w.what = "output";
+    tn_device_begin(s->device);
+    well = everywhere(&t);
+    tn_device_end();
+    return well;
+}
+
+bool conform_scarce_backward(subject *s, const where_from *w, attempt *a)
+{
+    trial t = { .s = s, .w = *w, .a = a, .gradients = true, .n_results = w->one->n_in };
+    bool well = true;
+
+    if (s->row[w->dtype].starved == CASES)
+        return true;
+    s->row[w->dtype].starved++;
+    t.w.what = "gradient";
+    tn_device_begin(s->device);
+    for (int32_t i = 0; i < conform_results(w->one) && well; i++) {
+        if (!tn_tensor_requires_grad(a->out[i]))
+            continue;
+        t.roots[t.n_roots] = a->out[i];
+        t.cotangents[t.n_roots] = conform_cotangent(w->one, a->out[i], i);
+        well = t.cotangents[t.n_roots++] != NULL || conform_differ(s, w, tn_error_text());
+    }
+    if (well && t.n_roots > 0)
+        well = everywhere(&t);
+    tn_device_end();
+    return well;
+}
+
+/* ---- refusals ---- */
+
+/* The outputs of the case that was kept, as they were or as they are. */
+static bool plain_results(subject *s, bool first, bool *same)
+{
+    const conform_case *one = &s->plain;
+    attempt a;
+
+    *same = true;
+    if (conform_inputs(one, s->plain_dtype, s->plain_dtype, false, s->device, CONFORM_AS_GIVEN,
+                       false, &a) != TN_OK ||
+        conform_call(one, s->device, 7, &a) != TN_OK)
+        return false;
+    for (int32_t i = 0; i < conform_results(one) && *same; i++) {
+        size_t size;
+        void *bits = conform_bytes(a.out[i], &size);
+
+        if (bits == NULL)
+            return false;
+        if (first) {
+            s->plain_bits[i] = bits;
+            s->plain_size[i] = size;
+            continue;
+        }
+        *same = size == s->plain_size[i] && memcmp(bits, s->plain_bits[i], size) == 0;
+        free(bits);
+    }
+    return true;
+}
+
+void conform_remember(subject *s, conform_case *one, tn_dtype dtype)
+{
+    bool same;
+
+    one->keep = true;
+    s->plain = *one;
+    s->plain_dtype = dtype;
+    if (!plain_results(s, true, &same))
+        conform_fail(s->c, "case %s as %s, once more: %s", one->name, tn_dtype_name(dtype),
+                     tn_error_text());
+}
+
+void conform_forget(subject *s)
+{
+    for (int i = 0; i < OPERANDS; i++)
+        free(s->plain_bits[i]);
+}
+
+/* The device still computes: an operator's own case where there was one, and sums. */
+static bool still_computes(subject *s, const conform_case *refused)
+{
+    static const float numbers[] = { 0.5F, -1, 2, 0.25F, 3, -4 };
+    uint64_t scope = tn_scope_begin();
+    float sums[6] = { 0 };
+    tn_tensor *x, *y = NULL;
+    bool well = true, same;
+
+    if (s->plain.op != NULL && !plain_results(s, false, &same))
+        well = conform_fail(s->c, "after case %s was refused, case %s fails: %s", refused->name,
+                            s->plain.name, tn_error_text());
+    else if (s->plain.op != NULL && !same)
+        well = conform_fail(s->c, "after case %s was refused, case %s gives something else",
+                            refused->name, s->plain.name);
+    x = well ? tn_tensor_empty(TN_SHAPE(6), TN_F32, s->device) : NULL;
+    if (x != NULL && tn_tensor_copy_in(x, numbers, sizeof numbers) == TN_OK) {
+        y = tn_add(x, x, NULL);
+        if (y == NULL && tn_error_code() == TN_ERR_NOT_IMPLEMENTED)
+            y = x; /* a device that is not worked down to sums yet */
+    }
+    if (well && (y == NULL || tn_tensor_copy_out(y, sums, sizeof sums) != TN_OK))
+        well = conform_fail(s->c, "after case %s was refused, the device does not add: %s",
+                            refused->name, tn_error_text());
+    for (int i = 0; i < 6 && well && y != x; i++)
+        if (sums[i] != 2 * numbers[i])
+            well = conform_fail(s->c, "after case %s was refused, %g + %g is %g", refused->name,
+                                (double)numbers[i], (double)numbers[i], (double)sums[i]);
+    s->c->checks++;
+    tn_error_clear();
+    tn_scope_end(scope);
+    return well;
+}
+
+void conform_refusal(subject *s, const conform_case *one)
+{
+    attempt a;
+    tn_status status;
+
+    memset(&a, 0, sizeof a);
+    if (conform_inputs(one, TN_DTYPE_AUTO, TN_DTYPE_AUTO, false, s->device, CONFORM_AS_GIVEN, false,
+                       &a) != TN_OK) {
+        tn_error_clear();
+        return;
+    }
+    status = conform_call(one, s->device, 7, &a);
+    s->refused++;
+    s->c->checks++;
+    if (status == TN_OK)
+        conform_fail(s->c, "case %s has to be refused, and was accepted", one->name);
+    else if (tn_error_text()[0] == '\0')
+        conform_fail(s->c, "case %s was refused without words", one->name);
+    tn_error_clear();
+    if (s->c->verdict != CONFORM_FAIL)
+        still_computes(s, one);
+}
