@@ -18,6 +18,7 @@ plugins_formats_la_SOURCES = \
 	%D%/pytorch-legacy.c \
 	%D%/pytorch-state.c \
 	%D%/pytorch-storage.c \
+	%D%/pytorch-value.c \
 	%D%/values.c \
 	%D%/zip.c \
 	%D%/zip.h \

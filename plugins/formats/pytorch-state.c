@@ -68,13 +68,41 @@ static tn_status add_tensor(struct pt_file *file, const char *name, const struct
 static tn_status add_value(struct pt_file *file, struct pk *pk, const char *name,
                            const struct pk_value *value)
 {
-    char *text = NULL;
-    if (tn_state_meta(file->state, name) != NULL)
+    if (tn_state_find(file->state, name) >= 0 || tn_state_meta(file->state, name) != NULL)
         return twice(file, name);
-    tn_status status = pk_print(pk, value, &text);
-    if (status == TN_OK)
-        status = tn_state_set_meta(file->state, name, text);
-    tn_free(text);
+    return pt_add_value(file, pk, name, value);
+}
+
+/* ---- versions ---------------------------------------------------------------------------------- */
+
+/* state_dict keeps {"path of a module": {"version": 2}, ...} as the attribute _metadata of its dictionary. What is not
+ * of this form says nothing about versions and is no reason to refuse the tensors. */
+static tn_status add_versions(struct pt_file *file, struct pk *pk, struct path *path,
+                              const struct pk_value *dict, int depth)
+{
+    const struct pk_value *all = dict->as.list.attributes != NULL
+                                     ? pk_get(dict->as.list.attributes, "_metadata")
+                                     : NULL;
+    tn_status status = TN_OK;
+
+    if (all == NULL || all->kind != PK_DICT)
+        return TN_OK;
+    for (uint32_t i = 0; i < all->as.list.count && status == TN_OK; i += 2) {
+        const struct pk_value *key = all->as.list.at[i];
+        const struct pk_value *version = pk_get(all->as.list.at[i + 1], "version");
+        size_t before = path->size;
+
+        status = pk_visit(pk, depth);
+        if (status != TN_OK || key->kind != PK_TEXT || version == NULL || version->kind != PK_INT ||
+            version->as.i < 0)
+            continue;
+        if (key->as.text.size > 0)
+            status = enter(file, path, key->as.text.at, key->as.text.size, &before);
+        if (status == TN_OK)
+            status = tn_state_set_version(file->state, path->size > 0 ? path->at : "",
+                                          version->as.i);
+        leave(path, before);
+    }
     return status;
 }
 
@@ -107,7 +135,7 @@ static tn_status add_dict(struct pt_file *file, struct pk *pk, struct path *path
             status = add(file, pk, path, dict->as.list.at[i + 1], depth + 1);
         leave(path, before);
     }
-    return status;
+    return status == TN_OK ? add_versions(file, pk, path, dict, depth) : status;
 }
 
 static tn_status add_list(struct pt_file *file, struct pk *pk, struct path *path,

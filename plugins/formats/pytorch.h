@@ -22,10 +22,11 @@ struct pt_storage {
 struct pt_file {
     const tn_source *source;
     tn_state *state;
-    struct zip *zip;    /* NULL for a file before 1.6 */
-    const char *folder; /* of the members: "archive/" */
-    uint64_t expanded;  /* bytes of tensors beyond those of their storages */
-    uint64_t done;      /* bytes that were read, for progress */
+    struct zip *zip;      /* NULL for a file before 1.6 */
+    const char *folder;   /* of the members: "archive/" */
+    uint64_t expanded;    /* bytes of tensors beyond those of their storages */
+    uint64_t values_size; /* bytes of values that are no tensors */
+    uint64_t done;        /* bytes that were read, for progress */
     struct pt_storage *at;
     int64_t count, capacity;
     int64_t *index; /* by key and dtype: place + 1, 0 is empty; a power of two long */
@@ -45,6 +46,10 @@ TN_HIDDEN void pt_storages_free(struct pt_file *file);
 
 /* pytorch-state.c: what the pickle made goes into the state, by dotted name. */
 TN_HIDDEN tn_status pt_fill_state(struct pt_file *file, struct pk *pk);
+
+/* pytorch-value.c: a value that is no tensor. */
+TN_HIDDEN tn_status pt_add_value(struct pt_file *file, struct pk *pk, const char *name,
+                                 const struct pk_value *value);
 
 /* pytorch-legacy.c: files before 1.6. */
 TN_HIDDEN bool pt_legacy_recognize(const tn_source *source);

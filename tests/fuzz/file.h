@@ -77,6 +77,8 @@ static void expect_same(const tn_state *a, const tn_state *b)
 static void touch(const tn_state *state)
 {
     for (int64_t i = 0; i < tn_state_count(state); i++) {
+        if (tn_state_value(state, i).kind != TN_VALUE_TENSOR)
+            continue;
         tn_tensor *tensor = tn_state_tensor(state, i);
         size_t size = (size_t)tn_tensor_numel(tensor) * tn_dtype_size(tn_tensor_dtype(tensor));
         char *values = size < ((size_t)1 << 24) ? malloc(size + 1) : NULL;

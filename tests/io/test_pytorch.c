@@ -91,24 +91,31 @@ static void expect_checkpoint(const char *path)
     EXPECT(state, "optimizer.state.3.momentum_buffer", TN_F32, TN_SHAPE(1), float, 2);
     EXPECT(state, "list.0", TN_F32, TN_SHAPE(1), float, 1);
     EXPECT(state, "list.1.inner", TN_I64, TN_SHAPE(1), int64_t, 2);
-    expect_value(state, "optimizer.param_groups.0.lr", "0.125");
-    expect_value(state, "optimizer.param_groups.0.nesterov", "False");
-    expect_value(state, "optimizer.param_groups.0.params", "[0, 1, 2, 3]");
-    expect_value(state, "epoch", "7");
-    expect_value(state, "loss", "0.25");
-    expect_value(state, "best", "None");
-    expect_value(state, "note", "it's a \"text\"");
-    expect_value(state, "bytes", "b'a\\x00\\xff'");
-    expect_value(state, "size", "(2, 3)");
-    expect_value(state, "device", "cpu");
-    expect_value(state, "dtype", "torch.float16");
-    expect_value(state, "large", "0x400000000000000000");
-    expect_value(state, "less", "-0x400000000000000000");
-    expect_value(state, "complex", "(1.0-2.0j)");
-    expect_value(state, "classes", "['cat', 'dog', ('a', 1)]");
-    expect_value(state, "set", "{4}");
-    expect_value(state, "counter.3", "1");
-    expect_value(state, "none", "{}");
+    expect_value(state, "optimizer.param_groups.0.lr", TN_VALUE_FLOAT, "0.125");
+    expect_value(state, "optimizer.param_groups.0.nesterov", TN_VALUE_BOOL, "False");
+    expect_value(state, "optimizer.param_groups.0.params", TN_VALUE_LIST, "[0, 1, 2, 3]");
+    expect_value(state, "epoch", TN_VALUE_INT, "7");
+    expect_value(state, "loss", TN_VALUE_FLOAT, "0.25");
+    expect_value(state, "best", TN_VALUE_NONE, "None");
+    expect_value(state, "note", TN_VALUE_STRING, "'it\\'s a \"text\"'");
+    expect_value(state, "size", TN_VALUE_TUPLE, "(2, 3)");
+    expect_value(state, "classes", TN_VALUE_LIST, "['cat', 'dog', ('a', 1)]");
+    expect_value(state, "counter.3", TN_VALUE_INT, "1");
+    tn_value bytes = tn_state_value(state, tn_state_find(state, "bytes"));
+    ck_assert_uint_eq(bytes.kind, TN_VALUE_BYTES);
+    ck_assert_uint_eq(bytes.count, 3);
+    ck_assert_mem_eq(bytes.as.s, "a\0\xff", 3);
+    expect_value(state, "device", TN_VALUE_STRING, "'cpu'");
+    expect_meta(state, "dtype", "torch.float16");
+    expect_meta(state, "large", "0x400000000000000000");
+    expect_meta(state, "less", "-0x400000000000000000");
+    expect_meta(state, "complex", "(1.0-2.0j)");
+    expect_meta(state, "set", "{4}");
+    expect_meta(state, "none", "{}");
+    ck_assert_int_eq(tn_state_version(state, "net"), 1);
+    ck_assert_int_eq(tn_state_version(state, "net.fc"), 1);
+    ck_assert_int_eq(tn_state_version(state, "net.bn"), 2);
+    ck_assert_int_eq(tn_state_version_count(state), 3);
     tn_state_drop(state);
 }
 
@@ -228,6 +235,33 @@ static void judge(const char *bytes, size_t size, const char *words)
 #define JUDGE(pickle, words) judge(START pickle, sizeof(START pickle) - 1, words)
 #define JUDGE_TENSOR(offset, shape, strides, words)                                                \
     JUDGE(TENSOR(offset, shape, strides) "." KEYS DATA, words)
+
+/* A list that names one long text again and again: each name is two bytes. */
+START_TEST(texts_that_are_shared_are_counted_as_often_as_they_are_named)
+{
+    enum { LONG = 1 << 20, TIMES = 300 };
+    static const char begin[] = START "](X\0\0\x10\0", memo[] = "q\1", end[] = "e.].";
+    size_t size = 0;
+    char *bytes = malloc(sizeof begin + LONG + 2 * TIMES + 16);
+    ck_assert_ptr_nonnull(bytes);
+    memcpy(bytes, begin, sizeof begin - 1);
+    size += sizeof begin - 1;
+    memset(bytes + size, 'a', LONG);
+    size += LONG;
+    memcpy(bytes + size, memo, 2);
+    size += 2;
+    size_t few = size;
+    for (int times = 2; times <= TIMES; times += TIMES - 2) {
+        size = few;
+        for (int i = 1; i < times; i++, size += 2)
+            memcpy(bytes + size, "h\1", 2);
+        memcpy(bytes + size, end, sizeof end - 1);
+        judge(bytes, size + sizeof end - 1,
+              times == 2 ? NULL : "its values need more than 268435456 bytes");
+    }
+    free(bytes);
+}
+END_TEST
 
 START_TEST(hostile_pickles_are_refused_with_words)
 {
@@ -349,6 +383,7 @@ int main(void)
         a_file_of_one_tensor_or_a_list_gets_names,
         a_network_takes_the_weights_of_its_file,
         whatever_is_not_data_is_refused_by_name_and_nothing_is_called,
+        texts_that_are_shared_are_counted_as_often_as_they_are_named,
         hostile_pickles_are_refused_with_words,
         values_that_are_shared_do_not_unfold_without_end,
         a_file_cut_at_every_length_or_changed_at_every_byte_is_an_error_or_loads,

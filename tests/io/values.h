@@ -4,6 +4,7 @@
 #ifndef TN_TESTS_IO_VALUES_H
 #define TN_TESTS_IO_VALUES_H
 
+#include "core/base/internal.h"
 #include "tests/base/suite.h"
 
 #define FILES TN_TEST_SRCDIR "/tests/io/files/"
@@ -45,12 +46,27 @@ static inline void expect_tensor(const tn_state *state, const char *name, tn_dty
         expect_tensor(state, name, dtype, shape, values_, sizeof values_);                         \
     } while (0)
 
-/* A value that is no tensor, by its text. */
-static inline void expect_value(const tn_state *state, const char *name, const char *text)
+/* Text beside the tensors. */
+static inline TN_ATTR(unused) void expect_meta(const tn_state *state, const char *name,
+                                               const char *text)
 {
     const char *got = tn_state_meta(state, name);
     ck_assert_msg(got != NULL, "%s is not there", name);
     ck_assert_msg(strcmp(got, text) == 0, "%s is %s", name, got);
+}
+
+/* A value that is no tensor, by its kind and its text in the grammar of specs. */
+static inline TN_ATTR(unused) void expect_value(const tn_state *state, const char *name,
+                                                uint32_t kind, const char *text)
+{
+    int64_t i = tn_state_find(state, name);
+    ck_assert_msg(i >= 0, "%s is not there", name);
+    tn_value value = tn_state_value(state, i);
+    tn__text got = { 0 };
+    tn__value_print(&value, &got);
+    ck_assert_msg(value.kind == kind && strcmp(got.at, text) == 0, "%s is %s, of kind %u", name,
+                  got.at, value.kind);
+    tn__text_free(&got);
 }
 
 #endif
