@@ -159,7 +159,10 @@ tn_status tn__convolution_grad_weight(const tn_call *call)
     if (status != TN_OK)
         return status;
     status = tn__images_take(&f.gy, gy, false);
-    if (status == TN_OK && tn__winograd_takes_weight(&f.w)) {
+    if (status == TN_OK && tn__depthwise_takes(&f.w)) {
+        status = tn__depthwise_weight(&f.w, &f.x, &f.gy, f.gw);
+        tn__images_done(&f.gy, gy, false);
+    } else if (status == TN_OK && tn__winograd_takes_weight(&f.w)) {
         status = tn__winograd_weight(&f.w, &f.x, &f.gy, (float *)(void *)f.gw);
         tn__images_done(&f.gy, gy, false);
     } else if (status == TN_OK) {

@@ -247,7 +247,9 @@ tn_status tn__convolution(const tn_call *call)
         return status;
     status = tn__images_take(&at.y, y, true);
     if (status == TN_OK) {
-        status = forth(&at, weight, false, call->in[2]);
+        status = tn__depthwise_takes(&at.w)
+                     ? tn__depthwise_forth(&at.w, &at.x, &at.y, weight, call->in[2])
+                     : forth(&at, weight, false, call->in[2]);
         last = tn__images_done(&at.y, y, status == TN_OK);
         status = status == TN_OK ? last : status;
     }
@@ -425,7 +427,11 @@ tn_status tn__convolution_grad_input(const tn_call *call)
         return status;
     status = tn__images_take(&at.y, gx, true);
     if (status == TN_OK) {
-        status = turn(&at.w) ? forth(&at, weight, true, NULL) : back(&at.w, &at.x, &at.y, weight);
+        if (tn__depthwise_takes(&at.w))
+            status = tn__depthwise_back(&at.w, &at.x, &at.y, weight);
+        else
+            status = turn(&at.w) ? forth(&at, weight, true, NULL)
+                                 : back(&at.w, &at.x, &at.y, weight);
         last = tn__images_done(&at.y, gx, status == TN_OK);
         status = status == TN_OK ? last : status;
     }

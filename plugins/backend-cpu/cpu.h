@@ -272,6 +272,12 @@ struct tn__products {
     /* The same with four rows, `step` elements apart: y[j] += a[0] x[j] + ... + a[3] x[3 step + j]. */
     void (*axpy4_f32)(int64_t n, const float *a, const float *x, int64_t step, float *y);
     void (*axpy4_f64)(int64_t n, const double *a, const double *x, int64_t step, double *y);
+    /* y[j] = bias[j] + x[0][j] w[0][j] + ... of `count` rows; bias NULL: none. */
+    void (*weigh_rows[TN__F64 + 1])(int64_t n, int64_t count, const void *const *x, void *const *w,
+                                    const void *bias, void *y);
+    /* w[i][j] += x[i][j] g[j] for `count` rows. */
+    void (*spread_row[TN__F64 + 1])(int64_t n, int64_t count, const void *const *x, const void *g,
+                                    void *const *w);
     struct tn__tile tile[TN__I64 + 1];
     struct tn__strips strips[TN__F64 + 1];
 };
@@ -422,6 +428,8 @@ void tn__gemm_run(const struct tn__gemm *g);
  * zeros. */
 void tn__gemm_pack(enum tn__ct ct, int64_t k, int64_t n, int64_t width, const void *from,
                    int64_t deep, int64_t across, void *to);
+/* to[i] += from[i], of float32 or float64. */
+void tn__gemm_add_row(enum tn__ct ct, int64_t n, const void *from, void *to);
 
 /* ---- scratch memory -------------------------------------------------------------------------- */
 

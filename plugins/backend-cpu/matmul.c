@@ -32,7 +32,8 @@ enum {
     FEW_ROWS = 4,
     STRIP_ROWS = 6, /* fewer are not worth packing the other matrix */
     STRIP_MOST = 192,
-    STRIP_ACROSS = 128,       /* rows and columns of a piece, at most */
+    STRIP_ACROSS = 128,       /* rows of a piece at most, columns at least */
+    STRIP_PIECES = 16,        /* so many are wanted */
     SMALL = 64 * 64 * 64 * 2, /* products below this many multiplications are one piece */
     KC = 256                  /* depth of a packed panel */
 };
@@ -246,14 +247,6 @@ static void pack(const struct matrix *x, int64_t step, int64_t deep, int64_t cou
     }
 }
 
-static void add_bias(enum tn__ct ct, int64_t n, char *row, const char *bias)
-{
-    if (ct == TN__F32)
-        tn__products->axpy_f32(n, 1, (const float *)(const void *)bias, (float *)(void *)row);
-    else
-        tn__products->axpy_f64(n, 1, (const double *)(const void *)bias, (double *)(void *)row);
-}
-
 static tn_status piece_by_tiles(const struct product *p, const struct matrix *y,
                                 const struct matrix *a, const struct matrix *b, int64_t m,
                                 int64_t n, int64_t j0)
@@ -285,7 +278,7 @@ static tn_status piece_by_tiles(const struct product *p, const struct matrix *y,
     for (int64_t i = 0; i < m; i++) {
         char *row = sums + i * up_n * size;
         if (p->bias)
-            add_bias(p->ct, n, row, pb);
+            tn__gemm_add_row(p->ct, n, pb, row);
         tn__convert_store(p->ct, y->dtype)(n, row, y->at + i * y->row, y->column);
     }
     tn__scratch_give(memory);
@@ -299,7 +292,8 @@ struct strips {
     struct tn__gemm g;
     char *panels; /* b of each matrix of the batch, [batch][panel][k][width] */
     int64_t each; /* elements of a batch's panels */
-    int64_t count, rows, down, across;
+    int64_t count, rows, down;
+    int64_t wide, across; /* columns of a piece, pieces next to one another */
 };
 
 static bool strips_take(const struct product *p)
@@ -341,12 +335,15 @@ static tn_status strips_part(void *user, int64_t begin, int64_t end)
     space = tn__scratch_take(tn__gemm_space(&most));
     if (!space)
         return TN_ERR_MEMORY;
-    for (int64_t i = begin; i < end; i++) {
-        int64_t j = i % s->across * STRIP_ACROSS, row = i / s->across % s->down * s->rows,
-                which = i / s->across / s->down;
+    for (int64_t i = begin, next; i < end; i = next) {
+        int64_t j = i % s->across * s->wide, row = i / s->across % s->down * s->rows,
+                which = i / s->across / s->down, last;
         struct tn__gemm g = s->g;
+        next = (i / s->across + 1) * s->across; /* pieces of the same rows at once */
+        next = next < end ? next : end;
+        last = j + (next - i) * s->wide;
         g.m = p->m - row < s->rows ? p->m - row : s->rows;
-        g.n = p->n - j < STRIP_ACROSS ? p->n - j : STRIP_ACROSS;
+        g.n = (last < p->n ? last : p->n) - j;
         g.a = p->a.at + which * p->batch_a + row * p->a.row;
         g.b = s->panels + ((p->batch_b ? which : 0) * s->each + j * p->k) * item;
         g.c = p->y.at + which * p->batch_y + row * p->y.row + j * item;
@@ -379,7 +376,10 @@ static tn_status by_strips(const struct product *p)
     s.down = (p->m + STRIP_MOST - 1) / STRIP_MOST;
     s.rows = ((p->m + s.down - 1) / s.down + mr - 1) / mr * mr;
     s.down = (p->m + s.rows - 1) / s.rows;
-    s.across = (p->n + STRIP_ACROSS - 1) / STRIP_ACROSS;
+    for (s.wide = STRIP_ACROSS; s.wide < p->n; s.wide *= 2)
+        if (p->batch * s.down * ((p->n + 2 * s.wide - 1) / (2 * s.wide)) < STRIP_PIECES)
+            break;
+    s.across = (p->n + s.wide - 1) / s.wide;
     s.panels = tn__scratch_take((size_t)(matrices * s.each * item));
     if (p->bias)
         bias = tn__scratch_take((size_t)(full * item));

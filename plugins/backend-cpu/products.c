@@ -189,6 +189,50 @@ CHOICES(f64)
 ROW_PRODUCTS(float, f32)
 ROW_PRODUCTS(double, f64)
 
+/* Rows multiplied element by element. */
+#define ROWS(s, T, V)                                                                              \
+    static void weigh_rows_##s(int64_t n, int64_t count, const void *const *x, void *const *w,     \
+                               const void *bias, void *y)                                          \
+    {                                                                                              \
+        enum { W = TILE_BYTES / (int)sizeof(T) };                                                  \
+        const T *b = bias;                                                                         \
+        T *to = y;                                                                                 \
+        int64_t j = 0;                                                                             \
+        for (; j + W <= n; j += W) {                                                               \
+            V sum = { 0 };                                                                         \
+            if (b)                                                                                 \
+                sum = *(const V *)(const void *)(b + j);                                           \
+            for (int64_t i = 0; i < count; i++)                                                    \
+                sum += *(const V *)(const void *)((const T *)x[i] + j) *                           \
+                       *(const V *)(const void *)((const T *)w[i] + j);                            \
+            *(V *)(void *)(to + j) = sum;                                                          \
+        }                                                                                          \
+        for (; j < n; j++) {                                                                       \
+            T sum = b ? b[j] : 0;                                                                  \
+            for (int64_t i = 0; i < count; i++)                                                    \
+                sum += ((const T *)x[i])[j] * ((const T *)w[i])[j];                                \
+            to[j] = sum;                                                                           \
+        }                                                                                          \
+    }                                                                                              \
+    static void spread_row_##s(int64_t n, int64_t count, const void *const *x, const void *g,      \
+                               void *const *w)                                                     \
+    {                                                                                              \
+        enum { W = TILE_BYTES / (int)sizeof(T) };                                                  \
+        const T *by = g;                                                                           \
+        int64_t j = 0;                                                                             \
+        for (; j + W <= n; j += W) {                                                               \
+            const V here = *(const V *)(const void *)(by + j);                                     \
+            for (int64_t i = 0; i < count; i++)                                                    \
+                *(V *)(void *)((T *)w[i] + j) += *(const V *)(const void *)((const T *)x[i] + j) * \
+                                                 here;                                             \
+        }                                                                                          \
+        for (; j < n; j++)                                                                         \
+            for (int64_t i = 0; i < count; i++)                                                    \
+                ((T *)w[i])[j] += ((const T *)x[i])[j] * by[j];                                    \
+    }
+ROWS(f32, float, tile_v_f32)
+ROWS(f64, double, tile_v_f64)
+
 const struct tn__products TN__PRODUCTS_NAME = {
     .dot_f32 = dot_f32,
     .dot_f64 = dot_f64,
@@ -196,6 +240,8 @@ const struct tn__products TN__PRODUCTS_NAME = {
     .axpy_f64 = axpy_f64,
     .axpy4_f32 = axpy4_f32,
     .axpy4_f64 = axpy4_f64,
+    .weigh_rows = { [TN__F32] = weigh_rows_f32, [TN__F64] = weigh_rows_f64 },
+    .spread_row = { [TN__F32] = spread_row_f32, [TN__F64] = spread_row_f64 },
     .strips = {
         [TN__F32] = STRIPS(f32, TILE_NR_F32),
         [TN__F64] = STRIPS(f64, TILE_NR_F64),

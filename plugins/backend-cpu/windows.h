@@ -44,6 +44,16 @@ void tn__windows_rows(const struct tn__windows *w, const struct tn__images *x, i
 /* Whether the rows lie in x already, `step` elements apart. */
 bool tn__windows_plain(const struct tn__windows *w, const struct tn__images *x, int64_t *step);
 
+/* depthwise.c: one window for every channel. All y, all gx and all gw are written; gw lies row by row. */
+bool tn__depthwise_takes(const struct tn__windows *w);
+tn_status tn__depthwise_forth(const struct tn__windows *w, const struct tn__images *x,
+                              const struct tn__images *y, const tn_view *weight,
+                              const tn_view *bias);
+tn_status tn__depthwise_back(const struct tn__windows *w, const struct tn__images *gy,
+                             const struct tn__images *gx, const tn_view *weight);
+tn_status tn__depthwise_weight(const struct tn__windows *w, const struct tn__images *x,
+                               const struct tn__images *gy, void *gw);
+
 static inline int64_t tn__up(int64_t n, int64_t step)
 {
     return (n + step - 1) / step * step;
