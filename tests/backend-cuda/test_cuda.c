@@ -2,26 +2,15 @@
  *
  * The host side of backend-cuda on the fake driver: what is asked of CUDA, in which order, and what every failure becomes. Each test has
  * a process, and so a driver, of its own. */
-#include "tests/fake-cuda/fake.h"
-#include "tests/gpu/direct.h"
+#include "tests/backend-cuda/driver.h"
 
-#include <sys/wait.h>
 #include <tenon/native.h>
 #include <unistd.h>
 
-#define PLUGIN TN_TEST_BUILDDIR "/plugins/.libs/backend-cuda.so"
-#define DRIVER TN_TEST_BUILDDIR "/tests/.libs/fake-cuda.so"
-#define KERNELS TN_TEST_SRCDIR "/tests/fake-cuda/kernels"
+struct direct d;
+struct fake_cuda *fake;
 
-struct options {
-    const char *driver, *blas, *kernels;
-};
-
-static struct direct d;
-static struct fake_cuda *fake;
-
-/* The plugin, not yet activated; the fake driver mapped beside it so that it can be told things. */
-static void load(void)
+void load(void)
 {
     struct options *options;
     void *handle;
@@ -35,21 +24,20 @@ static void load(void)
     ck_assert_ptr_nonnull(fake);
 }
 
-static void open_one(void)
+void open_one(void)
 {
     load();
     ck_assert_msg(direct_open(&d, 0) == TN_OK, "%s", tn_error_text());
 }
 
-static void open_with_blas(void)
+void open_with_blas(void)
 {
     load();
     ((struct options *)d.plugin->options_data)->blas = DRIVER;
     ck_assert_msg(direct_open(&d, 0) == TN_OK, "%s", tn_error_text());
 }
 
-/* After everything was dropped: nothing is left with the driver, and nothing was done that a real one would punish. */
-static void close_clean(void)
+void close_clean(void)
 {
     direct_close(&d);
     ck_assert_msg(fake->misuse == 0, "%s", fake->misuse_text);
@@ -61,7 +49,7 @@ static void close_clean(void)
     ck_assert_int_eq(fake->retained, 0);
 }
 
-static void expect(tn_status got, tn_status want, const char *words)
+void expect(tn_status got, tn_status want, const char *words)
 {
     ck_assert_str_eq(tn_status_name(got), tn_status_name(want));
     ck_assert_msg(strstr(tn_error_last()->message, words) != NULL, "expected %s in: %s", words,
@@ -69,7 +57,7 @@ static void expect(tn_status got, tn_status want, const char *words)
     tn_error_clear();
 }
 
-static struct array *ones(int64_t count)
+struct array *ones(int64_t count)
 {
     struct array *a = array_new(&d, TN_F32, 1, &count, PLAIN);
 
@@ -394,316 +382,6 @@ START_TEST(an_index_error_stays_with_its_stream)
 }
 END_TEST
 
-/* ---- cuBLASLt ------------------------------------------------------------------------------------------------------ */
-
-static void product(tn_dtype dtype, enum layout la, enum layout lb, int64_t batch)
-{
-    const int64_t sa[] = { batch, 4, 5 }, sb[] = { batch, 5, 6 }, sy[] = { batch, 4, 6 };
-    struct array *a = array_new(&d, dtype, 3, sa, la), *b = array_new(&d, dtype, 3, sb, lb);
-    struct array *y = array_new(&d, dtype, 3, sy, PLAIN);
-    struct array *const in[] = { a, b }, *const out[] = { y };
-
-    for (int64_t i = 0; i < a->count; i++)
-        array_set(a, i, (double)(i % 7) - 3);
-    for (int64_t i = 0; i < b->count; i++)
-        array_set(b, i, (double)(i % 5) - 2);
-    array_up(a);
-    array_up(b);
-    CALL(&d, "bmm", NULL, in, out);
-    array_down(y);
-    for (int64_t i = 0; i < y->count; i++) {
-        double want = 0;
-
-        for (int64_t k = 0; k < 5; k++)
-            want += array_get(a, i / 24 * 20 + i / 6 % 4 * 5 + k) *
-                    array_get(b, i / 24 * 30 + k * 6 + i % 6);
-        ck_assert_double_eq(array_get(y, i), want);
-    }
-    array_drop(a);
-    array_drop(b);
-    array_drop(y);
-}
-
-START_TEST(products_are_asked_of_cublaslt_row_by_row)
-{
-    open_with_blas();
-    ck_assert_ptr_nonnull(strstr(d.info.driver, "cuBLASLt"));
-    product(TN_F32, PLAIN, PLAIN, 3);
-    ck_assert_int_eq(fake->products, 1);
-    ck_assert_int_eq(fake->product_batch, 3);
-    ck_assert_int_eq(fake->product_compute, 68);
-    ck_assert_int_eq(fake->product_transposed[0] | fake->product_transposed[1], 0);
-    product(TN_F64, PLAIN, PLAIN, 1);
-    ck_assert_int_eq(fake->product_compute, 70);
-    ck_assert_int_eq(fake->heuristics, 2);
-    close_clean();
-}
-END_TEST
-
-START_TEST(the_choice_of_an_algorithm_is_kept)
-{
-    open_with_blas();
-    product(TN_F32, PLAIN, PLAIN, 2);
-    product(TN_F32, PLAIN, PLAIN, 2);
-    product(TN_F32, PLAIN, PLAIN, 2);
-    ck_assert_int_eq(fake->products, 3);
-    ck_assert_int_eq(fake->heuristics, 1);
-    close_clean();
-}
-END_TEST
-
-START_TEST(transposed_operands_are_said_to_be)
-{
-    /* [1, 4, 5] with the strides of its transpose */
-    const int64_t sa[] = { 1, 4, 5 }, sb[] = { 1, 5, 6 }, sy[] = { 1, 4, 6 };
-    struct array *a, *b, *y;
-
-    open_with_blas();
-    a = array_new(&d, TN_F32, 3, sa, TURNED);
-    b = array_new(&d, TN_F32, 3, sb, PLAIN);
-    y = array_new(&d, TN_F32, 3, sy, PLAIN);
-    {
-        struct array *const in[] = { a, b }, *const out[] = { y };
-
-        array_up(a);
-        array_up(b);
-        CALL(&d, "bmm", NULL, in, out);
-    }
-    ck_assert_int_eq(fake->products, 1);
-    ck_assert_int_eq(fake->product_transposed[0], 0); /* b: ours comes first there */
-    ck_assert_int_eq(fake->product_transposed[1], 1);
-    array_drop(a);
-    array_drop(b);
-    array_drop(y);
-    close_clean();
-}
-END_TEST
-
-START_TEST(what_cublaslt_cannot_do_our_kernel_does)
-{
-    open_with_blas();
-    product(TN_F32, GAPS, PLAIN, 2); /* no unit stride */
-    ck_assert_int_eq(fake->products, 0);
-    ck_assert_str_eq(fake->kernel, "tn_bmm_f32");
-    product(TN_I32, PLAIN, PLAIN, 2); /* integers */
-    ck_assert_str_eq(fake->kernel, "tn_bmm_i32");
-    product(TN_BF16, PLAIN, PLAIN, 2); /* the fake has no algorithm for it */
-    ck_assert_int_eq(fake->heuristics, 1);
-    ck_assert_str_eq(fake->kernel, "tn_bmm_bf16");
-    ck_assert_int_eq(fake->products, 0);
-    close_clean();
-}
-END_TEST
-
-START_TEST(tf32_is_used_only_when_fast_arithmetic_is_asked_for)
-{
-    setenv("TENON_MATH", "fast", 1);
-    open_with_blas();
-    product(TN_F32, PLAIN, PLAIN, 1);
-    ck_assert_int_eq(fake->product_compute, 77);
-    close_clean();
-}
-END_TEST
-
-START_TEST(an_absent_cublaslt_is_said_and_done_without)
-{
-    load();
-    ((struct options *)d.plugin->options_data)->blas = "/nowhere/libcublasLt.so";
-    ck_assert_int_eq(direct_open(&d, 0), TN_OK);
-    product(TN_F32, PLAIN, PLAIN, 1);
-    ck_assert_str_eq(fake->kernel, "tn_bmm_f32");
-    close_clean();
-}
-END_TEST
-
-/* ---- failures -------------------------------------------------------------------------------------------------------- */
-
-START_TEST(out_of_memory_is_an_error_like_any_other)
-{
-    void *memory = NULL;
-
-    expect(d.backend->alloc(d.device, (size_t)3 << 30, &memory), TN_ERR_MEMORY,
-           "taking 3221225472 bytes of memory on Fake GPU 0");
-    ck_assert_ptr_null(memory);
-    ck_assert_int_eq(d.backend->alloc(d.device, 1 << 20, &memory), TN_OK);
-    d.backend->free(d.device, memory, 1 << 20);
-    close_clean();
-}
-END_TEST
-
-START_TEST(a_start_that_fails_names_operator_and_kernel_and_the_device_goes_on)
-{
-    struct array *a = ones(10), *y = ones(10);
-    struct array *const in[] = { a, a }, *const out[] = { y };
-
-    fake->fail_function = "cuLaunchKernel";
-    fake->fail_after = 1;
-    fake->fail_code = 701;
-    expect(call_into(&d, "add", NULL, in, 2, out, 1), TN_ERR_DEVICE,
-           "add: starting tn_add_f32 on Fake GPU 0");
-    CALL(&d, "add", NULL, in, out);
-    array_down(y);
-    ck_assert_double_eq(array_get(y, 0), 2);
-    array_drop(a);
-    array_drop(y);
-    close_clean();
-}
-END_TEST
-
-START_TEST(a_lost_device_stays_lost_and_can_be_closed)
-{
-    struct array *a = ones(10), *y = ones(10);
-    struct array *const in[] = { a, a }, *const out[] = { y };
-    void *memory, *event;
-    bool done;
-
-    ck_assert_int_eq(d.backend->event_new(d.device, &event), TN_OK);
-    fake->fail_function = "cuStreamSynchronize";
-    fake->fail_after = 1;
-    fake->fail_code = 700;
-    expect(d.backend->stream_sync(d.device, d.stream), TN_ERR_LOST,
-           "CUDA_ERROR_ILLEGAL_ADDRESS (700); the device is lost");
-    expect(call_into(&d, "add", NULL, in, 2, out, 1), TN_ERR_LOST,
-           "is lost since CUDA_ERROR_ILLEGAL_ADDRESS");
-    expect(d.backend->alloc(d.device, 10, &memory), TN_ERR_LOST, "lost");
-    expect(d.backend->copy_in(d.device, d.stream, a->memory, 0, "x", 1), TN_ERR_LOST, "lost");
-    expect(d.backend->event_query(d.device, event, &done), TN_ERR_LOST, "lost");
-    d.backend->event_drop(d.device, event);
-    array_drop(a);
-    array_drop(y);
-    direct_close(&d);
-    ck_assert_int_eq(fake->retained, 0);
-}
-END_TEST
-
-START_TEST(memory_out_of_bounds_loses_the_device)
-{
-    const int64_t many[] = { 100 };
-    struct array *a = ones(10), *y = array_new(&d, TN_F32, 1, many, PLAIN);
-    float x = 1;
-
-    ck_assert_int_eq(d.backend->copy(d.device, d.stream, y->memory, 0, a->memory, 0, 400), TN_OK);
-    expect(d.backend->copy_out(d.device, d.stream, &x, a->memory, 0, sizeof x), TN_ERR_LOST,
-           "CUDA_ERROR_ILLEGAL_ADDRESS");
-    expect(d.backend->stream_sync(d.device, d.stream), TN_ERR_LOST, "is lost since");
-    array_drop(a);
-    array_drop(y);
-    direct_close(&d);
-}
-END_TEST
-
-START_TEST(kernels_that_do_not_fit_the_gpu_say_so)
-{
-    struct array *a = ones(10);
-    struct array *const in[] = { a, a }, *const out[] = { a };
-
-    fake->module_result = 209;
-    expect(call_into(&d, "add", NULL, in, 2, out, 1), TN_ERR_UNAVAILABLE,
-           "compute capability 8.6, driver for CUDA 13.0");
-    fake->module_result = 0;
-    CALL(&d, "add", NULL, in, out);
-    array_drop(a);
-    close_clean();
-}
-END_TEST
-
-START_TEST(kernels_that_cannot_be_read_name_the_file)
-{
-    struct array *a = ones(10);
-    struct array *const in[] = { a, a }, *const out[] = { a };
-
-    ((struct options *)d.plugin->options_data)->kernels = "/nowhere";
-    expect(call_into(&d, "add", NULL, in, 2, out, 1), TN_ERR_IO, "/nowhere/elementwise.fatbin");
-    array_drop(a);
-    close_clean();
-}
-END_TEST
-
-/* Every driver function that a step uses fails once, at each of its calls: an error each time, never a crash, and nothing left behind. */
-START_TEST(every_call_of_the_driver_may_fail)
-{
-    static const char *const functions[] = {
-        "cuStreamCreate",    "cuMemHostAlloc",      "cuMemHostGetDevicePointer",
-        "cuEventCreate",     "cuMemAlloc",          "cuMemcpyHtoDAsync",
-        "cuEventRecord",     "cuModuleLoadData",    "cuModuleGetFunction",
-        "cuLaunchKernel",    "cuMemcpyDtoHAsync",   "cuEventSynchronize",
-        "cuCtxPushCurrent",  "cuStreamSynchronize", "cuStreamWaitEvent",
-        "cuMemcpyDtoDAsync", "cuEventQuery",        "cuMemGetInfo"
-    };
-    const tn_status wanted = TN_ERR_MEMORY;
-    int failed = 0;
-
-    for (size_t f = 0; f < sizeof functions / sizeof *functions; f++)
-        for (int nth = 1; nth < 8; nth++) {
-            void *stream = NULL, *memory = NULL, *event = NULL;
-            char bytes[64] = { 0 };
-            bool done;
-            tn_status status;
-
-            fake->fail_function = functions[f];
-            fake->fail_after = nth;
-            fake->fail_code = 2;
-            status = d.backend->stream_new(d.device, &stream);
-            if (!status)
-                status = d.backend->event_new(d.device, &event);
-            if (!status)
-                status = d.backend->alloc(d.device, sizeof bytes, &memory);
-            if (!status)
-                status = d.backend->copy_in(d.device, stream, memory, 0, bytes, sizeof bytes);
-            if (!status)
-                status = d.backend->copy(d.device, stream, memory, 0, memory, 32, 16);
-            if (!status)
-                status = d.backend->event_record(d.device, event, stream);
-            if (!status)
-                status = d.backend->event_wait(d.device, event, d.stream);
-            if (!status)
-                status = d.backend->event_query(d.device, event, &done);
-            if (!status)
-                status = d.backend->copy_out(d.device, stream, bytes, memory, 0, sizeof bytes);
-            if (!status)
-                status = d.backend->stream_sync(d.device, stream);
-            if (!status)
-                status = d.backend->info(d.device, &d.info);
-            ck_assert_msg(status == TN_OK || status == wanted, "%s, call %d: %s", functions[f], nth,
-                          tn_status_name(status));
-            ck_assert((status == TN_OK) == !tn_failed());
-            failed += status != TN_OK;
-            tn_error_clear();
-            fake->fail_after = 0;
-            d.backend->event_drop(d.device, event);
-            d.backend->free(d.device, memory, sizeof bytes);
-            d.backend->stream_drop(d.device, stream);
-        }
-    ck_assert_int_gt(failed, 15);
-    close_clean();
-}
-END_TEST
-
-START_TEST(after_fork_the_child_gets_an_error_and_the_parent_goes_on)
-{
-    struct array *a = ones(10);
-    int state;
-    pid_t child = fork();
-
-    if (child == 0) {
-        long calls = fake->calls;
-        void *memory = NULL;
-        bool fine = d.backend->alloc(d.device, 10, &memory) == TN_ERR_RUNTIME &&
-                    strstr(tn_error_text(), "before fork");
-
-        d.backend->free(d.device, a->memory, a->bytes);
-        d.backend->stream_drop(d.device, d.stream);
-        d.backend->close(d.device);
-        _exit(fine && fake->calls == calls ? 0 : 1);
-    }
-    ck_assert_int_eq(waitpid(child, &state, 0), child);
-    ck_assert(WIFEXITED(state) && WEXITSTATUS(state) == 0);
-    array_down(a);
-    array_drop(a);
-    close_clean();
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("backend-cuda");
@@ -724,12 +402,7 @@ int main(void)
     tcase_add_test(before, a_device_says_what_it_is);
     tcase_add_test(before, native_handles_are_published_for_packs);
     tcase_add_test(before, a_device_that_cannot_be_opened_leaves_nothing);
-    tcase_add_test(before, products_are_asked_of_cublaslt_row_by_row);
-    tcase_add_test(before, the_choice_of_an_algorithm_is_kept);
-    tcase_add_test(before, transposed_operands_are_said_to_be);
-    tcase_add_test(before, what_cublaslt_cannot_do_our_kernel_does);
-    tcase_add_test(before, tf32_is_used_only_when_fast_arithmetic_is_asked_for);
-    tcase_add_test(before, an_absent_cublaslt_is_said_and_done_without);
+    add_products(before);
     tcase_add_checked_fixture(opened, setup_open, NULL);
     tcase_add_test(opened, grids_and_names_are_those_of_the_kernel);
     tcase_add_test(opened, work_is_not_done_before_somebody_waits);
@@ -737,14 +410,7 @@ int main(void)
     tcase_add_test(opened, events_order_streams);
     tcase_add_test(opened, memory_goes_straight_to_another_device);
     tcase_add_test(opened, an_index_error_stays_with_its_stream);
-    tcase_add_test(opened, out_of_memory_is_an_error_like_any_other);
-    tcase_add_test(opened, a_start_that_fails_names_operator_and_kernel_and_the_device_goes_on);
-    tcase_add_test(opened, a_lost_device_stays_lost_and_can_be_closed);
-    tcase_add_test(opened, memory_out_of_bounds_loses_the_device);
-    tcase_add_test(opened, kernels_that_do_not_fit_the_gpu_say_so);
-    tcase_add_test(opened, kernels_that_cannot_be_read_name_the_file);
-    tcase_add_test(opened, every_call_of_the_driver_may_fail);
-    tcase_add_test(opened, after_fork_the_child_gets_an_error_and_the_parent_goes_on);
+    add_failures(opened);
     suite_add_tcase(suite, before);
     suite_add_tcase(suite, opened);
     runner = srunner_create(suite);

@@ -9,7 +9,8 @@ CLEANFILES += %D%/oclgrind.log
 if HAVE_CHECK
 check_PROGRAMS += %D%/test_kernels
 TESTS += $(TN_GPU_RUNS)
-%C%_test_kernels_SOURCES = %D%/test_kernels.c %D%/direct.h
+%C%_test_kernels_SOURCES = %D%/test_kernels.c %D%/kernels.h %D%/kernels_elementwise.c %D%/kernels_copies.c %D%/kernels_sums.c \
+	%D%/kernels_losses.c %D%/kernels_draws.c %D%/direct.h
 %C%_test_kernels_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_kernels_LDADD = $(TN_LINK_TEST_CORE)
 endif
