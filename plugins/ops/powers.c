@@ -198,7 +198,7 @@ static tn_status clamp_derive(tn_derive *d)
     if (tn__given_number(o->max)) {
         tn_tensor *below = tn_lt(x, tn__common_number(x, o->max));
 
-        within = within != NULL ? both(within, below) : below;
+        within = tn__given_number(o->min) ? both(within, below) : below;
     }
     d->gin[0] = tn_where(within, gy, zero(gy));
     return TN_OK;
