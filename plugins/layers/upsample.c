@@ -3,7 +3,6 @@
  * Upsample and its two old names. */
 #include "layers.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { MOST = 3 };
@@ -12,7 +11,7 @@ struct upsample {
     tn_ints size;
     tn_floats scale_factor;
     const char *mode;
-    bool align_corners;
+    bool align_corners, recompute_scale_factor;
 };
 
 #define SIZES                                                                                      \
@@ -28,6 +27,8 @@ static const tn_option upsample_options[] = {
                   TN_OPTION_KIND_STRING, 0),
     TN_OPTION_ROW(struct upsample, align_corners, "False", "the corners stay corners",
                   TN_OPTION_KIND_BOOL, 0),
+    TN_OPTION_ROW(struct upsample, recompute_scale_factor, "False",
+                  "scale_factor says the size alone", TN_OPTION_KIND_BOOL, 0),
     TN_OPTION_END
 };
 static const tn_option sized_options[] = { SIZES, TN_OPTION_END };
@@ -63,17 +64,14 @@ static tn_tensor *upsampled(tn_module *self, tn_tensor *x, const char *mode, boo
                 tn_module_type(self), (int)tn_tensor_ndim(x), scaled ? "scale_factor" : "size");
         return NULL;
     }
-    for (int64_t d = 0; d < dims; d++) {
-        int64_t i = given == 1 ? 0 : d;
-
-        sizes[d] = scaled ? (int64_t)floor((double)tn_tensor_size(x, 2 + d) * s->scale_factor.at[i])
-                          : s->size.at[i];
-    }
+    for (int64_t d = 0; d < dims && !scaled; d++)
+        sizes[d] = s->size.at[given == 1 ? 0 : d];
     o.mode = mode;
     o.align_corners = corners;
-    if (scaled && given == 1)
-        o.scale = s->scale_factor.at[0];
-    return tn_interpolate(x, (tn_ints){ sizes, dims }, &o);
+    if (scaled)
+        o.scale_factor = s->scale_factor;
+    o.recompute_scale_factor = s->recompute_scale_factor;
+    return tn_interpolate(x, (tn_ints){ sizes, scaled ? 0 : dims }, &o);
 }
 
 static tn_tensor *upsample_forward(tn_module *self, tn_tensor *x)

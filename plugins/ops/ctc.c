@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Connectionist temporal classification: the forward recursion in logarithms over the target with blanks between its
- * elements, for the whole batch at once; derivatives follow from the operators it is made of. */
+ * elements, for the whole batch at once; derivatives follow from the operators it is made of, but for what with_scores() adds. */
 #include "common.h"
 
 #include <math.h>
@@ -230,10 +230,35 @@ static tn_tensor *recursion(const struct ctc *k, tn_tensor *x)
     return either(parts, 2);
 }
 
+/* The gradient of log_probs that stand behind no log_softmax is PyTorch's, too: there the step from probabilities to scores
+ * is part of it. That is one of the probabilities' own sum, whose value is taken off again. */
+static tn_tensor *with_scores(const struct ctc *k, tn_tensor *x, tn_tensor *y)
+{
+    int64_t dims[] = { 0, 2 };
+    tn_sum_options o = TN_SUM_OPTIONS;
+    bool *inside;
+    tn_tensor *sum, *off;
+
+    if (y == NULL || !tn_tensor_requires_grad(x) || k->t * k->n == 0)
+        return y;
+    inside = tn_malloc((size_t)(k->t * k->n) * sizeof *inside);
+    if (inside == NULL)
+        return NULL;
+    for (int64_t t = 0; t < k->t; t++)
+        for (int64_t n = 0; n < k->n; n++)
+            inside[t * k->n + n] = t < k->input[n];
+    off = placed(inside, TN_SHAPE(k->t, k->n, 1), TN_BOOL, x);
+    tn_free(inside);
+    o.dims = (tn_ints){ dims, 2 };
+    sum = tn_sum(tn_masked_fill(tn_exp(x), tn_logical_not(off), 0), &o);
+    off = tn_sub(sum, tn_detach(sum), NULL);
+    return tn_add(y, tn_masked_fill(off, tn_isnan(off), 0), NULL);
+}
+
 static tn_tensor *loss_of(const struct ctc *k, const tn_ctc_loss_options *o, tn_tensor *x,
                           bool batched)
 {
-    tn_tensor *y = tn_neg(recursion(k, x)), *share;
+    tn_tensor *y = with_scores(k, x, tn_neg(recursion(k, x))), *share;
     double *per;
 
     for (int64_t n = 0; n < k->n && y != NULL; n++)

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { TAPS = 4 };
+enum { TAPS = 4, MOST = 3 /* dimensions behind N and C */ };
 
 enum mode { NEAREST, EXACT, LINEAR, CUBIC };
 
@@ -38,33 +38,70 @@ static tn_status find_mode(const char *name, int32_t dims, enum mode *mode)
         name != NULL ? name : "");
 }
 
-static tn_status interpolate_infer(tn_infer *infer)
+/* The factor along dimension d, NAN where the sizes say it. */
+static double factor_of(const tn_interpolate_options *o, int64_t d)
 {
-    const tn_interpolate_options *o = infer->options;
-    const tn_view *x = infer->in[0];
-    char text[TN__TEXT], text_s[TN__TEXT];
-    int32_t dims = x->ndim - 2;
-    enum mode mode;
-    tn_status status;
+    tn_floats given = o->scale_factor;
 
-    if (dims < 1 || dims > 3 || o->output_size.count != dims)
+    if (given.count < 1 || o->recompute_scale_factor)
+        return NAN;
+    return given.at[given.count == 1 ? 0 : d];
+}
+
+/* The sizes behind N and C. */
+static tn_status new_sizes(const tn_interpolate_options *o, tn_ints shape, int64_t *sizes)
+{
+    int64_t dims = shape.count - 2;
+    tn_floats factors = o->scale_factor;
+    char text[TN__TEXT], text_s[TN__TEXT];
+
+    if (dims < 1 || dims > MOST || (o->output_size.count != dims && o->output_size.count > 0))
         return tn_fail(TN_ERR_VALUE,
                        "x %s and output_size %s: [N, C, ...] with one to three dimensions more is "
                        "taken, and a size for each of them",
-                       tn__common_text(text, tn__common_shape(x)),
-                       tn__common_text(text_s, o->output_size));
-    status = find_mode(o->mode, dims, &mode);
+                       tn__common_text(text, shape), tn__common_text(text_s, o->output_size));
+    if (factors.count > 1 && factors.count != dims)
+        return tn_fail(TN_ERR_VALUE,
+                       "x %s with %d scale factors: one is taken, or one for each of the %d "
+                       "dimensions behind [N, C]",
+                       tn__common_text(text, shape), (int)factors.count, (int)dims);
+    if (o->output_size.count < 1 && factors.count < 1)
+        return tn_fail(TN_ERR_VALUE, "either output_size or scale_factor has to be given");
+    for (int64_t i = 0; i < factors.count; i++)
+        if (!(factors.at[i] > 0))
+            return tn_fail(TN_ERR_VALUE, "scale_factor is %g; it has to be more than 0",
+                           factors.at[i]);
+    for (int64_t d = 0; d < dims; d++) {
+        double scaled = factors.count < 1 ? 0
+                                          : floor((double)shape.at[2 + d] *
+                                                  factors.at[factors.count == 1 ? 0 : d]);
+
+        if (o->output_size.count < 1 && !(scaled < (double)INT32_MAX))
+            return tn_fail(TN_ERR_VALUE, "x %s times %g is too large", tn__common_text(text, shape),
+                           factors.at[factors.count == 1 ? 0 : d]);
+        sizes[d] = o->output_size.count < 1 ? (int64_t)scaled : o->output_size.at[d];
+        if (shape.at[2 + d] < 1 || sizes[d] < 1)
+            return tn_fail(TN_ERR_RUNTIME, "x %s to size %s: sizes have to be at least 1",
+                           tn__common_text(text, shape),
+                           tn__common_text(text_s, (tn_ints){ sizes, d + 1 }));
+    }
+    return TN_OK;
+}
+
+static tn_status interpolate_infer(tn_infer *infer)
+{
+    const tn_interpolate_options *o = infer->options;
+    tn_ints shape = tn__common_shape(infer->in[0]);
+    int64_t sizes[MOST];
+    enum mode mode;
+    tn_status status = new_sizes(o, shape, sizes);
+
+    if (status == TN_OK)
+        status = find_mode(o->mode, (int32_t)shape.count - 2, &mode);
     if (status != TN_OK)
         return status;
     if (o->align_corners && (mode == NEAREST || mode == EXACT))
         return tn_fail(TN_ERR_VALUE, "align_corners does not go with mode %s", o->mode);
-    if (tn__given_number(o->scale) && !(o->scale > 0))
-        return tn_fail(TN_ERR_VALUE, "scale is %g; it has to be more than 0", o->scale);
-    for (int32_t d = 0; d < dims; d++)
-        if (x->shape[2 + d] < 1 || o->output_size.at[d] < 1)
-            return tn_fail(TN_ERR_RUNTIME, "x %s to size %s: sizes have to be at least 1",
-                           tn__common_text(text, tn__common_shape(x)),
-                           tn__common_text(text_s, o->output_size));
     return tn__common_open(infer);
 }
 
@@ -184,12 +221,14 @@ static tn_status interpolate_decompose(tn_tensor *const *in, int64_t n_in, const
     bool half = tn_dtype_size(dtype) < 4;
     tn_tensor *y = half ? tn_cast(in[0], TN_F32) : in[0];
     enum mode mode = NEAREST;
+    int64_t sizes[MOST];
 
     (void)n_in;
-    if (find_mode(o->mode, tn_tensor_ndim(in[0]) - 2, &mode) != TN_OK)
+    if (find_mode(o->mode, tn_tensor_ndim(in[0]) - 2, &mode) != TN_OK ||
+        new_sizes(o, tn_tensor_shape(in[0]), sizes) != TN_OK)
         return tn_error_last()->code;
-    for (int64_t d = o->output_size.count - 1; d >= 0 && y != NULL; d--)
-        y = along(y, 2 + d, o->output_size.at[d], mode, o->align_corners, o->scale);
+    for (int64_t d = tn_tensor_ndim(in[0]) - 3; d >= 0 && y != NULL; d--)
+        y = along(y, 2 + d, sizes[d], mode, o->align_corners, factor_of(o, d));
     return tn__common_given(out, half ? tn_cast(y, dtype) : y);
 }
 

@@ -87,6 +87,21 @@ static bool read_row(const char *text, int64_t *row, int32_t *count)
     return true;
 }
 
+static bool read_floats(const char *text, double *row, int32_t *count)
+{
+    *count = 0;
+    if (strcmp(text, "-") == 0)
+        return true;
+    for (char *end; *text != '\0'; text = *end == ',' ? end + 1 : end) {
+        if (*count == TN_MAX_DIMS)
+            return false;
+        row[(*count)++] = strtod(text, &end);
+        if (end == text || (*end != ',' && *end != '\0'))
+            return false;
+    }
+    return true;
+}
+
 static bool is_complex(tn_dtype dtype)
 {
     return (TN_MASK_COMPLEX & TN_BIT(dtype)) != 0;
@@ -226,6 +241,14 @@ static bool set_option(reader *r, char *text)
             return wrong(r, "%s is no row of numbers", value);
         *(tn_ints *)(void *)options = (tn_ints){ ints, count };
         return true;
+    case TN_OPTION_KIND_FLOATS: {
+        double *floats = keep(r, TN_MAX_DIMS * sizeof *floats);
+
+        if (floats == NULL || !read_floats(value, floats, &count))
+            return wrong(r, "%s is no row of numbers", value);
+        *(tn_floats *)(void *)options = (tn_floats){ floats, count };
+        return true;
+    }
     case TN_OPTION_KIND_DTYPE:
         return tn_dtype_parse(value, (tn_dtype *)(void *)options) == TN_OK ||
                wrong(r, "%s is no dtype", value);

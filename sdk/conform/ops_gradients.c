@@ -171,6 +171,7 @@ static tn_status again_with(void *user, tn_tensor *const *in, tn_tensor **out)
 static const struct exception {
     const char *op, *reason;
 } exceptions[] = {
+    { "ctc_loss", "log_probs get the gradient of the scores behind a log_softmax" },
     { "embedding", "the row padding_idx gets no gradient" },
     { "embedding_bag", "the row padding_idx gets no gradient" },
     { "gaussian_nll_loss", "variances below eps get a gradient as if they were not raised to it" },

@@ -23,8 +23,8 @@ while (@ARGV) {
 die "usage: generate.pl --srcdir S --outdir B\n" unless defined $srcdir && defined $outdir;
 
 my %C_TYPE = (bool => 'bool', int => 'int64_t', float => 'double', string => 'const char *',
-              ints => 'tn_ints', dtype => 'tn_dtype');
-my %ZERO = (bool => 'false', int => '0', float => '0.0', string => 'NULL', ints => '{ NULL, 0 }',
+              ints => 'tn_ints', floats => 'tn_floats', dtype => 'tn_dtype');
+my %ZERO = (bool => 'false', int => '0', float => '0.0', string => 'NULL', ints => '{ NULL, 0 }', floats => '{ NULL, 0 }',
             dtype => 'TN_DTYPE_AUTO');
 my %CLASS = (float => 'TN_MASK_FLOAT', int => 'TN_MASK_INT', arith => 'TN_MASK_ARITH', bool => 'TN_BIT(TN_BOOL)',
              all => 'TN_MASK_ALL', complex => 'TN_MASK_COMPLEX');
@@ -50,7 +50,7 @@ sub default_of
         return ('INT64_MIN', 1) if $type eq 'int';
         return ('((double)NAN)', 1) if $type eq 'float';
         return ('NULL', 1) if $type eq 'string';
-        return ('{ NULL, -1 }', 1) if $type eq 'ints';
+        return ('{ NULL, -1 }', 1) if $type eq 'ints' || $type eq 'floats';
         return ('TN_DTYPE_AUTO', 1) if $type eq 'dtype';
         refuse("an option of type $type cannot be None");
     }
@@ -72,9 +72,9 @@ sub default_of
         refuse("default \"$text\" of a dtype: None or a name such as float32") unless $DTYPE_NAME{$text};
         return ("TN_$DTYPE_NAME{$text}", 0);
     }
-    if ($type eq 'ints') {
+    if ($type eq 'ints' || $type eq 'floats') {
         return ('{ NULL, 0 }', 0) if $text eq '[]';
-        refuse("default \"$text\" of ints: [] or None");
+        refuse("default \"$text\" of $type: [] or None");
     }
     return (quote($text), 0);
 }

@@ -20,6 +20,7 @@ typedef struct reading {
     const tn_op *op;
     uint8_t *options; /* the operator's struct */
     int64_t rows[MOST][TN_MAX_DIMS];
+    double numbers[MOST][TN_MAX_DIMS];
     char texts[MOST][32]; /* strings among the options */
     int n_rows, n_texts;
     tn_tensor *in[MOST], *out[MOST];
@@ -50,6 +51,17 @@ static int64_t read_row(const char *text, int64_t *row)
         return 0;
     for (char *end; *text != '\0'; text = *end == ',' ? end + 1 : end)
         row[count++] = strtoll(text, &end, 10);
+    return count;
+}
+
+static int64_t read_numbers(const char *text, double *row)
+{
+    int64_t count = 0;
+
+    if (strcmp(text, "-") == 0)
+        return 0;
+    for (char *end; *text != '\0' && count < TN_MAX_DIMS; text = *end == ',' ? end + 1 : end)
+        row[count++] = strtod(text, &end);
     return count;
 }
 
@@ -132,6 +144,12 @@ static void set_option(reading *r, const char *name, const char *text)
     case TN_OPTION_KIND_INTS:
         *(tn_ints *)(void *)(r->options + row->offset) = (tn_ints){
             r->rows[r->n_rows], read_row(text, r->rows[r->n_rows])
+        };
+        r->n_rows++;
+        break;
+    case TN_OPTION_KIND_FLOATS:
+        *(tn_floats *)(void *)(r->options + row->offset) = (tn_floats){
+            r->numbers[r->n_rows], read_numbers(text, r->numbers[r->n_rows])
         };
         r->n_rows++;
         break;

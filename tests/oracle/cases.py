@@ -29,7 +29,7 @@ def number(v, dtype):
 
 
 def row(values):
-    return ",".join(str(int(v)) for v in values) if len(values) else "-"
+    return ",".join(repr(v) if isinstance(v, float) else str(int(v)) for v in values) if len(values) else "-"
 
 
 def values(t):

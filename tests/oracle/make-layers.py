@@ -249,4 +249,7 @@ for dims, shape in ((1, (2, 4, 5)), (2, (2, 4, 4, 5)), (3, (1, 4, 3, 3, 4))):
         layer("LazyInstanceNorm%dd(affine=True, track_running_stats=True)" % dims, r(*shape), train=train)
 layer("LazyConv2d(4, 2, groups=2)", r(4, 3, 3))
 layer("Sequential(Linear(4, 3), ReLU(), Sequential(Linear(3, 3), Tanh()))", r(2, 4))
+layer("Upsample(scale_factor=(1.5, 2.5), mode='bilinear')", r(1, 2, 3, 3))
+layer("Upsample(scale_factor=(1.7, 0.6))", r(1, 2, 5, 4))
+layer("Upsample(scale_factor=1.3, mode='bilinear', recompute_scale_factor=True)", r(1, 2, 4, 4))
 print("end")

@@ -121,19 +121,15 @@ for shape, target in targets.items():
 for d in FLOATS:
     Case("cross_entropy_weighted/" + NAMES[d], "cross_entropy_weighted", lambda a, t, w: F.cross_entropy(a, t, w), [normal(3, 4, dtype=d), n(data=[1, 3, 0], dtype=I64), normal(4, dtype=d, positive=True, grad=False)])
 
-# ---- connectionist temporal classification: of scores, so that the gradient is the formula's and PyTorch's ----
-def ctc(name, scores, targets, inputs, lengths, d=F64, grad=True, **options):
-    data = torch.randn(scores, dtype=F64).log_softmax(-1)
-    lp = data.tolist()
+# ---- connectionist temporal classification ----
+def ctc(name, scores, targets, inputs, lengths, d=F64, grad=True, raw=False, **options):
+    data = torch.randn(scores, dtype=F64)
+    lp = (data if raw else data.log_softmax(-1)).tolist()
 
     def call(a, t, i, l):
-        # PyTorch's gradient holds behind a log_softmax only. Of a sum that is always 0 there comes the difference to the formula's.
-        each = F.ctc_loss(a.log_softmax(-1), t, i, l, blank=options.get("blank", 0), reduction="none", zero_infinity=options.get("zero_infinity", False))
-        ones = (a.exp().sum(-1) - 1)
-        ones = (ones * (torch.arange(a.shape[0]).view(-1, *[1] * (ones.dim() - 1)) < i)).sum(0)
-        each = each - torch.where(each == 0, 0, ones) if options.get("zero_infinity") else each - ones
-        how = options.get("reduction", "mean")
-        return each if how == "none" else each.sum() if how == "sum" else (each / l.clamp(min=1)).mean()
+        if a.dim() == 2:
+            i, l = (torch.tensor(int(v)) for v in (i, l))
+        return F.ctc_loss(a, t, i, l, **options)
     Case("ctc_loss/" + name, "ctc_loss", call, [x(data=lp, dtype=d) if grad else n(data=lp, dtype=d), n(data=targets, dtype=I64), n(data=inputs, dtype=I64), n(data=lengths, dtype=I64)], **options)
 
 
@@ -156,4 +152,8 @@ for reduction in ("mean", "none"):
     for shape, target in (((), 0), ((), [0]), ((1,), 0)):
         Case("multilabel_margin_loss/row-%d-%d-%s" % (len(shape), isinstance(target, list), reduction), "multilabel_margin_loss",
              lambda a, t: F.multilabel_margin_loss(a, t, reduction=reduction), [normal(*shape), n(data=target, dtype=I64)], reduction=reduction)
+# log_probs that come from no log_softmax
+for reduction in ("none", "mean"):
+    ctc("raw-" + reduction, (5, 2, 4), [[1, 2, 2], [3, 0, 0]], [5, 3], [3, 1], raw=True, reduction=reduction)
+ctc("raw-zero", (3, 2, 3), [[1, 1, 1], [2, 1, 1]], [3, 3], [3, 1], raw=True, reduction="sum", zero_infinity=True)
 print("end")

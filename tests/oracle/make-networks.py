@@ -247,7 +247,7 @@ for mode, shape, sizes in (("nearest", (1, 2, 5), ([3], [10], [7])), ("nearest-e
 for mode, factor in (("nearest", 2.0), ("nearest", 1.7), ("bilinear", 1.7), ("bilinear", 0.6), ("bicubic", 1.3)):
     y = F.interpolate(torch.zeros(1, 1, 5, 4), scale_factor=factor, mode=mode)
     Case("interpolate/scale-%s-%g" % (mode, factor), "interpolate", lambda a: F.interpolate(a, scale_factor=factor, mode=mode), [x(1, 2, 5, 4, dtype=F64)],
-         output_size=list(y.shape[2:]), mode=mode, scale=factor)
+         output_size=list(y.shape[2:]), mode=mode, scale_factor=[factor])
 for r, shape in ((2, (1, 8, 2, 3)), (3, (9, 2, 1)), (1, (2, 3, 2, 2))):
     Case("pixel_shuffle/%d" % r, "pixel_shuffle", lambda a: F.pixel_shuffle(a, r), [x(*shape, dtype=F64)], upscale_factor=r)
 for r, shape in ((2, (1, 2, 4, 6)), (3, (1, 3, 6))):
@@ -437,4 +437,12 @@ for dim in (-1, -2, 0):
     Case("cosine_similarity/broadcast%d" % dim, "cosine_similarity", lambda a, b: F.cosine_similarity(a, b, dim),
          [x(1, 2, 3, dtype=F64), x(2, 1, 3, dtype=F64)], dim=dim)
 Case("cosine_similarity/ranks", "cosine_similarity", lambda a, b: F.cosine_similarity(a, b, 1), [x(3, dtype=F64), x(2, 4, 1, dtype=F64)], dim=1)
+# a factor for each dimension, without sizes; and sizes that tell how far places are apart
+for mode, shape, factors, corners in (("nearest", (1, 2, 5, 4), [1.7, 0.6], None), ("nearest-exact", (1, 2, 5, 4), [0.7, 2.3], None), ("linear", (2, 1, 5), [1.3], False),
+                                      ("bilinear", (1, 2, 4, 3), [1.6, 2.5], False), ("bilinear", (1, 2, 4, 3), [1.6, 2.5], True), ("bicubic", (1, 1, 4, 5), [1.3, 0.7], False),
+                                      ("bicubic", (1, 1, 4, 5), [1.3, 0.7], True), ("trilinear", (1, 1, 3, 2, 4), [1.5, 2.5, 0.8], False), ("nearest", (1, 1, 3, 2, 4), [1.5, 2.5, 0.8], None)):
+    for again in (False, True):
+        Case("interpolate/factors-%s-%d%s%s" % (mode, len(shape), "-corners" if corners else "", "-again" if again else ""), "interpolate",
+             lambda a: F.interpolate(a, scale_factor=factors, mode=mode, align_corners=corners, recompute_scale_factor=again), [x(*shape, dtype=F64)],
+             output_size=[], scale_factor=factors, mode=mode, align_corners=bool(corners), recompute_scale_factor=again)
 print("end")

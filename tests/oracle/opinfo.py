@@ -25,6 +25,8 @@ from torch.testing._internal.common_methods_invocations import op_db
 
 from networks_map import NETWORKS
 
+F = torch.nn.functional
+
 torch.set_num_threads(1)
 TEXT = "--text" in sys.argv
 EXCEPT = set(open(os.environ["EXCEPT"]).read().split()) if "EXCEPT" in os.environ else set()
@@ -68,7 +70,7 @@ def like(value, other):
 
 
 def row(values):
-    return ",".join(str(int(v)) for v in values) if len(values) else "-"
+    return ",".join(repr(v) if isinstance(v, float) else str(int(v)) for v in values) if len(values) else "-"
 
 
 # Our operator and what the parameters of PyTorch's function are, in their order. After the colon: T a tensor, S a tensor
@@ -361,10 +363,23 @@ def einsum(sample):
     return "einsum", list(sample.input), {"equation": equation}, lambda *t: torch.einsum(equation, *t)
 
 
+def interpolate(sample):
+    names = ("size", "scale_factor", "mode", "align_corners", "recompute_scale_factor")
+    given = {k: one(sample, i, k) for i, k in enumerate(names)}
+    dims = sample.input.dim() - 2
+    size, factors = given["size"], given["scale_factor"]
+    options = {"mode": given["mode"] or "nearest", "align_corners": bool(given["align_corners"]), "recompute_scale_factor": bool(given["recompute_scale_factor"])}
+    options["output_size"] = [] if size is None else [size] * dims if isinstance(size, int) else list(size)
+    if factors is not None:
+        options["scale_factor"] = [float(f) for f in (factors if isinstance(factors, (list, tuple)) else [factors])]
+    return "interpolate", [sample.input], options, lambda x: F.interpolate(x, **given)
+
+
 OWN = {"clamp": clamp, "clamp_min": clamp_one("min"), "clamp_max": clamp_one("max"), "lerp": lerp, "where": where, "einsum": einsum,
        "var": spread(torch.var), "std": spread(torch.std), "var/unbiased": spread(torch.var), "std/unbiased": spread(torch.std),
        "arange": made_of(torch.arange, ("start", "end", "step")), "linspace": made_of(torch.linspace, ("start", "end", "steps")),
        "eye": made_of(torch.eye, ("n", "m")), "full": made_of(torch.full, ("shape", "value")), "index_put": index_put}
+OWN.update({"interpolate/" + mode: interpolate for mode in ("nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear")})
 
 
 # ---- writing ----

@@ -29,6 +29,7 @@ typedef struct play {
     char op_name[64];
     uint8_t *options;
     int64_t rows[MOST][TN_MAX_DIMS];
+    double numbers[MOST][TN_MAX_DIMS];
     char texts[MOST][64];
     int64_t n_rows, n_texts, n_in, n_out, n_grads, n_seconds;
     tn_tensor *in[MOST], *out[4], *grads[MOST], *seconds[MOST], *leaves[MOST];
@@ -75,6 +76,17 @@ static int64_t read_row(const char *text, int64_t *row)
         return 0;
     for (char *end; *text != '\0' && count < TN_MAX_DIMS; text = *end == ',' ? end + 1 : end)
         row[count++] = strtoll(text, &end, 10);
+    return count;
+}
+
+static int64_t read_numbers(const char *text, double *row)
+{
+    int64_t count = 0;
+
+    if (strcmp(text, "-") == 0)
+        return 0;
+    for (char *end; *text != '\0' && count < TN_MAX_DIMS; text = *end == ',' ? end + 1 : end)
+        row[count++] = strtod(text, &end);
     return count;
 }
 
@@ -127,6 +139,11 @@ static void set_option(play *p, const char *name, const char *text)
         break;
     case TN_OPTION_KIND_INTS:
         *(tn_ints *)at = (tn_ints){ p->rows[p->n_rows], read_row(text, p->rows[p->n_rows]) };
+        p->n_rows++;
+        break;
+    case TN_OPTION_KIND_FLOATS:
+        *(tn_floats *)at = (tn_floats){ p->numbers[p->n_rows],
+                                        read_numbers(text, p->numbers[p->n_rows]) };
         p->n_rows++;
         break;
     case TN_OPTION_KIND_DTYPE: tn_dtype_parse(text, (tn_dtype *)at); break;
