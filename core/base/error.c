@@ -17,9 +17,7 @@ struct records {
     const char *plugin; /* whose code runs; NULL is the core */
 };
 
-/* Thread storage has no more than a pointer: the storage of a library that reaches it fast (static
- * TLS) has to be small, or programs cannot dlopen the library. */
-static _Thread_local struct records *here __attribute__((tls_model("initial-exec")));
+static _Thread_local struct records *here TN__TLS_NEAR;
 
 /* For threads that have their first failure when there is no memory; the last one is shared by all
  * that come late. */

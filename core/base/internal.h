@@ -186,6 +186,9 @@ void *tn__realloc_quiet(void *block, size_t size);
 #define tn__add_overflow(a, b, out) __builtin_add_overflow(a, b, out)
 
 #define tn__countof(array) ((int64_t)(sizeof(array) / sizeof((array)[0])))
+/* For what a thread asks on every call: reached without a call. Such storage has to be small, or programs cannot dlopen
+ * the library: pointers and numbers only. */
+#define TN__TLS_NEAR __attribute__((tls_model("initial-exec")))
 #define tn__likely(x) __builtin_expect(!!(x), 1)
 #define tn__unlikely(x) __builtin_expect(!!(x), 0)
 

@@ -6,27 +6,27 @@
 
 #include "core/op/internal.h"
 
-/* Grad mode of the thread: the innermost tn_grad_begin. */
+/* A mode of the thread that nests: what it was before, a bit for each level. What it is now stands apart, near. */
 typedef struct tn__grad_mode {
-    bool off;
     int32_t depth;
-    uint64_t before[16]; /* bit per level: what `off` was */
+    uint64_t before[16];
 } tn__grad_mode;
-extern _Thread_local tn__grad_mode tn__grad_mode_here;
+/* Grad mode of the thread: the innermost tn_grad_begin. */
+extern _Thread_local bool tn__grad_off_here TN__TLS_NEAR;
 
 static inline bool tn__grad_on(void)
 {
-    return !tn__grad_mode_here.off; /* also in inference mode, whatever was asked for */
+    return !tn__grad_off_here; /* also in inference mode, whatever was asked for */
 }
-/* A mode of the thread, which nests; `who` stands in what is said of a begin without end. */
-void tn__mode_begin(tn__grad_mode *mode, bool off, const char *who);
-void tn__mode_end(tn__grad_mode *mode, const char *who);
+/* `here` is what the mode is now; `who` stands in what is said of a begin without end. */
+void tn__mode_begin(tn__grad_mode *mode, bool *here, bool now, const char *who);
+void tn__mode_end(tn__grad_mode *mode, bool *here, const char *who);
 
-/* Anomaly mode of the thread; its `off` means that it is on, so that all begin with it off. */
-extern _Thread_local tn__grad_mode tn__anomaly_mode_here;
+/* Anomaly mode of the thread. */
+extern _Thread_local bool tn__anomaly_here TN__TLS_NEAR;
 static inline bool tn__anomaly_on(void)
 {
-    return tn__anomaly_mode_here.off;
+    return tn__anomaly_here;
 }
 /* Writes where the thread is, "Sequential, module \"0\" (Linear)"; nothing outside of modules. Whoever calls modules
  * says how. */

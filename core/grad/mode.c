@@ -4,7 +4,8 @@
  * recorded and what is made never takes part in a graph. */
 #include "core/grad/parts.h"
 
-_Thread_local tn__grad_mode tn__grad_mode_here;
+_Thread_local bool tn__grad_off_here TN__TLS_NEAR;
+static _Thread_local tn__grad_mode grad_mode;
 
 enum { LEVELS = 16 * 64 };
 
@@ -13,12 +14,12 @@ bool tn_grad_enabled(void)
     return tn__grad_on();
 }
 
-void tn__mode_begin(tn__grad_mode *mode, bool off, const char *who)
+void tn__mode_begin(tn__grad_mode *mode, bool *here, bool now, const char *who)
 {
     if (mode->depth < LEVELS) {
         uint64_t bit = (uint64_t)1 << (mode->depth & 63);
 
-        if (mode->off)
+        if (*here)
             mode->before[mode->depth >> 6] |= bit;
         else
             mode->before[mode->depth >> 6] &= ~bit;
@@ -27,10 +28,10 @@ void tn__mode_begin(tn__grad_mode *mode, bool off, const char *who)
                 LEVELS);
     }
     mode->depth++;
-    mode->off = off;
+    *here = now;
 }
 
-void tn__mode_end(tn__grad_mode *mode, const char *who)
+void tn__mode_end(tn__grad_mode *mode, bool *here, const char *who)
 {
     if (mode->depth == 0) {
         tn_fail(TN_ERR_RUNTIME, "%s without a begin in this thread", who);
@@ -38,22 +39,22 @@ void tn__mode_end(tn__grad_mode *mode, const char *who)
     }
     mode->depth--;
     if (mode->depth < LEVELS)
-        mode->off = mode->before[mode->depth >> 6] >> (mode->depth & 63) & 1;
+        *here = mode->before[mode->depth >> 6] >> (mode->depth & 63) & 1;
 }
 
 void tn_grad_begin(bool enabled)
 {
-    tn__mode_begin(&tn__grad_mode_here, !enabled || tn__inference_here, "tn_grad_begin");
+    tn__mode_begin(&grad_mode, &tn__grad_off_here, !enabled || tn__inference_here, "tn_grad_begin");
 }
 
 void tn_grad_end(void)
 {
-    tn__mode_end(&tn__grad_mode_here, "tn_grad_end");
+    tn__mode_end(&grad_mode, &tn__grad_off_here, "tn_grad_end");
 }
 
 /* ---- inference ------------------------------------------------------------------ */
 
-static _Thread_local tn__grad_mode inference_mode; /* its `off` means that it is on */
+static _Thread_local tn__grad_mode inference_mode;
 
 bool tn_inference_enabled(void)
 {
@@ -62,17 +63,15 @@ bool tn_inference_enabled(void)
 
 void tn_inference_begin(bool enabled)
 {
-    tn__mode_begin(&inference_mode, enabled, "tn_inference_begin");
-    tn__inference_here = enabled;
-    tn__mode_begin(&tn__grad_mode_here, enabled, "tn_inference_begin");
+    tn__mode_begin(&inference_mode, &tn__inference_here, enabled, "tn_inference_begin");
+    tn__mode_begin(&grad_mode, &tn__grad_off_here, enabled, "tn_inference_begin");
 }
 
 void tn_inference_end(void)
 {
     if (inference_mode.depth > 0)
-        tn__mode_end(&tn__grad_mode_here, "tn_inference_end");
-    tn__mode_end(&inference_mode, "tn_inference_end");
-    tn__inference_here = inference_mode.off;
+        tn__mode_end(&grad_mode, &tn__grad_off_here, "tn_inference_end");
+    tn__mode_end(&inference_mode, &tn__inference_here, "tn_inference_end");
 }
 
 bool tn_tensor_is_inference(const tn_tensor *tensor)

@@ -7,11 +7,11 @@
 #include "core/grad/parts.h"
 
 static _Atomic int64_t nodes_alive;
-static _Thread_local uint64_t last_sequence;
+static _Thread_local uint64_t last_sequence TN__TLS_NEAR;
 static _Thread_local struct {
     bool draining;
     tn__node *waiting;
-} graveyard;
+} graveyard TN__TLS_NEAR;
 
 int64_t tn_graph_node_count(void)
 {

@@ -11,9 +11,9 @@ struct frame {
     int depth;
 };
 
-static _Thread_local struct frame *innermost;
-static _Thread_local uint64_t
-    worded; /* count of failures at which the last path was put in front */
+static _Thread_local struct frame *innermost TN__TLS_NEAR;
+static _Thread_local uint64_t worded
+    TN__TLS_NEAR; /* count of failures at which the last path was put in front */
 
 /* What a call takes and gives: one tensor, or packs. */
 struct exchange {
@@ -441,7 +441,7 @@ static tn_status call_in_scope(tn_module *module, struct exchange *x)
         word_failure(&frame);
         status = tn_error_last()->code;
     }
-    tn__error_plugin(before);
+    tn__error_plugin_back(before);
     innermost = frame.outer;
     return status;
 }

@@ -32,6 +32,8 @@ uint64_t tn_scope_begin(void)
 /* The place of a scope among the marks; -1 if it has ended. */
 static int64_t find(const tn__thread *thread, uint64_t number)
 {
+    if (tn__likely(thread->n_marks > 0 && thread->marks[thread->n_marks - 1].number == number))
+        return thread->n_marks - 1;
     for (int64_t i = thread->n_marks - 1; i >= 0; i--)
         if (thread->marks[i].number <= number)
             return thread->marks[i].number == number ? i : -1;
