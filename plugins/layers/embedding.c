@@ -3,15 +3,30 @@
  * Embedding and EmbeddingBag: rows of a table, by number. */
 #include "layers.h"
 
+#include <math.h>
 #include <string.h>
 
 struct embedding {
     int64_t num_embeddings;
     int64_t embedding_dim;
     int64_t padding_idx; /* INT64_MIN: none */
-    const char *mode;    /* of bags, as what follows */
+    double max_norm;     /* NAN: none */
+    double norm_type;
+    bool scale_grad_by_freq, sparse; /* never true: refused */
+    const char *mode;                /* of bags, as what follows */
     bool include_last_offset;
 };
+
+/* clang-format off */
+#define MAX_NORM_OPTIONS \
+    TN_OPTION_ROW(struct embedding, max_norm, "None", \
+                  "before they are looked up, rows that are longer are made as long, in the table itself", \
+                  TN_OPTION_KIND_FLOAT, TN_OPTION_OPTIONAL), \
+    TN_OPTION_ROW(struct embedding, norm_type, "2.0", "p of the length", TN_OPTION_KIND_FLOAT, 0), \
+    TN_OPTION_ROW(struct embedding, scale_grad_by_freq, "False", "True is refused", \
+                  TN_OPTION_KIND_BOOL, 0)
+#define SPARSE_HELP "True is refused: there are no sparse tensors"
+/* clang-format on */
 
 static const tn_option options[] = {
     TN_OPTION_ROW(struct embedding, num_embeddings, NULL, "rows of the table", TN_OPTION_KIND_INT,
@@ -21,6 +36,8 @@ static const tn_option options[] = {
     TN_OPTION_ROW(struct embedding, padding_idx, "None",
                   "the row that begins as zeros and gets no gradient", TN_OPTION_KIND_INT,
                   TN_OPTION_OPTIONAL),
+    MAX_NORM_OPTIONS,
+    TN_OPTION_ROW(struct embedding, sparse, "False", SPARSE_HELP, TN_OPTION_KIND_BOOL, 0),
     TN_OPTION_END
 };
 
@@ -34,6 +51,16 @@ static tn_status build(tn_module *self)
                        "%lld and %lld",
                        tn_module_type(self), (long long)s->num_embeddings,
                        (long long)s->embedding_dim);
+    if (s->sparse)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "%s: sparse=True asks for a gradient that is a sparse tensor, and there are "
+                       "none: leave it False, which gives the same gradient with its zeros",
+                       tn_module_type(self));
+    if (s->scale_grad_by_freq)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "%s: scale_grad_by_freq=True is not there: leave it False, and divide the "
+                       "gradient of weight by how often each row was looked up",
+                       tn_module_type(self));
     if (s->padding_idx != INT64_MIN) {
         if (s->padding_idx >= s->num_embeddings || s->padding_idx < -s->num_embeddings)
             return tn_fail(TN_ERR_VALUE,
@@ -58,13 +85,48 @@ static tn_status reset(tn_module *self)
     return status;
 }
 
+/* The rows that are looked up, no longer than max_norm: written in place, which no gradient knows. */
+static tn_status shorten(const struct embedding *s, tn_tensor *weight, tn_tensor *index)
+{
+    tn_norm_options along = TN_NORM_OPTIONS;
+    uint64_t scope = tn_scope_begin();
+    tn_tensor *rows, *length, *limit, *one, *factor;
+    tn_status status;
+
+    along.p = s->norm_type;
+    along.dims = TN_INTS(-1);
+    along.keepdim = true;
+    tn_grad_begin(false);
+    rows = tn_embedding(weight, index, NULL);
+    length = tn_norm(rows, &along);
+    limit = tn_tensor_full(TN_SHAPE(1), s->max_norm, tn_tensor_dtype(weight),
+                           tn_tensor_device(weight));
+    one = tn_tensor_full(TN_SHAPE(1), 1, tn_tensor_dtype(weight), tn_tensor_device(weight));
+    factor = tn_where(tn_gt(length, limit), tn_div(limit, tn_add_scalar(length, 1e-7), NULL), one);
+    status = status_of(tn_index_put_(weight, tn_mul(rows, factor), &index, 1, NULL));
+    tn_grad_end();
+    tn_scope_end(scope);
+    return status;
+}
+
 static tn_tensor *forward(tn_module *self, tn_tensor *x)
 {
     const struct embedding *s = tn_module_data(self);
     tn_embedding_options o = TN_EMBEDDING_OPTIONS;
+    tn_tensor *weight = tn_module_get(self, "weight");
 
     o.padding_idx = s->padding_idx;
-    return tn_embedding(tn_module_get(self, "weight"), x, &o);
+    if (!isnan(s->max_norm) && shorten(s, weight, x) != TN_OK)
+        return NULL;
+    return tn_embedding(weight, x, &o);
+}
+
+static void put_max_norm(layers_text *text, const struct embedding *s)
+{
+    if (!isnan(s->max_norm))
+        layers_put(text, ", max_norm=%g", s->max_norm);
+    if (s->norm_type != 2)
+        layers_put(text, ", norm_type=%g", s->norm_type);
 }
 
 static int64_t repr(tn_module *self, char *out, size_t size)
@@ -75,6 +137,7 @@ static int64_t repr(tn_module *self, char *out, size_t size)
     layers_put(&text, "%lld, %lld", (long long)s->num_embeddings, (long long)s->embedding_dim);
     if (s->padding_idx != INT64_MIN)
         layers_put(&text, ", padding_idx=%lld", (long long)s->padding_idx);
+    put_max_norm(&text, s);
     return text.used;
 }
 
@@ -98,7 +161,10 @@ static const tn_option bag_options[] = {
                   TN_OPTION_REQUIRED),
     TN_OPTION_ROW(struct embedding, embedding_dim, NULL, "length of a row", TN_OPTION_KIND_INT,
                   TN_OPTION_REQUIRED),
+    MAX_NORM_OPTIONS,
     TN_OPTION_ROW(struct embedding, mode, "'mean'", "sum, mean or max", TN_OPTION_KIND_STRING,
+                  TN_OPTION_KEYWORD),
+    TN_OPTION_ROW(struct embedding, sparse, "False", SPARSE_HELP, TN_OPTION_KIND_BOOL,
                   TN_OPTION_KEYWORD),
     TN_OPTION_ROW(struct embedding, include_last_offset, "False", "offsets has the end, too",
                   TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD),
@@ -124,7 +190,7 @@ static tn_status bag_call(tn_module *self, const tn_pack *input, tn_pack *output
     static const char *const names[] = { "input", "offsets", "per_sample_weights" };
     const struct embedding *s = tn_module_data(self);
     tn_embedding_bag_options o = TN_EMBEDDING_BAG_OPTIONS;
-    tn_tensor *in[3] = { TN_NONE, TN_NONE, TN_NONE }, *y;
+    tn_tensor *in[3] = { TN_NONE, TN_NONE, TN_NONE }, *weight = tn_module_get(self, "weight"), *y;
 
     for (int64_t i = 0; i < 3; i++) {
         int64_t at = i < tn_pack_positional(input) ? i : tn_pack_find(input, names[i]);
@@ -140,7 +206,9 @@ static tn_status bag_call(tn_module *self, const tn_pack *input, tn_pack *output
     o.mode = s->mode;
     o.padding_idx = s->padding_idx;
     o.include_last_offset = s->include_last_offset;
-    y = tn_embedding_bag(tn_module_get(self, "weight"), in[0], in[1], in[2], &o);
+    if (!isnan(s->max_norm) && shorten(s, weight, in[0]) != TN_OK)
+        return tn_error_last()->code;
+    y = tn_embedding_bag(weight, in[0], in[1], in[2], &o);
     return y == NULL ? tn_error_last()->code : tn_pack_add(output, NULL, tn_value_tensor(y));
 }
 
@@ -149,8 +217,9 @@ static int64_t bag_repr(tn_module *self, char *out, size_t size)
     const struct embedding *s = tn_module_data(self);
     layers_text text = { out, size, 0 };
 
-    layers_put(&text, "%lld, %lld, mode='%s'", (long long)s->num_embeddings,
-               (long long)s->embedding_dim, s->mode);
+    layers_put(&text, "%lld, %lld", (long long)s->num_embeddings, (long long)s->embedding_dim);
+    put_max_norm(&text, s);
+    layers_put(&text, ", mode='%s'", s->mode);
     if (s->padding_idx != INT64_MIN)
         layers_put(&text, ", padding_idx=%lld", (long long)s->padding_idx);
     return text.used;

@@ -159,7 +159,7 @@ typedef struct conform_line {
 typedef struct conform_report {
     const conform_options *options;
     char id[128], device[64];
-    bool host; /* the device's memory is the host's: guards around it are cheap */
+    bool host; /* the memory of the devices is the host's: guards around it are cheap */
     conform_outcome *outcome;
     int64_t n_outcomes;
     conform_line *line;

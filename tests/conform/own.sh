@@ -54,7 +54,10 @@ layers() { # FILE ARGUMENT...: the last --cases counts
 }
 if test "${1-}" = all; then
     layers plugins/.libs/layers.so --only 'layers/*'
-    layers plugins/.libs/layers.so --only 'layers/L[aei]*' --device cpu,opencl:0
+    layers plugins/.libs/layers.so --only 'layers/*' --device opencl:0
+    TENON_PLUGIN_PATH_ADD=$PWD/examples/strict-device/.libs; export TENON_PLUGIN_PATH_ADD
+    layers plugins/.libs/layers.so --only 'layers/*' --device strict
+    unset TENON_PLUGIN_PATH_ADD
 elif test "${TN_SANITIZERS-no}" = no; then
     layers plugins/.libs/layers.so --only 'layers/[LRS]*'
 fi

@@ -246,6 +246,10 @@ START_TEST(layers_refuse_what_pytorchs_refuse)
     refused("GroupNorm(3, 4)", TN_ERR_VALUE, "num_channels 4 must be divisible by num_groups 3");
     refused("Dropout(1.5)", TN_ERR_VALUE, "between 0 and 1, but got 1.5");
     refused("Embedding(3, 2, padding_idx=3)", TN_ERR_VALUE, "padding_idx 3");
+    refused("Embedding(3, 2, sparse=True)", TN_ERR_NOT_IMPLEMENTED,
+            "there are none: leave it False");
+    refused("EmbeddingBag(3, 2, scale_grad_by_freq=True)", TN_ERR_NOT_IMPLEMENTED,
+            "divide the gradient of weight by how often");
     refused("MSELoss(reduction='most')", TN_ERR_VALUE, "none, mean and sum are");
     refused("Conv2d(1, 2)", TN_ERR_VALUE, "kernel_size");
     refused("RReLU(0.5, 0.25)", TN_ERR_VALUE, "lower is 0.5, upper 0.25");

@@ -6,7 +6,7 @@
 #   layer SPEC / repr TEXT / train 0|1
 #   state NAME DTYPE SHAPE : values        (before the call)
 #   in DTYPE SHAPE : values   out DTYPE SHAPE : values   cot : values
-#   gin : values (of the first input)   grad NAME : values   after NAME : values (buffers, after the call)
+#   gin : values (of the first input)   grad NAME : values   after NAME : values (buffers, and parameters that changed, after the call)
 import torch
 from cases import values, row, NAMES, F64, I64
 
@@ -19,7 +19,7 @@ def show(kind, t):
 
 
 def layer(spec, *inputs, train=True, calls=1):
-    module = eval(spec, dict(vars(nn))).double().train(train)
+    module = eval(spec, dict(vars(nn), inf=float("inf"))).double().train(train)
     text = repr(module)
     if spec.startswith("Lazy"):  # printed as it is before the first call, then called once, so that there is a state
         with torch.no_grad():
@@ -35,6 +35,7 @@ def layer(spec, *inputs, train=True, calls=1):
     print("train %d" % train)
     for name, t in module.state_dict().items():
         show("state " + name, t)
+    before = {name: p.detach().clone() for name, p in module.named_parameters()}
     tensors = [t.clone() for t in inputs]
     if tensors[0].is_floating_point():
         tensors[0].requires_grad_()
@@ -59,6 +60,9 @@ def layer(spec, *inputs, train=True, calls=1):
             if p.grad is None:  # of a cluster without a sample
                 continue
             print("grad %s : %s" % (name, values(p.grad)))
+    for name, p in module.named_parameters():
+        if not torch.equal(p, before[name]):  # a table with max_norm
+            print("after %s : %s" % (name, values(p)))
     for name, b in module.named_buffers():
         print("after %s : %s" % (name, values(b)))
 
@@ -252,4 +256,10 @@ layer("Sequential(Linear(4, 3), ReLU(), Sequential(Linear(3, 3), Tanh()))", r(2,
 layer("Upsample(scale_factor=(1.5, 2.5), mode='bilinear')", r(1, 2, 3, 3))
 layer("Upsample(scale_factor=(1.7, 0.6))", r(1, 2, 5, 4))
 layer("Upsample(scale_factor=1.3, mode='bilinear', recompute_scale_factor=True)", r(1, 2, 4, 4))
+# ---- tables whose rows are shortened ----
+looked_up = torch.tensor([[0, 4, 2], [2, 2, 1]])
+layer("Embedding(5, 3, max_norm=0.4)", looked_up)
+layer("Embedding(5, 3, 1, 0.75, 1.0)", looked_up)
+layer("Embedding(5, 3, max_norm=0.5, norm_type=inf, scale_grad_by_freq=False, sparse=False)", looked_up, train=False)
+layer("EmbeddingBag(6, 3, 0.4, 3.0, mode='sum')", torch.tensor([1, 0, 5, 2, 2]), torch.tensor([0, 3, 3]))
 print("end")

@@ -3,7 +3,7 @@
 # Which rows of the behaviour specification the tests have proven.
 
 TESTS += tests/spec/table.sh
-EXTRA_DIST += %D%/table.sh %D%/rows.txt %D%/proves.h %D%/table %D%/whole.txt
+EXTRA_DIST += %D%/table.sh %D%/break %D%/rows.txt %D%/proves.h %D%/table %D%/whole.txt
 
 .PHONY: spec
 spec:

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The table of the specification's rows counts what logs of passed programs say, and says what is wrong.
+# The table of the specification's rows counts what logs of passed programs say, and says what is wrong; what tests/spec/break
+# breaks is there.
 set -u
 top=$(cd "${abs_srcdir:-${srcdir:-.}}" && pwd)
 place=$(mktemp -d) || exit 99
@@ -41,4 +42,5 @@ grep -q '^AAA  *3  *1  *1  *1  *0  ' "$place/out" || fail "the notes do not coun
 log odd PASS 'PROVES CCC-001'
 table && fail "a row that is not there was proven"
 
+perl "$top/tests/spec/break" --check "$top" >"$place/out" 2>&1 || fail "what tests/spec/break breaks is not there any more"
 exit $failed
