@@ -17,7 +17,15 @@
 
 #include "ops.h"
 
-enum { LINE = 512, WORDS = 32, NAMES = 128, ROWS = 2000, OPERANDS = 8, ROUNDS = 3 };
+enum {
+    LINE = 512,
+    WORDS = 32,
+    NAMES = 128,
+    ROWS = 2000,
+    OPERANDS = 8,
+    ROUNDS = 3,
+    MIDDLING = 1000000
+};
 
 typedef struct input {
     char name[16], dtype[8], kind[12], shape[48];
@@ -25,7 +33,7 @@ typedef struct input {
 } input;
 
 typedef struct row {
-    char text[160];
+    char text[200];
     double ours, theirs;
 } row;
 
@@ -290,7 +298,7 @@ static void report(bench *b, const char *title, double ours, double theirs, doub
 {
     double ratio = ours / theirs;
 
-    printf("%-46s %11.2f", title, ours * 1e6);
+    printf("%-56s %11.2f", title, ours * 1e6);
     if (b->ask != NULL)
         printf(" %11.2f %7.2f", theirs * 1e6, ratio);
     if (ceiling == ceiling)
@@ -300,7 +308,7 @@ static void report(bench *b, const char *title, double ours, double theirs, doub
     b->n_rows++;
     b->n_compared += ratio == ratio;
     if (ratio > 1.05 && b->n_slow < ROWS) {
-        snprintf(b->slow[b->n_slow].text, sizeof b->slow[0].text, "%.159s", title);
+        snprintf(b->slow[b->n_slow].text, sizeof b->slow[0].text, "%.199s", title);
         b->slow[b->n_slow].ours = ours;
         b->slow[b->n_slow++].theirs = theirs;
     }
@@ -341,7 +349,7 @@ static void run_case(bench *b, char *words, char *inputs, char *expression, cons
 {
     uint64_t scope;
     work w = { 0 };
-    char title[160], leaves[160] = "", options[64] = "", *save = NULL;
+    char title[200], leaves[160] = "", names[96] = "", options[64] = "", *save = NULL;
     double flops = 0;
     bool gradient = false, fine = true;
     tn_tensor *out[OPERANDS];
@@ -385,13 +393,13 @@ static void run_case(bench *b, char *words, char *inputs, char *expression, cons
         }
         w.constant[w.n_in] = constant || t == TN_NONE || tn_tensor_dtype(t) != b->dtype;
         w.in[w.n_in++] = t;
-        if (strchr(word, '.') != NULL)
-            snprintf(options + strlen(options), sizeof options - strlen(options), " %s", word);
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s",
+                 names[0] != '\0' ? "," : "", word + constant);
         if (!w.constant[w.n_in - 1])
             snprintf(leaves + strlen(leaves), sizeof leaves - strlen(leaves), "%s%s",
                      leaves[0] != '\0' ? "," : "", word);
     }
-    snprintf(title, sizeof title, "%s%s / %s", name, options, size);
+    snprintf(title, sizeof title, "%s%s of %s / %s", name, options, names, size);
     scope = tn_scope_begin(); /* inputs live on */
     if (fine && tn_op_call(w.op, w.in, w.n_in, w.options, out, w.def->n_outputs) == TN_OK) {
         run_mode(b, &w, title, "-", expression, false, moved_bytes(&w, out), flops);
@@ -404,7 +412,8 @@ static void run_case(bench *b, char *words, char *inputs, char *expression, cons
         }
         if (gradient) {
             w.cotangent = tn_tensor_full(tn_tensor_shape(out[0]), 1, tn_tensor_dtype(out[0]), NULL);
-            snprintf(title, sizeof title, "%s%s, forward and backward / %s", name, options, size);
+            snprintf(title, sizeof title, "%s%s of %s, forward and backward / %s", name, options,
+                     names, size);
             run_mode(b, &w, title, leaves, expression, true, 0, 0);
         }
     } else {
@@ -430,8 +439,8 @@ static char *trim(char *text)
     return text;
 }
 
-/* Reads the table once for each size; cases below `once` run with the first only. */
-static bool run_table(bench *b, FILE *table, const char *glob, const char *size, bool first)
+/* Reads the table for a size: the cases above `once`, or those below it, whose sizes are fixed. */
+static bool run_table(bench *b, FILE *table, const char *glob, const char *size, bool fixed)
 {
     char line[LINE];
     bool once = false;
@@ -457,7 +466,7 @@ static bool run_table(bench *b, FILE *table, const char *glob, const char *size,
             continue;
         }
         sscanf(text, "%63s", name);
-        if ((once && !first) || fnmatch(glob, name, 0) != 0)
+        if (once != fixed || fnmatch(glob, name, 0) != 0)
             continue;
         inputs = strstr(text, " : ");
         expression = inputs != NULL ? strstr(inputs + 2, " : ") : NULL;
@@ -500,15 +509,15 @@ static int by_ratio(const void *a, const void *b)
 static void print_slow(bench *b)
 {
     qsort(b->slow, (size_t)b->n_slow, sizeof b->slow[0], by_ratio);
-    printf("\n%d lines, %d beside PyTorch, %d slower than it by more than 5 %%\n", b->n_rows,
-           b->n_compared, b->n_slow);
+    printf("\n%s, %d threads: %d lines, %d beside PyTorch, %d slower than it by more than 5 %%\n",
+           tn_dtype_name(b->dtype), tn_num_threads(), b->n_rows, b->n_compared, b->n_slow);
     for (int i = 0; i < b->n_slow; i++)
-        printf("%7.2f  %-46s %11.2f %11.2f\n", b->slow[i].ours / b->slow[i].theirs, b->slow[i].text,
+        printf("%7.2f  %-56s %11.2f %11.2f\n", b->slow[i].ours / b->slow[i].theirs, b->slow[i].text,
                b->slow[i].ours * 1e6, b->slow[i].theirs * 1e6);
 }
 
 static const char usage[] =
-    "usage: ops TABLE [--op GLOB] [--size small|cache|memory|large|all] [--dtype NAME] [--threads N]\n"
+    "usage: ops TABLE [--op GLOB] [--size small|cache|memory|fixed|large|all] [--dtype NAME] [--threads N]\n"
     "           [--seconds S] [--peer PYTHON SCRIPT]\n";
 
 int main(int argc, char **argv)
@@ -519,11 +528,12 @@ int main(int argc, char **argv)
     } sizes[] = { { "small", "1e3", 32 },
                   { "cache", "1e5", 320 },
                   { "memory", "4e6", 2000 },
+                  { "fixed", "-", 0 }, /* the cases that have sizes of their own */
                   { "large", "1.6e7", 4000 } };
     static bench b = { .dtype = TN_F32, .seconds = 0.06 };
     const char *glob = "*", *size = "all", *python = NULL, *script = NULL;
     FILE *table = argc > 1 ? fopen(argv[1], "r") : NULL;
-    bool first = true, fine = table != NULL;
+    bool any = false, fine = table != NULL;
 
     for (int i = 2; fine && i < argc; i++) {
         bool one = i + 1 < argc;
@@ -558,26 +568,29 @@ int main(int argc, char **argv)
            tn_num_threads(), b.multiply_rate * 1e-9);
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0] && fine; k++) {
         uint64_t scope = tn_scope_begin();
+        bool fixed = sizes[k].side == 0;
 
-        if (strcmp(size, sizes[k].name) == 0 || (k < 3 && strcmp(size, "all") == 0)) {
+        if (strcmp(size, sizes[k].name) == 0 ||
+            (strcmp(sizes[k].name, "large") != 0 && strcmp(size, "all") == 0)) {
+            int64_t numbers = fixed ? MIDDLING : sizes[k].side * sizes[k].side;
+
             b.rows_of = b.columns_of = sizes[k].side;
-            b.copy_rate = bench_copy_rate(sizes[k].side * sizes[k].side *
-                                          (int64_t)tn_dtype_size(b.dtype));
-            printf("\ncopy of %s elements: %.1f GB/s\n%-46s %11s", sizes[k].text,
-                   b.copy_rate * 1e-9, "operator / elements", "ours us");
+            b.copy_rate = bench_copy_rate(numbers * (int64_t)tn_dtype_size(b.dtype));
+            printf("\ncopy of %lld elements: %.1f GB/s\n%-56s %11s", (long long)numbers,
+                   b.copy_rate * 1e-9, "operator of inputs / elements", "ours us");
             printf("%s\n", b.ask != NULL ? "     PyTorch   ratio ceiling" : " ceiling");
-            fine = run_table(&b, table, glob, sizes[k].text, first);
-            first = false;
+            fine = run_table(&b, table, glob, sizes[k].text, fixed);
+            any = true;
         }
         tn_scope_end(scope);
     }
-    if (!fine || first)
-        fprintf(stderr, "ops: %s\n", first ? "no such size" : "a line of the table cannot be read");
+    if (!fine || !any)
+        fprintf(stderr, "ops: %s\n", any ? "a line of the table cannot be read" : "no such size");
     if (b.ask != NULL)
         print_slow(&b);
     if (strcmp(glob, "*") == 0)
         print_missing(table);
     end_peer(&b);
     fclose(table);
-    return !fine || first || b.failed;
+    return !fine || !any || b.failed;
 }

@@ -15,6 +15,7 @@ struct job {
     tn__store *store;
     bool whole, product, reverse, plain;
     int64_t blocks; /* of SIDE lines in a row; 0: one by one */
+    bool together;  /* LINES of them at a time */
 };
 
 union numbers {
@@ -95,6 +96,50 @@ static void scan_line(const struct job *job, int64_t line)
     }
 }
 
+/* ---- several lines at a time ------------------------------------------------------------------- */
+
+/* float32 and float64 in a row: LINES of them at a time, so that one need not wait for its own last sum. */
+enum { LINES = 8 };
+
+#define SCAN_LINES(name, T, op)                                                                    \
+    static void name(int64_t n, int64_t step, const char *const *from, char *const *to,            \
+                     double first)                                                                 \
+    {                                                                                              \
+        double all[LINES];                                                                         \
+        const T *x[LINES];                                                                         \
+        T *y[LINES];                                                                               \
+        for (int k = 0; k < LINES; k++) {                                                          \
+            all[k] = first;                                                                        \
+            x[k] = (const T *)(const void *)from[k];                                               \
+            y[k] = (T *)(void *)to[k];                                                             \
+        }                                                                                          \
+        for (int64_t i = 0, at = step > 0 ? 0 : n - 1; i < n; i++, at += step)                     \
+            for (int k = 0; k < LINES; k++) {                                                      \
+                all[k] = all[k] op(double) x[k][at];                                               \
+                y[k][at] = (T)all[k];                                                              \
+            }                                                                                      \
+    }
+SCAN_LINES(add_lines_f32, float, +)
+SCAN_LINES(add_lines_f64, double, +)
+SCAN_LINES(multiply_lines_f32, float, *)
+SCAN_LINES(multiply_lines_f64, double, *)
+
+/* `line` and those behind it. */
+static void scan_lines(const struct job *job, int64_t line)
+{
+    const char *x[LINES];
+    char *y[LINES];
+    int64_t n = job->lines.length, step = job->reverse ? -1 : 1;
+    for (int64_t k = 0; k < LINES; k++) {
+        y[k] = tn__lines_at(&job->lines, 0, line + k);
+        x[k] = tn__lines_at(&job->lines, 1, line + k);
+    }
+    if (job->lines.step[0] == (int64_t)sizeof(float))
+        (job->product ? multiply_lines_f32 : add_lines_f32)(n, step, x, y, job->product ? 1 : 0);
+    else
+        (job->product ? multiply_lines_f64 : add_lines_f64)(n, step, x, y, job->product ? 1 : 0);
+}
+
 /* ---- lines side by side ---------------------------------------------------------------------- */
 
 static void scan_block(const struct job *job, int64_t block)
@@ -137,6 +182,11 @@ static tn_status part(void *user, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         if (job->blocks > 0)
             scan_block(job, i);
+        else if (job->together && (i + 1) * LINES <= job->lines.count)
+            scan_lines(job, i * LINES);
+        else if (job->together)
+            for (int64_t line = i * LINES; line < job->lines.count; line++)
+                scan_line(job, line);
         else
             scan_line(job, i);
     }
@@ -164,6 +214,14 @@ static tn_status run(const tn_call *call, int64_t dim, bool product, bool revers
         job.blocks = (row + SIDE - 1) / SIDE;
         pieces = lines->count / row * job.blocks;
         size = lines->length * (row < SIDE ? row : SIDE);
+    }
+    if (job.blocks == 0 && from == to && (from == TN_F32 || from == TN_F64) &&
+        lines->count >= LINES && lines->step[0] == tn__view_item(views[0]) &&
+        lines->step[1] == lines->step[0]) {
+        job.together = true;
+        job.plain = false; /* those that are left over, in the same order */
+        pieces = (lines->count + LINES - 1) / LINES;
+        size = lines->length * LINES;
     }
     int64_t grain = GRAIN / size;
     if (pieces <= grain)

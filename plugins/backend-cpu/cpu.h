@@ -108,6 +108,7 @@ enum tn__ew {
     TN__MAXIMUM,
     TN__MINIMUM,
     TN__RELU_GRAD,  /* b <= 0 ? 0 : a */
+    TN__PRELU,      /* a > 0 ? a : b * a */
     TN__ADD_SCALAR, /* a + p */
     TN__MUL_SCALAR,
     TN__NEG,
@@ -119,6 +120,7 @@ enum tn__ew {
     TN__ROUND,
     TN__FRAC,
     TN__SQUARE,
+    TN__CUBE,
     TN__CLAMP, /* to [p, q]; NaN: no bound */
     TN__RELU,
     TN__LEAKY_RELU,  /* a > 0 ? a : p * a */
@@ -475,12 +477,17 @@ tn_status tn__gelu_grad(const tn_call *call);
 tn_status tn__nan_to_num(const tn_call *call);
 /* in[0] sigmoid(in[1]) */
 tn_status tn__gate(const tn_call *call);
+tn_status tn__prelu(const tn_call *call);
+/* x^3; other powers come apart. */
+tn_status tn__pow_scalar(const tn_call *call);
+bool tn__pow_scalar_takes(const tn_call *call, char *reason, size_t size);
 
 /* mixtures.c */
 tn_status tn__glu(const tn_call *call);
 tn_status tn__eye(const tn_call *call);
 tn_status tn__tril(const tn_call *call);
 tn_status tn__triu(const tn_call *call);
+tn_status tn__clamp_tensor(const tn_call *call);
 bool tn__mixtures_take(const tn_call *call, char *reason, size_t size);
 tn_status tn__lerp(const tn_call *call);
 tn_status tn__lerp_scalar(const tn_call *call);
@@ -514,7 +521,11 @@ tn_status tn__gather(const tn_call *call);
 tn_status tn__scatter(const tn_call *call);
 tn_status tn__scatter_add(const tn_call *call);
 tn_status tn__nonzero(const tn_call *call);
+
 tn_status tn__arange(const tn_call *call);
+tn_status tn__linspace(const tn_call *call);
+tn_status tn__one_hot(const tn_call *call);
+bool tn__one_hot_takes(const tn_call *call, char *reason, size_t size);
 
 tn_status tn__bmm(const tn_call *call);
 tn_status tn__linear(const tn_call *call);

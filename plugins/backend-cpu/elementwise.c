@@ -395,6 +395,42 @@ tn_status tn__gate(const tn_call *call)
     return run(call, TN__GATE, 2, no_numbers);
 }
 
+/* The weight is one number or one for each place of dimension 1. */
+tn_status tn__prelu(const tn_call *call)
+{
+    const tn_view *x = call->in[0];
+    int64_t shape[TN_MAX_DIMS], strides[TN_MAX_DIMS] = { 0 };
+    tn_view weight = *call->in[1];
+    const tn_view *in[2] = { x, &weight };
+    tn_call aligned = *call;
+    aligned.in = in;
+    if (tn__view_count(&weight) != 1) {
+        for (int32_t d = 0; d < x->ndim - 1; d++)
+            shape[d] = 1;
+        shape[0] = weight.shape[0];
+        strides[0] = weight.strides[0];
+        weight.ndim = x->ndim - 1;
+    } else {
+        weight.ndim = 0;
+    }
+    weight.shape = shape;
+    weight.strides = strides;
+    return run(&aligned, TN__PRELU, 2, no_numbers);
+}
+
+bool tn__pow_scalar_takes(const tn_call *call, char *reason, size_t size)
+{
+    if (((const tn_pow_scalar_options *)call->options)->exponent == 3)
+        return true;
+    tn_snprint(reason, size, "it is for the exponent 3");
+    return false;
+}
+
+tn_status tn__pow_scalar(const tn_call *call)
+{
+    return run(call, TN__CUBE, 1, no_numbers);
+}
+
 /* The largest number of the dtype stands for an infinity where no other is given. */
 tn_status tn__nan_to_num(const tn_call *call)
 {

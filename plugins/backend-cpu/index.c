@@ -86,6 +86,12 @@ static void rows(const struct job *job, int64_t n, char *x, int64_t sx, char *ot
         EACH(memcpy(&v, p, sizeof v); memcpy(q, &v, sizeof v))                                     \
     }                                                                                              \
     break
+#define PUT(T)                                                                                     \
+    {                                                                                              \
+        T v;                                                                                       \
+        EACH(memcpy(&v, q, sizeof v); memcpy(p, &v, sizeof v))                                     \
+    }                                                                                              \
+    break
 #define ADD(T)                                                                                     \
     {                                                                                              \
         T v, w;                                                                                    \
@@ -98,18 +104,34 @@ struct pair {
     uint64_t low, high;
 };
 
-enum kind { GET_1, GET_2, GET_4, GET_8, GET_16, PUT, ADD_F32, ADD_F64, ADD_32, ADD_64, ADD_ANY };
+enum kind {
+    GET_1,
+    GET_2,
+    GET_4,
+    GET_8,
+    GET_16,
+    PUT_1,
+    PUT_2,
+    PUT_4,
+    PUT_8,
+    PUT_16,
+    ADD_F32,
+    ADD_F64,
+    ADD_32,
+    ADD_64,
+    ADD_ANY
+};
 
 static enum kind kind_of(const struct job *job)
 {
-    if (job->gather)
-        return job->item == 1   ? GET_1
-               : job->item == 2 ? GET_2
-               : job->item == 4 ? GET_4
-               : job->item == 8 ? GET_8
-                                : GET_16;
-    if (!job->add)
-        return PUT;
+    if (!job->add) {
+        int size = job->item == 1   ? 0
+                   : job->item == 2 ? 1
+                   : job->item == 4 ? 2
+                   : job->item == 8 ? 3
+                                    : 4;
+        return (enum kind)((job->gather ? GET_1 : PUT_1) + size);
+    }
     if (job->item == 4)
         return job->whole ? ADD_32 : ADD_F32;
     if (job->item == 8)
@@ -152,7 +174,11 @@ static void run(void *user, int64_t n, char *const *base, const int64_t *stride)
     case GET_4: GET(uint32_t);
     case GET_8: GET(uint64_t);
     case GET_16: GET(struct pair);
-    case PUT: EACH(memcpy(p, q, (size_t)job->item)) break;
+    case PUT_1: PUT(uint8_t);
+    case PUT_2: PUT(uint16_t);
+    case PUT_4: PUT(uint32_t);
+    case PUT_8: PUT(uint64_t);
+    case PUT_16: PUT(struct pair);
     case ADD_F32: ADD(float);
     case ADD_F64: ADD(double);
     case ADD_32: ADD(uint32_t);
@@ -300,19 +326,4 @@ tn_status tn__scatter(const tn_call *call)
 tn_status tn__scatter_add(const tn_call *call)
 {
     return scatter(call, ((const tn_scatter_add_options *)call->options)->dim, true);
-}
-
-tn_status tn__arange(const tn_call *call)
-{
-    const tn_arange_options *o = call->options;
-    const tn_view *y = call->out[0];
-    bool floating = (TN_MASK_FLOAT & TN_BIT(tn_view_dtype(y))) != 0;
-    tn__store *store = tn__convert_store(floating ? TN__F64 : TN__I64, tn_view_dtype(y));
-    for (int64_t i = 0; i < y->shape[0]; i++) {
-        double f = o->start + (double)i * o->step;
-        int64_t whole = floating ? 0 : (int64_t)o->start + i * (int64_t)o->step;
-        char *to = tn__view_at(y) + i * y->strides[0] * tn__view_item(y);
-        store(1, floating ? (const void *)&f : (const void *)&whole, to, 0);
-    }
-    return TN_OK;
 }

@@ -2,7 +2,7 @@
 
 TN_PLUGINS += plugins/backend-cpu.la
 plugins_backend_cpu_la_SOURCES = %D%/cpu.h %D%/each.h %D%/functions.h %D%/near.h %D%/through-double.h %D%/along.c %D%/bits.c %D%/blas.c %D%/convolution.c %D%/convolution-weight.c %D%/copy.c %D%/depthwise.c %D%/device.c \
-	%D%/elementwise.c %D%/gemm.c %D%/index.c %D%/libm.c %D%/loss.c %D%/matmul.c %D%/mixtures.c %D%/order.c %D%/places.c %D%/plugin.c %D%/pooling.c %D%/random.c %D%/reduce.c %D%/reductions.c %D%/reduce.h %D%/scratch.c %D%/softmax.c %D%/standardize.c %D%/steps.c %D%/types.c %D%/views.c %D%/where.c %D%/windows.c %D%/windows.h %D%/winograd.c
+	%D%/elementwise.c %D%/gemm.c %D%/index.c %D%/libm.c %D%/loss.c %D%/matmul.c %D%/mixtures.c %D%/order.c %D%/places.c %D%/plugin.c %D%/pooling.c %D%/random.c %D%/reduce.c %D%/reductions.c %D%/reduce.h %D%/scratch.c %D%/sequences.c %D%/softmax.c %D%/standardize.c %D%/steps.c %D%/types.c %D%/views.c %D%/where.c %D%/windows.c %D%/windows.h %D%/winograd.c
 plugins_backend_cpu_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) $(TN_X86_LOOPS)
 plugins_backend_cpu_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=off
 plugins_backend_cpu_la_LDFLAGS = $(TN_PLUGIN_LINK)
@@ -24,7 +24,7 @@ libproducts_base_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=fast
 
 if HAVE_X86_LOOPS
 TN_AVX2 = -mavx2 -mfma -mf16c
-TN_AVX512 = -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512
+TN_AVX512 = -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c -mprefer-vector-width=512
 plugins_backend_cpu_la_LIBADD += libkernels-avx2.la libkernels-avx512.la
 
 noinst_LTLIBRARIES += libkernels-avx2.la libproducts-avx2.la libkernels-avx512.la libproducts-avx512.la

@@ -68,6 +68,7 @@
     TN__BINARY(maximum_##s, T, ((a != a) | (a > b)) ? a : b)                                       \
     TN__BINARY(minimum_##s, T, ((a != a) | (a < b)) ? a : b)                                       \
     TN__BINARY(relu_grad_##s, T, b <= 0 ? 0 : a)                                                   \
+    TN__BINARY(prelu_##s, T, a > 0 ? a : a * b)                                                    \
     TN__UNARY(add_scalar_##s, T, a + p)                                                            \
     TN__UNARY(mul_scalar_##s, T, a *p)                                                             \
     TN__UNARY(neg_##s, T, -a)                                                                      \
@@ -79,6 +80,7 @@
     TN__UNARY(round_##s, T, __builtin_rint##f(a))                                                  \
     TN__UNARY(frac_##s, T, a - __builtin_trunc##f(a))                                              \
     TN__UNARY(square_##s, T, a *a)                                                                 \
+    TN__UNARY(cube_##s, T, a *a *a)                                                                \
     TN__UNARY(reciprocal_##s, T, 1 / a)                                                            \
     TN__UNARY(sqrt_##s, T, __builtin_sqrt##f(a))                                                   \
     TN__UNARY(rsqrt_##s, T, 1 / __builtin_sqrt##f(a))                                              \
@@ -353,12 +355,14 @@ const struct tn__loops TN__LOOPS_NAME = {
         [TN__MAXIMUM] = NUMBERS(maximum),
         [TN__MINIMUM] = NUMBERS(minimum),
         [TN__RELU_GRAD] = FLOATS(relu_grad),
+        [TN__PRELU] = FLOATS(prelu),
         [TN__ADD_SCALAR] = NUMBERS(add_scalar),
         [TN__MUL_SCALAR] = NUMBERS(mul_scalar),
         [TN__NEG] = NUMBERS(neg),
         [TN__ABS] = NUMBERS(abs),
         [TN__SIGN] = NUMBERS(sign),
         [TN__SQUARE] = NUMBERS(square),
+        [TN__CUBE] = FLOATS(cube),
         [TN__CLAMP] = NUMBERS(clamp),
         [TN__RELU] = NUMBERS(relu),
         [TN__EQ] = NUMBERS(eq),

@@ -79,6 +79,28 @@ bool tn__mixtures_take(const tn_call *call, char *reason, size_t size)
     return true;
 }
 
+/* A run at a time, which stays in the first-level cache: at least b, then at most c. */
+static void clamp_run(void *user, int64_t n, char *const *at, const int64_t *stride)
+{
+    static const double none[3] = { 0, 0, 0 };
+    const enum tn__ct ct = ((const struct job *)user)->number == 32 ? TN__F32 : TN__F64;
+    tn__ew_loop *least = tn__loop_of(TN__MAXIMUM, ct), *most = tn__loop_of(TN__MINIMUM, ct);
+    const int64_t size = (int64_t)tn__ct_size(ct);
+    _Alignas(64) char y[TN__CHUNK * 8]; /* an operand may be what is written */
+    for (int64_t done = 0; done < n; done += TN__CHUNK) {
+        int64_t count = n - done < TN__CHUNK ? n - done : TN__CHUNK;
+        least(count, y, size, at[1] + done * stride[1], stride[1], at[2] + done * stride[2],
+              stride[2], none);
+        most(count, at[0] + done * stride[0], stride[0], y, size, at[3] + done * stride[3],
+             stride[3], none);
+    }
+}
+
+tn_status tn__clamp_tensor(const tn_call *call)
+{
+    return mix(call, call->out[0]->dtype.bits, clamp_run, clamp_run);
+}
+
 tn_status tn__lerp(const tn_call *call)
 {
     return mix(call, 0, lerp_f32, lerp_f64);

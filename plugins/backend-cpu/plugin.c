@@ -2,6 +2,9 @@
  *
  * The CPU backend as a plugin: the device type "cpu", its options and its kernels. */
 #include <string.h>
+#ifdef TN__HAVE_X86_LOOPS
+#include <cpuid.h>
+#endif
 
 #include "norms.h"
 #include "winograd.h"
@@ -50,6 +53,15 @@ static const struct {
     VARIANT(base),
 };
 
+#ifdef TN__HAVE_X86_LOOPS
+/* Conversions of float16, which not every compiler's __builtin_cpu_supports knows. */
+static bool has_f16c(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
+
 /* Whether this processor has what variant `name` was compiled for. */
 static bool runs_here(const char *name)
 {
@@ -58,9 +70,9 @@ static bool runs_here(const char *name)
     if (strcmp(name, "avx512") == 0)
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-               __builtin_cpu_supports("fma");
+               __builtin_cpu_supports("fma") && has_f16c();
     if (strcmp(name, "avx2") == 0)
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
 #endif
     (void)name;
     return true;
@@ -278,10 +290,13 @@ static const tn_kernel kernels[] = {
     TWO(mish_grad, FLOATS, TN__MISH_GRAD),
     KERNEL(gelu_grad, FLOATS),
     KERNEL(glu, FLOATS),
+    KERNEL(prelu, FLOATS),
+    WHERE(pow_scalar, FLOATS),
     KERNEL(nan_to_num, FLOATS),
     KERNEL(eye, ORDERED),
     KERNEL(tril, ORDERED),
     KERNEL(triu, ORDERED),
+    MIXTURE(clamp_tensor),
     MIXTURE(lerp),
     MIXTURE(lerp_scalar),
     MIXTURE(addcmul),
@@ -308,6 +323,8 @@ static const tn_kernel kernels[] = {
     KERNEL(scatter_add, NUMBERS),
     KERNEL(nonzero, ORDERED),
     KERNEL(arange, NUMBERS),
+    KERNEL(linspace, FLOATS),
+    WHERE(one_hot, TN_BIT(TN_I64)),
     WHERE(sgd_step, WIDE),
     WHERE(adam_step, WIDE),
     WHERE(total_norm, WIDE),

@@ -18,6 +18,12 @@ static tn_tensor *back_through(tn_tensor *places, tn_tensor *gy, tn_ints shape)
                       shape);
 }
 
+/* The same where no element is seen twice: gy written through the view, the rest of gx is 0. */
+static tn_tensor *put_into(tn_tensor *gx, tn_tensor *view, tn_tensor *gy)
+{
+    return tn_copy_(view, gy) != NULL ? gx : NULL;
+}
+
 static tn_tensor *numbers(tn_tensor *like, tn_ints shape)
 {
     return tn_reshape(tn_arange(like, 0, (double)tn__common_count(shape), NULL), shape);
@@ -80,7 +86,9 @@ static tn_status slice_derive(tn_derive *d)
             start = 0;
         d->gin[0] = tn_narrow_grad(d->gout[0], shape, dim, start);
     } else {
-        d->gin[0] = back_through(tn_slice(numbers(d->gout[0], shape), dim, o), d->gout[0], shape);
+        tn_tensor *gx = tn__common_zeros(d->gout[0], shape);
+
+        d->gin[0] = put_into(gx, tn_slice(gx, dim, o), d->gout[0]);
     }
     return TN_OK;
 }
@@ -125,8 +133,9 @@ static tn_status diagonal_derive(tn_derive *d)
 {
     tn_ints shape = tn__common_in_shape(d, 0);
 
-    d->gin[0] = back_through(tn_diagonal(numbers(d->gout[0], shape), d->options), d->gout[0],
-                             shape);
+    tn_tensor *gx = tn__common_zeros(d->gout[0], shape);
+
+    d->gin[0] = put_into(gx, tn_diagonal(gx, d->options), d->gout[0]);
     return TN_OK;
 }
 

@@ -256,6 +256,25 @@ static tn_tensor *offsets_of(tn_tensor *index, int64_t size, int64_t step, tn_in
     return tn_expand(tn_reshape(tn_gather(steps, at, 0), tn_tensor_shape(index)), shape);
 }
 
+/* One index, which chooses rows of x: scatter takes it for each row, refusing what is out of range. */
+static tn_status put_rows(tn_tensor *const *in, bool accumulate, tn_meta *meta, tn_tensor **out)
+{
+    const tn_view *x = tn_tensor_view(in[0]);
+    int64_t row[1] = { tn_tensor_numel(in[2]) }, shape[TN_MAX_DIMS];
+    tn_tensor *at = tn_reshape(in[2], (tn_ints){ row, 1 }), *values;
+
+    at = tn_where(tn_lt(at, tn__common_number(in[2], 0)), tn_add_scalar(at, (double)x->shape[0]),
+                  at);
+    rest_of(x, 1, meta);
+    for (int64_t d = 0; d < x->ndim; d++)
+        shape[d] = d == 0 ? row[0] : x->shape[d];
+    values = tn_reshape(tn_expand(in[1], (tn_ints){ meta->shape, meta->ndim }),
+                        (tn_ints){ shape, x->ndim });
+    at = spread(at, tn_tensor_shape(in[0]), 0);
+    return tn__common_given(out, accumulate ? tn_scatter_add(in[0], at, values, 0)
+                                            : tn_scatter(in[0], at, values, 0));
+}
+
 static tn_status index_put_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
                                      tn_tensor **out)
 {
@@ -273,6 +292,8 @@ static tn_status index_put_decompose(tn_tensor *const *in, int64_t n_in, const v
     if (status != TN_OK)
         return status;
     ndim = meta.ndim;
+    if (n == 1)
+        return put_rows(in, o->accumulate, &meta, out);
     for (int64_t d = n; d < x->ndim; d++)
         rest *= x->shape[d];
     for (int64_t i = n - 1; i >= 0; i--) {

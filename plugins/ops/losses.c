@@ -87,7 +87,8 @@ static tn_status check(tn_infer *infer, const char *reduction)
 }
 
 /* Every loss NAME: `decompose` computes y from in[] and o. */
-#define LOSS(name, NAME, check_more, expression)                                                   \
+#define LOSS(name, NAME, check_more, expression) DERIVED(name, NAME, check_more, expression, NULL)
+#define DERIVED(name, NAME, check_more, expression, derive_)                                       \
     static tn_status name##_infer(tn_infer *infer)                                                 \
     {                                                                                              \
         const tn_##name##_options *o = infer->options;                                             \
@@ -102,7 +103,7 @@ static tn_status check(tn_infer *infer, const char *reduction)
         return tn__common_given(out, reduced(expression, o->reduction));                           \
     }                                                                                              \
     const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
-                                      .decompose = name##_decompose };
+                                      .derive = derive_, .decompose = name##_decompose };
 
 /* x and target element by element: PyTorch broadcasts with a warning, which is a mistake far more often than a wish. */
 static tn_status same_shape(const tn_infer *infer)
@@ -122,14 +123,6 @@ static tn_status same_shape(const tn_infer *infer)
 LOSS(mse_loss, MSE_LOSS, TN_OK, tn_square(less(in[0], in[1])))
 LOSS(l1_loss, L1_LOSS, TN_OK, tn_abs(less(in[0], in[1])))
 
-static tn_tensor *bent(tn_tensor *d, double bend, double square, double line, double down)
-{
-    tn_tensor *size = tn_abs(d);
-
-    return tn_where(tn_lt(size, number(d, bend)), times(tn_square(d), square),
-                    more(times(size, line), -down));
-}
-
 static tn_status positive(double value, const char *name, bool zero)
 {
     return value > 0 || (zero && value == 0)
@@ -138,11 +131,62 @@ static tn_status positive(double value, const char *name, bool zero)
                          zero ? "0 or more" : "more than 0");
 }
 
-LOSS(smooth_l1_loss, SMOOTH_L1_LOSS, positive(o->beta, "beta", true),
-     o->beta == 0 ? tn_abs(less(in[0], in[1]))
-                  : bent(less(in[0], in[1]), o->beta, 0.5 / o->beta, 1.0, 0.5 * o->beta))
-LOSS(huber_loss, HUBER_LOSS, positive(o->delta, "delta", false),
-     bent(less(in[0], in[1]), o->delta, 0.5, o->delta, 0.5 * o->delta * o->delta))
+/* d = x - target within its bend. */
+static tn_tensor *within(tn_tensor *d, double bend)
+{
+    tn_clamp_options o = TN_CLAMP_OPTIONS;
+
+    o.min = -bend;
+    o.max = bend;
+    return tn_clamp(d, &o);
+}
+
+/* A square up to the bend, then a line: factor c (d - c / 2), c = d within the bend. */
+static tn_tensor *bent(tn_tensor *d, double bend, double factor)
+{
+    tn_tensor *c = within(d, bend);
+    tn_add_options half = TN_ADD_OPTIONS;
+
+    half.alpha = -0.5;
+    return times(tn_mul(c, tn_add(d, c, &half)), factor);
+}
+
+/* gx = gy factor c, of which each element gets its share of the mean */
+static tn_status bent_derive(tn_derive *d, const char *reduction, double bend, double factor)
+{
+    tn_tensor *apart = less(d->in[0], d->in[1]), *gy = d->gout[0];
+
+    if (apart == NULL)
+        return tn_error_last()->code;
+    if (is(reduction, "mean"))
+        factor /= (double)tn_tensor_numel(apart);
+    gy = tn_mul(bend == 0 ? tn_sign(apart) : within(apart, bend), times(gy, factor));
+    if (tn__needs(d, 0))
+        d->gin[0] = gy;
+    if (tn__needs(d, 1))
+        d->gin[1] = tn_neg(gy);
+    return TN_OK;
+}
+
+static tn_status smooth_l1_loss_derive(tn_derive *d)
+{
+    const tn_smooth_l1_loss_options *o = d->options;
+
+    return bent_derive(d, o->reduction, o->beta, o->beta == 0 ? 1 : 1 / o->beta);
+}
+
+static tn_status huber_loss_derive(tn_derive *d)
+{
+    const tn_huber_loss_options *o = d->options;
+
+    return bent_derive(d, o->reduction, o->delta, 1);
+}
+
+DERIVED(smooth_l1_loss, SMOOTH_L1_LOSS, positive(o->beta, "beta", true),
+        o->beta == 0 ? tn_abs(less(in[0], in[1])) : bent(less(in[0], in[1]), o->beta, 1 / o->beta),
+        smooth_l1_loss_derive)
+DERIVED(huber_loss, HUBER_LOSS, positive(o->delta, "delta", false),
+        bent(less(in[0], in[1]), o->delta, 1), huber_loss_derive)
 
 /* ---- two classes ---- */
 

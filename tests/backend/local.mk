@@ -19,7 +19,7 @@ EXTRA_DIST += examples/strict-device/Makefile examples/kernel-pack/Makefile
 
 if HAVE_CHECK
 TN_BACKEND_TESTS = %D%/test_along %D%/test_convolution %D%/test_copies %D%/test_curves %D%/test_elementwise %D%/test_folds %D%/test_functions \
-	%D%/test_pooling %D%/test_random %D%/test_reduce %D%/test_steps %D%/test_strict %D%/test_training
+	%D%/test_onepass %D%/test_pooling %D%/test_random %D%/test_reduce %D%/test_steps %D%/test_strict %D%/test_training
 if HAVE_ONEDNN
 TN_BACKEND_TESTS += %D%/test_onednn
 %C%_test_onednn_SOURCES = %D%/test_onednn.c $(TN_BACKEND_SHARED)
@@ -66,6 +66,11 @@ EXTRA_%C%_test_along_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 %C%_test_functions_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_functions_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_functions_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_onepass_SOURCES = %D%/test_onepass.c $(TN_BACKEND_SHARED)
+%C%_test_onepass_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_onepass_LDADD = $(TN_LINK_TEST) $(LIBM)
+EXTRA_%C%_test_onepass_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 
 %C%_test_random_SOURCES = %D%/test_random.c $(TN_BACKEND_SHARED)
 %C%_test_random_CPPFLAGS = $(TN_TEST_CPPFLAGS)
