@@ -171,6 +171,8 @@ static void clamp_i64(int64_t n, char *yp, int64_t sy, const char *ap, int64_t s
     static double name(int64_t n, const T *x)                                                      \
     {                                                                                              \
         double sum = 0, rest = 0;                                                                  \
+        if (n <= 4096)                                                                             \
+            return name##_block(n, x);                                                             \
         for (int64_t at = 0; at < n; at += 4096) {                                                 \
             double block = name##_block(n - at < 4096 ? n - at : 4096, x + at),                    \
                    next = sum + block;                                                             \
