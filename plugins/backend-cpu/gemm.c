@@ -47,7 +47,7 @@ static bool crowded(const struct tn__gemm *g)
            (g->by_columns ? bytes >= 512 : g->k >= 64 && bytes % 1024 == 0);
 }
 
-/* kc columns of a from k0 on: for columns as [strip][kc][mr], GAP between strips, for rows as [m][kc + GAP]. */
+/* kc columns of a from k0 on: for columns as [strip][kc][mr], for rows as [m][kc + GAP]. */
 static void gather(const struct tn__gemm *g, int64_t k0, int64_t kc, int64_t mr)
 {
     int64_t size = (int64_t)tn__ct_size(g->ct);
@@ -60,7 +60,7 @@ static void gather(const struct tn__gemm *g, int64_t k0, int64_t kc, int64_t mr)
         for (int64_t i = 0; i < g->m; i += mr) {
             const char *from = a + (i + (k0 + k) * g->a_step) * size;
             int64_t bytes = (g->m - i < mr ? g->m - i : mr) * size;
-            char *at = to + (i * kc + i / mr * GAP + k * mr) * size;
+            char *at = to + (i * kc + k * mr) * size;
             if (bytes == WHOLE) { /* of float32 with the widest vectors: three moves */
                 memcpy(at, from, WHOLE);
                 continue;
@@ -99,8 +99,7 @@ void tn__gemm_run(const struct tn__gemm *g)
                 const char *a = (const char *)g->a + (i * down + k0 * deep) * size;
                 char *c = (char *)g->c + (i * g->ldc + j) * size;
                 if (apart)
-                    a = (const char *)g->space +
-                        (g->by_columns ? i * kc + i / strips->mr * GAP : i * step) * size;
+                    a = (const char *)g->space + i * (g->by_columns ? kc : step) * size;
                 if (g->n - j >= g->width)
                     run(rows, kc, a, step, b, g->b_step, c, g->ldc, bias);
                 else
