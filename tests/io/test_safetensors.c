@@ -137,6 +137,35 @@ START_TEST(every_bit_of_a_value_survives_ser_001)
 }
 END_TEST
 
+START_TEST(every_type_of_element_survives_float8_among_them)
+{
+    TN_SCOPE;
+    static const tn_dtype types[] = { TN_BOOL, TN_U8,  TN_U16,     TN_U32,    TN_U64,  TN_I8,
+                                      TN_I16,  TN_I32, TN_I64,     TN_F16,    TN_BF16, TN_F32,
+                                      TN_F64,  TN_C64, TN_F8_E4M3, TN_F8_E5M2 };
+    unsigned char bytes[16];
+    tn_state *state = tn_state_new();
+    for (int64_t i = 0; i < tn__countof(types); i++) {
+        for (size_t k = 0; k < sizeof bytes; k++)
+            bytes[k] = (unsigned char)(types[i] == TN_BOOL ? k % 2 : 37 * k + 11 * (size_t)i);
+        tn_tensor *x = tn_tensor_from(bytes, types[i], TN_SHAPE(2));
+        ck_assert_int_eq(tn_state_set(state, tn_dtype_name(types[i]), x), TN_OK);
+    }
+    ck_assert_msg(tn_state_save(state, "types.safetensors") == TN_OK, "%s", tn_error_text());
+    tn_state_drop(state);
+    state = loaded("types.safetensors");
+    unlink("types.safetensors");
+    ck_assert_int_eq(tn_state_count(state), tn__countof(types));
+    for (int64_t i = 0; i < tn__countof(types); i++) {
+        for (size_t k = 0; k < sizeof bytes; k++)
+            bytes[k] = (unsigned char)(types[i] == TN_BOOL ? k % 2 : 37 * k + 11 * (size_t)i);
+        expect(state, tn_dtype_name(types[i]), types[i], TN_SHAPE(2), bytes,
+               2 * tn_dtype_size(types[i]));
+    }
+    tn_state_drop(state);
+}
+END_TEST
+
 START_TEST(strided_tensors_are_written_in_row_major_order)
 {
     TN_SCOPE;
@@ -345,6 +374,7 @@ int main(void)
         a_file_of_the_reference_library_reads_to_the_bit,
         what_is_written_is_the_file_that_the_reference_library_has_read_ser_001,
         every_bit_of_a_value_survives_ser_001,
+        every_type_of_element_survives_float8_among_them,
         strided_tensors_are_written_in_row_major_order,
         a_network_answers_the_same_from_its_file_ser_008,
         what_the_format_cannot_hold_is_refused_with_the_name,
