@@ -10,8 +10,11 @@ static int64_t bytes_of(const tn_tensor *tensor)
     return tn_tensor_numel(tensor) * (int64_t)tn_dtype_size(tn_tensor_dtype(tensor));
 }
 
-static void sum_up(const tn_state *state, int64_t *elements, int64_t *bytes)
+/* "2 tensors, 10 values, 34 elements, 120 B" needs these; the result is how many tensors there are. */
+static int64_t sum_up(const tn_state *state, int64_t *elements, int64_t *bytes)
 {
+    int64_t tensors = 0;
+
     *elements = *bytes = 0;
     for (int64_t i = 0; i < tn_state_count(state); i++) {
         tn_value value = tn_state_value(state, i);
@@ -19,7 +22,22 @@ static void sum_up(const tn_state *state, int64_t *elements, int64_t *bytes)
             continue;
         *elements += tn_tensor_numel(value.as.tensor);
         *bytes += bytes_of(value.as.tensor);
+        tensors++;
     }
+    return tensors;
+}
+
+static void count_text(const tn_state *state, char *out, size_t size)
+{
+    int64_t elements, bytes, tensors = sum_up(state, &elements, &bytes);
+    int64_t values = tn_state_count(state) - tensors;
+    char more[48] = "", number[32];
+
+    if (values > 0)
+        snprintf(more, sizeof more, ", %lld value%s", (long long)values, values == 1 ? "" : "s");
+    snprintf(out, size, "%lld tensor%s%s, %lld elements, %s", (long long)tensors,
+             tensors == 1 ? "" : "s", more, (long long)elements,
+             bytes_text(bytes, number, sizeof number));
 }
 
 /* What an entry is that is no tensor. */
@@ -90,11 +108,8 @@ static void inspect_text(const char *file, const tn_state *state)
 {
     table t = { .columns = 4 }, texts = { .columns = 2, .wraps = true };
     char shape[TN_MAX_DIMS * 24], size[32];
-    int64_t elements, bytes, metas = tn_state_meta_count(state);
-    sum_up(state, &elements, &bytes);
-    snprintf(shape, sizeof shape, "%lld tensor%s, %lld elements, %s",
-             (long long)tn_state_count(state), tn_state_count(state) == 1 ? "" : "s",
-             (long long)elements, bytes_text(bytes, size, sizeof size));
+    int64_t metas = tn_state_meta_count(state);
+    count_text(state, shape, sizeof shape);
     table_row(&texts, file, shape);
     table_print(&texts);
     if (tn_state_count(state) > 0) {
@@ -157,7 +172,7 @@ const command inspect_command = {
 static int run_convert(int count, char **arguments, bool json)
 {
     int64_t elements, bytes;
-    char size[32];
+    char text[160];
     (void)count;
     /* The values come through the memory of the host, whatever TENON_DEVICE says. */
     if (tn_default_device("cpu") != TN_OK)
@@ -169,19 +184,19 @@ static int run_convert(int count, char **arguments, bool json)
         tn_state_drop(state);
         return tool_fail(NULL);
     }
-    sum_up(state, &elements, &bytes);
+    int64_t tensors = sum_up(state, &elements, &bytes);
     if (json) {
         json_begin(NULL, '{');
         json_text("from", arguments[0]);
         json_text("to", arguments[1]);
-        json_int("tensors", tn_state_count(state));
+        json_int("tensors", tensors);
+        json_int("values", tn_state_count(state) - tensors);
         json_int("elements", elements);
         json_int("bytes", bytes);
         json_end('}');
     } else {
-        printf("%lld tensor%s, %lld elements, %s\n", (long long)tn_state_count(state),
-               tn_state_count(state) == 1 ? "" : "s", (long long)elements,
-               bytes_text(bytes, size, sizeof size));
+        count_text(state, text, sizeof text);
+        puts(text);
     }
     tn_state_drop(state);
     return EXIT_OK;

@@ -5,6 +5,7 @@
  * tree, hooks and an observer. */
 #include "count.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,8 +177,10 @@ static bool read_input(const char *text, tn_dtype dtype, tn_pack *pack, int64_t 
         return false;
     while (*at != '\0' && *at != ':') {
         char *end;
+        errno = 0;
         long long size = strtoll(at, &end, 10);
-        if (end == at || size < 0 || count == TN_MAX_DIMS || !strchr(",x:", *end) ||
+        if (end == at || size < 0 || errno == ERANGE || count == TN_MAX_DIMS ||
+            !strchr(",x:", *end) ||
             ((*end == ',' || *end == 'x') && (end[1] < '0' || end[1] > '9'))) {
             tn_fail(TN_ERR_VALUE,
                     "the input \"%s\" is no shape; sizes with commas between are, as "

@@ -9,6 +9,7 @@ struct frame {
     tn_module *module;
     struct frame *outer;
     int depth;
+    bool orphan; /* the module's last reference went while the call is under way */
 };
 
 static _Thread_local struct frame *innermost TN__TLS_NEAR;
@@ -22,6 +23,20 @@ struct exchange {
     const tn_pack *pack_in;
     tn_pack *pack_out;
 };
+
+/* A hook or a forward may take the module that is being called out of its tree. It lives until its outermost call of this
+ * thread ends: a reference for every call would cost more than the rest of it. */
+bool tn__call_holds(const tn_module *module)
+{
+    struct frame *holder = NULL;
+
+    for (struct frame *frame = innermost; frame != NULL; frame = frame->outer)
+        if (frame->module == module)
+            holder = frame;
+    if (holder != NULL)
+        holder->orphan = true;
+    return holder != NULL;
+}
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
@@ -424,7 +439,7 @@ static void watch_end(struct watch *watch, tn_status status)
 
 static tn_status call_in_scope(tn_module *module, struct exchange *x)
 {
-    struct frame frame = { module, innermost, innermost != NULL ? innermost->depth + 1 : 0 };
+    struct frame frame = { module, innermost, innermost != NULL ? innermost->depth + 1 : 0, false };
     if (frame.depth > TN__MODULE_DEPTH)
         return tn_fail(TN_ERR_RUNTIME, "module calls nest more than %d deep", TN__MODULE_DEPTH);
     innermost = &frame;
@@ -443,6 +458,8 @@ static tn_status call_in_scope(tn_module *module, struct exchange *x)
     }
     tn__error_plugin_back(before);
     innermost = frame.outer;
+    if (tn__unlikely(frame.orphan))
+        tn__module_bury(module);
     return status;
 }
 
@@ -451,9 +468,11 @@ static tn_status call(tn_module *module, struct exchange *x)
     if (tn__likely(atomic_load_explicit(&tn__observers_on, memory_order_relaxed) == 0))
         return call_in_scope(module, x);
     struct watch watch;
+    tn_module_keep(module); /* an observer is told of it before the call holds it */
     watch_begin(&watch, module);
     tn_status status = call_in_scope(module, x);
     watch_end(&watch, status);
+    tn_module_drop(module);
     return status;
 }
 

@@ -5,6 +5,8 @@
  * here, too; this file keeps the order and the numbers. */
 #include "core/module/internal.h"
 
+enum { ENTRIES_MAX = 1 << 24 }; /* that one multiplication makes */
+
 /* ---- what a container is --------------------------------------------------------------------- */
 
 static bool of_parameters(const tn_module *module)
@@ -302,6 +304,9 @@ tn_status tn_list_multiply(tn_module *list, int64_t count)
         status = tn_fail(TN_ERR_VALUE, "Non-positive multiplication factor %lld for %s",
                          (long long)count, list->type);
     int64_t once = status == TN_OK ? entries(list)->count : 0;
+    if (once > 0 && count > ENTRIES_MAX / once)
+        status = tn_fail(TN_ERR_VALUE, "%s of %lld entries times %lld: more than %d entries",
+                         list->type, (long long)once, (long long)count, ENTRIES_MAX);
     for (int64_t i = once; i < once * count && status == TN_OK; i++) {
         tn__slot from = entries(list)->at[i % once];
         status = append_entry(list, &from);

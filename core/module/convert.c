@@ -98,6 +98,20 @@ static tn_status change_one(struct map *map, tn_tensor *tensor, const char *name
     return status;
 }
 
+/* A slot's tensor and its gradient. The change may take the slot away. */
+static tn_status change_slot(struct map *map, const tn__slot *slot)
+{
+    tn_tensor *tensor = tn_tensor_keep(slot->tensor);
+    char *name = tn_strdup(slot->name);
+    tn_status status = name != NULL ? change_one(map, tensor, name) : TN_ERR_MEMORY;
+    tn_tensor *gradient = status == TN_OK ? tn_tensor_grad(tensor) : NULL;
+    if (gradient != NULL && !tn__is_none(gradient))
+        status = change_one(map, gradient, name);
+    tn_free(name);
+    tn_tensor_drop(tensor);
+    return status;
+}
+
 static tn_status change_module(struct map *map, tn_module *module, bool recurse, int depth);
 
 static tn_status change_children(struct map *map, tn_module *module, int depth)
@@ -113,7 +127,9 @@ static tn_status change_children(struct map *map, tn_module *module, int depth)
         tn__text_put(&map->path, slot->name, strlen(slot->name));
         if (map->path.failed)
             return tn_fail(TN_ERR_MEMORY, "out of memory for the path of a module");
-        status = change_module(map, slot->child, true, depth + 1);
+        tn_module *child = tn_module_keep(slot->child); /* the change may take it out of the tree */
+        status = change_module(map, child, true, depth + 1);
+        tn_module_drop(child);
         map->path.length = length;
         map->path.at[length] = '\0';
     }
@@ -127,17 +143,13 @@ static tn_status change_module(struct map *map, tn_module *module, bool recurse,
     tn_status status = recurse ? change_children(map, module, depth) : TN_OK;
     for (int64_t i = 0; i < module->parameters.count && status == TN_OK; i++) {
         const tn__slot *slot = &module->parameters.at[i];
-        if (tn__is_none(slot->tensor))
-            continue;
-        status = change_one(map, slot->tensor, slot->name);
-        tn_tensor *gradient = tn_tensor_grad(slot->tensor);
-        if (status == TN_OK && gradient != NULL && !tn__is_none(gradient))
-            status = change_one(map, gradient, slot->name);
+        if (!tn__is_none(slot->tensor))
+            status = change_slot(map, slot);
     }
     for (int64_t i = 0; i < module->buffers.count && status == TN_OK; i++) {
         const tn__slot *slot = &module->buffers.at[i];
         if (!tn__is_none(slot->tensor))
-            status = change_one(map, slot->tensor, slot->name);
+            status = change_slot(map, slot);
     }
     return status;
 }

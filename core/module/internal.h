@@ -63,6 +63,9 @@ void tn__computed_free(struct tn__computed *computed);
 
 /* An empty module of a type, whose name is not copied. */
 tn_module *tn__module_new(const char *type);
+/* Whether a call of this thread is under way in the module, whose last reference went: its outermost call buries it. */
+bool tn__call_holds(const tn_module *module);
+void tn__module_bury(tn_module *module);
 
 /* Makes a module of a layer's name; `children` (may be NULL) marks values that came as "(name):
  * Type(...)". */

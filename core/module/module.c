@@ -13,7 +13,16 @@ tn_module *tn_module_keep(tn_module *module)
 static bool release(tn_module *module)
 {
     /* Acquire and release at once: a fence after a release alone is not seen by ThreadSanitizer. */
-    return atomic_fetch_sub_explicit(&module->refs, 1, memory_order_acq_rel) == 1;
+    return atomic_fetch_sub_explicit(&module->refs, 1, memory_order_acq_rel) == 1 &&
+           !tn__call_holds(module);
+}
+
+void tn__module_bury(tn_module *module)
+{
+    if (atomic_load_explicit(&module->refs, memory_order_acquire) != 0)
+        return; /* somebody has kept it meanwhile */
+    atomic_store_explicit(&module->refs, 1, memory_order_relaxed);
+    tn_module_drop(module);
 }
 
 /* Iterative: a tree may be deeper than the stack. Modules whose last reference went wait in a list. */

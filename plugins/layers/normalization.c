@@ -116,7 +116,7 @@ static tn_status check_dims(tn_module *self, tn_tensor *x, int32_t least, int32_
                       TN_OPTION_KIND_INT, TN_OPTION_KEYWORD),                                      \
         TN_OPTION_END
 static const tn_option lazy_batch_options[] = { LAZY_ROWS("True", "True") };
-static const tn_option lazy_instance_options[] = { LAZY_ROWS("False", "False") };
+static const tn_option lazy_instance_options[] = { LAZY_ROWS("True", "True") };
 
 static tn_status lazy_build(tn_module *self)
 {

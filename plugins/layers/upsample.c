@@ -38,8 +38,8 @@ static tn_status check(tn_module *self)
     const struct upsample *s = tn_module_data(self);
 
     if ((s->size.count > 0) == (s->scale_factor.count > 0))
-        return tn_fail(TN_ERR_VALUE, "%s: either size or scale_factor has to be given",
-                       tn_module_type(self));
+        return tn_fail(TN_ERR_VALUE, "%s: either size or scale_factor has to be given, %s were",
+                       tn_module_type(self), s->size.count > 0 ? "both" : "none of them");
     for (int64_t i = 0; i < s->scale_factor.count; i++)
         if (!(s->scale_factor.at[i] > 0))
             return tn_fail(TN_ERR_VALUE, "%s: scale_factor is %g; it has to be more than 0",

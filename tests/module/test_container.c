@@ -176,6 +176,8 @@ START_TEST(lists_join_and_repeat_with_shared_modules)
     PROBLEM("Non-positive multiplication factor 0 for Sequential");
     ck_assert_int_eq(tn_list_multiply(a, -1), TN_ERR_VALUE);
     tn_error_clear();
+    ck_assert_int_eq(tn_list_multiply(a, INT64_MAX / 2 + 1), TN_ERR_VALUE);
+    tn_error_clear();
     ck_assert_int_eq(tn_list_multiply(a, 2), TN_OK);
     expect_children(a, "0=Linear 1=ReLU 2=Linear 3=ReLU");
     TN_PROVES("CTR-007");

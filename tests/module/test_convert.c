@@ -343,6 +343,26 @@ START_TEST(ties_stay_and_a_shared_module_is_changed_for_each_parent_cnv_017_cnv_
 }
 END_TEST
 
+/* A change that takes slots away ends the walk early and breaks nothing. */
+static tn_status take_away(void *user, tn_tensor *tensor, tn_tensor **out)
+{
+    tn_module *m = user;
+    (void)tensor, (void)out;
+    if (tn_module_child_count(m) > 0)
+        tn_module_remove(m, tn_module_child_name(m, 0));
+    return TN_OK;
+}
+
+START_TEST(a_change_may_take_modules_out_of_the_tree)
+{
+    TN_SCOPE;
+    tn_module *m = made("Sequential(Sequential(Linear(2, 2), Linear(2, 2)), Linear(2, 2))");
+    ck_assert_int_eq(tn_module_map(m, true, take_away, m), TN_OK);
+    ck_assert_int_eq(tn_module_child_count(m), 0);
+    tn_module_drop(m);
+}
+END_TEST
+
 START_TEST(gradients_are_converted_with_their_parameters_outside_any_graph_cnv_016_cnv_021)
 {
     TN_SCOPE;
@@ -481,6 +501,7 @@ int main(void)
         a_device_goes_by_its_name_and_an_absent_one_is_named_cnv_009_cnv_012,
         children_come_first_then_parameters_then_buffers_cnv_013,
         ties_stay_and_a_shared_module_is_changed_for_each_parent_cnv_017_cnv_018_cnv_019,
+        a_change_may_take_modules_out_of_the_tree,
         gradients_are_converted_with_their_parameters_outside_any_graph_cnv_016_cnv_021,
         what_fits_already_is_not_touched_and_old_views_keep_their_memory_cnv_020_cnv_023,
         a_change_in_place_makes_a_recorded_graph_stale_cnv_022,

@@ -451,6 +451,48 @@ START_TEST(hooks_run_in_every_call_and_the_state_and_the_mode_do_not_know_them)
 }
 END_TEST
 
+struct eviction {
+    tn_module *parent;
+    const char *name;
+    bool put_back;
+};
+
+static tn_status evict(void *user, tn_module *module, const tn_pack *input, tn_pack *replacement,
+                       tn_hook_outcome *outcome)
+{
+    const struct eviction *e = user;
+    (void)input, (void)replacement, (void)outcome;
+    if (e->put_back)
+        tn_module_keep(module);
+    tn_status status = tn_module_remove(e->parent, e->name);
+    if (e->put_back) {
+        tn_module_add_child(e->parent, "again", module);
+        tn_module_drop(module);
+    }
+    return status;
+}
+
+/* PyTorch's caller holds a reference; here the call itself keeps what it needs. */
+START_TEST(a_module_that_a_hook_takes_away_lives_until_its_call_ends)
+{
+    for (int put_back = 0; put_back < 2; put_back++) {
+        TN_SCOPE;
+        tn_module *m = tn_module_parse("Sequential(Sequential(Linear(3, 3)), ReLU())");
+        struct eviction e = { m, "0", put_back };
+        tn_module *taken = tn_module_child(m, "0");
+        ck_assert(tn_module_hook_forward_pre(taken, evict, 0, &e, NULL) != 0);
+        tn_tensor *x = tn_tensor_full(TN_SHAPE(2, 3), 1, TN_F32, NULL);
+        tn_tensor *y = tn_module_call(taken, x);
+        ck_assert_msg(y != NULL, "%s", tn_error_text());
+        ck_assert_int_eq(tn_tensor_size(y, 1), 3);
+        ck_assert_int_eq(tn_module_child_count(m), 1 + put_back);
+        if (put_back)
+            ck_assert_ptr_eq(tn_module_child(m, "again"), taken);
+        tn_module_drop(m);
+    }
+}
+END_TEST
+
 START_TEST(handles_are_numbers_that_grow_and_removal_is_harmless)
 {
     TN_SCOPE;
@@ -564,6 +606,7 @@ int main(void)
         the_named_arguments_are_there_on_the_way_out_of_a_failure_too,
         what_runs_is_what_was_there_when_the_hooks_began,
         hooks_run_in_every_call_and_the_state_and_the_mode_do_not_know_them,
+        a_module_that_a_hook_takes_away_lives_until_its_call_ends,
         handles_are_numbers_that_grow_and_removal_is_harmless,
         global_hooks_see_every_call_and_their_replacements_count,
         a_call_without_hooks_is_just_forward,

@@ -39,6 +39,11 @@ START_TEST(a_lazy_module_takes_its_shapes_from_the_first_call)
     tn_tensor *weight = NULL;
     ck_assert(tn_module_is_lazy(linear, "weight") && tn_module_is_lazy(norm, NULL));
     expect_repr(linear, "LazyLinear(in_features=0, out_features=5, bias=True)");
+    tn_module *instance = parsed(
+        "LazyInstanceNorm1d()"); /* unlike InstanceNorm1d, with parameters */
+    expect_repr(instance, "LazyInstanceNorm1d(0, eps=1e-05, momentum=0.1, affine=True, bias=True, "
+                          "track_running_stats=True)");
+    tn_module_drop(instance);
     ck_assert_ptr_null(tn_module_get(linear, "weight"));
     PROBLEM("has no shape yet");
     tn_module_each_tensor(linear, TN_SLOT_PARAMETER, false, first_tensor, &weight);
