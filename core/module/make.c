@@ -47,6 +47,21 @@ static tn_module *child_from(const tn_value *value)
     return NULL;
 }
 
+/* The child of that name, as its value says. */
+static tn_status add_from(tn_module *module, const char *name, const tn_value *value)
+{
+    tn_module *child = child_from(value);
+    tn_status status;
+
+    if (child == NULL) {
+        tn_error_prefix("%s, child \"%s\": ", module->type, name);
+        return tn_error_last()->code;
+    }
+    status = tn_module_add_child(module, name, child);
+    tn_module_drop(child);
+    return status;
+}
+
 static bool came_before(const char *const *names, const uint8_t *children, int64_t index)
 {
     for (int64_t i = 0; i < index; i++)
@@ -67,15 +82,7 @@ static tn_status add_children(tn_module *module, const tn_value *values, const c
         if (came_before(names, children, i))
             return tn_fail(TN_ERR_VALUE, "%s: module \"%s\" was given twice", module->type,
                            names[i]);
-        tn_module *child = child_from(&values[i]);
-        tn_status status = TN_OK;
-        if (child == NULL) {
-            tn_error_prefix("%s, child \"%s\": ", module->type, names[i]);
-            status = tn_error_last()->code;
-        } else {
-            status = tn_module_add_child(module, names[i], child);
-        }
-        tn_module_drop(child);
+        tn_status status = add_from(module, names[i], &values[i]);
         if (status != TN_OK)
             return status;
     }
@@ -114,14 +121,7 @@ static tn_status add_named(tn_module *module, const tn__spec *spec, int64_t i)
         return tn_fail(TN_ERR_VALUE, "%sa child needs a name: write name=Type(arguments)", place);
     if (tn_module_slot_kind(module, name) != 0)
         return tn_fail(TN_ERR_KEY, "%s%s has \"%s\" already", place, module->type, name);
-    tn_module *child = child_from(&spec->values[i]);
-    if (child == NULL) {
-        tn_error_prefix("%s, child \"%s\": ", module->type, name);
-        return tn_error_last()->code;
-    }
-    tn_status status = tn_module_add_child(module, name, child);
-    tn_module_drop(child);
-    return status;
+    return add_from(module, name, &spec->values[i]);
 }
 
 static tn_status add_all(tn_module *module, const tn__spec *spec)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/backward.h %D%/hooked.h %D%/probe.h %D%/state_layers.h tests/oracle/make-layers.py tests/oracle/layers.txt
+EXTRA_DIST += %D%/backward.h %D%/forward.h %D%/hooked.h %D%/probe.h %D%/state_layers.h tests/oracle/make-layers.py tests/oracle/layers.txt
 
 if HAVE_CHECK
 TN_MODULE_TESTS = \
@@ -11,6 +11,7 @@ TN_MODULE_TESTS = \
 	%D%/test_copy \
 	%D%/test_every_layer \
 	%D%/test_hooks \
+	%D%/test_hooks_life \
 	%D%/test_hooks_registration \
 	%D%/test_init \
 	%D%/test_container \
@@ -41,6 +42,8 @@ TESTS += $(TN_MODULE_TESTS)
 %C%_test_hooks_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_backward_graphs_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_backward_graphs_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_hooks_life_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_hooks_life_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_hooks_registration_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_hooks_registration_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_init_CPPFLAGS = $(TN_TEST_CPPFLAGS)
