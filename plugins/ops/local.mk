@@ -15,6 +15,8 @@ plugins_ops_la_SOURCES = \
 	%D%/creation.c \
 	%D%/loss.c \
 	%D%/losses.c \
+	%D%/losses.h \
+	%D%/losses_weighted.c \
 	%D%/dropout.c \
 	%D%/matrix.c \
 	%D%/plugin.c \
