@@ -74,20 +74,7 @@ typedef struct side {
 
 static tn_tensor *numbers(tn_ints shape, uint64_t *state)
 {
-    int64_t count = 1;
-    tn_tensor *result;
-    float *values;
-
-    for (int64_t i = 0; i < shape.count; i++)
-        count *= shape.at[i];
-    values = malloc((size_t)count * sizeof *values);
-    if (values == NULL)
-        return NULL;
-    for (int64_t i = 0; i < count; i++)
-        values[i] = (float)bench_number("normal", state, 0);
-    result = tn_tensor_from(values, TN_F32, shape);
-    free(values);
-    return result;
+    return bench_tensor("normal", 0, shape, TN_F32, state);
 }
 
 /* [N, C, H, H] with the channels last. */

@@ -9,29 +9,12 @@
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
-static tn_tensor *numbers(bench_model *m, tn_ints shape, double middle, double spread)
-{
-    int64_t count = 1;
-    tn_tensor *result;
-    float *values;
-
-    for (int64_t i = 0; i < shape.count; i++)
-        count *= shape.at[i];
-    values = malloc((size_t)count * sizeof *values);
-    if (values == NULL)
-        return NULL;
-    for (int64_t i = 0; i < count; i++)
-        values[i] = (float)(middle + spread * bench_number("normal", &m->state, 0));
-    result = tn_tensor_from(values, TN_F32, shape);
-    free(values);
-    return result;
-}
-
 static tn_tensor *parameter(bench_model *m, tn_ints shape, double middle, double spread)
 {
     if (!m->made && m->n_parameters < BENCH_TENSORS) {
-        tn_tensor *made = numbers(m, shape, middle, spread);
+        tn_tensor *made = bench_tensor("normal", 0, shape, TN_F32, &m->state);
 
+        made = tn_add_scalar_(tn_mul_scalar_(made, spread), middle); /* no memory beside it */
         if (made == NULL)
             return NULL;
         tn_tensor_set_requires_grad(made, true);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The numbers that bench/ops works on, by the kind that its table names. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "ops.h"
@@ -27,4 +28,23 @@ double bench_number(const char *kind, uint64_t *state, int64_t limit)
         return (double)(int64_t)(u * (double)limit);
     return 1.7 * (u + next_number(state) + next_number(state) - 1.5) *
            1.2; /* around 0, most within 2 */
+}
+
+tn_tensor *bench_tensor(const char *kind, int64_t limit, tn_ints shape, tn_dtype dtype,
+                        uint64_t *state)
+{
+    int64_t count = 1;
+    tn_tensor *result;
+    float *values; /* exact for whole numbers, too: they are small */
+
+    for (int64_t i = 0; i < shape.count; i++)
+        count *= shape.at[i];
+    values = malloc((size_t)count * sizeof *values);
+    if (values == NULL)
+        return NULL;
+    for (int64_t i = 0; i < count; i++)
+        values[i] = (float)bench_number(kind, state, limit);
+    result = tn_tensor_from(values, TN_F32, shape);
+    free(values);
+    return dtype == TN_F32 ? result : tn_cast(result, dtype);
 }

@@ -127,25 +127,6 @@ static tn_tensor *channels_last(tn_tensor *x)
     return to == NULL ? NULL : tn_copy_(to, x);
 }
 
-static tn_tensor *made_of(const char *kind, tn_dtype dtype, int64_t limit, tn_ints shape,
-                          uint64_t *state)
-{
-    int64_t count = 1;
-    tn_tensor *result;
-    double *values;
-
-    for (int64_t i = 0; i < shape.count; i++)
-        count *= shape.at[i];
-    values = malloc((size_t)count * sizeof *values);
-    if (values == NULL)
-        return NULL;
-    for (int64_t i = 0; i < count; i++)
-        values[i] = bench_number(kind, state, limit);
-    result = tn_cast(tn_tensor_from(values, TN_F64, shape), dtype);
-    free(values);
-    return result;
-}
-
 /* Makes weights and data; the peer gets them too. */
 static bool begin(work *w, const run *r, peer *p)
 {
@@ -159,9 +140,9 @@ static bool begin(work *w, const run *r, peer *p)
 
     w->model.state = 42;
     w->model.first = true;
-    w->x = net->tokens > 0 ? made_of("below", TN_I64, net->tokens, shape, &state)
-                           : made_of("normal", TN_F32, 0, shape, &state);
-    w->target = made_of("below", TN_I64, net->classes, TN_SHAPE(net->input[0]), &state);
+    w->x = net->tokens > 0 ? bench_tensor("below", net->tokens, shape, TN_I64, &state)
+                           : bench_tensor("normal", 0, shape, TN_F32, &state);
+    w->target = bench_tensor("below", net->classes, TN_SHAPE(net->input[0]), TN_I64, &state);
     if (w->x != NULL && p->ask != NULL && !tell_tensor(p, "x", w->x))
         return false;
     if (net->images && strcmp(r->layout, "last") == 0)

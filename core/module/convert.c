@@ -98,13 +98,13 @@ static tn_status change_one(struct map *map, tn_tensor *tensor, const char *name
     return status;
 }
 
-/* A slot's tensor and its gradient. The change may take the slot away. */
-static tn_status change_slot(struct map *map, const tn__slot *slot)
+/* A slot's tensor, and a parameter's gradient. The change may take the slot away. */
+static tn_status change_slot(struct map *map, const tn__slot *slot, bool parameter)
 {
     tn_tensor *tensor = tn_tensor_keep(slot->tensor);
     char *name = tn_strdup(slot->name);
     tn_status status = name != NULL ? change_one(map, tensor, name) : TN_ERR_MEMORY;
-    tn_tensor *gradient = status == TN_OK ? tn_tensor_grad(tensor) : NULL;
+    tn_tensor *gradient = status == TN_OK && parameter ? tn_tensor_grad(tensor) : NULL;
     if (gradient != NULL && !tn__is_none(gradient))
         status = change_one(map, gradient, name);
     tn_free(name);
@@ -144,12 +144,12 @@ static tn_status change_module(struct map *map, tn_module *module, bool recurse,
     for (int64_t i = 0; i < module->parameters.count && status == TN_OK; i++) {
         const tn__slot *slot = &module->parameters.at[i];
         if (!tn__is_none(slot->tensor))
-            status = change_slot(map, slot);
+            status = change_slot(map, slot, true);
     }
     for (int64_t i = 0; i < module->buffers.count && status == TN_OK; i++) {
         const tn__slot *slot = &module->buffers.at[i];
         if (!tn__is_none(slot->tensor))
-            status = change_slot(map, slot);
+            status = change_slot(map, slot, false);
     }
     return status;
 }

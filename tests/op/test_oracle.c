@@ -11,6 +11,7 @@
 
 #include "sdk/conform/reference.h"
 #include "tests/op/with.h"
+#include "tests/oracle/rows.h"
 
 enum { LINE = 1 << 16, MOST = TN_MAX_OPERANDS, VALUES = 4096 };
 
@@ -41,28 +42,6 @@ static tn_dtype dtype_of(const char *name)
 
     ck_assert_int_eq(tn_dtype_parse(name, &dtype), TN_OK);
     return dtype;
-}
-
-static int64_t read_row(const char *text, int64_t *row)
-{
-    int64_t count = 0;
-
-    if (strcmp(text, "-") == 0)
-        return 0;
-    for (char *end; *text != '\0'; text = *end == ',' ? end + 1 : end)
-        row[count++] = strtoll(text, &end, 10);
-    return count;
-}
-
-static int64_t read_numbers(const char *text, double *row)
-{
-    int64_t count = 0;
-
-    if (strcmp(text, "-") == 0)
-        return 0;
-    for (char *end; *text != '\0' && count < TN_MAX_DIMS; text = *end == ',' ? end + 1 : end)
-        row[count++] = strtod(text, &end);
-    return count;
 }
 
 static int64_t read_values(const char *text)

@@ -13,6 +13,8 @@
 
 #include <tenon/tenon.h>
 
+#include "rows.h"
+
 enum { LINE = 1024, MOST = 64, OPERATORS = 400, FEW = 6 };
 
 typedef struct tally {
@@ -66,28 +68,6 @@ static void say_error(play *p, const char *where)
     say(p, code == TN_ERR_NOT_IMPLEMENTED || code == TN_ERR_TYPE ? LACKING : WRONG, "%s: %s", where,
         tn_error_text());
     tn_error_clear();
-}
-
-static int64_t read_row(const char *text, int64_t *row)
-{
-    int64_t count = 0;
-
-    if (strcmp(text, "-") == 0)
-        return 0;
-    for (char *end; *text != '\0' && count < TN_MAX_DIMS; text = *end == ',' ? end + 1 : end)
-        row[count++] = strtoll(text, &end, 10);
-    return count;
-}
-
-static int64_t read_numbers(const char *text, double *row)
-{
-    int64_t count = 0;
-
-    if (strcmp(text, "-") == 0)
-        return 0;
-    for (char *end; *text != '\0' && count < TN_MAX_DIMS; text = *end == ',' ? end + 1 : end)
-        row[count++] = strtod(text, &end);
-    return count;
 }
 
 /* The bytes after a line, malloc'd; NULL when the file ends early. */
