@@ -307,7 +307,7 @@ tn_status tn_list_multiply(tn_module *list, int64_t count)
     if (once > 0 && count > ENTRIES_MAX / once)
         status = tn_fail(TN_ERR_VALUE, "%s of %lld entries times %lld: more than %d entries",
                          list->type, (long long)once, (long long)count, ENTRIES_MAX);
-    for (int64_t i = once; i < once * count && status == TN_OK; i++) {
+    for (int64_t i = once; status == TN_OK && i < once * count; i++) {
         tn__slot from = entries(list)->at[i % once];
         status = append_entry(list, &from);
     }
