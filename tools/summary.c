@@ -349,6 +349,27 @@ static void answer_text(const summary *s, const totals *t)
 
 /* ---- the command ------------------------------------------------------------------------------- */
 
+static tn_status is_unshaped(void *user, const char *path, tn_module *module)
+{
+    (void)path;
+    *(bool *)user = *(bool *)user || tn_module_is_lazy(module, NULL);
+    return TN_OK;
+}
+
+/* Layers that take their shapes from the first call become what they will be in a call that is not counted: it
+ * initialises weights, which no other call does. */
+static tn_status first_call(tn_module *module, const tn_pack *input)
+{
+    bool unshaped = false;
+    tn_status status = tn_module_each(module, true, is_unshaped, &unshaped);
+    if (status != TN_OK || !unshaped)
+        return status;
+    tn_pack *output = tn_pack_new();
+    status = output != NULL ? tn_module_call_pack(module, input, output) : TN_ERR_MEMORY;
+    tn_pack_drop(output);
+    return status;
+}
+
 static tn_status call(tn_module *module, tn_pack *input, summary *s)
 {
     static tn_observer observer = { TN_HEAD(tn_observer), .name = "summary" };
@@ -384,7 +405,7 @@ static int summarize(const request *wanted)
     tn_grad_begin(false);
     for (int i = 0; i < wanted->input_count && good; i++)
         good = read_input(wanted->inputs[i], wanted->dtype, input, &t.input_bytes);
-    good = good && call(module, input, &s) == TN_OK;
+    good = good && first_call(module, input) == TN_OK && call(module, input, &s) == TN_OK;
     tn_grad_end();
     if (good) {
         add_up(&s, module, &t);

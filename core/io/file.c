@@ -60,22 +60,26 @@ static const tn__entry *by_content(const tn_source *source)
     return NULL;
 }
 
-/* "safetensors (.safetensors), npy (.npy)", for error texts. */
-static void put_formats(tn__text *text)
+/* "safetensors (.safetensors), npy (.npy)", for error texts: all, or those that one file is saved in. */
+static void put_formats(tn__text *text, bool to_save)
 {
     const tn__entry *const *all = NULL;
-    int64_t count = tn__registry_all(TN_KIND_tn_format, &all);
-    for (int64_t i = 0; i < count; i++)
-        tn__text_add(text, "%s%s (%s)", i > 0 ? ", " : "", all[i]->name,
-                     format_of(all[i])->extensions != NULL ? format_of(all[i])->extensions : "");
-    if (count == 0)
+    int64_t count = tn__registry_all(TN_KIND_tn_format, &all), named = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const tn_format *format = format_of(all[i]);
+        if (to_save && (format->save == NULL || (format->flags & TN_FORMAT_INDEX) != 0))
+            continue;
+        tn__text_add(text, "%s%s (%s)", named++ > 0 ? ", " : "", all[i]->name,
+                     format->extensions != NULL ? format->extensions : "");
+    }
+    if (named == 0)
         tn__text_add(text, "none: no plugin with a format is loaded");
 }
 
-static tn_status no_format(const char *path, const char *what)
+static tn_status no_format(const char *path, const char *what, bool to_save)
 {
     tn__text text = { 0 };
-    put_formats(&text);
+    put_formats(&text, to_save);
     tn_status status = tn_fail(TN_ERR_FORMAT, "%s: %s; formats: %s", path, what,
                                text.at != NULL ? text.at : "?");
     tn__text_free(&text);
@@ -150,7 +154,7 @@ static tn_status save(const char *path, const tn_state *state)
         return status;
     const tn__entry *entry = tn__format_by_extension(path);
     if (entry == NULL)
-        return no_format(path, "no format has this extension");
+        return no_format(path, "no format has this extension", true);
     uint32_t flags = format_of(entry)->flags;
     if ((flags & TN_FORMAT_INDEX) != 0)
         return tn_fail(TN_ERR_VALUE,
@@ -175,7 +179,8 @@ static tn_status load_from(const tn__entry *entry, tn__reader *reader, tn_state 
 {
     const char *before = NULL;
     if (entry == NULL)
-        return no_format(reader->source.path, "no format knows its content or its extension");
+        return no_format(reader->source.path, "no format knows its content or its extension",
+                         false);
     if (format_of(entry)->load == NULL)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: format %s can be written, not read",
                        reader->source.path, entry->name);

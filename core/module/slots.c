@@ -210,8 +210,11 @@ static tn_status no_attribute(tn_module *module, const char *name)
             tn__slots_list(kinds[i], &text);
         }
     }
-    tn_status status = tn_fail(TN_ERR_ATTR, "'%s' object has no parameter or buffer '%s'%s",
-                               module->type, name, text.at != NULL ? text.at : "");
+    const tn__slot *child = tn__slots_find(&module->children, name);
+    tn_status status = tn_fail(TN_ERR_ATTR, "'%s' object has no parameter or buffer '%s'%s%s",
+                               module->type, name,
+                               child != NULL ? ": this is the name of a child, a module" : "",
+                               text.at != NULL ? text.at : "");
     tn__text_free(&text);
     return status;
 }

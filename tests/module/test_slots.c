@@ -204,6 +204,9 @@ START_TEST(replacing_keeps_the_place_removing_loses_it_reg_010_reg_022)
                    "'Sequential' object has no parameter or buffer 'c'; parameters: b, a");
     ck_assert_ptr_null(tn_module_get(m, "zzz"));
     expect_failure(TN_ERR_ATTR, "zzz");
+    ck_assert_int_eq(tn_module_add_child(m, "inner", tn_module_new("Sequential")), TN_OK);
+    ck_assert_ptr_null(tn_module_get(m, "inner"));
+    expect_failure(TN_ERR_ATTR, "'inner': this is the name of a child, a module; parameters: ");
     tn_module_drop(m);
 }
 END_TEST
