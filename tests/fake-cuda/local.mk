@@ -9,7 +9,7 @@ TN_FAKE_KERNELS = %D%/kernels/elementwise.fatbin %D%/kernels/functions.fatbin %D
 
 if HAVE_CHECK
 check_LTLIBRARIES += tests/fake-cuda.la
-tests_fake_cuda_la_SOURCES = %D%/fake.h %D%/driver.c %D%/blaslt.c
+tests_fake_cuda_la_SOURCES = %D%/fake.h %D%/driver.h %D%/driver.c %D%/memory.c %D%/streams.c %D%/blaslt.c
 nodist_tests_fake_cuda_la_SOURCES = %D%/kernels.c
 tests_fake_cuda_la_CPPFLAGS = -I$(srcdir) $(TN_SDK_CPPFLAGS)
 # integers wrap on a GPU

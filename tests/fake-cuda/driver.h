@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the fake driver share: driver.c (contexts, modules, starts of kernels), memory.c, streams.c. Every function of the driver begins
+ * with BEGIN and ends with fake_leave, which hold one lock. */
+#ifndef FAKE_CUDA_DRIVER_H
+#define FAKE_CUDA_DRIVER_H
+
+#include "plugins/backend-cuda/cu_api.h"
+#include "tests/fake-cuda/fake.h"
+
+#include <stdbool.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define DEVICE_BIT                                                                                 \
+    ((uint64_t)1 << 60) /* no host pointer has it: touching device memory is a crash */
+#define INVALID_VALUE 1
+#define NOT_INITIALIZED 3
+#define INVALID_DEVICE 101
+#define INVALID_CONTEXT 201
+#define INVALID_HANDLE 400
+#define NOT_FOUND 500
+#define FAKE_CONTEXTS 16
+
+struct fake_block {
+    struct fake_block *next;
+    char *at;
+    size_t size;
+    struct CUctx_st *context;
+    bool pinned;
+};
+
+struct CUctx_st {
+    int device;
+    int retained;
+    int sticky; /* CUresult of every call from now on */
+};
+
+struct work {
+    struct work *next;
+    int (*run)(void *data);
+    struct CUstream_st *wait_stream; /* instead: until that one has done so much */
+    long wait_count;
+    char data[];
+};
+
+struct CUstream_st {
+    struct CUctx_st *context;
+    struct work *first, **last;
+    long queued, done;
+    bool running;
+    struct CUstream_st *next; /* all that ever were: events may still point at dropped ones */
+};
+
+struct CUevent_st {
+    struct CUstream_st *stream; /* NULL: never recorded */
+    long count;
+    struct CUevent_st *next; /* all that are: a lost device's are never destroyed */
+};
+
+/* The contexts that this thread pushed. */
+extern _Thread_local struct CUctx_st *fake_stack[FAKE_CONTEXTS];
+extern _Thread_local int fake_depth;
+
+void fake_enter(void);
+CUresult fake_leave(CUresult result);
+/* Counts what a real driver would punish; gives `result`. */
+CUresult fake_misuse(const char *text, CUresult result);
+/* What every call does first; 0 to go on. */
+CUresult fake_begin(const char *function, bool needs_context);
+
+#define BEGIN(name, needs_context)                                                                 \
+    {                                                                                              \
+        CUresult begun_ = fake_begin(name, needs_context);                                         \
+        if (begun_)                                                                                \
+            return fake_leave(begun_);                                                             \
+    }
+
+/* The block that holds [at, at + bytes) of a device's memory, or NULL. */
+struct fake_block *fake_block_find(uint64_t at, size_t bytes);
+
+/* Does the work of a stream until so much of it is done. */
+CUresult fake_stream_run(struct CUstream_st *stream, long until);
+void fake_streams_run(void);
+CUresult fake_queue(struct CUstream_st *stream, int (*run)(void *data), const void *data,
+                    size_t size);
+
+#define CU_DECLARE_(name, symbol, args) EXPORT CUresult fake_##name args __asm__(symbol);
+CU_FUNCTIONS(CU_DECLARE_)
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The fake driver's memory: blocks with bounds, of a device or pinned, and copies between them. */
+#include "tests/fake-cuda/driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct fake_block *blocks;
+
+struct fake_block *fake_block_find(uint64_t at, size_t bytes)
+{
+    char *host = (char *)(uintptr_t)(at & ~DEVICE_BIT);
+
+    if (!(at & DEVICE_BIT))
+        return NULL;
+    for (struct fake_block *b = blocks; b; b = b->next)
+        if (host >= b->at && host + bytes <= b->at + b->size)
+            return b;
+    return NULL;
+}
+
+void *fake_memory(uint64_t at, size_t bytes)
+{
+    if (fake_block_find(at, bytes))
+        return (char *)(uintptr_t)(at & ~DEVICE_BIT);
+    fake_misuse("device memory out of bounds", 0);
+    return NULL;
+}
+
+static struct fake_block *block_new(size_t size, bool pinned)
+{
+    struct fake_block *block = calloc(1, sizeof *block);
+
+    if (!block || posix_memalign((void **)&block->at, 256, size ? size : 1)) {
+        free(block);
+        return NULL;
+    }
+    memset(block->at, 0xcd, size);
+    block->size = size;
+    block->pinned = pinned;
+    block->context = fake_stack[fake_depth - 1];
+    block->next = blocks;
+    blocks = block;
+    return block;
+}
+
+static bool block_free(const char *at, bool pinned)
+{
+    for (struct fake_block **b = &blocks; *b; b = &(*b)->next)
+        if ((*b)->at == at && (*b)->pinned == pinned) {
+            struct fake_block *gone = *b;
+
+            *b = gone->next;
+            if (!pinned)
+                fake_cuda.used[gone->context->device] -= gone->size;
+            free(gone->at);
+            free(gone);
+            return true;
+        }
+    return false;
+}
+
+CUresult fake_cuMemGetInfo(size_t *available, size_t *total)
+{
+    BEGIN("cuMemGetInfo", true)
+    *total = fake_cuda.memory;
+    *available = fake_cuda.memory - fake_cuda.used[fake_stack[fake_depth - 1]->device];
+    return fake_leave(CUDA_SUCCESS);
+}
+
+CUresult fake_cuMemAlloc(CUdeviceptr *at, size_t bytes)
+{
+    struct fake_block *block;
+    int device;
+
+    BEGIN("cuMemAlloc", true)
+    device = fake_stack[fake_depth - 1]->device;
+    if (bytes == 0)
+        return fake_leave(fake_misuse("an allocation of nothing", INVALID_VALUE));
+    if (bytes > fake_cuda.memory - fake_cuda.used[device] || !(block = block_new(bytes, false)))
+        return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    fake_cuda.used[device] += bytes;
+    fake_cuda.live++;
+    *at = (uint64_t)(uintptr_t)block->at | DEVICE_BIT;
+    return fake_leave(CUDA_SUCCESS);
+}
+
+CUresult fake_cuMemFree(CUdeviceptr at)
+{
+    BEGIN("cuMemFree", true)
+    /* as the real one does: it waits for the device */
+    fake_streams_run();
+    if (!block_free((char *)(uintptr_t)(at & ~DEVICE_BIT), false))
+        return fake_leave(fake_misuse("memory freed that is not there", INVALID_VALUE));
+    fake_cuda.live--;
+    return fake_leave(CUDA_SUCCESS);
+}
+
+CUresult fake_cuMemHostAlloc(void **at, size_t bytes, unsigned flags)
+{
+    struct fake_block *block;
+
+    (void)flags;
+    BEGIN("cuMemHostAlloc", true)
+    block = block_new(bytes, true);
+    if (!block)
+        return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    fake_cuda.live_pinned++;
+    *at = block->at;
+    return fake_leave(CUDA_SUCCESS);
+}
+
+CUresult fake_cuMemFreeHost(void *at)
+{
+    BEGIN("cuMemFreeHost", true)
+    if (!block_free(at, true))
+        return fake_leave(fake_misuse("pinned memory freed that is not there", INVALID_VALUE));
+    fake_cuda.live_pinned--;
+    return fake_leave(CUDA_SUCCESS);
+}
+
+CUresult fake_cuMemHostGetDevicePointer(CUdeviceptr *to, void *at, unsigned flags)
+{
+    (void)flags;
+    BEGIN("cuMemHostGetDevicePointer", true)
+    *to = (uint64_t)(uintptr_t)at | DEVICE_BIT;
+    return fake_leave(fake_block_find(*to, 1) ? CUDA_SUCCESS
+                                              : fake_misuse("not pinned memory", INVALID_VALUE));
+}
+
+struct transfer {
+    uint64_t to, from;
+    size_t bytes;
+    bool to_device, from_device;
+};
+
+static int transfer_run(void *data)
+{
+    struct transfer t;
+    void *to, *from;
+
+    memcpy(&t, data, sizeof t);
+    to = t.to_device ? fake_memory(t.to, t.bytes) : (void *)(uintptr_t)t.to;
+    from = t.from_device ? fake_memory(t.from, t.bytes) : (void *)(uintptr_t)t.from;
+    if (!to || !from)
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
+    memcpy(to, from, t.bytes);
+    return CUDA_SUCCESS;
+}
+
+/* Asynchronous copies of host memory are only what they say when it is pinned. */
+static CUresult transfer(CUstream stream, struct transfer t)
+{
+    if (!t.to_device && !fake_block_find(t.to | DEVICE_BIT, t.bytes))
+        fake_misuse("a copy to memory that is not pinned", 0);
+    if (!t.from_device && !fake_block_find(t.from | DEVICE_BIT, t.bytes))
+        fake_misuse("a copy from memory that is not pinned", 0);
+    return fake_queue(stream, transfer_run, &t, sizeof t);
+}
+
+CUresult fake_cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
+{
+    BEGIN("cuMemcpyHtoDAsync", true)
+    return fake_leave(
+        transfer(stream, (struct transfer){ to, (uint64_t)(uintptr_t)from, bytes, true, false }));
+}
+
+CUresult fake_cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    BEGIN("cuMemcpyDtoHAsync", true)
+    return fake_leave(
+        transfer(stream, (struct transfer){ (uint64_t)(uintptr_t)to, from, bytes, false, true }));
+}
+
+CUresult fake_cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    BEGIN("cuMemcpyDtoDAsync", true)
+    return fake_leave(transfer(stream, (struct transfer){ to, from, bytes, true, true }));
+}
+
+CUresult fake_cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                                CUcontext from_context, size_t bytes, CUstream stream)
+{
+    struct fake_block *target, *source;
+
+    BEGIN("cuMemcpyPeerAsync", true)
+    target = fake_block_find(to, bytes);
+    source = fake_block_find(from, bytes);
+    if (!target || !source || target->context != to_context || source->context != from_context)
+        return fake_leave(fake_misuse("a peer copy between the wrong devices", INVALID_VALUE));
+    return fake_leave(transfer(stream, (struct transfer){ to, from, bytes, true, true }));
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The fake driver's streams, which do their work when somebody waits, and its events. */
+#include "tests/fake-cuda/driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct CUstream_st *streams;
+static struct CUevent_st *events;
+
+CUresult fake_stream_run(struct CUstream_st *stream, long until)
+{
+    if (stream->running)
+        return CUDA_SUCCESS;
+    stream->running = true;
+    while (stream->first && stream->done < until) {
+        struct work *work = stream->first;
+        CUresult result = CUDA_SUCCESS;
+
+        if (work->run)
+            result = work->run(work->data);
+        else
+            fake_stream_run(work->wait_stream, work->wait_count);
+        stream->first = work->next;
+        if (!stream->first)
+            stream->last = &stream->first;
+        stream->done++;
+        fake_cuda.queued--;
+        free(work);
+        if (result)
+            stream->context->sticky = result;
+    }
+    stream->running = false;
+    return stream->context->sticky;
+}
+
+void fake_streams_run(void)
+{
+    for (struct CUstream_st *stream = streams; stream; stream = stream->next)
+        fake_stream_run(stream, stream->queued);
+}
+
+CUresult fake_queue(struct CUstream_st *stream, int (*run)(void *data), const void *data,
+                    size_t size)
+{
+    struct work *work = calloc(1, sizeof *work + size);
+
+    if (!work)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (stream->context != fake_stack[fake_depth - 1])
+        fake_misuse("a stream of another context", 0);
+    work->run = run;
+    if (size)
+        memcpy(work->data, data, size);
+    *stream->last = work;
+    stream->last = &work->next;
+    stream->queued++;
+    fake_cuda.queued++;
+    return CUDA_SUCCESS;
+}
+
+int fake_enqueue(void *stream, int (*run)(void *data), const void *data, size_t size)
+{
+    CUresult result;
+
+    fake_enter();
+    result = fake_depth ? fake_queue(stream, run, data, size)
+                        : fake_misuse("work without a context", INVALID_CONTEXT);
+    return fake_leave(result);
+}
+
+CUresult fake_cuStreamCreate(CUstream *stream, unsigned flags)
+{
+    (void)flags;
+    BEGIN("cuStreamCreate", true)
+    *stream = calloc(1, sizeof **stream);
+    if (!*stream)
+        return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    (*stream)->context = fake_stack[fake_depth - 1];
+    (*stream)->last = &(*stream)->first;
+    (*stream)->next = streams;
+    streams = *stream;
+    fake_cuda.live_streams++;
+    return fake_leave(CUDA_SUCCESS);
+}
+
+CUresult fake_cuStreamDestroy(CUstream stream)
+{
+    BEGIN("cuStreamDestroy", true)
+    fake_stream_run(stream, stream->queued);
+    fake_cuda.live_streams--;
+    return fake_leave(CUDA_SUCCESS);
+}
+
+CUresult fake_cuStreamSynchronize(CUstream stream)
+{
+    BEGIN("cuStreamSynchronize", true)
+    return fake_leave(fake_stream_run(stream, stream->queued));
+}
+
+CUresult fake_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
+{
+    CUresult result;
+
+    (void)flags;
+    BEGIN("cuStreamWaitEvent", true)
+    if (!event->stream)
+        return fake_leave(CUDA_SUCCESS);
+    result = fake_queue(stream, NULL, NULL, 0);
+    if (!result) {
+        struct work *work = stream->first;
+
+        while (work->next)
+            work = work->next;
+        work->wait_stream = event->stream;
+        work->wait_count = event->count;
+    }
+    return fake_leave(result);
+}
+
+CUresult fake_cuEventCreate(CUevent *event, unsigned flags)
+{
+    (void)flags;
+    BEGIN("cuEventCreate", true)
+    *event = calloc(1, sizeof **event);
+    if (!*event)
+        return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    (*event)->next = events;
+    events = *event;
+    fake_cuda.live_events++;
+    return fake_leave(CUDA_SUCCESS);
+}
+
+CUresult fake_cuEventDestroy(CUevent event)
+{
+    BEGIN("cuEventDestroy", true)
+    for (struct CUevent_st **e = &events; *e; e = &(*e)->next)
+        if (*e == event) {
+            *e = event->next;
+            break;
+        }
+    free(event);
+    fake_cuda.live_events--;
+    return fake_leave(CUDA_SUCCESS);
+}
+
+CUresult fake_cuEventRecord(CUevent event, CUstream stream)
+{
+    BEGIN("cuEventRecord", true)
+    event->stream = stream;
+    event->count = stream->queued;
+    return fake_leave(CUDA_SUCCESS);
+}
+
+CUresult fake_cuEventSynchronize(CUevent event)
+{
+    BEGIN("cuEventSynchronize", true)
+    return fake_leave(event->stream ? fake_stream_run(event->stream, event->count) : CUDA_SUCCESS);
+}
+
+/* The first question finds work not done; it is then. */
+CUresult fake_cuEventQuery(CUevent event)
+{
+    BEGIN("cuEventQuery", true)
+    if (!event->stream || event->stream->done >= event->count)
+        return fake_leave(CUDA_SUCCESS);
+    fake_stream_run(event->stream, event->count);
+    return fake_leave(CUDA_ERROR_NOT_READY);
+}
