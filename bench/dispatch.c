@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a call costs: nanoseconds of a 4-element add through the public API, without and with a
- * gradient recorded; and of a module whose forward hands its input on: what modules add to their
- * operators. The numbers of libtorch are quoted (its C++ API, a 2-core x86-64 machine,
- * 2026); `--peer PYTHON` measures PyTorch of that interpreter in the same run.
- *   dispatch [--peer PYTHON] [--rounds N] [--instructions N]
- * --instructions runs N adds and prints nothing: for callgrind. */
+ * What a call costs, through the public API: nanoseconds of operators on 4 elements, of modules, and of a small forward
+ * and backward pass, where nearly nothing is computed.
+ *   dispatch [--peer PYTHON SCRIPT] [--rounds N] [--only CASE] [--instructions N]
+ * --peer measures PyTorch in the same run (peer-dispatch.py). --instructions runs a case N times inside the function
+ * `counted` and prints nothing: for callgrind. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,10 @@
 
 #include <tenon/tenon.h>
 
-enum { BATCH = 1000, MAX_ROUNDS = 1000 };
+enum { BATCH = 500, MAX_ROUNDS = 1000 };
+
+static tn_tensor *a, *b, *leaf, *square, *row;
+static tn_module *ten, *linear;
 
 static double now(void)
 {
@@ -23,38 +25,152 @@ static double now(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
+/* ---- the cases ------------------------------------------------------------------ */
 
-    return x < y ? -1 : x > y;
+static void add(void)
+{
+    tn_add(a, b, NULL);
 }
 
+static void add_with_gradient(void)
+{
+    tn_add(leaf, b, NULL);
+}
+
+static void mul_with_gradient(void)
+{
+    tn_mul(leaf, b);
+}
+
+static void add_in_place(void)
+{
+    tn_add_(a, b, NULL);
+}
+
+static void sum(void)
+{
+    tn_sum(a, NULL);
+}
+
+static void view(void)
+{
+    tn_view_to(a, TN_SHAPE(2, 2));
+}
+
+static void select_row(void)
+{
+    tn_select(square, 0, 1);
+}
+
+static void transpose(void)
+{
+    tn_transpose(square, 0, 1);
+}
+
+static void pass_ten(void)
+{
+    tn_module_call(ten, a);
+}
+
+static void call_linear(void)
+{
+    tn_module_call(linear, row);
+}
+
+static void linear_and_back(void)
+{
+    tn_backward(tn_sum(tn_module_call(linear, row), NULL));
+}
+
+static void mul_and_back(void)
+{
+    tn_backward(tn_sum(tn_mul(leaf, b), NULL));
+}
+
+static const struct {
+    const char *name, *words;
+    void (*run)(void);
+    int parts; /* what is printed is the cost of one of so many */
+} cases[] = {
+    { "add", "add", add, 1 },
+    { "add-gradient", "add, recorded", add_with_gradient, 1 },
+    { "mul-gradient", "mul, recorded, operands saved", mul_with_gradient, 1 },
+    { "add-in-place", "add in place", add_in_place, 1 },
+    { "sum", "sum", sum, 1 },
+    { "view", "view", view, 1 },
+    { "select", "select", select_row, 1 },
+    { "transpose", "transpose", transpose, 1 },
+    { "module", "a module of a Sequential of ten", pass_ten, 10 },
+    { "linear", "Linear(4, 3) of a row, recorded", call_linear, 1 },
+    { "mul-backward", "mul and sum, forth and back", mul_and_back, 1 },
+    { "linear-backward", "Linear(4, 3) and sum, forth and back", linear_and_back, 1 },
+};
+enum { CASES = (int)(sizeof cases / sizeof cases[0]) };
+
+static double ours[CASES], peers[CASES];
+
+/* ---- measuring ------------------------------------------------------------------ */
+
 /* One result at a time lives, as in a program that computes step by step. */
-static void adds(tn_tensor *a, tn_tensor *b, int count)
+static void repeat(int index, int count)
 {
     for (int i = 0; i < count; i++) {
         uint64_t scope = tn_scope_begin();
 
-        tn_add(a, b, NULL);
+        cases[index].run();
         tn_scope_end(scope);
     }
 }
 
-static double median(tn_tensor *a, tn_tensor *b, int rounds)
+/* Callgrind counts what happens in here (tests/op/instructions.sh). */
+__attribute__((noinline)) void counted(int index, int count);
+void counted(int index, int count)
+{
+    repeat(index, count);
+}
+
+static int by_size(const void *x, const void *y)
+{
+    double p = *(const double *)x, q = *(const double *)y;
+
+    return p < q ? -1 : p > q;
+}
+
+static double median(int index, int rounds)
 {
     static double times[MAX_ROUNDS];
 
-    adds(a, b, BATCH);
+    repeat(index, BATCH);
     for (int i = 0; i < rounds; i++) {
         double start = now();
 
-        adds(a, b, BATCH);
-        times[i] = (now() - start) / BATCH;
+        repeat(index, BATCH);
+        times[i] = (now() - start) / BATCH / cases[index].parts;
     }
     qsort(times, (size_t)rounds, sizeof times[0], by_size);
     return times[rounds / 2];
 }
+
+/* Lines "case nanoseconds". */
+static int ask_peer(const char *python, const char *script)
+{
+    char command[4096], name[32];
+    double time;
+    FILE *pipe;
+
+    if (snprintf(command, sizeof command, "'%s' '%s'", python, script) >= (int)sizeof command)
+        return 1;
+    pipe = popen(command, "r");
+    if (pipe == NULL)
+        return 1;
+    while (fscanf(pipe, "%31s %lf", name, &time) == 2)
+        for (int i = 0; i < CASES; i++)
+            if (strcmp(name, cases[i].name) == 0)
+                peers[i] = time;
+    return pclose(pipe) != 0;
+}
+
+/* ---- the program ---------------------------------------------------------------- */
 
 static tn_tensor *pass_on(tn_module *self, tn_tensor *input)
 {
@@ -64,129 +180,94 @@ static tn_tensor *pass_on(tn_module *self, tn_tensor *input)
 
 static const tn_layer pass = { TN_HEAD(tn_layer), .name = "Pass", .forward = pass_on };
 
-static double median_call(tn_module *module, tn_tensor *x, int rounds)
-{
-    static double times[MAX_ROUNDS];
-
-    for (int i = 0; i < rounds; i++) {
-        double start = now();
-
-        for (int k = 0; k < BATCH; k++) {
-            uint64_t scope = tn_scope_begin();
-
-            tn_module_call(module, x);
-            tn_scope_end(scope);
-        }
-        times[i] = (now() - start) / BATCH;
-    }
-    qsort(times, (size_t)rounds, sizeof times[0], by_size);
-    return times[rounds / 2];
-}
-
-/* What a module adds in a Sequential of ten, which is one of eleven; without a hook anywhere. */
-static int modules(tn_tensor *x, int rounds)
-{
-    tn_module *module =
-        tn_register(&pass) == TN_OK
-            ? tn_module_parse("Sequential(Pass(), Pass(), Pass(), Pass(), Pass(), Pass(), Pass(), "
-                              "Pass(), Pass(), Pass())")
-            : NULL;
-
-    if (module == NULL)
-        return 1;
-    printf("Tenon, a module of a Sequential of ten %4.0f\n", median_call(module, x, rounds) / 10);
-    tn_module_drop(module);
-    return 0;
-}
-
-static const char peer_program[] =
-    "import time, torch, statistics\n"
-    "torch.set_num_threads(1)\n"
-    "a = torch.ones(4); b = torch.ones(4)\n"
-    "def cost(a, b):\n"
-    "    times = []\n"
-    "    for _ in range(101):\n"
-    "        start = time.perf_counter_ns()\n"
-    "        for _ in range(1000): torch.add(a, b)\n"
-    "        times.append((time.perf_counter_ns() - start) / 1000)\n"
-    "    return statistics.median(times)\n"
-    "plain = cost(a, b)\n"
-    "a.requires_grad_()\n"
-    "print('PyTorch %s from Python, this run    %7.0f %14.0f' % (torch.__version__, plain, "
-    "cost(a, b)))\n"
-    "m = torch.nn.Sequential(*(torch.nn.Identity() for _ in range(10)))\n"
-    "times = []\n"
-    "for _ in range(101):\n"
-    "    start = time.perf_counter_ns()\n"
-    "    for _ in range(100): m(b)\n"
-    "    times.append((time.perf_counter_ns() - start) / 1000)\n"
-    "print('PyTorch, a module of a Sequential of ten %6.0f' % statistics.median(times))\n";
-
-static int peer(const char *python)
-{
-    char command[4096];
-    FILE *pipe;
-    int status;
-
-    if (snprintf(command, sizeof command, "'%s' -", python) >= (int)sizeof command)
-        return 1;
-    pipe = popen(command, "w");
-    if (pipe == NULL)
-        return 1;
-    fputs(peer_program, pipe);
-    status = pclose(pipe);
-    if (status != 0)
-        fprintf(stderr, "dispatch: %s could not measure PyTorch\n", python);
-    return status != 0;
-}
-
-int main(int argc, char **argv)
+static int prepare(void)
 {
     static const float values[4] = { 1, 2, 3, 4 };
-    const char *python = NULL;
-    int rounds = 201, instructions = 0, failed = 0;
-    tn_tensor *a, *b, *leaf;
-
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--peer") == 0 && i + 1 < argc) {
-            python = argv[++i];
-        } else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) {
-            rounds = atoi(argv[++i]);
-        } else if (strcmp(argv[i], "--instructions") == 0 && i + 1 < argc) {
-            instructions = atoi(argv[++i]);
-        } else {
-            fprintf(stderr, "usage: dispatch [--peer PYTHON] [--rounds N] [--instructions N]\n");
-            return 2;
-        }
-    }
-    if (rounds < 1 || rounds > MAX_ROUNDS)
-        rounds = MAX_ROUNDS;
 
     a = tn_tensor_from(values, TN_F32, TN_SHAPE(4));
     b = tn_tensor_from(values, TN_F32, TN_SHAPE(4));
     leaf = tn_tensor_from(values, TN_F32, TN_SHAPE(4));
+    square = tn_tensor_from(values, TN_F32, TN_SHAPE(2, 2));
+    row = tn_tensor_from(values, TN_F32, TN_SHAPE(1, 4));
     tn_tensor_set_requires_grad(leaf, true);
-    adds(a, b, 10);
-    if (tn_failed()) {
-        fprintf(stderr, "dispatch: %s\n", tn_error_text());
-        return 1;
+    tn_register(&pass);
+    ten = tn_module_parse("Sequential(Pass(), Pass(), Pass(), Pass(), Pass(), Pass(), Pass(), "
+                          "Pass(), Pass(), Pass())");
+    linear = tn_module_parse("Linear(4, 3)");
+    return tn_failed();
+}
+
+static int fail(void)
+{
+    fprintf(stderr, "dispatch: %s\n", tn_error_text());
+    return 1;
+}
+
+static int usage(void)
+{
+    fprintf(stderr,
+            "usage: dispatch [--peer PYTHON SCRIPT] [--rounds N] [--only CASE] [--instructions N]\n"
+            "cases:");
+    for (int i = 0; i < CASES; i++)
+        fprintf(stderr, " %s", cases[i].name);
+    fprintf(stderr, "\n");
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    const char *python = NULL, *script = NULL, *only = NULL;
+    int rounds = 201, instructions = 0, first = 0, last = CASES - 1;
+
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--peer") == 0 && i + 2 < argc) {
+            python = argv[++i];
+            script = argv[++i];
+        } else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) {
+            rounds = atoi(argv[++i]);
+        } else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
+            only = argv[++i];
+        } else if (strcmp(argv[i], "--instructions") == 0 && i + 1 < argc) {
+            instructions = atoi(argv[++i]);
+        } else {
+            return usage();
+        }
     }
+    if (rounds < 1 || rounds > MAX_ROUNDS)
+        rounds = MAX_ROUNDS;
+    if (only != NULL) {
+        while (first < CASES && strcmp(cases[first].name, only) != 0)
+            first++;
+        if (first == CASES)
+            return usage();
+        last = first;
+    }
+    if (prepare())
+        return fail();
+    for (int i = first; i <= last; i++)
+        repeat(i, 100);
     if (instructions > 0) {
-        adds(a, b, instructions);
-        return tn_failed();
+        for (int i = first; i <= last; i++)
+            counted(i, instructions);
+        return tn_failed() ? fail() : 0;
     }
-    printf("4-element float32 add, ns a call     no gradient       gradient\n");
-    fflush(stdout);
-    printf("Tenon, C API, this run              %9.0f %14.0f\n", median(a, b, rounds),
-           median(leaf, b, rounds));
-    failed = modules(a, rounds);
-    printf("libtorch, C++ API, quoted           %9.0f %14.0f\n", 634.0, 1162.0);
-    fflush(stdout);
-    if (python != NULL)
-        failed |= peer(python);
-    if (tn_failed()) {
-        fprintf(stderr, "dispatch: %s\n", tn_error_text());
+    for (int i = first; i <= last; i++)
+        ours[i] = median(i, rounds);
+    if (tn_failed())
+        return fail();
+    if (python != NULL && ask_peer(python, script) != 0) {
+        fprintf(stderr, "dispatch: %s could not measure PyTorch\n", python);
         return 1;
     }
-    return failed;
+    printf("%-38s %10s", "4 elements of float32, ns a call", "Tenon");
+    printf(python != NULL ? "    PyTorch  ratio\n" : "\n");
+    for (int i = first; i <= last; i++) {
+        printf("%-38s %10.0f", cases[i].words, ours[i]);
+        if (peers[i] > 0)
+            printf(" %10.0f %6.3f", peers[i], ours[i] / peers[i]);
+        printf("\n");
+    }
+    tn_module_drop(ten);
+    tn_module_drop(linear);
+    return tn_failed() ? fail() : 0;
 }
