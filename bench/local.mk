@@ -21,3 +21,6 @@ EXTRA_DIST += %D%/README.md %D%/run %D%/ops.txt %D%/peer.py %D%/peer-state.py %D
 
 bench: bench/dispatch$(EXEEXT)
 	./run bench/dispatch$(EXEEXT)
+# Instructions a call of each case, by callgrind: what the noise of a machine does not touch.
+instructions: bench/dispatch$(EXEEXT)
+	$(SHELL) $(srcdir)/tests/op/instructions.sh --all

@@ -11,11 +11,10 @@
 
 struct records {
     tn_error first, last;
-    uint64_t serial; /* of the last failure of this thread */
     uint64_t first_serial, last_serial;
-    uint64_t entered;   /* serial when a plugin was entered from the core */
-    const char *plugin; /* whose code runs; NULL is the core */
 };
+
+_Thread_local tn__error_state tn__error_here TN__TLS_NEAR = { "", 0, 0 };
 
 static _Thread_local struct records *here TN__TLS_NEAR;
 
@@ -87,12 +86,12 @@ static void record(const tn_error *error)
 {
     struct records *r = mine();
 
-    r->serial++;
+    tn__error_here.serial++;
     r->last = *error;
-    r->last_serial = r->serial;
+    r->last_serial = tn__error_here.serial;
     if (r->first.code == TN_OK) {
         r->first = *error;
-        r->first_serial = r->serial;
+        r->first_serial = r->last_serial;
     }
 }
 
@@ -151,7 +150,7 @@ void tn_error_clear(void)
 
 uint64_t tn_error_mark(void)
 {
-    return mine()->serial;
+    return tn__error_here.serial;
 }
 
 void tn_error_restore(uint64_t mark)
@@ -173,7 +172,7 @@ tn_status tn_fail_nativev(tn_status code, int32_t native, const char *format, va
     /* A failure with a code that says success would be lost. */
     error.code = code == TN_OK ? TN_ERR_ASSERT : code;
     error.native = native;
-    copy_message(error.plugin, sizeof error.plugin, mine()->plugin ? mine()->plugin : "");
+    copy_message(error.plugin, sizeof error.plugin, tn__error_here.plugin);
     format_message(error.message, sizeof error.message, format, args);
     record(&error);
     return error.code;
@@ -232,44 +231,19 @@ tn_status tn_error_prefix(const char *format, ...)
     return status;
 }
 
-const char *tn__error_plugin(const char *id)
-{
-    struct records *r = mine();
-    const char *before = r->plugin ? r->plugin : "";
-
-    if (!*before)
-        r->entered = r->serial;
-    r->plugin = id;
-    return before;
-}
-
-void tn__error_plugin_back(const char *id)
-{
-    mine()->plugin = id;
-}
-
-const char *tn__error_plugin_id(void)
-{
-    return mine()->plugin ? mine()->plugin : "";
-}
-
 tn_status tn__status_of(tn_status status, const char *who)
 {
-    const struct records *r = mine();
+    const struct records *r;
 
     if (tn__likely(status == TN_OK))
         return TN_OK;
-    if (r->last.code == status && r->last_serial > r->entered)
+    r = mine();
+    if (r->last.code == status && r->last_serial > tn__error_here.entered)
         return status;
     if (status < 0 || status >= TN_ERR_COUNT)
         return tn_fail(TN_ERR_RUNTIME, "%s gave status %d; there are 0 to %d", who, (int)status,
                        TN_ERR_COUNT - 1);
     return tn_fail(status, "%s failed with %s and left no words", who, tn_status_name(status));
-}
-
-uint64_t tn__error_count(void)
-{
-    return mine()->serial;
 }
 
 tn_status tn__null_input(const char *what)

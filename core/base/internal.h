@@ -13,6 +13,10 @@
 #include <tenon/tenon.h>
 #include <tenon/query.h>
 
+/* For what a thread asks on every call: reached without a call. Such storage has to be small, or programs cannot dlopen
+ * the library: pointers and numbers only. */
+#define TN__TLS_NEAR __attribute__((tls_model("initial-exec")))
+
 /* ---- texts that grow ------------------------------------------------------------------------- */
 
 /* A text under construction. A failed allocation is remembered (`failed`) and reported once by
@@ -127,14 +131,35 @@ bool tn__env_trusted(void); /* false in set-uid programs: the environment is ign
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
+typedef struct tn__error_state {
+    const char *plugin; /* whose code runs, "" for the core */
+    uint64_t serial;    /* of the last failure of this thread */
+    uint64_t entered;   /* serial when a plugin was entered from the core */
+} tn__error_state;
+extern _Thread_local tn__error_state tn__error_here TN__TLS_NEAR;
+
 /* The plugin whose code runs in this thread, for error records and log lines; returns the one
  * before, to be put back. "" is the core. */
-const char *tn__error_plugin(const char *id);
+static inline const char *tn__error_plugin(const char *id)
+{
+    const char *before = tn__error_here.plugin;
+
+    if (before[0] == '\0')
+        tn__error_here.entered = tn__error_here.serial;
+    tn__error_here.plugin = id;
+    return before;
+}
 /* Puts back what was there before code of the program ran: no entry into a plugin, so that a
  * failure in it counts for tn__status_of. */
-void tn__error_plugin_back(const char *id);
+static inline void tn__error_plugin_back(const char *id)
+{
+    tn__error_here.plugin = id;
+}
 /* The plugin whose code runs, "" for the core. */
-const char *tn__error_plugin_id(void);
+static inline const char *tn__error_plugin_id(void)
+{
+    return tn__error_here.plugin;
+}
 /* tn_log for what the library itself has to say, whichever plugin's code it was called from. */
 void tn__log(int level, const char *format, ...);
 /* Records a failure as it stands, its plugin and native code with it: one that came from another
@@ -148,7 +173,10 @@ tn_status tn__null_input(const char *what);
 tn_status tn__status_of(tn_status status, const char *who);
 /* How many failures this thread has recorded so far (never goes back): whether something failed
  * between two points, whatever was held before. */
-uint64_t tn__error_count(void);
+static inline uint64_t tn__error_count(void)
+{
+    return tn__error_here.serial;
+}
 
 /* ---- handles of hooks ------------------------------------------------------------------------ */
 
@@ -186,9 +214,8 @@ void *tn__realloc_quiet(void *block, size_t size);
 #define tn__add_overflow(a, b, out) __builtin_add_overflow(a, b, out)
 
 #define tn__countof(array) ((int64_t)(sizeof(array) / sizeof((array)[0])))
-/* For what a thread asks on every call: reached without a call. Such storage has to be small, or programs cannot dlopen
- * the library: pointers and numbers only. */
-#define TN__TLS_NEAR __attribute__((tls_model("initial-exec")))
+/* For what every call of an operator passes through: calls between such small steps cost as much as the steps. */
+#define TN__INLINE inline __attribute__((always_inline))
 #define tn__likely(x) __builtin_expect(!!(x), 1)
 #define tn__unlikely(x) __builtin_expect(!!(x), 0)
 

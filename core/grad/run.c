@@ -177,7 +177,7 @@ static tn_status derive(tn__node *node, tn_tensor *const *gout, uint32_t need, b
     widen(node, metas);
     mark = tn_error_mark();
     errors = tn__error_count();
-    before = tn__error_plugin(node->op->plugin != NULL ? node->op->plugin->id : "");
+    before = tn__error_plugin(node->op->id);
     if (status == TN_OK)
         status = node->op->def.derive(&ask);
     tn__error_plugin(before);

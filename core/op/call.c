@@ -61,60 +61,77 @@ static tn_status wrong_count(const tn_op *op, int64_t n_in)
     return fail_text(TN_ERR_VALUE, op, &text);
 }
 
+/* Where the devices of the inputs differ: the first that counts, against input i. */
+static tn_status check_device(const tn__work *work, int64_t i)
+{
+    int64_t first = 0;
+
+    while (tn__is_none(work->in[first]) ||
+           (tn__operand(work->op, first)->flags & TN_OPERAND_ANY_DEVICE) != 0)
+        first++;
+    return wrong_device(work->op, work->in, i, first);
+}
+
+/* An input that is no tensor. */
+static tn_status check_absent(const tn_op *op, const tn_tensor *tensor, const tn_operand *operand)
+{
+    if (tensor == NULL)
+        return tn__null_input(op->def.name);
+    if ((operand->flags & TN_OPERAND_OPTIONAL) == 0)
+        return tn_fail(TN_ERR_VALUE, "%s: %s is TN_NONE, but it is not optional", op->def.name,
+                       operand->name);
+    return TN_OK;
+}
+
 /* Counts, NULL-through, dtypes, devices. Says whether promotion has anything to do. */
-static tn_status check_inputs(tn__work *work, bool *mixed)
+static TN__INLINE tn_status check_inputs(tn__work *work, bool *mixed)
 {
     const tn_op *op = work->op;
     tn_tensor *const *in = work->in;
-    int64_t first = -1;
-    bool grad = false;
+    const tn_device *device = NULL;
+    bool grad = false, differ = false;
     int dtype = -1;
 
-    if (tn__unlikely(op->flags & TN__OP_LIST ? work->n_in < op->def.n_inputs
-                                             : work->n_in != op->def.n_inputs))
+    if (tn__unlikely(work->n_in != op->def.n_inputs) &&
+        (!(op->flags & TN__OP_LIST) || work->n_in < op->def.n_inputs))
         return wrong_count(op, work->n_in);
     for (int64_t i = 0; i < work->n_in; i++) {
         const tn_operand *operand = tn__operand(op, i);
+        uint32_t flags = operand->flags, mask = operand->dtypes;
         tn_tensor *tensor = in[i];
-        uint32_t mask;
 
         if (tn__unlikely(!tn__tensor_ok(tensor))) {
-            if (tensor == NULL)
-                return tn__null_input(op->def.name);
-            if ((operand->flags & TN_OPERAND_OPTIONAL) == 0)
-                return tn_fail(TN_ERR_VALUE, "%s: %s is TN_NONE, but it is not optional",
-                               op->def.name, operand->name);
+            tn_status status = check_absent(op, tensor, operand);
+
+            if (status != TN_OK)
+                return status;
             work->views[i] = NULL;
             continue;
         }
         work->views[i] = &tensor->view;
-        mask = operand->dtypes != 0 ? operand->dtypes : TN_MASK_ARITH;
-        if (tn__unlikely((mask & TN_BIT(tensor->dtype)) == 0))
+        if (tn__unlikely(((mask != 0 ? mask : TN_MASK_ARITH) & TN_BIT(tensor->dtype)) == 0))
             return wrong_dtype(op, in, i);
-        if ((operand->flags & TN_OPERAND_ANY_DEVICE) == 0) {
-            if (first < 0) {
-                first = i;
-                work->device = tensor->device;
-            } else if (tn__unlikely(tensor->device != work->device)) {
-                return wrong_device(op, in, i, first);
-            }
+        if (tn__likely((flags & TN_OPERAND_ANY_DEVICE) == 0)) {
+            if (device == NULL)
+                device = tensor->device;
+            else if (tn__unlikely(tensor->device != device))
+                return check_device(work, i);
         }
-        if ((operand->flags & TN_OPERAND_NO_PROMOTE) == 0) {
-            *mixed |= dtype >= 0 && dtype != tensor->dtype;
+        if (tn__likely((flags & TN_OPERAND_NO_PROMOTE) == 0)) {
+            differ |= dtype != tensor->dtype && dtype >= 0;
             dtype = tensor->dtype;
         }
-        grad |= tn__requires_grad(tensor) && (operand->flags & TN_OPERAND_NO_GRAD) == 0;
+        grad |= (flags & TN_OPERAND_NO_GRAD) == 0 && tn__requires_grad(tensor);
     }
-    if (work->device == NULL) {
-        work->device = tn_device_default();
-        if (work->device == NULL)
-            return tn_error_last()->code;
+    if (tn__unlikely(device == NULL) && (device = tn_device_default()) == NULL)
+        return tn_error_last()->code;
+    work->device = device;
+    work->dtype = TN_DTYPE_AUTO;
+    if (op->flags & (TN_OP_PROMOTE | TN_OP_PROMOTE_FLOAT) && dtype >= 0) {
+        work->dtype = (tn_dtype)dtype;
+        *mixed = differ || ((op->flags & TN_OP_PROMOTE_FLOAT) &&
+                            ((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(dtype)) == 0);
     }
-    if ((op->flags & TN_OP_PROMOTE_FLOAT) && dtype >= 0 &&
-        ((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(dtype)) == 0)
-        *mixed = true;
-    work->dtype = op->flags & (TN_OP_PROMOTE | TN_OP_PROMOTE_FLOAT) && dtype >= 0 ? (tn_dtype)dtype
-                                                                                  : TN_DTYPE_AUTO;
     work->wants_grad = grad && tn__grad_on();
     return TN_OK;
 }
@@ -149,33 +166,25 @@ static tn_status cast_inputs(tn__work *work)
     return TN_OK;
 }
 
+static tn_status missing_option(const tn_op_def *def)
+{
+    const tn_option *row = def->options;
+
+    while ((row->flags & TN_OPTION_REQUIRED) == 0)
+        row++;
+    return tn_fail(TN_ERR_VALUE, "%s: %s (%s) has no default: it has to be given", def->name,
+                   row->name, row->help);
+}
+
 /* The options with all that the caller's struct does not have, when it is of another version of the
  * header. */
-static tn_status complete_options(tn__work *work, const void *options)
+static tn_status other_options(tn__work *work, const void *options)
 {
     const tn_op_def *def = &work->op->def;
     uint32_t size;
     uint8_t *space = (uint8_t *)work->option_space;
 
-    if (def->options == NULL) {
-        work->options = NULL;
-        return TN_OK;
-    }
-    if (options == NULL) {
-        if (work->op->needs_options) {
-            for (const tn_option *row = def->options; row->kind != TN_OPTION_KIND_END; row++)
-                if (row->flags & TN_OPTION_REQUIRED)
-                    return tn_fail(TN_ERR_VALUE, "%s: %s (%s) has no default: it has to be given",
-                                   def->name, row->name, row->help);
-        }
-        work->options = def->defaults;
-        return TN_OK;
-    }
     memcpy(&size, options, sizeof size);
-    if (tn__likely(size == def->options_size)) {
-        work->options = options;
-        return TN_OK;
-    }
     if (size < sizeof size)
         return tn_fail(TN_ERR_VALUE,
                        "%s: options.size is %u: begin with the operator's TN_..._OPTIONS",
@@ -199,74 +208,128 @@ static tn_status complete_options(tn__work *work, const void *options)
     return TN_OK;
 }
 
-static tn_status infer(tn__work *work)
+static TN__INLINE tn_status complete_options(tn__work *work, const void *options)
 {
-    const tn_op_def *def = &work->op->def;
-    const tn_tensor *first = work->n_in > 0 && !tn__is_none(work->in[0]) ? work->in[0] : NULL;
+    const tn_op *op = work->op;
+    uint32_t size;
+
+    if (options == NULL || op->def.options == NULL) {
+        if (tn__unlikely(op->needs_options) && options == NULL)
+            return missing_option(&op->def);
+        work->options = op->def.defaults; /* NULL where there are no options */
+        return TN_OK;
+    }
+    memcpy(&size, options, sizeof size);
+    work->options = options;
+    return tn__likely(size == op->def.options_size) ? TN_OK : other_options(work, options);
+}
+
+static tn_status infer_again(tn__work *work, tn_dtype dtype);
+
+static tn_status wrong_output(const tn__work *work, int32_t i)
+{
+    return tn_fail(TN_ERR_VALUE,
+                   "%s: output %s would have %d dimensions and dtype %s; at most %d, and a dtype",
+                   work->op->def.name, work->op->def.outputs[i].name, (int)work->meta[i].ndim,
+                   tn_dtype_name(work->meta[i].dtype), TN_MAX_DIMS);
+}
+
+static TN__INLINE tn_status infer(tn__work *work, bool again)
+{
+    const tn_op *op = work->op;
     const char *before;
     tn_status status;
     tn_infer ask;
 
-    for (int round = 0;; round++) {
-        ask.head = (tn_head){
-            sizeof ask, TN_KIND_tn_infer, 0, TN_ABI_MAJOR, TN_ABI_MINOR, 0, NULL
-        };
-        ask.in = work->views;
-        ask.n_in = work->n_in;
-        ask.options = work->options;
-        ask.dtype = work->dtype;
-        ask.n_out = work->n_out;
-        ask.out = work->meta;
-        ask.in0_offset = 0;
-        if ((work->op->flags & TN_OP_VIEW) && first != NULL)
-            ask.in0_offset = tn_tensor_offset(first);
-        for (int32_t i = 0; i < work->n_out; i++) {
-            work->meta[i].dtype = work->dtype;
-            work->meta[i].ndim = 0;
-            work->meta[i].flags = 0;
-            work->meta[i].reserved = 0;
-            work->meta[i].offset = 0;
-        }
-        before = tn__error_plugin(work->op->plugin != NULL ? work->op->plugin->id : "");
-        status = def->infer(&ask);
-        tn__error_plugin(before);
-        if (tn__unlikely(status != TN_OK)) {
-            tn__status_of(status, def->name);
-            return tn_error_prefix("%s: ", def->name);
-        }
-        if (tn__likely(ask.dtype == work->dtype))
-            break;
-        if (round > 0)
-            return tn_fail(
-                TN_ERR_ASSERT,
-                "%s: its infer asks for %s and then for %s: a bug of the plugin that has it",
-                def->name, tn_dtype_name(work->dtype), tn_dtype_name(ask.dtype));
-        work->dtype = ask.dtype;
-        status = cast_inputs(work);
-        if (status != TN_OK)
-            return status;
+    ask.head = (tn_head){ sizeof ask, TN_KIND_tn_infer, 0, TN_ABI_MAJOR, TN_ABI_MINOR, 0, NULL };
+    ask.in = work->views;
+    ask.n_in = work->n_in;
+    ask.options = work->options;
+    ask.dtype = work->dtype;
+    ask.n_out = work->n_out;
+    ask.out = work->meta;
+    ask.in0_offset = 0;
+    if ((op->flags & TN_OP_VIEW) && !tn__is_none(work->in[0]))
+        ask.in0_offset = tn_tensor_offset(work->in[0]);
+    for (int32_t i = 0; i < work->n_out; i++) {
+        work->meta[i].dtype = work->dtype;
+        work->meta[i].ndim = 0;
+        work->meta[i].flags = 0;
+        work->meta[i].reserved = 0;
+        work->meta[i].offset = 0;
     }
+    before = tn__error_plugin(op->id);
+    status = op->def.infer(&ask);
+    tn__error_plugin(before);
+    if (tn__unlikely(status != TN_OK)) {
+        tn__status_of(status, op->def.name);
+        return tn_error_prefix("%s: ", op->def.name);
+    }
+    if (tn__unlikely(ask.dtype != work->dtype) && !again)
+        return infer_again(work, ask.dtype);
+    if (tn__unlikely(ask.dtype != work->dtype))
+        return tn_fail(TN_ERR_ASSERT,
+                       "%s: its infer asks for %s and then for %s: a bug of the plugin that has it",
+                       op->def.name, tn_dtype_name(work->dtype), tn_dtype_name(ask.dtype));
     for (int32_t i = 0; i < work->n_out; i++)
-        if (tn__unlikely(work->meta[i].ndim < -1 || work->meta[i].ndim > TN_MAX_DIMS ||
-                         (unsigned)work->meta[i].dtype >= TN_DTYPE_COUNT))
-            return tn_fail(
-                TN_ERR_VALUE,
-                "%s: output %s would have %d dimensions and dtype %s; at most %d, and a dtype",
-                def->name, def->outputs[i].name, (int)work->meta[i].ndim,
-                tn_dtype_name(work->meta[i].dtype), TN_MAX_DIMS);
+        if (tn__unlikely((uint32_t)(work->meta[i].ndim + 1) > TN_MAX_DIMS + 1 ||
+                         (uint32_t)work->meta[i].dtype >= TN_DTYPE_COUNT))
+            return wrong_output(work, i);
     return TN_OK;
 }
 
-tn_status tn__work_begin(tn__work *work, const tn_op *op, tn_tensor *const *in, int64_t n_in,
-                         const void *options, tn_meta *meta, tn_tensor *into)
+/* Inference asked for inputs of another dtype than promotion gave. */
+static tn_status infer_again(tn__work *work, tn_dtype dtype)
+{
+    tn_status status;
+
+    work->dtype = dtype;
+    status = cast_inputs(work);
+    return status == TN_OK ? infer(work, true) : status;
+}
+
+static tn_status begin_many(tn__work *work)
+{
+    work->heap = tn_malloc((size_t)work->n_in * 2 * sizeof(void *));
+    if (work->heap == NULL)
+        return TN_ERR_MEMORY;
+    work->views = work->heap;
+    work->cast = (tn_tensor **)work->heap + work->n_in;
+    return TN_OK;
+}
+
+static tn_status promote_inputs(tn__work *work)
+{
+    tn_status status = tn__promote(work->op, work->in, work->n_in, &work->dtype);
+
+    return status == TN_OK ? cast_inputs(work) : status;
+}
+
+static void release(tn__work *work)
+{
+    if (work->promoted)
+        for (int64_t i = 0; i < work->n_in; i++)
+            if (!tn__is_none(work->cast[i]))
+                tn_tensor_drop(work->cast[i]);
+    tn_free(work->option_heap);
+    tn_free(work->heap);
+}
+
+static TN__INLINE void end(tn__work *work)
+{
+    if (tn__unlikely(work->promoted || work->option_heap != NULL || work->heap != NULL))
+        release(work);
+}
+
+static TN__INLINE tn_status begin(tn__work *work, const tn_op *op, tn_tensor *const *in,
+                                  int64_t n_in, const void *options, tn_meta *meta, tn_tensor *into)
 {
     bool mixed = false;
-    tn_status status;
+    tn_status status = TN_OK;
 
     work->op = op;
     work->in = in;
     work->n_in = n_in;
-    work->device = NULL;
     work->promoted = false;
     work->n_out = op->def.n_outputs;
     work->meta = meta;
@@ -274,55 +337,39 @@ tn_status tn__work_begin(tn__work *work, const tn_op *op, tn_tensor *const *in, 
     work->cast = work->few_cast;
     work->out = NULL;
     work->into = into;
-    work->made = 0;
     work->heap = NULL;
     work->option_heap = NULL;
-    if (tn__unlikely(n_in > TN__FEW)) {
-        work->heap = tn_malloc((size_t)n_in * 2 * sizeof(void *));
-        if (work->heap == NULL)
-            return TN_ERR_MEMORY;
-        work->views = work->heap;
-        work->cast = (tn_tensor **)work->heap + n_in;
-    }
-    status = check_inputs(work, &mixed);
+    if (tn__unlikely(n_in > TN__FEW))
+        status = begin_many(work);
+    if (tn__likely(status == TN_OK))
+        status = check_inputs(work, &mixed);
+    if (tn__unlikely(mixed) && status == TN_OK)
+        status = promote_inputs(work);
+    if (tn__likely(status == TN_OK))
+        status = complete_options(work, options);
+    if (tn__likely(status == TN_OK))
+        status = infer(work, false);
     if (tn__unlikely(status != TN_OK))
-        goto fail;
-    if (tn__unlikely(mixed) && (op->flags & (TN_OP_PROMOTE | TN_OP_PROMOTE_FLOAT))) {
-        status = tn__promote(op, in, n_in, &work->dtype);
-        if (status == TN_OK)
-            status = cast_inputs(work);
-        if (status != TN_OK)
-            goto fail;
-    }
-    status = complete_options(work, options);
-    if (tn__likely(status == TN_OK))
-        status = infer(work);
-    if (tn__likely(status == TN_OK))
-        return TN_OK;
-fail:
-    tn__work_end(work);
+        end(work);
     return status;
+}
+
+tn_status tn__work_begin(tn__work *work, const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                         const void *options, tn_meta *meta, tn_tensor *into)
+{
+    return begin(work, op, in, n_in, options, meta, into);
 }
 
 void tn__work_end(tn__work *work)
 {
-    if (tn__unlikely(work->promoted))
-        for (int64_t i = 0; i < work->n_in; i++)
-            if (!tn__is_none(work->cast[i]))
-                tn_tensor_drop(work->cast[i]);
-    if (tn__unlikely(work->option_heap != NULL))
-        tn_free(work->option_heap);
-    if (tn__unlikely(work->heap != NULL))
-        tn_free(work->heap);
+    end(work);
 }
 
-tn_status tn__work_call(tn__work *work, tn_tensor **out)
+static tn_status call_recorded(tn__work *work, tn_tensor **out)
 {
     const tn_op_def *def = &work->op->def;
     tn_status status;
 
-    if (tn__likely(!work->wants_grad))
-        return tn__work_run(work, out, false);
     if (def->derive == NULL && def->decompose != NULL)
         return tn__work_run(work, out, true);
     status = tn__work_run(work, out, false);
@@ -341,12 +388,29 @@ tn_status tn__work_call(tn__work *work, tn_tensor **out)
     return status;
 }
 
+/* `meta` has room for all outputs. */
+static TN__INLINE tn_status run_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                                     const void *options, tn_tensor **out, tn_meta *meta)
+{
+    tn__work work;
+    tn_status status = begin(&work, op, in, n_in, options, meta, NULL);
+
+    if (tn__unlikely(status != TN_OK))
+        return status;
+    if (tn__unlikely(op->flags & TN__OP_WRITES))
+        status = tn__writing_call(&work, out);
+    else if (tn__unlikely(work.wants_grad))
+        status = call_recorded(&work, out);
+    else
+        status = tn__work_run(&work, out, false);
+    end(&work);
+    return status;
+}
+
 tn_status tn__plain_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                          tn_tensor **out, int64_t n_out, tn_tensor *into)
 {
-    tn_meta few[2];
-    tn_meta *meta = few;
-    tn__work work;
+    tn_meta few[2], *meta = few;
     tn_status status;
 
     if (into != NULL)
@@ -359,37 +423,18 @@ tn_status tn__plain_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, co
         if (meta == NULL)
             return TN_ERR_MEMORY;
     }
-    status = tn__work_begin(&work, op, in, n_in, options, meta, NULL);
-    if (tn__likely(status == TN_OK)) {
-        status = tn__unlikely(op->flags & TN__OP_WRITES) ? tn__writing_call(&work, out)
-                                                         : tn__work_call(&work, out);
-        tn__work_end(&work);
-    }
+    status = run_call(op, in, n_in, options, out, meta);
     if (tn__unlikely(meta != few))
         tn_free(meta);
     return status;
 }
 
-static tn_status call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
-                      tn_tensor **out, int64_t n_out)
+static inline tn_status call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                             const void *options, tn_tensor **out, int64_t n_out)
 {
-    tn_status status;
-
     if (tn__unlikely(atomic_load_explicit(&tn__observers_on, memory_order_relaxed) > 0))
-        status = tn__observed_call(op, in, n_in, options, out, n_out, NULL);
-    else
-        status = tn__plain_call(op, in, n_in, options, out, n_out, NULL);
-    if (tn__unlikely(status != TN_OK))
-        return status;
-    for (int64_t i = 0; i < n_out; i++) {
-        out[i] = tn__scope_push(out[i]);
-        if (tn__unlikely(out[i] == NULL)) {
-            while (++i < n_out)
-                tn_tensor_drop(out[i]);
-            return tn_error_last()->code;
-        }
-    }
-    return TN_OK;
+        return tn__observed_call(op, in, n_in, options, out, n_out, NULL);
+    return tn__plain_call(op, in, n_in, options, out, n_out, NULL);
 }
 
 tn_status tn_op_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
@@ -402,6 +447,14 @@ tn_status tn_op_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const 
     if (op == NULL)
         return tn__null_input("tn_op_call");
     status = call(op, in, n_in, options, out, n_out);
+    for (int64_t i = 0; i < n_out && tn__likely(status == TN_OK); i++) {
+        out[i] = tn__scope_push(out[i]);
+        if (tn__likely(out[i] != NULL))
+            continue;
+        while (++i < n_out)
+            tn_tensor_drop(out[i]);
+        status = tn_error_last()->code;
+    }
     if (tn__unlikely(status != TN_OK))
         for (int64_t i = 0; i < n_out; i++)
             out[i] = NULL;
@@ -412,10 +465,17 @@ tn_tensor *tn_op_call1(tn_op_ref *ref, tn_tensor *const *in, int64_t n_in, const
 {
     const tn_op *op = tn_op_lookup(ref);
     tn_tensor *out = NULL;
+    tn_status status;
+    tn_meta meta;
 
-    if (tn__unlikely(op == NULL) || tn__unlikely(call(op, in, n_in, options, &out, 1) != TN_OK))
+    if (tn__unlikely(op == NULL))
         return NULL;
-    return out;
+    if (tn__likely(op->def.n_outputs == 1 &&
+                   atomic_load_explicit(&tn__observers_on, memory_order_relaxed) == 0))
+        status = run_call(op, in, n_in, options, &out, &meta);
+    else
+        status = call(op, in, n_in, options, &out, 1);
+    return tn__likely(status == TN_OK) ? tn__scope_push(out) : NULL;
 }
 
 tn_status tn__op_run(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,

@@ -12,6 +12,7 @@ struct tn__kernel_list;
 struct tn_op {
     tn_op_def def; /* the host's zero-filled copy; stays for good */
     tn__plugin *plugin;
+    const char *id; /* of the plugin; "": the program's own */
     _Atomic(struct tn__kernel_list *)
         kernels[TN__MAX_DEVICE_TYPES]; /* immutable snapshots, best first */
     int32_t ordinal;

@@ -11,7 +11,8 @@
 typedef struct tn__kernel_entry {
     tn_kernel kernel; /* the host's zero-filled copy */
     tn__plugin *plugin;
-    bool refused; /* lost against another one (rule 22) */
+    const char *id; /* of the plugin; "": the program's own */
+    bool refused;   /* lost against another one (rule 22) */
 } tn__kernel_entry;
 
 /* The kernels of one operator on one device type, highest priority first. Immutable; kept for good.
@@ -52,8 +53,7 @@ typedef struct tn__work {
     tn_tensor **cast;      /* n_in of them, when promotion changed something */
     tn_tensor **out;
     tn_tensor *into;
-    uint32_t made; /* bit i: out[i] was made here */
-    void *heap;    /* arrays that did not fit */
+    void *heap; /* arrays that did not fit */
     void *option_heap;
     const tn_view *few_views[TN__FEW];
     tn_tensor *few_cast[TN__FEW];
@@ -68,8 +68,6 @@ void tn__work_end(tn__work *work);
 /* Kernel, decomposition or fallback; out[i] owned by the caller. `record`: let the decomposition
  * record itself. */
 tn_status tn__work_run(tn__work *work, tn_tensor **out, bool record);
-/* Runs without and then with recording, as wanted. */
-tn_status tn__work_call(tn__work *work, tn_tensor **out);
 
 /* Promotion among the inputs that take part. */
 tn_status tn__promote(const tn_op *op, tn_tensor *const *in, int64_t n_in, tn_dtype *out);
@@ -101,7 +99,7 @@ tn_status tn__observed_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
 /* tn_op_call and _into less observers. */
 tn_status tn__plain_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                          tn_tensor **out, int64_t n_out, tn_tensor *into);
-/* tn__work_call of an operator that writes into inputs (TN_OPERAND_WRITTEN). */
+/* Runs an operator that writes into inputs (TN_OPERAND_WRITTEN). */
 tn_status tn__writing_call(tn__work *work, tn_tensor **out);
 tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                            tn_tensor *into);

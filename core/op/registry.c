@@ -142,6 +142,9 @@ tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin)
     memcpy(&op->def, def, size);
     op->def.head.size = sizeof op->def;
     op->plugin = plugin;
+    op->id = plugin != NULL ? plugin->id : "";
+    if (op->def.options == NULL)
+        op->def.defaults = NULL;
     status = check_definition(&op->def);
     if (status != TN_OK)
         goto fail;
@@ -281,6 +284,7 @@ tn_status tn__kernel_add(const tn_kernel *kernel, tn__plugin *plugin)
     memcpy(&entry->kernel, kernel, size);
     entry->kernel.head.size = sizeof entry->kernel;
     entry->plugin = plugin;
+    entry->id = plugin != NULL ? plugin->id : "";
     pthread_mutex_lock(&lock);
     status = add_entry(entry);
     pthread_mutex_unlock(&lock);

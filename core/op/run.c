@@ -4,6 +4,7 @@
  * decomposition, or, where the program asked for it, on another device. */
 #include "core/grad/internal.h"
 #include "core/op/parts.h"
+#include "core/tensor/thread.h"
 
 #include <string.h>
 
@@ -19,7 +20,7 @@ static void drop_outputs(tn__work *work, tn_tensor **out)
 }
 
 /* Makes every output whose shape is known; in-place there is one, and it exists. */
-static tn_status make_outputs(tn__work *work, tn_tensor **out, const tn_view **views)
+static TN__INLINE tn_status make_outputs(tn__work *work, tn_tensor **out, const tn_view **views)
 {
     for (int32_t i = 0; i < work->n_out; i++) {
         if (work->into != NULL) {
@@ -105,53 +106,64 @@ static tn_status check_guards(const tn_device *device)
     return tn__allocator_check(device->allocator);
 }
 
-static tn_status run_kernel(tn__work *work, const tn__kernel_entry *entry, tn_call *call,
-                            tn_stream *stream)
+/* Memory that the kernel asks for beside its operands; *space is NULL when it wants none. */
+static tn_status make_workspace(tn__work *work, const tn__kernel_entry *entry, tn_call *call,
+                                tn_tensor **space)
+{
+    size_t bytes = entry->kernel.workspace(call);
+    tn_meta meta;
+
+    if (bytes == 0)
+        return TN_OK;
+    meta.dtype = TN_U8;
+    meta.ndim = 1;
+    meta.flags = 0;
+    meta.reserved = 0;
+    meta.offset = 0;
+    meta.shape[0] = (int64_t)bytes;
+    *space = tn__tensor_make(&meta, work->device);
+    if (*space == NULL)
+        return tn_error_prefix("%s: workspace of %s: ", work->op->def.name, entry->kernel.name);
+    call->workspace = &(*space)->view;
+    return TN_OK;
+}
+
+static tn_status not_made(const tn__work *work, const tn__kernel_entry *entry, int32_t i)
+{
+    return tn_fail(TN_ERR_ASSERT,
+                   "%s: kernel %s did not make output %d: a bug of the plugin that has it",
+                   work->op->def.name, entry->kernel.name, (int)i);
+}
+
+static TN__INLINE tn_status run_kernel(tn__work *work, const tn__kernel_entry *entry, tn_call *call,
+                                       tn_stream *stream)
 {
     tn_tensor *space = NULL;
-    tn_status status;
+    tn_status status = TN_OK;
 
     call->kernel = &entry->kernel;
-    if (entry->kernel.workspace != NULL) {
-        size_t bytes = entry->kernel.workspace(call);
-
-        if (bytes > 0) {
-            tn_meta meta;
-
-            meta.dtype = TN_U8;
-            meta.ndim = 1;
-            meta.flags = 0;
-            meta.reserved = 0;
-            meta.offset = 0;
-            meta.shape[0] = (int64_t)bytes;
-            space = tn__tensor_make(&meta, work->device);
-            if (space == NULL)
-                return tn_error_prefix("%s: workspace of %s: ", work->op->def.name,
-                                       entry->kernel.name);
-            call->workspace = &space->view;
-        }
-    }
+    if (entry->kernel.workspace != NULL)
+        status = make_workspace(work, entry, call, &space);
+    if (tn__unlikely(status != TN_OK))
+        return status;
     tn__stream_lock(stream);
     status = entry->kernel.run(call);
     tn__stream_unlock(stream);
     if (tn__unlikely(status != TN_OK))
         status = tn__device_result(work->device, status,
                                    entry->kernel.name != NULL ? entry->kernel.name : call->op);
-    for (int32_t i = 0; status == TN_OK && i < work->n_out; i++)
+    for (int32_t i = 0; i < work->n_out && status == TN_OK; i++)
         if (tn__unlikely(work->out[i] == NULL))
-            status = tn_fail(
-                TN_ERR_ASSERT,
-                "%s: kernel %s did not make output %d: a bug of the plugin that has it", call->op,
-                entry->kernel.name, (int)i);
+            status = not_made(work, entry, i);
     if (tn__unlikely(tn__checked()) && status == TN_OK)
         status = check_guards(work->device);
-    if (space != NULL)
+    if (tn__unlikely(space != NULL))
         tn_tensor_drop(space);
     call->workspace = NULL;
     return status;
 }
 
-static bool nothing_to_write(tn__work *work, tn_tensor **out)
+static TN__INLINE bool nothing_to_write(tn__work *work, tn_tensor **out)
 {
     if (work->op->flags & TN__OP_WRITES)
         return false;
@@ -161,9 +173,54 @@ static bool nothing_to_write(tn__work *work, tn_tensor **out)
     return true;
 }
 
+/* Whether the plugin of a kernel could be started; a pack that does not start is none. */
+static bool plugin_starts(const tn__kernel_entry *entry, char *reasons)
+{
+    uint64_t mark = tn_error_mark();
+
+    if (tn__plugin_use(entry->plugin) == TN_OK)
+        return true;
+    add_reason(reasons, entry, tn_error_last()->message);
+    tn_error_restore(mark);
+    return false;
+}
+
+static TN__INLINE bool is_active(const tn__kernel_entry *entry)
+{
+    return entry->plugin == NULL ||
+           atomic_load_explicit(&entry->plugin->active, memory_order_acquire) == 1;
+}
+
+static bool supports(const tn__kernel_entry *entry, const tn_call *call, char *reasons)
+{
+    char reason[160] = "";
+
+    if (entry->kernel.supports(call, reason, sizeof reason))
+        return true;
+    add_reason(reasons, entry, reason);
+    return false;
+}
+
+static TN__INLINE void make_call(tn__work *work, tn_call *call, tn_dtype dtype,
+                                 const tn_view *const *views)
+{
+    call->head = (tn_head){ sizeof *call, TN_KIND_tn_call, 0, TN_ABI_MAJOR, TN_ABI_MINOR, 0, NULL };
+    call->op = work->op->def.name;
+    call->in = work->views;
+    call->out = views;
+    call->n_in = work->n_in;
+    call->n_out = work->n_out;
+    call->dtype = dtype;
+    call->options = work->options;
+    call->device = work->device->handle;
+    call->workspace = NULL;
+    call->make_output = make_output;
+    call->host = work;
+}
+
 /* The first kernel that has the dtype and says yes. *done is false when there is none. */
-static tn_status try_kernels(tn__work *work, const struct tn__kernel_list *list, tn_dtype dtype,
-                             tn_tensor **out, char *reasons, bool *done)
+static TN__INLINE tn_status try_kernels(tn__work *work, const struct tn__kernel_list *list,
+                                        tn_dtype dtype, tn_tensor **out, char *reasons, bool *done)
 {
     const tn_view *few_views[2];
     const tn_view **views = few_views;
@@ -173,22 +230,14 @@ static tn_status try_kernels(tn__work *work, const struct tn__kernel_list *list,
     tn_call call;
 
     *done = false;
-    for (int32_t i = 0; i < list->count && status == TN_OK && !*done; i++) {
+    for (int32_t i = 0; i < list->count; i++) {
         const tn__kernel_entry *entry = list->at[i];
         const char *before;
 
         if ((entry->kernel.dtypes & TN_BIT(dtype)) == 0)
             continue;
-        if (entry->plugin != NULL &&
-            tn__unlikely(atomic_load_explicit(&entry->plugin->active, memory_order_acquire) != 1)) {
-            uint64_t mark = tn_error_mark();
-
-            if (tn__plugin_use(entry->plugin) != TN_OK) { /* a pack that does not start is none */
-                add_reason(reasons, entry, tn_error_last()->message);
-                tn_error_restore(mark);
-                continue;
-            }
-        }
+        if (tn__unlikely(!is_active(entry)) && !plugin_starts(entry, reasons))
+            continue;
         if (!made) {
             if (tn__unlikely(work->n_out > 2)) {
                 views = tn_malloc((size_t)work->n_out * sizeof *views);
@@ -196,59 +245,43 @@ static tn_status try_kernels(tn__work *work, const struct tn__kernel_list *list,
                     return TN_ERR_MEMORY;
             }
             status = make_outputs(work, out, views);
-            if (status != TN_OK)
+            if (tn__unlikely(status != TN_OK))
                 break;
             made = true;
             work->out = out;
-            call.head = (tn_head){ sizeof call, TN_KIND_tn_call, 0, TN_ABI_MAJOR, TN_ABI_MINOR, 0,
-                                   NULL };
-            call.op = work->op->def.name;
-            call.in = work->views;
-            call.out = views;
-            call.n_in = work->n_in;
-            call.n_out = work->n_out;
-            call.dtype = dtype;
-            call.options = work->options;
-            call.device = work->device->handle;
-            call.workspace = NULL;
-            call.make_output = make_output;
-            call.host = work;
-            if (nothing_to_write(work, out)) {
+            if (tn__unlikely(nothing_to_write(work, out))) {
                 *done = true;
                 break;
             }
+            make_call(work, &call, dtype, views);
             status = tn__device_usable(work->device);
-            if (status != TN_OK)
+            if (tn__unlikely(status != TN_OK))
                 break;
             stream = tn__stream_current(work->device);
-            if (stream == NULL) {
+            if (tn__unlikely(stream == NULL)) {
                 status = tn_error_last()->code;
                 break;
             }
             call.stream = stream->handle;
             if (stream->lock != NULL)
                 status = mark_use(work, out, stream);
-            if (status != TN_OK)
+            if (tn__unlikely(status != TN_OK))
                 break;
         }
         call.kernel = &entry->kernel;
-        before = tn__error_plugin(entry->plugin != NULL ? entry->plugin->id : "");
-        if (entry->kernel.supports != NULL) {
-            char reason[160] = "";
-
-            if (!entry->kernel.supports(&call, reason, sizeof reason)) {
-                tn__error_plugin(before);
-                add_reason(reasons, entry, reason);
-                continue;
-            }
+        before = tn__error_plugin(entry->id);
+        if (entry->kernel.supports != NULL && !supports(entry, &call, reasons)) {
+            tn__error_plugin(before);
+            continue;
         }
         status = run_kernel(work, entry, &call, stream);
         tn__error_plugin(before);
         *done = status == TN_OK;
+        break;
     }
-    if (views != few_views)
+    if (tn__unlikely(views != few_views))
         tn_free(views);
-    if (made && !*done)
+    if (tn__unlikely(made && !*done))
         drop_outputs(work, out);
     return status;
 }
@@ -292,7 +325,7 @@ static tn_status decompose(tn__work *work, tn_tensor **out, bool record)
 {
     const tn_op_def *def = &work->op->def;
     uint64_t scope = tn_scope_begin();
-    const char *before = tn__error_plugin(work->op->plugin != NULL ? work->op->plugin->id : "");
+    const char *before = tn__error_plugin(work->op->id);
     /* Inner operators that stand for this one speak for themselves: views remember their base also
      * while no gradient is wanted yet. */
     bool quiet = !record && (def->derive != NULL || work->into != NULL);
@@ -452,18 +485,7 @@ tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in,
         const tn__kernel_entry *entry = list->at[i];
         const char *before;
         tn_stream *stream;
-        tn_call call = { TN_HEAD(tn_call),
-                         .op = op->def.name,
-                         .in = in_views,
-                         .out = out_views,
-                         .n_in = n_in,
-                         .n_out = (int32_t)n_out,
-                         .dtype = dtype,
-                         .options = work.options,
-                         .device = work.device->handle,
-                         .make_output = make_output,
-                         .host = &work,
-                         .kernel = &entry->kernel };
+        tn_call call;
 
         if ((entry->kernel.dtypes & TN_BIT(dtype)) == 0)
             continue;
@@ -475,21 +497,18 @@ tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in,
         stream = tn__stream_current(work.device);
         if (stream == NULL)
             return tn_error_last()->code;
+        make_call(&work, &call, dtype, out_views);
+        call.kernel = &entry->kernel;
         call.stream = stream->handle;
         if (stream->lock != NULL) {
             status = mark_use(&work, made, stream);
             if (status != TN_OK)
                 return status;
         }
-        before = tn__error_plugin(entry->plugin != NULL ? entry->plugin->id : "");
-        if (entry->kernel.supports != NULL) {
-            char reason[160] = "";
-
-            if (!entry->kernel.supports(&call, reason, sizeof reason)) {
-                tn__error_plugin(before);
-                add_reason(reasons, entry, reason);
-                continue;
-            }
+        before = tn__error_plugin(entry->id);
+        if (entry->kernel.supports != NULL && !supports(entry, &call, reasons)) {
+            tn__error_plugin(before);
+            continue;
         }
         status = run_kernel(&work, entry, &call, stream);
         tn__error_plugin(before);

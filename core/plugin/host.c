@@ -8,7 +8,7 @@
  * merged. */
 static tn_host_info host = { TN_HEAD(tn_host_info), .interface_find = tn__host_interface };
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static _Atomic int32_t checked = -1;
+_Atomic int32_t tn__check_mode = -1;
 
 static void prepare(void)
 {
@@ -21,15 +21,14 @@ const tn_host_info *tn__host_info(void)
     return &host;
 }
 
-bool tn__checked(void)
+bool tn__check_mode_ask(void)
 {
-    int32_t now = atomic_load_explicit(&checked, memory_order_relaxed);
-    if (tn__likely(now >= 0))
-        return now;
     const char *value;
+    int32_t now;
+
     if (tn__plugin_env("TENON_CHECK", &value) != TN_OK)
         return false; /* no memory to read it: asked again at the next call */
     now = value && *value && strcmp(value, "0") && strcmp(value, "off");
-    atomic_store_explicit(&checked, now, memory_order_relaxed);
+    atomic_store_explicit(&tn__check_mode, now, memory_order_relaxed);
     return now;
 }

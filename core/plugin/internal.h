@@ -62,7 +62,15 @@ typedef struct tn__static_plugin {
 } tn__static_plugin;
 extern TN_HIDDEN const tn__static_plugin tn__static_plugins[];
 
-bool tn__checked(void); /* TENON_CHECK=1 */
+/* TENON_CHECK=1; -1: not asked yet. */
+extern _Atomic int32_t tn__check_mode;
+bool tn__check_mode_ask(void);
+static inline bool tn__checked(void)
+{
+    int32_t now = atomic_load_explicit(&tn__check_mode, memory_order_relaxed);
+
+    return tn__likely(now >= 0) ? now : tn__check_mode_ask();
+}
 void tn__plugins_shutdown(void);
 
 #endif

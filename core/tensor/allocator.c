@@ -6,6 +6,8 @@
 
 #define THREAD_BYTES ((uint32_t)1 << 20) /* that a thread keeps of one device, at most */
 #define CLASS_BYTES ((uint64_t)64 << 10) /* and of one size class */
+#define KEPT_LEAST 4                     /* blocks of one size class, whatever their size */
+#define KEPT_MOST 256
 #define SETTLE ((int64_t)1 << 16) /* bytes that a thread counts for itself before it settles */
 
 void (*_Atomic tn__memory_hook)(const tn_device *device, int64_t bytes);
@@ -89,7 +91,13 @@ static uint16_t kept_most(uint64_t block_size)
 {
     uint64_t most = CLASS_BYTES / block_size;
 
-    return (uint16_t)(most < 4 ? 4 : most > 256 ? 256 : most);
+    return (uint16_t)(most < KEPT_LEAST ? KEPT_LEAST : most > KEPT_MOST ? KEPT_MOST : most);
+}
+
+/* kept < kept_most(block_size), without the division. */
+static inline bool room_for_more(uint64_t kept, uint64_t block_size)
+{
+    return kept < KEPT_LEAST || (kept < KEPT_MOST && (kept + 1) * block_size <= CLASS_BYTES);
 }
 
 /* Takes from a list of the cache until `rest` are left. Under the allocator's lock. */
@@ -322,7 +330,7 @@ tn__storage *tn__storage_new(const tn_device *device, uint64_t bytes)
 
     if (tn__likely(cache != NULL && bytes - 1 < TN__SMALL_BLOCK && cache->allocator == allocator &&
                    allocator != NULL)) {
-        (void)tn__block_size(allocator, bytes, &size_class);
+        size_class = tn__block_class(allocator, bytes);
         stream = thread->n_streams == 0 ? device->stream
                                         : stream_for(device, tn__stream_current(device));
         if (tn__likely(size_class < TN__SIZE_CLASSES &&
@@ -385,7 +393,7 @@ void tn__allocator_put(struct tn__allocator *allocator, tn__storage *storage)
         cache->free[size_class] = storage;
         cache->bytes_kept += (uint32_t)block->size;
         cache->kept[size_class]++;
-        if (tn__likely(cache->kept[size_class] < kept_most(block->size) &&
+        if (tn__likely(room_for_more(cache->kept[size_class], block->size) &&
                        cache->bytes_kept <= THREAD_BYTES))
             return;
         pthread_mutex_lock(&allocator->lock);
@@ -504,6 +512,7 @@ struct tn__allocator *tn__allocator_new(tn_device *device)
     pthread_once(&fork_once, watch_fork);
     allocator->device = device;
     allocator->quantum = info.alignment > 64 ? (uint64_t)info.alignment : 64;
+    allocator->shift = __builtin_ctzll(allocator->quantum);
     allocator->guarded = tn__checked();
     pthread_mutex_init(&allocator->lock, NULL);
     pthread_mutex_lock(&all_lock);

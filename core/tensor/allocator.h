@@ -55,7 +55,8 @@ typedef struct tn__guarded tn__guarded;
 
 struct tn__allocator {
     tn_device *device;
-    uint64_t quantum; /* sizes and offsets are multiples */
+    uint64_t quantum; /* sizes and offsets are multiples; a power of two */
+    int shift;        /* divides by it */
     bool guarded;
     _Atomic uint32_t
         epoch; /* counts the times that threads were asked to give back what they keep */
@@ -74,7 +75,20 @@ struct tn__allocator {
 
 /* ---- segment.c: under the lock ---- */
 
-/* Bytes that a block for so many bytes has, and its class, TN__SIZE_CLASSES for those without. */
+/* The class of a block for so many bytes, TN__SIZE_CLASSES where there is none. */
+static inline int tn__block_class(const struct tn__allocator *allocator, uint64_t bytes)
+{
+    uint64_t last = (bytes - 1) >> allocator->shift;
+    int shift;
+
+    if (bytes > TN__SMALL_BLOCK || last >= 1024)
+        return TN__SIZE_CLASSES;
+    if (last < 8)
+        return (int)last;
+    shift = 61 - __builtin_clzll(last);
+    return 8 + (shift - 1) * 4 + (int)(last >> shift) - 4;
+}
+/* Bytes that it has, and its class. */
 uint64_t tn__block_size(const struct tn__allocator *allocator, uint64_t bytes, int *size_class);
 /* A block of exactly `size` (a little more for large ones); NULL without an error when the device has to be asked. */
 tn__block *tn__block_take(struct tn__allocator *allocator, tn_stream *stream, uint64_t size);

@@ -473,7 +473,7 @@ bool tn_device_has_memory(const tn_device *device)
     return device != NULL && (device->flags & TN_BACKEND_NO_MEMORY) == 0;
 }
 
-tn_status tn__device_usable(const tn_device *device)
+tn_status tn__device_usable_slow(const tn_device *device)
 {
     if (tn__unlikely(device == NULL))
         return tn_fail(TN_ERR_VALUE, "the device is NULL");

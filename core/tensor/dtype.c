@@ -5,29 +5,36 @@
 #include "core/tensor/dtype.h"
 
 /* Names after the first are accepted, not printed. */
-static const struct {
-    const char *names[4];
-    uint8_t size;
-    uint8_t code; /* DLDataTypeCode */
-    uint8_t bits;
-} types[TN_DTYPE_COUNT] = {
-    [TN_BOOL] = { { "bool" }, 1, 6, 8 },
-    [TN_U8] = { { "uint8", "u8", "byte" }, 1, 1, 8 },
-    [TN_I8] = { { "int8", "i8", "char" }, 1, 0, 8 },
-    [TN_I16] = { { "int16", "i16", "short" }, 2, 0, 16 },
-    [TN_I32] = { { "int32", "i32", "int" }, 4, 0, 32 },
-    [TN_I64] = { { "int64", "i64", "long" }, 8, 0, 64 },
-    [TN_F16] = { { "float16", "f16", "half" }, 2, 2, 16 },
-    [TN_BF16] = { { "bfloat16", "bf16" }, 2, 4, 16 },
-    [TN_F32] = { { "float32", "f32", "float" }, 4, 2, 32 },
-    [TN_F64] = { { "float64", "f64", "double" }, 8, 2, 64 },
-    [TN_C64] = { { "complex64", "c64", "cfloat" }, 8, 5, 64 },
-    [TN_C128] = { { "complex128", "c128", "cdouble" }, 16, 5, 128 },
-    [TN_U16] = { { "uint16", "u16" }, 2, 1, 16 },
-    [TN_U32] = { { "uint32", "u32" }, 4, 1, 32 },
-    [TN_U64] = { { "uint64", "u64" }, 8, 1, 64 },
-    [TN_F8_E4M3] = { { "float8_e4m3fn", "f8_e4m3", "float8_e4m3" }, 1, 10, 8 },
-    [TN_F8_E5M2] = { { "float8_e5m2", "f8_e5m2" }, 1, 12, 8 },
+static const char *const names[TN_DTYPE_COUNT][4] = {
+    [TN_BOOL] = { "bool" },
+    [TN_U8] = { "uint8", "u8", "byte" },
+    [TN_I8] = { "int8", "i8", "char" },
+    [TN_I16] = { "int16", "i16", "short" },
+    [TN_I32] = { "int32", "i32", "int" },
+    [TN_I64] = { "int64", "i64", "long" },
+    [TN_F16] = { "float16", "f16", "half" },
+    [TN_BF16] = { "bfloat16", "bf16" },
+    [TN_F32] = { "float32", "f32", "float" },
+    [TN_F64] = { "float64", "f64", "double" },
+    [TN_C64] = { "complex64", "c64", "cfloat" },
+    [TN_C128] = { "complex128", "c128", "cdouble" },
+    [TN_U16] = { "uint16", "u16" },
+    [TN_U32] = { "uint32", "u32" },
+    [TN_U64] = { "uint64", "u64" },
+    [TN_F8_E4M3] = { "float8_e4m3fn", "f8_e4m3", "float8_e4m3" },
+    [TN_F8_E5M2] = { "float8_e5m2", "f8_e5m2" },
+};
+
+const tn__dtype_row tn__dtypes[TN_DTYPE_COUNT] = {
+    [TN_BOOL] = { { 6, 8, 1 }, 1, 0 },     [TN_U8] = { { 1, 8, 1 }, 1, 0 },
+    [TN_I8] = { { 0, 8, 1 }, 1, 0 },       [TN_I16] = { { 0, 16, 1 }, 2, 1 },
+    [TN_I32] = { { 0, 32, 1 }, 4, 2 },     [TN_I64] = { { 0, 64, 1 }, 8, 3 },
+    [TN_F16] = { { 2, 16, 1 }, 2, 1 },     [TN_BF16] = { { 4, 16, 1 }, 2, 1 },
+    [TN_F32] = { { 2, 32, 1 }, 4, 2 },     [TN_F64] = { { 2, 64, 1 }, 8, 3 },
+    [TN_C64] = { { 5, 64, 1 }, 8, 3 },     [TN_C128] = { { 5, 128, 1 }, 16, 4 },
+    [TN_U16] = { { 1, 16, 1 }, 2, 1 },     [TN_U32] = { { 1, 32, 1 }, 4, 2 },
+    [TN_U64] = { { 1, 64, 1 }, 8, 3 },     [TN_F8_E4M3] = { { 10, 8, 1 }, 1, 0 },
+    [TN_F8_E5M2] = { { 12, 8, 1 }, 1, 0 },
 };
 
 static _Atomic int default_dtype = TN_F32;
@@ -39,7 +46,7 @@ static bool known(tn_dtype dtype)
 
 const char *tn_dtype_name(tn_dtype dtype)
 {
-    return known(dtype) ? types[dtype].names[0] : "?";
+    return known(dtype) ? names[dtype][0] : "?";
 }
 
 tn_status tn_dtype_parse(const char *name, tn_dtype *out)
@@ -56,15 +63,15 @@ tn_status tn_dtype_parse(const char *name, tn_dtype *out)
     if (strncmp(name, "torch.", 6) == 0)
         name += 6;
     for (int i = 0; i < TN_DTYPE_COUNT; i++)
-        for (int k = 0; k < 4 && types[i].names[k] != NULL; k++) {
-            if (strcmp(types[i].names[k], name) == 0) {
+        for (int k = 0; k < 4 && names[i][k] != NULL; k++) {
+            if (strcmp(names[i][k], name) == 0) {
                 *out = (tn_dtype)i;
                 return TN_OK;
             }
-            all[count++] = types[i].names[k];
+            all[count++] = names[i][k];
         }
     for (int i = 0; i < TN_DTYPE_COUNT; i++)
-        tn__text_add(&list, i > 0 ? ", %s" : "%s", types[i].names[0]);
+        tn__text_add(&list, i > 0 ? ", %s" : "%s", names[i][0]);
     near = tn__nearest(name, all, count);
     status = tn_fail(TN_ERR_VALUE, "no element type %q%s%s%s; there are %s", name,
                      near != NULL ? " (did you mean " : "", near != NULL ? near : "",
@@ -75,7 +82,7 @@ tn_status tn_dtype_parse(const char *name, tn_dtype *out)
 
 size_t tn_dtype_size(tn_dtype dtype)
 {
-    return known(dtype) ? types[dtype].size : 0;
+    return known(dtype) ? tn__dtypes[dtype].size : 0;
 }
 
 tn_dtype tn__dtype_of_code(uint8_t code, uint8_t bits)
@@ -83,16 +90,9 @@ tn_dtype tn__dtype_of_code(uint8_t code, uint8_t bits)
     if (code == 1 && bits == 1) /* a bool of the time before DLPack 0.8 has no other sign */
         return TN_DTYPE_AUTO;
     for (int i = 0; i < TN_DTYPE_COUNT; i++)
-        if (types[i].code == code && types[i].bits == bits)
+        if (tn__dtypes[i].view.code == code && tn__dtypes[i].view.bits == bits)
             return (tn_dtype)i;
     return TN_DTYPE_AUTO;
-}
-
-void tn__dtype_to_view(tn_dtype dtype, tn_view *view)
-{
-    view->dtype.code = types[dtype].code;
-    view->dtype.bits = types[dtype].bits;
-    view->dtype.lanes = 1;
 }
 
 tn_dtype tn_dtype_promote(tn_dtype a, tn_dtype b)

@@ -8,6 +8,23 @@
 
 /* The type of DLPack's code and bits (one lane); TN_DTYPE_AUTO if we have none. */
 tn_dtype tn__dtype_of_code(uint8_t code, uint8_t bits);
-void tn__dtype_to_view(tn_dtype dtype, tn_view *view);
+
+/* What a view says of a type; bytes of an element, and the shift that multiplies by them. */
+typedef struct tn__dtype_row {
+    struct {
+        uint8_t code; /* DLDataTypeCode */
+        uint8_t bits;
+        uint16_t lanes;
+    } view;
+    uint8_t size, shift;
+} tn__dtype_row;
+extern const tn__dtype_row tn__dtypes[TN_DTYPE_COUNT];
+
+/* In one piece: kernels read it in one, at once, and would have to wait for several. */
+static inline void tn__dtype_to_view(tn_dtype dtype, tn_view *view)
+{
+    _Static_assert(sizeof view->dtype == sizeof tn__dtypes[0].view, "both are DLPack's");
+    memcpy(&view->dtype, &tn__dtypes[dtype].view, sizeof view->dtype);
+}
 
 #endif

@@ -162,8 +162,20 @@ tn_status tn__copy(tn_tensor *to, const tn_tensor *from);
 
 /* ---- storage ---- */
 tn__storage *tn__storage_new(const tn_device *device, uint64_t bytes);
-tn__storage *tn__storage_keep(tn__storage *storage);
-void tn__storage_drop(tn__storage *storage);
+static inline tn__storage *tn__storage_keep(tn__storage *storage)
+{
+    atomic_fetch_add_explicit(&storage->refs, 1, memory_order_relaxed);
+    return storage;
+}
+/* Nobody has it any more. */
+void tn__storage_free(tn__storage *storage);
+static inline void tn__storage_drop(tn__storage *storage)
+{
+    /* The only reference is ours alone to see: no need for an atomic subtraction. */
+    if (atomic_load_explicit(&storage->refs, memory_order_acquire) == 1 ||
+        atomic_fetch_sub_explicit(&storage->refs, 1, memory_order_acq_rel) == 1)
+        tn__storage_free(storage);
+}
 /* Over memory that somebody else owns; `release` is called once, and frees nothing of the storage
  * itself. */
 tn__storage *tn__storage_foreign(const tn_device *device, void *memory, uint64_t offset,
@@ -207,8 +219,6 @@ tn_status tn__backend_add(const tn_backend *backend, struct tn__plugin *plugin);
 tn__device_type *tn__device_type_find(const char *type);
 tn__device_type *tn__device_type_at(int32_t index);
 int32_t tn__device_type_count(void);
-/* The stream of this thread for a device. */
-tn_stream *tn__stream_current(const tn_device *device);
 void tn__devices_shutdown(void);
 
 /* Takes and gives the right to use a stream, which one thread at a time has; nothing where the
@@ -227,7 +237,16 @@ static inline void tn__stream_unlock(tn_stream *stream)
  * failure without words gets some. */
 tn_status tn__device_result(const tn_device *device, tn_status status, const char *what);
 /* A TN_ERR_LOST guard at the start of whatever asks a device for work; fork is caught here, too. */
-tn_status tn__device_usable(const tn_device *device);
+tn_status tn__device_usable_slow(const tn_device *device);
+static inline tn_status tn__device_usable(const tn_device *device)
+{
+    if (tn__likely(device != NULL &&
+                   atomic_load_explicit(&device->lost, memory_order_relaxed) == 0 &&
+                   (device->flags & TN_BACKEND_AFTER_FORK) != 0 &&
+                   atomic_load_explicit(&device->open, memory_order_acquire) == 1))
+        return TN_OK;
+    return tn__device_usable_slow(device);
+}
 /* The device with a number of DLPack (or one that the core gave) and an index; opened. NULL and an
  * error. */
 const tn_device *tn__device_of_number(int32_t type, int32_t id);

@@ -3,6 +3,7 @@
  * What is asked of a tensor. */
 #include "core/tensor/convert.h"
 #include "core/tensor/device.h"
+#include "core/tensor/dtype.h"
 
 #include <math.h>
 
@@ -55,8 +56,8 @@ int64_t tn_tensor_offset(const tn_tensor *tensor)
 {
     if (!tn__tensor_ok(tensor))
         return 0;
-    return (int64_t)((tensor->view.byte_offset - tensor->storage->offset) /
-                     tn_dtype_size((tn_dtype)tensor->dtype));
+    return (int64_t)((tensor->view.byte_offset - tensor->storage->offset) >>
+                     tn__dtypes[tensor->dtype].shift);
 }
 
 bool tn_tensor_is_contiguous(const tn_tensor *tensor)

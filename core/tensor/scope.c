@@ -20,8 +20,9 @@ uint64_t tn_scope_begin(void)
     tn__thread *thread = tn__thread_get();
     tn__scope_mark *mark;
 
-    if (thread == NULL ||
-        !tn__grow(&thread->marks, &thread->marks_capacity, thread->n_marks, sizeof *mark))
+    if (tn__unlikely(thread == NULL) ||
+        (tn__unlikely(thread->n_marks >= thread->marks_capacity) &&
+         !tn__grow(&thread->marks, &thread->marks_capacity, thread->n_marks, sizeof *mark)))
         return 0;
     mark = &thread->marks[thread->n_marks++];
     mark->number = ++thread->next_scope;
@@ -29,10 +30,16 @@ uint64_t tn_scope_begin(void)
     return mark->number;
 }
 
+static inline bool is_innermost(const tn__thread *thread, uint64_t number)
+{
+    return thread != NULL && thread->n_marks > 0 &&
+           thread->marks[thread->n_marks - 1].number == number;
+}
+
 /* The place of a scope among the marks; -1 if it has ended. */
 static int64_t find(const tn__thread *thread, uint64_t number)
 {
-    if (tn__likely(thread->n_marks > 0 && thread->marks[thread->n_marks - 1].number == number))
+    if (is_innermost(thread, number))
         return thread->n_marks - 1;
     for (int64_t i = thread->n_marks - 1; i >= 0; i--)
         if (thread->marks[i].number <= number)
@@ -51,6 +58,13 @@ void tn_scope_end(uint64_t scope)
     tn__thread *thread = tn__thread_here;
     int64_t at;
 
+    if (tn__likely(is_innermost(thread, scope))) {
+        /* The marks stay while things are dropped: whatever that opens lies above them. */
+        at = thread->n_marks - 1;
+        drop_from(thread, thread->marks[at].start);
+        thread->n_marks = at;
+        return;
+    }
     if (is_foreign(thread, scope)) {
         tn_fail(
             TN_ERR_RUNTIME,
@@ -60,7 +74,6 @@ void tn_scope_end(uint64_t scope)
     }
     if (thread == NULL || scope == 0 || (at = find(thread, scope)) < 0)
         return;
-    /* The marks stay while things are dropped: whatever that opens lies above them. */
     drop_from(thread, thread->marks[at].start);
     thread->n_marks = at;
 }

@@ -20,27 +20,21 @@ static uint64_t round_up(uint64_t value, uint64_t unit)
 /* Four sizes to each power of two, after the first eight quanta. */
 uint64_t tn__block_size(const struct tn__allocator *allocator, uint64_t bytes, int *size_class)
 {
-    uint64_t last = (bytes - 1) / allocator->quantum, size;
+    uint64_t last = (bytes - 1) >> allocator->shift;
     int shift;
 
-    if (bytes > TN__SMALL_BLOCK || last >= 1024) {
-        *size_class = TN__SIZE_CLASSES;
+    *size_class = tn__block_class(allocator, bytes);
+    if (*size_class == TN__SIZE_CLASSES)
         return round_up(bytes, allocator->quantum > PAGE ? allocator->quantum : PAGE);
-    }
-    if (last < 8) {
-        *size_class = (int)last;
-        size = last + 1;
-    } else {
-        shift = 61 - __builtin_clzll(last);
-        *size_class = 8 + (shift - 1) * 4 + (int)(last >> shift) - 4;
-        size = ((last >> shift) + 1) << shift;
-    }
-    return size * allocator->quantum;
+    if (last < 8)
+        return (last + 1) << allocator->shift;
+    shift = 61 - __builtin_clzll(last);
+    return ((last >> shift) + 1) << shift << allocator->shift;
 }
 
 static int bin_of(const struct tn__allocator *allocator, uint64_t size)
 {
-    uint64_t units = size / allocator->quantum;
+    uint64_t units = size >> allocator->shift;
     int e;
 
     if (units < 8)

@@ -73,18 +73,8 @@ tn__storage *tn__storage_foreign(const tn_device *device, void *memory, uint64_t
     return storage;
 }
 
-tn__storage *tn__storage_keep(tn__storage *storage)
+void tn__storage_free(tn__storage *storage)
 {
-    atomic_fetch_add_explicit(&storage->refs, 1, memory_order_relaxed);
-    return storage;
-}
-
-void tn__storage_drop(tn__storage *storage)
-{
-    /* The only reference is ours alone to see: no need for an atomic subtraction. */
-    if (atomic_load_explicit(&storage->refs, memory_order_acquire) != 1 &&
-        atomic_fetch_sub_explicit(&storage->refs, 1, memory_order_acq_rel) != 1)
-        return;
     if (storage->block != NULL) {
         tn__allocator_put(storage->device->allocator, storage);
         return;

@@ -188,14 +188,13 @@ void tn_stream_end(void)
         thread->n_streams--;
 }
 
-tn_stream *tn__stream_current(const tn_device *device)
+tn_stream *tn__stream_begun(const tn_device *device)
 {
     const tn__thread *thread = tn__thread_here;
 
-    if (tn__unlikely(thread != NULL && thread->n_streams > 0))
-        for (int64_t i = thread->n_streams - 1; i >= 0; i--)
-            if (thread->streams[i] != NULL && thread->streams[i]->device == device)
-                return thread->streams[i];
+    for (int64_t i = thread->n_streams - 1; i >= 0; i--)
+        if (thread->streams[i] != NULL && thread->streams[i]->device == device)
+            return thread->streams[i];
     return device->stream;
 }
 

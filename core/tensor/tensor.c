@@ -7,7 +7,7 @@
 
 /* ---- objects ---- */
 
-static tn_tensor *object_new(int32_t ndim)
+static TN__INLINE tn_tensor *object_new(int32_t ndim)
 {
     tn__thread *thread = tn__thread_here;
     tn_tensor *tensor;
@@ -43,7 +43,7 @@ static tn_tensor *object_new(int32_t ndim)
     return tensor;
 }
 
-static void object_free(tn_tensor *tensor)
+static TN__INLINE void object_free(tn_tensor *tensor)
 {
     tn__thread *thread = tn__thread_here;
 
@@ -142,7 +142,7 @@ static tn_status check_dims(tn_ints shape)
 
 /* Writes row-major strides; returns the number of elements. Sizes are checked; beside a zero they may be so large that
  * strides overflow, and then mean nothing. */
-static int64_t row_major(int32_t ndim, const int64_t *shape, int64_t *strides)
+static TN__INLINE int64_t row_major(int32_t ndim, const int64_t *shape, int64_t *strides)
 {
     int64_t step = 1;
     bool empty = false;
@@ -219,7 +219,8 @@ overflow:
 
 /* ---- making ---- */
 
-static void set_view(tn_tensor *tensor, tn__storage *storage, tn_dtype dtype, int64_t offset)
+static TN__INLINE void set_view(tn_tensor *tensor, tn__storage *storage, tn_dtype dtype,
+                                int64_t offset)
 {
     const tn_device *device = storage->device;
 
@@ -227,13 +228,13 @@ static void set_view(tn_tensor *tensor, tn__storage *storage, tn_dtype dtype, in
     tensor->view.device.type = device->type->dlpack;
     tensor->view.device.id = device->index;
     tn__dtype_to_view(dtype, &tensor->view);
-    tensor->view.byte_offset = storage->offset + (uint64_t)offset * tn_dtype_size(dtype);
+    tensor->view.byte_offset = storage->offset + ((uint64_t)offset << tn__dtypes[dtype].shift);
     tensor->dtype = (uint8_t)dtype;
     tensor->storage = storage;
     tensor->device = device;
 }
 
-static int64_t set_dims(tn_tensor *tensor, const tn_meta *meta)
+static TN__INLINE int64_t set_dims(tn_tensor *tensor, const tn_meta *meta)
 {
     int64_t numel = 1;
 
@@ -252,13 +253,30 @@ static int64_t set_dims(tn_tensor *tensor, const tn_meta *meta)
     return numel;
 }
 
+/* The usual case of tn__meta_bytes, without a call: row-major from the start, at least one element, nothing that would overflow.
+ * 0 for all others. */
+static TN__INLINE uint64_t plain_bytes(const tn_meta *meta)
+{
+    int64_t count = 1;
+    bool odd = ((meta->flags & TN_META_STRIDED) | (uint64_t)meta->offset) != 0 ||
+               (uint32_t)meta->ndim > TN__INLINE_DIMS || (uint32_t)meta->dtype >= TN_DTYPE_COUNT;
+
+    if (odd)
+        return 0;
+    for (int32_t i = 0; i < meta->ndim; i++) {
+        odd |= (uint64_t)meta->shape[i] - 1 > INT32_MAX;
+        odd |= tn__mul_overflow(count, meta->shape[i], &count);
+    }
+    return odd || count > INT64_MAX >> 8 ? 0 : (uint64_t)count << tn__dtypes[meta->dtype].shift;
+}
+
 tn_tensor *tn__tensor_make(const tn_meta *meta, const tn_device *device)
 {
+    uint64_t bytes = plain_bytes(meta);
     tn_tensor *tensor;
     tn__storage *storage;
-    uint64_t bytes;
 
-    if (tn__unlikely(tn__meta_bytes(meta, &bytes) != TN_OK))
+    if (tn__unlikely(bytes == 0) && tn__meta_bytes(meta, &bytes) != TN_OK)
         return NULL;
     storage = tn__storage_new(device, bytes);
     if (tn__unlikely(storage == NULL))

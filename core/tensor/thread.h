@@ -79,6 +79,15 @@ static inline tn__thread *tn__thread_get(void)
     tn__thread *thread = tn__thread_here;
     return tn__likely(thread != NULL) ? thread : tn__thread_make();
 }
+/* The stream of this thread for a device. */
+tn_stream *tn__stream_begun(const tn_device *device);
+static inline tn_stream *tn__stream_current(const tn_device *device)
+{
+    const tn__thread *thread = tn__thread_here;
+
+    return tn__likely(thread == NULL || thread->n_streams == 0) ? device->stream
+                                                                : tn__stream_begun(device);
+}
 /* Ends the scopes and gives everything back; also run when a thread ends. */
 void tn__thread_free(void);
 

@@ -96,6 +96,24 @@ static tn_status no_broadcast(const tn_view *a, const tn_view *b, int32_t d, int
         tn__common_text(text_b, tn__common_shape(b)));
 }
 
+/* The usual case: one shape, both row-major. What was written of the result is written again otherwise. */
+static inline bool binary_plain(const tn_view *a, const tn_view *b, tn_meta *meta)
+{
+    int64_t expected = 1;
+
+    if (a->ndim != b->ndim)
+        return false;
+    for (int32_t d = a->ndim; d-- > 0;) {
+        int64_t size = a->shape[d];
+
+        if (b->shape[d] != size || a->strides[d] != expected || b->strides[d] != expected)
+            return false;
+        meta->shape[d] = size;
+        expected *= size;
+    }
+    return true;
+}
+
 tn_status tn__common_binary(tn_infer *infer)
 {
     const tn_view *a = infer->in[0], *b = infer->in[1];
@@ -105,6 +123,8 @@ tn_status tn__common_binary(tn_infer *infer)
 
     meta->dtype = infer->dtype != TN_DTYPE_AUTO ? infer->dtype : tn_view_dtype(a);
     meta->ndim = ndim;
+    if (binary_plain(a, b, meta))
+        return TN_OK;
     for (int32_t d = 0; d < ndim; d++) {
         int32_t at_a = d - (ndim - a->ndim), at_b = d - (ndim - b->ndim);
         int64_t size_a = at_a >= 0 ? a->shape[at_a] : 1, size_b = at_b >= 0 ? b->shape[at_b] : 1;

@@ -27,6 +27,7 @@ START_TEST(size_classes_cover_every_size_and_respect_the_quantum)
 
     for (int q = 0; q < 4; q++) {
         a.quantum = quanta[q];
+        a.shift = __builtin_ctzll(quanta[q]);
         before = -1;
         last = 0;
         for (uint64_t size = 1; size <= 70000; size++) {
