@@ -157,7 +157,7 @@ enum tn__ew {
     TN__RECIPROCAL,
     TN__RSQRT,
     TN__SILU,
-    TN__DIV_FLOOR, /* from here on some by the C library's functions, in libm.c */
+    TN__DIV_FLOOR, /* from here on several steps a number, in curves.c */
     TN__REMAINDER,
     TN__FMOD,
     TN__POW,

@@ -8,8 +8,9 @@
 
 #include "cpu.h"
 #include "each.h"
-#include "functions.h"
-#include "near.h"
+#include "float64-circles.h"
+#include "float64-errors.h"
+#include "float64-powers.h"
 #include "through-double.h"
 
 #ifndef TN__LOOPS_NAME
@@ -18,42 +19,51 @@
 #define PASTE_TWO(a, b) a##b
 #define PASTE(a, b) PASTE_TWO(a, b)
 
-/* ---- float32, in blocks ---------------------------------------------------------------------- */
+/* ---- in blocks ------------------------------------------------------------------------------- */
 
-/* A block goes one way where all of its numbers fit, else each its own: the bits are the same. */
-#define GUARDED(name, fits, near, far)                                                             \
+/* A block goes the short way; where numbers in it do not fit, these go the other one after it. The
+ * result of a number depends on nothing else. y may be the same memory as a or b. */
+#define GUARDED(name, T, fits, near, far)                                                          \
     static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
                      int64_t sb, const double *param)                                              \
     {                                                                                              \
-        enum { BLOCK = 512 };                                                                      \
-        float xa[BLOCK], xb[BLOCK], xy[BLOCK];                                                     \
+        enum { BLOCK = 2048 / sizeof(T) };                                                         \
+        T xa[BLOCK], xb[BLOCK], y[BLOCK];                                                          \
         (void)param;                                                                               \
         for (int64_t at = 0; at < n; at += BLOCK) {                                                \
             const int64_t size = n - at < BLOCK ? n - at : BLOCK;                                  \
-            const float *a = in_a_row(size, ap + at * sa, sa, xa);                                 \
-            const float *b = bp == ap ? a : in_a_row(size, bp + at * sb, sb, xb);                  \
-            float *y = sy == (int64_t)sizeof *y ? (float *)(void *)(yp + at * sy) : xy;            \
-            int32_t all = 1;                                                                       \
-            for (int64_t i = 0; i < size; i++)                                                     \
+            const T *a = in_a_row_##T(size, ap + at * sa, sa, xa);                                 \
+            const T *b = bp == ap ? a : in_a_row_##T(size, bp + at * sb, sb, xb);                  \
+            whole_##T all = 1;                                                                     \
+            TN__IVDEP for (int64_t i = 0; i < size; i++)                                           \
+            {                                                                                      \
                 all &= fits(a[i], b[i]);                                                           \
-            if (all)                                                                               \
-                TN__IVDEP for (int64_t i = 0; i < size; i++) y[i] = near(a[i], b[i]);              \
+                y[i] = near(a[i], b[i]);                                                           \
+            }                                                                                      \
+            for (int64_t i = 0; !all && i < size; i++)                                             \
+                if (!fits(a[i], b[i]))                                                             \
+                    y[i] = far(a[i], b[i]);                                                        \
+            char *to = yp + at * sy;                                                               \
+            if (sy == (int64_t)sizeof *y)                                                          \
+                memcpy(to, y, (size_t)size * sizeof *y);                                           \
             else                                                                                   \
                 for (int64_t i = 0; i < size; i++)                                                 \
-                    y[i] = fits(a[i], b[i]) ? near(a[i], b[i]) : far(a[i], b[i]);                  \
-            if (y == xy)                                                                           \
-                for (int64_t i = 0; i < size; i++)                                                 \
-                    *(float *)(void *)(yp + (at + i) * sy) = xy[i];                                \
+                    *(T *)(void *)(to + i * sy) = y[i];                                            \
         }                                                                                          \
     }
-static inline const float *in_a_row(int64_t n, const char *from, int64_t stride, float *to)
-{
-    if (stride == (int64_t)sizeof *to)
-        return (const float *)(const void *)from;
-    for (int64_t i = 0; i < n; i++)
-        to[i] = *(const float *)(const void *)(from + i * stride);
-    return to;
-}
+#define IN_A_ROW(T)                                                                                \
+    static inline const T *in_a_row_##T(int64_t n, const char *from, int64_t stride, T *to)        \
+    {                                                                                              \
+        if (stride == (int64_t)sizeof *to)                                                         \
+            return (const T *)(const void *)from;                                                  \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            to[i] = *(const T *)(const void *)(from + i * stride);                                 \
+        return to;                                                                                 \
+    }
+IN_A_ROW(float)
+IN_A_ROW(double)
+typedef int32_t whole_float;
+typedef int32_t whole_double;
 
 /* Of one number: `_near` and `_far` with an operand that is not used. */
 #define WAY(name, expr)                                                                            \
@@ -85,24 +95,24 @@ static inline float remainder_far(float a, float b)
     float rest = fmodf(a, b);
     return rest != 0 && (b < 0) != (rest < 0) ? rest + b : rest;
 }
-GUARDED(exp_f32, tn__exp_fits, exp_near, exp_far)
-GUARDED(log_f32, tn__log_fits, log_near, log_far)
-GUARDED(log2_f32, tn__log_fits, log2_near, log2_far)
-GUARDED(log10_f32, tn__log_fits, log10_near, log10_far)
-GUARDED(sigmoid_f32, tn__exp_fits, sigmoid_near, sigmoid_far)
-GUARDED(silu_f32, tn__exp_fits, silu_near, silu_far)
-GUARDED(mish_f32, tn__exp_fits, mish_near, mish_far)
-GUARDED(sin_f32, tn__circle_fits, sin_near, sin_far)
-GUARDED(cos_f32, tn__circle_fits, cos_near, cos_far)
-GUARDED(tan_f32, tn__circle_fits, tan_near, tan_far)
-GUARDED(erfc_f32, tn__erfc_fits, erfc_near, erfc_far)
-GUARDED(sinh_f32, tn__fits_always, tn__wide_sinh, tn__wide_sinh)
-GUARDED(cosh_f32, tn__fits_always, tn__wide_cosh, tn__wide_cosh)
-GUARDED(atan2_f32, tn__angle_fits, tn__near_atan2_f32, atan2f)
-GUARDED(fmod_f32, tn__rest_fits, tn__wide_fmod, fmodf)
-GUARDED(remainder_f32, tn__rest_fits, tn__wide_remainder, remainder_far)
-GUARDED(div_floor_f32, tn__rest_fits, tn__wide_div_floor, tn__div_floor_f32)
-GUARDED(pow_f32, tn__power_fits, tn__near_pow_f32, power_far)
+GUARDED(exp_f32, float, tn__exp_fits, exp_near, exp_far)
+GUARDED(log_f32, float, tn__log_fits, log_near, log_far)
+GUARDED(log2_f32, float, tn__log_fits, log2_near, log2_far)
+GUARDED(log10_f32, float, tn__log_fits, log10_near, log10_far)
+GUARDED(sigmoid_f32, float, tn__exp_fits, sigmoid_near, sigmoid_far)
+GUARDED(silu_f32, float, tn__exp_fits, silu_near, silu_far)
+GUARDED(mish_f32, float, tn__exp_fits, mish_near, mish_far)
+GUARDED(sin_f32, float, tn__circle_fits, sin_near, sin_far)
+GUARDED(cos_f32, float, tn__circle_fits, cos_near, cos_far)
+GUARDED(tan_f32, float, tn__circle_fits, tan_near, tan_far)
+GUARDED(erfc_f32, float, tn__erfc_fits, erfc_near, erfc_far)
+GUARDED(sinh_f32, float, tn__fits_always, tn__wide_sinh, tn__wide_sinh)
+GUARDED(cosh_f32, float, tn__fits_always, tn__wide_cosh, tn__wide_cosh)
+GUARDED(atan2_f32, float, tn__angle_fits, tn__near_atan2_f32, atan2f)
+GUARDED(fmod_f32, float, tn__rest_fits, tn__wide_fmod, fmodf)
+GUARDED(remainder_f32, float, tn__rest_fits, tn__wide_remainder, remainder_far)
+GUARDED(div_floor_f32, float, tn__rest_fits, tn__wide_div_floor, tn__div_floor_f32)
+GUARDED(pow_f32, float, tn__power_fits, tn__near_pow_f32, power_far)
 
 /* ---- one way for all ------------------------------------------------------------------------- */
 
@@ -116,26 +126,69 @@ TN__UNARY(erfinv_f32, float, tn__near_erfinv_f32(a))
 TN__UNARY(acos_f32, float, tn__near_acos_f32(a))
 TN__UNARY(gelu_f32, float, a * 0.5f * (1 + tn__near_erf_f32(a * 0.70710678118654752440f)))
 
-TN__UNARY(exp_f64, double, tn__exp_f64(a))
-TN__UNARY(log_f64, double, tn__log_f64(a))
-TN__UNARY(sigmoid_f64, double, 1 / (1 + tn__exp_f64(-a)))
-TN__UNARY(silu_f64, double, a / (1 + tn__exp_f64(-a)))
-TN__UNARY(expm1_f64, double, tn__expm1_f64(a))
-TN__UNARY(log1p_f64, double, tn__log1p_f64(a))
-TN__UNARY(tanh_f64, double, tn__tanh_f64(a))
-TN__UNARY(mish_f64, double, tn__mish_f64(a))
+/* ---- float64 --------------------------------------------------------------------------------- */
 
-/* The functions that both types are written with. */
+#define WAY64(name, expr)                                                                          \
+    TN__INTO_LOOPS double name(double a, double b)                                                 \
+    {                                                                                              \
+        (void)b;                                                                                   \
+        return expr;                                                                               \
+    }
+#define WAYS64(name, fits, near, far)                                                              \
+    WAY64(name##_near64, near)                                                                     \
+    WAY64(name##_far64, far)                                                                       \
+    GUARDED(name##_f64, double, fits, name##_near64, name##_far64)
+/* One way for all: NaN goes the other one, which is the same. */
+#define ALL64(name, expr) WAYS64(name, is_number64, expr, expr)
+TN__INTO_LOOPS int32_t is_number64(double a, double b)
+{
+    (void)b;
+    return a == a;
+}
+TN__INTO_LOOPS int32_t slope_fits64(double a, double b)
+{
+    return tn__normal64_fits(b, a);
+}
+WAYS64(exp, tn__exp64_fits, tn__near_exp64(a), tn__exp64(a))
+WAYS64(sigmoid, tn__exp64_fits, tn__near_sigmoid64(a), tn__sigmoid64(a))
+WAYS64(silu, tn__exp64_fits, a / (1 + tn__near_exp64(-a)), a / (1 + tn__exp64(-a)))
+WAYS64(expm1, tn__exp64_fits, tn__near_expm1_64(a), tn__expm1_64(a))
+WAYS64(log, tn__log64_fits, tn__near_log64(a), tn__log64(a))
+WAYS64(log2, tn__log64_fits, tn__near_log2_64(a), tn__log2_64(a))
+WAYS64(log10, tn__log64_fits, tn__near_log10_64(a), tn__log10_64(a))
+WAYS64(erfc, tn__erfc64_fits, tn__near_erfc64(a), tn__erfc64(a))
+WAYS64(gelu, tn__normal64_fits, tn__near_gelu64(a), tn__gelu64(a))
+WAYS64(gelu_grad, slope_fits64, a *tn__near_gelu_slope64(b), a *tn__gelu_slope64(b))
+WAYS64(sin, tn__circle64_fits, tn__sin64(a), sin(a))
+WAYS64(cos, tn__circle64_fits, tn__cos64(a), cos(a))
+WAYS64(tan, tn__circle64_fits, tn__tan64(a), tan(a))
+WAYS64(erfinv, tn__erfinv64_fits, tn__erfinv64(a), tn__erfinv64_far(a))
+ALL64(log1p, tn__log1p_64(a))
+ALL64(tanh, tn__tanh64(a))
+ALL64(sinh, tn__sinh64(a))
+ALL64(cosh, tn__cosh64(a))
+ALL64(mish, tn__mish64(a))
+ALL64(asin, tn__asin64(a))
+ALL64(acos, tn__acos64(a))
+ALL64(atan, tn__atan64(a))
+ALL64(erf, tn__erf64(a))
+GUARDED(atan2_f64, double, tn__angle64_fits, tn__atan2_64, atan2)
+GUARDED(pow_f64, double, tn__pow64_fits, tn__pow64, pow)
+GUARDED(fmod_f64, double, tn__rest64_fits, tn__fmod64, fmod)
+GUARDED(remainder_f64, double, tn__rest64_fits, tn__remainder64, tn__remainder64_far)
+GUARDED(div_floor_f64, double, tn__rest64_fits, tn__div_floor64, tn__div_floor64_far)
+
+/* ---- for both types -------------------------------------------------------------------------- */
+
+/* The functions that they are written with. */
 #define EXP_BELOW_f32 tn__near_exp_below_f32
-#define EXP_BELOW_f64 tn__exp_f64
+#define EXP_BELOW_f64 tn__exp64_below
 #define EXPM1_BELOW_f32 tn__near_expm1_below_f32
-#define EXPM1_BELOW_f64 tn__expm1_f64
+#define EXPM1_BELOW_f64 tn__expm1_64
 #define TANH_f32 tn__near_tanh_f32
-#define TANH_f64 tn__tanh_f64
+#define TANH_f64 tn__tanh64
 #define SOFTPLUS_f32 tn__near_softplus_f32
-#define SOFTPLUS_f64 tn__softplus_f64
-#define PHI_f32(x) (0.5f * (1 + tn__near_erf_f32((x)*0.70710678118654752440f)))
-#define PHI_f64(x) (0.5 * erfc((x) * -0.70710678118654752440))
+#define SOFTPLUS_f64 tn__softplus64
 #define LARGEST_f32 TN__LARGEST_F32
 #define LARGEST_f64 1.7976931348623157e308
 #define ROOT_TWO_OVER_PI 0.79788456080286535588
@@ -167,11 +220,6 @@ SMOOTH_STEP(double, f64)
         T slope = e / d * (w / d);                                                                 \
         return x > 20 ? 1 : slope;                                                                 \
     }                                                                                              \
-    TN__INTO_LOOPS T gelu_slope_##s(T x)                                                           \
-    {                                                                                              \
-        T density = (T)0.39894228040143267794 * EXP_BELOW_##s(x * x * (T)-0.5);                    \
-        return PHI_##s(x) + x * density;                                                           \
-    }                                                                                              \
     TN__INTO_LOOPS T gelu_tanh_slope_##s(T x)                                                      \
     {                                                                                              \
         T square = x * x, t = step_##s(x * (1 + square * (T)CUBIC) * (T)(2 * ROOT_TWO_OVER_PI));   \
@@ -179,6 +227,11 @@ SMOOTH_STEP(double, f64)
     }
 SLOPES_OF(float, f32)
 SLOPES_OF(double, f64)
+TN__INTO_LOOPS float gelu_slope_f32(float x)
+{
+    float density = 0.39894228040143267794f * tn__near_exp_below_f32(x * x * -0.5f);
+    return 0.5f * (1 + tn__near_erf_f32(x * 0.70710678118654752440f)) + x * density;
+}
 
 /* Slopes: a is the gradient, b the input or the result of the function. */
 #define CURVES(T, s, f)                                                                            \
@@ -201,11 +254,11 @@ SLOPES_OF(double, f64)
     TN__BINARY(softplus_grad_##s, T, b *p > q ? a : a * step_##s(b * p))                           \
     TN__BINARY(silu_grad_##s, T, a *silu_slope_##s(b))                                             \
     TN__BINARY(mish_grad_##s, T, a *mish_slope_##s(b))                                             \
-    TN__BINARY(gelu_grad_##s, T, a *gelu_slope_##s(b))                                             \
     TN__BINARY(gelu_tanh_grad_##s, T, a *gelu_tanh_slope_##s(b))                                   \
     TN__BINARY(gate_##s, T, a *step_##s(b))                                                        \
     TN__UNARY(nan_to_num_##s, T, a != a ? p : (a > LARGEST_##s ? q : (a < -LARGEST_##s ? r : a)))
 CURVES(float, f32, f)
+TN__BINARY(gelu_grad_f32, float, a *gelu_slope_f32(b))
 CURVES(double, f64, )
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -213,10 +266,6 @@ CURVES(double, f64, )
 #define FLOATS(name)                                                                               \
     {                                                                                              \
         [TN__F32] = name##_f32, [TN__F64] = name##_f64                                             \
-    }
-#define NARROW(name)                                                                               \
-    {                                                                                              \
-        [TN__F32] = name##_f32                                                                     \
     }
 tn__ew_loop *const PASTE(TN__LOOPS_NAME, _curves)[TN__EW_COUNT][TN__I64 + 1] = {
     [TN__EXP] = FLOATS(exp),
@@ -232,25 +281,25 @@ tn__ew_loop *const PASTE(TN__LOOPS_NAME, _curves)[TN__EW_COUNT][TN__I64 + 1] = {
     [TN__SOFTPLUS] = FLOATS(softplus),
     [TN__ELU] = FLOATS(elu),
     [TN__GELU_TANH] = FLOATS(gelu_tanh),
-    [TN__GELU] = NARROW(gelu),
-    [TN__SIN] = NARROW(sin),
-    [TN__COS] = NARROW(cos),
-    [TN__TAN] = NARROW(tan),
-    [TN__ATAN] = NARROW(atan),
-    [TN__LOG2] = NARROW(log2),
-    [TN__LOG10] = NARROW(log10),
-    [TN__ASIN] = NARROW(asin),
-    [TN__ACOS] = NARROW(acos),
-    [TN__SINH] = NARROW(sinh),
-    [TN__COSH] = NARROW(cosh),
-    [TN__ERFC] = NARROW(erfc),
-    [TN__ERFINV] = NARROW(erfinv),
-    [TN__ATAN2] = NARROW(atan2),
-    [TN__FMOD] = NARROW(fmod),
-    [TN__REMAINDER] = NARROW(remainder),
-    [TN__DIV_FLOOR] = NARROW(div_floor),
-    [TN__POW] = NARROW(pow),
-    [TN__ERF] = NARROW(erf),
+    [TN__GELU] = FLOATS(gelu),
+    [TN__SIN] = FLOATS(sin),
+    [TN__COS] = FLOATS(cos),
+    [TN__TAN] = FLOATS(tan),
+    [TN__ATAN] = FLOATS(atan),
+    [TN__LOG2] = FLOATS(log2),
+    [TN__LOG10] = FLOATS(log10),
+    [TN__ASIN] = FLOATS(asin),
+    [TN__ACOS] = FLOATS(acos),
+    [TN__SINH] = FLOATS(sinh),
+    [TN__COSH] = FLOATS(cosh),
+    [TN__ERFC] = FLOATS(erfc),
+    [TN__ERFINV] = FLOATS(erfinv),
+    [TN__ATAN2] = FLOATS(atan2),
+    [TN__FMOD] = FLOATS(fmod),
+    [TN__REMAINDER] = FLOATS(remainder),
+    [TN__DIV_FLOOR] = FLOATS(div_floor),
+    [TN__POW] = FLOATS(pow),
+    [TN__ERF] = FLOATS(erf),
     [TN__SIGMOID_GRAD] = FLOATS(sigmoid_grad),
     [TN__TANH_GRAD] = FLOATS(tanh_grad),
     [TN__HARDTANH_GRAD] = FLOATS(hardtanh_grad),

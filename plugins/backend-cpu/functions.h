@@ -148,36 +148,11 @@ static inline float tn__log1p_f32(float x)
     return w > 0 && w <= 3.4028234664e+38f ? y : tn__log_f32(w);
 }
 
-static inline double tn__log1p_f64(double x)
-{
-    double w = 1 + x, y = tn__log_f64(w) + (x - (w - 1)) / w;
-    return w > 0 && w <= 1.7976931348623157e308 ? y : tn__log_f64(w);
-}
-
-/* tanh |x| = e / (e + 2), e = e^(2 |x|) - 1; 1 from 20 on. */
-static inline double tn__tanh_f64(double x)
-{
-    double size = __builtin_fabs(x), in = size > 20 ? 20.0 : size, e = tn__expm1_f64(2 * in);
-    return __builtin_copysign(e / (e + 2), x);
-}
-
-/* ln(1 + e^x) */
-static inline double tn__softplus_f64(double x)
-{
-    return (x > 0 ? x : 0) + tn__log1p_f64(tn__exp_f64(-__builtin_fabs(x)));
-}
-
 /* x tanh(ln(1 + e^x)) = x n / (n + 2), n = e (e + 2), e = e^x; x itself from 20 on. */
 static inline float tn__mish_f32(float x)
 {
     float e = tn__exp_f32(x > 20 ? 20.0f : x), n = e * (e + 2);
     return x > 20 ? x : x * (n / (n + 2));
-}
-
-static inline double tn__mish_f64(double x)
-{
-    double e = tn__exp_f64(x > 40 ? 40.0 : x), n = e * (e + 2);
-    return x > 40 ? x : x * (n / (n + 2));
 }
 
 /* The same logarithm, its power of two apart: log_b x = k log_b 2 + ln(1 + f) / ln b; where k is

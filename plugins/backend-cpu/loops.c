@@ -9,8 +9,7 @@
 
 #include "cpu.h"
 #include "each.h"
-#include "functions.h"
-#include "near.h"
+#include "float64.h"
 
 #ifndef TN__LOOPS_NAME
 #define TN__LOOPS_NAME tn__loops_base
@@ -256,7 +255,7 @@ MAX(max_i64, int64_t, NEVER_ODD)
         TN__EACH gx[i] = gy[i] - EXP_##s(y[i]) * sum;                                              \
     }
 #define EXP_f32 tn__near_exp_below_f32
-#define EXP_f64 tn__exp_f64
+#define EXP_f64 tn__exp64_below
 SOFTMAX(float, f32)
 SOFTMAX(double, f64)
 
