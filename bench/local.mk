@@ -5,7 +5,7 @@ bench_dispatch_SOURCES = %D%/dispatch.c
 bench_dispatch_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_dispatch_LDADD = $(TN_LINK)
 
-bench_ops_SOURCES = %D%/ops.c %D%/ceilings.c %D%/numbers.c %D%/ops.h
+bench_ops_SOURCES = %D%/ops.c %D%/ops.h %D%/slow.c %D%/slow.h %D%/ceilings.c %D%/numbers.c
 bench_ops_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_ops_LDADD = $(TN_LINK) $(LIBM)
 bench_convolutions_SOURCES = %D%/convolutions.c %D%/ceilings.c %D%/numbers.c %D%/ops.h
@@ -17,7 +17,7 @@ bench_train_LDADD = $(TN_LINK) $(LIBM)
 bench_state_SOURCES = %D%/state.c
 bench_state_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_state_LDADD = $(TN_LINK)
-EXTRA_DIST += %D%/README.md %D%/run %D%/ops.txt %D%/peer.py %D%/peer-state.py %D%/peer-dispatch.py %D%/train.py
+EXTRA_DIST += %D%/README.md %D%/run %D%/ops.txt %D%/reasons.txt %D%/peer.py %D%/peer-state.py %D%/peer-dispatch.py %D%/train.py
 
 bench: bench/dispatch$(EXEEXT)
 	./run bench/dispatch$(EXEEXT)

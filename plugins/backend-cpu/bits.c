@@ -8,57 +8,17 @@
 
 enum { GRAIN = 1 << 17 }; /* bytes */
 
-/* Vectors of the compiler: as wide as the machine has them, at any address. */
-typedef uint64_t wide __attribute__((vector_size(64), aligned(1), may_alias));
-
-#define SEVEN 0x7f7f7f7f7f7f7f7fu
-#define ONES 0x0101010101010101u
-
-enum kind { AND, OR, XOR, NOT, FLIP };
-
 struct job {
-    enum kind kind;
+    enum tn__bits kind;
     char *y;
     const char *a, *b;
 };
 
-#define BYTES(expr)                                                                                \
-    {                                                                                              \
-        for (; i + (int64_t)sizeof(wide) <= end; i += (int64_t)sizeof(wide)) {                     \
-            wide a = *(const wide *)(const void *)(job->a + i),                                    \
-                 b = *(const wide *)(const void *)(job->b + i);                                    \
-            (void)b;                                                                               \
-            *(wide *)(void *)(job->y + i) = (wide)(expr);                                          \
-        }                                                                                          \
-        for (; i < end; i++) {                                                                     \
-            uint8_t a = (uint8_t)job->a[i], b = (uint8_t)job->b[i];                                \
-            (void)b;                                                                               \
-            job->y[i] = (char)(uint8_t)(expr);                                                     \
-        }                                                                                          \
-    }
-
 static tn_status part(void *user, int64_t begin, int64_t end)
 {
     const struct job *job = user;
-    int64_t i = begin;
 
-    switch (job->kind) {
-    case AND: BYTES(a & b) break;
-    case OR: BYTES(a | b) break;
-    case XOR: BYTES(a ^ b) break;
-    case NOT: BYTES(~a) break;
-    case FLIP: /* a truth value: what is not 0 is true */
-        for (; i + (int64_t)sizeof(wide) <= end; i += (int64_t)sizeof(wide)) {
-            wide a = *(const wide *)(const void *)(job->a + i);
-
-            /* the highest bit of a byte says whether it is more than 0: no carry leaves it */
-            a = (((a & SEVEN) + SEVEN) | a) >> 7 & ONES;
-            *(wide *)(void *)(job->y + i) = a ^ ONES;
-        }
-        for (; i < end; i++)
-            job->y[i] = (char)(job->a[i] == 0);
-        break;
-    }
+    tn__moves->bits[job->kind](end - begin, job->y + begin, job->a + begin, job->b + begin);
     return TN_OK;
 }
 
@@ -85,7 +45,8 @@ static char *first(const tn_view *view)
     return (char *)view->data + view->byte_offset;
 }
 
-static tn_status bits(const tn_call *call, enum kind kind, tn_status (*otherwise)(const tn_call *))
+static tn_status bits(const tn_call *call, enum tn__bits kind,
+                      tn_status (*otherwise)(const tn_call *))
 {
     struct job job = { .kind = kind };
     int64_t bytes = 0;
@@ -102,20 +63,21 @@ static tn_status bits(const tn_call *call, enum kind kind, tn_status (*otherwise
 
 tn_status tn__bits_and(const tn_call *call)
 {
-    return bits(call, AND, tn__elementwise);
+    return bits(call, TN__BITS_AND, tn__elementwise);
 }
 
 tn_status tn__bits_or(const tn_call *call)
 {
-    return bits(call, OR, tn__elementwise);
+    return bits(call, TN__BITS_OR, tn__elementwise);
 }
 
 tn_status tn__bits_xor(const tn_call *call)
 {
-    return bits(call, XOR, tn__elementwise);
+    return bits(call, TN__BITS_XOR, tn__elementwise);
 }
 
 tn_status tn__bits_not(const tn_call *call)
 {
-    return bits(call, tn_view_dtype(call->in[0]) == TN_BOOL ? FLIP : NOT, tn__bitwise_not);
+    return bits(call, tn_view_dtype(call->in[0]) == TN_BOOL ? TN__BITS_FLIP : TN__BITS_NOT,
+                tn__bitwise_not);
 }

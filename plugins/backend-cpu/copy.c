@@ -25,13 +25,6 @@ struct job {
         memcpy(at[0] + i * stride[0], &x, sizeof x);                                               \
     }
 
-#define BACKWARDS(T)                                                                               \
-    {                                                                                              \
-        T *y = (T *)(void *)at[0];                                                                 \
-        const T *x = (const T *)(const void *)at[1];                                               \
-        TN__IVDEP for (int64_t i = 0; i < n; i++) y[i] = x[-i];                                    \
-    }
-
 /* One element over and over, or a row from its end. */
 static bool move_specially(int64_t item, int64_t n, char *const *at, const int64_t *stride)
 {
@@ -47,12 +40,7 @@ static bool move_specially(int64_t item, int64_t n, char *const *at, const int64
     }
     if (stride[1] != -item || item > 8)
         return false;
-    switch (item) {
-    case 1: BACKWARDS(uint8_t) break;
-    case 2: BACKWARDS(uint16_t) break;
-    case 4: BACKWARDS(uint32_t) break;
-    default: BACKWARDS(uint64_t) break;
-    }
+    tn__moves->back[tn__moves_of(item)](n, at[0], at[1]);
     return true;
 }
 
@@ -248,23 +236,9 @@ tn_status tn__flip(const tn_call *call)
 
 /* ---- one value everywhere -------------------------------------------------------------------- */
 
-#define SET(T)                                                                                     \
-    {                                                                                              \
-        T x, *y = (T *)(void *)at[0];                                                              \
-        memcpy(&x, job->value, sizeof x);                                                          \
-        if (stride[0] == (int64_t)sizeof x)                                                        \
-            TN__IVDEP for (int64_t i = 0; i < n; i++) y[i] = x;                                    \
-        else                                                                                       \
-            for (int64_t i = 0; i < n; i++)                                                        \
-                memcpy(at[0] + i * stride[0], &x, sizeof x);                                       \
-    }
-
 static void set(void *user, int64_t n, char *const *at, const int64_t *stride)
 {
     const struct job *job = user;
-    struct wide {
-        uint64_t low, high;
-    };
     if (stride[0] == job->item) {
         bool same = true;
         for (int64_t i = 1; i < job->item; i++)
@@ -273,14 +247,13 @@ static void set(void *user, int64_t n, char *const *at, const int64_t *stride)
             memset(at[0], job->value[0], (size_t)(n * job->item));
             return;
         }
+        if (job->item <= 8) {
+            tn__moves->set[tn__moves_of(job->item)](n, at[0], job->value);
+            return;
+        }
     }
-    switch (job->item) {
-    case 1: SET(uint8_t) break;
-    case 2: SET(uint16_t) break;
-    case 4: SET(uint32_t) break;
-    case 8: SET(uint64_t) break;
-    default: SET(struct wide) break;
-    }
+    for (int64_t i = 0; i < n; i++)
+        memcpy(at[0] + i * stride[0], job->value, (size_t)job->item);
 }
 
 static tn_status set_part(void *user, int64_t begin, int64_t end)

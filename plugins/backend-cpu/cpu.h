@@ -313,6 +313,26 @@ extern const struct tn__folds tn__loops_avx2_folds;
 extern const struct tn__folds tn__loops_avx512_folds;
 #endif
 
+/* Elements that move as they are (moves.c): of 1, 2, 4 and 8 bytes, in a row. */
+enum tn__bits { TN__BITS_AND, TN__BITS_OR, TN__BITS_XOR, TN__BITS_NOT, TN__BITS_FLIP };
+struct tn__moves {
+    void (*set[4])(int64_t n, char *to, const void *value);
+    void (*back[4])(int64_t n, char *to, const char *last);
+    void (*pick[4])(int64_t n, char *to, const char *from, const int64_t *at);
+    void (*bits[TN__BITS_FLIP + 1])(int64_t bytes, char *y, const char *a, const char *b);
+};
+extern const struct tn__moves *tn__moves;
+extern const struct tn__moves tn__loops_base_moves;
+#ifdef TN__HAVE_X86_LOOPS
+extern const struct tn__moves tn__loops_avx2_moves;
+extern const struct tn__moves tn__loops_avx512_moves;
+#endif
+/* Which of the four an element of so many bytes takes; -1: none. */
+static inline int tn__moves_of(int64_t item)
+{
+    return item == 1 ? 0 : item == 2 ? 1 : item == 4 ? 2 : item == 8 ? 3 : -1;
+}
+
 /* Steps of optimizers (steps.c) for n elements: the parameter, its gradient, what the rule keeps; the gradient is read. */
 struct tn__sgd {
     double lr, momentum, dampening, weight_decay;
@@ -518,6 +538,7 @@ tn_status tn__sort(const tn_call *call);
 tn_status tn__topk(const tn_call *call);
 
 tn_status tn__gather(const tn_call *call);
+tn_status tn__index_select(const tn_call *call);
 tn_status tn__scatter(const tn_call *call);
 tn_status tn__scatter_add(const tn_call *call);
 tn_status tn__nonzero(const tn_call *call);

@@ -148,14 +148,10 @@ static void run(void *user, int64_t n, char *const *base, const int64_t *stride)
     uint64_t size = (uint64_t)job->dim_size;
     if (walk->bad)
         return;
-    if (job->gather && job->item == 4 && index == walk->checked && n <= walk->count &&
-        si == walk->step) { /* the same index for several rows */
-        for (int64_t i = 0; i < n; i++) {
-            int64_t at;
-            memcpy(&at, index + i * si, sizeof at);
-            memcpy(other + i * so, x + i * sx + at * step, 4);
-        }
-        return;
+    if (job->gather && job->item <= 8 && index == walk->checked && n <= walk->count && sx == 0 &&
+        si == walk->step && si == 8 && step == job->item && so == job->item) {
+        tn__moves->pick[tn__moves_of(job->item)](n, other, x, (const void *)index);
+        return; /* the same index for several rows */
     }
     if (si == 0 && n > 1 && (sx != 0 || job->gather)) {
         int64_t at;
@@ -279,6 +275,25 @@ tn_status tn__gather(const tn_call *call)
     struct job job = { .gather = true };
     make(&job, call, call->in[0], call->in[1], call->out[0],
          ((const tn_gather_options *)call->options)->dim);
+    if (job.span.count <= GRAIN)
+        return part(&job, 0, job.span.count);
+    return tn_parallel_for(job.span.count, GRAIN, part, &job);
+}
+
+/* The index stands for itself in all other dimensions. */
+tn_status tn__index_select(const tn_call *call)
+{
+    const tn_view *x = call->in[0], *y = call->out[0];
+    int64_t dim = ((const tn_index_select_options *)call->options)->dim,
+            strides[TN_MAX_DIMS] = { 0 };
+    tn_view index = *call->in[1];
+    struct job job = { .gather = true };
+    if (y->ndim > 0)
+        strides[dim < 0 ? dim + y->ndim : dim] = index.ndim > 0 ? index.strides[0] : 0;
+    index.ndim = y->ndim;
+    index.shape = y->shape;
+    index.strides = strides;
+    make(&job, call, x, &index, y, dim);
     if (job.span.count <= GRAIN)
         return part(&job, 0, job.span.count);
     return tn_parallel_for(job.span.count, GRAIN, part, &job);

@@ -42,20 +42,36 @@ TN__INTO_LOOPS int tn__exp_fits(float x, float unused)
     return __builtin_fabsf(x) <= 87.0f;
 }
 
-/* e^x = 2^k e^r, |r| <= ln 2 / 2; e^r = 1 + r + r^2 p(r). `low` is added to x. */
+/* 2^k e^r, k = shifted without its large number, |r| <= ln 2 / 2; e^r = 1 + r + r^2 p(r). The power goes into the
+ * exponent's bits: the result is in the normal range. */
+TN__INTO_LOOPS float tn__near_exp_of_f32(float r, float shifted)
+{
+    float p = TN__MA(r, 1.381314454e-03f, 8.369418832e-03f);
+    p = TN__MA(r, p, 4.166845679e-02f);
+    p = TN__MA(r, p, 1.666651479e-01f);
+    p = TN__MA(r, p, 4.999999305e-01f);
+    float e = TN__MA(r * r, p, r) + 1;
+    return tn__of_bits_f32(tn__bits_f32(e) + (tn__bits_f32(shifted) << 23));
+}
+
+TN__INTO_LOOPS float tn__near_rest_f32(float x, float *shifted)
+{
+    *shifted = TN__MA(x, 1.44269504089f, 0x1.8p23f);
+    float k = *shifted - 0x1.8p23f;
+    return TN__MA(k, -1.42860677e-06f, TN__MA(k, -6.93145752e-01f, x));
+}
+
+/* e^(x + low) */
 TN__INTO_LOOPS float tn__near_exp_sum_f32(float x, float low)
 {
-    float shifted = TN__MA(x, 1.44269504089f, 0x1.8p23f), k = shifted - 0x1.8p23f;
-    float r = TN__MA(k, -1.42860677e-06f, TN__MA(k, -6.93145752e-01f, x)) + low, z = r * r;
-    float p = TN__MA(z, TN__MA(z, 1.381314454e-03f, TN__MA(r, 8.369418832e-03f, 4.166845679e-02f)),
-                     TN__MA(r, 1.666651479e-01f, 4.999999305e-01f));
-    float e = TN__MA(z, p, r) + 1;
-    return e * tn__of_bits_f32((tn__bits_f32(shifted) + 127) << 23);
+    float shifted, r = tn__near_rest_f32(x, &shifted);
+    return tn__near_exp_of_f32(r + low, shifted);
 }
 
 TN__INTO_LOOPS float tn__near_exp_f32(float x)
 {
-    return tn__near_exp_sum_f32(x, 0);
+    float shifted, r = tn__near_rest_f32(x, &shifted);
+    return tn__near_exp_of_f32(r, shifted);
 }
 
 /* 2^k (e^r - 1) + (2^k - 1) */
@@ -90,19 +106,17 @@ TN__INTO_LOOPS float tn__near_mish_f32(float x)
 /* x p(x^2) / q(x^2) up to 9.1, from where on it is 1. */
 TN__INTO_LOOPS float tn__near_tanh_f32(float x)
 {
-    float above = x < -9.1f ? -9.1f : x, in = above > 9.1f ? 9.1f : above, z = in * in;
-    float p = TN__MA(z,
-                     TN__MA(z,
-                            TN__MA(z, TN__MA(z, 1.31775105e-08f, 2.04811754e-05f), 3.48781022e-03f),
-                            1.33744744e-01f),
-                     9.99999977e-01f);
-    float q = TN__MA(z,
-                     TN__MA(z,
-                            TN__MA(z, TN__MA(z, 7.70404047e-07f, 3.27291894e-04f), 2.58473853e-02f),
-                            4.67077882e-01f),
-                     1.0f);
-    float y = in * p / q, down = y > 1 ? 1.0f : y;
-    return down < -1 ? -1.0f : down;
+    float size = __builtin_fabsf(x), in = 9.1f < size ? 9.1f : size, z = in * in;
+    float p = TN__MA(z, 1.31775105e-08f, 2.04811754e-05f),
+          q = TN__MA(z, 7.70404047e-07f, 3.27291894e-04f);
+    p = TN__MA(z, p, 3.48781022e-03f);
+    q = TN__MA(z, q, 2.58473853e-02f);
+    p = TN__MA(z, p, 1.33744744e-01f);
+    q = TN__MA(z, q, 4.67077882e-01f);
+    p = TN__MA(z, p, 9.99999977e-01f);
+    q = TN__MA(z, q, 1.0f);
+    float y = in * p / q, down = 1.0f < y ? 1.0f : y;
+    return __builtin_copysignf(down, x);
 }
 
 /* The error function: an odd rational function up to 4, beyond which it is 1. */
@@ -151,42 +165,55 @@ TN__INTO_LOOPS int tn__log_fits(float x, float unused)
     return (x >= 0x1p-126f) & (x <= TN__LARGEST_F32);
 }
 
-/* ln(1 + f) - f = f^3 p(f) - f^2 / 2 for sqrt(2)/2 <= 1 + f < sqrt(2) */
+/* ln(1 + f) - f = f^2 (f p(f) - 1/2) for sqrt(2)/2 <= 1 + f < sqrt(2); this is the factor of f^2. */
 TN__INTO_LOOPS float tn__near_log_rest_f32(float f)
 {
-    float z = f * f, z2 = z * z;
-    float p01 = TN__MA(f, -2.500082103e-01f, 3.333333171e-01f),
-          p23 = TN__MA(f, -1.662335736e-01f, 2.000122688e-01f),
-          p45 = TN__MA(f, -1.316018216e-01f, 1.420175792e-01f),
-          p67 = TN__MA(f, -7.634497756e-02f, 1.276157754e-01f);
-    float p = TN__MA(z2, TN__MA(z, p67, p45), TN__MA(z, p23, p01));
-    return TN__MA(f * z, p, -0.5f * z);
+    float p = TN__MA(f, -7.634497756e-02f, 1.276157754e-01f);
+    p = TN__MA(f, p, -1.316018216e-01f);
+    p = TN__MA(f, p, 1.420175792e-01f);
+    p = TN__MA(f, p, -1.662335736e-01f);
+    p = TN__MA(f, p, 2.000122688e-01f);
+    p = TN__MA(f, p, -2.500082103e-01f);
+    p = TN__MA(f, p, 3.333333171e-01f);
+    return TN__MA(f, p, -0.5f);
+}
+
+/* ln(1 + f) */
+TN__INTO_LOOPS float tn__near_log_of_f32(float f)
+{
+    return TN__MA(f * f, tn__near_log_rest_f32(f), f);
 }
 
 /* x = 2^k (1 + f) */
 TN__INTO_LOOPS float tn__near_split_f32(float x, float *k)
 {
-    uint32_t bits = tn__bits_f32(x) + (0x3f800000u - 0x3f3504f3u);
-    *k = (float)((int32_t)(bits >> 23) - 127);
-    return tn__of_bits_f32((bits & 0x007fffffu) + 0x3f3504f3u) - 1;
+    uint32_t above = tn__bits_f32(x) - 0x3f3504f3u;
+    *k = (float)((int32_t)above >> 23);
+    return tn__of_bits_f32((above & 0x007fffffu) + 0x3f3504f3u) - 1;
 }
 
+/* Where the product with k is not rounded on the way, ln 2 as one number is near enough. */
 TN__INTO_LOOPS float tn__near_log_f32(float x)
 {
-    float k, f = tn__near_split_f32(x, &k), rest = tn__near_log_rest_f32(f);
+    float k, f = tn__near_split_f32(x, &k);
+#ifdef __FP_FAST_FMAF
+    return TN__MA(k, 6.9314718056e-01f, tn__near_log_of_f32(f));
+#else
+    float rest = f * f * tn__near_log_rest_f32(f);
     return TN__MA(k, 6.9313812256e-01f, f + TN__MA(k, 9.0580006145e-06f, rest));
+#endif
 }
 
 TN__INTO_LOOPS float tn__near_log2_f32(float x)
 {
-    float k, f = tn__near_split_f32(x, &k), rest = tn__near_log_rest_f32(f);
-    return TN__MA(f + rest, 1.44269504089f, k);
+    float k, f = tn__near_split_f32(x, &k);
+    return TN__MA(tn__near_log_of_f32(f), 1.44269504089f, k);
 }
 
 TN__INTO_LOOPS float tn__near_log10_f32(float x)
 {
-    float k, f = tn__near_split_f32(x, &k), rest = tn__near_log_rest_f32(f);
-    return TN__MA(k, 3.010253906e-01f, TN__MA(k, 4.605038981e-06f, (f + rest) * 0.43429448190f));
+    float k, f = tn__near_split_f32(x, &k), y = tn__near_log_of_f32(f) * 0.43429448190f;
+    return TN__MA(k, 3.010253906e-01f, TN__MA(k, 4.605038981e-06f, y));
 }
 
 /* ln(1 + e) for 0 <= e <= 1: above sqrt(2) - 1 it is ln 2 + ln(1 + (e - 1) / 2). */
@@ -194,13 +221,13 @@ TN__INTO_LOOPS float tn__near_log1p_f32(float e)
 {
     float f = e > 0.414213562f ? TN__MA(e, 0.5f, -0.5f) : e;
     float k = e > 0.414213562f ? 6.9314718056e-01f : 0.0f;
-    return k + (f + tn__near_log_rest_f32(f));
+    return k + tn__near_log_of_f32(f);
 }
 
 /* e^x for x <= 0: 0 far down. */
 TN__INTO_LOOPS float tn__near_exp_below_f32(float x)
 {
-    float y = tn__near_exp_f32(x < -87.0f ? -87.0f : x);
+    float y = tn__near_exp_f32(-87.0f > x ? -87.0f : x);
     return x < -87.0f ? 0.0f : y;
 }
 

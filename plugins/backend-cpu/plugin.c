@@ -15,6 +15,7 @@ const struct tn__folds *tn__folds = &tn__loops_base_folds;
 const tn__curves_table *tn__curves = &tn__loops_base_curves;
 const struct tn__steps *tn__steps = &tn__loops_base_steps;
 const struct tn__norms *tn__norms = &tn__loops_base_norms;
+const struct tn__moves *tn__moves = &tn__loops_base_moves;
 tn__conversions_table *tn__conversions = &tn__loops_base_conversions;
 
 static struct options {
@@ -37,6 +38,7 @@ static const struct {
     const tn__curves_table *curves;
     const struct tn__steps *steps;
     const struct tn__norms *norms;
+    const struct tn__moves *moves;
     const struct tn__transforms *transforms;
     tn__conversions_table *conversions;
 } variants[] = {
@@ -44,7 +46,8 @@ static const struct {
     {                                                                                              \
         &tn__loops_##set, &tn__products_##set, &tn__loops_##set##_folds,                           \
             &tn__loops_##set##_curves, &tn__loops_##set##_steps, &tn__loops_##set##_norms,         \
-            &tn__loops_##set##_transforms, &tn__loops_##set##_conversions                          \
+            &tn__loops_##set##_moves, &tn__loops_##set##_transforms,                               \
+            &tn__loops_##set##_conversions                                                         \
     }
 #ifdef TN__HAVE_X86_LOOPS
     VARIANT(avx512),
@@ -92,6 +95,7 @@ static tn_status choose_variant(const char *wanted)
             tn__curves = variants[i].curves;
             tn__steps = variants[i].steps;
             tn__norms = variants[i].norms;
+            tn__moves = variants[i].moves;
             tn__transforms = variants[i].transforms;
             tn__conversions = variants[i].conversions;
             return TN_OK;
@@ -319,6 +323,7 @@ static const tn_kernel kernels[] = {
     KERNEL(sort, ORDERED & ~TN_BIT(TN_U64)),
     KERNEL(topk, ORDERED & ~TN_BIT(TN_U64)),
     KERNEL(gather, TN_MASK_ALL),
+    KERNEL(index_select, TN_MASK_ALL),
     KERNEL(scatter, TN_MASK_ALL),
     KERNEL(scatter_add, NUMBERS),
     KERNEL(nonzero, ORDERED),

@@ -243,18 +243,11 @@ static void write_result(const struct job *job, const struct tn__largest *all, i
     } else if (job->to == TN_F32) {
         float f = (float)value;
         memcpy(y, &f, sizeof f);
+    } else if (job->to == TN_F64) {
+        memcpy(y, &value, sizeof value);
     } else {
         tn__convert_store(TN__F64, job->to)(1, &value, y, 0);
     }
-}
-
-/* Whether the columns are the results, float32 in a row. */
-static bool ready(const struct job *job)
-{
-    const struct tn__reduction *r = job->r;
-    return job->ct == TN__F32 && job->to == TN_F32 && !r->finish && !r->into && !job->partial &&
-           r->what != TN__FOLD_ARGMAX && r->what != TN__FOLD_ARGMIN &&
-           job->kept.stride[0][job->kept.ndim - 1] == (int64_t)sizeof(float);
 }
 
 /* The places of result `index` in y and x. */
@@ -270,13 +263,34 @@ static void locate(const struct tn__span *kept, int64_t index, char **y, char **
     }
 }
 
+/* Results that follow one another. */
+static void write_results(const struct job *job, int64_t count, const union tn__number *from,
+                          int64_t first, char *y, int64_t step)
+{
+    bool quick = job->ct != TN__I64 && !job->r->into && !job->r->finish;
+    if (quick && job->to == TN_F32 && step == (int64_t)sizeof(float)) {
+        for (int64_t k = 0; k < count; k++)
+            ((float *)(void *)y)[k] = (float)from[k].f;
+        return;
+    }
+    if (quick && job->to == TN_F64 && step == (int64_t)sizeof(double)) {
+        memcpy(y, from, (size_t)count * sizeof *from);
+        return;
+    }
+    for (int64_t k = 0; k < count; k++, y += step) {
+        struct tn__largest one = { 0, 0, 0 };
+        if (job->ct == TN__I64)
+            one.i = from[k].i;
+        else
+            one.f = from[k].f;
+        write_result(job, &one, first + k, y);
+    }
+}
+
 /* ---- columns: neighbouring results whose numbers lie side by side ---------------------------- */
 
 struct columns {
-    union {
-        double f[COLUMNS];
-        int64_t i[COLUMNS];
-    } all;
+    union tn__number all[COLUMNS];
     int64_t at[COLUMNS];
 };
 
@@ -285,13 +299,14 @@ static void start_columns(const struct job *job, int64_t wide, struct columns *t
     enum tn__fold what = job->r->what;
     bool more = what == TN__FOLD_MAX || what == TN__FOLD_ARGMAX,
          less = what == TN__FOLD_MIN || what == TN__FOLD_ARGMIN, product = what == TN__FOLD_PROD;
-    for (int64_t j = 0; j < wide; j++) {
-        if (job->ct == TN__I64)
-            to->all.i[j] = more ? INT64_MIN : less ? INT64_MAX : product ? 1 : 0;
-        else
-            to->all.f[j] = more ? -INFINITY : less ? INFINITY : product ? 1 : 0;
-        to->at[j] = 0;
-    }
+    union tn__number first;
+    if (job->ct == TN__I64)
+        first.i = more ? INT64_MIN : less ? INT64_MAX : product;
+    else
+        first.f = more ? -INFINITY : less ? INFINITY : product;
+    for (int64_t j = 0; j < wide; j++)
+        to->all[j] = first;
+    memset(to->at, 0, (size_t)wide * sizeof *to->at);
 }
 
 /* Rows of numbers, `stride` bytes apart, the first of which is number `first`. */
@@ -301,15 +316,15 @@ static void take_rows(const struct job *job, int64_t rows, int64_t wide, const c
     enum tn__ct ct = job->ct;
     switch (job->r->what) {
     case TN__FOLD_SUM:
-    case TN__FOLD_SQUARES: tn__folds->rows_sum[ct](rows, wide, x, stride, &to->all); return;
-    case TN__FOLD_PROD: tn__folds->rows_prod[ct](rows, wide, x, stride, &to->all); return;
-    case TN__FOLD_MAX: tn__folds->rows_max[ct](rows, wide, x, stride, &to->all); return;
-    case TN__FOLD_MIN: tn__folds->rows_min[ct](rows, wide, x, stride, &to->all); return;
+    case TN__FOLD_SQUARES: tn__folds->rows_sum[ct](rows, wide, x, stride, to->all); return;
+    case TN__FOLD_PROD: tn__folds->rows_prod[ct](rows, wide, x, stride, to->all); return;
+    case TN__FOLD_MAX: tn__folds->rows_max[ct](rows, wide, x, stride, to->all); return;
+    case TN__FOLD_MIN: tn__folds->rows_min[ct](rows, wide, x, stride, to->all); return;
     case TN__FOLD_ARGMAX:
-        tn__folds->rows_argmax[ct](rows, wide, x, stride, &to->all, to->at, first);
+        tn__folds->rows_argmax[ct](rows, wide, x, stride, to->all, to->at, first);
         return;
     case TN__FOLD_ARGMIN:
-        tn__folds->rows_argmin[ct](rows, wide, x, stride, &to->all, to->at, first);
+        tn__folds->rows_argmin[ct](rows, wide, x, stride, to->all, to->at, first);
         return;
     }
 }
@@ -399,18 +414,16 @@ static void do_group(struct job *job, int64_t group, int64_t super)
     struct columns columns;
     take_columns(job, first, wide, begin, end, &columns);
     locate(&job->kept, first, &y, &x);
-    if (ready(job)) {
-        float *to = (float *)(void *)y;
-        for (int64_t i = 0; i < wide; i++)
-            to[i] = (float)columns.all.f[i];
+    if (!job->partial && job->r->what < TN__FOLD_ARGMAX) {
+        write_results(job, wide, columns.all, first, y, job->kept.stride[0][job->kept.ndim - 1]);
         return;
     }
     for (int64_t i = 0; i < wide; i++, y += job->kept.stride[0][job->kept.ndim - 1]) {
         struct tn__largest one = { 0, 0, columns.at[i] };
         if (job->ct == TN__I64)
-            one.i = columns.all.i[i];
+            one.i = columns.all[i].i;
         else
-            one.f = columns.all.f[i];
+            one.f = columns.all[i].f;
         if (job->partial)
             job->partial[super * job->kept.count + first + i] = one;
         else
@@ -418,9 +431,70 @@ static void do_group(struct job *job, int64_t group, int64_t super)
     }
 }
 
+/* ---- rows: each result from numbers that lie in a row ---------------------------------------- */
+
+enum { ROWS = 64 }; /* that are folded before their results are written */
+
+static bool has_rows(const struct job *job)
+{
+    const struct tn__span *gone = &job->gone;
+    return job->columns == 0 && job->supers == 1 && job->plain && job->super > 0 &&
+           job->r->before == TN__AS_IT_IS && job->r->what < TN__FOLD_ARGMAX &&
+           (gone->ndim == 0 || (gone->ndim == 1 && gone->stride[0][0] == job->item));
+}
+
+static void fold_rows(const struct job *job, int64_t count, const char *x, int64_t step,
+                      union tn__number *to)
+{
+    enum tn__fold what = job->r->what;
+    int64_t n = job->gone.count;
+    void (*fold)(int64_t, const void *,
+                 union tn__number *) = what == TN__FOLD_PROD  ? tn__folds->prod[job->ct]
+                                       : what == TN__FOLD_MAX ? tn__folds->max[job->ct]
+                                       : what == TN__FOLD_MIN ? tn__folds->min[job->ct]
+                                                              : NULL;
+    for (int64_t k = 0; k < count; k++, x += step) {
+        struct tn__largest all;
+        if (fold) {
+            fold(n, x, &to[k]);
+        } else if (what == TN__FOLD_SUM && job->ct == TN__F32) {
+            to[k].f = tn__loops->sum_f32(n, (const float *)(const void *)x);
+        } else {
+            start(job, &all);
+            take_block(job, n, x, 0, &all);
+            if (job->ct == TN__I64)
+                to[k].i = all.i;
+            else
+                to[k].f = all.f;
+        }
+    }
+}
+
+static void do_rows(const struct job *job, int64_t begin, int64_t end)
+{
+    const struct tn__span *kept = &job->kept;
+    int32_t inner = kept->ndim - 1;
+    union tn__number numbers[ROWS];
+    for (int64_t i = begin; i < end;) {
+        char *y, *x;
+        int64_t count = end - i < ROWS ? end - i : ROWS;
+        int64_t left = inner >= 0 ? kept->shape[inner] - i % kept->shape[inner] : 1;
+        if (count > left)
+            count = left;
+        locate(kept, i, &y, &x);
+        fold_rows(job, count, x, inner >= 0 ? kept->stride[1][inner] : 0, numbers);
+        write_results(job, count, numbers, i, y, inner >= 0 ? kept->stride[0][inner] : 0);
+        i += count;
+    }
+}
+
 static tn_status part(void *user, int64_t begin, int64_t end)
 {
     struct job *job = user;
+    if (has_rows(job)) {
+        do_rows(job, begin, end);
+        return TN_OK;
+    }
     for (int64_t i = begin; i < end; i++)
         do_group(job, job->supers > 1 ? i / job->supers : i, job->supers > 1 ? i % job->supers : 0);
     return TN_OK;
