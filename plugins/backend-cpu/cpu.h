@@ -252,6 +252,11 @@ struct tn__loops {
     void (*log_softmax_f64)(int64_t n, const double *x, double *y);
     void (*log_softmax_grad_f32)(int64_t n, const float *gy, const float *y, float *gx);
     void (*log_softmax_grad_f64)(int64_t n, const double *gy, const double *y, double *gx);
+    /* A row of attention: x becomes e^(x - top), whose sum is returned; x becomes e^(x - norm) and g x (g - less). */
+    double (*attend_f32)(int64_t n, double top, float *x);
+    double (*attend_f64)(int64_t n, double top, double *x);
+    void (*attend_grad_f32)(int64_t n, double norm, double less, float *x, float *g);
+    void (*attend_grad_f64)(int64_t n, double norm, double less, double *x, double *g);
     /* Random numbers from 32-bit words of Philox, four a block from `block` on: n numbers from
      * element `first`. */
     void (*uniform_f32)(uint64_t seed, uint64_t block, uint64_t first, int64_t n, float low,
@@ -551,6 +556,8 @@ bool tn__one_hot_takes(const tn_call *call, char *reason, size_t size);
 tn_status tn__bmm(const tn_call *call);
 tn_status tn__linear(const tn_call *call);
 
+tn_status tn__attend(const tn_call *call);
+tn_status tn__attend_grad(const tn_call *call);
 tn_status tn__softmax(const tn_call *call);
 tn_status tn__log_softmax(const tn_call *call);
 tn_status tn__log_softmax_grad(const tn_call *call);

@@ -254,10 +254,27 @@ MAX(max_i64, int64_t, NEVER_ODD)
         T sum = (T)sum_##s(n, gy);                                                                 \
         TN__EACH gx[i] = gy[i] - EXP_##s(y[i]) * sum;                                              \
     }
+/* Of attention: scores become e^(x - top), whose sum is returned; they become e^(x - norm), and their gradient g what
+ * goes on: (g - less) of it. */
+#define ATTENTION(T, s)                                                                            \
+    static double attend_##s(int64_t n, double top, T *x)                                          \
+    {                                                                                              \
+        const T high = (T)top;                                                                     \
+        TN__EACH x[i] = EXP_##s(x[i] - high);                                                      \
+        return sum_##s(n, x);                                                                      \
+    }                                                                                              \
+    static void attend_grad_##s(int64_t n, double norm, double less, T *x, T *g)                   \
+    {                                                                                              \
+        const T high = (T)norm, mean = (T)less;                                                    \
+        TN__EACH x[i] = EXP_##s(x[i] - high);                                                      \
+        TN__EACH g[i] = x[i] * (g[i] - mean);                                                      \
+    }
 #define EXP_f32 tn__near_exp_below_f32
 #define EXP_f64 tn__exp64_below
 SOFTMAX(float, f32)
 SOFTMAX(double, f64)
+ATTENTION(float, f32)
+ATTENTION(double, f64)
 
 /* ---- random numbers -------------------------------------------------------------------------- */
 
@@ -405,6 +422,10 @@ const struct tn__loops TN__LOOPS_NAME = {
     .log_softmax_f64 = log_softmax_f64,
     .log_softmax_grad_f32 = log_softmax_grad_f32,
     .log_softmax_grad_f64 = log_softmax_grad_f64,
+    .attend_f32 = attend_f32,
+    .attend_f64 = attend_f64,
+    .attend_grad_f32 = attend_grad_f32,
+    .attend_grad_f64 = attend_grad_f64,
     .uniform_f32 = uniform_f32,
     .uniform_f64 = uniform_f64,
     .normal_f32 = normal_f32,

@@ -335,6 +335,8 @@ static const tn_kernel kernels[] = {
     WHERE(total_norm, WIDE),
     KERNEL(bmm, NUMBERS),
     KERNEL(linear, FLOATS),
+    KERNEL(attend, FLOATS),
+    KERNEL(attend_grad, FLOATS),
     KERNEL(softmax, FLOATS),
     KERNEL(log_softmax, FLOATS),
     KERNEL(log_softmax_grad, FLOATS),

@@ -43,74 +43,133 @@ static tn_status scaled_dot_product_attention_infer(tn_infer *infer)
     return tn__common_open(infer);
 }
 
-/* Every head `times` times, neighbours the same. */
-static tn_tensor *repeated(tn_tensor *x, int64_t times)
+/* The dimensions before the last two of everything, broadcast; with enable_gqa the heads stay as they are. */
+struct leading {
+    int64_t size[TN_MAX_DIMS];
+    int64_t count;
+};
+
+static tn_status broadcast(struct leading *all, tn_tensor *x, const char *name, bool but_last)
 {
     tn_ints shape = tn_tensor_shape(x);
-    int64_t wide[TN_MAX_DIMS], flat[TN_MAX_DIMS], head = shape.count - 3;
+    int64_t own = shape.count > 2 ? shape.count - 2 : 0;
+    char text[TN__TEXT], text_all[TN__TEXT];
 
-    if (times == 1)
-        return x;
-    for (int64_t d = 0, at = 0; d < shape.count; d++) {
-        wide[at++] = flat[d] = shape.at[d];
-        if (d == head) {
-            wide[at++] = times;
-            flat[d] *= times;
-        }
+    for (; all->count < own; all->count++) {
+        memmove(all->size + 1, all->size, (size_t)all->count * sizeof all->size[0]);
+        all->size[0] = 1;
     }
-    return tn_reshape(tn_expand(tn_unsqueeze(x, head + 1), (tn_ints){ wide, shape.count + 1 }),
-                      (tn_ints){ flat, shape.count });
+    for (int64_t d = 0; d < own - but_last; d++) {
+        int64_t *size = &all->size[all->count - own + d];
+
+        if (*size == 1)
+            *size = shape.at[d];
+        else if (shape.at[d] != 1 && shape.at[d] != *size)
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "%s %s: what stands before its last two dimensions does not broadcast to %s", name,
+                tn__common_text(text, shape),
+                tn__common_text(text_all, (tn_ints){ all->size, all->count }));
+    }
+    return TN_OK;
 }
 
-static tn_tensor *forbidden(tn_tensor *like, int64_t rows, int64_t columns)
+/* x as [N, H, ., .]; with heads of its own it keeps as many as it has. */
+static tn_tensor *as_four(tn_tensor *x, const struct leading *all, bool own_heads)
 {
-    tn_arange_options whole = TN_ARANGE_OPTIONS;
+    tn_ints shape = tn_tensor_shape(x);
+    int64_t full[TN_MAX_DIMS], count = all->count, n = 1, rows = shape.at[shape.count - 2],
+                               columns = shape.at[shape.count - 1];
 
-    whole.dtype = TN_I64;
-    return tn_gt(tn_arange(like, 0, (double)columns, &whole),
-                 tn_unsqueeze(tn_arange(like, 0, (double)rows, &whole), 1));
+    for (int64_t d = 0; d < count; d++)
+        full[d] = all->size[d];
+    if (own_heads)
+        full[count - 1] = shape.at[shape.count - 3];
+    full[count] = rows;
+    full[count + 1] = columns;
+    x = tn_expand(x, (tn_ints){ full, count + 2 });
+    if (count == 2)
+        return x;
+    if (count < 2) /* [L, E] is one head, [N, L, E] has one head each */
+        return count == 0  ? tn_unsqueeze(tn_unsqueeze(x, 0), 0)
+               : own_heads ? tn_unsqueeze(x, 0)
+                           : tn_unsqueeze(x, 1);
+    for (int64_t d = 0; d < count - 1; d++)
+        n *= full[d];
+    return tn_reshape(x, TN_SHAPE(n, full[count - 1], rows, columns));
+}
+
+/* A mask broadcasts to [N, H, L, S]: with more dimensions it is spread out. */
+static tn_tensor *mask_as_four(tn_tensor *mask, const struct leading *all, bool own_heads)
+{
+    int32_t ndim = tn_tensor_ndim(mask);
+
+    if (mask == TN_NONE || ndim <= 2)
+        return mask;
+    if (all->count > 2) {
+        int64_t full[TN_MAX_DIMS], n = 1, rows = tn_tensor_size(mask, -2),
+                                   columns = tn_tensor_size(mask, -1);
+
+        for (int64_t d = 0; d < all->count; d++)
+            full[d] = all->size[d];
+        for (int64_t d = 0; d < all->count - 1; d++)
+            n *= full[d];
+        full[all->count] = rows;
+        full[all->count + 1] = columns;
+        return tn_reshape(tn_expand(mask, (tn_ints){ full, all->count + 2 }),
+                          TN_SHAPE(n, full[all->count - 1], rows, columns));
+    }
+    return all->count == 1 && !own_heads ? tn_unsqueeze(mask, 1) : mask;
 }
 
 static tn_status scaled_dot_product_attention_decompose(tn_tensor *const *in, int64_t n_in,
                                                         const void *options, tn_tensor **out)
 {
     const tn_scaled_dot_product_attention_options *o = options;
-    tn_tensor *q = in[0], *k = in[1], *v = in[2], *mask = in[3], *s, *none;
-    tn_dropout_options drop = TN_DROPOUT_OPTIONS;
-    tn_amax_options rows = TN_AMAX_OPTIONS;
-    int64_t last = -1;
-    double scale = tn__given_number(o->scale)
-                       ? o->scale
-                       : 1 / sqrt((double)(tn_tensor_size(q, -1) > 0 ? tn_tensor_size(q, -1) : 1));
+    tn_attend_options how = TN_ATTEND_OPTIONS;
+    struct leading all = { .count = 0 };
+    tn_tensor *q = in[0], *k = in[1], *v = in[2], *mask = in[3], *y, *logsumexp;
+    int64_t e = tn_tensor_size(q, -1), full[TN_MAX_DIMS];
+    bool gqa = o->enable_gqa;
+    tn_status status = broadcast(&all, q, "q", false);
+    double scale = tn__given_number(o->scale) ? o->scale : 1 / sqrt((double)(e > 0 ? e : 1));
 
     (void)n_in;
-    if (o->enable_gqa) {
-        int64_t times = tn_tensor_size(q, -3) / tn_tensor_size(k, -3);
+    if (status == TN_OK)
+        status = broadcast(&all, k, "k", gqa);
+    if (status == TN_OK)
+        status = broadcast(&all, v, "v", gqa);
+    if (status == TN_OK && mask != TN_NONE)
+        status = broadcast(&all, mask, "mask", false);
+    if (status != TN_OK)
+        return status;
+    if (gqa && all.size[all.count - 1] != tn_tensor_size(q, -3))
+        return tn_fail(TN_ERR_RUNTIME, "enable_gqa: the mask has more heads than q");
+    for (int64_t d = 0; d < all.count; d++)
+        full[d] = all.size[d];
+    full[all.count] = tn_tensor_size(q, -2);
+    full[all.count + 1] = tn_tensor_size(v, -1);
+    how.is_causal = o->is_causal;
+    how.dropout_p = o->dropout_p;
+    if (o->dropout_p > 0 && o->dropout_p < 1) {
+        uint64_t seed, block,
+            scores = (uint64_t)tn_tensor_size(q, -2) * (uint64_t)tn_tensor_size(k, -2);
 
-        k = repeated(k, times);
-        v = repeated(v, times);
+        for (int64_t d = 0; d < all.count; d++)
+            scores *= (uint64_t)all.size[d];
+        tn_random_take(scores, tn_tensor_dtype(q) == TN_F64 ? 2 : 1, &seed, &block);
+        how.seed = (int64_t)seed;
+        how.block = (int64_t)block;
     }
-    s = tn_matmul(tn_mul_scalar(q, scale), tn_transpose(k, -2, -1));
-    if (o->is_causal)
-        s = tn_masked_fill(s, forbidden(q, tn_tensor_size(q, -2), tn_tensor_size(k, -2)),
-                           -INFINITY);
-    if (mask != TN_NONE) {
-        s = tn_tensor_dtype(mask) == TN_BOOL ? tn_masked_fill(s, tn_logical_not(mask), -INFINITY)
-                                             : tn_add(s, mask, NULL);
-        if (s == NULL)
-            return tn_error_last()->code;
-        rows.dims = (tn_ints){ &last, 1 };
-        rows.keepdim = true;
-        none = tn_amax(tn_detach(s), &rows);
-        none = tn_eq(none, none == NULL ? NULL : tn__common_number(none, -INFINITY));
-        s = tn_masked_fill(tn_softmax(tn_masked_fill(s, none, 0.0), -1), none, 0.0);
-    } else {
-        s = tn_softmax(s, -1);
-    }
-    drop.p = o->dropout_p;
-    if (o->dropout_p > 0)
-        s = tn_dropout(s, &drop);
-    return tn__common_given(out, tn_matmul(s, v));
+    q = gqa && all.count == 1 ? tn_unsqueeze(q, 0) : as_four(q, &all, false);
+    k = as_four(k, &all, gqa);
+    v = as_four(v, &all, gqa);
+    mask = mask_as_four(mask, &all, gqa);
+    status = tn_attend(q, k, v, mask, scale, &how, &y, &logsumexp);
+    return status == TN_OK
+               ? tn__common_given(
+                     out, all.count == 2 ? y : tn_reshape(y, (tn_ints){ full, all.count + 2 }))
+               : status;
 }
 
 /* ---- several heads ---- */

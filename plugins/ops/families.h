@@ -45,7 +45,8 @@
     X(interpolate) X(pixel_shuffle) X(pixel_unshuffle) X(channel_shuffle) X(affine_grid) \
     X(grid_sample) X(fractional_max_pool2d) X(fractional_max_pool3d)
 #define TN__ATTENTION_OPS(X) \
-    X(scaled_dot_product_attention) X(multi_head_attention) X(multi_head_attention_with_weights) \
+    X(attend) X(attend_grad) X(scaled_dot_product_attention) X(multi_head_attention) \
+    X(multi_head_attention_with_weights) \
     X(rnn_sequence) X(lstm_sequence) X(gru_sequence) X(rnn_tanh_cell) X(rnn_relu_cell) X(lstm_cell) X(gru_cell)
 #define TN__STEP_OPS(X) X(sgd_step) X(adam_step) X(total_norm)
 #define TN__FAMILY_OPS(X) \

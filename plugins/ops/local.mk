@@ -31,7 +31,7 @@ plugins_ops_la_SOURCES = \
 	%D%/windows.c \
 	%D%/sliding.h \
 	%D%/sliding.c \
-	%D%/attention.c \
+	%D%/attend.c %D%/attention.c \
 	%D%/bags.c \
 	%D%/ctc.c \
 	%D%/recurrent.c \

@@ -36,3 +36,8 @@ EXTRA_DIST += tests/oracle/cases.py tests/oracle/make-slice.py tests/oracle/slic
 	tests/oracle/make-losses.py tests/oracle/losses.txt
 TESTS += tests/op/instructions.sh tests/op/schema.sh
 EXTRA_DIST += tests/op/instructions.sh tests/op/schema.sh
+check_PROGRAMS += tests/op/test_attention
+TESTS += tests/op/test_attention
+tests_op_test_attention_SOURCES = %D%/test_attention.c %D%/with.h
+tests_op_test_attention_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_op_test_attention_LDADD = $(TN_LINK_TEST) $(LIBM)

@@ -78,4 +78,18 @@ for d in (F32, F64):
         case("edges-" + NAMES[d], op, [x(data=EDGES, dtype=d)])
     for op in "add sub mul maximum minimum eq lt le gt ge ne".split():
         case("edges-" + NAMES[d], op, [x(data=EDGES, dtype=d), x(data=[[v] for v in EDGES], dtype=d)])
+
+for d in FLOATS:
+    name = NAMES[d]
+    wide = d if d == F64 else F32
+    # ---- attention: of two heads to one, masks; what is dropped depends on the dtype: tests/op/test_attention.c ----
+    case(name, "attend", [x(1, 2, 3, 4, dtype=d), x(1, 1, 5, 4, dtype=d), x(1, 1, 5, 2, dtype=d), None], scale=0.5)
+    case("causal-" + name, "attend", [x(2, 1, 3, 2, dtype=d), x(2, 1, 3, 2, dtype=d), x(2, 1, 3, 3, dtype=d), None], scale=0.75, is_causal=True)
+    case("bools-" + name, "attend", [x(1, 2, 2, 3, dtype=d), x(1, 2, 3, 3, dtype=d), x(1, 2, 3, 2, dtype=d), n(data=[[False, False, False], [True, False, True]], dtype=BOOL)], scale=0.5)
+    case("numbers-" + name, "attend", [x(1, 2, 2, 3, dtype=d), x(1, 2, 3, 3, dtype=d), x(1, 2, 3, 2, dtype=d), x(2, 1, 3, dtype=d)], scale=0.5)
+    more = [x(1, 2, 3, 2, dtype=d), x(1, 2, 3, 4, dtype=d), x(1, 1, 5, 4, dtype=d), x(1, 1, 5, 2, dtype=d), None, x(1, 2, 3, 2, dtype=d), x(1, 2, 3, dtype=wide, positive=True)]
+    case(name, "attend_grad", more + [x(1, 2, 3, dtype=wide)], scale=0.5)
+    case("plain-" + name, "attend_grad", more + [None], scale=0.5, is_causal=True)
+    more[4] = n(1, 2, 3, 5, dtype=BOOL)
+    case("bools-" + name, "attend_grad", more + [None], scale=0.5)
 print("end")

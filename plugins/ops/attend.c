@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Attention of queries to keys and its gradient, as devices may have kernels for them: nothing as large as the scores is
+ * kept. What stands here as operators holds them whole. */
+#include "common.h"
+
+#include <math.h>
+
+/* ---- inference ---- */
+
+/* Packed, in the order that `like` has in memory. */
+static void in_order(tn_meta *meta, const tn_view *like, const int64_t *shape)
+{
+    int32_t order[TN_MAX_DIMS];
+    int64_t next = 1;
+
+    meta->dtype = tn_view_dtype(like);
+    meta->ndim = like->ndim;
+    meta->flags |= TN_META_STRIDED;
+    for (int32_t d = 0; d < like->ndim; d++) {
+        int32_t at = d;
+
+        meta->shape[d] = shape[d];
+        for (; at > 0 && like->strides[order[at - 1]] < like->strides[d] &&
+               like->shape[order[at - 1]] > 1 && like->shape[d] > 1;
+             at--)
+            order[at] = order[at - 1];
+        order[at] = d;
+    }
+    for (int32_t i = like->ndim; i-- > 0; next *= shape[order[i]] > 0 ? shape[order[i]] : 1)
+        meta->strides[order[i]] = next;
+}
+
+static tn_status check_shapes(const tn_view *q, const tn_view *k, const tn_view *v)
+{
+    char text[TN__TEXT], text_k[TN__TEXT], text_v[TN__TEXT];
+
+    if (q->ndim != 4 || k->ndim != 4 || v->ndim != 4 || q->shape[0] != k->shape[0] ||
+        q->shape[0] != v->shape[0] || k->shape[1] != v->shape[1] || q->shape[3] != k->shape[3] ||
+        k->shape[2] != v->shape[2] ||
+        (k->shape[1] < 1 ? q->shape[1] != 0 : q->shape[1] % k->shape[1] != 0))
+        return tn_fail(TN_ERR_RUNTIME,
+                       "q %s, k %s, v %s: [N, H, L, E], [N, G, S, E] and [N, G, S, V] are taken, "
+                       "G dividing H",
+                       tn__common_text(text, tn__common_shape(q)),
+                       tn__common_text(text_k, tn__common_shape(k)),
+                       tn__common_text(text_v, tn__common_shape(v)));
+    if (tn_view_dtype(q) != tn_view_dtype(k) || tn_view_dtype(q) != tn_view_dtype(v))
+        return tn_fail(TN_ERR_RUNTIME, "q is %s, k is %s and v is %s; they have to be the same",
+                       tn_dtype_name(tn_view_dtype(q)), tn_dtype_name(tn_view_dtype(k)),
+                       tn_dtype_name(tn_view_dtype(v)));
+    return TN_OK;
+}
+
+static tn_status check_mask(const tn_view *mask, const tn_view *q, const tn_view *k)
+{
+    const int64_t full[4] = { q->shape[0], q->shape[1], q->shape[2], k->shape[2] };
+    bool fits = mask == NULL || mask->ndim <= 4;
+    char text[TN__TEXT], text_full[TN__TEXT];
+
+    if (mask == NULL)
+        return TN_OK;
+    for (int32_t i = 0; fits && i < mask->ndim; i++) {
+        int64_t size = mask->shape[mask->ndim - 1 - i];
+
+        fits = size == 1 || size == full[3 - i];
+    }
+    if (!fits)
+        return tn_fail(TN_ERR_RUNTIME, "mask %s does not broadcast to the scores %s",
+                       tn__common_text(text, tn__common_shape(mask)),
+                       tn__common_text(text_full, (tn_ints){ full, 4 }));
+    if (tn_view_dtype(mask) == TN_F64 && tn_view_dtype(q) != TN_F64)
+        return tn_fail(TN_ERR_RUNTIME, "mask is float64 and q is %s; tn_cast the mask",
+                       tn_dtype_name(tn_view_dtype(q)));
+    return TN_OK;
+}
+
+static tn_status check_options(bool is_causal, double dropout_p, const tn_view *mask)
+{
+    if (!(dropout_p >= 0 && dropout_p <= 1))
+        return tn_fail(TN_ERR_VALUE, "dropout_p is %g; a probability between 0 and 1 is taken",
+                       dropout_p);
+    if (is_causal && mask != NULL)
+        return tn_fail(TN_ERR_RUNTIME, "mask and is_causal are both given: one of them");
+    return TN_OK;
+}
+
+static tn_dtype wide(tn_dtype dtype)
+{
+    return tn_dtype_size(dtype) < 4 ? TN_F32 : dtype;
+}
+
+static tn_status attend_infer(tn_infer *infer)
+{
+    const tn_attend_options *o = infer->options;
+    const tn_view *q = infer->in[0], *k = infer->in[1], *v = infer->in[2];
+    tn_status status = check_shapes(q, k, v);
+
+    if (status == TN_OK)
+        status = check_mask(infer->in[3], q, k);
+    if (status == TN_OK)
+        status = check_options(o->is_causal, o->dropout_p, infer->in[3]);
+    if (status != TN_OK)
+        return status;
+    in_order(&infer->out[0], q,
+             (const int64_t[]){ q->shape[0], q->shape[1], q->shape[2], v->shape[3] });
+    tn__common_plain(&infer->out[1], wide(tn_view_dtype(q)), (tn_ints){ q->shape, 3 });
+    return TN_OK;
+}
+
+static tn_status attend_grad_infer(tn_infer *infer)
+{
+    const tn_attend_grad_options *o = infer->options;
+    const tn_view *gy = infer->in[0], *q = infer->in[1], *k = infer->in[2], *v = infer->in[3];
+    const tn_view *y = infer->in[5];
+    char text[TN__TEXT], text_q[TN__TEXT];
+    tn_status status = check_shapes(q, k, v);
+
+    if (status == TN_OK)
+        status = check_mask(infer->in[4], q, k);
+    if (status == TN_OK)
+        status = check_options(o->is_causal, o->dropout_p, infer->in[4]);
+    if (status != TN_OK)
+        return status;
+    for (int i = 0; i < 2; i++) {
+        const tn_view *part = i == 0 ? gy : y;
+        bool fits = part->ndim == 4 && part->shape[3] == v->shape[3] &&
+                    tn_view_dtype(part) == tn_view_dtype(q);
+
+        for (int d = 0; d < 3; d++)
+            fits = fits && part->shape[d] == q->shape[d];
+        if (!fits)
+            return tn_fail(TN_ERR_RUNTIME, "%s %s (%s) is not like what attend gives for q %s (%s)",
+                           i == 0 ? "gy" : "y", tn__common_text(text, tn__common_shape(part)),
+                           tn_dtype_name(tn_view_dtype(part)),
+                           tn__common_text(text_q, tn__common_shape(q)),
+                           tn_dtype_name(tn_view_dtype(q)));
+    }
+    for (int i = 6; i < 8; i++) {
+        const tn_view *part = infer->in[i];
+        bool fits = part == NULL || part->ndim == 3;
+
+        for (int d = 0; d < 3; d++)
+            fits = fits && (part == NULL || part->shape[d] == q->shape[d]);
+        if (!fits)
+            return tn_fail(
+                TN_ERR_RUNTIME, "%s %s (%s) is not like what attend gives for q %s (%s)",
+                i == 6 ? "logsumexp" : "glogsumexp", tn__common_text(text, tn__common_shape(part)),
+                tn_dtype_name(tn_view_dtype(part)), tn__common_text(text_q, tn__common_shape(q)),
+                tn_dtype_name(tn_view_dtype(q)));
+    }
+    in_order(&infer->out[0], q, q->shape);
+    in_order(&infer->out[1], k, k->shape);
+    in_order(&infer->out[2], v, v->shape);
+    return TN_OK;
+}
+
+/* ---- by operators ---- */
+
+static tn_tensor *as_wide(tn_tensor *x)
+{
+    return x == NULL || x == TN_NONE ? x : tn_cast(x, wide(tn_tensor_dtype(x)));
+}
+
+/* [N, G, S, E] as [N, H, S, E]: every head `times` times, neighbours the same. */
+static tn_tensor *repeated(tn_tensor *x, int64_t times)
+{
+    int64_t n, g, s, e;
+
+    if (x == NULL || times == 1)
+        return x;
+    n = tn_tensor_size(x, 0);
+    g = tn_tensor_size(x, 1);
+    s = tn_tensor_size(x, 2);
+    e = tn_tensor_size(x, 3);
+    return tn_reshape(tn_expand(tn_unsqueeze(x, 2), TN_SHAPE(n, g, times, s, e)),
+                      TN_SHAPE(n, g * times, s, e));
+}
+
+/* The sum over the heads that share. */
+static tn_tensor *shared(tn_tensor *x, int64_t times)
+{
+    static const int64_t dim[] = { 2 };
+    tn_sum_options o = TN_SUM_OPTIONS;
+
+    if (x == NULL || times == 1)
+        return x;
+    o.dims = (tn_ints){ dim, 1 };
+    return tn_sum(tn_reshape(x, TN_SHAPE(tn_tensor_size(x, 0), tn_tensor_size(x, 1) / times, times,
+                                         tn_tensor_size(x, 2), tn_tensor_size(x, 3))),
+                  &o);
+}
+
+static int64_t sharing(tn_tensor *q, tn_tensor *k)
+{
+    return tn_tensor_size(k, 1) > 0 ? tn_tensor_size(q, 1) / tn_tensor_size(k, 1) : 1;
+}
+
+/* scale q k^T + mask, of wide numbers, minus infinity where nothing is to be seen. */
+static tn_tensor *scores(tn_tensor *q, tn_tensor *k, tn_tensor *mask, double scale, bool is_causal)
+{
+    tn_tensor *s = tn_matmul(tn_mul_scalar(as_wide(q), scale),
+                             tn_transpose(repeated(as_wide(k), sharing(q, k)), 2, 3));
+
+    if (s != NULL && is_causal) {
+        tn_arange_options whole = TN_ARANGE_OPTIONS;
+
+        whole.dtype = TN_I64;
+        s = tn_masked_fill(
+            s,
+            tn_gt(tn_arange(q, 0, (double)tn_tensor_size(k, 2), &whole),
+                  tn_unsqueeze(tn_arange(q, 0, (double)tn_tensor_size(q, 2), &whole), 1)),
+            -INFINITY);
+    }
+    if (mask == TN_NONE)
+        return s;
+    return tn_tensor_dtype(mask) == TN_BOOL ? tn_masked_fill(s, tn_logical_not(mask), -INFINITY)
+                                            : tn_add(s, mask, NULL);
+}
+
+struct drop {
+    double p;
+    int64_t seed, block;
+};
+
+/* 1 / (1 - p) where it is kept and 0 where it is dropped, as tn_dropout has it; TN_NONE where all is kept. */
+static tn_tensor *kept(tn_tensor *s, tn_dtype dtype, struct drop drop)
+{
+    tn_tensor *room, *keep;
+
+    if (s == NULL)
+        return NULL;
+    if (drop.p == 0)
+        return TN_NONE;
+    if (drop.p == 1)
+        return tn__common_nothing(s, tn_tensor_shape(s));
+    room = tn_tensor_empty(tn_tensor_shape(s), tn_tensor_dtype(s), tn_tensor_device(s));
+    /* The share as q's dtype has it. */
+    keep = tn_cast(tn_tensor_full((tn_ints){ NULL, 0 }, 1 - drop.p, dtype, tn_tensor_device(s)),
+                   tn_tensor_dtype(s));
+    keep = tn_cast(tn_lt(tn_philox_uniform(room, 0, 1, drop.seed, drop.block), keep),
+                   tn_tensor_dtype(s));
+    return tn_mul_scalar(keep, 1 / (1 - drop.p));
+}
+
+/* e^(s - logsumexp) */
+static tn_tensor *shares(tn_tensor *s, tn_tensor *logsumexp)
+{
+    return tn_exp(tn_sub(s, tn_unsqueeze(logsumexp, 3), NULL));
+}
+
+static tn_status attend_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                  tn_tensor **out)
+{
+    const tn_attend_options *o = options;
+    struct drop drop = { o->dropout_p, o->seed, o->block };
+    tn_tensor *s, *keep, *p;
+    int64_t last = 3;
+
+    (void)n_in;
+    s = scores(in[0], in[1], in[3], o->scale, o->is_causal);
+    if (s == NULL)
+        return tn_error_last()->code;
+    if (tn_tensor_size(s, 3) > 0) {
+        out[1] = tn_logsumexp(s, (tn_ints){ &last, 1 }, NULL);
+        out[1] = tn_masked_fill(
+            out[1], out[1] == NULL ? NULL : tn_eq(out[1], tn__common_number(out[1], -INFINITY)),
+            INFINITY);
+    } else {
+        out[1] = tn_tensor_full((tn_ints){ tn_tensor_shape(s).at, 3 }, INFINITY, tn_tensor_dtype(s),
+                                tn_tensor_device(s));
+    }
+    p = shares(s, out[1]);
+    keep = kept(s, tn_tensor_dtype(in[0]), drop);
+    if (keep != TN_NONE)
+        p = tn_mul(p, keep);
+    out[0] = tn_matmul(p, repeated(as_wide(in[2]), sharing(in[0], in[1])));
+    out[0] = out[0] == NULL ? NULL : tn_cast(out[0], tn_tensor_dtype(in[0]));
+    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last()->code;
+}
+
+/* What the gradients are made of: the gradient of the scores, and the shares as they were dropped. */
+struct slopes {
+    tn_tensor *s, *dropped;
+};
+
+static tn_status find_slopes(tn_tensor *gy, tn_tensor *q, tn_tensor *k, tn_tensor *v,
+                             tn_tensor *mask, tn_tensor *y, tn_tensor *logsumexp,
+                             tn_tensor *glogsumexp, const tn_attend_grad_options *o,
+                             struct slopes *out)
+{
+    struct drop drop = { o->dropout_p, o->seed, o->block };
+    tn_sum_options sums = TN_SUM_OPTIONS;
+    tn_tensor *p, *gp, *keep, *less;
+    int64_t last = 3;
+
+    sums.dims = (tn_ints){ &last, 1 };
+    sums.keepdim = true;
+    p = shares(scores(q, k, mask, o->scale, o->is_causal), as_wide(logsumexp));
+    gp = tn_matmul(as_wide(gy), tn_transpose(repeated(as_wide(v), sharing(q, k)), 2, 3));
+    keep = kept(p, tn_tensor_dtype(q), drop);
+    out->dropped = p;
+    if (keep != TN_NONE) {
+        gp = tn_mul(gp, keep);
+        out->dropped = tn_mul(p, keep);
+    }
+    less = tn_sum(tn_mul(as_wide(gy), as_wide(y)), &sums);
+    if (glogsumexp != TN_NONE)
+        less = tn_sub(less, tn_unsqueeze(as_wide(glogsumexp), 3), NULL);
+    out->s = tn_mul(p, tn_sub(gp, less, NULL));
+    return out->s != NULL && out->dropped != NULL ? TN_OK : tn_error_last()->code;
+}
+
+static tn_status attend_grad_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                       tn_tensor **out)
+{
+    const tn_attend_grad_options *o = options;
+    tn_dtype dtype = tn_tensor_dtype(in[1]);
+    int64_t times = sharing(in[1], in[2]);
+    struct slopes slopes;
+    tn_status status = find_slopes(in[0], in[1], in[2], in[3], in[4], in[5], in[6], in[7], o,
+                                   &slopes);
+
+    (void)n_in;
+    if (status != TN_OK)
+        return status;
+    out[0] = tn_mul_scalar(tn_matmul(slopes.s, repeated(as_wide(in[2]), times)), o->scale);
+    out[1] = shared(
+        tn_mul_scalar(tn_matmul(tn_transpose(slopes.s, 2, 3), as_wide(in[1])), o->scale), times);
+    out[2] = shared(tn_matmul(tn_transpose(slopes.dropped, 2, 3), as_wide(in[0])), times);
+    for (int i = 0; i < 3; i++) {
+        out[i] = out[i] == NULL ? NULL : tn_cast(out[i], dtype);
+        if (out[i] == NULL)
+            return tn_error_last()->code;
+    }
+    return TN_OK;
+}
+
+static tn_status attend_derive(tn_derive *d)
+{
+    const tn_attend_options *o = d->options;
+    tn_attend_grad_options g = TN_ATTEND_GRAD_OPTIONS;
+    tn_tensor *q = d->in[0], *k = d->in[1], *v = d->in[2], *gy = d->gout[0], *all[3];
+    tn_tensor *mask = d->in_meta[3].ndim < 0 ? TN_NONE : d->in[3];
+
+    g.is_causal = o->is_causal;
+    g.dropout_p = o->dropout_p;
+    g.seed = o->seed;
+    g.block = o->block;
+    g.scale = o->scale;
+    if (gy == TN_NONE)
+        gy = tn__common_nothing(d->out[0], tn_tensor_shape(d->out[0]));
+    if (tn__needs(d, 0) || tn__needs(d, 1) || tn__needs(d, 2)) {
+        if (tn_attend_grad(gy, q, k, v, mask, d->out[0], d->out[1], d->gout[1], o->scale, &g,
+                           &all[0], &all[1], &all[2]) != TN_OK)
+            return tn_error_last()->code;
+        for (int i = 0; i < 3; i++)
+            if (tn__needs(d, i))
+                d->gin[i] = all[i];
+    }
+    if (tn__needs(d, 3)) {
+        struct slopes slopes;
+        tn_status status = find_slopes(gy, q, k, v, mask, d->out[0], d->out[1], d->gout[1], &g,
+                                       &slopes);
+
+        if (status != TN_OK)
+            return status;
+        d->gin[3] = tn_sum_to(tn_cast(slopes.s, d->in_meta[3].dtype), tn__common_in_shape(d, 3));
+    }
+    return TN_OK;
+}
+
+const tn_op_def tn__op_attend = { TN_HEAD(tn_op_def), TN_SCHEMA_ATTEND, .infer = attend_infer,
+                                  .derive = attend_derive, .decompose = attend_decompose };
+const tn_op_def tn__op_attend_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_ATTEND_GRAD,
+                                       .infer = attend_grad_infer,
+                                       .decompose = attend_grad_decompose };
