@@ -23,4 +23,4 @@ bench: bench/dispatch$(EXEEXT)
 	./run bench/dispatch$(EXEEXT)
 # Instructions a call of each case, by callgrind: what the noise of a machine does not touch.
 instructions: bench/dispatch$(EXEEXT)
-	$(SHELL) $(srcdir)/tests/op/instructions.sh --all
+	./run $(SHELL) $(srcdir)/tests/op/instructions.sh --all
