@@ -278,11 +278,8 @@ static void write_results(const struct job *job, int64_t count, const union tn__
         return;
     }
     for (int64_t k = 0; k < count; k++, y += step) {
-        struct tn__largest one = { 0, 0, 0 };
-        if (job->ct == TN__I64)
-            one.i = from[k].i;
-        else
-            one.f = from[k].f;
+        bool whole = job->ct == TN__I64;
+        struct tn__largest one = { whole ? 0 : from[k].f, whole ? from[k].i : 0, 0 };
         write_result(job, &one, first + k, y);
     }
 }
@@ -462,10 +459,8 @@ static void fold_rows(const struct job *job, int64_t count, const char *x, int64
         } else {
             start(job, &all);
             take_block(job, n, x, 0, &all);
-            if (job->ct == TN__I64)
-                to[k].i = all.i;
-            else
-                to[k].f = all.f;
+            to[k] = job->ct == TN__I64 ? (union tn__number){ .i = all.i }
+                                       : (union tn__number){ .f = all.f };
         }
     }
 }
