@@ -95,32 +95,36 @@ enum { TILE = 32 };
 
 typedef uint32_t four __attribute__((vector_size(16), aligned(4), may_alias));
 
+static inline void turn_four(char *to, int64_t sy, const char *from, int64_t sx)
+{
+    four a = *(const four *)(const void *)from, b = *(const four *)(const void *)(from + sx),
+         c = *(const four *)(const void *)(from + 2 * sx),
+         d = *(const four *)(const void *)(from + 3 * sx);
+    four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+         cd = __builtin_shufflevector(c, d, 0, 4, 1, 5),
+         ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7),
+         cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    *(four *)(void *)to = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+    *(four *)(void *)(to + sy) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+    *(four *)(void *)(to + 2 * sy) = __builtin_shufflevector(ab2, cd2, 0, 1, 4, 5);
+    *(four *)(void *)(to + 3 * sy) = __builtin_shufflevector(ab2, cd2, 2, 3, 6, 7);
+}
+
 void tn__transpose_4(int64_t rows, int64_t columns, char *y, int64_t sy, const char *x, int64_t sx)
 {
-    int64_t j = 0;
-    for (; j + 4 <= rows; j += 4) {
+    /* Where rows of y are near, a line of x is read whole: others that lie a power of two apart push it out. */
+    const int64_t deep = sy <= 4 * TILE && sy > 0 ? 16 : 4, whole = rows / 4 * 4;
+    for (int64_t j0 = 0; j0 < whole; j0 += deep) {
+        const int64_t end = j0 + deep < whole ? j0 + deep : whole;
         int64_t i = 0;
-        for (; i + 4 <= columns; i += 4) {
-            const char *from = x + i * sx + j * 4;
-            char *to = y + j * sy + i * 4;
-            four a = *(const four *)(const void *)from,
-                 b = *(const four *)(const void *)(from + sx),
-                 c = *(const four *)(const void *)(from + 2 * sx),
-                 d = *(const four *)(const void *)(from + 3 * sx);
-            four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
-                 cd = __builtin_shufflevector(c, d, 0, 4, 1, 5),
-                 ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7),
-                 cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-            *(four *)(void *)to = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
-            *(four *)(void *)(to + sy) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
-            *(four *)(void *)(to + 2 * sy) = __builtin_shufflevector(ab2, cd2, 0, 1, 4, 5);
-            *(four *)(void *)(to + 3 * sy) = __builtin_shufflevector(ab2, cd2, 2, 3, 6, 7);
-        }
+        for (; i + 4 <= columns; i += 4)
+            for (int64_t j = j0; j < end; j += 4)
+                turn_four(y + j * sy + i * 4, sy, x + i * sx + j * 4, sx);
         for (; i < columns; i++)
-            for (int64_t k = j; k < j + 4; k++)
-                memcpy(y + k * sy + i * 4, x + i * sx + k * 4, 4);
+            for (int64_t j = j0; j < end; j++)
+                memcpy(y + j * sy + i * 4, x + i * sx + j * 4, 4);
     }
-    for (; j < rows; j++)
+    for (int64_t j = whole; j < rows; j++)
         for (int64_t i = 0; i < columns; i++)
             memcpy(y + j * sy + i * 4, x + i * sx + j * 4, 4);
 }

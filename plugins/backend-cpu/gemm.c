@@ -47,29 +47,49 @@ static bool crowded(const struct tn__gemm *g)
            (g->by_columns ? bytes >= 512 : g->k >= 64 && bytes % 1024 == 0);
 }
 
-/* kc columns of a from k0 on: for columns as [strip][kc][mr], for rows as [m][kc + GAP]. */
-static void gather(const struct tn__gemm *g, int64_t k0, int64_t kc, int64_t mr)
+/* From one gathered strip to the next: GAP apart, or strips of a depth of 2^n would write into the same lines of the
+ * cache, each pushing the one before out. */
+static int64_t strip_step(int64_t kc, int64_t mr)
 {
-    int64_t size = (int64_t)tn__ct_size(g->ct);
-    const char *a = g->a;
-    char *to = g->space;
+    return kc * mr + GAP;
+}
 
-    for (int64_t i = 0; !g->by_columns && i < g->m; i++)
-        memcpy(to + i * (kc + GAP) * size, a + (i * g->a_step + k0) * size, (size_t)(kc * size));
-    for (int64_t k = 0; g->by_columns && k < kc; k++)
-        for (int64_t i = 0; i < g->m; i += mr) {
-            const char *from = a + (i + (k0 + k) * g->a_step) * size;
-            int64_t bytes = (g->m - i < mr ? g->m - i : mr) * size;
-            char *at = to + (i * kc + k * mr) * size;
-            if (bytes == WHOLE) { /* of float32 with the widest vectors: three moves */
-                memcpy(at, from, WHOLE);
-                continue;
-            }
-            for (; bytes >= 8; bytes -= 8, at += 8, from += 8) /* short: no call */
-                memcpy(at, from, 8);
-            for (; bytes > 0; bytes--)
-                *at++ = *from++;
-        }
+/* Without a call. */
+static inline void copy_short(char *to, const char *from, int64_t bytes)
+{
+    for (; bytes >= 8; bytes -= 8, to += 8, from += 8)
+        memcpy(to, from, 8);
+    for (; bytes > 0; bytes--)
+        *to++ = *from++;
+}
+
+/* kc columns of a from k0 on, as [strip][kc][mr] (+ GAP). */
+static void gather_columns(const struct tn__gemm *g, int64_t k0, int64_t kc, int64_t mr)
+{
+    const int64_t size = (int64_t)tn__ct_size(g->ct), strips = g->m / mr, wide = mr * size;
+    const int64_t next = strip_step(kc, mr) * size, rest = (g->m - strips * mr) * size;
+
+    for (int64_t k = 0; k < kc; k++) {
+        const char *from = (const char *)g->a + (k0 + k) * g->a_step * size;
+        char *to = (char *)g->space + k * wide;
+        if (wide == WHOLE) /* of float32 with the widest vectors: three moves */
+            for (int64_t i = 0; i < strips; i++, from += WHOLE, to += next)
+                memcpy(to, from, WHOLE);
+        else
+            for (int64_t i = 0; i < strips; i++, from += wide, to += next)
+                copy_short(to, from, wide);
+        copy_short(to, from, rest);
+    }
+}
+
+/* The same of rows, as [m][kc + GAP]. */
+static void gather_rows(const struct tn__gemm *g, int64_t k0, int64_t kc)
+{
+    const int64_t size = (int64_t)tn__ct_size(g->ct);
+
+    for (int64_t i = 0; i < g->m; i++)
+        memcpy((char *)g->space + i * (kc + GAP) * size,
+               (const char *)g->a + (i * g->a_step + k0) * size, (size_t)(kc * size));
 }
 
 void tn__gemm_run(const struct tn__gemm *g)
@@ -78,15 +98,19 @@ void tn__gemm_run(const struct tn__gemm *g)
     int64_t size = (int64_t)tn__ct_size(g->ct), wide = g->width == strips->nr;
     tn__strip_run *run = g->by_columns ? strips->columns[wide] : strips->rows[wide];
     int64_t deep = g->by_columns ? g->a_step : 1, down = g->by_columns ? 1 : g->a_step;
-    int64_t step = g->a_step;
+    int64_t step = g->a_step, between = 0; /* bytes from one gathered strip to the next */
     bool apart = crowded(g);
 
     /* Without depth there is one round, which leaves the bias. */
     for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += DEPTH) {
         int64_t kc = g->k - k0 < DEPTH ? g->k - k0 : DEPTH;
         if (apart) {
-            gather(g, k0, kc, strips->mr);
+            if (g->by_columns)
+                gather_columns(g, k0, kc, strips->mr);
+            else
+                gather_rows(g, k0, kc);
             step = g->by_columns ? strips->mr : kc + GAP;
+            between = (g->by_columns ? strip_step(kc, strips->mr) : strips->mr * step) * size;
         }
         for (int64_t j = 0; j < g->n; j += g->width) {
             const char *b = (const char *)g->b +
@@ -94,12 +118,12 @@ void tn__gemm_run(const struct tn__gemm *g)
                        *bias = g->bias ? (const char *)g->bias + j * size : (const char *)nothing;
             if (k0 > 0 || g->add)
                 bias = NULL;
-            for (int64_t i = 0; i < g->m; i += strips->mr) {
+            const char *gathered = g->space;
+            for (int64_t i = 0; i < g->m; i += strips->mr, gathered += between) {
                 int64_t rows = g->m - i < strips->mr ? g->m - i : strips->mr;
-                const char *a = (const char *)g->a + (i * down + k0 * deep) * size;
+                const char *a = apart ? gathered
+                                      : (const char *)g->a + (i * down + k0 * deep) * size;
                 char *c = (char *)g->c + (i * g->ldc + j) * size;
-                if (apart)
-                    a = (const char *)g->space + i * (g->by_columns ? kc : step) * size;
                 if (g->n - j >= g->width)
                     run(rows, kc, a, step, b, g->b_step, c, g->ldc, bias);
                 else
