@@ -45,13 +45,21 @@ static void count_up(bench_model *m, double count)
 
 /* ---- layers ---------------------------------------------------------------------------------- */
 
-static tn_tensor *dense(bench_model *m, tn_tensor *x, int64_t outputs)
+/* f(dense(x)) + residual, TN_NONE for no sum. */
+static tn_tensor *dense_then(bench_model *m, tn_tensor *x, int64_t outputs, const char *activation,
+                             tn_tensor *residual)
 {
     int64_t inputs = tn_tensor_size(x, -1);
     tn_tensor *w = parameter(m, TN_SHAPE(outputs, inputs), 0, 1 / sqrt((double)inputs));
+    tn_tensor *b = parameter(m, TN_SHAPE(outputs), 0, 0.01), *y, *before;
 
     count_up(m, (double)tn_tensor_numel(x) * (double)outputs);
-    return tn_linear(x, w, parameter(m, TN_SHAPE(outputs), 0, 0.01));
+    return tn_linear_activation(x, w, b, residual, activation, &y, &before) == TN_OK ? y : NULL;
+}
+
+static tn_tensor *dense(bench_model *m, tn_tensor *x, int64_t outputs)
+{
+    return dense_then(m, x, outputs, "none", TN_NONE);
 }
 
 static tn_tensor *windows(bench_model *m, tn_tensor *x, int64_t outputs, int64_t kernel,
@@ -71,16 +79,47 @@ static tn_tensor *windows(bench_model *m, tn_tensor *x, int64_t outputs, int64_t
     return y;
 }
 
+typedef struct by_channel {
+    tn_tensor *mean, *var, *weight, *bias;
+} by_channel;
+
+static by_channel by_channel_of(bench_model *m, tn_tensor *x)
+{
+    int64_t channels = tn_tensor_size(x, 1);
+    by_channel c;
+
+    c.mean = buffer(m, channels, 0);
+    c.var = buffer(m, channels, 1);
+    c.weight = parameter(m, TN_SHAPE(channels), 1, 0.1);
+    c.bias = parameter(m, TN_SHAPE(channels), 0, 0.1);
+    return c;
+}
+
 static tn_tensor *normal(bench_model *m, tn_tensor *x)
 {
     tn_batch_norm_options o = TN_BATCH_NORM_OPTIONS;
-    int64_t channels = tn_tensor_size(x, 1);
-    tn_tensor *mean = buffer(m, channels, 0), *var = buffer(m, channels, 1),
-              *w = parameter(m, TN_SHAPE(channels), 1, 0.1),
-              *b = parameter(m, TN_SHAPE(channels), 0, 0.1);
+    by_channel c = by_channel_of(m, x);
 
     o.training = true;
-    return tn_batch_norm(x, mean, var, w, b, &o);
+    return tn_batch_norm(x, c.mean, c.var, c.weight, c.bias, &o);
+}
+
+/* relu(normal(x) + residual), TN_NONE for no sum. */
+static tn_tensor *normal_relu(tn_tensor *x, by_channel c, tn_tensor *residual)
+{
+    tn_batch_norm_relu_options o = TN_BATCH_NORM_RELU_OPTIONS;
+
+    o.training = true;
+    return tn_batch_norm_relu(x, c.mean, c.var, c.weight, c.bias, residual, &o);
+}
+
+/* A convolution without bias, normalisation, relu. */
+static tn_tensor *windows_relu(bench_model *m, tn_tensor *x, int64_t outputs, int64_t kernel,
+                               int64_t stride, int64_t padding)
+{
+    tn_tensor *y = windows(m, x, outputs, kernel, stride, padding, false);
+
+    return normal_relu(y, by_channel_of(m, y), TN_NONE);
 }
 
 static tn_tensor *rows_normal(bench_model *m, tn_tensor *x)
@@ -100,8 +139,8 @@ static tn_tensor *halves(tn_tensor *x)
 
 static tn_tensor *mlp(bench_model *m, tn_tensor *x)
 {
-    x = tn_relu(dense(m, x, 512));
-    x = tn_relu(dense(m, x, 512));
+    x = dense_then(m, x, 512, "relu", TN_NONE);
+    x = dense_then(m, x, 512, "relu", TN_NONE);
     return dense(m, x, 10);
 }
 
@@ -110,19 +149,21 @@ static tn_tensor *lenet(bench_model *m, tn_tensor *x)
     x = halves(tn_relu(windows(m, x, 6, 5, 1, 2, true)));
     x = halves(tn_relu(windows(m, x, 16, 5, 1, 0, true)));
     x = tn_reshape(x, TN_SHAPE(tn_tensor_size(x, 0), 400));
-    x = tn_relu(dense(m, x, 120));
-    x = tn_relu(dense(m, x, 84));
+    x = dense_then(m, x, 120, "relu", TN_NONE);
+    x = dense_then(m, x, 84, "relu", TN_NONE);
     return dense(m, x, 10);
 }
 
 static tn_tensor *block(bench_model *m, tn_tensor *x, int64_t outputs, int64_t stride)
 {
-    tn_tensor *y = tn_relu(normal(m, windows(m, x, outputs, 3, stride, 1, false)));
+    tn_tensor *y = windows_relu(m, x, outputs, 3, stride, 1);
+    by_channel last;
 
-    y = normal(m, windows(m, y, outputs, 3, 1, 1, false));
+    y = windows(m, y, outputs, 3, 1, 1, false);
+    last = by_channel_of(m, y); /* in the peer's order: before those of the short way */
     if (stride > 1)
         x = normal(m, windows(m, x, outputs, 1, stride, 0, false));
-    return tn_relu(tn_add(y, x, NULL));
+    return normal_relu(y, last, x);
 }
 
 static tn_tensor *stages(bench_model *m, tn_tensor *x, int64_t classes)
@@ -140,7 +181,7 @@ static tn_tensor *stages(bench_model *m, tn_tensor *x, int64_t classes)
 
 static tn_tensor *resnet_small(bench_model *m, tn_tensor *x)
 {
-    return stages(m, tn_relu(normal(m, windows(m, x, 64, 3, 1, 1, false))), 10);
+    return stages(m, windows_relu(m, x, 64, 3, 1, 1), 10);
 }
 
 static tn_tensor *resnet(bench_model *m, tn_tensor *x)
@@ -149,7 +190,7 @@ static tn_tensor *resnet(bench_model *m, tn_tensor *x)
 
     o.stride = TN_SHAPE(2, 2);
     o.padding = TN_SHAPE(1, 1);
-    x = tn_relu(normal(m, windows(m, x, 64, 7, 2, 3, false)));
+    x = windows_relu(m, x, 64, 7, 2, 3);
     return stages(m, tn_max_pool2d(x, TN_SHAPE(3, 3), &o), 1000);
 }
 
@@ -165,7 +206,8 @@ static tn_tensor *heads_of(tn_tensor *all, int64_t which)
                         1, 2);
 }
 
-static tn_tensor *attention(bench_model *m, tn_tensor *x)
+/* residual + attention(x) */
+static tn_tensor *attention(bench_model *m, tn_tensor *x, tn_tensor *residual)
 {
     int64_t n = tn_tensor_size(x, 0), length = tn_tensor_size(x, 1);
     tn_tensor *all = dense(m, x, 3 * WIDTH);
@@ -173,7 +215,8 @@ static tn_tensor *attention(bench_model *m, tn_tensor *x)
                                                    heads_of(all, 2), TN_NONE, NULL);
 
     count_up(m, 2.0 * (double)(n * length * length * WIDTH));
-    return dense(m, tn_reshape(tn_transpose(y, 1, 2), TN_SHAPE(n, length, WIDTH)), WIDTH);
+    return dense_then(m, tn_reshape(tn_transpose(y, 1, 2), TN_SHAPE(n, length, WIDTH)), WIDTH,
+                      "none", residual);
 }
 
 static tn_tensor *transformer(bench_model *m, tn_tensor *x)
@@ -187,8 +230,11 @@ static tn_tensor *transformer(bench_model *m, tn_tensor *x)
     m->first = false;
     x = tn_add(tn_embedding(table, x, NULL), places, NULL);
     for (int layer = 0; layer < LAYERS; layer++) {
-        x = tn_add(x, attention(m, rows_normal(m, x)), NULL);
-        x = tn_add(x, dense(m, tn_gelu(dense(m, rows_normal(m, x), 4 * WIDTH), NULL), WIDTH), NULL);
+        tn_tensor *wide;
+
+        x = attention(m, rows_normal(m, x), x);
+        wide = dense_then(m, rows_normal(m, x), 4 * WIDTH, "gelu", TN_NONE);
+        x = dense_then(m, wide, WIDTH, "none", x);
     }
     o.dims = (tn_ints){ along, 1 };
     return dense(m, tn_mean(rows_normal(m, x), &o), 10);

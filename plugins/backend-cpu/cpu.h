@@ -446,6 +446,9 @@ struct tn__gemm {
     int64_t ldc;
     const void *bias; /* NULL: none; with room for a whole panel at the end */
     void *space; /* tn__gemm_space bytes, for an `a` that lies badly; NULL: read where it lies */
+    /* Called when columns [j, j + n) of c are whole, while they are near; NULL: not. */
+    void (*done)(void *user, const struct tn__gemm *g, int64_t j, int64_t n);
+    void *user;
 };
 size_t tn__gemm_space(const struct tn__gemm *g);
 /* The columns of a panel for n columns. */
@@ -485,6 +488,8 @@ tn_status tn__copy_views(const tn_view *to, const tn_view *from);
 
 /* By their row (kernel->data). */
 tn_status tn__elementwise(const tn_call *call);
+/* out[0] = op(in[0], in[1]) of one or two inputs, which may be out[0] itself. */
+tn_status tn__elementwise_run(const tn_call *call, enum tn__ew op, int32_t inputs);
 tn_status tn__add(const tn_call *call);
 tn_status tn__sub(const tn_call *call);
 tn_status tn__div(const tn_call *call);
@@ -555,6 +560,7 @@ bool tn__one_hot_takes(const tn_call *call, char *reason, size_t size);
 
 tn_status tn__bmm(const tn_call *call);
 tn_status tn__linear(const tn_call *call);
+tn_status tn__linear_activation(const tn_call *call);
 
 tn_status tn__attend(const tn_call *call);
 tn_status tn__attend_grad(const tn_call *call);
@@ -584,6 +590,10 @@ tn_status tn__avg_pool(const tn_call *call);
 tn_status tn__avg_pool_grad(const tn_call *call);
 tn_status tn__standardize(const tn_call *call);
 tn_status tn__standardize_grad(const tn_call *call);
+tn_status tn__standardize_relu(const tn_call *call);
+tn_status tn__standardize_relu_grad(const tn_call *call);
+bool tn__standardize_relu_takes(const tn_call *call, char *reason, size_t size);
+bool tn__standardize_relu_grad_takes(const tn_call *call, char *reason, size_t size);
 bool tn__standardize_takes(const tn_call *call, char *reason, size_t size);
 bool tn__standardize_grad_takes(const tn_call *call, char *reason, size_t size);
 

@@ -266,6 +266,11 @@ tn_status tn__elementwise(const tn_call *call)
     return run(call, row->op, row->inputs, numbers);
 }
 
+tn_status tn__elementwise_run(const tn_call *call, enum tn__ew op, int32_t inputs)
+{
+    return run(call, op, inputs, no_numbers);
+}
+
 tn_status tn__add(const tn_call *call)
 {
     double alpha = ((const tn_add_options *)call->options)->alpha;

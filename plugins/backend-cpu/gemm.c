@@ -5,7 +5,14 @@
 
 #include "cpu.h"
 
-enum { DEPTH = 512, GAP = 16, MOST_COLUMNS = 64, MOST_ROWS = 12, WHOLE = 12 * 4 };
+enum {
+    DEPTH = 512,
+    GAP = 16,
+    MOST_COLUMNS = 64,
+    MOST_ROWS = 12,
+    WHOLE = 12 * 4,
+    DONE_AT_ONCE = 128
+};
 
 static const double nothing[MOST_COLUMNS];
 
@@ -112,7 +119,8 @@ void tn__gemm_run(const struct tn__gemm *g)
             step = g->by_columns ? strips->mr : kc + GAP;
             between = (g->by_columns ? strip_step(kc, strips->mr) : strips->mr * step) * size;
         }
-        for (int64_t j = 0; j < g->n; j += g->width) {
+        const bool last = k0 + DEPTH >= g->k;
+        for (int64_t j = 0, whole = 0; j < g->n; j += g->width) {
             const char *b = (const char *)g->b +
                             (j / g->width * g->b_panel + k0 * g->b_step) * size,
                        *bias = g->bias ? (const char *)g->bias + j * size : (const char *)nothing;
@@ -128,6 +136,11 @@ void tn__gemm_run(const struct tn__gemm *g)
                     run(rows, kc, a, step, b, g->b_step, c, g->ldc, bias);
                 else
                     edge(g, run, rows, g->n - j, kc, a, step, b, c, bias);
+            }
+            int64_t end = j + g->width < g->n ? j + g->width : g->n;
+            if (last && g->done && (end == g->n || end - whole >= DONE_AT_ONCE)) {
+                g->done(g->user, g, whole, end - whole);
+                whole = end;
             }
         }
     }

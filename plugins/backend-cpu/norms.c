@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "near.h"
 #include "norms.h"
 
 #ifndef TN__LOOPS_NAME
@@ -14,6 +15,9 @@
 #define PASTE(a, b) PASTE_(a, b)
 
 enum { LANES = 16, ROWS_AT_ONCE = 64, SIDE_AT_ONCE = 256 };
+
+/* What of the gradient g at k goes through relu, where there is one. */
+#define GATED(g, k) (gated && gate[k] <= 0 ? 0 : (g))
 
 #define PEOPLE(s, T)                                                                               \
     /* The sum of f over a stretch, in lanes. */                                                   \
@@ -59,6 +63,35 @@ enum { LANES = 16, ROWS_AT_ONCE = 64, SIDE_AT_ONCE = 256 };
             all += (double)lane[k];                                                                \
         return all;                                                                                \
     }                                                                                              \
+    /* n results from `at` on, just written: the sum with the residual, and relu. */               \
+    static void follow_##s(const struct tn__norm_work *w, int64_t n, int64_t at)                   \
+    {                                                                                              \
+        T *y = (T *)w->y + at;                                                                     \
+        if (w->residual) {                                                                         \
+            const T *r = (const T *)w->residual + at;                                              \
+            TN__IVDEP                                                                              \
+            for (int64_t k = 0; k < n; k++) {                                                      \
+                T sum = y[k] + r[k];                                                               \
+                y[k] = sum < 0 ? 0 : sum;                                                          \
+            }                                                                                      \
+        } else {                                                                                   \
+            TN__IVDEP                                                                              \
+            for (int64_t k = 0; k < n; k++)                                                        \
+                y[k] = y[k] < 0 ? 0 : y[k];                                                        \
+        }                                                                                          \
+    }                                                                                              \
+    /* What goes back through relu, left for whoever wants it; where that is. */                   \
+    static const T *leave_##s(const struct tn__norm_work *w, int64_t n, int64_t at)                \
+    {                                                                                              \
+        const T *gy = (const T *)w->gy + at, *y = (const T *)w->gate + at;                         \
+        T *gr = (T *)w->gr + at;                                                                   \
+        TN__IVDEP                                                                                  \
+        for (int64_t k = 0; k < n; k++) {                                                          \
+            T g = gy[k];                                                                           \
+            gr[k] = y[k] <= 0 ? 0 : g;                                                             \
+        }                                                                                          \
+        return gr;                                                                                 \
+    }                                                                                              \
     static void one_##s(const struct tn__norm_work *w, int64_t p)                                  \
     {                                                                                              \
         const struct tn__people *e = &w->people;                                                   \
@@ -91,11 +124,13 @@ enum { LANES = 16, ROWS_AT_ONCE = 64, SIDE_AT_ONCE = 256 };
                     y[k] = (x[k] - mean) * spread * (weight ? weight[k] : 1) +                     \
                            (bias ? bias[k] : 0);                                                   \
             }                                                                                      \
+            if (w->relu)                                                                           \
+                follow_##s(w, e->length, (i * e->populations + p) * e->length);                    \
         }                                                                                          \
     }                                                                                              \
     /* Sums over a population of g and of g times its place, g = gy weight; gx from them. */       \
-    static void back_##s(const struct tn__norm_work *w, int64_t p, double *sum_gy,                 \
-                         double *sum_gyu)                                                          \
+    TN__INTO_LOOPS void back_##s(const struct tn__norm_work *w, int64_t p, double *sum_gy,         \
+                                 double *sum_gyu, const bool gated)                                \
     {                                                                                              \
         const struct tn__people *e = &w->people;                                                   \
         const T *weight = w->weight;                                                               \
@@ -105,12 +140,17 @@ enum { LANES = 16, ROWS_AT_ONCE = 64, SIDE_AT_ONCE = 256 };
         bool each = e->affine == TN__PER_ELEMENT && weight;                                        \
         for (int64_t i = 0; i < e->segments; i++) {                                                \
             const T *x = (const T *)w->x + (i * e->populations + p) * e->length;                   \
-            const T *gy = (const T *)w->gy + (i * e->populations + p) * e->length;                 \
+            const int64_t from = (i * e->populations + p) * e->length;                             \
+            const T *gate = gated ? (const T *)w->gate + from : NULL;                              \
+            const T *gy = !gated && w->gr ? leave_##s(w, e->length, from)                          \
+                                          : (const T *)w->gy + from;                               \
             T a[LANES] = { 0 }, b[LANES] = { 0 };                                                  \
             int64_t k = 0;                                                                         \
             for (; k + LANES <= e->length; k += LANES) {                                           \
                 for (int j = 0; j < LANES; j++) {                                                  \
-                    T g = each ? gy[k + j] * weight[k + j] : gy[k + j];                            \
+                    T g = gy[k + j];                                                               \
+                    g = GATED(g, k + j);                                                           \
+                    g = each ? g * weight[k + j] : g;                                              \
                     a[j] += g;                                                                     \
                     b[j] += g * (x[k + j] - mean);                                                 \
                 }                                                                                  \
@@ -122,7 +162,9 @@ enum { LANES = 16, ROWS_AT_ONCE = 64, SIDE_AT_ONCE = 256 };
                     }                                                                              \
             }                                                                                      \
             for (; k < e->length; k++) {                                                           \
-                T g = each ? gy[k] * weight[k] : gy[k];                                            \
+                T g = gy[k];                                                                       \
+                g = GATED(g, k);                                                                   \
+                g = each ? g * weight[k] : g;                                                      \
                 g1 += (double)g;                                                                   \
                 g2 += (double)g * (double)(x[k] - mean);                                           \
             }                                                                                      \
@@ -137,18 +179,34 @@ enum { LANES = 16, ROWS_AT_ONCE = 64, SIDE_AT_ONCE = 256 };
         T low = (T)(g1 / n), tilt = (T)(g2 * (double)spread * (double)spread / n);                 \
         for (int64_t i = 0; i < e->segments; i++) {                                                \
             const T *x = (const T *)w->x + (i * e->populations + p) * e->length;                   \
-            const T *gy = (const T *)w->gy + (i * e->populations + p) * e->length;                 \
+            const int64_t from = (i * e->populations + p) * e->length;                             \
+            const T *gate = gated ? (const T *)w->gate + from : NULL;                              \
+            const T *gy = (const T *)(!gated && w->gr ? w->gr : w->gy) + from;                     \
             T *gx = (T *)w->gx + (i * e->populations + p) * e->length, all = spread * factor;      \
             if (each) {                                                                            \
                 TN__IVDEP                                                                          \
-                for (int64_t k = 0; k < e->length; k++)                                            \
-                    gx[k] = (gy[k] * weight[k] - low - (x[k] - mean) * tilt) * all;                \
+                for (int64_t k = 0; k < e->length; k++) {                                          \
+                    T g = gy[k];                                                                   \
+                    g = GATED(g, k);                                                               \
+                    gx[k] = (g * weight[k] - low - (x[k] - mean) * tilt) * all;                    \
+                }                                                                                  \
             } else {                                                                               \
                 TN__IVDEP                                                                          \
-                for (int64_t k = 0; k < e->length; k++)                                            \
-                    gx[k] = (gy[k] - low - (x[k] - mean) * tilt) * all;                            \
+                for (int64_t k = 0; k < e->length; k++) {                                          \
+                    T g = gy[k];                                                                   \
+                    g = GATED(g, k);                                                               \
+                    gx[k] = (g - low - (x[k] - mean) * tilt) * all;                                \
+                }                                                                                  \
             }                                                                                      \
         }                                                                                          \
+    }                                                                                              \
+    static void either_back_##s(const struct tn__norm_work *w, int64_t p, double *sum_gy,          \
+                                double *sum_gyu)                                                   \
+    {                                                                                              \
+        if (w->gate && !w->gr)                                                                     \
+            back_##s(w, p, sum_gy, sum_gyu, true);                                                 \
+        else                                                                                       \
+            back_##s(w, p, sum_gy, sum_gyu, false);                                                \
     }                                                                                              \
     static tn_status forth_##s(void *user, int64_t begin, int64_t end)                             \
     {                                                                                              \
@@ -163,7 +221,7 @@ enum { LANES = 16, ROWS_AT_ONCE = 64, SIDE_AT_ONCE = 256 };
         for (int64_t c = begin; c < end; c++) {                                                    \
             double gb = 0, gw = 0, sum, tilt;                                                      \
             for (int64_t p = c; p < w->people.populations; p += w->people.channels) {              \
-                back_##s(w, p, &sum, &tilt);                                                       \
+                either_back_##s(w, p, &sum, &tilt);                                                \
                 gb += sum;                                                                         \
                 gw += tilt;                                                                        \
             }                                                                                      \
@@ -178,7 +236,7 @@ enum { LANES = 16, ROWS_AT_ONCE = 64, SIDE_AT_ONCE = 256 };
     {                                                                                              \
         double sum, tilt;                                                                          \
         for (int64_t p = begin; p < end; p++)                                                      \
-            back_##s(user, p, &sum, &tilt);                                                        \
+            either_back_##s(user, p, &sum, &tilt);                                                 \
         return TN_OK;                                                                              \
     }                                                                                              \
     /* Columns [begin, end) of gw and gb, over all rows. */                                        \
@@ -275,33 +333,51 @@ PEOPLE(f64, double)
             for (int64_t r = begin * TN__NORM_ROWS;                                                \
                  r < end * TN__NORM_ROWS && r < w->people.segments; r++) {                         \
                 const T *x = (const T *)w->x + r * c + at;                                         \
-                T *y = (T *)w->y + r * c + at;                                                     \
+                const int64_t from = r * c + at;                                                   \
+                T *y = (T *)w->y + from;                                                           \
                 TN__IVDEP                                                                          \
                 for (int64_t k = 0; k < here; k++)                                                 \
                     y[k] = (x[k] - middle[k]) * scale[k] + shift[k];                               \
+                if (w->relu)                                                                       \
+                    follow_##s(w, here, from);                                                     \
             }                                                                                      \
         }                                                                                          \
         return TN_OK;                                                                              \
     }                                                                                              \
-    static tn_status side_back_sums_##s(void *user, int64_t begin, int64_t end)                    \
+    TN__INTO_LOOPS void back_sums_##s(const struct tn__norm_work *w, int64_t begin, int64_t end,   \
+                                      const bool gated)                                            \
     {                                                                                              \
-        const struct tn__norm_work *w = user;                                                      \
         const int64_t c = w->people.populations;                                                   \
         const T *mean = w->mean_in;                                                                \
         for (int64_t block = begin; block < end; block++) {                                        \
             int64_t first = block * TN__NORM_ROWS, rows = w->people.segments - first;              \
             const T *x = (const T *)w->x + first * c, *gy = (const T *)w->gy + first * c;          \
+            const T *gate = gated ? (const T *)w->gate + first * c : NULL;                         \
             T *sum = (T *)w->sums + block * 2 * c, *tilt = sum + c;                                \
             rows = rows < TN__NORM_ROWS ? rows : TN__NORM_ROWS;                                    \
             memset(sum, 0, (size_t)(2 * c) * sizeof(T));                                           \
             for (int64_t r = 0; r < rows; r++, x += c, gy += c) {                                  \
+                if (!gated && w->gr)                                                               \
+                    gy = leave_##s(w, c, (first + r) * c);                                         \
                 TN__IVDEP                                                                          \
                 for (int64_t k = 0; k < c; k++) {                                                  \
-                    sum[k] += gy[k];                                                               \
-                    tilt[k] += gy[k] * (x[k] - mean[k]);                                           \
+                    T g = gy[k];                                                                   \
+                    g = GATED(g, k);                                                               \
+                    sum[k] += g;                                                                   \
+                    tilt[k] += g * (x[k] - mean[k]);                                               \
                 }                                                                                  \
+                if (gated)                                                                         \
+                    gate += c;                                                                     \
             }                                                                                      \
         }                                                                                          \
+    }                                                                                              \
+    static tn_status side_back_sums_##s(void *user, int64_t begin, int64_t end)                    \
+    {                                                                                              \
+        const struct tn__norm_work *w = user;                                                      \
+        if (w->gate && !w->gr)                                                                     \
+            back_sums_##s(w, begin, end, true);                                                    \
+        else                                                                                       \
+            back_sums_##s(w, begin, end, false);                                                   \
         return TN_OK;                                                                              \
     }                                                                                              \
     /* Leaves in the first block's sums what the rows need: the mean of gy, and the slope. */      \
@@ -325,9 +401,9 @@ PEOPLE(f64, double)
         }                                                                                          \
         return TN_OK;                                                                              \
     }                                                                                              \
-    static tn_status side_back_##s(void *user, int64_t begin, int64_t end)                         \
+    TN__INTO_LOOPS void back_lines_##s(const struct tn__norm_work *w, int64_t begin, int64_t end,  \
+                                       const bool gated)                                           \
     {                                                                                              \
-        const struct tn__norm_work *w = user;                                                      \
         const int64_t c = w->people.populations;                                                   \
         const T *weight = w->weight, *mean = w->mean_in, *var = w->var_in, *sums = w->sums;        \
         T scale[SIDE_AT_ONCE], low[SIDE_AT_ONCE], tilt[SIDE_AT_ONCE], middle[SIDE_AT_ONCE];        \
@@ -342,13 +418,26 @@ PEOPLE(f64, double)
             }                                                                                      \
             for (int64_t r = begin * TN__NORM_ROWS;                                                \
                  r < end * TN__NORM_ROWS && r < w->people.segments; r++) {                         \
-                const T *x = (const T *)w->x + r * c + at, *gy = (const T *)w->gy + r * c + at;    \
+                const T *x = (const T *)w->x + r * c + at;                                         \
+                const T *gate = gated ? (const T *)w->gate + r * c + at : NULL;                    \
+                const T *gy = (const T *)(!gated && w->gr ? w->gr : w->gy) + r * c + at;           \
                 T *gx = (T *)w->gx + r * c + at;                                                   \
                 TN__IVDEP                                                                          \
-                for (int64_t k = 0; k < here; k++)                                                 \
-                    gx[k] = (gy[k] - low[k] - (x[k] - middle[k]) * tilt[k]) * scale[k];            \
+                for (int64_t k = 0; k < here; k++) {                                               \
+                    T g = gy[k];                                                                   \
+                    g = GATED(g, k);                                                               \
+                    gx[k] = (g - low[k] - (x[k] - middle[k]) * tilt[k]) * scale[k];                \
+                }                                                                                  \
             }                                                                                      \
         }                                                                                          \
+    }                                                                                              \
+    static tn_status side_back_##s(void *user, int64_t begin, int64_t end)                         \
+    {                                                                                              \
+        const struct tn__norm_work *w = user;                                                      \
+        if (w->gate && !w->gr)                                                                     \
+            back_lines_##s(w, begin, end, true);                                                   \
+        else                                                                                       \
+            back_lines_##s(w, begin, end, false);                                                  \
         return TN_OK;                                                                              \
     }
 SIDE(f32, float)

@@ -24,6 +24,11 @@ struct tn__norm_work {
     const void *x, *gy, *weight, *bias, *mean_in, *var_in;
     void *y, *mean, *var, *gx, *gw, *gb;
     bool wants_affine;
+    /* With relu behind it: what is added before, NULL for nothing; back, the result, and where what goes through it is
+     * left, NULL where that is not wanted. */
+    bool relu;
+    const void *residual, *gate;
+    void *gr;
     void *sums; /* side by side: [block of rows][2][populations] */
 };
 

@@ -121,37 +121,68 @@ static bool no(char *reason, size_t size)
     return false;
 }
 
+static bool takes(const tn_call *call, tn_ints dims, struct tn__people *people)
+{
+    return find_people(call->in[0], dims, people) &&
+           find_affine(call->in[0], call->in[1], people) &&
+           find_affine(call->in[0], call->in[2], people) &&
+           (call->out == NULL || lies(people, call->out[0]));
+}
+
 bool tn__standardize_takes(const tn_call *call, char *reason, size_t size)
 {
     const tn_standardize_options *o = call->options;
     struct tn__people people = { .affine = TN__NO_AFFINE };
 
-    return (find_people(call->in[0], o->dims, &people) &&
-            find_affine(call->in[0], call->in[1], &people) &&
-            find_affine(call->in[0], call->in[2], &people) &&
-            (call->out == NULL || lies(&people, call->out[0]))) ||
+    return takes(call, o->dims, &people) || no(reason, size);
+}
+
+bool tn__standardize_relu_takes(const tn_call *call, char *reason, size_t size)
+{
+    const tn_standardize_relu_options *o = call->options;
+    struct tn__people people = { .affine = TN__NO_AFFINE };
+
+    return (takes(call, o->dims, &people) && people.affine != TN__PER_ELEMENT &&
+            lies(&people, call->in[3])) ||
            no(reason, size);
 }
 
-bool tn__standardize_grad_takes(const tn_call *call, char *reason, size_t size)
+/* Of the gradient `gy`, and of x and what follows it among the inputs, from in[at] on. */
+static bool back_takes(const tn_call *call, int at, tn_ints dims, tn_ints affine_shape,
+                       struct tn__people *people)
 {
-    const tn_standardize_grad_options *o = call->options;
-    const tn_view *x = call->in[1];
-    struct tn__people people = { .affine = TN__NO_AFFINE };
-    tn_view shape = { .shape = (int64_t *)(uintptr_t)o->affine_shape.at,
-                      .ndim = (int32_t)o->affine_shape.count };
+    const tn_view *const *in = call->in + at, *x = in[0];
+    tn_view shape = { .shape = (int64_t *)(uintptr_t)affine_shape.at,
+                      .ndim = (int32_t)affine_shape.count };
     int64_t strides[TN_MAX_DIMS], next = 1;
-    bool fits = find_people(x, o->dims, &people) && find_affine(x, call->in[4], &people) &&
-                lies(&people, call->in[0]) && tn__view_dense(call->in[2]) &&
-                tn__view_dense(call->in[3]);
+    bool fits = find_people(x, dims, people) && find_affine(x, in[3], people) &&
+                lies(people, call->in[0]) && tn__view_dense(in[1]) && tn__view_dense(in[2]);
 
     for (int32_t d = shape.ndim; d-- > 0; next *= shape.shape[d])
         strides[d] = next;
     shape.strides = strides;
     if (fits && shape.ndim > 0)
-        fits = find_affine(x, &shape, &people);
-    fits = fits && (call->out == NULL || lies(&people, call->out[0]));
-    return fits || no(reason, size);
+        fits = find_affine(x, &shape, people);
+    return fits && (call->out == NULL || lies(people, call->out[0]));
+}
+
+bool tn__standardize_grad_takes(const tn_call *call, char *reason, size_t size)
+{
+    const tn_standardize_grad_options *o = call->options;
+    struct tn__people people = { .affine = TN__NO_AFFINE };
+
+    return back_takes(call, 1, o->dims, o->affine_shape, &people) || no(reason, size);
+}
+
+bool tn__standardize_relu_grad_takes(const tn_call *call, char *reason, size_t size)
+{
+    const tn_standardize_relu_grad_options *o = call->options;
+    struct tn__people people = { .affine = TN__NO_AFFINE };
+
+    return (back_takes(call, 2, o->dims, o->affine_shape, &people) &&
+            people.affine != TN__PER_ELEMENT && lies(&people, call->in[1]) &&
+            (call->out == NULL || !o->residual || lies(&people, call->out[3]))) ||
+           no(reason, size);
 }
 
 static const void *at_of(const tn_view *view)
@@ -187,56 +218,89 @@ static tn_status in_blocks(struct tn__norm_work *w, int64_t item, tn__norm_part 
     return status;
 }
 
+static tn_status forth(const tn_call *call, tn_ints dims, struct tn__norm_work *w)
+{
+    int which = tn__ct_of(call->dtype) == TN__F64;
+
+    w->x = at_of(call->in[0]);
+    w->weight = at_of(call->in[1]);
+    w->bias = at_of(call->in[2]);
+    w->y = tn__view_at(call->out[0]);
+    w->mean = tn__view_at(call->out[1]);
+    w->var = tn__view_at(call->out[2]);
+    find_people(call->in[0], dims, &w->people);
+    find_affine(call->in[0], call->in[1], &w->people);
+    find_affine(call->in[0], call->in[2], &w->people);
+    if (w->people.side_by_side)
+        return in_blocks(w, tn__view_item(call->in[0]), tn__norms->side_sums[which],
+                         tn__norms->side_moments[which], tn__norms->side_forth[which]);
+    return tn_parallel_for(w->people.populations, grain_of(&w->people), tn__norms->forth[which], w);
+}
+
 tn_status tn__standardize(const tn_call *call)
 {
     const tn_standardize_options *o = call->options;
-    int which = tn__ct_of(call->dtype) == TN__F64;
-    struct tn__norm_work w = { .eps = o->eps,
-                               .x = at_of(call->in[0]),
-                               .weight = at_of(call->in[1]),
-                               .bias = at_of(call->in[2]),
-                               .y = tn__view_at(call->out[0]),
-                               .mean = tn__view_at(call->out[1]),
-                               .var = tn__view_at(call->out[2]) };
+    struct tn__norm_work w = { .eps = o->eps };
 
-    find_people(call->in[0], o->dims, &w.people);
-    find_affine(call->in[0], call->in[1], &w.people);
-    find_affine(call->in[0], call->in[2], &w.people);
-    if (w.people.side_by_side)
-        return in_blocks(&w, tn__view_item(call->in[0]), tn__norms->side_sums[which],
-                         tn__norms->side_moments[which], tn__norms->side_forth[which]);
-    return tn_parallel_for(w.people.populations, grain_of(&w.people), tn__norms->forth[which], &w);
+    return forth(call, o->dims, &w);
+}
+
+tn_status tn__standardize_relu(const tn_call *call)
+{
+    const tn_standardize_relu_options *o = call->options;
+    struct tn__norm_work w = { .eps = o->eps, .relu = true, .residual = at_of(call->in[3]) };
+
+    return forth(call, o->dims, &w);
+}
+
+/* x and what follows it from in[at] on. */
+static tn_status back(const tn_call *call, int at, tn_ints dims, bool wants_affine,
+                      struct tn__norm_work *w)
+{
+    const tn_view *const *in = call->in + at, *x = in[0], *gw = call->out[1];
+    int which = tn__ct_of(call->dtype) == TN__F64;
+    tn_status status;
+
+    w->gy = at_of(call->in[0]);
+    w->x = at_of(x);
+    w->mean_in = at_of(in[1]);
+    w->var_in = at_of(in[2]);
+    w->weight = at_of(in[3]);
+    w->gx = tn__view_at(call->out[0]);
+    w->gw = tn__view_at(gw);
+    w->gb = tn__view_at(call->out[2]);
+    w->wants_affine = wants_affine;
+    find_people(x, dims, &w->people);
+    find_affine(x, in[3], &w->people);
+    if (wants_affine)
+        find_affine(x, gw, &w->people);
+    if (w->people.side_by_side)
+        return in_blocks(w, tn__view_item(x), tn__norms->side_back_sums[which],
+                         tn__norms->side_back_moments[which], tn__norms->side_back[which]);
+    if (w->people.affine == TN__PER_POPULATION)
+        return tn_parallel_for(w->people.channels, grain_of(&w->people), tn__norms->channels[which],
+                               w);
+    status = tn_parallel_for(w->people.populations, grain_of(&w->people), tn__norms->rows[which],
+                             w);
+    if (status == TN_OK && wants_affine)
+        status = tn_parallel_for(w->people.length, 64, tn__norms->columns[which], w);
+    return status;
 }
 
 tn_status tn__standardize_grad(const tn_call *call)
 {
     const tn_standardize_grad_options *o = call->options;
-    const tn_view *x = call->in[1], *gw = call->out[1];
-    int which = tn__ct_of(call->dtype) == TN__F64;
-    struct tn__norm_work w = { .eps = o->eps,
-                               .gy = at_of(call->in[0]),
-                               .x = at_of(x),
-                               .mean_in = at_of(call->in[2]),
-                               .var_in = at_of(call->in[3]),
-                               .weight = at_of(call->in[4]),
-                               .gx = tn__view_at(call->out[0]),
-                               .gw = tn__view_at(gw),
-                               .gb = tn__view_at(call->out[2]),
-                               .wants_affine = o->affine_shape.count > 0 };
-    tn_status status;
+    struct tn__norm_work w = { .eps = o->eps };
 
-    find_people(x, o->dims, &w.people);
-    find_affine(x, call->in[4], &w.people);
-    if (w.wants_affine)
-        find_affine(x, gw, &w.people);
-    if (w.people.side_by_side)
-        return in_blocks(&w, tn__view_item(x), tn__norms->side_back_sums[which],
-                         tn__norms->side_back_moments[which], tn__norms->side_back[which]);
-    if (w.people.affine == TN__PER_POPULATION)
-        return tn_parallel_for(w.people.channels, grain_of(&w.people), tn__norms->channels[which],
-                               &w);
-    status = tn_parallel_for(w.people.populations, grain_of(&w.people), tn__norms->rows[which], &w);
-    if (status == TN_OK && w.wants_affine)
-        status = tn_parallel_for(w.people.length, 64, tn__norms->columns[which], &w);
-    return status;
+    return back(call, 1, o->dims, o->affine_shape.count > 0, &w);
+}
+
+tn_status tn__standardize_relu_grad(const tn_call *call)
+{
+    const tn_standardize_relu_grad_options *o = call->options;
+    struct tn__norm_work w = { .eps = o->eps,
+                               .gate = at_of(call->in[1]),
+                               .gr = o->residual ? tn__view_at(call->out[3]) : NULL };
+
+    return back(call, 2, o->dims, o->affine_shape.count > 0, &w);
 }

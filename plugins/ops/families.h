@@ -15,7 +15,7 @@
     X(slice) X(diagonal) X(unfold) X(cat) X(stack) X(repeat) X(flip) X(roll) X(pad) X(im2col) \
     X(fold)
 #define TN__CREATION_OPS(X) X(arange) X(linspace) X(eye) X(one_hot) X(tril) X(triu) X(clone) X(full)
-#define TN__PRODUCT_OPS(X) X(outer) X(dot) X(mv) X(addmm) X(baddbmm) X(bilinear) X(einsum)
+#define TN__PRODUCT_OPS(X) X(linear_activation) X(outer) X(dot) X(mv) X(addmm) X(baddbmm) X(bilinear) X(einsum)
 #define TN__RANDOM_OPS(X) X(bernoulli) X(randint) X(randperm) X(truncated_normal)
 #define TN__CONVOLUTION_OPS(X) \
     X(convolution) X(convolution_grad_input) X(convolution_grad_weight) X(conv1d) X(conv2d) \
@@ -29,8 +29,8 @@
     X(max_pool3d_with_indices) X(adaptive_max_pool3d) X(adaptive_max_pool3d_with_indices) \
     X(avg_pool3d) X(adaptive_avg_pool3d) X(lp_pool3d) X(max_unpool3d)
 #define TN__NORMALIZATION_OPS(X) \
-    X(standardize) X(standardize_grad) X(batch_norm) X(instance_norm) X(layer_norm) X(group_norm) \
-    X(rms_norm) X(local_response_norm) X(normalize) X(cosine_similarity) X(pairwise_distance) \
+    X(standardize) X(standardize_grad) X(standardize_relu) X(standardize_relu_grad) X(batch_norm) \
+    X(batch_norm_relu) X(instance_norm) X(layer_norm) X(group_norm) X(rms_norm) X(local_response_norm) X(normalize) X(cosine_similarity) X(pairwise_distance) \
     X(cdist)
 #define TN__LOSS_OPS(X) \
     X(mse_loss) X(l1_loss) X(smooth_l1_loss) X(huber_loss) X(binary_cross_entropy_each) \

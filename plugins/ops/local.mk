@@ -40,7 +40,9 @@ plugins_ops_la_SOURCES = \
 	%D%/convolution.c \
 	%D%/convolutions.c \
 	%D%/distance.c \
+	%D%/normalization.h \
 	%D%/normalization.c \
+	%D%/normalization_channels.c \
 	%D%/pooling.c \
 	%D%/pools.c \
 	%D%/reduction.c \

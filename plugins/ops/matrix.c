@@ -194,8 +194,8 @@ static tn_status linear_decompose(tn_tensor *const *in, int64_t n_in, const void
     return given(out, in[2] != TN_NONE ? tn_add(y, in[2], NULL) : y);
 }
 
-/* gx = gy . w; gw = gy^T . x over all rows; gb = gy summed over them */
-static tn_status linear_derive(tn_derive *d)
+/* gx = gz . w; gw = gz^T . x over all rows; gb = gz summed over them */
+static void linear_back(tn_derive *d, tn_tensor *gz)
 {
     const tn_meta *x = &d->in_meta[0], *w = &d->in_meta[1];
     int64_t features = x->shape[x->ndim - 1], outs = w->shape[0], rows = 1;
@@ -203,13 +203,141 @@ static tn_status linear_derive(tn_derive *d)
     for (int32_t i = 0; i < x->ndim - 1; i++)
         rows *= x->shape[i];
     if (tn__needs(d, 0))
-        d->gin[0] = tn_matmul(d->gout[0], tn__common_conj(d->in[1]));
+        d->gin[0] = tn_matmul(gz, tn__common_conj(d->in[1]));
     if (tn__needs(d, 1))
-        d->gin[1] = tn_matmul(tn_transpose(tn_reshape(d->gout[0], TN_SHAPE(rows, outs)), 0, 1),
+        d->gin[1] = tn_matmul(tn_transpose(tn_reshape(gz, TN_SHAPE(rows, outs)), 0, 1),
                               tn__common_conj(tn_reshape(d->in[0], TN_SHAPE(rows, features))));
     if (tn__needs(d, 2))
-        d->gin[2] = tn_sum_to(d->gout[0], TN_SHAPE(outs));
+        d->gin[2] = tn_sum_to(gz, TN_SHAPE(outs));
+}
+
+static tn_status linear_derive(tn_derive *d)
+{
+    linear_back(d, d->gout[0]);
     return TN_OK;
+}
+
+/* ---- linear and what follows it ---- */
+
+/* How an activation is computed, and its derivative from the result or from what went in. */
+static const struct follower {
+    const char *name;
+    bool by_result;
+} followers[] = {
+    { "none", true },       { "relu", true },  { "gelu", false },
+    { "gelu_tanh", false }, { "silu", false },
+};
+enum { NONE, RELU, GELU, GELU_TANH, SILU, FOLLOWERS };
+
+static int follower_of(const char *name)
+{
+    int i = 0;
+
+    while (i < FOLLOWERS && (name == NULL || strcmp(name, followers[i].name) != 0))
+        i++;
+    return i;
+}
+
+static tn_tensor *follow(int which, tn_tensor *z)
+{
+    tn_gelu_options tanh = TN_GELU_OPTIONS;
+
+    tanh.approximate = "tanh";
+    switch (which) {
+    case RELU: return tn_relu(z);
+    case GELU: return tn_gelu(z, NULL);
+    case GELU_TANH: return tn_gelu(z, &tanh);
+    case SILU: return tn_silu(z);
+    default: return z;
+    }
+}
+
+/* `seen` is the result or what went in, as the activation wants it. */
+static tn_tensor *follow_back(int which, tn_tensor *gy, tn_tensor *seen)
+{
+    switch (which) {
+    case RELU: return tn_relu_grad(gy, seen);
+    case GELU: return tn_gelu_grad(gy, seen, "none");
+    case GELU_TANH: return tn_gelu_grad(gy, seen, "tanh");
+    case SILU: return tn_silu_grad(gy, seen);
+    default: return gy;
+    }
+}
+
+/* Whether `before` is there: the derivative needs what went into the activation, or its result is hidden in the sum. */
+static bool keeps_before(int which, bool residual)
+{
+    return !followers[which].by_result || (which != NONE && residual);
+}
+
+static tn_status linear_activation_infer(tn_infer *infer)
+{
+    const tn_linear_activation_options *o = infer->options;
+    const tn_view *residual = infer->in[3];
+    int which = follower_of(o->activation);
+    tn_meta *y = &infer->out[0];
+    char text[TN__TEXT], text_y[TN__TEXT];
+    tn_status status;
+    bool fits;
+
+    if (which == FOLLOWERS)
+        return tn_fail(TN_ERR_VALUE,
+                       "activation is %q; expected none, relu, gelu, gelu_tanh or silu",
+                       o->activation != NULL ? o->activation : "None");
+    status = linear_infer(infer);
+    if (status == TN_OK && residual != NULL)
+        status = one_dtype(infer->in[0], residual);
+    if (status != TN_OK)
+        return status;
+    fits = residual == NULL || residual->ndim == y->ndim;
+    for (int32_t d = 0; fits && residual != NULL && d < y->ndim; d++)
+        fits = residual->shape[d] == y->shape[d];
+    if (!fits)
+        return tn_fail(TN_ERR_RUNTIME, "residual %s has to have the shape of the result, %s",
+                       tn__common_text(text, tn__common_shape(residual)),
+                       tn__common_text(text_y, (tn_ints){ y->shape, y->ndim }));
+    if (keeps_before(which, residual != NULL))
+        tn__common_plain(&infer->out[1], y->dtype, (tn_ints){ y->shape, y->ndim });
+    else
+        tn__common_plain(&infer->out[1], y->dtype, TN_SHAPE(0));
+    return TN_OK;
+}
+
+static tn_status linear_activation_decompose(tn_tensor *const *in, int64_t n_in,
+                                             const void *options, tn_tensor **out)
+{
+    int which = follower_of(((const tn_linear_activation_options *)options)->activation);
+    bool residual = in[3] != TN_NONE;
+    tn_tensor *z = tn_linear(in[0], in[1], in[2]), *y = z == NULL ? NULL : follow(which, z);
+
+    (void)n_in;
+    if (y != NULL && residual)
+        y = tn_add(y, in[3], NULL);
+    if (y == NULL)
+        return tn_error_last()->code;
+    out[1] = keeps_before(which, residual) ? z : tn__common_zeros(z, TN_SHAPE(0));
+    out[0] = y;
+    return out[1] != NULL ? TN_OK : tn_error_last()->code;
+}
+
+static tn_status linear_activation_derive(tn_derive *d)
+{
+    int which = follower_of(((const tn_linear_activation_options *)d->options)->activation);
+    bool kept = keeps_before(which, d->in_meta[3].ndim >= 0);
+    tn_tensor *gz = TN_NONE;
+
+    for (int i = 0; i < 4; i++)
+        if (tn__needs(d, i))
+            d->gin[i] = TN_NONE;
+    if (d->gout[0] != TN_NONE && (d->need & 7))
+        gz = follow_back(which, d->gout[0], d->out[kept ? 1 : 0]);
+    if (kept && d->gout[1] != TN_NONE)
+        gz = gz == TN_NONE ? d->gout[1] : tn_add(gz, d->gout[1], NULL);
+    if (gz != TN_NONE && gz != NULL && (d->need & 7))
+        linear_back(d, gz);
+    if (tn__needs(d, 3))
+        d->gin[3] = d->gout[0];
+    return gz != NULL ? TN_OK : tn_error_last()->code;
 }
 
 const tn_op_def tn__op_bmm = { TN_HEAD(tn_op_def), TN_SCHEMA_BMM, .infer = bmm_infer,
@@ -218,3 +346,7 @@ const tn_op_def tn__op_matmul = { TN_HEAD(tn_op_def), TN_SCHEMA_MATMUL, .infer =
                                   .decompose = matmul_decompose };
 const tn_op_def tn__op_linear = { TN_HEAD(tn_op_def), TN_SCHEMA_LINEAR, .infer = linear_infer,
                                   .derive = linear_derive, .decompose = linear_decompose };
+const tn_op_def tn__op_linear_activation = { TN_HEAD(tn_op_def), TN_SCHEMA_LINEAR_ACTIVATION,
+                                             .infer = linear_activation_infer,
+                                             .derive = linear_activation_derive,
+                                             .decompose = linear_activation_decompose };

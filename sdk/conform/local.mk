@@ -34,6 +34,7 @@ conform_DATA = \
 	tests/conform/layers.txt \
 	tests/oracle/elementwise.txt \
 	tests/oracle/families.txt \
+	tests/oracle/fused.txt \
 	tests/oracle/kernels.txt \
 	tests/oracle/steps.txt \
 	tests/oracle/losses.txt \

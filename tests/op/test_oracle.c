@@ -379,7 +379,8 @@ START_TEST(operators_and_gradients_agree_with_pytorch)
 {
     static const char *const files[] = { "slice.txt",    "elementwise.txt", "families.txt",
                                          "networks.txt", "losses.txt",      "opinfo.txt",
-                                         "refused.txt",  "primitives.txt",  "steps.txt" };
+                                         "refused.txt",  "primitives.txt",  "steps.txt",
+                                         "fused.txt" };
     int64_t count;
 
     ck_assert_msg(conform_reference() == TN_OK, "%s", tn_error_text());

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What normalisation over last dimensions and by channels share. */
+#ifndef TN_OPS_NORMALIZATION_H
+#define TN_OPS_NORMALIZATION_H
+
+#include "common.h"
+
+/* The dtype in which moments are computed: float32 at least. */
+static inline tn_dtype tn__normal_wide(tn_dtype dtype)
+{
+    return tn_dtype_size(dtype) < 4 ? TN_F32 : dtype;
+}
+
+static inline tn_tensor *tn__normal_as_wide(tn_tensor *x)
+{
+    return x == NULL || x == TN_NONE ? x : tn_cast(x, tn__normal_wide(tn_tensor_dtype(x)));
+}
+
+/* 1 / sqrt(var + eps) */
+static inline tn_tensor *tn__normal_spread(tn_tensor *var, double eps)
+{
+    return tn_rsqrt(tn_add_scalar(var, eps));
+}
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Normalisation of images [N, C, ...] by channels, with running moments or without. */
+#include "normalization.h"
+
+static tn_status image_infer(tn_infer *infer)
+{
+    static const char *const names[] = { "running_mean", "running_var", "weight", "bias" };
+    const tn_view *x = infer->in[0];
+    char text[TN__TEXT];
+
+    if (x->ndim < 2)
+        return tn_fail(TN_ERR_VALUE, "x %s has %d dimensions; [N, C, ...] is taken",
+                       tn__common_text(text, tn__common_shape(x)), (int)x->ndim);
+    for (int64_t i = 1; i < infer->n_in; i++) {
+        const tn_view *part = infer->in[i];
+        const char *name = names[infer->n_in == 5 ? i - 1 : i + 1];
+
+        if (part != NULL && (part->ndim != 1 || part->shape[0] != x->shape[1]))
+            return tn_fail(TN_ERR_RUNTIME, "%s %s has to be [%lld], one for each channel", name,
+                           tn__common_text(text, tn__common_shape(part)), (long long)x->shape[1]);
+    }
+    return tn__common_open(infer);
+}
+
+/* [C] as [1, C, 1, ...] */
+static tn_tensor *per_channel(tn_tensor *x, int32_t ndim)
+{
+    int64_t shape[TN_MAX_DIMS];
+
+    if (x == TN_NONE)
+        return TN_NONE;
+    for (int32_t d = 0; d < ndim; d++)
+        shape[d] = d == 1 ? tn_tensor_size(x, 0) : 1;
+    return tn_reshape(x, (tn_ints){ shape, ndim });
+}
+
+static tn_tensor *affine(tn_tensor *y, tn_tensor *weight, tn_tensor *bias)
+{
+    tn_dtype dtype;
+
+    if (y == NULL)
+        return NULL;
+    dtype = tn_tensor_dtype(y);
+    if (weight != TN_NONE)
+        y = tn_cast(tn_mul(y, weight), dtype);
+    return bias == TN_NONE || y == NULL ? y : tn_cast(tn_add(y, bias, NULL), dtype);
+}
+
+/* What the running moments come to, written into them; nothing of it is recorded. */
+static tn_status run_along(tn_tensor *running, tn_tensor *now, double momentum)
+{
+    tn_status status = TN_OK;
+
+    if (running == TN_NONE)
+        return TN_OK;
+    tn_grad_begin(false);
+    now = tn_detach(now);
+    if (now == NULL ||
+        tn_copy_(running,
+                 tn_lerp_scalar(running, tn_cast(now, tn_tensor_dtype(running)), momentum)) == NULL)
+        status = tn_error_last()->code;
+    tn_grad_end();
+    return status;
+}
+
+static tn_tensor *flat_row(tn_tensor *x)
+{
+    return tn_flatten(x, NULL);
+}
+
+static tn_tensor *by_running(tn_tensor *x, tn_tensor *const *in, double eps)
+{
+    int32_t ndim = tn_tensor_ndim(x);
+    tn_tensor *scale = tn__normal_spread(in[2], eps), *shift;
+
+    if (in[3] != TN_NONE)
+        scale = tn_mul(scale, tn__normal_as_wide(in[3]));
+    shift = tn_neg(tn_mul(in[1], scale));
+    if (in[4] != TN_NONE)
+        shift = tn_add(shift, tn__normal_as_wide(in[4]), NULL);
+    if (shift == NULL)
+        return NULL;
+    return tn_cast(tn_add(tn_mul(tn__normal_as_wide(x), per_channel(scale, ndim)),
+                          per_channel(shift, ndim), NULL),
+                   tn_tensor_dtype(x));
+}
+
+/* batch_norm, or with `relu` that and the sum with in[5] before it. */
+static tn_status batch_norm(tn_tensor *const *in, const tn_batch_norm_options *o, bool relu,
+                            tn_tensor **out)
+{
+    tn_standardize_options s = TN_STANDARDIZE_OPTIONS;
+    tn_standardize_relu_options r = TN_STANDARDIZE_RELU_OPTIONS;
+    int32_t ndim = tn_tensor_ndim(in[0]);
+    int64_t dims[TN_MAX_DIMS], count = 0;
+    double n = 1;
+    tn_tensor *mean, *var;
+    tn_status status;
+    char text[TN__TEXT];
+
+    for (int32_t d = 0; d < ndim; d++)
+        if (d != 1) {
+            dims[count++] = d;
+            n *= (double)tn_tensor_size(in[0], d);
+        }
+    if (!o->training && in[1] != TN_NONE && in[2] != TN_NONE) {
+        tn_tensor *y = by_running(in[0], in, o->eps);
+
+        if (y != NULL && relu && in[5] != TN_NONE)
+            y = tn_add(y, in[5], NULL);
+        return tn__common_given(out, y != NULL && relu ? tn_relu(y) : y);
+    }
+    if (!o->training && (in[1] != TN_NONE || in[2] != TN_NONE))
+        return tn_fail(TN_ERR_RUNTIME, "running_mean and running_var come together");
+    if (o->training && n == 1)
+        return tn_fail(TN_ERR_VALUE, "training needs more than 1 value per channel, x is %s",
+                       tn__common_text(text, tn_tensor_shape(in[0])));
+    s.eps = r.eps = o->eps;
+    status = relu ? tn_standardize_relu(in[0], per_channel(in[3], ndim), per_channel(in[4], ndim),
+                                        in[5], (tn_ints){ dims, count }, &r, out, &mean, &var)
+                  : tn_standardize(in[0], per_channel(in[3], ndim), per_channel(in[4], ndim),
+                                   (tn_ints){ dims, count }, &s, out, &mean, &var);
+    if (status == TN_OK && o->training)
+        status = run_along(in[1], flat_row(mean), o->momentum);
+    if (status == TN_OK && o->training && in[2] != TN_NONE)
+        status = run_along(in[2], tn_mul_scalar(flat_row(var), n / (n - 1)), o->momentum);
+    return status;
+}
+
+static tn_status batch_norm_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                      tn_tensor **out)
+{
+    (void)n_in;
+    return batch_norm(in, options, false, out);
+}
+
+static tn_status batch_norm_relu_infer(tn_infer *infer)
+{
+    const tn_view *x = infer->in[0], *residual = infer->in[5];
+    char text[TN__TEXT], text_x[TN__TEXT];
+    bool fits = residual == NULL || residual->ndim == x->ndim;
+    tn_infer plain = *infer;
+
+    plain.n_in = 5;
+    for (int32_t d = 0; fits && residual != NULL && d < x->ndim; d++)
+        fits = residual->shape[d] == x->shape[d];
+    return fits ? image_infer(&plain)
+                : tn_fail(TN_ERR_RUNTIME, "residual %s and x %s have to have the same shape",
+                          tn__common_text(text, tn__common_shape(residual)),
+                          tn__common_text(text_x, tn__common_shape(x)));
+}
+
+static tn_status batch_norm_relu_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                           tn_tensor **out)
+{
+    const tn_batch_norm_relu_options *o = options;
+    tn_batch_norm_options plain = TN_BATCH_NORM_OPTIONS;
+
+    (void)n_in;
+    plain.training = o->training;
+    plain.momentum = o->momentum;
+    plain.eps = o->eps;
+    return batch_norm(in, &plain, true, out);
+}
+
+static tn_status instance_norm_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                         tn_tensor **out)
+{
+    const tn_instance_norm_options *o = options;
+    tn_standardize_options s = TN_STANDARDIZE_OPTIONS;
+    int32_t ndim = tn_tensor_ndim(in[0]);
+    int64_t dims[TN_MAX_DIMS], first = 0;
+    tn_mean_options over = TN_MEAN_OPTIONS;
+    double n = 1;
+    tn_tensor *mean, *var;
+    tn_status status;
+    char text[TN__TEXT];
+
+    (void)n_in;
+    for (int32_t d = 2; d < ndim; d++) {
+        dims[d - 2] = d;
+        n *= (double)tn_tensor_size(in[0], d);
+    }
+    if (!o->use_input_stats) {
+        if (in[1] == TN_NONE || in[2] == TN_NONE)
+            return tn_fail(TN_ERR_RUNTIME, "without use_input_stats running_mean and running_var "
+                                           "are needed");
+        return tn__common_given(out, by_running(in[0], in, o->eps));
+    }
+    if (n == 1 || ndim == 2)
+        return tn_fail(TN_ERR_VALUE, "more than 1 element for each channel is needed, x is %s",
+                       tn__common_text(text, tn_tensor_shape(in[0])));
+    s.eps = o->eps;
+    status = tn_standardize(in[0], per_channel(in[3], ndim), per_channel(in[4], ndim),
+                            (tn_ints){ dims, ndim - 2 }, &s, out, &mean, &var);
+    over.dims = (tn_ints){ &first, 1 };
+    if (status == TN_OK && in[1] != TN_NONE)
+        status = run_along(in[1], flat_row(tn_mean(mean, &over)), o->momentum);
+    if (status == TN_OK && in[2] != TN_NONE)
+        status = run_along(in[2], tn_mul_scalar(flat_row(tn_mean(var, &over)), n / (n - 1)),
+                           o->momentum);
+    return status;
+}
+
+static tn_status group_norm_infer(tn_infer *infer)
+{
+    const tn_group_norm_options *o = infer->options;
+    const tn_view *x = infer->in[0];
+    char text[TN__TEXT];
+    tn_status status = image_infer(infer);
+
+    if (status == TN_OK && (o->num_groups < 1 || x->shape[1] % o->num_groups != 0))
+        return tn_fail(TN_ERR_RUNTIME, "num_groups %lld does not divide the %lld channels",
+                       (long long)o->num_groups, (long long)x->shape[1]);
+    for (int32_t d = 1; d < x->ndim && status == TN_OK; d++)
+        if (x->shape[d] < 1)
+            return tn_fail(TN_ERR_RUNTIME, "x %s has no elements in a group",
+                           tn__common_text(text, tn__common_shape(x)));
+    return status;
+}
+
+static tn_status group_norm_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                      tn_tensor **out)
+{
+    const tn_group_norm_options *o = options;
+    tn_standardize_options s = TN_STANDARDIZE_OPTIONS;
+    tn_ints shape = tn_tensor_shape(in[0]);
+    int64_t last = 2, each = 1;
+    tn_tensor *y, *mean, *var;
+    tn_status status;
+
+    (void)n_in;
+    for (int64_t d = 1; d < shape.count; d++)
+        each *= shape.at[d];
+    s.eps = o->eps;
+    status = tn_standardize(
+        tn_reshape(in[0], TN_SHAPE(shape.at[0], o->num_groups, each / o->num_groups)), TN_NONE,
+        TN_NONE, (tn_ints){ &last, 1 }, &s, &y, &mean, &var);
+    if (status != TN_OK)
+        return status;
+    return tn__common_given(out,
+                            affine(tn_reshape(y, shape), per_channel(in[1], (int32_t)shape.count),
+                                   per_channel(in[2], (int32_t)shape.count)));
+}
+
+#define COMPOSED(name, NAME, infer_)                                                               \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
+                                      .decompose = name##_decompose };
+COMPOSED(batch_norm, BATCH_NORM, image_infer)
+COMPOSED(batch_norm_relu, BATCH_NORM_RELU, batch_norm_relu_infer)
+COMPOSED(instance_norm, INSTANCE_NORM, image_infer)
+COMPOSED(group_norm, GROUP_NORM, group_norm_infer)
