@@ -205,6 +205,8 @@ void tn__free_aligned(void *block, size_t size, size_t alignment);
 /* Fault injection, for tests that link the core: the n-th allocation from now fails (0: none);
  * returns how many were made since the last call. */
 uint64_t tn__fail_alloc(uint64_t nth);
+/* Whether that is going on: what is kept to be used again is then asked for anew, so that it can fail. */
+extern _Atomic bool tn__alloc_watched;
 /* tn_malloc and tn_realloc without an error record, for callers that report it themselves. */
 void *tn__malloc_quiet(size_t size);
 void *tn__realloc_quiet(void *block, size_t size);

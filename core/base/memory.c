@@ -18,7 +18,7 @@ static tn_allocator custom; /* .alloc is NULL: the C library's */
 /* 0: nothing was allocated yet; 1: being replaced; 2: in use, no change any more. */
 static _Atomic int stage;
 
-static _Atomic bool watched;
+_Atomic bool tn__alloc_watched;
 static _Atomic uint64_t made, fail_at;
 
 static tn_status out_of_memory(size_t size)
@@ -35,7 +35,7 @@ static bool refused(void)
         while (!atomic_compare_exchange_weak(&stage, &before, 2) && before != 2)
             before = 0; /* another thread is replacing it: a few instructions */
     }
-    if (tn__likely(!atomic_load_explicit(&watched, memory_order_relaxed)))
+    if (tn__likely(!atomic_load_explicit(&tn__alloc_watched, memory_order_relaxed)))
         return false;
     uint64_t number = atomic_fetch_add(&made, 1) + 1;
     return number == atomic_load(&fail_at);
@@ -46,7 +46,7 @@ uint64_t tn__fail_alloc(uint64_t nth)
     uint64_t before = atomic_exchange(&made, 0);
 
     atomic_store(&fail_at, nth);
-    atomic_store(&watched, true);
+    atomic_store(&tn__alloc_watched, true);
     return before;
 }
 

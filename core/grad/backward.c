@@ -146,12 +146,13 @@ static tn_status run(tn_tensor *const *roots, tn_tensor *const *cotangents, int6
                      tn_tensor *const *inputs, tn_tensor **gradients, int64_t n_inputs,
                      const tn_backward_options *options)
 {
-    tn__walk w = { 0 };
-    tn__node **held = NULL;
+    tn__node *one = NULL, **held = &one;
     tn_status status = TN_OK;
+    tn__walk w;
 
     if (n_roots < 0 || (n_roots > 0 && roots == NULL))
         return tn_fail(TN_ERR_VALUE, "backward from %lld tensors", (long long)n_roots);
+    tn__walk_begin(&w);
     w.record = OPTION(create_graph);
     w.retain = w.record || OPTION(retain_graph);
     tn_grad_begin(w.record);
@@ -159,10 +160,11 @@ static tn_status run(tn_tensor *const *roots, tn_tensor *const *cotangents, int6
         status = want(&w, inputs, gradients, n_inputs);
     if (status == TN_OK)
         status = start(&w, roots, cotangents, n_roots);
-    if (status == TN_OK) { /* a hook may drop the tensors that hold the graph */
-        held = tn_calloc((size_t)(n_roots > 0 ? n_roots : 1), sizeof *held);
+    if (status == TN_OK && n_roots > 1) {
+        held = tn_calloc((size_t)n_roots, sizeof *held);
         status = held != NULL ? TN_OK : TN_ERR_MEMORY;
     }
+    /* A hook may drop the tensors that hold the graph. */
     for (int64_t i = 0; i < n_roots && status == TN_OK; i++) {
         tn__edge edge;
 
@@ -177,9 +179,10 @@ static tn_status run(tn_tensor *const *roots, tn_tensor *const *cotangents, int6
     if (status == TN_OK)
         status = tn__walk_run(&w);
     tn__walk_end(&w);
-    for (int64_t i = 0; i < n_roots && held != NULL; i++)
+    for (int64_t i = 0; held != NULL && i < (held != &one ? n_roots : 1); i++)
         tn__node_drop(held[i]);
-    tn_free(held);
+    if (held != &one)
+        tn_free(held);
     tn_grad_end();
     return status;
 }

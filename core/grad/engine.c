@@ -16,17 +16,41 @@ int64_t tn__walk_find(const tn__walk *w, const tn__node *node)
 {
     uint64_t mask = (uint64_t)w->table_size - 1;
 
-    for (uint64_t at = hash(node) >> 20 & mask; w->table_size > 0 && w->table[at] != 0;
-         at = (at + 1) & mask)
+    for (uint64_t at = hash(node) >> 20 & mask; w->table[at] != 0; at = (at + 1) & mask)
         if (w->tasks[w->table[at] - 1].node == node)
             return w->table[at] - 1;
     return -1;
 }
 
+void tn__walk_begin(tn__walk *w)
+{
+    memset(w, 0, offsetof(tn__walk, few_tasks));
+    memset(w->few_table, 0, sizeof w->few_table);
+    w->tasks = w->few_tasks;
+    w->table = w->few_table;
+    w->heap = w->few_heap;
+    w->stack = w->few_stack;
+    w->gin = w->few_gin;
+    w->capacity = w->heap_capacity = w->stack_capacity = w->gin_capacity = TN__WALK_FEW;
+    w->table_size = tn__countof(w->few_table);
+}
+
+/* More room for a list, whose first lies in the walk. NULL and an error. */
+static void *more_room(void *list, const void *few, size_t used, size_t size)
+{
+    void *fresh;
+
+    if (list != few)
+        return tn_realloc(list, size);
+    fresh = tn_malloc(size);
+    return fresh != NULL ? memcpy(fresh, list, used) : NULL;
+}
+
 static tn_status grow(tn__walk *w)
 {
-    int64_t capacity = w->capacity > 0 ? 2 * w->capacity : 64;
-    tn__task *tasks = tn_realloc(w->tasks, (size_t)capacity * sizeof *tasks);
+    int64_t capacity = 4 * w->capacity;
+    tn__task *tasks = more_room(w->tasks, w->few_tasks, (size_t)w->count * sizeof *tasks,
+                                (size_t)capacity * sizeof *tasks);
     int64_t *table;
     uint64_t mask = (uint64_t)capacity * 2 - 1;
 
@@ -37,7 +61,8 @@ static tn_status grow(tn__walk *w)
     if (table == NULL)
         return TN_ERR_MEMORY;
     w->capacity = capacity;
-    tn_free(w->table);
+    if (w->table != w->few_table)
+        tn_free(w->table);
     w->table = table;
     w->table_size = capacity * 2;
     for (int64_t i = 0; i < w->count; i++) {
@@ -50,11 +75,13 @@ static tn_status grow(tn__walk *w)
     return TN_OK;
 }
 
-static tn_status push(int64_t **list, int64_t *count, int64_t *capacity, int64_t value)
+static tn_status push(int64_t **list, const int64_t *few, int64_t *count, int64_t *capacity,
+                      int64_t value)
 {
-    if (*count == *capacity) {
-        int64_t more = *capacity > 0 ? 2 * *capacity : 64;
-        int64_t *grown = tn_realloc(*list, (size_t)more * sizeof *grown);
+    if (tn__unlikely(*count == *capacity)) {
+        int64_t more = 4 * *capacity;
+        int64_t *grown = more_room(*list, few, (size_t)*count * sizeof *grown,
+                                   (size_t)more * sizeof *grown);
 
         if (grown == NULL)
             return TN_ERR_MEMORY;
@@ -90,7 +117,7 @@ int64_t tn__walk_meet(tn__walk *w, tn__node *node)
     for (at = hash(node) >> 20 & mask; w->table[at] != 0; at = (at + 1) & mask)
         ;
     w->table[at] = ++w->count;
-    if (push(&w->stack, &w->stack_count, &w->stack_capacity, w->count - 1) != TN_OK)
+    if (push(&w->stack, w->few_stack, &w->stack_count, &w->stack_capacity, w->count - 1) != TN_OK)
         return -1;
     return w->count - 1;
 }
@@ -111,7 +138,7 @@ tn_status tn__walk_discover(tn__walk *w)
             w->tasks[next].waits++;
         }
         if (node->n_in > w->gin_capacity) {
-            tn_tensor **more = tn_realloc(w->gin, (size_t)node->n_in * sizeof *more);
+            tn_tensor **more = more_room(w->gin, w->few_gin, 0, (size_t)node->n_in * sizeof *more);
 
             if (more == NULL)
                 return TN_ERR_MEMORY;
@@ -182,7 +209,7 @@ static void exchange(tn__walk *w, int64_t a, int64_t b)
 tn_status tn__walk_ready(tn__walk *w, int64_t index)
 {
     int64_t at = w->heap_count;
-    tn_status status = push(&w->heap, &w->heap_count, &w->heap_capacity, index);
+    tn_status status = push(&w->heap, w->few_heap, &w->heap_count, &w->heap_capacity, index);
 
     if (status != TN_OK)
         return status;
@@ -371,10 +398,15 @@ void tn__walk_end(tn__walk *w)
         clear(&w->tasks[i]);
         tn_free(w->tasks[i].many);
     }
-    tn_free(w->tasks);
-    tn_free(w->table);
-    tn_free(w->heap);
-    tn_free(w->stack);
-    tn_free(w->gin);
+    if (w->tasks != w->few_tasks)
+        tn_free(w->tasks);
+    if (w->table != w->few_table)
+        tn_free(w->table);
+    if (w->heap != w->few_heap)
+        tn_free(w->heap);
+    if (w->stack != w->few_stack)
+        tn_free(w->stack);
+    if (w->gin != w->few_gin)
+        tn_free(w->gin);
     tn_free(w->wanted);
 }

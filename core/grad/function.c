@@ -270,11 +270,12 @@ static tn_status own_outputs(const tn_function_ctx *ctx, tn_tensor **out, int64_
                            ctx->name, (long long)i);
         }
         dirty = is_marked(ctx, out[i], DIRTY);
-        own = out[i]->autograd != NULL && !dirty ? tn__shell(out[i]) : tn_tensor_keep(out[i]);
+        own = out[i]->autograd != NULL && !dirty ? tn__tensor_alias(out[i])
+                                                 : tn_tensor_keep(out[i]);
         for (int64_t k = 0; k < i && own == out[i]; k++)
             if (out[k] == own) {
                 tn_tensor_drop(own);
-                own = tn__shell(out[k]);
+                own = tn__tensor_alias(out[k]);
             }
         if (own == NULL) {
             for (int64_t k = 0; k < i; k++)

@@ -93,14 +93,12 @@ static tn_status passes_function_by(const struct tn__autograd *autograd, bool it
         itself ? "is being" : "its base or another view of its base has been");
 }
 
-tn_status tn__grad_edge(tn_tensor *tensor, tn__edge *edge)
+tn_status tn__grad_edge_of_view(tn_tensor *tensor, tn__edge *edge)
 {
     struct tn__autograd *autograd = tensor->autograd;
 
     edge->node = NULL;
     edge->index = 0;
-    if (autograd == NULL)
-        return TN_OK;
     if (tn__grad_stale(tensor)) {
         tn_tensor *base = autograd->base;
         int64_t *sizes;
@@ -117,10 +115,7 @@ tn_status tn__grad_edge(tn_tensor *tensor, tn__edge *edge)
             return status;
         autograd->generation = base->autograd->generation;
     }
-    if (!tensor->requires_grad)
-        return TN_OK;
-    edge->node = autograd->node != NULL ? autograd->node : autograd->leaf;
-    edge->index = autograd->node != NULL ? autograd->index : 0;
+    tn__grad_edge_known(tensor, edge);
     return TN_OK;
 }
 

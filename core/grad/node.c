@@ -6,7 +6,6 @@
 
 #include "core/grad/parts.h"
 
-static _Atomic int64_t nodes_alive;
 static _Thread_local uint64_t last_sequence TN__TLS_NEAR;
 static _Thread_local struct {
     bool draining;
@@ -15,7 +14,7 @@ static _Thread_local struct {
 
 int64_t tn_graph_node_count(void)
 {
-    return atomic_load_explicit(&nodes_alive, memory_order_relaxed);
+    return tn__nodes_alive();
 }
 
 static size_t round_up(size_t size)
@@ -31,7 +30,7 @@ tn__node *tn__node_new(tn__node_kind kind, const char *name, int32_t n_in, int32
     size_t saved = seen + round_up((size_t)n_in * sizeof(tn__seen));
     size_t sizes = saved + round_up((size_t)n_saved * sizeof(tn__saved));
     size_t end = sizes + round_up((size_t)n_sizes * sizeof(int64_t));
-    tn__node *node = tn_malloc(end + extra);
+    tn__node *node = tn__piece_take(end + extra);
     char *block = (char *)node;
 
     if (node == NULL)
@@ -39,6 +38,7 @@ tn__node *tn__node_new(tn__node_kind kind, const char *name, int32_t n_in, int32
     memset(node, 0, sizes);
     atomic_init(&node->refs, 1);
     node->kind = (uint8_t)kind;
+    node->size = (uint32_t)(end + extra < UINT32_MAX ? end + extra : UINT32_MAX);
     node->name = name;
     node->n_in = n_in;
     node->n_out = n_out;
@@ -57,7 +57,7 @@ tn__node *tn__node_new(tn__node_kind kind, const char *name, int32_t n_in, int32
         node->sequence = UINT64_MAX;
     } else {
         node->sequence = ++last_sequence;
-        atomic_fetch_add_explicit(&nodes_alive, 1, memory_order_relaxed);
+        tn__nodes_count(1);
     }
     return node;
 }
@@ -67,7 +67,7 @@ static void drop_saved(tn__saved *saved, int32_t count)
     for (int32_t i = 0; i < count; i++) {
         if (saved[i].tensor != NULL)
             tn_tensor_drop(saved[i].tensor);
-        if (saved[i].storage != NULL)
+        if (saved[i].storage != NULL && !saved[i].shell)
             tn__storage_drop(saved[i].storage);
         saved[i].tensor = NULL;
         saved[i].storage = NULL;
@@ -92,14 +92,17 @@ static void free_node(tn__node *node)
     default: break;
     }
     if (node->kind != TN__NODE_LEAF)
-        atomic_fetch_sub_explicit(&nodes_alive, 1, memory_order_relaxed);
-    tn_free(node->where);
-    tn_free(node);
+        tn__nodes_count(-1);
+    if (node->where != NULL)
+        tn_free(node->where);
+    tn__piece_give(node, node->size);
 }
 
 void tn__node_drop(tn__node *node)
 {
-    if (node == NULL || atomic_fetch_sub_explicit(&node->refs, 1, memory_order_acq_rel) != 1)
+    /* The only reference is ours alone to see: no need for an atomic subtraction. */
+    if (node == NULL || (atomic_load_explicit(&node->refs, memory_order_acquire) != 1 &&
+                         atomic_fetch_sub_explicit(&node->refs, 1, memory_order_acq_rel) != 1))
         return;
     node->next = graveyard.waiting;
     graveyard.waiting = node;
@@ -166,10 +169,11 @@ tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bo
         tensor->autograd->base == NULL)
         saved->tensor = tn_tensor_keep(tensor);
     else
-        saved->tensor = tn__shell(tensor);
+        saved->tensor = tn__tensor_alias(tensor);
     if (saved->tensor == NULL)
         return tn_error_last()->code;
-    saved->storage = tn__storage_keep(tensor->storage);
+    saved->shell = saved->tensor != tensor;
+    saved->storage = saved->shell ? tensor->storage : tn__storage_keep(tensor->storage);
     return TN_OK;
 }
 
@@ -275,7 +279,8 @@ tn__node *tn__node_of_op(const tn_op *op, tn_tensor *const *in, int64_t n_in, co
         n_sizes += in[i]->view.ndim;
         n_saved += save_in >> (i < TN_MAX_OPERANDS ? i : TN_MAX_OPERANDS) & 1;
     }
-    n_saved += __builtin_popcount(save_out);
+    for (uint32_t left = save_out; left != 0; left &= left - 1)
+        n_saved++;
     node = tn__node_new(TN__NODE_OP, def->name, (int32_t)n_in, (int32_t)n_out, n_saved, n_sizes,
                         extra, &tail);
     if (node == NULL)
@@ -310,13 +315,15 @@ fail:
     return NULL;
 }
 
-tn_status tn__node_attach(tn__node *node, tn_tensor *tensor, int32_t index)
+/* Takes over a reference of the node. */
+static tn_status hang(tn__node *node, tn_tensor *tensor, int32_t index)
 {
     struct tn__autograd *autograd = tn__autograd_of(tensor);
 
-    if (autograd == NULL)
+    if (autograd == NULL) {
+        tn__node_drop(node);
         return tn_error_last()->code;
-    tn__node_keep(node);
+    }
     if (autograd->node != NULL) {
         if (autograd->retains)
             tn__hooks_unretain(autograd->node, autograd->slot);
@@ -331,30 +338,39 @@ tn_status tn__node_attach(tn__node *node, tn_tensor *tensor, int32_t index)
     return TN_OK;
 }
 
+tn_status tn__node_attach(tn__node *node, tn_tensor *tensor, int32_t index)
+{
+    return hang(tn__node_keep(node), tensor, index);
+}
+
 tn_status tn__grad_record(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                           tn_tensor *const *out, int64_t n_out)
 {
     tn_status status = TN_OK;
-    bool any = false;
+    int64_t last = n_out - 1;
     tn__node *node;
 
-    for (int64_t i = 0; i < n_out; i++)
-        any |= can_have_grad(out[i]->dtype);
-    if (!any)
+    while (last >= 0 && !can_have_grad(out[last]->dtype))
+        last--;
+    if (last < 0)
         return TN_OK;
     node = tn__node_of_op(op, in, n_in, options, out, n_out, NULL, NULL);
     if (node == NULL)
         return tn_error_last()->code;
-    for (int64_t i = 0; i < n_out && status == TN_OK; i++)
+    for (int64_t i = 0; i < last && status == TN_OK; i++)
         if (can_have_grad(out[i]->dtype))
             status = tn__node_attach(node, out[i], (int32_t)i);
+    if (status != TN_OK) {
+        tn__node_drop(node);
+        return status;
+    }
+    status = hang(node, out[last], (int32_t)last);
     for (int64_t i = 0; i < n_out && status == TN_OK; i++)
         if (out[i]->autograd != NULL &&
             out[i]->autograd->base != NULL) /* its history is the base's of now */
             out[i]->autograd->generation = out[i]->autograd->base->autograd != NULL
                                                ? out[i]->autograd->base->autograd->generation
                                                : 0;
-    tn__node_drop(node);
     return status;
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/grad/internal.h"
 #include "core/op/parts.h"
+#include "core/tensor/thread.h"
 
 /* Where the gradient of a tensor adds up; shared by the tensor and by its node. */
 typedef struct tn__slot {
@@ -35,10 +36,11 @@ typedef struct tn__edge {
 /* A tensor that a derivative needs; held, and checked that nobody changed it meanwhile. */
 typedef struct tn__saved {
     tn_tensor *tensor;    /* owned; NULL: it was the in-place target */
-    tn__storage *storage; /* owned: tn_tensor_swap would put another under the tensor */
+    tn__storage *storage; /* as it was: tn_tensor_swap would put another under the tensor */
     uint64_t version;
     int32_t operand;
     bool is_output; /* `tensor` is a shell without history, which would be a cycle */
+    bool shell;     /* `tensor` is ours alone and holds the storage; otherwise we do */
 } tn__saved;
 
 /* An input as it was: enough for tn_derive.in_meta. */
@@ -73,6 +75,7 @@ typedef struct tn__node {
     bool had_saved;
     _Atomic bool busy; /* spin lock of `saved` and `released` */
     bool released;     /* a backward without retain_graph was here */
+    uint32_t size;     /* bytes of the block */
     uint64_t sequence; /* larger than those of all nodes that the edges lead to */
     int32_t n_in, n_out, n_saved;
     const tn_op *op;
@@ -145,7 +148,25 @@ tn_status tn__node_stale(tn__node *node); /* the error for it */
 tn_status tn__node_attach(tn__node *node, tn_tensor *tensor, int32_t index);
 /* What made a tensor: its node, or its leaf's; refreshed for views whose base changed. Not a new
  * reference. */
-tn_status tn__grad_edge(tn_tensor *tensor, tn__edge *edge);
+tn_status tn__grad_edge_of_view(tn_tensor *tensor, tn__edge *edge);
+static inline void tn__grad_edge_known(const tn_tensor *tensor, tn__edge *edge)
+{
+    const struct tn__autograd *autograd = tensor->requires_grad ? tensor->autograd : NULL;
+
+    edge->node = NULL;
+    edge->index = 0;
+    if (autograd == NULL)
+        return;
+    edge->node = autograd->node != NULL ? autograd->node : autograd->leaf;
+    edge->index = autograd->node != NULL ? autograd->index : 0;
+}
+static inline tn_status tn__grad_edge(tn_tensor *tensor, tn__edge *edge)
+{
+    if (tn__unlikely(tensor->autograd != NULL && tensor->autograd->base != NULL))
+        return tn__grad_edge_of_view(tensor, edge);
+    tn__grad_edge_known(tensor, edge);
+    return TN_OK;
+}
 
 /* ---- anomaly mode --------------------------------------------------------------- */
 /* Where the thread is: owned, NULL outside of modules. */
@@ -161,8 +182,6 @@ tn_status tn__slot_add(tn__slot *slot, tn_tensor *gradient, bool record);
 tn_tensor *tn__slot_grad(tn__slot *slot); /* a reference to what is there, or TN_NONE */
 /* Gives `to` the history that an edge leads to. */
 tn_status tn__edge_attach(const tn__edge *edge, tn_tensor *to);
-/* A tensor over the same memory, without history; owned by the caller. */
-tn_tensor *tn__shell(tn_tensor *tensor);
 
 /* ---- hooks ---------------------------------------------------------------------- */
 /* Runs what is registered for an output; *gradient may be replaced. */

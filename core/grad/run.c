@@ -129,7 +129,7 @@ tn_status tn__saved_attach(tn__node *node, const tn__saved *saved, tn_tensor **t
         edge = node->edges[saved->operand];
     if (edge.node == NULL || (*tensor)->autograd != NULL)
         return TN_OK;
-    fresh = tn__shell(*tensor);
+    fresh = tn__tensor_alias(*tensor);
     if (fresh == NULL)
         return tn_error_last()->code;
     tn_tensor_drop(*tensor);

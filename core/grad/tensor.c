@@ -127,8 +127,11 @@ tn_status tn__slot_add(tn__slot *slot, tn_tensor *gradient, bool record)
 
 struct tn__autograd *tn__autograd_of(tn_tensor *tensor)
 {
-    if (tensor->autograd == NULL)
-        tensor->autograd = tn_calloc(1, sizeof *tensor->autograd);
+    if (tensor->autograd == NULL) {
+        tensor->autograd = tn__piece_take(sizeof *tensor->autograd);
+        if (tensor->autograd != NULL)
+            memset(tensor->autograd, 0, sizeof *tensor->autograd);
+    }
     return tensor->autograd;
 }
 
@@ -144,7 +147,7 @@ void tn__autograd_free(struct tn__autograd *autograd)
     base = autograd->base;
     if (autograd->slot != NULL)
         tn__slot_drop(autograd->slot);
-    tn_free(autograd);
+    tn__piece_give(autograd, sizeof *autograd);
     tn__node_drop(node);
     tn__node_drop(leaf);
     if (base != NULL)
@@ -187,14 +190,6 @@ bool tn__grad_stale(tn_tensor *tensor)
 
     return base != NULL && base->requires_grad && base->autograd != NULL &&
            base->storage == tensor->storage && base->autograd->generation != autograd->generation;
-}
-
-tn_tensor *tn__shell(tn_tensor *tensor)
-{
-    tn_meta meta;
-
-    tn__tensor_meta(tensor, &meta);
-    return tn__tensor_over(tensor->storage, &meta);
 }
 
 static tn_status usable(const tn_tensor *tensor, const char *what)
@@ -402,7 +397,7 @@ tn_tensor *tn_tensor_detach(tn_tensor *tensor)
         tn__tensor_bad(tensor, "tn_tensor_detach");
         return NULL;
     }
-    out = tn__shell(tensor);
+    out = tn__tensor_alias(tensor);
     return out != NULL ? tn__scope_push(out) : NULL;
 }
 
@@ -416,7 +411,7 @@ tn_tensor *tn_parameter(tn_tensor *tensor, bool requires_grad)
         tn__tensor_bad(tensor, "tn_parameter");
         return NULL;
     }
-    out = tn__shell(tensor);
+    out = tn__tensor_alias(tensor);
     if (out == NULL)
         return NULL;
     out->parameter = true;

@@ -15,6 +15,8 @@ typedef struct tn__task {
     tn_tensor **many;   /* ... or of several */
 } tn__task;
 
+enum { TN__WALK_FEW = 16 }; /* nodes of a walk that needs no memory of its own; a power of two */
+
 typedef struct tn__walk {
     tn__task *tasks;
     int64_t count, capacity;
@@ -30,7 +32,13 @@ typedef struct tn__walk {
     tn_tensor **gradients;
     int64_t n_wanted;
     bool record, retain;
+    tn__task few_tasks[TN__WALK_FEW];
+    int64_t few_table[2 * TN__WALK_FEW], few_heap[TN__WALK_FEW], few_stack[TN__WALK_FEW];
+    tn_tensor *few_gin[TN__WALK_FEW];
 } tn__walk;
+
+/* A walk that has met nothing. It stays where it is: it points into itself. */
+void tn__walk_begin(tn__walk *w);
 
 /* The task of a node, -1 when the walk does not meet it. */
 int64_t tn__walk_find(const tn__walk *w, const tn__node *node);

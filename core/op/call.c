@@ -463,7 +463,7 @@ tn_status tn_op_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const 
 
 tn_tensor *tn_op_call1(tn_op_ref *ref, tn_tensor *const *in, int64_t n_in, const void *options)
 {
-    const tn_op *op = tn_op_lookup(ref);
+    const tn_op *op = tn__op_of(ref);
     tn_tensor *out = NULL;
     tn_status status;
     tn_meta meta;

@@ -287,7 +287,7 @@ tn_status tn_op_call_into(const tn_op *op, tn_tensor *const *in, int64_t n_in, c
 tn_tensor *tn_op_call1_into(tn_op_ref *ref, tn_tensor *const *in, int64_t n_in, const void *options,
                             tn_tensor *into)
 {
-    const tn_op *op = tn_op_lookup(ref);
+    const tn_op *op = tn__op_of(ref);
 
     return op != NULL && tn_op_call_into(op, in, n_in, options, into) == TN_OK ? into : NULL;
 }

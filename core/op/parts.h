@@ -34,6 +34,14 @@ static inline struct tn__kernel_list *tn__kernels_of(const tn_op *op, const tn__
     return tn__likely(list != NULL) ? list : tn__kernels_build(op, type);
 }
 
+/* tn_op_lookup, of what was found before without a call. */
+static inline const tn_op *tn__op_of(tn_op_ref *ref)
+{
+    const tn_op *op = __atomic_load_n(&ref->op, __ATOMIC_ACQUIRE);
+
+    return tn__likely(op != NULL) ? op : tn_op_lookup(ref);
+}
+
 enum { TN__FEW = 8 }; /* inputs that need no allocation */
 
 /* A call under way. What is an operator's own (outputs, temporaries) is owned here until the end.

@@ -111,6 +111,8 @@ struct tn_tensor {
 tn_tensor *tn__tensor_make(const tn_meta *meta, const tn_device *device);
 /* Over an existing storage (takes a reference of its own). Bounds are checked. */
 tn_tensor *tn__tensor_over(tn__storage *storage, const tn_meta *meta);
+/* A tensor of its own that shows the same, without history; NULL and an error. */
+tn_tensor *tn__tensor_alias(const tn_tensor *tensor);
 /* The meta of a tensor (strided, with offset). */
 void tn__tensor_meta(const tn_tensor *tensor, tn_meta *meta);
 /* Size and stride checks behind all of these: bytes that the storage needs. */

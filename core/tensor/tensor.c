@@ -313,6 +313,28 @@ tn_tensor *tn__tensor_over(tn__storage *storage, const tn_meta *meta)
     return tensor;
 }
 
+tn_tensor *tn__tensor_alias(const tn_tensor *tensor)
+{
+    tn_tensor *alias = object_new(tensor->view.ndim);
+
+    if (tn__unlikely(alias == NULL))
+        return NULL;
+    for (int32_t d = 0; d < tensor->view.ndim; d++) {
+        alias->view.shape[d] = tensor->view.shape[d];
+        alias->view.strides[d] = tensor->view.strides[d];
+    }
+    alias->view.data = tensor->view.data;
+    alias->view.device = tensor->view.device;
+    memcpy(&alias->view.dtype, &tensor->view.dtype, sizeof alias->view.dtype);
+    alias->view.byte_offset = tensor->view.byte_offset;
+    alias->dtype = tensor->dtype;
+    alias->contiguous = tensor->contiguous;
+    alias->storage = tn__storage_keep(tensor->storage);
+    alias->device = tensor->device;
+    alias->numel = tensor->numel;
+    return alias;
+}
+
 /* What the public functions that make tensors share: shape to meta, defaults resolved. */
 static tn_status make_meta(tn_meta *meta, tn_ints shape, tn_dtype dtype, const tn_device **device)
 {

@@ -10,6 +10,38 @@ static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static bool key_made;
 static _Atomic uint64_t threads;
 
+/* Places to count in: a thread has one for its life and leaves its sum behind. What comes late shares one. */
+enum { PLACES = 64 };
+static struct {
+    _Alignas(64) _Atomic int64_t nodes;
+    _Atomic bool taken;
+} places[PLACES];
+_Atomic int64_t tn__nodes_elsewhere;
+
+static _Atomic int64_t *take_place(void)
+{
+    for (int i = 0; i < PLACES; i++)
+        if (!atomic_exchange_explicit(&places[i].taken, true, memory_order_acquire))
+            return &places[i].nodes;
+    return NULL;
+}
+
+static void leave_place(const _Atomic int64_t *nodes)
+{
+    for (int i = 0; i < PLACES; i++)
+        if (nodes == &places[i].nodes)
+            atomic_store_explicit(&places[i].taken, false, memory_order_release);
+}
+
+int64_t tn__nodes_alive(void)
+{
+    int64_t sum = atomic_load_explicit(&tn__nodes_elsewhere, memory_order_relaxed);
+
+    for (int i = 0; i < PLACES; i++)
+        sum += atomic_load_explicit(&places[i].nodes, memory_order_relaxed);
+    return sum;
+}
+
 static void at_thread_end(void *state)
 {
     /* The key's value is the state itself; other destructors may have made a new one meanwhile. */
@@ -34,9 +66,22 @@ tn__thread *tn__thread_make(void)
         tn_fail(TN_ERR_MEMORY, "no thread-specific storage left for the scopes of this thread");
         return NULL;
     }
+    thread->nodes = take_place();
     thread->next_scope = (atomic_fetch_add(&threads, 1) + 1) << 40;
     tn__thread_here = thread;
     return thread;
+}
+
+static void free_pieces(tn__thread *thread)
+{
+    for (int i = 0; i < TN__PIECE_SIZES; i++)
+        while (thread->pieces[i] != NULL) {
+            void *piece = thread->pieces[i];
+
+            TN__UNPOISON(piece, (size_t)(i + 1) * TN__PIECE_UNIT);
+            memcpy(&thread->pieces[i], piece, sizeof piece);
+            tn_free(piece);
+        }
 }
 
 void tn__thread_free(void)
@@ -53,6 +98,8 @@ void tn__thread_free(void)
     }
     tn__tensor_free_objects(thread);
     tn__storage_free_objects(thread);
+    free_pieces(thread);
+    leave_place(thread->nodes);
     tn_free(thread->owned);
     tn_free(thread->marks);
     tn_free(thread->devices);

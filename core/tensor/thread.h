@@ -29,6 +29,9 @@
 #define TN__MAX_CACHED_DEVICES 32 /* devices with a higher ordinal do without caches of threads */
 #define TN__SIZE_CLASSES 36  /* block sizes that threads cache: up to 64 KiB with a quantum of 64 */
 #define TN__FREE_OBJECTS 256 /* tensor and storage objects that a thread keeps, each */
+#define TN__PIECE_SIZES 8 /* small pieces of host memory that a thread keeps: 64, 128 ... bytes */
+#define TN__PIECE_UNIT ((size_t)64)
+#define TN__FREE_PIECES 128 /* of each size */
 
 /* Blocks of one device that a thread has at hand, by size class. The owner alone touches the lists; counters
  * are written by the owner and read by anybody. */
@@ -56,6 +59,8 @@ typedef struct tn__thread {
     tn_tensor *free_tensors;    /* linked through view.data */
     tn__storage *free_storages; /* linked through user[0] */
     int32_t n_free_tensors, n_free_storages;
+    void *pieces[TN__PIECE_SIZES]; /* linked through their first pointer */
+    int32_t n_pieces[TN__PIECE_SIZES];
 
     tn_tensor **owned; /* what the scopes own, the innermost one's last */
     int64_t n_owned, owned_capacity;
@@ -63,6 +68,9 @@ typedef struct tn__thread {
     int64_t n_marks, marks_capacity;
     uint64_t next_scope; /* numbers have the thread's in the upper bits */
     bool warned;         /* of the root scope */
+
+    _Atomic int64_t *
+        nodes; /* where core/grad counts those that this thread makes and drops; NULL: with all others */
 
     const tn_device **devices; /* tn_device_begin */
     int64_t n_devices, devices_capacity;
@@ -79,6 +87,57 @@ static inline tn__thread *tn__thread_get(void)
     tn__thread *thread = tn__thread_here;
     return tn__likely(thread != NULL) ? thread : tn__thread_make();
 }
+/* Nodes of graphs that are alive: each thread counts in a place of its own, which only it writes, without waiting for
+ * others. */
+extern _Atomic int64_t tn__nodes_elsewhere;
+static inline void tn__nodes_count(int64_t by)
+{
+    _Atomic int64_t *at = tn__thread_here != NULL ? tn__thread_here->nodes : NULL;
+
+    if (tn__likely(at != NULL))
+        atomic_store_explicit(at, atomic_load_explicit(at, memory_order_relaxed) + by,
+                              memory_order_relaxed);
+    else
+        atomic_fetch_add_explicit(&tn__nodes_elsewhere, by, memory_order_relaxed);
+}
+int64_t tn__nodes_alive(void);
+
+/* Small pieces of host memory for what is made and dropped with every call that is recorded: as tn_malloc and tn_free,
+ * but that whoever gives one back knows how large it was. NULL and an error. */
+static inline void *tn__piece_take(size_t size)
+{
+    tn__thread *thread = tn__thread_here;
+    size_t at = (size - 1) / TN__PIECE_UNIT;
+    void *piece;
+
+    if (tn__unlikely(at >= TN__PIECE_SIZES))
+        return tn_malloc(size);
+    if (tn__unlikely(thread == NULL || thread->pieces[at] == NULL ||
+                     atomic_load_explicit(&tn__alloc_watched, memory_order_relaxed)))
+        return tn_malloc((at + 1) * TN__PIECE_UNIT);
+    piece = thread->pieces[at];
+    TN__UNPOISON(piece, (at + 1) * TN__PIECE_UNIT);
+    memcpy(&thread->pieces[at], piece, sizeof piece);
+    thread->n_pieces[at]--;
+    return piece;
+}
+static inline void tn__piece_give(void *piece, size_t size)
+{
+    tn__thread *thread = tn__thread_here;
+    size_t at = (size - 1) / TN__PIECE_UNIT;
+
+    if (tn__unlikely(at >= TN__PIECE_SIZES || thread == NULL ||
+                     thread->n_pieces[at] >= TN__FREE_PIECES)) {
+        tn_free(piece);
+        return;
+    }
+    memcpy(piece, &thread->pieces[at], sizeof piece);
+    thread->pieces[at] = piece;
+    thread->n_pieces[at]++;
+    /* The link stays readable: LeakSanitizer follows it. */
+    TN__POISON((char *)piece + sizeof piece, (at + 1) * TN__PIECE_UNIT - sizeof piece);
+}
+
 /* The stream of this thread for a device. */
 tn_stream *tn__stream_begun(const tn_device *device);
 static inline tn_stream *tn__stream_current(const tn_device *device)

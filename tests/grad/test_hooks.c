@@ -207,7 +207,7 @@ START_TEST(memory_that_runs_out_leaves_whole_gradients)
         if (handle != 0 && status == TN_OK && made < nth) {
             ck_assert_int_eq(s.calls, 1);
             ck_assert_double_eq(s.sum, 6);
-            ck_assert_uint_gt(nth, 3);
+            ck_assert_uint_ge(nth, 3);
             return;
         }
         if (handle == 0 || status != TN_OK) {
