@@ -126,8 +126,10 @@ static inline void tn__piece_give(void *piece, size_t size)
     tn__thread *thread = tn__thread_here;
     size_t at = (size - 1) / TN__PIECE_UNIT;
 
+    /* While allocations are made to fail none is kept: a ledger shall see what is lost. */
     if (tn__unlikely(at >= TN__PIECE_SIZES || thread == NULL ||
-                     thread->n_pieces[at] >= TN__FREE_PIECES)) {
+                     thread->n_pieces[at] >= TN__FREE_PIECES ||
+                     atomic_load_explicit(&tn__alloc_watched, memory_order_relaxed))) {
         tn_free(piece);
         return;
     }
