@@ -6,11 +6,11 @@
 #
 # case, bound; what gcc 12 -O2 makes of it. The bounds leave room for other compilers.
 bounds="
-add             1700    1200
-add-gradient    3200    2300
-add-in-place    2400    1650
-transpose       2100    1500
-linear-backward 58000   41000
+add             1700    1255
+add-gradient    2800    2035
+add-in-place    1900    1375
+transpose       1450    1025
+linear-backward 48000   35700
 "
 if ! command -v valgrind >/dev/null 2>&1; then
     echo "SKIP: instructions.sh: no valgrind"
