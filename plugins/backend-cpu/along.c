@@ -5,7 +5,7 @@
  * lines side by side. */
 #include <string.h>
 
-#include "cpu.h"
+#include "kernels.h"
 
 enum { GRAIN = 16384, SIDE = 256 };
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cpu.h"
+#include "kernels.h"
 
 enum {
     BLOCK = 128, /* queries and keys of a block */

@@ -4,7 +4,7 @@
  * type; else the loops of elementwise.c run. */
 #include <string.h>
 
-#include "cpu.h"
+#include "kernels.h"
 
 enum { GRAIN = 1 << 17 }; /* bytes */
 

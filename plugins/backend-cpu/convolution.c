@@ -5,6 +5,7 @@
  * tap looked at. The work is cut by shape alone, so the bits do not depend on the number of threads. */
 #include <string.h>
 
+#include "kernels.h"
 #include "winograd.h"
 
 enum {

@@ -3,7 +3,7 @@
  * Copies between layouts and types, filling, and the derivative of narrow. */
 #include <string.h>
 
-#include "cpu.h"
+#include "kernels.h"
 
 enum { GRAIN = 32768 };
 

@@ -5,6 +5,7 @@
  * shape alone, so the bits do not depend on the number of threads. */
 #include <string.h>
 
+#include "kernels.h"
 #include "windows.h"
 
 enum {

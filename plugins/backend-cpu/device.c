@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
-#include "cpu.h"
+#include "kernels.h"
 
 enum { ALIGNMENT = 64 };
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cpu.h"
+#include "kernels.h"
 
 /* Fewer elements than this never leave the calling thread. */
 enum { GRAIN_CHEAP = 32768, GRAIN_COSTLY = 8192 };

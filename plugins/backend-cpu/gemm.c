@@ -3,7 +3,7 @@
  * One product of matrices on one thread, by strips: c = a b (+ bias), or c += a b. b lies in panels, or row by row. */
 #include <string.h>
 
-#include "cpu.h"
+#include "kernels.h"
 
 enum {
     DEPTH = 512,

@@ -3,7 +3,7 @@
  * Elements chosen by index. Whatever the threads, sums at one place are taken in order. */
 #include <string.h>
 
-#include "cpu.h"
+#include "kernels.h"
 
 enum { GRAIN = 16384, ROW = 16, PARTS = 8 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Linear layers: a product over the last dimension, with bias, and with an activation and a sum behind it. */
+#include "kernels.h"
 #include "matmul.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
  * The negative log-likelihood and its derivative. */
 #include <string.h>
 
-#include "cpu.h"
+#include "kernels.h"
 
 enum reduction { NONE, MEAN, SUM };
 

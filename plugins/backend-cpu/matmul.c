@@ -5,6 +5,7 @@
  * threads, and each piece is one single-threaded computation. */
 #include <string.h>
 
+#include "kernels.h"
 #include "matmul.h"
 
 enum {

@@ -6,7 +6,7 @@
  * of the element is in the lower half of the number. */
 #include <string.h>
 
-#include "cpu.h"
+#include "kernels.h"
 
 enum {
     GRAIN = 16384,

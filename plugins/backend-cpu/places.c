@@ -4,7 +4,7 @@
  * pieces, each where the ones before it end. */
 #include <string.h>
 
-#include "cpu.h"
+#include "kernels.h"
 
 enum { PIECE = 32768 };
 

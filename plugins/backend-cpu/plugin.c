@@ -6,6 +6,7 @@
 #include <cpuid.h>
 #endif
 
+#include "kernels.h"
 #include "norms.h"
 #include "winograd.h"
 

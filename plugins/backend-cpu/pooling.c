@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels.h"
 #include "windows.h"
 
 enum { DIMS = 3, PLANES = 4 /* for a thread at least */ };

@@ -2,7 +2,7 @@
  *
  * Random numbers from Philox 4x32-10: element i in row-major order depends on seed, block and i
  * alone. */
-#include "cpu.h"
+#include "kernels.h"
 
 enum { GRAIN = 16384 };
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels.h"
 #include "reduce.h"
 
 enum { BYTES_GRAIN = 262144 };

@@ -3,7 +3,7 @@
  * Tensors that a formula gives: numbers at equal steps, ones where an index points. */
 #include <string.h>
 
-#include "cpu.h"
+#include "kernels.h"
 
 enum { GRAIN = 16384 };
 

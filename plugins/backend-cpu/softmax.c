@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cpu.h"
+#include "kernels.h"
 
 enum { GRAIN = 8192 };
 

@@ -2,6 +2,7 @@
  *
  * Normalisation in few passes (norms.c): populations that are rows (the last dimensions) or channels (all but dimension 1) of
  * numbers that lie row by row, or channels that lie side by side. */
+#include "kernels.h"
 #include "norms.h"
 
 static bool side_by_side(const tn_view *view)

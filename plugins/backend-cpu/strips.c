@@ -5,6 +5,7 @@
  * is computed the other way round, y^T = b^T a^T, and each piece turned back. */
 #include <string.h>
 
+#include "kernels.h"
 #include "matmul.h"
 
 enum {

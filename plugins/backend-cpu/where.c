@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Choice between two tensors by a third: bytes are moved as they are, whatever they mean. */
-#include "cpu.h"
+#include "kernels.h"
 
 enum { GRAIN = 32768 };
 

@@ -3,6 +3,7 @@
  * Images with their channels side by side, and their windows as rows of a matrix. */
 #include <string.h>
 
+#include "kernels.h"
 #include "windows.h"
 
 static void read_row(tn_ints given, int32_t dims, int64_t otherwise, int64_t *out)

@@ -5,6 +5,7 @@
  * threads. */
 #include <string.h>
 
+#include "kernels.h"
 #include "winograd.h"
 
 enum {

@@ -45,11 +45,8 @@ static tn_status check_shapes(const tn_view *q, const tn_view *k, const tn_view 
                        tn__common_text(text, tn__common_shape(q)),
                        tn__common_text(text_k, tn__common_shape(k)),
                        tn__common_text(text_v, tn__common_shape(v)));
-    if (tn_view_dtype(q) != tn_view_dtype(k) || tn_view_dtype(q) != tn_view_dtype(v))
-        return tn_fail(TN_ERR_RUNTIME, "q is %s, k is %s and v is %s; they have to be the same",
-                       tn_dtype_name(tn_view_dtype(q)), tn_dtype_name(tn_view_dtype(k)),
-                       tn_dtype_name(tn_view_dtype(v)));
-    return TN_OK;
+    tn_status status = tn__common_same_dtype(q, "q", k, "k");
+    return status == TN_OK ? tn__common_same_dtype(q, "q", v, "v") : status;
 }
 
 static tn_status check_mask(const tn_view *mask, const tn_view *q, const tn_view *k)

@@ -12,6 +12,7 @@ static tn_status scaled_dot_product_attention_infer(tn_infer *infer)
     const tn_scaled_dot_product_attention_options *o = infer->options;
     const tn_view *q = infer->in[0], *k = infer->in[1], *v = infer->in[2];
     char text[TN__TEXT], text_k[TN__TEXT], text_v[TN__TEXT];
+    tn_status status;
 
     if (q->ndim < 2 || k->ndim < 2 || v->ndim < 2 ||
         q->shape[q->ndim - 1] != k->shape[k->ndim - 1] ||
@@ -21,10 +22,9 @@ static tn_status scaled_dot_product_attention_infer(tn_infer *infer)
                        tn__common_text(text, tn__common_shape(q)),
                        tn__common_text(text_k, tn__common_shape(k)),
                        tn__common_text(text_v, tn__common_shape(v)));
-    if (tn_view_dtype(q) != tn_view_dtype(k) || tn_view_dtype(q) != tn_view_dtype(v))
-        return tn_fail(TN_ERR_RUNTIME, "q is %s, k is %s and v is %s; they have to be the same",
-                       tn_dtype_name(tn_view_dtype(q)), tn_dtype_name(tn_view_dtype(k)),
-                       tn_dtype_name(tn_view_dtype(v)));
+    if ((status = tn__common_same_dtype(q, "q", k, "k")) != TN_OK ||
+        (status = tn__common_same_dtype(q, "q", v, "v")) != TN_OK)
+        return status;
     if (!(o->dropout_p >= 0 && o->dropout_p <= 1))
         return tn_fail(TN_ERR_VALUE, "dropout_p is %g; a probability between 0 and 1 is taken",
                        o->dropout_p);

@@ -67,6 +67,15 @@ void tn__common_like(tn_infer *infer, int32_t index, int64_t i, tn_dtype dtype)
         take_strides(meta, view);
 }
 
+tn_status tn__common_same_dtype(const tn_view *a, const char *a_name, const tn_view *b,
+                                const char *b_name)
+{
+    if (b == NULL || tn_view_dtype(a) == tn_view_dtype(b))
+        return TN_OK;
+    return tn_fail(TN_ERR_RUNTIME, "%s is %s and %s is %s; they have to be the same", a_name,
+                   tn_dtype_name(tn_view_dtype(a)), b_name, tn_dtype_name(tn_view_dtype(b)));
+}
+
 void tn__common_plain(tn_meta *meta, tn_dtype dtype, tn_ints shape)
 {
     meta->dtype = dtype;

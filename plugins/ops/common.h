@@ -27,6 +27,9 @@ static inline tn_ints tn__common_shape(const tn_view *view)
 void tn__common_like(tn_infer *infer, int32_t index, int64_t i, tn_dtype dtype);
 /* Row-major, of a given shape. */
 void tn__common_plain(tn_meta *meta, tn_dtype dtype, tn_ints shape);
+/* An error that names both where a and b (NULL: absent) have different dtypes. */
+tn_status tn__common_same_dtype(const tn_view *a, const char *a_name, const tn_view *b,
+                                const char *b_name);
 /* Usual inferences of whole operators. */
 tn_status tn__common_unary(tn_infer *infer);  /* one input, elementwise */
 tn_status tn__common_binary(tn_infer *infer); /* two, broadcast */

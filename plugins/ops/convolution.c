@@ -47,10 +47,10 @@ static tn_status convolution_infer(tn_infer *infer)
     const tn_view *x = infer->in[0], *weight = infer->in[1], *bias = infer->in[2];
     char text[TN__TEXT], text_w[TN__TEXT];
     layout l;
-    tn_status status = tn__slide_same_dtype(x, "x", weight, "weight");
+    tn_status status = tn__common_same_dtype(x, "x", weight, "weight");
 
     if (status == TN_OK)
-        status = tn__slide_same_dtype(x, "x", bias, "bias");
+        status = tn__common_same_dtype(x, "x", bias, "bias");
     if (status != TN_OK)
         return status;
     if (x->ndim < 3 || weight->ndim != x->ndim)
@@ -196,7 +196,7 @@ static tn_status two_of_a_kind(const tn_view *gy, const tn_view *other, const ch
     char text[TN__TEXT], text_o[TN__TEXT];
 
     if (gy->ndim >= 3 && gy->ndim <= 2 + TN__SLIDE_DIMS && other->ndim == gy->ndim)
-        return tn__slide_same_dtype(gy, "gy", other, name);
+        return tn__common_same_dtype(gy, "gy", other, name);
     return tn_fail(TN_ERR_RUNTIME, "gy %s and %s %s: both have to have the same 3 to 5 dimensions",
                    tn__common_text(text, tn__common_shape(gy)), name,
                    tn__common_text(text_o, tn__common_shape(other)));

@@ -97,9 +97,9 @@ static tn_status back_infer(tn_infer *infer, int32_t dims, const back_options *o
         return tn_fail(TN_ERR_RUNTIME, "bias %s has to be [%lld], one for each output channel",
                        tn__common_text(text, tn__common_shape(bias)), (long long)outputs);
     if (status == TN_OK)
-        status = tn__slide_same_dtype(x, "x", weight, "weight");
+        status = tn__common_same_dtype(x, "x", weight, "weight");
     if (status == TN_OK)
-        status = tn__slide_same_dtype(x, "x", bias, "bias");
+        status = tn__common_same_dtype(x, "x", bias, "bias");
     if (status == TN_OK)
         status = tn__slide_row(o->stride, dims, 1, 1, "stride", stride);
     if (status == TN_OK)

@@ -158,15 +158,6 @@ void tn__slide_keep_order(tn_meta *meta, const tn_view *x)
     meta->strides[0] = next;
 }
 
-tn_status tn__slide_same_dtype(const tn_view *a, const char *a_name, const tn_view *b,
-                               const char *b_name)
-{
-    if (b == NULL || tn_view_dtype(a) == tn_view_dtype(b))
-        return TN_OK;
-    return tn_fail(TN_ERR_RUNTIME, "%s is %s and %s is %s; they have to be the same", a_name,
-                   tn_dtype_name(tn_view_dtype(a)), b_name, tn_dtype_name(tn_view_dtype(b)));
-}
-
 tn_tensor *tn__slide_per_channel(tn_tensor *bias, int32_t dims)
 {
     int64_t shape[2 + TN__SLIDE_DIMS] = { 1, tn_tensor_numel(bias), 1, 1, 1 };

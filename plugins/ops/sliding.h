@@ -53,9 +53,6 @@ void tn__slide_meta(tn_meta *meta, tn_dtype dtype, int64_t n, int64_t c, const i
 /* Layout is strides: images that come channels-last, as x, leave so. */
 void tn__slide_keep_order(tn_meta *meta, const tn_view *x);
 
-/* An error that names both where a and b (NULL: absent) have different dtypes. */
-tn_status tn__slide_same_dtype(const tn_view *a, const char *a_name, const tn_view *b,
-                               const char *b_name);
 /* [C] as [1, C, 1, ...] with `dims` behind. */
 tn_tensor *tn__slide_per_channel(tn_tensor *bias, int32_t dims);
 

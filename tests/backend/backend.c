@@ -41,6 +41,16 @@ const tn_device *const *devices(void)
     return found;
 }
 
+bool instruction_set(const char *name)
+{
+    setenv("TENON_CPU_ISA", name, 1);
+    if (tn_device_find("cpu") != NULL)
+        return true;
+    ck_assert_msg(strstr(tn_error_text(), name) != NULL, "%s", tn_error_text());
+    fprintf(stderr, "SKIP: %s\n", tn_error_text());
+    return false;
+}
+
 bool device_has(const tn_device *device, const char *op, tn_dtype dtype)
 {
     char route[256];

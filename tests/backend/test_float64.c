@@ -342,13 +342,8 @@ static void check_all(void)
 
 static void with_instruction_set(const char *name)
 {
-    setenv("TENON_CPU_ISA", name, 1);
-    if (!tn_device_find("cpu")) { /* the processor does not have it, and says so */
-        ck_assert_msg(strstr(tn_error_text(), name) != NULL, "%s", tn_error_text());
-        fprintf(stderr, "SKIP: %s\n", tn_error_text());
-        return;
-    }
-    check_all();
+    if (instruction_set(name))
+        check_all();
 }
 
 START_TEST(float64_functions_are_right_with_what_the_processor_has)

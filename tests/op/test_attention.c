@@ -355,7 +355,7 @@ START_TEST(what_does_not_fit_is_refused_with_the_numbers)
     ck_assert_int_ne(tn_attend(q, three, three, TN_NONE, 1, NULL, &y, &sums), TN_OK);
     FAILED(TN_ERR_RUNTIME, "G dividing H");
     ck_assert_int_ne(tn_attend(q, q, tn_cast(q, TN_F64), TN_NONE, 1, NULL, &y, &sums), TN_OK);
-    FAILED(TN_ERR_RUNTIME, "q is float32, k is float32 and v is float64");
+    FAILED(TN_ERR_RUNTIME, "q is float32 and v is float64; they have to be the same");
     how.is_causal = true;
     ck_assert_int_ne(tn_attend(q, q, q, numbers(TN_F32, TN_SHAPE(3, 3), NULL), 1, &how, &y, &sums),
                      TN_OK);
