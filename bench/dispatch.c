@@ -203,8 +203,11 @@ static int fail(void)
     return 1;
 }
 
-static int usage(void)
+/* `what` NULL: nothing but how it is called. */
+static int usage(const char *what, const char *given)
 {
+    if (what != NULL)
+        fprintf(stderr, "dispatch: %s \"%s\"\n", what, given);
     fprintf(stderr,
             "usage: dispatch [--peer PYTHON SCRIPT] [--rounds N] [--only CASE] [--instructions N]\n"
             "cases:");
@@ -230,7 +233,9 @@ int main(int argc, char **argv)
         } else if (strcmp(argv[i], "--instructions") == 0 && i + 1 < argc) {
             instructions = atoi(argv[++i]);
         } else {
-            return usage();
+            return strcmp(argv[i], "--help") == 0
+                       ? usage(NULL, NULL)
+                       : usage("unknown, or without what it takes:", argv[i]);
         }
     }
     if (rounds < 1 || rounds > MAX_ROUNDS)
@@ -239,7 +244,7 @@ int main(int argc, char **argv)
         while (first < CASES && strcmp(cases[first].name, only) != 0)
             first++;
         if (first == CASES)
-            return usage();
+            return usage("there is no case", only);
         last = first;
     }
     if (prepare())
