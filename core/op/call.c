@@ -272,7 +272,7 @@ static TN__INLINE tn_status infer(tn__work *work, bool again)
                        "%s: its infer asks for %s and then for %s: a bug of the plugin that has it",
                        op->def.name, tn_dtype_name(work->dtype), tn_dtype_name(ask.dtype));
     for (int32_t i = 0; i < work->n_out; i++)
-        if (tn__unlikely((uint32_t)(work->meta[i].ndim + 1) > TN_MAX_DIMS + 1 ||
+        if (tn__unlikely((uint32_t)work->meta[i].ndim + 1 > TN_MAX_DIMS + 1 ||
                          (uint32_t)work->meta[i].dtype >= TN_DTYPE_COUNT))
             return wrong_output(work, i);
     return TN_OK;
