@@ -338,6 +338,27 @@ static inline int tn__moves_of(int64_t item)
     return item == 1 ? 0 : item == 2 ? 1 : item == 4 ? 2 : item == 8 ? 3 : -1;
 }
 
+/* float16 ([0]) and bfloat16 ([1]) as they lie (narrow.c). */
+struct tn__narrow {
+    tn__ew_loop *neg, *abs; /* of both */
+    tn__ew_loop *add[2];
+    /* Adds n numbers to the places of x that the index names, one after the other: to x + i * sx + index[i] * step; the
+     * index is below `size`. How many are done: less than n where one is not. */
+    int64_t (*add_at[2])(int64_t n, char *x, int64_t sx, int64_t step, uint64_t size,
+                         const char *index, int64_t si, const char *other, int64_t so);
+};
+extern const struct tn__narrow *tn__narrow;
+extern const struct tn__narrow tn__loops_base_narrow;
+#ifdef TN__HAVE_X86_LOOPS
+extern const struct tn__narrow tn__loops_avx2_narrow;
+extern const struct tn__narrow tn__loops_avx512_narrow;
+#endif
+/* Which of the two a dtype is; -1: none. */
+static inline int tn__narrow_of(tn_dtype dtype)
+{
+    return dtype == TN_F16 ? 0 : dtype == TN_BF16 ? 1 : -1;
+}
+
 /* Steps of optimizers (steps.c) for n elements: the parameter, its gradient, what the rule keeps; the gradient is read. */
 struct tn__sgd {
     double lr, momentum, dampening, weight_decay;

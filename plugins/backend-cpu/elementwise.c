@@ -197,16 +197,20 @@ static TN_ATTR(noinline) tn_status
                        .numbers = numbers,
                        .inputs = inputs,
                        .size = (int64_t)tn__ct_size(ct) };
+    bool signs = (op == TN__NEG || op == TN__ABS) && tn__narrow_of(dtype) >= 0 &&
+                 tn_view_dtype(call->in[0]) == dtype;
+    if (signs) /* the numbers as they lie */
+        job.loop = op == TN__NEG ? tn__narrow->neg : tn__narrow->abs;
     if (!job.loop)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: the CPU backend has no code for %s", call->op,
                        tn_dtype_name(dtype));
     const tn_view *views[3] = { call->out[0], call->in[0], inputs > 1 ? call->in[1] : NULL };
     tn__span_make(&job.span, inputs + 1, views, false);
-    if (!compares && dtype != tn__ct_dtype(ct))
+    if (!compares && !signs && dtype != tn__ct_dtype(ct))
         job.store = tn__convert_store(ct, dtype);
     for (int32_t k = 0; k < inputs; k++) {
         tn_dtype from = tn_view_dtype(call->in[k]);
-        if (from != tn__ct_dtype(ct))
+        if (!signs && from != tn__ct_dtype(ct))
             job.load[k] = tn__convert_load(from, ct);
     }
     int64_t grain = op >= TN__EXP ? GRAIN_COSTLY : GRAIN_CHEAP;

@@ -16,6 +16,7 @@ struct job {
     tn__load *load; /* adding, where it is done by conversion: in float64 or int64 */
     tn__store *store;
     tn__ew_loop *sum; /* of rows */
+    int narrow;       /* which of the narrow types is added; -1: another one */
     bool gather, add, whole;
     int32_t split; /* the dimension of the span whose parts are worked on apart */
 };
@@ -119,6 +120,7 @@ enum kind {
     ADD_F64,
     ADD_32,
     ADD_64,
+    ADD_NARROW,
     ADD_ANY
 };
 
@@ -136,7 +138,7 @@ static enum kind kind_of(const struct job *job)
         return job->whole ? ADD_32 : ADD_F32;
     if (job->item == 8)
         return job->whole ? ADD_64 : ADD_F64;
-    return ADD_ANY;
+    return job->narrow >= 0 ? ADD_NARROW : ADD_ANY;
 }
 
 static void run(void *user, int64_t n, char *const *base, const int64_t *stride)
@@ -179,6 +181,15 @@ static void run(void *user, int64_t n, char *const *base, const int64_t *stride)
     case ADD_F64: ADD(double);
     case ADD_32: ADD(uint32_t);
     case ADD_64: ADD(uint64_t);
+    case ADD_NARROW: {
+        int64_t done = tn__narrow->add_at[job->narrow](n, x, sx, step, size, index, si, other, so);
+        if (done < n) {
+            walk->bad = true;
+            memcpy(&walk->at, index + done * si, sizeof walk->at);
+            return;
+        }
+        break;
+    }
     case ADD_ANY: EACH(add_one(job, p, q)) break;
     }
     walk->checked = index;
@@ -313,6 +324,9 @@ static tn_status scatter(const tn_call *call, int64_t dim, bool add)
         job.store = tn__convert_store(job.whole ? TN__I64 : TN__F64, dtype);
         if (tn__ct_dtype(ct) == dtype)
             job.sum = tn__loop_of(TN__ADD, ct);
+        job.narrow = tn__narrow_of(dtype);
+        if (job.narrow >= 0)
+            job.sum = tn__narrow->add[job.narrow];
     }
     make(&job, call, call->out[0], call->in[1], call->in[2], dim);
     if (tn__view_at(call->out[0]) == tn__view_at(call->in[0]))

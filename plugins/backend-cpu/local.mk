@@ -10,7 +10,7 @@ plugins_backend_cpu_la_LIBADD = libkernels-base.la $(LIBM)
 
 # One source, compiled per instruction set; which one runs is chosen at activation. What GCC may assume: errno and the
 # floating-point status of these loops are read by nobody. Contraction: see loops.c and products.c.
-TN_LOOPS_SOURCES = %D%/convert.c %D%/loops.c %D%/curves.c %D%/folds.c %D%/moves.c %D%/norms.c %D%/norms.h %D%/transforms.c %D%/windows.h %D%/winograd.h %D%/step-loops.c %D%/cpu.h %D%/each.h %D%/float64.h %D%/float64-circles.h %D%/float64-errors.h %D%/float64-powers.h %D%/functions.h %D%/near.h %D%/through-double.h
+TN_LOOPS_SOURCES = %D%/narrow.c %D%/narrow.h %D%/convert.c %D%/loops.c %D%/curves.c %D%/folds.c %D%/moves.c %D%/norms.c %D%/norms.h %D%/transforms.c %D%/windows.h %D%/winograd.h %D%/step-loops.c %D%/cpu.h %D%/each.h %D%/float64.h %D%/float64-circles.h %D%/float64-errors.h %D%/float64-powers.h %D%/functions.h %D%/near.h %D%/through-double.h
 TN_PRODUCTS_SOURCES = %D%/products.c %D%/cpu.h
 
 noinst_LTLIBRARIES += libkernels-base.la libproducts-base.la

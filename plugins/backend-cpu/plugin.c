@@ -17,6 +17,7 @@ const tn__curves_table *tn__curves = &tn__loops_base_curves;
 const struct tn__steps *tn__steps = &tn__loops_base_steps;
 const struct tn__norms *tn__norms = &tn__loops_base_norms;
 const struct tn__moves *tn__moves = &tn__loops_base_moves;
+const struct tn__narrow *tn__narrow = &tn__loops_base_narrow;
 tn__conversions_table *tn__conversions = &tn__loops_base_conversions;
 
 static struct options {
@@ -40,6 +41,7 @@ static const struct {
     const struct tn__steps *steps;
     const struct tn__norms *norms;
     const struct tn__moves *moves;
+    const struct tn__narrow *narrow;
     const struct tn__transforms *transforms;
     tn__conversions_table *conversions;
 } variants[] = {
@@ -47,7 +49,7 @@ static const struct {
     {                                                                                              \
         &tn__loops_##set, &tn__products_##set, &tn__loops_##set##_folds,                           \
             &tn__loops_##set##_curves, &tn__loops_##set##_steps, &tn__loops_##set##_norms,         \
-            &tn__loops_##set##_moves, &tn__loops_##set##_transforms,                               \
+            &tn__loops_##set##_moves, &tn__loops_##set##_narrow, &tn__loops_##set##_transforms,    \
             &tn__loops_##set##_conversions                                                         \
     }
 #ifdef TN__HAVE_X86_LOOPS
@@ -97,6 +99,7 @@ static tn_status choose_variant(const char *wanted)
             tn__steps = variants[i].steps;
             tn__norms = variants[i].norms;
             tn__moves = variants[i].moves;
+            tn__narrow = variants[i].narrow;
             tn__transforms = variants[i].transforms;
             tn__conversions = variants[i].conversions;
             return TN_OK;

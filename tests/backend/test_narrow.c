@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * float16 and bfloat16 with every instruction set: all their numbers, float32 rounded to them, signs, sums at places,
+ * columns, rows and what is worked out of three tensors. */
+#include "tests/backend/backend.h"
+
+static const tn_dtype types[] = { TN_F16, TN_BF16 };
+enum { ALL = 65536, INFINITE_F16 = 0x7c00, INFINITE_BF16 = 0x7f80 };
+
+static tn_tensor *from_bits(const uint16_t *bits, int64_t n, tn_dtype dtype)
+{
+    tn_tensor *x = tn_tensor_from(bits, dtype, (tn_ints){ &n, 1 });
+    there(x);
+    return x;
+}
+
+static const uint16_t *bits_of(tn_tensor *x)
+{
+    there(x);
+    return tn_tensor_data(x);
+}
+
+static bool odd(uint16_t bits, tn_dtype dtype)
+{
+    return (bits & 0x7fff) > (dtype == TN_F16 ? INFINITE_F16 : INFINITE_BF16);
+}
+
+static void check_all_numbers(void)
+{
+    static uint16_t all[ALL];
+    for (int t = 0; t < 2; t++)
+        for (int64_t skip = 0; skip < 40; skip += 13) { /* a NaN at other places of a vector */
+            TN_SCOPE;
+            for (int64_t i = 0; i < ALL; i++)
+                all[i] = (uint16_t)((i * 40503 + skip) & 0xffff); /* in no order */
+            tn_tensor *x = from_bits(all + skip, ALL - skip, types[t]);
+            tn_tensor *wide = tn_cast(x, TN_F32);
+            const uint16_t *same = bits_of(tn_cast(wide, types[t])), *neg = bits_of(tn_neg(x)),
+                           *size = bits_of(tn_abs(x));
+            const float *f = tn_tensor_data(wide);
+            for (int64_t i = 0; i < ALL - skip; i++) {
+                uint16_t b = all[skip + i];
+                if (odd(b, types[t]))
+                    ck_assert(f[i] != f[i] && odd(same[i], types[t]));
+                else
+                    ck_assert_msg(same[i] == b, "%s %04x: %04x", tn_dtype_name(types[t]), b,
+                                  same[i]);
+                ck_assert_int_eq(neg[i], b ^ 0x8000);
+                ck_assert_int_eq(size[i], b & 0x7fff);
+            }
+        }
+}
+
+/* Between each number and the next: the middle goes to the even one, what is on either side of it to that side. */
+static void check_rounding(void)
+{
+    static uint16_t low[ALL / 2];
+    static float between[3 * ALL / 2];
+    for (int t = 0; t < 2; t++) {
+        TN_SCOPE;
+        int64_t n = types[t] == TN_F16 ? INFINITE_F16 : INFINITE_BF16;
+        for (int64_t i = 0; i < n; i++)
+            low[i] = (uint16_t)i;
+        const float *f = tn_tensor_data(tn_cast(from_bits(low, n, types[t]), TN_F32));
+        for (int64_t i = 0; i < n; i++) {
+            double step = types[t] == TN_F16 ? 32 : 0x1p120,
+                   next = i + 1 < n ? (double)f[i + 1] : (double)f[i] + step;
+            between[3 * i + 1] = (float)(((double)f[i] + next) / 2);
+            between[3 * i] = nextafterf(between[3 * i + 1], 0);
+            between[3 * i + 2] = nextafterf(between[3 * i + 1], INFINITY);
+        }
+        int64_t count = 3 * n;
+        const uint16_t *to = bits_of(
+            tn_cast(tn_tensor_from(between, TN_F32, (tn_ints){ &count, 1 }), types[t]));
+        for (int64_t i = 0; i < n; i++) {
+            ck_assert_msg(to[3 * i] == i && to[3 * i + 1] == (i + 1) / 2 * 2 &&
+                              to[3 * i + 2] == i + 1,
+                          "%s %04llx: %04x %04x %04x", tn_dtype_name(types[t]),
+                          (unsigned long long)i, to[3 * i], to[3 * i + 1], to[3 * i + 2]);
+        }
+    }
+}
+
+enum { ROWS = 37, COLUMNS = 41, TAKEN = 90 };
+
+/* Numbers of the type at places that come again and again: each sum is rounded, in the order of the index. */
+static void check_sums_at_places(void)
+{
+    const tn_device *device = tn_device_default();
+    static double x[ROWS * COLUMNS], y[TAKEN * COLUMNS], want[ROWS * COLUMNS];
+    int64_t places[TAKEN], each[TAKEN * COLUMNS], shape[2] = { ROWS, COLUMNS },
+                                                  taken[2] = { TAKEN, COLUMNS };
+    for (int64_t i = 0; i < TAKEN; i++)
+        places[i] = i * i % ROWS;
+    for (int64_t i = 0; i < TAKEN * COLUMNS; i++)
+        each[i] = i * 7 % ROWS;
+    for (int t = 0; t < 2; t++)
+        for (int layout = 0; layout < LAYOUTS; layout++) {
+            TN_SCOPE;
+            numbers(x, ROWS * COLUMNS, -3, 3, types[t]);
+            numbers(y, TAKEN * COLUMNS, -3, 3, types[t]);
+            tn_tensor *to = put(device, types[t], (tn_ints){ shape, 2 }, x, (enum layout)layout);
+            tn_tensor *of = put(device, types[t], (tn_ints){ taken, 2 }, y, (enum layout)layout);
+            tn_tensor *rows = tn_tensor_from(places, TN_I64, TN_SHAPE(TAKEN));
+            tn_tensor *index = tn_tensor_from(each, TN_I64, (tn_ints){ taken, 2 });
+            memcpy(want, x, sizeof want);
+            for (int64_t i = 0; i < TAKEN * COLUMNS; i++) {
+                double *at = want + places[i / COLUMNS] * COLUMNS + i % COLUMNS;
+                *at = stored(*at + y[i], types[t]);
+            }
+            same("index_add", device, types[t], tn_index_add(to, rows, of, 0, NULL), want, 0, 0);
+            memcpy(want, x, sizeof want);
+            for (int64_t i = 0; i < TAKEN * COLUMNS; i++) {
+                double *at = want + each[i] * COLUMNS + i % COLUMNS;
+                *at = stored(*at + y[i], types[t]);
+            }
+            same("scatter_add", device, types[t], tn_scatter_add(to, index, of, 0), want, 0, 0);
+            each[TAKEN * COLUMNS - 3] = ROWS;
+            index = tn_tensor_from(each, TN_I64, (tn_ints){ taken, 2 });
+            each[TAKEN * COLUMNS - 3] = 0;
+            ck_assert_ptr_null(tn_scatter_add(to, index, of, 0));
+            ck_assert_ptr_nonnull(strstr(tn_error_text(), "index 37 is out of bounds"));
+            tn_error_clear();
+        }
+}
+
+static void check(const char *name)
+{
+    if (!instruction_set(name))
+        return;
+    check_all_numbers();
+    check_rounding();
+    check_sums_at_places();
+}
+
+START_TEST(narrow_floats_with_the_best_instruction_set)
+{
+    check("auto");
+}
+END_TEST
+
+START_TEST(narrow_floats_with_avx2)
+{
+    check("avx2");
+}
+END_TEST
+
+START_TEST(narrow_floats_with_the_baseline)
+{
+    check("baseline");
+}
+END_TEST
+
+RUN_SUITE("narrow", narrow_floats_with_the_best_instruction_set, narrow_floats_with_avx2,
+          narrow_floats_with_the_baseline)
