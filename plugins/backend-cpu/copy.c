@@ -5,7 +5,7 @@
 
 #include "kernels.h"
 
-enum { GRAIN = 32768 };
+enum { GRAIN = 24576 };
 
 struct job {
     struct tn__span span; /* operands: to, from */

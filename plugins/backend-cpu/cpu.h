@@ -299,6 +299,8 @@ struct tn__folds {
     void (*max[TN__I64 + 1])(int64_t n, const void *x, union tn__number *out);
     void (*min[TN__I64 + 1])(int64_t n, const void *x, union tn__number *out);
     void (*prod[TN__I64 + 1])(int64_t n, const void *x, union tn__number *out);
+    /* Where the first one stands that is `best`, which is among them, or NaN. */
+    int64_t (*place[TN__I64 + 1])(int64_t n, const void *x, union tn__number best);
     /* The same for n columns, into what they have so far: rows `stride` bytes apart. */
     void (*rows_sum[TN__I64 + 1])(int64_t rows, int64_t n, const char *x, int64_t stride, void *to);
     void (*rows_max[TN__I64 + 1])(int64_t rows, int64_t n, const char *x, int64_t stride, void *to);

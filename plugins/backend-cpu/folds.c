@@ -80,6 +80,30 @@ EXTREME(min_f64, double, double, f, 16, SMALLER, ODD_FLOAT)
 EXTREME(max_i64, int64_t, int64_t, i, 16, LARGER, ODD_WHOLE)
 EXTREME(min_i64, int64_t, int64_t, i, 16, SMALLER, ODD_WHOLE)
 
+/* A stretch at a time, without a branch in it; only the one that has it is looked at number by number. */
+#define PLACE(name, T, member)                                                                     \
+    static int64_t name(int64_t n, const void *from, union tn__number best)                        \
+    {                                                                                              \
+        enum { STRETCH = 64 };                                                                     \
+        const T *x = from;                                                                         \
+        const T wanted = (T)best.member;                                                           \
+        int64_t i = 0;                                                                             \
+        for (; i + STRETCH <= n; i += STRETCH) {                                                   \
+            T found = 0;                                                                           \
+            for (int j = 0; j < STRETCH; j++)                                                      \
+                found = (x[i + j] == wanted) | (x[i + j] != x[i + j]) ? 1 : found;                 \
+            if (found != 0)                                                                        \
+                break;                                                                             \
+        }                                                                                          \
+        for (; i < n; i++)                                                                         \
+            if (x[i] == wanted || x[i] != x[i])                                                    \
+                return i;                                                                          \
+        return 0;                                                                                  \
+    }
+PLACE(place_f32, float, f)
+PLACE(place_f64, double, f)
+PLACE(place_i64, int64_t, i)
+
 /* Products of float32 far below what it holds count as 0: numbers below float64's normal range cost a hundred times as
  * much as others. */
 #define KEEP(x) (x)
@@ -253,6 +277,7 @@ const struct tn__folds PASTE(TN__LOOPS_NAME, _folds) = {
     .max = EACH_TYPE(max),
     .min = EACH_TYPE(min),
     .prod = EACH_TYPE(prod),
+    .place = EACH_TYPE(place),
     .rows_sum = EACH_TYPE(rows_sum),
     .rows_max = EACH_TYPE(rows_max),
     .rows_min = EACH_TYPE(rows_min),

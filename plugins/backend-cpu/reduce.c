@@ -14,7 +14,7 @@ enum {
     COLUMNS = 1024, /* neighbouring results that are folded together */
     DEEP = 32,      /* rows of those that are gone through together */
     PIECES = 8,     /* that a reduction of columns is cut into, if it is large */
-    GRAIN = 32768   /* numbers for which another thread is worth it */
+    GRAIN = 24576   /* numbers for which another thread is worth it */
 };
 
 /* Dimensions that stay (kept) and those that go, as views of x: merged where they can be. */
@@ -70,27 +70,6 @@ static void add_result(const struct job *job, struct tn__largest *all,
         *all = *more;
 }
 
-#define FIRST_PLACE(name, T, member)                                                               \
-    static int64_t name(int64_t n, const void *numbers, union tn__number best)                     \
-    {                                                                                              \
-        const T *x = numbers;                                                                      \
-        T wanted = (T)best.member;                                                                 \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            if (x[i] == wanted || x[i] != x[i])                                                    \
-                return i;                                                                          \
-        return 0;                                                                                  \
-    }
-FIRST_PLACE(place_f32, float, f)
-FIRST_PLACE(place_f64, double, f)
-FIRST_PLACE(place_i64, int64_t, i)
-
-static int64_t place_of(const struct job *job, int64_t n, const void *x, union tn__number best)
-{
-    return job->ct == TN__F32   ? place_f32(n, x, best)
-           : job->ct == TN__F64 ? place_f64(n, x, best)
-                                : place_i64(n, x, best);
-}
-
 /* n contiguous numbers, the first of which has index `first`, added to `all`. */
 static void take_block(const struct job *job, int64_t n, const void *x, int64_t first,
                        struct tn__largest *all)
@@ -134,7 +113,7 @@ static void take_block(const struct job *job, int64_t n, const void *x, int64_t 
     add_result(job, all, &out);
     /* The place is looked for only where it counts. */
     if ((what == TN__FOLD_ARGMAX || what == TN__FOLD_ARGMIN) && all->at != before)
-        all->at = first + place_of(job, n, x, number);
+        all->at = first + tn__folds->place[job->ct](n, x, number);
     else if ((what == TN__FOLD_ARGMAX || what == TN__FOLD_ARGMIN) && before < 0)
         all->at = first;
 }

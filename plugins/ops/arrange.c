@@ -170,14 +170,33 @@ static tn_status unfold_infer(tn_infer *infer)
     return TN_OK;
 }
 
+/* Where windows are no longer, gradients are added place by place in them: each is one addition of slices. */
+enum { MOST_SLICES = 64 };
+
 static tn_status unfold_derive(tn_derive *d)
 {
     const tn_unfold_options *o = d->options;
     tn_ints shape = tn__common_in_shape(d, 0);
+    tn_slice_options every = TN_SLICE_OPTIONS;
+    tn_tensor *gx, *ok;
+    int32_t dim;
 
-    d->gin[0] = back_through(tn_unfold(numbers(d->gout[0], shape), o->dim, o->window, o->step),
-                             d->gout[0], shape);
-    return TN_OK;
+    if (shape.count == 0 || o->window > MOST_SLICES) {
+        d->gin[0] = back_through(tn_unfold(numbers(d->gout[0], shape), o->dim, o->window, o->step),
+                                 d->gout[0], shape);
+        return TN_OK;
+    }
+    if (tn__common_dim(o->dim, (int32_t)shape.count, &dim) != TN_OK)
+        return tn_error_last()->code;
+    ok = gx = tn__common_zeros(d->gout[0], shape);
+    every.step = o->step;
+    for (int64_t k = 0; k < o->window && ok != NULL; k++) { /* the k-th of all windows */
+        every.start = k;
+        every.end = shape.at[dim] - o->window + k + 1;
+        ok = tn_add_(tn_slice(gx, dim, &every), tn_select(d->gout[0], -1, k), NULL);
+    }
+    d->gin[0] = ok != NULL ? gx : NULL;
+    return ok != NULL ? TN_OK : tn_error_last()->code;
 }
 
 /* ---- one after another ---- */
@@ -451,6 +470,26 @@ static tn_status roll_infer(tn_infer *infer)
     return TN_OK;
 }
 
+static tn_status roll_derive(tn_derive *d)
+{
+    const tn_roll_options *o = d->options;
+    tn_tensor *gx = d->gout[0];
+
+    for (int64_t i = 0; i < o->shifts.count && gx != NULL; i++) {
+        tn_roll_options one = TN_ROLL_OPTIONS;
+        bool flat = o->dims.count <= 0;
+        int64_t size = flat || tn_tensor_ndim(gx) == 0 ? tn_tensor_numel(gx)
+                                                       : tn_tensor_size(gx, o->dims.at[i]);
+        int64_t back[1] = { size > 0 ? -(o->shifts.at[i] % size) : 0 };
+
+        if (!flat)
+            one.dims = (tn_ints){ &o->dims.at[i], 1 };
+        gx = tn_roll(gx, (tn_ints){ back, 1 }, &one);
+    }
+    d->gin[0] = gx;
+    return gx != NULL ? TN_OK : tn_error_last()->code;
+}
+
 static tn_tensor *rolled(tn_tensor *x, int64_t dim, int64_t shift)
 {
     int64_t size;
@@ -503,4 +542,5 @@ COMPOSED(stack, STACK, stack_infer)
 COMPOSED(repeat, REPEAT, repeat_infer)
 const tn_op_def tn__op_flip = { TN_HEAD(tn_op_def), TN_SCHEMA_FLIP, .infer = flip_infer,
                                 .derive = flip_derive, .decompose = flip_decompose };
-COMPOSED(roll, ROLL, roll_infer)
+const tn_op_def tn__op_roll = { TN_HEAD(tn_op_def), TN_SCHEMA_ROLL, .infer = roll_infer,
+                                .derive = roll_derive, .decompose = roll_decompose };
