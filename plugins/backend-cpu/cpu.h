@@ -139,6 +139,10 @@ enum tn__ew {
     TN__HARDSIGMOID_GRAD,
     TN__HARDSWISH_GRAD,
     TN__HARDSHRINK_GRAD, /* farther than p from 0 */
+    TN__SQUARE_APART,    /* of losses: (a - b)^2, |a - b| */
+    TN__SIZE_APART,
+    TN__BENT,  /* d = a - b, c = d within p: q c (d - c / 2) */
+    TN__HINGE, /* p - a b, at least 0 */
     TN__BITWISE_AND,
     TN__BITWISE_OR,
     TN__BITWISE_XOR,

@@ -21,32 +21,63 @@
 
 /* ---- in blocks ------------------------------------------------------------------------------- */
 
+/* What is seen of a block's numbers while it goes the short way, and which of them do not fit. By a
+ * key, whose largest is found at the price of one step a number, or by a test. */
+#define KEYED(check, key, limit)                                                                   \
+    TN__INTO_LOOPS uint32_t check##_odd(float a, float b)                                          \
+    {                                                                                              \
+        (void)b;                                                                                   \
+        return (key) > (limit);                                                                    \
+    }                                                                                              \
+    TN__INTO_LOOPS uint32_t check##_watch(uint32_t seen, float a, float b)                         \
+    {                                                                                              \
+        const uint32_t now = (key);                                                                \
+        (void)b;                                                                                   \
+        return now > seen ? now : seen;                                                            \
+    }                                                                                              \
+    static const uint32_t check##_limit = (limit);
+#define TESTED(check, T, fits)                                                                     \
+    TN__INTO_LOOPS seen_##T check##_odd(T a, T b)                                                  \
+    {                                                                                              \
+        return !fits(a, b);                                                                        \
+    }                                                                                              \
+    TN__INTO_LOOPS seen_##T check##_watch(seen_##T seen, T a, T b)                                 \
+    {                                                                                              \
+        return fits(a, b) ? seen : 1;                                                              \
+    }                                                                                              \
+    static const seen_##T check##_limit = 0;
+typedef uint32_t seen_float;
+typedef uint64_t seen_double;
+
 /* A block goes the short way; where numbers in it do not fit, these go the other one after it. The
- * result of a number depends on nothing else. y may be the same memory as a or b. */
-#define GUARDED(name, T, fits, near, far)                                                          \
+ * result of a number depends on nothing else. y may be the same memory as a or b: then the numbers
+ * are still wanted when it is written. */
+#define GUARDED(name, T, check, near, far)                                                         \
     static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
                      int64_t sb, const double *param)                                              \
     {                                                                                              \
-        enum { BLOCK = 2048 / sizeof(T) };                                                         \
-        T xa[BLOCK], xb[BLOCK], y[BLOCK];                                                          \
+        enum { BLOCK = 4096 / sizeof(T) };                                                         \
+        const bool direct = sy == (int64_t)sizeof(T) && yp != ap && yp != bp;                      \
+        T xa[BLOCK], xb[BLOCK], room[BLOCK];                                                       \
         (void)param;                                                                               \
         for (int64_t at = 0; at < n; at += BLOCK) {                                                \
             const int64_t size = n - at < BLOCK ? n - at : BLOCK;                                  \
             const T *a = in_a_row_##T(size, ap + at * sa, sa, xa);                                 \
             const T *b = bp == ap ? a : in_a_row_##T(size, bp + at * sb, sb, xb);                  \
-            whole_##T all = 1;                                                                     \
+            char *to = yp + at * sy;                                                               \
+            T *y = direct ? (T *)(void *)to : room;                                                \
+            seen_##T seen = 0;                                                                     \
             TN__IVDEP for (int64_t i = 0; i < size; i++)                                           \
             {                                                                                      \
-                all &= fits(a[i], b[i]);                                                           \
+                seen = check##_watch(seen, a[i], b[i]);                                            \
                 y[i] = near(a[i], b[i]);                                                           \
             }                                                                                      \
-            for (int64_t i = 0; !all && i < size; i++)                                             \
-                if (!fits(a[i], b[i]))                                                             \
+            for (int64_t i = 0; seen > check##_limit && i < size; i++)                             \
+                if (check##_odd(a[i], b[i]))                                                       \
                     y[i] = far(a[i], b[i]);                                                        \
-            char *to = yp + at * sy;                                                               \
-            if (sy == (int64_t)sizeof *y)                                                          \
+            if (!direct && sy == (int64_t)sizeof *y)                                               \
                 memcpy(to, y, (size_t)size * sizeof *y);                                           \
-            else                                                                                   \
+            else if (!direct)                                                                      \
                 for (int64_t i = 0; i < size; i++)                                                 \
                     *(T *)(void *)(to + i * sy) = y[i];                                            \
         }                                                                                          \
@@ -62,8 +93,14 @@
     }
 IN_A_ROW(float)
 IN_A_ROW(double)
-typedef int32_t whole_float;
-typedef int32_t whole_double;
+KEYED(exp, tn__size_key(a), TN__EXP_LIMIT)
+KEYED(log, tn__log_key(a), TN__LOG_LIMIT)
+KEYED(circle, tn__size_key(a), TN__CIRCLE_LIMIT)
+KEYED(erfc, tn__size_key(a), TN__ERFC_LIMIT)
+TESTED(always, float, tn__fits_always)
+TESTED(angle, float, tn__angle_fits)
+TESTED(rest, float, tn__rest_fits)
+TESTED(power, float, tn__power_fits)
 
 /* Of one number: `_near` and `_far` with an operand that is not used. */
 #define WAY(name, expr)                                                                            \
@@ -95,24 +132,24 @@ static inline float remainder_far(float a, float b)
     float rest = fmodf(a, b);
     return rest != 0 && (b < 0) != (rest < 0) ? rest + b : rest;
 }
-GUARDED(exp_f32, float, tn__exp_fits, exp_near, exp_far)
-GUARDED(log_f32, float, tn__log_fits, log_near, log_far)
-GUARDED(log2_f32, float, tn__log_fits, log2_near, log2_far)
-GUARDED(log10_f32, float, tn__log_fits, log10_near, log10_far)
-GUARDED(sigmoid_f32, float, tn__exp_fits, sigmoid_near, sigmoid_far)
-GUARDED(silu_f32, float, tn__exp_fits, silu_near, silu_far)
-GUARDED(mish_f32, float, tn__exp_fits, mish_near, mish_far)
-GUARDED(sin_f32, float, tn__circle_fits, sin_near, sin_far)
-GUARDED(cos_f32, float, tn__circle_fits, cos_near, cos_far)
-GUARDED(tan_f32, float, tn__circle_fits, tan_near, tan_far)
-GUARDED(erfc_f32, float, tn__erfc_fits, erfc_near, erfc_far)
-GUARDED(sinh_f32, float, tn__fits_always, tn__wide_sinh, tn__wide_sinh)
-GUARDED(cosh_f32, float, tn__fits_always, tn__wide_cosh, tn__wide_cosh)
-GUARDED(atan2_f32, float, tn__angle_fits, tn__near_atan2_f32, atan2f)
-GUARDED(fmod_f32, float, tn__rest_fits, tn__wide_fmod, fmodf)
-GUARDED(remainder_f32, float, tn__rest_fits, tn__wide_remainder, remainder_far)
-GUARDED(div_floor_f32, float, tn__rest_fits, tn__wide_div_floor, tn__div_floor_f32)
-GUARDED(pow_f32, float, tn__power_fits, tn__near_pow_f32, power_far)
+GUARDED(exp_f32, float, exp, exp_near, exp_far)
+GUARDED(log_f32, float, log, log_near, log_far)
+GUARDED(log2_f32, float, log, log2_near, log2_far)
+GUARDED(log10_f32, float, log, log10_near, log10_far)
+GUARDED(sigmoid_f32, float, exp, sigmoid_near, sigmoid_far)
+GUARDED(silu_f32, float, exp, silu_near, silu_far)
+GUARDED(mish_f32, float, exp, mish_near, mish_far)
+GUARDED(sin_f32, float, circle, sin_near, sin_far)
+GUARDED(cos_f32, float, circle, cos_near, cos_far)
+GUARDED(tan_f32, float, circle, tan_near, tan_far)
+GUARDED(erfc_f32, float, erfc, erfc_near, erfc_far)
+GUARDED(sinh_f32, float, always, tn__wide_sinh, tn__wide_sinh)
+GUARDED(cosh_f32, float, always, tn__wide_cosh, tn__wide_cosh)
+GUARDED(atan2_f32, float, angle, tn__near_atan2_f32, atan2f)
+GUARDED(fmod_f32, float, rest, tn__wide_fmod, fmodf)
+GUARDED(remainder_f32, float, rest, tn__wide_remainder, remainder_far)
+GUARDED(div_floor_f32, float, rest, tn__wide_div_floor, tn__div_floor_f32)
+GUARDED(pow_f32, float, power, tn__near_pow_f32, power_far)
 
 /* ---- one way for all ------------------------------------------------------------------------- */
 
@@ -137,7 +174,8 @@ TN__UNARY(gelu_f32, float, a * 0.5f * (1 + tn__near_erf_f32(a * 0.70710678118654
 #define WAYS64(name, fits, near, far)                                                              \
     WAY64(name##_near64, near)                                                                     \
     WAY64(name##_far64, far)                                                                       \
-    GUARDED(name##_f64, double, fits, name##_near64, name##_far64)
+    TESTED(name##64, double, fits)                                                                 \
+    GUARDED(name##_f64, double, name##64, name##_near64, name##_far64)
 /* One way for all: NaN goes the other one, which is the same. */
 #define ALL64(name, expr) WAYS64(name, is_number64, expr, expr)
 TN__INTO_LOOPS int32_t is_number64(double a, double b)
@@ -172,11 +210,14 @@ ALL64(asin, tn__asin64(a))
 ALL64(acos, tn__acos64(a))
 ALL64(atan, tn__atan64(a))
 ALL64(erf, tn__erf64(a))
-GUARDED(atan2_f64, double, tn__angle64_fits, tn__atan2_64, atan2)
-GUARDED(pow_f64, double, tn__pow64_fits, tn__pow64, pow)
-GUARDED(fmod_f64, double, tn__rest64_fits, tn__fmod64, fmod)
-GUARDED(remainder_f64, double, tn__rest64_fits, tn__remainder64, tn__remainder64_far)
-GUARDED(div_floor_f64, double, tn__rest64_fits, tn__div_floor64, tn__div_floor64_far)
+TESTED(angle64, double, tn__angle64_fits)
+TESTED(pow64, double, tn__pow64_fits)
+TESTED(rest64, double, tn__rest64_fits)
+GUARDED(atan2_f64, double, angle64, tn__atan2_64, atan2)
+GUARDED(pow_f64, double, pow64, tn__pow64, pow)
+GUARDED(fmod_f64, double, rest64, tn__fmod64, fmod)
+GUARDED(remainder_f64, double, rest64, tn__remainder64, tn__remainder64_far)
+GUARDED(div_floor_f64, double, rest64, tn__div_floor64, tn__div_floor64_far)
 
 /* ---- for both types -------------------------------------------------------------------------- */
 
@@ -233,6 +274,21 @@ TN__INTO_LOOPS float gelu_slope_f32(float x)
     return 0.5f * (1 + tn__near_erf_f32(x * 0.70710678118654752440f)) + x * density;
 }
 
+/* A square up to the bend, then a line. */
+#define BEND(T, s)                                                                                 \
+    TN__INTO_LOOPS T bend_##s(T d, T most)                                                         \
+    {                                                                                              \
+        T c = d < -most ? -most : d;                                                               \
+        c = c > most ? most : c;                                                                   \
+        return c * (d + c * (T)-0.5);                                                              \
+    }                                                                                              \
+    TN__INTO_LOOPS T at_least_none_##s(T x)                                                        \
+    {                                                                                              \
+        return x < 0 ? 0 : x;                                                                      \
+    }
+BEND(float, f32)
+BEND(double, f64)
+
 /* Slopes: a is the gradient, b the input or the result of the function. */
 #define CURVES(T, s, f)                                                                            \
     TN__UNARY(tanhshrink_##s, T, a - TANH_##s(a))                                                  \
@@ -256,6 +312,10 @@ TN__INTO_LOOPS float gelu_slope_f32(float x)
     TN__BINARY(mish_grad_##s, T, a *mish_slope_##s(b))                                             \
     TN__BINARY(gelu_tanh_grad_##s, T, a *gelu_tanh_slope_##s(b))                                   \
     TN__BINARY(gate_##s, T, a *step_##s(b))                                                        \
+    TN__BINARY(square_apart_##s, T, (a - b) * (a - b))                                             \
+    TN__BINARY(size_apart_##s, T, __builtin_fabs##f(a - b))                                        \
+    TN__BINARY(bent_##s, T, bend_##s(a - b, p) * q)                                                \
+    TN__BINARY(hinge_##s, T, at_least_none_##s(p - a * b))                                         \
     TN__UNARY(nan_to_num_##s, T, a != a ? p : (a > LARGEST_##s ? q : (a < -LARGEST_##s ? r : a)))
 CURVES(float, f32, f)
 TN__BINARY(gelu_grad_f32, float, a *gelu_slope_f32(b))
@@ -315,5 +375,9 @@ tn__ew_loop *const PASTE(TN__LOOPS_NAME, _curves)[TN__EW_COUNT][TN__I64 + 1] = {
     [TN__GELU_GRAD] = FLOATS(gelu_grad),
     [TN__GELU_TANH_GRAD] = FLOATS(gelu_tanh_grad),
     [TN__GATE] = FLOATS(gate),
+    [TN__SQUARE_APART] = FLOATS(square_apart),
+    [TN__SIZE_APART] = FLOATS(size_apart),
+    [TN__BENT] = FLOATS(bent),
+    [TN__HINGE] = FLOATS(hinge),
     [TN__NAN_TO_NUM] = FLOATS(nan_to_num),
 };

@@ -104,6 +104,14 @@ tn_status tn__log_softmax_grad(const tn_call *call);
 
 tn_status tn__nll_loss(const tn_call *call);
 tn_status tn__nll_loss_grad(const tn_call *call);
+tn_status tn__mse_loss(const tn_call *call);
+tn_status tn__l1_loss(const tn_call *call);
+tn_status tn__smooth_l1_loss(const tn_call *call);
+tn_status tn__huber_loss(const tn_call *call);
+tn_status tn__soft_margin_loss(const tn_call *call);
+tn_status tn__margin_ranking_loss(const tn_call *call);
+tn_status tn__poisson_nll_loss(const tn_call *call);
+bool tn__poisson_nll_loss_takes(const tn_call *call, char *reason, size_t size);
 
 tn_status tn__philox_uniform(const tn_call *call);
 tn_status tn__philox_normal(const tn_call *call);

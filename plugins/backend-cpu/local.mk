@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 
 TN_PLUGINS += plugins/backend-cpu.la
-plugins_backend_cpu_la_SOURCES = %D%/cpu.h %D%/kernels.h %D%/each.h %D%/float64.h %D%/float64-circles.h %D%/float64-errors.h %D%/float64-powers.h %D%/functions.h %D%/near.h %D%/through-double.h %D%/along.c %D%/attention.c %D%/bits.c %D%/blas.c %D%/convolution.c %D%/convolution-weight.c %D%/copy.c %D%/depthwise.c %D%/device.c \
-	%D%/elementwise.c %D%/gemm.c %D%/index.c %D%/libm.c %D%/linear.c %D%/loss.c %D%/matmul.c %D%/matmul.h %D%/mixtures.c %D%/order.c %D%/places.c %D%/plugin.c %D%/pooling.c %D%/random.c %D%/reduce.c %D%/reductions.c %D%/reduce.h %D%/scratch.c %D%/sequences.c %D%/softmax.c %D%/standardize.c %D%/steps.c %D%/strips.c %D%/types.c %D%/views.c %D%/where.c %D%/windows.c %D%/windows.h %D%/winograd.c
+plugins_backend_cpu_la_SOURCES = %D%/cpu.h %D%/kernels.h %D%/each.h %D%/float64.h %D%/float64-circles.h %D%/float64-errors.h %D%/float64-powers.h %D%/functions.h %D%/near.h %D%/roots.h %D%/through-double.h %D%/along.c %D%/attention.c %D%/bits.c %D%/blas.c %D%/convolution.c %D%/convolution-weight.c %D%/copy.c %D%/depthwise.c %D%/device.c \
+	%D%/elementwise.c %D%/gemm.c %D%/index.c %D%/libm.c %D%/linear.c %D%/loss.c %D%/losses.c %D%/matmul.c %D%/matmul.h %D%/mixtures.c %D%/order.c %D%/places.c %D%/plugin.c %D%/pooling.c %D%/random.c %D%/reduce.c %D%/reductions.c %D%/reduce.h %D%/scratch.c %D%/sequences.c %D%/softmax.c %D%/standardize.c %D%/steps.c %D%/strips.c %D%/types.c %D%/views.c %D%/where.c %D%/windows.c %D%/windows.h %D%/winograd.c
 plugins_backend_cpu_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) $(TN_X86_LOOPS)
 plugins_backend_cpu_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=off
 plugins_backend_cpu_la_LDFLAGS = $(TN_PLUGIN_LINK)
@@ -10,7 +10,7 @@ plugins_backend_cpu_la_LIBADD = libkernels-base.la $(LIBM)
 
 # One source, compiled per instruction set; which one runs is chosen at activation. What GCC may assume: errno and the
 # floating-point status of these loops are read by nobody. Contraction: see loops.c and products.c.
-TN_LOOPS_SOURCES = %D%/narrow.c %D%/narrow.h %D%/convert.c %D%/loops.c %D%/curves.c %D%/folds.c %D%/moves.c %D%/norms.c %D%/norms.h %D%/transforms.c %D%/windows.h %D%/winograd.h %D%/step-loops.c %D%/cpu.h %D%/each.h %D%/float64.h %D%/float64-circles.h %D%/float64-errors.h %D%/float64-powers.h %D%/functions.h %D%/near.h %D%/through-double.h
+TN_LOOPS_SOURCES = %D%/narrow.c %D%/narrow.h %D%/convert.c %D%/loops.c %D%/curves.c %D%/folds.c %D%/moves.c %D%/norms.c %D%/norms.h %D%/transforms.c %D%/windows.h %D%/winograd.h %D%/step-loops.c %D%/cpu.h %D%/each.h %D%/float64.h %D%/float64-circles.h %D%/float64-errors.h %D%/float64-powers.h %D%/functions.h %D%/near.h %D%/roots.h %D%/through-double.h
 TN_PRODUCTS_SOURCES = %D%/products.c %D%/cpu.h
 
 noinst_LTLIBRARIES += libkernels-base.la libproducts-base.la

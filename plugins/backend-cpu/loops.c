@@ -10,6 +10,7 @@
 #include "cpu.h"
 #include "each.h"
 #include "float64.h"
+#include "roots.h"
 
 #ifndef TN__LOOPS_NAME
 #define TN__LOOPS_NAME tn__loops_base
@@ -81,8 +82,6 @@
     TN__UNARY(square_##s, T, a *a)                                                                 \
     TN__UNARY(cube_##s, T, a *a *a)                                                                \
     TN__UNARY(reciprocal_##s, T, 1 / a)                                                            \
-    TN__UNARY(sqrt_##s, T, __builtin_sqrt##f(a))                                                   \
-    TN__UNARY(rsqrt_##s, T, 1 / __builtin_sqrt##f(a))                                              \
     TN__UNARY(clamp_##s, T, BOUNDED(a, p, q))                                                      \
     TN__UNARY(relu_##s, T, a < 0 ? 0 : a)                                                          \
     TN__UNARY(leaky_relu_##s, T, a > 0 ? a : a * p)                                                \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Functions of ordinary float32 numbers: short series in float32 with few steps in a row, errors
- * of a few units in the last place. Where `.._fits` says no (large numbers, zeros and
- * infinities where they are special), another function has to work; the choice is made number by
+ * of a few units in the last place. Where `.._fits` says no, or `.._key` is above its limit (large
+ * numbers, zeros and infinities where they are special), another function has to work; the choice is made number by
  * number, so that it depends on nothing else. Multiply-adds are fused where the instruction set
  * has them: AVX2, AVX-512 and NEON give the same bits, a processor without may differ in the last
  * place. Series are fitted to the smallest largest error. */
@@ -36,11 +36,12 @@ TN__INTO_LOOPS int tn__fits_always(float x, float unused)
 
 /* ---- e^x ------------------------------------------------------------------------------------- */
 
-TN__INTO_LOOPS int tn__exp_fits(float x, float unused)
+/* Grows with the size of x; a NaN is above all numbers. */
+TN__INTO_LOOPS uint32_t tn__size_key(float x)
 {
-    (void)unused;
-    return __builtin_fabsf(x) <= 87.0f;
+    return tn__bits_f32(x) & 0x7fffffffu;
 }
+#define TN__EXP_LIMIT 0x42ae0000u /* 87 */
 
 /* 2^k e^r, k = shifted without its large number, |r| <= ln 2 / 2; e^r = 1 + r + r^2 p(r). The power goes into the
  * exponent's bits: the result is in the normal range. */
@@ -50,7 +51,7 @@ TN__INTO_LOOPS float tn__near_exp_of_f32(float r, float shifted)
     p = TN__MA(r, p, 4.166845679e-02f);
     p = TN__MA(r, p, 1.666651479e-01f);
     p = TN__MA(r, p, 4.999999305e-01f);
-    float e = TN__MA(r * r, p, r) + 1;
+    float e = TN__MA(r, TN__MA(r, p, 1.0f), 1.0f);
     return tn__of_bits_f32(tn__bits_f32(e) + (tn__bits_f32(shifted) << 23));
 }
 
@@ -136,11 +137,7 @@ TN__INTO_LOOPS float tn__near_erf_f32(float x)
     return in * p / q;
 }
 
-TN__INTO_LOOPS int tn__erfc_fits(float x, float unused)
-{
-    (void)unused;
-    return __builtin_fabsf(x) <= 9.0f;
-}
+#define TN__ERFC_LIMIT 0x41100000u /* 9 */
 
 /* e^(-z^2) t p(t - 0.58), t = 1 / (1 + z / 2); z^2 in two parts, the first exact. */
 TN__INTO_LOOPS float tn__near_erfc_f32(float x)
@@ -159,11 +156,12 @@ TN__INTO_LOOPS float tn__near_erfc_f32(float x)
 
 /* ---- logarithms ------------------------------------------------------------------------------ */
 
-TN__INTO_LOOPS int tn__log_fits(float x, float unused)
+/* From the smallest normal number to the largest one. */
+TN__INTO_LOOPS uint32_t tn__log_key(float x)
 {
-    (void)unused;
-    return (x >= 0x1p-126f) & (x <= TN__LARGEST_F32);
+    return tn__bits_f32(x) - 0x00800000u;
 }
+#define TN__LOG_LIMIT (0x7f7fffffu - 0x00800000u)
 
 /* ln(1 + f) - f = f^2 (f p(f) - 1/2) for sqrt(2)/2 <= 1 + f < sqrt(2); this is the factor of f^2. */
 TN__INTO_LOOPS float tn__near_log_rest_f32(float f)
@@ -239,11 +237,7 @@ TN__INTO_LOOPS float tn__near_softplus_f32(float x)
 
 /* ---- circles --------------------------------------------------------------------------------- */
 
-TN__INTO_LOOPS int tn__circle_fits(float x, float unused)
-{
-    (void)unused;
-    return __builtin_fabsf(x) <= 8192.0f;
-}
+#define TN__CIRCLE_LIMIT 0x46000000u /* 8192 */
 
 /* The rest of x within an eighth of a turn and the number of quarters. The parts of a quarter have
  * few bits: their products with 13 bits are exact. */

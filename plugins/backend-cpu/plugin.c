@@ -349,6 +349,13 @@ static const tn_kernel kernels[] = {
     KERNEL(log_softmax_grad, FLOATS),
     KERNEL(nll_loss, FLOATS),
     KERNEL(nll_loss_grad, FLOATS),
+    KERNEL(mse_loss, WIDE),
+    KERNEL(l1_loss, WIDE),
+    KERNEL(smooth_l1_loss, WIDE),
+    KERNEL(huber_loss, WIDE),
+    KERNEL(soft_margin_loss, WIDE),
+    KERNEL(margin_ranking_loss, WIDE),
+    WHERE(poisson_nll_loss, WIDE),
     KERNEL(philox_uniform, FLOATS),
     KERNEL(philox_normal, FLOATS),
 };

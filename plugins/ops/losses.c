@@ -6,9 +6,13 @@
 
 #include <math.h>
 
-/* Every loss NAME: `decompose` computes y from in[] and o. */
-#define LOSS(name, NAME, check_more, expression) DERIVED(name, NAME, check_more, expression, NULL)
-#define DERIVED(name, NAME, check_more, expression, derive_)                                       \
+/* Every loss NAME: `decompose` computes y from in[] and o. Of EACH the elements broadcast together,
+ * and devices may have kernels for them, which work while no gradient is wanted or `derive` is there. */
+#define LOSS(name, NAME, check_more, expression)                                                   \
+    DERIVED(name, NAME, check, check_more, expression, NULL)
+#define EACH(name, NAME, check_more, expression, derive_)                                          \
+    DERIVED(name, NAME, check_each, check_more, expression, derive_)
+#define DERIVED(name, NAME, check, check_more, expression, derive_)                                \
     static tn_status name##_infer(tn_infer *infer)                                                 \
     {                                                                                              \
         const tn_##name##_options *o = infer->options;                                             \
@@ -40,8 +44,8 @@ static tn_status same_shape(const tn_infer *infer)
                           tn__common_text(text_t, tn__common_shape(target)));
 }
 
-LOSS(mse_loss, MSE_LOSS, TN_OK, tn_square(less(in[0], in[1])))
-LOSS(l1_loss, L1_LOSS, TN_OK, tn_abs(less(in[0], in[1])))
+EACH(mse_loss, MSE_LOSS, TN_OK, tn_square(less(in[0], in[1])), NULL)
+EACH(l1_loss, L1_LOSS, TN_OK, tn_abs(less(in[0], in[1])), NULL)
 
 static tn_status positive(double value, const char *name, bool zero)
 {
@@ -102,11 +106,11 @@ static tn_status huber_loss_derive(tn_derive *d)
     return bent_derive(d, o->reduction, o->delta, 1);
 }
 
-DERIVED(smooth_l1_loss, SMOOTH_L1_LOSS, positive(o->beta, "beta", true),
-        o->beta == 0 ? tn_abs(less(in[0], in[1])) : bent(less(in[0], in[1]), o->beta, 1 / o->beta),
-        smooth_l1_loss_derive)
-DERIVED(huber_loss, HUBER_LOSS, positive(o->delta, "delta", false),
-        bent(less(in[0], in[1]), o->delta, 1), huber_loss_derive)
+EACH(smooth_l1_loss, SMOOTH_L1_LOSS, positive(o->beta, "beta", true),
+     o->beta == 0 ? tn_abs(less(in[0], in[1])) : bent(less(in[0], in[1]), o->beta, 1 / o->beta),
+     smooth_l1_loss_derive)
+EACH(huber_loss, HUBER_LOSS, positive(o->delta, "delta", false),
+     bent(less(in[0], in[1]), o->delta, 1), huber_loss_derive)
 
 /* ---- two classes ---- */
 
@@ -178,7 +182,8 @@ static tn_tensor *mean_of_classes(tn_tensor *y)
 
 LOSS(multilabel_soft_margin_loss, MULTILABEL_SOFT_MARGIN_LOSS, same_shape(infer),
      mean_of_classes(weighted(both_soft(in[0], in[1]), in[2])))
-LOSS(soft_margin_loss, SOFT_MARGIN_LOSS, TN_OK, tn_log1p(tn_exp(tn_neg(tn_mul(in[1], in[0])))))
+EACH(soft_margin_loss, SOFT_MARGIN_LOSS, TN_OK, tn_log1p(tn_exp(tn_neg(tn_mul(in[1], in[0])))),
+     NULL)
 
 /* ---- distributions ---- */
 
@@ -238,7 +243,7 @@ static tn_tensor *poisson(tn_tensor *x, tn_tensor *target, const tn_poisson_nll_
     return o->full ? plus(y, stirling(target)) : y;
 }
 
-LOSS(poisson_nll_loss, POISSON_NLL_LOSS, TN_OK, poisson(in[0], in[1], o))
+EACH(poisson_nll_loss, POISSON_NLL_LOSS, TN_OK, poisson(in[0], in[1], o), NULL)
 
 /* The variance is kept from zero, its gradient goes on as if it were not. */
 static tn_tensor *gaussian(tn_tensor *const *in, const tn_gaussian_nll_loss_options *o)
@@ -263,8 +268,8 @@ static tn_tensor *hinge(tn_tensor *x, tn_tensor *target, double margin)
 }
 
 LOSS(hinge_embedding_loss, HINGE_EMBEDDING_LOSS, TN_OK, hinge(in[0], in[1], o->margin))
-LOSS(margin_ranking_loss, MARGIN_RANKING_LOSS, TN_OK,
-     at_least(more(tn_neg(tn_mul(in[2], less(in[0], in[1]))), o->margin), 0))
+EACH(margin_ranking_loss, MARGIN_RANKING_LOSS, TN_OK,
+     at_least(more(tn_neg(tn_mul(in[2], less(in[0], in[1]))), o->margin), 0), NULL)
 
 static tn_tensor *distance(tn_tensor *a, tn_tensor *b, const tn_triplet_margin_loss_options *o)
 {

@@ -78,13 +78,32 @@ static inline tn_tensor *reduced(tn_tensor *y, const char *reduction)
     return is(reduction, "sum") ? tn_sum(y, NULL) : y;
 }
 
-static inline tn_status check(tn_infer *infer, const char *reduction)
+static inline tn_status check_word(const char *reduction)
 {
     if (!is(reduction, "mean") && !is(reduction, "sum") && !is(reduction, "none"))
         return tn_fail(TN_ERR_VALUE,
                        "%s is not a valid value for reduction; none, mean and sum are",
                        reduction != NULL ? reduction : "None");
-    return tn__common_open(infer);
+    return TN_OK;
+}
+
+static inline tn_status check(tn_infer *infer, const char *reduction)
+{
+    tn_status status = check_word(reduction);
+
+    return status == TN_OK ? tn__common_open(infer) : status;
+}
+
+/* The inputs broadcast together. */
+static inline tn_status check_each(tn_infer *infer, const char *reduction)
+{
+    tn_status status = check_word(reduction);
+
+    if (status == TN_OK)
+        status = tn__common_broadcast(infer);
+    if (status == TN_OK && !is(reduction, "none"))
+        infer->out[0].ndim = 0;
+    return status;
 }
 
 #endif

@@ -98,6 +98,115 @@ START_TEST(a_square_becomes_a_line)
 }
 END_TEST
 
+/* Losses of elements: number by number, added up and their mean, in every layout, with inputs that
+ * broadcast, of more numbers than one piece takes, of one and of none. */
+enum { LOSSES = 9 };
+static double loss_of(int loss, double x, double t, double s)
+{
+    double d = x - t, size = fabs(d);
+    switch (loss) {
+    case 0: return d * d;
+    case 1: return size;
+    case 2: return size < 0.5 ? d * d / (2 * 0.5) : size - 0.5 / 2;
+    case 3: return size;
+    case 4: return size < 2 ? d * d / 2 : 2 * (size - 1);
+    case 5: return log1p(exp(-t * x));
+    case 6: return fmax(0, 0.25 - s * d);
+    case 7: return exp(x) - t * x;
+    default: return x - t * log(x + 1e-8);
+    }
+}
+
+static tn_tensor *lost(int loss, tn_tensor *x, tn_tensor *t, tn_tensor *s, const char *reduction)
+{
+    tn_mse_loss_options mse = TN_MSE_LOSS_OPTIONS;
+    tn_l1_loss_options l1 = TN_L1_LOSS_OPTIONS;
+    tn_smooth_l1_loss_options smooth = TN_SMOOTH_L1_LOSS_OPTIONS;
+    tn_huber_loss_options huber = TN_HUBER_LOSS_OPTIONS;
+    tn_soft_margin_loss_options soft = TN_SOFT_MARGIN_LOSS_OPTIONS;
+    tn_margin_ranking_loss_options margin = TN_MARGIN_RANKING_LOSS_OPTIONS;
+    tn_poisson_nll_loss_options poisson = TN_POISSON_NLL_LOSS_OPTIONS;
+    mse.reduction = l1.reduction = smooth.reduction = huber.reduction = soft.reduction =
+        margin.reduction = poisson.reduction = reduction;
+    smooth.beta = loss == 2 ? 0.5 : 0;
+    huber.delta = 2;
+    margin.margin = 0.25;
+    poisson.log_input = loss == 7;
+    switch (loss) {
+    case 0: return tn_mse_loss(x, t, &mse);
+    case 1: return tn_l1_loss(x, t, &l1);
+    case 2:
+    case 3: return tn_smooth_l1_loss(x, t, &smooth);
+    case 4: return tn_huber_loss(x, t, &huber);
+    case 5: return tn_soft_margin_loss(x, t, &soft);
+    case 6: return tn_margin_ranking_loss(x, t, s, &margin);
+    default: return tn_poisson_nll_loss(x, t, &poisson);
+    }
+}
+
+START_TEST(losses_are_added_up_as_they_come)
+{
+    enum { ROWS = 131, WIDE = 260 }; /* more than two pieces, the last one cut short */
+    double *x = room(ROWS * WIDE), *t = room(ROWS * WIDE), *s = room(WIDE);
+    double *each = room(ROWS * WIDE);
+    EACH_DEVICE(device)
+    for (int type = 0; type < 2; type++)
+        for (int loss = 0; loss < LOSSES; loss++)
+            for (int layout = 0; layout < LAYOUTS; layout++)
+                for (int narrow = 0; narrow < 3;
+                     narrow++) { /* the target: whole, a row, a column */
+                    TN_SCOPE;
+                    tn_dtype dtype = floats[type];
+                    int64_t rows = layout == DENSE ? ROWS : 3;
+                    double sum = 0;
+                    tn_tensor *a, *b, *c;
+                    numbers(x, rows * WIDE, loss == 8 ? 0.1 : -3, 3, dtype);
+                    numbers(t, rows * WIDE, -3, 3, dtype);
+                    numbers(s, WIDE, -1, 1, dtype);
+                    for (int64_t i = 0; i < rows * WIDE; i++) {
+                        int64_t of = narrow == 0 ? i : narrow == 1 ? i % WIDE : i / WIDE;
+                        each[i] = loss_of(loss, x[i], t[of], s[i % WIDE]);
+                        sum += each[i];
+                    }
+                    a = put(device, dtype, TN_SHAPE(rows, WIDE), x, (enum layout)layout);
+                    b = narrow == 0   ? put(device, dtype, TN_SHAPE(rows, WIDE), t, DENSE)
+                        : narrow == 1 ? put(device, dtype, TN_SHAPE(WIDE), t, (enum layout)layout)
+                                      : put(device, dtype, TN_SHAPE(rows, 1), t, DENSE);
+                    c = put(device, dtype, TN_SHAPE(WIDE), s, DENSE);
+                    same("none", device, dtype, lost(loss, a, b, c, "none"), each, 16, 16);
+                    same("sum", device, dtype, lost(loss, a, b, c, "sum"), &sum, 64, 0);
+                    sum /= (double)(rows * WIDE);
+                    same("mean", device, dtype, lost(loss, a, b, c, "mean"), &sum, 64, 0);
+                    /* the first input may be the one that broadcasts */
+                    if (loss == 0 && narrow > 0)
+                        same("mean", device, dtype, lost(0, b, a, c, "mean"), &sum, 64, 0);
+                }
+    ck_assert_int_gt(checks_made, 300);
+}
+END_TEST
+
+START_TEST(losses_of_one_number_and_of_none)
+{
+    EACH_DEVICE(device)
+    for (int loss = 0; loss < LOSSES; loss++) {
+        TN_SCOPE;
+        tn_tensor *one = put(device, TN_F32, (tn_ints){ NULL, 0 }, NUMBERS(2), DENSE),
+                  *none = put(device, TN_F32, TN_SHAPE(0, 3), NUMBERS(0), DENSE),
+                  *odd = put(device, TN_F32, TN_SHAPE(3), NUMBERS(1, NAN, 2), DENSE);
+        double expected = loss_of(loss, 2, 2, 2);
+        same("sum", device, TN_F32, lost(loss, one, one, one, "sum"), &expected, 4, 0);
+        same("mean", device, TN_F32, lost(loss, one, one, one, "mean"), &expected, 4, 0);
+        same("sum", device, TN_F32, lost(loss, none, one, one, "sum"), NUMBERS(0), 0, 0);
+        same("mean", device, TN_F32, lost(loss, none, none, one, "mean"), NUMBERS(NAN), 0, 0);
+        ck_assert_int_eq(tn_tensor_numel(lost(loss, none, none, none, "none")), 0);
+        same("mean", device, TN_F32, lost(loss, odd, one, one, "mean"), NUMBERS(NAN), 0, 0);
+        ck_assert_ptr_null(
+            lost(loss, none, put(device, TN_F32, TN_SHAPE(2), NUMBERS(1, 2), DENSE), one, "sum"));
+        tn_error_clear();
+    }
+}
+END_TEST
+
 START_TEST(equal_steps_meet_both_ends)
 {
     enum { COUNT = 1003 };
@@ -288,13 +397,13 @@ END_TEST
 START_TEST(the_same_bits_whatever_the_threads)
 {
     enum { ROWS = 700, WIDE = 150 };
-    double *x = room(ROWS * WIDE), *first[8] = { NULL };
+    double *x = room(ROWS * WIDE), *first[8 + LOSSES] = { NULL };
     static const int64_t last = 1;
     numbers(x, ROWS * WIDE, -1.2, 1.2, TN_F32);
     for (int threads = 1; threads <= 4; threads *= 2) {
         TN_SCOPE;
         tn_sum_options s = TN_SUM_OPTIONS;
-        tn_tensor *in, *results[8];
+        tn_tensor *in, *results[8 + LOSSES];
         s.dims = (tn_ints){ &last, 1 };
         ok(tn_set_num_threads(threads));
         in = put(tn_device_default(), TN_F32, TN_SHAPE(ROWS, WIDE), x, DENSE);
@@ -306,7 +415,9 @@ START_TEST(the_same_bits_whatever_the_threads)
         results[5] = tn_huber_loss(in, tn_flip(in, TN_INTS(0)), NULL);
         results[6] = tn_linspace(in, 0, 1, ROWS * WIDE, NULL);
         results[7] = tn_clamp_tensor(in, tn_neg(in), tn_flip(in, TN_INTS(0)));
-        for (int i = 0; i < 8; i++) {
+        for (int i = 0; i < LOSSES; i++)
+            results[8 + i] = lost(i, i == 8 ? tn_exp(in) : in, tn_flip(in, TN_INTS(0)), in, "mean");
+        for (int i = 0; i < 8 + LOSSES; i++) {
             double *got = get(results[i]);
             if (threads == 1)
                 first[i] = got;
@@ -356,7 +467,8 @@ START_TEST(float16_there_and_back)
 END_TEST
 
 RUN_SUITE("onepass", prelu_takes_its_weights_from_the_channel, third_powers,
-          bounds_may_be_what_is_written, a_square_becomes_a_line, equal_steps_meet_both_ends,
+          bounds_may_be_what_is_written, a_square_becomes_a_line, losses_are_added_up_as_they_come,
+          losses_of_one_number_and_of_none, equal_steps_meet_both_ends,
           ones_stand_where_the_index_points, rows_are_put_where_one_index_says,
           gradients_of_views_and_bends_can_be_derived_again,
           products_that_leave_the_range_of_float32, rows_of_all_lengths,
