@@ -16,7 +16,7 @@ enum {
 struct job;
 /* to[i] = the loss of element i, in a row; `more` is room for as many numbers. */
 typedef void loss_way(const struct job *job, int64_t n, char *const *at, const int64_t *stride,
-                  void *to, void *more);
+                      void *to, void *more);
 
 struct job {
     struct tn__span span; /* operand 0 (where there is no tensor of results: any input), inputs */
@@ -193,7 +193,8 @@ static tn_status add_up(struct job *job, const tn_view *y, bool mean)
     return status;
 }
 
-static tn_status lose(const tn_call *call, loss_way *each, const char *reduction, double p, double q)
+static tn_status lose(const tn_call *call, loss_way *each, const char *reduction, double p,
+                      double q)
 {
     const tn_view *y = call->out[0], *views[TN__MAX_SPAN];
     int64_t shape[TN_MAX_DIMS], strides[TN_MAX_DIMS];

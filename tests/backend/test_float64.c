@@ -364,6 +364,101 @@ START_TEST(float64_functions_are_right_with_the_baseline_instructions)
 }
 END_TEST
 
+/* ---- roots ------------------------------------------------------------------------------------ */
+
+/* The numbers whose square roots are nearest to the middle of two numbers: x = m^2 - c for an odd m
+ * of 54 bits and a small c, where x has no more than 53 bits. Such m are roots of c modulo a power of
+ * two, found bit by bit. */
+static int64_t hard_squares(double *to)
+{
+    int64_t count = 0;
+    for (int bits = 54; bits <= 56; bits++)
+        for (int64_t c = -1023; c < 1024; c += 8) { /* squares of odd numbers are 1 modulo 8 */
+            uint64_t roots[16] = { 1, 3, 5, 7 }, next[16];
+            int found = 4;
+            for (int bit = 3; bit < bits; bit++) {
+                const uint64_t mask = ((uint64_t)2 << bit) - 1;
+                int more = 0;
+                for (int i = 0; i < 4 * found; i++) {
+                    uint64_t r = (roots[i / 4] + ((uint64_t)(i & 1) << bit) +
+                                  ((uint64_t)(i >> 1 & 1) << (bit - 1))) &
+                                 mask;
+                    bool there = ((r * r - (uint64_t)c) & mask) != 0;
+                    for (int k = 0; k < more; k++)
+                        there |= next[k] == r;
+                    if (!there)
+                        next[more++] = r;
+                }
+                memcpy(roots, next, sizeof roots);
+                found = more;
+            }
+            for (int i = 0; i < found; i++) {
+                unsigned __int128 m = roots[i], x = m * m - (__int128)c;
+                int zeros = 0;
+                for (; (x & 1) == 0 && zeros < 127; zeros++)
+                    x >>= 1;
+                if (m >> 53 == 1 && x >> 53 == 0)
+                    to[count++] = ldexp((double)(uint64_t)x, zeros - 106);
+            }
+        }
+    return count;
+}
+
+START_TEST(roots_are_rounded_to_the_nearest_number)
+{
+    enum { HARD = 4096, MANY = 200000, BATCH = 1 << 20 };
+    static float x[BATCH], y[BATCH];
+    double *hard = room(HARD), *more = room(MANY), *got;
+    int64_t count = hard_squares(hard);
+    ck_assert_int_gt(count, 300);
+    for (int set = 0; set < 2; set++) {
+        TN_SCOPE;
+        int64_t n = set ? MANY : count;
+        const double *of = set ? more : hard;
+        numbers(more, MANY, 1, 4, TN_F64);
+        got = get(tn_sqrt(tn_tensor_from((void *)(uintptr_t)of, TN_F64, TN_SHAPE(n))));
+        for (int64_t i = 0; i < n; i++)
+            ck_assert_msg(got[i] == sqrt(of[i]), "sqrt(%a) became %a", of[i], got[i]);
+    }
+    /* float32: every fraction, of even and of odd powers of two, and the ends of the range */
+    for (uint32_t first = 0; first < 2u << 23; first += BATCH) {
+        TN_SCOPE;
+        for (uint32_t i = 0; i < BATCH; i++) {
+            uint32_t bits = 0x3f800000u + first + i;
+            memcpy(&x[i], &bits, sizeof bits);
+        }
+        ok(tn_tensor_copy_out(tn_sqrt(tn_tensor_from(x, TN_F32, TN_SHAPE(BATCH))), y, sizeof y));
+        for (uint32_t i = 0; i < BATCH; i++)
+            ck_assert_msg(y[i] == sqrtf(x[i]), "sqrt(%a) became %a", x[i], y[i]);
+    }
+    for (int type = 0; type < 2; type++) {
+        TN_SCOPE;
+        static const double limits[] = { 0,        INFINITY, NAN,     -1, 0x1p-149,       0x1p-126,
+                                         0x1p-100, 0x1p126,  0x1p127, 4,  0x1.fffffep127, 0x1p-104,
+                                         9 };
+        enum { ENDS_HERE = sizeof limits / sizeof *limits };
+        double roots[ENDS_HERE];
+        for (int i = 0; i < ENDS_HERE; i++)
+            roots[i] = stored(sqrt(limits[i]), type ? TN_F64 : TN_F32);
+        same("sqrt", tn_device_default(), type ? TN_F64 : TN_F32,
+             tn_sqrt(put(tn_device_default(), type ? TN_F64 : TN_F32, TN_SHAPE(ENDS_HERE), limits,
+                         DENSE)),
+             roots, 0, 0);
+    }
+    {
+        TN_SCOPE;
+        static const double far[] = { 0x1p-1074, 0x1p-1022, 0x1p-1000, 0x1p-927,
+                                      0x1p-926,  0x1p1020,  0x1p1022,  0x1.fffffffffffffp1023 };
+        double roots[8];
+        for (int i = 0; i < 8; i++)
+            roots[i] = sqrt(far[i]);
+        same("sqrt", tn_device_default(), TN_F64,
+             tn_sqrt(put(tn_device_default(), TN_F64, TN_SHAPE(8), far, DENSE)), roots, 0, 0);
+    }
+}
+END_TEST
+
 RUN_SUITE("float64", float64_functions_are_right_with_what_the_processor_has,
           float64_functions_are_right_with_avx2,
-          float64_functions_are_right_with_the_baseline_instructions)
+          float64_functions_are_right_with_the_baseline_instructions,
+          roots_are_rounded_to_the_nearest_number)
