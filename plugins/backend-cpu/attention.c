@@ -142,7 +142,7 @@ static void pack(const struct attention *a, const struct operand *o, int64_t n, 
         across = 1;
     }
     if (turned)
-        tn__gemm_pack(a->ct, columns, rows, a->wk, from, across, down, to);
+        tn__gemm_pack(a->ct, columns, rows, tn__gemm_width(a->ct, rows), from, across, down, to);
     else
         tn__gemm_pack(a->ct, rows, columns, tn__gemm_width(a->ct, columns), from, down, across, to);
 }

@@ -228,15 +228,18 @@ struct tn__tile {
     void (*run)(int64_t kc, const void *a, const void *b, void *c, int64_t ldc);
 };
 
-/* Strips of such a product: c[rows][] = sum over kc of a . b (+ bias), or += where `bias` is NULL; rows from 1 to mr.
- * b's rows are nr / 2 ([0]) or nr ([1]) numbers, `pace` apart. `rows` reads a[i * step + k], `columns` a[k * step + i]. */
+/* Strips of such a product: c[rows][] = sum over kc of a . b (+ bias), or += where `bias` is NULL. b's rows are so many
+ * vectors, `pace` numbers apart. `rows` reads a[i * step + k], `columns` a[k * step + i]. */
 typedef void tn__strip_run(int64_t rows, int64_t kc, const void *a, int64_t step, const void *b,
                            int64_t pace, void *c, int64_t ldc, const void *bias);
 struct tn__strips {
-    int32_t mr;
-    int32_t nr;
-    tn__strip_run *rows[2];
-    tn__strip_run *columns[2];
+    int32_t mr;      /* rows of a strip */
+    int32_t vector;  /* numbers of a vector */
+    int32_t vectors; /* of the widest panel: 2 or 4 */
+    struct tn__strip {
+        int32_t high; /* rows at most; divides mr */
+        tn__strip_run *rows, *columns;
+    } of[4]; /* one vector, two ... */
 };
 
 struct tn__loops {
@@ -472,9 +475,10 @@ struct tn__gemm {
     void *c;
     int64_t ldc;
     const void *bias; /* NULL: none; with room for a whole panel at the end */
-    void *space; /* tn__gemm_space bytes, for an `a` that lies badly; NULL: read where it lies */
-    /* Called when columns [j, j + n) of c are whole, while they are near; NULL: not. */
-    void (*done)(void *user, const struct tn__gemm *g, int64_t j, int64_t n);
+    void *
+        space; /* tn__gemm_space bytes, for columns of a that lie badly; NULL: read where they lie */
+    /* Called when rows [i, i + m) and columns [j, j + n) of c are whole, while they are near; NULL: not. */
+    void (*done)(void *user, int64_t i, int64_t m, int64_t j, int64_t n);
     void *user;
 };
 size_t tn__gemm_space(const struct tn__gemm *g);

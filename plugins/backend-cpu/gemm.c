@@ -11,19 +11,22 @@ enum {
     MOST_COLUMNS = 64,
     MOST_ROWS = 12,
     WHOLE = 12 * 4,
-    DONE_AT_ONCE = 128
+    NEAR =
+        1
+        << 19 /* bytes of panels that are gone through for each strip: they stay in the second-level cache */
 };
 
 static const double nothing[MOST_COLUMNS];
 
 int64_t tn__gemm_width(enum tn__ct ct, int64_t n)
 {
-    int64_t nr = tn__products->strips[ct].nr;
+    const struct tn__strips *s = &tn__products->strips[ct];
+    int64_t vectors = (n + s->vector - 1) / s->vector;
 
-    return n <= nr / 2 ? nr / 2 : nr;
+    return (vectors < 1 ? 1 : vectors < 3 ? vectors : s->vectors) * s->vector;
 }
 
-/* The last panel is not full: its sums go through a place beside c. */
+/* A vector's end is not to be written: the sums go through a place beside c. */
 static void edge(const struct tn__gemm *g, tn__strip_run *run, int64_t rows, int64_t columns,
                  int64_t kc, const char *a, int64_t step, const char *b, char *c, const char *bias)
 {
@@ -42,16 +45,15 @@ size_t tn__gemm_space(const struct tn__gemm *g)
 {
     int64_t mr = tn__products->strips[g->ct].mr, deep = g->k < DEPTH ? g->k : DEPTH;
 
-    return (size_t)((g->m + mr - 1) / mr * mr * (deep + GAP)) * tn__ct_size(g->ct);
+    return g->by_columns ? (size_t)((g->m + mr - 1) / mr * mr * (deep + GAP)) * tn__ct_size(g->ct)
+                         : 0;
 }
 
-/* Whether rows of a are so far apart that the lines of a strip push one another out of the cache. */
+/* Whether columns of a are so far apart that the lines of a strip push one another out of the cache. */
 static bool crowded(const struct tn__gemm *g)
 {
-    int64_t bytes = g->a_step * (int64_t)tn__ct_size(g->ct);
-
-    return g->space && g->n > 2 * g->width &&
-           (g->by_columns ? bytes >= 512 : g->k >= 64 && bytes % 1024 == 0);
+    return g->space && g->by_columns && g->n > 4 * tn__products->strips[g->ct].vector &&
+           g->a_step * (int64_t)tn__ct_size(g->ct) >= 512;
 }
 
 /* From one gathered strip to the next: GAP apart, or strips of a depth of 2^n would write into the same lines of the
@@ -89,58 +91,68 @@ static void gather_columns(const struct tn__gemm *g, int64_t k0, int64_t kc, int
     }
 }
 
-/* The same of rows, as [m][kc + GAP]. */
-static void gather_rows(const struct tn__gemm *g, int64_t k0, int64_t kc)
-{
-    const int64_t size = (int64_t)tn__ct_size(g->ct);
+/* Columns [j, j + n) of c, at one panel: one strip's rows, so many at once as registers are for. */
+struct strip {
+    const char *a;
+    int64_t step,
+        down; /* elements along the depth or between rows; bytes from one row to the next */
+    int64_t rows, k0, kc;
+    char *c;
+};
 
-    for (int64_t i = 0; i < g->m; i++)
-        memcpy((char *)g->space + i * (kc + GAP) * size,
-               (const char *)g->a + (i * g->a_step + k0) * size, (size_t)(kc * size));
-}
-
-void tn__gemm_run(const struct tn__gemm *g)
+static void multiply(const struct tn__gemm *g, const struct strip *s, int64_t j, const char *bias)
 {
     const struct tn__strips *strips = &tn__products->strips[g->ct];
-    int64_t size = (int64_t)tn__ct_size(g->ct), wide = g->width == strips->nr;
-    tn__strip_run *run = g->by_columns ? strips->columns[wide] : strips->rows[wide];
-    int64_t deep = g->by_columns ? g->a_step : 1, down = g->by_columns ? 1 : g->a_step;
-    int64_t step = g->a_step, between = 0; /* bytes from one gathered strip to the next */
-    bool apart = crowded(g);
+    const int64_t size = (int64_t)tn__ct_size(g->ct);
+    const int64_t n = g->n - j < g->width ? g->n - j : g->width;
+    const struct tn__strip *strip = &strips->of[(n - 1) / strips->vector];
+    const char *b = (const char *)g->b + (j / g->width * g->b_panel + s->k0 * g->b_step) * size;
+    tn__strip_run *run = g->by_columns ? strip->columns : strip->rows;
+
+    for (int64_t i = 0; i < s->rows; i += strip->high) {
+        const int64_t rows = s->rows - i < strip->high ? s->rows - i : strip->high;
+        const char *a = s->a + i * s->down;
+        char *c = s->c + (i * g->ldc + j) * size;
+        if (n % strips->vector == 0)
+            run(rows, s->kc, a, s->step, b, g->b_step, c, g->ldc, bias);
+        else
+            edge(g, run, rows, n, s->kc, a, s->step, b, c, bias);
+    }
+}
+
+/* Strip by strip over panels that stay near, so that a's strip is read from the first-level cache. */
+void tn__gemm_run(const struct tn__gemm *g)
+{
+    const int64_t size = (int64_t)tn__ct_size(g->ct), mr = tn__products->strips[g->ct].mr;
+    const bool apart = crowded(g);
 
     /* Without depth there is one round, which leaves the bias. */
     for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += DEPTH) {
-        int64_t kc = g->k - k0 < DEPTH ? g->k - k0 : DEPTH;
+        const int64_t kc = g->k - k0 < DEPTH ? g->k - k0 : DEPTH;
+        const bool last = k0 + DEPTH >= g->k, add = k0 > 0 || g->add;
+        int64_t panels = NEAR / (size * g->width * (kc > 0 ? kc : 1));
+        const int64_t wide = (panels > 0 ? panels : 1) * g->width;
+        struct strip s = { .step = g->a_step, .k0 = k0, .kc = kc };
+        s.down = (g->by_columns ? 1 : g->a_step) * size;
         if (apart) {
-            if (g->by_columns)
-                gather_columns(g, k0, kc, strips->mr);
-            else
-                gather_rows(g, k0, kc);
-            step = g->by_columns ? strips->mr : kc + GAP;
-            between = (g->by_columns ? strip_step(kc, strips->mr) : strips->mr * step) * size;
+            gather_columns(g, k0, kc, mr);
+            s.step = mr;
         }
-        const bool last = k0 + DEPTH >= g->k;
-        for (int64_t j = 0, whole = 0; j < g->n; j += g->width) {
-            const char *b = (const char *)g->b +
-                            (j / g->width * g->b_panel + k0 * g->b_step) * size,
-                       *bias = g->bias ? (const char *)g->bias + j * size : (const char *)nothing;
-            if (k0 > 0 || g->add)
-                bias = NULL;
-            const char *gathered = g->space;
-            for (int64_t i = 0; i < g->m; i += strips->mr, gathered += between) {
-                int64_t rows = g->m - i < strips->mr ? g->m - i : strips->mr;
-                const char *a = apart ? gathered
-                                      : (const char *)g->a + (i * down + k0 * deep) * size;
-                char *c = (char *)g->c + (i * g->ldc + j) * size;
-                if (g->n - j >= g->width)
-                    run(rows, kc, a, step, b, g->b_step, c, g->ldc, bias);
-                else
-                    edge(g, run, rows, g->n - j, kc, a, step, b, c, bias);
-            }
-            int64_t end = j + g->width < g->n ? j + g->width : g->n;
-            if (last && g->done && (end == g->n || end - whole >= DONE_AT_ONCE)) {
-                g->done(g->user, g, whole, end - whole);
-                whole = end;
+        for (int64_t j0 = 0; j0 < g->n; j0 += wide) {
+            const int64_t end = j0 + wide < g->n ? j0 + wide : g->n;
+            for (int64_t i = 0; i < g->m; i += mr) {
+                s.rows = g->m - i < mr ? g->m - i : mr;
+                s.a = apart ? (const char *)g->space + i / mr * strip_step(kc, mr) * size
+                            : (const char *)g->a + i * s.down +
+                                  k0 * (g->by_columns ? g->a_step : 1) * size;
+                s.c = (char *)g->c + i * g->ldc * size;
+                for (int64_t j = j0; j < end; j += g->width)
+                    multiply(g, &s, j,
+                             add       ? NULL
+                             : g->bias ? (const char *)g->bias + j * size
+                                       : (const char *)nothing);
+                if (last && g->done)
+                    g->done(g->user, i, s.rows, j0, end - j0);
             }
         }
     }

@@ -12,12 +12,15 @@
 #if defined(__AVX512F__)
 #define TILE_BYTES 64
 #define TILE_MR 12
+#define STRIP_VECTORS 4
 #elif defined(__AVX2__)
 #define TILE_BYTES 32
 #define TILE_MR 6
+#define STRIP_VECTORS 2
 #else
 #define TILE_BYTES 16
 #define TILE_MR 4
+#define STRIP_VECTORS 2
 #endif
 #define TILE_NR_F32 (2 * TILE_BYTES / 4)
 #define TILE_NR_F64 (2 * TILE_BYTES / 8)
@@ -56,97 +59,107 @@ TILE(i64, uint64_t, tile_v_i64)
 /* ---- strips ---------------------------------------------------------------------------------- */
 
 /* The same without packing a: its rows are `step` elements apart and its depth runs on (ROWS), or its rows lie side by
- * side and its depth is `step` apart (COLUMNS). One function for each number of rows, so that the sums stay in registers. */
-#define STRIP(s, T, V, rows_, vectors_, kind, at_)                                                 \
+ * side and its depth is `step` apart (COLUMNS). One function for each number of rows and vectors, so that the sums stay in
+ * registers. Two steps of the depth a turn: what counts and jumps takes its place from multiply-adds. */
+#define STRIP_STEP(kind, rows_, vectors_)                                                          \
+    {                                                                                              \
+        V line[vectors_];                                                                          \
+        _Pragma("GCC unroll 4") for (int v = 0; v < vectors_; v++)                                 \
+            line[v] = *(const V *)(const void *)(b + v * W);                                       \
+        _Pragma("GCC unroll 16") for (int i = 0; i < rows_; i++)                                   \
+            _Pragma("GCC unroll 4") for (int v = 0; v < vectors_; v++)                             \
+                acc[i][v] += kind##_AT * line[v];                                                  \
+        a += kind##_PACE;                                                                          \
+        b += pace;                                                                                 \
+        __asm__("" : "+r"(a), "+r"(b));                                                            \
+    }
+#define STRIP(s, T, V_, kind, vectors_, rows_)                                                     \
     static void strip_##s##_##kind##_##vectors_##_##rows_(int64_t kc, const T *a, int64_t step,    \
                                                           const T *b, int64_t pace, T *c,          \
                                                           int64_t ldc, const T *bias)              \
     {                                                                                              \
         enum { W = TILE_BYTES / (int)sizeof(T) };                                                  \
-        const int64_t row = step;                                                                  \
+        typedef V_ V;                                                                              \
         V acc[rows_][vectors_] = { { { 0 } } };                                                    \
-        (void)row;                                                                                 \
-        for (int64_t k = 0; k < kc; k++, b += pace) {                                              \
-            V b0 = *(const V *)(const void *)b,                                                    \
-              b1 = *(const V *)(const void *)(b + (vectors_ - 1) * W);                             \
-            _Pragma("GCC unroll 16") for (int i = 0; i < rows_; i++)                               \
-            {                                                                                      \
-                acc[i][0] += (at_)*b0;                                                             \
-                if (vectors_ > 1)                                                                  \
-                    acc[i][vectors_ - 1] += (at_)*b1;                                              \
-            }                                                                                      \
-            a += kind##_PACE;                                                                      \
+        int64_t k = 0;                                                                             \
+        for (; k + 1 < kc; k += 2) {                                                               \
+            STRIP_STEP(kind, rows_, vectors_)                                                      \
+            STRIP_STEP(kind, rows_, vectors_)                                                      \
         }                                                                                          \
+        if (k < kc)                                                                                \
+            STRIP_STEP(kind, rows_, vectors_)                                                      \
         _Pragma("GCC unroll 16") for (int i = 0; i < rows_; i++)                                   \
         {                                                                                          \
             T *to = c + i * ldc;                                                                   \
-            _Pragma("GCC unroll 2") for (int v = 0; v < vectors_; v++)                             \
+            _Pragma("GCC unroll 4") for (int v = 0; v < vectors_; v++)                             \
             {                                                                                      \
                 V *at = (V *)(void *)(to + v * W);                                                 \
                 *at = acc[i][v] + (bias ? *(const V *)(const void *)(bias + v * W) : *at);         \
             }                                                                                      \
         }                                                                                          \
     }
+#define ROWS_AT a[i * step]
 #define ROWS_PACE 1
+#define COLUMNS_AT a[i]
 #define COLUMNS_PACE step
-#define BOTH_KINDS(s, T, V, rows_, vectors_)                                                       \
-    STRIP(s, T, V, rows_, vectors_, ROWS, a[i * row])                                              \
-    STRIP(s, T, V, rows_, vectors_, COLUMNS, a[i])
-#define WIDTHS(s, T, V, rows_) BOTH_KINDS(s, T, V, rows_, 1) BOTH_KINDS(s, T, V, rows_, 2)
-#if TILE_MR == 12
-#define EACH_ROWS(X, ...)                                                                          \
-    X(__VA_ARGS__, 1)                                                                              \
-    X(__VA_ARGS__, 2)                                                                              \
-    X(__VA_ARGS__, 3)                                                                              \
-    X(__VA_ARGS__, 4)                                                                              \
-    X(__VA_ARGS__, 5)                                                                              \
-    X(__VA_ARGS__, 6)                                                                              \
+
+/* Rows at once: as many as registers are for. With three and four vectors half a strip. */
+#define UP_TO_4(X, ...) X(__VA_ARGS__, 1) X(__VA_ARGS__, 2) X(__VA_ARGS__, 3) X(__VA_ARGS__, 4)
+#define UP_TO_6(X, ...) UP_TO_4(X, __VA_ARGS__) X(__VA_ARGS__, 5) X(__VA_ARGS__, 6)
+#define UP_TO_12(X, ...)                                                                           \
+    UP_TO_6(X, __VA_ARGS__)                                                                        \
     X(__VA_ARGS__, 7)                                                                              \
     X(__VA_ARGS__, 8)                                                                              \
     X(__VA_ARGS__, 9)                                                                              \
     X(__VA_ARGS__, 10)                                                                             \
     X(__VA_ARGS__, 11)                                                                             \
     X(__VA_ARGS__, 12)
+#if TILE_MR == 12
+#define EACH_ROW UP_TO_12
 #elif TILE_MR == 6
-#define EACH_ROWS(X, ...)                                                                          \
-    X(__VA_ARGS__, 1)                                                                              \
-    X(__VA_ARGS__, 2)                                                                              \
-    X(__VA_ARGS__, 3)                                                                              \
-    X(__VA_ARGS__, 4)                                                                              \
-    X(__VA_ARGS__, 5)                                                                              \
-    X(__VA_ARGS__, 6)
+#define EACH_ROW UP_TO_6
 #else
-#define EACH_ROWS(X, ...)                                                                          \
-    X(__VA_ARGS__, 1)                                                                              \
-    X(__VA_ARGS__, 2)                                                                              \
-    X(__VA_ARGS__, 3)                                                                              \
-    X(__VA_ARGS__, 4)
+#define EACH_ROW UP_TO_4
 #endif
-EACH_ROWS(WIDTHS, f32, float, tile_v_f32)
-EACH_ROWS(WIDTHS, f64, double, tile_v_f64)
 
-#define CASE(s, kind, vectors_, rows_)                                                             \
+#define STRIP_CASE(s, kind, vectors_, rows_)                                                       \
     case rows_:                                                                                    \
         strip_##s##_##kind##_##vectors_##_##rows_(kc, a, step, b, pace, c, ldc, bias);             \
         break;
-#define CHOICE(s, kind, name, vectors_)                                                            \
-    static void strip_##s##_##name##_##vectors_(int64_t rows, int64_t kc, const void *a,           \
+#define STRIPS_OF(EACH, s, T, V, kind, vectors_)                                                   \
+    EACH(STRIP, s, T, V, kind, vectors_)                                                           \
+    static void strip_##s##_##kind##_##vectors_(int64_t rows, int64_t kc, const void *a,           \
                                                 int64_t step, const void *b, int64_t pace,         \
                                                 void *c, int64_t ldc, const void *bias)            \
     {                                                                                              \
         switch (rows) {                                                                            \
-            EACH_ROWS(CASE, s, kind, vectors_)                                                     \
+            EACH(STRIP_CASE, s, kind, vectors_)                                                    \
         }                                                                                          \
     }
-#define CHOICES(s)                                                                                 \
-    CHOICE(s, ROWS, rows, 1)                                                                       \
-    CHOICE(s, ROWS, rows, 2) CHOICE(s, COLUMNS, columns, 1) CHOICE(s, COLUMNS, columns, 2)
-CHOICES(f32)
-CHOICES(f64)
-#define STRIPS(s, nr_)                                                                             \
+#define BOTH_KINDS(EACH, s, T, V, vectors_)                                                        \
+    STRIPS_OF(EACH, s, T, V, ROWS, vectors_)                                                       \
+    STRIPS_OF(EACH, s, T, V, COLUMNS, vectors_)
+BOTH_KINDS(EACH_ROW, f32, float, tile_v_f32, 1)
+BOTH_KINDS(EACH_ROW, f32, float, tile_v_f32, 2)
+BOTH_KINDS(EACH_ROW, f64, double, tile_v_f64, 1)
+BOTH_KINDS(EACH_ROW, f64, double, tile_v_f64, 2)
+#if STRIP_VECTORS == 4
+BOTH_KINDS(UP_TO_6, f32, float, tile_v_f32, 3)
+BOTH_KINDS(UP_TO_6, f32, float, tile_v_f32, 4)
+BOTH_KINDS(UP_TO_6, f64, double, tile_v_f64, 3)
+BOTH_KINDS(UP_TO_6, f64, double, tile_v_f64, 4)
+#define WIDE(s)                                                                                    \
+    { 6, strip_##s##_ROWS_3, strip_##s##_COLUMNS_3 },                                              \
+        { 6, strip_##s##_ROWS_4, strip_##s##_COLUMNS_4 },
+#else
+#define WIDE(s)
+#endif
+#define STRIPS(s, T)                                                                               \
     {                                                                                              \
-        .mr = TILE_MR, .nr = nr_, .rows = { strip_##s##_rows_1, strip_##s##_rows_2 },              \
-        .columns = { strip_##s##_columns_1, strip_##s##_columns_2 },                               \
+        .mr = TILE_MR, .vector = TILE_BYTES / (int)sizeof(T), .vectors = STRIP_VECTORS,            \
+        .of = { { TILE_MR, strip_##s##_ROWS_1, strip_##s##_COLUMNS_1 },                            \
+                { TILE_MR, strip_##s##_ROWS_2, strip_##s##_COLUMNS_2 },                            \
+                WIDE(s) },                                                                         \
     }
 
 #define ROW_PRODUCTS(T, s)                                                                         \
@@ -243,8 +256,8 @@ const struct tn__products TN__PRODUCTS_NAME = {
     .weigh_rows = { [TN__F32] = weigh_rows_f32, [TN__F64] = weigh_rows_f64 },
     .spread_row = { [TN__F32] = spread_row_f32, [TN__F64] = spread_row_f64 },
     .strips = {
-        [TN__F32] = STRIPS(f32, TILE_NR_F32),
-        [TN__F64] = STRIPS(f64, TILE_NR_F64),
+        [TN__F32] = STRIPS(f32, float),
+        [TN__F64] = STRIPS(f64, double),
     },
     .tile = {
         [TN__F32] = { TILE_MR, TILE_NR_F32, tile_f32 },

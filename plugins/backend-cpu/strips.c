@@ -70,11 +70,11 @@ struct place {
     int64_t row, column;
 };
 
-static void finish_columns(void *user, const struct tn__gemm *g, int64_t j, int64_t n)
+static void finish_part(void *user, int64_t i, int64_t m, int64_t j, int64_t n)
 {
     const struct place *at = user;
 
-    finish(at->p, at->row, g->m, at->column + j, n);
+    finish(at->p, at->row + i, m, at->column + j, n);
 }
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
@@ -121,7 +121,7 @@ static tn_status part(void *user, int64_t begin, int64_t end)
         g.bias = s->bias ? s->bias + j * item : NULL;
         g.space = space;
         if (p->finish) {
-            g.done = finish_columns;
+            g.done = finish_part;
             g.user = &place;
         }
         tn__gemm_run(&g);

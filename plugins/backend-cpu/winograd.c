@@ -9,7 +9,7 @@
 #include "winograd.h"
 
 enum {
-    WIDTH = 32,    /* of the weight's panels: tiles of products of all instruction sets divide it */
+    WIDTH = 64,    /* of the weight's panels at most, with all instruction sets */
     ACROSS = 128,  /* outputs of a piece */
     PARTS = 8,     /* of the weight's gradient, at most */
     KEPT = 1 << 21 /* numbers of its sums, before there are fewer parts */
