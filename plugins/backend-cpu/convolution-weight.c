@@ -50,13 +50,16 @@ static tn_status weigh_piece(const struct weigh *f, int64_t index)
     g.b_step = plain ? step : tn__up(n, g.width) + 16;
     g.m = w->outputs - output < f->across ? w->outputs - output : f->across;
     g.k = ROWS;
-    g.space = tn__scratch_take(tn__gemm_space(&g));
-    if (!g.space)
+    const int64_t strip = tn__gemm_strip(w->ct, ROWS), mr = tn__products->strips[w->ct].mr;
+    const int64_t strips = (g.m + mr - 1) / mr, a_step = g.a_step;
+    const bool crowded = tn__gemm_crowded(&g);
+    char *gathered = crowded ? tn__scratch_take((size_t)(strips * strip * item)) : NULL;
+    if (crowded && !gathered)
         return TN_ERR_MEMORY;
     if (!plain) {
         rows = tn__scratch_take((size_t)(ROWS * g.b_step * item));
         if (!rows) {
-            tn__scratch_give(g.space);
+            tn__scratch_give(gathered);
             return TN_ERR_MEMORY;
         }
         memset(rows, 0, (size_t)(ROWS * g.b_step * item));
@@ -65,7 +68,14 @@ static tn_status weigh_piece(const struct weigh *f, int64_t index)
           (part * f->size + (group * w->outputs + output) * depth + tap * w->channels) * item;
     for (int64_t at = first; at < last; at += ROWS) {
         g.k = last - at < ROWS ? last - at : ROWS;
-        g.a = f->gy.at + (at * g.a_step + group * w->outputs + output) * item;
+        g.a = f->gy.at + (at * a_step + group * w->outputs + output) * item;
+        if (crowded) {
+            g.a_step = a_step;
+            tn__gemm_gather(&g, strip, 0, strips, gathered);
+            g.a = gathered;
+            g.a_step = mr;
+            g.a_strip = strip;
+        }
         if (plain)
             g.b = f->x.at + (at * step + group * w->channels) * item;
         else
@@ -76,7 +86,7 @@ static tn_status weigh_piece(const struct weigh *f, int64_t index)
         g.add = true;
     }
     tn__scratch_give(rows);
-    tn__scratch_give(g.space);
+    tn__scratch_give(gathered);
     return TN_OK;
 }
 

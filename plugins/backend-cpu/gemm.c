@@ -6,7 +6,6 @@
 #include "kernels.h"
 
 enum {
-    DEPTH = 512,
     GAP = 16,
     MOST_COLUMNS = 64,
     MOST_ROWS = 12,
@@ -41,26 +40,16 @@ static void edge(const struct tn__gemm *g, tn__strip_run *run, int64_t rows, int
         memcpy(c + i * g->ldc * size, beside + i * g->width * size, (size_t)(columns * size));
 }
 
-size_t tn__gemm_space(const struct tn__gemm *g)
+bool tn__gemm_crowded(const struct tn__gemm *g)
 {
-    int64_t mr = tn__products->strips[g->ct].mr, deep = g->k < DEPTH ? g->k : DEPTH;
-
-    return g->by_columns ? (size_t)((g->m + mr - 1) / mr * mr * (deep + GAP)) * tn__ct_size(g->ct)
-                         : 0;
-}
-
-/* Whether columns of a are so far apart that the lines of a strip push one another out of the cache. */
-static bool crowded(const struct tn__gemm *g)
-{
-    return g->space && g->by_columns && g->n > 4 * tn__products->strips[g->ct].vector &&
+    return g->by_columns && g->n > 4 * tn__products->strips[g->ct].vector &&
            g->a_step * (int64_t)tn__ct_size(g->ct) >= 512;
 }
 
-/* From one gathered strip to the next: GAP apart, or strips of a depth of 2^n would write into the same lines of the
- * cache, each pushing the one before out. */
-static int64_t strip_step(int64_t kc, int64_t mr)
+/* GAP more, or strips of a depth of 2^n would be written into the same lines of the cache, each pushing the one before out. */
+int64_t tn__gemm_strip(enum tn__ct ct, int64_t k)
 {
-    return kc * mr + GAP;
+    return k * tn__products->strips[ct].mr + GAP;
 }
 
 /* Without a call. */
@@ -72,20 +61,21 @@ static inline void copy_short(char *to, const char *from, int64_t bytes)
         *to++ = *from++;
 }
 
-/* kc columns of a from k0 on, as [strip][kc][mr] (+ GAP). */
-static void gather_columns(const struct tn__gemm *g, int64_t k0, int64_t kc, int64_t mr)
+void tn__gemm_gather(const struct tn__gemm *g, int64_t a_strip, int64_t first, int64_t count,
+                     void *strips)
 {
-    const int64_t size = (int64_t)tn__ct_size(g->ct), strips = g->m / mr, wide = mr * size;
-    const int64_t next = strip_step(kc, mr) * size, rest = (g->m - strips * mr) * size;
+    const int64_t size = (int64_t)tn__ct_size(g->ct), mr = tn__products->strips[g->ct].mr;
+    const int64_t m = g->m - first * mr < count * mr ? g->m - first * mr : count * mr;
+    const int64_t wide = mr * size, next = a_strip * size, rest = m % mr * size;
 
-    for (int64_t k = 0; k < kc; k++) {
-        const char *from = (const char *)g->a + (k0 + k) * g->a_step * size;
-        char *to = (char *)g->space + k * wide;
+    for (int64_t k = 0; k < g->k; k++) {
+        const char *from = (const char *)g->a + (first * mr + k * g->a_step) * size;
+        char *to = (char *)strips + k * wide;
         if (wide == WHOLE) /* of float32 with the widest vectors: three moves */
-            for (int64_t i = 0; i < strips; i++, from += WHOLE, to += next)
+            for (int64_t i = 0; i < m / mr; i++, from += WHOLE, to += next)
                 memcpy(to, from, WHOLE);
         else
-            for (int64_t i = 0; i < strips; i++, from += wide, to += next)
+            for (int64_t i = 0; i < m / mr; i++, from += wide, to += next)
                 copy_short(to, from, wide);
         copy_short(to, from, rest);
     }
@@ -124,27 +114,21 @@ static void multiply(const struct tn__gemm *g, const struct strip *s, int64_t j,
 void tn__gemm_run(const struct tn__gemm *g)
 {
     const int64_t size = (int64_t)tn__ct_size(g->ct), mr = tn__products->strips[g->ct].mr;
-    const bool apart = crowded(g);
+    const int64_t down = g->by_columns ? 1 : g->a_step, deep = g->by_columns ? g->a_step : 1;
+    const int64_t a_strip = g->a_strip ? g->a_strip : mr * down;
 
     /* Without depth there is one round, which leaves the bias. */
-    for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += DEPTH) {
-        const int64_t kc = g->k - k0 < DEPTH ? g->k - k0 : DEPTH;
-        const bool last = k0 + DEPTH >= g->k, add = k0 > 0 || g->add;
+    for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += TN__GEMM_DEPTH) {
+        const int64_t kc = g->k - k0 < TN__GEMM_DEPTH ? g->k - k0 : TN__GEMM_DEPTH;
+        const bool last = k0 + TN__GEMM_DEPTH >= g->k, add = k0 > 0 || g->add;
         int64_t panels = NEAR / (size * g->width * (kc > 0 ? kc : 1));
         const int64_t wide = (panels > 0 ? panels : 1) * g->width;
-        struct strip s = { .step = g->a_step, .k0 = k0, .kc = kc };
-        s.down = (g->by_columns ? 1 : g->a_step) * size;
-        if (apart) {
-            gather_columns(g, k0, kc, mr);
-            s.step = mr;
-        }
+        struct strip s = { .step = g->a_step, .down = down * size, .k0 = k0, .kc = kc };
         for (int64_t j0 = 0; j0 < g->n; j0 += wide) {
             const int64_t end = j0 + wide < g->n ? j0 + wide : g->n;
             for (int64_t i = 0; i < g->m; i += mr) {
                 s.rows = g->m - i < mr ? g->m - i : mr;
-                s.a = apart ? (const char *)g->space + i / mr * strip_step(kc, mr) * size
-                            : (const char *)g->a + i * s.down +
-                                  k0 * (g->by_columns ? g->a_step : 1) * size;
+                s.a = (const char *)g->a + (i / mr * a_strip + k0 * deep) * size;
                 s.c = (char *)g->c + i * g->ldc * size;
                 for (int64_t j = j0; j < end; j += g->width)
                     multiply(g, &s, j,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of float32 and float64 by strips: one matrix is packed into panels, in parallel, the other is read where it lies; what
- * is to become of the result (struct tn__finish) is done while it is in the cache. Where it packs less, the product
+ * Products of float32 and float64 by strips: one matrix is packed into panels, in parallel, the other is read where it lies, or
+ * gathered where its columns lie far apart, in rounds that copy a bounded part of a long depth; what is to become of the result (struct tn__finish) is done while it is in the cache. Where it packs less, the product
  * is computed the other way round, y^T = b^T a^T, and each piece turned back. */
 #include <string.h>
 
@@ -11,8 +11,11 @@
 enum {
     LEAST_ROWS = 6, /* fewer are not worth packing the other matrix */
     MOST_ROWS = 192,
-    ACROSS = 128, /* rows of a piece at most, columns at least */
-    PIECES = 16   /* so many are wanted */
+    ACROSS = 128,  /* rows of a piece at most, columns at least */
+    PIECES = 16,   /* so many are wanted */
+    GATHERED = 16, /* strips that are gathered at once: neighbours lie on the same lines */
+    COPIED =
+        1 << 22 /* elements of both matrices that are copied before they are multiplied, about */
 };
 
 struct strips {
@@ -22,8 +25,12 @@ struct strips {
     int64_t m, n;             /* the same */
     int64_t batch_a, batch_b; /* bytes */
     struct tn__gemm g;
-    char *panels; /* b of each matrix of the batch, [batch][panel][k][width] */
-    int64_t each; /* elements of a batch's panels */
+    bool crowded;
+    int64_t k0, matrices_a, matrices_b; /* where the round begins; how many there are of each */
+    char *gathered;        /* a of each matrix, [batch][strip][k][mr]; NULL: read where it lies */
+    int64_t strips, strip; /* of a matrix; elements from one to the next */
+    char *panels;          /* b of each matrix of the batch, [batch][panel][k][width] */
+    int64_t each;          /* elements of a batch's panels */
     int64_t count, rows, down;
     int64_t wide, across; /* columns of a piece, pieces next to one another */
     const char *bias;     /* in a row; NULL: none */
@@ -87,8 +94,50 @@ static tn_status pack(void *user, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         int64_t j = i % s->count * width, which = i / s->count;
         tn__gemm_pack(s->g.ct, k, s->n - j < width ? s->n - j : width, width,
-                      s->b.at + which * s->batch_b + j * s->b.column, s->b.row / item,
-                      s->b.column / item, s->panels + (which * s->each + j * k) * item);
+                      s->b.at + which * s->batch_b + j * s->b.column + s->k0 * s->b.row,
+                      s->b.row / item, s->b.column / item,
+                      s->panels + (which * s->each + j * k) * item);
+    }
+    return TN_OK;
+}
+
+/* Rows of b that are numbers in a row go to all panels at once: read in the order of memory. */
+static tn_status pack_rows(void *user, int64_t begin, int64_t end)
+{
+    const struct strips *s = user;
+    const int64_t item = s->b.item, width = s->g.width, k = s->g.k;
+
+    for (int64_t i = begin; i < end; i++) {
+        const char *from = s->b.at + i / k * s->batch_b + (s->k0 + i % k) * s->b.row;
+        char *to = s->panels + (i / k * s->each + i % k * width) * item;
+        for (int64_t j = 0; j < s->n; j += width, to += k * width * item) {
+            const int64_t here = s->n - j < width ? s->n - j : width;
+            memcpy(to, from + j * item, (size_t)(here * item));
+            memset(to + here * item, 0, (size_t)((width - here) * item));
+        }
+    }
+    return TN_OK;
+}
+
+/* Where the round's part of a lies for a matrix of the batch, from a row on that begins a strip. */
+static const char *rows_of_a(const struct strips *s, int64_t which, int64_t row)
+{
+    return s->a.at + which * s->batch_a + row * s->a.row + s->k0 * s->a.column;
+}
+
+static tn_status gather(void *user, int64_t begin, int64_t end)
+{
+    const struct strips *s = user;
+    const int64_t blocks = (s->strips + GATHERED - 1) / GATHERED;
+
+    for (int64_t i = begin; i < end; i++) {
+        int64_t first = i % blocks * GATHERED, which = i / blocks;
+        struct tn__gemm g = s->g;
+        g.m = s->m;
+        g.a = rows_of_a(s, which, 0);
+        tn__gemm_gather(&g, s->strip, first,
+                        s->strips - first < GATHERED ? s->strips - first : GATHERED,
+                        s->gathered + (which * s->strips + first) * s->strip * s->a.item);
     }
     return TN_OK;
 }
@@ -97,14 +146,8 @@ static tn_status part(void *user, int64_t begin, int64_t end)
 {
     const struct strips *s = user;
     const struct tn__product *p = s->p;
-    int64_t item = p->y.item;
-    struct tn__gemm most = s->g;
-    void *space;
+    const int64_t item = p->y.item, mr = tn__products->strips[p->ct].mr;
 
-    most.m = s->rows;
-    space = tn__scratch_take(tn__gemm_space(&most));
-    if (!space)
-        return TN_ERR_MEMORY;
     for (int64_t i = begin, next; i < end; i = next) {
         int64_t j = i % s->across * s->wide, row = i / s->across % s->down * s->rows,
                 which = i / s->across / s->down, last;
@@ -115,18 +158,22 @@ static tn_status part(void *user, int64_t begin, int64_t end)
         last = j + (next - i) * s->wide;
         g.m = s->m - row < s->rows ? s->m - row : s->rows;
         g.n = (last < s->n ? last : s->n) - j;
-        g.a = s->a.at + which * s->batch_a + row * s->a.row;
+        g.a = rows_of_a(s, which, row);
+        if (s->gathered) {
+            g.a = s->gathered + ((s->batch_a ? which : 0) * s->strips + row / mr) * s->strip * item;
+            g.a_step = mr;
+            g.a_strip = s->strip;
+        }
         g.b = s->panels + ((s->batch_b ? which : 0) * s->each + j * g.k) * item;
         g.c = p->y.at + which * p->batch_y + row * p->y.row + j * item;
         g.bias = s->bias ? s->bias + j * item : NULL;
-        g.space = space;
-        if (p->finish) {
+        g.add = s->k0 > 0;
+        if (p->finish && s->k0 + g.k == p->k) {
             g.done = finish_part;
             g.user = &place;
         }
         tn__gemm_run(&g);
     }
-    tn__scratch_give(space);
     return TN_OK;
 }
 
@@ -137,13 +184,8 @@ static tn_status turned_part(void *user, int64_t begin, int64_t end)
     const struct strips *s = user;
     const struct tn__product *p = s->p;
     const int64_t item = p->y.item, step = s->g.ldc;
-    struct tn__gemm most = s->g;
-    size_t sums;
-    char *space;
+    char *space = tn__scratch_take((size_t)(s->rows * step * item));
 
-    most.m = s->rows;
-    sums = (size_t)(s->rows * step * item);
-    space = tn__scratch_take(sums + tn__gemm_space(&most));
     if (!space)
         return TN_ERR_MEMORY;
     for (int64_t i = begin; i < end; i++) {
@@ -154,7 +196,6 @@ static tn_status turned_part(void *user, int64_t begin, int64_t end)
         g.a = s->a.at + first * s->a.row;
         g.b = s->panels;
         g.c = space;
-        g.space = space + sums;
         tn__gemm_run(&g);
         for (int64_t at = 0; at < g.m; at += AT_ONCE) {
             int64_t here = g.m - at < AT_ONCE ? g.m - at : AT_ONCE;
@@ -206,6 +247,38 @@ static void lay_out(struct strips *s)
     s->across = (s->n + s->wide - 1) / s->wide;
 }
 
+/* The depth of a round. What is computed the other way round has one, and copies little. */
+static int64_t depth_of(const struct strips *s)
+{
+    const int64_t copied = s->matrices_b * s->n + (s->crowded ? s->matrices_a * s->m : 0);
+    int64_t depth = s->turned ? s->p->k : COPIED / copied / TN__GEMM_DEPTH * TN__GEMM_DEPTH;
+
+    depth = depth > TN__GEMM_DEPTH ? depth : TN__GEMM_DEPTH;
+    return depth < s->p->k ? depth : s->p->k;
+}
+
+/* Copies what has to be copied for g.k steps of the depth from k0 on, and multiplies it. */
+static tn_status round_of(struct strips *s)
+{
+    const struct tn__product *p = s->p;
+    const double piece = (double)s->g.k * (double)p->m * (double)p->n /
+                         (double)(s->down * s->across);
+    const int64_t blocks = (s->strips + GATHERED - 1) / GATHERED;
+    tn_status status = s->b.column == s->b.item
+                           ? tn_parallel_for(s->matrices_b * s->g.k, 1 + 32768 / s->n, pack_rows, s)
+                           : tn_parallel_for(s->matrices_b * s->count,
+                                             1 + 32768 / (s->g.k * s->g.width), pack, s);
+
+    if (status == TN_OK && s->gathered)
+        status = tn_parallel_for(s->matrices_a * blocks, 1 + 1024 / s->g.k, gather, s);
+    if (status == TN_OK)
+        status = tn_parallel_for(
+            p->batch * s->down * s->across,
+            piece >= TN__PRODUCT_SMALL / 2 ? 1 : (int64_t)(TN__PRODUCT_SMALL / 2 / piece) + 1,
+            s->turned ? turned_part : part, s);
+    return status;
+}
+
 tn_status tn__strips_run(struct tn__product *p)
 {
     struct strips s = { .p = p,
@@ -216,11 +289,10 @@ tn_status tn__strips_run(struct tn__product *p)
                         .n = p->n,
                         .batch_a = p->batch_a,
                         .batch_b = p->batch_b };
-    const double each = (double)p->k * (double)p->m * (double)p->n;
     const int64_t item = p->y.item;
-    int64_t width, full, matrices = p->batch_b ? p->batch : 1;
+    int64_t width, full, depth;
     char *bias = NULL;
-    tn_status status;
+    tn_status status = TN_OK;
 
     if (s.turned) {
         s.a = (struct tn__matrix){ p->b.at, p->b.column, p->b.row, p->b.dtype, item };
@@ -228,22 +300,29 @@ tn_status tn__strips_run(struct tn__product *p)
         s.m = p->n;
         s.n = p->m;
         s.batch_a = s.batch_b = 0;
-        matrices = 1;
     }
+    s.matrices_a = s.batch_a ? p->batch : 1;
+    s.matrices_b = s.batch_b ? p->batch : 1;
     width = tn__gemm_width(p->ct, s.n);
     full = (s.n + width - 1) / width * width;
     s.count = full / width;
-    s.each = full * p->k;
     s.g = (struct tn__gemm){ .ct = p->ct,
                              .by_columns = s.a.column != item,
-                             .k = p->k,
+                             .n = s.n,
                              .b_step = width,
-                             .b_panel = p->k * width,
                              .width = width,
                              .ldc = s.turned ? full : p->y.row / item };
     s.g.a_step = (s.g.by_columns ? s.a.column : s.a.row) / item;
+    s.crowded = tn__gemm_crowded(&s.g);
+    depth = depth_of(&s);
     lay_out(&s);
-    s.panels = tn__scratch_take((size_t)(matrices * s.each * item));
+    s.panels = tn__scratch_take((size_t)(s.matrices_b * full * depth * item));
+    if (s.crowded) {
+        const int64_t mr = tn__products->strips[p->ct].mr;
+        s.strips = (s.m + mr - 1) / mr;
+        s.strip = tn__gemm_strip(p->ct, depth);
+        s.gathered = tn__scratch_take((size_t)(s.matrices_a * s.strips * s.strip * item));
+    }
     if (p->bias) { /* with room for a whole panel */
         int64_t room = (p->n + 2 * width) * item;
         bias = tn__scratch_take((size_t)room);
@@ -253,18 +332,17 @@ tn_status tn__strips_run(struct tn__product *p)
             s.bias = bias;
         }
     }
-    status = !s.panels || (p->bias && !bias)
-                 ? TN_ERR_MEMORY
-                 : tn_parallel_for(matrices * s.count, 1 + 32768 / (p->k * width), pack, &s);
-    if (status == TN_OK) {
-        double piece = each / (double)(s.down * s.across);
-        status = tn_parallel_for(
-            p->batch * s.down * s.across,
-            piece >= TN__PRODUCT_SMALL / 2 ? 1 : (int64_t)(TN__PRODUCT_SMALL / 2 / piece) + 1,
-            s.turned ? turned_part : part, &s);
+    if (!s.panels || (s.crowded && !s.gathered) || (p->bias && !bias))
+        status = TN_ERR_MEMORY;
+    for (; status == TN_OK && s.k0 < p->k; s.k0 += depth) {
+        s.g.k = p->k - s.k0 < depth ? p->k - s.k0 : depth;
+        s.g.b_panel = s.g.k * width;
+        s.each = full * s.g.k;
+        status = round_of(&s);
     }
     p->finished = p->finish != NULL;
     tn__scratch_give(bias);
+    tn__scratch_give(s.gathered);
     tn__scratch_give(s.panels);
     return status;
 }

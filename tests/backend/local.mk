@@ -19,7 +19,7 @@ EXTRA_DIST += examples/strict-device/Makefile examples/kernel-pack/Makefile
 
 if HAVE_CHECK
 TN_BACKEND_TESTS = %D%/test_along %D%/test_convolution %D%/test_copies %D%/test_curves %D%/test_elementwise %D%/test_float64 %D%/test_folds %D%/test_functions %D%/test_fused %D%/test_moves %D%/test_narrow \
-	%D%/test_onepass %D%/test_pooling %D%/test_random %D%/test_reduce %D%/test_steps %D%/test_strict %D%/test_training
+	%D%/test_onepass %D%/test_pooling %D%/test_products %D%/test_random %D%/test_reduce %D%/test_steps %D%/test_strict %D%/test_training
 if HAVE_ONEDNN
 TN_BACKEND_TESTS += %D%/test_onednn
 %C%_test_onednn_SOURCES = %D%/test_onednn.c $(TN_BACKEND_SHARED)
@@ -50,6 +50,10 @@ EXTRA_%C%_test_curves_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 %C%_test_float64_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_float64_LDADD = $(TN_LINK_TEST) $(LIBM)
 EXTRA_%C%_test_float64_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+%C%_test_products_SOURCES = %D%/test_products.c $(TN_BACKEND_SHARED)
+%C%_test_products_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_products_LDADD = $(TN_LINK_TEST) $(LIBM)
+EXTRA_%C%_test_products_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 %C%_test_folds_SOURCES = %D%/test_folds.c $(TN_BACKEND_SHARED)
 %C%_test_folds_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_folds_LDADD = $(TN_LINK_TEST)

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Products of matrices on the CPU, by each instruction set, beside sums of long double: rows and columns that do not fill
+ * strips, panels and vectors, more than one round of depth, every layout, batches that share a matrix; the bits do not
+ * depend on the number of threads. */
+#include "tests/backend/backend.h"
+
+static const tn_device *cpu(void)
+{
+    return tn_device_find("cpu");
+}
+
+/* rows, depth, columns: each side on both sides of a strip's, a panel's and a vector's end; two and three rounds. */
+static const int64_t sizes[][3] = { { 6, 3, 2 },      { 7, 1, 15 },     { 12, 64, 16 },
+                                    { 13, 31, 17 },   { 18, 513, 33 },  { 25, 100, 47 },
+                                    { 40, 2, 48 },    { 193, 65, 49 },  { 64, 64, 63 },
+                                    { 30, 200, 64 },  { 31, 77, 65 },   { 24, 1025, 80 },
+                                    { 205, 33, 130 }, { 11, 520, 260 }, { 260, 257, 300 },
+                                    { 6, 30, 700 },   { 100, 1100, 97 } };
+enum { SIZES = (int)(sizeof sizes / sizeof sizes[0]) };
+
+/* [batch, rows, columns], lying row by row or column by column, with a gap behind each line or without. */
+static tn_tensor *matrix(tn_dtype dtype, int64_t batch, int64_t rows, int64_t columns, bool upright,
+                         int64_t gap, double **numbers_)
+{
+    int64_t lines = upright ? columns : rows, line = upright ? rows : columns;
+    double *x = room(batch * rows * columns), *lying = room(batch * lines * (line + gap));
+    tn_tensor *made;
+
+    numbers(x, batch * rows * columns, -1, 1, dtype);
+    for (int64_t b = 0; b < batch; b++)
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t j = 0; j < columns; j++)
+                lying[(b * lines + (upright ? j : i)) * (line + gap) + (upright ? i : j)] =
+                    x[(b * rows + i) * columns + j];
+    made = tn_narrow(put(cpu(), dtype, TN_SHAPE(batch, lines, line + gap), lying, DENSE), 2, 0,
+                     line);
+    *numbers_ = x;
+    return upright ? tn_transpose(made, 1, 2) : made;
+}
+
+/* Partial sums of k such products wander to about the root of k, and each is rounded. */
+static void near_the_sums(const char *what, tn_dtype dtype, tn_tensor *got, const double *a,
+                          const double *b, const double *bias, const int64_t *s, int64_t batch,
+                          bool shared)
+{
+    const double *y = get(got);
+
+    ck_assert_msg(!tn_failed(), "%s: %s", what, tn_error_text());
+    for (int64_t n = 0; n < batch; n++)
+        for (int64_t i = 0; i < s[0]; i++)
+            for (int64_t j = 0; j < s[2]; j++) {
+                long double sum = bias ? bias[j] : 0;
+                double here = y[(n * s[0] + i) * s[2] + j];
+                for (int64_t k = 0; k < s[1]; k++)
+                    sum += (long double)a[(n * s[0] + i) * s[1] + k] *
+                           b[((shared ? 0 : n) * s[1] + k) * s[2] + j];
+                ck_assert_msg(fabsl(here - sum) <= epsilon(dtype) * (4 + (double)s[1]),
+                              "%s: [%d, %d, %d] is %.17g, not %.17Lg", what, (int)n, (int)i, (int)j,
+                              here, sum);
+            }
+}
+
+static void all_sizes(tn_dtype dtype)
+{
+    for (int i = 0; i < SIZES; i++)
+        for (int way = 0; way < 4; way++) {
+            TN_SCOPE;
+            const int64_t *s = sizes[i], gap = (i + way) % 3 == 0 ? 5 : 0;
+            double *a, *b, *w, *bias = room(s[2]);
+            char what[80];
+            tn_tensor *x = matrix(dtype, 1, s[0], s[1], way & 1, gap, &a);
+            tn_tensor *y = matrix(dtype, 1, s[1], s[2], way >> 1, gap, &b);
+
+            snprintf(what, sizeof what, "%s, size %d, way %d", tn_dtype_name(dtype), i, way);
+            near_the_sums(what, dtype, tn_matmul(tn_select(x, 0, 0), tn_select(y, 0, 0)), a, b,
+                          NULL, s, 1, true);
+            numbers(bias, s[2], -1, 1, dtype);
+            near_the_sums(what, dtype,
+                          tn_linear(tn_select(x, 0, 0), tn_transpose(tn_select(y, 0, 0), 0, 1),
+                                    put(cpu(), dtype, TN_SHAPE(s[2]), bias, DENSE)),
+                          a, b, bias, s, 1, true);
+            if (s[0] * s[1] * s[2] > 200000)
+                continue;
+            x = matrix(dtype, 3, s[0], s[1], way & 1, gap, &a);
+            y = matrix(dtype, 3, s[1], s[2], way >> 1, gap, &w);
+            near_the_sums(what, dtype, tn_bmm(x, y), a, w, NULL, s, 3, false);
+            y = matrix(dtype, 1, s[1], s[2], way >> 1, gap, &b);
+            near_the_sums(what, dtype, tn_matmul(x, y), a, b, NULL, s, 3, true);
+        }
+}
+
+static void with_instruction_set(const char *name)
+{
+    if (!instruction_set(name))
+        return;
+    all_sizes(TN_F32);
+    all_sizes(TN_F64);
+}
+
+START_TEST(products_are_the_sums_with_avx512)
+{
+    with_instruction_set("avx512");
+}
+END_TEST
+
+START_TEST(products_are_the_sums_with_avx2)
+{
+    with_instruction_set("avx2");
+}
+END_TEST
+
+START_TEST(products_are_the_sums_with_the_baseline_instructions)
+{
+    with_instruction_set("baseline");
+}
+END_TEST
+
+/* Rounds of depth that copy little memory at a time: columns of a that lie far apart, many of both. */
+START_TEST(rounds_add_up_and_bits_do_not_depend_on_threads)
+{
+    TN_SCOPE;
+    const int64_t s[3] = { 700, 1300, 3000 };
+    double *a, *b;
+    float *first = NULL;
+    size_t bytes = (size_t)(s[0] * s[2]) * sizeof(float);
+    tn_tensor *x = tn_select(matrix(TN_F32, 1, s[0], s[1], true, 0, &a), 0, 0);
+    tn_tensor *y = tn_select(matrix(TN_F32, 1, s[1], s[2], false, 0, &b), 0, 0);
+
+    for (int threads = 1; threads <= 4; threads *= 2) {
+        float *here = malloc(bytes);
+        tn_set_num_threads(threads);
+        ck_assert_int_eq(tn_tensor_copy_out(tn_matmul(x, y), here, bytes), TN_OK);
+        for (int64_t i = 0; i < s[0]; i += 37)
+            for (int64_t j = 0; j < s[2]; j += 101) {
+                long double sum = 0;
+                for (int64_t k = 0; k < s[1]; k++)
+                    sum += (long double)a[i * s[1] + k] * b[k * s[2] + j];
+                ck_assert_msg(fabsl(here[i * s[2] + j] - sum) < 1e-4, "[%d, %d] is %g, not %Lg",
+                              (int)i, (int)j, here[i * s[2] + j], sum);
+            }
+        if (first)
+            ck_assert_msg(memcmp(first, here, bytes) == 0, "%d threads", threads);
+        else
+            first = here;
+        if (first != here)
+            free(here);
+    }
+    free(first);
+}
+END_TEST
+
+RUN_SUITE("products", products_are_the_sums_with_avx512, products_are_the_sums_with_avx2,
+          products_are_the_sums_with_the_baseline_instructions,
+          rounds_add_up_and_bits_do_not_depend_on_threads)
