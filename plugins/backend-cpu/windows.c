@@ -59,6 +59,7 @@ static tn_view side_by_side(const tn_view *view, int64_t *strides, void *data)
 static void steps_of(struct tn__images *images, const tn_view *view)
 {
     int64_t pixel = 0, next = 0;
+    bool known = false; /* a step may be 0: an image of one number, expanded */
 
     images->image = view->strides[0];
     images->even = true;
@@ -67,12 +68,13 @@ static void steps_of(struct tn__images *images, const tn_view *view)
         images->step[i] = own < 0 ? 0 : view->strides[2 + own];
         if (own < 0 || view->shape[2 + own] == 1)
             continue;
-        if (pixel == 0)
+        if (!known)
             pixel = next = images->step[i];
+        known = true;
         images->even = images->even && images->step[i] == next;
         next *= view->shape[2 + own];
     }
-    if (pixel == 0) /* images of one pixel */
+    if (!known) /* images of one pixel */
         pixel = next = images->image;
     images->even = images->even && (view->shape[0] == 1 || images->image == next);
     if (images->even)

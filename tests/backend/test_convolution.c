@@ -420,6 +420,63 @@ START_TEST(loops_of_every_instruction_set_agree)
 }
 END_TEST
 
+/* What a kernel gives for `x` as it lies and for a packed copy of it. */
+static void same_as_packed(const char *name, tn_tensor *x, tn_tensor *packed)
+{
+    double a[4096], b[4096];
+    size_t n = (size_t)tn_tensor_numel(x) * sizeof *a;
+
+    ck_assert_msg(x != NULL && packed != NULL, "%s: %s", name, tn_error_text());
+    ck_assert_uint_le(n, sizeof a);
+    ck_assert_int_eq(tn_tensor_copy_out(x, a, n), TN_OK);
+    ck_assert_int_eq(tn_tensor_copy_out(packed, b, n), TN_OK);
+    for (size_t i = 0; i < n / sizeof *a; i++)
+        ck_assert_msg(fabs(a[i] - b[i]) <= 1e-12, "%s: element %d is %.9g, of a packed copy %.9g",
+                      name, (int)i, a[i], b[i]);
+}
+
+START_TEST(images_that_are_expanded_have_steps_of_zero)
+{
+    static const int64_t sizes[][4] = { { 1, 1, 1, 1 }, { 2, 1, 1, 1 }, { 1, 1, 5, 1 },
+                                        { 1, 1, 1, 6 }, { 2, 3, 1, 1 }, { 1, 3, 1, 6 },
+                                        { 2, 1, 5, 1 }, { 1, 1, 5, 6 } };
+
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        for (int64_t kernel = 1; kernel < 4; kernel++)
+            for (int64_t channels = 1; channels < 4; channels += 2) {
+                TN_SCOPE;
+                tn_convolution_grad_input_options gi = TN_CONVOLUTION_GRAD_INPUT_OPTIONS;
+                tn_convolution_grad_weight_options gw = TN_CONVOLUTION_GRAD_WEIGHT_OPTIONS;
+                double *numbers = random_numbers(1024);
+                tn_tensor *all = tn_tensor_from(numbers, TN_F64, TN_SHAPE(1024));
+                tn_tensor *image = tn_reshape(tn_narrow(all, 0, 0, 2 * (4 + kernel) * (5 + kernel)),
+                                              TN_SHAPE(2, 1, 4 + kernel, 5 + kernel));
+                tn_tensor *x, *dense, *w;
+
+                free(numbers);
+                x = tn_reshape(
+                    tn_narrow(all, 0, 0, sizes[i][0] * sizes[i][1] * sizes[i][2] * sizes[i][3]),
+                    (tn_ints){ sizes[i], 4 });
+                x = tn_expand(x, TN_SHAPE(2, sizes[i][1] == 1 ? channels : 3, 5, 6));
+                dense = tn_copy_(tn_tensor_empty(tn_tensor_shape(x), TN_F64, NULL), x);
+                w = tn_reshape(tn_narrow(all, 0, 100, 2 * tn_tensor_size(x, 1) * kernel * kernel),
+                               TN_SHAPE(2, tn_tensor_size(x, 1), kernel, kernel));
+                same_as_packed("result", tn_convolution(x, w, TN_NONE, NULL),
+                               tn_convolution(dense, w, TN_NONE, NULL));
+                /* x as the gradient of a result: of channels outputs */
+                w = tn_transpose(w, 0, 1);
+                same_as_packed(
+                    "gradient of x",
+                    tn_convolution_grad_input(x, w, TN_INTS(4 + kernel, 5 + kernel), &gi),
+                    tn_convolution_grad_input(dense, w, TN_INTS(4 + kernel, 5 + kernel), &gi));
+                same_as_packed(
+                    "gradient of the weight",
+                    tn_convolution_grad_weight(x, image, TN_INTS(kernel, kernel), &gw),
+                    tn_convolution_grad_weight(dense, image, TN_INTS(kernel, kernel), &gw));
+            }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("convolution");
@@ -431,6 +488,7 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, convolutions_are_plain_sums_within_2e_5);
     tcase_add_test(tcase, with_math_exact_convolutions_are_plain_sums_within_1e_6);
+    tcase_add_test(tcase, images_that_are_expanded_have_steps_of_zero);
     tcase_add_loop_test(tcase, loops_of_every_instruction_set_agree, 0, 3);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);
