@@ -231,13 +231,14 @@ static tn_tensor *recursion(const struct ctc *k, tn_tensor *x)
 }
 
 /* The gradient of log_probs that stand behind no log_softmax is PyTorch's, too: there the step from probabilities to scores
- * is part of it. That is one of the probabilities' own sum, whose value is taken off again. */
-static tn_tensor *with_scores(const struct ctc *k, tn_tensor *x, tn_tensor *y)
+ * is part of it. That is one of the probabilities' own sum, whose value is taken off again. What is impossible has NaN as
+ * its gradient unless `zeros` are wanted: an infinite y times 1 and over 1 has infinity less infinity, any other y nothing. */
+static tn_tensor *with_scores(const struct ctc *k, tn_tensor *x, tn_tensor *y, bool zeros)
 {
     int64_t dims[] = { 0, 2 };
     tn_sum_options o = TN_SUM_OPTIONS;
     bool *inside;
-    tn_tensor *sum, *off;
+    tn_tensor *sum, *off, *one;
 
     if (y == NULL || !tn_tensor_requires_grad(x) || k->t * k->n == 0)
         return y;
@@ -252,13 +253,17 @@ static tn_tensor *with_scores(const struct ctc *k, tn_tensor *x, tn_tensor *y)
     o.dims = (tn_ints){ dims, 2 };
     sum = tn_sum(tn_masked_fill(tn_exp(x), tn_logical_not(off), 0), &o);
     off = tn_sub(sum, tn_detach(sum), NULL);
-    return tn_add(y, tn_masked_fill(off, tn_isnan(off), 0), NULL);
+    off = tn_masked_fill(off, tn_isnan(off), 0);
+    one = tn_add_scalar(off, 1);
+    if (!zeros)
+        y = tn_div(tn_mul(y, one), one, NULL);
+    return tn_add(y, off, NULL);
 }
 
 static tn_tensor *loss_of(const struct ctc *k, const tn_ctc_loss_options *o, tn_tensor *x,
                           bool batched)
 {
-    tn_tensor *y = with_scores(k, x, tn_neg(recursion(k, x))), *share;
+    tn_tensor *y = with_scores(k, x, tn_neg(recursion(k, x)), o->zero_infinity), *share;
     double *per;
 
     for (int64_t n = 0; n < k->n && y != NULL; n++)

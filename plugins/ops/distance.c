@@ -94,10 +94,15 @@ static tn_status cdist_decompose(tn_tensor *const *in, int64_t n_in, const void 
                                  tn_tensor **out)
 {
     const tn_cdist_options *o = options;
+    tn_tensor *apart = less(tn_unsqueeze(in[0], -2), tn_unsqueeze(in[1], -3));
+    tn_sum_options sum = TN_SUM_OPTIONS;
+    int64_t last = -1;
 
     (void)n_in;
-    return tn__common_given(
-        out, length_along(less(tn_unsqueeze(in[0], -2), tn_unsqueeze(in[1], -3)), o->p, -1, false));
+    sum.dims = (tn_ints){ &last, 1 };
+    if (apart != NULL && tn_tensor_size(apart, -1) == 0) /* also where no extreme is the length */
+        return tn__common_given(out, tn_sum(apart, &sum));
+    return tn__common_given(out, length_along(apart, o->p, -1, false));
 }
 
 #define COMPOSED(name, NAME, infer_)                                                               \

@@ -52,7 +52,9 @@ static tn_tensor *by_index(tn_tensor *x, tn_tensor *target, tn_tensor *weight, i
     tn_squeeze_options one = TN_SQUEEZE_OPTIONS;
 
     one.dims = (tn_ints){ &at, 1 };
-    y = tn_neg(tn_squeeze(tn_gather(x, tn_unsqueeze(safe, at), at), &one));
+    /* whatever stands where the target is ignored, and whatever comes back there, counts as 0 */
+    y = tn_masked_fill(tn_neg(tn_squeeze(tn_gather(x, tn_unsqueeze(safe, at), at), &one)), out,
+                       0.0);
     if (y == NULL)
         return NULL;
     share = weight == TN_NONE

@@ -437,6 +437,8 @@ static tn_status local_response_norm_decompose(tn_tensor *const *in, int64_t n_i
     tn_tensor *around;
 
     (void)n_in;
+    if (tn_tensor_numel(in[0]) == 0)
+        return tn__common_given(out, tn_copy(in[0]));
     sizes[2 * (pairs - 1)] = o->neighbours / 2;
     sizes[2 * (pairs - 1) + 1] = (o->neighbours - 1) / 2;
     over.dims = (tn_ints){ &last, 1 };

@@ -217,6 +217,9 @@ static tn_status group_norm_infer(tn_infer *infer)
         if (x->shape[d] < 1)
             return tn_fail(TN_ERR_RUNTIME, "x %s has no elements in a group",
                            tn__common_text(text, tn__common_shape(x)));
+    if (status == TN_OK && tn__common_count(tn__common_shape(x)) == o->num_groups)
+        return tn_fail(TN_ERR_VALUE, "more than 1 value for a group is needed, x is %s",
+                       tn__common_text(text, tn__common_shape(x)));
     return status;
 }
 

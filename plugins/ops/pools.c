@@ -153,25 +153,78 @@ static tn_tensor *bounds(tn_tensor *like, int64_t size, int64_t count, bool ends
                         &floor);
 }
 
-/* The mean along one dimension, as a product with a matrix of shares. */
+static int64_t longest_of(int64_t size, int64_t count)
+{
+    int64_t longest = 0;
+
+    for (int64_t i = 0; i < count; i++) {
+        int64_t length = end_of(i, size, count) - begin_of(i, size, count);
+
+        longest = length > longest ? length : longest;
+    }
+    return longest;
+}
+
+/* [.., size, ..] to [.., count, longest, ..]: the windows along `dim`; short ones repeat their last element, which
+ * changes no maximum. */
+static tn_tensor *windows_along(tn_tensor *x, int64_t dim, int64_t size, int64_t count)
+{
+    tn_arange_options whole = TN_ARANGE_OPTIONS;
+    int64_t longest = longest_of(size, count), shape[TN_MAX_DIMS];
+    int32_t ndim = tn_tensor_ndim(x);
+    tn_tensor *places, *last;
+
+    whole.dtype = TN_I64;
+    places = tn_add(tn_unsqueeze(bounds(x, size, count, false), 1),
+                    tn_arange(x, 0, (double)longest, &whole), NULL);
+    last = tn_unsqueeze(tn_add_scalar(bounds(x, size, count, true), -1), 1);
+    x = tn_index_select(x, tn_reshape(tn_minimum(places, last), TN_SHAPE(count * longest)), dim);
+    if (x == NULL)
+        return NULL;
+    for (int32_t i = 0, j = 0; i < ndim; i++) {
+        if (i == dim) {
+            shape[j++] = count;
+            shape[j++] = longest;
+        } else {
+            shape[j++] = tn_tensor_size(x, i);
+        }
+    }
+    return tn_reshape(x, (tn_ints){ shape, ndim + 1 });
+}
+
+/* [count, n] as [count, n, 1, ..] of as many dimensions as stand behind `dim` in its windows */
+static tn_tensor *in_front(tn_tensor *x, int32_t behind)
+{
+    int64_t shape[TN_MAX_DIMS] = { 0 };
+
+    if (x == NULL)
+        return NULL;
+    for (int32_t i = 0; i < 2 + behind; i++)
+        shape[i] = i < 2 ? tn_tensor_size(x, i) : 1;
+    return tn_reshape(x, (tn_ints){ shape, 2 + behind });
+}
+
+/* The mean along one dimension: each window by itself, so that an infinity stays in those that hold it. */
 static tn_tensor *mean_along(tn_tensor *x, int64_t dim, int64_t count)
 {
-    int64_t size = tn_tensor_size(x, dim);
+    int64_t size = tn_tensor_size(x, dim), along = dim + 1;
+    int32_t behind = tn_tensor_ndim(x) - 1 - (int32_t)dim;
     tn_arange_options whole = TN_ARANGE_OPTIONS;
-    tn_tensor *row, *from, *to, *inside, *share;
+    tn_squeeze_options one = TN_SQUEEZE_OPTIONS;
+    tn_sum_options sum = TN_SUM_OPTIONS;
+    tn_tensor *length, *outside;
 
     if (count == size)
         return x;
     whole.dtype = TN_I64;
-    row = tn_unsqueeze(tn_arange(x, 0, (double)size, &whole), 1);
-    from = bounds(x, size, count, false);
-    to = bounds(x, size, count, true);
-    inside = tn_logical_and(tn_ge(row, from), tn_lt(row, to));
-    if (inside == NULL)
-        return NULL;
-    share = tn_div(tn_cast(inside, tn_tensor_dtype(x)),
-                   tn_cast(tn_sub(to, from, NULL), tn_tensor_dtype(x)), NULL);
-    return tn_transpose(tn_matmul(tn_transpose(x, dim, -1), share), dim, -1);
+    sum.dims = one.dims = (tn_ints){ &along, 1 };
+    sum.keepdim = true;
+    length = tn_unsqueeze(tn_sub(bounds(x, size, count, true), bounds(x, size, count, false), NULL),
+                          1);
+    outside = tn_ge(tn_arange(x, 0, (double)longest_of(size, count), &whole), length);
+    length = tn_cast(in_front(length, behind), tn_tensor_dtype(x));
+    x = tn_masked_fill(windows_along(x, dim, size, count), in_front(outside, behind), 0);
+    return tn_squeeze(tn_div(tn_sum(x, &sum), length, NULL), &one);
 }
 
 static tn_status mean_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given, tn_tensor **out)
@@ -192,38 +245,6 @@ static tn_status mean_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given
         x = count[i] > 0 ? mean_along(x, 2 + i, count[i]) : tn_narrow(x, 2 + i, 0, 0);
     x = tn__slide_unbatched(x, dims, in[0]);
     return tn__common_given(out, x == in[0] ? tn_copy(x) : x);
-}
-
-/* [.., size, ..] to [.., count, longest, ..]: the windows along `dim`; short ones repeat their last element, which
- * changes no maximum. */
-static tn_tensor *windows_along(tn_tensor *x, int64_t dim, int64_t size, int64_t count)
-{
-    tn_arange_options whole = TN_ARANGE_OPTIONS;
-    int64_t longest = 0, shape[TN_MAX_DIMS];
-    int32_t ndim = tn_tensor_ndim(x);
-    tn_tensor *places, *last;
-
-    for (int64_t i = 0; i < count; i++) {
-        int64_t length = end_of(i, size, count) - begin_of(i, size, count);
-
-        longest = length > longest ? length : longest;
-    }
-    whole.dtype = TN_I64;
-    places = tn_add(tn_unsqueeze(bounds(x, size, count, false), 1),
-                    tn_arange(x, 0, (double)longest, &whole), NULL);
-    last = tn_unsqueeze(tn_add_scalar(bounds(x, size, count, true), -1), 1);
-    x = tn_index_select(x, tn_reshape(tn_minimum(places, last), TN_SHAPE(count * longest)), dim);
-    if (x == NULL)
-        return NULL;
-    for (int32_t i = 0, j = 0; i < ndim; i++) {
-        if (i == dim) {
-            shape[j++] = count;
-            shape[j++] = longest;
-        } else {
-            shape[j++] = tn_tensor_size(x, i);
-        }
-    }
-    return tn_reshape(x, (tn_ints){ shape, ndim + 1 });
 }
 
 /* [n, c, size...] to [n, c, count..., elements of a window] */

@@ -151,6 +151,10 @@ static tn_status prod_derive(tn_derive *d)
     tn_tensor *other = tn_where(none, tn__common_number(x, 1.0), x);
     tn_tensor *zeros = sum_of(none, o->dims, true), *product, *by_zero, *by_rest;
 
+    if (shape.count == 0) { /* the only one: there is nothing to divide by */
+        d->gin[0] = d->gout[0];
+        return TN_OK;
+    }
     if (tn_grad_enabled()) { /* a second derivative may be wanted */
         d->gin[0] = tn_mul(others_of(x, shape, o->dims),
                            tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim));

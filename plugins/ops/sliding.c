@@ -31,7 +31,7 @@ tn_status tn__slide_lay(tn__slide *s, tn_ints stride, tn_ints padding, tn_ints d
         status = tn__slide_row(dilation, s->dims, 1, 1, "dilation", s->dilation);
     for (int32_t i = 0; i < s->dims && status == TN_OK; i++) {
         int64_t reach = s->dilation[i] * (s->kernel[i] - 1) + 1;
-        int64_t room = s->size[i] + 2 * s->padding[i] - reach;
+        int64_t room = s->size[i] + 2 * s->padding[i] - reach + (up ? s->stride[i] - 1 : 0);
 
         if (room < 0 || s->kernel[i] < 1)
             return tn_fail(
@@ -39,7 +39,7 @@ tn_status tn__slide_lay(tn__slide *s, tn_ints stride, tn_ints padding, tn_ints d
                 "a window of %s (dilation %lld) does not fit into %s with padding %lld",
                 tn__common_text(text_k, (tn_ints){ s->kernel, s->dims }), (long long)s->dilation[i],
                 tn__common_text(text, (tn_ints){ s->size, s->dims }), (long long)s->padding[i]);
-        s->count[i] = (room + (up ? s->stride[i] - 1 : 0)) / s->stride[i] + 1;
+        s->count[i] = room / s->stride[i] + 1;
         /* The last window has to begin inside, or in the padding in front. */
         if (up && (s->count[i] - 1) * s->stride[i] >= s->size[i] + s->padding[i])
             s->count[i]--;

@@ -156,4 +156,18 @@ for reduction in ("mean", "none"):
 for reduction in ("none", "mean"):
     ctc("raw-" + reduction, (5, 2, 4), [[1, 2, 2], [3, 0, 0]], [5, 3], [3, 1], raw=True, reduction=reduction)
 ctc("raw-zero", (3, 2, 3), [[1, 1, 1], [2, 1, 1]], [3, 3], [3, 1], raw=True, reduction="sum", zero_infinity=True)
+
+# ---- found by random inputs ----
+# nothing that counts, and what is not finite where the target is ignored
+for op, call in (("nll_loss_weighted", F.nll_loss), ("cross_entropy_weighted", F.cross_entropy)):
+    for reduction in ("mean", "sum", "none"):
+        for w in (None, normal(3, positive=True, grad=False)):
+            Case("%s/all-ignored-%s" % (op, reduction), op, lambda a, t, w: call(a, t, w, ignore_index=1, reduction=reduction), [normal(2, 3), n(data=[1, 1], dtype=I64), w],
+                 ignore_index=1, reduction=reduction)
+            Case("%s/ignored-infinite-%s" % (op, reduction), op, lambda a, t, w: call(a, t, w, ignore_index=1, reduction=reduction),
+                 [x(data=[[-float("inf"), 0.5, 0.25], [1.0, 0.5, 2.0]], dtype=F64), n(data=[1, 2], dtype=I64), w], ignore_index=1, reduction=reduction)
+# a target that cannot be: NaN comes back, unless zeros are wanted
+for zero in (False, True):
+    for reduction in ("mean", "sum", "none"):
+        ctc("impossible-%s" % reduction, (4, 3, 3), [[1, 1, 2], [1, 2, 1], [1, 1, 1]], [4, 2, 3], [3, 3, 2], reduction=reduction, zero_infinity=zero)
 print("end")

@@ -445,4 +445,33 @@ for mode, shape, factors, corners in (("nearest", (1, 2, 5, 4), [1.7, 0.6], None
         Case("interpolate/factors-%s-%d%s%s" % (mode, len(shape), "-corners" if corners else "", "-again" if again else ""), "interpolate",
              lambda a: F.interpolate(a, scale_factor=factors, mode=mode, align_corners=corners, recompute_scale_factor=again), [x(*shape, dtype=F64)],
              output_size=[], scale_factor=factors, mode=mode, align_corners=bool(corners), recompute_scale_factor=again)
+
+# ---- found by random inputs ----
+# images that are expanded: steps of 0
+for shape, more in (((1, 1, 1), dict(expand=(1, 1, 7))), ((2, 1, 1), dict(expand=(2, 3, 7))), ((1, 1, 5), dict(expand=(2, 1, 5)))):
+    channels = more["expand"][1]
+    for kernel in (1, 3):
+        Case("conv1d/expanded-%d-%d" % (channels, kernel), "conv1d", lambda a, w, b: F.conv1d(a, w, b, 1, 1), [x(*shape, dtype=F64, **more), x(2, channels, kernel, dtype=F64), None],
+             stride=1, padding=1)
+        Case("conv_transpose1d/expanded-%d-%d" % (channels, kernel), "conv_transpose1d", lambda a, w, b: F.conv_transpose1d(a, w, b, 2), [x(*shape, dtype=F64, **more), x(channels, 2, kernel, dtype=F64), None],
+             stride=2)
+# a last window that begins inside though not even the first one fits
+for op, call in (("max_pool", F.max_pool2d), ("avg_pool", F.avg_pool2d)):
+    for kernel, stride, padding, shape in (([1, 3], [2, 2], [0, 1], (1, 2, 3, 1)), ([3, 3], [3, 3], [1, 0], (2, 1, 1, 2)), ([2, 2], [2, 2], [0, 0], (1, 1, 1, 1))):
+        for d in FLOATS:
+            Case("%s2d/too-large-%s" % (op, NAMES[d]), op + "2d", lambda a: call(a, kernel, stride, padding, ceil_mode=True), [x(*shape, dtype=d)],
+                 kernel=kernel, stride=stride, padding=padding, ceil_mode=True)
+Case("avg_pool2d/too-large-inside", "avg_pool2d", lambda a: F.avg_pool2d(a, 3, 3, 1, True, False), [x(1, 2, 1, 2, dtype=F64)], kernel=[3], stride=[3], padding=[1], ceil_mode=True,
+     count_include_pad=False)
+Case("max_pool2d/too-large-dilated", "max_pool2d", lambda a: F.max_pool2d(a, [3, 3], [1, 2], 1, 2, True), [x(1, 2, 6, 2, dtype=F64)], kernel=[3, 3], stride=[1, 2], padding=[1], dilation=[2], ceil_mode=True)
+Case("lp_pool1d/too-large", "lp_pool1d", lambda a: F.lp_pool1d(a, 2.0, 3, 2, True), [x(1, 2, 2, dtype=F64, positive=True)], p=2.0, kernel=[3], stride=[2], ceil_mode=True)
+# what is not finite stays in the windows that hold it
+INF, NAN = float("inf"), float("nan")
+for d in FLOATS:
+    Case("adaptive_avg_pool1d/infinite-" + NAMES[d], "adaptive_avg_pool1d", lambda a: F.adaptive_avg_pool1d(a, 3), [x(data=[[[1.0, INF, 2.0, -1.0, 0.5, 3.0, NAN]]], dtype=d)], output_size=[3])
+Case("adaptive_avg_pool2d/infinite", "adaptive_avg_pool2d", lambda a: F.adaptive_avg_pool2d(a, (2, 3)), [x(data=[[[[1.0, -INF, 2.0, 4.0], [0.5, 1.0, 1.0, -2.0], [1.5, 2.0, 3.0, 0.25]]]], dtype=F64)],
+     output_size=[2, 3])
+Case("local_response_norm/nothing", "local_response_norm", lambda a: F.local_response_norm(a, 3), [x(2, 0, 4)], neighbours=3)
+for p in (1.0, 2.0, INF):
+    Case("cdist/no-length-%g" % p, "cdist", lambda a, b: torch.cdist(a, b, p), [x(3, 0, dtype=F64), x(2, 0, dtype=F64)], p=p)
 print("end")

@@ -110,4 +110,7 @@ gradient("silu_grad", derived(lambda a: a * a.sigmoid()), True, (30.0, -30.0, 0.
 gradient("mish_grad", derived(lambda a: a * softplus(a).tanh()), True, (30.0, -30.0, 0.0))
 for form in ("none", "tanh"):
     gradient("gelu_grad", derived(lambda a: torch.nn.functional.gelu(a, approximate=form)), True, (30.0, -30.0, 0.0), approximate=form)
+# the product of one number has nothing to divide by
+for value in (INF, 0.0, 2.0):
+    Case("prod/one-%g" % value, "prod", torch.prod, [x(data=value, dtype=F64)])
 print("end")
