@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * softmax, log_softmax and its derivative: one row along the dimension at a time. A row that
- * does not lie in one piece, or has another type, goes through a buffer. */
+ * does not lie in one piece, or has another type, goes through a buffer; of rows that stand upright, many side by side. */
 #include <math.h>
 #include <string.h>
 
@@ -15,7 +15,9 @@ struct job {
     int64_t step[3];      /* of y and the inputs along the row, in bytes */
     enum tn__ct ct;
     int32_t inputs;
+    bool converted; /* an operand has another type */
     tn_dtype dtype[3];
+    int64_t item[3]; /* bytes of an element */
     void (*run)(const struct job *job, const void *const *in, void *out);
 };
 
@@ -73,11 +75,12 @@ static void each_row(void *user, int64_t n, char *const *at, const int64_t *stri
 /* Where the rows stand upright, blocks of neighbouring ones are worked on together, line by line:
  * few enough that the block stays in the cache. */
 enum { MOST = 256, LEAST = 64, CACHE = 1 << 18, PIECES = 4 };
+enum { TALL = 8192 }; /* a block of longer rows is no buffer any more, but memory */
 
 static int64_t block_width(const struct job *job)
 {
     int64_t wide = CACHE / (job->n * (int64_t)tn__ct_size(job->ct)) / 16 * 16;
-    int64_t side = job->rows.shape[job->rows.ndim - 1] / PIECES / 16 * 16;
+    int64_t side = (job->rows.shape[job->rows.ndim - 1] / PIECES + 15) / 16 * 16;
     if (wide > side)
         wide = side;
     return wide < LEAST ? LEAST : wide > MOST ? MOST : wide;
@@ -85,13 +88,12 @@ static int64_t block_width(const struct job *job)
 
 static bool upright(const struct job *job)
 {
-    int64_t size = (int64_t)tn__ct_size(job->ct);
     int32_t inner = job->rows.ndim - 1;
-    if (inner < 0 || job->rows.shape[inner] < 4)
+    if (inner < 0 || job->rows.shape[inner] < 4 || (job->converted && job->n > TALL))
         return false;
     for (int32_t k = 0; k <= job->inputs; k++)
-        if (job->dtype[k] != tn__ct_dtype(job->ct) || job->rows.stride[k][inner] != size ||
-            job->step[k] < job->rows.shape[inner] * size)
+        if (job->rows.stride[k][inner] != job->item[k] ||
+            job->step[k] < job->rows.shape[inner] * job->item[k])
             return false;
     return true;
 }
@@ -99,6 +101,7 @@ static bool upright(const struct job *job)
 struct block {
     const struct job *job;
     int64_t wide, size;
+    int64_t step[3];                                /* from line to line, of y and the inputs */
     _Alignas(64) char one[MOST * 8], two[MOST * 8]; /* a number for each row */
 };
 
@@ -121,26 +124,40 @@ static void line(const struct block *block, enum tn__ew op, char *y, const char 
     tn__loop_of(op, block->job->ct)(block->wide, y, s, a, s, b, s, none);
 }
 
-static void softmax_block(struct block *block, char *y, const char *x, bool logarithm)
+/* All lines of a block that lie one behind the other. */
+static void all_lines(const struct block *block, enum tn__ew op, char *y, const char *a)
+{
+    static const double none[3] = { 0, 0, 0 };
+    int64_t s = block->size;
+    tn__loop_of(op, block->job->ct)(block->wide * block->job->n, y, s, a, s, a, s, none);
+}
+
+/* x becomes what lies between its numbers and their largest where it is a buffer. */
+static void softmax_block(struct block *block, char *y, char *x, bool logarithm)
 {
     const struct job *job = block->job;
-    int64_t sy = job->step[0], sx = job->step[1];
+    int64_t sy = block->step[0], sx = block->step[1];
     double numbers[MOST];
     for (int64_t j = 0; j < block->wide; j++)
         numbers[j] = -INFINITY;
     tn__folds->rows_max[job->ct](job->n, block->wide, x, sx, numbers);
     set_numbers(block, block->one, numbers);
     for (int64_t i = 0; i < job->n; i++) {
-        line(block, TN__SUB, y + i * sy, x + i * sx, block->one);
-        line(block, TN__EXP, y + i * sy, y + i * sy, y + i * sy);
+        line(block, TN__SUB, (job->converted ? x : y) + i * sy, x + i * sx, block->one);
+        if (!job->converted)
+            line(block, TN__EXP, y + i * sy, y + i * sy, y + i * sy);
     }
+    if (job->converted)
+        all_lines(block, TN__EXP, y, x);
     memset(numbers, 0, sizeof numbers);
     tn__folds->rows_sum[job->ct](job->n, block->wide, y, sy, numbers);
     for (int64_t j = 0; j < block->wide; j++)
         numbers[j] = logarithm ? log(numbers[j]) : 1 / numbers[j];
     set_numbers(block, block->two, numbers);
     for (int64_t i = 0; i < job->n; i++) {
-        if (logarithm) {
+        if (logarithm && job->converted) {
+            line(block, TN__SUB, y + i * sy, x + i * sx, block->two);
+        } else if (logarithm) {
             line(block, TN__SUB, y + i * sy, x + i * sx, block->one);
             line(block, TN__SUB, y + i * sy, y + i * sy, block->two);
         } else {
@@ -153,13 +170,22 @@ static void grad_block(struct block *block, char *gx, const char *gy, const char
 {
     const struct job *job = block->job;
     double sums[MOST] = { 0 };
-    tn__folds->rows_sum[job->ct](job->n, block->wide, gy, job->step[1], sums);
+    tn__folds->rows_sum[job->ct](job->n, block->wide, gy, block->step[1], sums);
     set_numbers(block, block->one, sums);
     for (int64_t i = 0; i < job->n; i++) {
-        line(block, TN__EXP, block->two, y + i * job->step[2], y + i * job->step[2]);
+        line(block, TN__EXP, block->two, y + i * block->step[2], y + i * block->step[2]);
         line(block, TN__MUL, block->two, block->two, block->one);
-        line(block, TN__SUB, gx + i * job->step[0], gy + i * job->step[1], block->two);
+        line(block, TN__SUB, gx + i * block->step[0], gy + i * block->step[1], block->two);
     }
+}
+
+/* The block of operand k in the type that is worked in. */
+static void load_lines(const struct block *block, int32_t k, const char *from, char *to)
+{
+    const struct job *job = block->job;
+    tn__load *load = tn__convert_load(job->dtype[k], job->ct);
+    for (int64_t i = 0; i < job->n; i++)
+        load(block->wide, from + i * job->step[k], job->item[k], to + i * block->step[k]);
 }
 
 static tn_status upright_part(void *user, int64_t begin, int64_t end)
@@ -169,23 +195,44 @@ static tn_status upright_part(void *user, int64_t begin, int64_t end)
     int32_t inner = rows->ndim - 1;
     int64_t width = block_width(job), blocks = (rows->shape[inner] + width - 1) / width;
     struct block block = { .job = job, .size = (int64_t)tn__ct_size(job->ct) };
+    char *memory = NULL, *buffer[3] = { NULL, NULL, NULL };
+    if (job->converted) {
+        int64_t each = job->n * width * block.size;
+        memory = tn__scratch_take((size_t)((job->inputs + 1) * each));
+        if (!memory)
+            return TN_ERR_MEMORY;
+        for (int32_t k = 0; k <= job->inputs; k++)
+            buffer[k] = memory + k * each;
+    }
     for (int64_t p = begin; p < end; p++) {
         int64_t first = p % blocks * width, rest = p / blocks;
-        char *at[3];
+        char *at[3] = { NULL, NULL, NULL };
         block.wide = rows->shape[inner] - first < width ? rows->shape[inner] - first : width;
         for (int32_t k = 0; k <= job->inputs; k++)
-            at[k] = rows->base[k] + first * block.size;
+            at[k] = rows->base[k] + first * job->item[k];
         for (int32_t d = inner; d-- > 0;) {
             int64_t place = rest % rows->shape[d];
             rest /= rows->shape[d];
             for (int32_t k = 0; k <= job->inputs; k++)
                 at[k] += place * rows->stride[k][d];
         }
+        char *to = at[0];
+        for (int32_t k = 0; k <= job->inputs; k++) {
+            block.step[k] = job->converted ? block.wide * block.size : job->step[k];
+            if (job->converted && k > 0)
+                load_lines(&block, k, at[k], buffer[k]);
+            at[k] = job->converted ? buffer[k] : at[k];
+        }
         if (job->inputs == 2)
             grad_block(&block, at[0], at[1], at[2]);
         else
             softmax_block(&block, at[0], at[1], job->run == run_log_softmax);
+        for (int64_t i = 0; job->converted && i < job->n; i++)
+            tn__convert_store(job->ct, job->dtype[0])(block.wide, at[0] + i * block.step[0],
+                                                      to + i * job->step[0], job->item[0]);
     }
+    if (memory)
+        tn__scratch_give(memory);
     return TN_OK;
 }
 
@@ -238,6 +285,8 @@ static tn_status run(const tn_call *call, int64_t dim,
     const tn_view *pointers[3] = { &less[0], &less[1], &less[2] };
     for (int32_t k = 0; k <= job.inputs; k++) {
         job.dtype[k] = tn_view_dtype(views[k]);
+        job.item[k] = tn__view_item(views[k]);
+        job.converted |= job.dtype[k] != tn__ct_dtype(job.ct);
         job.step[k] = ndim > 0 && job.n > 1 ? views[k]->strides[at] * tn__view_item(views[k])
                                             : tn__view_item(views[k]);
         less[k] = *views[k];
