@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operators that work element by element on three tensors of float32 or float64 in one go, and
- * what else stands for several steps: other types come apart. */
+ * Operators that work element by element on three tensors of one type in one go, narrow floats as float32 in
+ * buffers, and what else stands for several steps: other types come apart. */
 #include <math.h>
 #include <string.h>
 
@@ -13,6 +13,9 @@ struct job {
     struct tn__span span;
     tn__span_body *body;
     double number;
+    tn__load *load; /* of narrow floats; NULL: none is needed */
+    tn__store *store;
+    int32_t inputs;
 };
 
 /* Operands: result, a, b, c. */
@@ -50,10 +53,33 @@ struct job {
 MIXTURES(float, f32)
 MIXTURES(double, f64)
 
+/* What stands still is loaded once. */
+static void converted(void *user, int64_t n, char *const *at, const int64_t *stride)
+{
+    const struct job *job = user;
+    _Alignas(64) float in[3][TN__CHUNK], out[TN__CHUNK];
+    char *from[4] = { (char *)out, (char *)in[0], (char *)in[1], (char *)in[2] };
+    int64_t step[4] = { sizeof(float), 0, 0, 0 };
+    for (int64_t done = 0; done < n; done += TN__CHUNK) {
+        int64_t count = n - done < TN__CHUNK ? n - done : TN__CHUNK;
+        for (int32_t k = 1; k <= job->inputs; k++) {
+            step[k] = stride[k] ? (int64_t)sizeof(float) : 0;
+            if (stride[k] || done == 0)
+                job->load(stride[k] ? count : 1, at[k] + done * stride[k], stride[k], from[k]);
+        }
+        if (job->inputs == 2) {
+            from[3] = from[2];
+            step[3] = step[2];
+        }
+        job->body(user, count, from, step);
+        job->store(count, out, at[0] + done * stride[0], stride[0]);
+    }
+}
+
 static tn_status part(void *user, int64_t begin, int64_t end)
 {
     struct job *job = user;
-    tn__span_walk(&job->span, begin, end, job->body, job);
+    tn__span_walk(&job->span, begin, end, job->load ? converted : job->body, job);
     return TN_OK;
 }
 
@@ -61,7 +87,14 @@ static tn_status mix(const tn_call *call, double number, tn__span_body *f32, tn_
 {
     const tn_view *y = call->out[0], *last = call->n_in > 2 ? call->in[2] : call->in[1];
     const tn_view *views[4] = { y, call->in[0], call->in[1], last };
-    struct job job = { .body = y->dtype.bits == 32 ? f32 : f64, .number = number };
+    tn_dtype dtype = tn_view_dtype(y);
+    struct job job = { .body = dtype == TN_F64 ? f64 : f32,
+                       .number = number,
+                       .inputs = (int32_t)call->n_in };
+    if (tn__narrow_of(dtype) >= 0) {
+        job.load = tn__convert_load(dtype, TN__F32);
+        job.store = tn__convert_store(TN__F32, dtype);
+    }
     tn__span_make(&job.span, 4, views, false);
     if (job.span.count <= GRAIN)
         return part(&job, 0, job.span.count);
@@ -83,7 +116,7 @@ bool tn__mixtures_take(const tn_call *call, char *reason, size_t size)
 static void clamp_run(void *user, int64_t n, char *const *at, const int64_t *stride)
 {
     static const double none[3] = { 0, 0, 0 };
-    const enum tn__ct ct = ((const struct job *)user)->number == 32 ? TN__F32 : TN__F64;
+    const enum tn__ct ct = ((const struct job *)user)->number == 64 ? TN__F64 : TN__F32;
     tn__ew_loop *least = tn__loop_of(TN__MAXIMUM, ct), *most = tn__loop_of(TN__MINIMUM, ct);
     const int64_t size = (int64_t)tn__ct_size(ct);
     _Alignas(64) char y[TN__CHUNK * 8]; /* an operand may be what is written */

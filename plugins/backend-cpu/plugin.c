@@ -151,11 +151,11 @@ static tn_status activate(void)
 #define TWO(op_, dtypes_, which) ROW(op_, dtypes_, tn__elementwise, which, 2, NULL)
 #define WITH(op_, dtypes_, which) ROW(op_, dtypes_, tn__elementwise, which, 1, fill_##op_)
 #define TWO_WITH(op_, dtypes_, which) ROW(op_, dtypes_, tn__elementwise, which, 2, fill_##op_)
-/* On three tensors of float32 or float64. */
+/* On three tensors of one type. */
 #define MIXTURE(op_)                                                                               \
     {                                                                                              \
         TN_HEAD(tn_kernel), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,        \
-                            .dtypes = WIDE, .supports = tn__mixtures_take, .run = tn__##op_        \
+                            .dtypes = FLOATS, .supports = tn__mixtures_take, .run = tn__##op_      \
     }
 
 #define FILL(op, p, q, r)                                                                          \
@@ -261,10 +261,10 @@ static const tn_kernel kernels[] = {
     KERNEL(max_pool_grad, WIDE),
     KERNEL(avg_pool, WIDE),
     KERNEL(avg_pool_grad, WIDE),
-    WHERE(standardize, WIDE),
-    WHERE(standardize_grad, WIDE),
-    WHERE(standardize_relu, WIDE),
-    WHERE(standardize_relu_grad, WIDE),
+    WHERE(standardize, FLOATS),
+    WHERE(standardize_grad, FLOATS),
+    WHERE(standardize_relu, FLOATS),
+    WHERE(standardize_relu_grad, FLOATS),
     ONE(relu, NUMBERS, TN__RELU),
     TWO(relu_grad, FLOATS, TN__RELU_GRAD),
     ONE(sigmoid, FLOATS_COMPLEX, TN__SIGMOID),

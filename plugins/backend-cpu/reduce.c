@@ -246,14 +246,8 @@ static void locate(const struct tn__span *kept, int64_t index, char **y, char **
 static void write_results(const struct job *job, int64_t count, const union tn__number *from,
                           int64_t first, char *y, int64_t step)
 {
-    bool quick = job->ct != TN__I64 && !job->r->into && !job->r->finish;
-    if (quick && job->to == TN_F32 && step == (int64_t)sizeof(float)) {
-        for (int64_t k = 0; k < count; k++)
-            ((float *)(void *)y)[k] = (float)from[k].f;
-        return;
-    }
-    if (quick && job->to == TN_F64 && step == (int64_t)sizeof(double)) {
-        memcpy(y, from, (size_t)count * sizeof *from);
+    if (!job->r->into && !job->r->finish) {
+        tn__convert_store(job->ct == TN__I64 ? TN__I64 : TN__F64, job->to)(count, from, y, step);
         return;
     }
     for (int64_t k = 0; k < count; k++, y += step) {
@@ -313,7 +307,9 @@ static void take_rows_prepared(const struct job *job, int64_t rows, int64_t wide
     static const double none[3] = { 0, 0, 0 };
     _Alignas(64) char numbers[BLOCK * 8];
     int64_t size = job->size, line = wide * size;
-    int64_t most = BLOCK / wide;
+    int64_t most = (int64_t)sizeof numbers / line;
+    if (most > 4) /* rows are added four at a time */
+        most -= most % 4;
     for (int64_t at = 0; at < rows; at += most) {
         int64_t deep = rows - at < most ? rows - at : most;
         for (int64_t i = 0; i < deep; i++) {
@@ -414,14 +410,17 @@ enum { ROWS = 64 }; /* that are folded before their results are written */
 static bool has_rows(const struct job *job)
 {
     const struct tn__span *gone = &job->gone;
-    return job->columns == 0 && job->supers == 1 && job->plain && job->super > 0 &&
-           job->r->before == TN__AS_IT_IS && job->r->what < TN__FOLD_ARGMAX &&
+    return job->columns == 0 && job->supers == 1 && job->super > 0 &&
+           (job->plain || job->super <= BLOCK) && job->r->before == TN__AS_IT_IS &&
+           job->r->what < TN__FOLD_ARGMAX &&
            (gone->ndim == 0 || (gone->ndim == 1 && gone->stride[0][0] == job->item));
 }
 
-static void fold_rows(const struct job *job, int64_t count, const char *x, int64_t step,
+/* A row of another type goes through a buffer. */
+static void fold_rows(const struct job *job, int64_t count, const char *row, int64_t step,
                       union tn__number *to)
 {
+    _Alignas(64) char buffer[BLOCK * 8];
     enum tn__fold what = job->r->what;
     int64_t n = job->gone.count;
     void (*fold)(int64_t, const void *,
@@ -429,8 +428,11 @@ static void fold_rows(const struct job *job, int64_t count, const char *x, int64
                                        : what == TN__FOLD_MAX ? tn__folds->max[job->ct]
                                        : what == TN__FOLD_MIN ? tn__folds->min[job->ct]
                                                               : NULL;
-    for (int64_t k = 0; k < count; k++, x += step) {
+    for (int64_t k = 0; k < count; k++, row += step) {
         struct tn__largest all;
+        const char *x = job->plain ? row : buffer;
+        if (!job->plain)
+            job->load(n, row, job->item, buffer);
         if (fold) {
             fold(n, x, &to[k]);
         } else if (what == TN__FOLD_SUM && job->ct == TN__F32) {

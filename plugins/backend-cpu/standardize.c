@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Normalisation in few passes (norms.c): populations that are rows (the last dimensions) or channels (all but dimension 1) of
- * numbers that lie row by row, or channels that lie side by side. */
+ * numbers that lie row by row, or channels that lie side by side. Narrow floats become float32 first. */
 #include "kernels.h"
 #include "norms.h"
 
@@ -238,7 +238,7 @@ static tn_status forth(const tn_call *call, tn_ints dims, struct tn__norm_work *
     return tn_parallel_for(w->people.populations, grain_of(&w->people), tn__norms->forth[which], w);
 }
 
-tn_status tn__standardize(const tn_call *call)
+static tn_status standardize(const tn_call *call)
 {
     const tn_standardize_options *o = call->options;
     struct tn__norm_work w = { .eps = o->eps };
@@ -246,7 +246,7 @@ tn_status tn__standardize(const tn_call *call)
     return forth(call, o->dims, &w);
 }
 
-tn_status tn__standardize_relu(const tn_call *call)
+static tn_status standardize_relu(const tn_call *call)
 {
     const tn_standardize_relu_options *o = call->options;
     struct tn__norm_work w = { .eps = o->eps, .relu = true, .residual = at_of(call->in[3]) };
@@ -288,7 +288,7 @@ static tn_status back(const tn_call *call, int at, tn_ints dims, bool wants_affi
     return status;
 }
 
-tn_status tn__standardize_grad(const tn_call *call)
+static tn_status standardize_grad(const tn_call *call)
 {
     const tn_standardize_grad_options *o = call->options;
     struct tn__norm_work w = { .eps = o->eps };
@@ -296,7 +296,7 @@ tn_status tn__standardize_grad(const tn_call *call)
     return back(call, 1, o->dims, o->affine_shape.count > 0, &w);
 }
 
-tn_status tn__standardize_relu_grad(const tn_call *call)
+static tn_status standardize_relu_grad(const tn_call *call)
 {
     const tn_standardize_relu_grad_options *o = call->options;
     struct tn__norm_work w = { .eps = o->eps,
@@ -304,4 +304,123 @@ tn_status tn__standardize_relu_grad(const tn_call *call)
                                .gr = o->residual ? tn__view_at(call->out[3]) : NULL };
 
     return back(call, 2, o->dims, o->affine_shape.count > 0, &w);
+}
+
+/* ---- narrow floats --------------------------------------------------------------------------- */
+
+/* What lies packed in any order, as float32 in the same order: all that the kernels above take. */
+struct packed {
+    const tn_view *from;
+    float *to;
+};
+
+static tn_status widen(void *user, int64_t begin, int64_t end)
+{
+    const struct packed *p = user;
+    int64_t item = tn__view_item(p->from);
+
+    tn__convert_load(tn_view_dtype(p->from), TN__F32)(
+        end - begin, tn__view_at(p->from) + begin * item, item, p->to + begin);
+    return TN_OK;
+}
+
+static tn_status narrow_again(void *user, int64_t begin, int64_t end)
+{
+    const struct packed *p = user;
+    int64_t item = tn__view_item(p->from);
+
+    tn__convert_store(TN__F32, tn_view_dtype(p->from))(end - begin, p->to + begin,
+                                                       tn__view_at(p->from) + begin * item, item);
+    return TN_OK;
+}
+
+enum { WIDEST = 8, CONVERT_GRAIN = 32768 }; /* inputs and results of one kernel */
+
+/* Room for views of a type other than float32; how many elements. */
+static int64_t need(tn_view *views, const tn_view *const *from, int64_t n, int64_t *offsets)
+{
+    int64_t total = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        offsets[i] = -1;
+        if (!from[i] || tn_view_dtype(from[i]) == TN_F32)
+            continue;
+        offsets[i] = total;
+        total += (tn__view_count(from[i]) + 15) / 16 * 16;
+        views[i] = *from[i];
+    }
+    return total;
+}
+
+static tn_status as_float32(const tn_call *call, tn_status (*run)(const tn_call *))
+{
+    if (tn__narrow_of(call->dtype) < 0)
+        return run(call);
+    tn_view in[WIDEST], out[WIDEST];
+    const tn_view *in_at[WIDEST], *out_at[WIDEST];
+    int64_t in_offset[WIDEST], out_offset[WIDEST];
+    int64_t ins = need(in, call->in, call->n_in, in_offset),
+            outs = need(out, call->out, call->n_out, out_offset);
+    float *memory = tn__scratch_take((size_t)(ins + outs) * sizeof *memory);
+    tn_call wide = *call;
+    tn_status status = TN_OK;
+
+    if (!memory)
+        return TN_ERR_MEMORY;
+    for (int64_t i = 0; i < call->n_in; i++) {
+        in_at[i] = call->in[i];
+        if (in_offset[i] < 0)
+            continue;
+        struct packed p = { call->in[i], memory + in_offset[i] };
+        if (status == TN_OK)
+            status = tn_parallel_for(tn__view_count(p.from), CONVERT_GRAIN, widen, &p);
+        in[i].data = p.to;
+        in[i].byte_offset = 0;
+        in[i].dtype.code = 2;
+        in[i].dtype.bits = 32;
+        in_at[i] = &in[i];
+    }
+    for (int64_t i = 0; i < call->n_out; i++) {
+        out_at[i] = call->out[i];
+        if (out_offset[i] < 0)
+            continue;
+        out[i].data = memory + ins + out_offset[i];
+        out[i].byte_offset = 0;
+        out[i].dtype.code = 2;
+        out[i].dtype.bits = 32;
+        out_at[i] = &out[i];
+    }
+    wide.in = in_at;
+    wide.out = out_at;
+    wide.dtype = TN_F32;
+    if (status == TN_OK)
+        status = run(&wide);
+    for (int64_t i = 0; i < call->n_out && status == TN_OK; i++) {
+        if (out_offset[i] < 0)
+            continue;
+        struct packed p = { call->out[i], memory + ins + out_offset[i] };
+        status = tn_parallel_for(tn__view_count(p.from), CONVERT_GRAIN, narrow_again, &p);
+    }
+    tn__scratch_give(memory);
+    return status;
+}
+
+tn_status tn__standardize(const tn_call *call)
+{
+    return as_float32(call, standardize);
+}
+
+tn_status tn__standardize_relu(const tn_call *call)
+{
+    return as_float32(call, standardize_relu);
+}
+
+tn_status tn__standardize_grad(const tn_call *call)
+{
+    return as_float32(call, standardize_grad);
+}
+
+tn_status tn__standardize_relu_grad(const tn_call *call)
+{
+    return as_float32(call, standardize_relu_grad);
 }

@@ -124,10 +124,175 @@ static void check_sums_at_places(void)
         }
 }
 
+/* What is worked out of x, y and z of [a, b], the rest being options: the same in the narrow type as in float32, once
+ * rounded. */
+typedef tn_tensor *one_of(tn_tensor *x, tn_tensor *y, tn_tensor *z);
+
+static tn_tensor *columns_softmax(tn_tensor *x, tn_tensor *y, tn_tensor *z)
+{
+    (void)y, (void)z;
+    return tn_softmax(x, 0);
+}
+
+static tn_tensor *columns_log_softmax(tn_tensor *x, tn_tensor *y, tn_tensor *z)
+{
+    (void)y, (void)z;
+    return tn_log_softmax(x, 0);
+}
+
+static tn_tensor *columns_log_softmax_grad(tn_tensor *x, tn_tensor *y, tn_tensor *z)
+{
+    (void)z;
+    return tn_log_softmax_grad(x, y, 0);
+}
+
+static tn_tensor *mixed(tn_tensor *x, tn_tensor *y, tn_tensor *z)
+{
+    tn_addcmul_options o = TN_ADDCMUL_OPTIONS;
+    o.value = 0.5;
+    return tn_addcmul(x, y, z, &o);
+}
+
+static tn_tensor *mixed_quotient(tn_tensor *x, tn_tensor *y, tn_tensor *z)
+{
+    tn_addcdiv_options o = TN_ADDCDIV_OPTIONS;
+    o.value = -1.5;
+    return tn_addcdiv(x, y, z, &o);
+}
+
+static tn_tensor *between(tn_tensor *x, tn_tensor *y, tn_tensor *z)
+{
+    return tn_lerp(x, tn_select(y, 0, 0), z); /* one row for all */
+}
+
+static tn_tensor *a_third_between(tn_tensor *x, tn_tensor *y, tn_tensor *z)
+{
+    (void)z;
+    return tn_lerp_scalar(x, y, 0.3);
+}
+
+static tn_tensor *row_sums(tn_tensor *x, tn_tensor *y, tn_tensor *z)
+{
+    tn_sum_options o = TN_SUM_OPTIONS;
+    const int64_t last = 1;
+    (void)y, (void)z;
+    o.dims = (tn_ints){ &last, 1 };
+    return tn_sum(x, &o);
+}
+
+static tn_tensor *column_sums(tn_tensor *x, tn_tensor *y, tn_tensor *z)
+{
+    tn_sum_options o = TN_SUM_OPTIONS;
+    const int64_t first = 0;
+    (void)y, (void)z;
+    o.dims = (tn_ints){ &first, 1 };
+    return tn_sum(x, &o);
+}
+
+static tn_tensor *row_norms(tn_tensor *x, tn_tensor *y, tn_tensor *z)
+{
+    tn_norm_options o = TN_NORM_OPTIONS;
+    const int64_t last = 1;
+    (void)y, (void)z;
+    o.dims = (tn_ints){ &last, 1 };
+    return tn_norm(x, &o);
+}
+
+static tn_tensor *standard(tn_tensor *x, tn_tensor *y, tn_tensor *z, int64_t dim, int which)
+{
+    tn_tensor *out[3];
+    ok(tn_standardize(x, tn_clone(tn_select(y, 0, 0)), tn_clone(tn_select(z, 0, 0)),
+                      (tn_ints){ &dim, 1 }, NULL, &out[0], &out[1], &out[2]));
+    ck_assert_int_eq(tn_tensor_dtype(out[1]), TN_F32);
+    return out[which];
+}
+
+static tn_tensor *standard_rows(tn_tensor *x, tn_tensor *y, tn_tensor *z)
+{
+    return standard(x, y, z, 1, 0);
+}
+
+static tn_tensor *standard_columns(tn_tensor *x, tn_tensor *y, tn_tensor *z)
+{
+    return standard(x, y, z, 0, 0);
+}
+
+static tn_tensor *spread_of_rows(tn_tensor *x, tn_tensor *y, tn_tensor *z)
+{
+    return standard(x, y, z, 1, 2);
+}
+
+static tn_tensor *back_from_standard(tn_tensor *x, tn_tensor *y, tn_tensor *z)
+{
+    tn_tensor *weight = tn_clone(tn_select(z, 0, 0));
+    tn_tensor_set_requires_grad(weight, true);
+    tn_tensor *out[3];
+    const int64_t last = 1;
+    ok(tn_standardize(tn_detach(x), weight, TN_NONE, (tn_ints){ &last, 1 }, NULL, &out[0], &out[1],
+                      &out[2]));
+    ok(tn_backward(tn_sum(tn_mul(out[0], y), NULL)));
+    return tn_tensor_grad(weight);
+}
+
+static const struct {
+    const char *name;
+    one_of *of;
+    double units; /* of the narrow type */
+} ways[] = {
+    { "softmax of columns", columns_softmax, 1 },
+    { "log_softmax of columns", columns_log_softmax, 1 },
+    { "log_softmax_grad of columns", columns_log_softmax_grad, 1 },
+    { "addcmul", mixed, 0 },
+    { "addcdiv", mixed_quotient, 0 },
+    { "lerp", between, 0 },
+    { "lerp_scalar", a_third_between, 0 },
+    { "clamp_tensor", tn_clamp_tensor, 0 },
+    { "sum of rows", row_sums, 1 },
+    { "sum of columns", column_sums, 1 },
+    { "norm of rows", row_norms, 1 },
+    { "standardize rows", standard_rows, 4 },
+    { "standardize columns", standard_columns, 4 },
+    { "variance of rows", spread_of_rows, 4 },
+    { "gradient of standardize", back_from_standard, 40 }, /* the product before it is rounded */
+};
+
+static void check_ways(int64_t rows, int64_t columns)
+{
+    const tn_device *device = tn_device_default();
+    int64_t shape[2] = { rows, columns }, count = rows * columns;
+    double *x = room(count), *y = room(count), *z = room(count);
+    for (int t = 0; t < 2; t++)
+        for (int layout = 0; layout < LAYOUTS; layout++)
+            for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
+                TN_SCOPE;
+                tn_tensor *in[3], *wide[3];
+                double *from[3] = { x, y, z };
+                for (int i = 0; i < 3; i++) {
+                    numbers(from[i], count, i == 2 ? 0.25 : -2, 2, types[t]);
+                    in[i] = put(device, types[t], (tn_ints){ shape, 2 }, from[i],
+                                (enum layout)layout);
+                    wide[i] = tn_cast(in[i], TN_F32);
+                }
+                tn_tensor *got = ways[k].of(in[0], in[1], in[2]),
+                          *want = ways[k].of(wide[0], wide[1], wide[2]);
+                there(got);
+                there(want);
+                same(ways[k].name, device, tn_tensor_dtype(got), got,
+                     get(tn_cast(want, tn_tensor_dtype(got))), ways[k].units, 1);
+            }
+}
+
 static void check(const char *name)
 {
     if (!instruction_set(name))
         return;
+    check_ways(1, 1);
+    check_ways(7, 5);
+    check_ways(33, 130);
+    check_ways(130, 67);
+    check_ways(2, 600);
+    check_ways(5000, 4); /* rows longer than a buffer, upright */
+    check_ways(9000, 5); /* too long for blocks */
     check_all_numbers();
     check_rounding();
     check_sums_at_places();
