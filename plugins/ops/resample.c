@@ -238,7 +238,7 @@ static tn_status image_infer(tn_infer *infer, int64_t factor, bool down)
 {
     const tn_view *x = infer->in[0];
     char text[TN__TEXT];
-    bool fits = x->ndim >= 3 && factor > 0;
+    bool fits = x->ndim >= 3 && factor > 0 && factor <= INT32_MAX; /* its square can be counted */
 
     if (fits && down)
         fits = x->shape[x->ndim - 1] % factor == 0 && x->shape[x->ndim - 2] % factor == 0;

@@ -10,6 +10,9 @@ static bool is_mode(const char *mode, const char *name)
     return mode != NULL && strcmp(mode, name) == 0;
 }
 
+/* So far sums of sizes can be counted. */
+#define FAR (INT64_MAX / 4)
+
 static tn_status pad_infer(tn_infer *infer)
 {
     const tn_pad_options *o = infer->options;
@@ -31,7 +34,12 @@ static tn_status pad_infer(tn_infer *infer)
     for (int64_t i = 0; i < o->sizes.count / 2; i++) {
         int32_t dim = x->ndim - 1 - (int32_t)i;
         int64_t before = o->sizes.at[2 * i], after = o->sizes.at[2 * i + 1], size = x->shape[dim];
-        int64_t left = size + (before < 0 ? before : 0) + (after < 0 ? after : 0);
+        int64_t left;
+
+        if (before > FAR || after > FAR || before < -FAR || after < -FAR)
+            return tn_fail(TN_ERR_RUNTIME, "sizes %s: at most %lld at one end are taken",
+                           tn__common_text(text, o->sizes), (long long)FAR);
+        left = size + (before < 0 ? before : 0) + (after < 0 ? after : 0);
         int64_t most = reflect ? left - 1 : circular ? left : size > 0 ? INT64_MAX : 0;
 
         if (!constant && ((before > 0 && before > most) || (after > 0 && after > most)))

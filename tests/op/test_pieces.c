@@ -33,6 +33,19 @@ START_TEST(pieces_are_views_and_the_last_one_may_be_shorter)
 }
 END_TEST
 
+START_TEST(a_slice_may_step_further_than_can_be_added_up)
+{
+    TN_SCOPE;
+    tn_slice_options o = TN_SLICE_OPTIONS;
+
+    o.start = 1;
+    o.step = INT64_MAX;
+    HAS(tn_slice(VEC(1, 2, 3, 4), 0, &o), 2);
+    HAS(tn_reshape(tn_slice(table(), 1, &o), TN_SHAPE(2)), 2, 7);
+    FINE();
+}
+END_TEST
+
 START_TEST(gradients_go_through_pieces)
 {
     TN_SCOPE;
@@ -73,6 +86,7 @@ int main(void)
     TCase *all = tcase_create("all");
 
     tcase_add_test(all, pieces_are_views_and_the_last_one_may_be_shorter);
+    tcase_add_test(all, a_slice_may_step_further_than_can_be_added_up);
     tcase_add_test(all, gradients_go_through_pieces);
     tcase_add_test(all, what_does_not_come_out_is_refused);
     suite_add_tcase(suite, all);
