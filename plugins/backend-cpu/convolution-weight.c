@@ -23,15 +23,22 @@ struct weigh {
     char *gw;
     int64_t taps, tap_blocks;      /* taps of a piece */
     int64_t across, output_blocks; /* outputs of a piece */
-    int64_t rows, parts;           /* pixels of a piece */
-    char *sums;                    /* [part][group][output][tap][channel] */
-    int64_t size;                  /* of a part */
+    int64_t rows, parts;           /* pixels of a piece, or lines of results (direct) */
+    bool direct;
+    char *sums;   /* [part][group][output][tap][channel] */
+    int64_t size; /* of a part */
 };
 
 static tn_status weigh_piece(const struct weigh *f, int64_t index)
 {
     const struct tn__windows *w = &f->w;
     int64_t item = w->item, part = index % f->parts, rest = index / f->parts;
+    if (f->direct) {
+        const int64_t lines = w->images * w->count[1] - part * f->rows;
+        return tn__direct_weight(w, &f->x, &f->gy, part * f->rows,
+                                 lines < f->rows ? lines : f->rows,
+                                 f->sums + part * f->size * item);
+    }
     int64_t tap = rest % f->tap_blocks * f->taps, group;
     int64_t output = rest / f->tap_blocks % f->output_blocks * f->across;
     int64_t all = w->images * w->places, first = part * f->rows, step;
@@ -137,10 +144,11 @@ static void cut(struct weigh *f)
     const struct tn__windows *w = &f->w;
     int64_t all = w->images * w->places;
 
-    f->taps = w->channels < DEPTH ? DEPTH / w->channels : 1;
+    f->direct = tn__direct_takes(w);
+    f->taps = f->direct ? w->taps : w->channels < DEPTH ? DEPTH / w->channels : 1;
     f->taps = f->taps < w->taps ? f->taps : w->taps;
     f->tap_blocks = (w->taps + f->taps - 1) / f->taps;
-    f->across = w->outputs < ACROSS ? w->outputs : ACROSS;
+    f->across = f->direct || w->outputs < ACROSS ? w->outputs : ACROSS;
     f->output_blocks = (w->outputs + f->across - 1) / f->across;
     f->size = w->groups * w->outputs * w->channels * w->taps;
     f->parts = PIECES / (f->tap_blocks * f->output_blocks * w->groups);
@@ -149,7 +157,9 @@ static void cut(struct weigh *f)
     if (f->parts > all / SHORTEST)
         f->parts = all / SHORTEST;
     f->parts = f->parts < 1 ? 1 : f->parts;
-    f->rows = tn__up((all + f->parts - 1) / f->parts, ROWS);
+    if (f->direct)
+        all = w->images * w->count[1];
+    f->rows = tn__up((all + f->parts - 1) / f->parts, f->direct ? 1 : ROWS);
     f->parts = (all + f->rows - 1) / f->rows;
 }
 

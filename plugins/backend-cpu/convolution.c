@@ -218,7 +218,9 @@ static tn_status forth(struct windows_of *at, const tn_view *weight, bool turned
     p.to = tn__scratch_take((size_t)panels_bytes(&p));
     padded = bias_of(w, bias, p.width);
     status = p.to && padded ? pack_all(&p) : TN_ERR_MEMORY;
-    if (status == TN_OK) {
+    if (status == TN_OK && tn__direct_takes(w)) {
+        status = tn__direct_forth(w, &at->x, &at->y, p.to, p.width, padded);
+    } else if (status == TN_OK) {
         int64_t blocks = (all + MOST - 1) / MOST;
         f.bias = padded;
         f.rows = tn__up((all + blocks - 1) / blocks, mr);

@@ -229,9 +229,11 @@ struct tn__tile {
 };
 
 /* Strips of such a product: c[rows][] = sum over kc of a . b (+ bias), or += where `bias` is NULL. b's rows are so many
- * vectors, `pace` numbers apart. `rows` reads a[i * step + k], `columns` a[k * step + i]. */
+ * vectors, `pace` numbers apart. `rows` reads a[i * step + k], `columns` a[k * step + i]. That many rounds of kc, a `jump`
+ * numbers further on after each, b going on. */
 typedef void tn__strip_run(int64_t rows, int64_t kc, const void *a, int64_t step, const void *b,
-                           int64_t pace, void *c, int64_t ldc, const void *bias);
+                           int64_t pace, void *c, int64_t ldc, const void *bias, int64_t rounds,
+                           int64_t jump);
 struct tn__strips {
     int32_t mr;      /* rows of a strip */
     int32_t vector;  /* numbers of a vector */
@@ -468,6 +470,7 @@ struct tn__gemm {
     int64_t m, n, k;
     const void *a;
     int64_t a_step;
+    int64_t rounds, a_jump; /* k is so many rounds, a going on so much further after each; 0: one */
     int64_t
         a_strip; /* columns that were gathered: from one strip to the next; 0: they lie side by side */
     const void *b;  /* panels of `width` columns, each `b_panel` after the one before */

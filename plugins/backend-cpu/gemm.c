@@ -27,7 +27,8 @@ int64_t tn__gemm_width(enum tn__ct ct, int64_t n)
 
 /* A vector's end is not to be written: the sums go through a place beside c. */
 static void edge(const struct tn__gemm *g, tn__strip_run *run, int64_t rows, int64_t columns,
-                 int64_t kc, const char *a, int64_t step, const char *b, char *c, const char *bias)
+                 int64_t rounds, int64_t kc, const char *a, int64_t step, const char *b, char *c,
+                 const char *bias)
 {
     char beside[MOST_ROWS * MOST_COLUMNS * 8] __attribute__((aligned(64)));
     int64_t size = (int64_t)tn__ct_size(g->ct);
@@ -35,7 +36,7 @@ static void edge(const struct tn__gemm *g, tn__strip_run *run, int64_t rows, int
     if (!bias)
         for (int64_t i = 0; i < rows; i++)
             memcpy(beside + i * g->width * size, c + i * g->ldc * size, (size_t)(columns * size));
-    run(rows, kc, a, step, b, g->b_step, beside, g->width, bias);
+    run(rows, kc, a, step, b, g->b_step, beside, g->width, bias, rounds, g->a_jump);
     for (int64_t i = 0; i < rows; i++)
         memcpy(c + i * g->ldc * size, beside + i * g->width * size, (size_t)(columns * size));
 }
@@ -86,7 +87,7 @@ struct strip {
     const char *a;
     int64_t step,
         down; /* elements along the depth or between rows; bytes from one row to the next */
-    int64_t rows, k0, kc;
+    int64_t rows, k0, rounds, kc;
     char *c;
 };
 
@@ -104,9 +105,9 @@ static void multiply(const struct tn__gemm *g, const struct strip *s, int64_t j,
         const char *a = s->a + i * s->down;
         char *c = s->c + (i * g->ldc + j) * size;
         if (n % strips->vector == 0)
-            run(rows, s->kc, a, s->step, b, g->b_step, c, g->ldc, bias);
+            run(rows, s->kc, a, s->step, b, g->b_step, c, g->ldc, bias, s->rounds, g->a_jump);
         else
-            edge(g, run, rows, n, s->kc, a, s->step, b, c, bias);
+            edge(g, run, rows, n, s->rounds, s->kc, a, s->step, b, c, bias);
     }
 }
 
@@ -116,14 +117,18 @@ void tn__gemm_run(const struct tn__gemm *g)
     const int64_t size = (int64_t)tn__ct_size(g->ct), mr = tn__products->strips[g->ct].mr;
     const int64_t down = g->by_columns ? 1 : g->a_step, deep = g->by_columns ? g->a_step : 1;
     const int64_t a_strip = g->a_strip ? g->a_strip : mr * down;
+    const int64_t rounds = g->rounds > 1 ? g->rounds : 1;
+    const int64_t depth = rounds > 1 ? g->k : TN__GEMM_DEPTH;
 
     /* Without depth there is one round, which leaves the bias. */
-    for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += TN__GEMM_DEPTH) {
-        const int64_t kc = g->k - k0 < TN__GEMM_DEPTH ? g->k - k0 : TN__GEMM_DEPTH;
-        const bool last = k0 + TN__GEMM_DEPTH >= g->k, add = k0 > 0 || g->add;
+    for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += depth) {
+        const int64_t kc = g->k - k0 < depth ? g->k - k0 : depth;
+        const bool last = k0 + depth >= g->k, add = k0 > 0 || g->add;
         int64_t panels = NEAR / (size * g->width * (kc > 0 ? kc : 1));
         const int64_t wide = (panels > 0 ? panels : 1) * g->width;
-        struct strip s = { .step = g->a_step, .down = down * size, .k0 = k0, .kc = kc };
+        struct strip s = {
+            .step = g->a_step, .down = down * size, .k0 = k0, .rounds = rounds, .kc = kc / rounds
+        };
         for (int64_t j0 = 0; j0 < g->n; j0 += wide) {
             const int64_t end = j0 + wide < g->n ? j0 + wide : g->n;
             for (int64_t i = 0; i < g->m; i += mr) {

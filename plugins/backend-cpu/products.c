@@ -74,20 +74,22 @@ TILE(i64, uint64_t, tile_v_i64)
         __asm__("" : "+r"(a), "+r"(b));                                                            \
     }
 #define STRIP(s, T, V_, kind, vectors_, rows_)                                                     \
-    static void strip_##s##_##kind##_##vectors_##_##rows_(int64_t kc, const T *a, int64_t step,    \
-                                                          const T *b, int64_t pace, T *c,          \
-                                                          int64_t ldc, const T *bias)              \
+    static void strip_##s##_##kind##_##vectors_##_##rows_(                                         \
+        int64_t kc, const T *a, int64_t step, const T *b, int64_t pace, T *c, int64_t ldc,         \
+        const T *bias, int64_t rounds, int64_t jump)                                               \
     {                                                                                              \
         enum { W = TILE_BYTES / (int)sizeof(T) };                                                  \
         typedef V_ V;                                                                              \
         V acc[rows_][vectors_] = { { { 0 } } };                                                    \
-        int64_t k = 0;                                                                             \
-        for (; k + 1 < kc; k += 2) {                                                               \
-            STRIP_STEP(kind, rows_, vectors_)                                                      \
-            STRIP_STEP(kind, rows_, vectors_)                                                      \
+        for (; rounds > 0; rounds--, a += jump) {                                                  \
+            int64_t k = 0;                                                                         \
+            for (; k + 1 < kc; k += 2) {                                                           \
+                STRIP_STEP(kind, rows_, vectors_)                                                  \
+                STRIP_STEP(kind, rows_, vectors_)                                                  \
+            }                                                                                      \
+            if (k < kc)                                                                            \
+                STRIP_STEP(kind, rows_, vectors_)                                                  \
         }                                                                                          \
-        if (k < kc)                                                                                \
-            STRIP_STEP(kind, rows_, vectors_)                                                      \
         _Pragma("GCC unroll 16") for (int i = 0; i < rows_; i++)                                   \
         {                                                                                          \
             T *to = c + i * ldc;                                                                   \
@@ -124,13 +126,14 @@ TILE(i64, uint64_t, tile_v_i64)
 
 #define STRIP_CASE(s, kind, vectors_, rows_)                                                       \
     case rows_:                                                                                    \
-        strip_##s##_##kind##_##vectors_##_##rows_(kc, a, step, b, pace, c, ldc, bias);             \
+        strip_##s##_##kind##_##vectors_##_##rows_(kc, a, step, b, pace, c, ldc, bias, rounds,      \
+                                                  jump);                                           \
         break;
 #define STRIPS_OF(EACH, s, T, V, kind, vectors_)                                                   \
     EACH(STRIP, s, T, V, kind, vectors_)                                                           \
-    static void strip_##s##_##kind##_##vectors_(int64_t rows, int64_t kc, const void *a,           \
-                                                int64_t step, const void *b, int64_t pace,         \
-                                                void *c, int64_t ldc, const void *bias)            \
+    static void strip_##s##_##kind##_##vectors_(                                                   \
+        int64_t rows, int64_t kc, const void *a, int64_t step, const void *b, int64_t pace,        \
+        void *c, int64_t ldc, const void *bias, int64_t rounds, int64_t jump)                      \
     {                                                                                              \
         switch (rows) {                                                                            \
             EACH(STRIP_CASE, s, kind, vectors_)                                                    \

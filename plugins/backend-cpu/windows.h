@@ -44,6 +44,16 @@ void tn__windows_rows(const struct tn__windows *w, const struct tn__images *x, i
 /* Whether the rows lie in x already, `step` elements apart. */
 bool tn__windows_plain(const struct tn__windows *w, const struct tn__images *x, int64_t *step);
 
+/* direct.c: few channels, whose windows are not copied. */
+bool tn__direct_takes(const struct tn__windows *w);
+/* y = x by panels of the weight, [panel][tap][channel][width], + bias [outputs filled up]. */
+tn_status tn__direct_forth(const struct tn__windows *w, const struct tn__images *x,
+                           const struct tn__images *y, const char *panels, int64_t width,
+                           const char *bias);
+/* Lines of results [first, first + count) of all images, into sums [output][tap][channel]. */
+tn_status tn__direct_weight(const struct tn__windows *w, const struct tn__images *x,
+                            const struct tn__images *gy, int64_t first, int64_t count, char *sums);
+
 /* depthwise.c: one window for every channel. All y, all gx and all gw are written; gw lies row by row. */
 bool tn__depthwise_takes(const struct tn__windows *w);
 tn_status tn__depthwise_forth(const struct tn__windows *w, const struct tn__images *x,
