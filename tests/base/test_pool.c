@@ -107,6 +107,8 @@ START_TEST(pieces_depend_on_count_and_grain_alone)
                 }
                 ck_assert_int_eq(seen.count, pieces);
                 ck_assert_mem_eq(ends, seen.ends, sizeof ends);
+                for (int64_t e = 0; grains[k] == 64 && e < tn__countof(seen.ends); e++)
+                    ck_assert(!seen.ends[e] || e % 64 == 0 || e == counts[i]);
                 if (threads == 1)
                     ck_assert_int_eq(seen.elsewhere, 0);
             }
