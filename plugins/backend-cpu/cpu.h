@@ -244,9 +244,22 @@ struct tn__strips {
     } of[4]; /* one vector, two ... */
 };
 
+/* Of three numbers a, b, c and one that goes with the call. */
+enum tn__mix {
+    TN__MIX_LERP,        /* a + c (b - a) */
+    TN__MIX_LERP_SCALAR, /* a + p (b - a) */
+    TN__MIX_ADDCMUL,     /* a + p b c */
+    TN__MIX_ADDCDIV,
+    TN__MIX_CLAMP_TENSOR, /* at least b, then at most c */
+    TN__MIX_COUNT
+};
+
 struct tn__loops {
     const char *name;
     tn__ew_loop *ew[TN__EW_COUNT][TN__I64 + 1];
+    /* Operands: the result, a, b, c; the result may be one of them. */
+    void (*mix[TN__MIX_COUNT][TN__F64 + 1])(int64_t n, char *const *at, const int64_t *stride,
+                                            double number);
     /* Contiguous numbers: their sum (in a fixed tree), the largest of them. */
     double (*sum_f32)(int64_t n, const float *x);
     double (*sum_f64)(int64_t n, const double *x);

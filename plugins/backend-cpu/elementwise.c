@@ -8,8 +8,9 @@
 
 #include "kernels.h"
 
-/* Fewer elements than this never leave the calling thread. */
-enum { GRAIN_CHEAP = 32768, GRAIN_COSTLY = 8192 };
+/* Fewer elements than this never leave the calling thread; more are cut into pieces of half as many,
+ * so that two threads have the same to do of three times as many. */
+enum { GRAIN_CHEAP = 32768, GRAIN_COSTLY = 16384 };
 
 /* ---- complex numbers ------------------------------------------------------------------------- */
 
@@ -216,7 +217,7 @@ static TN_ATTR(noinline) tn_status
     int64_t grain = op >= TN__EXP ? GRAIN_COSTLY : GRAIN_CHEAP;
     if (job.span.count <= grain)
         return part(&job, 0, job.span.count);
-    return tn_parallel_for(job.span.count, grain, part, &job);
+    return tn_parallel_for(job.span.count, grain / 2, part, &job);
 }
 
 /* ---- the frequent case: float32 or float64, one shape, no gaps ------------------------------- */

@@ -136,6 +136,52 @@ static void clamp_i64(int64_t n, char *yp, int64_t sy, const char *ap, int64_t s
     }
 }
 
+/* ---- three numbers --------------------------------------------------------------------------- */
+
+#define MIX(name, T, expr)                                                                         \
+    static void name(int64_t n, char *const *at, const int64_t *stride, double number)             \
+    {                                                                                              \
+        const int64_t w = (int64_t)sizeof(T);                                                      \
+        const T p = (T)number;                                                                     \
+        (void)p;                                                                                   \
+        if (stride[0] == w && stride[1] == w && stride[2] == w && stride[3] == w) {                \
+            T *y = (T *)(void *)at[0];                                                             \
+            const T *pa = (const T *)(const void *)at[1], *pb = (const T *)(const void *)at[2],    \
+                    *pc = (const T *)(const void *)at[3];                                          \
+            TN__EACH                                                                               \
+            {                                                                                      \
+                const T a = pa[i], b = pb[i], c = pc[i];                                           \
+                (void)c;                                                                           \
+                y[i] = expr;                                                                       \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const T a = *(const T *)(const void *)(at[1] + i * stride[1]),                         \
+                    b = *(const T *)(const void *)(at[2] + i * stride[2]),                         \
+                    c = *(const T *)(const void *)(at[3] + i * stride[3]);                         \
+            (void)c;                                                                               \
+            *(T *)(void *)(at[0] + i * stride[0]) = expr;                                          \
+        }                                                                                          \
+    }
+#define MIXTURES(T, s)                                                                             \
+    /* NaN is larger and smaller than all numbers. */                                              \
+    TN__INTO_LOOPS T larger_##s(T a, T b)                                                          \
+    {                                                                                              \
+        return ((a != a) | (a > b)) ? a : b;                                                       \
+    }                                                                                              \
+    TN__INTO_LOOPS T smaller_##s(T a, T b)                                                         \
+    {                                                                                              \
+        return ((a != a) | (a < b)) ? a : b;                                                       \
+    }                                                                                              \
+    MIX(lerp_##s, T, a + c * (b - a))                                                              \
+    MIX(lerp_scalar_##s, T, a + p * (b - a))                                                       \
+    MIX(addcmul_##s, T, a + p * (b * c))                                                           \
+    MIX(addcdiv_##s, T, a + p * (b / c))                                                           \
+    MIX(clamp_tensor_##s, T, smaller_##s(larger_##s(a, b), c))
+MIXTURES(float, f32)
+MIXTURES(double, f64)
+
 /* ---- reductions ------------------------------------------------------------------------------ */
 
 /* 64 (32) running sums, then a tree, with what is left over in a quarter of them: a block of 4096
@@ -279,7 +325,7 @@ ATTENTION(double, f64)
 
 /* Philox 4x32-10 of Salmon et al. (Random123), many blocks side by side: words[k][j] is word k
  * of block `block + j`. */
-enum { SIDE = 16 };
+enum { SIDE = 64 }; /* some vectors, so that their rounds need not wait for each other */
 
 static void philox(uint64_t seed, uint64_t block, uint32_t words[4][SIDE])
 {
@@ -305,23 +351,25 @@ static void philox(uint64_t seed, uint64_t block, uint32_t words[4][SIDE])
 }
 
 /* Element `first + i` is made from `words_each` words of the stream: w(0), w(1) ... in `expr`. A
- * batch of blocks at a time; the first may begin in the middle of a block. */
-#define w(k) stream[e * WORDS + (k)]
+ * batch of blocks at a time; the first may begin in the middle of a block. Element e of each block
+ * is worked out for all blocks, side by side. */
+#define w(k) words[e * WORDS + (k)][j]
 #define RANDOM(name, T, words_each, expr)                                                          \
     static void name(uint64_t seed, uint64_t block, uint64_t first, int64_t n, T p0, T p1, T *y)   \
     {                                                                                              \
         enum { WORDS = words_each, PER = 4 / WORDS, BATCH = SIDE * PER };                          \
-        uint32_t words[4][SIDE], stream[4 * SIDE];                                                 \
-        T numbers[BATCH];                                                                          \
+        uint32_t words[4][SIDE];                                                                   \
+        T beside[PER][SIDE], numbers[BATCH];                                                       \
         int64_t skip = (int64_t)(first % PER);                                                     \
         block += first / PER;                                                                      \
         for (int64_t done = 0; done < n; block += SIDE, skip = 0) {                                \
             philox(seed, block, words);                                                            \
+            for (int e = 0; e < PER; e++)                                                          \
+                for (int j = 0; j < SIDE; j++)                                                     \
+                    beside[e][j] = expr;                                                           \
             for (int j = 0; j < SIDE; j++)                                                         \
-                for (int k = 0; k < 4; k++)                                                        \
-                    stream[4 * j + k] = words[k][j];                                               \
-            for (int e = 0; e < BATCH; e++)                                                        \
-                numbers[e] = expr;                                                                 \
+                for (int e = 0; e < PER; e++)                                                      \
+                    numbers[j * PER + e] = beside[e][j];                                           \
             int64_t count = n - done < BATCH - skip ? n - done : BATCH - skip;                     \
             memcpy(y + done, numbers + skip, (size_t)count * sizeof *y);                           \
             done += count;                                                                         \
@@ -408,6 +456,13 @@ const struct tn__loops TN__LOOPS_NAME = {
         [TN__BITWISE_XOR] = WHOLE(xor),
         [TN__BITWISE_NOT] = WHOLE(not),
         [TN__LOGICAL_NOT] = WHOLE(logical_not),
+    },
+    .mix = {
+        [TN__MIX_LERP] = FLOATS(lerp),
+        [TN__MIX_LERP_SCALAR] = FLOATS(lerp_scalar),
+        [TN__MIX_ADDCMUL] = FLOATS(addcmul),
+        [TN__MIX_ADDCDIV] = FLOATS(addcdiv),
+        [TN__MIX_CLAMP_TENSOR] = FLOATS(clamp_tensor),
     },
     .sum_f32 = sum_f32,
     .sum_f64 = sum_f64,

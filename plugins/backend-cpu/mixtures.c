@@ -7,51 +7,23 @@
 
 #include "kernels.h"
 
-enum { GRAIN = 32768 };
+enum { GRAIN = 32768 }; /* pieces: see elementwise.c */
 
 struct job {
     struct tn__span span;
-    tn__span_body *body;
+    enum tn__mix mix;
+    enum tn__ct ct;
     double number;
     tn__load *load; /* of narrow floats; NULL: none is needed */
     tn__store *store;
     int32_t inputs;
 };
 
-/* Operands: result, a, b, c. */
-#define MIX(name, T, expr)                                                                         \
-    static void name(void *user, int64_t n, char *const *at, const int64_t *stride)                \
-    {                                                                                              \
-        const int64_t w = (int64_t)sizeof(T);                                                      \
-        const T p = (T)((const struct job *)user)->number;                                         \
-        (void)p;                                                                                   \
-        if (stride[0] == w && stride[1] == w && stride[2] == w && stride[3] == w) {                \
-            T *y = (T *)(void *)at[0];                                                             \
-            const T *pa = (const T *)(const void *)at[1], *pb = (const T *)(const void *)at[2],    \
-                    *pc = (const T *)(const void *)at[3];                                          \
-            TN__IVDEP for (int64_t i = 0; i < n; i++)                                              \
-            {                                                                                      \
-                const T a = pa[i], b = pb[i], c = pc[i];                                           \
-                (void)c;                                                                           \
-                y[i] = expr;                                                                       \
-            }                                                                                      \
-            return;                                                                                \
-        }                                                                                          \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            const T a = *(const T *)(const void *)(at[1] + i * stride[1]),                         \
-                    b = *(const T *)(const void *)(at[2] + i * stride[2]),                         \
-                    c = *(const T *)(const void *)(at[3] + i * stride[3]);                         \
-            (void)c;                                                                               \
-            *(T *)(void *)(at[0] + i * stride[0]) = expr;                                          \
-        }                                                                                          \
-    }
-#define MIXTURES(T, s)                                                                             \
-    MIX(lerp_##s, T, a + c * (b - a))                                                              \
-    MIX(lerp_scalar_##s, T, a + p * (b - a))                                                       \
-    MIX(addcmul_##s, T, a + p * (b * c))                                                           \
-    MIX(addcdiv_##s, T, a + p * (b / c))
-MIXTURES(float, f32)
-MIXTURES(double, f64)
+static void run(void *user, int64_t n, char *const *at, const int64_t *stride)
+{
+    const struct job *job = user;
+    tn__loops->mix[job->mix][job->ct](n, at, stride, job->number);
+}
 
 /* What stands still is loaded once. */
 static void converted(void *user, int64_t n, char *const *at, const int64_t *stride)
@@ -71,7 +43,7 @@ static void converted(void *user, int64_t n, char *const *at, const int64_t *str
             from[3] = from[2];
             step[3] = step[2];
         }
-        job->body(user, count, from, step);
+        run(user, count, from, step);
         job->store(count, out, at[0] + done * stride[0], stride[0]);
     }
 }
@@ -79,16 +51,17 @@ static void converted(void *user, int64_t n, char *const *at, const int64_t *str
 static tn_status part(void *user, int64_t begin, int64_t end)
 {
     struct job *job = user;
-    tn__span_walk(&job->span, begin, end, job->load ? converted : job->body, job);
+    tn__span_walk(&job->span, begin, end, job->load ? converted : run, job);
     return TN_OK;
 }
 
-static tn_status mix(const tn_call *call, double number, tn__span_body *f32, tn__span_body *f64)
+static tn_status mix(const tn_call *call, double number, enum tn__mix which)
 {
     const tn_view *y = call->out[0], *last = call->n_in > 2 ? call->in[2] : call->in[1];
     const tn_view *views[4] = { y, call->in[0], call->in[1], last };
     tn_dtype dtype = tn_view_dtype(y);
-    struct job job = { .body = dtype == TN_F64 ? f64 : f32,
+    struct job job = { .mix = which,
+                       .ct = dtype == TN_F64 ? TN__F64 : TN__F32,
                        .number = number,
                        .inputs = (int32_t)call->n_in };
     if (tn__narrow_of(dtype) >= 0) {
@@ -98,7 +71,7 @@ static tn_status mix(const tn_call *call, double number, tn__span_body *f32, tn_
     tn__span_make(&job.span, 4, views, false);
     if (job.span.count <= GRAIN)
         return part(&job, 0, job.span.count);
-    return tn_parallel_for(job.span.count, GRAIN, part, &job);
+    return tn_parallel_for(job.span.count, GRAIN / 2, part, &job);
 }
 
 bool tn__mixtures_take(const tn_call *call, char *reason, size_t size)
@@ -112,47 +85,29 @@ bool tn__mixtures_take(const tn_call *call, char *reason, size_t size)
     return true;
 }
 
-/* A run at a time, which stays in the first-level cache: at least b, then at most c. */
-static void clamp_run(void *user, int64_t n, char *const *at, const int64_t *stride)
-{
-    static const double none[3] = { 0, 0, 0 };
-    const enum tn__ct ct = ((const struct job *)user)->number == 64 ? TN__F64 : TN__F32;
-    tn__ew_loop *least = tn__loop_of(TN__MAXIMUM, ct), *most = tn__loop_of(TN__MINIMUM, ct);
-    const int64_t size = (int64_t)tn__ct_size(ct);
-    _Alignas(64) char y[TN__CHUNK * 8]; /* an operand may be what is written */
-    for (int64_t done = 0; done < n; done += TN__CHUNK) {
-        int64_t count = n - done < TN__CHUNK ? n - done : TN__CHUNK;
-        least(count, y, size, at[1] + done * stride[1], stride[1], at[2] + done * stride[2],
-              stride[2], none);
-        most(count, at[0] + done * stride[0], stride[0], y, size, at[3] + done * stride[3],
-             stride[3], none);
-    }
-}
-
 tn_status tn__clamp_tensor(const tn_call *call)
 {
-    return mix(call, call->out[0]->dtype.bits, clamp_run, clamp_run);
+    return mix(call, 0, TN__MIX_CLAMP_TENSOR);
 }
 
 tn_status tn__lerp(const tn_call *call)
 {
-    return mix(call, 0, lerp_f32, lerp_f64);
+    return mix(call, 0, TN__MIX_LERP);
 }
 
 tn_status tn__lerp_scalar(const tn_call *call)
 {
-    return mix(call, ((const tn_lerp_scalar_options *)call->options)->weight, lerp_scalar_f32,
-               lerp_scalar_f64);
+    return mix(call, ((const tn_lerp_scalar_options *)call->options)->weight, TN__MIX_LERP_SCALAR);
 }
 
 tn_status tn__addcmul(const tn_call *call)
 {
-    return mix(call, ((const tn_addcmul_options *)call->options)->value, addcmul_f32, addcmul_f64);
+    return mix(call, ((const tn_addcmul_options *)call->options)->value, TN__MIX_ADDCMUL);
 }
 
 tn_status tn__addcdiv(const tn_call *call)
 {
-    return mix(call, ((const tn_addcdiv_options *)call->options)->value, addcdiv_f32, addcdiv_f64);
+    return mix(call, ((const tn_addcdiv_options *)call->options)->value, TN__MIX_ADDCDIV);
 }
 
 /* ---- triangles and ones on the diagonal -------------------------------------------------------- */

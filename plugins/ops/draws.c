@@ -43,22 +43,21 @@ static tn_status randint_infer(tn_infer *infer)
     return tn__common_unary(infer);
 }
 
-/* A few thousand numbers from 24 bits, more of them from 53. */
+/* A few thousand numbers from 24 bits, more of them from 53. What is drawn below `count` stays below it: the largest
+ * is count less more than half of the distance to the number before. */
 static tn_status randint_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
                                    tn_tensor **out)
 {
     const tn_randint_options *o = options;
     double count = (double)(o->high - o->low);
-    tn_tensor *u = uniform(room(in[0], count > 4096 ? TN_F64 : TN_F32), 0, 1), *y;
+    tn_tensor *y = tn_cast(uniform(room(in[0], count > 4096 ? TN_F64 : TN_F32), 0, count), TN_I64);
 
     (void)n_in;
-    if (u == NULL)
-        return tn_error_last()->code;
-    y = tn_minimum(tn_floor(tn_mul_scalar(u, count)), tn__common_number(u, count - 1));
-    y = tn_add(
-        tn_cast(y, TN_I64),
-        tn_tensor_full((tn_ints){ NULL, 0 }, (double)o->low, TN_I64, tn_tensor_device(in[0])),
-        NULL);
+    if (o->low != 0)
+        y = tn_add(
+            y,
+            tn_tensor_full((tn_ints){ NULL, 0 }, (double)o->low, TN_I64, tn_tensor_device(in[0])),
+            NULL);
     return tn__common_given(out, tn_cast(y, tn_tensor_dtype(in[0])));
 }
 
