@@ -148,8 +148,7 @@ static tn_status prod_derive(tn_derive *d)
     tn_ints shape = tn__common_in_shape(d, 0);
     tn_tensor *x = tn__common_conj(d->in[0]), *zero = tn__common_number(x, 0.0),
               *none = tn_eq(x, zero);
-    tn_tensor *other = tn_where(none, tn__common_number(x, 1.0), x);
-    tn_tensor *zeros = sum_of(none, o->dims, true), *product, *by_zero, *by_rest;
+    tn_tensor *zeros, *product, *share;
 
     if (shape.count == 0) { /* the only one: there is nothing to divide by */
         d->gin[0] = d->gout[0];
@@ -162,11 +161,13 @@ static tn_status prod_derive(tn_derive *d)
     }
     kept.dims = o->dims;
     kept.keepdim = true;
-    product = tn_prod(other, &kept);
-    by_zero = tn_where(tn_eq(zeros, tn__common_number(zeros, 1)), product, zero);
-    by_rest = tn_where(tn_eq(zeros, tn__common_number(zeros, 0)), over(product, other), zero);
-    d->gin[0] = tn_mul(tn_where(none, by_zero, by_rest),
-                       tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim));
+    zeros = sum_of(none, o->dims, true);
+    product = tn_prod(tn_where(none, tn__common_number(x, 1.0), x), &kept);
+    if (product == NULL)
+        return tn_error_last()->code;
+    share = tn_mul(product, tn_reshape(d->gout[0], tn_tensor_shape(product)));
+    d->gin[0] = tn_where(none, tn_where(tn_eq(zeros, tn__common_number(zeros, 1)), share, zero),
+                         over(tn_where(tn_eq(zeros, tn__common_number(zeros, 0)), share, zero), x));
     return TN_OK;
 }
 

@@ -69,25 +69,26 @@ static tn_tensor *one_by_one(tn_tensor *x, tn_tensor *gy, int64_t dim)
     return all != NULL ? all : tn_copy(gy);
 }
 
-/* Before the first zero by division; at it from the products that leave it out; 0 behind it. */
+/* Where there is no zero by division, which is of 0 behind the first one; at that from the products that leave it out. */
 static tn_status cumprod_derive(tn_derive *d)
 {
     const tn_cumprod_options *o = d->options;
     tn_tensor *x = tn__common_conj(d->in[0]), *gy = d->gout[0], *zero = tn__common_number(x, 0.0);
-    tn_tensor *none = tn_eq(x, zero), *zeros = tn_cumsum(none, o->dim, NULL), *first, *without;
-    tn_tensor *before = tn_eq(zeros, tn__common_number(zeros, 0)), *by_first, *by_rest;
+    tn_tensor *none = tn_eq(x, zero), *zeros, *first, *without, *by_first, *by_rest;
 
     if (tn_grad_enabled()) { /* a second derivative may be wanted */
         d->gin[0] = d->in_meta[0].ndim > 0 ? one_by_one(x, gy, o->dim) : gy;
         return TN_OK;
     }
-    first = tn_logical_and(none, tn_eq(zeros, tn__common_number(zeros, 1)));
+    if (none == NULL)
+        return tn_error_last()->code;
+    /* float32 is added up faster than whole numbers, and tells one from more. */
+    zeros = tn_cumsum(tn_cast(none, TN_F32), o->dim, NULL);
+    first = tn_logical_and(none, tn_eq(zeros, tn__common_number(zeros, 1.0)));
     without = tn_where(first, tn__common_number(x, 1.0), x);
-    by_rest = tn_div(backwards(tn_mul(gy, tn__common_conj(d->out[0])), o->dim),
-                     tn_where(none, tn__common_number(x, 1.0), x), NULL);
-    by_first = backwards(tn_where(before, zero, tn_mul(gy, tn_cumprod(without, o->dim, NULL))),
-                         o->dim);
-    d->gin[0] = tn_where(before, by_rest, tn_where(first, by_first, zero));
+    by_first = backwards(tn_mul(gy, tn_cumprod(without, o->dim, NULL)), o->dim);
+    by_rest = tn_div(backwards(tn_mul(gy, tn__common_conj(d->out[0])), o->dim), x, NULL);
+    d->gin[0] = tn_where(none, tn_where(first, by_first, zero), by_rest);
     return TN_OK;
 }
 
