@@ -254,6 +254,8 @@ enum tn__mix {
     TN__MIX_COUNT
 };
 
+enum { TN__NEIGHBOURS = 256 };
+
 struct tn__loops {
     const char *name;
     tn__ew_loop *ew[TN__EW_COUNT][TN__I64 + 1];
@@ -274,6 +276,15 @@ struct tn__loops {
     void (*log_softmax_f64)(int64_t n, const double *x, double *y);
     void (*log_softmax_grad_f32)(int64_t n, const float *gy, const float *y, float *gx);
     void (*log_softmax_grad_f64)(int64_t n, const double *gy, const double *y, double *gx);
+    void (*softmax_grad_f32)(int64_t n, const float *gy, const float *y, float *gx);
+    void (*softmax_grad_f64)(int64_t n, const double *gy, const double *y, double *gx);
+    /* The same, or their logarithms, of n rows that stand side by side, TN__NEIGHBOURS at most: lines of n numbers,
+     * bytes apart. */
+    void (*softmax_side[TN__F64 + 1])(int64_t rows, int64_t n, const char *x, int64_t sx, char *y,
+                                      int64_t sy, bool logarithm);
+    void (*softmax_grad_side[TN__F64 + 1])(int64_t rows, int64_t n, const char *gy, int64_t sg,
+                                           const char *y, int64_t sy, char *gx, int64_t sx,
+                                           bool logarithm);
     /* A row of attention: x becomes e^(x - top), whose sum is returned; x becomes e^(x - norm) and g x (g - less). */
     double (*attend_f32)(int64_t n, double top, float *x);
     double (*attend_f64)(int64_t n, double top, double *x);

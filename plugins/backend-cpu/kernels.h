@@ -100,6 +100,7 @@ tn_status tn__attend(const tn_call *call);
 tn_status tn__attend_grad(const tn_call *call);
 tn_status tn__softmax(const tn_call *call);
 tn_status tn__log_softmax(const tn_call *call);
+tn_status tn__softmax_grad(const tn_call *call);
 tn_status tn__log_softmax_grad(const tn_call *call);
 
 tn_status tn__nll_loss(const tn_call *call);
@@ -115,6 +116,7 @@ bool tn__poisson_nll_loss_takes(const tn_call *call, char *reason, size_t size);
 
 tn_status tn__philox_uniform(const tn_call *call);
 tn_status tn__philox_normal(const tn_call *call);
+tn_status tn__philox_permutation(const tn_call *call);
 
 tn_status tn__sgd_step(const tn_call *call);
 tn_status tn__adam_step(const tn_call *call);

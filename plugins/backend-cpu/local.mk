@@ -2,7 +2,7 @@
 
 TN_PLUGINS += plugins/backend-cpu.la
 plugins_backend_cpu_la_SOURCES = %D%/cpu.h %D%/kernels.h %D%/each.h %D%/float64.h %D%/float64-circles.h %D%/float64-errors.h %D%/float64-powers.h %D%/functions.h %D%/near.h %D%/roots.h %D%/through-double.h %D%/along.c %D%/attention.c %D%/bits.c %D%/blas.c %D%/convolution.c %D%/convolution-weight.c %D%/copy.c %D%/depthwise.c %D%/device.c %D%/direct.c \
-	%D%/elementwise.c %D%/gemm.c %D%/index.c %D%/libm.c %D%/linear.c %D%/loss.c %D%/losses.c %D%/matmul.c %D%/matmul.h %D%/mixtures.c %D%/order.c %D%/places.c %D%/plugin.c %D%/pooling.c %D%/random.c %D%/reduce.c %D%/reductions.c %D%/reduce.h %D%/scratch.c %D%/sequences.c %D%/softmax.c %D%/standardize.c %D%/steps.c %D%/strips.c %D%/types.c %D%/views.c %D%/where.c %D%/windows.c %D%/windows.h %D%/winograd.c
+	%D%/elementwise.c %D%/gemm.c %D%/index.c %D%/libm.c %D%/linear.c %D%/loss.c %D%/losses.c %D%/matmul.c %D%/matmul.h %D%/mixtures.c %D%/order.c %D%/permutation.c %D%/places.c %D%/plugin.c %D%/pooling.c %D%/random.c %D%/reduce.c %D%/reductions.c %D%/reduce.h %D%/scratch.c %D%/sequences.c %D%/softmax.c %D%/standardize.c %D%/steps.c %D%/strips.c %D%/types.c %D%/views.c %D%/where.c %D%/windows.c %D%/windows.h %D%/winograd.c
 plugins_backend_cpu_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) $(TN_X86_LOOPS)
 plugins_backend_cpu_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=off
 plugins_backend_cpu_la_LDFLAGS = $(TN_PLUGIN_LINK)

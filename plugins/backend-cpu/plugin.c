@@ -346,6 +346,7 @@ static const tn_kernel kernels[] = {
     KERNEL(linear_activation, FLOATS),
     KERNEL(softmax, FLOATS),
     KERNEL(log_softmax, FLOATS),
+    KERNEL(softmax_grad, FLOATS),
     KERNEL(log_softmax_grad, FLOATS),
     KERNEL(nll_loss, FLOATS),
     KERNEL(nll_loss_grad, FLOATS),
@@ -358,6 +359,7 @@ static const tn_kernel kernels[] = {
     WHERE(poisson_nll_loss, WIDE),
     KERNEL(philox_uniform, FLOATS),
     KERNEL(philox_normal, FLOATS),
+    KERNEL(philox_permutation, TN_BIT(TN_I64)),
 };
 
 static const void *const contributions[] = { &tn__backend_cpu };

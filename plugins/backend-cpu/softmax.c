@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * softmax, log_softmax and its derivative: one row along the dimension at a time. A row that
+ * softmax, log_softmax and their derivatives: one row along the dimension at a time. A row that
  * does not lie in one piece, or has another type, goes through a buffer; of rows that stand upright, many side by side. */
-#include <math.h>
-#include <string.h>
-
 #include "kernels.h"
 
 enum { GRAIN = 8192 };
@@ -45,6 +42,14 @@ static void run_log_softmax_grad(const struct job *job, const void *const *in, v
         tn__loops->log_softmax_grad_f64(job->n, in[0], in[1], out);
 }
 
+static void run_softmax_grad(const struct job *job, const void *const *in, void *out)
+{
+    if (job->ct == TN__F32)
+        tn__loops->softmax_grad_f32(job->n, in[0], in[1], out);
+    else
+        tn__loops->softmax_grad_f64(job->n, in[0], in[1], out);
+}
+
 struct rows {
     const struct job *job;
     char *buffer[3]; /* NULL: the operand's rows can be used where they are */
@@ -74,7 +79,7 @@ static void each_row(void *user, int64_t n, char *const *at, const int64_t *stri
 
 /* Where the rows stand upright, blocks of neighbouring ones are worked on together, line by line:
  * few enough that the block stays in the cache. */
-enum { MOST = 256, LEAST = 64, CACHE = 1 << 18, PIECES = 4 };
+enum { MOST = TN__NEIGHBOURS, LEAST = 64, CACHE = 1 << 18, PIECES = 4 };
 enum { TALL = 8192 }; /* a block of longer rows is no buffer any more, but memory */
 
 static int64_t block_width(const struct job *job)
@@ -101,83 +106,8 @@ static bool upright(const struct job *job)
 struct block {
     const struct job *job;
     int64_t wide, size;
-    int64_t step[3];                                /* from line to line, of y and the inputs */
-    _Alignas(64) char one[MOST * 8], two[MOST * 8]; /* a number for each row */
+    int64_t step[3]; /* from line to line, of y and the inputs */
 };
-
-static void set_numbers(struct block *block, char *to, const double *from)
-{
-    for (int64_t j = 0; j < block->wide; j++) {
-        if (block->job->ct == TN__F32) {
-            float f = (float)from[j];
-            memcpy(to + j * 4, &f, sizeof f);
-        } else {
-            memcpy(to + j * 8, &from[j], sizeof from[j]);
-        }
-    }
-}
-
-static void line(const struct block *block, enum tn__ew op, char *y, const char *a, const char *b)
-{
-    static const double none[3] = { 0, 0, 0 };
-    int64_t s = block->size;
-    tn__loop_of(op, block->job->ct)(block->wide, y, s, a, s, b, s, none);
-}
-
-/* All lines of a block that lie one behind the other. */
-static void all_lines(const struct block *block, enum tn__ew op, char *y, const char *a)
-{
-    static const double none[3] = { 0, 0, 0 };
-    int64_t s = block->size;
-    tn__loop_of(op, block->job->ct)(block->wide * block->job->n, y, s, a, s, a, s, none);
-}
-
-/* x becomes what lies between its numbers and their largest where it is a buffer. */
-static void softmax_block(struct block *block, char *y, char *x, bool logarithm)
-{
-    const struct job *job = block->job;
-    int64_t sy = block->step[0], sx = block->step[1];
-    double numbers[MOST];
-    for (int64_t j = 0; j < block->wide; j++)
-        numbers[j] = -INFINITY;
-    tn__folds->rows_max[job->ct](job->n, block->wide, x, sx, numbers);
-    set_numbers(block, block->one, numbers);
-    for (int64_t i = 0; i < job->n; i++) {
-        line(block, TN__SUB, (job->converted ? x : y) + i * sy, x + i * sx, block->one);
-        if (!job->converted)
-            line(block, TN__EXP, y + i * sy, y + i * sy, y + i * sy);
-    }
-    if (job->converted)
-        all_lines(block, TN__EXP, y, x);
-    memset(numbers, 0, sizeof numbers);
-    tn__folds->rows_sum[job->ct](job->n, block->wide, y, sy, numbers);
-    for (int64_t j = 0; j < block->wide; j++)
-        numbers[j] = logarithm ? log(numbers[j]) : 1 / numbers[j];
-    set_numbers(block, block->two, numbers);
-    for (int64_t i = 0; i < job->n; i++) {
-        if (logarithm && job->converted) {
-            line(block, TN__SUB, y + i * sy, x + i * sx, block->two);
-        } else if (logarithm) {
-            line(block, TN__SUB, y + i * sy, x + i * sx, block->one);
-            line(block, TN__SUB, y + i * sy, y + i * sy, block->two);
-        } else {
-            line(block, TN__MUL, y + i * sy, y + i * sy, block->two);
-        }
-    }
-}
-
-static void grad_block(struct block *block, char *gx, const char *gy, const char *y)
-{
-    const struct job *job = block->job;
-    double sums[MOST] = { 0 };
-    tn__folds->rows_sum[job->ct](job->n, block->wide, gy, block->step[1], sums);
-    set_numbers(block, block->one, sums);
-    for (int64_t i = 0; i < job->n; i++) {
-        line(block, TN__EXP, block->two, y + i * block->step[2], y + i * block->step[2]);
-        line(block, TN__MUL, block->two, block->two, block->one);
-        line(block, TN__SUB, gx + i * block->step[0], gy + i * block->step[1], block->two);
-    }
-}
 
 /* The block of operand k in the type that is worked in. */
 static void load_lines(const struct block *block, int32_t k, const char *from, char *to)
@@ -195,6 +125,7 @@ static tn_status upright_part(void *user, int64_t begin, int64_t end)
     int32_t inner = rows->ndim - 1;
     int64_t width = block_width(job), blocks = (rows->shape[inner] + width - 1) / width;
     struct block block = { .job = job, .size = (int64_t)tn__ct_size(job->ct) };
+    bool logarithm = job->run == run_log_softmax || job->run == run_log_softmax_grad;
     char *memory = NULL, *buffer[3] = { NULL, NULL, NULL };
     if (job->converted) {
         int64_t each = job->n * width * block.size;
@@ -224,9 +155,11 @@ static tn_status upright_part(void *user, int64_t begin, int64_t end)
             at[k] = job->converted ? buffer[k] : at[k];
         }
         if (job->inputs == 2)
-            grad_block(&block, at[0], at[1], at[2]);
+            tn__loops->softmax_grad_side[job->ct](job->n, block.wide, at[1], block.step[1], at[2],
+                                                  block.step[2], at[0], block.step[0], logarithm);
         else
-            softmax_block(&block, at[0], at[1], job->run == run_log_softmax);
+            tn__loops->softmax_side[job->ct](job->n, block.wide, at[1], block.step[1], at[0],
+                                             block.step[0], logarithm);
         for (int64_t i = 0; job->converted && i < job->n; i++)
             tn__convert_store(job->ct, job->dtype[0])(block.wide, at[0] + i * block.step[0],
                                                       to + i * job->step[0], job->item[0]);
@@ -323,6 +256,11 @@ tn_status tn__softmax(const tn_call *call)
 tn_status tn__log_softmax(const tn_call *call)
 {
     return run(call, ((const tn_log_softmax_options *)call->options)->dim, run_log_softmax);
+}
+
+tn_status tn__softmax_grad(const tn_call *call)
+{
+    return run(call, ((const tn_softmax_grad_options *)call->options)->dim, run_softmax_grad);
 }
 
 tn_status tn__log_softmax_grad(const tn_call *call)

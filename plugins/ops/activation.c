@@ -92,14 +92,20 @@ static tn_status softmax_decompose(tn_tensor *const *in, int64_t n_in, const voi
     return given(out, tn_div(e, sum_along(e, dim), NULL));
 }
 
-/* gx = y * (gy - sum(gy * y)) */
 static tn_status softmax_derive(tn_derive *d)
 {
-    int64_t dim = ((const tn_softmax_options *)d->options)->dim;
-    tn_tensor *y = d->out[0];
-
-    d->gin[0] = tn_mul(y, tn_sub(d->gout[0], sum_along(tn_mul(d->gout[0], y), dim), NULL));
+    d->gin[0] = tn_softmax_grad(d->gout[0], d->out[0],
+                                ((const tn_softmax_options *)d->options)->dim);
     return TN_OK;
+}
+
+static tn_status softmax_grad_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                        tn_tensor **out)
+{
+    int64_t dim = ((const tn_softmax_grad_options *)options)->dim;
+
+    (void)n_in;
+    return given(out, tn_mul(in[1], tn_sub(in[0], sum_along(tn_mul(in[0], in[1]), dim), NULL)));
 }
 
 static tn_status log_softmax_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
@@ -151,6 +157,9 @@ const tn_op_def tn__op_softmax = { TN_HEAD(tn_op_def), TN_SCHEMA_SOFTMAX, .infer
 const tn_op_def tn__op_log_softmax = { TN_HEAD(tn_op_def), TN_SCHEMA_LOG_SOFTMAX,
                                        .infer = dim_infer, .derive = log_softmax_derive,
                                        .decompose = log_softmax_decompose };
+const tn_op_def tn__op_softmax_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_SOFTMAX_GRAD,
+                                        .infer = log_softmax_grad_infer,
+                                        .decompose = softmax_grad_decompose };
 const tn_op_def tn__op_log_softmax_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_LOG_SOFTMAX_GRAD,
                                             .infer = log_softmax_grad_infer,
                                             .decompose = log_softmax_grad_decompose };

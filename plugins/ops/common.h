@@ -111,7 +111,7 @@ extern const tn_op_def tn__op_copy, tn__op_cast, tn__op_fill, tn__op_philox_unif
 extern const tn_op_def tn__op_add, tn__op_sub, tn__op_mul, tn__op_div, tn__op_maximum,
     tn__op_add_scalar, tn__op_mul_scalar, tn__op_neg, tn__op_exp, tn__op_log, tn__op_sqrt;
 extern const tn_op_def tn__op_relu, tn__op_relu_grad, tn__op_sigmoid, tn__op_softmax,
-    tn__op_log_softmax, tn__op_log_softmax_grad;
+    tn__op_log_softmax, tn__op_log_softmax_grad, tn__op_softmax_grad;
 extern const tn_op_def tn__op_sum, tn__op_mean, tn__op_amax, tn__op_argmax, tn__op_sum_to;
 extern const tn_op_def tn__op_bmm, tn__op_matmul, tn__op_linear;
 extern const tn_op_def tn__op_view, tn__op_reshape, tn__op_flatten, tn__op_permute,

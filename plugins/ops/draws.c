@@ -71,17 +71,40 @@ static tn_status randperm_infer(tn_infer *infer)
     return TN_OK;
 }
 
+static tn_status philox_permutation_infer(tn_infer *infer)
+{
+    if (infer->in[0]->ndim != 1)
+        return tn_fail(TN_ERR_RUNTIME, "x has to have one dimension, not %d",
+                       (int)infer->in[0]->ndim);
+    tn__common_plain(&infer->out[0], TN_I64, tn__common_shape(infer->in[0]));
+    return TN_OK;
+}
+
+static tn_status philox_permutation_decompose(tn_tensor *const *in, int64_t n_in,
+                                              const void *options, tn_tensor **out)
+{
+    const tn_philox_permutation_options *o = options;
+    tn_tensor *keys = room(in[0], TN_F64);
+
+    (void)n_in;
+    if (keys == NULL)
+        return tn_error_last()->code;
+    return tn_sort(tn_philox_uniform(keys, 0, 1, o->seed, o->block), NULL, &keys, &out[0]);
+}
+
 static tn_status randperm_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
                                     tn_tensor **out)
 {
     int64_t n = ((const tn_randperm_options *)options)->n;
     const tn_device *device = in[0] != TN_NONE ? tn_tensor_device(in[0]) : tn_device_default();
-    tn_tensor *keys = tn_tensor_empty((tn_ints){ &n, 1 }, TN_F64, device);
+    tn_tensor *like = tn_tensor_empty((tn_ints){ &n, 1 }, TN_I64, device);
+    uint64_t seed, block;
 
     (void)n_in;
-    if (keys == NULL)
+    if (like == NULL)
         return tn_error_last()->code;
-    return tn_sort(uniform(keys, 0, 1), NULL, &keys, &out[0]);
+    tn_random_take((uint64_t)n, 2, &seed, &block); /* as many words as float64 takes */
+    return tn__common_given(out, tn_philox_permutation(like, (int64_t)seed, (int64_t)block));
 }
 
 static tn_status truncated_normal_infer(tn_infer *infer)
@@ -117,5 +140,6 @@ static tn_status truncated_normal_decompose(tn_tensor *const *in, int64_t n_in, 
                                       .decompose = name##_decompose };
 COMPOSED(bernoulli, BERNOULLI, tn__common_unary)
 COMPOSED(randint, RANDINT, randint_infer)
+COMPOSED(philox_permutation, PHILOX_PERMUTATION, philox_permutation_infer)
 COMPOSED(randperm, RANDPERM, randperm_infer)
 COMPOSED(truncated_normal, TRUNCATED_NORMAL, truncated_normal_infer)

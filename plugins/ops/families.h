@@ -16,7 +16,7 @@
     X(fold)
 #define TN__CREATION_OPS(X) X(arange) X(linspace) X(eye) X(one_hot) X(tril) X(triu) X(clone) X(full)
 #define TN__PRODUCT_OPS(X) X(linear_activation) X(outer) X(dot) X(mv) X(addmm) X(baddbmm) X(bilinear) X(einsum)
-#define TN__RANDOM_OPS(X) X(bernoulli) X(randint) X(randperm) X(truncated_normal)
+#define TN__RANDOM_OPS(X) X(bernoulli) X(randint) X(philox_permutation) X(randperm) X(truncated_normal)
 #define TN__CONVOLUTION_OPS(X) \
     X(convolution) X(convolution_grad_input) X(convolution_grad_weight) X(conv1d) X(conv2d) \
     X(conv3d) X(conv_transpose1d) X(conv_transpose2d) X(conv_transpose3d)

@@ -252,6 +252,17 @@ START_TEST(softmax_of_upright_rows)
         same("log_softmax", cpu(), types[t], out, logs, 8, 60);
         out = tn_log_softmax_grad(put(cpu(), types[t], TN_SHAPE(ROWS, COLUMNS), g, DENSE), out, 0);
         same("log_softmax_grad", cpu(), types[t], out, gx, 400, 1);
+        for (int j = 0; j < COLUMNS; j++) {
+            double sum = 0;
+
+            for (int i = j; i < ROWS * COLUMNS; i += COLUMNS)
+                sum += g[i] * y[i];
+            for (int i = j; i < ROWS * COLUMNS; i += COLUMNS)
+                gx[i] = y[i] * (g[i] - sum);
+        }
+        out = tn_softmax_grad(put(cpu(), types[t], TN_SHAPE(ROWS, COLUMNS), g, DENSE),
+                              put(cpu(), types[t], TN_SHAPE(ROWS, COLUMNS), y, DENSE), 0);
+        same("softmax_grad", cpu(), types[t], out, gx, 400, 1);
     }
 }
 END_TEST

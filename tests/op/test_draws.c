@@ -92,6 +92,26 @@ START_TEST(randperm_has_every_number_once)
 }
 END_TEST
 
+START_TEST(randperm_is_the_order_of_uniform_numbers)
+{
+    static const int64_t sizes[] = { 1, 2, 255, 2048, 2049, 5000, 100003, 400000 };
+
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        TN_SCOPE;
+        tn_tensor *order, *values, *places;
+
+        tn_random_seed(11 + k);
+        order = tn_randperm(TN_NONE, sizes[k]);
+        tn_random_seed(11 + k);
+        ck_assert_int_eq(
+            tn_sort(tn_uniform(tn_tensor_empty(TN_SHAPE(sizes[k]), TN_F64, NULL), NULL), NULL,
+                    &values, &places),
+            TN_OK);
+        ck_assert_int_eq(tn_tensor_item(tn_all(tn_eq(order, places), NULL)), 1);
+    }
+}
+END_TEST
+
 START_TEST(truncated_normal_stays_between_its_bounds)
 {
     TN_SCOPE;
@@ -251,6 +271,7 @@ int main(void)
     tcase_add_test(tests, bernoulli_is_one_as_often_as_asked);
     tcase_add_test(tests, randint_gives_every_number_and_no_other);
     tcase_add_test(tests, randperm_has_every_number_once);
+    tcase_add_test(tests, randperm_is_the_order_of_uniform_numbers);
     tcase_add_test(tests, truncated_normal_stays_between_its_bounds);
     tcase_add_test(tests, refusals_say_what_and_where);
     tcase_add_test(tests, clone_keeps_strides_and_owns_its_memory);

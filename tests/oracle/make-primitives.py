@@ -113,4 +113,9 @@ for form in ("none", "tanh"):
 # the product of one number has nothing to divide by
 for value in (INF, 0.0, 2.0):
     Case("prod/one-%g" % value, "prod", torch.prod, [x(data=value, dtype=F64)])
+for d in (F32, F64):
+    for name, shape, more in SHAPES:
+        if shape:
+            Case("softmax_grad/%s-%s" % (name, NAMES[d]), "softmax_grad", lambda gy, y: y * (gy - (gy * y).sum(-1, keepdim=True)),
+                 [x(*shape, dtype=d, **more), x(*shape, dtype=d, **more)], dim=-1)
 print("end")
