@@ -375,8 +375,12 @@ static inline int tn__moves_of(int64_t item)
 
 /* float16 ([0]) and bfloat16 ([1]) as they lie (narrow.c). */
 struct tn__narrow {
-    tn__ew_loop *neg, *abs; /* of both */
+    tn__ew_loop *ew[TN__EW_COUNT][2]; /* all operands of the type; NULL: through a buffer */
     tn__ew_loop *add[2];
+    /* Operands: result, a, b, c (mixtures.c); NULL: through a buffer. */
+    void (*mix[TN__MIX_COUNT][2])(int64_t n, char *const *at, const int64_t *stride, double number);
+    /* Adds n columns to `all`, 32 rows in float32, these in float64; rows `stride` bytes apart. */
+    void (*rows_sum[2])(int64_t rows, int64_t n, const char *x, int64_t stride, double *all);
     /* Adds n numbers to the places of x that the index names, one after the other: to x + i * sx + index[i] * step; the
      * index is below `size`. How many are done: less than n where one is not. */
     int64_t (*add_at[2])(int64_t n, char *x, int64_t sx, int64_t step, uint64_t size,

@@ -186,6 +186,16 @@ static tn_status part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
+/* For narrow floats that lie in a row or stand still: without a buffer, where there is such a loop. */
+static tn__ew_loop *narrow_loop(const tn_call *call, enum tn__ew op, const struct tn__span *span)
+{
+    tn_dtype dtype = tn_view_dtype(call->out[0]);
+    int narrow = tn__narrow_of(dtype);
+    for (int32_t k = 1; k < span->operands; k++)
+        narrow = tn_view_dtype(call->in[k - 1]) == dtype ? narrow : -1;
+    return narrow >= 0 && tn__narrow_lies(span) ? tn__narrow->ew[op][narrow] : NULL;
+}
+
 static TN_ATTR(noinline) tn_status
     run_any(const tn_call *call, enum tn__ew op, int32_t inputs, const double *numbers)
 {
@@ -198,20 +208,19 @@ static TN_ATTR(noinline) tn_status
                        .numbers = numbers,
                        .inputs = inputs,
                        .size = (int64_t)tn__ct_size(ct) };
-    bool signs = (op == TN__NEG || op == TN__ABS) && tn__narrow_of(dtype) >= 0 &&
-                 tn_view_dtype(call->in[0]) == dtype;
-    if (signs) /* the numbers as they lie */
-        job.loop = op == TN__NEG ? tn__narrow->neg : tn__narrow->abs;
     if (!job.loop)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: the CPU backend has no code for %s", call->op,
                        tn_dtype_name(dtype));
     const tn_view *views[3] = { call->out[0], call->in[0], inputs > 1 ? call->in[1] : NULL };
     tn__span_make(&job.span, inputs + 1, views, false);
-    if (!compares && !signs && dtype != tn__ct_dtype(ct))
+    tn__ew_loop *as_they_lie = compares ? NULL : narrow_loop(call, op, &job.span);
+    if (as_they_lie)
+        job.loop = as_they_lie;
+    if (!compares && !as_they_lie && dtype != tn__ct_dtype(ct))
         job.store = tn__convert_store(ct, dtype);
     for (int32_t k = 0; k < inputs; k++) {
         tn_dtype from = tn_view_dtype(call->in[k]);
-        if (!signs && from != tn__ct_dtype(ct))
+        if (!as_they_lie && from != tn__ct_dtype(ct))
             job.load[k] = tn__convert_load(from, ct);
     }
     int64_t grain = op >= TN__EXP ? GRAIN_COSTLY : GRAIN_CHEAP;

@@ -58,6 +58,17 @@ tn_status tn__lerp_scalar(const tn_call *call);
 tn_status tn__addcmul(const tn_call *call);
 tn_status tn__addcdiv(const tn_call *call);
 
+/* Whether the runs of a span of narrow floats lie in a row or stand still, the result's in a row. */
+static inline bool tn__narrow_lies(const struct tn__span *span)
+{
+    bool lies = true;
+    for (int32_t k = 0; span->ndim > 0 && k < span->operands; k++) {
+        int64_t step = span->stride[k][span->ndim - 1];
+        lies = lies && (step == 2 || (step == 0 && k > 0));
+    }
+    return lies;
+}
+
 tn_status tn__where(const tn_call *call);
 /* Of complex numbers. */
 tn_status tn__abs_complex(const tn_call *call);

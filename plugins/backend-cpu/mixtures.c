@@ -14,6 +14,7 @@ struct job {
     enum tn__mix mix;
     enum tn__ct ct;
     double number;
+    void (*narrow)(int64_t n, char *const *at, const int64_t *stride, double number);
     tn__load *load; /* of narrow floats; NULL: none is needed */
     tn__store *store;
     int32_t inputs;
@@ -48,10 +49,20 @@ static void converted(void *user, int64_t n, char *const *at, const int64_t *str
     }
 }
 
+static void as_they_lie(void *user, int64_t n, char *const *at, const int64_t *stride)
+{
+    const struct job *job = user;
+    job->narrow(n, at, stride, job->number);
+}
+
 static tn_status part(void *user, int64_t begin, int64_t end)
 {
     struct job *job = user;
-    tn__span_walk(&job->span, begin, end, job->load ? converted : run, job);
+    tn__span_walk(&job->span, begin, end,
+                  job->narrow ? as_they_lie
+                  : job->load ? converted
+                              : run,
+                  job);
     return TN_OK;
 }
 
@@ -64,11 +75,14 @@ static tn_status mix(const tn_call *call, double number, enum tn__mix which)
                        .ct = dtype == TN_F64 ? TN__F64 : TN__F32,
                        .number = number,
                        .inputs = (int32_t)call->n_in };
-    if (tn__narrow_of(dtype) >= 0) {
+    tn__span_make(&job.span, 4, views, false);
+    int narrow = tn__narrow_of(dtype);
+    if (narrow >= 0 && tn__narrow_lies(&job.span))
+        job.narrow = tn__narrow->mix[which][narrow];
+    if (narrow >= 0 && !job.narrow) {
         job.load = tn__convert_load(dtype, TN__F32);
         job.store = tn__convert_store(TN__F32, dtype);
     }
-    tn__span_make(&job.span, 4, views, false);
     if (job.span.count <= GRAIN)
         return part(&job, 0, job.span.count);
     return tn_parallel_for(job.span.count, GRAIN / 2, part, &job);

@@ -332,6 +332,9 @@ static void take_columns(const struct job *job, int64_t first, int64_t wide, int
             step = job->kept.stride[1][job->kept.ndim - 1];
     bool direct = job->plain && step == job->item && job->r->before == TN__AS_IT_IS &&
                   job->r->what != TN__FOLD_SQUARES;
+    int narrow = step == job->item && job->r->before == TN__AS_IT_IS && job->r->what == TN__FOLD_SUM
+                     ? tn__narrow_of(job->from)
+                     : -1;
     float from_f32[COLUMNS];
     const void *from = NULL;
     char *y, *x;
@@ -355,7 +358,9 @@ static void take_columns(const struct job *job, int64_t first, int64_t wide, int
         for (int64_t i = 0; direct && i < rows; i += DEEP)
             take_rows(job, rows - i < DEEP ? rows - i : DEEP, wide, x + offset + i * stride, stride,
                       at + i, to);
-        if (!direct)
+        if (narrow >= 0)
+            tn__narrow->rows_sum[narrow](rows, wide, x + offset, stride, (double *)to->all);
+        else if (!direct)
             take_rows_prepared(job, rows, wide, x + offset, stride, step, at, from, to);
         at += rows;
     }
