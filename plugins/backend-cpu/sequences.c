@@ -116,7 +116,7 @@ tn_status tn__one_hot(const tn_call *call)
         return tn_fail(TN_ERR_RUNTIME, "%s: Class values must be non-negative, not %lld", call->op,
                        (long long)least.i);
     if (classes < 0)
-        classes = most.i + 1;
+        classes = most.i < INT64_MAX ? most.i + 1 : most.i;
     if (most.i >= classes)
         return tn_fail(TN_ERR_RUNTIME,
                        "%s: Class values must be smaller than classes: %lld, of %lld classes",

@@ -229,10 +229,14 @@ void tn__common_reduced(const tn_view *in, const bool *reduced, bool keepdim, tn
 int64_t tn__common_count(tn_ints shape)
 {
     int64_t count = 1;
+    bool far = false;
 
-    for (int64_t i = 0; i < shape.count; i++)
-        count *= shape.at[i];
-    return count;
+    for (int64_t i = 0; i < shape.count; i++) {
+        if (shape.at[i] == 0)
+            return 0;
+        far |= __builtin_mul_overflow(count, shape.at[i], &count);
+    }
+    return far ? INT64_MAX : count;
 }
 
 bool tn__common_view_strides(const tn_view *view, tn_ints shape, int64_t *strides)
@@ -243,7 +247,8 @@ bool tn__common_view_strides(const tn_view *view, tn_ints shape, int64_t *stride
     if (count == 0) { /* no element, no conflict: row-major */
         for (int64_t d = shape.count - 1, step = 1; d >= 0; d--) {
             strides[d] = step;
-            step *= shape.at[d] > 0 ? shape.at[d] : 1;
+            if (shape.at[d] > 1 && __builtin_mul_overflow(step, shape.at[d], &step))
+                step = 1; /* nobody goes so far */
         }
         return true;
     }

@@ -335,8 +335,8 @@ static tn_status fractional_infer(tn_infer *infer, int32_t dims, tn_ints kernel,
     for (int32_t d = 0; fits && d < before; d++)
         fits = samples->shape[d] == x->shape[d];
     for (int32_t d = 0; fits && d < dims; d++)
-        fits = kernel.at[d] > 0 && output.at[d] > 0 &&
-               kernel.at[d] + output.at[d] - 1 <= x->shape[before + d];
+        fits = kernel.at[d] > 0 && output.at[d] > 0 && kernel.at[d] <= x->shape[before + d] &&
+               output.at[d] <= x->shape[before + d] - kernel.at[d] + 1;
     if (!fits)
         return tn_fail(
             TN_ERR_VALUE,

@@ -128,9 +128,10 @@ static tn_status pair(tn_ints given, int64_t otherwise, int64_t least, const cha
 
     for (int i = 0; i < 2; i++)
         out[i] = given.count == 2 ? given.at[i] : given.count == 1 ? given.at[0] : otherwise;
-    if (given.count > 2 || out[0] < least || out[1] < least)
-        return tn_fail(TN_ERR_VALUE, "%s %s has to be one or two numbers, at least %lld", name,
-                       tn__common_text(text, given), (long long)least);
+    if (given.count > 2 || out[0] < least || out[1] < least || out[0] > INT32_MAX ||
+        out[1] > INT32_MAX)
+        return tn_fail(TN_ERR_VALUE, "%s %s has to be one or two numbers, %lld to %lld", name,
+                       tn__common_text(text, given), (long long)least, (long long)INT32_MAX);
     return TN_OK;
 }
 
