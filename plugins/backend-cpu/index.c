@@ -5,7 +5,7 @@
 
 #include "kernels.h"
 
-enum { GRAIN = 16384, ROW = 16, PARTS = 8 };
+enum { GRAIN = 16384, ROW = 16, PARTS = 8, WHOLE_ROW = 64, RANGES = 4 };
 
 /* A walk over the index: operand 0 is the tensor that it points into, its stride 0 along the
  * dimension; 1 the index, 2 the other. */
@@ -25,6 +25,8 @@ struct walk {
     const struct job *job;
     bool bad;
     int64_t at;
+    int64_t first,
+        past; /* where past is not 0, rows go only to places from first on, before past */
     const char *checked; /* a run of the index that is known to be in bounds */
     int64_t count, step;
 };
@@ -159,7 +161,8 @@ static void run(void *user, int64_t n, char *const *base, const int64_t *stride)
         int64_t at;
         memcpy(&at, index, sizeof at);
         if ((uint64_t)at < size) {
-            rows(job, n, x + at * step, sx, other, so);
+            if (walk->past == 0 || (at >= walk->first && at < walk->past))
+                rows(job, n, x + at * step, sx, other, so);
         } else {
             walk->bad = true;
             walk->at = at;
@@ -253,6 +256,16 @@ static tn_status part_apart(void *user, int64_t begin, int64_t end)
     return result_of(job, &walk);
 }
 
+/* A range of the places, where whole rows go to them: each goes through the index and takes what is its own, so that no
+ * two threads write side by side. */
+static tn_status part_range(void *user, int64_t begin, int64_t end)
+{
+    const struct job *job = user;
+    struct walk walk = { .job = job, .first = begin, .past = end };
+    tn__span_walk(&job->span, 0, job->span.count, run, &walk);
+    return result_of(job, &walk);
+}
+
 static void make(struct job *job, const tn_call *call, const tn_view *x, const tn_view *index,
                  const tn_view *other, int64_t dim)
 {
@@ -339,6 +352,10 @@ static tn_status scatter(const tn_call *call, int64_t dim, bool add)
             job.split = d;
     if (span->count <= GRAIN || job.split < 0 || tn_num_threads() == 1)
         return part(&job, 0, span->count);
+    int32_t inner = span->ndim - 1;
+    if (span->stride[1][inner] == 0 && span->stride[0][inner] != 0 &&
+        span->shape[inner] >= WHOLE_ROW && job.dim_size >= 2 * RANGES)
+        return tn_parallel_for(job.dim_size, job.dim_size / RANGES, part_range, &job);
     int64_t size = span->shape[job.split], grain = GRAIN / (span->count / size) + 1;
     if (grain < size / PARTS) /* long runs, whole lines of the cache */
         grain = size / PARTS;
