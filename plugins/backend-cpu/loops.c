@@ -164,21 +164,20 @@ static void clamp_i64(int64_t n, char *yp, int64_t sy, const char *ap, int64_t s
             *(T *)(void *)(at[0] + i * stride[0]) = expr;                                          \
         }                                                                                          \
     }
-#define MIXTURES(T, s)                                                                             \
-    /* NaN is larger and smaller than all numbers. */                                              \
-    TN__INTO_LOOPS T larger_##s(T a, T b)                                                          \
-    {                                                                                              \
-        return ((a != a) | (a > b)) ? a : b;                                                       \
-    }                                                                                              \
-    TN__INTO_LOOPS T smaller_##s(T a, T b)                                                         \
-    {                                                                                              \
-        return ((a != a) | (a < b)) ? a : b;                                                       \
-    }                                                                                              \
-    MIX(lerp_##s, T, a + c * (b - a))                                                              \
-    MIX(lerp_scalar_##s, T, a + p * (b - a))                                                       \
-    MIX(addcmul_##s, T, a + p * (b * c))                                                           \
-    MIX(addcdiv_##s, T, a + p * (b / c))                                                           \
-    MIX(clamp_tensor_##s, T, smaller_##s(larger_##s(a, b), c))
+#define MIXTURES(T, s)                                                                                 \
+    /* At least b, then at most c. NaN is asked for last: choices that follow from one another       \
+     * become branches, and no vectors. */ \
+    TN__INTO_LOOPS T within_##s(T a, T b, T c)                                                         \
+    {                                                                                                  \
+        T high = a > b ? a : b, y = high < c ? high : c;                                               \
+        y = b != b ? b : y;                                                                            \
+        return a != a ? a : y;                                                                         \
+    }                                                                                                  \
+    MIX(lerp_##s, T, a + c * (b - a))                                                                  \
+    MIX(lerp_scalar_##s, T, a + p * (b - a))                                                           \
+    MIX(addcmul_##s, T, a + p * (b * c))                                                               \
+    MIX(addcdiv_##s, T, a + p * (b / c))                                                               \
+    MIX(clamp_tensor_##s, T, within_##s(a, b, c))
 MIXTURES(float, f32)
 MIXTURES(double, f64)
 

@@ -60,6 +60,12 @@ START_TEST(bounds_may_be_what_is_written)
                   *high = put(device, floats[t], TN_SHAPE(4), NUMBERS(1, 1, -4, 1), DENSE);
         same("clamp_tensor", device, floats[t], tn_clamp_tensor(x, low, high),
              NUMBERS(-1, 0, -4, NAN), 0, 0);
+        for (int i = 0; i < 2; i++) { /* a bound that is NaN is what comes out */
+            tn_tensor *odd = put(device, floats[t], TN_SHAPE(1), NUMBERS(NAN), DENSE);
+            same("clamp_tensor", device, floats[t],
+                 i ? tn_clamp_tensor(x, low, odd) : tn_clamp_tensor(x, odd, high),
+                 NUMBERS(NAN, NAN, NAN, NAN), 0, 0);
+        }
         there(tn_clamp_tensor_(x, low, x));
         same("clamp_tensor", device, floats[t], x, NUMBERS(-2, 0, 3, NAN), 0, 0);
         there(tn_clamp_tensor_(x, x, high));
