@@ -410,6 +410,22 @@ static tn_status glu_decompose(tn_tensor *const *in, int64_t n_in, const void *o
         out, tn_mul(tn_narrow(in[0], dim, 0, half), tn_sigmoid(tn_narrow(in[0], dim, half, half))));
 }
 
+/* Both halves are put together once. */
+static tn_status glu_derive(tn_derive *d)
+{
+    int64_t dim = ((const tn_glu_options *)d->options)->dim,
+            half = tn_tensor_size(d->in[0], dim) / 2;
+    tn_tensor *share = tn_sigmoid(tn_narrow(d->in[0], dim, half, half)), *halves[2], *first;
+    tn_addcmul_options o = TN_ADDCMUL_OPTIONS;
+
+    halves[0] = tn_mul(d->gout[0], share);
+    first = tn_mul(halves[0], tn_narrow(d->in[0], dim, 0, half));
+    o.value = -1;
+    halves[1] = tn_addcmul(first, first, share, &o); /* a gy s (1 - s) */
+    d->gin[0] = halves[1] == NULL ? NULL : tn_cat(halves, 2, dim);
+    return TN_OK;
+}
+
 static tn_status softmin_infer(tn_infer *infer)
 {
     int32_t dim;
@@ -451,9 +467,8 @@ COMPOSED(hardshrink, HARDSHRINK, tn__common_unary)
 COMPOSED(softplus, SOFTPLUS, tn__common_unary)
 COMPOSED(softsign, SOFTSIGN, tn__common_unary)
 COMPOSED(threshold, THRESHOLD, tn__common_unary)
-/* recorded through their parts */
-const tn_op_def tn__op_glu = { TN_HEAD(tn_op_def), TN_SCHEMA_GLU, .infer = glu_infer,
-                               .decompose = glu_decompose };
+COMPOSED(glu, GLU, glu_infer)
+/* recorded through its parts */
 const tn_op_def tn__op_softmin = { TN_HEAD(tn_op_def), TN_SCHEMA_SOFTMIN, .infer = softmin_infer,
                                    .decompose = softmin_decompose };
 
