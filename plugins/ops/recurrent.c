@@ -195,6 +195,28 @@ static tn_status step(const struct weights *w, tn_tensor *gx, tn_tensor **h, tn_
     return *h != NULL && (c == NULL || *c != NULL) ? TN_OK : tn_error_last()->code;
 }
 
+/* lengths are read on the host, where there are values: each from 1 to that of x, as sequences are packed. */
+static tn_status lengths_check(const struct weights *w, int64_t length)
+{
+    static const char *const names[] = { "rnn", "rnn", "lstm", "gru" };
+    int64_t count = tn_tensor_numel(w->lengths), *at;
+    tn_status status;
+
+    if (count == 0 || !tn_device_has_memory(tn_tensor_device(w->lengths)))
+        return TN_OK;
+    at = tn_malloc((size_t)count * sizeof *at);
+    if (at == NULL)
+        return tn_error_last()->code;
+    status = tn_tensor_copy_out(w->lengths, at, (size_t)count * sizeof *at);
+    for (int64_t i = 0; i < count && status == TN_OK; i++)
+        if (at[i] < 1 || at[i] > length)
+            status = tn_fail(TN_ERR_VALUE,
+                             "%s_sequence: lengths[%lld] is %lld; 1 to %lld, as x has, are taken",
+                             names[w->kind], (long long)i, (long long)at[i], (long long)length);
+    tn_free(at);
+    return status;
+}
+
 /* [L, N, 1] of bool: the element belongs to its sequence. */
 static tn_tensor *belongs(const struct weights *w, int64_t length)
 {
@@ -210,9 +232,12 @@ static tn_status along(const struct weights *w, tn_tensor *x, tn_tensor *h, tn_t
                        tn_tensor **out)
 {
     int64_t length = tn_tensor_size(x, 0);
-    tn_tensor *gx = tn_linear(x, w->w_ih, w->b_ih), *there = NULL, **all;
-    tn_status status = TN_OK;
+    tn_status status = w->lengths != TN_NONE ? lengths_check(w, length) : TN_OK;
+    tn_tensor *gx, *there = NULL, **all;
 
+    if (status != TN_OK)
+        return status;
+    gx = tn_linear(x, w->w_ih, w->b_ih);
     if (gx == NULL)
         return tn_error_last()->code;
     if (w->lengths != TN_NONE) {
