@@ -226,6 +226,25 @@ void tn__common_reduced(const tn_view *in, const bool *reduced, bool keepdim, tn
     }
 }
 
+tn_status tn__common_extreme(tn_infer *infer, tn_ints dims, bool keepdim, tn_dtype dtype)
+{
+    const tn_view *x = infer->in[0];
+    bool reduced[TN_MAX_DIMS];
+    tn_status status = tn__common_dims(dims, x->ndim, reduced);
+
+    for (int32_t d = 0; status == TN_OK && d < x->ndim; d++)
+        if (reduced[d] && x->shape[d] == 0)
+            status = tn_fail(TN_ERR_INDEX,
+                             "Expected reduction dim %d to have non-zero size: there is no extreme "
+                             "of no elements",
+                             (int)d);
+    if (status != TN_OK)
+        return status;
+    infer->out[0].dtype = dtype;
+    tn__common_reduced(x, reduced, keepdim, &infer->out[0]);
+    return TN_OK;
+}
+
 int64_t tn__common_count(tn_ints shape)
 {
     int64_t count = 1;

@@ -48,6 +48,8 @@ tn_status tn__common_dim(int64_t dim, int32_t ndim, int32_t *out);
 tn_status tn__common_dims(tn_ints dims, int32_t ndim, bool *reduced);
 /* The shape after a reduction. */
 void tn__common_reduced(const tn_view *in, const bool *reduced, bool keepdim, tn_meta *out);
+/* The inference of an extreme: there is none of no elements, however many results are wanted. */
+tn_status tn__common_extreme(tn_infer *infer, tn_ints dims, bool keepdim, tn_dtype dtype);
 int64_t tn__common_count(tn_ints shape);
 /* Strides that give `view` another shape without a copy; false where that cannot be. */
 bool tn__common_view_strides(const tn_view *view, tn_ints shape, int64_t *strides);

@@ -95,24 +95,11 @@ static tn_status mean_derive(tn_derive *d)
     return status;
 }
 
-static tn_status extreme_infer(tn_infer *infer, tn_ints dims, bool keepdim, tn_dtype dtype)
-{
-    tn_status status = reduce_infer(infer, dims, keepdim, dtype);
-    tn_ints shape = { infer->out[0].shape, infer->out[0].ndim };
-
-    if (status == TN_OK && tn__common_count(tn__common_shape(infer->in[0])) == 0 &&
-        tn__common_count(shape) > 0)
-        return tn_fail(
-            TN_ERR_INDEX,
-            "Expected reduction dim to have non-zero size: there is no largest of no elements");
-    return status;
-}
-
 static tn_status amax_infer(tn_infer *infer)
 {
     const tn_amax_options *o = infer->options;
 
-    return extreme_infer(infer, o->dims, o->keepdim, tn_view_dtype(infer->in[0]));
+    return tn__common_extreme(infer, o->dims, o->keepdim, tn_view_dtype(infer->in[0]));
 }
 
 /* Evenly among the largest. */
@@ -139,7 +126,7 @@ static tn_status argmax_infer(tn_infer *infer)
     const tn_argmax_options *o = infer->options;
     tn_ints dims = { &o->dim, o->dim == INT64_MIN ? 0 : 1 };
 
-    return extreme_infer(infer, dims, o->keepdim, TN_I64);
+    return tn__common_extreme(infer, dims, o->keepdim, TN_I64);
 }
 
 static tn_status sum_to_infer(tn_infer *infer)

@@ -15,19 +15,6 @@ static tn_status reduced_infer(tn_infer *infer, tn_ints dims, bool keepdim, tn_d
     return TN_OK;
 }
 
-static tn_status extreme_infer(tn_infer *infer, tn_ints dims, bool keepdim, tn_dtype dtype)
-{
-    tn_status status = reduced_infer(infer, dims, keepdim, dtype);
-    tn_ints shape = { infer->out[0].shape, infer->out[0].ndim };
-
-    if (status == TN_OK && tn__common_count(tn__common_shape(infer->in[0])) == 0 &&
-        tn__common_count(shape) > 0)
-        return tn_fail(
-            TN_ERR_INDEX,
-            "Expected reduction dim to have non-zero size: there is no extreme of no elements");
-    return status;
-}
-
 /* How many elements make one result. */
 static double members(tn_ints shape, tn_ints dims)
 {
@@ -177,7 +164,7 @@ static tn_status amin_infer(tn_infer *infer)
 {
     const tn_amin_options *o = infer->options;
 
-    return extreme_infer(infer, o->dims, o->keepdim, tn_view_dtype(infer->in[0]));
+    return tn__common_extreme(infer, o->dims, o->keepdim, tn_view_dtype(infer->in[0]));
 }
 
 /* Evenly among the smallest. */
@@ -198,13 +185,13 @@ static tn_status argmin_infer(tn_infer *infer)
     const tn_argmin_options *o = infer->options;
     tn_ints dims = { &o->dim, o->dim == INT64_MIN ? 0 : 1 };
 
-    return extreme_infer(infer, dims, o->keepdim, TN_I64);
+    return tn__common_extreme(infer, dims, o->keepdim, TN_I64);
 }
 
 static tn_status pick_infer(tn_infer *infer, int64_t dim, bool keepdim)
 {
-    tn_status status = extreme_infer(infer, (tn_ints){ &dim, 1 }, keepdim,
-                                     tn_view_dtype(infer->in[0]));
+    tn_status status = tn__common_extreme(infer, (tn_ints){ &dim, 1 }, keepdim,
+                                          tn_view_dtype(infer->in[0]));
 
     infer->out[1] = infer->out[0];
     infer->out[1].dtype = TN_I64;
@@ -377,7 +364,7 @@ static tn_status norm_infer(tn_infer *infer)
                        "dtype %s; the norm is worked out in a float or complex type",
                        tn_dtype_name(dtype));
     if (isinf(o->p))
-        return extreme_infer(infer, o->dims, o->keepdim, dtype);
+        return tn__common_extreme(infer, o->dims, o->keepdim, dtype);
     return reduced_infer(infer, o->dims, o->keepdim, dtype);
 }
 
