@@ -309,5 +309,5 @@ tn_status tn__sort(const tn_call *call)
 tn_status tn__topk(const tn_call *call)
 {
     const tn_topk_options *o = call->options;
-    return run(call, o->dim, o->k, o->largest);
+    return run(call, o->dim, call->in[0]->ndim > 0 ? o->k : 1, o->largest);
 }

@@ -347,6 +347,9 @@ static tn_status class_shapes(const tn_infer *infer, bool each)
                        tn__common_text(text_t, tn__common_shape(target)),
                        each ? "both have to be [N, C] or [C]"
                             : "they have to be [N, C] and [N], or [C] and [] or [1]");
+    if (classes < 1)
+        return tn_fail(TN_ERR_RUNTIME, "x %s has no classes: only N may be 0",
+                       tn__common_text(text, tn__common_shape(x)));
     if (weight != NULL && (weight->ndim != 1 || weight->shape[0] != classes))
         return tn_fail(TN_ERR_RUNTIME, "weight %s has to be [%lld], one for each class",
                        tn__common_text(text, tn__common_shape(weight)), (long long)classes);

@@ -126,11 +126,9 @@ static tn_status topk_infer(tn_infer *infer)
     if (o->k < 0 || o->k > (x->ndim > 0 ? x->shape[at] : 1))
         return tn_fail(TN_ERR_RUNTIME, "k (%lld) is not in the range of the dimension: 0 to %lld",
                        (long long)o->k, (long long)(x->ndim > 0 ? x->shape[at] : 1));
-    if (x->ndim == 0 && o->k == 0)
-        return tn_fail(TN_ERR_RUNTIME, "k is 0, but a tensor of 0 dimensions has one element");
     for (int i = 0; i < 2; i++) {
         tn__common_plain(&infer->out[i], i == 0 ? tn_view_dtype(x) : TN_I64, tn__common_shape(x));
-        if (x->ndim > 0)
+        if (x->ndim > 0) /* a number is all of itself, with k = 0 too */
             infer->out[i].shape[at] = o->k;
     }
     return TN_OK;

@@ -317,3 +317,7 @@ for eq, shapes in (("...i->i", ((2, 3, 4),)), ("...ij,jk", ((2, 3, 4), (4, 2))),
                    ("i,i", ((1,), (3,))), ("ij,j->i", ((2, 1), (3,))), ("ij,jk->k", ((2, 1), (3, 4))), ("ii,i->i", ((1, 1), (3,)))):
     for d in (F32, F64):
         Case("einsum/%s-%s" % (eq, NAMES[d]), "einsum", lambda *t: torch.einsum(eq, *t), [x(*s, dtype=d) for s in shapes], equation=eq)
+# none of a number are that number
+for down in (False, True):
+    Case("topk/none-of-a-number%s" % ("-small" * down), "topk", lambda t: both(torch.topk(t, 0, -1, not down)), [x(data=2.5, dtype=F64)], k=0, dim=-1, largest=not down)
+Case("topk/none-of-an-int", "topk", lambda t: both(torch.topk(t, 0)), [n(data=7, dtype=I64)], k=0)
