@@ -105,9 +105,14 @@ AVG(3, 3D)
 
 /* ---- windows that divide x evenly ---- */
 
+/* Windows of uneven sizes are chosen by index; this many along one dimension are 2 GiB of indices, and behind that only mistakes
+ * lie. */
+enum { MOST_CHOSEN = 1 << 28 };
+
 static tn_status adaptive_size(tn_tensor *x, tn_ints given, int32_t dims, int64_t *out)
 {
     tn_status status = tn__slide_row(given, dims, -1, -1, "output_size", out);
+    int64_t shape[2 + TN__SLIDE_DIMS] = { tn_tensor_size(x, 0), tn_tensor_size(x, 1) };
     char text[TN__TEXT];
 
     for (int32_t i = 0; i < dims && status == TN_OK; i++) {
@@ -118,7 +123,16 @@ static tn_status adaptive_size(tn_tensor *x, tn_ints given, int32_t dims, int64_
         if (size < 1)
             return tn_fail(TN_ERR_RUNTIME, "x %s has nothing to pool",
                            tn__common_text(text, tn_tensor_shape(x)));
+        if (out[i] > 0 && size % out[i] != 0 && out[i] > MOST_CHOSEN / ((size - 1) / out[i] + 2))
+            return tn_fail(
+                TN_ERR_VALUE,
+                "output_size %s: windows along dimension %d have more than %lld elements",
+                tn__common_text(text, given), (int)i, (long long)MOST_CHOSEN);
+        shape[2 + i] = out[i];
     }
+    if (status == TN_OK && tn__common_count((tn_ints){ shape, 2 + dims }) > (int64_t)1 << 48)
+        return tn_fail(TN_ERR_VALUE, "output_size %s: more elements than memory holds",
+                       tn__common_text(text, given));
     return status;
 }
 
