@@ -12,7 +12,8 @@ struct job {
     int64_t item;
     tn__load *load; /* both NULL: same type, bytes move */
     tn__store *store;
-    bool whole; /* the loaded numbers are the result */
+    bool whole;    /* the loaded numbers are the result */
+    int64_t given; /* what is loaded are the numbers already, so large; 0: they are not */
     _Alignas(16) char value[16];
 };
 
@@ -72,6 +73,10 @@ static void convert(void *user, int64_t n, char *const *at, const int64_t *strid
     const struct job *job = user;
     if (job->whole && stride[0] == job->item) {
         job->load(n, at[1], stride[1], at[0]);
+        return;
+    }
+    if (job->given && stride[1] == job->given) {
+        job->store(n, at[1], at[0], stride[0]);
         return;
     }
     _Alignas(64) char numbers[TN__CHUNK * TN__CT_MAX_SIZE];
@@ -200,6 +205,7 @@ tn_status tn__copy_views(const tn_view *to, const tn_view *from)
         job.load = tn__convert_load(a, ct);
         job.store = tn__convert_store(ct, b);
         job.whole = tn__ct_dtype(ct) == b;
+        job.given = tn__ct_dtype(ct) == a ? (int64_t)tn__ct_size(ct) : 0;
     }
     if (job.span.count > 0 && transposed(&job)) {
         int64_t rows = job.span.shape[job.span.ndim - 2],
