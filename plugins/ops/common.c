@@ -387,6 +387,15 @@ tn_status tn__common_broadcast(tn_infer *infer)
     return TN_OK;
 }
 
+tn_tensor *tn__common_placed(const void *values, int64_t count, tn_dtype dtype, tn_tensor *like)
+{
+    tn_tensor *to = tn_tensor_empty(TN_SHAPE(count), dtype, tn_tensor_device(like));
+
+    if (to == NULL || tn_tensor_copy_in(to, values, (size_t)count * tn_dtype_size(dtype)) != TN_OK)
+        return NULL;
+    return to;
+}
+
 tn_tensor *tn__common_number(tn_tensor *like, double value)
 {
     if (like == NULL)

@@ -63,6 +63,8 @@ tn_status tn__common_open(tn_infer *infer);
 tn_tensor *tn__common_zeros(tn_tensor *like, tn_ints shape);
 /* The same without memory of its own: one zero, expanded. */
 tn_tensor *tn__common_nothing(tn_tensor *like, tn_ints shape);
+/* A row of `count` values of the host, on the device of `like`. */
+tn_tensor *tn__common_placed(const void *values, int64_t count, tn_dtype dtype, tn_tensor *like);
 /* A number as a tensor of 0 dimensions, dtype and device as `like` has them. */
 tn_tensor *tn__common_number(tn_tensor *like, double value);
 /* What a decomposition or a derivative of one result gives back. */

@@ -206,46 +206,63 @@ static tn_tensor *windows_along(tn_tensor *x, int64_t dim, int64_t size, int64_t
     return tn_reshape(x, (tn_ints){ shape, ndim + 1 });
 }
 
-/* [count, n] as [count, n, 1, ..] of as many dimensions as stand behind `dim` in its windows */
-static tn_tensor *in_front(tn_tensor *x, int32_t behind)
-{
-    int64_t shape[TN_MAX_DIMS] = { 0 };
-
-    if (x == NULL)
-        return NULL;
-    for (int32_t i = 0; i < 2 + behind; i++)
-        shape[i] = i < 2 ? tn_tensor_size(x, i) : 1;
-    return tn_reshape(x, (tn_ints){ shape, 2 + behind });
-}
-
-/* The mean along one dimension: each window by itself, so that an infinity stays in those that hold it. */
+/* The mean along one dimension: each element is added to the windows that hold it, so that an infinity stays in those. There are
+ * no more pairs of the two than a line has elements and windows together: those of one sort first, then what is shared. */
 static tn_tensor *mean_along(tn_tensor *x, int64_t dim, int64_t count)
 {
-    int64_t size = tn_tensor_size(x, dim), along = dim + 1;
-    int32_t behind = tn_tensor_ndim(x) - 1 - (int32_t)dim;
-    tn_arange_options whole = TN_ARANGE_OPTIONS;
-    tn_squeeze_options one = TN_SQUEEZE_OPTIONS;
-    tn_sum_options sum = TN_SUM_OPTIONS;
-    tn_tensor *length, *outside;
+    int64_t size = tn_tensor_size(x, dim), shape[TN_MAX_DIMS], ones[TN_MAX_DIMS], shared = 0;
+    int32_t ndim = tn_tensor_ndim(x);
+    int64_t *row;
+    tn_tensor *first = NULL, *from = NULL, *to = NULL, *length = NULL, *y;
 
     if (count == size)
         return x;
-    whole.dtype = TN_I64;
-    sum.dims = one.dims = (tn_ints){ &along, 1 };
-    sum.keepdim = true;
-    length = tn_unsqueeze(tn_sub(bounds(x, size, count, true), bounds(x, size, count, false), NULL),
-                          1);
-    outside = tn_ge(tn_arange(x, 0, (double)longest_of(size, count), &whole), length);
-    length = tn_cast(in_front(length, behind), tn_tensor_dtype(x));
-    x = tn_masked_fill(windows_along(x, dim, size, count), in_front(outside, behind), 0);
-    return tn_squeeze(tn_div(tn_sum(x, &sum), length, NULL), &one);
+    row = tn_malloc((size_t)(4 * (size + count)) * sizeof *row);
+    if (row != NULL) {
+        int64_t *element = row + size + count, *window = element + size + count,
+                *lengths = window + size + count, reached = 0;
+
+        for (int64_t i = 0; i < count; i++) {
+            int64_t begin = begin_of(i, size, count), end = end_of(i, size, count);
+
+            lengths[i] = end - begin;
+            if (count > size)
+                row[i] = begin;
+            for (int64_t e = begin; e < end; e++)
+                if (count > size ? e > begin : e < reached) {
+                    element[shared] = e;
+                    window[shared++] = i;
+                } else if (count <= size) {
+                    row[e] = i;
+                }
+            reached = end;
+        }
+        first = tn__common_placed(row, count > size ? count : size, TN_I64, x);
+        from = tn__common_placed(element, shared, TN_I64, x);
+        to = tn__common_placed(window, shared, TN_I64, x);
+        length = tn_cast(tn__common_placed(lengths, count, TN_I64, x), tn_tensor_dtype(x));
+    }
+    tn_free(row);
+    if (first == NULL || from == NULL || to == NULL || length == NULL)
+        return NULL;
+    for (int32_t i = 0; i < ndim; i++) {
+        shape[i] = i == dim ? count : tn_tensor_size(x, i);
+        ones[i] = i == dim ? count : 1;
+    }
+    y = count > size
+            ? tn_index_select(x, first, dim)
+            : tn_index_add(tn__common_zeros(x, (tn_ints){ shape, ndim }), first, x, dim, NULL);
+    if (shared > 0)
+        y = tn_index_add(y, to, tn_index_select(x, from, dim), dim, NULL);
+    return tn_div(y, tn_reshape(length, (tn_ints){ ones, ndim }), NULL);
 }
 
 static tn_status mean_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given, tn_tensor **out)
 {
     tn_tensor *x = tn__slide_batched(in[0], dims);
     int64_t count[TN__SLIDE_DIMS], kernel[TN__SLIDE_DIMS];
-    bool even = true;
+    tn_dtype dtype = tn_tensor_dtype(in[0]);
+    bool even = true, narrow = dtype == TN_F16 || dtype == TN_BF16;
 
     if (x == NULL || adaptive_size(x, given, dims, count) != TN_OK)
         return tn_error_last()->code;
@@ -255,8 +272,12 @@ static tn_status mean_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given
     }
     if (even)
         x = tn_avg_pool(x, (tn_ints){ kernel, dims }, NULL);
+    else if (narrow) /* sums are those of float32 */
+        x = tn_cast(x, TN_F32);
     for (int32_t i = 0; i < dims && !even && x != NULL; i++)
         x = count[i] > 0 ? mean_along(x, 2 + i, count[i]) : tn_narrow(x, 2 + i, 0, 0);
+    if (!even && narrow && x != NULL)
+        x = tn_cast(x, dtype);
     x = tn__slide_unbatched(x, dims, in[0]);
     return tn__common_given(out, x == in[0] ? tn_copy(x) : x);
 }

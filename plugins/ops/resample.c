@@ -106,15 +106,6 @@ static tn_status interpolate_infer(tn_infer *infer)
 }
 
 /* A tensor with what the host worked out, on the device of `like`. */
-static tn_tensor *placed(const void *values, int64_t count, tn_dtype dtype, tn_tensor *like)
-{
-    tn_tensor *to = tn_tensor_empty(TN_SHAPE(count), dtype, tn_tensor_device(like));
-
-    if (to == NULL || tn_tensor_copy_in(to, values, (size_t)count * tn_dtype_size(dtype)) != TN_OK)
-        return NULL;
-    return to;
-}
-
 static int64_t within(int64_t place, int64_t size)
 {
     return place < 0 ? 0 : place >= size ? size - 1 : place;
@@ -195,12 +186,13 @@ static tn_tensor *along(tn_tensor *x, int64_t dim, int64_t to, enum mode mode, b
     for (int32_t d = 0; d < tn_tensor_ndim(x); d++)
         shape[d] = d == dim ? to : 1;
     for (int k = 0; k < count; k++) {
-        tn_tensor *piece = tn_index_select(x, placed(places + k * to, to, TN_I64, x), dim);
+        tn_tensor *piece = tn_index_select(x, tn__common_placed(places + k * to, to, TN_I64, x),
+                                           dim);
 
         if (count > 1) {
             const char *own = (const char *)shares + (size_t)(k * to) * tn_dtype_size(wide);
 
-            piece = tn_mul(piece, tn_cast(tn_reshape(placed(own, to, wide, x),
+            piece = tn_mul(piece, tn_cast(tn_reshape(tn__common_placed(own, to, wide, x),
                                                      (tn_ints){ shape, tn_tensor_ndim(x) }),
                                           tn_tensor_dtype(x)));
         }

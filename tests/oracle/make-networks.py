@@ -474,4 +474,8 @@ Case("adaptive_avg_pool2d/infinite", "adaptive_avg_pool2d", lambda a: F.adaptive
 Case("local_response_norm/nothing", "local_response_norm", lambda a: F.local_response_norm(a, 3), [x(2, 0, 4)], neighbours=3)
 for p in (1.0, 2.0, INF):
     Case("cdist/no-length-%g" % p, "cdist", lambda a, b: torch.cdist(a, b, p), [x(3, 0, dtype=F64), x(2, 0, dtype=F64)], p=p)
+# uneven means: windows that share elements, more windows than elements, even along one dimension
+for d in FLOATS:
+    for shape, size in (((2, 3, 7, 10), (3, 7)), ((1, 2, 3, 4), (7, 8)), ((2, 1, 4, 5), (2, 3)), ((1, 2, 9, 2), (2, 9))):
+        Case("adaptive_avg_pool2d/uneven-%s-%s" % (row(shape[2:]), NAMES[d]), "adaptive_avg_pool2d", lambda a: F.adaptive_avg_pool2d(a, size), [x(*shape, dtype=d)], output_size=list(size))
 print("end")
