@@ -319,7 +319,7 @@ enum { NEIGHBOURS = TN__NEIGHBOURS, IN_TYPE = 32 };
         TN__EACH top[i] = (T)-INFINITY;                                                            \
         for (int64_t k = 0; k < rows; k++) {                                                       \
             const T *x = LINE(const T, xp, k, sx);                                                 \
-            TN__EACH top[i] = (x[i] > top[i]) | (x[i] != x[i]) ? x[i] : top[i];                    \
+            TN__EACH top[i] = ((x[i] > top[i]) | (x[i] != x[i])) ? x[i] : top[i];                  \
         }                                                                                          \
         for (int64_t k = 0; k < rows;) {                                                           \
             int64_t end = rows - k < IN_TYPE ? rows : k + IN_TYPE;                                 \
