@@ -416,12 +416,11 @@ static tn_status glu_derive(tn_derive *d)
     int64_t dim = ((const tn_glu_options *)d->options)->dim,
             half = tn_tensor_size(d->in[0], dim) / 2;
     tn_tensor *share = tn_sigmoid(tn_narrow(d->in[0], dim, half, half)), *halves[2], *first;
-    tn_addcmul_options o = TN_ADDCMUL_OPTIONS;
 
     halves[0] = tn_mul(d->gout[0], share);
-    first = tn_mul(halves[0], tn_narrow(d->in[0], dim, 0, half));
-    o.value = -1;
-    halves[1] = tn_addcmul(first, first, share, &o); /* a gy s (1 - s) */
+    first = tn_mul(d->gout[0], tn_narrow(d->in[0], dim, 0, half));
+    /* a gy s (1 - s), not a gy s - a gy s^2: that of an infinite a is infinite */
+    halves[1] = tn_sigmoid_grad(first, share);
     d->gin[0] = halves[1] == NULL ? NULL : tn_cat(halves, 2, dim);
     return TN_OK;
 }
