@@ -51,6 +51,13 @@ void tn__common_reduced(const tn_view *in, const bool *reduced, bool keepdim, tn
 /* The inference of an extreme: there is none of no elements, however many results are wanted. */
 tn_status tn__common_extreme(tn_infer *infer, tn_ints dims, bool keepdim, tn_dtype dtype);
 int64_t tn__common_count(tn_ints shape);
+/* Whether x is of a type whose sums are worked out in float32. */
+static inline bool tn__common_narrow(const tn_tensor *x)
+{
+    tn_dtype dtype = tn_tensor_dtype(x);
+
+    return dtype == TN_F16 || dtype == TN_BF16;
+}
 /* Strides that give `view` another shape without a copy; false where that cannot be. */
 bool tn__common_view_strides(const tn_view *view, tn_ints shape, int64_t *strides);
 /* A shape with -1 in it, completed. */

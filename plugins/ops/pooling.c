@@ -318,6 +318,10 @@ static tn_status avg_pool_decompose(tn_tensor *const *in, int64_t n_in, const vo
     tn__slide s;
 
     (void)n_in;
+    if (tn__common_narrow(in[0])) /* a sum may be larger than float16 holds where the mean is not */
+        return tn__common_given(out,
+                                tn_cast(tn_avg_pool(tn_cast(in[0], TN_F32), o.pool.kernel, options),
+                                        tn_tensor_dtype(in[0])));
     if (lay_out(&s, behind(tn_tensor_shape(in[0])), &o.pool) != TN_OK)
         return tn_error_last()->code;
     for (int32_t i = 0; i < s.dims; i++)
@@ -378,6 +382,12 @@ static tn_status avg_pool_grad_decompose(tn_tensor *const *in, int64_t n_in, con
     tn_tensor *each, *places, *y;
 
     (void)n_in;
+    if (tn__common_narrow(
+            in[0])) /* added up where windows overlap, and shared out by what may be large */
+        return tn__common_given(out,
+                                tn_cast(tn_avg_pool_grad(tn_cast(in[0], TN_F32), given->input_size,
+                                                         given->kernel, given),
+                                        tn_tensor_dtype(in[0])));
     if (lay_out(&s, given->input_size, &o.pool) != TN_OK)
         return tn_error_last()->code;
     each = shared_out(in[0], &s, &o);

@@ -262,7 +262,7 @@ static tn_status mean_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given
     tn_tensor *x = tn__slide_batched(in[0], dims);
     int64_t count[TN__SLIDE_DIMS], kernel[TN__SLIDE_DIMS];
     tn_dtype dtype = tn_tensor_dtype(in[0]);
-    bool even = true, narrow = dtype == TN_F16 || dtype == TN_BF16;
+    bool even = true, narrow = tn__common_narrow(in[0]);
 
     if (x == NULL || adaptive_size(x, given, dims, count) != TN_OK)
         return tn_error_last()->code;

@@ -253,13 +253,6 @@ static tn_status min_dim_decompose(tn_tensor *const *in, int64_t n_in, const voi
 
 /* ---- spread ---- */
 
-static bool narrow_float(tn_tensor *x)
-{
-    tn_dtype dtype = tn_tensor_dtype(x);
-
-    return dtype == TN_F16 || dtype == TN_BF16;
-}
-
 static double spread_factor(tn_ints shape, tn_ints dims, double correction)
 {
     double n = members(shape, dims) - correction;
@@ -301,7 +294,7 @@ static tn_status var_decompose(tn_tensor *const *in, int64_t n_in, const void *o
                                tn_tensor **out)
 {
     const tn_var_options *o = options;
-    bool narrow = narrow_float(in[0]);
+    bool narrow = tn__common_narrow(in[0]);
     tn_tensor *y = variance(narrow ? tn_cast(in[0], TN_F32) : in[0], o->dims, o->correction,
                             o->keepdim);
 
@@ -331,7 +324,7 @@ static tn_status std_decompose(tn_tensor *const *in, int64_t n_in, const void *o
                                tn_tensor **out)
 {
     const tn_std_options *o = options;
-    bool narrow = narrow_float(in[0]);
+    bool narrow = tn__common_narrow(in[0]);
     tn_tensor *y = tn_sqrt(
         variance(narrow ? tn_cast(in[0], TN_F32) : in[0], o->dims, o->correction, o->keepdim));
 
@@ -393,7 +386,7 @@ static tn_tensor *norm_of(tn_tensor *x, const tn_norm_options *o)
 static tn_status norm_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
                                 tn_tensor **out)
 {
-    bool narrow = narrow_float(in[0]);
+    bool narrow = tn__common_narrow(in[0]);
     tn_tensor *y = norm_of(narrow ? tn_cast(in[0], TN_F32) : in[0], options);
 
     (void)n_in;
@@ -504,7 +497,7 @@ static tn_status logsumexp_decompose(tn_tensor *const *in, int64_t n_in, const v
     const tn_logsumexp_options *o = options;
     tn_amax_options most = TN_AMAX_OPTIONS;
     tn_tensor *x = in[0], *top, *y;
-    bool narrow = narrow_float(x);
+    bool narrow = tn__common_narrow(x);
 
     (void)n_in;
     if (narrow)

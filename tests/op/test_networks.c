@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What PyTorch's numbers (tests/oracle) cannot show of the operators of neural networks: running moments, what dropout draws, second
- * derivatives, what is refused and with which words. */
+ * derivatives, what halves do not hold, what is refused and with which words. */
 #include "tests/op/with.h"
 
 static tn_tensor *counted(tn_ints shape, double step, double start)
@@ -235,6 +235,60 @@ START_TEST(second_derivatives_agree_with_central_differences)
 }
 END_TEST
 
+START_TEST(means_of_halves_are_those_of_sums_that_halves_do_not_hold)
+{
+    TN_SCOPE;
+    static const int64_t all[] = { 5, 7 }, two[] = { 2, 2 }, uneven[] = { 2, 3 }, one[] = { 1 };
+    tn_tensor *x = with_grad(
+        tn_tensor_full(TN_SHAPE(1, 1, 5, 7), 40000, TN_F16, tn_device_default()));
+    tn_tensor *ones = with_grad(tn_tensor_full(TN_SHAPE(1, 1, 70000), 1, TN_F16, NULL));
+    tn_avg_pool2d_options by_one = TN_AVG_POOL2D_OPTIONS;
+    tn_avg_pool1d_options step = TN_AVG_POOL1D_OPTIONS;
+    static const int64_t whole[] = { 70000 }, windows[] = { 3000 };
+
+    HAS(tn_avg_pool2d(x, (tn_ints){ all, 2 }, NULL), 40000);
+    HAS(tn_avg_pool2d(x, (tn_ints){ two, 2 }, NULL), 40000, 40000, 40000, 40000, 40000, 40000);
+    HAS(tn_adaptive_avg_pool2d(x, (tn_ints){ uneven, 2 }), 40000, 40000, 40000, 40000, 40000,
+        40000);
+    HAS(tn_avg_pool1d(ones, (tn_ints){ whole, 1 }, NULL), 1);
+    by_one.divisor_override = 100;
+    HAS(tn_avg_pool2d(x, (tn_ints){ two, 2 }, &by_one), 1600, 1600, 1600, 1600, 1600, 1600);
+
+    /* 1 / 3000 from each of so many windows that a half stops growing on the way */
+    step.stride = (tn_ints){ one, 1 };
+    ck_assert_int_eq(tn_backward(tn_sum(tn_avg_pool1d(ones, (tn_ints){ windows, 1 }, &step), NULL)),
+                     TN_OK);
+    ck_assert_double_eq_tol(at(tn_tensor_grad(ones), 35000), 1, 1e-3);
+    FINE();
+}
+END_TEST
+
+START_TEST(means_of_uneven_windows_of_halves_are_rounded_once)
+{
+    TN_SCOPE;
+    static const int64_t uneven[] = { 2, 3 };
+    tn_tensor *x = tn_cast(counted(TN_SHAPE(1, 1, 5, 7), 0.37, 256), TN_BF16);
+
+    /* as PyTorch has it; rounded to 8 bits after each dimension they are 258 and 262 in the middle */
+    HAS(tn_adaptive_avg_pool2d(x, (tn_ints){ uneven, 2 }), 258, 260, 260, 264, 264, 266);
+    FINE();
+}
+END_TEST
+
+START_TEST(the_gradient_of_an_infinite_half_of_glu_is_infinite)
+{
+    TN_SCOPE;
+    tn_tensor *x = LEAF(INFINITY, -INFINITY, 3, 1, 2, 0);
+
+    ck_assert_int_eq(tn_backward(tn_sum(tn_glu(x, NULL), NULL)), TN_OK);
+    ck_assert_double_eq_tol(at(tn_tensor_grad(x), 2), 0.5, 1e-6);
+    ck_assert_double_eq(at(tn_tensor_grad(x), 3), INFINITY);
+    ck_assert_double_eq(at(tn_tensor_grad(x), 4), -INFINITY);
+    ck_assert_double_eq_tol(at(tn_tensor_grad(x), 5), 0.75, 1e-6);
+    FINE();
+}
+END_TEST
+
 START_TEST(what_does_not_fit_is_refused_with_the_numbers)
 {
     TN_SCOPE;
@@ -307,6 +361,9 @@ int main(void)
     tcase_add_test(tests, dropout_keeps_the_mean_and_drops_the_share_that_was_asked_for);
     tcase_add_test(tests, gumbel_softmax_is_a_distribution_and_hard_ones_are_one_hot);
     tcase_add_test(tests, second_derivatives_agree_with_central_differences);
+    tcase_add_test(tests, means_of_halves_are_those_of_sums_that_halves_do_not_hold);
+    tcase_add_test(tests, means_of_uneven_windows_of_halves_are_rounded_once);
+    tcase_add_test(tests, the_gradient_of_an_infinite_half_of_glu_is_infinite);
     tcase_add_test(tests, what_does_not_fit_is_refused_with_the_numbers);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
