@@ -91,7 +91,7 @@ EXTREME(min_i64, int64_t, int64_t, i, 16, SMALLER, ODD_WHOLE)
         for (; i + STRETCH <= n; i += STRETCH) {                                                   \
             T found = 0;                                                                           \
             for (int j = 0; j < STRETCH; j++)                                                      \
-                found = (x[i + j] == wanted) | (x[i + j] != x[i + j]) ? 1 : found;                 \
+                found = ((x[i + j] == wanted) | (x[i + j] != x[i + j])) ? 1 : found;               \
             if (found != 0)                                                                        \
                 break;                                                                             \
         }                                                                                          \

@@ -92,4 +92,6 @@ for d in FLOATS:
     case("plain-" + name, "attend_grad", more + [None], scale=0.5, is_causal=True)
     more[4] = n(1, 2, 3, 5, dtype=BOOL)
     case("bools-" + name, "attend_grad", more + [None], scale=0.5)
+case("i64", "philox_permutation", [n(11, dtype=I64)], seed=12345678901, block=7)
+case("none-i64", "philox_permutation", [n(0, dtype=I64)], seed=3, block=0)
 print("end")
