@@ -59,6 +59,12 @@ static inline int64_t tn__view_item(const tn_view *view)
 {
     return (int64_t)view->dtype.bits / 8;
 }
+/* What it shows are floats of so many bits from now on. */
+static inline void tn__view_as_floats(tn_view *view, int bits)
+{
+    view->dtype.code = 2; /* DLPack's */
+    view->dtype.bits = (uint8_t)bits;
+}
 
 int64_t tn__view_count(const tn_view *view);
 bool tn__view_dense(const tn_view *view);

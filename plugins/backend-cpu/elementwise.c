@@ -366,8 +366,7 @@ tn_status tn__bitwise_not(const tn_call *call)
 static tn_view part_of(const tn_view *view, int which, int64_t *strides)
 {
     tn_view part = *view;
-    part.dtype.code = 2;
-    part.dtype.bits = (uint8_t)(view->dtype.bits / 2);
+    tn__view_as_floats(&part, view->dtype.bits / 2);
     part.byte_offset += (uint64_t)(which * (part.dtype.bits / 8));
     for (int32_t d = 0; d < view->ndim; d++)
         strides[d] = 2 * view->strides[d];

@@ -82,7 +82,7 @@ void tn__gemm_gather(const struct tn__gemm *g, int64_t a_strip, int64_t first, i
     }
 }
 
-/* Columns [j, j + n) of c, at one panel: one strip's rows, so many at once as registers are for. */
+/* One strip of a, and where its rows of c begin. */
 struct strip {
     const char *a;
     int64_t step,
@@ -91,6 +91,7 @@ struct strip {
     char *c;
 };
 
+/* The strip times the panel of columns from j on: so many rows at once as registers are for. */
 static void multiply(const struct tn__gemm *g, const struct strip *s, int64_t j, const char *bias)
 {
     const struct tn__strips *strips = &tn__products->strips[g->ct];

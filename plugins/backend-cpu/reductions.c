@@ -59,8 +59,8 @@ static tn_status sum_complex(const tn_view *x, const tn_view *y, const bool *goe
             ys[i] = y->strides[i] * 2;
         px.strides = xs;
         py.strides = ys;
-        px.dtype.code = py.dtype.code = 2;
-        px.dtype.bits = py.dtype.bits = (uint8_t)(x->dtype.bits / 2);
+        tn__view_as_floats(&px, x->dtype.bits / 2);
+        tn__view_as_floats(&py, x->dtype.bits / 2);
         px.byte_offset += which * px.dtype.bits / 8;
         py.byte_offset += which * py.dtype.bits / 8;
         tn_status status = tn__reduce(&r, &px, &py, goes);

@@ -164,8 +164,7 @@ static tn_status upright_part(void *user, int64_t begin, int64_t end)
             tn__convert_store(job->ct, job->dtype[0])(block.wide, at[0] + i * block.step[0],
                                                       to + i * job->step[0], job->item[0]);
     }
-    if (memory)
-        tn__scratch_give(memory);
+    tn__scratch_give(memory);
     return TN_OK;
 }
 
@@ -196,8 +195,7 @@ static tn_status part(void *user, int64_t begin, int64_t end)
         }
     }
     tn__span_walk(&job->rows, begin, end, each_row, &rows);
-    if (memory)
-        tn__scratch_give(memory);
+    tn__scratch_give(memory);
     return TN_OK;
 }
 

@@ -376,8 +376,7 @@ static tn_status as_float32(const tn_call *call, tn_status (*run)(const tn_call 
             status = tn_parallel_for(tn__view_count(p.from), CONVERT_GRAIN, widen, &p);
         in[i].data = p.to;
         in[i].byte_offset = 0;
-        in[i].dtype.code = 2;
-        in[i].dtype.bits = 32;
+        tn__view_as_floats(&in[i], 32);
         in_at[i] = &in[i];
     }
     for (int64_t i = 0; i < call->n_out; i++) {
@@ -386,8 +385,7 @@ static tn_status as_float32(const tn_call *call, tn_status (*run)(const tn_call 
             continue;
         out[i].data = memory + ins + out_offset[i];
         out[i].byte_offset = 0;
-        out[i].dtype.code = 2;
-        out[i].dtype.bits = 32;
+        tn__view_as_floats(&out[i], 32);
         out_at[i] = &out[i];
     }
     wide.in = in_at;

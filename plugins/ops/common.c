@@ -230,14 +230,15 @@ tn_status tn__common_extreme(tn_infer *infer, tn_ints dims, bool keepdim, tn_dty
 {
     const tn_view *x = infer->in[0];
     bool reduced[TN_MAX_DIMS];
+    char text[TN__TEXT];
     tn_status status = tn__common_dims(dims, x->ndim, reduced);
 
     for (int32_t d = 0; status == TN_OK && d < x->ndim; d++)
         if (reduced[d] && x->shape[d] == 0)
             status = tn_fail(TN_ERR_INDEX,
-                             "Expected reduction dim %d to have non-zero size: there is no extreme "
-                             "of no elements",
-                             (int)d);
+                             "Expected reduction dim %d to have non-zero size, x is %s: there is "
+                             "no extreme of no elements",
+                             (int)d, tn__common_text(text, tn__common_shape(x)));
     if (status != TN_OK)
         return status;
     infer->out[0].dtype = dtype;

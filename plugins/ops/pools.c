@@ -126,13 +126,16 @@ static tn_status adaptive_size(tn_tensor *x, tn_ints given, int32_t dims, int64_
         if (out[i] > 0 && size % out[i] != 0 && out[i] > MOST_CHOSEN / ((size - 1) / out[i] + 2))
             return tn_fail(
                 TN_ERR_VALUE,
-                "output_size %s: windows along dimension %d have more than %lld elements",
-                tn__common_text(text, given), (int)i, (long long)MOST_CHOSEN);
+                "output_size %s: windows along dimension %d, of %lld, would have more than %lld "
+                "elements; sizes that divide it, or smaller ones, are taken",
+                tn__common_text(text, given), (int)i, (long long)size, (long long)MOST_CHOSEN);
         shape[2 + i] = out[i];
     }
     if (status == TN_OK && tn__common_count((tn_ints){ shape, 2 + dims }) > (int64_t)1 << 48)
-        return tn_fail(TN_ERR_VALUE, "output_size %s: more elements than memory holds",
-                       tn__common_text(text, given));
+        return tn_fail(
+            TN_ERR_VALUE,
+            "output_size %s: the result would have more than 2^48 elements; ask for less",
+            tn__common_text(text, given));
     return status;
 }
 
