@@ -57,6 +57,18 @@ void tn__arena_free(tn__arena *arena);                                    /* NUL
 const char *tn__nearest(const char *name, const char *const *names, int64_t count);
 /* Shell glob with * and ? over the whole text. */
 bool tn__glob(const char *pattern, const char *text);
+/* Whether specs, environment variables and report lines can hold a name that a plugin or a program
+ * registers: 1 to 63 bytes, letters, digits, `_` and the bytes in `extra`; it begins with a letter
+ * or `_` and does not end with a byte of `extra`. TN_ERR_VALUE with the first bad byte; the format
+ * says whose name it is: "layer: name". NULL is refused. */
+enum { TN__NAME_LONGEST = 63 };
+tn_status tn__name_check(const char *name, const char *extra, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same for a name that a spec has to be able to say: True, None, inf and their like are values
+ * there. `extra` is ".". */
+tn_status tn__name_check_type(const char *name, const char *what);
+/* A text from elsewhere in quotes for a message: control characters escaped, cut after 40 bytes. */
+const char *tn__name_shown(const char *name, char *out, size_t size);
 
 /* ---- specs ----------------------------------------------------------------------------------- */
 

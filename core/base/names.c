@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names: which of the known ones was meant, and which match a glob. */
+ * Names: which of the known ones was meant, which match a glob, and which are accepted. */
 #include "core/base/internal.h"
 
 #define NAME_MAX_LENGTH 64
@@ -84,4 +84,83 @@ bool tn__glob(const char *pattern, const char *text)
     while (*pattern == '*')
         pattern++;
     return *pattern == 0;
+}
+
+/* ---- names that are registered --------------------------------------------------------------- */
+
+const char *tn__name_shown(const char *name, char *out, size_t size)
+{
+    enum { SHOWN = 40 };
+    char start[SHOWN + 4];
+    size_t length = strnlen(name, SHOWN + 1);
+
+    tn_snprint(start, sizeof start, "%.*s%s", (int)(length > SHOWN ? SHOWN : length), name,
+               length > SHOWN ? "..." : "");
+    tn_snprint(out, size, "%q", start);
+    return out;
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool in_name(char c, const char *extra)
+{
+    return is_letter(c) || (c >= '0' && c <= '9') || (c && strchr(extra, c));
+}
+
+static tn_status name_refused(const char *name, const char *extra, const char *what, size_t at)
+{
+    char shown[256], wrong[64], more[32] = "";
+
+    for (size_t i = 0; extra[i] && i < 4; i++)
+        tn_snprint(more + strlen(more), sizeof more - strlen(more), ", \"%c\"", extra[i]);
+    tn__name_shown(name, shown, sizeof shown);
+    if (!name[0])
+        tn_snprint(wrong, sizeof wrong, "it is empty");
+    else if (at >= TN__NAME_LONGEST)
+        tn_snprint(wrong, sizeof wrong, "it has more than %d bytes", TN__NAME_LONGEST);
+    else if (name[at] > ' ' && name[at] < 0x7f)
+        tn_snprint(wrong, sizeof wrong, "\"%c\" at byte %d is not accepted", name[at], (int)at + 1);
+    else
+        tn_snprint(wrong, sizeof wrong, "0x%02x at byte %d is not accepted",
+                   (unsigned)(unsigned char)name[at], (int)at + 1);
+    return tn_fail(TN_ERR_VALUE,
+                   "%s: %s, got %s; expected 1 to %d letters, digits, \"_\"%s, beginning with a "
+                   "letter or \"_\"",
+                   what, wrong, shown, TN__NAME_LONGEST, more);
+}
+
+tn_status tn__name_check(const char *name, const char *extra, const char *format, ...)
+{
+    char what[192];
+    va_list args;
+    size_t length = 0;
+
+    while (name && length < TN__NAME_LONGEST && in_name(name[length], extra))
+        length++;
+    /* The first byte is a letter, and what is in `extra` joins two of the others. */
+    size_t bad = name && !is_letter(name[0])                 ? 0
+                 : length && strchr(extra, name[length - 1]) ? length - 1
+                                                             : length;
+    if (length && bad == length && !name[length])
+        return TN_OK;
+    va_start(args, format);
+    tn_snprintv(what, sizeof what, format, args);
+    va_end(args);
+    return name ? name_refused(name, extra, what, bad)
+                : tn_fail(TN_ERR_VALUE, "%s: it is NULL; expected a name", what);
+}
+
+tn_status tn__name_check_type(const char *name, const char *what)
+{
+    static const char *const values[] = { "True", "False", "None", "inf", "nan" };
+    tn_status status = tn__name_check(name, ".", "%s: name", what);
+
+    for (int64_t i = 0; status == TN_OK && i < tn__countof(values); i++)
+        if (strcmp(name, values[i]) == 0)
+            status = tn_fail(TN_ERR_VALUE, "%s: name: %q is a value in specs; expected another",
+                             what, name);
+    return status;
 }

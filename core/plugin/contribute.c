@@ -13,6 +13,7 @@ struct kind {
     size_t least; /* the members without which it is nothing */
     size_t name;  /* offset of the name */
     int pass;
+    size_t options; /* offset of the option table, 0: it has none */
     tn_status (*add)(uint32_t kind, const char *name, const tn_head *copy, tn__plugin *plugin);
 };
 
@@ -63,21 +64,22 @@ static tn_status add_observer(uint32_t kind, const char *name, const tn_head *co
 }
 
 #define END(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
-#define ROW(type, name_, last, pass, add)                                                          \
-    [TN_KIND_##type -                                                                              \
-        TN_KIND_tn_backend] = { #type, sizeof(type), END(type, last), offsetof(type, name_),       \
-                                pass,  add }
+#define ROW(type, name_, last, pass, options, add)                                                 \
+    [TN_KIND_##type - TN_KIND_tn_backend] = {                                                      \
+        #type, sizeof(type), END(type, last), offsetof(type, name_), pass, options, add            \
+    }
+#define OPTIONS(type) offsetof(type, options)
 
 static const struct kind kinds[] = {
-    ROW(tn_backend, type, copy, TN__PASS_BACKENDS, add_backend),
-    ROW(tn_op_def, name, infer, TN__PASS_OPS, add_op),
-    ROW(tn_kernel, op, run, TN__PASS_KERNELS, add_kernel),
-    ROW(tn_layer, name, forward, TN__PASS_NAMED, tn__registry_add),
-    ROW(tn_optimizer_def, name, step, TN__PASS_NAMED, tn__registry_add),
-    ROW(tn_scheduler_def, name, rate, TN__PASS_NAMED, tn__registry_add),
-    ROW(tn_init_def, name, fill, TN__PASS_NAMED, tn__registry_add),
-    ROW(tn_format, name, extensions, TN__PASS_NAMED, tn__registry_add),
-    ROW(tn_observer, name, user, TN__PASS_NAMED, add_observer),
+    ROW(tn_backend, type, copy, TN__PASS_BACKENDS, 0, add_backend),
+    ROW(tn_op_def, name, infer, TN__PASS_OPS, OPTIONS(tn_op_def), add_op),
+    ROW(tn_kernel, op, run, TN__PASS_KERNELS, 0, add_kernel),
+    ROW(tn_layer, name, forward, TN__PASS_NAMED, OPTIONS(tn_layer), tn__registry_add),
+    ROW(tn_optimizer_def, name, step, TN__PASS_NAMED, OPTIONS(tn_optimizer_def), tn__registry_add),
+    ROW(tn_scheduler_def, name, rate, TN__PASS_NAMED, OPTIONS(tn_scheduler_def), tn__registry_add),
+    ROW(tn_init_def, name, fill, TN__PASS_NAMED, OPTIONS(tn_init_def), tn__registry_add),
+    ROW(tn_format, name, extensions, TN__PASS_NAMED, 0, tn__registry_add),
+    ROW(tn_observer, name, user, TN__PASS_NAMED, 0, add_observer),
 };
 
 static const struct kind *kind_of(const tn_head *head)
@@ -127,6 +129,83 @@ static tn_status complete(const struct kind *kind, const tn_head *copy)
     return tn_fail(TN_ERR_VALUE, "%s %q lacks %s", kind->type, name_in(kind, copy), what);
 }
 
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* Rows of an option table: a spec says NAME=VALUE, the environment TENON_PLUGIN_NAME. */
+tn_status tn__option_names_check(const tn_option *table, const char *what)
+{
+    tn_status status = TN_OK;
+
+    for (int64_t i = 0; table && table[i].kind != TN_OPTION_KIND_END && status == TN_OK; i++)
+        if (!(table[i].flags & TN_OPTION_MANY))
+            status = tn__name_check(table[i].name, "", "%s: option %d", what, (int)i + 1);
+    return status;
+}
+
+static tn_status operand_names(const tn_operand *rows, int32_t count, const char *what)
+{
+    tn_status status = TN_OK;
+
+    for (int32_t i = 0; rows && i < count && i < TN_MAX_OPERANDS && status == TN_OK; i++)
+        if (rows[i].name)
+            status = tn__name_check(rows[i].name, "", "%s %d", what, i + 1);
+    return status;
+}
+
+static tn_status op_names(const tn_op_def *def)
+{
+    char side[128];
+    tn_status status = tn__name_check(def->name, ".", "tn_op_def: name");
+
+    if (status != TN_OK)
+        return status;
+    tn_snprint(side, sizeof side, "tn_op_def %s: input", def->name);
+    status = operand_names(def->inputs, def->n_inputs, side);
+    if (status != TN_OK)
+        return status;
+    tn_snprint(side, sizeof side, "tn_op_def %s: output", def->name);
+    return operand_names(def->outputs, def->n_outputs, side);
+}
+
+/* The name of a kernel is for reports only and may be absent. */
+static tn_status kernel_names(const tn_kernel *kernel)
+{
+    tn_status status = tn__name_check(kernel->op, ".", "tn_kernel: op");
+
+    if (status == TN_OK && kernel->name)
+        status = tn__name_check(kernel->name, ".-", "tn_kernel for %s: name", kernel->op);
+    if (status == TN_OK && kernel->device && kernel->device[0])
+        status = tn__name_check(kernel->device, "", "tn_kernel for %s: device", kernel->op);
+    return status;
+}
+
+/* What is registered has a name that a spec, a file or a report line can hold, and options that a
+ * spec can give. */
+static tn_status names_acceptable(const struct kind *kind, const tn_head *copy)
+{
+    const char *name = name_in(kind, copy);
+    char what[128];
+    tn_status status = TN_OK;
+
+    if (!name || !name[0])
+        return tn_fail(TN_ERR_VALUE, "a %s has no name", kind->type);
+    if (copy->kind == TN_KIND_tn_backend) /* the room of tensors has a rule of its own */
+        return TN_OK;
+    if (copy->kind == TN_KIND_tn_kernel)
+        return kernel_names((const tn_kernel *)copy);
+    if (copy->kind == TN_KIND_tn_op_def)
+        status = op_names((const tn_op_def *)copy);
+    else if (copy->kind == TN_KIND_tn_format || copy->kind == TN_KIND_tn_observer)
+        status = tn__name_check(name, ".-", "%s: name", kind->type);
+    else
+        status = tn__name_check_type(name, kind->type);
+    tn_snprint(what, sizeof what, "%s %.64s", kind->type, name);
+    return status == TN_OK && kind->options
+               ? tn__option_names_check(
+                     *(const tn_option *const *)((const char *)copy + kind->options), what)
+               : status;
+}
+
 tn_status tn__contribute_one(const tn_head *head, tn__plugin *plugin)
 {
     if (!head)
@@ -144,11 +223,10 @@ tn_status tn__contribute_one(const tn_head *head, tn__plugin *plugin)
     tn_status status = tn__copy_struct(copy, kind->size, kind->least, head, kind->type);
     if (status != TN_OK)
         return status;
-    const char *name = name_in(kind, copy);
-    if (!name || !name[0])
-        return tn_fail(TN_ERR_VALUE, "a %s has no name", kind->type);
-    status = complete(kind, copy);
-    return status == TN_OK ? kind->add(copy->kind, name, copy, plugin) : status;
+    status = names_acceptable(kind, copy);
+    if (status == TN_OK)
+        status = complete(kind, copy);
+    return status == TN_OK ? kind->add(copy->kind, name_in(kind, copy), copy, plugin) : status;
 }
 
 /* ---- the plugin's line ----------------------------------------------------------------------- */

@@ -102,6 +102,8 @@ void tn__runtimes_warn(void);
 enum { TN__PASS_OPS, TN__PASS_BACKENDS, TN__PASS_NAMED, TN__PASS_KERNELS, TN__PASS_COUNT };
 /* Hands over what belongs to the pass; refusals go to the plugin's line. */
 void tn__contribute(tn__plugin *plugin, int pass);
+/* The names of an option table, as tn__name_check has them; `what` is for the error. */
+tn_status tn__option_names_check(const tn_option *table, const char *what);
 /* One contribution; the failure is recorded. */
 tn_status tn__contribute_one(const tn_head *head, tn__plugin *plugin);
 

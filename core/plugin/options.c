@@ -118,10 +118,13 @@ bool tn__plugin_options(tn__plugin *plugin)
     if (!own->options)
         return true;
     uint64_t mark = tn_error_mark();
-    tn_status status = own->options_data
-                           ? read_all(plugin, &given)
-                           : tn_fail(TN_ERR_VALUE,
-                                     "it declares options and has no options_data to put them");
+    tn_snprint(what, sizeof what, "plugin %s", plugin->id);
+    tn_status status = tn__option_names_check(own->options, what);
+    if (status == TN_OK)
+        status = own->options_data
+                     ? read_all(plugin, &given)
+                     : tn_fail(TN_ERR_VALUE,
+                               "it declares options and has no options_data to put them");
     if (status == TN_OK) {
         prefix_of(plugin, prefix, sizeof prefix);
         tn_snprint(what, sizeof what, "plugin %s, variables %s*", plugin->id, prefix);

@@ -25,6 +25,7 @@ TN_PLUGIN_TESTS = \
 	%D%/test_environment \
 	%D%/test_loader \
 	%D%/test_memory \
+	%D%/test_names \
 	%D%/test_privilege \
 	%D%/test_threads
 check_PROGRAMS += $(TN_PLUGIN_TESTS)
@@ -45,6 +46,9 @@ EXTRA_%C%_test_loader_DEPENDENCIES = tests/plugin/fixtures.stamp
 %C%_test_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_memory_LDADD = $(TN_LINK_TEST_CORE)
 EXTRA_%C%_test_memory_DEPENDENCIES = tests/plugin/fixtures.stamp
+%C%_test_names_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_names_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_names_DEPENDENCIES = tests/plugin/fixtures.stamp
 %C%_test_privilege_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_privilege_LDADD = $(TN_LINK_TEST_CORE)
 EXTRA_%C%_test_privilege_DEPENDENCIES = tests/plugin/fixtures.stamp
