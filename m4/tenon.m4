@@ -23,3 +23,11 @@ AC_CACHE_CHECK([whether $CC takes $1], [tn_var],
    CFLAGS=$tn_save_CFLAGS])
 AS_VAR_IF([tn_var], [yes], [$2="$$2 $1"])
 AS_VAR_POPDEF([tn_var])])
+
+# TN_PLAIN_PATHS: an error in one line where the source or the build folder has a blank, a colon or a semicolon in its path: make splits paths at blanks,
+# and a colon ends a path in TENON_PLUGIN_PATH. Automake refuses quotes and the like itself.
+AC_DEFUN([TN_PLAIN_PATHS],
+[for tn_folder in "`pwd`" "`cd "$srcdir" && pwd`"; do
+  AS_CASE(["$tn_folder"],
+    [*[[[:space:]:\;]]*], [AC_MSG_ERROR([the path "$tn_folder" has a blank, a colon or a semicolon, which make cannot take; move it to a path without them])])
+done])

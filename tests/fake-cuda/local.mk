@@ -7,7 +7,6 @@ TN_FAKE_KERNELS = %D%/kernels/elementwise.fatbin %D%/kernels/functions.fatbin %D
 	%D%/kernels/reduce.fatbin %D%/kernels/matmul.fatbin %D%/kernels/softmax.fatbin %D%/kernels/loss.fatbin \
 	%D%/kernels/random.fatbin %D%/kernels/along.fatbin
 
-if HAVE_CHECK
 check_LTLIBRARIES += tests/fake-cuda.la
 tests_fake_cuda_la_SOURCES = %D%/fake.h %D%/driver.h %D%/driver.c %D%/memory.c %D%/streams.c %D%/blaslt.c
 nodist_tests_fake_cuda_la_SOURCES = %D%/kernels.c
@@ -16,7 +15,6 @@ tests_fake_cuda_la_CPPFLAGS = -I$(srcdir) $(TN_SDK_CPPFLAGS)
 tests_fake_cuda_la_CFLAGS = $(AM_CFLAGS) -fwrapv -O1
 tests_fake_cuda_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere $(AM_LDFLAGS)
 tests_fake_cuda_la_LIBADD = $(LIBM)
-endif
 
 %D%/kernels.c: %D%/dialect.h %D%/kernels.pl $(TN_GPU_TEXTS) plugins/backend-cuda/each.cuh
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(CC) -E -P -x c $(srcdir)/tests/fake-cuda/dialect.h >$@.i && \

@@ -12,7 +12,11 @@ TN_HOUSE_TESTS = \
 	tests/house/operators.sh \
 	tests/house/outside.sh
 TESTS += $(TN_HOUSE_TESTS)
+if HAVE_CHECK
+else
+TESTS += tests/house/without-check.sh
+endif
 if STATIC_PLUGINS
 TESTS += tests/house/static.sh
 endif
-EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/layout.pl %D%/layout.golden %D%/operators.txt %D%/descriptors.c
+EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/without-check.sh %D%/layout.pl %D%/layout.golden %D%/operators.txt %D%/descriptors.c

@@ -68,7 +68,7 @@ START_TEST(every_type_stride_and_shared_storage_of_a_state_dict_reads_to_the_bit
 {
     static const char *const names[] = { "pytorch.pt", "pytorch-old.pt" };
     for (int64_t i = 0; i < tn__countof(names); i++) {
-        char path[256];
+        char path[4096];
         tn_snprint(path, sizeof path, FILES "%s", names[i]);
         tn_state *state = loaded(path);
         expect_all(state);
@@ -190,7 +190,7 @@ START_TEST(whatever_is_not_data_is_refused_by_name_and_nothing_is_called)
         { "version.pt", TN_ERR_VERSION, "version \"11\"; up to 10 are read" },
     };
     for (int64_t i = 0; i < tn__countof(cases); i++) {
-        char path[256];
+        char path[4096];
         tn_snprint(path, sizeof path, FILES "refused-%s", cases[i].file);
         ck_assert_msg(tn_state_load(path) == NULL, "%s", path);
         expect_failure(cases[i].code, cases[i].words);

@@ -190,7 +190,7 @@ static void compare(const struct model *m, const tn_state *file, tn_dtype dtype,
 static void everywhere(const struct model *m)
 {
     const char *folder = getenv("TN_TEST_MODELS"); /* make models: files of this hour */
-    char path[1024];
+    char path[4096];
     tn_state *file;
 
     snprintf(path, sizeof path, "%s/%s.safetensors",

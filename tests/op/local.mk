@@ -1,5 +1,13 @@
 # SPDX-License-Identifier: MIT
 
+EXTRA_DIST += tests/oracle/cases.py tests/oracle/make-slice.py tests/oracle/slice.txt tests/oracle/make-elementwise.py \
+	tests/oracle/elementwise.txt tests/oracle/make-families.py tests/oracle/families.txt \
+	tests/oracle/make-networks.py tests/oracle/networks.txt \
+	tests/oracle/make-losses.py tests/oracle/losses.txt
+TESTS += tests/op/instructions.sh tests/op/schema.sh
+EXTRA_DIST += tests/op/instructions.sh tests/op/schema.sh
+
+if HAVE_CHECK
 check_PROGRAMS += tests/op/test_oracle tests/op/test_dispatch tests/op/test_elementwise tests/op/test_memory
 TESTS += tests/op/test_oracle tests/op/test_dispatch tests/op/test_elementwise tests/op/test_memory
 tests_op_test_elementwise_SOURCES = %D%/test_elementwise.c %D%/with.h
@@ -35,14 +43,9 @@ tests_op_test_call_LDADD = $(TN_LINK_TEST_CORE)
 tests_op_test_dispatch_SOURCES = %D%/test_dispatch.c %D%/with.h %D%/toy.h
 tests_op_test_dispatch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_dispatch_LDADD = $(TN_LINK_TEST_CORE)
-EXTRA_DIST += tests/oracle/cases.py tests/oracle/make-slice.py tests/oracle/slice.txt tests/oracle/make-elementwise.py \
-	tests/oracle/elementwise.txt tests/oracle/make-families.py tests/oracle/families.txt \
-	tests/oracle/make-networks.py tests/oracle/networks.txt \
-	tests/oracle/make-losses.py tests/oracle/losses.txt
-TESTS += tests/op/instructions.sh tests/op/schema.sh
-EXTRA_DIST += tests/op/instructions.sh tests/op/schema.sh
 check_PROGRAMS += tests/op/test_attention
 TESTS += tests/op/test_attention
 tests_op_test_attention_SOURCES = %D%/test_attention.c %D%/with.h
 tests_op_test_attention_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_attention_LDADD = $(TN_LINK_TEST) $(LIBM)
+endif

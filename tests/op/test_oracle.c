@@ -335,7 +335,7 @@ static void read_line(reading *r)
 static void replay(const char *name, const char *device)
 {
     static reading r;
-    char path[256];
+    char path[4096];
     FILE *file;
     uint64_t scope = tn_scope_begin();
     int64_t nodes = tn_graph_node_count();
