@@ -168,5 +168,5 @@ const command check_command = {
         "test runs in a process of its own, so that a crash is the failure of one test. The last line counts what passed, "
         "failed and was skipped.",
     .run = run,
-    .own_options = true,
+    .options = TOOL_OWN_OPTIONS,
 };

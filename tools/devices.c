@@ -129,5 +129,5 @@ const command devices_command = {
     0,
     0,
     run,
-    false
+    0
 };

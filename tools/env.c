@@ -50,5 +50,5 @@ const command env_command = {
     0,
     0,
     run,
-    false
+    0
 };

@@ -204,5 +204,5 @@ const command info_command = {
     1,
     1,
     run,
-    false
+    0
 };

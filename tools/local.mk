@@ -4,6 +4,7 @@ bin_PROGRAMS += tools/tenon
 tools_tenon_SOURCES = \
 	$(TN_CONFORM) \
 	%D%/check.c \
+	%D%/child.c \
 	%D%/count.c \
 	%D%/count.h \
 	%D%/devices.c \

@@ -118,5 +118,5 @@ const command ops_command = {
     0,
     0,
     run,
-    false
+    0
 };

@@ -7,11 +7,17 @@
 
 static int run(int count, char **arguments, bool json)
 {
-    int64_t lines = tn_plugin_count();
+    static const char *const text[] = { "tenon", "plugins", NULL }, *const as_json[] = {
+        "tenon", "plugins", "--json", NULL
+    };
     char folder[4096] = "";
+    fault what;
     table t = { .columns = 5 };
     tn_plugin_report r;
     (void)count, (void)arguments;
+    if (!child_here())
+        return child_run(json ? as_json : text, NULL, NULL, NULL);
+    int64_t lines = tn_plugin_count();
     if (lines < 0)
         return tool_fail("the plugins cannot be listed");
     if (json) {
@@ -26,6 +32,11 @@ static int run(int count, char **arguments, bool json)
     for (int64_t i = 0; i < lines; i++) {
         if (tn_plugin_report_at(i, &r) != TN_OK)
             return tool_fail("the plugins cannot be listed");
+        if (child_fault(r.file, &what)) {
+            r.outcome = TN_OUTCOME_FAILED;
+            r.stage = what.stage;
+            r.reason = what.reason;
+        }
         if (json) {
             json_begin(NULL, '{');
             report_json(&r);
@@ -66,9 +77,10 @@ const command plugins_command = {
     "symbol, query, version, "
     "activate, probe. Plugins are activated when something of theirs is first needed, so an OK "
     "plugin stands at version "
-    "here; `tenon why NAME` goes all the way.",
+    "here; `tenon why NAME` goes all the way. They are looked at from a child process: a plugin that "
+    "crashes, or does not return within --seconds, is FAILED, and the others are listed.",
     0,
     0,
     run,
-    false
+    TOOL_LIMITED
 };

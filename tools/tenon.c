@@ -17,7 +17,7 @@ static const command help_command = {
     0,
     1,
     help_run,
-    false
+    0
 };
 static const command version_command = { "version",
                                          "",
@@ -27,7 +27,7 @@ static const command version_command = { "version",
                                          0,
                                          0,
                                          version_run,
-                                         false };
+                                         0 };
 
 static const command *const commands[] = { &plugins_command, &why_command,     &devices_command,
                                            &ops_command,     &env_command,     &info_command,
@@ -45,11 +45,15 @@ static const command *find(const char *name)
 
 static void command_help(const command *c)
 {
-    printf("usage: tenon %s%s%s%s\n\n", c->name, *c->arguments ? " " : "", c->arguments,
-           c->own_options ? "" : " [--json]");
+    printf("usage: tenon %s%s%s%s%s\n\n", c->name, *c->arguments ? " " : "", c->arguments,
+           (c->options & TOOL_LIMITED) ? " [--seconds N]" : "",
+           (c->options & TOOL_OWN_OPTIONS) ? "" : " [--json]");
     print_wrapped("", 0, c->help);
-    if (!c->own_options)
-        printf("\nOptions:\n  --json   JSON instead of text\n  --help   this text\n");
+    if (!(c->options & TOOL_OWN_OPTIONS))
+        printf("\nOptions:\n%s  --json   JSON instead of text\n  --help   this text\n",
+               (c->options & TOOL_LIMITED)
+                   ? "  --seconds N   that a step of a plugin may take; 30 if not given\n"
+                   : "");
     else
         c->run(0, NULL, true);
     printf("\nExit status: 0 all is well; 1 what was asked for is not there or not well; 2 wrong "
@@ -151,12 +155,22 @@ static int usage(const command *c, const char *words, const char *what)
     return EXIT_USAGE;
 }
 
+/* --seconds N or --seconds=N: how many words it took, 0 when the value is missing or wrong. */
+static int take_seconds(int count, char **given)
+{
+    const char *value = given[0][9] == '=' ? given[0] + 10 : count > 1 ? given[1] : "";
+    if (!tn_read_int(value, &tool_seconds) || tool_seconds < 1 || tool_seconds > 86400)
+        return 0;
+    return given[0][9] == '=' ? 1 : 2;
+}
+
 /* Everything after the command: options anywhere, `--` ends them. */
 static int run_command(const command *c, int count, char **given)
 {
     bool json = false, options = true;
     int kept = 0;
-    if (c->own_options && !(count == 1 && (!strcmp(given[0], "--help") || !strcmp(given[0], "-h"))))
+    if ((c->options & TOOL_OWN_OPTIONS) &&
+        !(count == 1 && (!strcmp(given[0], "--help") || !strcmp(given[0], "-h"))))
         return c->run(count, given, false);
     for (int i = 0; i < count; i++) {
         if (!options || given[i][0] != '-')
@@ -167,7 +181,14 @@ static int run_command(const command *c, int count, char **given)
             json = tool_json = true;
         else if (!strcmp(given[i], "--help") || !strcmp(given[i], "-h"))
             return command_help(c), EXIT_OK;
-        else
+        else if ((c->options & TOOL_LIMITED) &&
+                 (!strcmp(given[i], "--seconds") ||
+                  !strncmp(given[i], "--seconds=", strlen("--seconds=")))) {
+            int took = take_seconds(count - i, given + i);
+            if (!took)
+                return usage(c, "it takes a number from 1 to 86400: ", given[i]);
+            i += took - 1;
+        } else
             return usage(c, "unknown option ", given[i]);
     }
     if (kept < c->least)
@@ -198,6 +219,7 @@ int main(int count, char **arguments)
         fprintf(stderr, "tenon: standard output cannot be written\n");
         code = EXIT_NOT_OK;
     }
+    child_reported();
     tn_shutdown();
     return code;
 }

@@ -5,6 +5,7 @@
 #ifndef TENON_TOOL_H
 #define TENON_TOOL_H
 
+#include <limits.h>
 #include <stdio.h>
 
 #include <tenon/tenon.h>
@@ -14,6 +15,11 @@ enum { EXIT_OK = 0, EXIT_NOT_OK = 1, EXIT_USAGE = 2 };
 
 enum { TOOL_WIDTH = 100 };
 
+enum {
+    TOOL_OWN_OPTIONS = 1, /* `run` gets all arguments as they are */
+    TOOL_LIMITED = 2      /* takes --seconds */
+};
+
 typedef struct command {
     const char *name;
     const char *arguments; /* "NAME", "" */
@@ -21,7 +27,7 @@ typedef struct command {
     const char *help;      /* paragraphs, lines of at most TOOL_WIDTH */
     int least, most;       /* arguments */
     int (*run)(int count, char **arguments, bool json);
-    bool own_options; /* `run` gets all arguments as they are */
+    int options; /* TOOL_* */
 } command;
 
 extern const command plugins_command, why_command, devices_command, ops_command, env_command,
@@ -34,6 +40,34 @@ int tool_fail(const char *what);
 int tool_refuse(tn_status code, const char *words);
 /* Whether --json was given. */
 extern bool tool_json;
+
+/* ---- work in a child process ---- */
+
+/* How a plugin ended the child, or kept it from ending. */
+typedef struct fault {
+    char file[PATH_MAX];
+    char reason[512];
+    char signal[32]; /* "SIGSEGV", "exit", "timeout" */
+    int stage;
+} fault;
+
+/* Seconds that a step of a plugin may take: --seconds. */
+extern int64_t tool_seconds;
+/* Runs this program anew with these arguments (NULL ends them), prints what it printed, returns its
+ * exit status. When a plugin spoils that, it runs once more without that plugin, whose fault the child
+ * can ask for; with `wanted` and a fault that it accepts for `name` `show` is called instead. */
+int child_run(const char *const *arguments, bool (*wanted)(const fault *, const char *name),
+              const char *name, int (*show)(const fault *));
+/* Whether this process is such a child. */
+bool child_here(void);
+/* Whether its last step begins with these words. */
+bool child_stepped(const char *words);
+/* The child's output is complete. */
+void child_reported(void);
+/* What became of a plugin's file that was left out. */
+bool child_fault(const char *file, fault *out);
+/* The name of a file without "lib" and ".so", as TENON_PLUGINS sees it. */
+void plugin_stem(const char *path, char *out, size_t size);
 
 /* ---- text in columns ---- */
 

@@ -5,34 +5,14 @@
  * says how far it came and by which signal it died. */
 #include "tool.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-/* Set for the child: the number of the pipe that it writes its steps to. */
-#define STEPS "TENON_TEST_WHY_STEPS"
 
 /* ---- the child ------------------------------------------------------------------------------- */
 
-static void write_step(void *user, int level, const char *plugin, const char *text)
-{
-    int fd = *(int *)user;
-    (void)plugin;
-    if (level == TN_LOG_DEBUG) {
-        if (dprintf(fd, "%s\n", text) < 0)
-            return;
-    } else {
-        fprintf(stderr, "tenon: %s\n", text);
-    }
-}
-
 /* The name of a file without "lib" and ".so", as TENON_PLUGINS sees it. */
-static void stem_of(const char *path, char *out, size_t size)
+void plugin_stem(const char *path, char *out, size_t size)
 {
     const char *base = base_name(path);
     base += !strncmp(base, "lib", 3) ? 3 : 0;
@@ -48,7 +28,7 @@ static bool is_named(const tn_plugin_report *r, const char *name, const char *re
         return true;
     if (strchr(name, '/'))
         return false;
-    stem_of(r->file, stem, sizeof stem);
+    plugin_stem(r->file, stem, sizeof stem);
     return !strcmp(r->id, name) || (part && !strcmp(part + 1, name)) ||
            !strcmp(base_name(r->file), name) || !strcmp(stem, name);
 }
@@ -67,8 +47,31 @@ static bool line_of(const char *name, const char *real, tn_plugin_report *r)
     return found;
 }
 
-/* Activates, and looks for the devices of its device types. */
-static void go_all_the_way(const tn_plugin_report *r)
+/* What came of opening and describing every device of a type; the first failure's words. */
+static bool devices_good(const char *type, char *words, size_t size)
+{
+    char name[64], step[80];
+    bool good = true;
+    for (int64_t i = 0;; i++) {
+        tn_device_info info = { TN_HEAD(tn_device_info) };
+        snprintf(name, sizeof name, "%s:%lld", type, (long long)i);
+        snprintf(step, sizeof step, "opening %s ", name);
+        const tn_device *device = tn_device_find(name);
+        if (!device && !child_stepped(step)) /* there are no more of them */
+            break;
+        if (device && tn_device_describe(device, &info) == TN_OK)
+            continue;
+        if (good)
+            snprintf(words, size, "%s%s%s", device ? name : "", device ? ": " : "",
+                     tn_error_text());
+        good = false;
+        tn_error_clear();
+    }
+    return good;
+}
+
+/* Activates, and opens the devices of its device types. */
+static void go_all_the_way(const tn_plugin_report *r, char *words, size_t size)
 {
     int64_t types = tn_registry_count(TN_KIND_tn_backend);
     if (r->outcome != TN_OUTCOME_OK || !r->id[0])
@@ -78,7 +81,7 @@ static void go_all_the_way(const tn_plugin_report *r)
         const char *type = tn_registry_name(TN_KIND_tn_backend, i);
         const char *owner = type ? tn_registry_plugin(TN_KIND_tn_backend, type) : NULL;
         if (owner && !strcmp(owner, r->id))
-            tn_device_find(type);
+            devices_good(type, words, size);
     }
     tn_error_clear();
 }
@@ -113,6 +116,7 @@ static int examine(const char *name, bool json)
 {
     char path[PATH_MAX];
     const char *real = realpath(name, path) ? path : NULL;
+    static char words[1200];
     tn_plugin_report r;
     if (tn_plugin_count() < 0)
         return tool_fail("the plugins cannot be looked at");
@@ -122,7 +126,6 @@ static int examine(const char *name, bool json)
             tn_plugin_load(real);
         tn_error_clear();
         if (!file || !line_of(name, real, &r)) {
-            char words[512];
             snprintf(
                 words, sizeof words,
                 "no plugin and no file is called \"%.300s\"; `tenon plugins` lists what was found",
@@ -130,182 +133,53 @@ static int examine(const char *name, bool json)
             return tool_refuse(TN_ERR_KEY, words);
         }
     }
-    go_all_the_way(&r);
+    go_all_the_way(&r, words, sizeof words);
     line_of(name, real, &r);
+    if (r.outcome == TN_OUTCOME_OK && words[0]) {
+        r.outcome = TN_OUTCOME_FAILED;
+        r.stage = TN_STAGE_PROBE;
+        r.reason = words;
+    }
     show(&r, NULL, json);
     return r.outcome == TN_OUTCOME_OK ? EXIT_OK : EXIT_NOT_OK;
 }
 
 /* ---- the parent ------------------------------------------------------------------------------ */
 
-struct child {
-    char *output;
-    size_t length;
-    char step[PATH_MAX + 64]; /* the last that it began */
-    int status;
-};
-
-/* Whatever comes until both ends are closed: output to a buffer, of the steps the last whole
- * line. */
-static bool listen_to(struct child *child, int output, int steps)
+/* Whether a fault is that of the plugin that was asked for. */
+static bool is_wanted(const fault *f, const char *name)
 {
-    char line[sizeof child->step] = "";
-    size_t used = 0, capacity = 0;
-    char byte, bytes[4096];
-    ssize_t got;
-    while ((got = read(output, bytes, sizeof bytes)) > 0 || (got < 0 && errno == EINTR)) {
-        if (got < 0)
-            continue;
-        if (child->length + (size_t)got > capacity) {
-            capacity = 2 * (child->length + (size_t)got);
-            char *grown = realloc(child->output, capacity);
-            if (!grown)
-                return false;
-            child->output = grown;
-        }
-        memcpy(child->output + child->length, bytes, (size_t)got);
-        child->length += (size_t)got;
-    }
-    while ((got = read(steps, &byte, 1)) == 1) {
-        if (byte != '\n') {
-            if (used + 1 < sizeof line)
-                line[used++] = byte;
-            continue;
-        }
-        line[used] = 0;
-        if (!strncmp(line, "mapping ", 8) || !strncmp(line, "asking ", 7) ||
-            !strncmp(line, "activating ", 11))
-            memcpy(child->step, line, used + 1);
-        used = 0;
-    }
-    return true;
-}
-
-/* Runs this program again to examine `name`; only files of the name `only` are mapped when that
- * is given. */
-static bool run_child(struct child *child, const char *name, const char *only, bool json)
-{
-    int output[2], steps[2];
-    char number[16];
-    memset(child, 0, sizeof *child);
-    /* Steps are few and short: they fit the pipe, which is read when the output has ended. */
-    if (pipe2(output, O_CLOEXEC) || pipe2(steps, O_CLOEXEC | O_NONBLOCK))
-        return false;
-    fflush(stdout);
-    pid_t pid = fork();
-    if (!pid) {
-        dup2(output[1], STDOUT_FILENO);
-        int fd = fcntl(steps[1], F_DUPFD, 10); /* without close-on-exec */
-        snprintf(number, sizeof number, "%d", fd);
-        setenv(STEPS, number, 1);
-        setenv("TENON_LOG", "debug", 1);
-        if (only)
-            setenv("TENON_PLUGINS", only, 1);
-        char *arguments[] = { (char *)"tenon",
-                              (char *)"why",
-                              json ? (char *)"--json" : (char *)"--",
-                              json ? (char *)"--" : (char *)name,
-                              json ? (char *)name : NULL,
-                              NULL };
-        execv("/proc/self/exe", arguments);
-        _exit(127);
-    }
-    close(output[1]);
-    close(steps[1]);
-    bool good = pid > 0 && listen_to(child, output[0], steps[0]);
-    close(output[0]);
-    close(steps[0]);
-    while (pid > 0 && waitpid(pid, &child->status, 0) < 0 && errno == EINTR)
-        ;
-    return good;
-}
-
-static int pass_on(struct child *child)
-{
-    fwrite(child->output, 1, child->length, stdout);
-    free(child->output);
-    return WIFEXITED(child->status) ? WEXITSTATUS(child->status) : EXIT_NOT_OK;
+    char real[PATH_MAX];
+    tn_plugin_report at = { .id = "", .file = f->file };
+    return is_named(&at, name, realpath(name, real) ? real : NULL);
 }
 
 /* The report of a plugin that could not write one itself. */
-static int crashed(struct child *child, bool json)
+static int show_fault(const fault *f)
 {
-    char reason[512], signal_name[32];
-    int number = WIFSIGNALED(child->status) ? WTERMSIG(child->status) : 0;
-    const char *file = strchr(child->step, '/');
-    const char *abbreviation = number ? sigabbrev_np(number) : NULL;
-    bool activating = !strncmp(child->step, "activating", 10),
-         asking = !strncmp(child->step, "asking", 6);
-    free(child->output);
-    if (abbreviation)
-        snprintf(signal_name, sizeof signal_name, "SIG%s", abbreviation);
-    else
-        snprintf(signal_name, sizeof signal_name, number ? "signal %d" : "exit", number);
-    if (number)
-        snprintf(
-            reason, sizeof reason, "it crashed with %s (%s) %s", signal_name, strsignal(number),
-            activating ? "in its activate function"
-            : asking
-                ? "in its query"
-                : "while it was mapped, in a constructor of its own or of a library that it needs");
-    else
-        snprintf(reason, sizeof reason, "it ended the process with exit status %d %s",
-                 WEXITSTATUS(child->status),
-                 activating ? "in its activate function"
-                 : asking   ? "in its query"
-                            : "while it was mapped");
     tn_plugin_report r = { .id = "",
                            .version = "",
-                           .file = file ? file : "?",
+                           .file = f->file,
                            .help = "",
-                           .reason = reason,
+                           .reason = f->reason,
                            .outcome = TN_OUTCOME_FAILED,
-                           .stage = activating ? TN_STAGE_ACTIVATE
-                                    : asking   ? TN_STAGE_QUERY
-                                               : TN_STAGE_DLOPEN };
-    show(&r, signal_name, json);
+                           .stage = f->stage };
+    show(&r, f->signal, tool_json);
     return EXIT_NOT_OK;
-}
-
-/* Whether the child wrote its report to the end: a plugin might also call exit. */
-static bool ended_well(const struct child *child)
-{
-    return WIFEXITED(child->status) && WEXITSTATUS(child->status) <= EXIT_USAGE &&
-           (child->length || WEXITSTATUS(child->status) != EXIT_OK || !child->step[0]);
 }
 
 static int run(int count, char **arguments, bool json)
 {
-    const char *name = arguments[0], *fd_text = getenv(STEPS);
-    char stem[256], real[PATH_MAX];
-    struct child child;
-    static int fd;
+    const char *again[] = { "tenon",
+                            "why",
+                            json ? "--json" : "--",
+                            json ? "--" : arguments[0],
+                            json ? arguments[0] : NULL,
+                            NULL };
     (void)count;
-    if (fd_text) {
-        fd = atoi(fd_text);
-        tn_log_set_sink(write_step, &fd);
-        return examine(name, json);
-    }
-    if (!run_child(&child, name, NULL, json)) {
-        char words[128];
-        snprintf(words, sizeof words, "a child process cannot be started: %s", strerror(errno));
-        return tool_refuse(TN_ERR_IO, words);
-    }
-    if (ended_well(&child))
-        return pass_on(&child);
-    const char *file = strchr(child.step, '/');
-    tn_plugin_report at = { .id = "", .file = file ? file : "" };
-    if (is_named(&at, name, realpath(name, real) ? real : NULL) ||
-        !strncmp(child.step, "activating", 10))
-        return crashed(&child, json);
-    /* Another plugin of the folder took the child down: once more without the others. */
-    free(child.output);
-    fprintf(stderr, "tenon: note: another plugin crashes when it is mapped: %s\n",
-            file ? file : child.step);
-    stem_of(name, stem, sizeof stem);
-    if (!run_child(&child, name, stem, json))
-        return EXIT_NOT_OK;
-    return ended_well(&child) ? pass_on(&child) : crashed(&child, json);
+    if (child_here())
+        return examine(arguments[0], json);
+    return child_run(again, is_wanted, arguments[0], show_fault);
 }
 
 const command why_command = {
@@ -316,11 +190,12 @@ const command why_command = {
     "stages, activation and the search for "
     "devices included, and prints what came of it and what it gives. This happens in a child "
     "process, so that a plugin that "
-    "crashes can be looked at: the signal is the reason then.\n\nExit status 1 when its outcome "
+    "crashes, or does not return from a step within --seconds, can be looked at: that is the reason "
+    "then.\n\nExit status 1 when its outcome "
     "is not OK or nothing has that "
     "name.",
     1,
     1,
     run,
-    false
+    TOOL_LIMITED
 };

@@ -55,8 +55,6 @@ void tn__arena_free(tn__arena *arena);                                    /* NUL
 
 /* The nearest of `count` names by edit distance, NULL when none is near; for error texts. */
 const char *tn__nearest(const char *name, const char *const *names, int64_t count);
-/* Shell glob with * and ? over the whole text. */
-bool tn__glob(const char *pattern, const char *text);
 /* Whether specs, environment variables and report lines can hold a name that a plugin or a program
  * registers: 1 to 63 bytes, letters, digits, `_` and the bytes in `extra`; it begins with a letter
  * or `_` and does not end with a byte of `extra`. TN_ERR_VALUE with the first bad byte; the format
@@ -115,6 +113,11 @@ typedef struct tn__keep tn__keep;
 tn_status tn__options_fill(const tn_option *table, void *data, const char *what,
                            const char *spec_text, const tn_value *values, const char *const *names,
                            const int32_t *columns, int64_t count, tn__keep **keep);
+/* Whether a table that a plugin declared can be used: its rows lie inside [first, data_size) of the
+ * struct, aligned and apart, have names and kinds that are known, each name once, and defaults that
+ * parse. `what` ("layer Linear") begins the message. */
+tn_status tn__options_check(const tn_option *table, size_t first, size_t data_size,
+                            const char *what);
 /* Another owner of what option structs point to, which does not change. NULL is accepted. */
 tn__keep *tn__options_keep(tn__keep *keep);
 void tn__options_release(tn__keep *keep);

@@ -13,6 +13,7 @@ libcore_la_SOURCES += \
 	%D%/number.c \
 	%D%/number.h \
 	%D%/options.c \
+	%D%/options_check.c \
 	%D%/options_print.c \
 	%D%/pack.c \
 	%D%/pool.c \

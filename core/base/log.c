@@ -110,6 +110,10 @@ static int read_threshold(void)
             "warnings and errors are logged",
             text);
     }
+    if (colon && !colon[1])
+        tn_snprint(words, sizeof words,
+                   "TENON_LOG=%q names no file after the colon: the log goes to standard error",
+                   text);
     if (colon && colon[1]) {
         file = open(colon + 1, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
         if (file < 0)

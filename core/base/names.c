@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names: which of the known ones was meant, which match a glob, and which are accepted. */
+ * Names: which of the known ones was meant, and which are accepted. */
 #include "core/base/internal.h"
 
 #define NAME_MAX_LENGTH 64
@@ -59,31 +59,6 @@ const char *tn__nearest(const char *name, const char *const *names, int64_t coun
         }
     }
     return nearest;
-}
-
-bool tn__glob(const char *pattern, const char *text)
-{
-    const char *star = NULL, *resume = NULL;
-
-    /* A mismatch after a star lets the star take one character more: linear memory, no recursion.
-     */
-    while (*text) {
-        if (*pattern == '*') {
-            star = pattern++;
-            resume = text;
-        } else if (*pattern == '?' || *pattern == *text) {
-            pattern++;
-            text++;
-        } else if (star) {
-            pattern = star + 1;
-            text = ++resume;
-        } else {
-            return false;
-        }
-    }
-    while (*pattern == '*')
-        pattern++;
-    return *pattern == 0;
 }
 
 /* ---- names that are registered --------------------------------------------------------------- */

@@ -287,14 +287,14 @@ static int wanted_threads(void)
     const char *text = tn_env_get("TENON_NUM_THREADS");
     int64_t number = 0;
 
-    if (text && tn_read_int(text, &number) && number >= 1)
-        return number > THREADS_MAX ? THREADS_MAX : (int)number;
-    number = usable_cores();
+    if (text && tn_read_int(text, &number) && number >= 1 && number <= THREADS_MAX)
+        return (int)number;
+    number = usable_cores() > THREADS_MAX ? THREADS_MAX : usable_cores();
     if (text)
         tn__log(TN_LOG_WARNING,
-                "TENON_NUM_THREADS=%q is not a whole number from 1 on: %lld threads are used", text,
-                (long long)number);
-    return number > THREADS_MAX ? THREADS_MAX : (int)number;
+                "TENON_NUM_THREADS=%q is not a whole number from 1 to %d: %lld threads are used",
+                text, THREADS_MAX, (long long)number);
+    return (int)number;
 }
 
 int tn_num_threads(void)

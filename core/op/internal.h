@@ -27,6 +27,9 @@ enum {
 /* Called by core/plugin for contributions. */
 tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin);
 tn_status tn__kernel_add(const tn_kernel *kernel, tn__plugin *plugin);
+/* Tells of every kernel of a plugin that no operator of that revision, or no device type, is there
+ * for, with words. Under the lock of the registry. */
+void tn__kernels_idle(void (*tell)(tn__plugin *plugin, const char *words));
 
 /* Runs without recording: infer, allocate, dispatch. Results are owned by the caller (not in a
  * scope). */

@@ -330,6 +330,42 @@ struct tn__kernel_list *tn__kernels_build(const tn_op *op, const tn__device_type
     return list;
 }
 
+/* Why nothing calls a kernel; false when something may. */
+static bool is_idle(const snapshot *all, const tn_kernel *kernel, char *words, size_t size)
+{
+    const char *name = kernel->name != NULL ? kernel->name : "?", *nearest;
+    const tn_op *newest = find(all, kernel->op, 0);
+
+    if (find(all, kernel->op, kernel->revision) != NULL && kernel->revision != 0) {
+        if (tn__device_type_find(kernel->device) != NULL)
+            return false;
+        tn_snprint(words, size, "%s, because no plugin gives the device type %q", name,
+                   kernel->device);
+    } else if (newest != NULL) {
+        tn_snprint(words, size, "%s, because operator %q has no revision %u (the newest is %u)",
+                   name, kernel->op, kernel->revision, newest->def.revision);
+    } else {
+        nearest = all != NULL ? tn__nearest(kernel->op, all->names, all->n_names) : NULL;
+        tn_snprint(words, size, "%s, because no plugin gives the operator %q%s%s%s", name,
+                   kernel->op, nearest != NULL ? " (did you mean \"" : "",
+                   nearest != NULL ? nearest : "", nearest != NULL ? "\"?)" : "");
+    }
+    return true;
+}
+
+void tn__kernels_idle(void (*tell)(tn__plugin *plugin, const char *words))
+{
+    char words[400];
+
+    pthread_mutex_lock(&lock);
+    for (int64_t i = 0; i < n_kernels; i++)
+        if (!kernels[i]->refused && kernels[i]->plugin != NULL &&
+            is_idle(atomic_load_explicit(&operators, memory_order_relaxed), &kernels[i]->kernel,
+                    words, sizeof words))
+            tell(kernels[i]->plugin, words);
+    pthread_mutex_unlock(&lock);
+}
+
 /* ---- looking up ----------------------------------------------------------------- */
 
 const tn_op *tn_op_find(const char *name, uint32_t revision)
@@ -345,12 +381,14 @@ const tn_op *tn_op_find(const char *name, uint32_t revision)
     if (op != NULL)
         return op->plugin == NULL || tn__plugin_use(op->plugin) == TN_OK ? op : NULL;
     if (all == NULL) {
+        tn__text why = { 0 };
+        tn__plugins_explain_none(&why);
         tn_fail(
             TN_ERR_NOT_IMPLEMENTED,
             "operator %q: no plugin that defines operators was found; `tenon plugins` lists what "
-            "was looked at, "
-            "TENON_PLUGIN_PATH says where to look",
-            name);
+            "was looked at, TENON_PLUGIN_PATH says where to look%s",
+            name, why.at && !why.failed ? why.at : "");
+        tn__text_free(&why);
         return NULL;
     }
     op = find(all, name, 0);

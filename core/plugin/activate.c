@@ -172,6 +172,7 @@ static void deactivate(tn__plugin *plugin)
     }
     if (atomic_load_explicit(&plugin->active, memory_order_acquire) != 1)
         return;
+    tn_log(TN_LOG_DEBUG, "deactivating %s", plugin->file);
     const char *before = tn__error_plugin(plugin->id);
     plugin->plugin->deactivate();
     tn__error_plugin(before);

@@ -131,17 +131,6 @@ static tn_status complete(const struct kind *kind, const tn_head *copy)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Rows of an option table: a spec says NAME=VALUE, the environment TENON_PLUGIN_NAME. */
-tn_status tn__option_names_check(const tn_option *table, const char *what)
-{
-    tn_status status = TN_OK;
-
-    for (int64_t i = 0; table && table[i].kind != TN_OPTION_KIND_END && status == TN_OK; i++)
-        if (!(table[i].flags & TN_OPTION_MANY))
-            status = tn__name_check(table[i].name, "", "%s: option %d", what, (int)i + 1);
-    return status;
-}
-
 static tn_status operand_names(const tn_operand *rows, int32_t count, const char *what)
 {
     tn_status status = TN_OK;
@@ -179,12 +168,10 @@ static tn_status kernel_names(const tn_kernel *kernel)
     return status;
 }
 
-/* What is registered has a name that a spec, a file or a report line can hold, and options that a
- * spec can give. */
+/* What is registered has a name that a spec, a file or a report line can hold. */
 static tn_status names_acceptable(const struct kind *kind, const tn_head *copy)
 {
     const char *name = name_in(kind, copy);
-    char what[128];
     tn_status status = TN_OK;
 
     if (!name || !name[0])
@@ -199,11 +186,34 @@ static tn_status names_acceptable(const struct kind *kind, const tn_head *copy)
         status = tn__name_check(name, ".-", "%s: name", kind->type);
     else
         status = tn__name_check_type(name, kind->type);
-    tn_snprint(what, sizeof what, "%s %.64s", kind->type, name);
-    return status == TN_OK && kind->options
-               ? tn__option_names_check(
-                     *(const tn_option *const *)((const char *)copy + kind->options), what)
-               : status;
+    return status;
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+/* Of the struct that the options of a descriptor point into. */
+static size_t options_size(const tn_head *copy)
+{
+    switch (copy->kind) {
+    case TN_KIND_tn_layer: return ((const tn_layer *)copy)->data_size;
+    case TN_KIND_tn_op_def: return ((const tn_op_def *)copy)->options_size;
+    case TN_KIND_tn_optimizer_def: return ((const tn_optimizer_def *)copy)->data_size;
+    case TN_KIND_tn_scheduler_def: return ((const tn_scheduler_def *)copy)->data_size;
+    default: return ((const tn_init_def *)copy)->data_size;
+    }
+}
+
+static tn_status options_acceptable(const struct kind *kind, const tn_head *copy)
+{
+    const tn_option *options;
+    char what[128];
+    if (!kind->options)
+        return TN_OK;
+    memcpy(&options, (const char *)copy + kind->options, sizeof options);
+    tn_snprint(what, sizeof what, "%s %s", kind->type, name_in(kind, copy));
+    /* The options of an operator begin with the size of their struct. */
+    return tn__options_check(options, copy->kind == TN_KIND_tn_op_def ? sizeof(uint32_t) : 0,
+                             options_size(copy), what);
 }
 
 tn_status tn__contribute_one(const tn_head *head, tn__plugin *plugin)
@@ -226,12 +236,35 @@ tn_status tn__contribute_one(const tn_head *head, tn__plugin *plugin)
     status = names_acceptable(kind, copy);
     if (status == TN_OK)
         status = complete(kind, copy);
-    return status == TN_OK ? kind->add(copy->kind, name_in(kind, copy), copy, plugin) : status;
+    if (status == TN_OK)
+        status = options_acceptable(kind, copy);
+    if (status == TN_OK)
+        status = kind->add(copy->kind, name_in(kind, copy), copy, plugin);
+    if (status == TN_OK)
+        tn__idle_stale();
+    return status;
 }
 
 /* ---- the plugin's line ----------------------------------------------------------------------- */
 
 enum { REFUSALS_SHOWN = 3 };
+
+void tn__plugin_reason_compose(tn__plugin *plugin)
+{
+    const tn__plugin_private *own = plugin->private;
+    const char *words = own->refusals.at ? own->refusals.at : "",
+               *idle = own->idle_line ? own->idle_line : "";
+    int64_t count = plugin->report.refused, hidden = count - REFUSALS_SHOWN;
+    tn__text text = { 0 };
+    if (count)
+        tn__text_add(&text, "%lld contribution%s refused: %s", (long long)count,
+                     count == 1 ? " was" : "s were", words);
+    if (hidden > 0)
+        tn__text_add(&text, "; and %lld more", (long long)hidden);
+    tn__text_add(&text, "%s%s", count && idle[0] ? "; " : "", idle);
+    tn__plugin_reason(plugin, "%s", text.at && !text.failed ? text.at : "");
+    tn__text_free(&text);
+}
 
 static void refused(tn__plugin *plugin, const char *words, int64_t count)
 {
@@ -239,15 +272,7 @@ static void refused(tn__plugin *plugin, const char *words, int64_t count)
     if (plugin->report.refused < REFUSALS_SHOWN)
         tn__text_add(all, "%s%s", all->length ? "; " : "", words);
     plugin->report.refused += count;
-    int64_t hidden = plugin->report.refused - REFUSALS_SHOWN;
-    if (hidden > 0)
-        tn__plugin_reason(plugin, "%lld contributions were refused: %s; and %lld more",
-                          (long long)plugin->report.refused, all->at ? all->at : "",
-                          (long long)hidden);
-    else
-        tn__plugin_reason(plugin, "%lld contribution%s refused: %s",
-                          (long long)plugin->report.refused,
-                          plugin->report.refused == 1 ? " was" : "s were", all->at ? all->at : "");
+    tn__plugin_reason_compose(plugin);
 }
 
 static void contribute_counted(tn__plugin *plugin, const tn_head *head)

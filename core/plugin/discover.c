@@ -11,10 +11,6 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#ifndef TN_PLUGIN_DIR
-#define TN_PLUGIN_DIR ""
-#endif
-
 static _Atomic bool done;
 static bool under_way;
 
@@ -35,43 +31,6 @@ static void take_turn(void)
 {
     pthread_once(&turn_once, make_turn);
     pthread_mutex_lock(&turn);
-}
-
-/* ---- TENON_PLUGINS --------------------------------------------------------------------------- */
-
-/* "backend-*,ops,!backend-cuda": names with * and ?, `!` denies. The last pattern that fits decides; a name
- * that none fits is let in only when the list has nothing but denials. */
-bool tn__list_allows(const char *list, const char *name)
-{
-    bool allowed = true, denials_only = true, fitted = false;
-    while (*list) {
-        char pattern[128];
-        size_t length = strcspn(list, ",");
-        const char *from = list;
-        list += length + (list[length] == ',');
-        while (length && isspace((unsigned char)*from))
-            from++, length--;
-        while (length && isspace((unsigned char)from[length - 1]))
-            length--;
-        bool deny = length && *from == '!';
-        from += deny, length -= deny;
-        if (!length || length >= sizeof pattern)
-            continue;
-        memcpy(pattern, from, length);
-        pattern[length] = 0;
-        denials_only = denials_only && deny;
-        if (tn__glob(pattern, name)) {
-            allowed = !deny;
-            fitted = true;
-        }
-    }
-    return fitted ? allowed : denials_only;
-}
-
-bool tn__plugin_allowed(const char *name)
-{
-    const char *list = tn_env_get("TENON_PLUGINS");
-    return !list || tn__list_allows(list, name);
 }
 
 /* ---- folders --------------------------------------------------------------------------------- */
@@ -153,7 +112,8 @@ static tn_status discover_folder(const char *folder, bool must_exist)
     if (!S_ISDIR(at.st_mode))
         return folder_line(folder, TN_OUTCOME_FAILED, TN_STAGE_FOUND,
                            "it is in the plugin path and is no folder");
-    if (!tn__trusted_place(&at, "folder", words, sizeof words))
+    if (!tn__trusted_place(&at, "folder", words, sizeof words) ||
+        !tn__trusted_above(real, words, sizeof words))
         return folder_line(real, TN_OUTCOME_REFUSED, TN_STAGE_OWNER, words);
     DIR *open = opendir(real);
     if (!open) {
@@ -299,6 +259,7 @@ void tn__plugins_settle(void)
     for (p = tn__plugins_first; p; p = p->next)
         if (p->private->mark == 2)
             p->private->mark = 3; /* handed in for good */
+    tn__idle_update(true);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -306,7 +267,9 @@ void tn__plugins_settle(void)
 static tn_status discover(void)
 {
     const char *replaced = NULL, *more = NULL, *policy;
-    tn_status status = tn__plugin_env("TENON_PLUGINS", &policy);
+    tn_status status = tn__check_mode_check();
+    if (status == TN_OK)
+        status = tn__plugin_env("TENON_PLUGINS", &policy);
     if (status == TN_OK)
         status = tn__plugin_env("TENON_PLUGIN_PATH", &replaced);
     if (status == TN_OK)
@@ -317,7 +280,7 @@ static tn_status discover(void)
     for (const tn__static_plugin *s = tn__static_plugins; s->name && status == TN_OK; s++)
         status = tn__load_static(s->name, s->query);
     if (status == TN_OK)
-        status = tn__discover_path(replaced ? replaced : TN_PLUGIN_DIR, replaced != NULL);
+        status = tn__discover_path(replaced ? replaced : tn__plugin_folder(), replaced != NULL);
     if (status == TN_OK)
         status = tn__discover_path(more, true);
     tn__plugins_unlock();
@@ -336,6 +299,7 @@ tn_status tn__plugins_discover(void)
         if (status == TN_OK) {
             tn__plugins_settle();
             tn__options_warn_unknown();
+            tn__filter_warn();
             tn__runtimes_warn();
             atomic_store_explicit(&done, true, memory_order_release);
         }

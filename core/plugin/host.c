@@ -4,6 +4,8 @@
  * the core apart (rule 20). */
 #include "core/plugin/loader.h"
 
+#include <strings.h>
+
 /* Not const: two cores in one process have two of these, and identical constants might be
  * merged. */
 static tn_host_info host = { TN_HEAD(tn_host_info), .interface_find = tn__host_interface };
@@ -21,14 +23,34 @@ const tn_host_info *tn__host_info(void)
     return &host;
 }
 
+/* 1, 0, or -1 for a word that is neither. */
+static int32_t meaning_of(const char *word)
+{
+    static const char *const words[] = { "0", "1", "false", "true", "off", "on" };
+    for (int32_t i = 0; i < tn__countof(words); i++)
+        if (!strcasecmp(word, words[i]))
+            return i % 2;
+    return -1;
+}
+
+tn_status tn__check_mode_check(void)
+{
+    const char *value;
+    tn_status status = tn__plugin_env("TENON_CHECK", &value);
+    if (status == TN_OK && value && meaning_of(value) < 0)
+        status = tn_fail(TN_ERR_VALUE, "TENON_CHECK=%q: expected 0, 1, false, true, off or on",
+                         value);
+    return status;
+}
+
 bool tn__check_mode_ask(void)
 {
     const char *value;
     int32_t now;
 
     if (tn__plugin_env("TENON_CHECK", &value) != TN_OK)
-        return false; /* no memory to read it: asked again at the next call */
-    now = value && *value && strcmp(value, "0") && strcmp(value, "off");
+        return false;                     /* no memory to read it: asked again at the next call */
+    now = value && meaning_of(value) > 0; /* another word fails every look for plugins */
     atomic_store_explicit(&tn__check_mode, now, memory_order_relaxed);
     return now;
 }

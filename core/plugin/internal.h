@@ -33,6 +33,10 @@ void tn__plugin_probed(tn__plugin *plugin, tn_status status);
  * FAILED at dlopen: ...", for error texts. Appends nothing when the report knows nothing of it. */
 void tn__plugins_explain(const char *name, tn__text *text);
 
+/* Why there is nothing of some kind: what TENON_PLUGINS keeps out, and the folders without plugins;
+ * appended to an error text, "; " first. Appends nothing when neither is the reason. */
+void tn__plugins_explain_none(tn__text *text);
+
 /* Registries by kind and name for contributions that need nothing more (layer, optimizer,
  * scheduler, init, format, observer, dataset). Look-ups take no lock: an immutable snapshot. */
 typedef struct tn__entry {

@@ -60,6 +60,11 @@ static tn_plugin_query_fn *symbol_of(tn__plugin *plugin, void *handle)
                            where.dli_fname ? where.dli_fname : "?");
         return NULL;
     }
+    if (!tn__mapped_is_code(symbol)) {
+        tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_SYMBOL, TN_ERR_FORMAT,
+                           "its " TN_PLUGIN_SYMBOL " is data, not a function");
+        return NULL;
+    }
     tn_plugin_query_fn *query;
     memcpy(&query, &symbol, sizeof query); /* ISO C has no cast from an object to a function */
     return query;
@@ -76,7 +81,8 @@ static tn_plugin_query_fn *map(tn__plugin *plugin)
         return NULL;
     }
     tn_log(TN_LOG_DEBUG, "mapping %s", plugin->file);
-    void *handle = dlopen(plugin->file, RTLD_NOW | RTLD_LOCAL);
+    /* A plugin that closes itself stays mapped, too. */
+    void *handle = dlopen(plugin->file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!handle) {
         const char *why = dlerror();
         tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_DLOPEN, TN_ERR_FORMAT, "%s",
@@ -137,6 +143,24 @@ static bool id_acceptable(const char *id)
     return length > 0 && isalnum((unsigned char)id[length - 1]);
 }
 
+enum { MOST_CONTRIBUTIONS = 65536 };
+
+/* A number and a pointer that belong together. */
+static bool row_acceptable(tn__plugin *plugin, const char *what, const void *at, int64_t count,
+                           size_t each)
+{
+    const char *wrong = count < 0 || count > MOST_CONTRIBUTIONS ? "0 to 65536 are expected"
+                        : count && !at                          ? "the pointer is NULL"
+                        : count && each && (uint64_t)count > tn__mapped_left(at) / each
+                            ? "its memory ends before that many"
+                            : NULL;
+    if (wrong)
+        tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_QUERY, TN_ERR_VALUE,
+                           "its tn_plugin says that it has %lld %s: %s", (long long)count, what,
+                           wrong);
+    return !wrong;
+}
+
 static bool descriptor_taken(tn__plugin *plugin, const tn_plugin *theirs)
 {
     tn_plugin *own = &plugin->private->descriptor;
@@ -166,6 +190,10 @@ static bool descriptor_taken(tn__plugin *plugin, const tn_plugin *theirs)
             own->id ? own->id : "", own->version ? own->version : "");
         return false;
     }
+    if (!row_acceptable(plugin, "contributions", own->contributions, own->n_contributions,
+                        sizeof *own->contributions) ||
+        !row_acceptable(plugin, "kernels", own->kernels, own->n_kernels, own->kernel_size))
+        return false;
     plugin->plugin = own;
     plugin->id = plugin->report.id = own->id;
     plugin->version = plugin->report.version = own->version;
@@ -287,6 +315,17 @@ void tn__plugin_ask(tn__plugin *plugin, tn_plugin_query_fn *query)
         plugin->private->negotiated = false;
 }
 
+static bool allowed(tn__plugin *plugin)
+{
+    tn__plugin_private *own = plugin->private;
+    own->denied = !tn__plugin_allowed(own->name);
+    if (own->denied)
+        tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_FOUND, TN_ERR_REFUSED,
+                           "TENON_PLUGINS=%s does not let %q in", tn_env_get("TENON_PLUGINS"),
+                           own->name);
+    return !own->denied;
+}
+
 tn_status tn__load_static(const char *name, tn_plugin_query_fn *query)
 {
     for (tn__plugin *p = tn__plugins_first; p; p = p->next)
@@ -295,11 +334,8 @@ tn_status tn__load_static(const char *name, tn_plugin_query_fn *query)
     tn__plugin *plugin = tn__plugin_add("(static)");
     if (!plugin)
         return TN_ERR_MEMORY;
-    if (!tn__plugin_allowed(name))
-        tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_FOUND, TN_ERR_REFUSED,
-                           "TENON_PLUGINS=%s does not let %q in", tn_env_get("TENON_PLUGINS"),
-                           name);
-    else
+    tn_snprint(plugin->private->name, sizeof plugin->private->name, "%s", name);
+    if (allowed(plugin))
         tn__plugin_ask(plugin, query);
     plugin->private->query = query;
     return TN_OK;
@@ -330,7 +366,8 @@ static bool file_acceptable(tn__plugin *plugin, const struct stat *at)
         slash[slash == folder] = 0;
     if (!tn__trusted_place(at, "file", words, sizeof words) ||
         (!stat(folder, &around) &&
-         !tn__trusted_place(&around, "folder it lies in", words, sizeof words))) {
+         !tn__trusted_place(&around, "folder it lies in", words, sizeof words)) ||
+        !tn__trusted_above(folder, words, sizeof words)) {
         tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_OWNER, TN_ERR_REFUSED, "%s", words);
         return false;
     }
@@ -347,7 +384,7 @@ static tn__plugin *line_for(const char *path, const char *real)
 
 tn__plugin *tn__load_file(const char *path)
 {
-    char real[PATH_MAX], name[256];
+    char real[PATH_MAX];
     struct stat at;
     bool resolved = realpath(path, real) != NULL;
     int why = errno;
@@ -372,18 +409,8 @@ tn__plugin *tn__load_file(const char *path)
     }
     plugin->private->device = (uint64_t)at.st_dev;
     plugin->private->inode = (uint64_t)at.st_ino;
-    const char *base = strrchr(path, '/');
-    base = base ? base + 1 : path;
-    base += !strncmp(base, "lib", 3) ? 3 : 0;
-    const char *dot = strstr(base, ".so");
-    tn_snprint(name, sizeof name, "%.*s", (int)(dot ? dot - base : (ptrdiff_t)strlen(base)), base);
-    if (!tn__plugin_allowed(name)) {
-        tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_FOUND, TN_ERR_REFUSED,
-                           "TENON_PLUGINS=%s does not let %q in", tn_env_get("TENON_PLUGINS"),
-                           name);
-        return plugin;
-    }
-    if (!file_acceptable(plugin, &at))
+    tn__plugin_stem(path, plugin->private->name, sizeof plugin->private->name);
+    if (!allowed(plugin) || !file_acceptable(plugin, &at))
         return plugin;
     plugin->report.stage = TN_STAGE_DLOPEN;
     tn_plugin_query_fn *query = map(plugin);

@@ -24,6 +24,13 @@ typedef struct tn__plugin_private {
     tn__kept *kept;
     tn__keep *options; /* strings and rows that options_data points to */
     tn__text refusals; /* contributions that were refused */
+    /* kernels that nothing calls: while they are counted, and as the line says */
+    tn__text idle;
+    int64_t idle_count;
+    const char *idle_line;
+    bool idle_news;
+    char name[256];    /* of its file, without "lib" and ".so": what TENON_PLUGINS is about */
+    bool denied;       /* by TENON_PLUGINS */
     bool negotiated;   /* asked, and the versions fit */
     bool distributed;
     int32_t mark; /* walk over requirements: 0 new, 1 under way, 2 done, 3 handed in */
@@ -76,13 +83,29 @@ tn_status tn__load_static(const char *name, tn_plugin_query_fn *query);
 /* Whether TENON_PLUGINS lets a plugin of that name (the file's, without "lib" and ".so") in. */
 bool tn__plugin_allowed(const char *name);
 bool tn__list_allows(const char *list, const char *name);
+/* That name, of the path of a file. */
+void tn__plugin_stem(const char *path, char *name, size_t size);
+/* Warns about names in TENON_PLUGINS that no plugin has. */
+void tn__filter_warn(void);
+/* Where plugins are looked for without TENON_PLUGIN_PATH: the folder that was compiled in, or, where
+ * the library was moved, the one that moved with it; valid for good. */
+const char *tn__plugin_folder(void);
+/* For a library in `own` the folder in place of `compiled`; false where that is the right one. */
+bool tn__folder_beside(const char *compiled, const char *own, char *out, size_t size);
 /* Number by number: < 0, 0, > 0. */
 int tn__compare_versions(const char *a, const char *b);
 /* Owner and permissions (rule 14): words when they are not acceptable. */
 bool tn__trusted_place(const struct stat *at, const char *what, char *words, size_t size);
+/* The same of the folders above `path`, by which it is reached: one that anybody may write to lets
+ * everything below it be replaced, but for the sticky bit. */
+bool tn__trusted_above(const char *path, char *words, size_t size);
 /* What an ELF file says before it is mapped: another outcome than OK, with words, when mapping it would
  * end the process. */
 tn_outcome tn__elf_acceptable(const char *path, char *words, size_t size);
+/* Whether an address is in memory that a file was mapped to as code; how many bytes of what was
+ * mapped follow it (SIZE_MAX where that is not known). */
+bool tn__mapped_is_code(const void *address);
+size_t tn__mapped_left(const void *address);
 /* Asks and negotiates: query, version. */
 void tn__plugin_ask(tn__plugin *plugin, tn_plugin_query_fn *query);
 /* Resolves requirements and hands the contributions of all new plugins to the registries. */
@@ -92,6 +115,8 @@ void tn__plugins_settle(void);
 tn_status tn__plugin_env(const char *name, const char **value);
 /* Reads TENON_<NAME>_<OPTION>; false when a value is not accepted (the outcome is set). */
 bool tn__plugin_options(tn__plugin *plugin);
+/* A failure when TENON_CHECK has a value that means neither yes nor no. */
+tn_status tn__check_mode_check(void);
 /* Warns about variables TENON_* that nobody reads, once each. */
 void tn__options_warn_unknown(void);
 /* Warns once about two OpenMP or BLAS runtimes in the process (rule 13). */
@@ -102,8 +127,6 @@ void tn__runtimes_warn(void);
 enum { TN__PASS_OPS, TN__PASS_BACKENDS, TN__PASS_NAMED, TN__PASS_KERNELS, TN__PASS_COUNT };
 /* Hands over what belongs to the pass; refusals go to the plugin's line. */
 void tn__contribute(tn__plugin *plugin, int pass);
-/* The names of an option table, as tn__name_check has them; `what` is for the error. */
-tn_status tn__option_names_check(const tn_option *table, const char *what);
 /* One contribution; the failure is recorded. */
 tn_status tn__contribute_one(const tn_head *head, tn__plugin *plugin);
 
@@ -111,6 +134,14 @@ tn_status tn__contribute_one(const tn_head *head, tn__plugin *plugin);
  * there. */
 tn_status tn__copy_struct(void *to, size_t size, size_t least, const tn_head *from,
                           const char *what);
+
+/* Something was registered: kernels may have become of use, or new ones may be of none. */
+void tn__idle_stale(void);
+/* Brings the lines of plugins with kernels that never run up to date; `aloud`: the log, too, says
+ * what is new. */
+void tn__idle_update(bool aloud);
+/* Puts the reason of a plugin that is OK together: refused contributions, kernels that never run. */
+void tn__plugin_reason_compose(tn__plugin *plugin);
 
 void tn__registry_shutdown(void);
 

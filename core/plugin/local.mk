@@ -7,11 +7,15 @@ libcore_la_SOURCES += \
 	%D%/check_backend.c \
 	%D%/contribute.c \
 	%D%/discover.c \
+	%D%/filter.c \
+	%D%/folder.c \
 	%D%/host.c \
 	%D%/host_tables.c \
+	%D%/idle.c \
 	%D%/internal.h \
 	%D%/load.c \
 	%D%/loader.h \
+	%D%/mapped.c \
 	%D%/options.c \
 	%D%/place.c \
 	%D%/registry.c \

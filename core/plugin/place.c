@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <link.h>
 #include <unistd.h>
 
@@ -30,16 +31,21 @@ static bool own_file(uid_t *owner)
     return false;
 }
 
-bool tn__trusted_place(const struct stat *at, const char *what, char *words, size_t size)
+static bool trusted_owner(uid_t owner)
 {
     uid_t ours = 0;
+    /* In a set-uid program the user is whose rights it has, not who started it. */
+    return owner == 0 || owner == geteuid() || (own_file(&ours) && owner == ours);
+}
+
+bool tn__trusted_place(const struct stat *at, const char *what, char *words, size_t size)
+{
     if (at->st_mode & S_IWOTH) {
         tn_snprint(words, size,
                    "the %s is world-writable: anybody could have put code there; chmod o-w", what);
         return false;
     }
-    /* In a set-uid program the user is whose rights it has, not who started it. */
-    if (at->st_uid == 0 || at->st_uid == geteuid() || (own_file(&ours) && at->st_uid == ours))
+    if (trusted_owner(at->st_uid))
         return true;
     tn_snprint(words, size,
                "the %s is owned by user %lld: accepted are root, the user of this process, and the "
@@ -47,6 +53,37 @@ bool tn__trusted_place(const struct stat *at, const char *what, char *words, siz
                "libtenon",
                what, (long long)at->st_uid);
     return false;
+}
+
+bool tn__trusted_above(const char *path, char *words, size_t size)
+{
+    char above[PATH_MAX];
+    struct stat at, below;
+    tn_snprint(above, sizeof above, "%s", path);
+    if (stat(above, &below))
+        return true;
+    for (char *slash; above[1] && (slash = strrchr(above, '/')); below = at) {
+        slash[slash == above] = 0;
+        if (stat(above, &at))
+            return true;
+        if (!(at.st_mode & S_IWOTH))
+            continue;
+        if (!(at.st_mode & S_ISVTX)) {
+            tn_snprint(words, size,
+                       "the folder %s above it is world-writable: anybody could replace what is "
+                       "below; chmod o-w, or +t as /tmp has it",
+                       above);
+            return false;
+        }
+        if (!trusted_owner(below.st_uid)) {
+            tn_snprint(words, size,
+                       "the folder %s above it is world-writable, and what it is reached by there "
+                       "is owned by user %lld, who could replace it",
+                       above, (long long)below.st_uid);
+            return false;
+        }
+    }
+    return true;
 }
 
 /* ---- ELF ------------------------------------------------------------------------------------- */

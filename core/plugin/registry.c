@@ -128,6 +128,8 @@ static void unknown(uint32_t kind, const char *name)
     else if (!count)
         tn__text_add(&text, "; there is no %s at all: `tenon plugins` shows what was found",
                      what_is(kind));
+    if (!count)
+        tn__plugins_explain_none(&text);
     for (int64_t i = 0; !near && i < used && i < SHOWN; i++)
         tn__text_add(&text, "%s%s", i ? ", " : "; there are: ", names[i]);
     if (!near && count > SHOWN)

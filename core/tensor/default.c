@@ -1,17 +1,33 @@
 /* SPDX-License-Identifier: MIT
  *
  * The device where new tensors go: of the thread, of the program, of the environment. */
+#include "core/plugin/internal.h"
 #include "core/tensor/device.h"
 #include "core/tensor/thread.h"
 
 static const tn_device *_Atomic resolved; /* of the process, NULL until it was needed */
+
+/* A name that no plugin gives or failed to give, or no name at all: likely to be misspelt, and said
+ * aloud also when a later one of the list works. */
+static bool is_misspelt(const char *name)
+{
+    char type[64];
+    tn__text line = { 0 };
+
+    tn_snprint(type, sizeof type, "%.*s", (int)strcspn(name, ":"), name);
+    tn__plugins_explain(type, &line);
+    bool known = tn_error_last()->code != TN_ERR_VALUE &&
+                 (tn__device_type_find(type) != NULL || line.length > 0);
+    tn__text_free(&line);
+    return !known;
+}
 
 /* The first device of a list "a,b:1,c" that can be had. Says in the log which it is, and why not those before it. */
 static const tn_device *choose(const char *names)
 {
     const char *at = names;
     const tn_device *device = NULL;
-    tn__text why = { 0 };
+    tn__text why = { 0 }, odd = { 0 };
     uint64_t mark = tn_error_mark();
     int64_t tried = 0;
 
@@ -29,14 +45,20 @@ static const tn_device *choose(const char *names)
         if (length > 0) {
             tn_snprint(name, sizeof name, "%.*s", (int)(length < 60 ? length : 60), at);
             device = tn_device_find(name);
-            if (device == NULL)
+            if (device == NULL) {
                 tn__text_add(&why, tried > 0 ? "; %s" : "%s", tn_error_last()->message);
+                if (is_misspelt(name))
+                    tn__text_add(&odd, odd.length > 0 ? "; %s" : "%s", tn_error_last()->message);
+            }
             tried++;
         }
         at = next;
     }
     if (device != NULL) {
         tn_error_restore(mark);
+        if (odd.length > 0)
+            tn__log(TN_LOG_WARNING, "new tensors go to %s; in the list %q: %s", device->name, names,
+                    odd.failed || odd.at == NULL ? "?" : odd.at);
         if (tried > 1)
             tn__log(TN_LOG_INFO, "new tensors go to %s, the first of %q that can be had; not: %s",
                     device->name, names, why.failed || why.at == NULL ? "?" : why.at);
@@ -50,6 +72,7 @@ static const tn_device *choose(const char *names)
                 why.failed || why.at == NULL ? "?" : why.at);
     }
     tn__text_free(&why);
+    tn__text_free(&odd);
     return device;
 }
 

@@ -206,6 +206,8 @@ static tn_status enumerate(tn__device_type *type)
         pthread_mutex_unlock(&lock);
         return status;
     }
+    tn__log(TN_LOG_DEBUG, "counting devices of type %s (%s)", type->backend.type,
+            file_of(type->plugin));
     before = tn__error_plugin(type->plugin != NULL ? type->plugin->id : "");
     status = tn__status_of(type->backend.enumerate(&count), "enumerate");
     tn__error_plugin(before);
@@ -239,6 +241,7 @@ static tn_status open_parts(tn_device *device)
     const tn_backend *b = tn__backend(device);
     const char *before = tn__error_plugin(device->type->plugin != NULL ? device->type->plugin->id
                                                                        : "");
+    tn__log(TN_LOG_DEBUG, "opening %s (%s)", device->name, file_of(device->type->plugin));
     tn_status status = tn__status_of(b->open(device->index, &device->handle), "open");
 
     tn__error_plugin(before);
@@ -308,6 +311,8 @@ static tn_status no_such_type(const char *name, size_t length)
                                   : "no plugin provides any device");
     for (int32_t i = 0; i < count; i++)
         tn__text_add(&text, i > 0 ? ", %s" : "%s", names[i]);
+    if (count == 0)
+        tn__plugins_explain_none(&text);
     tn__text_add(&text, "; ");
     tn__plugins_explain(type, &text);
     if (text.length >= 2 && text.at != NULL && !text.failed &&

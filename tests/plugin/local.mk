@@ -3,12 +3,13 @@
 EXTRA_DIST += \
 	%D%/fixtures/build.sh \
 	%D%/fixtures/crafted.c \
+	%D%/fixtures/faulty.c \
 	%D%/fixtures/plain.c \
 	%D%/place.h
 
 # The bad plugins that the tests look at, and good ones beside them.
 tests/plugin/fixtures.stamp: $(srcdir)/%D%/fixtures/build.sh $(srcdir)/%D%/fixtures/plain.c \
-		$(srcdir)/%D%/fixtures/crafted.c $(TN_PUBLIC) $(TN_API_GENERATED) $(TN_OPS_GENERATED)
+		$(srcdir)/%D%/fixtures/crafted.c $(srcdir)/%D%/fixtures/faulty.c $(TN_PUBLIC) $(TN_API_GENERATED) $(TN_OPS_GENERATED)
 	$(AM_V_GEN)$(MKDIR_P) tests/plugin && $(SHELL) $(srcdir)/%D%/fixtures/build.sh \
 	    '$(CC) $(TN_SDK_CPPFLAGS) $(CPPFLAGS) $(CFLAGS) $(TN_SANITIZE)' '$(srcdir)/%D%/fixtures' tests/plugin/built && touch $@
 CLEANFILES += tests/plugin/fixtures.stamp
@@ -22,6 +23,7 @@ if HAVE_CHECK
 TN_PLUGIN_TESTS = \
 	%D%/test_check \
 	%D%/test_cores \
+	%D%/test_descriptors \
 	%D%/test_environment \
 	%D%/test_loader \
 	%D%/test_memory \
@@ -37,6 +39,9 @@ EXTRA_%C%_test_check_DEPENDENCIES = tests/plugin/fixtures.stamp
 %C%_test_cores_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_cores_LDADD = $(TN_LINK_TEST_CORE)
 EXTRA_%C%_test_cores_DEPENDENCIES = tests/plugin/fixtures.stamp libtenon.la
+%C%_test_descriptors_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_descriptors_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_descriptors_DEPENDENCIES = tests/plugin/fixtures.stamp
 %C%_test_environment_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_environment_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_environment_DEPENDENCIES = tests/plugin/fixtures.stamp

@@ -32,7 +32,7 @@ static TN_ATTR(unused) const char *path_of(const char *name)
     return path;
 }
 
-static void copy_file(const char *from, const char *to)
+static TN_ATTR(unused) void copy_file(const char *from, const char *to)
 {
     char bytes[65536];
     ssize_t count;
@@ -46,7 +46,7 @@ static void copy_file(const char *from, const char *to)
 }
 
 /* Puts fixtures into the folder, NULL ends the list: place("good", "text", NULL). */
-static void place(const char *first, ...)
+static TN_ATTR(unused) void place(const char *first, ...)
 {
     va_list names;
     va_start(names, first);
@@ -89,7 +89,7 @@ static void take_down(void)
 }
 
 /* The line of the report for a file of the folder (or an id), which has to be there. */
-static tn_plugin_report line_of(const char *name)
+static TN_ATTR(unused) tn_plugin_report line_of(const char *name)
 {
     tn_plugin_report report;
     const char *path = path_of(name);
@@ -108,7 +108,7 @@ static tn_plugin_report line_of(const char *name)
     return report;
 }
 
-static void expect(const char *name, int outcome, int stage, const char *words)
+static TN_ATTR(unused) void expect(const char *name, int outcome, int stage, const char *words)
 {
     tn_plugin_report report = line_of(name);
     ck_assert_msg(report.outcome == outcome && report.stage == stage &&

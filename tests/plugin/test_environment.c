@@ -3,6 +3,8 @@
  * What the environment decides: where plugins are looked for, which may load, and their options. */
 #include "tests/plugin/place.h"
 
+#include <sys/wait.h>
+
 enum { OK = TN_OUTCOME_OK, REFUSED = TN_OUTCOME_REFUSED, FAILED = TN_OUTCOME_FAILED };
 
 static char logged[8192];
@@ -100,6 +102,150 @@ START_TEST(denials_alone_let_the_rest_in)
     expect("older.so", OK, TN_STAGE_VERSION, "");
     expect_good_beside();
     expect_failure(tn_plugin_load(path_of("counting.so")), TN_ERR_REFUSED, "REFUSED at found");
+}
+END_TEST
+
+START_TEST(a_list_of_plugins_has_the_globs_of_the_shell)
+{
+    place("good", "counting", "older", NULL);
+    setenv("TENON_PLUGINS", "[co]*,goo?,!o[a-k]der", 1);
+    expect("counting.so", OK, TN_STAGE_VERSION, "");
+    expect("older.so", OK, TN_STAGE_VERSION, "");
+    expect_good_beside();
+    ck_assert_str_eq(logged, "");
+}
+END_TEST
+
+START_TEST(a_name_in_the_list_that_no_plugin_has_is_warned_about)
+{
+    place("good", "counting", NULL);
+    setenv("TENON_PLUGINS", "good,cuonting,away*,!god,!backend-elsewhere,somewhere", 1);
+    ck_assert_int_ge(tn_plugin_count(), 2);
+    ck_assert_str_eq(logged,
+                     "TENON_PLUGINS: no plugin is called \"cuonting\"; did you mean \"counting\"?\n"
+                     "TENON_PLUGINS: no plugin is called \"god\"; did you mean \"good\"?\n"
+                     "TENON_PLUGINS: no plugin is called \"somewhere\"\n");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(a_filter_that_lets_nothing_in_is_named_in_every_error)
+{
+    place("good", "counting", NULL);
+    setenv("TENON_PLUGINS", "nothing*", 1);
+    ck_assert_ptr_null(tn_device_find("cpu"));
+    expect_failure(TN_ERR_UNAVAILABLE, tn_error_code(), "TENON_PLUGINS=\"nothing*\" keeps out ");
+    ck_assert_ptr_null(tn_op_find("add", 0));
+    expect_failure(TN_ERR_NOT_IMPLEMENTED, tn_error_code(),
+                   "TENON_PLUGINS=\"nothing*\" keeps out ");
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "Linear"));
+    expect_failure(TN_ERR_KEY, tn_error_code(), "TENON_PLUGINS=\"nothing*\" keeps out ");
+}
+END_TEST
+
+START_TEST(a_path_without_plugins_is_named_in_every_error)
+{
+    char words[PATH_MAX + 64];
+    snprintf(words, sizeof words, "TENON_PLUGIN_PATH=\"%s\"", folder);
+    if (tn_plugin_count() > 0)
+        return; /* a static build has plugins of its own */
+    ck_assert_ptr_null(tn_device_find("cpu"));
+    expect_failure(TN_ERR_UNAVAILABLE, tn_error_code(), words);
+    ck_assert_ptr_null(tn_op_find("add", 0));
+    expect_failure(TN_ERR_NOT_IMPLEMENTED, tn_error_code(), words);
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "Linear"));
+    expect_failure(TN_ERR_KEY, tn_error_code(), words);
+}
+END_TEST
+
+START_TEST(a_device_that_nothing_gives_is_warned_about_when_another_is_taken)
+{
+    place("fails_to_open", NULL);
+    setenv("TENON_DEVICE", "bord, board:x, board:1, board", 1);
+    const tn_device *device = tn_device_default();
+    ck_assert_msg(device != NULL, "%s", tn_error_text());
+    ck_assert_str_eq(tn_device_name(device), "board:0");
+    ck_assert_ptr_nonnull(strstr(logged, "new tensors go to board:0; in the list "));
+    ck_assert_ptr_nonnull(strstr(logged, "no device \"bord\": did you mean \"board\"?"));
+    ck_assert_ptr_nonnull(strstr(logged, "\"board:x\" is no name of a device"));
+    /* That one is there, and does not work: the next is what the list is for. */
+    char *first = strstr(logged, "in the list ");
+    *strchr(first, '\n') = 0;
+    ck_assert_ptr_null(strstr(first, "noise"));
+}
+END_TEST
+
+START_TEST(a_list_of_known_devices_is_not_warned_about)
+{
+    place("fails_to_open", NULL);
+    setenv("TENON_DEVICE", "board:1,board", 1);
+    ck_assert_str_eq(tn_device_name(tn_device_default()), "board:0");
+    ck_assert_ptr_null(strstr(logged, "in the list "));
+}
+END_TEST
+
+START_TEST(the_word_of_the_checked_boundary_is_yes_or_no)
+{
+    static const char *const words[] = { "1", "true", "ON", "0", "False", "off" };
+    place("careless", NULL);
+    for (int i = 0; i < 6; i++) {
+        int status = -1;
+        setenv("TENON_CHECK", words[i], 1);
+        pid_t child = fork();
+        /* The checked boundary refuses what "careless" does; without it that would crash. */
+        if (!child)
+            _exit(i < 3 ? tn_plugin_activate("org.tenon.test.careless") != TN_ERR_REFUSED
+                        : tn_plugin_count() < 1 || tn_failed());
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert_msg(status == 0, "TENON_CHECK=%s", words[i]);
+    }
+}
+END_TEST
+
+START_TEST(another_word_for_the_checked_boundary_is_an_error)
+{
+    place("good", NULL);
+    setenv("TENON_CHECK", "yse", 1);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(tn_plugin_count(), -1);
+        expect_failure(TN_ERR_VALUE, tn_error_code(),
+                       "TENON_CHECK=\"yse\": expected 0, 1, false, true, off or on");
+    }
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "GoodLayer"));
+    expect_failure(TN_ERR_VALUE, tn_error_code(), "TENON_CHECK=");
+}
+END_TEST
+
+START_TEST(a_number_of_threads_beyond_the_limit_is_warned_about)
+{
+    setenv("TENON_NUM_THREADS", "5000", 1);
+    ck_assert_int_ge(tn_num_threads(), 1);
+    ck_assert_ptr_nonnull(
+        strstr(logged, "TENON_NUM_THREADS=\"5000\" is not a whole number from 1 to 256"));
+}
+END_TEST
+
+START_TEST(kernels_that_nothing_calls_are_told_until_what_they_are_for_comes)
+{
+    ck_assert_int_eq(mkdir(path_of("aside"), 0755), 0);
+    copy_file(FIXTURES "late_operator.so", path_of("aside/late_operator.so"));
+    place("idle_kernels", "fails_to_open", NULL);
+    const char *all = "3 kernels never run: "
+                      "tn_future, because operator \"test_present\" has no revision 7 (the newest "
+                      "is 1); "
+                      "tn_early, because no plugin gives the operator \"test_later\"; "
+                      "tn_elsewhere, because no plugin gives the device type \"bord\"";
+    expect("idle_kernels.so", OK, TN_STAGE_VERSION, all);
+    ck_assert_ptr_nonnull(strstr(logged, all));
+    ck_assert_int_eq(line_of("idle_kernels.so").contributions, 5);
+    ck_assert_int_eq(line_of("idle_kernels.so").refused, 0);
+    ck_assert_int_eq(tn_plugin_load(path_of("aside/late_operator.so")), TN_OK);
+    ck_assert_ptr_null(strstr(line_of("idle_kernels.so").reason, "tn_early"));
+    expect("idle_kernels.so", OK, TN_STAGE_VERSION, "2 kernels never run: tn_future, ");
+    char where[200];
+    ck_assert_int_gt(tn_op_route(tn_op_find("test_later", 0), "board", TN_F32, where, sizeof where),
+                     0);
+    ck_assert_ptr_nonnull(strstr(where, "kernel tn_early"));
 }
 END_TEST
 
@@ -352,6 +498,16 @@ static Suite *environment(void)
     tcase_add_test(all, a_folder_that_is_not_there_and_a_relative_one_have_a_line_rule_14);
     tcase_add_test(all, plugins_are_allowed_and_denied_by_globs);
     tcase_add_test(all, denials_alone_let_the_rest_in);
+    tcase_add_test(all, a_list_of_plugins_has_the_globs_of_the_shell);
+    tcase_add_test(all, a_name_in_the_list_that_no_plugin_has_is_warned_about);
+    tcase_add_test(all, a_filter_that_lets_nothing_in_is_named_in_every_error);
+    tcase_add_test(all, a_path_without_plugins_is_named_in_every_error);
+    tcase_add_test(all, a_device_that_nothing_gives_is_warned_about_when_another_is_taken);
+    tcase_add_test(all, a_list_of_known_devices_is_not_warned_about);
+    tcase_add_test(all, the_word_of_the_checked_boundary_is_yes_or_no);
+    tcase_add_test(all, another_word_for_the_checked_boundary_is_an_error);
+    tcase_add_test(all, a_number_of_threads_beyond_the_limit_is_warned_about);
+    tcase_add_test(all, kernels_that_nothing_calls_are_told_until_what_they_are_for_comes);
     tcase_add_test(all, options_have_their_defaults);
     tcase_add_test(all, options_come_from_variables_of_the_plugins_name);
     tcase_add_test(all, a_value_that_is_not_accepted_refuses_the_plugin);

@@ -65,6 +65,45 @@ START_TEST(a_file_without_the_symbol_is_told_so_rule_1)
 }
 END_TEST
 
+START_TEST(a_symbol_that_is_data_is_told_so_rule_1)
+{
+    place("good", "query_is_data", NULL);
+    expect("query_is_data.so", FAILED, TN_STAGE_SYMBOL,
+           "its tn_plugin_query is data, not a function");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(numbers_of_contributions_that_cannot_be_are_told)
+{
+    place("good", "too_many", "some_too_many", "fewer_than_none", "null_list", "null_kernels",
+          "fewer_kernels_than_none", NULL);
+    expect("too_many.so", FAILED, TN_STAGE_QUERY,
+           "it has 1099511627776 contributions: 0 to 65536 are expected");
+    expect("some_too_many.so", FAILED, TN_STAGE_QUERY,
+           "it has 60000 contributions: its memory ends before that many");
+    expect("fewer_than_none.so", FAILED, TN_STAGE_QUERY,
+           "it has -1 contributions: 0 to 65536 are expected");
+    expect("null_list.so", FAILED, TN_STAGE_QUERY, "it has 3 contributions: the pointer is NULL");
+    expect("null_kernels.so", FAILED, TN_STAGE_QUERY, "it has 3 kernels: the pointer is NULL");
+    expect("fewer_kernels_than_none.so", FAILED, TN_STAGE_QUERY,
+           "it has -1 kernels: 0 to 65536 are expected");
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(a_plugin_that_closes_itself_stays_mapped_rule_16)
+{
+    place("good", "closes_itself", NULL);
+    expect("closes_itself.so", OK, TN_STAGE_VERSION, "");
+    ck_assert_int_eq(tn_plugin_activate("org.tenon.test.closes_itself"), TN_OK);
+    const tn_layer *layer = (const tn_layer *)tn_registry_find(TN_KIND_tn_layer, "ClosesItself");
+    ck_assert_ptr_nonnull(layer);
+    ck_assert_ptr_null(layer->forward(NULL, NULL));
+    expect_good_beside();
+}
+END_TEST
+
 START_TEST(a_symbol_that_lives_in_a_dependency_does_not_count_rule_2)
 {
     place("good", "borrowed", NULL);
@@ -209,6 +248,49 @@ START_TEST(a_file_in_an_open_folder_behind_a_symlink_is_refused_rule_14)
 }
 END_TEST
 
+START_TEST(a_world_writable_folder_above_is_refused_rule_14)
+{
+    char words[PATH_MAX + 64];
+    place("good", "counting", NULL);
+    ck_assert_int_eq(mkdir(path_of("open"), 0755), 0);
+    ck_assert_int_eq(mkdir(path_of("open/inner"), 0755), 0);
+    ck_assert_int_eq(mkdir(path_of("open/inner/plugins"), 0755), 0);
+    ck_assert_int_eq(rename(path_of("counting.so"), path_of("open/inner/plugins/counting.so")), 0);
+    ck_assert_int_eq(symlink("open/inner/plugins/counting.so", path_of("link.so")), 0);
+    ck_assert_int_eq(chmod(path_of("open"), 0777), 0);
+    setenv("TENON_PLUGIN_PATH_ADD", path_of("open/inner/plugins"), 1);
+    snprintf(words, sizeof words, "the folder %s above it is world-writable", path_of("open"));
+    expect("open/inner/plugins", REFUSED, TN_STAGE_OWNER, words);
+    expect("open/inner/plugins/counting.so", REFUSED, TN_STAGE_OWNER, words);
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "Counted"));
+    tn_error_clear();
+    expect_good_beside();
+}
+END_TEST
+
+START_TEST(a_folder_above_with_the_sticky_bit_is_accepted_when_what_is_in_it_is_ours_rule_14)
+{
+    place("good", "counting", "older", NULL);
+    ck_assert_int_eq(mkdir(path_of("open"), 0777), 0);
+    ck_assert_int_eq(mkdir(path_of("open/ours"), 0755), 0);
+    ck_assert_int_eq(rename(path_of("counting.so"), path_of("open/ours/counting.so")), 0);
+    ck_assert_int_eq(symlink("open/ours/counting.so", path_of("link.so")), 0);
+    if (getuid() == 0) { /* only root can give folders away */
+        ck_assert_int_eq(mkdir(path_of("open/theirs"), 0755), 0);
+        ck_assert_int_eq(mkdir(path_of("open/theirs/plugins"), 0755), 0);
+        ck_assert_int_eq(rename(path_of("older.so"), path_of("open/theirs/plugins/older.so")), 0);
+        ck_assert_int_eq(chown(path_of("open/theirs"), 12345, 12345), 0);
+        setenv("TENON_PLUGIN_PATH_ADD", path_of("open/theirs/plugins"), 1);
+    }
+    ck_assert_int_eq(chmod(path_of("open"), 01777), 0);
+    expect("open/ours/counting.so", OK, TN_STAGE_VERSION, "");
+    if (getuid() == 0)
+        expect("open/theirs/plugins", REFUSED, TN_STAGE_OWNER,
+               "is owned by user 12345, who could replace it");
+    expect_good_beside();
+}
+END_TEST
+
 START_TEST(somebody_elses_file_is_refused_rule_14)
 {
     if (getuid() != 0)
@@ -348,6 +430,9 @@ static Suite *loader(void)
     tcase_add_test(files, a_file_that_lost_its_end_does_not_end_the_process_rule_15);
     tcase_add_test(files, an_unknown_name_is_told_in_whole_words);
     tcase_add_test(files, a_file_without_the_symbol_is_told_so_rule_1);
+    tcase_add_test(files, a_symbol_that_is_data_is_told_so_rule_1);
+    tcase_add_test(files, numbers_of_contributions_that_cannot_be_are_told);
+    tcase_add_test(files, a_plugin_that_closes_itself_stays_mapped_rule_16);
     tcase_add_test(files, a_symbol_that_lives_in_a_dependency_does_not_count_rule_2);
     tcase_add_test(files, an_unresolved_function_and_a_missing_library_are_named_rule_15);
     tcase_add_test(files, an_older_plugin_loads_and_what_it_lacks_is_null_rules_4_and_6);
@@ -361,6 +446,10 @@ static Suite *loader(void)
     tcase_add_test(files, a_world_writable_file_is_refused_rule_14);
     tcase_add_test(files, a_world_writable_folder_is_refused_whole_rule_14);
     tcase_add_test(files, a_file_in_an_open_folder_behind_a_symlink_is_refused_rule_14);
+    tcase_add_test(files, a_world_writable_folder_above_is_refused_rule_14);
+    tcase_add_test(
+        files,
+        a_folder_above_with_the_sticky_bit_is_accepted_when_what_is_in_it_is_ours_rule_14);
     tcase_add_test(files, somebody_elses_file_is_refused_rule_14);
     tcase_add_test(files, an_unreadable_file_is_named_with_the_reason_rule_18);
     tcase_add_test(files, a_second_copy_through_a_symlink_is_reported_rule_14);

@@ -113,8 +113,31 @@ cp "$built/crash.so" plugins/
 check 1 "why crash" '^outcome +FAILED$' 'it crashed with SIGABRT'
 check 1 "why crash.so --json" '"signal": "SIGABRT"'
 is_json
-check 0 "why good" '^outcome +OK$' 'another plugin crashes when it is mapped: .*crash\.so'
+check 0 "why good" '^outcome +OK$' 'another plugin is left out, .*crash\.so: it crashed with SIGABRT'
+check 0 "plugins" '^- +- +crash\.so +FAILED +dlopen$' 'it crashed with SIGABRT' '^org.tenon.test.good +1\.2\.0 +good\.so +OK +version$'
 rm plugins/crash.so
+
+# A plugin that never returns ends the look at it, not the command: at each step, and beside others.
+check 2 "why good --seconds" 'it takes a number from 1 to 86400'
+check 2 "why good --seconds=0" 'it takes a number from 1 to 86400'
+check 2 "plugins --seconds x" 'it takes a number from 1 to 86400'
+for case in mapped:dlopen:mapping asked:query:'its query' activated:activate:'its activate function' \
+    probed:probe:'its enumerate function'; do
+    name=hangs_${case%%:*} stage=${case#*:}
+    check 1 "why $built/$name.so --seconds 1" '^outcome +FAILED$' "^stage +${stage%%:*}$" \
+        "^reason +${stage#*:}" 'within 1 s \(--seconds\)' "$name\.so"
+done
+check 1 "why $built/hangs_activated.so --seconds=1 --json" '"signal": "timeout"' '"outcome": "FAILED"' '"stage": "activate"'
+is_json
+check 1 "why $built/hangs_deactivated.so --seconds 1" '^outcome +OK$' 'hangs_deactivated\.so: its deactivate function did not return'
+cp "$built/hangs_asked.so" "$built/hangs_mapped.so" plugins/
+check 0 "plugins --seconds 1" '^- +- +hangs_asked\.so +FAILED +query$' 'its query did not return within 1 s' \
+    '^- +- +hangs_mapped\.so +FAILED +dlopen$' '^org.tenon.test.good +1\.2\.0 +good\.so +OK +version$'
+check 0 "why good --seconds 1" '^outcome +OK$' 'another plugin is left out, .*hangs_asked\.so: its query did not return'
+rm plugins/hangs_asked.so plugins/hangs_mapped.so
+
+# A device that cannot be opened is not OK.
+check 1 "why $built/fails_to_open.so" '^outcome +FAILED$' '^stage +probe$' 'board 1 answers with 100% noise'
 
 # info
 check 0 "info GoodLayer" '^layer GoodLayer, from org\.tenon\.test\.good$'

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Option tables that somebody else declared, looked at before anything is stored through them: rows
+ * inside the struct, aligned, apart from each other, of a known kind, with defaults that parse. */
+#include "core/base/internal.h"
+
+/* A table without TN_OPTION_END does not end; no table has more rows. */
+enum { MOST_ROWS = 256 };
+
+struct place {
+    size_t size, alignment;
+};
+
+#define PLACE(type)                                                                                \
+    {                                                                                              \
+        sizeof(type), _Alignof(type)                                                               \
+    }
+
+static struct place place_of(const tn_option *row)
+{
+    static const struct place places[] = {
+        [TN_OPTION_KIND_BOOL] = PLACE(bool),      [TN_OPTION_KIND_INT] = PLACE(int64_t),
+        [TN_OPTION_KIND_FLOAT] = PLACE(double),   [TN_OPTION_KIND_STRING] = PLACE(const char *),
+        [TN_OPTION_KIND_INTS] = PLACE(tn_ints),   [TN_OPTION_KIND_FLOATS] = PLACE(tn_floats),
+        [TN_OPTION_KIND_DTYPE] = PLACE(tn_dtype), [TN_OPTION_KIND_VALUE] = PLACE(tn_value),
+    };
+    static const struct place many = PLACE(tn_values), unknown = { 0, 1 };
+
+    if (row->flags & TN_OPTION_MANY)
+        return many;
+    return row->kind < tn__countof(places) ? places[row->kind] : unknown;
+}
+
+static tn_status form_fits(const tn_option *row, int64_t index, const char *what)
+{
+    const uint32_t known = TN_OPTION_REQUIRED | TN_OPTION_KEYWORD | TN_OPTION_MANY |
+                           TN_OPTION_OPTIONAL | TN_OPTION_REPR_KEYWORD;
+
+    if (index == MOST_ROWS)
+        return tn_fail(TN_ERR_VALUE, "%s: options: no TN_OPTION_END in the first %d rows", what,
+                       MOST_ROWS);
+    /* A spec says NAME=VALUE, the environment TENON_PLUGIN_NAME; nothing says the last one's. */
+    tn_status status = row->flags & TN_OPTION_MANY && row->name
+                           ? TN_OK
+                           : tn__name_check(row->name, "", "%s: option %d", what, (int)index + 1);
+    if (status != TN_OK)
+        return status;
+    if (row->kind > TN_OPTION_KIND_VALUE)
+        return tn_fail(TN_ERR_VALUE, "%s: option %q: kind %u is unknown to this Tenon %s", what,
+                       row->name, row->kind, tn_version());
+    if (row->flags & ~known || row->reserved[0] || row->reserved[1] || row->reserved[2])
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: option %q: flags 0x%x and reserved words %u, %u, %u: this Tenon %s "
+                       "knows flags 0x%x, and reserved words are 0",
+                       what, row->name, row->flags, row->reserved[0], row->reserved[1],
+                       row->reserved[2], tn_version(), known);
+    if (row->flags & TN_OPTION_MANY &&
+        (row->kind != TN_OPTION_KIND_VALUE || row[1].kind != TN_OPTION_KIND_END))
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: option %q: TN_OPTION_MANY belongs to the last row, of kind VALUE", what,
+                       row->name);
+    return TN_OK;
+}
+
+/* `first` is where the members that options may use begin. */
+static tn_status place_fits(const tn_option *row, size_t first, size_t data_size, const char *what)
+{
+    struct place place = place_of(row);
+
+    if (row->offset < first || row->offset > data_size || place.size > data_size - row->offset)
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: option %q: offset %u and size %zu are not inside the struct's bytes "
+                       "%zu to %zu",
+                       what, row->name, row->offset, place.size, first, data_size);
+    if (row->offset % place.alignment)
+        return tn_fail(TN_ERR_VALUE, "%s: option %q: offset %u is not a multiple of %zu", what,
+                       row->name, row->offset, place.alignment);
+    return TN_OK;
+}
+
+static tn_status apart(const tn_option *table, const tn_option *row, const char *what)
+{
+    for (const tn_option *other = table; other < row; other++) {
+        if (strcmp(other->name, row->name) == 0)
+            return tn_fail(TN_ERR_VALUE, "%s: option %q is declared twice", what, row->name);
+        if (other->offset < row->offset + place_of(row).size &&
+            row->offset < other->offset + place_of(other).size)
+            return tn_fail(TN_ERR_VALUE,
+                           "%s: options %q and %q overlap: offsets %u and %u, sizes %zu and %zu",
+                           what, other->name, row->name, other->offset, row->offset,
+                           place_of(other).size, place_of(row).size);
+    }
+    return TN_OK;
+}
+
+/* The default is stored as it will be later, in a struct of its own. */
+static tn_status default_fits(const tn_option *row, const char *what)
+{
+    tn_option table[2] = { *row, TN_OPTION_END };
+    tn_value room[1];
+    tn__keep *keep;
+
+    if (!row->def || row->flags & TN_OPTION_MANY)
+        return TN_OK;
+    table[0].offset = 0;
+    table[0].flags &= ~(uint32_t)TN_OPTION_REQUIRED;
+    memset(room, 0, sizeof room);
+    tn_status status = tn__options_fill(table, room, what, NULL, NULL, NULL, NULL, 0, &keep);
+    if (status == TN_OK)
+        tn__options_release(keep);
+    return status;
+}
+
+tn_status tn__options_check(const tn_option *table, size_t first, size_t data_size,
+                            const char *what)
+{
+    tn_status status = TN_OK;
+
+    for (const tn_option *row = table; row && row->kind != TN_OPTION_KIND_END && status == TN_OK;
+         row++) {
+        status = form_fits(row, row - table, what);
+        if (status == TN_OK)
+            status = place_fits(row, first, data_size, what);
+        if (status == TN_OK)
+            status = apart(table, row, what);
+        if (status == TN_OK)
+            status = default_fits(row, what);
+    }
+    return status;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the addresses that a plugin gives point to, as far as its file says: code, or data, and how
+ * much of it. Memory that no file was mapped to (a heap) has no answer. */
+#include "core/plugin/loader.h"
+
+#include <link.h>
+
+struct sought {
+    uintptr_t address;
+    uint32_t flags;
+    size_t left;
+};
+
+static int look(struct dl_phdr_info *info, size_t size, void *user)
+{
+    struct sought *s = user;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type != PT_LOAD || s->address < start ||
+            s->address - start >= segment->p_memsz)
+            continue;
+        s->flags = segment->p_flags;
+        s->left = segment->p_memsz - (s->address - start);
+        return 1;
+    }
+    return 0;
+}
+
+bool tn__mapped_is_code(const void *address)
+{
+    struct sought s = { (uintptr_t)address, 0, 0 };
+    return dl_iterate_phdr(look, &s) && s.flags & PF_X;
+}
+
+size_t tn__mapped_left(const void *address)
+{
+    struct sought s = { (uintptr_t)address, 0, 0 };
+    return dl_iterate_phdr(look, &s) ? s.left : SIZE_MAX;
+}
