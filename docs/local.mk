@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-dist_man_MANS += %D%/man/tenon.1 %D%/man/tenon.3 %D%/man/tenon-plugin.7 %D%/man/tenon-env.7
+TN_MANS += %D%/man/tenon.1 %D%/man/tenon.3 %D%/man/tenon-plugin.7 %D%/man/tenon-env.7
 
 # Whoever writes a plugin against an installed Tenon reads these there; README.md beside the folder names it.
 pagesdir = $(docdir)/docs

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 
-bin_PROGRAMS += tools/tenon
+# Installed by install-exec-hook, under the name that has the ABI.
+noinst_PROGRAMS += tools/tenon
 tools_tenon_SOURCES = \
 	$(TN_CONFORM) \
 	%D%/check.c \
@@ -19,6 +20,9 @@ tools_tenon_SOURCES = \
 	%D%/text.c \
 	%D%/tool.h \
 	%D%/why.c
-tools_tenon_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS) -I$(srcdir) -DTN_CONFORM_DIR='"$(conformdir)"'
+tools_tenon_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS) -I$(srcdir) -DTN_CONFORM_DIR='"$(conformdir)"' \
+	-DTN_CONFORM_BESIDE='"'`$(TN_FROM_TO) $(bindir) $(conformdir)`'"'
 tools_tenon_CFLAGS = $(AM_CFLAGS)
+# The library of its own prefix goes before that of the place it was built for.
+tools_tenon_LDFLAGS = $(AM_LDFLAGS) -Wl,-rpath,'$$ORIGIN/'`$(TN_FROM_TO) $(bindir) $(libdir)`
 tools_tenon_LDADD = $(TN_LINK) $(LIBM)

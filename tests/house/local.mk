@@ -10,7 +10,8 @@ TN_HOUSE_TESTS = \
 	tests/house/layout.sh \
 	tests/house/symbols.sh \
 	tests/house/operators.sh \
-	tests/house/outside.sh
+	tests/house/outside.sh \
+	tests/house/prefix.sh
 TESTS += $(TN_HOUSE_TESTS)
 if HAVE_CHECK
 else
