@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The folder of plugins that belongs to this library. It is compiled in, and moves with the library:
- * a tree that was copied elsewhere must not load the plugins of the place that it came from. */
+ * The folder of plugins that belongs to this library. It is compiled in, and moves with the
+ * library: a tree that was copied elsewhere must not load the plugins of the place that it came
+ * from. */
 #include "core/plugin/loader.h"
 
 #include <dlfcn.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Kernels that nothing calls, because no plugin gives their operator in that revision, or their
- * device type: they may be meant for what is loaded later, or misspelt, so the plugin's line and the
- * log say so, and the line stops saying so when what they are for has come. */
+ * device type: they may be meant for what is loaded later, or misspelt, so the plugin's line and
+ * the log say so, and the line stops saying so when what they are for has come. */
 #include "core/plugin/loader.h"
 #include "core/op/internal.h"
 

@@ -87,8 +87,8 @@ bool tn__list_allows(const char *list, const char *name);
 void tn__plugin_stem(const char *path, char *name, size_t size);
 /* Warns about names in TENON_PLUGINS that no plugin has. */
 void tn__filter_warn(void);
-/* Where plugins are looked for without TENON_PLUGIN_PATH: the folder that was compiled in, or, where
- * the library was moved, the one that moved with it; valid for good. */
+/* Where plugins are looked for without TENON_PLUGIN_PATH: the folder that was compiled in, or,
+ * where the library was moved, the one that moved with it; valid for good. */
 const char *tn__plugin_folder(void);
 /* For a library in `own` the folder in place of `compiled`; false where that is the right one. */
 bool tn__folder_beside(const char *compiled, const char *own, char *out, size_t size);
@@ -99,8 +99,8 @@ bool tn__trusted_place(const struct stat *at, const char *what, char *words, siz
 /* The same of the folders above `path`, by which it is reached: one that anybody may write to lets
  * everything below it be replaced, but for the sticky bit. */
 bool tn__trusted_above(const char *path, char *words, size_t size);
-/* What an ELF file says before it is mapped: another outcome than OK, with words, when mapping it would
- * end the process. */
+/* What an ELF file says before it is mapped: another outcome than OK, with words, when mapping it
+ * would end the process. */
 tn_outcome tn__elf_acceptable(const char *path, char *words, size_t size);
 /* Whether an address is in memory that a file was mapped to as code; how many bytes of what was
  * mapped follow it (SIZE_MAX where that is not known). */
@@ -140,7 +140,8 @@ void tn__idle_stale(void);
 /* Brings the lines of plugins with kernels that never run up to date; `aloud`: the log, too, says
  * what is new. */
 void tn__idle_update(bool aloud);
-/* Puts the reason of a plugin that is OK together: refused contributions, kernels that never run. */
+/* Puts the reason of a plugin that is OK together: refused contributions, kernels that never
+ * run. */
 void tn__plugin_reason_compose(tn__plugin *plugin);
 
 void tn__registry_shutdown(void);

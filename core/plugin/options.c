@@ -4,6 +4,7 @@
  * plugin is asked. A value that is not accepted refuses the plugin, and a variable that nobody
  * reads is warned about: no option is ignored silently. */
 #include "core/plugin/loader.h"
+#include "core/tensor/internal.h"
 
 #include <ctype.h>
 #include <unistd.h>
@@ -178,12 +179,34 @@ static void warn_of_math(void)
                math);
 }
 
+/* It is needed when a device lacks an operator, which may be much later. */
+static void warn_of_fallback(void)
+{
+    const char *device = tn_env_get("TENON_FALLBACK");
+    const tn__device_type *type;
+    const char *names[TN__MAX_DEVICE_TYPES];
+    char name[64];
+    int64_t count = 0;
+    if (!device || !strcmp(device, "error"))
+        return;
+    tn_snprint(name, sizeof name, "%.*s", (int)strcspn(device, ":"), device);
+    for (; (type = tn__device_type_at((int32_t)count)); count++)
+        names[count] = type->backend.type;
+    if (tn__device_type_find(name))
+        return;
+    const char *near = tn__nearest(name, names, count);
+    tn_log(TN_LOG_WARNING,
+           "TENON_FALLBACK=%q is neither error nor a device that a plugin gives%s%s%s", device,
+           near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+}
+
 void tn__options_warn_unknown(void)
 {
     char name[128];
     if (!tn__env_trusted())
         return;
     warn_of_math();
+    warn_of_fallback();
     for (char **at = environ; at && *at; at++) {
         size_t length = strcspn(*at, "=");
         if (strncmp(*at, "TENON_", 6) || !strncmp(*at, "TENON_TEST_", 11) ||

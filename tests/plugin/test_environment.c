@@ -216,6 +216,26 @@ START_TEST(another_word_for_the_checked_boundary_is_an_error)
 }
 END_TEST
 
+START_TEST(a_fallback_that_is_no_device_is_warned_about)
+{
+    place("fails_to_open", NULL);
+    setenv("TENON_FALLBACK", "bord:0", 1);
+    ck_assert_int_ge(tn_plugin_count(), 1);
+    ck_assert_str_eq(logged,
+                     "TENON_FALLBACK=\"bord:0\" is neither error nor a device that a plugin "
+                     "gives; did you mean \"board\"?\n");
+}
+END_TEST
+
+START_TEST(a_fallback_that_is_a_device_is_not_warned_about)
+{
+    place("fails_to_open", NULL);
+    setenv("TENON_FALLBACK", "board:0", 1);
+    ck_assert_int_ge(tn_plugin_count(), 1);
+    ck_assert_str_eq(logged, "");
+}
+END_TEST
+
 START_TEST(a_number_of_threads_beyond_the_limit_is_warned_about)
 {
     setenv("TENON_NUM_THREADS", "5000", 1);
@@ -506,6 +526,8 @@ static Suite *environment(void)
     tcase_add_test(all, a_list_of_known_devices_is_not_warned_about);
     tcase_add_test(all, the_word_of_the_checked_boundary_is_yes_or_no);
     tcase_add_test(all, another_word_for_the_checked_boundary_is_an_error);
+    tcase_add_test(all, a_fallback_that_is_no_device_is_warned_about);
+    tcase_add_test(all, a_fallback_that_is_a_device_is_not_warned_about);
     tcase_add_test(all, a_number_of_threads_beyond_the_limit_is_warned_about);
     tcase_add_test(all, kernels_that_nothing_calls_are_told_until_what_they_are_for_comes);
     tcase_add_test(all, options_have_their_defaults);
