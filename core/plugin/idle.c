@@ -54,15 +54,21 @@ void tn__idle_update(bool aloud)
     if (!atomic_exchange_explicit(&stale, false, memory_order_acq_rel))
         return;
     uint64_t mark = tn_error_mark();
+    tn__text news = { 0 };
     tn__plugins_lock();
     for (tn__plugin *p = tn__plugins_first; p; p = p->next)
         p->private->idle_count = 0;
     tn__kernels_idle(tell);
     for (tn__plugin *p = tn__plugins_first; p; p = p->next)
-        p->private->idle_news = settle_line(p);
+        if (settle_line(p) && aloud)
+            tn__text_add(&news, "plugin %q (%s): %s\n", p->id, p->file, p->private->idle_line);
     tn__plugins_unlock();
-    for (tn__plugin *p = tn__plugins_first; p && aloud; p = p->next)
-        if (p->private->idle_news)
-            tn_log(TN_LOG_WARNING, "plugin %q (%s): %s", p->id, p->file, p->private->idle_line);
+    /* A sink is code of the program, and not called under a lock. */
+    for (char *line = news.failed ? NULL : news.at, *end; line && (end = strchr(line, '\n'));
+         line = end + 1) {
+        *end = 0;
+        tn_log(TN_LOG_WARNING, "%s", line);
+    }
+    tn__text_free(&news);
     tn_error_restore(mark);
 }

@@ -28,7 +28,6 @@ typedef struct tn__plugin_private {
     tn__text idle;
     int64_t idle_count;
     const char *idle_line;
-    bool idle_news;
     char name[256];    /* of its file, without "lib" and ".so": what TENON_PLUGINS is about */
     bool denied;       /* by TENON_PLUGINS */
     bool negotiated;   /* asked, and the versions fit */
