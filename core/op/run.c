@@ -315,10 +315,32 @@ static tn_status check_result(const tn__work *work, int32_t i, const tn_tensor *
 /* Whether a result is a view of an input, and not of something that was made on the way. */
 static bool looks_at(const tn__work *work, const tn_tensor *result)
 {
-    for (int32_t i = 0; i < work->n_in; i++)
+    for (int64_t i = 0; i < work->n_in; i++)
         if (tn__tensor_ok(work->in[i]) && work->in[i]->storage == result->storage)
             return true;
     return false;
+}
+
+static bool is_input(const tn__work *work, const tn_tensor *result)
+{
+    for (int64_t i = 0; i < work->n_in; i++)
+        if (work->in[i] == result)
+            return true;
+    return false;
+}
+
+/* What a result of a decomposition is to later gradients. An input that was returned as it is stays as
+ * it is: other threads may be reading it. */
+static void settle_result(const tn__work *work, tn_tensor *result, bool quiet)
+{
+    bool seen;
+
+    if (is_input(work, result))
+        return;
+    seen = looks_at(work, result);
+    result->blind &= !(quiet && tn__grad_on()) && seen;
+    if (!seen && work->n_out == 1) /* nobody else will see what it is a view of */
+        tn__grad_alone(result);
 }
 
 static tn_status decompose(tn__work *work, tn_tensor **out, bool record)
@@ -352,11 +374,7 @@ static tn_status decompose(tn__work *work, tn_tensor **out, bool record)
     }
     for (int32_t i = 0; i < work->n_out; i++) {
         if (status == TN_OK) {
-            bool seen = looks_at(work, out[i]);
-
-            out[i]->blind &= !(quiet && tn__grad_on()) && seen;
-            if (!seen && work->n_out == 1) /* nobody else will see what it is a view of */
-                tn__grad_alone(out[i]);
+            settle_result(work, out[i], quiet);
             tn_tensor_keep(out[i]);
         } else {
             out[i] = NULL;

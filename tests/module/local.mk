@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/backward.h %D%/forward.h %D%/hooked.h %D%/probe.h %D%/state_layers.h tests/oracle/make-layers.py tests/oracle/layers.txt
+EXTRA_DIST += %D%/backward.h %D%/every.h %D%/forward.h %D%/hooked.h %D%/probe.h %D%/state_layers.h tests/oracle/make-layers.py tests/oracle/layers.txt
 
 if HAVE_CHECK
 TN_MODULE_TESTS = \
@@ -10,6 +10,7 @@ TN_MODULE_TESTS = \
 	%D%/test_convert \
 	%D%/test_copy \
 	%D%/test_every_layer \
+	%D%/test_every_layer_threads \
 	%D%/test_hooks \
 	%D%/test_hooks_life \
 	%D%/test_hooks_registration \
@@ -38,6 +39,8 @@ TESTS += $(TN_MODULE_TESTS)
 %C%_test_call_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_backward_hooks_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_backward_hooks_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_every_layer_threads_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_every_layer_threads_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_hooks_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_hooks_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_backward_graphs_CPPFLAGS = $(TN_TEST_CPPFLAGS)

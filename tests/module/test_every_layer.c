@@ -3,23 +3,12 @@
  * The same questions to every layer: walks, state, conversion, modes, hooks, a deep copy, a file. Layers of the plugin as
  * tests/oracle/layers.txt builds and calls them, and layers that this program registers, as a stranger would. The rows are of the
  * area PLG of the behaviour specification. */
-#include <ctype.h>
 #include <math.h>
 #include <unistd.h>
 
+#include "tests/module/every.h"
 #include "tests/module/probe.h"
 #include "tests/spec/proves.h"
-
-enum { LINE = 1 << 16, MOST = 6, VALUES = 4096 };
-
-static char line[LINE], spec[512];
-static double numbers[VALUES];
-
-struct subject {
-    tn_tensor *in[MOST];
-    int64_t n_in;
-    int seen;
-};
 
 /* ---- a call ------------------------------------------------------------------------------------------- */
 
@@ -185,55 +174,9 @@ static void ask_all(const struct subject *s)
 
 /* ---- layers of the plugin ------------------------------------------------------------------------------ */
 
-static tn_tensor *read_input(const char *text)
-{
-    char dtype_name[16], shape_text[128];
-    int64_t sizes[TN_MAX_DIMS], ndim = 0, count = 0;
-    const char *values = strstr(text, " : "), *shape = shape_text;
-    tn_dtype dtype;
-    ck_assert_ptr_nonnull(values);
-    ck_assert_int_eq(sscanf(text, "%15s %127s", dtype_name, shape_text), 2);
-    ck_assert_int_eq(tn_dtype_parse(dtype_name, &dtype), TN_OK);
-    for (char *end; isdigit((unsigned char)*shape); shape = *end == ',' ? end + 1 : end)
-        sizes[ndim++] = strtoll(shape, &end, 10);
-    values += 3;
-    for (char *end; *values != '\0'; values = end) {
-        numbers[count++] = strtod(values, &end);
-        while (isspace((unsigned char)*end))
-            end++;
-    }
-    tn_tensor *wide = tn_tensor_from(numbers, TN_F64, (tn_ints){ sizes, ndim });
-    return tn_tensor_keep(dtype == TN_F64 ? wide : tn_cast(wide, dtype));
-}
-
-static void finish(struct subject *s)
-{
-    if (spec[0] != '\0') {
-        ask_all(s);
-        s->seen++;
-    }
-    for (int64_t i = 0; i < s->n_in; i++)
-        tn_tensor_drop(s->in[i]);
-    s->n_in = 0;
-}
-
 START_TEST(every_layer_of_the_plugin_answers_plg_001_plg_002_plg_004)
 {
-    FILE *file = fopen(TN_TEST_SRCDIR "/tests/oracle/layers.txt", "r");
-    struct subject s = { .n_in = 0 };
-    ck_assert_ptr_nonnull(file);
-    while (fgets(line, LINE, file) != NULL) {
-        TN_SCOPE;
-        line[strcspn(line, "\n")] = '\0';
-        if (strncmp(line, "layer ", 6) == 0 || strcmp(line, "end") == 0) {
-            finish(&s);
-            tn_snprint(spec, sizeof spec, "%s", line[0] == 'l' ? line + 6 : "");
-        } else if (strncmp(line, "in ", 3) == 0) {
-            s.in[s.n_in++] = read_input(line + 3);
-        }
-    }
-    fclose(file);
-    ck_assert_int_gt(s.seen, 250);
+    ck_assert_int_gt(each_layer(ask_all), 250);
 }
 END_TEST
 
