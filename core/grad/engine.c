@@ -253,6 +253,10 @@ tn_status tn__walk_deliver(tn__walk *w, int64_t index, int32_t output, tn_tensor
         *at = gradient;
         return TN_OK;
     }
+    if (*at == gradient) { /* added in place: see sum_of_first */
+        tn_tensor_drop(gradient);
+        return TN_OK;
+    }
     sum = tn__add(*at, gradient, w->record);
     tn_tensor_drop(gradient);
     if (sum == NULL)
@@ -260,6 +264,24 @@ tn_status tn__walk_deliver(tn__walk *w, int64_t index, int32_t output, tn_tensor
     tn_tensor_drop(*at);
     *at = sum;
     return TN_OK;
+}
+
+/* What the derivative of a node may add the gradient of its first input to: what came there before,
+ * where no graph of it is made and nobody else sees it. So the gradients of n slices of one tensor
+ * cost n slices, not n tensors. */
+static tn_tensor *sum_of_first(const tn__walk *w, const tn__node *node)
+{
+    const tn__seen *seen = node->seen;
+    tn_tensor *sum;
+
+    if (w->record || node->kind != TN__NODE_OP || node->n_in == 0 || node->edges[0].node == NULL)
+        return NULL;
+    sum = *place(&w->tasks[tn__walk_find(w, node->edges[0].node)], node->edges[0].index);
+    if (sum == NULL || sum->dtype != seen->dtype || sum->view.ndim != seen->ndim ||
+        memcmp(sum->view.shape, seen->shape, (size_t)seen->ndim * sizeof *seen->shape) != 0 ||
+        !tn__gradient_exclusive(sum))
+        return NULL;
+    return sum;
 }
 
 static tn_status prepare(tn__walk *w, tn__task *t)
@@ -328,7 +350,8 @@ static tn_status run_task(tn__walk *w, tn__task *t, bool *any)
     for (int32_t i = 0; i < node->n_out; i++)
         if (*place(t, i) == NULL)
             *place(t, i) = TN_NONE;
-    status = tn__node_run(node, t->many != NULL ? t->many : &t->one, need, w->record, w->gin);
+    status = tn__node_run(node, t->many != NULL ? t->many : &t->one, need, w->record, w->gin,
+                          need & 1 ? sum_of_first(w, node) : NULL);
     if (tn__unlikely(tn__anomaly_on()) && status == TN_OK) {
         status = tn__anomaly_look(node, need, w->gin);
         for (int32_t i = 0; i < node->n_in && status != TN_OK; i++)

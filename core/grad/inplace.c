@@ -533,7 +533,7 @@ tn_status tn__slice_run(tn__node *node, tn_tensor *gout, uint32_t need, bool rec
         return status;
     if (need >> 1 == 0 || inner->n_in == 0)
         return TN_OK;
-    status = tn__node_run(inner, &under, need >> 1, record, gin + 1);
+    status = tn__node_run(inner, &under, need >> 1, record, gin + 1, NULL);
     for (int32_t i = 1; i < node->n_in && status == TN_OK; i++)
         if (!tn__is_none(gin[i]) && tn__scope_push(gin[i]) == NULL) {
             status = tn_error_last()->code;

@@ -179,6 +179,9 @@ struct tn__autograd *tn__autograd_of(tn_tensor *tensor); /* made when absent; NU
 tn__slot *tn__slot_new(void);
 void tn__slot_drop(tn__slot *slot);
 tn_status tn__slot_add(tn__slot *slot, tn_tensor *gradient, bool record);
+/* Whether nobody else can see the memory of a gradient, and it is packed: then it may be kept, or
+ * added to, as it is. */
+bool tn__gradient_exclusive(const tn_tensor *gradient);
 tn_tensor *tn__slot_grad(tn__slot *slot); /* a reference to what is there, or TN_NONE */
 /* Gives `to` the history that an edge leads to. */
 tn_status tn__edge_attach(const tn__edge *edge, tn_tensor *to);
@@ -193,9 +196,9 @@ tn_status tn__hooks_retain(tn__node *node, int32_t index, tn__slot *slot);
 void tn__hooks_unretain(tn__node *node, tn__slot *slot);
 
 /* ---- running -------------------------------------------------------------------- */
-/* gin[i] for the edges that `need` says, owned by the caller; TN_NONE for zero. */
+/* gin[i] for the edges that `need` says, owned by the caller; TN_NONE for zero. `sum` is tn_derive.sum. */
 tn_status tn__node_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record,
-                       tn_tensor **gin);
+                       tn_tensor **gin, tn_tensor *sum);
 tn_status tn__function_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record,
                            tn_tensor **gin);
 /* The history of what an operator in place left in a view: *edge->node is owned by the caller. */

@@ -154,14 +154,15 @@ typedef struct step {
 } step;
 
 static tn_status derive(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record,
-                        tn_tensor **gin, tn_tensor **saved, tn_tensor **in, tn_tensor **out,
-                        tn_meta *metas)
+                        tn_tensor **gin, tn_tensor *sum, tn_tensor **saved, tn_tensor **in,
+                        tn_tensor **out, tn_meta *metas)
 {
     tn_derive ask = { TN_HEAD(tn_derive), .options = node->options,
                       .in = in,           .out = out,
                       .gout = gout,       .in_meta = metas,
                       .n_in = node->n_in, .n_out = node->n_out,
-                      .need = need,       .gin = gin };
+                      .need = need,       .gin = gin,
+                      .sum = sum };
     bool stale = false;
     const char *before;
     uint64_t mark, errors;
@@ -202,7 +203,7 @@ static tn_status derive(tn__node *node, tn_tensor *const *gout, uint32_t need, b
 }
 
 static tn_status run_op(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record,
-                        tn_tensor **gin)
+                        tn_tensor **gin, tn_tensor *sum)
 {
     step few;
     tn_tensor **saved = few.saved, **in = few.in, **out = few.out;
@@ -230,7 +231,7 @@ static tn_status run_op(tn__node *node, tn_tensor *const *gout, uint32_t need, b
         out[i] = NULL;
     for (int32_t i = 0; i < node->n_saved; i++)
         saved[i] = NULL;
-    status = derive(node, gout, need, record, gin, saved, in, out, metas);
+    status = derive(node, gout, need, record, gin, sum, saved, in, out, metas);
     for (int32_t i = 0; i < node->n_saved; i++)
         if (saved[i] != NULL)
             tn_tensor_drop(saved[i]);
@@ -250,13 +251,13 @@ static tn_status overwritten(const tn_tensor *gout, tn_tensor **gin)
 }
 
 tn_status tn__node_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record,
-                       tn_tensor **gin)
+                       tn_tensor **gin, tn_tensor *sum)
 {
     uint64_t scope = tn_scope_begin();
     tn_status status;
 
     switch (node->kind) {
-    case TN__NODE_OP: status = run_op(node, gout, need, record, gin); break;
+    case TN__NODE_OP: status = run_op(node, gout, need, record, gin, sum); break;
     case TN__NODE_FUNCTION: status = tn__function_run(node, gout, need, record, gin); break;
     case TN__NODE_SLICE:
     case TN__NODE_STRIDED: status = tn__slice_run(node, gout[0], need, record, gin); break;

@@ -49,9 +49,7 @@ tn_tensor *tn__slot_grad(tn__slot *slot)
     return gradient;
 }
 
-/* Whether nobody else can see the memory of a gradient, and it is packed: then it may be kept, or
- * added to, as it is. */
-static bool exclusive(const tn_tensor *tensor)
+bool tn__gradient_exclusive(const tn_tensor *tensor)
 {
     return atomic_load_explicit(&tensor->refs, memory_order_acquire) == 1 &&
            atomic_load_explicit(&tensor->storage->refs, memory_order_acquire) == 1 &&
@@ -92,7 +90,7 @@ tn_status tn__slot_add(tn__slot *slot, tn_tensor *gradient, bool record)
     tn_tensor *mine = NULL, *before = exchange(slot, NULL);
 
     if (before == NULL) {
-        if (exclusive(gradient))
+        if (tn__gradient_exclusive(gradient))
             mine = tn_tensor_keep(gradient);
         else
             mine = record ? recorded_copy(gradient) : tn__gradient_copy(gradient);

@@ -75,23 +75,37 @@ static tn_status bytes_inside(const tn_tensor *to, const tn_tensor *from)
     return status;
 }
 
+/* What `later` does from now on comes after what `first` was asked to do, on their current streams. */
+static tn_status in_order(const tn_device *first, const tn_device *later)
+{
+    tn_event *event;
+    tn_status status;
+
+    if ((first->flags & TN_BACKEND_ASYNC) == 0)
+        return TN_OK;
+    event = tn_event_record(first, NULL);
+    status = event != NULL ? tn_event_wait(event, tn__stream_current(later))
+                           : tn_error_last()->code;
+    tn_event_drop(event);
+    return status;
+}
+
+/* On the source's stream, after what the target's stream still does with the memory, and before what it
+ * does next. */
 static tn_status bytes_peer(const tn_tensor *to, const tn_tensor *from)
 {
     tn_status status = tn__device_usable(to->device);
-    tn_event *event;
 
+    if (status == TN_OK)
+        status = tn__storage_use(to->storage, tn__stream_current(to->device));
+    if (status == TN_OK)
+        status = in_order(to->device, from->device);
     if (status != TN_OK)
         return status;
     WITH_STREAM(from, status, "copy_peer",
                 copy_peer(to->device->handle, to->view.data, to->view.byte_offset, device, stream,
                           from->view.data, from->view.byte_offset, (size_t)bytes_of(from)));
-    if (status != TN_OK || (from->device->flags & TN_BACKEND_ASYNC) == 0)
-        return status;
-    /* What the other device does next has to come after it. */
-    event = tn_event_record(from->device, NULL);
-    status = event != NULL ? tn_event_sync(event) : tn_error_last()->code;
-    tn_event_drop(event);
-    return status;
+    return status == TN_OK ? in_order(from->device, to->device) : status;
 }
 
 /* ---- the operator ---- */

@@ -340,6 +340,13 @@ tn_event *tn_event_record(const tn_device *device, tn_stream *stream)
     return NULL;
 }
 
+/* A backend that copies between its devices lets their streams wait for each other. */
+static bool knows_events_of(const tn_device *device, const tn_device *other)
+{
+    return device == other ||
+           (device->type == other->type && tn__backend(device)->copy_peer != NULL);
+}
+
 tn_status tn_event_wait(tn_event *event, tn_stream *stream)
 {
     tn_status status;
@@ -350,17 +357,18 @@ tn_status tn_event_wait(tn_event *event, tn_stream *stream)
         return TN_OK;
     if (stream == NULL)
         stream = tn__stream_current(event->device);
-    if (stream->device != event->device || stream->handle == NULL)
-        return tn_event_sync(
-            event); /* another device's stream knows nothing of it: the host waits instead */
+    if (stream->handle == NULL || !knows_events_of(stream->device, event->device))
+        return tn_event_sync(event); /* the stream knows nothing of it: the host waits instead */
     status = tn__device_usable(event->device);
+    if (status == TN_OK)
+        status = tn__device_usable(stream->device);
     if (status != TN_OK)
         return status;
     tn__stream_lock(stream);
-    status = tn__backend(event->device)
-                 ->event_wait(event->device->handle, event->handle, stream->handle);
+    status = tn__backend(stream->device)
+                 ->event_wait(stream->device->handle, event->handle, stream->handle);
     tn__stream_unlock(stream);
-    return tn__device_result(event->device, status, "event_wait");
+    return tn__device_result(stream->device, status, "event_wait");
 }
 
 bool tn_event_done(tn_event *event)

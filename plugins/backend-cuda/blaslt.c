@@ -7,12 +7,20 @@
 #include <dlfcn.h>
 #include <string.h>
 
-static struct {
-    void *library;
+/* One that was named: opened when it is needed. */
+struct blaslt_library {
+    char name[256];
+    void *handle;
+    bool tried; /* to open it */
 #define MEMBER_(name, args) blaslt_status(*name) args;
     BLASLT_FUNCTIONS(MEMBER_)
 #undef MEMBER_
-} lt;
+};
+
+enum { MOST_LIBRARIES = 8 };
+static struct blaslt_library libraries[MOST_LIBRARIES];
+static int n_libraries;
+static pthread_mutex_t libraries_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* What a product is to the library: everything that its choice of an algorithm depends on. */
 struct plan_key {
@@ -30,81 +38,162 @@ struct cuda_plan {
     size_t workspace;
 };
 
-static bool open_one(const char *name)
+/* ---- which library ------------------------------------------------------------------------------------- */
+
+static bool open_one(struct blaslt_library *library)
 {
     static const struct {
         const char *name;
         size_t offset;
     } symbols[] = {
-#define SYMBOL_(name, args) { #name, offsetof(__typeof__(lt), name) },
+#define SYMBOL_(name, args) { #name, offsetof(struct blaslt_library, name) },
         BLASLT_FUNCTIONS(SYMBOL_)
 #undef SYMBOL_
     };
-    void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    void *handle = dlopen(library->name, RTLD_NOW | RTLD_LOCAL);
 
+    library->tried = true;
     if (!handle)
         return false;
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         void *address = dlsym(handle, symbols[i].name);
 
         if (!address) {
-            tn_log(TN_LOG_WARNING, "%s lacks %s and is not used", name, symbols[i].name);
+            tn_log(TN_LOG_WARNING, "cuda: %s lacks %s and is not used", library->name,
+                   symbols[i].name);
             return false;
         }
-        memcpy((char *)&lt + symbols[i].offset, &address, sizeof address);
+        memcpy((char *)library + symbols[i].offset, &address, sizeof address);
     }
-    lt.library = handle;
+    library->handle = handle;
     return true;
 }
 
-bool blaslt_open(const char *library)
+static bool opened(struct blaslt_library *library)
 {
-    static const char *const names[] = { "libcublasLt.so.13", "libcublasLt.so.12",
-                                         "libcublasLt.so.11" };
+    bool there;
 
-    if (strcmp(library, "none") == 0)
-        return false;
-    if (strcmp(library, "auto") != 0) {
-        if (!open_one(library))
-            tn_log(TN_LOG_WARNING,
-                   "cuda: TENON_CUDA_BLAS=%s cannot be opened; products use our own kernel",
-                   library);
-        return lt.library;
-    }
-    for (size_t i = 0; i < sizeof names / sizeof *names && !lt.library; i++)
-        open_one(names[i]);
-    if (!lt.library)
-        tn_log(TN_LOG_INFO, "cuda: no libcublasLt was found; products use our own kernel");
-    return lt.library;
+    pthread_mutex_lock(&libraries_lock);
+    there = library->handle || (!library->tried && open_one(library));
+    pthread_mutex_unlock(&libraries_lock);
+    return there;
 }
 
-bool blaslt_there(void)
+static void names_take(const char *names)
 {
-    return lt.library;
+    n_libraries = 0;
+    while (*names && n_libraries < MOST_LIBRARIES) {
+        size_t length = strcspn(names, ",");
+        struct blaslt_library *library = &libraries[n_libraries];
+
+        memset(library, 0, sizeof *library);
+        if (length > 0 && length < sizeof library->name) {
+            memcpy(library->name, names, length);
+            n_libraries++;
+        }
+        names += length + (names[length] == ',');
+    }
+}
+
+void blaslt_open(const char *names)
+{
+    bool automatic = strcmp(names, "auto") == 0, any = false;
+
+    names_take(automatic ? "libcublasLt.so.13,libcublasLt.so.12,libcublasLt.so.11"
+               : strcmp(names, "none") == 0 ? ""
+                                            : names);
+    for (int i = 0; i < n_libraries && !any; i++)
+        any = opened(&libraries[i]);
+    if (any || n_libraries == 0)
+        return;
+    n_libraries = 0;
+    if (automatic)
+        tn_log(TN_LOG_INFO, "cuda: no libcublasLt was found; products use our own kernel");
+    else
+        tn_log(TN_LOG_WARNING,
+               "cuda: TENON_CUDA_BLAS=%s cannot be opened; products use our own kernel", names);
+}
+
+void blaslt_words(struct cuda_device *device, char *text, size_t size)
+{
+    text[0] = '\0';
+    pthread_mutex_lock(&device->lock);
+    if (device->blas) {
+        int version = (int)device->library->cublasLtGetVersion();
+
+        tn_snprint(text, size, ", cuBLASLt %d.%d", version / 10000, version % 10000 / 100);
+    } else if (n_libraries > 0 && !device->blas_tried) {
+        tn_snprint(text, size, ", cuBLASLt"); /* whether it starts the first product shows */
+    }
+    pthread_mutex_unlock(&device->lock);
 }
 
 void blaslt_device_close(struct cuda_device *device)
 {
     if (device->blas)
-        lt.cublasLtDestroy(device->blas);
+        device->library->cublasLtDestroy(device->blas);
     device->blas = NULL;
+    device->blas_tried = false;
+    atomic_store(&device->blas_none, false);
 }
 
-/* Handle and table of plans, at the first product. The lock is held and the context current. */
-tn_status blaslt_device_open(struct cuda_device *device)
+static const char *status_name(blaslt_status status)
 {
-    if (!device->plans)
-        device->plans = tn_calloc(CUDA_PLANS, sizeof *device->plans);
-    if (!device->plans)
-        return TN_ERR_MEMORY;
-    if (!device->blas) {
-        blaslt_status error = lt.cublasLtCreate(&device->blas);
+    static const struct {
+        blaslt_status status;
+        const char *name;
+    } names[] = { { 1, "NOT_INITIALIZED" }, { 3, "ALLOC_FAILED" },   { 7, "INVALID_VALUE" },
+                  { 8, "ARCH_MISMATCH" },   { 11, "MAPPING_ERROR" }, { 13, "EXECUTION_FAILED" },
+                  { 14, "INTERNAL_ERROR" }, { 15, "NOT_SUPPORTED" }, { 16, "LICENSE_ERROR" } };
 
-        if (error)
-            return tn_fail_native(TN_ERR_DEVICE, error, "cuBLASLt does not start on %s: status %d",
-                                  device->name, (int)error);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].status == status)
+            return names[i].name;
+    return "unknown";
+}
+
+/* The first library that starts on the device, newest first. One that does not is named once, with what is
+ * used instead; without any, products use our own kernel. The lock is held and the context current. */
+static void start(struct cuda_device *device)
+{
+    char failures[768] = "";
+    size_t used = 0;
+
+    device->blas_tried = true;
+    for (int i = 0; i < n_libraries && !device->blas; i++) {
+        blaslt_status error;
+
+        if (!opened(&libraries[i]))
+            continue;
+        error = libraries[i].cublasLtCreate(&device->blas);
+        device->library = &libraries[i];
+        if (!error)
+            break;
+        device->blas = NULL;
+        if (used < sizeof failures)
+            used += (size_t)tn_snprint(failures + used, sizeof failures - used,
+                                       "%s%s: CUBLAS_STATUS_%s (%d)", used > 0 ? ", " : "",
+                                       libraries[i].name, status_name(error), (int)error);
     }
-    return TN_OK;
+    atomic_store(&device->blas_none, !device->blas);
+    if (used > 0)
+        tn_log(TN_LOG_WARNING, "cuda: cuBLASLt does not start on %s (%s); products use %s",
+               device->name, failures, device->blas ? device->library->name : "our own kernel");
+}
+
+/* Whether the device has a library, started at its first product, and a table of plans. */
+static bool ready(struct cuda_device *device)
+{
+    bool yes;
+
+    pthread_mutex_lock(&device->lock);
+    if (!device->blas_tried)
+        start(device);
+    if (device->blas && !device->plans)
+        device->plans = tn_calloc(CUDA_PLANS, sizeof *device->plans);
+    yes = device->blas && device->plans;
+    pthread_mutex_unlock(&device->lock);
+    return yes;
 }
 
 /* ---- what a product looks like to the library ---------------------------------------------------------- */
@@ -167,12 +256,14 @@ static bool matrix_of(const tn_view *view, int64_t *lead, int32_t *transposed)
 
 static bool key_make(struct plan_key *key, const tn_call *call)
 {
+    struct cuda_device *device = call->device;
     const tn_view *y = call->out[0], *a = call->in[0], *b = call->in[1];
     const tn_view *views[] = { b, a, y };
     int32_t y_transposed;
 
     memset(key, 0, sizeof *key);
-    if (!lt.library || !type_of(call->dtype, &key->type, &key->compute) ||
+    if (n_libraries == 0 || atomic_load(&device->blas_none) ||
+        !type_of(call->dtype, &key->type, &key->compute) ||
         !matrix_of(b, &key->lead[0], &key->transposed[0]) ||
         !matrix_of(a, &key->lead[1], &key->transposed[1]) ||
         !matrix_of(y, &key->lead[2], &y_transposed) || y_transposed || y->shape[0] > INT32_MAX)
@@ -196,16 +287,17 @@ struct product {
     void *layouts[3];
 };
 
-static void product_drop(struct product *product)
+static void product_drop(const struct blaslt_library *lt, struct product *product)
 {
     for (int i = 0; i < 3; i++)
         if (product->layouts[i])
-            lt.cublasLtMatrixLayoutDestroy(product->layouts[i]);
+            lt->cublasLtMatrixLayoutDestroy(product->layouts[i]);
     if (product->desc)
-        lt.cublasLtMatmulDescDestroy(product->desc);
+        lt->cublasLtMatmulDescDestroy(product->desc);
 }
 
-static blaslt_status product_make(struct product *product, const struct plan_key *key)
+static blaslt_status product_make(const struct blaslt_library *lt, struct product *product,
+                                  const struct plan_key *key)
 {
     /* the library's view: y^T [n, m] = b^T [n, k] a^T [k, m] */
     const int64_t rows[3] = { key->transposed[0] ? key->k : key->n,
@@ -216,23 +308,23 @@ static blaslt_status product_make(struct product *product, const struct plan_key
     blaslt_status error;
 
     memset(product, 0, sizeof *product);
-    error = lt.cublasLtMatmulDescCreate(&product->desc, key->compute,
-                                        key->compute == BLASLT_COMPUTE_64F ? BLASLT_R_64F
-                                                                           : BLASLT_R_32F);
+    error = lt->cublasLtMatmulDescCreate(&product->desc, key->compute,
+                                         key->compute == BLASLT_COMPUTE_64F ? BLASLT_R_64F
+                                                                            : BLASLT_R_32F);
     if (!error)
-        error = lt.cublasLtMatmulDescSetAttribute(product->desc, BLASLT_DESC_TRANSA,
-                                                  &key->transposed[0], sizeof(int32_t));
+        error = lt->cublasLtMatmulDescSetAttribute(product->desc, BLASLT_DESC_TRANSA,
+                                                   &key->transposed[0], sizeof(int32_t));
     if (!error)
-        error = lt.cublasLtMatmulDescSetAttribute(product->desc, BLASLT_DESC_TRANSB,
-                                                  &key->transposed[1], sizeof(int32_t));
+        error = lt->cublasLtMatmulDescSetAttribute(product->desc, BLASLT_DESC_TRANSB,
+                                                   &key->transposed[1], sizeof(int32_t));
     for (int i = 0; i < 3 && !error; i++) {
-        error = lt.cublasLtMatrixLayoutCreate(&product->layouts[i], key->type, (uint64_t)rows[i],
-                                              (uint64_t)columns[i], key->lead[i]);
+        error = lt->cublasLtMatrixLayoutCreate(&product->layouts[i], key->type, (uint64_t)rows[i],
+                                               (uint64_t)columns[i], key->lead[i]);
         if (!error && batch > 1)
-            error = lt.cublasLtMatrixLayoutSetAttribute(
+            error = lt->cublasLtMatrixLayoutSetAttribute(
                 product->layouts[i], BLASLT_LAYOUT_BATCH_COUNT, &batch, sizeof batch);
         if (!error && batch > 1)
-            error = lt.cublasLtMatrixLayoutSetAttribute(
+            error = lt->cublasLtMatrixLayoutSetAttribute(
                 product->layouts[i], BLASLT_LAYOUT_BATCH_STRIDE, &key->stride[i], sizeof(int64_t));
     }
     return error;
@@ -242,25 +334,26 @@ static blaslt_status algorithm_find(struct cuda_device *device, const struct pro
                                     const struct plan_key *key, size_t workspace,
                                     struct cuda_plan *plan)
 {
+    const struct blaslt_library *lt = device->library;
     const uint32_t align[4] = { key->align[0], key->align[1], key->align[2], key->align[2] };
     void *preference = NULL;
     blaslt_result result;
     int32_t got = 0;
-    blaslt_status error = lt.cublasLtMatmulPreferenceCreate(&preference);
+    blaslt_status error = lt->cublasLtMatmulPreferenceCreate(&preference);
 
     memset(&result, 0, sizeof result);
     if (!error)
-        error = lt.cublasLtMatmulPreferenceSetAttribute(preference, BLASLT_PREF_WORKSPACE,
-                                                        &workspace, sizeof workspace);
+        error = lt->cublasLtMatmulPreferenceSetAttribute(preference, BLASLT_PREF_WORKSPACE,
+                                                         &workspace, sizeof workspace);
     for (int i = 0; i < 4 && !error; i++)
-        error = lt.cublasLtMatmulPreferenceSetAttribute(preference, BLASLT_PREF_ALIGN_A + i,
-                                                        &align[i], sizeof align[i]);
+        error = lt->cublasLtMatmulPreferenceSetAttribute(preference, BLASLT_PREF_ALIGN_A + i,
+                                                         &align[i], sizeof align[i]);
     if (!error)
-        error = lt.cublasLtMatmulAlgoGetHeuristic(
+        error = lt->cublasLtMatmulAlgoGetHeuristic(
             device->blas, product->desc, product->layouts[0], product->layouts[1],
             product->layouts[2], product->layouts[2], preference, 1, &result, &got);
     if (preference)
-        lt.cublasLtMatmulPreferenceDestroy(preference);
+        lt->cublasLtMatmulPreferenceDestroy(preference);
     if (!error && (got < 1 || result.state))
         error = 15; /* CUBLAS_STATUS_NOT_SUPPORTED */
     if (!error) {
@@ -305,6 +398,20 @@ size_t blaslt_workspace(const tn_call *call)
     return device->capability[0] >= 9 ? (size_t)32 << 20 : (size_t)4 << 20;
 }
 
+/* A shape that the library does not do is ours to do; so is anything else, and whatever is wrong with the
+ * device shows there, too. What should not happen is a warning, once for a device. */
+static void refused(struct cuda_device *device, const struct plan_key *key, blaslt_status error)
+{
+    bool expected = error == 7 || error == 15; /* INVALID_VALUE, NOT_SUPPORTED */
+    bool first = !expected && !atomic_exchange(&device->blas_warned, true);
+
+    tn_log(first ? TN_LOG_WARNING : TN_LOG_DEBUG,
+           "cuda: %s does not take a product of [%lld, %lld, %lld] by [%lld, %lld] on %s: "
+           "CUBLAS_STATUS_%s (%d); our own kernel does it",
+           device->library->name, (long long)key->batch, (long long)key->m, (long long)key->k,
+           (long long)key->k, (long long)key->n, device->name, status_name(error), (int)error);
+}
+
 tn_status blaslt_run_bmm(const tn_call *call)
 {
     struct cuda_device *device = call->device;
@@ -317,6 +424,7 @@ tn_status blaslt_run_bmm(const tn_call *call)
     struct product product = { 0 };
     struct cuda_plan plan;
     struct plan_key key;
+    const struct blaslt_library *lt;
     blaslt_status error;
     tn_status status;
 
@@ -325,18 +433,16 @@ tn_status blaslt_run_bmm(const tn_call *call)
     status = cuda_enter(device);
     if (status)
         return status;
-    pthread_mutex_lock(&device->lock);
-    status = blaslt_device_open(device);
-    pthread_mutex_unlock(&device->lock);
-    if (status) {
+    if (!ready(device)) {
         cuda_leave();
-        return status;
+        return gpu_run_bmm(call);
     }
-    error = product_make(&product, &key);
+    lt = device->library;
+    error = product_make(lt, &product, &key);
     if (!error)
         error = plan_get(device, &product, &key, bytes, &plan);
     if (!error)
-        error = lt.cublasLtMatmul(
+        error = lt->cublasLtMatmul(
             device->blas, product.desc, wide ? (const void *)&one : &one_f,
             (char *)b->data + b->byte_offset, product.layouts[0], (char *)a->data + a->byte_offset,
             product.layouts[1], wide ? (const void *)&zero : &zero_f,
@@ -344,14 +450,10 @@ tn_status blaslt_run_bmm(const tn_call *call)
             product.layouts[2], &plan.algo,
             bytes ? (char *)call->workspace->data + call->workspace->byte_offset : NULL, bytes,
             stream->stream);
-    product_drop(&product);
+    product_drop(lt, &product);
     cuda_leave();
     if (error) {
-        /* a shape that the library does not do is ours to do; whatever is wrong with the device shows there, too */
-        tn_log(TN_LOG_DEBUG,
-               "cuBLASLt does not take a product of [%lld, %lld, %lld] by [%lld, %lld]: status %d",
-               (long long)key.batch, (long long)key.m, (long long)key.k, (long long)key.k,
-               (long long)key.n, (int)error);
+        refused(device, &key, error);
         return gpu_run_bmm(call);
     }
     return TN_OK;

@@ -59,10 +59,12 @@ enum {
        void *b, const void *beta, const void *c_at, void *c, void *d_at, void *d,                  \
        const blaslt_algo *algo, void *workspace, size_t workspace_bytes, CUstream stream))
 
-/* Opens the library; false, with a line in the log, when it is not to be had: products then use the kernel of this plugin. "" asks for that. */
-bool blaslt_open(const char *library);
-bool blaslt_there(void);
-tn_status blaslt_device_open(struct cuda_device *device);
+/* Says which libraries may be used: names or paths, separated by commas, in the order they are tried; "auto": those of NVIDIA, the newest
+ * first; "none". Where none can be opened, which a line of the log says, and where none starts on a device, products use the kernel of this
+ * plugin. */
+void blaslt_open(const char *names);
+/* ", cuBLASLt 13.0" for the line of a device, or nothing. */
+void blaslt_words(struct cuda_device *device, char *text, size_t size);
 void blaslt_device_close(struct cuda_device *device);
 
 /* kernel->workspace and kernel->run of bmm. */

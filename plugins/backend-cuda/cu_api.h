@@ -28,6 +28,7 @@ enum {
     CUDA_ERROR_NOT_READY = 600,
     CUDA_ERROR_ILLEGAL_ADDRESS = 700,
     CUDA_ERROR_LAUNCH_TIMEOUT = 702,
+    CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED = 704,
     CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
     CUDA_ERROR_ASSERT = 710,
     CUDA_ERROR_HARDWARE_STACK_ERROR = 714,
@@ -56,6 +57,8 @@ enum {
     X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain",                                        \
       (CUcontext * context, CUdevice device))                                                      \
     X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (CUdevice device))                \
+    X(cuDeviceCanAccessPeer, "cuDeviceCanAccessPeer", (int *can, CUdevice device, CUdevice peer))  \
+    X(cuCtxEnablePeerAccess, "cuCtxEnablePeerAccess", (CUcontext peer, unsigned flags))            \
     X(cuCtxPushCurrent, "cuCtxPushCurrent_v2", (CUcontext context))                                \
     X(cuCtxPopCurrent, "cuCtxPopCurrent_v2", (CUcontext * context))                                \
     X(cuMemGetInfo, "cuMemGetInfo_v2", (size_t * free, size_t * total))                            \

@@ -22,8 +22,10 @@ extern struct cuda_options cuda_options;
 #define CUDA_STAGES 2
 #define CUDA_STAGE_BYTES (1u << 20)
 #define CUDA_PLANS 64
+#define CUDA_PEERS 256 /* devices beyond are copied to without peer access */
 
-struct cuda_plan; /* blaslt.c: a product whose algorithm is known */
+struct blaslt_library; /* blaslt.c */
+struct cuda_plan;      /* blaslt.c: a product whose algorithm is known */
 
 struct cuda_device {
     CUdevice id;
@@ -33,10 +35,15 @@ struct cuda_device {
     int64_t pid;          /* of the process that opened it */
     _Atomic int32_t lost; /* the CUresult that ended it */
     tn_cuda_native native;
-    pthread_mutex_t lock; /* for loading modules, for plans */
+    pthread_mutex_t lock;            /* for loading modules, for plans, for peers */
+    uint64_t peers[CUDA_PEERS / 64]; /* bit i: access to device i's memory was asked for */
     CUmodule modules[GPU_TEXT_COUNT];
     _Atomic(CUfunction) functions[GPU_KERNEL_COUNT][TN_DTYPE_COUNT];
-    void *blas;
+    void *blas; /* the handle of `library`, made at the first product; NULL: our own kernel */
+    const struct blaslt_library *library;
+    bool blas_tried;
+    _Atomic bool blas_none;   /* no library starts here */
+    _Atomic bool blas_warned; /* of a product that failed and should not have */
     struct cuda_plan *plans;
 };
 

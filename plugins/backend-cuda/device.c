@@ -146,6 +146,7 @@ static tn_status device_info(void *handle, tn_device_info *out)
     struct cuda_device *device = handle;
     size_t available = 0, total = 0;
     int version = 0, units = 0;
+    char blas[32];
     tn_status status = cuda_enter(device);
     CUresult error;
 
@@ -157,10 +158,11 @@ static tn_status device_info(void *handle, tn_device_info *out)
         return cuda_fail(device, error, "asking for free memory");
     cu.cuDriverGetVersion(&version);
     cu.cuDeviceGetAttribute(&units, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device->id);
+    blaslt_words(device, blas, sizeof blas);
     tn_snprint(out->name, sizeof out->name, "%s", device->name);
     tn_snprint(out->driver, sizeof out->driver, "CUDA %d.%d, compute capability %d.%d%s",
                version / 1000, version % 1000 / 10, (int)device->capability[0],
-               (int)device->capability[1], blaslt_there() ? ", cuBLASLt" : "");
+               (int)device->capability[1], blas);
     out->memory_total = (int64_t)total;
     out->memory_free = (int64_t)available;
     out->compute_units = units;
@@ -494,6 +496,33 @@ static tn_status copy(void *handle, void *stream, void *to, uint64_t to_offset, 
     return error == CUDA_SUCCESS ? TN_OK : cuda_fail(handle, error, "copying inside the device");
 }
 
+/* Lets the source write the target's memory directly, where the driver allows that; once a pair. Without it
+ * the driver copies through the host. The source's context is current. */
+static void peer_enable(struct cuda_device *source, const struct cuda_device *target)
+{
+    uint64_t bit = (uint64_t)1 << (target->id % 64), *peers;
+    CUresult error = CUDA_SUCCESS;
+    int can = 0;
+
+    if (target->id < 0 || target->id >= CUDA_PEERS)
+        return;
+    peers = &source->peers[target->id / 64];
+    pthread_mutex_lock(&source->lock);
+    if (!(*peers & bit)) {
+        *peers |= bit;
+        error = cu.cuDeviceCanAccessPeer(&can, source->id, target->id);
+        if (error == CUDA_SUCCESS && can)
+            error = cu.cuCtxEnablePeerAccess(target->context, 0);
+        if (error == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)
+            error = CUDA_SUCCESS; /* by the program, or another library of the process */
+        if (error != CUDA_SUCCESS || !can)
+            tn_log(TN_LOG_INFO, "cuda: copies from %s to %s go through the host: %s", source->name,
+                   target->name,
+                   error != CUDA_SUCCESS ? cu_api_error_name(error) : "no peer access");
+    }
+    pthread_mutex_unlock(&source->lock);
+}
+
 static tn_status copy_peer(void *to_device, void *to, uint64_t to_offset, void *from_device,
                            void *stream, void *from, uint64_t from_offset, size_t bytes)
 {
@@ -506,6 +535,7 @@ static tn_status copy_peer(void *to_device, void *to, uint64_t to_offset, void *
     status = cuda_enter(source);
     if (status)
         return status;
+    peer_enable(source, target);
     error = cu.cuMemcpyPeerAsync((CUdeviceptr)(uintptr_t)to + to_offset, target->context,
                                  (CUdeviceptr)(uintptr_t)from + from_offset, source->context, bytes,
                                  stream_of(stream));

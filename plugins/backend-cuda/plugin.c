@@ -10,7 +10,7 @@ static const tn_option options[] = {
                      "the driver library to open, a name or a path"),
     TN_OPTION_STRING(
         struct cuda_options, blas, "\"auto\"",
-        "the cuBLASLt library to open for products of matrices, a name or a path; \"none\": our own kernel"),
+        "the cuBLASLt for products of matrices, a name or a path, or several, separated by commas: the first that starts; \"none\": our own kernel"),
     TN_OPTION_STRING(
         struct cuda_options, kernels, "\"\"",
         "a folder with NAME.fatbin files to load in place of the kernels inside the plugin"),

@@ -24,6 +24,12 @@ static tn_tensor *put_into(tn_tensor *gx, tn_tensor *view, tn_tensor *gy)
     return tn_copy_(view, gy) != NULL ? gx : NULL;
 }
 
+/* And where other uses gave a gradient already: added through the view of it. */
+static tn_tensor *add_into(tn_tensor *sum, tn_tensor *view, tn_tensor *gy)
+{
+    return tn_add_(view, gy, NULL) != NULL ? sum : NULL;
+}
+
 static tn_tensor *numbers(tn_tensor *like, tn_ints shape)
 {
     return tn_reshape(tn_arange(like, 0, (double)tn__common_count(shape), NULL), shape);
@@ -76,11 +82,14 @@ static tn_status slice_derive(tn_derive *d)
 {
     const tn_slice_options *o = d->options;
     tn_ints shape = tn__common_in_shape(d, 0);
+    tn_tensor *sum = tn__common_sum(d);
     int32_t dim;
 
     if (tn__common_dim(o->dim, (int32_t)shape.count, &dim) != TN_OK)
         return tn_error_last()->code;
-    if (o->step == 1) {
+    if (sum != NULL) {
+        d->gin[0] = add_into(sum, tn_slice(sum, dim, o), d->gout[0]);
+    } else if (o->step == 1) {
         int64_t start = bound(o->start, shape.at[dim], 0);
 
         if (tn_tensor_size(d->gout[0], dim) == 0)
@@ -132,10 +141,13 @@ static tn_status diagonal_infer(tn_infer *infer)
 
 static tn_status diagonal_derive(tn_derive *d)
 {
-    tn_ints shape = tn__common_in_shape(d, 0);
+    tn_tensor *gx = tn__common_sum(d);
 
-    tn_tensor *gx = tn__common_zeros(d->gout[0], shape);
-
+    if (gx != NULL) {
+        d->gin[0] = add_into(gx, tn_diagonal(gx, d->options), d->gout[0]);
+        return TN_OK;
+    }
+    gx = tn__common_zeros(d->gout[0], tn__common_in_shape(d, 0));
     d->gin[0] = put_into(gx, tn_diagonal(gx, d->options), d->gout[0]);
     return TN_OK;
 }
@@ -189,7 +201,8 @@ static tn_status unfold_derive(tn_derive *d)
     }
     if (tn__common_dim(o->dim, (int32_t)shape.count, &dim) != TN_OK)
         return tn_error_last()->code;
-    ok = gx = tn__common_zeros(d->gout[0], shape);
+    gx = tn__common_sum(d);
+    ok = gx = gx != NULL ? gx : tn__common_zeros(d->gout[0], shape);
     every.step = o->step;
     for (int64_t k = 0; k < o->window && ok != NULL; k++) { /* the k-th of all windows */
         every.start = k;

@@ -422,6 +422,15 @@ tn_tensor *tn__common_nothing(tn_tensor *like, tn_ints shape)
     return tn_expand(tn__common_number(like, 0.0), shape);
 }
 
+tn_tensor *tn__common_scattered(const tn_derive *d, tn_tensor *index, tn_tensor *gy, int64_t dim)
+{
+    tn_tensor *sum = tn__common_sum(d);
+
+    if (sum != NULL)
+        return tn_scatter_add_(sum, index, gy, dim) != NULL ? sum : NULL;
+    return tn_scatter_add(tn__common_nothing(gy, tn__common_in_shape(d, 0)), index, gy, dim);
+}
+
 tn_status tn__common_open(tn_infer *infer)
 {
     for (int32_t i = 0; i < infer->n_out; i++) {

@@ -70,6 +70,8 @@ tn_status tn__common_open(tn_infer *infer);
 tn_tensor *tn__common_zeros(tn_tensor *like, tn_ints shape);
 /* The same without memory of its own: one zero, expanded. */
 tn_tensor *tn__common_nothing(tn_tensor *like, tn_ints shape);
+/* The gradient of in[0] where gy goes to `index` along `dim`, added to what other uses gave. */
+tn_tensor *tn__common_scattered(const tn_derive *d, tn_tensor *index, tn_tensor *gy, int64_t dim);
 /* A row of `count` values of the host, on the device of `like`. */
 tn_tensor *tn__common_placed(const void *values, int64_t count, tn_dtype dtype, tn_tensor *like);
 /* A number as a tensor of 0 dimensions, dtype and device as `like` has them. */
@@ -113,6 +115,11 @@ static inline tn_ints tn__common_in_shape(const tn_derive *d, int i)
 {
     tn_ints row = { d->in_meta[i].shape, d->in_meta[i].ndim };
     return row;
+}
+/* tn_derive.sum of a host that may be older than it. */
+static inline tn_tensor *tn__common_sum(const tn_derive *d)
+{
+    return TN_HAS(d, tn_derive, sum) ? d->sum : NULL;
 }
 /* A gradient after a reduction, as it was with keepdim. */
 tn_tensor *tn__common_unreduced(tn_tensor *gradient, tn_ints shape, tn_ints dims, bool keepdim);

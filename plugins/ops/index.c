@@ -39,8 +39,7 @@ static tn_status gather_derive(tn_derive *d)
 {
     const tn_gather_options *o = d->options;
 
-    d->gin[0] = tn_scatter_add(tn__common_nothing(d->gout[0], tn__common_in_shape(d, 0)), d->in[1],
-                               d->gout[0], o->dim);
+    d->gin[0] = tn__common_scattered(d, d->in[1], d->gout[0], o->dim);
     return TN_OK;
 }
 

@@ -156,9 +156,8 @@ static tn_status embedding_derive(tn_derive *d)
 
         gy = tn_where(tn_unsqueeze(mask, -1), tn__common_number(gy, 0), gy);
     }
-    d->gin[0] = tn_scatter_add(tn__common_nothing(gy, table),
-                               spread(index, (tn_ints){ rows, 2 }, 0),
-                               tn_reshape(gy, (tn_ints){ rows, 2 }), 0);
+    d->gin[0] = tn__common_scattered(d, spread(index, (tn_ints){ rows, 2 }, 0),
+                                     tn_reshape(gy, (tn_ints){ rows, 2 }), 0);
     return TN_OK;
 }
 

@@ -346,8 +346,14 @@ static tn_status narrow_infer(tn_infer *infer)
 static tn_status narrow_derive(tn_derive *d)
 {
     const tn_narrow_options *o = d->options;
+    tn_tensor *sum = tn__common_sum(d);
     int64_t start = o->start;
 
+    if (sum != NULL) {
+        if (tn_add_(tn_narrow(sum, o->dim, start, o->length), d->gout[0], NULL) != NULL)
+            d->gin[0] = sum;
+        return TN_OK;
+    }
     if (start < 0) {
         int32_t dim;
 

@@ -123,8 +123,92 @@ START_TEST(an_absent_cublaslt_is_said_and_done_without)
 }
 END_TEST
 
+/* ---- libraries that open and do not start ---------------------------------------------------------------- */
+
+static char heard[4096];
+static int warnings;
+
+static void hear(void *user, int level, const char *plugin, const char *text)
+{
+    (void)user;
+    (void)plugin;
+    if (level > TN_LOG_WARNING)
+        return;
+    warnings++;
+    strncat(heard, text, sizeof heard - strlen(heard) - 1);
+}
+
+/* Three of them; what cublasLtCreate gives in each. */
+static void open_with_three(int first, int second, int third)
+{
+    load();
+    tn_log_set_sink(hear, NULL);
+    ((struct options *)d.plugin->options_data)->blas = DRIVER ",/nowhere/lt.so," DRIVER "," DRIVER;
+    fake->blas_create[0] = first;
+    fake->blas_create[1] = second;
+    fake->blas_create[2] = third;
+    ck_assert_msg(direct_open(&d, 0) == TN_OK, "%s", tn_error_text());
+}
+
+static void close_after_warning(const char *words)
+{
+    tn_device_info info = { TN_HEAD(tn_device_info) };
+
+    ck_assert_int_eq(warnings, 1);
+    ck_assert_msg(strstr(heard, words) != NULL, "expected %s in: %s", words, heard);
+    ck_assert_int_eq(d.backend->info(d.device, &info), TN_OK);
+    ck_assert_int_eq(strstr(info.driver, ", cuBLASLt 13.0") != NULL, fake->blas_handles > 0);
+    ck_assert_int_eq(strstr(info.driver, "cuBLASLt") != NULL, fake->blas_handles > 0);
+    close_clean();
+    ck_assert_int_eq(fake->blas_handles, 0);
+}
+
+START_TEST(a_cublaslt_that_does_not_start_gives_way_to_the_next_one)
+{
+    open_with_three(1, 0, 0);
+    product(TN_F32, PLAIN, PLAIN, 3);
+    product(TN_F32, PLAIN, PLAIN, 2);
+    ck_assert_int_eq(fake->products, 2);
+    ck_assert_int_eq(fake->blas_creates, 2);
+    close_after_warning("does not start on Fake GPU 0 (" DRIVER
+                        ": CUBLAS_STATUS_NOT_INITIALIZED (1)); products use " DRIVER);
+}
+END_TEST
+
+START_TEST(where_no_cublaslt_starts_our_kernel_does_every_product)
+{
+    open_with_three(1, 3, 8);
+    product(TN_F32, PLAIN, PLAIN, 3);
+    product(TN_F64, TURNED, PLAIN, 1);
+    product(TN_F16, PLAIN, PLAIN, 2);
+    ck_assert_str_eq(fake->kernel, "tn_bmm_f16");
+    ck_assert_int_eq(fake->products, 0);
+    ck_assert_int_eq(fake->blas_creates, 3); /* asked once */
+    ck_assert_ptr_nonnull(strstr(heard, "CUBLAS_STATUS_ALLOC_FAILED (3)"));
+    ck_assert_ptr_nonnull(strstr(heard, "CUBLAS_STATUS_ARCH_MISMATCH (8)"));
+    close_after_warning("products use our own kernel");
+}
+END_TEST
+
+START_TEST(a_product_that_cublaslt_fails_at_is_done_by_our_kernel_and_said_once)
+{
+    open_with_three(0, 0, 0);
+    fake->blas_matmul = 13;
+    product(TN_F32, PLAIN, PLAIN, 3);
+    product(TN_F64, PLAIN, PLAIN, 3);
+    ck_assert_str_eq(fake->kernel, "tn_bmm_f64");
+    fake->blas_matmul = 0;
+    product(TN_F64, PLAIN, PLAIN, 3);
+    ck_assert_int_eq(fake->products, 1);
+    close_after_warning("CUBLAS_STATUS_EXECUTION_FAILED (13); our own kernel does it");
+}
+END_TEST
+
 void add_products(TCase *to)
 {
+    tcase_add_test(to, a_cublaslt_that_does_not_start_gives_way_to_the_next_one);
+    tcase_add_test(to, where_no_cublaslt_starts_our_kernel_does_every_product);
+    tcase_add_test(to, a_product_that_cublaslt_fails_at_is_done_by_our_kernel_and_said_once);
     tcase_add_test(to, products_are_asked_of_cublaslt_row_by_row);
     tcase_add_test(to, the_choice_of_an_algorithm_is_kept);
     tcase_add_test(to, transposed_operands_are_said_to_be);

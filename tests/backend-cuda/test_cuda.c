@@ -330,7 +330,8 @@ START_TEST(events_order_streams)
 }
 END_TEST
 
-START_TEST(memory_goes_straight_to_another_device)
+/* Twice from the first device to the second. */
+static void copy_twice_to_another_device(void)
 {
     void *other, *stream, *memory, *there;
     float from[4] = { 1, 2, 3, 4 }, to[4] = { 0 };
@@ -340,8 +341,9 @@ START_TEST(memory_goes_straight_to_another_device)
     ck_assert_int_eq(d.backend->alloc(d.device, sizeof from, &memory), TN_OK);
     ck_assert_int_eq(d.backend->alloc(other, sizeof from, &there), TN_OK);
     ck_assert_int_eq(d.backend->copy_in(d.device, d.stream, memory, 0, from, sizeof from), TN_OK);
-    ck_assert_int_eq(d.backend->copy_peer(other, there, 4, d.device, d.stream, memory, 0, 12),
-                     TN_OK);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(d.backend->copy_peer(other, there, 4, d.device, d.stream, memory, 0, 12),
+                         TN_OK);
     ck_assert_int_eq(d.backend->stream_sync(d.device, d.stream), TN_OK);
     ck_assert_int_eq(d.backend->copy_out(other, stream, to, there, 4, 12), TN_OK);
     ck_assert_float_eq(to[2], 3);
@@ -350,6 +352,42 @@ START_TEST(memory_goes_straight_to_another_device)
     d.backend->stream_drop(other, stream);
     d.backend->close(other);
     close_clean();
+}
+
+START_TEST(memory_goes_straight_to_another_device)
+{
+    copy_twice_to_another_device();
+    ck_assert_int_eq(fake->peers[0][1], 1);
+    ck_assert_int_eq(fake->peers[1][0], 0); /* nothing was copied that way */
+    ck_assert_int_eq(fake->direct, 2);
+}
+END_TEST
+
+START_TEST(peer_access_that_somebody_enabled_before_is_used)
+{
+    fake->peers[0][1] = 1;
+    copy_twice_to_another_device();
+    ck_assert_int_eq(fake->direct, 2);
+    ck_assert_ptr_null(strstr(tn_error_last()->message, "PEER"));
+}
+END_TEST
+
+START_TEST(without_peer_access_the_driver_copies_through_the_host)
+{
+    fake->no_peers = 1;
+    copy_twice_to_another_device();
+    ck_assert_int_eq(fake->direct, 0);
+    ck_assert_int_eq(fake->staged, 2);
+}
+END_TEST
+
+START_TEST(peer_access_that_cannot_be_enabled_leaves_the_copy)
+{
+    fake->fail_function = "cuCtxEnablePeerAccess";
+    fake->fail_after = 1;
+    fake->fail_code = 711; /* too many peers */
+    copy_twice_to_another_device();
+    ck_assert_int_eq(fake->staged, 2);
 }
 END_TEST
 
@@ -409,6 +447,9 @@ int main(void)
     tcase_add_test(opened, copies_of_any_length_go_through_pinned_memory);
     tcase_add_test(opened, events_order_streams);
     tcase_add_test(opened, memory_goes_straight_to_another_device);
+    tcase_add_test(opened, peer_access_that_somebody_enabled_before_is_used);
+    tcase_add_test(opened, without_peer_access_the_driver_copies_through_the_host);
+    tcase_add_test(opened, peer_access_that_cannot_be_enabled_leaves_the_copy);
     tcase_add_test(opened, an_index_error_stays_with_its_stream);
     add_failures(opened);
     suite_add_tcase(suite, before);

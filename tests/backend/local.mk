@@ -18,7 +18,7 @@ examples_kernel_pack_relu_pack_la_LDFLAGS = $(TN_PLUGIN_LINK) -rpath /nowhere
 EXTRA_DIST += examples/strict-device/Makefile examples/kernel-pack/Makefile
 
 if HAVE_CHECK
-TN_BACKEND_TESTS = %D%/test_along %D%/test_convolution %D%/test_copies %D%/test_curves %D%/test_elementwise %D%/test_float64 %D%/test_folds %D%/test_functions %D%/test_fused %D%/test_moves %D%/test_narrow \
+TN_BACKEND_TESTS = %D%/test_along %D%/test_convolution %D%/test_copies %D%/test_curves %D%/test_elementwise %D%/test_float64 %D%/test_folds %D%/test_functions %D%/test_fused %D%/test_lengths %D%/test_moves %D%/test_narrow \
 	%D%/test_onepass %D%/test_pooling %D%/test_products %D%/test_random %D%/test_reduce %D%/test_steps %D%/test_strict %D%/test_training
 if HAVE_ONEDNN
 TN_BACKEND_TESTS += %D%/test_onednn
@@ -42,6 +42,10 @@ TN_BACKEND_SHARED = %D%/backend.c %D%/backend.h
 %C%_test_fused_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_fused_LDADD = $(TN_LINK_TEST) $(LIBM)
 
+%C%_test_lengths_SOURCES = %D%/test_lengths.c $(TN_BACKEND_SHARED)
+%C%_test_lengths_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_lengths_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_lengths_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 %C%_test_curves_SOURCES = %D%/test_curves.c $(TN_BACKEND_SHARED)
 %C%_test_curves_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_curves_LDADD = $(TN_LINK_TEST)

@@ -116,6 +116,63 @@ START_TEST(every_type_is_stored_and_moved_between_all_devices)
 }
 END_TEST
 
+/* All devices, also the second one of each type: copies between those go another way. */
+static int with_seconds(const tn_device **all)
+{
+    int count = 0;
+    EACH_DEVICE(device)
+    {
+        char name[64];
+        uint64_t mark = tn_error_mark();
+        all[count++] = device;
+        snprintf(name, sizeof name, "%s:1", tn_device_type(device));
+        const tn_device *second = tn_device_find(name);
+        if (second != NULL)
+            all[count++] = second;
+        tn_error_restore(mark);
+    }
+    return count;
+}
+
+/* What both devices were asked to do before comes before the copy, what they are asked to do later comes
+ * after it, whichever of them is waited for first. */
+static void copy_among_work(const tn_device *to, const tn_device *from, tn_dtype dtype,
+                            bool source_first)
+{
+    TN_SCOPE;
+    tn_tensor *x = put(to, TN_F32, TN_SHAPE(3), NUMBERS(1, 1, 1), DENSE);
+    tn_tensor *two = put(from, dtype, TN_SHAPE(3), NUMBERS(2, 2, 2), DENSE);
+    tn_tensor *four = tn_add(two, two, NULL), *before = tn_add_scalar(x, 10), *after, *last,
+              *reused;
+    there(tn_copy_(x, four));
+    after = tn_add_scalar(x, 100);
+    there(tn_fill_(four, -1));
+    there(last = tn_add_scalar(four, -1));
+    there(tn_fill_(x, 7));
+    there(reused = tn_mul_scalar(x, 2));
+    if (source_first)
+        same("the source", from, dtype, last, NUMBERS(-2, -2, -2), 0, 0);
+    same("before the copy", to, TN_F32, before, NUMBERS(11, 11, 11), 0, 0);
+    same("after the copy", to, TN_F32, after, NUMBERS(104, 104, 104), 0, 0);
+    same("later", to, TN_F32, reused, NUMBERS(14, 14, 14), 0, 0);
+    same("the source", from, dtype, last, NUMBERS(-2, -2, -2), 0, 0);
+}
+
+START_TEST(a_copy_between_devices_comes_after_earlier_work_and_before_later_work_of_both)
+{
+    const tn_device *all[16];
+    int count = with_seconds(all);
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < count; k++)
+            for (int how = 0; how < 4; how++) {
+                tn_dtype dtype = how & 1 ? TN_F64 : TN_F32;
+                if (device_has(all[k], "add", dtype) && device_has(all[i], "add", TN_F32))
+                    copy_among_work(all[i], all[k], dtype, how & 2);
+            }
+    ck_assert_int_ge(checks_made, 4 * 4);
+}
+END_TEST
+
 static uint8_t e4m3(float x)
 {
     uint8_t bits = 0;
@@ -243,6 +300,7 @@ RUN_SUITE("copies", numbers_go_from_every_type_to_every_other_in_every_layout,
           copying_into_a_tensor_converts_and_broadcasts,
           writing_into_part_of_a_tensor_leaves_the_rest,
           every_type_is_stored_and_moved_between_all_devices,
+          a_copy_between_devices_comes_after_earlier_work_and_before_later_work_of_both,
           float8_rounds_to_even_and_saturates_or_overflows,
           complex_numbers_give_their_real_part_and_take_zero, meta_infers_what_the_cpu_computes,
           meta_has_no_values_and_says_so)

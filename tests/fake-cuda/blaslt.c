@@ -31,12 +31,18 @@ blaslt_status cublasLtGetVersion(void)
 
 blaslt_status cublasLtCreate(void **handle)
 {
+    int call = fake_cuda.blas_creates++;
+
+    if (call < 4 && fake_cuda.blas_create[call])
+        return fake_cuda.blas_create[call];
     *handle = malloc(1);
+    fake_cuda.blas_handles += *handle != NULL;
     return !*handle;
 }
 
 blaslt_status cublasLtDestroy(void *handle)
 {
+    fake_cuda.blas_handles--;
     free(handle);
     return 0;
 }
@@ -211,6 +217,8 @@ blaslt_status cublasLtMatmul(void *handle, void *desc, const void *alpha, const 
     (void)beta;
     (void)c_at;
     (void)c;
+    if (fake_cuda.blas_matmul)
+        return fake_cuda.blas_matmul;
     if (!algo || (workspace_bytes && !fake_memory((uint64_t)(uintptr_t)workspace, workspace_bytes)))
         return 7;
     fake_cuda.products++;

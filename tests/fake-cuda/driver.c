@@ -56,8 +56,9 @@ CUresult fake_begin(const char *function, bool needs_context)
     fake_cuda.calls++;
     if (fake_cuda.fail_after > 0 && strcmp(function, fake_cuda.fail_function) == 0 &&
         --fake_cuda.fail_after == 0) {
-        bool sticky = fake_cuda.fail_code >= 700 && fake_cuda.fail_code < 720 &&
-                      fake_cuda.fail_code != 701;
+        int code = fake_cuda.fail_code;
+        bool sticky = code == 700 || code == 702 || code == 709 || code == 710 ||
+                      (code >= 714 && code < 720);
 
         if (sticky && fake_depth > 0)
             fake_stack[fake_depth - 1]->sticky = fake_cuda.fail_code;
@@ -197,6 +198,27 @@ CUresult fake_cuCtxPopCurrent(CUcontext *context)
     return fake_leave(CUDA_SUCCESS);
 }
 
+CUresult fake_cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
+{
+    BEGIN("cuDeviceCanAccessPeer", false)
+    *can = device != peer && !fake_cuda.no_peers;
+    return fake_leave(CUDA_SUCCESS);
+}
+
+CUresult fake_cuCtxEnablePeerAccess(CUcontext peer, unsigned flags)
+{
+    unsigned char *enabled;
+
+    BEGIN("cuCtxEnablePeerAccess", true)
+    enabled = &fake_cuda.peers[fake_stack[fake_depth - 1]->device][peer->device];
+    if (flags || peer == fake_stack[fake_depth - 1] || fake_cuda.no_peers)
+        return fake_leave(fake_misuse("peer access that cannot be enabled", INVALID_VALUE));
+    if (*enabled)
+        return fake_leave(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+    *enabled = 1;
+    return fake_leave(CUDA_SUCCESS);
+}
+
 CUresult fake_cuModuleLoadData(CUmodule *module, const void *image)
 {
     BEGIN("cuModuleLoadData", true)
@@ -279,6 +301,7 @@ CUresult fake_cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid
     result = fake_queue(stream, start_run, start, size);
     free(start);
     fake_cuda.launches++;
+    fake_cuda.items += (long)grid_x * grid_y * grid_z * block_x * block_y * block_z;
     snprintf(fake_cuda.kernel, sizeof fake_cuda.kernel, "%s", kernel->name);
     fake_cuda.grid[0] = grid_x;
     fake_cuda.grid[1] = grid_y;

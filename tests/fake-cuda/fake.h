@@ -18,6 +18,7 @@ struct fake_cuda {
     int init_result;   /* of cuInit */
     size_t memory;     /* of a device, bytes */
     int module_result; /* of cuModuleLoadData */
+    int no_peers;      /* no device reaches the memory of another one */
 
     /* the `fail_after`-th call of `fail_function` from now on gives `fail_code` (0: never) */
     const char *fail_function;
@@ -34,8 +35,15 @@ struct fake_cuda {
     long live_events;
     long live_modules;
     size_t used[FAKE_DEVICES];
+    unsigned char peers[FAKE_DEVICES][FAKE_DEVICES]; /* access was enabled, from one to the other */
+    long direct, staged; /* copies between devices: with that access, and through the host */
     long launches;
+    long items;          /* work items of all of them */
     long queued;         /* pieces of work that were not done yet */
+    int blas_create[4];  /* what the next calls of cublasLtCreate give */
+    int blas_creates;    /* how many there were */
+    int blas_handles;    /* that are alive */
+    int blas_matmul;     /* what cublasLtMatmul gives, instead of a product */
     long products;       /* cublasLtMatmul */
     int product_compute; /* its compute type, whether operands were transposed, batches */
     int product_transposed[2];

@@ -189,5 +189,9 @@ CUresult fake_cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdevicept
     source = fake_block_find(from, bytes);
     if (!target || !source || target->context != to_context || source->context != from_context)
         return fake_leave(fake_misuse("a peer copy between the wrong devices", INVALID_VALUE));
+    if (fake_cuda.peers[from_context->device][to_context->device])
+        fake_cuda.direct++;
+    else
+        fake_cuda.staged++;
     return fake_leave(transfer(stream, (struct transfer){ to, from, bytes, true, true }));
 }

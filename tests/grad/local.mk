@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 
 if HAVE_CHECK
-TN_GRAD_TESTS = tests/grad/test_anomaly tests/grad/test_check tests/grad/test_complex tests/grad/test_differential tests/grad/test_elementwise tests/grad/test_engine tests/grad/test_function tests/grad/test_hooks tests/grad/test_inplace tests/grad/test_inplace_forms tests/grad/test_modes tests/grad/test_threads tests/grad/test_views
+TN_GRAD_TESTS = tests/grad/test_anomaly tests/grad/test_check tests/grad/test_complex tests/grad/test_differential tests/grad/test_elementwise tests/grad/test_engine tests/grad/test_function tests/grad/test_hooks tests/grad/test_inplace tests/grad/test_inplace_forms tests/grad/test_modes tests/grad/test_slices tests/grad/test_threads tests/grad/test_views
 check_PROGRAMS += $(TN_GRAD_TESTS)
 TESTS += $(TN_GRAD_TESTS)
 tests_grad_test_anomaly_SOURCES = %D%/test_anomaly.c tests/op/with.h
@@ -31,6 +31,9 @@ tests_grad_test_inplace_forms_LDADD = $(TN_LINK_TEST)
 tests_grad_test_threads_SOURCES = %D%/test_threads.c tests/op/with.h
 tests_grad_test_threads_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_grad_test_threads_LDADD = $(TN_LINK_TEST) -lpthread
+tests_grad_test_slices_SOURCES = %D%/test_slices.c tests/op/with.h
+tests_grad_test_slices_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_grad_test_slices_LDADD = $(TN_LINK_TEST)
 tests_grad_test_views_SOURCES = %D%/test_views.c tests/op/with.h
 tests_grad_test_views_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_grad_test_views_LDADD = $(TN_LINK_TEST)

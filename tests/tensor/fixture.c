@@ -278,6 +278,7 @@ static tn_status vault_event_record(void *dev, void *event, void *stream)
 static tn_status vault_event_wait(void *dev, void *event, void *stream)
 {
     (void)dev;
+    atomic_fetch_add(&room.waits, 1);
     (void)event;
     (void)stream;
     return lost();

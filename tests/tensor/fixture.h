@@ -31,7 +31,7 @@ typedef struct room_state {
     _Atomic int32_t lost;                 /* calls of vault say TN_ERR_LOST */
     _Atomic int32_t stream_failure;       /* the next stream_sync of vault fails */
     _Atomic int32_t opened, closed;
-    _Atomic int64_t copies_in, copies_out, copies, peers, kernels, syncs;
+    _Atomic int64_t copies_in, copies_out, copies, peers, kernels, syncs, waits;
 } room_state;
 
 extern room_state room;

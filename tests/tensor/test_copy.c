@@ -177,6 +177,25 @@ START_TEST(large_copies_go_in_pieces)
 }
 END_TEST
 
+START_TEST(streams_of_two_devices_wait_for_each_other_and_the_host_for_neither)
+{
+    tn_tensor *a, *b;
+    int64_t syncs, waits;
+
+    room_open();
+    a = tn_tensor_full(TN_SHAPE(4), 1, TN_F32, device("vault:0"));
+    b = tn_tensor_full(TN_SHAPE(4), 2, TN_F32, device("vault:1"));
+    syncs = room.syncs;
+    waits = room.waits;
+    ok(tn__copy(a, b));
+    ck_assert_int_eq(room.peers, 1);
+    ck_assert_int_eq(room.syncs, syncs);
+    ck_assert_int_eq(room.waits, waits + 2); /* the source's for the target's, and back */
+    ck_assert(at(a, 3) == 2);
+    room_close();
+}
+END_TEST
+
 START_TEST(a_device_without_memory_takes_everything_and_gives_nothing)
 {
     tn_tensor *ghost, *x;
@@ -216,5 +235,6 @@ RUN_TESTS("copy", contiguous_copies_go_between_any_two_devices,
           layouts_and_types_are_converted_on_a_side_that_can,
           copies_of_the_host_reach_every_layout_of_every_device,
           overlapping_views_are_copied_as_if_apart, dense_layouts_of_one_order_are_copied_as_bytes,
-          large_copies_go_in_pieces, a_device_without_memory_takes_everything_and_gives_nothing,
-          shapes_that_differ_are_named)
+          large_copies_go_in_pieces,
+          streams_of_two_devices_wait_for_each_other_and_the_host_for_neither,
+          a_device_without_memory_takes_everything_and_gives_nothing, shapes_that_differ_are_named)

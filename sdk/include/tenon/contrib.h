@@ -80,8 +80,9 @@ typedef struct tn_backend {
 
     /* Bytes between host and device memory and inside the device (ranges do not overlap). copy_in
      * has read `from`, copy_out has written `to` when it returns; copy is asynchronous. copy_peer
-     * (may be NULL: the core goes through the host) copies to another device of the same backend.
-     */
+     * (may be NULL: the core goes through the host) copies to another device of the same backend
+     * on the source's stream; a backend that has it also lets event_wait take an event of another
+     * of its devices. */
     tn_status (*copy_in)(void *device, void *stream, void *memory, uint64_t offset,
                          const void *from, size_t bytes);
     tn_status (*copy_out)(void *device, void *stream, void *to, void *memory, uint64_t offset,
@@ -146,6 +147,9 @@ typedef struct tn_derive {
     int32_t n_out;
     uint32_t need; /* bit i: gin[i] is wanted; of lists, bit 31 stands for all from 31 on */
     tn_tensor **gin;
+    /* The gradient of in[0] that came from its other uses, of its shape and dtype, or NULL. A
+     * derivative that touches few of its elements may add to it in place; gin[0] is then `sum`. */
+    tn_tensor *sum;
 } tn_derive;
 
 /* Names of inputs and outputs, for messages and bindings. Frozen. */
