@@ -3,7 +3,8 @@
 # The kernels that backend-opencl and backend-cuda share, called directly.
 
 TN_GPU_RUNS = %D%/kernels-opencl.sh %D%/kernels-oclgrind.sh %D%/kernels-cuda.sh %D%/kernels-cuda-blas.sh
-EXTRA_DIST += docs/backend-opencl.md docs/backend-cuda.md tests/device/run $(TN_GPU_RUNS)
+EXTRA_DIST += tests/folders.h docs/backend-opencl.md docs/backend-cuda.md tests/device/run tests/device/pack tests/device/steps tests/device/test_run.sh $(TN_GPU_RUNS)
+TESTS += tests/device/test_run.sh
 CLEANFILES += %D%/oclgrind.log
 
 if HAVE_CHECK

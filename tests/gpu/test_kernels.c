@@ -2,6 +2,7 @@
  *
  * Every kernel of backend-opencl and backend-cuda against arithmetic in double, over layouts and types. OpenCL runs on whatever
  * the loader finds (PoCL here); CUDA on the fake driver, where the same kernel text is compiled as C. */
+#include "tests/folders.h"
 #include "tests/gpu/kernels.h"
 
 struct direct here;
@@ -30,7 +31,8 @@ static Suite *suite_make(const char *name)
 int main(void)
 {
     const char *which = getenv("TN_TEST_GPU");
-    char file[4096];
+    bool library = false;
+    char file[TEST_PATH], name[64];
     SRunner *runner;
     int failed;
 
@@ -44,39 +46,49 @@ int main(void)
 #endif
     if (strcmp(which, "opencl") == 0 && !getenv("TN_TEST_ALL"))
         tried = TRIED_IN_OPENCL;
-    snprintf(file, sizeof file, "%s/plugins/.libs/backend-%s.so", TN_TEST_BUILDDIR, which);
-    if (!direct_load(&here, file)) {
+    snprintf(name, sizeof name, "plugins/.libs/backend-%s.so", which);
+    if (!direct_load(&here, built_path(file, name))) {
         printf("SKIP: backend-%s was not built\n", which);
         return 77;
     }
     if (strcmp(which, "opencl") == 0)
         *(const char **)here.plugin->options_data = getenv("TENON_OPENCL_LIBRARY");
     if (strcmp(which, "cuda") == 0) {
-        static char driver[4096], kernels[4096];
+        static char driver[TEST_PATH], kernels[TEST_PATH];
         const char **options = here.plugin->options_data, *blas = getenv("TN_TEST_BLAS");
 
-        snprintf(driver, sizeof driver, "%s/tests/.libs/fake-cuda.so", TN_TEST_BUILDDIR);
-        snprintf(kernels, sizeof kernels, "%s/tests/fake-cuda/kernels", TN_TEST_SRCDIR);
-        options[0] = driver;
+        source_path(kernels, "tests/fake-cuda/kernels");
+        options[0] = built_path(driver, "tests/.libs/fake-cuda.so");
         options[1] = blas ? driver : "none";
         options[2] = kernels;
-        if (getenv("TN_TEST_REAL")) { /* tests/device/run */
-            options[0] = "libcuda.so.1";
-            options[1] = blas ? blas : "auto";
-            options[2] = "";
+        if (getenv("TENON_CUDA_DRIVER")) { /* tests/device/run: what it names instead */
+            options[0] = getenv("TENON_CUDA_DRIVER");
+            options[1] = blas ? blas : "none";
+            options[2] = getenv("TENON_CUDA_KERNELS");
         }
+        library = blas && strcmp(options[1], "none") != 0;
     }
     if (direct_open(&here, 0)) {
         printf("SKIP: %s\n", tn_error_text());
         return 77;
     }
     printf("%s: %s (%s)\n", which, here.info.name, here.info.driver);
+    if (library && !strstr(here.info.driver, "cuBLASLt")) {
+        direct_close(&here);
+        printf("SKIP: cuBLASLt is asked for and not found\n");
+        return 77;
+    }
     runner = srunner_create(suite_make(which));
     /* one process: programs compiled for one test serve the next */
     srunner_set_fork_status(runner, CK_NOFORK);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
+    if (library &&
+        (here.backend->info(here.device, &here.info) || !strstr(here.info.driver, "cuBLASLt "))) {
+        printf("FAILED: cuBLASLt is there and did no product: %s\n", here.info.driver);
+        failed++;
+    }
     direct_close(&here);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -3,6 +3,7 @@
  * Four networks beside PyTorch: built from a spec, with the weights that PyTorch wrote, they give its result, its loss, its gradient of
  * the input and of every parameter, and its buffers after the call, on every device that is here. make-models.py wrote the files. */
 #include "tests/backend/backend.h"
+#include "tests/folders.h"
 
 /* The distance that is left, in units of the largest number of the tensor. The references are rounded to float32. */
 #define NEAR_F64 1.5e-7
@@ -190,11 +191,11 @@ static void compare(const struct model *m, const tn_state *file, tn_dtype dtype,
 static void everywhere(const struct model *m)
 {
     const char *folder = getenv("TN_TEST_MODELS"); /* make models: files of this hour */
-    char path[4096];
+    char stored[TEST_PATH], path[TEST_PATH + 64];
     tn_state *file;
 
     snprintf(path, sizeof path, "%s/%s.safetensors",
-             folder != NULL ? folder : TN_TEST_SRCDIR "/tests/models/files", m->file);
+             folder != NULL ? folder : source_path(stored, "tests/models/files"), m->file);
     file = tn_state_load(path);
     ck_assert_msg(file != NULL, "%s", tn_error_text());
     EACH_DEVICE(device)

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Files of the build tree and of the source tree. Where a packed test runs on another machine (tests/device), TN_TEST_BUILDDIR and
+ * TN_TEST_SRCDIR of the environment say where they are instead. */
+#ifndef TN_TESTS_FOLDERS_H
+#define TN_TESTS_FOLDERS_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { TEST_PATH = 4096 };
+
+static inline const char *test_path(char *text, const char *variable, const char *otherwise,
+                                    const char *name)
+{
+    const char *folder = getenv(variable);
+
+    snprintf(text, TEST_PATH, "%s/%s", folder != NULL ? folder : otherwise, name);
+    return text;
+}
+#define built_path(text, name) test_path(text, "TN_TEST_BUILDDIR", TN_TEST_BUILDDIR, name)
+#define source_path(text, name) test_path(text, "TN_TEST_SRCDIR", TN_TEST_SRCDIR, name)
+
+#endif
