@@ -85,12 +85,13 @@ static tn_status reset(tn_module *self)
     return status;
 }
 
-/* The rows that are looked up, no longer than max_norm: written in place, which no gradient knows. */
+/* The rows that are looked up, no longer than max_norm: written in place, which no gradient knows. A table whose rows are short
+ * enough is not written: threads may share it. */
 static tn_status shorten(const struct embedding *s, tn_tensor *weight, tn_tensor *index)
 {
     tn_norm_options along = TN_NORM_OPTIONS;
     uint64_t scope = tn_scope_begin();
-    tn_tensor *rows, *length, *limit, *one, *factor;
+    tn_tensor *rows, *length, *limit, *longer, *any, *one, *factor;
     tn_status status;
 
     along.p = s->norm_type;
@@ -101,9 +102,14 @@ static tn_status shorten(const struct embedding *s, tn_tensor *weight, tn_tensor
     length = tn_norm(rows, &along);
     limit = tn_tensor_full(TN_SHAPE(1), s->max_norm, tn_tensor_dtype(weight),
                            tn_tensor_device(weight));
-    one = tn_tensor_full(TN_SHAPE(1), 1, tn_tensor_dtype(weight), tn_tensor_device(weight));
-    factor = tn_where(tn_gt(length, limit), tn_div(limit, tn_add_scalar(length, 1e-7), NULL), one);
-    status = status_of(tn_index_put_(weight, tn_mul(rows, factor), &index, 1, NULL));
+    longer = tn_gt(length, limit);
+    any = tn_any(longer, NULL);
+    status = status_of(any);
+    if (status == TN_OK && tn_device_has_memory(tn_tensor_device(any)) && tn_item(any) != 0) {
+        one = tn_tensor_full(TN_SHAPE(1), 1, tn_tensor_dtype(weight), tn_tensor_device(weight));
+        factor = tn_where(longer, tn_div(limit, tn_add_scalar(length, 1e-7), NULL), one);
+        status = status_of(tn_index_put_(weight, tn_mul(rows, factor), &index, 1, NULL));
+    }
     tn_grad_end();
     tn_scope_end(scope);
     return status;

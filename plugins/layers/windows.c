@@ -9,7 +9,6 @@ struct window {
     tn_ints dilation;
     tn_ints padding;
     tn_ints stride; /* MaxUnpool: count -1 for the kernel */
-    int64_t wide[5][3];
 };
 
 #define ROW(member, def, help, flags)                                                              \
@@ -29,12 +28,20 @@ static const tn_option unpool_options[] = {
     ROW(padding, "0", "as the pooling had it", 0), TN_OPTION_END
 };
 
+/* The rows of one call: several threads may call a module. */
+struct rows {
+    int64_t at[5][3];
+    int used;
+};
+
 /* One number stands for all dimensions. */
-static tn_ints each(struct window *s, int which, tn_ints given, int64_t dims)
+static tn_ints each(struct rows *rows, tn_ints given, int64_t dims)
 {
+    int64_t *row = rows->at[rows->used++];
+
     for (int64_t d = 0; d < dims; d++)
-        s->wide[which][d] = given.at[given.count == 1 ? 0 : d];
-    return (tn_ints){ s->wide[which], dims };
+        row[d] = given.at[given.count == 1 ? 0 : d];
+    return (tn_ints){ row, dims };
 }
 
 static tn_status counts(tn_module *self, tn_ints row, const char *name, int64_t dims)
@@ -67,24 +74,26 @@ static tn_status check2(tn_module *self)
 
 static tn_tensor *unfold_forward(tn_module *self, tn_tensor *x)
 {
-    struct window *s = tn_module_data(self);
+    const struct window *s = tn_module_data(self);
+    struct rows rows = { .used = 0 };
     tn_im2col_options o = TN_IM2COL_OPTIONS;
 
-    o.dilation = each(s, 1, s->dilation, 2);
-    o.padding = each(s, 2, s->padding, 2);
-    o.stride = each(s, 3, s->stride, 2);
-    return tn_im2col(x, each(s, 0, s->kernel_size, 2), &o);
+    o.dilation = each(&rows, s->dilation, 2);
+    o.padding = each(&rows, s->padding, 2);
+    o.stride = each(&rows, s->stride, 2);
+    return tn_im2col(x, each(&rows, s->kernel_size, 2), &o);
 }
 
 static tn_tensor *fold_forward(tn_module *self, tn_tensor *x)
 {
-    struct window *s = tn_module_data(self);
+    const struct window *s = tn_module_data(self);
+    struct rows rows = { .used = 0 };
     tn_fold_options o = TN_FOLD_OPTIONS;
 
-    o.dilation = each(s, 1, s->dilation, 2);
-    o.padding = each(s, 2, s->padding, 2);
-    o.stride = each(s, 3, s->stride, 2);
-    return tn_fold(x, each(s, 4, s->output_size, 2), each(s, 0, s->kernel_size, 2), &o);
+    o.dilation = each(&rows, s->dilation, 2);
+    o.padding = each(&rows, s->padding, 2);
+    o.stride = each(&rows, s->stride, 2);
+    return tn_fold(x, each(&rows, s->output_size, 2), each(&rows, s->kernel_size, 2), &o);
 }
 
 static void put(layers_text *text, const char *name, tn_ints row, int64_t dims)
@@ -179,9 +188,10 @@ static tn_status size_asked_for(tn_module *self, const tn_pack *input, int64_t d
     }                                                                                              \
     static tn_status unpool##dims##_call(tn_module *self, const tn_pack *input, tn_pack *output)   \
     {                                                                                              \
-        struct window *s = tn_module_data(self);                                                   \
+        const struct window *s = tn_module_data(self);                                             \
+        struct rows rows = { .used = 0 };                                                          \
         tn_max_unpool##dims##d_options o = TN_MAX_UNPOOL##dims##D_OPTIONS;                         \
-        tn_ints kernel = each(s, 0, s->kernel_size, dims);                                         \
+        tn_ints kernel = each(&rows, s->kernel_size, dims);                                        \
         int64_t room[dims];                                                                        \
         tn_tensor *in[2], *y;                                                                      \
         tn_status status = take_two(self, input, in);                                              \
@@ -189,8 +199,8 @@ static tn_status size_asked_for(tn_module *self, const tn_pack *input, int64_t d
             status = size_asked_for(self, input, dims, room, &o.output_size);                      \
         if (status != TN_OK)                                                                       \
             return status;                                                                         \
-        o.stride = s->stride.count > 0 ? each(s, 3, s->stride, dims) : kernel;                     \
-        o.padding = each(s, 2, s->padding, dims);                                                  \
+        o.stride = s->stride.count > 0 ? each(&rows, s->stride, dims) : kernel;                    \
+        o.padding = each(&rows, s->padding, dims);                                                 \
         y = tn_max_unpool##dims##d(in[0], in[1], kernel, &o);                                      \
         return y == NULL ? tn_error_last()->code : tn_pack_add(output, NULL, tn_value_tensor(y));  \
     }                                                                                              \
