@@ -184,20 +184,28 @@ START_TEST(a_list_of_known_devices_is_not_warned_about)
 }
 END_TEST
 
+/* What a kernel that writes behind its output comes to: the checked boundary finds it. */
+static tn_status overrun(void)
+{
+    tn_tensor *out = NULL, *in = tn_tensor_empty(TN_SHAPE(5), TN_F32, tn_device_find("probe"));
+    const tn_op *op = tn_op_find("test_overruns", 0);
+    return in && op ? tn_op_call(op, &in, 1, NULL, &out, 1) : TN_ERR_RUNTIME;
+}
+
 START_TEST(the_word_of_the_checked_boundary_is_yes_or_no)
 {
     static const char *const words[] = { "1", "true", "ON", "0", "False", "off" };
-    place("careless", NULL);
+    place("misbehaving", NULL);
     for (int i = 0; i < 6; i++) {
         int status = -1;
         setenv("TENON_CHECK", words[i], 1);
         pid_t child = fork();
-        /* The checked boundary refuses what "careless" does; without it that would crash. */
         if (!child)
-            _exit(i < 3 ? tn_plugin_activate("org.tenon.test.careless") != TN_ERR_REFUSED
-                        : tn_plugin_count() < 1 || tn_failed());
+            _exit(overrun());
         ck_assert_int_eq(waitpid(child, &status, 0), child);
-        ck_assert_msg(status == 0, "TENON_CHECK=%s", words[i]);
+        ck_assert_msg(WIFEXITED(status), "TENON_CHECK=%s", words[i]);
+        ck_assert_msg(WEXITSTATUS(status) == (i < 3 ? TN_ERR_ASSERT : TN_OK), "TENON_CHECK=%s: %d",
+                      words[i], WEXITSTATUS(status));
     }
 }
 END_TEST
