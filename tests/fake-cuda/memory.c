@@ -176,6 +176,8 @@ CUresult fake_cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstre
 CUresult fake_cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
     BEGIN("cuMemcpyDtoDAsync", true)
+    if (to < from + bytes && from < to + bytes)
+        return fake_leave(fake_misuse("a copy between ranges that overlap", INVALID_VALUE));
     return fake_leave(transfer(stream, (struct transfer){ to, from, bytes, true, true }));
 }
 
