@@ -257,7 +257,25 @@ START_TEST(complex_numbers_are_put_together_from_their_parts)
 }
 END_TEST
 
-RUN_SUITE("along", running_sums_and_products_go_along_one_dimension,
+START_TEST(scatter_in_place_adds_to_what_is_there)
+{
+    EACH_DEVICE(device)
+    for (int layout = 0; layout < LAYOUTS; layout++) {
+        TN_SCOPE;
+        tn_tensor *y = put(device, TN_F32, TN_SHAPE(2, 3), NUMBERS(1, 2, 3, 4, 5, 6),
+                           (enum layout)layout);
+        tn_tensor *index = put(device, TN_I64, TN_SHAPE(2, 2), NUMBERS(0, 0, 2, 1), DENSE);
+        tn_tensor *src = put(device, TN_F32, TN_SHAPE(2, 2), NUMBERS(10, 20, 30, 40), DENSE);
+        there(tn_scatter_add_(y, index, src, 1));
+        same("scatter_add_", device, TN_F32, y, NUMBERS(31, 2, 3, 4, 45, 36), 0, 0);
+        there(tn_scatter_(y, index, src, 1));
+        same("scatter_", device, TN_F32, tn_narrow(y, 0, 1, 1), NUMBERS(4, 40, 30), 0, 0);
+    }
+}
+END_TEST
+
+RUN_SUITE("along", scatter_in_place_adds_to_what_is_there,
+          running_sums_and_products_go_along_one_dimension,
           a_long_running_sum_is_put_together_from_pieces,
           sort_keeps_equals_in_order_and_puts_NaN_last, gather_and_scatter_follow_their_index,
           an_index_out_of_bounds_is_an_error_at_the_latest_at_the_next_copy,
