@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 
 libcore_la_SOURCES += \
+	%D%/descriptor.c \
+	%D%/descriptor.h \
 	%D%/env.c \
 	%D%/error.c \
 	%D%/fork.c \

@@ -2,15 +2,16 @@
  *
  * The log: one line per call, to a sink of the program or, by default, to standard error or a file,
  * whole lines with one write each. */
-#include "core/base/internal.h"
+#include "core/base/descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <time.h>
+#include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#define LINE_MAX_SIZE 4096
+#define LINE_MAX_SIZE 4096 /* PIPE_BUF: a line to a pipe is written whole or not at all */
+#define FIFO_PATIENCE 1000 /* milliseconds */
 
 static const char *const level_names[] = { "off", "error", "warning", "info", "debug" };
 
@@ -18,6 +19,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static tn_log_sink sink;
 static void *sink_user;
 static int file = -1;              /* of TENON_LOG=LEVEL:FILE */
+static uint64_t lost;              /* lines, since one was written */
 static _Atomic int threshold = -1; /* -1: TENON_LOG was not read yet */
 
 /* A sink that logs, or forks, is on the stack of the thread that holds the lock. */
@@ -35,35 +37,17 @@ void tn__log_fork(int stage)
 
 /* ---- the default sink ------------------------------------------------------------------------ */
 
-/* A closed pipe at the other end is no reason to end the process: SIGPIPE is held back for this
- * thread, and taken away if it was this write that raised it. */
-static void write_quietly(int to, const char *bytes, size_t count)
+/* A FIFO whose reader does not keep up is waited for once; then lines are lost until it has room. */
+static bool write_quietly(int to, const char *bytes, size_t count)
 {
-    sigset_t pipe_signal, before, pending;
-    int saved = errno;
+    size_t done = 0;
+    int saved = errno, number = tn__descriptor_write(to, bytes, count, &done);
+    struct pollfd room = { .fd = to, .events = POLLOUT };
 
-    sigemptyset(&pipe_signal);
-    sigaddset(&pipe_signal, SIGPIPE);
-    sigpending(&pending);
-    bool was_pending = sigismember(&pending, SIGPIPE) == 1;
-    pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
-    while (count > 0) {
-        ssize_t written = write(to, bytes, count);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0) {
-            if (written < 0 && errno == EPIPE && !was_pending) {
-                const struct timespec at_once = { 0, 0 };
-                while (sigtimedwait(&pipe_signal, NULL, &at_once) < 0 && errno == EINTR) {
-                }
-            }
-            break;
-        }
-        bytes += written;
-        count -= (size_t)written;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (number == EAGAIN && lost == 0 && poll(&room, 1, FIFO_PATIENCE) == 1)
+        number = tn__descriptor_write(to, bytes + done, count - done, &done);
     errno = saved;
+    return number != EAGAIN;
 }
 
 static void write_line(int level, const char *plugin, const char *text)
@@ -72,6 +56,7 @@ static void write_line(int level, const char *plugin, const char *text)
     int64_t whole = tn_snprint(line, sizeof line, "tenon: %s: %s%s%s%s", level_names[level],
                                *plugin ? "[" : "", plugin, *plugin ? "] " : "", text);
     size_t length = whole < (int64_t)sizeof line ? (size_t)whole : sizeof line - 1;
+    int to = file >= 0 ? file : STDERR_FILENO;
 
     if (whole >= (int64_t)sizeof line)
         memcpy(line + length - 3, "...", 3);
@@ -80,7 +65,20 @@ static void write_line(int level, const char *plugin, const char *text)
         if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
             line[i] = ' ';
     line[length] = '\n';
-    write_quietly(file >= 0 ? file : STDERR_FILENO, line, length + 1);
+    if (lost > 0) {
+        char words[96];
+        int64_t size = tn_snprint(words, sizeof words,
+                                  "tenon: warning: %llu lines before this one were lost: the "
+                                  "pipe was full\n",
+                                  (unsigned long long)lost);
+        if (!write_quietly(to, words, (size_t)size)) {
+            lost++;
+            return;
+        }
+        lost = 0;
+    }
+    if (!write_quietly(to, line, length + 1))
+        lost++;
 }
 
 /* ---- levels ---------------------------------------------------------------------------------- */
@@ -92,6 +90,19 @@ static int level_of(const char *text, size_t length)
         if (strlen(level_names[i]) == length && memcmp(level_names[i], text, length) == 0)
             return i;
     return -1;
+}
+
+/* Not blocking: opening a FIFO that nobody reads would wait for a reader. Writing to anything but a
+ * FIFO then blocks as usual. */
+static int open_file(const char *path)
+{
+    int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY, opened;
+    struct stat info;
+
+    opened = tn__descriptor_open(AT_FDCWD, path, flags | O_NONBLOCK, 0666);
+    if (opened >= 0 && (fstat(opened, &info) != 0 || !S_ISFIFO(info.st_mode)))
+        fcntl(opened, F_SETFL, O_APPEND);
+    return opened;
 }
 
 /* Reads TENON_LOG under the lock. What is wrong with it is itself a line of the log. */
@@ -115,11 +126,13 @@ static int read_threshold(void)
                    "TENON_LOG=%q names no file after the colon: the log goes to standard error",
                    text);
     if (colon && colon[1]) {
-        file = open(colon + 1, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+        file = open_file(colon + 1);
         if (file < 0)
             tn_snprint(words, sizeof words,
-                       "TENON_LOG: %q cannot be opened for writing: the log goes to standard error",
-                       colon + 1);
+                       "TENON_LOG: %q cannot be opened for writing: %s: the log goes to standard "
+                       "error",
+                       colon + 1,
+                       errno == ENXIO ? "it is a pipe that no process reads" : strerror(errno));
     }
     if (*words)
         write_line(TN_LOG_WARNING, "", words);
@@ -209,6 +222,7 @@ void tn__log_shutdown(void)
     if (file >= 0)
         close(file);
     file = -1;
+    lost = 0;
     atomic_store(&threshold, -1);
     pthread_mutex_unlock(&lock);
 }

@@ -111,26 +111,40 @@ static tn_status enter(const tn__entry *entry, const char **before)
     return TN_OK;
 }
 
-tn_status tn__format_save(const tn__entry *entry, const char *path, const tn_state *state)
+static tn_status save_with(const tn__entry *entry, tn__writer *writer, const tn_state *state)
 {
-    if (format_of(entry)->save == NULL)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: format %s can be read, not written", path,
-                       entry->name);
-    tn__writer writer;
-    tn_status status = tn__writer_open(&writer, path, state_bytes(state));
-    if (status != TN_OK)
-        return status;
     const char *before = NULL;
-    status = enter(entry, &before);
+    tn_status status = enter(entry, &before);
     if (status == TN_OK) {
         uint64_t scope = tn_scope_begin();
-        status = tn__status_of(format_of(entry)->save(&writer.sink, state), entry->name);
+        status = tn__status_of(format_of(entry)->save(&writer->sink, state), entry->name);
         tn_scope_end(scope);
         tn__error_plugin_back(before);
     }
     if (status == TN_OK)
-        return tn__writer_commit(&writer);
-    tn__writer_abort(&writer);
+        return tn__writer_commit(writer);
+    tn__writer_abort(writer);
+    return status;
+}
+
+tn_status tn__format_save(const tn__entry *entry, const char *path, const tn_state *state,
+                          tn__set *set)
+{
+    if (format_of(entry)->save == NULL)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: format %s can be read, not written", path,
+                       entry->name);
+    uint64_t mark = tn_error_mark();
+    tn_status status = TN_OK;
+    for (int named = 0; named < 2; named++) {
+        tn__writer writer;
+        status = tn__writer_open(&writer, path, state_bytes(state), named == 1, set);
+        if (status == TN_OK)
+            status = save_with(entry, &writer, state);
+        if (status == TN_OK || !writer.unlinkable)
+            break;
+        if (named == 0)
+            tn_error_restore(mark);
+    }
     return status;
 }
 
@@ -161,14 +175,15 @@ static tn_status save(const char *path, const tn_state *state)
                        "%s: this is the name of an index; tn_state_save_parts writes one, and the "
                        "files that it names",
                        path);
+    tn__set_sweep(path);
     if ((flags & TN_FORMAT_VALUES) != 0)
-        return tn__format_save(entry, path, state);
+        return tn__format_save(entry, path, state, NULL);
     if ((flags & TN_FORMAT_TEXTS) == 0) {
         status = check_tensors(state, path, entry->name);
-        return status == TN_OK ? tn__format_save(entry, path, state) : status;
+        return status == TN_OK ? tn__format_save(entry, path, state, NULL) : status;
     }
     tn_state *plain = tn__texts_from_state(state, path);
-    status = plain != NULL ? tn__format_save(entry, path, plain) : tn_error_last()->code;
+    status = plain != NULL ? tn__format_save(entry, path, plain, NULL) : tn_error_last()->code;
     tn_state_drop(plain);
     return status;
 }
@@ -224,6 +239,30 @@ tn_state *tn__format_load(const char *path, uint32_t flags, bool *index)
         return state;
     tn_state_drop(state);
     return NULL;
+}
+
+tn_status tn__index_load(const char *path, tn_state **index)
+{
+    tn__reader reader;
+    uint64_t mark = tn_error_mark();
+    tn_status status = tn__reader_open(&reader, path, 0);
+    *index = NULL;
+    if (status == TN_OK) {
+        const tn__entry *entry = by_content(&reader.source);
+        if (entry == NULL)
+            entry = tn__format_by_extension(path);
+        if (entry != NULL && (format_of(entry)->flags & TN_FORMAT_INDEX) != 0) {
+            *index = tn_state_new();
+            status = *index != NULL ? load_from(entry, &reader, *index) : TN_ERR_MEMORY;
+        }
+        tn__reader_close(&reader);
+    }
+    if (status != TN_OK) {
+        tn_state_drop(*index);
+        *index = NULL;
+    }
+    tn_error_restore(mark);
+    return status;
 }
 
 static tn_state *load(const char *path, uint32_t flags)

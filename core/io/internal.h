@@ -6,6 +6,8 @@
 
 #include "core/module/internal.h"
 
+#include <sys/stat.h>
+
 /* A file that is read by place, or mapped. */
 typedef struct tn__mapping tn__mapping;
 typedef struct tn__reader {
@@ -22,19 +24,91 @@ typedef struct tn__reader {
 tn_status tn__reader_open(tn__reader *reader, const char *path, uint32_t flags);
 void tn__reader_close(tn__reader *reader);
 
+/* ---- files that are not finished (own.c) ---- */
+
+#define TN__OWN_NAME 40 /* bytes of a name of ours, ".tenon-0123abcd-0123456789abcdef.tmp" */
+
+/* Makes a file with a new name of ours and locks it. A descriptor; -1 and errno. */
+int tn__own_create(int folder, const char *ending, mode_t mode, char name[TN__OWN_NAME]);
+/* Gives a file without a name a new name of ours, or this name if no file has it. 0, or errno. */
+int tn__own_link(int folder, int file, const char *ending, char name[TN__OWN_NAME]);
+int tn__own_link_as(int folder, int file, const char *name);
+/* Removes the files of our naming whose writer is gone. `settle` may be NULL; it looks at one first,
+ * and one for which it says false stays. */
+void tn__own_sweep(int folder, const char *ending, bool (*settle)(void *user, int file),
+                   void *user);
+
+/* ---- where a file goes (place.c) ---- */
+
+typedef struct tn__place {
+    int folder;      /* open */
+    char *name;      /* in the folder; links are resolved */
+    struct stat old; /* the file of that name, when one exists */
+    bool exists;
+} tn__place;
+
+/* `fresh`: nothing of that name is looked at or replaced. On failure there is nothing to free. */
+tn_status tn__place_find(tn__place *place, const char *path, bool fresh);
+void tn__place_free(tn__place *place);
+
+/* ---- the files of a set (set.c) ---- */
+
+/* Length of the folder in front of a path's last part, its slash included. */
+size_t tn__folder_length(const char *path);
+/* The path of a name in the folder of `path` (tn_free). */
+char *tn__beside(const char *path, const char *name);
+
+/* How the files beside an index are named: STEM-v2-00001-of-00003EXTENSION. Points into the name of
+ * the index. */
+typedef struct tn__scheme {
+    const char *stem;
+    size_t stem_length;
+    const char *extension;
+    size_t extension_length;
+} tn__scheme;
+
+bool tn__scheme_of(const char *index_name, tn__scheme *scheme);
+/* `part` counts from 1 (tn_free). */
+char *tn__scheme_name(const tn__scheme *scheme, int64_t version, int64_t part, int64_t parts);
+
+/* A save of a set under way. */
+typedef struct tn__set {
+    const char *path; /* of the index */
+    tn__scheme scheme;
+    int64_t version;  /* of which no file exists */
+    int folder, file; /* the journal's */
+    char journal[TN__OWN_NAME];
+} tn__set;
+
+/* Settles what killed saves left in the folder, then begins. On failure there is nothing to close. */
+tn_status tn__set_open(tn__set *set, const char *path);
+/* The first of these alone, before a file is saved in the folder of `path`. */
+void tn__set_sweep(const char *path);
+/* Before a new file gets its name; before the files of an index may become superfluous. */
+tn_status tn__set_note(tn__set *set, const char *name, int file);
+tn_status tn__set_note_old(tn__set *set, const tn_state *index);
+/* Removes the noted files that no index of the folder names: those of the old set, or of this one. */
+void tn__set_close(tn__set *set);
+
+/* ---- writing (writer.c) ---- */
+
 /* A file that is written beside the one it will replace. After commit or abort it is gone; commit
  * that failed has removed what was written. */
 typedef struct tn__writer {
     tn_sink sink;
     int file;
-    char *target; /* what it replaces, links resolved */
-    char *temporary;
+    tn__place place;
+    char temporary[TN__OWN_NAME]; /* its name meanwhile; "" while it has none */
+    tn__set *set;                 /* to which it belongs, or NULL */
+    bool unlinkable; /* after a failure: it cannot be named; another try with a name may succeed */
     unsigned char *buffer;
     size_t held;
     uint64_t written, total; /* for progress */
 } tn__writer;
 
-tn_status tn__writer_open(tn__writer *writer, const char *path, uint64_t total);
+/* `named`: it has a name from the start. With a set it replaces nothing. */
+tn_status tn__writer_open(tn__writer *writer, const char *path, uint64_t total, bool named,
+                          tn__set *set);
 tn_status tn__writer_commit(tn__writer *writer);
 void tn__writer_abort(tn__writer *writer);
 
@@ -61,10 +135,13 @@ tn_status tn__ties_join(tn_state *state, const char *name, const char *with);
 
 /* By the extension; NULL without an error when there is none. */
 const tn__entry *tn__format_by_extension(const char *path);
-/* Writes the state as it is, in a format. */
-tn_status tn__format_save(const tn__entry *entry, const char *path, const tn_state *state);
+/* Writes the state as it is, in a format; `set` NULL: a file of its own. */
+tn_status tn__format_save(const tn__entry *entry, const char *path, const tn_state *state,
+                          tn__set *set);
 /* Reads a file as its format has it; `index`: whether it may be, and then whether it is, one. */
 tn_state *tn__format_load(const char *path, uint32_t flags, bool *index);
+/* The names that an index has; *index is NULL when the file is no index. No error is recorded. */
+tn_status tn__index_load(const char *path, tn_state **index);
 /* The state of all files that an index names; takes `index` over. */
 tn_state *tn__parts_load(tn_state *index, const char *path, uint32_t flags);
 

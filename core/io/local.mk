@@ -3,8 +3,11 @@
 libcore_la_SOURCES += \
 	%D%/internal.h \
 	%D%/file.c \
+	%D%/own.c \
 	%D%/parts.c \
+	%D%/place.c \
 	%D%/reader.c \
+	%D%/set.c \
 	%D%/texts.c \
 	%D%/ties.c \
 	%D%/writer.c

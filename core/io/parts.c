@@ -1,37 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * Weights in several files with an index. The parts of a save have names that no file has yet, and the
- * index takes the old one's place last: whoever is killed leaves the old set or the new one, whole. */
+ * index takes the old one's place last: a process that is killed leaves the old set or the new one. */
 #include "core/io/internal.h"
 
-#include <errno.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#define TRIES 1000
-
 /* ---- names ----------------------------------------------------------------------------------- */
-
-/* Length of the folder in front of a path's last part, its slash included. */
-static size_t folder_length(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? (size_t)(slash - path) + 1 : 0;
-}
 
 /* A name in the index's own folder, and nothing else. */
 static bool is_plain(const char *name)
 {
     return name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
            strcmp(name, "..") != 0;
-}
-
-static char *beside(const char *path, const char *name)
-{
-    tn__text text = { 0 };
-    tn__text_put(&text, path, folder_length(path));
-    tn__text_put(&text, name, strlen(name));
-    return tn__text_take(&text);
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
@@ -62,7 +41,7 @@ static tn_state *open_part(struct opened *o, const char *path, const char *name,
         o->files = grown;
         o->capacity = capacity;
     }
-    char *file = beside(path, name);
+    char *file = tn__beside(path, name);
     bool index = false;
     tn_state *state = file != NULL ? tn__format_load(file, flags, &index) : NULL;
     tn_free(file);
@@ -138,13 +117,9 @@ struct saving {
     const char *path;        /* of the index */
     const tn__entry *index;  /* formats */
     const tn__entry *format; /* of the parts */
-    const char *stem;        /* "model" of model.safetensors.index.json */
-    size_t stem_length;
-    const char *extension; /* ".safetensors" */
-    size_t extension_length;
+    tn__set set;
     int64_t parts;
     int64_t *first; /* first[p]: the first entry of part p; one more at the end */
-    int version;
 };
 
 static uint64_t bytes_of(const tn_state *state, int64_t i)
@@ -175,43 +150,10 @@ static tn_status divide(struct saving *s, uint64_t most)
     return TN_OK;
 }
 
-static char *part_name(const struct saving *s, int64_t part)
+static tn_status save_part(struct saving *s, int64_t part, tn_state *index)
 {
-    tn__text text = { 0 };
-    tn__text_put(&text, s->stem, s->stem_length);
-    if (s->version > 1)
-        tn__text_add(&text, "-v%d", s->version);
-    tn__text_add(&text, "-%05lld-of-%05lld", (long long)part + 1, (long long)s->parts);
-    tn__text_put(&text, s->extension, s->extension_length);
-    return tn__text_take(&text);
-}
-
-/* Names that no file has: the old set stays readable until the index changes. */
-static tn_status choose_names(struct saving *s)
-{
-    struct stat info;
-    for (s->version = 1; s->version <= TRIES; s->version++) {
-        bool taken = false;
-        for (int64_t p = 0; p < s->parts && !taken; p++) {
-            char *name = part_name(s, p), *file = name != NULL ? beside(s->path, name) : NULL;
-            tn_free(name);
-            if (file == NULL)
-                return TN_ERR_MEMORY;
-            taken = lstat(file, &info) == 0;
-            tn_free(file);
-        }
-        if (!taken)
-            return TN_OK;
-    }
-    return tn_fail(TN_ERR_IO,
-                   "%s: %d sets of files lie beside it already; remove those that no "
-                   "index names",
-                   s->path, TRIES);
-}
-
-static tn_status save_part(const struct saving *s, int64_t part, tn_state *index)
-{
-    char *name = part_name(s, part), *file = name != NULL ? beside(s->path, name) : NULL;
+    char *name = tn__scheme_name(&s->set.scheme, s->set.version, part + 1, s->parts);
+    char *file = name != NULL ? tn__beside(s->path, name) : NULL;
     tn_state *piece = tn_state_new();
     tn_status status = file != NULL && piece != NULL ? TN_OK : TN_ERR_MEMORY;
     for (int64_t i = s->first[part]; i < s->first[part + 1] && status == TN_OK; i++) {
@@ -221,56 +163,11 @@ static tn_status save_part(const struct saving *s, int64_t part, tn_state *index
             status = tn_state_set_value(index, entry, tn_value_string(name));
     }
     if (status == TN_OK)
-        status = tn__format_save(s->format, file, piece);
+        status = tn__format_save(s->format, file, piece, &s->set);
     tn_state_drop(piece);
     tn_free(name);
     tn_free(file);
     return status;
-}
-
-static void remove_part(const struct saving *s, const char *name)
-{
-    char *file = beside(s->path, name);
-    if (file != NULL && unlink(file) != 0 && errno != ENOENT)
-        tn__log(TN_LOG_WARNING, "%s: the file is not needed any more and cannot be removed: %s",
-                file, strerror(errno));
-    tn_free(file);
-}
-
-/* Files that the old index named and the new one does not. What cannot be read is left alone. */
-static void remove_old(const struct saving *s, const tn_state *before, const tn_state *index)
-{
-    tn_state *keep = tn_state_new(), *gone = tn_state_new();
-    tn_status status = keep != NULL && gone != NULL ? TN_OK : TN_ERR_MEMORY;
-    for (int64_t i = 0; i < tn_state_count(index) && status == TN_OK; i++)
-        status = tn_state_set_value(keep, tn_state_value(index, i).as.s, tn_value_bool(true));
-    for (int64_t i = 0; i < tn_state_count(before) && status == TN_OK; i++) {
-        tn_value value = tn_state_value(before, i);
-        if (value.kind != TN_VALUE_STRING || !is_plain(value.as.s) ||
-            tn_state_find(keep, value.as.s) >= 0 || tn_state_find(gone, value.as.s) >= 0)
-            continue;
-        remove_part(s, value.as.s);
-        status = tn_state_set_value(gone, value.as.s, tn_value_bool(true));
-    }
-    tn_state_drop(keep);
-    tn_state_drop(gone);
-}
-
-/* The index that is there, NULL if there is none that can be read. */
-static tn_state *index_before(const char *path)
-{
-    struct stat info;
-    bool index = true;
-    if (stat(path, &info) != 0)
-        return NULL;
-    uint64_t mark = tn_error_mark();
-    tn_state *before = tn__format_load(path, 0, &index);
-    tn_error_restore(mark);
-    if (before != NULL && !index) {
-        tn_state_drop(before);
-        before = NULL;
-    }
-    return before;
 }
 
 static tn_status save_index(const struct saving *s, tn_state *index)
@@ -287,77 +184,65 @@ static tn_status save_index(const struct saving *s, tn_state *index)
         if (strcmp(key, "total_size") != 0)
             status = tn_state_set_meta(index, key, tn_state_meta(s->state, key));
     }
-    return status == TN_OK ? tn__format_save(s->index, s->path, index) : status;
+    return status == TN_OK ? tn__format_save(s->index, s->path, index, NULL) : status;
 }
 
-/* Takes the files of a save that failed away, unless its index is in place: then only the folder could
- * not be brought to the disk. */
-static void undo(const struct saving *s, int64_t written)
+/* What the index names that is there now; of one that cannot be read, nothing is known. */
+static tn_status note_old(struct saving *s)
 {
-    tn_state *now = index_before(s->path);
-    for (int64_t p = 0; p < written; p++) {
-        char *name = part_name(s, p);
-        bool named = false;
-        for (int64_t i = 0; name != NULL && i < tn_state_count(now) && !named; i++) {
-            tn_value value = tn_state_value(now, i);
-            named = value.kind == TN_VALUE_STRING && strcmp(value.as.s, name) == 0;
-        }
-        if (name != NULL && !named)
-            remove_part(s, name);
-        tn_free(name);
-    }
-    tn_state_drop(now);
+    tn_state *before = NULL;
+    tn_status status = tn__index_load(s->path, &before);
+    if (status == TN_ERR_MEMORY)
+        return tn_fail(TN_ERR_MEMORY, "%s: out of memory for the index that is there", s->path);
+    status = tn__set_note_old(&s->set, before);
+    tn_state_drop(before);
+    return status;
 }
 
 static tn_status save_all(struct saving *s, uint64_t most)
 {
     tn_state *index = tn_state_new();
-    int64_t written = 0;
     tn_status status = index != NULL ? divide(s, most) : TN_ERR_MEMORY;
     if (status == TN_OK)
-        status = choose_names(s);
-    for (; written < s->parts && status == TN_OK; written++)
-        status = save_part(s, written, index);
-    tn_state *before = status == TN_OK ? index_before(s->path) : NULL;
+        status = tn__set_open(&s->set, s->path);
+    bool open = status == TN_OK;
+    for (int64_t part = 0; part < s->parts && status == TN_OK; part++)
+        status = save_part(s, part, index);
+    if (status == TN_OK)
+        status = note_old(s);
     if (status == TN_OK)
         status = save_index(s, index);
-    if (status == TN_OK && before != NULL)
-        remove_old(s, before, index);
-    if (status != TN_OK)
-        undo(s, written);
-    tn_state_drop(before);
+    if (open)
+        tn__set_close(&s->set);
     tn_state_drop(index);
     tn_free(s->first);
     return status;
 }
 
-/* "model" and ".safetensors" of a path "dir/model.safetensors.index.json". */
+static bool is_index(const tn__entry *entry)
+{
+    return entry != NULL &&
+           (((const tn_format *)entry->contribution)->flags & TN_FORMAT_INDEX) != 0;
+}
+
+/* The formats of the index and of the files beside it, by their extensions. */
 static tn_status find_formats(struct saving *s)
 {
-    static const char ending[] = ".index.json";
-    size_t length = strlen(s->path), end = sizeof ending - 1;
+    tn__scheme scheme;
     s->index = tn__format_by_extension(s->path);
-    if (s->index == NULL ||
-        (((const tn_format *)s->index->contribution)->flags & TN_FORMAT_INDEX) == 0 ||
-        length <= end || strcmp(s->path + length - end, ending) != 0)
+    if (!is_index(s->index) || !tn__scheme_of(s->path + tn__folder_length(s->path), &scheme))
         return tn_fail(TN_ERR_VALUE,
                        "%s: the name of an index ends in .EXTENSION.index.json, and a format that "
                        "can write it is needed",
                        s->path);
-    s->stem = s->path + folder_length(s->path);
-    char *data = tn_strdup(s->stem);
-    if (data == NULL)
+    char *name = tn__scheme_name(&scheme, 1, 1, 1);
+    if (name == NULL)
         return TN_ERR_MEMORY;
-    size_t rest = strlen(data) - end;
-    data[rest] = '\0';
-    s->format = tn__format_by_extension(data);
-    const char *dot = strrchr(data, '.');
-    s->stem_length = dot != NULL ? (size_t)(dot - data) : 0;
-    s->extension = s->stem + s->stem_length;
-    s->extension_length = rest - s->stem_length;
-    tn_free(data);
-    if (s->format == NULL || s->stem_length == 0)
-        return tn_fail(TN_ERR_FORMAT, "%s: no format has the extension before %s", s->path, ending);
+    s->format = tn__format_by_extension(name);
+    tn_free(name);
+    if (s->format == NULL)
+        return tn_fail(TN_ERR_FORMAT, "%s: no format has the extension before .index.json",
+                       s->path);
     return TN_OK;
 }
 

@@ -3,6 +3,8 @@
  * Reading a file by place, and mapping it: tensors of the values that stand in it. */
 #include "core/io/internal.h"
 
+#include "core/base/descriptor.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -203,7 +205,7 @@ tn_status tn__reader_open(tn__reader *reader, const char *path, uint32_t flags)
 {
     struct stat info;
     /* Not blocking: opening a pipe must not wait for a writer. */
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int file = tn__descriptor_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0);
     if (file < 0)
         return tn__io_fail(path, "cannot open", errno);
     tn_status status = TN_OK;

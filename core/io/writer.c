@@ -1,34 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
  * Atomic writing: a new file in the same folder, on the disk before it takes the old one's name. Whatever goes wrong,
- * the old file is as it was and the new one is gone. */
+ * the old file is as it was and the new one is gone. The new file has no name while it is written, where the file
+ * system can do that: nothing is left then of a process that is killed. */
 #include "core/io/internal.h"
+
+#include "core/base/descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <time.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #define BUFFER_SIZE ((size_t)65536)
-#define NAME_TRIES 100
+
+static const char ending[] = ".tmp";
+
+/* ---- the sink -------------------------------------------------------------------------------- */
 
 static tn_status write_all(tn__writer *writer, const void *from, size_t bytes)
 {
-    const char *at = from;
-    while (bytes > 0) {
-        ssize_t done = write(writer->file, at, bytes < ((size_t)1 << 30) ? bytes : (size_t)1 << 30);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return tn__io_fail(writer->sink.path, "cannot write", errno);
-        at += done;
-        bytes -= (size_t)done;
-        writer->written += (uint64_t)done;
-    }
+    size_t done = 0;
+    int number = tn__descriptor_write(writer->file, from, bytes, &done);
+    writer->written += (uint64_t)done;
+    if (number != 0)
+        return tn__io_fail(writer->sink.path, "cannot write", number);
     return tn_progress_report("writing bytes", writer->written, writer->total);
 }
 
@@ -55,118 +52,146 @@ static tn_status take(void *user, const void *from, size_t bytes)
     return TN_OK;
 }
 
-/* The file that `path` stands for: links are followed, so that a link stays one. */
-static tn_status find_target(tn__writer *writer, const char *path, struct stat *old, bool *exists)
-{
-    char resolved[PATH_MAX];
-    *exists = stat(path, old) == 0;
-    if (!*exists && errno != ENOENT)
-        return tn__io_fail(path, "cannot look at it", errno);
-    if (*exists && S_ISDIR(old->st_mode))
-        return tn__io_fail(path, "cannot write", EISDIR);
-    if (*exists && !S_ISREG(old->st_mode))
-        return tn_fail(TN_ERR_IO, "%s: not a regular file: replacing it would do harm", path);
-    if (*exists && realpath(path, resolved) == NULL)
-        return tn__io_fail(path, "cannot find its real name", errno);
-    writer->target = tn_strdup(*exists ? resolved : path);
-    return writer->target != NULL ? TN_OK : TN_ERR_MEMORY;
-}
+/* ---- opening --------------------------------------------------------------------------------- */
 
-static tn_status open_temporary(tn__writer *writer)
+/* What replaces a file is readable for its owner alone until it gets the old one's mode. */
+static tn_status open_new(tn__writer *writer, bool named)
 {
-    static _Atomic uint32_t serial;
-    size_t room = strlen(writer->target) + 48;
-    writer->temporary = tn_malloc(room);
-    if (writer->temporary == NULL)
-        return TN_ERR_MEMORY;
-    for (int i = 0; i < NAME_TRIES; i++) {
-        struct timespec now = { 0, 0 };
-        clock_gettime(CLOCK_REALTIME, &now);
-        tn_snprint(writer->temporary, room, "%s.%x%x%x.tmp", writer->target, (unsigned)getpid(),
-                   (unsigned)now.tv_nsec, (unsigned)atomic_fetch_add(&serial, 1));
-        writer->file = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-                            0666);
-        if (writer->file >= 0)
-            return TN_OK;
-        if (errno != EEXIST)
-            break;
+    mode_t mode = writer->place.exists ? 0600 : 0666;
+    if (!named)
+        writer->file = tn__descriptor_open(writer->place.folder, ".", O_TMPFILE | O_RDWR, mode);
+    if (writer->file >= 0) {
+        flock(writer->file, LOCK_EX | LOCK_NB); /* before it has a name: own.c */
+        return TN_OK;
     }
-    int number = errno;
-    tn_free(writer->temporary);
-    writer->temporary = NULL;
-    return tn__io_fail(writer->sink.path, "cannot make a new file beside it", number);
+    writer->file = tn__own_create(writer->place.folder, ending, mode, writer->temporary);
+    return writer->file >= 0
+               ? TN_OK
+               : tn__io_fail(writer->sink.path, "cannot make a new file beside it", errno);
 }
 
-tn_status tn__writer_open(tn__writer *writer, const char *path, uint64_t total)
+tn_status tn__writer_open(tn__writer *writer, const char *path, uint64_t total, bool named,
+                          tn__set *set)
 {
-    struct stat old;
-    bool exists = false;
-    *writer = (tn__writer){ .sink = { writer, path, take }, .file = -1, .total = total };
+    *writer = (tn__writer){ .sink = { writer, path, take },
+                            .file = -1,
+                            .place = { .folder = -1 },
+                            .total = total,
+                            .set = set };
     writer->buffer = tn_malloc(BUFFER_SIZE);
-    tn_status status = writer->buffer != NULL ? find_target(writer, path, &old, &exists)
+    tn_status status = writer->buffer != NULL ? tn__place_find(&writer->place, path, set != NULL)
                                               : TN_ERR_MEMORY;
+    if (status == TN_OK && set == NULL)
+        tn__own_sweep(writer->place.folder, ending, NULL, NULL);
     if (status == TN_OK)
-        status = open_temporary(writer);
-    if (status == TN_OK && exists && fchmod(writer->file, old.st_mode & 07777) != 0)
-        status = tn__io_fail(path, "cannot give the new file the old one's mode", errno);
+        status = open_new(writer, named);
     if (status != TN_OK)
         tn__writer_abort(writer);
     return status;
 }
 
+/* ---- putting it in its place ----------------------------------------------------------------- */
+
+/* Owner, group and permissions of the file that is replaced; never its set-uid and set-gid bits. Where
+ * the group cannot be kept, the new one gets no more rights than all others had. */
+static tn_status keep_owner(const tn__writer *writer)
+{
+    const struct stat *old = &writer->place.old;
+    struct stat now;
+    mode_t mode = old->st_mode & 0777;
+    if (!writer->place.exists)
+        return TN_OK;
+    if (fstat(writer->file, &now) != 0)
+        return tn__io_fail(writer->sink.path, "cannot look at the new file", errno);
+    bool owner = now.st_uid == old->st_uid, group = now.st_gid == old->st_gid;
+    if (!(owner && group) && fchown(writer->file, old->st_uid, old->st_gid) != 0) {
+        tn__log(TN_LOG_INFO, "%s: the owner of the old file cannot be kept: %s", writer->sink.path,
+                strerror(errno));
+        if (!group && fchown(writer->file, (uid_t)-1, old->st_gid) != 0)
+            mode = (mode & 0707) | (mode & 07) << 3;
+    }
+    if (fchmod(writer->file, mode) != 0)
+        return tn__io_fail(writer->sink.path, "cannot give the new file the old one's mode", errno);
+    return TN_OK;
+}
+
+/* Gives a file without a name its name, or one of our own where it replaces another. 0, or errno. */
+static int link_new(tn__writer *writer, bool *placed)
+{
+    int number = EEXIST;
+    *placed = false;
+    if (!writer->place.exists) {
+        number = tn__own_link_as(writer->place.folder, writer->file, writer->place.name);
+        *placed = number == 0;
+    }
+    if (number == EEXIST && writer->set == NULL)
+        number = tn__own_link(writer->place.folder, writer->file, ending, writer->temporary);
+    /* A file system may have files without names and no way to name them. */
+    writer->unlinkable = number != 0 && number != EEXIST && number != ENOSPC && number != EDQUOT &&
+                         number != EIO && number != EROFS;
+    return number;
+}
+
+static int rename_new(const tn__writer *writer)
+{
+    int folder = writer->place.folder;
+    const char *from = writer->temporary, *to = writer->place.name;
+    if (writer->set != NULL) {
+        if (renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0)
+            return 0;
+        if (errno != EINVAL && errno != ENOSYS)
+            return errno;
+    }
+    return renameat(folder, from, folder, to) == 0 ? 0 : errno;
+}
+
+static tn_status put_in_place(tn__writer *writer)
+{
+    bool placed = false;
+    int number = writer->temporary[0] == '\0' ? link_new(writer, &placed) : 0;
+    if (number == 0 && !placed)
+        number = rename_new(writer);
+    if (number != 0)
+        return tn__io_fail(writer->sink.path, "cannot put the new file in its place", number);
+    writer->temporary[0] = '\0';
+    return TN_OK;
+}
+
 /* Makes the new name itself durable. Some file systems cannot sync a folder; that is no failure. */
 static tn_status sync_folder(const tn__writer *writer)
 {
-    const char *slash = strrchr(writer->target, '/');
-    char folder[PATH_MAX];
-    if (slash == NULL)
-        tn_snprint(folder, sizeof folder, ".");
-    else
-        tn_snprint(folder, sizeof folder, "%.*s",
-                   slash == writer->target ? 1 : (int)(slash - writer->target), writer->target);
-    int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (file < 0)
-        return TN_OK;
-    tn_status status = TN_OK;
-    if (fsync(file) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS)
-        status = tn__io_fail(writer->sink.path, "written, but its folder cannot be synced", errno);
-    close(file);
-    return status;
+    if (fsync(writer->place.folder) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS &&
+        errno != EBADF)
+        return tn__io_fail(writer->sink.path, "written, but its folder cannot be synced", errno);
+    return TN_OK;
 }
 
 tn_status tn__writer_commit(tn__writer *writer)
 {
     tn_status status = flush(writer);
+    if (status == TN_OK)
+        status = keep_owner(writer);
     if (status == TN_OK && fsync(writer->file) != 0)
         status = tn__io_fail(writer->sink.path, "cannot bring it to the disk", errno);
-    if (status == TN_OK) {
-        int file = writer->file;
-        writer->file = -1;
-        if (close(file) != 0)
-            status = tn__io_fail(writer->sink.path, "cannot close it", errno);
-    }
-    if (status == TN_OK && rename(writer->temporary, writer->target) != 0)
-        status = tn__io_fail(writer->sink.path, "cannot put the new file in its place", errno);
-    if (status == TN_OK) {
-        tn_free(writer->temporary);
-        writer->temporary = NULL;
+    if (status == TN_OK && writer->set != NULL)
+        status = tn__set_note(writer->set, writer->place.name, writer->file);
+    if (status == TN_OK)
+        status = put_in_place(writer);
+    if (status == TN_OK)
         status = sync_folder(writer);
-    }
     tn__writer_abort(writer);
     return status;
 }
 
 void tn__writer_abort(tn__writer *writer)
 {
+    if (writer->temporary[0] != '\0')
+        unlinkat(writer->place.folder, writer->temporary, 0);
+    writer->temporary[0] = '\0';
     if (writer->file >= 0)
         close(writer->file);
     writer->file = -1;
-    if (writer->temporary != NULL)
-        unlink(writer->temporary);
-    tn_free(writer->temporary);
-    tn_free(writer->target);
+    tn__place_free(&writer->place);
     tn_free(writer->buffer);
-    writer->temporary = NULL;
-    writer->target = NULL;
     writer->buffer = NULL;
 }
