@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/make-files.py %D%/make-pytorch.py %D%/memory.h %D%/states.h %D%/sum.h %D%/values.h %D%/files
+EXTRA_DIST += %D%/faults.h %D%/make-files.py %D%/make-pytorch.py %D%/memory.h %D%/saving.h %D%/states.h %D%/sum.h %D%/values.h %D%/files
 
 if HAVE_CHECK
 check_PROGRAMS += %D%/test_files
@@ -18,14 +18,16 @@ TESTS += %D%/test_checkpoint %D%/test_npy %D%/test_npz %D%/test_pytorch
 %C%_test_pytorch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_pytorch_LDADD = $(TN_LINK_TEST_CORE)
 if HAVE_JANSSON
-check_PROGRAMS += %D%/test_parts %D%/test_processes %D%/test_safetensors %D%/test_states
-TESTS += %D%/test_parts %D%/test_processes %D%/test_safetensors %D%/test_states
+check_PROGRAMS += %D%/test_parts %D%/test_processes %D%/test_safetensors %D%/test_saving %D%/test_states
+TESTS += %D%/test_parts %D%/test_processes %D%/test_safetensors %D%/test_saving %D%/test_states
 %C%_test_parts_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_parts_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_processes_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_processes_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_safetensors_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_safetensors_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_saving_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_saving_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_states_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_states_LDADD = $(TN_LINK_TEST_CORE)
 endif
