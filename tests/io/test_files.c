@@ -87,7 +87,7 @@ static void expect_folder(const char *expected)
     char all[512] = "", name[320];
     int count = scandir(folder, &entries, NULL, alphasort);
     for (int i = 0; i < count; i++) {
-        if (entries[i]->d_name[0] != '.') {
+        if (strcmp(entries[i]->d_name, ".") != 0 && strcmp(entries[i]->d_name, "..") != 0) {
             strcat(strcat(all, entries[i]->d_name), " ");
             tn_snprint(name, sizeof name, "%s/%s", folder, entries[i]->d_name);
             remove(name);
@@ -198,7 +198,6 @@ START_TEST(a_disk_that_takes_no_more_leaves_the_old_file)
     struct rlimit before, small = { 100000, 100000 };
     tn_state_set_meta(state, "padding", "yes");
     write_file(path, "the old one");
-    signal(SIGXFSZ, SIG_IGN);
     getrlimit(RLIMIT_FSIZE, &before);
     small.rlim_max = before.rlim_max;
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
@@ -230,6 +229,147 @@ START_TEST(mode_and_links_of_the_old_file_stay)
     ck_assert(S_ISLNK(info.st_mode));
     tn_state_drop(state);
     expect_folder("link.tst old.tst ");
+}
+END_TEST
+
+static char *in(const char *name)
+{
+    static char paths[4][320];
+    static int turn;
+    char *path_of = paths[turn++ % 4];
+    tn_snprint(path_of, sizeof paths[0], "%s/%s", folder, name);
+    return path_of;
+}
+
+/* A link whose target does not exist makes the target; it stays a link, through others, too. */
+START_TEST(dangling_links_stay_links)
+{
+    tn_state *state = prepare();
+    char absolute[512], here[256];
+    struct stat info;
+    ck_assert_ptr_nonnull(getcwd(here, sizeof here));
+    tn_snprint(absolute, sizeof absolute, "%s/%s/sub/c.tst", here, folder);
+    ck_assert_int_eq(mkdir(in("sub"), 0700), 0);
+    ck_assert_int_eq(symlink("sub/a.tst", in("one.tst")), 0);
+    ck_assert_int_eq(symlink("../sub/back.tst", in("two.tst")), 0);
+    ck_assert_int_eq(symlink("../b.tst", in("sub/back.tst")), 0);
+    ck_assert_int_eq(symlink(absolute, in("three.tst")), 0);
+    ck_assert_int_eq(unlink(in("two.tst")), 0);
+    ck_assert_int_eq(symlink("sub/back.tst", in("two.tst")), 0);
+    static const char *const links[] = { "one.tst", "two.tst", "three.tst" };
+    static const char *const targets[] = { "sub/a.tst", "b.tst", "sub/c.tst" };
+    for (int i = 0; i < 3; i++) {
+        for (int twice = 0; twice < 2; twice++) {
+            ck_assert_msg(tn_state_save(state, in(links[i])) == TN_OK, "%s", tn_error_text());
+            ck_assert(lstat(in(links[i]), &info) == 0 && S_ISLNK(info.st_mode));
+            ck_assert(lstat(in(targets[i]), &info) == 0 && S_ISREG(info.st_mode));
+            expect_content(in(targets[i]), "TESTabc");
+        }
+    }
+    ck_assert_int_eq(symlink("loop.tst", in("loop.tst")), 0);
+    ck_assert_int_eq(tn_state_save(state, in("loop.tst")), TN_ERR_IO);
+    ck_assert_int_eq(tn_error_last()->native, ELOOP);
+    expect_failure(TN_ERR_IO, "cannot follow the links");
+    ck_assert_int_eq(symlink("no-folder/x.tst", in("lost.tst")), 0);
+    ck_assert_int_eq(tn_state_save(state, in("lost.tst")), TN_ERR_IO);
+    ck_assert_int_eq(tn_error_last()->native, ENOENT);
+    tn_error_clear();
+    unlink(in("sub/a.tst"));
+    unlink(in("sub/back.tst"));
+    unlink(in("sub/c.tst"));
+    tn_state_drop(state);
+    expect_folder("b.tst loop.tst lost.tst one.tst sub three.tst two.tst ");
+}
+END_TEST
+
+/* As the system does with fs.protected_symlinks. */
+START_TEST(a_link_of_another_user_in_a_shared_folder_is_not_followed)
+{
+    if (geteuid() != 0) {
+        printf("SKIP a_link_of_another_user_in_a_shared_folder_is_not_followed: takes root\n");
+        return;
+    }
+    tn_state *state = prepare();
+    ck_assert_int_eq(chmod(folder, 01777), 0);
+    write_file(in("mine.tst"), "precious");
+    ck_assert_int_eq(symlink("mine.tst", in("link.tst")), 0);
+    ck_assert_int_eq(lchown(in("link.tst"), 65534, 65534), 0);
+    ck_assert_int_eq(tn_state_save(state, in("link.tst")), TN_ERR_IO);
+    expect_failure(TN_ERR_IO, "a link of another user in a folder that everybody may write to");
+    expect_content(in("mine.tst"), "precious");
+    ck_assert_int_eq(chmod(folder, 0755), 0);
+    ck_assert_int_eq(tn_state_save(state, in("link.tst")), TN_OK);
+    expect_content(in("mine.tst"), "TESTabc");
+    tn_state_drop(state);
+    expect_folder("link.tst mine.tst ");
+}
+END_TEST
+
+START_TEST(set_uid_bits_go_and_the_owner_stays)
+{
+    tn_state *state = prepare();
+    struct stat info;
+    write_file(path, "the old one");
+    uid_t owner = geteuid() == 0 ? 65534 : geteuid();
+    gid_t group = geteuid() == 0 ? 65533 : getegid();
+    ck_assert_int_eq(chown(path, owner, group), 0);
+    ck_assert_int_eq(chmod(path, 06751), 0);
+    ck_assert_msg(tn_state_save(state, path) == TN_OK, "%s", tn_error_text());
+    ck_assert_int_eq(stat(path, &info), 0);
+    ck_assert_uint_eq(info.st_mode & 07777, 0751);
+    ck_assert_uint_eq(info.st_uid, owner);
+    ck_assert_uint_eq(info.st_gid, group);
+    expect_content(path, "TESTabc");
+    tn_state_drop(state);
+    expect_folder("old.tst ");
+}
+END_TEST
+
+/* A user who may replace the file and cannot keep its group gives the new group no more than others had. */
+START_TEST(a_group_that_cannot_be_kept_gets_no_rights)
+{
+    if (geteuid() != 0) {
+        printf("SKIP a_group_that_cannot_be_kept_gets_no_rights: takes root\n");
+        return;
+    }
+    tn_state *state = prepare();
+    struct stat info;
+    write_file(path, "the old one");
+    ck_assert_int_eq(chown(path, 65534, 65533), 0);
+    ck_assert_int_eq(chmod(path, 0664), 0);
+    ck_assert_int_eq(chown(folder, 1234, 1234), 0);
+    ck_assert_int_eq(setegid(1234) | seteuid(1234), 0);
+    tn_status status = tn_state_save(state, path);
+    ck_assert_int_eq(seteuid(0) | setegid(0), 0);
+    ck_assert_msg(status == TN_OK, "%s", tn_error_text());
+    ck_assert_int_eq(stat(path, &info), 0);
+    ck_assert_uint_eq(info.st_mode & 07777, 0644);
+    ck_assert_uint_eq(info.st_uid, 1234);
+    tn_state_drop(state);
+    expect_folder("old.tst ");
+}
+END_TEST
+
+START_TEST(names_of_255_bytes_are_saved)
+{
+    tn_state *state = prepare();
+    for (size_t length = 240; length <= 256; length++) {
+        char name[300];
+        memset(name, 'n', length);
+        strcpy(name + length - 4, ".tst");
+        if (length > 255) {
+            ck_assert_int_eq(tn_state_save(state, in(name)), TN_ERR_IO);
+            ck_assert_int_eq(tn_error_last()->native, ENAMETOOLONG);
+            tn_error_clear();
+            continue;
+        }
+        for (int twice = 0; twice < 2; twice++)
+            ck_assert_msg(tn_state_save(state, in(name)) == TN_OK, "%s", tn_error_text());
+        expect_content(in(name), "TESTabc");
+        unlink(in(name));
+    }
+    tn_state_drop(state);
+    expect_folder("");
 }
 END_TEST
 
@@ -269,6 +409,11 @@ int main(void)
         a_cancelled_save_leaves_the_old_file,
         a_disk_that_takes_no_more_leaves_the_old_file,
         mode_and_links_of_the_old_file_stay,
+        dangling_links_stay_links,
+        a_link_of_another_user_in_a_shared_folder_is_not_followed,
+        set_uid_bits_go_and_the_owner_stays,
+        a_group_that_cannot_be_kept_gets_no_rights,
+        names_of_255_bytes_are_saved,
         what_is_no_regular_file_is_left_alone,
         NULL,
     };

@@ -14,7 +14,7 @@ static void expect_files(const char *expected)
     char names[1024] = "";
     int count = scandir(".", &list, NULL, alphasort);
     for (int i = 0; i < count; i++) {
-        if (list[i]->d_name[0] != '.')
+        if (strcmp(list[i]->d_name, ".") != 0 && strcmp(list[i]->d_name, "..") != 0)
             strcat(strcat(names, list[i]->d_name), " ");
         free(list[i]);
     }
@@ -125,6 +125,10 @@ START_TEST(a_save_that_fails_leaves_the_old_set)
         if (!reached)
             break;
     }
+    /* What could not be removed for want of memory is removed by the next save. */
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(tn_state_save_parts(old, INDEX, 80), TN_OK);
+    expect_files(files);
     tn_state_drop(next);
     tn_state_drop(old);
     tn_state_drop(bad);
@@ -150,11 +154,18 @@ START_TEST(an_index_that_cannot_be_right_is_refused)
         { "{\"metadata\": {\"a\": [1]}, \"weight_map\": {}}", "neither a text nor a whole number" },
         { "{\"weight_map\": {\"t0\": \"a\", \"t0\": \"b\"}}", "duplicate" },
         { "{", "index, byte" },
+        { "{\"weight_map\": {\"t0\": \"a\\u0000.safetensors\"}}", "index, byte" },
+        { "{\"weight_map\": {\"t0\": \"a\\nb\"}}", "cannot open" },
+        { "{\"weight_map\": {\"t0\": \"..\"}}", "only files beside it" },
+        { "{\"weight_map\": {\"t0\": \"fifo\"}}", "not a regular file" },
+        { "{\"weight_map\": {\"t0\": \"sub\"}}", "Is a directory" },
+        { "{\"weight_map\": {\"t0\": \"loop\"}}", "cannot open" },
     };
     TN_SCOPE;
     in_folder();
     tn_state *state = six(0);
     saved(state, "p.safetensors");
+    ck_assert_int_eq(mkfifo("fifo", 0600) | mkdir("sub", 0700) | symlink("loop", "loop"), 0);
     for (int i = 0; i < tn__countof(cases); i++) {
         write_text(INDEX, cases[i].text);
         ck_assert_msg(tn_state_load(INDEX) == NULL, "%s", cases[i].text);
@@ -166,6 +177,153 @@ START_TEST(an_index_that_cannot_be_right_is_refused)
     expect_failure(TN_ERR_VALUE, "ends in .EXTENSION.index.json");
     ck_assert_int_eq(tn_state_save_parts(state, INDEX, 0), TN_ERR_VALUE);
     tn_error_clear();
+    tn_state_drop(state);
+    leave_folder();
+}
+END_TEST
+
+#define SET(version, part) "model" version "-0000" part "-of-00002.safetensors"
+
+/* Whatever an index names: only files of its own naming are removed, and not what another index names. */
+START_TEST(a_save_removes_files_of_its_own_naming_only)
+{
+    static const char *const foreign[] = { "thesis.tex",
+                                           ".bashrc",
+                                           "../outside",
+                                           "sub/" SET("", "1"),
+                                           "model.safetensors",
+                                           "model-1-of-2.safetensors",
+                                           "model-00001-of-00002.safetensors.bak",
+                                           "amodel-00001-of-00002.safetensors",
+                                           "model-v-00001-of-00002.safetensors",
+                                           "model-v1x-00001-of-00002.safetensors",
+                                           "a\nb",
+                                           "other-00001-of-00002.safetensors",
+                                           "model-00001-of-00002.npz" };
+    TN_SCOPE;
+    in_folder();
+    ck_assert_int_eq(mkdir("inner", 0700), 0);
+    ck_assert_int_eq(chdir("inner"), 0);
+    ck_assert_int_eq(mkdir("sub", 0700), 0);
+    tn__text text = { 0 };
+    tn__text_add(&text, "{\"weight_map\": {");
+    for (int i = 0; i < tn__countof(foreign); i++) {
+        char quoted[128];
+        int64_t size = tn__format_quoted(quoted, sizeof quoted, '"', foreign[i]);
+        write_text(foreign[i], "not ours");
+        tn__text_add(&text, "\"f%d\": %.*s, ", i, (int)size, quoted);
+    }
+    /* Kinds of files that are not ours, under names that could be. */
+    ck_assert_int_eq(mkdir(SET("-v2", "1"), 0700), 0);
+    ck_assert_int_eq(mkfifo(SET("-v3", "1"), 0600), 0);
+    ck_assert_int_eq(symlink("thesis.tex", SET("-v4", "1")), 0);
+    ck_assert_int_eq(symlink("nowhere", SET("-v5", "1")), 0);
+    write_text(SET("-v6", "1"), "of the other index");
+    write_text(SET("-v7", "1"), "of no index");
+    write_text(SET("-v8", "1"), "of the old set");
+    for (int version = 2; version <= 8; version++)
+        if (version != 7)
+            tn__text_add(&text, "\"v%d\": \"model-v%d-00001-of-00002.safetensors\", ", version,
+                         version);
+    tn__text_add(&text, "\"absolute\": \"/etc/passwd\"}}");
+    write_text(INDEX, text.at);
+    tn__text_free(&text);
+    write_text("copy.safetensors.index.json", "{\"weight_map\": {\"x\": \"" SET("-v6", "1") "\"}}");
+    tn_state *state = six(0);
+    for (int i = 0; i < 3; i++) {
+        struct stat info;
+        ck_assert_msg(tn_state_save_parts(state, INDEX, 120) == TN_OK, "%s", tn_error_text());
+        for (int f = 0; f < tn__countof(foreign); f++) {
+            size_t size;
+            char *bytes = slurp(foreign[f], &size);
+            ck_assert_msg(size == 8 && memcmp(bytes, "not ours", 8) == 0, "%s", foreign[f]);
+            free(bytes);
+        }
+        for (int version = 2; version <= 7; version++) {
+            char name[64];
+            tn_snprint(name, sizeof name, "model-v%d-00001-of-00002.safetensors", version);
+            ck_assert_msg(lstat(name, &info) == 0, "%s", name);
+        }
+        if (i == 0) /* its name is free again */
+            ck_assert_int_ne(lstat(SET("-v8", "1"), &info), 0);
+    }
+    tn_state *got = loaded_as(INDEX, 0);
+    expect_same_state(state, got);
+    tn_state_drop(got);
+    tn_state_drop(state);
+    leave_folder();
+}
+END_TEST
+
+START_TEST(an_index_that_cannot_be_read_keeps_the_files_that_it_may_name)
+{
+    TN_SCOPE;
+    in_folder();
+    tn_state *state = six(0);
+    ck_assert_int_eq(tn_state_save_parts(state, INDEX, 120), TN_OK);
+    write_text("copy.safetensors.index.json", "{\"weight_map\": {\"x\": \"" SET("", "1"));
+    ck_assert_int_eq(tn_state_save_parts(state, INDEX, 120), TN_OK);
+    struct stat info;
+    ck_assert_int_eq(stat(SET("", "1"), &info), 0);
+    ck_assert_int_eq(stat(SET("", "2"), &info), 0);
+    /* When it is gone, the next save removes them. */
+    unlink("copy.safetensors.index.json");
+    ck_assert_int_eq(tn_state_save_parts(state, INDEX, 120), TN_OK);
+    expect_files(SET("", "1") " " SET("", "2") " " INDEX " ");
+    tn_state_drop(state);
+    leave_folder();
+}
+END_TEST
+
+START_TEST(a_thousand_other_sets_do_not_stop_a_save)
+{
+    TN_SCOPE;
+    in_folder();
+    tn_state *state = six(0);
+    for (int version = 1; version <= 1100; version++) {
+        char name[64];
+        tn_snprint(name, sizeof name, "model-v%d-00001-of-00001.safetensors", version);
+        if (version != 1050)
+            write_text(name, "");
+    }
+    ck_assert_msg(tn_state_save_parts(state, INDEX, 120) == TN_OK, "%s", tn_error_text());
+    struct stat info;
+    ck_assert_int_eq(stat(SET("-v1050", "1"), &info), 0);
+    ck_assert_int_eq(tn_state_save_parts(state, INDEX, 120), TN_OK);
+    ck_assert_int_eq(stat(SET("-v1101", "1"), &info), 0);
+    ck_assert_int_ne(stat(SET("-v1050", "1"), &info), 0);
+    tn_state *got = loaded_as(INDEX, 0);
+    expect_same_state(state, got);
+    tn_state_drop(got);
+    tn_state_drop(state);
+    leave_folder();
+}
+END_TEST
+
+/* The files of a set have longer names than their index; a stem of many bytes is cut for them. */
+START_TEST(an_index_may_have_the_longest_name)
+{
+    static const char ending[] = ".safetensors.index.json";
+    TN_SCOPE;
+    char name[256];
+    size_t stem = 255 - (sizeof ending - 1);
+    in_folder();
+    tn_state *state = six(0);
+    for (size_t i = 0; i + 1 < stem; i += 2)
+        memcpy(name + i, "\xc3\xa4", 2); /* two bytes each: no character is cut */
+    strcpy(name + stem, ending);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_msg(tn_state_save_parts(state, name, 120) == TN_OK, "%s", tn_error_text());
+        tn_state *got = loaded_as(name, 0);
+        expect_same_state(state, got);
+        tn_state_drop(got);
+    }
+    struct dirent **list;
+    int count = scandir(".", &list, NULL, alphasort);
+    ck_assert_int_eq(count, 2 + 3);
+    for (int i = 0; i < count; i++)
+        free(list[i]);
+    free(list);
     tn_state_drop(state);
     leave_folder();
 }
@@ -211,6 +369,10 @@ int main(void)
         a_save_that_fails_leaves_the_old_set,
         an_index_that_cannot_be_right_is_refused,
         an_index_cut_or_changed_anywhere_does_no_harm,
+        a_save_removes_files_of_its_own_naming_only,
+        an_index_that_cannot_be_read_keeps_the_files_that_it_may_name,
+        a_thousand_other_sets_do_not_stop_a_save,
+        an_index_may_have_the_longest_name,
         NULL,
     };
     return suite_run("parts", tests);

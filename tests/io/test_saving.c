@@ -391,6 +391,76 @@ START_TEST(a_kill_at_any_call_leaves_a_whole_file_and_nothing_after_the_next_sav
 }
 END_TEST
 
+/* Saves in turns until it is killed. */
+static pid_t save_for_ever(tn_state *const states[2], const char *path, bool no_tmpfile)
+{
+    int ready[2];
+    char byte;
+    ck_assert_int_eq(pipe(ready), 0);
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        memset(&fault, 0, sizeof fault);
+        fault.no_tmpfile = no_tmpfile;
+        fault.armed = true;
+        if (syscall(SYS_write, ready[1], "!", 1) != 1)
+            _exit(3);
+        for (int i = 0; save_as(states[i % 2], path) == TN_OK; i++)
+            ;
+        _exit(3);
+    }
+    ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    return pid;
+}
+
+START_TEST(two_hundred_kills_at_random_moments_do_no_harm)
+{
+    static const struct {
+        const char *path;
+        bool no_tmpfile;
+    } ways[] = { { "w.safetensors", false },
+                 { "w.npz", true },
+                 { "w.safetensors.index.json", false },
+                 { "w.safetensors.index.json", true } };
+    uint32_t seed = 12345;
+    for (int w = 0; w < tn__countof(ways); w++) {
+        const char *path = ways[w].path;
+        tn_state *states[] = { saving_state(path, 1), saving_state(path, 2) };
+        in_folder();
+        put_foreign();
+        ck_assert_int_eq(save_as(states[0], path), TN_OK);
+        char *before = folder_text();
+        for (int i = 0; i < 50; i++) {
+            int status;
+            pid_t pid = save_for_ever(states, path, ways[w].no_tmpfile);
+            seed = seed * 1664525 + 1013904223;
+            usleep((seed >> 16) % 4000);
+            ck_assert_int_eq(kill(pid, SIGKILL), 0);
+            ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+            ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+            double value = value_of(path);
+            ck_assert(value == 1 || value == 2);
+        }
+        /* A set has its first names again after one save or two. */
+        for (int i = 0;; i++) {
+            ck_assert_int_eq(save_as(states[0], path), TN_OK);
+            char *now = folder_text();
+            bool same = strcmp(before, now) == 0;
+            ck_assert_msg(same || i < 3, "before:\n%safterwards:\n%s", before, now);
+            free(now);
+            if (same)
+                break;
+        }
+        free(before);
+        tn_state_drop(states[0]);
+        tn_state_drop(states[1]);
+        leave_folder();
+    }
+}
+END_TEST
+
 /* Where files have no names while they are written, a kill leaves none. */
 START_TEST(a_killed_save_of_one_file_leaves_nothing)
 {
@@ -464,6 +534,7 @@ int main(void)
         a_pending_signal_of_the_program_stays,
         closed_standard_streams_do_not_become_the_file,
         a_kill_at_any_call_leaves_a_whole_file_and_nothing_after_the_next_save,
+        two_hundred_kills_at_random_moments_do_no_harm,
         a_killed_save_of_one_file_leaves_nothing,
         the_files_of_a_live_save_stay,
         NULL,
