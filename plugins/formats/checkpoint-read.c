@@ -23,6 +23,7 @@ struct reading {
     uint64_t data; /* where it begins in the file */
     struct storage *storages;
     uint64_t count;
+    uint64_t visits; /* of bytes of bools that may still be made */
     tn_value **rows; /* memory of lists, freed at the end */
     size_t n_rows, room_rows;
 };
@@ -84,6 +85,19 @@ static tn_status take_text(struct reading *r, char **text)
 
 /* ---- storages -------------------------------------------------------------------------------- */
 
+/* What fills a storage up to the alignment is zero. */
+static tn_status check_padding(const struct reading *r, uint64_t at, size_t count)
+{
+    static const char zeros[ALIGNMENT];
+    char bytes[ALIGNMENT];
+    tn_status status = r->source->read(r->source->user, r->data + at, bytes, count);
+    if (status == TN_OK && memcmp(bytes, zeros, count) != 0)
+        status = tn_fail(TN_ERR_FORMAT,
+                         "%s: checkpoint, byte %llu: the padding behind a storage is not zero",
+                         r->source->path, (unsigned long long)(r->data + at));
+    return status;
+}
+
 /* The rows stand last in the header; they follow each other in the data without a hole. */
 static tn_status take_storages(struct reading *r)
 {
@@ -103,8 +117,12 @@ static tn_status take_storages(struct reading *r)
             status = take_number(r, &s->sum);
         if (status == TN_OK && (s->place != at || at > available || s->size > available - at))
             status = bad(r, "a storage does not lie behind the one before, or beyond the end");
-        if (status == TN_OK)
-            at += s->size + (ALIGNMENT - s->size % ALIGNMENT) % ALIGNMENT;
+        if (status != TN_OK)
+            break;
+        size_t padding = (size_t)((ALIGNMENT - s->size % ALIGNMENT) % ALIGNMENT);
+        if (padding > 0 && padding <= available - at - s->size)
+            status = check_padding(r, at + s->size, padding);
+        at += s->size + padding;
     }
     if (status == TN_OK && at != available)
         status = tn_fail(TN_ERR_FORMAT,
@@ -150,6 +168,33 @@ static tn_status open_storage(struct reading *r, uint64_t number, tn_tensor **by
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
+/* The bytes of a storage may belong to tensors of other types, too, so they stay as they are and a byte
+ * that is no bool is refused. */
+static tn_status check_bools(struct reading *r, const struct storage *s, tn_ints shape,
+                             tn_ints strides, int64_t offset)
+{
+    const tn_device *device = tn_tensor_device(s->bytes);
+    uint64_t visits = 0;
+    if (s->size == 0 || !tn_device_has_memory(device))
+        return TN_OK;
+    bool direct = tn_device_is_host(device);
+    void *bytes = direct ? tn_tensor_data(s->bytes) : tn_malloc((size_t)s->size);
+    if (bytes == NULL)
+        return tn_error_last()->code;
+    tn_status status = direct ? TN_OK
+                              : r->source->read(r->source->user, r->data + s->place, bytes,
+                                                (size_t)s->size);
+    if (status == TN_OK && !fm_are_bools(bytes, s->size, shape, strides, offset, &visits))
+        status = bad(r, "a bool tensor has a byte that is neither 0 nor 1");
+    if (!direct)
+        tn_free(bytes);
+    /* Each byte is looked at a few times in a file that somebody saved, not once per entry. */
+    if (status == TN_OK && visits > r->visits)
+        status = bad(r, "too many bool tensors share their bytes");
+    r->visits -= visits < r->visits ? visits : r->visits;
+    return status;
+}
+
 static tn_status take_tensor(struct reading *r, tn_tensor **tensor)
 {
     uint64_t dtype = 0, storage = 0, offset = 0, ndim = 0;
@@ -173,12 +218,14 @@ static tn_status take_tensor(struct reading *r, tn_tensor **tensor)
     status = open_storage(r, storage, &bytes);
     if (status != TN_OK)
         return status;
-    *tensor = tn_tensor_over(bytes, (tn_dtype)dtype, (tn_ints){ dims, (int64_t)ndim }, dims + ndim,
-                             (int64_t)offset);
+    tn_ints shape = { dims, (int64_t)ndim }, strides = { dims + ndim, (int64_t)ndim };
+    *tensor = tn_tensor_over(bytes, (tn_dtype)dtype, shape, strides.at, (int64_t)offset);
     if (*tensor == NULL) {
         tn_error_prefix("%s: checkpoint: ", r->source->path);
         return TN_ERR_FORMAT;
     }
+    if (dtype == TN_BOOL)
+        return check_bools(r, &r->storages[storage], shape, strides, (int64_t)offset);
     return TN_OK;
 }
 
@@ -399,7 +446,8 @@ tn_status ck_load(const tn_source *source, tn_state *state)
                          .at = header,
                          .start = header,
                          .end = header + length,
-                         .data = START_SIZE + length };
+                         .data = START_SIZE + length,
+                         .visits = source->size * 64 };
     status = source->read(source->user, START_SIZE, header, (size_t)length);
     if (status == TN_OK && ck_sum(header, (size_t)length) != sum)
         status = tn_fail(TN_ERR_FORMAT,

@@ -168,7 +168,45 @@ static tn_status storage_of(struct writing *w, tn_tensor *tensor, uint64_t *numb
     return TN_OK;
 }
 
+/* The bytes of a storage: its own memory where the host sees it, else a copy that is *copied. */
+static const void *storage_bytes(const struct storage *storage, void **copied)
+{
+    *copied = NULL;
+    int64_t size = (int64_t)storage->size;
+    tn_tensor *all = tn_tensor_over(storage->tensor, TN_U8, (tn_ints){ &size, 1 }, NULL, 0);
+    if (all == NULL)
+        return NULL;
+    if (tn_device_is_host(tn_tensor_device(all)))
+        return tn_tensor_data(all);
+    *copied = tn_malloc(storage->size);
+    if (*copied != NULL && tn_tensor_copy_out(all, *copied, storage->size) == TN_OK)
+        return *copied;
+    tn_free(*copied);
+    *copied = NULL;
+    return NULL;
+}
+
 /* ---- the header ------------------------------------------------------------------------------ */
+
+/* What the reader refuses is not written. */
+static tn_status check_bools(const struct writing *w, const char *name, tn_tensor *tensor,
+                             const struct storage *storage)
+{
+    void *copied = NULL;
+    uint64_t visits, scope = tn_scope_begin();
+    const void *bytes = storage->size > 0 ? storage_bytes(storage, &copied) : "";
+    tn_status status = bytes != NULL ? TN_OK : tn_error_last()->code;
+    if (status == TN_OK && storage->size > 0 &&
+        !fm_are_bools(bytes, storage->size, tn_tensor_shape(tensor), tn_tensor_strides(tensor),
+                      tn_tensor_offset(tensor), &visits))
+        status = tn_fail(TN_ERR_VALUE,
+                         "%s: tensor %q is bool and has a byte that is neither 0 nor 1; x != 0 of "
+                         "its bytes as uint8 makes it right",
+                         w->path, name);
+    tn_free(copied);
+    tn_scope_end(scope);
+    return status;
+}
 
 static tn_status put_tensor(struct writing *w, const char *name, tn_tensor *tensor)
 {
@@ -178,6 +216,8 @@ static tn_status put_tensor(struct writing *w, const char *name, tn_tensor *tens
         return tn_fail(TN_ERR_VALUE, "%s: tensor %q is on %s and has no values to save", w->path,
                        name, tn_device_name(tn_tensor_device(tensor)));
     tn_status status = storage_of(w, tensor, &storage);
+    if (status == TN_OK && tn_tensor_dtype(tensor) == TN_BOOL)
+        status = check_bools(w, name, tensor, &w->storages[storage]);
     if (status == TN_OK)
         status = put_number(w, tn_tensor_dtype(tensor));
     if (status == TN_OK)
@@ -254,24 +294,6 @@ static tn_status put_beside(struct writing *w, const tn_state *state)
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
-
-/* The bytes of a storage: its own memory where the host sees it, else a copy that is *copied. */
-static const void *storage_bytes(const struct storage *storage, void **copied)
-{
-    *copied = NULL;
-    int64_t size = (int64_t)storage->size;
-    tn_tensor *all = tn_tensor_over(storage->tensor, TN_U8, (tn_ints){ &size, 1 }, NULL, 0);
-    if (all == NULL)
-        return NULL;
-    if (tn_device_is_host(tn_tensor_device(all)))
-        return tn_tensor_data(all);
-    *copied = tn_malloc(storage->size);
-    if (*copied != NULL && tn_tensor_copy_out(all, *copied, storage->size) == TN_OK)
-        return *copied;
-    tn_free(*copied);
-    *copied = NULL;
-    return NULL;
-}
 
 /* The rows of the storages: place, size, sum. Their values are read once for the sums, and once more to
  * be written: all sums stand before the data. */

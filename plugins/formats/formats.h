@@ -23,6 +23,10 @@ TN_HIDDEN tn_status fm_npy_save(const tn_sink *sink, const tn_state *state, int6
 TN_HIDDEN tn_status fm_read_values(const tn_source *source, uint64_t offset, size_t size,
                                    size_t swap, tn_tensor *tensor);
 TN_HIDDEN tn_status fm_write_values(const tn_sink *sink, tn_tensor *tensor);
+/* Whether all elements of a bool view are 0 or 1; the view is within the `size` bytes. *visits: how many bytes
+ * were looked at, at most `size`. */
+TN_HIDDEN bool fm_are_bools(const unsigned char *bytes, uint64_t size, tn_ints shape,
+                            tn_ints strides, int64_t offset, uint64_t *visits);
 
 /* safetensors-header.c: one tensor as the header describes it. */
 struct st_tensor {

@@ -14,6 +14,53 @@ static void make_bools(unsigned char *bytes, size_t size)
         bytes[i] = bytes[i] != 0;
 }
 
+static bool all_bools(const unsigned char *bytes, int64_t count, int64_t step)
+{
+    unsigned char found = 0;
+    for (int64_t i = 0; i < count; i++)
+        found |= bytes[i * step];
+    return found <= 1;
+}
+
+/* Elements that share a byte are looked at once: of dimensions with stride 0 one element, and of a
+ * view that overlaps itself everything from its first byte to its last. */
+bool fm_are_bools(const unsigned char *bytes, uint64_t size, tn_ints shape, tn_ints strides,
+                  int64_t offset, uint64_t *visits)
+{
+    int64_t sizes[TN_MAX_DIMS], steps[TN_MAX_DIMS], index[TN_MAX_DIMS] = { 0 };
+    int64_t low = offset, high = offset;
+    int n = 0;
+    bool overlaps = false;
+    *visits = 1;
+    for (int64_t i = 0; i < shape.count; i++) {
+        if (shape.at[i] == 0)
+            return true;
+        if (shape.at[i] == 1 || strides.at[i] == 0)
+            continue;
+        *(strides.at[i] > 0 ? &high : &low) += (shape.at[i] - 1) * strides.at[i];
+        overlaps = overlaps || __builtin_mul_overflow(*visits, (uint64_t)shape.at[i], visits) ||
+                   *visits > size;
+        sizes[n] = shape.at[i];
+        steps[n++] = strides.at[i];
+    }
+    if (overlaps || n == 0) {
+        *visits = (uint64_t)(high - low) + 1;
+        return all_bools(bytes + low, high - low + 1, 1);
+    }
+    for (int64_t at = offset;;) {
+        if (!all_bools(bytes + at, sizes[n - 1], steps[n - 1]))
+            return false;
+        int d = n - 2;
+        for (; d >= 0 && ++index[d] == sizes[d]; d--) {
+            at -= (sizes[d] - 1) * steps[d];
+            index[d] = 0;
+        }
+        if (d < 0)
+            return true;
+        at += steps[d];
+    }
+}
+
 /* Turns words of `word` bytes around. */
 static void swap_words(unsigned char *bytes, size_t size, size_t word)
 {
@@ -53,7 +100,9 @@ tn_status fm_write_values(const tn_sink *sink, tn_tensor *tensor)
     size_t size = (size_t)tn_tensor_numel(tensor) * tn_dtype_size(tn_tensor_dtype(tensor));
     if (size == 0)
         return TN_OK;
-    if (tn_device_is_host(tn_tensor_device(tensor)) && tn_tensor_is_contiguous(tensor)) {
+    /* A bool is written as 0 or 1 whatever its byte is, so it may need a copy. */
+    bool truth = tn_tensor_dtype(tensor) == TN_BOOL;
+    if (!truth && tn_device_is_host(tn_tensor_device(tensor)) && tn_tensor_is_contiguous(tensor)) {
         const void *bytes = tn_tensor_data(tensor);
         return bytes != NULL ? sink->write(sink->user, bytes, size) : tn_error_last()->code;
     }
@@ -61,6 +110,8 @@ tn_status fm_write_values(const tn_sink *sink, tn_tensor *tensor)
     if (bytes == NULL)
         return TN_ERR_MEMORY;
     tn_status status = tn_tensor_copy_out(tensor, bytes, size);
+    if (status == TN_OK && truth)
+        make_bools(bytes, size);
     if (status == TN_OK)
         status = sink->write(sink->user, bytes, size);
     tn_free(bytes);
