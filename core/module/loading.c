@@ -281,7 +281,8 @@ static tn_status load_extra_state(struct loader *l, tn_module *module, const tn_
         status = step(l, module, key.at, prefix, tn_state_value(loading->state, found));
     else if (takes)
         status = tn_names_add(loading->missing, key.at);
-    else if (found >= 0 && !has_slot(module, TN__EXTRA_STATE))
+    else if (found >= 0 && !has_slot(module, TN__EXTRA_STATE) &&
+             !tn__state_was_read(loading->state, found))
         status = tn_names_add(loading->unexpected, key.at);
     tn__text_free(&key);
     return status;
@@ -305,7 +306,7 @@ static tn_status sort_out(tn_module *module, const struct part *part, size_t pre
                                   : -1;
         bool known = dot != NULL ? child_of[i] >= 0
                                  : strcmp(rest, TN__EXTRA_STATE) == 0 || has_slot(module, rest);
-        if (!known)
+        if (!known && !tn__state_was_read(part->state, part->at[i]))
             status = tn_names_add(unexpected, key);
     }
     tn__table_free(&names);
@@ -350,9 +351,13 @@ static tn_state *copy_of(const struct part *part)
 {
     tn_state *state = tn_state_new();
     tn_status status = state != NULL ? TN_OK : TN_ERR_MEMORY;
-    for (int64_t i = 0; i < part->count && status == TN_OK; i++)
-        status = tn_state_set_value(state, tn_state_name(part->state, part->at[i]),
-                                    tn_state_value(part->state, part->at[i]));
+    for (int64_t i = 0; i < part->count && status == TN_OK; i++) {
+        int64_t from = part->at[i];
+        status = tn_state_set_value(state, tn_state_name(part->state, from),
+                                    tn_state_value(part->state, from));
+        if (status == TN_OK && tn__state_was_read(part->state, from))
+            tn__state_mark_read(state, i); /* a module above knows it */
+    }
     if (status == TN_OK)
         return state;
     tn_state_drop(state);
@@ -430,7 +435,10 @@ static tn_status load_own(tn_module *module, tn_loading *loading)
         return tn_module_load_own(module, loading);
     const char *plugin = tn__module_enter(module);
     uint64_t scope = tn_scope_begin();
+    tn_state *state = loading->state;
+    tn__state_watch(state, true);
     tn_status status = tn__status_of(module->layer->load_state(module, loading), module->type);
+    tn__state_watch(state, false);
     tn_scope_end(scope);
     tn__error_plugin_back(plugin);
     return status;

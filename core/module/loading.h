@@ -18,6 +18,12 @@ struct tn_load_report {
     tn_names missing, unexpected, errors;
 };
 
+/* Which entries tn_state_value and tn_state_tensor gave away while the state was watched: a layer's
+ * load_state knows those (state.c). Setting an entry again makes it unread. */
+void tn__state_watch(tn_state *state, bool on);
+bool tn__state_was_read(const tn_state *state, int64_t index);
+void tn__state_mark_read(tn_state *state, int64_t index);
+
 /* The version of a module's state: its layer's, 1 where it says none. */
 int64_t tn__module_version(const tn_module *module);
 /* Errors and log lines are of the plugin that provides the module; returns the one before, for

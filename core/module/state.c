@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * The state: values by name and in order, versions of the modules they came from, text beside them. */
+#include "core/module/loading.h"
 #include "core/module/table.h"
-
-#include "core/module/internal.h"
 
 struct entry {
     tn_value value;
     void *block; /* of its strings and lists */
+    bool read;   /* while the state watches that */
 };
 
 struct tn_state {
@@ -18,6 +18,7 @@ struct tn_state {
     int64_t versions_capacity;
     char **texts; /* by key */
     int64_t texts_capacity;
+    bool watched;
 };
 
 tn_state *tn_state_new(void)
@@ -86,7 +87,7 @@ tn_status tn_state_set(tn_state *state, const char *name, tn_tensor *tensor)
         return tn__null_input("an argument of tn_state_set");
     if (tn__is_none(tensor))
         return tn_fail(TN_ERR_TYPE, "state entry \"%s\": TN_NONE is not a tensor", name);
-    struct entry entry = { tn_value_tensor(tensor), NULL };
+    struct entry entry = { .value = tn_value_tensor(tensor) };
     tn_tensor_keep(tensor); /* first: it may be what the entry holds */
     tn_status status = put(state, name, entry);
     if (status != TN_OK)
@@ -105,7 +106,7 @@ tn_status tn_state_set_value(tn_state *state, const char *name, tn_value value)
                        "state entry \"%s\": an opaque value is known to its maker only;"
                        " bytes (tn_value_bytes) can be kept",
                        name);
-    struct entry entry;
+    struct entry entry = { 0 };
     tn_status status = tn__value_copy(&value, &entry.value, &entry.block);
     if (status != TN_OK)
         return status;
@@ -125,10 +126,34 @@ const char *tn_state_name(const tn_state *state, int64_t index)
     return in_range("entry", index, tn_state_count(state)) ? state->names.names[index] : NULL;
 }
 
+/* Only the copy that one module's load_state gets is watched, by the thread that loads. */
+static const struct entry *read_entry(const tn_state *state, int64_t index)
+{
+    struct entry *entry = &state->entries[index];
+    if (state->watched)
+        entry->read = true;
+    return entry;
+}
+
+void tn__state_watch(tn_state *state, bool on)
+{
+    state->watched = on;
+}
+
+bool tn__state_was_read(const tn_state *state, int64_t index)
+{
+    return state->entries[index].read;
+}
+
+void tn__state_mark_read(tn_state *state, int64_t index)
+{
+    state->entries[index].read = true;
+}
+
 tn_value tn_state_value(const tn_state *state, int64_t index)
 {
     if (in_range("entry", index, tn_state_count(state)))
-        return state->entries[index].value;
+        return read_entry(state, index)->value;
     return (tn_value){ .kind = TN_VALUE_NONE };
 }
 
@@ -136,7 +161,7 @@ tn_tensor *tn_state_tensor(const tn_state *state, int64_t index)
 {
     if (!in_range("entry", index, tn_state_count(state)))
         return NULL;
-    const tn_value *value = &state->entries[index].value;
+    const tn_value *value = &read_entry(state, index)->value;
     if (value->kind == TN_VALUE_TENSOR)
         return value->as.tensor;
     tn_fail(TN_ERR_TYPE, "state entry \"%s\" is no tensor but of kind %s; tn_state_value gives it",

@@ -430,6 +430,75 @@ START_TEST(a_load_that_runs_out_of_memory_says_so_and_leaks_nothing)
 }
 END_TEST
 
+/* ---- a layer that reads other names ---------------------------------------------------------- */
+
+/* Takes its parameter from "old" and looks at a name of its child; "seen" it only finds. */
+static tn_status reader_load(tn_module *self, tn_loading *loading)
+{
+    static const char *const names[] = { "old", "sub.old", "_extra_state", "seen" };
+    char key[64];
+    for (int i = 0; i < 4; i++) {
+        tn_snprint(key, sizeof key, "%s%s", loading->prefix, names[i]);
+        int64_t found = tn_state_find(loading->state, key);
+        if (found < 0 || i == 3)
+            continue;
+        if (i == 2)
+            tn_state_value(loading->state, found);
+        else if (tn_state_tensor(loading->state, found) == NULL)
+            return tn_error_last()->code;
+        if (i == 0) {
+            tn_snprint(key, sizeof key, "%sparam", loading->prefix);
+            tn_status status = tn_state_set(loading->state, key,
+                                            tn_state_tensor(loading->state, found));
+            if (status != TN_OK)
+                return status;
+        }
+    }
+    return tn_module_load_own(self, loading);
+}
+
+static tn_status reader_build(tn_module *self)
+{
+    tn_module *sub = tn_module_new("Sequential(BatchNorm1d(1))"); /* it has load_state, too */
+    tn_status status = tn_module_add_parameter(self, "param", parameter(1, 1));
+    if (status == TN_OK)
+        status = tn_module_add_child(self, "sub", sub);
+    tn_module_drop(sub);
+    return status;
+}
+
+static const tn_layer reader = { TN_HEAD(tn_layer), .name = "Reader", .build = reader_build,
+                                 .forward = same, .load_state = reader_load };
+
+START_TEST(names_that_a_layer_read_are_expected)
+{
+    TN_SCOPE;
+    ck_assert_int_eq(tn_register(&reader), TN_OK);
+    tn_load_report *report = tn_load_report_new();
+    tn_module *m = made("Sequential(a=Reader(), b=Reader())");
+    tn_state *state = taken(m);
+    ck_assert_int_eq(tn_state_remove(state, "a.param"), TN_OK);
+    ck_assert_int_eq(tn_state_set(state, "a.old", filled(1, 7)), TN_OK);
+    ck_assert_int_eq(tn_state_set(state, "a.sub.old", filled(1, 7)), TN_OK);
+    ck_assert_int_eq(tn_state_set_value(state, "a._extra_state", tn_value_int(3)), TN_OK);
+    expect_load(TN_OK, m, state, TN_LOAD_STRICT, "", "");
+    ck_assert_double_eq(first(tn_module_find_parameter(m, "a.param")), 7);
+    /* What it did not read is unexpected, as is what it only looked for. */
+    ck_assert_int_eq(tn_state_set(state, "a.seen", filled(1, 7)), TN_OK);
+    ck_assert_int_eq(tn_state_set(state, "a.sub.other", filled(1, 7)), TN_OK);
+    ck_assert_int_eq(tn_state_set(state, "seen", filled(1, 7)), TN_OK);
+    expect_load(TN_ERR_RUNTIME, m, state, TN_LOAD_STRICT, "", "seen a.seen a.sub.other ");
+    tn_error_clear();
+    /* Reading a state outside of a load has no effect on it. */
+    tn_state_value(state, tn_state_find(state, "a.seen"));
+    expect_load(TN_ERR_RUNTIME, m, state, TN_LOAD_STRICT, "", "seen a.seen a.sub.other ");
+    tn_error_clear();
+    tn_load_report_drop(report);
+    tn_state_drop(state);
+    tn_module_drop(m);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -445,6 +514,7 @@ int main(void)
         an_old_batch_norm_keeps_the_modules_own_counter,
         extra_state_that_is_refused_is_one_of_the_errors,
         a_load_that_runs_out_of_memory_says_so_and_leaks_nothing,
+        names_that_a_layer_read_are_expected,
         NULL,
     };
     return suite_run("state in", tests);
