@@ -5,6 +5,8 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -303,6 +305,121 @@ START_TEST(the_log_goes_to_a_file)
 }
 END_TEST
 
+/* ---- FIFOs, closed streams, limits ----------------------------------------------------------- */
+
+static void log_to(const char *path)
+{
+    char value[64];
+    begin_anew();
+    tn_snprint(value, sizeof value, "debug:%s", path);
+    setenv("TENON_LOG", value, 1);
+}
+
+static void log_no_more(const char *path)
+{
+    unsetenv("TENON_LOG");
+    begin_anew();
+    unlink(path);
+}
+
+START_TEST(a_fifo_that_nobody_reads_does_not_hang)
+{
+    char path[] = "/tmp/tenon-log-XXXXXX";
+    ck_assert_ptr_nonnull(mktemp(path));
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    log_to(path);
+    alarm(20);
+    int saved = hold_stderr();
+    tn_log(TN_LOG_DEBUG, "after");
+    const char *text = release_stderr(saved);
+    ck_assert_ptr_nonnull(strstr(text, "cannot be opened for writing: it is a pipe that no "
+                                       "process reads: the log goes to standard error"));
+    ck_assert_ptr_nonnull(strstr(text, "tenon: debug: after\n"));
+    log_no_more(path);
+}
+END_TEST
+
+START_TEST(a_fifo_whose_reader_stalls_loses_lines_and_says_so)
+{
+    char path[] = "/tmp/tenon-log-XXXXXX", text[1 << 17];
+    ck_assert_ptr_nonnull(mktemp(path));
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    int reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ck_assert_int_ge(reader, 0);
+    log_to(path);
+    alarm(60);
+    tn_log(TN_LOG_DEBUG, "first");
+    for (int i = 0; i < 4000; i++) /* more than a pipe holds */
+        tn_log(TN_LOG_DEBUG, "line %d of many, so that the pipe fills", i);
+    ssize_t got = read(reader, text, sizeof text - 1);
+    ck_assert_int_gt(got, 4096);
+    text[got] = 0;
+    ck_assert_int_eq(strncmp(text, "tenon: debug: first\n", 20), 0);
+    ck_assert_int_eq(text[got - 1], '\n'); /* whole lines only */
+    tn_log(TN_LOG_DEBUG, "last");
+    got = read(reader, text, sizeof text - 1);
+    ck_assert_int_gt(got, 0);
+    text[got] = 0;
+    ck_assert_ptr_nonnull(strstr(text, "lines before this one were lost: the pipe was full\n"));
+    ck_assert_ptr_nonnull(strstr(text, "tenon: debug: last\n"));
+    close(reader);
+    log_no_more(path);
+}
+END_TEST
+
+/* What the program prints does not go into the log, and the log is complete. */
+START_TEST(a_log_file_is_no_standard_stream)
+{
+    char path[] = "/tmp/tenon-log-XXXXXX", text[64] = "";
+    int saved[3], file = mkstemp(path);
+    ck_assert_int_ge(file, 0);
+    log_to(path);
+    for (int i = 0; i < 3; i++) {
+        saved[i] = fcntl(i, F_DUPFD_CLOEXEC, 10);
+        close(i);
+    }
+    tn_log(TN_LOG_DEBUG, "one");
+    ssize_t printed[3];
+    for (int i = 0; i < 3; i++)
+        printed[i] = write(i, "printed", 7);
+    tn_log(TN_LOG_DEBUG, "two");
+    for (int i = 0; i < 3; i++) {
+        dup2(saved[i], i);
+        close(saved[i]);
+    }
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(printed[i], -1);
+    ck_assert_int_gt(pread(file, text, sizeof text - 1, 0), 0);
+    ck_assert_str_eq(text, "tenon: debug: one\ntenon: debug: two\n");
+    close(file);
+    log_no_more(path);
+}
+END_TEST
+
+START_TEST(a_log_file_that_may_not_grow_does_not_end_the_process)
+{
+    char path[] = "/tmp/tenon-log-XXXXXX";
+    struct rlimit before, small;
+    struct stat info;
+    sigset_t pending;
+    int file = mkstemp(path);
+    ck_assert_int_ge(file, 0);
+    log_to(path);
+    getrlimit(RLIMIT_FSIZE, &before);
+    small = (struct rlimit){ 100, before.rlim_max };
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+    for (int i = 0; i < 20; i++)
+        tn_log(TN_LOG_DEBUG, "a line of the log");
+    setrlimit(RLIMIT_FSIZE, &before);
+    sigpending(&pending);
+    ck_assert_int_eq(sigismember(&pending, SIGXFSZ), 0);
+    ck_assert_int_eq(fstat(file, &info), 0);
+    ck_assert_int_eq(info.st_size, 100);
+    close(file);
+    log_no_more(path);
+}
+END_TEST
+
 START_TEST(a_closed_pipe_does_not_end_the_process)
 {
     int ends[2], saved = dup(STDERR_FILENO);
@@ -379,6 +496,10 @@ int main(int argc, char **argv)
         by_default_warnings_and_errors_go_to_standard_error_in_whole_lines,
         a_wrong_level_is_itself_a_line_of_the_log,
         the_log_goes_to_a_file,
+        a_fifo_that_nobody_reads_does_not_hang,
+        a_fifo_whose_reader_stalls_loses_lines_and_says_so,
+        a_log_file_is_no_standard_stream,
+        a_log_file_that_may_not_grow_does_not_end_the_process,
         a_closed_pipe_does_not_end_the_process,
         a_sink_that_logs_does_not_hang,
         threads_log_whole_lines,
