@@ -14,28 +14,29 @@
 
 /* ---- owner and permissions ------------------------------------------------------------------- */
 
-/* Who owns the file that this code lies in: libtenon, or a program that it was linked into. */
-static bool own_file(uid_t *owner)
+/* The file that this code lies in: libtenon, or a program that it was linked into. */
+static bool own_file(struct stat *at)
 {
     Dl_info where;
-    struct stat at;
-    if (dladdr((const void *)&tn__plugins_first, &where) && where.dli_fname &&
-        where.dli_fname[0] == '/' && !stat(where.dli_fname, &at)) {
-        *owner = at.st_uid;
-        return true;
-    }
-    if (!stat("/proc/self/exe", &at)) {
-        *owner = at.st_uid;
-        return true;
-    }
-    return false;
+    return (dladdr((const void *)&tn__plugins_first, &where) && where.dli_fname &&
+            where.dli_fname[0] == '/' && !stat(where.dli_fname, at)) ||
+           !stat("/proc/self/exe", at);
 }
 
 static bool trusted_owner(uid_t owner)
 {
-    uid_t ours = 0;
+    struct stat ours;
     /* In a set-uid program the user is whose rights it has, not who started it. */
-    return owner == 0 || owner == geteuid() || (own_file(&ours) && owner == ours);
+    return owner == 0 || owner == geteuid() || (own_file(&ours) && owner == ours.st_uid);
+}
+
+/* The group of a process is often that of one user alone, whose files it may write by default. A
+ * group that may write libtenon has no need of a plugin. */
+static bool trusted_group(gid_t group)
+{
+    struct stat ours;
+    return group == 0 || group == getegid() ||
+           (own_file(&ours) && (ours.st_mode & S_IWGRP) && ours.st_gid == group);
 }
 
 bool tn__trusted_place(const struct stat *at, const char *what, char *words, size_t size)
@@ -43,6 +44,13 @@ bool tn__trusted_place(const struct stat *at, const char *what, char *words, siz
     if (at->st_mode & S_IWOTH) {
         tn_snprint(words, size,
                    "the %s is world-writable: anybody could have put code there; chmod o-w", what);
+        return false;
+    }
+    if ((at->st_mode & S_IWGRP) && !trusted_group(at->st_gid)) {
+        tn_snprint(words, size,
+                   "the %s can be written by group %lld: accepted are root's group and the group "
+                   "of this process; chmod g-w",
+                   what, (long long)at->st_gid);
         return false;
     }
     if (trusted_owner(at->st_uid))

@@ -219,6 +219,29 @@ START_TEST(a_world_writable_file_is_refused_rule_14)
 }
 END_TEST
 
+/* Its own group may be that of one user alone; another group is not. */
+START_TEST(a_file_that_another_group_can_write_is_refused_rule_14)
+{
+    place("good", "counting", NULL);
+    ck_assert_int_eq(chmod(path_of("counting.so"), 0664), 0);
+    expect("counting.so", OK, TN_STAGE_VERSION, "");
+    expect_good_beside();
+    if (geteuid() != 0) {
+        printf("SKIP the other group: giving a file to it takes root\n");
+        return;
+    }
+    place("good", "counting", NULL);
+    ck_assert_int_eq(chown(path_of("counting.so"), 0, 12345), 0);
+    ck_assert_int_eq(chmod(path_of("counting.so"), 0664), 0);
+    expect("counting.so", REFUSED, TN_STAGE_OWNER, "the file can be written by group 12345");
+    expect_good_beside();
+    place("good", "counting", NULL);
+    ck_assert_int_eq(chown(path_of("counting.so"), 0, 12345), 0);
+    ck_assert_int_eq(chmod(path_of("counting.so"), 0644), 0); /* it can read only */
+    expect("counting.so", OK, TN_STAGE_VERSION, "");
+}
+END_TEST
+
 START_TEST(a_world_writable_folder_is_refused_whole_rule_14)
 {
     char more[PATH_MAX];
@@ -448,8 +471,7 @@ static Suite *loader(void)
     tcase_add_test(files, a_file_in_an_open_folder_behind_a_symlink_is_refused_rule_14);
     tcase_add_test(files, a_world_writable_folder_above_is_refused_rule_14);
     tcase_add_test(
-        files,
-        a_folder_above_with_the_sticky_bit_is_accepted_when_what_is_in_it_is_ours_rule_14);
+        files, a_folder_above_with_the_sticky_bit_is_accepted_when_what_is_in_it_is_ours_rule_14);
     tcase_add_test(files, somebody_elses_file_is_refused_rule_14);
     tcase_add_test(files, an_unreadable_file_is_named_with_the_reason_rule_18);
     tcase_add_test(files, a_second_copy_through_a_symlink_is_reported_rule_14);
