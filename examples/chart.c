@@ -3,9 +3,12 @@
  * Curves of a training, as text for a terminal and as SVG. */
 #include "chart.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- axes ------------------------------------------------------------------------------------ */
 
@@ -210,9 +213,24 @@ static void put_legend(FILE *file, const struct curve *curves, int count)
     }
 }
 
+/* A file with a descriptor above those of the standard streams, of which one may be closed. */
+static FILE *open_new(const char *path)
+{
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file >= 0 && file <= STDERR_FILENO) {
+        int above = fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        close(file);
+        file = above;
+    }
+    return file >= 0 ? fdopen(file, "w") : NULL;
+}
+
+/* The old chart stays until the new one is whole. */
 bool chart_svg(const char *path, const char *title, const struct curve *curves, int count)
 {
-    FILE *file = fopen(path, "w");
+    char part[4096];
+    snprintf(part, sizeof part, "%s.part", path);
+    FILE *file = open_new(part);
     if (file == NULL)
         return false;
     int epochs = most_epochs(curves, count);
@@ -241,5 +259,11 @@ bool chart_svg(const char *path, const char *title, const struct curve *curves, 
     put_legend(file, curves, count);
     fputs("</svg>\n", file);
     bool written = ferror(file) == 0;
-    return fclose(file) == 0 && written;
+    written = fclose(file) == 0 && written;
+    if (written && rename(part, path) == 0)
+        return true;
+    int number = errno;
+    remove(part);
+    errno = number;
+    return false;
 }

@@ -4,7 +4,9 @@
  * file and a row here. */
 #include "tool.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 static int help_run(int count, char **arguments, bool json);
 static int version_run(int count, char **arguments, bool json);
@@ -198,8 +200,19 @@ static int run_command(const command *c, int count, char **given)
     return c->run(kept, given, json);
 }
 
+/* A file that a command opens must not take the place of a closed standard stream, so something else
+ * does. It is open the wrong way round: using the stream still fails. */
+static void fill_closed_streams(void)
+{
+    for (int stream = 0; stream <= STDERR_FILENO; stream++)
+        if (fcntl(stream, F_GETFD) < 0 &&
+            open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) != stream)
+            return;
+}
+
 int main(int count, char **arguments)
 {
+    fill_closed_streams();
     if (count < 2) {
         list_help(stderr);
         return EXIT_USAGE;

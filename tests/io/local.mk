@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/faults.h %D%/make-files.py %D%/make-pytorch.py %D%/memory.h %D%/saving.h %D%/states.h %D%/sum.h %D%/values.h %D%/files
+EXTRA_DIST += %D%/faults.h %D%/streams.sh %D%/make-files.py %D%/make-pytorch.py %D%/memory.h %D%/saving.h %D%/states.h %D%/sum.h %D%/values.h %D%/files
+
+TESTS += %D%/streams.sh
 
 if HAVE_CHECK
 check_PROGRAMS += %D%/test_files
