@@ -467,6 +467,7 @@ static Suite *loader(void)
     tcase_add_test(files,
                    a_sanitizer_that_comes_too_late_is_refused_before_it_ends_the_process_law_4);
     tcase_add_test(files, a_world_writable_file_is_refused_rule_14);
+    tcase_add_test(files, a_file_that_another_group_can_write_is_refused_rule_14);
     tcase_add_test(files, a_world_writable_folder_is_refused_whole_rule_14);
     tcase_add_test(files, a_file_in_an_open_folder_behind_a_symlink_is_refused_rule_14);
     tcase_add_test(files, a_world_writable_folder_above_is_refused_rule_14);
