@@ -407,10 +407,12 @@ START_TEST(a_log_file_that_may_not_grow_does_not_end_the_process)
     log_to(path);
     getrlimit(RLIMIT_FSIZE, &before);
     small = (struct rlimit){ 100, before.rlim_max };
-    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+    /* No assertion until the old limit is back: libcheck writes to a file, too. */
+    int limited = setrlimit(RLIMIT_FSIZE, &small);
     for (int i = 0; i < 20; i++)
         tn_log(TN_LOG_DEBUG, "a line of the log");
     setrlimit(RLIMIT_FSIZE, &before);
+    ck_assert_int_eq(limited, 0);
     sigpending(&pending);
     ck_assert_int_eq(sigismember(&pending, SIGXFSZ), 0);
     ck_assert_int_eq(fstat(file, &info), 0);
