@@ -120,12 +120,35 @@ const char *tn_env_get(const char *name)
 {
     const char *value = NULL;
 
+    if (!tn__given(name != NULL, "tn_env_get: name"))
+        return NULL;
     pthread_mutex_lock(&lock);
     struct row *row = row_find(name);
     if (row)
         value = value_of(row);
     pthread_mutex_unlock(&lock);
     return value;
+}
+
+tn_status tn__env_read(const char *name, const char **value)
+{
+    uint64_t before = tn__error_count();
+
+    *value = tn_env_get(name);
+    return tn__error_count() == before ? TN_OK : TN_ERR_MEMORY;
+}
+
+bool tn__env_known(const char *name, size_t length)
+{
+    bool known = false;
+
+    pthread_mutex_lock(&lock);
+    for (int64_t i = 0; i < tn__countof(core_rows) + added_count && !known; i++) {
+        const struct row *row = row_at(i);
+        known = strlen(row->name) == length && memcmp(row->name, name, length) == 0;
+    }
+    pthread_mutex_unlock(&lock);
+    return known;
 }
 
 int64_t tn_env_count(void)
@@ -140,16 +163,19 @@ tn_status tn_env_at(int64_t index, tn_env_row *out)
 {
     int64_t count = tn_env_count();
 
+    if (!tn__given(out != NULL, "tn_env_at: out"))
+        return TN_ERR_VALUE;
     if (index < 0 || index >= count)
         return tn_fail(TN_ERR_INDEX,
                        "variable %lld of the environment table was asked for; it has %lld",
                        (long long)index, (long long)count);
+    uint64_t before = tn__error_count();
     pthread_mutex_lock(&lock);
     struct row *row = row_at(index);
     *out = (tn_env_row){ .name = row->name, .value = value_of(row), .help = row->help };
     out->origin = origin_of(row);
     pthread_mutex_unlock(&lock);
-    return TN_OK;
+    return tn__error_count() == before ? TN_OK : TN_ERR_MEMORY;
 }
 
 tn_status tn__env_add(const char *name, const char *help)

@@ -173,7 +173,11 @@ tn_status tn_fail_nativev(tn_status code, int32_t native, const char *format, va
     error.code = code == TN_OK ? TN_ERR_ASSERT : code;
     error.native = native;
     copy_message(error.plugin, sizeof error.plugin, tn__error_here.plugin);
-    format_message(error.message, sizeof error.message, format, args);
+    if (format)
+        format_message(error.message, sizeof error.message, format, args);
+    else
+        copy_message(error.message, sizeof error.message,
+                     "a failure without words: the format of its text is NULL");
     record(&error);
     return error.code;
 }
@@ -210,6 +214,8 @@ tn_status tn_error_prefixv(const char *format, va_list args)
     struct records *r = mine();
     char words[sizeof r->last.message], whole[2 * sizeof words];
 
+    if (!tn__given(format != NULL, "tn_error_prefix: format"))
+        return TN_ERR_VALUE;
     if (r->last.code == TN_OK)
         return TN_OK;
     format_message(words, sizeof words, format, args);
@@ -244,6 +250,11 @@ tn_status tn__status_of(tn_status status, const char *who)
         return tn_fail(TN_ERR_RUNTIME, "%s gave status %d; there are 0 to %d", who, (int)status,
                        TN_ERR_COUNT - 1);
     return tn_fail(status, "%s failed with %s and left no words", who, tn_status_name(status));
+}
+
+tn_status tn__refuse_null(const char *what)
+{
+    return tn_fail(TN_ERR_VALUE, "%s: it is NULL; expected something there", what);
 }
 
 tn_status tn__null_input(const char *what)

@@ -365,6 +365,8 @@ int64_t tn_snprintv(char *out, size_t size, const char *format, va_list args)
     va_list copy;
     bool good = true;
 
+    if (!tn__given(format != NULL, "tn_snprint: format"))
+        return -1;
     va_copy(copy, args); /* its address can be handed on, whatever a va_list is */
     while (good && *format) {
         const char *percent = strchr(format, '%');

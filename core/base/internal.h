@@ -68,6 +68,9 @@ tn_status tn__name_check_type(const char *name, const char *what);
 /* A text from elsewhere in quotes for a message: control characters escaped, cut after 40 bytes. */
 const char *tn__name_shown(const char *name, char *out, size_t size);
 
+/* Modules nest no deeper, and so do the specs that print them: walks and calls recurse. */
+#define TN__NESTING 1000
+
 /* ---- specs ----------------------------------------------------------------------------------- */
 
 /* A parsed spec: a call Name(arguments), each argument a value. A nested call is a value of kind
@@ -142,6 +145,11 @@ tn_status tn__env_add(const char *name, const char *help);
 tn_status tn__env_program(const char *name, const char *value);
 /* Forgets values and added rows: for tests that change the environment. */
 void tn__env_forget(void);
+/* tn_env_get that tells "not set" (NULL, TN_OK) from "no memory to read it", which passes: what was
+ * read once can always be read again. */
+tn_status tn__env_read(const char *name, const char **value);
+/* Whether there is a row of that name. */
+bool tn__env_known(const char *name, size_t length);
 bool tn__env_trusted(void); /* false in set-uid programs: the environment is ignored */
 
 /* ---- errors ---------------------------------------------------------------------------------- */
@@ -183,6 +191,18 @@ void tn__error_put(const tn_error *error);
 /* What a function does that got NULL for an object: the code of the first held error, which says
  * why; TN_ERR_RUNTIME with a record when none is held. */
 tn_status tn__null_input(const char *what);
+/* Refuses a pointer that its header does not allow to be NULL: TN_ERR_VALUE "tn_grad: inputs: it is
+ * NULL ...". `what` is function and argument. */
+tn_status tn__refuse_null(const char *what);
+static inline bool tn__given(bool given, const char *what)
+{
+    return __builtin_expect(given, 1) || tn__refuse_null(what) == TN_OK;
+}
+/* The same for an object (tn__null_input). */
+static inline bool tn__there(const void *object, const char *what)
+{
+    return __builtin_expect(object != NULL, 1) || tn__null_input(what) == TN_OK;
+}
 /* Wraps a status of plugin code: when it failed but recorded nothing, records "X failed without
  * words". */
 tn_status tn__status_of(tn_status status, const char *who);
@@ -222,6 +242,9 @@ void tn__free_aligned(void *block, size_t size, size_t alignment);
 uint64_t tn__fail_alloc(uint64_t nth);
 /* Whether that is going on: what is kept to be used again is then asked for anew, so that it can fail. */
 extern _Atomic bool tn__alloc_watched;
+/* How many allocations of host memory failed in this process so far: what fails meanwhile may work
+ * when it is tried again, unlike a device that says that its own memory is used up. */
+uint64_t tn__alloc_failures(void);
 /* tn_malloc and tn_realloc without an error record, for callers that report it themselves. */
 void *tn__malloc_quiet(size_t size);
 void *tn__realloc_quiet(void *block, size_t size);

@@ -161,6 +161,8 @@ void tn_logv(int level, const char *format, va_list args)
 {
     char small[LINE_MAX_SIZE];
 
+    if (!tn__given(format != NULL, "tn_log: format"))
+        return;
     if (level < TN_LOG_ERROR)
         level = TN_LOG_ERROR;
     if (level > TN_LOG_DEBUG)

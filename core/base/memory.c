@@ -20,6 +20,18 @@ static _Atomic int stage;
 
 _Atomic bool tn__alloc_watched;
 static _Atomic uint64_t made, fail_at;
+static _Atomic uint64_t failures;
+
+uint64_t tn__alloc_failures(void)
+{
+    return atomic_load(&failures);
+}
+
+static void *failed(void)
+{
+    atomic_fetch_add(&failures, 1);
+    return NULL;
+}
 
 static tn_status out_of_memory(size_t size)
 {
@@ -54,6 +66,8 @@ tn_status tn_set_allocator(const tn_allocator *allocator)
 {
     int unused = 0;
 
+    if (!tn__given(allocator != NULL, "tn_set_allocator: allocator"))
+        return TN_ERR_VALUE;
     if (!allocator->alloc || !allocator->resize || !allocator->free)
         return tn_fail(TN_ERR_VALUE,
                        "tn_set_allocator: alloc, resize and free have to be given, all three");
@@ -70,14 +84,16 @@ tn_status tn_set_allocator(const tn_allocator *allocator)
 void *tn__malloc_quiet(size_t size)
 {
     if (refused())
-        return NULL;
-    if (!custom.alloc)
-        return malloc(size ? size : 1);
+        return failed();
+    if (!custom.alloc) {
+        void *plain = malloc(size ? size : 1);
+        return tn__likely(plain) ? plain : failed();
+    }
     if (size > SIZE_MAX - HEADER)
-        return NULL;
+        return failed();
     char *block = custom.alloc(custom.user, size + HEADER, ALIGNMENT);
     if (!block)
-        return NULL;
+        return failed();
     memcpy(block, &size, sizeof size);
     return block + HEADER;
 }
@@ -87,17 +103,19 @@ void *tn__realloc_quiet(void *block, size_t size)
     if (!block)
         return tn__malloc_quiet(size);
     if (refused())
-        return NULL;
-    if (!custom.alloc)
-        return realloc(block, size ? size : 1);
+        return failed();
+    if (!custom.alloc) {
+        void *plain = realloc(block, size ? size : 1);
+        return tn__likely(plain) ? plain : failed();
+    }
     if (size > SIZE_MAX - HEADER)
-        return NULL;
+        return failed();
     char *whole = (char *)block - HEADER;
     size_t old;
     memcpy(&old, whole, sizeof old);
     whole = custom.resize(custom.user, whole, old + HEADER, size + HEADER, ALIGNMENT);
     if (!whole)
-        return NULL;
+        return failed();
     memcpy(whole, &size, sizeof size);
     return whole + HEADER;
 }
@@ -122,13 +140,15 @@ void *tn_calloc(size_t count, size_t size)
     }
     if (!custom.alloc && !refused()) {
         void *block = calloc(bytes ? bytes : 1, 1);
-        if (tn__unlikely(!block))
+        if (tn__unlikely(!block)) {
+            failed();
             out_of_memory(bytes);
+        }
         return block;
     }
     if (!custom.alloc) {
         out_of_memory(bytes);
-        return NULL;
+        return failed();
     }
     void *block = tn_malloc(bytes);
     return block ? memset(block, 0, bytes) : NULL;
@@ -160,6 +180,8 @@ void tn_free(void *block)
 
 char *tn_strdup(const char *text)
 {
+    if (!tn__given(text != NULL, "tn_strdup: text"))
+        return NULL;
     size_t size = strlen(text) + 1;
     char *copy = tn_malloc(size);
 
@@ -180,9 +202,11 @@ void *tn__alloc_aligned(size_t size, size_t alignment)
         else if (posix_memalign(&block, alignment, size ? size : 1) != 0)
             block = NULL;
     }
-    if (!block)
+    if (!block) {
+        failed();
         tn_fail(TN_ERR_MEMORY, "out of host memory: %zu bytes aligned to %zu were asked for", size,
                 alignment);
+    }
     return block;
 }
 

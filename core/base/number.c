@@ -509,9 +509,12 @@ bool tn__number_read(const char *text, size_t length, double *out, size_t *used)
 
 bool tn_read_int(const char *text, int64_t *out)
 {
-    bool minus = *text == '-';
     int64_t value = 0;
 
+    if (!tn__given(text != NULL, "tn_read_int: text") ||
+        !tn__given(out != NULL, "tn_read_int: out"))
+        return false;
+    bool minus = *text == '-';
     if (*text == '-' || *text == '+')
         text++;
     if (!*text)
@@ -530,10 +533,13 @@ bool tn_read_int(const char *text, int64_t *out)
 
 bool tn_read_float(const char *text, double *out)
 {
-    bool minus = *text == '-';
     double value;
     size_t used, length;
 
+    if (!tn__given(text != NULL, "tn_read_float: text") ||
+        !tn__given(out != NULL, "tn_read_float: out"))
+        return false;
+    bool minus = *text == '-';
     if (*text == '-' || *text == '+')
         text++;
     length = strlen(text);

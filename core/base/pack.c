@@ -127,12 +127,12 @@ tn_status tn_pack_set(tn_pack *pack, int64_t index, tn_value value)
 
 int64_t tn_pack_count(const tn_pack *pack)
 {
-    return pack ? pack->count : 0;
+    return tn__given(pack != NULL, "tn_pack_count: pack") ? pack->count : 0;
 }
 
 int64_t tn_pack_positional(const tn_pack *pack)
 {
-    return pack ? pack->positional : 0;
+    return tn__given(pack != NULL, "tn_pack_positional: pack") ? pack->positional : 0;
 }
 
 tn_value tn_pack_at(const tn_pack *pack, int64_t index)
@@ -151,7 +151,10 @@ const char *tn_pack_name(const tn_pack *pack, int64_t index)
 
 int64_t tn_pack_find(const tn_pack *pack, const char *name)
 {
-    for (int64_t i = pack ? pack->positional : 0; pack && i < pack->count; i++)
+    if (!tn__given(pack != NULL, "tn_pack_find: pack") ||
+        !tn__given(name != NULL, "tn_pack_find: name"))
+        return -1;
+    for (int64_t i = pack->positional; i < pack->count; i++)
         if (strcmp(pack->at[i].name, name) == 0)
             return i;
     return -1;

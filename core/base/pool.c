@@ -282,11 +282,14 @@ static int usable_cores(void)
     return online > 0 ? (int)online : 1;
 }
 
+/* 0 where there was no memory to read the variable: asked again at the next call. */
 static int wanted_threads(void)
 {
-    const char *text = tn_env_get("TENON_NUM_THREADS");
+    const char *text;
     int64_t number = 0;
 
+    if (tn__env_read("TENON_NUM_THREADS", &text) != TN_OK)
+        return 0;
     if (text && tn_read_int(text, &number) && number >= 1 && number <= THREADS_MAX)
         return (int)number;
     number = usable_cores() > THREADS_MAX ? THREADS_MAX : usable_cores();
@@ -305,6 +308,8 @@ int tn_num_threads(void)
         return wanted;
     int unknown = 0;
     wanted = wanted_threads();
+    if (wanted == 0)
+        return 1;
     return atomic_compare_exchange_strong(&pool.wanted, &unknown, wanted) ? wanted : unknown;
 }
 
@@ -435,6 +440,8 @@ tn_status tn_parallel_for(int64_t count, int64_t grain, part_function *part, voi
 {
     int64_t pieces;
 
+    if (!tn__given(part != NULL, "tn_parallel_for: part"))
+        return TN_ERR_VALUE;
     if (count <= 0)
         return TN_OK;
     pieces = grain < 1 ? count : count / grain;

@@ -16,6 +16,8 @@ void tn_set_progress(tn_progress callback, void *user)
 
 tn_status tn_progress_report(const char *what, uint64_t done, uint64_t total)
 {
+    if (!tn__given(what != NULL, "tn_progress_report: what"))
+        return TN_ERR_VALUE;
     if (!progress.callback || progress.callback(progress.user, what, done, total))
         return TN_OK;
     if (total)

@@ -10,12 +10,14 @@
  *   list      = "[" { value "," } "]"
  *   tuple     = "(" { value "," } ")", but one value in it without a comma is that value
  *
- * A nested call is checked and kept as text: whoever builds the argument parses it then. Texts come
- * from files and users: length, depth and number of values are bounded. */
+ * A nested call is checked and kept as text: the caller that builds the argument parses it then, so
+ * that a letter is read once for each call around it. Texts come from files and users: length, depth,
+ * number of values and the letters read in all are bounded. */
 #include "core/base/spec.h"
 
 #define LENGTH_MAX (1 << 20)
-#define DEPTH_MAX 64
+#define DEPTH_MAX (TN__NESTING + 64) /* lists and calls among the innermost arguments, too */
+#define WORK_MAX (64 * (int64_t)LENGTH_MAX)
 #define VALUES_MAX 65536
 #define CHILD_NAME_MAX 255
 
@@ -258,6 +260,9 @@ static tn_status parse_word(struct tn__parser *p, tn_value *out)
         p->dry--;
         if (status != TN_OK)
             return status;
+        p->work += (int64_t)(p->at - start);
+        if (p->work > WORK_MAX)
+            return tn__spec_fail(p, start, "too long for how deep its calls nest");
         *out = (tn_value){ .kind = TN_VALUE_SPEC };
         out->as.s = keep_text(p, start, p->at - start, &status);
         return status;

@@ -15,9 +15,9 @@ bool tn_anomaly_enabled(void)
     return tn__anomaly_on();
 }
 
-void tn_anomaly_begin(bool enabled)
+tn_status tn_anomaly_begin(bool enabled)
 {
-    tn__mode_begin(&anomaly_mode, &tn__anomaly_here, enabled, "tn_anomaly_begin");
+    return tn__mode_begin(&anomaly_mode, &tn__anomaly_here, enabled, "tn_anomaly_begin");
 }
 
 void tn_anomaly_end(void)

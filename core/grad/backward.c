@@ -142,16 +142,24 @@ static bool option(const tn_backward_options *options, size_t end_of, uint8_t va
     option(options, offsetof(tn_backward_options, member) + 1,                                     \
            options != NULL ? options->member : 0)
 
-static tn_status run(tn_tensor *const *roots, tn_tensor *const *cotangents, int64_t n_roots,
-                     tn_tensor *const *inputs, tn_tensor **gradients, int64_t n_inputs,
-                     const tn_backward_options *options)
+/* A hook or a function's backward may run backward again, through another graph or this one, and so
+ * without end. Each level takes a few kilobytes of the stack. */
+enum { MOST_WALKS = 60 };
+static _Thread_local int walks;
+
+static tn_status run_one(tn_tensor *const *roots, tn_tensor *const *cotangents, int64_t n_roots,
+                         tn_tensor *const *inputs, tn_tensor **gradients, int64_t n_inputs,
+                         const tn_backward_options *options)
 {
     tn__node *one = NULL, **held = &one;
     tn_status status = TN_OK;
     tn__walk w;
 
     if (n_roots < 0 || (n_roots > 0 && roots == NULL))
-        return tn_fail(TN_ERR_VALUE, "backward from %lld tensors", (long long)n_roots);
+        return tn_fail(TN_ERR_VALUE,
+                       n_roots < 0 ? "backward from %lld tensors"
+                                   : "backward from %lld tensors: the list is NULL",
+                       (long long)n_roots);
     tn__walk_begin(&w);
     w.record = OPTION(create_graph);
     w.retain = w.record || OPTION(retain_graph);
@@ -187,6 +195,21 @@ static tn_status run(tn_tensor *const *roots, tn_tensor *const *cotangents, int6
     return status;
 }
 
+static tn_status run(tn_tensor *const *roots, tn_tensor *const *cotangents, int64_t n_roots,
+                     tn_tensor *const *inputs, tn_tensor **gradients, int64_t n_inputs,
+                     const tn_backward_options *options)
+{
+    if (walks >= MOST_WALKS)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "backward: %d of them run inside one another; a gradient hook that runs "
+                       "backward through the graph that it hangs on calls itself without end",
+                       walks);
+    walks++;
+    tn_status status = run_one(roots, cotangents, n_roots, inputs, gradients, n_inputs, options);
+    walks--;
+    return status;
+}
+
 tn_status tn_backward(tn_tensor *tensor)
 {
     return run(&tensor, NULL, 1, NULL, NULL, 0, NULL);
@@ -205,6 +228,9 @@ tn_status tn_grad(tn_tensor *const *outputs, tn_tensor *const *cotangents, int64
     static tn_tensor *const none[1];
     tn_status status;
 
+    if (!tn__given(inputs != NULL || n_inputs <= 0, "tn_grad: inputs") ||
+        !tn__given(gradients != NULL || n_inputs <= 0, "tn_grad: gradients"))
+        return TN_ERR_VALUE;
     for (int64_t i = 0; i < n_inputs; i++)
         gradients[i] = NULL;
     status = run(outputs, cotangents, n_outputs, inputs != NULL ? inputs : none, gradients,

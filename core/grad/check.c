@@ -244,6 +244,9 @@ tn_status tn_gradcheck(tn_status (*code)(void *user, tn_tensor *const *in, tn_te
                        void *user, tn_tensor *const *in, int64_t n_in, int64_t n_out, double step,
                        double tolerance)
 {
+    if (!tn__given(code != NULL, "tn_gradcheck: code") ||
+        !tn__given(in != NULL || n_in <= 0, "tn_gradcheck: in"))
+        return TN_ERR_VALUE;
     return run_check((check){ .code = code, .user = user, .in = in, .n_in = n_in, .n_out = n_out },
                      step, tolerance);
 }
@@ -289,6 +292,9 @@ tn_status tn_gradgradcheck(tn_status (*code)(void *user, tn_tensor *const *in, t
     uint64_t scope;
     tn_status status;
 
+    if (!tn__given(code != NULL, "tn_gradgradcheck: code") ||
+        !tn__given(in != NULL || n_in <= 0, "tn_gradgradcheck: in"))
+        return TN_ERR_VALUE;
     if (n_in < 1 || n_out < 1)
         return tn_fail(TN_ERR_VALUE, "tn_gradgradcheck: at least one input and one output");
     for (int64_t i = 0; i < n_in; i++) {

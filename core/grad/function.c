@@ -338,6 +338,10 @@ static tn_status call(tn_function_ctx *ctx, const tn_function *function, void *u
 tn_status tn_function_call(const tn_function *function, void *user, tn_tensor *const *in,
                            int64_t n_in, tn_tensor **out, int64_t n_out)
 {
+    if (!tn__given(function != NULL, "tn_function_call: function") ||
+        !tn__given(in != NULL || n_in <= 0, "tn_function_call: in") ||
+        !tn__given(out != NULL || n_out <= 0, "tn_function_call: out"))
+        return TN_ERR_VALUE;
     tn_function_ctx ctx = { .name = function->name != NULL ? function->name : "function",
                             .forward = true,
                             .in = in,

@@ -19,7 +19,7 @@ static inline bool tn__grad_on(void)
     return !tn__grad_off_here; /* also in inference mode, whatever was asked for */
 }
 /* `here` is what the mode is now; `who` stands in what is said of a begin without end. */
-void tn__mode_begin(tn__grad_mode *mode, bool *here, bool now, const char *who);
+tn_status tn__mode_begin(tn__grad_mode *mode, bool *here, bool now, const char *who);
 void tn__mode_end(tn__grad_mode *mode, bool *here, const char *who);
 
 /* Anomaly mode of the thread. */

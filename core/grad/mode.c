@@ -14,8 +14,10 @@ bool tn_grad_enabled(void)
     return tn__grad_on();
 }
 
-void tn__mode_begin(tn__grad_mode *mode, bool *here, bool now, const char *who)
+tn_status tn__mode_begin(tn__grad_mode *mode, bool *here, bool now, const char *who)
 {
+    tn_status status = TN_OK;
+
     if (mode->depth < LEVELS) {
         uint64_t bit = (uint64_t)1 << (mode->depth & 63);
 
@@ -24,11 +26,14 @@ void tn__mode_begin(tn__grad_mode *mode, bool *here, bool now, const char *who)
         else
             mode->before[mode->depth >> 6] &= ~bit;
     } else if (mode->depth == LEVELS) {
-        tn_fail(TN_ERR_RUNTIME, "%s: %d levels deep; inner ones end together with this one", who,
-                LEVELS);
+        status = tn_fail(TN_ERR_RUNTIME,
+                         "%s: %d levels deep; inner ones end together with this one", who, LEVELS);
+    } else {
+        status = TN_ERR_RUNTIME;
     }
     mode->depth++;
     *here = now;
+    return status;
 }
 
 void tn__mode_end(tn__grad_mode *mode, bool *here, const char *who)
@@ -42,9 +47,10 @@ void tn__mode_end(tn__grad_mode *mode, bool *here, const char *who)
         *here = mode->before[mode->depth >> 6] >> (mode->depth & 63) & 1;
 }
 
-void tn_grad_begin(bool enabled)
+tn_status tn_grad_begin(bool enabled)
 {
-    tn__mode_begin(&grad_mode, &tn__grad_off_here, !enabled || tn__inference_here, "tn_grad_begin");
+    return tn__mode_begin(&grad_mode, &tn__grad_off_here, !enabled || tn__inference_here,
+                          "tn_grad_begin");
 }
 
 void tn_grad_end(void)
@@ -61,10 +67,14 @@ bool tn_inference_enabled(void)
     return tn__inference_here;
 }
 
-void tn_inference_begin(bool enabled)
+tn_status tn_inference_begin(bool enabled)
 {
-    tn__mode_begin(&inference_mode, &tn__inference_here, enabled, "tn_inference_begin");
-    tn__mode_begin(&grad_mode, &tn__grad_off_here, enabled, "tn_inference_begin");
+    tn_status status = tn__mode_begin(&inference_mode, &tn__inference_here, enabled,
+                                      "tn_inference_begin");
+    tn_status gradients = tn__mode_begin(&grad_mode, &tn__grad_off_here, enabled,
+                                         "tn_inference_begin");
+
+    return status != TN_OK ? status : gradients;
 }
 
 void tn_inference_end(void)

@@ -423,5 +423,5 @@ tn_tensor *tn_parameter(tn_tensor *tensor, bool requires_grad)
 
 bool tn_tensor_is_parameter(const tn_tensor *tensor)
 {
-    return tn__tensor_ok(tensor) && tensor->parameter;
+    return tn__tensor_asked(tensor, "tn_tensor_is_parameter") && tensor->parameter;
 }

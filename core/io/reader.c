@@ -164,6 +164,9 @@ static tn_tensor *read_tensor(const tn_source *source, uint64_t offset, size_t b
 
 tn_tensor *tn_source_tensor(const tn_source *source, uint64_t offset, tn_dtype dtype, tn_ints shape)
 {
+    if (!tn__given(source != NULL, "tn_source_tensor: source") ||
+        !tn__given(shape.at != NULL || shape.count <= 0, "tn_source_tensor: shape"))
+        return NULL;
     const tn_device *device = tn_device_default();
     tn_meta meta = { .dtype = dtype };
     uint64_t bytes = 0, end;
@@ -195,7 +198,7 @@ tn_tensor *tn_source_tensor(const tn_source *source, uint64_t offset, tn_dtype d
 
 bool tn_source_is_mapped(const tn_source *source)
 {
-    return source != NULL && source->read == read_at &&
+    return tn__given(source != NULL, "tn_source_is_mapped: source") && source->read == read_at &&
            ((const tn__reader *)source->user)->mapping != NULL;
 }
 

@@ -369,8 +369,8 @@ const char *tn_dict_key(tn_module *dict, int64_t index)
 
 bool tn_dict_has(tn_module *dict, const char *key)
 {
-    return is_a(dict, TN_LAYER_DICT, "tn_dict_has") == TN_OK && key != NULL &&
-           tn__slots_find(entries(dict), key) != NULL;
+    return is_a(dict, TN_LAYER_DICT, "tn_dict_has") == TN_OK &&
+           tn__given(key != NULL, "tn_dict_has: key") && tn__slots_find(entries(dict), key) != NULL;
 }
 
 static tn_status key_given(const char *key)

@@ -6,7 +6,7 @@
 
 #include "core/grad/internal.h"
 
-#define TN__MODULE_DEPTH 1000 /* trees nest no deeper: walks and calls recurse */
+#define TN__MODULE_DEPTH TN__NESTING
 
 /* A named place of a module. Its name never moves, so a name that came from a slot is found by its
  * address. */

@@ -358,9 +358,10 @@ static tn_status make(tn_module *module, const char *spec_text, struct arguments
     tn_status status = factory_take(module->layer, spec_text, a, &factory);
     if (status != TN_OK)
         return status;
-    tn_device_begin(factory.device);
+    status = tn_device_begin(factory.device);
     tn_dtype before = tn_dtype_begin(factory.dtype);
-    status = fill_and_build(module, spec_text, a, printed);
+    if (status == TN_OK)
+        status = fill_and_build(module, spec_text, a, printed);
     tn_dtype_end(before);
     tn_device_end();
     return status;
@@ -456,8 +457,8 @@ tn_module *tn_module_new(const char *format, ...)
 tn_module *tn_module_skip_initv(const tn_device *device, const char *format, va_list args)
 {
     bool before = tn__init_skip(true);
-    tn_device_begin(device);
-    tn_module *module = tn_module_newv(format, args);
+    tn_status status = tn_device_begin(device);
+    tn_module *module = status == TN_OK ? tn_module_newv(format, args) : NULL;
     tn_device_end();
     tn__init_skip(before);
     return module;

@@ -9,7 +9,7 @@
 
 int64_t tn_names_count(const tn_names *names)
 {
-    return names != NULL ? names->count : 0;
+    return tn__there(names, "tn_names_count: names") ? names->count : 0;
 }
 
 static bool in_range(const tn_names *names, int64_t index)
@@ -60,10 +60,11 @@ tn_status tn_names_remove(tn_names *names, int64_t index)
 
 void tn_names_clear(tn_names *names)
 {
-    for (int64_t i = 0; i < tn_names_count(names); i++)
+    if (!tn__there(names, "tn_names_clear: names"))
+        return;
+    for (int64_t i = 0; i < names->count; i++)
         tn_free(names->at[i]);
-    if (names != NULL)
-        names->count = 0;
+    names->count = 0;
 }
 
 void tn__names_free(tn_names *names)
@@ -92,17 +93,17 @@ void tn_load_report_drop(tn_load_report *report)
 
 tn_names *tn_load_report_missing(tn_load_report *report)
 {
-    return report != NULL ? &report->missing : NULL;
+    return tn__there(report, "tn_load_report_missing: report") ? &report->missing : NULL;
 }
 
 tn_names *tn_load_report_unexpected(tn_load_report *report)
 {
-    return report != NULL ? &report->unexpected : NULL;
+    return tn__there(report, "tn_load_report_unexpected: report") ? &report->unexpected : NULL;
 }
 
 tn_names *tn_load_report_errors(tn_load_report *report)
 {
-    return report != NULL ? &report->errors : NULL;
+    return tn__there(report, "tn_load_report_errors: report") ? &report->errors : NULL;
 }
 
 static void put_list(tn__text *text, const tn_names *names)

@@ -94,7 +94,8 @@ static tn_status name_form(uint32_t kind, const char *name)
 
 uint32_t tn_module_slot_kind(const tn_module *module, const char *name)
 {
-    if (module == NULL || name == NULL)
+    if (!tn__there(module, "tn_module_slot_kind: module") ||
+        !tn__given(name != NULL, "tn_module_slot_kind: name"))
         return 0;
     return tn__slots_find(&module->parameters, name) != NULL ? TN_SLOT_PARAMETER
            : tn__slots_find(&module->buffers, name) != NULL  ? TN_SLOT_BUFFER
@@ -343,7 +344,7 @@ tn_module *tn_module_child(tn_module *module, const char *name)
 
 int64_t tn_module_child_count(tn_module *module)
 {
-    return module != NULL ? module->children.count : 0;
+    return tn__there(module, "tn_module_child_count: module") ? module->children.count : 0;
 }
 
 static tn__slot *child_slot(tn_module *module, int64_t index)
@@ -485,6 +486,9 @@ tn_status tn_module_assign(tn_module *module, const char *name, tn_value value)
         return value.as.module != NULL ? assign_child(module, name, value.as.module)
                                        : tn__null_input("the module to assign");
     if (kind == 0)
-        return no_attribute(module, name);
+        return tn_fail(TN_ERR_TYPE,
+                       "cannot assign '%s' to '%s' of %s: a module keeps tensors and modules; "
+                       "expected one of them, or None",
+                       tn__value_kind_name(value.kind), name, module->type);
     return not_for(kind, name, &value);
 }

@@ -94,7 +94,8 @@ tn_status tn_memo_add(tn_memo *memo, const tn_module *module)
 
 bool tn_memo_has(const tn_memo *memo, const tn_module *module)
 {
-    return memo != NULL && module != NULL && tn__seen_with(&memo->seen, module) != NULL;
+    return tn__there(memo, "tn_memo_has: memo") && tn__there(module, "tn_memo_has: module") &&
+           tn__seen_with(&memo->seen, module) != NULL;
 }
 
 /* ---- collecting ------------------------------------------------------------------------------ */
@@ -274,6 +275,8 @@ tn_status tn_module_each_tensor(tn_module *module, uint32_t kinds, bool duplicat
 {
     if (module == NULL)
         return tn__null_input("an argument of tn_module_each_tensor");
+    if (!tn__given(visit != NULL, "tn_module_each_tensor: visit"))
+        return TN_ERR_VALUE;
     tn__walk walk = { NULL, 0, 0 };
     tn_status status = tn__walk_collect(module, kinds & (TN_SLOT_PARAMETER | TN_SLOT_BUFFER),
                                         duplicates, &walk);
@@ -289,6 +292,8 @@ tn_status tn_module_each(tn_module *module, bool duplicates,
 {
     if (module == NULL)
         return tn__null_input("an argument of tn_module_each");
+    if (!tn__given(visit != NULL, "tn_module_each: visit"))
+        return TN_ERR_VALUE;
     tn__walk walk = { NULL, 0, 0 };
     tn_status status = tn__walk_collect(module, TN_SLOT_CHILD, duplicates, &walk);
     for (int64_t i = 0; i < walk.count && status == TN_OK; i++)

@@ -49,7 +49,7 @@ static tn_status wrong_dtype(const tn_op *op, tn_tensor *const *in, int64_t i)
     return fail_text(TN_ERR_TYPE, op, &text);
 }
 
-static tn_status wrong_count(const tn_op *op, int64_t n_in)
+tn_status tn__call_wrong_count(const tn_op *op, int64_t n_in)
 {
     tn__text text = { 0 };
 
@@ -92,9 +92,8 @@ static TN__INLINE tn_status check_inputs(tn__work *work, bool *mixed)
     bool grad = false, differ = false;
     int dtype = -1;
 
-    if (tn__unlikely(work->n_in != op->def.n_inputs) &&
-        (!(op->flags & TN__OP_LIST) || work->n_in < op->def.n_inputs))
-        return wrong_count(op, work->n_in);
+    if (tn__unlikely(!tn__call_fits(op, work->n_in)))
+        return tn__call_wrong_count(op, work->n_in);
     for (int64_t i = 0; i < work->n_in; i++) {
         const tn_operand *operand = tn__operand(op, i);
         uint32_t flags = operand->flags, mask = operand->dtypes;
@@ -442,10 +441,14 @@ tn_status tn_op_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const 
 {
     tn_status status;
 
+    if (!tn__given(out != NULL || n_out <= 0, "tn_op_call: out"))
+        return TN_ERR_VALUE;
     for (int64_t i = 0; i < n_out; i++)
         out[i] = NULL;
     if (op == NULL)
         return tn__null_input("tn_op_call");
+    if (!tn__given(in != NULL || n_in <= 0, "tn_op_call: in"))
+        return TN_ERR_VALUE;
     status = call(op, in, n_in, options, out, n_out);
     for (int64_t i = 0; i < n_out && tn__likely(status == TN_OK); i++) {
         out[i] = tn__scope_push(out[i]);
@@ -463,11 +466,14 @@ tn_status tn_op_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const 
 
 tn_tensor *tn_op_call1(tn_op_ref *ref, tn_tensor *const *in, int64_t n_in, const void *options)
 {
-    const tn_op *op = tn__op_of(ref);
     tn_tensor *out = NULL;
     tn_status status;
     tn_meta meta;
 
+    if (!tn__given(ref != NULL, "tn_op_call1: ref") ||
+        !tn__given(in != NULL || n_in <= 0, "tn_op_call1: in"))
+        return NULL;
+    const tn_op *op = tn__op_of(ref);
     if (tn__unlikely(op == NULL))
         return NULL;
     if (tn__likely(op->def.n_outputs == 1 &&

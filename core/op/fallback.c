@@ -104,7 +104,11 @@ tn_status tn__fallback(tn__work *work, tn_tensor **out, bool *done)
 
     *done = false;
     if (atomic_load_explicit(&chosen_fast, memory_order_acquire) == 0) {
-        status = choose(tn_env_get("TENON_FALLBACK"));
+        const char *policy;
+
+        status = tn__env_read("TENON_FALLBACK", &policy);
+        if (status == TN_OK)
+            status = choose(policy);
         if (status != TN_OK)
             return status;
     }

@@ -279,6 +279,10 @@ tn_status tn_op_call_into(const tn_op *op, tn_tensor *const *in, int64_t n_in, c
         return tn__null_input("tn_op_call_into");
     if (into == NULL)
         return tn__null_input(op->def.name);
+    if (tn__unlikely(!tn__call_fits(op, n_in)))
+        return tn__call_wrong_count(op, n_in);
+    if (!tn__given(in != NULL || n_in <= 0, "tn_op_call_into: in"))
+        return TN_ERR_VALUE;
     if (tn__unlikely(atomic_load_explicit(&tn__observers_on, memory_order_relaxed) > 0))
         return tn__observed_call(op, in, n_in, options, &into, 1, into);
     return tn__inplace_call(op, in, n_in, options, into);
@@ -287,6 +291,8 @@ tn_status tn_op_call_into(const tn_op *op, tn_tensor *const *in, int64_t n_in, c
 tn_tensor *tn_op_call1_into(tn_op_ref *ref, tn_tensor *const *in, int64_t n_in, const void *options,
                             tn_tensor *into)
 {
+    if (!tn__given(ref != NULL, "tn_op_call1_into: ref"))
+        return NULL;
     const tn_op *op = tn__op_of(ref);
 
     return op != NULL && tn_op_call_into(op, in, n_in, options, into) == TN_OK ? into : NULL;

@@ -112,4 +112,11 @@ tn_status tn__writing_call(tn__work *work, tn_tensor **out);
 tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                            tn_tensor *into);
 
+/* Whether an operator takes that many inputs; the failure when it does not. */
+static inline bool tn__call_fits(const tn_op *op, int64_t n_in)
+{
+    return n_in == op->def.n_inputs || ((op->flags & TN__OP_LIST) && n_in > op->def.n_inputs);
+}
+tn_status tn__call_wrong_count(const tn_op *op, int64_t n_in);
+
 #endif

@@ -374,7 +374,7 @@ const tn_op *tn_op_find(const char *name, uint32_t revision)
     const char *nearest;
     const tn_op *op;
 
-    if (tn__plugins_discover() != TN_OK)
+    if (!tn__given(name != NULL, "tn_op_find: name") || tn__plugins_discover() != TN_OK)
         return NULL;
     all = atomic_load_explicit(&operators, memory_order_acquire);
     op = find(all, name, revision);
@@ -411,6 +411,8 @@ const tn_op *tn_op_find(const char *name, uint32_t revision)
 
 const tn_op *tn_op_lookup(tn_op_ref *ref)
 {
+    if (!tn__given(ref != NULL, "tn_op_lookup: ref"))
+        return NULL;
     const tn_op *op = __atomic_load_n(&ref->op, __ATOMIC_ACQUIRE);
 
     if (tn__likely(op != NULL))
@@ -447,7 +449,7 @@ int64_t tn_op_count(void)
     const snapshot *all;
 
     if (tn__plugins_discover() != TN_OK)
-        return 0;
+        return -1;
     all = atomic_load_explicit(&operators, memory_order_acquire);
     return all != NULL ? all->n_names : 0;
 }
@@ -469,7 +471,7 @@ const char *tn_op_name_at(int64_t index)
 
 const tn_op_def *tn_op_definition(const tn_op *op)
 {
-    return op != NULL ? &op->def : NULL;
+    return tn__given(op != NULL, "tn_op_definition: op") ? &op->def : NULL;
 }
 
 int64_t tn_op_route(const tn_op *op, const char *device_type, tn_dtype dtype, char *out,
@@ -478,9 +480,9 @@ int64_t tn_op_route(const tn_op *op, const char *device_type, tn_dtype dtype, ch
     const tn__device_type *type;
     const struct tn__kernel_list *list;
 
-    if (op == NULL)
-        return -1;
-    if (tn__plugins_discover() != TN_OK)
+    if (!tn__given(op != NULL, "tn_op_route: op") ||
+        !tn__given(device_type != NULL, "tn_op_route: device_type") ||
+        tn__plugins_discover() != TN_OK)
         return -1;
     type = tn__device_type_find(device_type);
     if (type == NULL) {

@@ -173,13 +173,18 @@ static TN__INLINE bool nothing_to_write(tn__work *work, tn_tensor **out)
     return true;
 }
 
-/* Whether the plugin of a kernel could be started; a pack that does not start is none. */
-static bool plugin_starts(const tn__kernel_entry *entry, char *reasons)
+/* Whether the plugin of a kernel could be started; a pack that does not start is none. *status is a
+ * failure where the call cannot go on without it: after tn_shutdown, or without memory. */
+static bool plugin_starts(const tn__kernel_entry *entry, char *reasons, tn_status *status)
 {
-    uint64_t mark = tn_error_mark();
+    uint64_t mark = tn_error_mark(), failures = tn__alloc_failures();
 
     if (tn__plugin_use(entry->plugin) == TN_OK)
         return true;
+    if (atomic_load(&entry->plugin->ended) || tn__alloc_failures() != failures) {
+        *status = tn_error_last()->code;
+        return false;
+    }
     add_reason(reasons, entry, tn_error_last()->message);
     tn_error_restore(mark);
     return false;
@@ -236,8 +241,11 @@ static TN__INLINE tn_status try_kernels(tn__work *work, const struct tn__kernel_
 
         if ((entry->kernel.dtypes & TN_BIT(dtype)) == 0)
             continue;
-        if (tn__unlikely(!is_active(entry)) && !plugin_starts(entry, reasons))
+        if (tn__unlikely(!is_active(entry)) && !plugin_starts(entry, reasons, &status)) {
+            if (status != TN_OK)
+                break;
             continue;
+        }
         if (!made) {
             if (tn__unlikely(work->n_out > 2)) {
                 views = tn_malloc((size_t)work->n_out * sizeof *views);

@@ -34,7 +34,9 @@ static void set_waiting(tn__plugin *on)
             p->private->waits_for = on;
 }
 
-static tn_status run(tn__plugin *plugin)
+/* `failures`: tn__alloc_failures from before. When it has moved, a failure is nothing for the
+ * report: the next use tries again. */
+static tn_status run(tn__plugin *plugin, const uint64_t *failures)
 {
     const tn_plugin *own = plugin->plugin;
     char words[900];
@@ -46,6 +48,8 @@ static tn_status run(tn__plugin *plugin)
         tn_status status = other ? tn__plugin_use(other) : TN_ERR_RUNTIME;
         if (status == TN_OK)
             continue;
+        if (tn__alloc_failures() != *failures)
+            return tn_error_prefix("plugin %q requires %q: ", plugin->id, need->id);
         tn__take_words(mark, words, sizeof words);
         tn__plugin_outcome(
             plugin, status == TN_ERR_UNAVAILABLE ? TN_OUTCOME_NOT_APPLICABLE : TN_OUTCOME_FAILED,
@@ -60,6 +64,8 @@ static tn_status run(tn__plugin *plugin)
     tn__error_plugin(before);
     if (status == TN_OK)
         return TN_OK;
+    if (tn__alloc_failures() != *failures)
+        return tn_error_prefix("plugin %q was not activated: ", plugin->id);
     tn__take_words(mark, words, sizeof words);
     tn__plugins_lock();
     tn__plugin_outcome(plugin,
@@ -116,7 +122,9 @@ tn_status tn__plugin_use(tn__plugin *plugin)
         active = atomic_load_explicit(&plugin->active, memory_order_acquire);
         return active < 0 && status == TN_OK ? tn__plugin_fail(plugin) : status;
     }
-    status = run(plugin);
+    uint64_t failures = tn__alloc_failures();
+    status = run(plugin, &failures);
+    bool again = status != TN_OK && tn__alloc_failures() != failures;
     if (status == TN_OK) {
         tn__plugins_lock();
         if (plugin->report.stage < TN_STAGE_ACTIVATE)
@@ -125,15 +133,21 @@ tn_status tn__plugin_use(tn__plugin *plugin)
     }
     pthread_mutex_lock(&gate);
     plugin->private->activating = false;
-    atomic_store_explicit(&plugin->active, status == TN_OK ? 1 : -1, memory_order_release);
+    atomic_store_explicit(&plugin->active,
+                          status == TN_OK ? 1
+                          : again         ? 0
+                                          : -1,
+                          memory_order_release);
     pthread_cond_broadcast(&settled);
     pthread_mutex_unlock(&gate);
     tn__runtimes_warn();
-    return status == TN_OK ? TN_OK : tn__plugin_fail(plugin);
+    return status == TN_OK || again ? status : tn__plugin_fail(plugin);
 }
 
 tn_status tn_plugin_activate(const char *id)
 {
+    if (!tn__given(id != NULL, "tn_plugin_activate: id"))
+        return TN_ERR_VALUE;
     tn_status status = tn__plugins_discover();
     if (status != TN_OK)
         return status;
@@ -180,6 +194,7 @@ static void deactivate(tn__plugin *plugin)
     tn__plugin_outcome(plugin, TN_OUTCOME_OK, TN_STAGE_VERSION, TN_ERR_RUNTIME,
                        "tn_shutdown deactivated it");
     tn__plugins_unlock();
+    atomic_store(&plugin->ended, true);
     atomic_store_explicit(&plugin->active, -1, memory_order_release);
 }
 

@@ -46,7 +46,7 @@ bool tn__check_given(bool given, const char *function, const char *argument, con
            refuse(function, caller, argument, "it is NULL, and its header does not allow that");
 }
 
-bool tn__check_row(const int64_t *at, int64_t count, const char *function, const char *argument,
+bool tn__check_row(const void *at, int64_t count, const char *function, const char *argument,
                    const void *caller)
 {
     return tn__likely(at || count <= 0) ||
@@ -75,9 +75,7 @@ bool tn__check_tensor(const tn_tensor *tensor, const char *function, const char 
 bool tn__check_tensors(tn_tensor *const *tensors, int64_t count, const char *function,
                        const char *argument, const void *caller)
 {
-    if (!tensors && count > 0)
-        return refuse(function, caller, argument, "it counts tensors and points to none");
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; tensors && i < count; i++)
         if (!tn__check_tensor(tensors[i], function, argument, caller))
             return false;
     return true;

@@ -11,7 +11,7 @@
 /* Each returns true when all is well, and false with TN_ERR_REFUSED "checked boundary: ..."
  * recorded. `caller` is an address inside the plugin that called, by which it is named. */
 bool tn__check_given(bool given, const char *function, const char *argument, const void *caller);
-bool tn__check_row(const int64_t *at, int64_t count, const char *function, const char *argument,
+bool tn__check_row(const void *at, int64_t count, const char *function, const char *argument,
                    const void *caller);
 /* Not dropped already, as far as memory still tells. NULL and TN_NONE pass. */
 bool tn__check_tensor(const tn_tensor *tensor, const char *function, const char *argument,

@@ -275,11 +275,17 @@ static void refused(tn__plugin *plugin, const char *words, int64_t count)
     tn__plugin_reason_compose(plugin);
 }
 
-static void contribute_counted(tn__plugin *plugin, const tn_head *head)
+/* `handed`: of this contribution. Out of memory is no refusal: it is handed in again later. */
+static tn_status contribute_counted(tn__plugin *plugin, const tn_head *head, uint8_t *handed)
 {
     char words[800];
     uint64_t mark = tn_error_mark();
+    if (*handed)
+        return TN_OK;
     tn_status status = tn__contribute_one(head, plugin);
+    if (status == TN_ERR_MEMORY)
+        return status;
+    *handed = 1;
     if (status != TN_OK)
         tn__take_words(mark, words, sizeof words);
     tn__plugins_lock();
@@ -288,39 +294,58 @@ static void contribute_counted(tn__plugin *plugin, const tn_head *head)
     else
         refused(plugin, words, 1);
     tn__plugins_unlock();
+    return TN_OK;
 }
 
-static void contribute_table(tn__plugin *plugin)
+/* `handed`: of its rows. */
+static tn_status contribute_table(tn__plugin *plugin, uint8_t *handed)
 {
     const tn_plugin *own = plugin->plugin;
+    tn_status status = TN_OK;
     char words[200];
     if (!own->kernels || own->n_kernels <= 0)
-        return;
+        return TN_OK;
     if (own->kernel_size < kinds[TN_KIND_tn_kernel - TN_KIND_tn_backend].least) {
         tn_snprint(words, sizeof words,
                    "its table of %lld kernels has a kernel_size of %u; sizeof(tn_kernel) is meant",
                    (long long)own->n_kernels, own->kernel_size);
         tn__plugins_lock();
-        refused(plugin, words, own->n_kernels);
+        if (!handed[0])
+            refused(plugin, words, own->n_kernels);
+        handed[0] = 1;
         tn__plugins_unlock();
-        return;
+        return TN_OK;
     }
-    for (int64_t i = 0; i < own->n_kernels; i++)
-        contribute_counted(
-            plugin, (const tn_head *)((const char *)own->kernels + (size_t)i * own->kernel_size));
+    for (int64_t i = 0; i < own->n_kernels && status == TN_OK; i++)
+        status = contribute_counted(
+            plugin, (const tn_head *)((const char *)own->kernels + (size_t)i * own->kernel_size),
+            &handed[i]);
+    return status;
 }
 
-void tn__contribute(tn__plugin *plugin, int pass)
+tn_status tn__contribute(tn__plugin *plugin, int pass)
 {
     const tn_plugin *own = plugin->plugin;
-    for (int64_t i = 0; own && own->contributions && i < own->n_contributions; i++) {
+    tn__plugin_private *private = plugin->private;
+    tn_status status = TN_OK;
+    if (!own)
+        return TN_OK;
+    int64_t rows = own->n_kernels > 0 ? own->n_kernels : 0,
+            count = own->contributions && own->n_contributions > 0 ? own->n_contributions : 0;
+    if (!private->handed) {
+        private->handed = tn__plugin_keep(plugin, (size_t)(count + rows) + 1);
+        if (!private->handed)
+            return TN_ERR_MEMORY;
+    }
+    for (int64_t i = 0; i < count && status == TN_OK; i++) {
         const tn_head *head = own->contributions[i];
         const struct kind *kind = head ? kind_of(head) : NULL;
         if (pass == (kind ? kind->pass : TN__PASS_NAMED))
-            contribute_counted(plugin, head);
+            status = contribute_counted(plugin, head, &private->handed[i]);
     }
-    if (own && pass == TN__PASS_KERNELS)
-        contribute_table(plugin);
+    return status == TN_OK && pass == TN__PASS_KERNELS
+               ? contribute_table(plugin, private->handed + count)
+               : status;
 }
 
 /* ---- programs -------------------------------------------------------------------------------- */

@@ -227,24 +227,26 @@ static bool settle(tn__plugin *plugin)
 }
 
 /* Those that a plugin requires hand in their contributions before it does. */
-static void contribute(tn__plugin *plugin, int pass)
+static tn_status contribute(tn__plugin *plugin, int pass)
 {
     const tn_requirement *need = plugin->private->descriptor.requires_;
+    tn_status status = TN_OK;
     if (plugin->private->mark != 2 || plugin->private->distributed ||
         plugin->report.outcome != TN_OUTCOME_OK)
-        return;
+        return TN_OK;
     plugin->private->distributed = true; /* for this pass */
-    for (; need && need->id; need++) {
+    for (; need && need->id && status == TN_OK; need++) {
         tn__plugin *other = tn__plugin_by_id(need->id);
         if (other)
-            contribute(other, pass);
+            status = contribute(other, pass);
     }
-    tn__contribute(plugin, pass);
+    return status == TN_OK ? tn__contribute(plugin, pass) : status;
 }
 
-void tn__plugins_settle(void)
+tn_status tn__plugins_settle(void)
 {
     tn__plugin *p;
+    tn_status status = TN_OK;
     tn__plugins_lock();
     for (p = tn__plugins_first; p; p = p->next)
         if (p->private->negotiated && !p->private->mark)
@@ -253,13 +255,16 @@ void tn__plugins_settle(void)
     for (int pass = 0; pass < TN__PASS_COUNT; pass++) {
         for (p = tn__plugins_first; p; p = p->next)
             p->private->distributed = p->private->mark != 2;
-        for (p = tn__plugins_first; p; p = p->next)
-            contribute(p, pass);
+        for (p = tn__plugins_first; p && status == TN_OK; p = p->next)
+            status = contribute(p, pass);
+        if (status != TN_OK)
+            return status;
     }
     for (p = tn__plugins_first; p; p = p->next)
         if (p->private->mark == 2)
             p->private->mark = 3; /* handed in for good */
     tn__idle_update(true);
+    return TN_OK;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -269,11 +274,11 @@ static tn_status discover(void)
     const char *replaced = NULL, *more = NULL, *policy;
     tn_status status = tn__check_mode_check();
     if (status == TN_OK)
-        status = tn__plugin_env("TENON_PLUGINS", &policy);
+        status = tn__env_read("TENON_PLUGINS", &policy);
     if (status == TN_OK)
-        status = tn__plugin_env("TENON_PLUGIN_PATH", &replaced);
+        status = tn__env_read("TENON_PLUGIN_PATH", &replaced);
     if (status == TN_OK)
-        status = tn__plugin_env("TENON_PLUGIN_PATH_ADD", &more);
+        status = tn__env_read("TENON_PLUGIN_PATH_ADD", &more);
     if (status != TN_OK)
         return status;
     tn__plugins_lock();
@@ -296,8 +301,9 @@ tn_status tn__plugins_discover(void)
     if (!atomic_load_explicit(&done, memory_order_acquire) && !under_way) {
         under_way = true; /* what a plugin asks from inside finds what is there so far */
         status = discover();
+        if (status == TN_OK)
+            status = tn__plugins_settle();
         if (status == TN_OK) {
-            tn__plugins_settle();
             tn__options_warn_unknown();
             tn__filter_warn();
             tn__runtimes_warn();
@@ -312,6 +318,8 @@ tn_status tn__plugins_discover(void)
 tn_status tn_plugin_load(const char *path)
 {
     char real[PATH_MAX];
+    if (!tn__given(path != NULL, "tn_plugin_load: path"))
+        return TN_ERR_VALUE;
     tn_status status = tn__plugins_discover();
     if (status != TN_OK)
         return status;
@@ -322,12 +330,9 @@ tn_status tn_plugin_load(const char *path)
     tn__plugins_lock();
     tn__plugin *plugin = tn__load_file(real);
     tn__plugins_unlock();
-    if (plugin) {
-        tn__plugins_settle();
-        status = plugin->report.outcome == TN_OUTCOME_OK ? TN_OK : tn__plugin_fail(plugin);
-    } else {
-        status = TN_ERR_MEMORY;
-    }
+    status = plugin ? tn__plugins_settle() : TN_ERR_MEMORY;
+    if (status == TN_OK && plugin->report.outcome != TN_OUTCOME_OK)
+        status = tn__plugin_fail(plugin);
     pthread_mutex_unlock(&turn);
     tn__runtimes_warn();
     return status;

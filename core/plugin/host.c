@@ -36,7 +36,7 @@ static int32_t meaning_of(const char *word)
 tn_status tn__check_mode_check(void)
 {
     const char *value;
-    tn_status status = tn__plugin_env("TENON_CHECK", &value);
+    tn_status status = tn__env_read("TENON_CHECK", &value);
     if (status == TN_OK && value && meaning_of(value) < 0)
         status = tn_fail(TN_ERR_VALUE, "TENON_CHECK=%q: expected 0, 1, false, true, off or on",
                          value);
@@ -48,7 +48,7 @@ bool tn__check_mode_ask(void)
     const char *value;
     int32_t now;
 
-    if (tn__plugin_env("TENON_CHECK", &value) != TN_OK)
+    if (tn__env_read("TENON_CHECK", &value) != TN_OK)
         return false;                     /* no memory to read it: asked again at the next call */
     now = value && meaning_of(value) > 0; /* another word fails every look for plugins */
     atomic_store_explicit(&tn__check_mode, now, memory_order_relaxed);

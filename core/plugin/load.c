@@ -326,19 +326,46 @@ static bool allowed(tn__plugin *plugin)
     return !own->denied;
 }
 
+static void start_over(tn__plugin *plugin, tn_stage stage)
+{
+    plugin->private->again = false;
+    plugin->report.outcome = TN_OUTCOME_OK;
+    plugin->report.stage = (int32_t)stage;
+    plugin->report.reason = "";
+    plugin->private->code = TN_OK;
+    atomic_store_explicit(&plugin->active, 0, memory_order_release);
+}
+
+/* Whether a plugin that did not load is to be tried again: host memory ran out since `failures`. The
+ * failure is recorded then. */
+static bool again_after(tn__plugin *plugin, uint64_t failures)
+{
+    if (plugin->report.outcome == TN_OUTCOME_OK || tn__alloc_failures() == failures)
+        return false;
+    plugin->private->again = true;
+    tn_fail(TN_ERR_MEMORY, "plugin file %s was not loaded: %s", plugin->file,
+            plugin->report.reason);
+    return true;
+}
+
 tn_status tn__load_static(const char *name, tn_plugin_query_fn *query)
 {
-    for (tn__plugin *p = tn__plugins_first; p; p = p->next)
-        if (p->private->query == query)
-            return TN_OK;
-    tn__plugin *plugin = tn__plugin_add("(static)");
+    tn__plugin *plugin = NULL;
+    uint64_t failures = tn__alloc_failures();
+    for (tn__plugin *p = tn__plugins_first; p && !plugin; p = p->next)
+        plugin = p->private->query == query ? p : NULL;
+    if (plugin && !plugin->private->again)
+        return TN_OK;
+    if (!plugin)
+        plugin = tn__plugin_add("(static)");
     if (!plugin)
         return TN_ERR_MEMORY;
     tn_snprint(plugin->private->name, sizeof plugin->private->name, "%s", name);
+    start_over(plugin, TN_STAGE_FOUND);
     if (allowed(plugin))
         tn__plugin_ask(plugin, query);
     plugin->private->query = query;
-    return TN_OK;
+    return again_after(plugin, failures) ? TN_ERR_MEMORY : TN_OK;
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -382,6 +409,22 @@ static tn__plugin *line_for(const char *path, const char *real)
     return plugin;
 }
 
+/* NULL where the host's memory ran out: its line is tried again by the next look. */
+static tn__plugin *map_and_ask(tn__plugin *plugin)
+{
+    uint64_t failures = tn__alloc_failures();
+    tn_plugin_query_fn *query = map(plugin);
+    if (query)
+        tn__plugin_ask(plugin, query);
+    return again_after(plugin, failures) ? NULL : plugin;
+}
+
+static tn__plugin *load_again(tn__plugin *plugin)
+{
+    start_over(plugin, TN_STAGE_DLOPEN);
+    return map_and_ask(plugin);
+}
+
 tn__plugin *tn__load_file(const char *path)
 {
     char real[PATH_MAX];
@@ -390,6 +433,8 @@ tn__plugin *tn__load_file(const char *path)
     int why = errno;
     tn__plugin *plugin = line_for(path, resolved ? real : NULL), *twin = NULL;
     bool second = plugin && resolved && strcmp(path, real) && !strcmp(plugin->file, real);
+    if (plugin && plugin->private->again)
+        return load_again(plugin);
     if (plugin && !second)
         return plugin;
     if (resolved && !stat(real, &at))
@@ -413,8 +458,5 @@ tn__plugin *tn__load_file(const char *path)
     if (!allowed(plugin) || !file_acceptable(plugin, &at))
         return plugin;
     plugin->report.stage = TN_STAGE_DLOPEN;
-    tn_plugin_query_fn *query = map(plugin);
-    if (query)
-        tn__plugin_ask(plugin, query);
-    return plugin;
+    return map_and_ask(plugin);
 }

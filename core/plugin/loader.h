@@ -31,6 +31,8 @@ typedef struct tn__plugin_private {
     char name[256];    /* of its file, without "lib" and ".so": what TENON_PLUGINS is about */
     bool denied;       /* by TENON_PLUGINS */
     bool negotiated;   /* asked, and the versions fit */
+    bool again;        /* memory ran out while it was loaded: the next look tries again */
+    uint8_t *handed;   /* by contribution, then by row of its table: 1 taken or refused for good */
     bool distributed;
     int32_t mark; /* walk over requirements: 0 new, 1 under way, 2 done, 3 handed in */
     /* activation under way: by which thread, and on which plugin that thread waits */
@@ -107,11 +109,9 @@ bool tn__mapped_is_code(const void *address);
 size_t tn__mapped_left(const void *address);
 /* Asks and negotiates: query, version. */
 void tn__plugin_ask(tn__plugin *plugin, tn_plugin_query_fn *query);
-/* Resolves requirements and hands the contributions of all new plugins to the registries. */
-void tn__plugins_settle(void);
-/* tn_env_get that tells "not set" from "no memory to read it"; what was read once can always be
- * read again. */
-tn_status tn__plugin_env(const char *name, const char **value);
+/* Resolves requirements and hands the contributions of all new plugins to the registries. Stops
+ * with TN_ERR_MEMORY where memory runs out, and goes on from there the next time. */
+tn_status tn__plugins_settle(void);
 /* Reads TENON_<NAME>_<OPTION>; false when a value is not accepted (the outcome is set). */
 bool tn__plugin_options(tn__plugin *plugin);
 /* A failure when TENON_CHECK has a value that means neither yes nor no. */
@@ -124,8 +124,9 @@ void tn__runtimes_warn(void);
 /* ---- contributions ---- */
 
 enum { TN__PASS_OPS, TN__PASS_BACKENDS, TN__PASS_NAMED, TN__PASS_KERNELS, TN__PASS_COUNT };
-/* Hands over what belongs to the pass; refusals go to the plugin's line. */
-void tn__contribute(tn__plugin *plugin, int pass);
+/* Hands over what belongs to the pass and was not yet; refusals go to the plugin's line. Fails with
+ * TN_ERR_MEMORY only. */
+tn_status tn__contribute(tn__plugin *plugin, int pass);
 /* One contribution; the failure is recorded. */
 tn_status tn__contribute_one(const tn_head *head, tn__plugin *plugin);
 

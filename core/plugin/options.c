@@ -34,13 +34,6 @@ static tn_status fill(tn__plugin *plugin, const tn_option *table, const char *wh
                             names, NULL, count, &plugin->private->options);
 }
 
-tn_status tn__plugin_env(const char *name, const char **value)
-{
-    uint64_t before = tn__error_count();
-    *value = tn_env_get(name);
-    return *value || tn__error_count() == before ? TN_OK : tn_error_last()->code;
-}
-
 struct given {
     tn_value values[32];
     const char *names[32];
@@ -104,7 +97,7 @@ static tn_status read_all(tn__plugin *plugin, struct given *given)
         status = add_row(plugin, row, variable);
         const char *text = NULL;
         if (status == TN_OK)
-            status = tn__plugin_env(variable, &text);
+            status = tn__env_read(variable, &text);
         if (status == TN_OK && text)
             status = take(given, row, variable, text);
     }
@@ -142,17 +135,6 @@ bool tn__plugin_options(tn__plugin *plugin)
 }
 
 /* ---- variables that nobody reads ------------------------------------------------------------- */
-
-static bool known(const char *name, size_t length)
-{
-    tn_env_row row;
-    int64_t count = tn_env_count();
-    for (int64_t i = 0; i < count; i++)
-        if (tn_env_at(i, &row) == TN_OK && strlen(row.name) == length &&
-            !strncmp(row.name, name, length))
-            return true;
-    return false;
-}
 
 static void warn(const char *name)
 {
@@ -210,7 +192,7 @@ void tn__options_warn_unknown(void)
     for (char **at = environ; at && *at; at++) {
         size_t length = strcspn(*at, "=");
         if (strncmp(*at, "TENON_", 6) || !strncmp(*at, "TENON_TEST_", 11) ||
-            length >= sizeof name || known(*at, length))
+            length >= sizeof name || tn__env_known(*at, length))
             continue;
         memcpy(name, *at, length);
         name[length] = 0;

@@ -235,11 +235,15 @@ static const tn_head *look_up(uint32_t kind, const char *name, tn__plugin **plug
 const tn_head *tn_registry_find(uint32_t kind, const char *name)
 {
     tn__plugin *plugin;
+    if (!tn__given(name != NULL, "tn_registry_find: name"))
+        return NULL;
     return look_up(kind, name, &plugin);
 }
 
 const char *tn_registry_plugin(uint32_t kind, const char *name)
 {
     tn__plugin *plugin = NULL;
+    if (!tn__given(name != NULL, "tn_registry_plugin: name"))
+        return NULL;
     return look_up(kind, name, &plugin) && plugin ? plugin->id : NULL;
 }

@@ -158,6 +158,12 @@ tn_status tn__plugin_fail(const tn__plugin *plugin)
     tn__text text = { 0 };
     tn_status code = plugin->private && plugin->private->code ? plugin->private->code
                                                               : TN_ERR_RUNTIME;
+    if (atomic_load(&plugin->ended))
+        return tn_fail(
+            code,
+            "the library was shut down: tn_shutdown deactivated the plugin %q (%s), which "
+            "this needs; call it when nothing more is to be computed",
+            plugin->id, plugin->file);
     tn__plugins_lock();
     tn__plugin_line(plugin, &text);
     tn__plugins_unlock();
@@ -253,6 +259,8 @@ int64_t tn_plugin_count(void)
 
 tn_status tn_plugin_report_at(int64_t index, tn_plugin_report *out)
 {
+    if (!tn__given(out != NULL, "tn_plugin_report_at: out"))
+        return TN_ERR_VALUE;
     tn_status status = tn__plugins_discover();
     if (status != TN_OK)
         return status;

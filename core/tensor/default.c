@@ -30,8 +30,9 @@ static const tn_device *choose(const char *names)
     tn__text why = { 0 }, odd = { 0 };
     uint64_t mark = tn_error_mark();
     int64_t tried = 0;
+    bool short_of_memory = false;
 
-    while (device == NULL && *at != '\0') {
+    while (device == NULL && !short_of_memory && *at != '\0') {
         size_t length = strcspn(at, ",");
         const char *next = at + length + (at[length] == ',');
         char name[64];
@@ -44,7 +45,10 @@ static const tn_device *choose(const char *names)
             length--;
         if (length > 0) {
             tn_snprint(name, sizeof name, "%.*s", (int)(length < 60 ? length : 60), at);
+            uint64_t failures = tn__alloc_failures();
             device = tn_device_find(name);
+            /* This one may be had when there is memory again: no other is taken for good. */
+            short_of_memory = device == NULL && tn__alloc_failures() != failures;
             if (device == NULL) {
                 tn__text_add(&why, tried > 0 ? "; %s" : "%s", tn_error_last()->message);
                 if (is_misspelt(name))
@@ -66,7 +70,7 @@ static const tn_device *choose(const char *names)
             tn__log(TN_LOG_INFO, "new tensors go to %s", device->name);
     } else if (tried == 0) {
         tn_fail(TN_ERR_VALUE, "%q names no device", names);
-    } else if (tried > 1) {
+    } else if (tried > 1 && !short_of_memory) {
         tn_error_restore(mark);
         tn_fail(TN_ERR_UNAVAILABLE, "none of the devices %q can be had: %s", names,
                 why.failed || why.at == NULL ? "?" : why.at);
@@ -88,7 +92,8 @@ const tn_device *tn_device_default(void)
     device = atomic_load_explicit(&resolved, memory_order_acquire);
     if (tn__likely(device != NULL))
         return device;
-    names = tn_env_get("TENON_DEVICE");
+    if (tn__env_read("TENON_DEVICE", &names) != TN_OK)
+        return NULL;
     device = choose(names != NULL && names[0] != '\0' ? names : TN__HOST_DEVICE_TYPE);
     if (device != NULL)
         atomic_store_explicit(&resolved, device, memory_order_release);
@@ -112,8 +117,9 @@ tn_status tn_default_device(const char *names)
  * not end another one. */
 static _Thread_local int64_t missed;
 
-void tn_device_begin(const tn_device *device)
+tn_status tn_device_begin(const tn_device *device)
 {
+    uint64_t before = tn__error_count();
     tn__thread *thread = tn__thread_get();
 
     /* NULL stands for what was in force before, so that begin and end always pair. */
@@ -125,11 +131,14 @@ void tn_device_begin(const tn_device *device)
                 TN_ERR_MEMORY,
                 "tn_device_begin inside one that ran out of memory: the device before stays in use");
         missed++;
-        return;
+        if (tn__error_count() == before)
+            tn_fail(TN_ERR_MEMORY, "tn_device_begin: no memory; the device before stays in use");
+        return TN_ERR_MEMORY;
     }
     if (device == NULL && thread->n_devices > 0)
         device = thread->devices[thread->n_devices - 1];
     thread->devices[thread->n_devices++] = device;
+    return TN_OK;
 }
 
 void tn_device_end(void)

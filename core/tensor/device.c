@@ -199,6 +199,7 @@ static tn_status enumerate(tn__device_type *type)
         return TN_OK;
     if (type->plugin != NULL && (status = tn__plugin_use(type->plugin)) != TN_OK)
         return status;
+    uint64_t failures = tn__alloc_failures();
     take_lock();
     if (atomic_load(&type->ready) != 0) {
         status = atomic_load(&type->ready) == 1 ? TN_OK
@@ -216,6 +217,10 @@ static tn_status enumerate(tn__device_type *type)
                          type->backend.type, (int)count, MOST_DEVICES);
     if (status == TN_OK && count == 0)
         status = tn_fail(TN_ERR_UNAVAILABLE, "backend %q found no device", type->backend.type);
+    if (status != TN_OK && tn__alloc_failures() != failures) {
+        pthread_mutex_unlock(&lock); /* asked again next time */
+        return status;
+    }
     if (type->plugin != NULL)
         tn__plugin_probed(type->plugin, status);
     if (status != TN_OK) {
@@ -263,6 +268,7 @@ static tn_status open_parts(tn_device *device)
 tn_status tn__device_open(tn_device *device)
 {
     tn_status status = TN_OK;
+    uint64_t failures = tn__alloc_failures();
 
     if (tn__likely(atomic_load_explicit(&device->open, memory_order_acquire) == 1))
         return TN_OK;
@@ -278,7 +284,7 @@ tn_status tn__device_open(tn_device *device)
         status = open_parts(device);
         if (status == TN_OK) {
             atomic_store_explicit(&device->open, 1, memory_order_release);
-        } else if (status != TN_ERR_MEMORY) {
+        } else if (status != TN_ERR_MEMORY && tn__alloc_failures() == failures) {
             tn_error_prefix("device %s: ", device->name);
             device->failure_code = status;
             device->failure = tn_strdup(tn_error_last()->message);
@@ -409,8 +415,10 @@ static const tn_device *count_devices(int64_t index, int64_t *total)
     int32_t count;
     uint64_t mark = tn_error_mark();
 
+    *total = -1;
+    if (tn__plugins_discover() != TN_OK)
+        return NULL;
     *total = 0;
-    (void)tn__plugins_discover();
     count = tn__device_type_count();
     for (int32_t i = 0; i < count; i++) {
         int32_t at = i;
@@ -419,8 +427,13 @@ static const tn_device *count_devices(int64_t index, int64_t *total)
         sorted[at] = types[i];
     }
     for (int32_t i = 0; i < count; i++) {
-        if (enumerate(sorted[i]) != TN_OK)
-            continue;
+        uint64_t failures = tn__alloc_failures();
+        if (enumerate(sorted[i]) != TN_OK) {
+            if (tn__alloc_failures() == failures)
+                continue;
+            *total = -1; /* the error stays: there may be more */
+            return NULL;
+        }
         if (index >= *total && index < *total + sorted[i]->count) {
             tn_error_restore(mark);
             return sorted[i]->devices[index - *total];
@@ -445,7 +458,8 @@ const tn_device *tn_device_at(int64_t index)
     const tn_device *device = count_devices(index, &total);
 
     if (device == NULL) {
-        tn_fail(TN_ERR_INDEX, "device %lld of %lld", (long long)index, (long long)total);
+        if (total >= 0)
+            tn_fail(TN_ERR_INDEX, "device %lld of %lld", (long long)index, (long long)total);
         return NULL;
     }
     return tn_device_find(device->name);

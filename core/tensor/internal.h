@@ -132,6 +132,11 @@ static inline bool tn__tensor_ok(const tn_tensor *tensor)
 {
     return tn__likely((uintptr_t)tensor > (uintptr_t)TN_NONE);
 }
+/* For a question about a tensor: NULL leaves a failure on record, TN_NONE has an answer of its own. */
+static inline bool tn__tensor_asked(const tn_tensor *tensor, const char *what)
+{
+    return tn__tensor_ok(tensor) || (tensor == NULL && tn__tensor_bad(tensor, what) == TN_OK);
+}
 /* Bumps the storage's version. */
 static inline void tn__tensor_written(tn_tensor *tensor)
 {

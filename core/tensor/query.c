@@ -9,17 +9,17 @@
 
 tn_dtype tn_tensor_dtype(const tn_tensor *tensor)
 {
-    return tn__tensor_ok(tensor) ? (tn_dtype)tensor->dtype : TN_DTYPE_AUTO;
+    return tn__tensor_asked(tensor, "tn_tensor_dtype") ? (tn_dtype)tensor->dtype : TN_DTYPE_AUTO;
 }
 
 const tn_device *tn_tensor_device(const tn_tensor *tensor)
 {
-    return tn__tensor_ok(tensor) ? tensor->device : NULL;
+    return tn__tensor_asked(tensor, "tn_tensor_device") ? tensor->device : NULL;
 }
 
 int32_t tn_tensor_ndim(const tn_tensor *tensor)
 {
-    return tn__tensor_ok(tensor) ? tensor->view.ndim : 0;
+    return tn__tensor_asked(tensor, "tn_tensor_ndim") ? tensor->view.ndim : 0;
 }
 
 int64_t tn_tensor_size(const tn_tensor *tensor, int64_t dim)
@@ -38,23 +38,24 @@ int64_t tn_tensor_size(const tn_tensor *tensor, int64_t dim)
 
 tn_ints tn_tensor_shape(const tn_tensor *tensor)
 {
-    return tn__tensor_ok(tensor) ? tn__shape(tensor) : tn_no_ints();
+    return tn__tensor_asked(tensor, "tn_tensor_shape") ? tn__shape(tensor) : tn_no_ints();
 }
 
 tn_ints tn_tensor_strides(const tn_tensor *tensor)
 {
-    return tn__tensor_ok(tensor) ? (tn_ints){ tensor->view.strides, tensor->view.ndim }
-                                 : tn_no_ints();
+    return tn__tensor_asked(tensor, "tn_tensor_strides")
+               ? (tn_ints){ tensor->view.strides, tensor->view.ndim }
+               : tn_no_ints();
 }
 
 int64_t tn_tensor_numel(const tn_tensor *tensor)
 {
-    return tn__tensor_ok(tensor) ? tensor->numel : 0;
+    return tn__tensor_asked(tensor, "tn_tensor_numel") ? tensor->numel : 0;
 }
 
 int64_t tn_tensor_offset(const tn_tensor *tensor)
 {
-    if (!tn__tensor_ok(tensor))
+    if (!tn__tensor_asked(tensor, "tn_tensor_offset"))
         return 0;
     return (int64_t)((tensor->view.byte_offset - tensor->storage->offset) >>
                      tn__dtypes[tensor->dtype].shift);
@@ -62,22 +63,23 @@ int64_t tn_tensor_offset(const tn_tensor *tensor)
 
 bool tn_tensor_is_contiguous(const tn_tensor *tensor)
 {
-    return tn__tensor_ok(tensor) && tensor->contiguous;
+    return tn__tensor_asked(tensor, "tn_tensor_is_contiguous") && tensor->contiguous;
 }
 
 bool tn_tensor_shares_storage(const tn_tensor *a, const tn_tensor *b)
 {
-    return tn__tensor_ok(a) && tn__tensor_ok(b) && a->storage == b->storage;
+    return tn__tensor_asked(a, "tn_tensor_shares_storage") &&
+           tn__tensor_asked(b, "tn_tensor_shares_storage") && a->storage == b->storage;
 }
 
 size_t tn_tensor_storage_size(const tn_tensor *tensor)
 {
-    return tn__tensor_ok(tensor) ? tensor->storage->size : 0;
+    return tn__tensor_asked(tensor, "tn_tensor_storage_size") ? tensor->storage->size : 0;
 }
 
 uint64_t tn_tensor_version(const tn_tensor *tensor)
 {
-    if (!tn__tensor_ok(tensor))
+    if (!tn__tensor_asked(tensor, "tn_tensor_version"))
         return 0;
     if (tensor->storage->flags & TN__STORAGE_INFERENCE) {
         tn_fail(TN_ERR_RUNTIME, "Inference tensors do not track version counter");
@@ -86,12 +88,12 @@ uint64_t tn_tensor_version(const tn_tensor *tensor)
     return atomic_load_explicit(&tensor->storage->version, memory_order_relaxed);
 }
 
-void tn_tensor_touch(tn_tensor *tensor)
+tn_status tn_tensor_touch(tn_tensor *tensor)
 {
-    if (tn__tensor_ok(tensor))
-        tn__tensor_written(tensor);
-    else
-        tn__tensor_bad(tensor, "tn_tensor_touch");
+    if (!tn__tensor_ok(tensor))
+        return tn__tensor_bad(tensor, "tn_tensor_touch");
+    tn__tensor_written(tensor);
+    return TN_OK;
 }
 
 const tn_view *tn_tensor_view(const tn_tensor *tensor)

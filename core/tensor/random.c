@@ -10,21 +10,25 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool seeded;
 static uint64_t seed_now, next_block;
 
-/* Under the lock: TENON_SEED, or a seed that nobody can guess. */
-static void seed_once(void)
+/* Under the lock: TENON_SEED, or a seed that nobody can guess. Fails where there was no memory to
+ * read the variable: another seed than the one asked for would be wrong for good. */
+static tn_status seed_once(void)
 {
+    uint64_t before = tn__error_count();
     const char *text;
     int64_t number;
     struct timespec now;
 
     if (seeded)
-        return;
-    seeded = true;
+        return TN_OK;
     text = tn_env_get("TENON_SEED");
+    if (text == NULL && tn__error_count() != before)
+        return tn_error_last()->code;
+    seeded = true;
     if (text != NULL && text[0] != '\0') {
         if (tn_read_int(text, &number)) {
             seed_now = (uint64_t)number;
-            return;
+            return TN_OK;
         }
         tn__log(TN_LOG_WARNING, "TENON_SEED=%q is no whole number; the seed comes from the system",
                 text);
@@ -33,6 +37,7 @@ static void seed_once(void)
         clock_gettime(CLOCK_REALTIME, &now);
         seed_now = (uint64_t)now.tv_nsec * 0x9E3779B97F4A7C15u ^ (uint64_t)now.tv_sec;
     }
+    return TN_OK;
 }
 
 void tn_random_seed(uint64_t seed)
@@ -44,34 +49,42 @@ void tn_random_seed(uint64_t seed)
     pthread_mutex_unlock(&lock);
 }
 
-void tn_random_take(uint64_t count, uint32_t words, uint64_t *seed, uint64_t *block)
+tn_status tn_random_take(uint64_t count, uint32_t words, uint64_t *seed, uint64_t *block)
 {
     uint64_t per_block = words <= 1 ? 4 : words == 2 ? 2 : 1;
 
     pthread_mutex_lock(&lock);
-    seed_once();
+    tn_status status = seed_once();
     if (seed != NULL)
         *seed = seed_now;
     if (block != NULL)
         *block = next_block;
-    next_block += count / per_block + (count % per_block != 0);
+    if (status == TN_OK)
+        next_block += count / per_block + (count % per_block != 0);
     pthread_mutex_unlock(&lock);
+    return status;
 }
 
-void tn_random_get_state(uint64_t state[2])
+tn_status tn_random_get_state(uint64_t state[2])
 {
+    if (state == NULL)
+        return tn_fail(TN_ERR_VALUE, "tn_random_get_state: state: it is NULL");
     pthread_mutex_lock(&lock);
-    seed_once();
+    tn_status status = seed_once();
     state[0] = seed_now;
     state[1] = next_block;
     pthread_mutex_unlock(&lock);
+    return status;
 }
 
-void tn_random_set_state(const uint64_t state[2])
+tn_status tn_random_set_state(const uint64_t state[2])
 {
+    if (state == NULL)
+        return tn_fail(TN_ERR_VALUE, "tn_random_set_state: state: it is NULL");
     pthread_mutex_lock(&lock);
     seeded = true;
     seed_now = state[0];
     next_block = state[1];
     pthread_mutex_unlock(&lock);
+    return TN_OK;
 }

@@ -85,6 +85,7 @@ void tn_scope_end_with(uint64_t scope, tn_tensor *const *tensors, int64_t count)
 
     if (is_foreign(thread, scope) || count <= 0 || tensors == NULL) {
         tn_scope_end(scope);
+        tn__given(tensors != NULL || count <= 0, "tn_scope_end_with: tensors");
         return;
     }
     if (thread == NULL || scope == 0 || (at = find(thread, scope)) < 0)

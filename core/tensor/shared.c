@@ -42,5 +42,6 @@ tn__storage *tn__storage_shared(const tn__storage *from)
 
 bool tn_tensor_is_shared(const tn_tensor *tensor)
 {
-    return tn__tensor_ok(tensor) && (tensor->storage->flags & TN__STORAGE_SHARED) != 0;
+    return tn__tensor_asked(tensor, "tn_tensor_is_shared") &&
+           (tensor->storage->flags & TN__STORAGE_SHARED) != 0;
 }

@@ -50,13 +50,15 @@ tn_status tn_device_memory(const tn_device *device, tn_memory_stats *out)
     return TN_OK;
 }
 
-void tn_device_reset_peak(const tn_device *device)
+tn_status tn_device_reset_peak(const tn_device *device)
 {
     struct tn__allocator *allocator = device != NULL ? device->allocator : NULL;
     int64_t live;
 
+    if (device == NULL)
+        return tn_fail(TN_ERR_VALUE, "tn_device_reset_peak: device: it is NULL");
     if (allocator == NULL)
-        return;
+        return TN_OK;
     pthread_mutex_lock(&allocator->lock);
     live = get(&allocator->live);
     for (tn__cache *cache = allocator->caches; cache != NULL; cache = cache->next) {
@@ -65,6 +67,7 @@ void tn_device_reset_peak(const tn_device *device)
     }
     set(&allocator->peak, live);
     pthread_mutex_unlock(&allocator->lock);
+    return TN_OK;
 }
 
 void tn__text_bytes(tn__text *text, uint64_t bytes)

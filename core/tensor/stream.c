@@ -157,8 +157,9 @@ void tn_stream_drop(tn_stream *stream)
  * not end another one. */
 static _Thread_local int64_t missed;
 
-void tn_stream_begin(tn_stream *stream)
+tn_status tn_stream_begin(tn_stream *stream)
 {
+    uint64_t before = tn__error_count();
     tn__thread *thread = tn__thread_get();
 
     if (thread == NULL || missed > 0 ||
@@ -169,11 +170,15 @@ void tn_stream_begin(tn_stream *stream)
                 TN_ERR_MEMORY,
                 "tn_stream_begin inside one that ran out of memory: the stream before stays in use");
         missed++;
-        return;
+        if (tn__error_count() == before)
+            tn_fail(TN_ERR_MEMORY, "tn_stream_begin: no memory; the stream before stays in use");
+        return TN_ERR_MEMORY;
     }
-    if (stream == NULL)
-        tn_fail(TN_ERR_VALUE, "tn_stream_begin: the stream is NULL; the one before stays in use");
     thread->streams[thread->n_streams++] = stream;
+    if (stream == NULL)
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_stream_begin: the stream is NULL; the one before stays in use");
+    return TN_OK;
 }
 
 void tn_stream_end(void)

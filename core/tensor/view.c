@@ -160,6 +160,19 @@ static void settle_dims(tn_tensor *tensor)
     }
 }
 
+/* What requires gradients stays with the object, so that it has to fit the elements that come. */
+static bool may_swap(const tn_tensor *to, const tn_tensor *from)
+{
+    if (!tn_tensor_requires_grad(to) || (TN_BIT(from->dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)))
+        return true;
+    tn_fail(
+        TN_ERR_RUNTIME,
+        "tn_tensor_swap: a tensor that requires gradients cannot take %s elements; only floating "
+        "point and complex ones have gradients: set requires_grad to false before",
+        tn_dtype_name((tn_dtype)from->dtype));
+    return false;
+}
+
 tn_status tn_tensor_swap(tn_tensor *a, tn_tensor *b)
 {
     tn_view view;
@@ -169,6 +182,8 @@ tn_status tn_tensor_swap(tn_tensor *a, tn_tensor *b)
         return tn__tensor_bad(!tn__tensor_ok(a) ? a : b, "tn_tensor_swap");
     if (a == b)
         return TN_OK;
+    if (!may_swap(a, b) || !may_swap(b, a))
+        return TN_ERR_RUNTIME;
 #define EXCHANGE(type, member)                                                                     \
     do {                                                                                           \
         type t_ = a->member;                                                                       \

@@ -292,17 +292,17 @@ tn_status tn_optimizer_zero_grad(tn_optimizer *optimizer)
 
 const char *tn_optimizer_type(const tn_optimizer *optimizer)
 {
-    return optimizer != NULL ? optimizer->def->name : "";
+    return tn__there(optimizer, "tn_optimizer_type: optimizer") ? optimizer->def->name : "";
 }
 
 void *tn_optimizer_data(const tn_optimizer *optimizer)
 {
-    return optimizer != NULL ? optimizer->data : NULL;
+    return tn__there(optimizer, "tn_optimizer_data: optimizer") ? optimizer->data : NULL;
 }
 
 int64_t tn_optimizer_count(const tn_optimizer *optimizer)
 {
-    return optimizer != NULL ? optimizer->count : 0;
+    return tn__there(optimizer, "tn_optimizer_count: optimizer") ? optimizer->count : 0;
 }
 
 static tn__param *param_at(const tn_optimizer *optimizer, int64_t index)
@@ -335,7 +335,7 @@ static tn__param_state *state_find(tn__param *param, const char *name)
 tn_tensor *tn_optimizer_state(tn_optimizer *optimizer, int64_t index, const char *name)
 {
     tn__param *param = param_at(optimizer, index);
-    if (param == NULL || name == NULL)
+    if (param == NULL || !tn__given(name != NULL, "tn_optimizer_state: name"))
         return NULL;
     tn__param_state *state = state_find(param, name);
     return state != NULL ? state->tensor : NULL;

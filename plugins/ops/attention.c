@@ -157,7 +157,9 @@ static tn_status scaled_dot_product_attention_decompose(tn_tensor *const *in, in
 
         for (int64_t d = 0; d < all.count; d++)
             scores *= (uint64_t)all.size[d];
-        tn_random_take(scores, tn_tensor_dtype(q) == TN_F64 ? 2 : 1, &seed, &block);
+        status = tn_random_take(scores, tn_tensor_dtype(q) == TN_F64 ? 2 : 1, &seed, &block);
+        if (status != TN_OK)
+            return status;
         how.seed = (int64_t)seed;
         how.block = (int64_t)block;
     }

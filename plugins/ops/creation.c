@@ -54,15 +54,16 @@ static tn_status cast_decompose(tn_tensor *const *in, int64_t n_in, const void *
 }
 
 /* Elements and 32-bit words of each: the generator is asked for as many, whatever the device. */
-static void take(tn_tensor *x, uint32_t words, int64_t *seed, int64_t *block)
+static tn_status take(tn_tensor *x, uint32_t words, int64_t *seed, int64_t *block)
 {
     uint64_t key, first;
 
     if (tn_tensor_dtype(x) == TN_F64)
         words *= 2;
-    tn_random_take((uint64_t)tn_tensor_numel(x), words, &key, &first);
+    tn_status status = tn_random_take((uint64_t)tn_tensor_numel(x), words, &key, &first);
     *seed = (int64_t)key;
     *block = (int64_t)first;
+    return status;
 }
 
 static tn_status uniform_infer(tn_infer *infer)
@@ -83,7 +84,9 @@ static tn_status uniform_decompose(tn_tensor *const *in, int64_t n_in, const voi
     int64_t seed, block;
 
     (void)n_in;
-    take(in[0], 1, &seed, &block);
+    tn_status status = take(in[0], 1, &seed, &block);
+    if (status != TN_OK)
+        return status;
     out[0] = tn_philox_uniform(in[0], o->low, o->high, seed, block);
     return out[0] != NULL ? TN_OK : tn_error_last()->code;
 }
@@ -104,7 +107,9 @@ static tn_status normal_decompose(tn_tensor *const *in, int64_t n_in, const void
     int64_t seed, block;
 
     (void)n_in;
-    take(in[0], 2, &seed, &block);
+    tn_status status = take(in[0], 2, &seed, &block);
+    if (status != TN_OK)
+        return status;
     out[0] = tn_philox_normal(in[0], o->mean, o->std, seed, block);
     return out[0] != NULL ? TN_OK : tn_error_last()->code;
 }

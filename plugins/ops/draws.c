@@ -103,7 +103,10 @@ static tn_status randperm_decompose(tn_tensor *const *in, int64_t n_in, const vo
     (void)n_in;
     if (like == NULL)
         return tn_error_last()->code;
-    tn_random_take((uint64_t)n, 2, &seed, &block); /* as many words as float64 takes */
+    tn_status status = tn_random_take((uint64_t)n, 2, &seed,
+                                      &block); /* as many words as float64 takes */
+    if (status != TN_OK)
+        return status;
     return tn__common_given(out, tn_philox_permutation(like, (int64_t)seed, (int64_t)block));
 }
 

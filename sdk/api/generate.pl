@@ -27,7 +27,7 @@ GetOptions('srcdir=s' => \$srcdir, 'outdir=s' => \$outdir) && defined $srcdir &&
 
 my %thread    = map { $_ => 1 } qw(any-thread stream main callback);
 my %ownership = map { $_ => 1 } qw(owned scoped borrowed static);
-my %argument  = map { $_ => 1 } qw(null-ok null-through);
+my %argument  = map { $_ => 1 } qw(null-ok null-through array);
 
 # Objects that an expression hands on: these may be NULL where a function says [null-through].
 my $through = qr/\b(?:tn_tensor|tn_module|tn_optimizer|tn_scheduler|tn_state)\s*\*\s*$/;
@@ -41,6 +41,14 @@ sub complain {
 
 # ---- reading -------------------------------------------------------------------------------------------
 
+# Types that are pointers to functions.
+my %callback;
+for my $path (glob "$srcdir/sdk/include/tenon/*.h") {
+    open my $in, '<', $path or die "$path: $!\n";
+    my $text = do { local $/; <$in> };
+    $callback{$1} = 1 while $text =~ /^typedef\s[\w\s*]*?\(\*(tn_\w+)\)\(/mg;
+}
+
 # "const tn_view *const *in" into its type and its name; a pointer to a function is one, too.
 sub parameter {
     my ($text) = @_;
@@ -52,7 +60,8 @@ sub parameter {
     my ($type, $array) = ($1, $3);
     $name = $2;
     $type =~ s/\s+$//;
-    return { text => $text, name => $name, type => $type . $array, pointer => ($type =~ /\*/ || $array ne '') ? 1 : 0 };
+    my $pointer = $type =~ /\*/ || $array ne '' || $callback{$type};
+    return { text => $text, name => $name, type => $type . $array, pointer => $pointer ? 1 : 0 };
 }
 
 # Splits at commas outside parentheses.
@@ -73,7 +82,7 @@ sub parameters {
 # The words of a comment, one paragraph, and its tags.
 sub contract {
     my ($file, $line, $comment) = @_;
-    my %tags = (null_ok => []);
+    my %tags = (null_ok => [], array => {});
     while ($comment =~ /(?:^|(?<=\s))\[([a-z][a-z-]*)(?::\s*([\w,\s]+?))?\]/g) {
         my ($tag, $names) = ($1, $2);
         if ($thread{$tag}) {
@@ -84,6 +93,11 @@ sub contract {
             $tags{ownership} = $tag;
         } elsif ($tag eq 'null-ok' && defined $names) {
             push @{ $tags{null_ok} }, split /[\s,]+/, $names;
+        } elsif ($tag eq 'array' && defined $names) {
+            for my $pair (split /\s*,\s*/, $names) {
+                if ($pair =~ /^(\w+)\s+(\w+)$/) { $tags{array}{$1} = $2 }
+                else { complain($file, $line, "[array: $pair] is not NAME COUNT") }
+            }
         } elsif ($tag eq 'null-through' && !defined $names) {
             $tags{null_through} = 1;
         } else {
@@ -165,17 +179,22 @@ sub read_header {
             push @functions, $f;
         }
     }
-    # A [null-ok: x] of a shared comment has to fit one of the functions that share it.
+    # A name in a tag of a shared comment has to fit one of the functions that share it.
     my %said;
     for my $f (@functions) {
         for my $name (@{ $f->{tags}{null_ok} }) {
             my $key = "$f->{words}|$name";
-            $said{$key} = { f => $f, name => $name, found => 0 } unless $said{$key};
+            $said{$key} = { f => $f, name => $name, tag => 'null-ok', found => 0 } unless $said{$key};
             $said{$key}{found} = 1 if $f->{known}{$name};
+        }
+        for my $name (sort keys %{ $f->{tags}{array} }) {
+            my $key = "$f->{words}|array $name";
+            $said{$key} = { f => $f, name => $name, tag => 'array', found => 0 } unless $said{$key};
+            $said{$key}{found} = 1 if $f->{known}{$name} && $f->{known}{ $f->{tags}{array}{$name} };
         }
     }
     for my $s (sort { $a->{f}{line} <=> $b->{f}{line} } values %said) {
-        complain($shown, $s->{f}{line}, "$s->{f}{name}: [null-ok: $s->{name}] names no parameter") unless $s->{found};
+        complain($shown, $s->{f}{line}, "$s->{f}{name}: [$s->{tag}: $s->{name}] names no parameter") unless $s->{found};
     }
     my %have = map { $_->{name} => 1 } @functions;
     for my $f (grep { $_->{variadic} } @functions) {
@@ -399,12 +418,18 @@ sub checks_of {
             push @checks, "tn__check_row($name.at, $name.count, " . $who->($name);
         } elsif ($p->{pointer}) {
             my $may = $null_ok{$name} || ($f->{tags}{null_through} && $p->{type} =~ $through);
-            push @checks, "tn__check_given($name != NULL, " . $who->($name) unless $may;
+            my $length = $f->{tags}{array}{$name};
+            if (defined $length) {
+                push @checks, "tn__check_row($name, (int64_t)$length, " . $who->($name);
+            } elsif (!$may) {
+                push @checks, "tn__check_given($name != NULL, " . $who->($name);
+            }
             push @checks, "tn__check_tensor($name, " . $who->($name) if $p->{type} =~ /^(?:const )?tn_tensor \*$/;
-            # A list of tensors, with its length behind it or behind a sibling of the same length.
+            # A list of tensors; one that may be NULL has the length of its sibling before it.
             if ($p->{type} eq 'tn_tensor *const *') {
-                my ($length) = grep { $_->{type} eq 'int64_t' } @parameters[ $i + 1 .. $#parameters ];
-                push @checks, "tn__check_tensors($name, $length->{name}, " . $who->($name) if $length;
+                my ($next) = grep { $_->{type} eq 'int64_t' } @parameters[ $i + 1 .. $#parameters ];
+                $length //= $next->{name} if $next;
+                push @checks, "tn__check_tensors($name, $length, " . $who->($name) if defined $length;
             }
         }
     }
@@ -480,6 +505,8 @@ sub tags_of {
     push @tags, "[$f->{tags}{ownership}]" if $f->{tags}{ownership};
     push @tags, '[null-ok: ' . join(', ', grep { $f->{known}{$_} } @{ $f->{tags}{null_ok} }) . ']'
         if grep { $f->{known}{$_} } @{ $f->{tags}{null_ok} };
+    my @arrays = grep { $f->{known}{$_} } sort keys %{ $f->{tags}{array} };
+    push @tags, '[array: ' . join(', ', map { "$_ $f->{tags}{array}{$_}" } @arrays) . ']' if @arrays;
     push @tags, '[null-through]' if $f->{tags}{null_through};
     push @tags, '[program]' if $f->{program};
     return join ' ', @tags;
@@ -526,13 +553,22 @@ sub api_json {
                 thread => $f->{tags}{thread}, ownership => $f->{tags}{ownership},
                 parameters => [ map { {
                     name => $_->{name}, type => $_->{type}, declaration => $_->{text},
-                    null => nullable($f, $_) ? JSON::PP::true : JSON::PP::false
+                    null    => nullable($f, $_) ? JSON::PP::true : JSON::PP::false,
+                    pointer => $_->{pointer}    ? JSON::PP::true : JSON::PP::false,
+                    through => through($f, $_)  ? JSON::PP::true : JSON::PP::false,
+                    count   => $f->{tags}{array}{ $_->{name} }
                 } } @{ $f->{parameters} } ],
             };
         }
         push @list, { id => $interface->{id}, revision => $interface->{revision} + 0, functions => \@functions };
     }
     return JSON::PP->new->canonical->pretty->indent_length(1)->encode({ interfaces => \@list });
+}
+
+# NULL makes the call fail without a new error.
+sub through {
+    my ($f, $p) = @_;
+    return $f->{tags}{null_through} && $p->{type} =~ $through && !grep { $_ eq $p->{name} } @{ $f->{tags}{null_ok} };
 }
 
 sub nullable {

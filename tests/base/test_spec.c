@@ -243,17 +243,26 @@ START_TEST(length_depth_and_number_of_values_are_bounded)
     text[LONG - 1] = 0;
     refused(text, "a spec has at most 1048576 bytes");
     text[1 << 20] = 0;
-    refused(text, "more than 64 levels deep");
+    refused(text, "more than 1064 levels deep");
     text[0] = 'f';
-    refused(text, "more than 64 levels deep");
-    for (int i = 0; i < 100; i++)
+    refused(text, "more than 1064 levels deep");
+    for (int i = 0; i < 1100; i++)
         memcpy(text + 2 * i, "f(", 3);
-    refused(text, "more than 64 levels deep");
-    for (int i = 0; i < 60; i++)
+    refused(text, "more than 1064 levels deep");
+    for (int i = 0; i < 1001; i++)
         memcpy(text + 2 * i, "f(", 3);
-    memset(text + 120, ')', 60);
-    text[180] = 0;
+    memset(text + 2002, ')', 1001);
+    text[3003] = 0;
     tn__spec_free(parse(text));
+    /* Building reads each letter once for every call around it. */
+    for (int i = 0; i < 200; i++)
+        memcpy(text + 2 * i, "f(", 3);
+    text[400] = '"';
+    memset(text + 401, 'x', 500000);
+    text[500401] = '"';
+    memset(text + 500402, ')', 200);
+    text[500602] = 0;
+    refused(text, "too long for how deep its calls nest");
     memcpy(text, "f([", 3);
     for (int i = 0; i < 70000; i++)
         memcpy(text + 3 + 2 * i, "1,", 2);

@@ -223,6 +223,76 @@ START_TEST(memory_that_runs_out_leaves_whole_gradients)
 }
 END_TEST
 
+/* ---- backward inside of backward ---- */
+
+struct nest {
+    tn_tensor *loss; /* the same graph again; NULL: a new one */
+    int left, calls;
+};
+
+static tn_status backward_again(void *user, tn_tensor *gradient, tn_tensor **replacement);
+
+/* Another leaf, another graph, whose hook goes one deeper. */
+static tn_status deeper(struct nest *n)
+{
+    tn_tensor *x = tn_tensor_full(TN_SHAPE(2), 3, TN_F32, NULL);
+
+    if (x == NULL || tn_tensor_set_requires_grad(x, true) != TN_OK)
+        return tn_error_code();
+    if (tn_grad_begin(true) != TN_OK)
+        return tn_error_code();
+    tn_tensor_hook(x, backward_again, n, NULL);
+    tn_status status = tn_backward(total(tn_mul(x, x)));
+    tn_grad_end();
+    if (status == TN_OK && at(tn_tensor_grad(x), 0) != 6)
+        return tn_fail(TN_ERR_VALUE, "another gradient than that of x * x");
+    return status;
+}
+
+static tn_status backward_again(void *user, tn_tensor *gradient, tn_tensor **replacement)
+{
+    const tn_backward_options keep = { .size = sizeof keep, .retain_graph = 1 };
+    struct nest *n = user;
+
+    *replacement = gradient;
+    n->calls++;
+    if (n->loss != NULL)
+        return tn_backward_from(&n->loss, NULL, 1, &keep);
+    return n->left-- > 0 ? deeper(n) : TN_OK;
+}
+
+START_TEST(backward_of_the_same_graph_in_its_hook_ends_with_words)
+{
+    const tn_backward_options keep = { .size = sizeof keep, .retain_graph = 1 };
+    struct nest n = { 0 };
+    TN_SCOPE;
+    tn_tensor *x = tn_tensor_full(TN_SHAPE(2), 3, TN_F32, NULL);
+    ck_assert_int_eq(tn_tensor_set_requires_grad(x, true), TN_OK);
+    tn_tensor *loss = total(tn_mul(x, x));
+
+    n.loss = loss;
+    ck_assert_uint_ne(tn_tensor_hook(x, backward_again, &n, NULL), 0);
+    for (int turn = 0; turn < 3; turn++) { /* it is as before afterwards */
+        n.calls = 0;
+        ck_assert_int_eq(tn_backward_from(&loss, NULL, 1, &keep), TN_ERR_RUNTIME);
+        ck_assert_ptr_nonnull(
+            strstr(tn_error_text(), "backward: 60 of them run inside one another"));
+        tn_error_clear();
+        ck_assert_int_eq(n.calls, 60);
+        ck_assert(tn_grad_enabled());
+    }
+}
+END_TEST
+
+START_TEST(backward_of_other_graphs_nests_in_hooks)
+{
+    struct nest n = { .left = 50 };
+    TN_SCOPE;
+    ck_assert_msg(deeper(&n) == TN_OK, "%s", tn_error_text());
+    ck_assert_int_eq(n.calls, 51);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("hooks");
@@ -237,6 +307,8 @@ int main(void)
     tcase_add_test(tests, only_leaves_that_require_gradients_are_hooked);
     tcase_add_test(tests, hooks_go_with_their_leaf);
     tcase_add_test(tests, memory_that_runs_out_leaves_whole_gradients);
+    tcase_add_test(tests, backward_of_the_same_graph_in_its_hook_ends_with_words);
+    tcase_add_test(tests, backward_of_other_graphs_nests_in_hooks);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -307,6 +307,56 @@ START_TEST(parameters_are_made_on_the_default_device)
 }
 END_TEST
 
+/* The text of a module; freed by the caller. */
+static char *spec_text(tn_module *m)
+{
+    int64_t length = tn_module_spec(m, NULL, 0);
+    ck_assert_msg(length > 0, "%s", tn_error_text());
+    char *text = malloc((size_t)length + 1);
+    ck_assert_int_eq(tn_module_spec(m, text, (size_t)length + 1), length);
+    return text;
+}
+
+START_TEST(what_nests_as_deep_as_modules_may_is_read_back)
+{
+    const int depths[] = { 1, 63, 64, 65, 300, 1000 };
+    for (int d = 0; d < 6; d++) {
+        tn_module *m = parsed("Linear(1, 1)");
+        for (int i = 0; i < depths[d]; i++) {
+            tn_module *outer = parsed("Sequential()");
+            ck_assert_msg(tn_module_add_child(outer, "0", m) == TN_OK, "%s", tn_error_text());
+            tn_module_drop(m);
+            m = outer;
+        }
+        char *text = spec_text(m);
+        tn_module *back = parsed(text);
+        char *again = spec_text(back);
+        ck_assert_str_eq(again, text);
+        ck_assert_int_eq(tn_module_parameter_count(back), 2);
+        tn_module_drop(back);
+        tn_module_drop(m);
+        free(again);
+        free(text);
+    }
+}
+END_TEST
+
+START_TEST(what_nests_deeper_is_refused_with_words)
+{
+    enum { DEEP = 5000 };
+    const char *name = "Sequential(";
+    size_t length = strlen(name);
+    char *text = malloc(DEEP * (length + 1) + 1);
+    for (size_t i = 0; i < DEEP; i++)
+        memcpy(text + i * length, name, length);
+    memset(text + DEEP * length, ')', DEEP);
+    text[DEEP * (length + 1)] = 0;
+    ck_assert_ptr_null(tn_module_parse(text));
+    expect_failure(TN_ERR_FORMAT, "more than 1064 levels deep");
+    free(text);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -322,6 +372,8 @@ int main(void)
         modules_are_made_of_values_too,
         text_is_cut_to_the_buffer_and_its_length_is_told,
         parameters_are_made_on_the_default_device,
+        what_nests_as_deep_as_modules_may_is_read_back,
+        what_nests_deeper_is_refused_with_words,
         NULL,
     };
     return suite_run("make", tests);

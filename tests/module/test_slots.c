@@ -425,6 +425,24 @@ START_TEST(modes_and_gradients_reach_the_whole_tree_mode_001_mode_007_mode_009)
 }
 END_TEST
 
+START_TEST(a_value_that_is_no_tensor_and_no_module_is_assigned_to_no_name)
+{
+    TN_SCOPE;
+    tn_module *m = bare();
+    const tn_value values[] = { tn_value_int(3), tn_value_float(1.5), tn_value_bool(true),
+                                tn_value_string("text") };
+    ck_assert_int_eq(tn_module_add_parameter(m, "p", parameter(2)), TN_OK);
+    for (int i = 0; i < 4; i++) {
+        ck_assert_int_eq(tn_module_assign(m, "free", values[i]), TN_ERR_TYPE);
+        expect_failure(TN_ERR_TYPE, "to 'free' of ");
+        ck_assert_int_eq(tn_module_assign(m, "p", values[i]), TN_ERR_TYPE);
+        expect_failure(TN_ERR_TYPE, "as parameter 'p' (a tensor or None expected)");
+    }
+    ck_assert_uint_eq(tn_module_slot_kind(m, "free"), 0);
+    tn_module_drop(m);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -444,6 +462,7 @@ int main(void)
         a_module_cannot_be_its_own_descendant_trv_003,
         a_very_deep_tree_is_freed_and_refused_with_words_where_walks_would_recurse,
         modes_and_gradients_reach_the_whole_tree_mode_001_mode_007_mode_009,
+        a_value_that_is_no_tensor_and_no_module_is_assigned_to_no_name,
         NULL,
     };
     return suite_run("slots", tests);

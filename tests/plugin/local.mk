@@ -14,6 +14,13 @@ tests/plugin/fixtures.stamp: $(srcdir)/%D%/fixtures/build.sh $(srcdir)/%D%/fixtu
 	    '$(CC) $(TN_SDK_CPPFLAGS) $(CPPFLAGS) $(CFLAGS) $(TN_SANITIZE)' '$(srcdir)/%D%/fixtures' tests/plugin/built && touch $@
 CLEANFILES += tests/plugin/fixtures.stamp
 
+# The calls of test_nulls, from what the headers say.
+EXTRA_DIST += %D%/nulls.pl
+tests/plugin/nulls.h: $(srcdir)/%D%/nulls.pl sdk/api/api.stamp
+	$(AM_V_GEN)$(MKDIR_P) tests/plugin && f=sdk/api.json; test -f $$f || f=$(srcdir)/$$f; \
+	    $(PERL) $(srcdir)/%D%/nulls.pl $$f $@
+CLEANFILES += tests/plugin/nulls.h
+
 clean-local: clean-plugin-fixtures
 .PHONY: clean-plugin-fixtures
 clean-plugin-fixtures:
@@ -28,6 +35,7 @@ TN_PLUGIN_TESTS = \
 	%D%/test_loader \
 	%D%/test_memory \
 	%D%/test_names \
+	%D%/test_nulls \
 	%D%/test_privilege \
 	%D%/test_threads
 check_PROGRAMS += $(TN_PLUGIN_TESTS)
@@ -54,6 +62,9 @@ EXTRA_%C%_test_memory_DEPENDENCIES = tests/plugin/fixtures.stamp
 %C%_test_names_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_names_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_names_DEPENDENCIES = tests/plugin/fixtures.stamp
+%C%_test_nulls_CPPFLAGS = -I$(builddir) $(TN_TEST_CPPFLAGS)
+%C%_test_nulls_LDADD = $(TN_LINK_TEST) $(LIBM)
+$(%C%_test_nulls_OBJECTS): tests/plugin/nulls.h
 %C%_test_privilege_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_privilege_LDADD = $(TN_LINK_TEST_CORE)
 EXTRA_%C%_test_privilege_DEPENDENCIES = tests/plugin/fixtures.stamp

@@ -414,7 +414,7 @@ START_TEST(shutdown_deactivates_once_and_says_so_afterwards_rule_16)
     tn_shutdown();
     ck_assert_str_eq(logged, "activated\ndeactivated\n");
     expect_failure(tn_plugin_activate("org.tenon.test.counting"), TN_ERR_RUNTIME,
-                   "tn_shutdown deactivated it");
+                   "the library was shut down: tn_shutdown deactivated the plugin");
     ck_assert_ptr_nonnull(tn_registry_find(TN_KIND_tn_layer, "GoodLayer"));
 }
 END_TEST

@@ -288,6 +288,30 @@ START_TEST(swap_exchanges_what_tensors_look_at_and_nothing_else)
 }
 END_TEST
 
+START_TEST(swap_leaves_no_whole_numbers_that_require_gradients)
+{
+    const tn_dtype whole[] = { TN_I64, TN_U8, TN_BOOL }, parts[] = { TN_F16, TN_F64, TN_C64 };
+
+    room_open();
+    for (int i = 0; i < 3; i++) {
+        tn_tensor *x = tn_tensor_full(TN_SHAPE(2), 1, TN_F32, NULL),
+                  *y = tn_tensor_full(TN_SHAPE(2), 1, whole[i], NULL);
+        x->requires_grad = true;
+        for (int turn = 0; turn < 2; turn++) {
+            ck_assert_int_eq(turn ? tn_tensor_swap(x, y) : tn_tensor_swap(y, x), TN_ERR_RUNTIME);
+            ck_assert_ptr_nonnull(strstr(tn_error_text(), "cannot take"));
+            ck_assert_ptr_nonnull(strstr(tn_error_text(), tn_dtype_name(whole[i])));
+            tn_error_clear();
+            ck_assert_int_eq(tn_tensor_dtype(x), TN_F32);
+            ck_assert_int_eq(tn_tensor_dtype(y), whole[i]);
+        }
+        ok(tn_tensor_swap(x, tn_tensor_full(TN_SHAPE(2), 1, parts[i], NULL)));
+        ck_assert_int_eq(tn_tensor_dtype(x), parts[i]);
+    }
+    room_close();
+}
+END_TEST
+
 /* ---- what is no tensor ---- */
 
 START_TEST(a_null_tensor_passes_through_without_a_second_error)
@@ -488,6 +512,7 @@ RUN_TESTS("tensor", a_new_tensor_is_row_major_and_on_the_default_device,
           item_reads_one_element_and_says_why_not_otherwise,
           wrapped_memory_is_used_as_it_is_and_released_once, views_share_storage_and_version,
           contiguous_and_dense_are_told_apart, swap_exchanges_what_tensors_look_at_and_nothing_else,
+          swap_leaves_no_whole_numbers_that_require_gradients,
           a_null_tensor_passes_through_without_a_second_error,
           a_scope_ends_with_its_block_however_that_is_left, ending_an_outer_scope_ends_those_inside,
           results_move_to_the_scope_around, keep_and_drop_pair_and_to_scope_gives_away,

@@ -8,6 +8,7 @@
  *   ownership  [owned] the caller drops the result · [scoped] the innermost scope owns it ·
  *              [borrowed] it lives as long as what it was asked of · [static] it is never freed
  *   arguments  [null-ok: NAMES] these may be NULL; every other pointer may not ·
+ *              [array: NAME COUNT, ...] COUNT elements, may be NULL where COUNT is 0 ·
  *              [null-through] a NULL tensor, module, optimizer ... makes the call fail without a
  * new error */
 #ifndef TENON_BASE_H

@@ -81,7 +81,7 @@ TN_API tn_status tn_dict_clear(tn_module *dict);
 /* Sets all entries of another dictionary, in its order. [any-thread] */
 TN_API tn_status tn_dict_update(tn_module *dict, tn_module *other);
 /* New dictionaries of the type of the first: a shallow copy / the entries of both, the second's
- * where a key is in both / `count` keys with one tensor. [any-thread] [owned] */
+ * where a key is in both / `count` keys with one tensor. [any-thread] [owned] [array: keys count] */
 TN_API tn_module *tn_dict_copy(tn_module *dict);
 TN_API tn_module *tn_dict_union(tn_module *first, tn_module *second);
 TN_API tn_module *tn_dict_from_keys(tn_module *dict, const char *const *keys, int64_t count,

@@ -23,11 +23,11 @@ typedef struct tn_backward_options {
 } tn_backward_options;
 
 /* The same from several tensors, each with its own cotangent (TN_NONE or a NULL list: 1, for
- * one-element tensors only). [any-thread] [null-ok: cotangents, options] */
+ * one-element tensors only). [any-thread] [array: tensors count] [null-ok: cotangents, options] */
 TN_API tn_status tn_backward_from(tn_tensor *const *tensors, tn_tensor *const *cotangents,
                                   int64_t count, const tn_backward_options *options);
 /* Gradients of chosen inputs, returned instead of added up in leaves. [any-thread] [scoped]
- * [null-ok: cotangents, options] */
+ * [array: outputs n_outputs, inputs n_inputs, gradients n_inputs] [null-ok: cotangents, options] */
 TN_API tn_status tn_grad(tn_tensor *const *outputs, tn_tensor *const *cotangents, int64_t n_outputs,
                          tn_tensor *const *inputs, tn_tensor **gradients, int64_t n_inputs,
                          const tn_backward_options *options);
@@ -73,10 +73,11 @@ typedef tn_status (*tn_grad_added_hook)(void *user, tn_tensor *gradient);
 TN_API tn_hook_handle tn_tensor_hook_added(tn_tensor *tensor, tn_grad_added_hook hook, void *user,
                                            void (*release)(void *user));
 
-/* Whether operators record a graph in this thread; begin/end pairs nest. Nothing is recorded in
- * inference mode. [any-thread] */
+/* Whether operators record a graph in this thread; begin/end pairs nest, 1024 levels deep: further
+ * ones fail and end together with the level that they are in. Nothing is recorded in inference
+ * mode. [any-thread] */
 TN_API bool tn_grad_enabled(void);
-TN_API void tn_grad_begin(bool enabled);
+TN_API tn_status tn_grad_begin(bool enabled);
 TN_API void tn_grad_end(void);
 
 /* Anomaly mode of this thread; begin/end pairs nest. While it is on, what is recorded remembers the
@@ -84,7 +85,7 @@ TN_API void tn_grad_end(void);
  * the forward call. Every gradient is waited for and looked at: for looking for mistakes only.
  * [any-thread] */
 TN_API bool tn_anomaly_enabled(void);
-TN_API void tn_anomaly_begin(bool enabled);
+TN_API tn_status tn_anomaly_begin(bool enabled);
 TN_API void tn_anomaly_end(void);
 
 /* Number of graph nodes alive in the process; for tests. [any-thread] */
@@ -107,7 +108,7 @@ typedef struct tn_function {
     void *reserved[4];
 } tn_function;
 
-/* [any-thread] [scoped] [null-ok: user] */
+/* [any-thread] [scoped] [array: in n_in, out n_out] [null-ok: user] */
 TN_API tn_status tn_function_call(const tn_function *function, void *user, tn_tensor *const *in,
                                   int64_t n_in, tn_tensor **out, int64_t n_out);
 /* In forward: keeps a tensor for backward, with a check that it is not changed meanwhile.
@@ -121,12 +122,12 @@ TN_API tn_tensor *tn_function_saved(tn_function_ctx *ctx, int64_t index);
 
 /* Compares the gradients of `function` at `in` (float64 or complex128, of which both parts are moved) with central differences;
  * NULL `function.backward`-less closures are fine: it is any code that computes with operators.
- * TN_ERR_ASSERT names input, element, both numbers. [any-thread] [null-ok: user] */
+ * TN_ERR_ASSERT names input, element, both numbers. [any-thread] [array: in n_in] [null-ok: user] */
 TN_API tn_status tn_gradcheck(tn_status (*code)(void *user, tn_tensor *const *in, tn_tensor **out),
                               void *user, tn_tensor *const *in, int64_t n_in, int64_t n_out,
                               double step, double tolerance);
 /* The same of the second derivatives: the gradients of `code`, as a function of its inputs and of
- * cotangents of its outputs, are checked. [any-thread] [null-ok: user] */
+ * cotangents of its outputs, are checked. [any-thread] [array: in n_in] [null-ok: user] */
 TN_API tn_status tn_gradgradcheck(tn_status (*code)(void *user, tn_tensor *const *in,
                                                     tn_tensor **out),
                                   void *user, tn_tensor *const *in, int64_t n_in, int64_t n_out,
@@ -140,7 +141,7 @@ TN_API tn_status tn_gradgradcheck(tn_status (*code)(void *user, tn_tensor *const
  * normal tensor is a normal one. begin(false) inside takes the mode, with its being without
  * gradients, away. [any-thread] */
 TN_API bool tn_inference_enabled(void);
-TN_API void tn_inference_begin(bool enabled);
+TN_API tn_status tn_inference_begin(bool enabled);
 TN_API void tn_inference_end(void);
 /* Whether its memory was made in inference mode; tn_clone outside makes a normal tensor of it.
  * [any-thread] */

@@ -28,7 +28,7 @@ TN_API tn_module *tn_module_parse(const char *text);
 TN_API tn_module *tn_module_skip_initv(const tn_device *device, const char *format, va_list args);
 TN_API tn_module *tn_module_skip_init(const tn_device *device, const char *format, ...);
 /* The typed form, for bindings: positional arguments first, then named ones; `names[i]` is NULL for
- * a positional one. [any-thread] [owned] [null-ok: values, names] */
+ * a positional one. [any-thread] [owned] [array: values count] [null-ok: names] */
 TN_API tn_module *tn_module_make(const char *type, const tn_value *values, const char *const *names,
                                  int64_t count);
 

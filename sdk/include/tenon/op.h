@@ -23,14 +23,15 @@ TN_API const tn_op *tn_op_find(const char *name, uint32_t revision);
  * optional ones; a NULL makes the call fail without a new error. `options`: the operator's option
  * struct (its first member is its size), or NULL for all defaults. `out` receives n_out tensors,
  * owned by the innermost scope; on failure all NULL. Differentiable inputs record a graph node.
- * [any-thread] [null-ok: in, options] */
+ * [any-thread] [array: in n_in, out n_out] [null-ok: options] */
 TN_API tn_status tn_op_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                             const void *options, tn_tensor **out, int64_t n_out);
 
 /* The same for one output that is written into an existing tensor instead of a new one: `into` is
  * input 0 for the in-place form x.add_(y), or any tensor of the result's exact shape (its dtype may
  * be wider in the sense of PyTorch's casting rules) for the out= form, where no gradient may be
- * wanted. Inputs that partly overlap `into` are refused. [any-thread] [null-ok: in, options] */
+ * wanted. Inputs that partly overlap `into` are refused. [any-thread] [array: in n_in]
+ * [null-ok: options] */
 TN_API tn_status tn_op_call_into(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                                  const void *options, tn_tensor *into);
 
@@ -44,11 +45,12 @@ typedef struct tn_op_ref {
 /* tn_op_find with the result kept in `ref` (atomically). [any-thread] [static] */
 TN_API const tn_op *tn_op_lookup(tn_op_ref *ref);
 
-/* One-output form that generated wrappers use: NULL on failure. [any-thread] [scoped] [null-ok: in,
- * options] */
+/* One-output form that generated wrappers use: NULL on failure. [any-thread] [scoped]
+ * [array: in n_in] [null-ok: options] */
 TN_API tn_tensor *tn_op_call1(tn_op_ref *ref, tn_tensor *const *in, int64_t n_in,
                               const void *options);
-/* In-place form of the wrappers: returns input 0. [any-thread] [borrowed] [null-ok: in, options] */
+/* In-place form of the wrappers: returns input 0. [any-thread] [borrowed] [array: in n_in]
+ * [null-ok: options] [null-through] */
 TN_API tn_tensor *tn_op_call1_into(tn_op_ref *ref, tn_tensor *const *in, int64_t n_in,
                                    const void *options, tn_tensor *into);
 
@@ -80,7 +82,7 @@ typedef struct tn_fallback_count {
     uint64_t reserved[3];
 } tn_fallback_count;
 
-/* "error" (the default) or the name of a device. [any-thread] */
+/* "error" (the default, also for NULL) or the name of a device. [any-thread] [null-ok: policy] */
 TN_API tn_status tn_set_fallback(const char *policy);
 /* Copies up to `capacity` rows; returns how many there are. [any-thread] [null-ok: out] */
 TN_API int64_t tn_fallback_counts(tn_fallback_count *out, int64_t capacity);

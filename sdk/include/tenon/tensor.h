@@ -116,13 +116,14 @@ static inline tn_dtype tn_view_dtype(const tn_view *view)
  * be had, the error carries its line of the load report. Never freed. [any-thread] [static] */
 TN_API const tn_device *tn_device_find(const char *name);
 
-/* Its name, always with an index: "cpu:0". Type alone: "cpu". [any-thread] [static] */
+/* Its name, always with an index: "cpu:0". Type alone: "cpu". For messages, NULL is "?", "?" and -1.
+ * [any-thread] [static] [null-ok: device] */
 TN_API const char *tn_device_name(const tn_device *device);
 TN_API const char *tn_device_type(const tn_device *device);
 TN_API int tn_device_index(const tn_device *device);
 
 /* Whether tensor memory of the device can be read and written by the host through tn_tensor_data;
- * whether it has memory at all (`meta` has none). [any-thread] */
+ * whether it has memory at all (`meta` has none). Not so for NULL. [any-thread] [null-ok: device] */
 TN_API bool tn_device_is_host(const tn_device *device);
 TN_API bool tn_device_has_memory(const tn_device *device);
 
@@ -139,9 +140,10 @@ TN_API const tn_device *tn_device_default(void);
  * "cuda,cpu". [any-thread] */
 TN_API tn_status tn_default_device(const char *names);
 
-/* The same for this thread until the paired end. NULL device: as it was. [any-thread] [null-ok:
- * device] */
-TN_API void tn_device_begin(const tn_device *device);
+/* The same for this thread until the paired end. NULL device: as it was. Where begin fails (there is
+ * no memory), the device before stays in use, and the end is due all the same. [any-thread]
+ * [null-ok: device] */
+TN_API tn_status tn_device_begin(const tn_device *device);
 TN_API void tn_device_end(void);
 
 /* The number of devices known after activating every backend, and each of them; for listing.
@@ -165,7 +167,7 @@ typedef struct tn_memory_stats {
 /* [any-thread] */
 TN_API tn_status tn_device_memory(const tn_device *device, tn_memory_stats *out);
 /* Starts the peak anew. [any-thread] */
-TN_API void tn_device_reset_peak(const tn_device *device);
+TN_API tn_status tn_device_reset_peak(const tn_device *device);
 /* Gives cached memory back to the device. [any-thread] */
 TN_API tn_status tn_device_trim(const tn_device *device);
 
@@ -188,8 +190,9 @@ typedef struct tn_event tn_event;
 TN_API tn_stream *tn_stream_new(const tn_device *device);
 /* Waits for the stream's work first. [any-thread] [null-ok: stream] */
 TN_API void tn_stream_drop(tn_stream *stream);
-/* [any-thread] */
-TN_API void tn_stream_begin(tn_stream *stream);
+/* Work of this thread on the stream's device goes there until the paired end. Where begin fails, the
+ * stream before stays in use, and the end is due all the same. [any-thread] */
+TN_API tn_status tn_stream_begin(tn_stream *stream);
 TN_API void tn_stream_end(void);
 /* Waits for its work; returns the first failure that work met. [any-thread] */
 TN_API tn_status tn_stream_sync(tn_stream *stream);
@@ -208,11 +211,12 @@ TN_API void tn_event_drop(tn_event *event);
 /* ---- scopes ---------------------------------------------------------------------------------- */
 
 /* Opens a scope of this thread and returns its number; tn_scope_end drops what the scope owns, and
- * first ends the scopes that were opened inside it. [any-thread] */
+ * first ends the scopes that were opened inside it. 0 and an error where there is no memory: the
+ * scope around it then owns what comes, and the end of 0 does nothing. [any-thread] */
 TN_API uint64_t tn_scope_begin(void);
 TN_API void tn_scope_end(uint64_t scope);
 /* Ends the scope but moves `count` tensors (TN_NONE and NULL are skipped) to the one around it.
- * [any-thread] */
+ * [any-thread] [array: tensors count] */
 TN_API void tn_scope_end_with(uint64_t scope, tn_tensor *const *tensors, int64_t count);
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -294,7 +298,7 @@ TN_API uint64_t tn_tensor_version(const tn_tensor *tensor);
  * [any-thread] */
 TN_API bool tn_tensor_is_shared(const tn_tensor *tensor);
 /* Says that the storage was written by other means than operators. [any-thread] */
-TN_API void tn_tensor_touch(tn_tensor *tensor);
+TN_API tn_status tn_tensor_touch(tn_tensor *tensor);
 /* The view that kernels get; valid as long as the tensor. [any-thread] [borrowed] */
 TN_API const tn_view *tn_tensor_view(const tn_tensor *tensor);
 /* Pointer to the first element on a device of the host (which has first finished its work on it);
@@ -302,7 +306,7 @@ TN_API const tn_view *tn_tensor_view(const tn_tensor *tensor);
 TN_API void *tn_tensor_data(tn_tensor *tensor);
 
 /* Copies all elements, in row-major order of the shape, to / from host memory of exactly `bytes`
- * bytes, whatever the strides; waits. [any-thread] */
+ * bytes, whatever the strides; waits. [any-thread] [array: data bytes] */
 TN_API tn_status tn_tensor_copy_out(const tn_tensor *tensor, void *data, size_t bytes);
 TN_API tn_status tn_tensor_copy_in(tn_tensor *tensor, const void *data, size_t bytes);
 
@@ -357,12 +361,13 @@ TN_API tn_tensor *tn_tensor_from_dlpack_versioned(tn_dlpack_versioned *managed);
  * four 32-bit words. An operator that draws n elements takes a range of it with tn_random_take.
  * [any-thread] */
 TN_API void tn_random_seed(uint64_t seed);
-/* Takes the blocks for `count` elements, `words` (1, 2 or 4) 32-bit words each, and returns seed
- * and first block. [any-thread] */
-TN_API void tn_random_take(uint64_t count, uint32_t words, uint64_t *seed, uint64_t *block);
+/* Takes the blocks for `count` elements, `words` (1, 2 or 4) 32-bit words each, and gives seed and
+ * first block. Fails only where there was no memory to read TENON_SEED. [any-thread] [null-ok: seed,
+ * block] */
+TN_API tn_status tn_random_take(uint64_t count, uint32_t words, uint64_t *seed, uint64_t *block);
 /* Saves and puts back: state[0] seed, state[1] next block. [any-thread] */
-TN_API void tn_random_get_state(uint64_t state[2]);
-TN_API void tn_random_set_state(const uint64_t state[2]);
+TN_API tn_status tn_random_get_state(uint64_t state[2]);
+TN_API tn_status tn_random_set_state(const uint64_t state[2]);
 
 /* ---- storage with another type --------------------------------------------------------------- */
 

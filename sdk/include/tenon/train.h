@@ -16,7 +16,8 @@ typedef struct tn_scheduler tn_scheduler;
  * the tensors. [any-thread] [owned] [null-through] */
 TN_API tn_optimizer *tn_optimizer_newv(tn_module *module, const char *format, va_list args);
 TN_API tn_optimizer *tn_optimizer_new(tn_module *module, const char *format, ...);
-/* From text that is not a format, over chosen tensors. [any-thread] [owned] */
+/* From text that is not a format, over chosen tensors. [any-thread] [owned]
+ * [array: parameters count] */
 TN_API tn_optimizer *tn_optimizer_parse(tn_tensor *const *parameters, int64_t count,
                                         const char *text);
 /* [any-thread] [null-ok: optimizer] */
