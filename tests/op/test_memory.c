@@ -150,7 +150,7 @@ static uint64_t sum_of_all(void)
                                       TN_KIND_tn_scheduler_def, TN_KIND_tn_init_def,
                                       TN_KIND_tn_format };
     tn_plugin_report report;
-    uint64_t sum = (uint64_t)tn_device_count();
+    uint64_t sum = 1;
 
     for (int64_t i = 0; i < tn_plugin_count() && tn_plugin_report_at(i, &report) == TN_OK; i++)
         if (strcmp(report.id, "program") != 0) /* its count grows with what is tried again */
@@ -255,7 +255,7 @@ static void walk_first_use(void)
     ck_assert_int_eq(waitpid(first, &good, 0), first);
     ck_assert(WIFEXITED(good) && WEXITSTATUS(good) == 0 && *all_there != 0);
     /* Further on they are alike: loops over contributions. */
-    for (uint64_t n = 1, turn = 0;; n += n < 100 ? 1 : 5, turn++) {
+    for (uint64_t n = 1, turn = 0;; n += n < 100 ? 1 : 23, turn++) {
         int status;
         ck_assert_uint_lt(turn, 2000);
         pid_t child = fork();
