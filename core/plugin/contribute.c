@@ -262,7 +262,11 @@ void tn__plugin_reason_compose(tn__plugin *plugin)
     if (hidden > 0)
         tn__text_add(&text, "; and %lld more", (long long)hidden);
     tn__text_add(&text, "%s%s", count && idle[0] ? "; " : "", idle);
-    tn__plugin_reason(plugin, "%s", text.at && !text.failed ? text.at : "");
+    if (text.failed)
+        tn__plugin_reason(plugin,
+                          "there was no memory left to say which contributions were refused");
+    else
+        tn__plugin_reason(plugin, "%s", text.at ? text.at : "");
     tn__text_free(&text);
 }
 

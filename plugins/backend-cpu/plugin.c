@@ -116,7 +116,10 @@ static tn_status choose_variant(const char *wanted)
 static tn_status activate(void)
 {
     tn_status status = choose_variant(options_data.isa);
+    uint64_t before = tn_error_mark();
     const char *math = tn_env_get("TENON_MATH");
+    if (status == TN_OK && !math && tn_error_mark() != before)
+        return tn_error_last()->code; /* no memory to read it: not the same as unset */
     tn__winograd_allowed = !math || strcmp(math, "exact") != 0;
     return status == TN_OK ? tn__blas_open(options_data.blas) : status;
 }
