@@ -100,6 +100,28 @@ START_TEST(activations_and_shapes_compute_what_they_say_lay_010_lay_011)
 }
 END_TEST
 
+/* None as dim: 0 for 0, 1 and 3 dimensions, else 1, as in PyTorch. Along a dimension of n equal
+ * numbers each becomes 1 / n. */
+START_TEST(softmax_chooses_its_dimension_by_their_number)
+{
+    static const int64_t sizes[] = { 2, 3, 4, 5, 6 };
+    static const double along[] = { 1, 2, 3, 2, 3, 3 };
+    static const char *const specs[] = { "Softmax()", "LogSoftmax()", "Softmin()" };
+    for (int64_t k = 0; k < tn__countof(specs); k++)
+        for (int32_t ndim = 0; ndim <= 5; ndim++) {
+            TN_SCOPE;
+            tn_module *m = parsed(specs[k]);
+            tn_tensor *x = tn_tensor_full((tn_ints){ sizes, ndim }, 0.5, TN_F32, NULL),
+                      *y = tn_module_call(m, x);
+            ck_assert_msg(y != NULL, "%s, %d dimensions: %s", specs[k], (int)ndim, tn_error_text());
+            ck_assert_int_eq(tn_tensor_ndim(y), ndim);
+            double value = k == 1 ? -log(along[ndim]) : 1 / along[ndim];
+            ck_assert_double_eq_tol(tn_item(tn_mean(y, NULL)), value, 1e-6);
+            tn_module_drop(m);
+        }
+}
+END_TEST
+
 /* ---- initialisation -------------------------------------------------------------------------- */
 
 struct spread {
@@ -280,6 +302,7 @@ int main(void)
     const TTest *const tests[] = {
         linear_multiplies_and_adds_over_the_last_dimension_lay_002,
         activations_and_shapes_compute_what_they_say_lay_010_lay_011,
+        softmax_chooses_its_dimension_by_their_number,
         linear_starts_within_its_bounds_lay_002,
         one_seed_gives_the_same_weights_ini_016,
         inits_have_pytorchs_bounds_ini_007_ini_011_ini_012_ini_013,

@@ -94,6 +94,29 @@ START_TEST(shapes_and_dtypes_that_do_not_fit_are_refused)
 }
 END_TEST
 
+/* A single weight [1] has more dimensions than a number: the result and both gradients keep their
+ * own shapes. */
+START_TEST(prelu_of_a_number_takes_a_single_weight)
+{
+    static const double values[] = { -3, 2 }, results[] = { -0.75, 2 }, slopes[] = { 0.25, 1 },
+                        weights[] = { -3, 0 };
+    for (int i = 0; i < 2; i++) {
+        TN_SCOPE;
+        tn_tensor *x = tn_tensor_full(TN_SHAPE(), values[i], TN_F32, NULL), *w = LEAF(0.25f), *y;
+        with_grad(x);
+        y = tn_prelu(x, w);
+        ck_assert_ptr_nonnull(y);
+        ck_assert_int_eq(tn_tensor_ndim(y), 0);
+        ck_assert_double_eq(at(y, 0), results[i]);
+        ck_assert_int_eq(tn_backward(y), TN_OK);
+        ck_assert_int_eq(tn_tensor_ndim(tn_tensor_grad(x)), 0);
+        ck_assert_double_eq(at(tn_tensor_grad(x), 0), slopes[i]);
+        ck_assert_int_eq(tn_tensor_ndim(tn_tensor_grad(w)), 1);
+        ck_assert_double_eq(at(tn_tensor_grad(w), 0), weights[i]);
+    }
+}
+END_TEST
+
 START_TEST(in_place_forms_write_into_their_input)
 {
     TN_SCOPE;
@@ -187,6 +210,7 @@ int main(void)
     tcase_add_test(tests, whole_numbers_are_not_divided_by_zero);
     tcase_add_test(tests, options_out_of_range_are_refused);
     tcase_add_test(tests, shapes_and_dtypes_that_do_not_fit_are_refused);
+    tcase_add_test(tests, prelu_of_a_number_takes_a_single_weight);
     tcase_add_test(tests, in_place_forms_write_into_their_input);
     tcase_add_test(tests, an_activation_in_place_keeps_the_gradient_right);
     tcase_add_test(tests, parts_of_complex_numbers_are_views);

@@ -225,6 +225,28 @@ START_TEST(a_device_that_is_nearly_full_gives_what_is_needed)
 }
 END_TEST
 
+/* More sizes than the report counts: the largest sums are named, in their order, whenever they came. */
+START_TEST(out_of_memory_names_the_sizes_that_hold_most)
+{
+    static const int64_t large[] = { 3 << 20, 5 << 20, 2 << 20, 4 << 20, 6 << 20 };
+    room_open();
+    room.limit = 64 << 20;
+    for (int i = 0; i < 60; i++) {
+        bytes(1000 + 200 * i, "cpu");
+        if (i % 12 == 11)
+            bytes(large[i / 12], "cpu");
+    }
+    bytes(2 << 20, "cpu"); /* 2 of 2 MiB are more than one of 3 */
+    ck_assert(!tn_failed());
+    ck_assert_ptr_null(tn_tensor_empty(TN_SHAPE(60 << 20), TN_U8, device("cpu")));
+    ck_assert_int_eq(tn_error_code(), TN_ERR_MEMORY);
+    ck_assert_ptr_nonnull(strstr(tn_error_text(), "live in 66 tensors"));
+    ck_assert_ptr_nonnull(strstr(tn_error_text(), "; held by 1 x 6.00 MiB, 1 x 5.00 MiB, "));
+    said("1 x 3.00 MiB; drop tensors");
+    room_close();
+}
+END_TEST
+
 START_TEST(out_of_memory_says_what_holds_it)
 {
     room_open();
@@ -314,5 +336,6 @@ RUN_TESTS("allocator", a_backend_that_says_yes_and_gives_nothing_is_an_error,
           trim_gives_everything_that_is_free_back, small_pieces_join_to_large_ones_again,
           a_full_device_is_trimmed_and_asked_again,
           a_device_that_is_nearly_full_gives_what_is_needed, out_of_memory_says_what_holds_it,
+          out_of_memory_names_the_sizes_that_hold_most,
           a_failing_device_costs_one_tensor_and_no_memory,
           observers_of_memory_see_what_tensors_take_and_give)
