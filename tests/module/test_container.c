@@ -393,6 +393,63 @@ START_TEST(a_residual_adds_what_its_branch_makes)
 }
 END_TEST
 
+/* Each function names itself and the module that is of another kind, and does nothing. */
+START_TEST(functions_of_containers_refuse_other_modules)
+{
+    TN_SCOPE;
+    tn_module *m = parsed("ReLU()"), *child = parsed("Tanh()"), *modules = parsed("ModuleDict()");
+    tn_tensor *x = numbers(0, 2);
+    ck_assert_int_eq(tn_list_count(m), -1);
+    PROBLEM("ReLU is no list");
+    ck_assert_int_eq(tn_list_insert(m, 0, child), TN_ERR_TYPE);
+    PROBLEM("ReLU is no list");
+    ck_assert_int_eq(tn_list_set(m, 0, child), TN_ERR_TYPE);
+    PROBLEM("ReLU is no list");
+    ck_assert_ptr_null(tn_list_pop(m, 0));
+    PROBLEM("ReLU is no list");
+    ck_assert_int_eq(tn_list_append_tensor(m, x), TN_ERR_TYPE);
+    PROBLEM("ReLU is no list");
+    ck_assert_ptr_null(tn_list_tensor(m, 0));
+    PROBLEM("ReLU is no list");
+    ck_assert_int_eq(tn_list_delete(m, 0), TN_ERR_TYPE);
+    PROBLEM("ReLU is no list");
+    ck_assert_ptr_null(tn_list_slice(m, 0, 1, 1));
+    PROBLEM("ReLU is no list");
+    ck_assert_ptr_null(tn_list_repeat(m, 2));
+    PROBLEM("ReLU is no list");
+    ck_assert_int_eq(tn_dict_count(m), -1);
+    PROBLEM("ReLU is no dictionary");
+    ck_assert_ptr_null(tn_dict_key(m, 0));
+    PROBLEM("ReLU is no dictionary");
+    ck_assert(!tn_dict_has(m, "a"));
+    PROBLEM("ReLU is no dictionary");
+    ck_assert_int_eq(tn_dict_set(m, "a", child), TN_ERR_TYPE);
+    PROBLEM("ReLU is no dictionary");
+    ck_assert_int_eq(tn_dict_set_tensor(m, "a", x), TN_ERR_TYPE);
+    PROBLEM("ReLU is no dictionary");
+    ck_assert_ptr_null(tn_dict_tensor(m, "a", x));
+    PROBLEM("ReLU is no dictionary");
+    ck_assert_ptr_null(tn_dict_tensor(modules, "a", x));
+    PROBLEM("ModuleDict");
+    ck_assert_ptr_null(tn_dict_pop(m, "a"));
+    PROBLEM("ReLU is no dictionary");
+    ck_assert_ptr_null(tn_dict_pop_tensor(m, "a"));
+    PROBLEM("ReLU is no dictionary");
+    ck_assert_int_eq(tn_dict_clear(m), TN_ERR_TYPE);
+    PROBLEM("ReLU is no dictionary");
+    ck_assert_ptr_null(tn_dict_copy(m));
+    PROBLEM("ReLU is no dictionary");
+    tn_module *tensors = parsed("ParameterDict()");
+    ck_assert_ptr_null(tn_dict_tensor(tensors, NULL, x));
+    PROBLEM("a key should be a string, got NULL");
+    ck_assert_ptr_eq(tn_dict_tensor(tensors, "a", x), x);
+    tn_module_drop(tensors);
+    tn_module_drop(modules);
+    tn_module_drop(child);
+    tn_module_drop(m);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -406,6 +463,7 @@ int main(void)
         a_parameter_list_makes_parameters_of_tensors,
         a_parameter_dict_has_the_operations_of_a_dictionary,
         a_residual_adds_what_its_branch_makes,
+        functions_of_containers_refuse_other_modules,
         NULL,
     };
     return suite_run("container", tests);
