@@ -176,6 +176,27 @@ START_TEST(NaN_reaches_the_results_of_its_column_and_row)
 }
 END_TEST
 
+/* A line that is taken in pieces: whichever piece has a NaN, and the first of two counts. */
+START_TEST(NaN_in_any_piece_of_a_long_line_counts)
+{
+    enum { LONG = 70000 };
+    static const int64_t places[] = { 0, 30000, LONG - 1 };
+    static const tn_dtype wide[] = { TN_F32, TN_F64 };
+    for (int t = 0; t < 2; t++)
+        for (int i = 0; i < 3; i++) {
+            TN_SCOPE;
+            for (int j = 0; j < LONG; j++)
+                x[j] = j % 1000;
+            x[places[i]] = x[LONG - 1] = NAN;
+            tn_tensor *in = put(cpu(), wide[t], TN_SHAPE(LONG), x, DENSE);
+            ck_assert(isnan(tn_item(tn_amax(in, NULL))));
+            ck_assert(isnan(tn_item(tn_amin(in, NULL))));
+            ck_assert_double_eq(tn_item(tn_argmax(in, NULL)), (double)places[i]);
+            ck_assert_double_eq(tn_item(tn_argmin(in, NULL)), (double)places[i]);
+        }
+}
+END_TEST
+
 START_TEST(reductions_of_nothing)
 {
     TN_SCOPE;
@@ -368,6 +389,30 @@ END_TEST
 
 /* ---- by index ---- */
 
+/* What is read with gaps and written without any, and the other way round. */
+START_TEST(running_sums_of_lines_with_gaps)
+{
+    enum { LINES = 40, LONG = 60 };
+    for (int t = 0; t < 2; t++)
+        for (int gaps = 2; gaps <= 3; gaps++) {
+            TN_SCOPE;
+            for (int i = 0; i < LINES * LONG; i++)
+                x[i] = i % 7 - 3;
+            tn_tensor *all = put(cpu(), types[t], TN_SHAPE(LINES, LONG), x, DENSE), *in;
+            tn_slice_options o = TN_SLICE_OPTIONS;
+            o.step = gaps;
+            in = tn_slice(all, 1, &o);
+            int64_t length = LONG / gaps;
+            static double sums[LINES * LONG];
+            for (int64_t i = 0; i < LINES; i++)
+                for (int64_t j = 0; j < length; j++)
+                    sums[i * length + j] = x[i * LONG + j * gaps] +
+                                           (j > 0 ? sums[i * length + j - 1] : 0);
+            same("cumsum", cpu(), types[t], tn_cumsum(in, 1, NULL), sums, 0, 0);
+        }
+}
+END_TEST
+
 START_TEST(rows_and_columns_chosen_and_added_by_index)
 {
     enum { ROWS = 40, COLUMNS = 500, MANY = 90 };
@@ -440,9 +485,9 @@ START_TEST(repeat_along_several_dimensions)
 END_TEST
 
 RUN_SUITE("folds", reductions_by_rows_and_columns_are_those_of_their_definition,
-          NaN_reaches_the_results_of_its_column_and_row, reductions_of_nothing,
-          reductions_do_not_depend_on_the_number_of_threads, softmax_of_upright_rows,
-          long_lines_are_sorted_and_their_first_ones_found,
+          NaN_reaches_the_results_of_its_column_and_row, NaN_in_any_piece_of_a_long_line_counts,
+          reductions_of_nothing, reductions_do_not_depend_on_the_number_of_threads,
+          softmax_of_upright_rows, long_lines_are_sorted_and_their_first_ones_found,
           the_gradient_of_topk_goes_to_what_was_chosen, running_sums_of_lines_side_by_side,
-          rows_and_columns_chosen_and_added_by_index, transposed_and_reversed_copies,
-          repeat_along_several_dimensions)
+          running_sums_of_lines_with_gaps, rows_and_columns_chosen_and_added_by_index,
+          transposed_and_reversed_copies, repeat_along_several_dimensions)

@@ -435,6 +435,24 @@ START_TEST(chains_of_a_million_nodes_need_no_stack)
 }
 END_TEST
 
+/* Places and comparisons of what requires gradients are whole numbers and truths: none of their own. */
+START_TEST(results_that_are_no_floats_record_nothing)
+{
+    TN_SCOPE;
+    tn_topk_options o = TN_TOPK_OPTIONS;
+    tn_tensor *x = LEAF(1, 5, 3), *values, *places;
+
+    o.dim = 0;
+    ck_assert_int_eq(tn_topk(x, 2, &o, &values, &places), TN_OK);
+    ck_assert(tn_tensor_requires_grad(values));
+    ck_assert(!tn_tensor_requires_grad(places));
+    ck_assert(!tn_tensor_requires_grad(tn_argmax(x, NULL)));
+    ck_assert(!tn_tensor_requires_grad(tn_cast(x, TN_I64)));
+    ck_assert(!tn_tensor_requires_grad(tn_gt(x, x)));
+    ck_assert(tn_tensor_requires_grad(tn_cast(x, TN_F64)));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("engine");
@@ -455,6 +473,7 @@ int main(void)
     tcase_add_test(tests, gradients_of_broadcast_operands_have_their_shape);
     tcase_add_test(tests, a_shared_parameter_gets_both_contributions);
     tcase_add_test(tests, only_floats_can_require_gradients);
+    tcase_add_test(tests, results_that_are_no_floats_record_nothing);
     tcase_add_test(tests, gradients_arrive_in_the_dtype_of_the_input);
     tcase_add_test(tests, the_graph_goes_after_backward_and_with_its_tensors);
     tcase_add_test(tests, hooks_see_and_replace_gradients);

@@ -191,11 +191,41 @@ START_TEST(what_is_refused_half_way_loses_nothing_law_4)
 }
 END_TEST
 
+/* The inits that work out a matrix in float64 and bring it to the tensor. */
+START_TEST(each_allocation_of_an_init_of_a_matrix_fails_in_turn_law_4)
+{
+    static const char *const inits[] = { "orthogonal()", "sparse(sparsity=0.5)", "dirac()",
+                                         "eye()" };
+    static const tn_dtype types[] = { TN_F32, TN_F64 };
+    for (int k = 0; k < 8; k++) {
+        TN_SCOPE;
+        tn_tensor *t = tn_tensor_full(k / 2 == 2 ? TN_SHAPE(3, 2, 2) : TN_SHAPE(3, 2), 7,
+                                      types[k % 2], NULL);
+        uint64_t failures = 0;
+        for (uint64_t n = 1; n < 1000; n++) {
+            tn__fail_alloc(n);
+            tn_status status = tn_init(t, inits[k / 2]);
+            bool reached = tn__fail_alloc(0) >= n;
+            ck_assert_msg(status == (reached ? TN_ERR_MEMORY : TN_OK) ||
+                              (reached && status == TN_OK),
+                          "%s, allocation %d: %s", inits[k / 2], (int)n, tn_error_text());
+            failures += status != TN_OK;
+            tn_error_clear();
+            if (!reached)
+                break;
+        }
+        ck_assert_int_gt((int)failures, 0);
+    }
+}
+END_TEST
+
 int main(void)
 {
     const tn_allocator own = { ledger_alloc, ledger_resize, ledger_free, NULL, { NULL } };
     const TTest *const tests[] = { each_allocation_of_a_small_network_fails_in_turn_law_4,
-                                   what_is_refused_half_way_loses_nothing_law_4, NULL };
+                                   what_is_refused_half_way_loses_nothing_law_4,
+                                   each_allocation_of_an_init_of_a_matrix_fails_in_turn_law_4,
+                                   NULL };
     if (tn_set_allocator(&own) != TN_OK)
         return EXIT_FAILURE;
     return suite_run("memory", tests);

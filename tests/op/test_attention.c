@@ -344,6 +344,11 @@ START_TEST(what_does_not_fit_is_refused_with_the_numbers)
         TN_ERR_RUNTIME,
         "k [2, 3, 3, 2]: what stands before its last two dimensions does not broadcast to [2, 4]");
     ck_assert_ptr_null(
+        tn_scaled_dot_product_attention(q, three, q, numbers(TN_F32, TN_SHAPE(3, 3), NULL), NULL));
+    FAILED(
+        TN_ERR_RUNTIME,
+        "k [2, 3, 3, 2]: what stands before its last two dimensions does not broadcast to [2, 4]");
+    ck_assert_ptr_null(
         tn_scaled_dot_product_attention(q, q, q, numbers(TN_F32, TN_SHAPE(3, 4), NULL), NULL));
     FAILED(TN_ERR_RUNTIME, "mask [3, 4] does not broadcast to the scores [2, 4, 3, 3]");
     ck_assert_ptr_null(

@@ -391,6 +391,8 @@ START_TEST(a_program_registers_like_a_plugin)
     ck_assert_str_eq(tn_registry_plugin(TN_KIND_tn_layer, "Own"), "program");
     ck_assert_int_eq(line_of("(program)").contributions, 1);
     ck_assert_int_eq(line_of("(program)").active, 1);
+    ck_assert_str_eq(line_of("(program)").version, tn_version());
+    ck_assert_str_eq(line_of("(program)").help, "what this program registered itself");
 }
 END_TEST
 

@@ -85,6 +85,28 @@ START_TEST(events_are_done_when_their_place_is_reached)
 }
 END_TEST
 
+START_TEST(a_device_waits_for_all_of_its_streams)
+{
+    tn_stream *s[2];
+    tn_event *e[2];
+
+    room_open();
+    for (int i = 0; i < 2; i++) {
+        s[i] = tn_stream_new(device("vault"));
+        stream_hold(s[i]);
+        e[i] = tn_event_record(device("vault"), s[i]);
+    }
+    ck_assert(!tn_event_done(e[0]) && !tn_event_done(e[1]));
+    ok(tn_device_sync(device("vault")));
+    ck_assert(tn_event_done(e[0]) && tn_event_done(e[1]));
+    for (int i = 0; i < 2; i++) {
+        tn_event_drop(e[i]);
+        tn_stream_drop(s[i]);
+    }
+    room_close();
+}
+END_TEST
+
 static void *place_of(tn_tensor *x, uint64_t *offset)
 {
     *offset = x->view.byte_offset;
@@ -236,7 +258,7 @@ END_TEST
 
 RUN_TESTS("stream", a_device_without_streams_has_trivial_ones,
           the_current_stream_is_the_innermost_of_its_device,
-          events_are_done_when_their_place_is_reached,
+          events_are_done_when_their_place_is_reached, a_device_waits_for_all_of_its_streams,
           memory_goes_to_another_stream_only_after_an_event,
           memory_used_on_a_second_stream_waits_for_that_one,
           more_streams_than_places_are_waited_for,
