@@ -389,7 +389,17 @@ END_TEST
 
 /* ---- by index ---- */
 
-/* What is read with gaps and written without any, and the other way round. */
+START_TEST(numbers_too_small_for_float32_are_not_zero)
+{
+    TN_SCOPE;
+    tn_tensor *in = put(cpu(), TN_F64, TN_SHAPE(4), NUMBERS(0, 1e-300, -0.0, 2), DENSE),
+              *at = tn_nonzero(in);
+    ck_assert_int_eq(tn_tensor_size(at, 0), 2);
+    same("nonzero", cpu(), TN_I64, at, NUMBERS(1, 3), 0, 0);
+}
+END_TEST
+
+/* What is read with gaps is written without any. */
 START_TEST(running_sums_of_lines_with_gaps)
 {
     enum { LINES = 40, LONG = 60 };
@@ -489,5 +499,6 @@ RUN_SUITE("folds", reductions_by_rows_and_columns_are_those_of_their_definition,
           reductions_of_nothing, reductions_do_not_depend_on_the_number_of_threads,
           softmax_of_upright_rows, long_lines_are_sorted_and_their_first_ones_found,
           the_gradient_of_topk_goes_to_what_was_chosen, running_sums_of_lines_side_by_side,
-          running_sums_of_lines_with_gaps, rows_and_columns_chosen_and_added_by_index,
-          transposed_and_reversed_copies, repeat_along_several_dimensions)
+          running_sums_of_lines_with_gaps, numbers_too_small_for_float32_are_not_zero,
+          rows_and_columns_chosen_and_added_by_index, transposed_and_reversed_copies,
+          repeat_along_several_dimensions)

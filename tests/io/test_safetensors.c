@@ -326,6 +326,33 @@ START_TEST(hostile_headers_are_refused_with_words)
 }
 END_TEST
 
+/* A tensor without elements may be listed before or behind the one that ends where it is. */
+START_TEST(tensors_without_elements_may_be_listed_anywhere)
+{
+    static const char *const headers[] = {
+        "{\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[2,2]},"
+        "\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}",
+        "{\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
+        "\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[2,2]}}",
+        "{\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
+        "\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}",
+    };
+    for (int64_t i = 0; i < tn__countof(headers); i++) {
+        char bytes[200] = "";
+        size_t length = strlen(headers[i]);
+        bytes[0] = (char)length;
+        memcpy(bytes + 8, headers[i], length);
+        memcpy(bytes + 8 + length, "\5\6", 2);
+        tn_state *state = tn_state_new();
+        ck_assert_msg(load_memory(bytes, 8 + length + 2, state) == TN_OK, "%s: %s", headers[i],
+                      tn_error_text());
+        EXPECT("b", TN_U8, TN_SHAPE(2), uint8_t, 5, 6);
+        ck_assert_int_eq(tn_state_count(state), 2);
+        tn_state_drop(state);
+    }
+}
+END_TEST
+
 START_TEST(bools_of_a_file_become_zero_or_one)
 {
     const char *header = "{\"a\":{\"dtype\":\"BOOL\",\"shape\":[3],\"data_offsets\":[0,3]}}";
@@ -379,6 +406,7 @@ int main(void)
         a_network_answers_the_same_from_its_file_ser_008,
         what_the_format_cannot_hold_is_refused_with_the_name,
         hostile_headers_are_refused_with_words,
+        tensors_without_elements_may_be_listed_anywhere,
         bools_of_a_file_become_zero_or_one,
         a_file_cut_at_every_length_or_changed_at_every_byte_is_an_error_or_loads,
         loading_reports_progress_and_can_be_cancelled,

@@ -123,6 +123,17 @@ START_TEST(a_file_goes_to_the_device_that_is_there)
 }
 END_TEST
 
+START_TEST(loading_and_saving_name_what_is_missing)
+{
+    tn_module *m = tn_module_parse("Linear(2, 2)");
+    ck_assert_int_ne(tn_module_load(m, NULL), TN_OK);
+    expect_failure(TN_ERR_RUNTIME, "an argument of tn_module_load is NULL");
+    ck_assert_int_ne(tn_module_load(NULL, "weights.safetensors"), TN_OK);
+    expect_failure(TN_ERR_RUNTIME, "an argument of tn_module_load is NULL");
+    tn_module_drop(m);
+}
+END_TEST
+
 START_TEST(no_file_runs_code)
 {
     ck_assert_ptr_null(tn_state_load(TN_TEST_SRCDIR "/tests/io/files/refused-system.pt"));
@@ -370,6 +381,7 @@ int main(int count, char **arguments)
         ties_are_ties_again_and_stay_two_where_their_values_differ,
         versions_are_in_the_file_and_unknown_in_a_plain_one,
         a_file_goes_to_the_device_that_is_there,
+        loading_and_saving_name_what_is_missing,
         no_file_runs_code,
         texts_that_nobody_wrote_are_refused_with_their_line,
         what_no_file_can_hold_is_refused_by_name,

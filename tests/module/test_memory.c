@@ -191,6 +191,26 @@ START_TEST(what_is_refused_half_way_loses_nothing_law_4)
 }
 END_TEST
 
+START_TEST(a_value_of_a_state_that_is_replaced_is_given_back)
+{
+    int64_t after[ROUNDS] = { 0 };
+    for (int i = 0; i < ROUNDS; i++) {
+        TN_SCOPE;
+        tn_tensor *x = tn_tensor_full(TN_SHAPE(100), 1, TN_F32, NULL);
+        tn_state *state = tn_state_new();
+        for (int k = 0; k < 5; k++) {
+            ck_assert_int_eq(tn_state_set(state, "a", tn_add(x, x, NULL)), TN_OK);
+            ck_assert_int_eq(
+                tn_state_set_value(state, "b", tn_value_string("a text of some length")), TN_OK);
+        }
+        ck_assert_int_eq(tn_state_count(state), 2);
+        tn_state_drop(state);
+        after[i] = ledger;
+    }
+    ck_assert(!grows(after));
+}
+END_TEST
+
 /* The inits that work out a matrix in float64 and bring it to the tensor. */
 START_TEST(each_allocation_of_an_init_of_a_matrix_fails_in_turn_law_4)
 {
@@ -224,6 +244,7 @@ int main(void)
     const tn_allocator own = { ledger_alloc, ledger_resize, ledger_free, NULL, { NULL } };
     const TTest *const tests[] = { each_allocation_of_a_small_network_fails_in_turn_law_4,
                                    what_is_refused_half_way_loses_nothing_law_4,
+                                   a_value_of_a_state_that_is_replaced_is_given_back,
                                    each_allocation_of_an_init_of_a_matrix_fails_in_turn_law_4,
                                    NULL };
     if (tn_set_allocator(&own) != TN_OK)

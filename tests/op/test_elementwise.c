@@ -94,6 +94,27 @@ START_TEST(shapes_and_dtypes_that_do_not_fit_are_refused)
 }
 END_TEST
 
+START_TEST(targets_of_ctc_are_classes_and_not_the_blank)
+{
+    TN_SCOPE;
+    tn_ctc_loss_options o = TN_CTC_LOSS_OPTIONS;
+    tn_tensor *chances = tn_tensor_full(TN_SHAPE(4, 1, 3), -1, TN_F32, NULL), *four = INTS(4),
+              *two = INTS(2), *fits = tn_reshape(INTS(1, 2), TN_SHAPE(1, 2));
+
+    ck_assert_ptr_nonnull(tn_ctc_loss(chances, fits, four, two, &o));
+    REFUSED(tn_ctc_loss(chances, tn_reshape(INTS(1, 3), TN_SHAPE(1, 2)), four, two, &o),
+            TN_ERR_RUNTIME, "target 1 of sequence 0 is 3");
+    REFUSED(tn_ctc_loss(chances, tn_reshape(INTS(-1, 2), TN_SHAPE(1, 2)), four, two, &o),
+            TN_ERR_RUNTIME, "target 0 of sequence 0 is -1");
+    REFUSED(tn_ctc_loss(chances, tn_reshape(INTS(0, 2), TN_SHAPE(1, 2)), four, two, &o),
+            TN_ERR_RUNTIME, "other than the blank 0");
+    REFUSED(tn_ctc_loss(chances, fits, INTS(5), two, &o), TN_ERR_RUNTIME, "input length 5 of 4");
+    REFUSED(tn_ctc_loss(chances, fits, INTS(-1), two, &o), TN_ERR_RUNTIME, "input length -1 of 4");
+    REFUSED(tn_ctc_loss(chances, fits, four, INTS(-1), &o), TN_ERR_RUNTIME, "target length -1");
+    REFUSED(tn_ctc_loss(chances, fits, four, INTS(3), &o), TN_ERR_RUNTIME, "target length 3");
+}
+END_TEST
+
 /* A single weight [1] has more dimensions than a number: the result and both gradients keep their
  * own shapes. */
 START_TEST(prelu_of_a_number_takes_a_single_weight)
@@ -211,6 +232,7 @@ int main(void)
     tcase_add_test(tests, options_out_of_range_are_refused);
     tcase_add_test(tests, shapes_and_dtypes_that_do_not_fit_are_refused);
     tcase_add_test(tests, prelu_of_a_number_takes_a_single_weight);
+    tcase_add_test(tests, targets_of_ctc_are_classes_and_not_the_blank);
     tcase_add_test(tests, in_place_forms_write_into_their_input);
     tcase_add_test(tests, an_activation_in_place_keeps_the_gradient_right);
     tcase_add_test(tests, parts_of_complex_numbers_are_views);
