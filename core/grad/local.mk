@@ -13,5 +13,6 @@ libcore_la_SOURCES += \
 	%D%/inplace.c \
 	%D%/mode.c \
 	%D%/node.c \
+	%D%/region.c \
 	%D%/run.c \
 	%D%/tensor.c

@@ -495,6 +495,17 @@ tn_status tn__op_run(const tn_op *op, tn_tensor *const *in, int64_t n_in, const 
     return status;
 }
 
+tn_status tn__op_takes(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options)
+{
+    tn__work work;
+    tn_meta meta;
+    tn_status status = tn__work_begin(&work, op, in, n_in, options, &meta, NULL);
+
+    if (status == TN_OK)
+        tn__work_end(&work);
+    return status;
+}
+
 tn_tensor *tn__cast(tn_tensor *tensor, tn_dtype dtype)
 {
     const tn_op *op = tn__needed(TN__NEED_cast);

@@ -5,14 +5,6 @@
 #include "core/grad/internal.h"
 #include "core/op/parts.h"
 
-static bool overlaps_itself(const tn_tensor *tensor)
-{
-    for (int32_t d = 0; d < tensor->view.ndim && tensor->numel > 0; d++)
-        if (tensor->view.strides[d] == 0 && tensor->view.shape[d] > 1)
-            return true;
-    return false;
-}
-
 static tn_status check_memory(const tn_op *op, tn_tensor *const *in, int64_t n_in, tn_tensor *into)
 {
     tn_status status = tn__tensor_writable(into);
@@ -25,7 +17,7 @@ static tn_status check_memory(const tn_op *op, tn_tensor *const *in, int64_t n_i
                        "allowed: it was made between tn_inference_begin and tn_inference_end; "
                        "tn_clone makes a normal one of it",
                        op->def.name);
-    if (overlaps_itself(into))
+    if (tn__tensor_repeats(into))
         return tn_fail(
             TN_ERR_RUNTIME,
             "%s: unsupported operation: more than one element of the written-to tensor refers to "

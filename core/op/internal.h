@@ -35,6 +35,8 @@ void tn__kernels_idle(void (*tell)(tn__plugin *plugin, const char *words));
  * scope). */
 tn_status tn__op_run(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                      tn_tensor **out, int64_t n_out, tn_tensor *into);
+/* Whether the operator would take a call: its checks and inference alone, one output at most. */
+tn_status tn__op_takes(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options);
 /* Runs the kernel of an operator into existing tensors, nothing inferred; TN_ERR_NOT_IMPLEMENTED
  * when there is none. For copies and fills. */
 tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in,

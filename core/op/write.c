@@ -86,12 +86,12 @@ static tn_status check_writable(const tn__work *work)
         status = tn__tensor_writable(tensor);
         if (status != TN_OK)
             return tn_error_prefix("%s: input %lld: ", work->op->def.name, (long long)i);
-        for (int32_t d = 0; d < tensor->view.ndim; d++)
-            if (tensor->view.strides[d] == 0 && tensor->view.shape[d] > 1)
-                return tn_fail(TN_ERR_RUNTIME,
-                               "%s: input %lld, which is written into, has several elements in "
-                               "one place (it was expanded); tn_copy makes one that can be written",
-                               work->op->def.name, (long long)i);
+        if (tn__tensor_repeats(tensor))
+            return tn_fail(TN_ERR_RUNTIME,
+                           "%s: input %lld, which is written into, has several elements in one "
+                           "place (it was expanded, or is made of windows that overlap); tn_copy "
+                           "makes one that can be written",
+                           work->op->def.name, (long long)i);
     }
     return TN_OK;
 }

@@ -459,6 +459,8 @@ tn_tensor *tn_tensor_full(tn_ints shape, double value, tn_dtype dtype, const tn_
     if (tensor->numel == 0 || !tn_device_has_memory(tensor->device))
         return tensor;
     op = tn__needed(TN__NEED_fill);
+    if (op != NULL && tn__op_takes(op, &tensor, 1, &options) != TN_OK)
+        return NULL; /* a value that the type cannot hold */
     status = op != NULL ? tn__op_run_kernel(op, &tensor, 1, &options, &tensor, 1)
                         : TN_ERR_NOT_IMPLEMENTED;
     if (status == TN_ERR_NOT_IMPLEMENTED) {

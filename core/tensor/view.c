@@ -117,6 +117,83 @@ bool tn__tensor_same_view(const tn_tensor *a, const tn_tensor *b)
     return true;
 }
 
+bool tn__strides_nest(const int64_t *shape, const int64_t *strides, int32_t ndim, uint32_t without)
+{
+    int32_t order[TN_MAX_DIMS], count = 0;
+    int64_t reach = 0;
+
+    for (int32_t d = 0; d < ndim; d++) {
+        int32_t at = count;
+
+        if (shape[d] == 1 || (without >> d & 1) != 0)
+            continue;
+        for (; at > 0 && strides[order[at - 1]] > strides[d]; at--)
+            order[at] = order[at - 1];
+        order[at] = d;
+        count++;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        if (strides[order[i]] <= reach)
+            return false;
+        reach += (shape[order[i]] - 1) * strides[order[i]];
+    }
+    return true;
+}
+
+/* Whether steps along dimensions [0, count), less than their sizes and not all zero, can make up
+ * `sum`. The largest stride is the last. Gives up after `budget` steps, and then says yes. */
+static bool can_meet(const int64_t *shape, const int64_t *strides, int32_t count, int64_t sum,
+                     bool moved, int64_t *budget)
+{
+    int64_t reach = 0, most;
+
+    if (count == 0)
+        return sum == 0 && moved;
+    if (--*budget < 0)
+        return true;
+    for (int32_t i = 0; i + 1 < count; i++)
+        reach += (shape[i] - 1) * strides[i];
+    most = shape[count - 1] - 1;
+    for (int64_t k = -most; k <= most; k++) {
+        int64_t left = sum + k * strides[count - 1];
+
+        if (left < -reach)
+            k += (-reach - left - 1) / strides[count - 1];
+        else if (left > reach)
+            break;
+        else if (can_meet(shape, strides, count - 1, left, moved || k != 0, budget))
+            return true;
+    }
+    return false;
+}
+
+bool tn__tensor_repeats(const tn_tensor *tensor)
+{
+    const tn_view *view = &tensor->view;
+    int64_t shape[TN_MAX_DIMS], strides[TN_MAX_DIMS], budget = 1 << 20;
+    int32_t count = 0;
+
+    if (tensor->contiguous || tensor->numel < 2 ||
+        tn__strides_nest(view->shape, view->strides, view->ndim, 0))
+        return false;
+    for (int32_t d = 0; d < view->ndim; d++) {
+        int32_t at = count;
+
+        if (view->shape[d] == 1)
+            continue;
+        if (view->strides[d] == 0)
+            return true;
+        for (; at > 0 && strides[at - 1] > view->strides[d]; at--) {
+            shape[at] = shape[at - 1];
+            strides[at] = strides[at - 1];
+        }
+        shape[at] = view->shape[d];
+        strides[at] = view->strides[d];
+        count++;
+    }
+    return can_meet(shape, strides, count, 0, false, &budget);
+}
+
 bool tn__tensor_is_dense(const tn_tensor *tensor)
 {
     int32_t ndim = tensor->view.ndim, left = 0;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 
 if HAVE_CHECK
-TN_GRAD_TESTS = tests/grad/test_anomaly tests/grad/test_check tests/grad/test_complex tests/grad/test_differential tests/grad/test_elementwise tests/grad/test_engine tests/grad/test_function tests/grad/test_hooks tests/grad/test_inplace tests/grad/test_inplace_forms tests/grad/test_modes tests/grad/test_slices tests/grad/test_threads tests/grad/test_views
+TN_GRAD_TESTS = tests/grad/test_anomaly tests/grad/test_check tests/grad/test_complex tests/grad/test_differential tests/grad/test_elementwise tests/grad/test_engine tests/grad/test_function tests/grad/test_hooks tests/grad/test_inplace tests/grad/test_inplace_forms tests/grad/test_modes tests/grad/test_slices tests/grad/test_programs tests/grad/test_threads tests/grad/test_views
 check_PROGRAMS += $(TN_GRAD_TESTS)
 TESTS += $(TN_GRAD_TESTS)
 tests_grad_test_anomaly_SOURCES = %D%/test_anomaly.c tests/op/with.h
@@ -46,4 +46,7 @@ tests_grad_test_function_LDADD = $(TN_LINK_TEST_CORE)
 tests_grad_test_modes_SOURCES = %D%/test_modes.c tests/op/with.h
 tests_grad_test_modes_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_grad_test_modes_LDADD = $(TN_LINK_TEST)
+tests_grad_test_programs_SOURCES = %D%/test_programs.c tests/op/with.h
+tests_grad_test_programs_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_grad_test_programs_LDADD = $(TN_LINK_TEST)
 endif

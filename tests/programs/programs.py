@@ -25,6 +25,13 @@ def ints(values):
     return ",".join(str(v) for v in values) if values else "-"
 
 
+def shows_twice(x):
+    places = [0]
+    for n, step in zip(x.shape, x.stride()):
+        places = [p + i * step for p in places for i in range(n)]
+    return len(set(places)) < len(places)
+
+
 class Program:
     def __init__(self, seed):
         self.rng = random.Random(seed)
@@ -127,7 +134,7 @@ class Program:
         self.seen.add(i)
         r = self.rng
         d = r.randrange(-2, 2)
-        kind = r.randrange(10)
+        kind = r.randrange(14)
         if kind == 0:
             n = x.shape[d] if -x.dim() <= d < x.dim() else 2
             start = r.randrange(0, n) if n else 0
@@ -153,6 +160,15 @@ class Program:
         elif kind == 8:
             start = r.randrange(0, 2)
             self.op("slice", [i], {"dim": 0, "start": start, "step": 2}, lambda x: x[start::2] if x.dim() else x.select(0, 0))
+        elif kind in (9, 10):
+            window, step = r.randrange(1, 4), r.randrange(1, 3)
+            self.op("unfold", [i], {"dim": d, "window": window, "step": step}, lambda x: x.unfold(d, window, step))
+        elif kind == 11:
+            order = r.sample(range(x.dim()), x.dim())
+            self.op("permute", [i], {"dims": order}, lambda x: x.permute(order))
+        elif kind == 12:
+            dims = r.choice([[], [d], [0]])
+            self.op("squeeze", [i], {"dims": dims}, lambda x: x.squeeze(tuple(dims)))
         else:
             self.op("diagonal", [i], {}, lambda x: x.diagonal())
 
@@ -169,6 +185,8 @@ class Program:
         x = self.t[i]
         if x.is_inference() and not torch.is_inference_mode_enabled():
             return  # PyTorch refuses, and has changed it by then
+        if shows_twice(x) and not any(k == 0 and n > 1 for k, n in zip(x.stride(), x.shape)):
+            return  # windows that overlap: what PyTorch writes there is not defined
         if kind == 3 and self.t[j].untyped_storage().data_ptr() == x.untyped_storage().data_ptr():
             return  # nor does it look whether the two share memory in part
         if kind in (3, 4) and any(k == 0 and n > 1 for k, n in zip(x.stride(), x.shape)):

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Gradients of views whose base changed, and of changes through views: what is under a view is a
+ * region of a tensor like the base. */
+#include "core/grad/parts.h"
+#include "core/op/parts.h"
+
+static tn_status zero(tn_tensor *tensor)
+{
+    const tn_op *fill = tn__needed(TN__NEED_fill);
+    tn_fill_options options = TN_FILL_OPTIONS;
+
+    if (fill == NULL)
+        return tn_error_last()->code;
+    options.value = 0.0;
+    return tn__op_run(fill, &tensor, 1, &options, NULL, 0, tensor);
+}
+
+tn_tensor *tn__zeros_like(const tn_tensor *tensor)
+{
+    tn_meta meta;
+
+    tn__tensor_meta(tensor, &meta);
+    meta.flags = 0;
+    meta.offset = 0;
+    return tn__zeros(&meta, tensor->device);
+}
+
+tn_tensor *tn__zeros(const tn_meta *meta, const tn_device *device)
+{
+    tn_tensor *out = tn__tensor_make(meta, device);
+
+    if (out != NULL && zero(out) != TN_OK) {
+        tn_tensor_drop(out);
+        return NULL;
+    }
+    return out;
+}
+
+/* The part of a base-shaped tensor that lies under the view. */
+static tn_tensor *region(tn_tensor *whole, const tn_meta *view)
+{
+    tn_meta meta = *view;
+
+    meta.offset += tn_tensor_offset(whole) * (int64_t)tn_dtype_size((tn_dtype)whole->dtype) /
+                   (int64_t)tn_dtype_size(view->dtype);
+    return tn__tensor_over(whole->storage, &meta);
+}
+
+/* The same with a history: a view of `whole`, in the scope. */
+static tn_tensor *recorded_region(tn_tensor *whole, const tn_meta *view)
+{
+    tn_tensor *part = region(whole, view);
+    tn__edge edge;
+
+    if (part == NULL || tn__scope_push(part) == NULL || tn__grad_view(part, whole) != TN_OK)
+        return NULL;
+    part->autograd->generation--; /* so that it is looked up */
+    return tn__grad_edge(part, &edge) == TN_OK ? part : NULL;
+}
+
+tn_status tn__slice_output(tn__node *slice, tn__edge *edge)
+{
+    const tn_meta *base = slice->as.slice.base;
+    void *tail;
+    tn__node *node = tn__node_new(TN__NODE_STRIDED, "view", 1, 1, 0, base->ndim,
+                                  2 * sizeof(tn_meta), &tail);
+
+    if (node == NULL)
+        return tn_error_last()->code;
+    node->as.slice.inner = NULL;
+    node->as.slice.base = tail;
+    node->as.slice.view = node->as.slice.base + 1;
+    *node->as.slice.base = *base;
+    *node->as.slice.view = *slice->as.slice.view;
+    node->seen[0].ndim = (int16_t)base->ndim;
+    node->seen[0].dtype = (uint16_t)base->dtype;
+    for (int32_t d = 0; d < base->ndim; d++)
+        node->seen[0].shape[d] = base->shape[d];
+    node->edges[0].node = tn__node_keep(slice);
+    tn__node_follow(node, slice);
+    edge->node = node;
+    edge->index = 0;
+    return TN_OK;
+}
+
+/* Where a view shows one element many times along a dimension (expand), their gradients add up:
+ * *view becomes what it shows without that, *gradient (owned) the sum. */
+static tn_status fold(tn_meta *view, tn_tensor **gradient)
+{
+    const tn_op *op = tn__needed(TN__NEED_sum_to);
+    tn_sum_to_options options = TN_SUM_TO_OPTIONS;
+    tn_tensor *sum = NULL;
+    tn_status status;
+    bool any = false;
+
+    for (int32_t d = 0; d < view->ndim; d++)
+        if (view->strides[d] == 0 && view->shape[d] > 1) {
+            view->shape[d] = 1;
+            any = true;
+        }
+    if (!any)
+        return TN_OK;
+    if (op == NULL)
+        return tn_error_last()->code;
+    options.shape = (tn_ints){ view->shape, view->ndim };
+    status = tn__plain_call(op, gradient, 1, &options, &sum, 1, NULL);
+    if (status != TN_OK)
+        return status;
+    tn_tensor_drop(*gradient);
+    *gradient = sum;
+    return TN_OK;
+}
+
+/* The dimensions of a view, as bits, without which it shows no element twice; of all such sets the
+ * one with the fewest places. None for most views, one for windows that overlap (unfold). */
+static uint32_t repeated_dims(const tn_meta *view)
+{
+    uint32_t best = 0;
+    int64_t fewest = INT64_MAX;
+
+    if (tn__strides_nest(view->shape, view->strides, view->ndim, 0))
+        return 0;
+    for (uint32_t set = 1; set < UINT32_C(1) << view->ndim; set++) {
+        int64_t places = 1;
+
+        for (int32_t d = 0; d < view->ndim; d++)
+            if ((set >> d & 1) != 0)
+                places *= view->shape[d];
+        if (places < fewest && tn__strides_nest(view->shape, view->strides, view->ndim, set)) {
+            fewest = places;
+            best = set;
+        }
+    }
+    return best;
+}
+
+/* Adds a gradient to the region of `whole` under `view`, both of which show no element twice. */
+static tn_status add_to(tn_tensor *whole, const tn_meta *view, tn_tensor *gradient, bool record)
+{
+    const tn_op *op = tn__needed(TN__NEED_add);
+    tn_add_options options = TN_ADD_OPTIONS;
+    tn_tensor *in[2] = { NULL, gradient };
+    tn_status status;
+
+    if (op == NULL)
+        return tn_error_last()->code;
+    in[0] = record ? recorded_region(whole, view) : region(whole, view);
+    if (in[0] == NULL)
+        return tn_error_last()->code;
+    status = record ? tn__inplace_call(op, in, 2, &options, in[0])
+                    : tn__op_run(op, in, 2, &options, NULL, 0, in[0]);
+    if (!record)
+        tn_tensor_drop(in[0]);
+    return status;
+}
+
+/* One place along the dimensions `set` of a tensor after the other; false behind the last. */
+static bool next_place(const tn_meta *of, uint32_t set, int64_t *place)
+{
+    for (int32_t d = of->ndim - 1; d >= 0; d--) {
+        if ((set >> d & 1) == 0)
+            continue;
+        if (++place[d] < of->shape[d])
+            return true;
+        place[d] = 0;
+    }
+    return false;
+}
+
+/* What is at one place along the dimensions `set`, which become 1 long. */
+static tn_meta part_at(const tn_meta *of, uint32_t set, const int64_t *place)
+{
+    tn_meta part = *of;
+
+    for (int32_t d = 0; d < of->ndim; d++)
+        if ((set >> d & 1) != 0) {
+            part.offset += place[d] * of->strides[d];
+            part.shape[d] = 1;
+        }
+    return part;
+}
+
+/* The gradient of overlapping windows: each of their elements adds up on its own. */
+static tn_status add_parts(tn_tensor *whole, const tn_meta *view, uint32_t set, tn_tensor *gradient,
+                           bool record)
+{
+    const tn_op *copy = tn__needed(TN__NEED_copy);
+    int64_t place[TN_MAX_DIMS] = { 0 };
+    tn_tensor *dense = NULL;
+    tn_meta of;
+    tn_status status;
+
+    if (copy == NULL)
+        return tn_error_last()->code;
+    if (record) /* memory of its own, so that parts of it are views with a history */
+        status = tn__plain_call(copy, &gradient, 1, NULL, &dense, 1, NULL);
+    else
+        status = (dense = tn_tensor_keep(gradient)) != NULL ? TN_OK : tn_error_last()->code;
+    if (status != TN_OK)
+        return status;
+    tn__tensor_meta(dense, &of);
+    of.offset = 0; /* region() counts from the first element */
+    do {
+        tn_meta from = part_at(&of, set, place), to = part_at(view, set, place);
+        tn_tensor *part = record ? recorded_region(dense, &from) : region(dense, &from);
+
+        status = part == NULL ? tn_error_last()->code : add_to(whole, &to, part, record);
+        if (!record)
+            tn_tensor_drop(part);
+    } while (status == TN_OK && next_place(&of, set, place));
+    tn_tensor_drop(dense);
+    return status;
+}
+
+/* Copies a gradient into its place. */
+static tn_status put(tn_tensor *whole, const tn_meta *view, tn_tensor *gradient, bool record)
+{
+    const tn_op *copy = tn__needed(TN__NEED_copy);
+    tn_tensor *part = record ? recorded_region(whole, view) : region(whole, view);
+    tn_status status;
+
+    if (copy == NULL || part == NULL)
+        return tn_error_last()->code;
+    if (record)
+        return tn__inplace_call(copy, &gradient, 1, NULL, part);
+    status = tn__copy(part, gradient);
+    tn_tensor_drop(part);
+    return status;
+}
+
+static tn_status strided_run(tn__node *node, tn_tensor *gout, bool record, tn_tensor **gin)
+{
+    tn_tensor *whole = tn__tensor_make(node->as.slice.base, gout->device);
+    tn_meta view = *node->as.slice.view;
+    tn_tensor *gradient;
+    uint32_t repeated;
+    tn_status status;
+
+    if (whole == NULL || tn__scope_push(whole) == NULL)
+        return tn_error_last()->code;
+    status = zero(whole);
+    if (status != TN_OK)
+        return status;
+    gradient = tn_tensor_keep(gout);
+    status = fold(&view, &gradient);
+    repeated = repeated_dims(&view);
+    if (status == TN_OK && repeated != 0)
+        status = add_parts(whole, &view, repeated, gradient, record);
+    else if (status == TN_OK)
+        status = put(whole, &view, gradient, record);
+    tn_tensor_drop(gradient);
+    gin[0] = whole;
+    return status;
+}
+
+/* What the change left of the base's gradient, in gin[0], and a copy of what lies under the view.
+ * All in the scope. */
+static tn_status split(tn__node *node, tn_tensor *gout, tn_tensor **under, tn_tensor **gin)
+{
+    tn_tensor *whole = tn__tensor_make(node->as.slice.base, gout->device), *part;
+    tn_status status;
+
+    if (whole == NULL || tn__scope_push(whole) == NULL)
+        return tn_error_last()->code;
+    status = tn__copy(whole, gout);
+    if (status != TN_OK)
+        return status;
+    part = region(whole, node->as.slice.view);
+    if (part == NULL || tn__scope_push(part) == NULL)
+        return tn_error_last()->code;
+    *under = tn__gradient_copy(part);
+    if (*under == NULL || tn__scope_push(*under) == NULL)
+        return tn_error_last()->code;
+    gin[0] = whole;
+    return zero(part);
+}
+
+/* The same, recorded: the derivative of in-place through a view is itself in-place through a view,
+ * and so can be differentiated as often as one likes. */
+static tn_status split_recorded(tn__node *node, tn_tensor *gout, tn_tensor **under, tn_tensor **gin)
+{
+    const tn_op *copy = tn__needed(TN__NEED_copy), *fill = tn__needed(TN__NEED_fill);
+    tn_tensor *whole = tn__tensor_make(node->as.slice.base, gout->device), *part;
+    tn_fill_options options = TN_FILL_OPTIONS;
+    tn_status status;
+
+    if (whole == NULL || tn__scope_push(whole) == NULL || copy == NULL || fill == NULL)
+        return tn_error_last()->code;
+    status = tn__inplace_call(copy, &gout, 1, NULL, whole);
+    if (status != TN_OK)
+        return status;
+    part = recorded_region(whole, node->as.slice.view);
+    if (part == NULL)
+        return tn_error_last()->code;
+    status = tn__plain_call(copy, &part, 1, NULL, under, 1, NULL);
+    if (status != TN_OK)
+        return status;
+    if (tn__scope_push(*under) == NULL)
+        return tn_error_last()->code;
+    options.value = 0.0;
+    gin[0] = whole;
+    return tn__inplace_call(fill, &part, 1, &options, part);
+}
+
+tn_status tn__slice_run(tn__node *node, tn_tensor *gout, uint32_t need, bool record,
+                        tn_tensor **gin)
+{
+    tn__node *inner = node->as.slice.inner;
+    tn_tensor *under = NULL;
+    tn_status status;
+
+    if (node->kind == TN__NODE_STRIDED)
+        return strided_run(node, gout, record, gin);
+    for (int32_t i = 0; i < node->n_in; i++)
+        gin[i] = TN_NONE;
+    status = record ? split_recorded(node, gout, &under, gin) : split(node, gout, &under, gin);
+    if (status != TN_OK)
+        return status;
+    if (need >> 1 == 0 || inner->n_in == 0)
+        return TN_OK;
+    status = tn__node_run(inner, &under, need >> 1, record, gin + 1, NULL);
+    for (int32_t i = 1; i < node->n_in && status == TN_OK; i++)
+        if (!tn__is_none(gin[i]) && tn__scope_push(gin[i]) == NULL) {
+            status = tn_error_last()->code;
+            gin[i] = TN_NONE;
+        }
+    return status;
+}

@@ -1,0 +1,677 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Random programs of views and in-place changes. First and second derivatives are compared with
+ * finite differences of the same program; what is refused has to be refused in known words. */
+#include <stdio.h>
+
+#include <tenon/contrib.h>
+
+#include "tests/op/with.h"
+
+enum { PROGRAMS = 400, STEPS = 9, POOL = 16, MOST_SIZE = 64, LEAF_MOST = 9 };
+
+/* ---- numbers ---- */
+
+/* xorshift64*, so that programs are the same everywhere. */
+static uint64_t draw(uint64_t *state)
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return *state * 0x2545F4914F6CDD1DU;
+}
+
+static int64_t below(uint64_t *state, int64_t bound)
+{
+    return bound > 0 ? (int64_t)((draw(state) >> 33) % (uint64_t)bound) : 0;
+}
+
+static double number(uint64_t *state)
+{
+    return (double)(int64_t)(draw(state) >> 11) * 0x1p-53 * 2.4 - 1.2;
+}
+
+/* Numbers of a shape, float64 or with parts of complex128. */
+static tn_tensor *constant(uint64_t *state, tn_ints shape, tn_dtype dtype)
+{
+    double numbers[2 * MOST_SIZE];
+    int64_t count = 1, parts = dtype == TN_C128 ? 2 : 1;
+    tn_tensor *out;
+
+    for (int64_t d = 0; d < shape.count; d++)
+        count *= shape.at[d];
+    ck_assert_int_le(count, MOST_SIZE);
+    for (int64_t i = 0; i < parts * count; i++)
+        numbers[i] = number(state);
+    out = tn_tensor_empty(shape, dtype, NULL);
+    ck_assert_msg(out != NULL && tn_tensor_copy_in(out, numbers,
+                                                   (size_t)count * tn_dtype_size(dtype)) == TN_OK,
+                  "%s", tn_error_text());
+    return out;
+}
+
+static tn_tensor *constant_like(uint64_t *state, const tn_tensor *x)
+{
+    return constant(state, tn_tensor_shape(x), tn_tensor_dtype(x));
+}
+
+/* ---- views ---- */
+
+static int64_t some_dim(uint64_t *state, const tn_tensor *x)
+{
+    return below(state, tn_tensor_ndim(x));
+}
+
+static tn_tensor *make_view(tn_tensor *x, uint64_t *state)
+{
+    int64_t n = tn_tensor_numel(x);
+
+    switch (below(state, 3)) {
+    case 0: return tn_view_to(x, TN_SHAPE(-1));
+    case 1: return n % 2 == 0 ? tn_view_to(x, TN_SHAPE(2, -1)) : tn_view_to(x, TN_SHAPE(-1, 1));
+    default: return n % 3 == 0 ? tn_view_to(x, TN_SHAPE(-1, 3)) : tn_view_to(x, TN_SHAPE(1, -1));
+    }
+}
+
+static tn_tensor *make_reshape(tn_tensor *x, uint64_t *state)
+{
+    int64_t n = tn_tensor_numel(x);
+
+    return below(state, 2) == 0 && n % 2 == 0 ? tn_reshape(x, TN_SHAPE(-1, 2))
+                                              : tn_reshape(x, TN_SHAPE(-1));
+}
+
+static tn_tensor *make_flatten(tn_tensor *x, uint64_t *state)
+{
+    tn_flatten_options o = TN_FLATTEN_OPTIONS;
+
+    o.start_dim = some_dim(state, x);
+    return tn_flatten(x, &o);
+}
+
+static tn_tensor *make_permute(tn_tensor *x, uint64_t *state)
+{
+    int64_t dims[TN_MAX_DIMS], ndim = tn_tensor_ndim(x);
+
+    for (int64_t d = 0; d < ndim; d++) {
+        int64_t other = below(state, d + 1);
+
+        dims[d] = d;
+        dims[d] = dims[other];
+        dims[other] = d;
+    }
+    return tn_permute(x, (tn_ints){ dims, ndim });
+}
+
+static tn_tensor *make_transpose(tn_tensor *x, uint64_t *state)
+{
+    return tn_transpose(x, some_dim(state, x), some_dim(state, x));
+}
+
+static tn_tensor *make_expand(tn_tensor *x, uint64_t *state)
+{
+    int64_t shape[TN_MAX_DIMS], ndim = tn_tensor_ndim(x);
+    bool lead = below(state, 2) == 0 && ndim < 4;
+
+    shape[0] = 2;
+    for (int64_t d = 0; d < ndim; d++)
+        shape[d + lead] = tn_tensor_size(x, d) == 1 ? 2 + below(state, 2) : -1;
+    return tn_expand(x, (tn_ints){ shape, ndim + lead });
+}
+
+static tn_tensor *make_unsqueeze(tn_tensor *x, uint64_t *state)
+{
+    return tn_unsqueeze(x, below(state, tn_tensor_ndim(x) + 1));
+}
+
+static tn_tensor *make_squeeze(tn_tensor *x, uint64_t *state)
+{
+    tn_squeeze_options o = TN_SQUEEZE_OPTIONS;
+    int64_t dim = some_dim(state, x);
+
+    if (below(state, 2) == 0 && tn_tensor_ndim(x) > 0)
+        o.dims = (tn_ints){ &dim, 1 };
+    return tn_squeeze(x, &o);
+}
+
+static tn_tensor *make_narrow(tn_tensor *x, uint64_t *state)
+{
+    int64_t dim = some_dim(state, x), size = tn_tensor_ndim(x) > 0 ? tn_tensor_size(x, dim) : 1;
+    int64_t length = 1 + below(state, size), start = below(state, size - length + 1);
+
+    return tn_narrow(x, dim, start, length);
+}
+
+static tn_tensor *make_select(tn_tensor *x, uint64_t *state)
+{
+    int64_t dim = some_dim(state, x);
+
+    return tn_select(x, dim, below(state, tn_tensor_ndim(x) > 0 ? tn_tensor_size(x, dim) : 1));
+}
+
+static tn_tensor *make_slice(tn_tensor *x, uint64_t *state)
+{
+    tn_slice_options o = TN_SLICE_OPTIONS;
+    int64_t dim = some_dim(state, x);
+
+    o.start = below(state, 2);
+    o.step = 1 + below(state, 3);
+    return tn_slice(x, dim, &o);
+}
+
+static tn_tensor *make_diagonal(tn_tensor *x, uint64_t *state)
+{
+    tn_diagonal_options o = TN_DIAGONAL_OPTIONS;
+
+    o.offset = below(state, 3) - 1;
+    o.dim1 = some_dim(state, x);
+    o.dim2 = some_dim(state, x);
+    return tn_diagonal(x, &o);
+}
+
+static tn_tensor *make_unfold(tn_tensor *x, uint64_t *state)
+{
+    return tn_unfold(x, some_dim(state, x), 2 + below(state, 2), 1 + below(state, 2));
+}
+
+static tn_tensor *make_real(tn_tensor *x, uint64_t *state)
+{
+    (void)state;
+    return tn_real(x);
+}
+
+static tn_tensor *make_imag(tn_tensor *x, uint64_t *state)
+{
+    (void)state;
+    return tn_imag(x);
+}
+
+static tn_tensor *make_view_as_real(tn_tensor *x, uint64_t *state)
+{
+    (void)state;
+    return tn_view_as_real(x);
+}
+
+typedef struct row {
+    const char *name;
+    tn_tensor *(*make)(tn_tensor *x, uint64_t *state);
+} row;
+
+static const row views[] = { { "view", make_view },
+                             { "reshape", make_reshape },
+                             { "flatten", make_flatten },
+                             { "permute", make_permute },
+                             { "transpose", make_transpose },
+                             { "expand", make_expand },
+                             { "unsqueeze", make_unsqueeze },
+                             { "squeeze", make_squeeze },
+                             { "narrow", make_narrow },
+                             { "select", make_select },
+                             { "slice", make_slice },
+                             { "diagonal", make_diagonal },
+                             { "unfold", make_unfold },
+                             { "unfold", make_unfold },
+                             { "real", make_real },
+                             { "imag", make_imag },
+                             { "view_as_real", make_view_as_real } };
+
+/* ---- new tensors ---- */
+
+static tn_tensor *make_sin(tn_tensor *x, uint64_t *state)
+{
+    (void)state;
+    return tn_sin(tn_copy(x)); /* which may change, and what is kept not */
+}
+
+static tn_tensor *make_scaled(tn_tensor *x, uint64_t *state)
+{
+    return tn_mul_scalar(x, number(state));
+}
+
+static tn_tensor *make_square(tn_tensor *x, uint64_t *state)
+{
+    (void)state;
+    x = tn_copy(x);
+    return tn_mul(x, x);
+}
+
+static tn_tensor *make_complex(tn_tensor *x, uint64_t *state)
+{
+    return tn_complex(x, tn_mul(x, constant_like(state, x)));
+}
+
+static const row fresh[] = { { "sin", make_sin },
+                             { "mul_scalar", make_scaled },
+                             { "mul", make_square },
+                             { "complex", make_complex },
+                             { "complex", make_complex } };
+
+/* ---- changes ---- */
+
+static tn_tensor *change_sin(tn_tensor *x, uint64_t *state)
+{
+    (void)state;
+    return tn_sin_(x);
+}
+
+static tn_tensor *change_tanh(tn_tensor *x, uint64_t *state)
+{
+    (void)state;
+    return tn_tanh_(x);
+}
+
+static tn_tensor *change_neg(tn_tensor *x, uint64_t *state)
+{
+    (void)state;
+    return tn_neg_(x);
+}
+
+static tn_tensor *change_mul_scalar(tn_tensor *x, uint64_t *state)
+{
+    return tn_mul_scalar_(x, number(state));
+}
+
+static tn_tensor *change_add_scalar(tn_tensor *x, uint64_t *state)
+{
+    return tn_add_scalar_(x, number(state));
+}
+
+static tn_tensor *change_mul(tn_tensor *x, uint64_t *state)
+{
+    return tn_mul_(x, constant_like(state, x));
+}
+
+/* By its own sine, and so by something that has a history. */
+static tn_tensor *change_by_sine(tn_tensor *x, uint64_t *state)
+{
+    return tn_mul_(x, tn_sin(tn_mul_scalar(x, number(state))));
+}
+
+static tn_tensor *change_add_sine(tn_tensor *x, uint64_t *state)
+{
+    tn_add_options o = TN_ADD_OPTIONS;
+
+    o.alpha = number(state);
+    return tn_add_(x, tn_sin(tn_copy(x)), &o);
+}
+
+static tn_tensor *change_copy(tn_tensor *x, uint64_t *state)
+{
+    tn_tensor *from = constant_like(state, x);
+
+    return tn_copy_(x, below(state, 2) == 0 ? from : tn_mul(from, tn_tanh(x)));
+}
+
+static tn_tensor *change_fill(tn_tensor *x, uint64_t *state)
+{
+    return tn_fill_(x, number(state));
+}
+
+static tn_tensor *change_masked_fill(tn_tensor *x, uint64_t *state)
+{
+    tn_tensor *mask = constant(state, tn_tensor_shape(x), TN_F64);
+
+    return tn_masked_fill_(x, tn_gt(mask, tn_tensor_full(TN_SCALAR_SHAPE, 0.3, TN_F64, NULL)),
+                           number(state));
+}
+
+static tn_tensor *change_square(tn_tensor *x, uint64_t *state)
+{
+    (void)state;
+    return tn_square_(x);
+}
+
+static tn_tensor *change_lerp(tn_tensor *x, uint64_t *state)
+{
+    return tn_lerp_scalar_(x, constant_like(state, x), number(state));
+}
+
+static tn_tensor *change_cumsum(tn_tensor *x, uint64_t *state)
+{
+    return tn_cumsum_(x, some_dim(state, x), NULL);
+}
+
+static tn_tensor *change_index_add(tn_tensor *x, uint64_t *state)
+{
+    int64_t dim = some_dim(state, x), zeros[2] = { 0, 0 }, shape[TN_MAX_DIMS];
+    int32_t ndim = tn_tensor_ndim(x);
+
+    for (int32_t d = 0; d < ndim; d++)
+        shape[d] = d == dim ? 2 : tn_tensor_size(x, d);
+    return tn_index_add_(x, tn_tensor_from(zeros, TN_I64, TN_SHAPE(2)),
+                         constant(state, (tn_ints){ shape, ndim }, tn_tensor_dtype(x)), dim, NULL);
+}
+
+static const row changes[] = {
+    { "sin", change_sin },
+    { "sin", change_sin },
+    { "tanh", change_tanh },
+    { "neg", change_neg },
+    { "mul_scalar", change_mul_scalar },
+    { "mul_scalar", change_mul_scalar },
+    { "add_scalar", change_add_scalar },
+    { "mul", change_mul },
+    { "mul", change_by_sine },
+    { "add", change_add_sine },
+    { "copy", change_copy },
+    { "copy", change_copy },
+    { "fill", change_fill },
+    { "masked_fill", change_masked_fill },
+    { "square", change_square },
+    { "lerp_scalar", change_lerp },
+    { "cumsum", change_cumsum },
+    { "index_add", change_index_add },
+};
+
+/* ---- programs ---- */
+
+#define COUNT(rows) ((int64_t)(sizeof(rows) / sizeof *(rows)))
+
+enum kind { VIEW, NEW, CHANGE };
+
+typedef struct step {
+    enum kind kind;
+    int64_t row, of; /* which tensor of the pool */
+    uint64_t seed;
+    bool refused;
+} step;
+
+typedef struct program {
+    int64_t number, n_leaf, n_steps;
+    int64_t shape[3], ndim;
+    double leaf[LEAF_MOST];
+    step steps[STEPS];
+    uint64_t seed;
+    char text[1024];
+} program;
+
+typedef struct pool {
+    tn_tensor *at[POOL];
+    int64_t count;
+} pool;
+
+static int64_t programs_done, seconds_done, changes_done, changes_refused, backwards_refused, unfolds_stale;
+
+/* What the library may refuse in such a program: each row is a limit that an error text names. */
+static const char *const known[] = {
+    "more than one element of the written-to tensor refers to a single",
+    "share memory in part",
+    "may show one place twice",
+    "modified by an inplace operation",
+    "is not compatible with input tensor's size",
+    "the result type",
+    "has no",
+    "it cannot be applied to a 0-dim tensor",
+    "a 0-dim tensor has nothing",
+    "Dimension out of range",
+    "accepted are",
+    "diagonal",
+    "maximum size for tensor",
+    "window",
+    "in-place form for",
+    "at most",
+};
+
+static void check_words(const program *p, const char *where)
+{
+    const char *text = tn_error_text();
+    bool found = false;
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0] && !found; i++)
+        found = strstr(text, known[i]) != NULL;
+    ck_assert_msg(found, "%s of program %lld: refused with \"%s\"\n%s", where, (long long)p->number,
+                  text, p->text);
+    tn_error_clear();
+}
+
+/* One step; NULL: refused. A view or a new tensor joins the pool. */
+static tn_tensor *take(const step *s, pool *all)
+{
+    const row *rows = s->kind == VIEW ? views : s->kind == NEW ? fresh : changes;
+    uint64_t state = s->seed;
+    tn_tensor *y = rows[s->row].make(all->at[s->of], &state);
+
+    if (y != NULL && s->kind != CHANGE) {
+        if (tn_tensor_numel(y) == 0 || tn_tensor_numel(y) > MOST_SIZE || tn_tensor_ndim(y) > 5)
+            return NULL;
+        all->at[all->count++] = y;
+    }
+    return y;
+}
+
+static void describe(program *p, const step *s)
+{
+    const row *rows = s->kind == VIEW ? views : s->kind == NEW ? fresh : changes;
+    size_t used = strlen(p->text);
+
+    snprintf(p->text + used, sizeof p->text - used, "  %s%s of t%lld%s\n", rows[s->row].name,
+             s->kind == CHANGE ? "_" : "", (long long)s->of, s->refused ? " (refused)" : "");
+}
+
+/* The tensors that the program begins with: the leaf, and what is computed of it. */
+static tn_tensor *begin(const program *p, const double *leaf, pool *all, bool wants)
+{
+    tn_tensor *x = tn_tensor_from(leaf, TN_F64, (tn_ints){ p->shape, p->ndim });
+
+    ck_assert_msg(x != NULL, "%s", tn_error_text());
+    if (wants)
+        with_grad(x);
+    all->at[0] = tn_mul_scalar(x, 1);
+    all->at[1] = tn_sin(x);
+    all->count = 2;
+    return x;
+}
+
+/* Draws the steps while they run; what is refused is left out of later runs. */
+static tn_tensor *invent(program *p, pool *all)
+{
+    tn_tensor *x;
+
+    p->ndim = 1 + below(&p->seed, 3);
+    p->n_leaf = 1;
+    for (int64_t d = 0; d < p->ndim; d++) {
+        p->shape[d] = p->ndim == 1 ? 3 + below(&p->seed, 5)
+                                   : 1 + below(&p->seed, p->ndim == 2 ? 3 : 2);
+        p->n_leaf *= p->shape[d];
+    }
+    for (int64_t i = 0; i < p->n_leaf; i++)
+        p->leaf[i] = number(&p->seed);
+    x = begin(p, p->leaf, all, true);
+    for (p->n_steps = 0; p->n_steps < STEPS && all->count < POOL; p->n_steps++) {
+        step *s = &p->steps[p->n_steps];
+        int64_t kind = below(&p->seed, 9);
+
+        s->kind = kind < 4 ? VIEW : kind < 5 ? NEW : CHANGE;
+        s->row = below(&p->seed, s->kind == VIEW  ? COUNT(views)
+                                 : s->kind == NEW ? COUNT(fresh)
+                                                  : COUNT(changes));
+        s->of = below(&p->seed, all->count);
+        s->seed = draw(&p->seed) | 1;
+        s->refused = take(s, all) == NULL;
+        describe(p, s);
+        changes_done += s->kind == CHANGE && !s->refused;
+        changes_refused += s->kind == CHANGE && s->refused;
+        if (s->refused && tn_failed())
+            check_words(p, "a step");
+    }
+    return x;
+}
+
+static tn_tensor *run_again(const program *p, const double *leaf, pool *all, bool wants)
+{
+    tn_tensor *x = begin(p, leaf, all, wants);
+
+    for (int64_t i = 0; i < p->n_steps; i++)
+        if (!p->steps[i].refused)
+            ck_assert_msg(take(&p->steps[i], all) != NULL, "program %lld: step %lld: %s\n%s",
+                          (long long)p->number, (long long)i, tn_error_text(), p->text);
+    return x;
+}
+
+/* Every tensor counts, with weights of its own. */
+static tn_tensor *loss_of(const program *p, const pool *all)
+{
+    uint64_t state = p->seed;
+    tn_tensor *sum = NULL;
+
+    for (int64_t i = 0; i < all->count; i++) {
+        tn_tensor *t = all->at[i], *part;
+
+        if (tn_tensor_dtype(t) == TN_C128)
+            t = tn_view_as_real(t);
+        part = tn_sum(tn_mul(tn_mul(t, constant_like(&state, t)), t), NULL);
+        sum = sum == NULL ? part : tn_add(sum, part, NULL);
+    }
+    return sum;
+}
+
+static double loss_at(const program *p, const double *leaf)
+{
+    uint64_t scope = tn_scope_begin();
+    pool all;
+    double value;
+
+    tn_grad_begin(false);
+    run_again(p, leaf, &all, false);
+    value = tn_item(loss_of(p, &all));
+    tn_grad_end();
+    ck_assert_msg(!tn_failed(), "program %lld: %s\n%s", (long long)p->number, tn_error_text(),
+                  p->text);
+    tn_scope_end(scope);
+    return value;
+}
+
+/* The gradient, and a weighted sum of its elements that can be differentiated again. */
+static tn_tensor *slope_of(const program *p, tn_tensor *x, const pool *all, tn_tensor **gradient)
+{
+    static const tn_backward_options create = { .size = sizeof create, .create_graph = 1 };
+    uint64_t state = p->seed ^ 0x9E3779B97F4A7C15U;
+    tn_tensor *loss = loss_of(p, all);
+
+    if (loss == NULL || tn_grad(&loss, NULL, 1, &x, gradient, 1, &create) != TN_OK)
+        return NULL;
+    return tn_sum(tn_mul(*gradient, constant_like(&state, x)), NULL);
+}
+
+static double slope_at(const program *p, const double *leaf)
+{
+    uint64_t scope = tn_scope_begin();
+    tn_tensor *x, *gradient, *slope;
+    pool all;
+    double value;
+
+    x = run_again(p, leaf, &all, true);
+    slope = slope_of(p, x, &all, &gradient);
+    ck_assert_msg(slope != NULL, "program %lld: %s\n%s", (long long)p->number, tn_error_text(),
+                  p->text);
+    value = tn_item(slope);
+    tn_scope_end(scope);
+    return value;
+}
+
+static void compare(const program *p, const char *what, tn_tensor *gradient,
+                    double (*value_at)(const program *, const double *))
+{
+    const double h = 1e-5;
+    double leaf[LEAF_MOST], scale = 1;
+
+    for (int64_t i = 0; i < p->n_leaf; i++)
+        scale = fmax(scale, fabs(at(gradient, i)));
+    for (int64_t i = 0; i < p->n_leaf; i++) {
+        double up, down, found = at(gradient, i), expected;
+
+        memcpy(leaf, p->leaf, sizeof leaf);
+        leaf[i] = p->leaf[i] + h;
+        up = value_at(p, leaf);
+        leaf[i] = p->leaf[i] - h;
+        down = value_at(p, leaf);
+        expected = (up - down) / (2 * h);
+        ck_assert_msg(fabs(found - expected) <= 1e-5 * scale,
+                      "program %lld: %s, element %lld: %.9g, finite differences say %.9g\n%s",
+                      (long long)p->number, what, (long long)i, found, expected, p->text);
+    }
+}
+
+static bool overlaps(const tn_tensor *t)
+{
+    int64_t reach = 1;
+
+    for (int64_t d = 0; d < tn_tensor_ndim(t); d++)
+        reach += (tn_tensor_size(t, d) - 1) * tn_tensor_strides(t).at[d];
+    return reach < tn_tensor_numel(t);
+}
+
+static void judge(int64_t number_of)
+{
+    static const tn_backward_options unused = { .size = sizeof unused, .allow_unused = 1 };
+    TN_SCOPE;
+    program p = { .number = number_of, .seed = 0x5DEECE66DU * (uint64_t)(number_of + 1) };
+    tn_tensor *x, *gradient = NULL, *slope, *second = NULL;
+    pool all;
+
+    x = invent(&p, &all);
+    for (int64_t i = 0; i < all.count; i++)
+        unfolds_stale += overlaps(all.at[i]);
+    slope = slope_of(&p, x, &all, &gradient);
+    if (slope == NULL) {
+        backwards_refused++;
+        check_words(&p, "the gradient");
+        return;
+    }
+    compare(&p, "the gradient", gradient, loss_at);
+    programs_done++;
+    if (!tn_tensor_requires_grad(slope))
+        return;
+    if (tn_grad(&slope, NULL, 1, &x, &second, 1, &unused) != TN_OK) {
+        backwards_refused++;
+        check_words(&p, "the second gradient");
+        return;
+    }
+    if (second != TN_NONE)
+        compare(&p, "the second gradient", second, slope_at);
+    seconds_done++;
+}
+
+START_TEST(random_programs_of_views_and_changes_agree_with_finite_differences)
+{
+    int64_t nodes = tn_graph_node_count();
+
+    for (int64_t i = 0; i < PROGRAMS; i++)
+        judge(i);
+    /* what is refused proves nothing: most programs have to run to their end */
+    printf("%lld programs, %lld of them twice, %lld changes, %lld refused; %lld gradients refused, %lld overlapping\n",
+           (long long)programs_done, (long long)seconds_done, (long long)changes_done, (long long)changes_refused,
+           (long long)backwards_refused, (long long)unfolds_stale);
+    ck_assert_int_gt(programs_done, PROGRAMS * 3 / 5);
+    ck_assert_int_gt(seconds_done, PROGRAMS / 2);
+    ck_assert_int_gt(changes_done, 2 * PROGRAMS);
+    ck_assert_int_gt(unfolds_stale, PROGRAMS / 4);
+    ck_assert_int_eq(tn_graph_node_count(), nodes);
+    FINE();
+}
+END_TEST
+
+START_TEST(every_operator_that_gives_a_view_is_in_the_programs)
+{
+    for (int64_t i = 0; i < tn_op_count(); i++) {
+        const tn_op_def *def = tn_op_definition(tn_op_find(tn_op_name_at(i), 0));
+        bool found = (def->flags & TN_OP_VIEW) == 0;
+
+        for (int64_t k = 0; k < COUNT(views) && !found; k++)
+            found = strcmp(views[k].name, def->name) == 0;
+        ck_assert_msg(found, "%s gives a view: test_programs.c needs a row for it", def->name);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("programs of views and changes");
+    TCase *t = tcase_create("programs");
+
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, random_programs_of_views_and_changes_agree_with_finite_differences);
+    tcase_add_test(t, every_operator_that_gives_a_view_is_in_the_programs);
+    suite_add_tcase(suite, t);
+    return run_suite(suite);
+}
