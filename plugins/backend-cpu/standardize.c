@@ -122,9 +122,23 @@ static bool no(char *reason, size_t size)
     return false;
 }
 
+/* Whether weight, bias or a moment can be read beside x: it has x's type or, where all is worked on
+ * as float32, one that fits into that. */
+static bool reads(const tn_view *x, const tn_view *part)
+{
+    return !part || tn_view_dtype(part) == tn_view_dtype(x) ||
+           (tn__narrow_of(tn_view_dtype(x)) >= 0 && part->dtype.bits <= 32);
+}
+
+static bool same_type(const tn_view *x, const tn_view *other)
+{
+    return tn_view_dtype(x) == tn_view_dtype(other);
+}
+
 static bool takes(const tn_call *call, tn_ints dims, struct tn__people *people)
 {
-    return find_people(call->in[0], dims, people) &&
+    return reads(call->in[0], call->in[1]) && reads(call->in[0], call->in[2]) &&
+           find_people(call->in[0], dims, people) &&
            find_affine(call->in[0], call->in[1], people) &&
            find_affine(call->in[0], call->in[2], people) &&
            (call->out == NULL || lies(people, call->out[0]));
@@ -144,7 +158,7 @@ bool tn__standardize_relu_takes(const tn_call *call, char *reason, size_t size)
     struct tn__people people = { .affine = TN__NO_AFFINE };
 
     return (takes(call, o->dims, &people) && people.affine != TN__PER_ELEMENT &&
-            lies(&people, call->in[3])) ||
+            (!call->in[3] || same_type(call->in[0], call->in[3])) && lies(&people, call->in[3])) ||
            no(reason, size);
 }
 
@@ -156,7 +170,8 @@ static bool back_takes(const tn_call *call, int at, tn_ints dims, tn_ints affine
     tn_view shape = { .shape = (int64_t *)(uintptr_t)affine_shape.at,
                       .ndim = (int32_t)affine_shape.count };
     int64_t strides[TN_MAX_DIMS], next = 1;
-    bool fits = find_people(x, dims, people) && find_affine(x, in[3], people) &&
+    bool fits = same_type(x, call->in[0]) && reads(x, in[1]) && reads(x, in[2]) &&
+                reads(x, in[3]) && find_people(x, dims, people) && find_affine(x, in[3], people) &&
                 lies(people, call->in[0]) && tn__view_dense(in[1]) && tn__view_dense(in[2]);
 
     for (int32_t d = shape.ndim; d-- > 0; next *= shape.shape[d])
@@ -181,7 +196,8 @@ bool tn__standardize_relu_grad_takes(const tn_call *call, char *reason, size_t s
     struct tn__people people = { .affine = TN__NO_AFFINE };
 
     return (back_takes(call, 2, o->dims, o->affine_shape, &people) &&
-            people.affine != TN__PER_ELEMENT && lies(&people, call->in[1]) &&
+            people.affine != TN__PER_ELEMENT && same_type(call->in[2], call->in[1]) &&
+            lies(&people, call->in[1]) &&
             (call->out == NULL || !o->residual || lies(&people, call->out[3]))) ||
            no(reason, size);
 }

@@ -135,7 +135,8 @@ static tn_status attend_grad_infer(tn_infer *infer)
     }
     for (int i = 6; i < 8; i++) {
         const tn_view *part = infer->in[i];
-        bool fits = part == NULL || part->ndim == 3;
+        bool fits = part == NULL ||
+                    (part->ndim == 3 && tn_view_dtype(part) == wide(tn_view_dtype(q)));
 
         for (int d = 0; d < 3; d++)
             fits = fits && (part == NULL || part->shape[d] == q->shape[d]);

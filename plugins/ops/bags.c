@@ -37,6 +37,8 @@ static tn_status embedding_bag_infer(tn_infer *infer)
     if (factors != NULL && !is(o->mode, "sum"))
         return tn_fail(TN_ERR_NOT_IMPLEMENTED, "per_sample_weights go with mode sum, not %s",
                        o->mode);
+    if (tn__common_same_dtype(weight, "weight", factors, "per_sample_weights") != TN_OK)
+        return tn_error_last()->code;
     for (int32_t d = 0; factors != NULL && d < index->ndim; d++)
         if (factors->ndim != index->ndim || factors->shape[d] != index->shape[d])
             return tn_fail(TN_ERR_VALUE, "per_sample_weights %s has to have the shape of index %s",

@@ -68,10 +68,11 @@ static tn_status nll_loss_grad_infer(tn_infer *infer)
         tn_view_dtype(total) != tn_view_dtype(gy))
         return tn_fail(
             TN_ERR_RUNTIME,
-            "gy %s, target %s: with reduction %s they have to be %s and [N], total [] of gy's "
-            "dtype",
-            tn__common_text(text, tn__common_shape(gy)),
-            tn__common_text(text_t, tn__common_shape(target)), o->reduction, none ? "[N]" : "[]");
+            "gy %s (%s), target %s, total of %s: with reduction %s they have to be %s and [N], "
+            "total [] of gy's dtype",
+            tn__common_text(text, tn__common_shape(gy)), tn_dtype_name(tn_view_dtype(gy)),
+            tn__common_text(text_t, tn__common_shape(target)), tn_dtype_name(tn_view_dtype(total)),
+            o->reduction, none ? "[N]" : "[]");
     infer->out[0].dtype = tn_view_dtype(gy);
     infer->out[0].ndim = 2;
     infer->out[0].shape[0] = target->shape[0];

@@ -119,7 +119,7 @@ static tn_status binary_cross_entropy_each_infer(tn_infer *infer)
     tn_status status = same_shape(infer);
 
     if (status == TN_OK)
-        tn__common_like(infer, 0, 0, tn_view_dtype(infer->in[0]));
+        tn__common_like(infer, 0, 0, infer->dtype);
     return status;
 }
 
@@ -245,17 +245,44 @@ static tn_tensor *poisson(tn_tensor *x, tn_tensor *target, const tn_poisson_nll_
 
 EACH(poisson_nll_loss, POISSON_NLL_LOSS, TN_OK, poisson(in[0], in[1], o), NULL)
 
+/* PyTorch's rule: var has x's shape, or that with one dimension of size 1, or lacks the last one. */
+static tn_status gaussian_check(const tn_infer *infer, double eps)
+{
+    const tn_view *x = infer->in[0], *var = infer->in[2];
+    char text[TN__TEXT], text_v[TN__TEXT];
+    int64_t others = 0;
+    bool fits = var->ndim == x->ndim || var->ndim == x->ndim - 1;
+
+    for (int32_t d = 0; fits && d < var->ndim; d++)
+        if (var->shape[d] != x->shape[d]) {
+            fits = var->ndim == x->ndim && var->shape[d] == 1;
+            others++;
+        }
+    if (!fits || others > 1)
+        return tn_fail(TN_ERR_VALUE,
+                       "var: is of incorrect size, got %s for x %s; expected x's shape, the same "
+                       "with one dimension of size 1, or without the last dimension",
+                       tn__common_text(text_v, tn__common_shape(var)),
+                       tn__common_text(text, tn__common_shape(x)));
+    return positive(eps, "eps", true);
+}
+
 /* The variance is kept from zero, its gradient goes on as if it were not. */
 static tn_tensor *gaussian(tn_tensor *const *in, const tn_gaussian_nll_loss_options *o)
 {
-    tn_tensor *var = in[2], *still = tn_detach(var), *y;
+    tn_tensor *var = in[2], *still, *y;
 
+    if (tn_tensor_ndim(var) < tn_tensor_ndim(in[0]))
+        var = tn_unsqueeze(var, -1);
+    if (var == NULL)
+        return NULL;
+    still = tn_detach(var);
     var = plus(var, less(at_least(still, o->eps), still));
     y = times(plus(tn_ln(var), over(tn_square(less(in[0], in[1])), var)), 0.5);
     return o->full ? more(y, 0.5 * log(2 * M_PI)) : y;
 }
 
-LOSS(gaussian_nll_loss, GAUSSIAN_NLL_LOSS, positive(o->eps, "eps", true), gaussian(in, o))
+LOSS(gaussian_nll_loss, GAUSSIAN_NLL_LOSS, gaussian_check(infer, o->eps), gaussian(in, o))
 
 /* ---- margins ---- */
 

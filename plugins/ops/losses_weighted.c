@@ -96,8 +96,11 @@ static tn_status cross_entropy_weighted_infer(tn_infer *infer)
 {
     const tn_cross_entropy_weighted_options *o = infer->options;
     tn_dtype dtype = tn_view_dtype(infer->in[1]);
-    tn_status status = check(infer, o->reduction);
+    tn_status status;
 
+    if (is_share(dtype)) /* probabilities are promoted with the others, indices are not */
+        infer->dtype = tn_dtype_promote(infer->dtype, dtype);
+    status = check(infer, o->reduction);
     if (status == TN_OK && dtype != TN_I64 && !is_share(dtype))
         return tn_fail(TN_ERR_TYPE, "target is %s: int64 indices or probabilities are taken",
                        tn_dtype_name(dtype));

@@ -196,8 +196,8 @@ static tn_status back_infer(tn_infer *infer, int more, tn_ints dims, tn_ints aff
     if (status != TN_OK)
         return status;
     tn__common_like(infer, 0, 1 + more, tn_view_dtype(gy));
-    tn__common_plain(&infer->out[1], tn_view_dtype(gy), affine);
-    tn__common_plain(&infer->out[2], tn_view_dtype(gy), affine);
+    tn__common_plain(&infer->out[1], tn__normal_wide(tn_view_dtype(gy)), affine);
+    tn__common_plain(&infer->out[2], tn__normal_wide(tn_view_dtype(gy)), affine);
     return TN_OK;
 }
 
@@ -213,8 +213,9 @@ static tn_status standardize_grad_decompose(tn_tensor *const *in, int64_t n_in, 
 {
     const tn_standardize_grad_options *o = options;
     tn_dtype dtype = tn_tensor_dtype(in[0]);
-    tn_tensor *gy = tn__normal_as_wide(in[0]), *spread = tn__normal_spread(in[3], o->eps), *g = gy;
-    tn_tensor *unit = tn_mul(less(tn__normal_as_wide(in[1]), in[2]), spread);
+    tn_tensor *gy = tn__normal_as_wide(in[0]), *mean = tn__normal_moment(in[2], gy), *g = gy;
+    tn_tensor *spread = tn__normal_spread(tn__normal_moment(in[3], gy), o->eps);
+    tn_tensor *unit = tn_mul(less(tn__normal_as_wide(in[1]), mean), spread);
 
     (void)n_in;
     if (in[4] != TN_NONE)
@@ -225,11 +226,11 @@ static tn_status standardize_grad_decompose(tn_tensor *const *in, int64_t n_in, 
         return tn_error_last()->code;
     out[0] = tn_cast(g, dtype);
     if (o->affine_shape.count > 0) {
-        out[1] = tn_cast(tn_sum_to(tn_mul(gy, unit), o->affine_shape), dtype);
-        out[2] = tn_cast(tn_sum_to(gy, o->affine_shape), dtype);
+        out[1] = tn_cast(tn_sum_to(tn_mul(gy, unit), o->affine_shape), tn__normal_wide(dtype));
+        out[2] = tn_sum_to(gy, o->affine_shape);
     } else {
-        out[1] = tn__common_zeros(in[0], TN_SHAPE(0));
-        out[2] = tn__common_zeros(in[0], TN_SHAPE(0));
+        out[1] = tn__common_zeros(gy, TN_SHAPE(0));
+        out[2] = tn__common_zeros(gy, TN_SHAPE(0));
     }
     return out[0] != NULL && out[1] != NULL && out[2] != NULL ? TN_OK : tn_error_last()->code;
 }

@@ -17,6 +17,15 @@ static inline tn_tensor *tn__normal_as_wide(tn_tensor *x)
     return x == NULL || x == TN_NONE ? x : tn_cast(x, tn__normal_wide(tn_tensor_dtype(x)));
 }
 
+/* A moment with the digits that x has, or float32's where that are more. */
+static inline tn_tensor *tn__normal_moment(tn_tensor *moment, tn_tensor *x)
+{
+    if (moment == NULL || moment == TN_NONE || x == NULL)
+        return moment;
+    return tn_cast(moment,
+                   tn_dtype_promote(tn__normal_wide(tn_tensor_dtype(moment)), tn_tensor_dtype(x)));
+}
+
 /* 1 / sqrt(var + eps) */
 static inline tn_tensor *tn__normal_spread(tn_tensor *var, double eps)
 {

@@ -37,14 +37,9 @@ static tn_tensor *per_channel(tn_tensor *x, int32_t ndim)
 
 static tn_tensor *affine(tn_tensor *y, tn_tensor *weight, tn_tensor *bias)
 {
-    tn_dtype dtype;
-
-    if (y == NULL)
-        return NULL;
-    dtype = tn_tensor_dtype(y);
     if (weight != TN_NONE)
-        y = tn_cast(tn_mul(y, weight), dtype);
-    return bias == TN_NONE || y == NULL ? y : tn_cast(tn_add(y, bias, NULL), dtype);
+        y = tn_mul(y, weight);
+    return bias == TN_NONE || y == NULL ? y : tn_add(y, bias, NULL);
 }
 
 /* What the running moments come to, written into them; nothing of it is recorded. */
@@ -72,11 +67,11 @@ static tn_tensor *flat_row(tn_tensor *x)
 static tn_tensor *by_running(tn_tensor *x, tn_tensor *const *in, double eps)
 {
     int32_t ndim = tn_tensor_ndim(x);
-    tn_tensor *scale = tn__normal_spread(in[2], eps), *shift;
+    tn_tensor *scale = tn__normal_spread(tn__normal_moment(in[2], x), eps), *shift;
 
     if (in[3] != TN_NONE)
         scale = tn_mul(scale, tn__normal_as_wide(in[3]));
-    shift = tn_neg(tn_mul(in[1], scale));
+    shift = tn_neg(tn_mul(tn__normal_moment(in[1], x), scale));
     if (in[4] != TN_NONE)
         shift = tn_add(shift, tn__normal_as_wide(in[4]), NULL);
     if (shift == NULL)
@@ -108,7 +103,7 @@ static tn_status batch_norm(tn_tensor *const *in, const tn_batch_norm_options *o
         tn_tensor *y = by_running(in[0], in, o->eps);
 
         if (y != NULL && relu && in[5] != TN_NONE)
-            y = tn_add(y, in[5], NULL);
+            y = tn_cast(tn_add(y, in[5], NULL), tn_tensor_dtype(in[0]));
         return tn__common_given(out, y != NULL && relu ? tn_relu(y) : y);
     }
     if (!o->training && (in[1] != TN_NONE || in[2] != TN_NONE))
@@ -230,21 +225,26 @@ static tn_status group_norm_decompose(tn_tensor *const *in, int64_t n_in, const 
     tn_standardize_options s = TN_STANDARDIZE_OPTIONS;
     tn_ints shape = tn_tensor_shape(in[0]);
     int64_t last = 2, each = 1;
+    tn_dtype dtype = tn_tensor_dtype(in[0]);
+    /* weight and bias meet the result before it is rounded */
+    tn_tensor *x = in[1] != TN_NONE || in[2] != TN_NONE ? tn__normal_as_wide(in[0]) : in[0];
     tn_tensor *y, *mean, *var;
     tn_status status;
 
     (void)n_in;
+    if (x == NULL)
+        return tn_error_last()->code;
     for (int64_t d = 1; d < shape.count; d++)
         each *= shape.at[d];
     s.eps = o->eps;
     status = tn_standardize(
-        tn_reshape(in[0], TN_SHAPE(shape.at[0], o->num_groups, each / o->num_groups)), TN_NONE,
-        TN_NONE, (tn_ints){ &last, 1 }, &s, &y, &mean, &var);
+        tn_reshape(x, TN_SHAPE(shape.at[0], o->num_groups, each / o->num_groups)), TN_NONE, TN_NONE,
+        (tn_ints){ &last, 1 }, &s, &y, &mean, &var);
     if (status != TN_OK)
         return status;
-    return tn__common_given(out,
-                            affine(tn_reshape(y, shape), per_channel(in[1], (int32_t)shape.count),
-                                   per_channel(in[2], (int32_t)shape.count)));
+    y = affine(tn_reshape(y, shape), per_channel(in[1], (int32_t)shape.count),
+               per_channel(in[2], (int32_t)shape.count));
+    return tn__common_given(out, y == NULL ? NULL : tn_cast(y, dtype));
 }
 
 #define COMPOSED(name, NAME, infer_)                                                               \

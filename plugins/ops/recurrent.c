@@ -95,7 +95,9 @@ static tn_status rnn_relu_cell_decompose(tn_tensor *const *in, int64_t n_in, con
 
 static tn_status lstm_infer(tn_infer *infer)
 {
-    return cell_infer(infer, 4, true);
+    tn_status status = tn__common_same_dtype(infer->in[0], "x", infer->in[2], "c");
+
+    return status == TN_OK ? cell_infer(infer, 4, true) : status;
 }
 
 static tn_status lstm_cell_decompose(tn_tensor *const *in, int64_t n_in, const void *options,

@@ -148,6 +148,8 @@ static tn_status grid_sample_infer(tn_infer *infer)
             "[N, D', H', W', 3], and no size of 0 in the image, are taken",
             tn__common_text(text, tn__common_shape(x)),
             tn__common_text(text_g, tn__common_shape(grid)));
+    if (tn__common_same_dtype(x, "x", grid, "grid") != TN_OK)
+        return tn_error_last()->code;
     if (!cubic && !is(o->mode, "bilinear") && !is(o->mode, "nearest"))
         return tn_fail(TN_ERR_VALUE, "mode is %q; bilinear, nearest and bicubic are there",
                        o->mode != NULL ? o->mode : "");
