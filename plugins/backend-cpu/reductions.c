@@ -297,6 +297,8 @@ static tn_status truth(const tn_call *call, tn_ints dims, bool all)
     tn_status status = chosen(call, dims, goes);
     if (status != TN_OK)
         return status;
+    if (dims.count == 0) /* not all of them, as PyTorch */
+        memset(goes, 0, sizeof goes);
     int64_t n = members(x, goes, &kept);
     if (n > 0 && in_rows(x, y, goes)) {
         struct bytes rows = { tn__view_at(x), tn__view_at(y), n, all };

@@ -304,6 +304,17 @@ static tn_status hardtanh_infer(tn_infer *infer)
     return tn__common_unary(infer);
 }
 
+static tn_status threshold_infer(tn_infer *infer)
+{
+    const tn_threshold_options *o = infer->options;
+    tn_dtype dtype = tn_view_dtype(infer->in[0]);
+    tn_status status = tn__common_fits(dtype, o->value, "value");
+
+    if (status == TN_OK && (TN_MASK_INT & TN_BIT(dtype)))
+        status = tn__common_fits(dtype, o->threshold, "threshold");
+    return status == TN_OK ? tn__common_unary(infer) : status;
+}
+
 /* ---- a weight a channel ---- */
 
 static tn_status prelu_infer(tn_infer *infer)
@@ -465,7 +476,7 @@ COMPOSED(softshrink, SOFTSHRINK, softshrink_infer)
 COMPOSED(hardshrink, HARDSHRINK, tn__common_unary)
 COMPOSED(softplus, SOFTPLUS, tn__common_unary)
 COMPOSED(softsign, SOFTSIGN, tn__common_unary)
-COMPOSED(threshold, THRESHOLD, tn__common_unary)
+COMPOSED(threshold, THRESHOLD, threshold_infer)
 COMPOSED(glu, GLU, glu_infer)
 /* recorded through its parts */
 const tn_op_def tn__op_softmin = { TN_HEAD(tn_op_def), TN_SCHEMA_SOFTMIN, .infer = softmin_infer,

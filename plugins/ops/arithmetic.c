@@ -20,7 +20,7 @@ static tn_status scaled_infer(tn_infer *infer, double alpha)
                        "For integral input tensors, argument alpha must not be a floating point "
                        "number (it is %g)",
                        alpha);
-    return status;
+    return status == TN_OK ? tn__common_factor(infer->out[0].dtype, alpha, "alpha") : status;
 }
 
 static tn_status add_infer(tn_infer *infer)

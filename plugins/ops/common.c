@@ -3,6 +3,8 @@
  * Inference helpers of the standard operators. */
 #include "common.h"
 
+#include <math.h>
+
 const char *tn__common_text(char *out, tn_ints ints)
 {
     size_t used = 0;
@@ -183,6 +185,49 @@ tn_dtype tn__common_asked(tn_infer *infer, tn_dtype asked)
     if (asked != dtype)
         infer->dtype = asked;
     return asked;
+}
+
+/* What the types of fewer than 64 bits hold: whole numbers from low to high. */
+static const struct {
+    tn_dtype dtype;
+    double low, high;
+} wholes[] = { { TN_I8, INT8_MIN, INT8_MAX },
+               { TN_U8, 0, UINT8_MAX },
+               { TN_I16, INT16_MIN, INT16_MAX },
+               { TN_I32, INT32_MIN, INT32_MAX } };
+
+/* The smallest number that is rounded to infinity. */
+static double too_large(tn_dtype dtype)
+{
+    return dtype == TN_F16    ? 65520.0
+           : dtype == TN_BF16 ? 0x1.ffp127
+           : dtype == TN_F32  ? 0x1.ffffffp127
+                              : INFINITY;
+}
+
+tn_status tn__common_fits(tn_dtype dtype, double value, const char *name)
+{
+    if (TN_MASK_FLOAT & TN_BIT(dtype))
+        return isinf(value) || !(fabs(value) >= too_large(dtype))
+                   ? TN_OK
+                   : tn_fail(TN_ERR_RUNTIME,
+                             "%s: out of the range of %s, got %g; expected less than %g in "
+                             "absolute value, or an infinity",
+                             name, tn_dtype_name(dtype), value, too_large(dtype));
+    if ((TN_MASK_INT & TN_BIT(dtype)) == 0)
+        return TN_OK;
+    for (size_t i = 0; i < sizeof wholes / sizeof wholes[0]; i++)
+        if (wholes[i].dtype == dtype)
+            return trunc(value) >= wholes[i].low && trunc(value) <= wholes[i].high
+                       ? TN_OK
+                       : tn_fail(TN_ERR_RUNTIME,
+                                 "%s: out of the range of %s, got %g; expected %.0f to %.0f", name,
+                                 tn_dtype_name(dtype), value, wholes[i].low, wholes[i].high);
+    return value >= -0x1p63 && value < 0x1p63
+               ? TN_OK
+               : tn_fail(TN_ERR_RUNTIME,
+                         "%s: out of the range of %s, got %g; expected -2^63 to 2^63 - 1", name,
+                         tn_dtype_name(dtype), value);
 }
 
 tn_status tn__common_dim(int64_t dim, int32_t ndim, int32_t *out)
@@ -401,6 +446,8 @@ tn_tensor *tn__common_number(tn_tensor *like, double value)
 {
     if (like == NULL)
         return NULL;
+    if (fabs(value) >= too_large(tn_tensor_dtype(like)))
+        value = value > 0 ? INFINITY : -INFINITY;
     return tn_tensor_full((tn_ints){ NULL, 0 }, value, tn_tensor_dtype(like),
                           tn_tensor_device(like));
 }

@@ -89,10 +89,13 @@ static tn_status masked_fill_infer(tn_infer *infer)
     tn_dtype dtype = tn_view_dtype(infer->in[0]);
     tn_status status;
 
-    if ((TN_MASK_INT & TN_BIT(dtype)) && !(value == floor(value) && fabs(value) < 0x1p64))
+    status = tn__common_fits(dtype, value, "value");
+    if (status != TN_OK)
+        return status;
+    if ((TN_MASK_INT & TN_BIT(dtype)) && value != floor(value))
         return tn_fail(TN_ERR_RUNTIME,
-                       "value %g cannot be converted to %s without loss; whole numbers can", value,
-                       tn_dtype_name(dtype));
+                       "value %g cannot be converted to %s without loss; expected a whole number",
+                       value, tn_dtype_name(dtype));
     status = tn__common_broadcast(infer);
     infer->out[0].dtype = dtype;
     return status;

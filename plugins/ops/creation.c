@@ -53,6 +53,14 @@ static tn_status cast_decompose(tn_tensor *const *in, int64_t n_in, const void *
     return out[0] != NULL ? TN_OK : tn_error_last()->code;
 }
 
+static tn_status fill_infer(tn_infer *infer)
+{
+    const tn_fill_options *o = infer->options;
+    tn_status status = tn__common_fits(tn_view_dtype(infer->in[0]), o->value, "value");
+
+    return status == TN_OK ? tn__common_unary(infer) : status;
+}
+
 /* Elements and 32-bit words of each: the generator is asked for as many, whatever the device. */
 static tn_status take(tn_tensor *x, uint32_t words, int64_t *seed, int64_t *block)
 {
@@ -118,7 +126,7 @@ const tn_op_def tn__op_copy = { TN_HEAD(tn_op_def), TN_SCHEMA_COPY, .infer = cop
                                 .derive = copy_derive };
 const tn_op_def tn__op_cast = { TN_HEAD(tn_op_def), TN_SCHEMA_CAST, .infer = cast_infer,
                                 .derive = cast_derive, .decompose = cast_decompose };
-const tn_op_def tn__op_fill = { TN_HEAD(tn_op_def), TN_SCHEMA_FILL, .infer = tn__common_unary };
+const tn_op_def tn__op_fill = { TN_HEAD(tn_op_def), TN_SCHEMA_FILL, .infer = fill_infer };
 const tn_op_def tn__op_philox_uniform = { TN_HEAD(tn_op_def), TN_SCHEMA_PHILOX_UNIFORM,
                                           .infer = tn__common_unary };
 const tn_op_def tn__op_philox_normal = { TN_HEAD(tn_op_def), TN_SCHEMA_PHILOX_NORMAL,

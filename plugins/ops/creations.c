@@ -241,7 +241,7 @@ static tn_status full_infer(tn_infer *infer)
             return tn_fail(TN_ERR_RUNTIME, "negative size %lld in shape %s",
                            (long long)o->shape.at[d], tn__common_text(text, o->shape));
     tn__common_plain(&infer->out[0], dtype, o->shape);
-    return TN_OK;
+    return tn__common_fits(dtype, o->value, "value");
 }
 
 static tn_status full_decompose(tn_tensor *const *in, int64_t n_in, const void *options,

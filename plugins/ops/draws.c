@@ -40,6 +40,15 @@ static tn_status randint_infer(tn_infer *infer)
         return tn_fail(TN_ERR_VALUE,
                        "from %lld to %lld are more than 2^53 numbers, as many as are told apart",
                        (long long)o->low, (long long)o->high);
+    if (TN_MASK_INT & TN_BIT(tn_view_dtype(infer->in[0]))) {
+        tn_status status = tn__common_fits(tn_view_dtype(infer->in[0]), (double)o->low, "low");
+
+        if (status == TN_OK)
+            status = tn__common_fits(tn_view_dtype(infer->in[0]), (double)(o->high - 1),
+                                     "high - 1");
+        if (status != TN_OK)
+            return status;
+    }
     return tn__common_unary(infer);
 }
 

@@ -83,7 +83,7 @@ static tn_status index_add_infer(tn_infer *infer)
                        tn__common_text(text_s, tn__common_shape(src)),
                        tn__common_text(text_x, tn__common_shape(x)), (int)dim);
     tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
-    return TN_OK;
+    return tn__common_factor(tn_view_dtype(x), o->alpha, "alpha");
 }
 
 static tn_status index_add_decompose(tn_tensor *const *in, int64_t n_in, const void *options,

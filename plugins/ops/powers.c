@@ -110,16 +110,18 @@ static tn_status pow_scalar_infer(tn_infer *infer)
     double exponent = ((const tn_pow_scalar_options *)infer->options)->exponent;
     tn_dtype dtype = tn_view_dtype(infer->in[0]);
 
-    if (is_int(dtype) && is_whole(exponent) && exponent < 0)
-        return tn_fail(
-            TN_ERR_RUNTIME,
-            "Integers to negative integer powers are not allowed (exponent %g of a %s tensor); cast it to a "
-            "float type first",
-            exponent, tn_dtype_name(dtype));
+    if ((is_int(dtype) || dtype == TN_BOOL) && is_whole(exponent) && exponent < 0)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "exponent: Integers to negative integer powers are not allowed, got %g of a "
+                       "%s tensor; cast it to a float type first",
+                       exponent, tn_dtype_name(dtype));
+    if (is_int(dtype) && is_whole(exponent) &&
+        tn__common_fits(dtype, exponent, "exponent") != TN_OK)
+        return tn_error_last()->code;
     if (is_int(dtype) && !is_whole(exponent))
         infer->dtype = tn_default_dtype();
     if (dtype == TN_BOOL)
-        infer->dtype = is_whole(exponent) && exponent >= 0 ? TN_I64 : tn_default_dtype();
+        infer->dtype = is_whole(exponent) ? TN_I64 : tn_default_dtype();
     return tn__common_unary(infer);
 }
 
@@ -174,6 +176,19 @@ static tn_status atan2_derive(tn_derive *d)
 
 /* ---- bounds ---- */
 
+/* A bound of integers that all of them meet may be out of range, and one that none can meet not. */
+static tn_status clamp_whole(tn_infer *infer, const tn_clamp_options *o)
+{
+    tn_dtype dtype = tn_view_dtype(infer->in[0]);
+    tn_status status = TN_OK;
+
+    if (tn__given_number(o->min) && o->min > 0)
+        status = tn__common_fits(dtype, o->min, "min");
+    if (status == TN_OK && tn__given_number(o->max) && o->max < 0)
+        status = tn__common_fits(dtype, o->max, "max");
+    return status == TN_OK ? tn__common_unary(infer) : status;
+}
+
 static tn_status clamp_infer(tn_infer *infer)
 {
     const tn_clamp_options *o = infer->options;
@@ -184,6 +199,8 @@ static tn_status clamp_infer(tn_infer *infer)
     if (is_int(dtype) && ((tn__given_number(o->min) && !is_whole(o->min)) ||
                           (tn__given_number(o->max) && !is_whole(o->max))))
         infer->dtype = tn_default_dtype();
+    else if (is_int(dtype))
+        return clamp_whole(infer, o);
     return tn__common_unary(infer);
 }
 
@@ -323,6 +340,8 @@ static tn_status addcmul_infer(tn_infer *infer)
             TN_ERR_VALUE,
             "value %g of %s tensors; it has to be a whole number, or a tensor of a float type",
             value, tn_dtype_name(infer->dtype));
+    if (tn__common_factor(infer->dtype, value, "value") != TN_OK)
+        return tn_error_last()->code;
     return tn__common_broadcast(infer);
 }
 

@@ -438,31 +438,49 @@ static tn_tensor *as_asked(tn_tensor *truth, tn_tensor *x)
     return tn_tensor_dtype(x) == TN_U8 ? tn_cast(truth, TN_U8) : truth;
 }
 
+/* No dimensions, unlike dimensions that are not given: each element is asked alone, as in PyTorch. */
+static bool alone(tn_ints dims)
+{
+    return dims.count == 0;
+}
+
+static tn_status truth_infer(tn_infer *infer, tn_ints dims, bool keepdim)
+{
+    const tn_view *x = infer->in[0];
+    tn_dtype dtype = truth_of(tn_view_dtype(x));
+
+    if (tn__is_complex(tn_view_dtype(x)))
+        infer->dtype = TN_BOOL;
+    if (!alone(dims))
+        return reduced_infer(infer, dims, keepdim, dtype);
+    tn__common_plain(&infer->out[0], dtype, tn__common_shape(x));
+    return TN_OK;
+}
+
 static tn_status all_infer(tn_infer *infer)
 {
     const tn_all_options *o = infer->options;
 
-    if (tn__is_complex(tn_view_dtype(infer->in[0])))
-        infer->dtype = TN_BOOL;
-    return reduced_infer(infer, o->dims, o->keepdim, truth_of(tn_view_dtype(infer->in[0])));
+    return truth_infer(infer, o->dims, o->keepdim);
 }
 
 static tn_status any_infer(tn_infer *infer)
 {
     const tn_any_options *o = infer->options;
 
-    if (tn__is_complex(tn_view_dtype(infer->in[0])))
-        infer->dtype = TN_BOOL;
-    return reduced_infer(infer, o->dims, o->keepdim, truth_of(tn_view_dtype(infer->in[0])));
+    return truth_infer(infer, o->dims, o->keepdim);
 }
 
 static tn_status all_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
                                tn_tensor **out)
 {
     const tn_all_options *o = options;
-    tn_tensor *wrong = sum_of(tn_logical_not(in[0]), o->dims, o->keepdim);
+    tn_tensor *wrong = tn_logical_not(in[0]);
 
     (void)n_in;
+    if (alone(o->dims))
+        return tn__common_given(out, as_asked(tn_logical_not(wrong), in[0]));
+    wrong = sum_of(wrong, o->dims, o->keepdim);
     wrong = tn_eq(wrong, tn__common_number(wrong, 0));
     return tn__common_given(out, as_asked(wrong, in[0]));
 }
@@ -471,9 +489,12 @@ static tn_status any_decompose(tn_tensor *const *in, int64_t n_in, const void *o
                                tn_tensor **out)
 {
     const tn_any_options *o = options;
-    tn_tensor *right = sum_of(tn_cast(in[0], TN_BOOL), o->dims, o->keepdim);
+    tn_tensor *right;
 
     (void)n_in;
+    if (alone(o->dims))
+        return tn__common_given(out, as_asked(tn_logical_not(tn_logical_not(in[0])), in[0]));
+    right = sum_of(tn_cast(in[0], TN_BOOL), o->dims, o->keepdim);
     right = tn_ne(right, tn__common_number(right, 0));
     return tn__common_given(out, as_asked(right, in[0]));
 }

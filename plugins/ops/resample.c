@@ -105,7 +105,13 @@ static tn_status interpolate_infer(tn_infer *infer)
     return tn__common_open(infer);
 }
 
-/* A tensor with what the host worked out, on the device of `like`. */
+/* Whether a dimension that keeps its size is copied although a factor says other places: PyTorch
+ * does that on a CPU, bilinear and its like in every case. */
+static bool keeps(enum mode mode, int64_t dims)
+{
+    return mode == LINEAR || mode == EXACT || (mode == NEAREST && dims == 2);
+}
+
 static int64_t within(int64_t place, int64_t size)
 {
     return place < 0 ? 0 : place >= size ? size - 1 : place;
@@ -220,7 +226,10 @@ static tn_status interpolate_decompose(tn_tensor *const *in, int64_t n_in, const
         new_sizes(o, tn_tensor_shape(in[0]), sizes) != TN_OK)
         return tn_error_last()->code;
     for (int64_t d = tn_tensor_ndim(in[0]) - 3; d >= 0 && y != NULL; d--)
-        y = along(y, 2 + d, sizes[d], mode, o->align_corners, factor_of(o, d));
+        if (sizes[d] != tn_tensor_size(in[0], 2 + d) || !keeps(mode, tn_tensor_ndim(in[0]) - 2))
+            y = along(y, 2 + d, sizes[d], mode, o->align_corners, factor_of(o, d));
+    if (y == in[0])
+        y = tn_copy(y);
     return tn__common_given(out, half ? tn_cast(y, dtype) : y);
 }
 

@@ -287,7 +287,7 @@ static tn_status squeeze_infer(tn_infer *infer)
     if (status == TN_OK)
         status = tn__common_view_of(infer, x->ndim);
     for (int32_t d = 0; d < x->ndim && status == TN_OK; d++) {
-        if (chosen[d] && x->shape[d] == 1)
+        if (chosen[d] && x->shape[d] == 1 && o->dims.count != 0)
             continue;
         meta->shape[count] = x->shape[d];
         meta->strides[count++] = x->strides[d];

@@ -52,6 +52,9 @@ static tn_status pad_infer(tn_infer *infer)
             return tn_fail(TN_ERR_RUNTIME, "sizes %s cut more than there is of x %s",
                            tn__common_text(text, o->sizes),
                            tn__common_text(text_x, tn__common_shape(x)));
+        if (constant && (before > 0 || after > 0) &&
+            tn__common_fits(tn_view_dtype(x), o->value, "value") != TN_OK)
+            return tn_error_last()->code;
     }
     return TN_OK;
 }

@@ -48,9 +48,12 @@ TESTS += tests/op/test_attention
 tests_op_test_attention_SOURCES = %D%/test_attention.c %D%/with.h
 tests_op_test_attention_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_attention_LDADD = $(TN_LINK_TEST) $(LIBM)
-check_PROGRAMS += tests/op/test_mixed
-TESTS += tests/op/test_mixed
+check_PROGRAMS += tests/op/test_mixed tests/op/test_numbers
+TESTS += tests/op/test_mixed tests/op/test_numbers
 tests_op_test_mixed_SOURCES = %D%/test_mixed.c %D%/with.h sdk/conform/cases.c $(TN_CONFORM_REFERENCE)
 tests_op_test_mixed_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_mixed_LDADD = $(TN_LINK_TEST) $(LIBM)
+tests_op_test_numbers_SOURCES = %D%/test_numbers.c %D%/with.h
+tests_op_test_numbers_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_op_test_numbers_LDADD = $(TN_LINK_TEST) $(LIBM)
 endif

@@ -240,8 +240,6 @@ def bound(info, spec, sample, schema):
         raise Outside("a size left out, or -1, which keeps the size of x here")
     if ours == "normalize" and inputs[0].dtype in (torch.float16, torch.bfloat16) and options.get("p", 2) not in (1, 2):
         raise Outside("gradients that cancel, of roots and inverses in half precision")
-    if ours == "squeeze" and options.get("dims") == []:
-        raise Outside("an empty row of dims, which stands for all of them here")
     if ours in JUMPS and torch.isnan(inputs[0]).any():
         raise Outside("NaN, where PyTorch's vectors and numbers have different gradients")
     if ours == "topk" and inputs[0].unique().numel() < inputs[0].numel():
