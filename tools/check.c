@@ -20,12 +20,12 @@ typedef struct word {
 } word;
 
 static conform_options chosen;
-static const char *level = "layers", *run_only;
+static const char *level = "all", *run_only;
 static int64_t seed = 1, jobs = 1, seconds = 120, fd = -1, depth = -1;
 
 static const word words[] = {
-    { "--level", "LEVEL", "contract, ops, grad or layers (all of them): how far to go", &level,
-      NULL, NULL },
+    { "--level", "LEVEL", "contract, ops, grad, layers or all: how far to go; all if not given",
+      &level, NULL, NULL },
     { "--only", "GLOB", "tests whose names match, as in 'ops/conv*'", &chosen.only, NULL, NULL },
     { "--device", "NAME", "where operators run when the plugin brings no device; cpu if not given",
       &chosen.device, NULL, NULL },
@@ -121,7 +121,7 @@ static const char *installed_cases(void)
 
 static int run(int count, char **given, bool only_help)
 {
-    static const char *const levels[] = { "contract", "ops", "grad", "layers" };
+    static const char *const levels[] = { "contract", "ops", "grad", "layers", "all" };
     static char self[4096];
     ssize_t length;
 
@@ -148,7 +148,7 @@ static int run(int count, char **given, bool only_help)
     if (depth >= 0 && depth < CONFORM_LEVELS)
         chosen.level = (int)depth;
     if (chosen.level == CONFORM_LEVELS)
-        return usage("the levels are contract, ops, grad and layers, not ", level);
+        return usage("the levels are contract, ops, grad, layers and all, not ", level);
     if (jobs < 1 || jobs > MOST_JOBS || seconds < 1 || seconds > 86400)
         return usage("--jobs is 1 to 64, --seconds 1 to 86400", "");
     if (access(chosen.file, R_OK) != 0) {
@@ -177,7 +177,8 @@ const command check_command = {
     .summary = "whether a plugin keeps its promises",
     .help =
         "Loads a plugin's file and tests what it brings: the contract that holds for every plugin and device, then every "
-        "operator forward and backward against a reference in float64, in all dtypes and several layouts of memory. Every "
+        "operator forward and backward against a reference in float64, in all dtypes and several layouts of memory, then every "
+        "layer, optimizer and format. Every "
         "test runs in a process of its own, so that a crash is the failure of one test. The last line counts what passed, "
         "failed and was skipped.",
     .run = run,

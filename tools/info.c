@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * tenon info NAME: what is known of a layer, optimizer, scheduler, init, format, operator,
- * device type or plugin. */
+ * tenon info [NAME]: what there is, by kind; what is known of a layer, optimizer, scheduler, init, format, operator, device
+ * type or plugin. */
 #include "tool.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void operands(const char *title, const tn_operand *list, int32_t count)
@@ -20,7 +21,7 @@ static void operands(const char *title, const tn_operand *list, int32_t count)
     print_wrapped(title, 15, count ? text : "none");
 }
 
-static void op_print(const tn_op_def *def)
+void op_print(const tn_op_def *def)
 {
     const tn_op *op = tn_op_find(def->name, def->revision);
     int64_t types = tn_registry_count(TN_KIND_tn_backend);
@@ -144,14 +145,66 @@ static bool is_named(const tn_plugin_report *r, const char *name)
     return r->id[0] && (!strcmp(r->id, name) || (part && !strcmp(part + 1, name)));
 }
 
+/* The names of a kind, as one text with commas. The caller frees it. */
+static char *names_of(uint32_t kind, int64_t count)
+{
+    size_t size = 1;
+    for (int64_t i = 0; i < count; i++)
+        size += strlen(tn_registry_name(kind, i)) + 2;
+    char *text = calloc(1, size), *at = text;
+    for (int64_t i = 0; text && i < count; i++)
+        at += sprintf(at, "%s%s", i ? ", " : "", tn_registry_name(kind, i));
+    return text;
+}
+
+static int list_all(bool json)
+{
+    if (json)
+        json_begin(NULL, '{');
+    for (const kind_name *k = kind_names; k->kind; k++) {
+        int64_t count = tn_registry_count(k->kind);
+        if (json) {
+            json_begin(k->many, '[');
+            for (int64_t i = 0; i < count; i++)
+                json_text(NULL, tn_registry_name(k->kind, i));
+            json_end(']');
+        } else if (k->kind == TN_KIND_tn_op_def) {
+            printf("%-15s%lld; `tenon ops` lists them\n", k->many, (long long)count);
+        } else {
+            char *names = names_of(k->kind, count);
+            print_wrapped(k->many, 15, names && *names ? names : "none");
+            free(names);
+        }
+    }
+    if (json)
+        json_end('}');
+    else
+        printf("\n`tenon info NAME` says what one takes.\n");
+    return EXIT_OK;
+}
+
+/* Plugins whose contributions are missing: one of them may have what was asked for. */
+static void note_missing_plugins(void)
+{
+    tn_plugin_report r;
+    for (int64_t i = 0; i < tn_plugin_count(); i++) {
+        if (tn_plugin_report_at(i, &r) != TN_OK || r.outcome == TN_OUTCOME_NOT_APPLICABLE ||
+            (r.outcome == TN_OUTCOME_OK && !r.refused))
+            continue;
+        fprintf(stderr, "tenon: plugin %s, which may have it, did not load whole: %s at %s: %s\n",
+                r.file, tn_outcome_name(r.outcome), tn_stage_name(r.stage), r.reason);
+    }
+}
+
 static int run(int count, char **arguments, bool json)
 {
-    const char *name = arguments[0];
+    const char *name = count ? arguments[0] : NULL;
     int64_t found = 0, lines = tn_plugin_count();
     tn_plugin_report r;
-    (void)count;
     if (lines < 0)
         return tool_fail("the plugins cannot be looked at");
+    if (!name)
+        return list_all(json);
     if (json) {
         json_begin(NULL, '{');
         json_begin("found", '[');
@@ -189,19 +242,21 @@ static int run(int count, char **arguments, bool json)
             fprintf(stderr, "tenon: among %s: %.*s\n", k->many, (int)strcspn(nearest, "?;.") + 1,
                     nearest);
     }
+    note_missing_plugins();
     tn_error_clear();
     return EXIT_NOT_OK;
 }
 
 const command info_command = {
     "info",
-    "NAME",
-    "options of a layer, optimizer, operator, plugin ...",
-    "Prints what is known of a layer, optimizer, scheduler, init, file format, operator, device "
+    "[NAME]",
+    "layers, optimizers, formats ...; what one takes",
+    "Without a name, lists device types, layers, optimizers, schedulers, inits, formats and "
+    "observers. With one, prints what is known of a layer, optimizer, scheduler, init, file format, operator, device "
     "type or plugin of that name: "
     "who gives it, and its options with type, default and help.\n\nExit status 1 when nothing "
     "has that name.",
-    1,
+    0,
     1,
     run,
     0

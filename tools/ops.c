@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tenon ops: how every operator runs on every device type. */
+ * tenon ops [NAME]: how every operator runs on every device type; how one does in every dtype. */
 #include "tool.h"
 
 #include <string.h>
@@ -59,14 +59,53 @@ static void row(table *t, const char *name, const char cells[TYPES][16])
               cells[7], cells[8], cells[9], cells[10]);
 }
 
+/* One operator: what `tenon info` says of it, then its routes by dtype. */
+static int one(const char *name, int64_t types, bool json)
+{
+    const tn_op *op = tn_op_find(name, 0);
+    char cells[TYPES][16] = { "" }, text[512];
+    if (!op)
+        return tool_fail(NULL);
+    const tn_op_def *def = tn_op_definition(op);
+    if (json) {
+        json_begin(NULL, '{');
+        json_begin("operators", '[');
+        op_json(op, def);
+        json_end(']');
+        json_end('}');
+        return EXIT_OK;
+    }
+    printf("operator %s, revision %u%s\n", def->name, def->revision,
+           def->flags & TN_OP_PRIMITIVE ? ", a primitive: a device has to have it" : "");
+    if (def->help)
+        print_wrapped("", 0, def->help);
+    op_print(def);
+    table t = { .columns = 1 + (int)types };
+    for (int64_t i = 0; i < types; i++)
+        snprintf(cells[i], sizeof cells[i], "%s", tn_registry_name(TN_KIND_tn_backend, i));
+    putchar('\n');
+    row(&t, "DTYPE", cells);
+    for (int dtype = 0; dtype <= TN_C128; dtype++) {
+        for (int64_t k = 0; k < types; k++) {
+            const char *how = route(op, tn_registry_name(TN_KIND_tn_backend, k), (tn_dtype)dtype,
+                                    text, sizeof text);
+            snprintf(cells[k], sizeof cells[k], "%.*s", (int)strcspn(how, " ("), how);
+        }
+        row(&t, tn_dtype_name((tn_dtype)dtype), cells);
+    }
+    table_print(&t);
+    return EXIT_OK;
+}
+
 static int run(int count, char **arguments, bool json)
 {
     char cells[TYPES][16] = { "" }, text[512];
     int64_t ops = tn_op_count(), types = tn_registry_count(TN_KIND_tn_backend), primitives = 0;
-    (void)count, (void)arguments;
     if (ops < 0 || types < 0)
         return tool_fail("the operators cannot be listed");
     types = types < TYPES ? types : TYPES;
+    if (count)
+        return one(arguments[0], types, json);
     table t = { .columns = 1 + (int)types };
     for (int64_t i = 0; i < types; i++)
         snprintf(cells[i], sizeof cells[i], "%s", tn_registry_name(TN_KIND_tn_backend, i));
@@ -100,7 +139,7 @@ static int run(int count, char **arguments, bool json)
         return ops ? EXIT_OK : EXIT_NOT_OK;
     }
     table_print(&t);
-    printf("\n%lld operators, %lld of them primitives; routes are those of float32. `tenon info "
+    printf("\n%lld operators, %lld of them primitives; routes are those of float32. `tenon ops "
            "NAME` says more of one.\n",
            (long long)ops, (long long)primitives);
     return ops ? EXIT_OK : EXIT_NOT_OK;
@@ -108,15 +147,16 @@ static int run(int count, char **arguments, bool json)
 
 const command ops_command = {
     "ops",
-    "",
+    "[NAME]",
     "operators, and how each runs on each device type",
     "Prints every operator and how it runs with float32 on each device type: kernel (code of its "
     "own), decomposition (into "
     "other operators on the same device), view (no code is needed), missing (an error; with "
     "TENON_FALLBACK another device "
-    "does it).\n\nExit status 1 when there are no operators.",
+    "does it). With a name: inputs, outputs and derivative of that operator, and how it runs in every "
+    "dtype.\n\nExit status 1 when there are no operators, or none of that name.",
     0,
-    0,
+    1,
     run,
     0
 };

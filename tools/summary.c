@@ -347,6 +347,107 @@ static void answer_text(const summary *s, const totals *t)
     free(names);
 }
 
+/* ---- without a call: what the tree itself says ------------------------------------------------- */
+
+typedef struct tree {
+    table table;
+    bool json;
+} tree;
+
+/* "weight [16, 4], bias [16]" and how many elements that are. */
+typedef struct own {
+    char text[512];
+    size_t used;
+    int64_t count;
+} own;
+
+static tn_status add_shape(void *user, const char *path, tn_tensor *tensor)
+{
+    own *o = user;
+    tn_ints shape = tn_tensor_shape(tensor);
+    if (strchr(path, '.') != NULL)
+        return TN_OK;
+    o->count += tn_tensor_numel(tensor);
+    for (int64_t i = -1; i <= shape.count && o->used < sizeof o->text; i++) {
+        char *at = o->text + o->used;
+        size_t room = sizeof o->text - o->used;
+        if (i < 0)
+            o->used += (size_t)snprintf(at, room, "%s%s [", o->used > 0 ? ", " : "", path);
+        else if (i == shape.count)
+            o->used += (size_t)snprintf(at, room, "]");
+        else
+            o->used += (size_t)snprintf(at, room, "%s%lld", i > 0 ? ", " : "",
+                                        (long long)shape.at[i]);
+    }
+    return TN_OK;
+}
+
+static tn_status add_module(void *user, const char *path, tn_module *module)
+{
+    tree *to = user;
+    own o = { .used = 0 };
+    int depth = *path != '\0';
+    const char *last = strrchr(path, '.');
+    char name[NAME_SIZE + 96], number[48];
+    for (const char *at = path; *at != '\0'; at++)
+        depth += *at == '.';
+    last = last != NULL ? last + 1 : path;
+    tn_module_each_tensor(module, TN_SLOT_PARAMETER, false, add_shape, &o);
+    if (to->json) {
+        json_begin(NULL, '{');
+        json_text("name", last);
+        json_text("type", tn_module_type(module));
+        json_int("depth", depth);
+        json_text("parameter_shapes", o.text);
+        json_int("parameters", o.count);
+        json_end('}');
+        return TN_OK;
+    }
+    snprintf(name, sizeof name, "%*s%s%.*s%s%.64s", 2 * (depth < 20 ? depth : 20), "",
+             *path ? "(" : "", NAME_SIZE, last, *path ? "): " : "", tn_module_type(module));
+    table_row(&to->table, name, o.used > 0 ? o.text : "-", grouped(o.count, number, sizeof number));
+    return TN_OK;
+}
+
+/* A network that cannot be called has parameters nevertheless. Then the error, as ever. */
+static int answer_tree(tn_module *module, bool json)
+{
+    tree to = { .table = { .columns = 3 }, .json = json };
+    totals t = { 0 };
+    char words[1200], a[48], b[48], c[48];
+    tn_status code = tn_error_code();
+    snprintf(words, sizeof words, "%s", tn_error_text());
+    if (json) {
+        json_begin(NULL, '{');
+        json_begin("layers", '[');
+    } else {
+        table_row(&to.table, "LAYER", "PARAMETERS", "COUNT");
+    }
+    tn_module_each(module, true, add_module, &to);
+    tn_module_each_tensor(module, TN_SLOT_PARAMETER, false, add_parameter, &t);
+    tn_module_each_tensor(module, TN_SLOT_BUFFER, false, add_buffer, &t);
+    if (json) {
+        json_end(']');
+        json_int("parameters", t.parameters);
+        json_int("trainable", t.trainable);
+        json_int("buffers", t.buffers);
+        json_begin("error", '{');
+        json_text("code", tn_status_name(code));
+        json_text("message", words);
+        json_end('}');
+        json_end('}');
+    } else {
+        table_print(&to.table);
+        printf("\nparameters     %s, of them %s trainable; buffers: %s\n",
+               grouped(t.parameters, a, sizeof a), grouped(t.trainable, b, sizeof b),
+               grouped(t.buffers, c, sizeof c));
+        fflush(stdout);
+    }
+    fprintf(stderr, "tenon: it cannot be called, so that results and cost are not known: %s\n",
+            words);
+    return EXIT_NOT_OK;
+}
+
 /* ---- the command ------------------------------------------------------------------------------- */
 
 static tn_status is_unshaped(void *user, const char *path, tn_module *module)
@@ -405,9 +506,9 @@ static int summarize(const request *wanted)
     tn_grad_begin(false);
     for (int i = 0; i < wanted->input_count && good; i++)
         good = read_input(wanted->inputs[i], wanted->dtype, input, &t.input_bytes);
-    good = good && first_call(module, input) == TN_OK && call(module, input, &s) == TN_OK;
+    bool called = good && first_call(module, input) == TN_OK && call(module, input, &s) == TN_OK;
     tn_grad_end();
-    if (good) {
+    if (called) {
         add_up(&s, module, &t);
         if (wanted->json)
             answer_json(&s, &t);
@@ -416,7 +517,7 @@ static int summarize(const request *wanted)
     }
     tn_pack_drop(input);
     free(s.rows);
-    int code = good ? EXIT_OK : tool_fail(NULL);
+    int code = called ? EXIT_OK : good ? answer_tree(module, wanted->json) : tool_fail(NULL);
     tn_module_drop(module);
     return code;
 }
@@ -477,7 +578,8 @@ const command summary_command = {
     "layers, shapes, parameters and cost of a network",
     "Builds a network from its spec (or its printed form), calls it once on a device without memory, and prints every module in the order of the calls: "
     "the shape of its result, parameters and multiply-adds of its own; then totals, and the memory of parameters, buffers, "
-    "input and the results of all layers (which training keeps).\n\nCounted are multiply-adds of products: linear, matmul, convolutions "
+    "input and the results of all layers (which training keeps). Of a network that cannot be called, because the text names "
+    "types that no plugin provides, the parameters are shown, and why it cannot; the exit status is 1.\n\nCounted are multiply-adds of products: linear, matmul, convolutions "
     "and attention, alone or inside recurrent layers, bilinear and einsum. Operators that computed and are not counted are named at the end.",
     1,
     1,

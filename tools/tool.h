@@ -121,6 +121,8 @@ const tn_option *options_of(const tn_head *head);
 const char *help_of(const tn_head *head);
 void options_print(const tn_option *options);
 void options_json(const tn_option *options);
+/* Operands, gradient and routes of an operator, as text. */
+void op_print(const tn_op_def *def);
 /* The report of a plugin: as text, as members of the current JSON object. */
 void report_json(const tn_plugin_report *report);
 /* What a plugin gives, by kind. */

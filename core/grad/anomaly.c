@@ -7,7 +7,7 @@
 #include "core/grad/parts.h"
 
 _Thread_local bool tn__anomaly_here TN__TLS_NEAR;
-static _Thread_local tn__grad_mode anomaly_mode;
+_Thread_local tn__grad_mode tn__anomaly_mode;
 tn__where_writer *_Atomic tn__anomaly_where;
 
 bool tn_anomaly_enabled(void)
@@ -17,12 +17,12 @@ bool tn_anomaly_enabled(void)
 
 tn_status tn_anomaly_begin(bool enabled)
 {
-    return tn__mode_begin(&anomaly_mode, &tn__anomaly_here, enabled, "tn_anomaly_begin");
+    return tn__mode_begin(&tn__anomaly_mode, &tn__anomaly_here, enabled, "tn_anomaly_begin");
 }
 
 void tn_anomaly_end(void)
 {
-    tn__mode_end(&anomaly_mode, &tn__anomaly_here, "tn_anomaly_end");
+    tn__mode_end(&tn__anomaly_mode, &tn__anomaly_here, "tn_anomaly_end");
 }
 
 char *tn__anomaly_note(void)

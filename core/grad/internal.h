@@ -22,6 +22,13 @@ static inline bool tn__grad_on(void)
 tn_status tn__mode_begin(tn__grad_mode *mode, bool *here, bool now, const char *who);
 void tn__mode_end(tn__grad_mode *mode, bool *here, const char *who);
 
+/* Gradient, inference and anomaly mode, in this order: how deep they are nested, and what they are. Setting puts back what
+ * was asked for before, however many have begun or ended since. */
+void tn__modes_get(int32_t depth[3], bool now[3]);
+void tn__modes_set(const int32_t depth[3], const bool now[3]);
+/* The part of core/grad/anomaly.c in it. */
+extern _Thread_local tn__grad_mode tn__anomaly_mode;
+
 /* Anomaly mode of the thread. */
 extern _Thread_local bool tn__anomaly_here TN__TLS_NEAR;
 static inline bool tn__anomaly_on(void)

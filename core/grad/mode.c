@@ -84,6 +84,28 @@ void tn_inference_end(void)
     tn__mode_end(&inference_mode, &tn__inference_here, "tn_inference_end");
 }
 
+/* ---- all of them ---------------------------------------------------------------- */
+
+void tn__modes_get(int32_t depth[3], bool now[3])
+{
+    depth[0] = grad_mode.depth;
+    depth[1] = inference_mode.depth;
+    depth[2] = tn__anomaly_mode.depth;
+    now[0] = tn__grad_off_here;
+    now[1] = tn__inference_here;
+    now[2] = tn__anomaly_here;
+}
+
+void tn__modes_set(const int32_t depth[3], const bool now[3])
+{
+    grad_mode.depth = depth[0];
+    inference_mode.depth = depth[1];
+    tn__anomaly_mode.depth = depth[2];
+    tn__grad_off_here = now[0];
+    tn__inference_here = now[1];
+    tn__anomaly_here = now[2];
+}
+
 bool tn_tensor_is_inference(const tn_tensor *tensor)
 {
     if (tn__tensor_ok(tensor))

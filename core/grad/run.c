@@ -3,6 +3,7 @@
  * One step of the walk: the derivative of one node, and bringing what it gives into the form that
  * the next node expects. */
 #include "core/grad/parts.h"
+#include "core/plugin/check_thread.h"
 
 tn_tensor *tn__add(tn_tensor *a, tn_tensor *b, bool record)
 {
@@ -179,8 +180,13 @@ static tn_status derive(tn__node *node, tn_tensor *const *gout, uint32_t need, b
     mark = tn_error_mark();
     errors = tn__error_count();
     before = tn__error_plugin(node->op->id);
-    if (status == TN_OK)
+    if (status == TN_OK) {
+        tn__check_thread thread;
+
+        tn__check_enter(&thread);
         status = node->op->def.derive(&ask);
+        status = tn__check_leave(&thread, node->op->id, node->name, status);
+    }
     tn__error_plugin(before);
     for (int32_t i = 0; i < node->n_in && status == TN_OK; i++) {
         if (!(need >> (i < 31 ? i : 31) & 1) || gin[i] != NULL)

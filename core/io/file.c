@@ -2,6 +2,7 @@
  *
  * Saving and loading states: which format, and the order of things around it. */
 #include "core/io/internal.h"
+#include "core/plugin/check_thread.h"
 
 #include <ctype.h>
 
@@ -117,7 +118,11 @@ static tn_status save_with(const tn__entry *entry, tn__writer *writer, const tn_
     tn_status status = enter(entry, &before);
     if (status == TN_OK) {
         uint64_t scope = tn_scope_begin();
+        tn__check_thread thread;
+        tn__check_enter(&thread);
         status = tn__status_of(format_of(entry)->save(&writer->sink, state), entry->name);
+        status = tn__check_leave(&thread, entry->plugin != NULL ? entry->plugin->id : "",
+                                 entry->name, status);
         tn_scope_end(scope);
         tn__error_plugin_back(before);
     }
@@ -203,7 +208,11 @@ static tn_status load_from(const tn__entry *entry, tn__reader *reader, tn_state 
     if (status != TN_OK)
         return status;
     uint64_t scope = tn_scope_begin();
+    tn__check_thread thread;
+    tn__check_enter(&thread);
     status = tn__status_of(format_of(entry)->load(&reader->source, state), entry->name);
+    status = tn__check_leave(&thread, entry->plugin != NULL ? entry->plugin->id : "", entry->name,
+                             status);
     tn_scope_end(scope);
     tn__error_plugin_back(before);
     return status;

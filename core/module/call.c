@@ -3,6 +3,7 @@
  * Calling a module: the one place where observers, scopes, errors and hooks go around a layer's
  * forward. */
 #include "core/module/hooks.h"
+#include "core/plugin/check_thread.h"
 
 /* The calls under way in this thread, for the path in error texts. */
 struct frame {
@@ -97,11 +98,28 @@ static void word_failure(const struct frame *frame)
 
 /* ---- the layer's code, both forms ------------------------------------------------------------ */
 
+static const char *plugin_of(const tn_module *module)
+{
+    return module->plugin != NULL ? module->plugin->id : "";
+}
+
+static tn_status call_layer(tn_module *module, const tn_pack *in, tn_pack *out)
+{
+    tn__check_thread thread;
+    tn__check_enter(&thread);
+    tn_status status = module->layer->call(module, in, out);
+    return tn__check_leave(&thread, plugin_of(module), module->type, status);
+}
+
 static tn_status forward_one(tn_module *module, tn_tensor *input, tn_tensor **output)
 {
+    tn__check_thread thread;
+    tn__check_enter(&thread);
     tn_tensor *result = module->layer->forward(module, input);
-    if (result == NULL)
-        return TN_ERR_RUNTIME;
+    tn_status status = tn__check_leave(&thread, plugin_of(module), module->type,
+                                       result != NULL ? TN_OK : TN_ERR_RUNTIME);
+    if (status != TN_OK)
+        return status;
     if (tn__is_none(result))
         return tn_fail(TN_ERR_TYPE, "forward returned TN_NONE; it has to return a tensor");
     *output = tn_tensor_keep(result);
@@ -128,7 +146,7 @@ static tn_status call_with_packs(tn_module *module, tn_tensor *input, tn_tensor 
     if (in != NULL && out != NULL)
         status = tn_pack_add(in, NULL, tn_value_tensor(input));
     if (status == TN_OK)
-        status = module->layer->call(module, in, out);
+        status = call_layer(module, in, out);
     if (status == TN_OK)
         status = one_tensor(out, output);
     tn_pack_drop(in);
@@ -177,7 +195,7 @@ static tn_status run_packs(tn_module *module, const tn_pack *in, tn_pack *out)
 {
     if (!has_forward(module))
         return no_forward(module);
-    return module->layer->call != NULL ? module->layer->call(module, in, out)
+    return module->layer->call != NULL ? call_layer(module, in, out)
                                        : forward_with_packs(module, in, out);
 }
 

@@ -2,6 +2,7 @@
  *
  * Filling a tensor by an initialisation that a plugin provides. */
 #include "core/module/internal.h"
+#include "core/plugin/check_thread.h"
 
 /* Whether this thread makes a module that is not to be initialised (tn_module_skip_init). */
 static _Thread_local bool skipped;
@@ -33,7 +34,10 @@ static tn_status fill(const tn__entry *entry, const tn__spec *spec, tn_tensor *t
         const char *before = tn__error_plugin(entry->plugin != NULL ? entry->plugin->id : "");
         uint64_t scope = tn_scope_begin();
         tn_grad_begin(false);
-        status = tn__status_of(init->fill(data, tensor), what);
+        tn__check_thread thread;
+        tn__check_enter(&thread);
+        status = tn__check_leave(&thread, entry->plugin != NULL ? entry->plugin->id : "", what,
+                                 tn__status_of(init->fill(data, tensor), what));
         tn_grad_end();
         tn_scope_end(scope);
         tn__error_plugin(before);

@@ -2,6 +2,7 @@
  *
  * Making modules: from the text of a spec or of repr, and from typed values. */
 #include "core/module/internal.h"
+#include "core/plugin/check_thread.h"
 
 /* Text of all arguments that are no children, as repr showed them. */
 static char *tree_extra(const tn_value *values, const char *const *names, const uint8_t *children,
@@ -32,13 +33,16 @@ tn_module *tn__module_new(const char *type)
     return module;
 }
 
+/* From text: `printed` where it stands in the printed form of another module, which may name types that nobody provides. */
+static tn_module *parse(const char *text, bool printed);
+
 /* A child that a spec names: the text of one, or a module. The result is the caller's. */
-static tn_module *child_from(const tn_value *value)
+static tn_module *child_from(const tn_value *value, bool printed)
 {
     if (value->kind == TN_VALUE_MODULE)
         return tn_module_keep(value->as.module);
     if (value->kind == TN_VALUE_SPEC)
-        return tn_module_parse(value->as.s);
+        return parse(value->as.s, printed);
     tn__text text = { 0 };
     tn__value_print(value, &text);
     tn_fail(TN_ERR_TYPE, "expected a module, Type(arguments), got %s",
@@ -48,9 +52,9 @@ static tn_module *child_from(const tn_value *value)
 }
 
 /* The child of that name, as its value says. */
-static tn_status add_from(tn_module *module, const char *name, const tn_value *value)
+static tn_status add_from(tn_module *module, const char *name, const tn_value *value, bool printed)
 {
-    tn_module *child = child_from(value);
+    tn_module *child = child_from(value, printed);
     tn_status status;
 
     if (child == NULL) {
@@ -82,7 +86,7 @@ static tn_status add_children(tn_module *module, const tn_value *values, const c
         if (came_before(names, children, i))
             return tn_fail(TN_ERR_VALUE, "%s: module \"%s\" was given twice", module->type,
                            names[i]);
-        tn_status status = add_from(module, names[i], &values[i]);
+        tn_status status = add_from(module, names[i], &values[i], true);
         if (status != TN_OK)
             return status;
     }
@@ -121,7 +125,7 @@ static tn_status add_named(tn_module *module, const tn__spec *spec, int64_t i)
         return tn_fail(TN_ERR_VALUE, "%sa child needs a name: write name=Type(arguments)", place);
     if (tn_module_slot_kind(module, name) != 0)
         return tn_fail(TN_ERR_KEY, "%s%s has \"%s\" already", place, module->type, name);
-    return add_from(module, name, &spec->values[i]);
+    return add_from(module, name, &spec->values[i], false);
 }
 
 static tn_status add_all(tn_module *module, const tn__spec *spec)
@@ -280,7 +284,10 @@ static tn_status run(tn_module *module, tn_status (*step)(tn_module *), const ch
     uint64_t failures = tn_error_mark();
     uint64_t scope = tn_scope_begin();
     tn_grad_begin(false);
-    tn_status status = step(module);
+    tn__check_thread thread;
+    tn__check_enter(&thread);
+    tn_status status = tn__check_leave(&thread, module->plugin != NULL ? module->plugin->id : "",
+                                       module->type, step(module));
     tn_grad_end();
     tn_scope_end(scope);
     if (status != TN_OK && tn_error_mark() == failures)
@@ -375,15 +382,15 @@ static bool any_child(const uint8_t *children, int64_t count)
     return false;
 }
 
-tn_module *tn__module_make(const char *type, const char *spec_text, const tn_value *values,
-                           const char *const *names, const int32_t *columns,
-                           const uint8_t *children, int64_t count)
+static tn_module *module_make(const char *type, const char *spec_text, const tn_value *values,
+                              const char *const *names, const int32_t *columns,
+                              const uint8_t *children, int64_t count, bool inside)
 {
     bool printed = any_child(children, count);
     uint64_t mark = tn_error_mark();
     const tn__entry *entry = tn__registry_use(TN_KIND_tn_layer, type);
     if (entry == NULL) {
-        if (!printed || tn_error_last()->code != TN_ERR_KEY)
+        if ((!printed && !inside) || tn_error_last()->code != TN_ERR_KEY)
             return NULL;
         tn_error_restore(mark);
         return tree_new(type, values, names, children, count);
@@ -414,12 +421,15 @@ tn_module *tn__module_make(const char *type, const char *spec_text, const tn_val
     return NULL;
 }
 
-tn_module *tn_module_parse(const char *text)
+tn_module *tn__module_make(const char *type, const char *spec_text, const tn_value *values,
+                           const char *const *names, const int32_t *columns,
+                           const uint8_t *children, int64_t count)
 {
-    if (text == NULL) {
-        tn__null_input("an argument of tn_module_parse");
-        return NULL;
-    }
+    return module_make(type, spec_text, values, names, columns, children, count, false);
+}
+
+static tn_module *parse(const char *text, bool printed)
+{
     tn__spec *spec = tn__spec_parse(text);
     if (spec == NULL)
         return NULL;
@@ -427,10 +437,19 @@ tn_module *tn_module_parse(const char *text)
     if (spec->type[0] == '\0')
         tn_fail(TN_ERR_FORMAT, "%q is not a module: write Type(arguments)", text);
     else
-        module = tn__module_make(spec->type, spec->text, spec->values, spec->names, spec->columns,
-                                 spec->children, spec->count);
+        module = module_make(spec->type, spec->text, spec->values, spec->names, spec->columns,
+                             spec->children, spec->count, printed);
     tn__spec_free(spec);
     return module;
+}
+
+tn_module *tn_module_parse(const char *text)
+{
+    if (text == NULL) {
+        tn__null_input("an argument of tn_module_parse");
+        return NULL;
+    }
+    return parse(text, false);
 }
 
 tn_module *tn_module_newv(const char *format, va_list args)

@@ -5,6 +5,7 @@
 #include "core/grad/internal.h"
 #include "core/op/parts.h"
 #include "core/tensor/thread.h"
+#include "core/plugin/check_thread.h"
 
 #include <string.h>
 
@@ -359,13 +360,16 @@ static tn_status decompose(tn__work *work, tn_tensor **out, bool record)
     /* Inner operators that stand for this one speak for themselves: views remember their base also
      * while no gradient is wanted yet. */
     bool quiet = !record && (def->derive != NULL || work->into != NULL);
+    tn__check_thread thread;
     tn_status status;
 
     for (int32_t i = 0; i < work->n_out; i++)
         out[i] = NULL;
     if (quiet)
         tn_grad_begin(false);
+    tn__check_enter(&thread);
     status = tn__status_of(def->decompose(work->in, work->n_in, work->options, out), def->name);
+    status = tn__check_leave(&thread, work->op->id, def->name, status);
     if (quiet)
         tn_grad_end();
     /* An inner operator names itself; the caller asked for this one. */

@@ -3,6 +3,7 @@
  * The second step (rule 1): a plugin is activated when the first of its contributions is needed,
  * once, by one thread, while others that need it wait. What it requires goes first. At the end
  * it is deactivated, never unmapped (rule 16). */
+#include "core/plugin/check_thread.h"
 #include "core/plugin/loader.h"
 
 static pthread_cond_t settled = PTHREAD_COND_INITIALIZER;
@@ -60,7 +61,12 @@ static tn_status run(tn__plugin *plugin, const uint64_t *failures)
         return TN_OK;
     const char *before = tn__error_plugin(plugin->id);
     tn_log(TN_LOG_DEBUG, "activating %s", plugin->file);
+    tn__check_thread thread;
+    tn__check_enter(&thread);
+    if (!(own->flags & TN_PLUGIN_OWN_THREADS))
+        tn__check_threads_note(&thread);
     tn_status status = tn__status_of(own->activate(), "activate");
+    status = tn__check_leave(&thread, plugin->id, "activate", status);
     tn__error_plugin(before);
     if (status == TN_OK)
         return TN_OK;

@@ -2,6 +2,7 @@
  *
  * The checked boundary: calls of plugins into the host, and kernels. */
 #include "core/plugin/check.h"
+#include "core/plugin/check_thread.h"
 #include "core/plugin/loader.h"
 #include "core/tensor/internal.h"
 
@@ -183,6 +184,17 @@ static uint64_t views_sum(const tn_view *const *views, int64_t count, uint64_t w
     return sum;
 }
 
+/* The operator whose inputs can be looked at before and after; NULL where they cannot. */
+static const tn_op_def *readable_op(const tn_call *call)
+{
+    uint64_t mark = tn_error_mark();
+    const tn_op *op = NULL;
+    if (tn__check_is_host(call->device))
+        op = tn_op_find(call->op, shadow_of(call)->real.revision);
+    tn_error_restore(mark);
+    return op ? tn_op_definition(op) : NULL;
+}
+
 static tn_status checked_run(const tn_call *call)
 {
     const struct shadow *shadow = shadow_of(call);
@@ -194,9 +206,14 @@ static tn_status checked_run(const tn_call *call)
         there |= (uint64_t)(call->out[i] != NULL) << i;
     uint64_t in_before = views_sum(call->in, call->n_in, UINT64_MAX),
              out_before = views_sum(call->out, call->n_out, there);
+    const tn_op_def *readable = readable_op(call);
+    uint64_t values_before = readable ? tn__check_inputs_sum(call, readable) : 0;
     uint64_t errors = tn__error_count();
     const char *before = tn__error_plugin(plugin->id);
+    tn__check_thread thread;
+    tn__check_enter(&thread);
     tn_status status = tn__check_status(shadow->real.run(&own), errors, plugin, name);
+    status = tn__check_leave(&thread, plugin->id, name, status);
     tn__error_plugin(before);
     if (status != TN_OK)
         return status;
@@ -208,7 +225,16 @@ static tn_status checked_run(const tn_call *call)
         return tn_fail(TN_ERR_REFUSED,
                        "checked boundary: plugin %q: kernel %s changed the view of an output",
                        plugin->id, name);
-    return tn__check_after_kernel(call->device, call->stream, plugin, name);
+    status = tn__check_after_kernel(call->device, call->stream, plugin, name);
+    if (status != TN_OK)
+        return status;
+    if (readable && tn__check_inputs_sum(call, readable) != values_before)
+        return tn_fail(
+            TN_ERR_REFUSED,
+            "checked boundary: plugin %q: kernel %s wrote to an input, which operator %s "
+            "only reads",
+            plugin->id, name, call->op);
+    return TN_OK;
 }
 
 void tn__check_kernel(tn_kernel *kernel, void *room, const tn__plugin *plugin)

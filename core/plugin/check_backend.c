@@ -266,7 +266,13 @@ tn_status tn__check_backend(tn_backend *backend, const tn__plugin *plugin)
     return TN_OK;
 }
 
-/* ---- after a kernel -------------------------------------------------------------------------- */
+/* ---- around a kernel ------------------------------------------------------------------------- */
+
+bool tn__check_is_host(void *handle)
+{
+    struct device *d = handle;
+    return (d->slot->real.flags & TN_BACKEND_HOST_MEMORY) != 0;
+}
 
 tn_status tn__check_after_kernel(void *handle, void *stream, const tn__plugin *plugin,
                                  const char *kernel)

@@ -5,6 +5,9 @@ libcore_la_SOURCES += \
 	%D%/check.c \
 	%D%/check.h \
 	%D%/check_backend.c \
+	%D%/check_inputs.c \
+	%D%/check_thread.c \
+	%D%/check_thread.h \
 	%D%/contribute.c \
 	%D%/discover.c \
 	%D%/filter.c \

@@ -227,6 +227,8 @@ tn_outcome tn__elf_acceptable(const char *path, char *words, size_t size)
 struct family {
     const char *what;
     const char *const *names;
+    int level; /* of the log */
+    const char *words;
     char first[512];
 };
 
@@ -234,7 +236,14 @@ static const char *const openmp_names[] = { "libgomp.so", "libomp.so", "libiomp5
 static const char *const blas_names[] = { "openblas", "libmkl_core", "libmkl_rt",
                                           "libblis",  "libf77blas",  NULL };
 static const char *const nothing[] = { NULL };
-static struct family families[] = { { "OpenMP", openmp_names, "" }, { "BLAS", blas_names, "" } };
+/* Two OpenMP runtimes have a pool each. A BLAS that a plugin opened for itself (RTLD_LOCAL) is called by it alone, whatever
+ * others the program has, as every program with NumPy does. */
+static struct family families[] = {
+    { "OpenMP", openmp_names, TN_LOG_WARNING,
+      "their threads compete, and results may be wrong; link all parts against one", "" },
+    { "BLAS", blas_names, TN_LOG_INFO,
+      "that is in order where each was opened for its user alone (RTLD_LOCAL)", "" },
+};
 
 static int classify(struct dl_phdr_info *info, size_t size, void *user)
 {
@@ -244,8 +253,9 @@ static int classify(struct dl_phdr_info *info, size_t size, void *user)
         return 0;
     for (int64_t f = 0; f < tn__countof(families); f++) {
         struct family *family = &families[f];
-        const char *const *name = family->names;
-        while (*name && !strstr(path, *name))
+        const char *const *name = family->names, *base = strrchr(path, '/');
+        base = base ? base + 1 : path;
+        while (*name && !strstr(base, *name))
             name++;
         if (!*name || !strcmp(family->first, path))
             continue;
@@ -253,11 +263,8 @@ static int classify(struct dl_phdr_info *info, size_t size, void *user)
             tn_snprint(family->first, sizeof family->first, "%s", path);
             continue;
         }
-        tn_log(TN_LOG_WARNING,
-               "two %s runtimes are in this process, %s and %s: their threads compete, and results "
-               "may be "
-               "wrong; link all parts against one",
-               family->what, family->first, path);
+        tn_log(family->level, "two %s runtimes are in this process, %s and %s: %s", family->what,
+               family->first, path, family->words);
         family->names = nothing; /* said once */
     }
     return 0;

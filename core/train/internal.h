@@ -5,6 +5,7 @@
 #define TN_CORE_TRAIN_INTERNAL_H
 
 #include "core/module/internal.h"
+#include "core/plugin/check_thread.h"
 
 typedef struct tn__param_state {
     char *name;

@@ -169,6 +169,14 @@ tn_optimizer *tn_optimizer_new(tn_module *module, const char *format, ...)
 
 /* ---- stepping -------------------------------------------------------------------------------- */
 
+/* What the checked boundary says of a rule that was called. */
+static tn_status judge(const tn_optimizer *optimizer, const tn__check_thread *thread,
+                       tn_status status)
+{
+    return tn__check_leave(thread, optimizer->plugin != NULL ? optimizer->plugin->id : "",
+                           optimizer->def->name, tn__status_of(status, optimizer->def->name));
+}
+
 /* State follows its parameter to the device where tn_module_to took it. */
 static tn_status follow(tn__param *param)
 {
@@ -200,9 +208,11 @@ static tn_status step_one(tn_optimizer *optimizer, int64_t index, tn_tensor *gra
     uint64_t scope = tn_scope_begin();
     tn_status status = follow(param);
     if (status == TN_OK) {
+        tn__check_thread thread;
         param->steps++;
-        status = tn__status_of(optimizer->def->step(optimizer, index, param->tensor, gradient),
-                               optimizer->def->name);
+        tn__check_enter(&thread);
+        status = judge(optimizer, &thread,
+                       optimizer->def->step(optimizer, index, param->tensor, gradient));
         if (status != TN_OK)
             param->steps--;
     }
@@ -252,9 +262,10 @@ static tn_status step_all(tn_optimizer *optimizer)
     for (int64_t i = 0; i < count && status == TN_OK; i++)
         optimizer->params[index[i]].steps++;
     if (status == TN_OK && count > 0) {
-        status = tn__status_of(
-            optimizer->def->step_all(optimizer, count, index, tensors, gradients),
-            optimizer->def->name);
+        tn__check_thread thread;
+        tn__check_enter(&thread);
+        status = judge(optimizer, &thread,
+                       optimizer->def->step_all(optimizer, count, index, tensors, gradients));
         for (int64_t i = 0; i < count && status != TN_OK; i++)
             optimizer->params[index[i]].steps--;
     }
@@ -373,10 +384,42 @@ tn_status tn_optimizer_set_state(tn_optimizer *optimizer, int64_t index, const c
     return TN_OK;
 }
 
+int64_t tn_optimizer_state_count(const tn_optimizer *optimizer, int64_t index)
+{
+    const tn__param *param = param_at(optimizer, index);
+    return param != NULL ? param->count : -1;
+}
+
+const char *tn_optimizer_state_name(const tn_optimizer *optimizer, int64_t index, int64_t state)
+{
+    const tn__param *param = param_at(optimizer, index);
+    if (param == NULL)
+        return NULL;
+    if (state >= 0 && state < param->count)
+        return param->states[state].name;
+    tn_fail(TN_ERR_INDEX, "optimizer %s: state %lld of parameter %lld is out of range: it has %lld",
+            optimizer->def->name, (long long)state, (long long)index, (long long)param->count);
+    return NULL;
+}
+
 int64_t tn_optimizer_steps(const tn_optimizer *optimizer, int64_t index)
 {
     const tn__param *param = param_at(optimizer, index);
     return param != NULL ? param->steps : -1;
+}
+
+tn_status tn_optimizer_set_steps(tn_optimizer *optimizer, int64_t index, int64_t steps)
+{
+    tn__param *param = param_at(optimizer, index);
+    if (param == NULL)
+        return tn_error_last()->code;
+    if (steps < 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "optimizer %s: a parameter has taken %lld steps; expected 0 "
+                       "or more",
+                       optimizer->def->name, (long long)steps);
+    param->steps = steps;
+    return TN_OK;
 }
 
 /* ---- options --------------------------------------------------------------------------------- */

@@ -30,8 +30,12 @@ static tn_status apply(tn_scheduler *scheduler, int64_t step)
 {
     double rate = scheduler->initial;
     const char *before = tn__error_plugin(scheduler->plugin != NULL ? scheduler->plugin->id : "");
+    tn__check_thread thread;
+    tn__check_enter(&thread);
     tn_status status = tn__status_of(
         scheduler->def->rate(scheduler, step, scheduler->initial, &rate), scheduler->def->name);
+    status = tn__check_leave(&thread, scheduler->plugin != NULL ? scheduler->plugin->id : "",
+                             scheduler->def->name, status);
     tn__error_plugin(before);
     return status == TN_OK ? tn_optimizer_set(scheduler->optimizer, "lr", rate) : status;
 }

@@ -449,11 +449,11 @@ static int64_t cell_repr(tn_module *self, char *out, size_t size)
     return text.used;
 }
 
-#define RECURRENT(id, Name, table, cell_table, help_)                                              \
+#define RECURRENT(id, Name, table, cell_table, help_, calls_)                                      \
     const tn_layer layer_##id = {                                                                  \
         TN_HEAD(tn_layer),                                                                         \
         .name = #Name,                                                                             \
-        .help = help_ " over a sequence: output, states = module(input, states)",                  \
+        .help = help_ " over a sequence: " calls_,                                                 \
         .options = table,                                                                          \
         .data_size = sizeof(struct recurrent),                                                     \
         .version = 1,                                                                              \
@@ -474,6 +474,10 @@ static int64_t cell_repr(tn_module *self, char *out, size_t size)
         .call = cell_call,                                                                         \
         .repr = cell_repr,                                                                         \
     };
-RECURRENT(rnn, RNN, rnn_options, rnn_cell_options, "Elman's network")
-RECURRENT(lstm, LSTM, lstm_options, cell_options, "long short-term memory")
-RECURRENT(gru, GRU, gated_options, cell_options, "gated recurrent units")
+#define ONE_STATE "it takes input, or input and h_0, and gives two values: output and h_n"
+#define TWO_STATES                                                                                 \
+    "it takes input, or input, h_0 and c_0, and gives three values: output, h_n and c_n (PyTorch " \
+    "puts the last two into a tuple)"
+RECURRENT(rnn, RNN, rnn_options, rnn_cell_options, "Elman's network", ONE_STATE)
+RECURRENT(lstm, LSTM, lstm_options, cell_options, "long short-term memory", TWO_STATES)
+RECURRENT(gru, GRU, gated_options, cell_options, "gated recurrent units", ONE_STATE)

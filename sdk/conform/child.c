@@ -164,6 +164,27 @@ static bool all_on_host(const conform_plugin *plugin)
     return host;
 }
 
+/* What is tested by name, once for each that the plugin brings. */
+static const struct named_kind {
+    uint32_t kind;
+    int level;
+    const char *folder;
+    void (*run)(conform *c);
+} kinds[] = { { TN_KIND_tn_layer, CONFORM_LAYERS, "layers/", conform_layer },
+              { TN_KIND_tn_optimizer_def, CONFORM_ALL, "optimizers/", conform_optimizer },
+              { TN_KIND_tn_format, CONFORM_ALL, "formats/", conform_format } };
+
+static void plan_kind(conform *c, const conform_plugin *plugin, const struct named_kind *kind)
+{
+    for (int64_t i = 0; i < tn_registry_count(kind->kind); i++) {
+        const char *name = tn_registry_name(kind->kind, i);
+        const char *owner = tn_registry_plugin(kind->kind, name);
+
+        if (owner != NULL && strcmp(owner, plugin->id) == 0)
+            fprintf(c->to, "test %s%s\n", kind->folder, name);
+    }
+}
+
 /* Writes the names of all tests that apply. */
 static void plan(conform *c, conform_plugin *plugin)
 {
@@ -196,14 +217,9 @@ static void plan(conform *c, conform_plugin *plugin)
                 continue;
             fprintf(c->to, "test %s/%s\n", level == CONFORM_OPS ? "ops" : "grad", name);
         }
-    for (int64_t i = 0;
-         plugin->options->level >= CONFORM_LAYERS && i < tn_registry_count(TN_KIND_tn_layer); i++) {
-        const char *name = tn_registry_name(TN_KIND_tn_layer, i);
-        const char *owner = tn_registry_plugin(TN_KIND_tn_layer, name);
-
-        if (owner != NULL && strcmp(owner, plugin->id) == 0)
-            fprintf(c->to, "test layers/%s\n", name);
-    }
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        if (plugin->options->level >= kinds[k].level)
+            plan_kind(c, plugin, &kinds[k]);
 }
 
 static void perform(conform *c, conform_plugin *plugin)
@@ -230,9 +246,12 @@ static void perform(conform *c, conform_plugin *plugin)
     }
     if (!find_device(c, plugin))
         return;
-    if (strncmp(c->name, "layers/", 7) == 0)
-        conform_layer(c);
-    else if (strncmp(c->name, "ops/", 4) == 0)
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        if (strncmp(c->name, kinds[k].folder, strlen(kinds[k].folder)) == 0) {
+            kinds[k].run(c);
+            return;
+        }
+    if (strncmp(c->name, "ops/", 4) == 0)
         conform_op(c);
     else
         conform_gradient(c);

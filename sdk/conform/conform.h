@@ -11,7 +11,7 @@
 
 #include <tenon/tenon.h>
 
-enum { CONFORM_CONTRACT, CONFORM_OPS, CONFORM_GRAD, CONFORM_LAYERS, CONFORM_LEVELS };
+enum { CONFORM_CONTRACT, CONFORM_OPS, CONFORM_GRAD, CONFORM_LAYERS, CONFORM_ALL, CONFORM_LEVELS };
 
 typedef enum conform_verdict { CONFORM_PASS, CONFORM_FAIL, CONFORM_SKIP } conform_verdict;
 
@@ -70,8 +70,10 @@ void conform_remember_process(void);
 /* Of one operator, by c->subject. */
 void conform_op(conform *c);
 void conform_gradient(conform *c);
-/* Of one layer type. */
+/* Of one layer type, optimizer, format. */
 void conform_layer(conform *c);
+void conform_optimizer(conform *c);
+void conform_format(conform *c);
 /* Whether an operator is the plugin's business: it defines it, runs it, or runs a kernel for it. */
 bool conform_concerns(const conform_plugin *plugin, const char *op);
 /* Whether a kernel of the plugin is the first choice for it, in a dtype, on the device. */
@@ -133,6 +135,9 @@ tn_tensor *conform_tensor_make(const conform_tensor *from, tn_dtype dtype, const
 double *conform_values(tn_tensor *tensor, int64_t *count);
 /* The bytes of all elements in row-major order. */
 void *conform_bytes(tn_tensor *tensor, size_t *size);
+
+/* Whether two values are of one kind and equal; of tensors, dtype, shape and the bits of the elements. */
+bool conform_same_value(tn_value a, tn_value b);
 
 /* The allowed distance of one element from the reference. */
 double conform_tolerance(tn_dtype dtype);

@@ -134,8 +134,11 @@ static void leaves_the_process_alone(conform *c)
 {
     struct sigaction action;
 
-    if (tn_plugin_activate(c->plugin->id) != TN_OK)
+    if (tn_plugin_activate(c->plugin->id) != TN_OK) { /* refused by what TENON_CHECK=1 sees */
+        if (strstr(tn_error_text(), "checked boundary") != NULL)
+            conform_fail(c, "%s", tn_error_text());
         tn_error_clear();
+    }
     for (int i = 0; i < SIGNALS; i++, c->checks++)
         if (sigaction(signals[i], NULL, &action) == 0 &&
             action.sa_handler != at_the_start[i].sa_handler)
@@ -390,7 +393,7 @@ static void gives_memory_back(conform *c)
         uint64_t scope = tn_scope_begin();
         tn_tensor *x = numbers(device, 1000 + turn * 777);
 
-        if (x == NULL || tn_mul_scalar(x, 2) == NULL)
+        if (x == NULL || (tn_mul_scalar(x, 2) == NULL && tn_error_code() != TN_ERR_NOT_IMPLEMENTED))
             conform_fail(c, "%s", tn_error_text());
         tn_error_clear();
         tn_scope_end(scope);
@@ -412,15 +415,21 @@ static void keeps_the_order_of_work(conform *c)
     const tn_device *device = c->plugin->device;
     uint64_t scope = tn_scope_begin();
     tn_tensor *x = numbers(device, 5000);
+    char words[400] = "";
     float first = -1;
+    bool chain;
 
     /* a long chain, then a copy out: all of it has to be done */
     for (int i = 0; x != NULL && i < 60; i++)
         x = tn_add_scalar(x, 1);
-    if (x == NULL || tn_tensor_copy_out(tn_narrow(x, 0, 0, 1), &first, sizeof first) != TN_OK)
+    chain = x != NULL || tn_error_code() != TN_ERR_NOT_IMPLEMENTED;
+    if (!chain)
+        snprintf(words, sizeof words, "%.390s", tn_error_text());
+    else if (x == NULL || tn_tensor_copy_out(tn_narrow(x, 0, 0, 1), &first, sizeof first) != TN_OK)
         conform_fail(c, "%s", tn_error_text());
     else if (first != 60)
         conform_fail(c, "60 kernels that add 1 to 0, then copy_out: %g", (double)first);
+    tn_error_clear();
     c->checks++;
     for (int i = 0; i < 8 && c->verdict == CONFORM_PASS; i++, c->checks++) {
         tn_event *event = tn_event_record(device, NULL);
@@ -435,6 +444,8 @@ static void keeps_the_order_of_work(conform *c)
             conform_fail(c, "an event that was waited for is not done");
         tn_event_drop(event);
     }
+    if (!chain)
+        conform_skip(c, "events are in order; it cannot add yet: %s", words);
     tn_error_clear();
     tn_scope_end(scope);
 }
@@ -442,6 +453,7 @@ static void keeps_the_order_of_work(conform *c)
 typedef struct worker {
     const tn_device *device;
     int which;
+    bool lacks; /* the device has no kernel for it */
     char words[200];
 } worker;
 
@@ -454,9 +466,11 @@ static void *works(void *user)
         int64_t count = 100 + (w->which * 37 + i * 11) % 900;
         tn_tensor *x = numbers(w->device, count), *y = x != NULL ? tn_add(x, x, NULL) : NULL;
 
-        if (y == NULL)
+        if (y == NULL) {
+            w->lacks = x != NULL && tn_error_code() == TN_ERR_NOT_IMPLEMENTED;
             snprintf(w->words, sizeof w->words, "%.199s", tn_error_text());
-        else if (!doubled(y, count))
+        }
+        if (y != NULL && !doubled(y, count))
             snprintf(w->words, sizeof w->words, "turn %d of thread %d: wrong sums %.100s", i,
                      w->which, tn_error_text());
         tn_error_clear();
@@ -473,13 +487,15 @@ static void serves_several_threads(conform *c)
     int started = 0;
 
     for (; started < THREADS; started++) {
-        workers[started] = (worker){ c->plugin->device, started, "" };
+        workers[started] = (worker){ c->plugin->device, started, false, "" };
         if (pthread_create(&thread[started], NULL, works, &workers[started]) != 0)
             break;
     }
     for (int i = 0; i < started; i++) {
         pthread_join(thread[i], NULL);
-        if (workers[i].words[0] != '\0')
+        if (workers[i].lacks)
+            conform_skip(c, "it cannot add yet: %s", workers[i].words);
+        else if (workers[i].words[0] != '\0')
             conform_fail(c, "%s", workers[i].words);
         c->checks++;
     }
@@ -511,7 +527,9 @@ static void survives_wrong_indices(conform *c)
             tn_error_clear();
             if (c->verdict == CONFORM_PASS) {
                 y = tn_add(x, x, NULL);
-                if (y == NULL || !doubled(y, 6))
+                if (y == NULL && tn_error_code() == TN_ERR_NOT_IMPLEMENTED)
+                    conform_skip(c, "it cannot add yet: %s", tn_error_text());
+                else if (y == NULL || !doubled(y, 6))
                     conform_fail(c, "after a wrong index it does not work any more: %s",
                                  tn_error_text());
             }

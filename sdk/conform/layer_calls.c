@@ -57,6 +57,23 @@ bool conform_layer_inputs(const conform_subject *s, tn_dtype dtype, tn_tensor **
     return true;
 }
 
+/* Tensors and numbers, those in lists too. */
+static void add_result(conform_results *out, tn_value value)
+{
+    if (value.kind == TN_VALUE_LIST || value.kind == TN_VALUE_TUPLE) {
+        for (uint32_t i = 0; i < value.count; i++)
+            add_result(out, value.as.list[i]);
+    } else if (value.kind == TN_VALUE_TENSOR && value.as.tensor != TN_NONE) {
+        if (out->count < CONFORM_LAYER_RESULTS)
+            out->at[out->count++] = tn_tensor_to_scope(tn_tensor_keep(value.as.tensor));
+    } else if (value.kind == TN_VALUE_BOOL || value.kind == TN_VALUE_INT ||
+               value.kind == TN_VALUE_FLOAT) {
+        if (out->n_numbers < CONFORM_LAYER_RESULTS)
+            out->number[out->n_numbers++] = value.kind == TN_VALUE_FLOAT ? value.as.f
+                                                                         : (double)value.as.i;
+    }
+}
+
 /* Every call draws the same random numbers. */
 tn_status conform_layer_call(const conform_subject *s, tn_module *module, tn_tensor *const *in,
                              conform_results *out)
@@ -64,19 +81,14 @@ tn_status conform_layer_call(const conform_subject *s, tn_module *module, tn_ten
     tn_pack *input = tn_pack_new(), *output = tn_pack_new();
     tn_status status = input != NULL && output != NULL ? TN_OK : TN_ERR_MEMORY;
 
-    out->count = 0;
+    out->count = out->n_numbers = 0;
     tn_random_seed(s->c->plugin->options->seed + 1);
     for (int64_t i = 0; i < s->one->n_in && status == TN_OK; i++)
         status = tn_pack_add(input, NULL, tn_value_tensor(in[i]));
     if (status == TN_OK)
         status = tn_module_call_pack(module, input, output);
-    for (int64_t i = 0; i < tn_pack_count(output) && status == TN_OK; i++) {
-        tn_value value = tn_pack_at(output, i);
-
-        if (value.kind == TN_VALUE_TENSOR && value.as.tensor != TN_NONE &&
-            out->count < CONFORM_LAYER_RESULTS)
-            out->at[out->count++] = tn_tensor_to_scope(tn_tensor_keep(value.as.tensor));
-    }
+    for (int64_t i = 0; i < tn_pack_count(output) && status == TN_OK; i++)
+        add_result(out, tn_pack_at(output, i));
     tn_pack_drop(input);
     tn_pack_drop(output);
     return status;
@@ -88,7 +100,8 @@ bool conform_layer_called(const conform_subject *s, tn_module *module, tn_tensor
     s->c->checks++;
     if (conform_layer_call(s, module, in, out) != TN_OK)
         return conform_layer_say(s, "the call fails %s: %s", when, tn_error_text());
-    return out->count > 0 || conform_layer_say(s, "it gives no tensor %s", when);
+    return out->count + out->n_numbers > 0 ||
+           conform_layer_say(s, "it gives neither a tensor nor a number %s", when);
 }
 
 /* ---- comparing ---- */
@@ -122,68 +135,19 @@ bool conform_layer_near(const conform_subject *s, tn_tensor *got, tn_tensor *exp
 bool conform_layer_all_near(const conform_subject *s, const conform_results *got,
                             const conform_results *expected, double tolerance, const char *what)
 {
-    if (got->count != expected->count)
-        return conform_layer_say(s, "%s: %lld results, not %lld", what, (long long)got->count,
-                                 (long long)expected->count);
+    if (got->count != expected->count || got->n_numbers != expected->n_numbers)
+        return conform_layer_say(s, "%s: %lld tensors and %lld numbers, not %lld and %lld", what,
+                                 (long long)got->count, (long long)got->n_numbers,
+                                 (long long)expected->count, (long long)expected->n_numbers);
+    for (int64_t i = 0; i < got->n_numbers; i++)
+        if (got->number[i] != expected->number[i] && !(fabs(got->number[i] - expected->number[i]) <=
+                                                       tolerance * (1 + fabs(expected->number[i]))))
+            return conform_layer_say(s, "%s: number %lld is %.9g, not %.9g", what, (long long)i,
+                                     got->number[i], expected->number[i]);
     for (int64_t i = 0; i < got->count; i++)
         if (!conform_layer_near(s, got->at[i], expected->at[i], tolerance, what))
             return false;
     return true;
-}
-
-bool conform_layer_same_state(const conform_subject *s, const tn_state *got,
-                              const tn_state *expected, bool values, const char *what)
-{
-    if (tn_state_count(got) != tn_state_count(expected))
-        return conform_layer_say(s, "%s: the state has %lld entries, not %lld", what,
-                                 (long long)tn_state_count(got),
-                                 (long long)tn_state_count(expected));
-    for (int64_t i = 0; i < tn_state_count(got); i++) {
-        char words[512];
-
-        snprintf(words, sizeof words, "%s: `%s`", what, tn_state_name(expected, i));
-        s->c->checks++;
-        if (strcmp(tn_state_name(got, i), tn_state_name(expected, i)) != 0)
-            return conform_layer_say(s, "%s: entry %lld of the state is `%s`, not `%s`", what,
-                                     (long long)i, tn_state_name(got, i),
-                                     tn_state_name(expected, i));
-        if (tn_tensor_numel(tn_state_tensor(got, i)) !=
-            tn_tensor_numel(tn_state_tensor(expected, i)))
-            return conform_layer_say(s, "%s has another size", words);
-        if (values &&
-            !conform_layer_near(s, tn_state_tensor(got, i), tn_state_tensor(expected, i), 0, words))
-            return false;
-    }
-    return true;
-}
-
-/* The state with memory of its own, every floating number times `factor`. */
-tn_state *conform_layer_state_times(tn_module *module, double factor)
-{
-    tn_state *state = tn_module_state(module), *own = tn_state_new();
-    bool well = state != NULL && own != NULL;
-
-    tn_grad_begin(false);
-    for (int64_t i = 0; well && i < tn_state_count(state); i++) {
-        tn_tensor *t = tn_state_tensor(state, i);
-        tn_tensor *copy = is_float(tn_tensor_dtype(t)) ? tn_mul_scalar(t, factor) : tn_clone(t);
-
-        well = copy != NULL && tn_state_set(own, tn_state_name(state, i), copy) == TN_OK;
-    }
-    tn_grad_end();
-    tn_state_drop(state);
-    if (!well) {
-        tn_state_drop(own);
-        own = NULL;
-    }
-    return own;
-}
-
-tn_status conform_layer_remember(void *user, const char *path, tn_tensor *tensor)
-{
-    tn_state *state = user;
-    (void)path;
-    return tn_state_set(state, path, tensor);
 }
 
 /* ---- printing ---- */

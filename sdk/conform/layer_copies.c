@@ -120,9 +120,10 @@ static bool independent(const pair *p, tn_tensor *const *in, const conform_resul
 
     if (!well)
         conform_layer_say(s, "its state cannot be had: %s", tn_error_text());
-    well = well && load(s, p->copy, more, "a deep copy") &&
-           conform_layer_same_state(s, p->of, before, true,
-                                    "loading a state into a deep copy changed the original") &&
+    well = well && conform_layer_state_is(s, p->copy, before, "a deep copy") &&
+           load(s, p->copy, more, "a deep copy") &&
+           conform_layer_state_is(s, p->module, before,
+                                  "loading a state into a deep copy changed the original") &&
            conform_layer_called(s, p->copy, in, &one, "of a deep copy that loaded a state") &&
            conform_layer_called(s, p->module, in, &two, "") &&
            conform_layer_all_near(s, &two, plain, 0,

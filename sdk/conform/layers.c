@@ -89,55 +89,50 @@ static bool round_trip(const conform_subject *s, tn_module *module, conform_laye
     return well;
 }
 
+static tn_status remember_values(void *user, const char *path, tn_tensor *tensor)
+{
+    tn_tensor *copy = tn_clone(tn_detach(tensor));
+
+    return copy != NULL ? tn_state_set(user, path, copy) : TN_ERR_MEMORY;
+}
+
+static bool parameters_are(const conform_subject *s, tn_module *module, const tn_state *values)
+{
+    for (int64_t i = 0; i < tn_state_count(values); i++)
+        if (!conform_layer_near(s, tn_module_find_tensor(module, tn_state_name(values, i)),
+                                tn_state_tensor(values, i), 0,
+                                "a call in training mode changed a parameter"))
+            return false;
+    return true;
+}
+
 /* The call in eval mode gives the same again and writes nothing; in training it leaves parameters alone. */
 static bool modes(const conform_subject *s, tn_module *module)
 {
     tn_tensor *in[CONFORM_LAYER_INPUTS];
-    tn_state *before, *after = tn_module_state(module);
+    tn_state *before, *parameters = tn_state_new();
     conform_results one, two;
     bool well = conform_layer_inputs(s, s->dtype, in);
 
     tn_module_train(module, false);
     before = conform_layer_state_times(module, 1);
+    if (before == NULL || parameters == NULL ||
+        tn_module_each_tensor(module, TN_SLOT_PARAMETER, false, remember_values, parameters) !=
+            TN_OK)
+        well = conform_layer_say(s, "its state cannot be had: %s", tn_error_text());
     well = well && conform_layer_called(s, module, in, &one, "in eval mode") &&
            conform_layer_called(s, module, in, &two, "the second time") &&
            conform_layer_all_near(s, &two, &one, 0, "a second call with the same input") &&
-           conform_layer_same_state(s, after, before, true,
-                                    "a call in eval mode changed the state");
+           conform_layer_state_is(s, module, before, "a call in eval mode changed the state");
     if (well && !s->one->eval) {
         tn_module_train(module, true);
         well = conform_layer_called(s, module, in, &one, "in training mode");
-        for (int64_t i = 0; well && i < tn_state_count(before); i++) {
-            tn_tensor *t = tn_module_find_tensor(module, tn_state_name(before, i));
-
-            if (tn_tensor_is_parameter(t))
-                well = conform_layer_near(s, t, tn_state_tensor(before, i), 0,
-                                          "a call in training mode changed a parameter");
-        }
+        well = well && parameters_are(s, module, parameters);
     }
     tn_module_train(module, !s->one->eval);
     tn_state_drop(before);
-    tn_state_drop(after);
+    tn_state_drop(parameters);
     return well;
-}
-
-/* Replaces what stands in every slot of the state by another tensor with these values. */
-static bool replace_slots(const conform_subject *s, tn_module *module, const tn_state *values)
-{
-    for (int64_t i = 0; i < tn_state_count(values); i++) {
-        const char *path = tn_state_name(values, i), *dot = strrchr(path, '.');
-        char holder[512] = "";
-        tn_tensor *old = tn_module_find_tensor(module, path), *fresh = tn_state_tensor(values, i);
-
-        if (dot != NULL)
-            snprintf(holder, sizeof holder, "%.*s", (int)(dot - path), path);
-        fresh = tn_tensor_is_parameter(old) ? tn_parameter(fresh, tn_tensor_requires_grad(old))
-                                            : fresh;
-        if (tn_module_set(tn_module_find(module, holder), dot != NULL ? dot + 1 : path, fresh) !=
-            TN_OK)
-            return conform_layer_say(s, "`%s` cannot be replaced: %s", path, tn_error_text());
-    }
-    return true;
 }
 
 /* Another module of the spec gives the same when it has loaded the state; and when the tensors in its slots are exchanged
@@ -161,7 +156,8 @@ static bool state(const conform_subject *s, tn_module *module)
                                   "one that loaded the state gives something else");
     if (well && tn_module_load_state(second, more, true) != TN_OK)
         well = conform_layer_say(s, "another one does not load its state: %s", tn_error_text());
-    well = well && replace_slots(s, third, more) && conform_layer_called(s, second, in, &one, "") &&
+    well = well && conform_layer_replace_slots(s, third, second) &&
+           conform_layer_called(s, second, in, &one, "") &&
            conform_layer_called(s, third, in, &two, "with other tensors in its slots") &&
            conform_layer_all_near(
                s, &two, &one, 0,
@@ -249,7 +245,7 @@ static bool in_dtype(const conform_subject *s, tn_module *module, tn_dtype dtype
 static bool conversion(const conform_subject *s, tn_module *module)
 {
     tn_tensor *in[CONFORM_LAYER_INPUTS];
-    tn_state *objects = tn_state_new(), *before = conform_layer_state_times(module, 1), *after;
+    tn_state *objects = tn_state_new(), *before = conform_layer_state_times(module, 1);
     conform_results wide;
     bool well = conform_layer_inputs(s, s->dtype, in), random;
 
@@ -269,13 +265,11 @@ static bool conversion(const conform_subject *s, tn_module *module)
         if (tn_module_find_tensor(module, tn_state_name(objects, i)) != tn_state_tensor(objects, i))
             well = conform_layer_say(s, "conversion put another tensor object under `%s`",
                                      tn_state_name(objects, i));
-    after = tn_module_state(module);
     well = well && tn_module_load_state(module, before, true) == TN_OK &&
-           conform_layer_same_state(s, after, before, true, "after conversion and loading");
+           conform_layer_state_is(s, module, before, "after conversion and loading");
     tn_module_train(module, !s->one->eval);
     tn_state_drop(objects);
     tn_state_drop(before);
-    tn_state_drop(after);
     return well;
 }
 

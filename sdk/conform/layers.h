@@ -33,10 +33,11 @@ typedef struct conform_subject {
     tn_dtype dtype; /* of its floating numbers */
 } conform_subject;
 
-/* The positional results of a call that are tensors. */
+/* The results of a call: tensors and numbers, those in lists too. */
 typedef struct conform_results {
     tn_tensor *at[CONFORM_LAYER_RESULTS];
-    int64_t count;
+    double number[CONFORM_LAYER_RESULTS];
+    int64_t count, n_numbers;
 } conform_results;
 
 static inline bool is_float(tn_dtype dtype)
@@ -60,12 +61,25 @@ bool conform_layer_near(const conform_subject *s, tn_tensor *got, tn_tensor *exp
                         double tolerance, const char *what);
 bool conform_layer_all_near(const conform_subject *s, const conform_results *got,
                             const conform_results *expected, double tolerance, const char *what);
-bool conform_layer_same_state(const conform_subject *s, const tn_state *got,
-                              const tn_state *expected, bool values, const char *what);
-/* The state with memory of its own, every floating number times `factor`. */
-tn_state *conform_layer_state_times(tn_module *module, double factor);
 /* A visitor of tensors that puts them into the state `user`. */
 tn_status conform_layer_remember(void *user, const char *path, tn_tensor *tensor);
+
+/* ---- layer_state.c ---- */
+
+/* Whether two states have the same names in the same order and, with `values`, equal tensors and equal other values; words
+ * where not. */
+bool conform_layer_same_state(const conform_subject *s, const tn_state *got,
+                              const tn_state *expected, bool values, const char *what);
+/* The same for the state that the module has now. */
+bool conform_layer_state_is(const conform_subject *s, tn_module *module, const tn_state *expected,
+                            const char *what);
+/* The state with memory of its own, every floating number in it times `factor`; extra state as it is. */
+tn_state *conform_layer_state_times(tn_module *module, double factor);
+/* Replaces the tensor in every slot of `module` by another object with the values that `from` has there; the extra state
+ * becomes that of `from`. */
+bool conform_layer_replace_slots(const conform_subject *s, tn_module *module, tn_module *from);
+
+/* ---- layer_calls.c ---- */
 
 /* The spec or the repr of a module, by the function that prints it; the caller frees it. NULL: not to be had. */
 typedef int64_t conform_layer_printer(tn_module *module, char *out, size_t size);

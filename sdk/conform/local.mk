@@ -12,13 +12,16 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/cases.c \
 	sdk/conform/child.c \
 	sdk/conform/contract.c \
+	sdk/conform/formats.c \
 	sdk/conform/layer_calls.c \
 	sdk/conform/layer_cases.c \
 	sdk/conform/layer_copies.c \
 	sdk/conform/layer_gradients.c \
 	sdk/conform/layer_hooks.c \
+	sdk/conform/layer_state.c \
 	sdk/conform/layers.c \
 	sdk/conform/layers.h \
+	sdk/conform/optimizers.c \
 	sdk/conform/ops.c \
 	sdk/conform/ops.h \
 	sdk/conform/ops_compare.c \
@@ -26,12 +29,14 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/ops_gradients.c \
 	sdk/conform/reports.c \
 	sdk/conform/run.c \
-	sdk/conform/scarce.c
+	sdk/conform/scarce.c \
+	sdk/conform/values.c
 
 # The cases, which PyTorch made: tests/oracle replays them against its results, the kit against the reference.
 conformdir = $(pkgdatadir)/conform
 conform_DATA = \
 	tests/conform/layers.txt \
+	tests/conform/optimizers.txt \
 	tests/oracle/elementwise.txt \
 	tests/oracle/families.txt \
 	tests/oracle/fused.txt \

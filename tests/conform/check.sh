@@ -57,7 +57,7 @@ fi
 
 finds strides STRIDES ops/relu "the reference has"
 finds offset OFFSET ops/relu "memory before a tensor"
-finds input INPUT ops/relu "was written to"
+finds input INPUT ops/relu "kernel wrong wrote to an input, which operator relu only reads"
 finds between BETWEEN ops/relu "the reference has"
 finds beyond BEYOND ops/relu "memory behind a tensor"
 finds nan NUMBERLESS ops/relu "has nan"
@@ -75,6 +75,13 @@ finds hangs HANGS ops/relu "it was not done after 2 seconds"
 seconds=60
 finds thread THREAD contract/no-threads-at-load "loading it started 1 thread"
 finds handler HANDLER contract/process-left-alone "installs a handler for signal 10"
+finds rounds ROUNDS ops/relu "plugin \"org.example.wrong\": wrong left the rounding mode or the flushing of small numbers changed"
+finds ungraded UNGRADED ops/relu "wrong left a gradient mode on (tn_grad_begin without tn_grad_end)"
+finds opens OPENS ops/relu "wrong left a scope open (tn_scope_begin without tn_scope_end)"
+finds rounds_early ROUNDS_EARLY contract/process-left-alone "activate left the rounding mode or the flushing of small numbers changed"
+finds ungraded_early UNGRADED_EARLY contract/process-left-alone "activate left a gradient mode on"
+finds opens_early OPENS_EARLY contract/process-left-alone "activate left a scope open"
+finds thread_early THREAD_EARLY contract/process-left-alone "activate started a thread"
 finds exports EXPORTS contract/one-exported-name "it exports helper_of_mine"
 finds greedy GREEDY contract/scarce-memory "signal 11"
 finds starves STARVES ops/relu "no error came when memory failed, and output 0: element"
@@ -138,6 +145,18 @@ finds_layer borrows BORROWS "a deep copy that loaded a state computes with what 
 finds_layer alters ALTERS "a deep copy of Scaled(factor=3.0, dtype=float64) prints Scaled(factor=4.0, dtype=float64)"
 finds_layer stays STAYS "it is not copied: "
 finds_layer fails FAILS "the call fails in training mode: in Scaled: not in this mode"
+finds_layer keeps KEEPS "one that loaded the state gives something else"
+finds_layer ticks TICKS "a call in eval mode changed the state: \`_extra_state\` is another value"
+finds_layer clings CLINGS "a deep copy: \`_extra_state\` is another value"
+passes_layer() { # NAME NUMBER: a right layer
+    layer "$1" "$2"
+    check "$place/$1.so" --cases "$layer_cases"
+    test $code -eq 0 && grep -q '^ok *layers/Scaled ' "$place/out" || { fail "$1: exit status $code"; cat "$place/out"; }
+}
+passes_layer extra EXTRA
+passes_layer tensors TENSORS
+printf 'layer Scaled((3, 4), weights=(0.5,), label="a, (b)", on=False)\nin f64 2,3 g\nlayer Scaled()\nin f64 2,3 g\n' >"$layer_cases"
+passes_layer listed LISTED
 printf 'layer Scaled(3)\nin f64 2,3 : 1 2\n' >"$layer_cases"
 finds_layer short_layer RIGHT "layers.txt:2: the numbers do not fill the shape"
 printf 'layer Scaled(3)\nin f64 2,4\n' >"$layer_cases"

@@ -2,6 +2,7 @@
  *
  * Plugins that are wrong on purpose, one for each value of WRONG, and two that are right: what tenon check has to find.
  * Most of them bring a relu for the cpu. */
+#include <fenv.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
@@ -46,6 +47,13 @@
 #define DEAF 32
 #define FIRST_ONLY 33
 #define HUSHED 34
+#define ROUNDS 35 /* what a kernel leaves changed */
+#define UNGRADED 36
+#define OPENS 37
+#define ROUNDS_EARLY 38 /* and activation */
+#define UNGRADED_EARLY 39
+#define OPENS_EARLY 40
+#define THREAD_EARLY 41
 
 #if WRONG == GRADIENT || WRONG == CUBE || WRONG == NO_SLOPE || WRONG == CUT || WRONG == UNFED ||   \
     WRONG == FORGETS || WRONG == SULKS || WRONG == HUSHED
@@ -256,6 +264,12 @@ static tn_status relu_run(const tn_call *call)
             return TN_OK;
     if ((WRONG == STARVES || WRONG == LEAKS || WRONG == BROODS) && !take_scratch(&status))
         return status;
+    if (WRONG == ROUNDS)
+        fesetround(FE_UPWARD);
+    if (WRONG == UNGRADED)
+        tn_grad_begin(false);
+    if (WRONG == OPENS)
+        tn_scope_begin();
     if (WRONG == PRINTS)
         printf("relu of %d dimensions\n", y->ndim);
     if (WRONG == EXITS)
@@ -337,18 +351,28 @@ static void nothing(int signal)
     (void)signal;
 }
 
-static tn_status activate(void)
-{
-    if (WRONG == HANDLER)
-        signal(SIGUSR1, nothing);
-    return TN_OK;
-}
-
 static void *idle(void *user)
 {
     for (;;)
         sleep(1);
     return user;
+}
+
+static tn_status activate(void)
+{
+    pthread_t thread;
+
+    if (WRONG == HANDLER)
+        signal(SIGUSR1, nothing);
+    if (WRONG == ROUNDS_EARLY)
+        fesetround(FE_UPWARD);
+    if (WRONG == UNGRADED_EARLY)
+        tn_grad_begin(false);
+    if (WRONG == OPENS_EARLY)
+        tn_scope_begin();
+    if (WRONG == THREAD_EARLY)
+        pthread_create(&thread, NULL, idle, NULL);
+    return TN_OK;
 }
 
 __attribute__((constructor)) static void loaded(void)

@@ -4,6 +4,8 @@
  * contract in one way each. */
 #include "tests/plugin/place.h"
 
+#include <fenv.h>
+
 static void set_up_checked(void)
 {
     set_up();
@@ -75,6 +77,59 @@ START_TEST(a_changed_view_is_found)
 }
 END_TEST
 
+/* What a function of a plugin leaves changed in its thread is named, and put back. */
+START_TEST(a_rounding_mode_that_stays_changed_is_found_and_put_back)
+{
+    expect_failure(call("test_rounds"), TN_ERR_REFUSED,
+                   "plugin \"org.tenon.test.misbehaving\": tn_rounds left the rounding mode or the "
+                   "flushing of small numbers changed");
+    ck_assert_int_eq(fegetround(), FE_TONEAREST);
+}
+END_TEST
+
+START_TEST(a_gradient_mode_that_stays_on_or_is_ended_is_found_and_put_back)
+{
+    expect_failure(call("test_ungraded"), TN_ERR_REFUSED,
+                   "tn_ungraded left a gradient mode on (tn_grad_begin without tn_grad_end)");
+    ck_assert(tn_grad_enabled());
+    tn_grad_begin(false);
+    expect_failure(call("test_closes"), TN_ERR_REFUSED,
+                   "tn_closes ended a gradient mode that it did not begin");
+    ck_assert(!tn_grad_enabled());
+    tn_grad_end();
+    ck_assert(tn_grad_enabled());
+    ck_assert(!tn_failed());
+}
+END_TEST
+
+START_TEST(a_scope_that_stays_open_is_found_and_ended)
+{
+    uint64_t scope = tn_scope_begin();
+    expect_failure(call("test_opens"), TN_ERR_REFUSED,
+                   "tn_opens left a scope open (tn_scope_begin without tn_scope_end)");
+    tn_tensor *owned = tn_tensor_empty(TN_SHAPE(5), TN_F32, tn_device_find("probe"));
+    ck_assert_ptr_nonnull(owned);
+    tn_scope_end(scope);
+    ck_assert(!tn_failed());
+}
+END_TEST
+
+START_TEST(an_input_that_is_written_to_is_found)
+{
+    expect_failure(call("test_writes"), TN_ERR_REFUSED,
+                   "kernel tn_writes wrote to an input, which operator test_writes only reads");
+}
+END_TEST
+
+START_TEST(a_thread_that_activation_starts_is_found)
+{
+    copy_file(FIXTURES "threaded.so", path_of("later.so"));
+    ck_assert_int_eq(tn_plugin_load(path_of("later.so")), TN_OK);
+    expect_failure(tn_plugin_activate("org.tenon.test.threaded"), TN_ERR_REFUSED,
+                   "activate started a thread; threads belong to the host");
+}
+END_TEST
+
 /* Without TENON_CHECK: the record of a failure says whose it is, and keeps the device's own code. */
 START_TEST(a_failure_of_a_kernel_carries_its_plugin_and_its_native_code_rule_10)
 {
@@ -113,6 +168,11 @@ static Suite *checked(void)
     tcase_add_test(all, a_failure_that_is_recorded_and_not_returned_is_refused);
     tcase_add_test(all, a_changed_view_is_found);
     tcase_add_test(all, a_tensor_that_was_dropped_before_is_found);
+    tcase_add_test(all, a_rounding_mode_that_stays_changed_is_found_and_put_back);
+    tcase_add_test(all, a_gradient_mode_that_stays_on_or_is_ended_is_found_and_put_back);
+    tcase_add_test(all, a_scope_that_stays_open_is_found_and_ended);
+    tcase_add_test(all, an_input_that_is_written_to_is_found);
+    tcase_add_test(all, a_thread_that_activation_starts_is_found);
     suite_add_tcase(suite, all);
     TCase *plain = tcase_create("plain");
     tcase_add_checked_fixture(plain, set_up, take_down);

@@ -145,7 +145,10 @@ check 0 "info org.tenon.test.good" '^plugin org\.tenon\.test\.good 1\.2\.0$' '^l
 check 0 "info good --json" '"kind": "plugin"'
 is_json
 check 0 "info options" '^VARIABLE +VALUE +ORIGIN +HELP$' '^TENON_OPTIONS_DEPTH +- +default +how deep \(default: 3\)$'
-check 1 "info GoodLair" 'nothing is called "GoodLair"' 'did you mean "GoodLayer"'
+check 1 "info GoodLair" 'nothing is called "GoodLair"' 'did you mean "GoodLayer"' 'plugin .*/needs_absent\.so, which may have it, did not load whole: FAILED at version: '
+check 0 "info" '^layers +GoodLayer$' '^optimizers +none$' '^formats +none$' '^operators +0; `tenon ops` lists them$'
+check 0 "info --json" '"layers": \[' '"GoodLayer"' '"schedulers": \['
+is_json
 
 # inspect, convert: files of tensors, where the plugin is there
 check 2 "inspect" 'it takes FILE'
@@ -192,6 +195,12 @@ check 2 "summary Linear(4,2) --input" 'a value is missing after --input'
 check 2 "summary Linear(4,2) --input 4 --dtype f99" 'no dtype: f99'
 if test -f "$TENON_PLUGIN_PATH/layers.so" || "$tenon" info Linear >/dev/null 2>&1; then
     check 1 "summary Linear(4,2) --input 4,," 'the input "4,," is no shape'
+    check 0 "info" '^layers +AdaptiveAvgPool1d, ' '^operators +[1-9][0-9]*; '
+    check 0 "info LSTM" 'gives three values: output, h_n and c_n'
+    check 0 "ops add" '^operator add, revision 1, a primitive' '^inputs +a, b$' '^DTYPE +.*cpu' '^float32 +.*kernel'
+    check 0 "ops add --json" '"name": "add"' '"routes": \{'
+    is_json
+    check 1 "ops ad" 'did you mean "add"'
     check 1 "summary Linear(4,2) --input 2,5 --json" '"error": ' 'Linear'
     is_json
     check 1 "summary Linaer(4,2) --input 4" 'did you mean'
@@ -202,6 +211,13 @@ if test -f "$TENON_PLUGIN_PATH/layers.so" || "$tenon" info Linear >/dev/null 2>&
         '^parameters +322, of them 322 trainable; buffers: 17$' '^multiply-adds +27,808 .*55,616 FLOPs$' '^not counted +batch_norm'
     check 0 "summary @net.txt --input 2x3x10x10 --json" '"parameters": 322,' '"multiply_adds": 27808,' '"flops": 55616,' '"parameter_bytes": 1288,'
     is_json
+    printf 'MyNet(\n  (fc): Linear(in_features=4, out_features=3, bias=True)\n  (act): MyAct(alpha=2.0)\n  (norm): LayerNorm((3,), eps=1e-05)\n)\n' >mine.txt
+    check 1 "summary @mine.txt --input 2,4" '^LAYER +PARAMETERS +COUNT$' '^MyNet +- +-$' '^  \(fc\): Linear +weight \[3, 4\], bias \[3\] +15$' '^  \(act\): MyAct +- +-$' \
+        '^parameters +21, of them 21 trainable; buffers: -$' 'it cannot be called, .*Module \[MyNet\] is missing the required "forward" function'
+    printf 'Sequential(\n  (0): Linear(in_features=4, out_features=3, bias=True)\n  (1): MyAct(alpha=2.0)\n)\n' >leaf.txt
+    check 1 "summary @leaf.txt --input 2,4" '^  \(1\): MyAct +- +-$' '^parameters +15, ' 'Module \[MyAct\] is missing .*load a plugin that provides layer MyAct'
+    check 1 "summary @leaf.txt --input 2,4 --json" '"parameter_shapes": "weight \[3, 4\], bias \[3\]"' '"parameters": 15,' '"error": \{' 'MyAct'
+    check 1 "summary Sequential(Linear(4,3),MyAct(alpha=2.0)) --input 2,4" 'MyAct'
     check 0 "summary LazyLinear(3) --input 2,7" '^Linear +\[2, 3\] +24 +42$' '^not counted +nothing$'
     check 0 "summary Embedding(10,4) --input 2,3:int64" '^Embedding +\[2, 3, 4\] +40 +-$'
     check 0 "summary Bilinear(3,4,5) --input 6,3 --input 6,4" '^Bilinear +\[6, 5\] +65 '

@@ -40,8 +40,16 @@ TN_API tn_tensor *tn_optimizer_parameter(const tn_optimizer *optimizer, int64_t 
 TN_API tn_tensor *tn_optimizer_state(tn_optimizer *optimizer, int64_t index, const char *name);
 TN_API tn_status tn_optimizer_set_state(tn_optimizer *optimizer, int64_t index, const char *name,
                                         tn_tensor *tensor);
-/* Steps a parameter has taken, counted by the core. [any-thread] */
+/* How many states a parameter has, and their names in the order in which they were made.
+ * [any-thread] */
+TN_API int64_t tn_optimizer_state_count(const tn_optimizer *optimizer, int64_t index);
+/* [any-thread] [borrowed] */
+TN_API const char *tn_optimizer_state_name(const tn_optimizer *optimizer, int64_t index,
+                                           int64_t state);
+/* Steps a parameter has taken, counted by the core. Setting them, and the states, goes on where
+ * another optimizer of the same spec was. [any-thread] */
 TN_API int64_t tn_optimizer_steps(const tn_optimizer *optimizer, int64_t index);
+TN_API tn_status tn_optimizer_set_steps(tn_optimizer *optimizer, int64_t index, int64_t steps);
 
 /* A numeric option by name ("lr"). [any-thread] */
 TN_API tn_status tn_optimizer_get(const tn_optimizer *optimizer, const char *option, double *value);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The checked boundary: modes, scopes and the state of the processor that a function of a plugin has to leave as they were. */
+#include "core/plugin/check_thread.h"
+#include "core/grad/internal.h"
+#include "core/tensor/thread.h"
+
+#include <dirent.h>
+#include <fenv.h>
+
+/* Rounding, flush to zero and denormals are zero; the other bits are exceptions that were met. */
+#define CONTROL_BITS 0xe040u
+
+static uint32_t control_now(void)
+{
+#if defined(__x86_64__)
+    return __builtin_ia32_stmxcsr() & CONTROL_BITS;
+#else
+    return 0;
+#endif
+}
+
+static void control_back(uint32_t before)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_ldmxcsr((__builtin_ia32_stmxcsr() & ~CONTROL_BITS) | before);
+#else
+    (void)before;
+#endif
+}
+
+static int32_t threads_now(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    int32_t count = 0;
+
+    if (tasks == NULL)
+        return 0;
+    for (struct dirent *entry; (entry = readdir(tasks)) != NULL;)
+        count += entry->d_name[0] != '.';
+    closedir(tasks);
+    return count;
+}
+
+void tn__check_thread_note(tn__check_thread *before)
+{
+    const tn__thread *thread = tn__thread_here;
+
+    before->rounding = fegetround();
+    before->control = control_now();
+    before->threads = 0;
+    before->scopes = thread != NULL ? thread->n_marks : 0;
+    before->devices = thread != NULL ? thread->n_devices : 0;
+    before->streams = thread != NULL ? thread->n_streams : 0;
+    tn__modes_get(before->depth, before->now);
+}
+
+void tn__check_threads_note(tn__check_thread *before)
+{
+    if (before->on)
+        before->threads = threads_now();
+}
+
+/* ---- one kind of change each: words about it, NULL without one; it is put back ---------------- */
+
+static const char *rounding(const tn__check_thread *before)
+{
+    if (fegetround() == before->rounding && control_now() == before->control)
+        return NULL;
+    fesetround(before->rounding);
+    control_back(before->control);
+    return "left the rounding mode or the flushing of small numbers changed (fesetround, MXCSR)";
+}
+
+static const char *modes(const tn__check_thread *before)
+{
+    static const char *const words[2][TN__CHECK_MODES] = {
+        { "left a gradient mode on (tn_grad_begin without tn_grad_end)",
+          "left an inference mode on (tn_inference_begin without tn_inference_end)",
+          "left an anomaly mode on (tn_anomaly_begin without tn_anomaly_end)" },
+        { "ended a gradient mode that it did not begin",
+          "ended an inference mode that it did not begin",
+          "ended an anomaly mode that it did not begin" }
+    };
+    int32_t depth[TN__CHECK_MODES];
+    bool now[TN__CHECK_MODES];
+    const char *found = NULL;
+
+    tn__modes_get(depth, now);
+    for (int i = TN__CHECK_MODES - 1; i >= 0; i--) /* inference mode is also a gradient mode */
+        if (found == NULL && (depth[i] != before->depth[i] || now[i] != before->now[i]))
+            found = words[depth[i] < before->depth[i]][i];
+    if (found != NULL)
+        tn__modes_set(before->depth, before->now);
+    return found;
+}
+
+static const char *scopes(const tn__check_thread *before)
+{
+    tn__thread *thread = tn__thread_here;
+
+    if (thread == NULL || thread->n_marks == before->scopes)
+        return NULL;
+    if (thread->n_marks < before->scopes)
+        return "ended a scope that it did not begin";
+    tn_scope_end(thread->marks[before->scopes].number);
+    return "left a scope open (tn_scope_begin without tn_scope_end)";
+}
+
+static const char *devices(const tn__check_thread *before)
+{
+    tn__thread *thread = tn__thread_here;
+
+    if (thread == NULL ||
+        (thread->n_devices == before->devices && thread->n_streams == before->streams))
+        return NULL;
+    if (thread->n_devices < before->devices || thread->n_streams < before->streams)
+        return "ended a device or stream that it did not begin";
+    while (thread->n_devices > before->devices)
+        tn_device_end();
+    while (thread->n_streams > before->streams)
+        tn_stream_end();
+    return "left a device or stream begun (tn_device_begin, tn_stream_begin)";
+}
+
+/* Where there were other threads, they may have started some. */
+static const char *threads(const tn__check_thread *before)
+{
+    return before->threads == 1 && threads_now() > 1
+               ? "started a thread; threads belong to the host (tn_parallel_for), and a plugin that "
+                 "brings a pool says so (TN_PLUGIN_OWN_THREADS)"
+               : NULL;
+}
+
+tn_status tn__check_thread_judge(const tn__check_thread *before, const char *plugin,
+                                 const char *what, tn_status status)
+{
+    static const char *(*const kinds[])(const tn__check_thread *) = { rounding, modes, scopes,
+                                                                      devices, threads };
+    const char *first = NULL;
+
+    for (int64_t i = 0; i < tn__countof(kinds); i++) {
+        const char *words = kinds[i](before);
+
+        first = first != NULL ? first : words;
+    }
+    if (first == NULL || status != TN_OK)
+        return status;
+    return tn_fail(TN_ERR_REFUSED, "checked boundary: plugin %q: %s %s",
+                   plugin != NULL && plugin[0] != '\0' ? plugin : "?", what, first);
+}

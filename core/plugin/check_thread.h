@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The checked boundary (TENON_CHECK=1): what a plugin's function must leave as it was, in the thread that called it. Without
+ * checking a call costs one load. */
+#ifndef TN_CORE_PLUGIN_CHECK_THREAD_H
+#define TN_CORE_PLUGIN_CHECK_THREAD_H
+
+#include "core/plugin/internal.h"
+
+enum { TN__CHECK_MODES = 3 };
+
+typedef struct tn__check_thread {
+    bool on;
+    int rounding;
+    uint32_t control; /* of the vector unit: rounding, flush to zero */
+    int32_t threads;  /* of the process; 0: not counted */
+    int64_t scopes, devices, streams;
+    int32_t depth[TN__CHECK_MODES]; /* gradient, inference and anomaly mode */
+    bool now[TN__CHECK_MODES];
+} tn__check_thread;
+
+void tn__check_thread_note(tn__check_thread *before);
+/* Also counts the threads of the process, which takes a system call or two. */
+void tn__check_threads_note(tn__check_thread *before);
+tn_status tn__check_thread_judge(const tn__check_thread *before, const char *plugin,
+                                 const char *what, tn_status status);
+
+/* Before a function of a plugin is called. */
+static inline void tn__check_enter(tn__check_thread *before)
+{
+    before->on = tn__checked();
+    if (tn__unlikely(before->on))
+        tn__check_thread_note(before);
+}
+
+/* After it: what it left changed is put back; TN_ERR_REFUSED with the plugin, the function and the change when it succeeded
+ * otherwise, else `status`. */
+static inline tn_status tn__check_leave(const tn__check_thread *before, const char *plugin,
+                                        const char *what, tn_status status)
+{
+    return tn__likely(!before->on) ? status : tn__check_thread_judge(before, plugin, what, status);
+}
+
+#endif

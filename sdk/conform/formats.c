@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Formats for tenon check: what was written is read again, whole; and what is cut short or damaged is refused with words or
+ * read, never a crash. The functions of the format work on memory here, no file is touched. */
+#include "conform.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { EVERY = 600, SAMPLES = 240, LONGEST = 1 << 22 };
+
+/* A file in memory: what a format reads from and writes to. */
+typedef struct image {
+    unsigned char *at;
+    size_t size, room;
+    size_t limit; /* bytes that can be written; then writing fails */
+} image;
+
+static tn_status image_read(void *user, uint64_t offset, void *to, size_t bytes)
+{
+    const image *file = user;
+
+    if (offset > file->size || bytes > file->size - offset)
+        return tn_fail(TN_ERR_FORMAT, "%zu bytes at offset %llu lie beyond the end (%zu bytes)",
+                       bytes, (unsigned long long)offset, file->size);
+    if (bytes > 0)
+        memcpy(to, file->at + offset, bytes);
+    return TN_OK;
+}
+
+static tn_status image_write(void *user, const void *from, size_t bytes)
+{
+    image *file = user;
+
+    if (bytes > file->limit - file->size)
+        return tn_fail(TN_ERR_IO, "no space is left, as tenon check wants it");
+    if (file->size + bytes > file->room) {
+        size_t room = 2 * (file->size + bytes);
+        unsigned char *more = realloc(file->at, room);
+
+        if (more == NULL)
+            return TN_ERR_MEMORY;
+        file->at = more;
+        file->room = room;
+    }
+    if (bytes > 0)
+        memcpy(file->at + file->size, from, bytes);
+    file->size += bytes;
+    return TN_OK;
+}
+
+static tn_status save(const tn_format *format, const tn_state *state, image *file, size_t limit)
+{
+    tn_sink sink = { file, "memory", image_write };
+    uint64_t scope = tn_scope_begin();
+    tn_status status;
+
+    file->size = 0;
+    file->limit = limit;
+    status = format->save(&sink, state);
+    tn_scope_end(scope);
+    return status;
+}
+
+/* NULL when it was refused. */
+static tn_state *load(const tn_format *format, image *file)
+{
+    tn_source source = { file, file->size, "memory", image_read };
+    tn_state *state = tn_state_new();
+    uint64_t scope = tn_scope_begin();
+    tn_status status = state != NULL ? format->load(&source, state) : TN_ERR_MEMORY;
+
+    tn_scope_end(scope);
+    if (status == TN_OK)
+        return state;
+    tn_state_drop(state);
+    return NULL;
+}
+
+/* ---- what is written ---- */
+
+/* Elements that differ; of a row of one byte each, 0 and 1 are all that bools have. */
+static tn_tensor *sample(tn_dtype dtype, tn_ints shape)
+{
+    conform_tensor t = { .there = true, .dtype = dtype, .ndim = (int32_t)shape.count, .count = 1 };
+    double values[64];
+
+    for (int32_t d = 0; d < t.ndim; d++) {
+        t.shape[d] = shape.at[d];
+        t.count *= shape.at[d];
+    }
+    for (int i = 0; i < 64; i++)
+        values[i] = dtype == TN_BOOL ? i % 3 == 1 : (double)(1 + i);
+    t.values = values;
+    return conform_tensor_make(&t, dtype, tn_device_find("cpu"), CONFORM_PLAIN, NULL);
+}
+
+static bool put(tn_state *state, const char *name, tn_tensor *tensor)
+{
+    return tensor != NULL && tn_state_set(state, name, tensor) == TN_OK;
+}
+
+/* One tensor of a dtype and a shape, or, with dtype TN_DTYPE_AUTO, all of them; names of several kinds. */
+static tn_state *shapes_of(tn_dtype dtype)
+{
+    static const char *const names[] = { "weight", "layer.0.bias", "a b", "\xc3\xbc.\xe2\x82\xac" };
+    tn_state *state = tn_state_new();
+    bool well = state != NULL && put(state, names[0], sample(dtype, TN_SHAPE(2, 3))) &&
+                put(state, names[1], sample(dtype, TN_SCALAR_SHAPE)) &&
+                put(state, names[2], sample(dtype, TN_SHAPE(0, 3))) &&
+                put(state, names[3], tn_transpose(sample(dtype, TN_SHAPE(2, 1, 3)), 0, 2));
+
+    if (well)
+        return state;
+    tn_state_drop(state);
+    return NULL;
+}
+
+/* The entries of `from` from `first` on, `count` of them. */
+static tn_state *part(const tn_state *from, int64_t first, int64_t count)
+{
+    tn_state *state = tn_state_new();
+
+    for (int64_t i = first; state != NULL && i < first + count; i++)
+        if (tn_state_set(state, tn_state_name(from, i), tn_state_tensor(from, i)) != TN_OK) {
+            tn_state_drop(state);
+            state = NULL;
+        }
+    return state;
+}
+
+/* ---- comparing ---- */
+
+/* Words about the first difference, false without one. A format for one tensor calls it as it likes. */
+static bool differ(const tn_state *got, const tn_state *expected, char *words, size_t size)
+{
+    if (tn_state_count(got) != tn_state_count(expected)) {
+        snprintf(words, size, "%lld entries come back, not %lld", (long long)tn_state_count(got),
+                 (long long)tn_state_count(expected));
+        return true;
+    }
+    for (int64_t i = 0; i < tn_state_count(expected); i++) {
+        const char *name = tn_state_name(expected, i);
+        int64_t at = tn_state_count(expected) == 1 ? 0 : tn_state_find(got, name);
+        tn_value a, b = tn_state_value(expected, i);
+
+        if (at < 0) {
+            snprintf(words, size, "`%s` does not come back", name);
+            return true;
+        }
+        a = tn_state_value(got, at);
+        if (!conform_same_value(a, b)) {
+            char is[64] = "", was[64] = "";
+
+            if (a.kind == TN_VALUE_TENSOR && b.kind == TN_VALUE_TENSOR) {
+                snprintf(is, sizeof is, " (%s of %d dimensions)",
+                         tn_dtype_name(tn_tensor_dtype(a.as.tensor)), tn_tensor_ndim(a.as.tensor));
+                snprintf(was, sizeof was, " (%s of %d)",
+                         tn_dtype_name(tn_tensor_dtype(b.as.tensor)), tn_tensor_ndim(b.as.tensor));
+            }
+            snprintf(words, size, "`%s` comes back otherwise%s than it was written%s", name, is,
+                     was);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- the checks ---- */
+
+typedef struct trial {
+    conform *c;
+    const tn_format *format;
+    image file, largest; /* the one being worked on; the longest that was written */
+    tn_state *of_largest;
+    int64_t written;
+} trial;
+
+/* Writes and reads; a state that the format refuses with words is none of its business. */
+static bool round_trip(trial *t, tn_state *state, const char *what)
+{
+    char words[400];
+    tn_state *got;
+    bool well = true;
+
+    t->c->checks++;
+    if (state == NULL)
+        return conform_fail(t->c, "%s: a state cannot be made: %s", what, tn_error_text());
+    if (save(t->format, state, &t->file, LONGEST) != TN_OK) {
+        well = tn_error_text()[0] != '\0' ||
+               conform_fail(t->c, "%s: saving fails without words", what);
+        tn_error_clear();
+        return well;
+    }
+    t->written++;
+    got = load(t->format, &t->file);
+    if (got == NULL)
+        well = conform_fail(t->c, "%s: it does not read what it wrote: %s", what, tn_error_text());
+    else if (differ(got, state, words, sizeof words))
+        well = conform_fail(t->c, "%s: %s", what, words);
+    tn_state_drop(got);
+    if (well && t->file.size > t->largest.size) {
+        image before = t->largest;
+
+        t->largest = t->file;
+        t->file = before;
+        tn_state_drop(t->of_largest);
+        t->of_largest = part(state, 0, tn_state_count(state));
+    }
+    return well;
+}
+
+static bool all_dtypes(trial *t)
+{
+    for (int dtype = 0; dtype <= TN_C128; dtype++) {
+        tn_state *state = shapes_of((tn_dtype)dtype), *one;
+        char what[96];
+        bool well;
+
+        snprintf(what, sizeof what, "four tensors of %s", tn_dtype_name((tn_dtype)dtype));
+        well = round_trip(t, state, what);
+        for (int64_t i = 0; well && i < tn_state_count(state); i++) {
+            snprintf(what, sizeof what, "a tensor of %s with %d dimensions",
+                     tn_dtype_name((tn_dtype)dtype), tn_tensor_ndim(tn_state_tensor(state, i)));
+            one = part(state, i, 1);
+            well = round_trip(t, one, what);
+            tn_state_drop(one);
+        }
+        tn_state_drop(state);
+        if (!well)
+            return false;
+    }
+    return t->written > 0 || conform_fail(t->c, "it refuses every state: %s", tn_error_text());
+}
+
+/* What the flags promise beyond tensors. */
+static bool texts_and_values(trial *t)
+{
+    static const tn_value inner[] = { { TN_VALUE_INT, 0, { .i = 3 } },
+                                      { TN_VALUE_FLOAT, 0, { .f = 0.1 } } };
+    tn_state *state = shapes_of(TN_F32), *got = NULL;
+    tn_value list = { TN_VALUE_LIST, 2, { .list = inner } };
+    const char *text;
+    char words[400];
+    bool well = state != NULL;
+
+    if (well && (t->format->flags & TN_FORMAT_TEXTS) != 0)
+        well = tn_state_set_meta(state, "note", "a \"quoted\" text\nof two lines") == TN_OK;
+    if (well && (t->format->flags & TN_FORMAT_VALUES) != 0)
+        well = tn_state_set_value(state, "list", list) == TN_OK &&
+               tn_state_set_value(state, "text", tn_value_string("words")) == TN_OK &&
+               tn_state_set_value(state, "bytes", tn_value_bytes("\0\1\377", 3)) == TN_OK &&
+               tn_state_set_value(state, "yes", tn_value_bool(true)) == TN_OK &&
+               tn_state_set_version(state, "", 2) == TN_OK;
+    t->c->checks++;
+    if (!well)
+        conform_fail(t->c, "a state cannot be made: %s", tn_error_text());
+    else if (save(t->format, state, &t->file, LONGEST) != TN_OK ||
+             (got = load(t->format, &t->file)) == NULL)
+        well = conform_fail(t->c, "its flags promise texts or values, and it fails with some: %s",
+                            tn_error_text());
+    else if (differ(got, state, words, sizeof words))
+        well = conform_fail(t->c, "with texts or values, which its flags promise: %s", words);
+    else if ((text = tn_state_meta(state, "note")) != NULL &&
+             (tn_state_meta(got, "note") == NULL || strcmp(tn_state_meta(got, "note"), text) != 0))
+        well = conform_fail(t->c, "its flags promise texts, and `note` comes back otherwise");
+    else if ((t->format->flags & TN_FORMAT_VALUES) != 0 && tn_state_version(got, "") != 2)
+        well = conform_fail(t->c, "its flags promise versions, and that of the root is %lld, not 2",
+                            (long long)tn_state_version(got, ""));
+    tn_state_drop(state);
+    tn_state_drop(got);
+    return well;
+}
+
+/* All positions of a short image; of a long one a sample, with both ends. */
+static size_t next_position(size_t at, size_t size)
+{
+    size_t step = size <= EVERY || at < EVERY / 4 || at + EVERY / 4 > size ? 1 : size / SAMPLES + 1;
+
+    return at + step;
+}
+
+/* Refused with words, or all of it can be read; and, `same`, it is what was written. */
+static bool judge(trial *t, image *file, bool same, const char *what, size_t at)
+{
+    tn_state *got;
+    char words[400];
+    bool well = true;
+
+    t->c->checks++;
+    tn_error_clear();
+    got = load(t->format, file);
+    if (got == NULL)
+        well = tn_error_text()[0] != '\0' ||
+               conform_fail(t->c, "%s %zu of %zu: it is refused without words", what, at,
+                            t->largest.size);
+    else if (same && differ(got, t->of_largest, words, sizeof words))
+        well = conform_fail(t->c, "%s %zu of %zu: it is read, and %s", what, at, t->largest.size,
+                            words);
+    for (int64_t i = 0; well && got != NULL && i < tn_state_count(got); i++) {
+        tn_value value = tn_state_value(got, i);
+        size_t size = 0;
+        void *bytes = value.kind == TN_VALUE_TENSOR ? conform_bytes(value.as.tensor, &size) : NULL;
+
+        if (value.kind == TN_VALUE_TENSOR && bytes == NULL)
+            well = conform_fail(t->c, "%s %zu of %zu: entry %lld is there and cannot be read: %s",
+                                what, at, t->largest.size, (long long)i, tn_error_text());
+        free(bytes);
+    }
+    tn_state_drop(got);
+    tn_error_clear();
+    return well;
+}
+
+static bool damaged(trial *t)
+{
+    image cut = t->largest;
+    bool well = true;
+
+    /* memory of its own length: what reads beyond it is seen by tools that watch memory */
+    for (size_t at = 0; well && at < t->largest.size; at = next_position(at, t->largest.size)) {
+        cut.size = at;
+        cut.at = malloc(at + (at == 0));
+        if (cut.at == NULL)
+            return conform_fail(t->c, "no memory");
+        memcpy(cut.at, t->largest.at, at);
+        well = judge(t, &cut, true, "a file cut after byte", at);
+        free(cut.at);
+    }
+    cut = t->largest;
+    for (size_t at = 0; well && at < t->largest.size; at = next_position(at, t->largest.size)) {
+        static const unsigned char changes[] = { 0x01, 0x80, 0xff };
+
+        for (size_t k = 0; well && k < sizeof changes; k++) {
+            cut.at[at] ^= changes[k];
+            well = judge(t, &cut, false, "a file with another byte at", at);
+            cut.at[at] ^= changes[k];
+        }
+    }
+    return well && judge(t, &cut, true, "after damaged ones, the whole file, byte", 0);
+}
+
+static bool notices_that_writing_failed(trial *t)
+{
+    image file = { NULL, 0, 0, 0 };
+    bool well = true;
+
+    for (size_t at = 0; well && at < t->largest.size; at = next_position(at, t->largest.size)) {
+        t->c->checks++;
+        if (save(t->format, t->of_largest, &file, at) == TN_OK)
+            well = conform_fail(t->c,
+                                "writing fails after %zu of %zu bytes, and save returns TN_OK", at,
+                                t->largest.size);
+        tn_error_clear();
+    }
+    free(file.at);
+    return well;
+}
+
+static bool recognizes(trial *t)
+{
+    static const char zeros[64];
+    static const struct {
+        const char *what, *bytes;
+        size_t size;
+    } others[] = { { "an empty file", "", 0 },
+                   { "a text", "Dear Sir or Madam,\n", 19 },
+                   { "64 zeros", zeros, sizeof zeros } };
+    tn_source own = { &t->largest, t->largest.size, "memory", image_read };
+
+    if (t->format->recognize == NULL)
+        return true;
+    t->c->checks++;
+    if (t->written > 0 && !t->format->recognize(&own))
+        return conform_fail(t->c, "it does not recognize what it wrote");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++, t->c->checks++) {
+        image file = { (unsigned char *)(uintptr_t)others[i].bytes, others[i].size, 0, 0 };
+        tn_source source = { &file, file.size, "memory", image_read };
+
+        if (t->format->recognize(&source))
+            return conform_fail(t->c, "it takes %s for one of its files", others[i].what);
+    }
+    tn_error_clear();
+    return true;
+}
+
+/* Bytes of no meaning: refused with words. */
+static bool refuses_noise(trial *t)
+{
+    unsigned char bytes[256];
+    uint64_t draw = 0x9e3779b97f4a7c15u;
+
+    for (int turn = 0; turn < 32; turn++) {
+        image file = { bytes, (size_t)(turn * 8), sizeof bytes, 0 };
+        tn_state *got;
+
+        for (size_t i = 0; i < sizeof bytes; i++) {
+            draw = draw * 6364136223846793005u + 1442695040888963407u;
+            bytes[i] = turn < 2 ? 0 : (unsigned char)(draw >> 56);
+        }
+        t->c->checks++;
+        got = load(t->format, &file);
+        if (got == NULL && tn_error_text()[0] == '\0')
+            return conform_fail(t->c, "%zu bytes of no meaning are refused without words",
+                                file.size);
+        tn_state_drop(got);
+        tn_error_clear();
+    }
+    return true;
+}
+
+void conform_format(conform *c)
+{
+    trial t = { .c = c,
+                .format = (const tn_format *)(const void *)tn_registry_find(TN_KIND_tn_format,
+                                                                            c->subject) };
+    uint64_t scope = tn_scope_begin();
+
+    if (t.format == NULL)
+        conform_fail(c, "%s", tn_error_text());
+    else if (t.format->flags & TN_FORMAT_INDEX)
+        conform_skip(c, "it holds the names of files, which the core reads and writes");
+    else if (t.format->load == NULL && t.format->save == NULL)
+        conform_fail(c, "it has neither load nor save");
+    else if (tn_plugin_activate(c->plugin->id) != TN_OK)
+        conform_skip(c, "%s", tn_error_text());
+    if (c->verdict == CONFORM_PASS && t.format->load != NULL && refuses_noise(&t) &&
+        t.format->save != NULL && all_dtypes(&t))
+        (void)(((t.format->flags & (TN_FORMAT_TEXTS | TN_FORMAT_VALUES)) == 0 ||
+                texts_and_values(&t)) &&
+               damaged(&t) && notices_that_writing_failed(&t));
+    if (c->verdict == CONFORM_PASS)
+        recognizes(&t);
+    tn_state_drop(t.of_largest);
+    free(t.file.at);
+    free(t.largest.at);
+    tn_error_clear();
+    tn_scope_end(scope);
+}

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Optimizers for tenon check: what holds for every update rule. Each rule steps a few parameters with gradients that are
+ * known, and is compared with itself: on the reference device in float64, a second time, with its state and its steps moved
+ * to another one. Cases with numbers (docs/conform.md) compare it with what its author computed. */
+#include "conform.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "reference.h"
+
+enum { PARAMETERS = 4, WITHOUT_GRADIENT = 1, STEPS = 6, HALF = 3, NUMBERS = 16, STATES = 16 };
+
+/* A rule under test and the text that builds it. */
+typedef struct rule {
+    conform *c;
+    const char *spec;
+} rule;
+
+/* An optimizer and what it steps. */
+typedef struct trainer {
+    tn_tensor *parameter[PARAMETERS];
+    tn_optimizer *optimizer;
+} trainer;
+
+static bool say(const rule *r, const char *format, ...) TN_ATTR(format(printf, 2, 3));
+static bool say(const rule *r, const char *format, ...)
+{
+    char words[1600];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(words, sizeof words, format, args);
+    va_end(args);
+    return conform_fail(r->c, "%s: %s", r->spec, words);
+}
+
+/* ---- a trainer ---- */
+
+static int64_t count_of(tn_ints shape)
+{
+    int64_t count = 1;
+
+    for (int64_t d = 0; d < shape.count; d++)
+        count *= shape.at[d];
+    return count;
+}
+
+/* Numbers between -2 and 2 that tell parameters, elements and steps apart. */
+static tn_tensor *numbers(int which, int step, tn_dtype dtype, const tn_device *device)
+{
+    static const int64_t sizes[PARAMETERS][2] = { { 2, 3 }, { 4 }, { 0 }, { 3, 2 } };
+    static const int64_t dims[PARAMETERS] = { 2, 1, 0, 2 };
+    const tn_ints shape = { sizes[which], dims[which] };
+    conform_tensor t = { .there = true, .dtype = TN_F64, .ndim = (int32_t)shape.count };
+    double values[NUMBERS];
+
+    t.count = count_of(shape);
+    for (int32_t d = 0; d < t.ndim; d++)
+        t.shape[d] = shape.at[d];
+    for (int64_t i = 0; i < t.count; i++)
+        values[i] = 2 * sin((double)(1 + 7 * which + 31 * step + 3 * i));
+    t.values = values;
+    return conform_tensor_make(&t, dtype, device, CONFORM_PLAIN, NULL);
+}
+
+/* The last parameter has its first dimension innermost. */
+static tn_tensor *arranged(int which, tn_tensor *made)
+{
+    tn_tensor *turned;
+
+    if (which != PARAMETERS - 1 || made == NULL)
+        return made;
+    turned = tn_tensor_empty_strided(tn_tensor_shape(made), TN_INTS(1, 3), tn_tensor_dtype(made),
+                                     tn_tensor_device(made));
+    return turned != NULL ? tn_copy_(turned, made) : NULL;
+}
+
+static bool start(const rule *r, tn_dtype dtype, const tn_device *device, trainer *t)
+{
+    memset(t, 0, sizeof *t);
+    for (int i = 0; i < PARAMETERS; i++) {
+        t->parameter[i] = tn_parameter(arranged(i, numbers(i, 0, dtype, device)), true);
+        if (t->parameter[i] == NULL)
+            return say(r, "a parameter cannot be made: %s", tn_error_text());
+    }
+    t->optimizer = tn_optimizer_parse(t->parameter, PARAMETERS, r->spec);
+    return t->optimizer != NULL || say(r, "it is not built: %s", tn_error_text());
+}
+
+static bool step(const rule *r, trainer *t, int number)
+{
+    r->c->checks++;
+    tn_random_seed(r->c->plugin->options->seed + (uint64_t)number);
+    for (int i = 0; i < PARAMETERS; i++) {
+        tn_tensor *gradient = i == WITHOUT_GRADIENT
+                                  ? TN_NONE
+                                  : numbers(i, 1 + number, tn_tensor_dtype(t->parameter[i]),
+                                            tn_tensor_device(t->parameter[i]));
+
+        if (gradient == NULL || tn_tensor_set_grad(t->parameter[i], gradient) != TN_OK)
+            return say(r, "a gradient cannot be set: %s", tn_error_text());
+    }
+    return tn_optimizer_step(t->optimizer) == TN_OK ||
+           say(r, "step %d fails: %s", number + 1, tn_error_text());
+}
+
+static bool steps(const rule *r, trainer *t, int from, int to)
+{
+    while (from < to)
+        if (!step(r, t, from++))
+            return false;
+    return true;
+}
+
+/* ---- comparing ---- */
+
+static bool same_bits(tn_tensor *a, tn_tensor *b)
+{
+    size_t n = 0, m = 0;
+    void *x = conform_bytes(a, &n), *y = conform_bytes(b, &m);
+    bool same = x != NULL && y != NULL && n == m && memcmp(x, y, n) == 0;
+
+    free(x);
+    free(y);
+    return same;
+}
+
+static bool same_parameters(const rule *r, const trainer *a, const trainer *b, const char *what)
+{
+    for (int i = 0; i < PARAMETERS; i++, r->c->checks++)
+        if (!same_bits(a->parameter[i], b->parameter[i]))
+            return say(r, "%s: parameter %d is another one", what, i);
+    return true;
+}
+
+static bool near_parameters(const rule *r, const trainer *a, const trainer *b, double tolerance,
+                            const char *what)
+{
+    for (int i = 0; i < PARAMETERS; i++) {
+        int64_t n = 0, m = 0;
+        double *x = conform_values(a->parameter[i], &n), *y = conform_values(b->parameter[i], &m);
+        bool well = x != NULL && y != NULL && n == m;
+
+        r->c->checks++;
+        if (!well)
+            say(r, "%s: parameter %d cannot be read: %s", what, i, tn_error_text());
+        for (int64_t k = 0; well && k < n; k++)
+            if (!(fabs(x[k] - y[k]) <= tolerance * (1 + fabs(y[k]))))
+                well = say(r, "%s: parameter %d, element %lld: %.9g, the reference has %.9g", what,
+                           i, (long long)k, x[k], y[k]);
+        free(x);
+        free(y);
+        if (!well)
+            return false;
+    }
+    return true;
+}
+
+/* ---- the checks ---- */
+
+static char *spec_of(const tn_optimizer *optimizer)
+{
+    int64_t length = tn_optimizer_spec(optimizer, NULL, 0);
+    char *text = length >= 0 ? malloc((size_t)length + 1) : NULL;
+
+    if (text != NULL)
+        tn_optimizer_spec(optimizer, text, (size_t)length + 1);
+    return text;
+}
+
+/* Its spec builds one with the same spec, also after its learning rate was set; and both step alike. */
+static bool prints_itself(const rule *r, tn_dtype dtype, const tn_device *device)
+{
+    trainer a, b = { { NULL }, NULL };
+    double rate;
+    char *text = NULL, *again = NULL;
+    rule printed = *r;
+    bool well = start(r, dtype, device, &a);
+
+    if (well && tn_optimizer_get(a.optimizer, "lr", &rate) == TN_OK &&
+        tn_optimizer_set(a.optimizer, "lr", rate / 2) != TN_OK)
+        well = say(r, "its learning rate cannot be halved: %s", tn_error_text());
+    tn_error_clear();
+    if (well) {
+        text = spec_of(a.optimizer);
+        printed.spec = text != NULL ? text : r->spec;
+        well = start(&printed, dtype, device, &b);
+        again = well ? spec_of(b.optimizer) : NULL;
+    }
+    if (well && (text == NULL || again == NULL || strcmp(text, again) != 0))
+        well = say(r, "its spec %s builds one that prints %s", text != NULL ? text : "",
+                   again != NULL ? again : "nothing");
+    well = well && steps(r, &a, 0, 2) && steps(&printed, &b, 0, 2) &&
+           same_parameters(r, &a, &b, "one that its spec builds, after two steps");
+    tn_optimizer_drop(a.optimizer);
+    tn_optimizer_drop(b.optimizer);
+    free(text);
+    free(again);
+    return well;
+}
+
+/* A step changes the parameters that have a gradient, and nothing else. */
+static bool steps_what_it_should(const rule *r, tn_dtype dtype, const tn_device *device)
+{
+    trainer t, before;
+    bool changed = false, well = start(r, dtype, device, &t);
+
+    for (int i = 0; well && i < PARAMETERS; i++)
+        before.parameter[i] = tn_clone(tn_detach(t.parameter[i]));
+    well = well && step(r, &t, 0);
+    for (int i = 0; well && i < PARAMETERS; i++) {
+        tn_tensor *p = t.parameter[i], *gradient = tn_tensor_grad(p);
+        bool same = same_bits(p, before.parameter[i]);
+        int64_t n = 0;
+        double *values = conform_values(p, &n);
+
+        changed = changed || !same;
+        if (i == WITHOUT_GRADIENT && !same)
+            well = say(r, "parameter %d has no gradient and was changed", i);
+        else if (tn_optimizer_parameter(t.optimizer, i) != p || !tn_tensor_is_leaf(p) ||
+                 !tn_tensor_requires_grad(p) || tn_tensor_dtype(p) != dtype)
+            well = say(r, "parameter %d is not the leaf of %s that it was", i,
+                       tn_dtype_name(dtype));
+        else if (i != WITHOUT_GRADIENT && !same_bits(gradient, numbers(i, 1, dtype, device)))
+            well = say(r, "the gradient of parameter %d was changed", i);
+        for (int64_t k = 0; well && values != NULL && k < n; k++)
+            if (!isfinite(values[k]))
+                well = say(r, "parameter %d, element %lld, is %g after a step", i, (long long)k,
+                           values[k]);
+        free(values);
+    }
+    if (well && !changed)
+        well = say(r, "a step changed no parameter");
+    tn_optimizer_drop(t.optimizer);
+    return well;
+}
+
+/* The same steps in float64 on the reference device. */
+static bool as_the_reference(const rule *r, tn_dtype dtype, const tn_device *device)
+{
+    trainer t, ref = { { NULL }, NULL };
+    char what[64];
+    bool well = start(r, dtype, device, &t) &&
+                start(r, TN_F64, tn_device_find("reference"), &ref) && steps(r, &t, 0, STEPS) &&
+                steps(r, &ref, 0, STEPS);
+
+    snprintf(what, sizeof what, "%s after %d steps", tn_dtype_name(dtype), STEPS);
+    well = well && near_parameters(r, &t, &ref, 2 * conform_tolerance(dtype), what);
+    tn_optimizer_drop(t.optimizer);
+    tn_optimizer_drop(ref.optimizer);
+    return well;
+}
+
+/* Two at the same time step as one alone does: nothing is shared. */
+static bool stands_alone(const rule *r, tn_dtype dtype, const tn_device *device)
+{
+    trainer alone, one = { { NULL }, NULL }, two = { { NULL }, NULL };
+    bool well = start(r, dtype, device, &alone) && steps(r, &alone, 0, STEPS) &&
+                start(r, dtype, device, &one) && start(r, dtype, device, &two);
+
+    for (int i = 0; well && i < STEPS; i++)
+        well = step(r, &one, i) && step(r, &two, i);
+    well = well && same_parameters(r, &one, &alone, "with another optimizer of its type beside it");
+    tn_optimizer_drop(alone.optimizer);
+    tn_optimizer_drop(one.optimizer);
+    tn_optimizer_drop(two.optimizer);
+    return well;
+}
+
+/* The state of one parameter, as a file would have it, into another optimizer. */
+static bool move_state(const rule *r, const trainer *from, trainer *to, int i)
+{
+    tn_state *kept = tn_state_new();
+    int64_t count = tn_optimizer_state_count(from->optimizer, i);
+    bool well = kept != NULL && count >= 0 && count <= STATES;
+
+    for (int64_t k = 0; well && k < count; k++) {
+        const char *name = tn_optimizer_state_name(from->optimizer, i, k);
+
+        well = tn_state_set(kept, name, tn_clone(tn_optimizer_state(from->optimizer, i, name))) ==
+               TN_OK;
+    }
+    for (int64_t k = 0; well && k < count; k++)
+        well = tn_optimizer_set_state(to->optimizer, i, tn_state_name(kept, k),
+                                      tn_state_tensor(kept, k)) == TN_OK;
+    well = well && tn_optimizer_set_steps(to->optimizer, i,
+                                          tn_optimizer_steps(from->optimizer, i)) == TN_OK;
+    tn_state_drop(kept);
+    return well || say(r, "the state of parameter %d cannot be moved: %s", i, tn_error_text());
+}
+
+/* Parameters, state and steps are all that it goes on from. */
+static bool goes_on(const rule *r, tn_dtype dtype, const tn_device *device)
+{
+    trainer whole, first = { { NULL }, NULL }, second = { { NULL }, NULL };
+    bool well = start(r, dtype, device, &whole) && steps(r, &whole, 0, STEPS) &&
+                start(r, dtype, device, &first) && steps(r, &first, 0, HALF) &&
+                start(r, dtype, device, &second);
+
+    tn_grad_begin(false);
+    for (int i = 0; well && i < PARAMETERS; i++) {
+        if (tn_copy_(second.parameter[i], first.parameter[i]) == NULL)
+            well = say(r, "a parameter cannot be copied: %s", tn_error_text());
+        well = well && move_state(r, &first, &second, i);
+    }
+    tn_grad_end();
+    tn_optimizer_drop(first.optimizer);
+    well = well && steps(r, &second, HALF, STEPS) &&
+           same_parameters(r, &second, &whole,
+                           "when parameters, state and steps were saved and loaded half way (all "
+                           "that it keeps has to be in tn_optimizer_set_state)");
+    tn_optimizer_drop(whole.optimizer);
+    tn_optimizer_drop(second.optimizer);
+    return well;
+}
+
+static bool has_dtype(const tn_device *device, tn_dtype dtype)
+{
+    tn_device_info info;
+
+    memset(&info, 0, sizeof info);
+    info.head.size = sizeof info;
+    return tn_device_describe(device, &info) == TN_OK && (info.dtypes & TN_BIT(dtype)) != 0;
+}
+
+static bool check_rule(const rule *r)
+{
+    static const tn_dtype dtypes[] = { TN_F32, TN_F64 };
+    const tn_device *device = r->c->plugin->device;
+    bool well = true;
+
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes && well; i++) {
+        uint64_t scope = tn_scope_begin();
+
+        if (has_dtype(device, dtypes[i]))
+            well = steps_what_it_should(r, dtypes[i], device) &&
+                   stands_alone(r, dtypes[i], device) && prints_itself(r, dtypes[i], device) &&
+                   as_the_reference(r, dtypes[i], device) && goes_on(r, dtypes[i], device);
+        tn_error_clear();
+        tn_scope_end(scope);
+    }
+    return well;
+}
+
+/* ---- cases: `optimizer SPEC`, `parameter` and `gradient` with numbers, `after` for each step ---- */
+
+typedef struct numbers_case {
+    char spec[512];
+    double parameter[NUMBERS], gradient[NUMBERS];
+    int64_t n_parameter, n_gradient;
+    int step;
+    tn_tensor *tensor;
+    tn_optimizer *optimizer;
+} numbers_case;
+
+static int64_t read_numbers(const char *text, double *out)
+{
+    int64_t count = 0;
+    char *end;
+
+    for (text += strspn(text, " \t"); *text != '\0'; text = end + strspn(end, " \t\r\n")) {
+        if (count == NUMBERS)
+            return -1;
+        out[count++] = strtod(text, &end);
+        if (end == text)
+            return -1;
+    }
+    return count;
+}
+
+static tn_tensor *row_of(const double *values, int64_t count, const tn_device *device)
+{
+    tn_tensor *t = tn_tensor_empty(TN_SHAPE(count), TN_F64, device);
+
+    return t != NULL && tn_tensor_copy_in(t, values, (size_t)count * sizeof *values) == TN_OK
+               ? t
+               : NULL;
+}
+
+static bool case_after(const rule *r, numbers_case *one, const double *after, int64_t count)
+{
+    const tn_device *device = r->c->plugin->device;
+    int64_t n = 0;
+    double *values;
+    bool well = true;
+
+    if (one->tensor == NULL) {
+        one->tensor = tn_parameter(row_of(one->parameter, one->n_parameter, device), true);
+        one->optimizer = tn_optimizer_parse(&one->tensor, 1, one->spec);
+    }
+    one->step++;
+    r->c->checks++;
+    if (one->optimizer == NULL || count != one->n_parameter || count != one->n_gradient ||
+        tn_tensor_set_grad(one->tensor, row_of(one->gradient, count, device)) != TN_OK ||
+        tn_optimizer_step(one->optimizer) != TN_OK)
+        return say(r, "step %d of the case fails: %s", one->step,
+                   tn_failed() ? tn_error_text()
+                               : "parameter, gradient and after have to be alike");
+    values = conform_values(one->tensor, &n);
+    for (int64_t i = 0; well && i < count; i++)
+        if (values == NULL || !(fabs(values[i] - after[i]) <= 1e-10 * (1 + fabs(after[i]))))
+            well = say(r, "step %d, element %lld: %.12g, the case has %.12g", one->step,
+                       (long long)i, values != NULL ? values[i] : NAN, after[i]);
+    free(values);
+    return well;
+}
+
+static void end_case(numbers_case *one)
+{
+    tn_optimizer_drop(one->optimizer);
+    memset(one, 0, sizeof *one);
+}
+
+/* How many cases of the type a file has; -1 after a failure. */
+static int64_t cases_of_file(conform *c, const char *path)
+{
+    FILE *file = fopen(path, "r");
+    numbers_case one = { .step = 0 };
+    rule r = { c, one.spec };
+    double after[NUMBERS];
+    char *line = NULL;
+    size_t size = 0, length = strlen(c->subject);
+    int64_t found = 0, number = 0, count;
+    bool well = file != NULL;
+
+    while (well && getline(&line, &size, file) > 0) {
+        line[strcspn(line, "\r\n")] = '\0';
+        number++;
+        if (strncmp(line, "optimizer ", 10) == 0) {
+            bool ours = strncmp(line + 10, c->subject, length) == 0 &&
+                        (line[10 + length] == '(' || line[10 + length] == '\0');
+
+            end_case(&one);
+            if (!ours)
+                continue;
+            snprintf(one.spec, sizeof one.spec, "%s", line + 10);
+            found++;
+            well = check_rule(&r);
+        } else if (one.spec[0] != '\0' && strncmp(line, "parameter ", 10) == 0) {
+            one.n_parameter = read_numbers(line + 10, one.parameter);
+        } else if (one.spec[0] != '\0' && strncmp(line, "gradient ", 9) == 0) {
+            one.n_gradient = read_numbers(line + 9, one.gradient);
+        } else if (one.spec[0] != '\0' && strncmp(line, "after ", 6) == 0) {
+            count = read_numbers(line + 6, after);
+            well = count > 0 && one.n_parameter > 0 && one.n_gradient > 0
+                       ? case_after(&r, &one, after, count)
+                       : conform_fail(c, "%s:%lld: expected numbers, at most %d", path,
+                                      (long long)number, NUMBERS);
+        }
+    }
+    end_case(&one);
+    free(line);
+    if (file == NULL)
+        conform_fail(c, "%s: it cannot be read; --cases names a file or folder", path);
+    else
+        fclose(file);
+    return well ? found : -1;
+}
+
+static int is_text(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+
+    return length > 4 && strcmp(entry->d_name + length - 4, ".txt") == 0;
+}
+
+void conform_optimizer(conform *c)
+{
+    const char *path = c->plugin->options->cases;
+    struct dirent **entries = NULL;
+    struct stat about;
+    uint64_t scope = tn_scope_begin();
+    int64_t found = 0;
+
+    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
+        int count = scandir(path, &entries, is_text, alphasort);
+
+        for (int i = 0; i < count; i++) {
+            char full[4096];
+            int64_t here = 0;
+
+            snprintf(full, sizeof full, "%s/%s", path, entries[i]->d_name);
+            if (c->verdict == CONFORM_PASS)
+                here = cases_of_file(c, full);
+            found += here > 0 ? here : 0;
+            free(entries[i]);
+        }
+        free(entries);
+    } else {
+        found = cases_of_file(c, path);
+    }
+    if (c->verdict == CONFORM_PASS && found == 0) {
+        char spec[256];
+
+        snprintf(spec, sizeof spec, "%.250s()", c->subject);
+        check_rule(&(rule){ c, spec });
+    }
+    tn_error_clear();
+    tn_scope_end(scope);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Optimizers that are wrong on purpose, one for each value of WRONG, and one that is right: descent with momentum,
+ *   m = momentum * m + g,  p = p - lr * m. */
+#include <string.h>
+
+#include <tenon/plugin.h>
+
+#define RIGHT 0
+#define HIDES 1     /* keeps what it has to remember beside its state */
+#define SHARES 2    /* one memory for all optimizers */
+#define TOUCHES 3   /* changes a parameter that has no gradient */
+#define NOTHING 4   /* changes none */
+#define WRITES 5    /* into the gradient */
+#define COARSE 6    /* computes in bfloat16 where float32 is meant */
+#define DEAF 7      /* has no ear for a learning rate that is set later */
+#define FORGETS 8   /* its spec does not build the same */
+#define OTHERWISE 9 /* p = p + lr * m: only numbers tell */
+#define OPENS 10    /* a scope stays open */
+#define MODES 11    /* a gradient mode stays on */
+#define NANS 12     /* 0 / 0 */
+
+struct rule {
+    double lr, momentum;
+    double first; /* the rate of the first step; beyond the options */
+    tn_tensor *hidden;
+};
+
+static const tn_option options[] = {
+    TN_OPTION_FLOAT(struct rule, lr, "0.1", "learning rate"),
+    TN_OPTION_FLOAT(struct rule, momentum, "0.5", "of the step before that stays"), TN_OPTION_END
+};
+
+static tn_status check(tn_optimizer *self)
+{
+    struct rule *s = tn_optimizer_data(self);
+
+    if (WRONG == FORGETS)
+        s->momentum += 0.25;
+    if (WRONG == DEAF && s->first == 0)
+        s->first = s->lr;
+    return TN_OK;
+}
+
+static tn_tensor *shared[8];
+
+/* What is left of the steps before; NULL at first. */
+static tn_tensor *memory(tn_optimizer *self, int64_t index)
+{
+    struct rule *s = tn_optimizer_data(self);
+
+    if (WRONG == SHARES && index < 8)
+        return shared[index];
+    if (WRONG == HIDES && index == 0)
+        return s->hidden;
+    return tn_optimizer_state(self, index, "momentum");
+}
+
+static tn_status remember(tn_optimizer *self, int64_t index, tn_tensor *m)
+{
+    struct rule *s = tn_optimizer_data(self);
+
+    if (WRONG == HIDES && index == 0)
+        s->hidden = tn_tensor_keep(m);
+    if (WRONG == SHARES && index < 8)
+        shared[index] = tn_tensor_keep(m);
+    return tn_optimizer_set_state(self, index, "momentum", m);
+}
+
+static tn_status step(tn_optimizer *self, int64_t index, tn_tensor *parameter, tn_tensor *gradient)
+{
+    const struct rule *s = tn_optimizer_data(self);
+    tn_tensor *before = memory(self, index);
+    tn_tensor *m = before != NULL ? tn_add(tn_mul_scalar(before, s->momentum), gradient, NULL)
+                                  : tn_clone(gradient);
+    tn_tensor *change = tn_mul_scalar(m, WRONG == DEAF ? s->first : s->lr);
+
+    if (WRONG == OPENS)
+        tn_scope_begin();
+    if (WRONG == MODES)
+        tn_grad_begin(false);
+    if (WRONG == NANS)
+        change = tn_div(change, tn_sub(change, change, NULL), NULL);
+    if (WRONG == COARSE && tn_tensor_dtype(parameter) == TN_F32)
+        change = tn_cast(tn_cast(change, TN_BF16), TN_F32);
+    if (WRONG == OTHERWISE)
+        change = tn_neg(change);
+    if (WRONG == WRITES)
+        tn_mul_scalar_(gradient, 0.5);
+    if (m == NULL || change == NULL || remember(self, index, m) != TN_OK)
+        return TN_ERR_RUNTIME;
+    for (int64_t i = 0; WRONG == TOUCHES && i < tn_optimizer_count(self); i++)
+        tn_mul_scalar_(tn_optimizer_parameter(self, i), 0.5);
+    if (WRONG == NOTHING)
+        return TN_OK;
+    return tn_sub_(parameter, change, NULL) != NULL ? TN_OK : TN_ERR_RUNTIME;
+}
+
+static const tn_optimizer_def rule = { TN_HEAD(tn_optimizer_def),
+                                       .name = "Descent",
+                                       .help = "descent with momentum",
+                                       .options = options,
+                                       .data_size = sizeof(struct rule),
+                                       .check = check,
+                                       .step = step };
+TN_PLUGIN("org.example.descent", "1.0.0", &rule);
