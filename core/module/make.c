@@ -33,6 +33,9 @@ tn_module *tn__module_new(const char *type)
     return module;
 }
 
+/* While this thread builds a container from its printed form. */
+static _Thread_local bool entries_printed;
+
 /* From text: `printed` where it stands in the printed form of another module, which may name types that nobody provides. */
 static tn_module *parse(const char *text, bool printed);
 
@@ -367,8 +370,12 @@ static tn_status make(tn_module *module, const char *spec_text, struct arguments
         return status;
     status = tn_device_begin(factory.device);
     tn_dtype before = tn_dtype_begin(factory.dtype);
+    /* A container parses its entries itself: in a printed one they may name types that nobody provides. */
+    bool outside = entries_printed;
+    entries_printed = printed && takes_many(module->layer->options);
     if (status == TN_OK)
         status = fill_and_build(module, spec_text, a, printed);
+    entries_printed = outside;
     tn_dtype_end(before);
     tn_device_end();
     return status;
@@ -449,7 +456,7 @@ tn_module *tn_module_parse(const char *text)
         tn__null_input("an argument of tn_module_parse");
         return NULL;
     }
-    return parse(text, false);
+    return parse(text, entries_printed);
 }
 
 tn_module *tn_module_newv(const char *format, va_list args)

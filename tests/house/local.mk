@@ -10,6 +10,7 @@ TN_HOUSE_TESTS = \
 	tests/house/layout.sh \
 	tests/house/symbols.sh \
 	tests/house/operators.sh \
+	tests/house/primitives.sh \
 	tests/house/outside.sh \
 	tests/house/prefix.sh
 TESTS += $(TN_HOUSE_TESTS)
