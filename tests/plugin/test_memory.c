@@ -24,10 +24,9 @@ static void describe(char *out)
     for (int64_t i = 0; i < count; i++) {
         if (tn_plugin_report_at(i, &report) != TN_OK)
             return;
-        used += (size_t)snprintf(out + used, WORDS - used, "%s|%s|%s|%d|%d|%lld|%lld|%d\n",
-                                 report.id, report.version, report.file, report.outcome,
-                                 report.stage, (long long)report.contributions,
-                                 (long long)report.refused, report.reason[0] != 0);
+        used += (size_t)snprintf(out + used, WORDS - used, "%s|%s|%s|%d|%d|%lld|%lld\n", report.id,
+                                 report.version, report.file, report.outcome, report.stage,
+                                 (long long)report.contributions, (long long)report.refused);
     }
     for (int k = 0; k < 5; k++)
         for (int64_t i = 0; i < tn_registry_count(kinds[k]); i++)
