@@ -289,6 +289,11 @@ static tn_status store(tn__keep *keep, const tn_option *row, const tn_value *val
     case TN_OPTION_KIND_INT:
         if (value->kind != TN_VALUE_INT)
             return wrong_kind(row, value);
+        if (value->as.i == INT64_MIN && row->flags & TN_OPTION_OPTIONAL)
+            return tn_fail(TN_ERR_VALUE,
+                           "option %q: the smallest number of 64 bits is None in option structs; "
+                           "write None, or a larger number",
+                           row->name);
         *(int64_t *)to = value->as.i;
         return TN_OK;
     case TN_OPTION_KIND_FLOAT:

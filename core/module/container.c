@@ -5,8 +5,6 @@
  * here, too; this file keeps the order and the numbers. */
 #include "core/module/internal.h"
 
-enum { ENTRIES_MAX = 1 << 24 }; /* that one multiplication makes */
-
 /* ---- what a container is --------------------------------------------------------------------- */
 
 static bool of_parameters(const tn_module *module)
@@ -119,6 +117,7 @@ static tn_status renumber(tn__slots *slots)
         tn_free(old);
     }
     tn_free(names);
+    tn__slots_reindex(slots);
     return failed ? TN_ERR_MEMORY : TN_OK;
 }
 
@@ -304,13 +303,16 @@ tn_status tn_list_multiply(tn_module *list, int64_t count)
         status = tn_fail(TN_ERR_VALUE, "Non-positive multiplication factor %lld for %s",
                          (long long)count, list->type);
     int64_t once = status == TN_OK ? entries(list)->count : 0;
-    if (once > 0 && count > ENTRIES_MAX / once)
-        status = tn_fail(TN_ERR_VALUE, "%s of %lld entries times %lld: more than %d entries",
-                         list->type, (long long)once, (long long)count, ENTRIES_MAX);
+    if (once > 0 && count > TN__BUILD_MAX / once)
+        status = tn_fail(TN_ERR_VALUE,
+                         "%s of %lld entries times %lld: more than the %d that one call builds",
+                         list->type, (long long)once, (long long)count, TN__BUILD_MAX);
+    tn__build_begin();
     for (int64_t i = once; status == TN_OK && i < once * count; i++) {
         tn__slot from = entries(list)->at[i % once];
         status = append_entry(list, &from);
     }
+    tn__build_end();
     return status;
 }
 

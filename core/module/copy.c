@@ -101,7 +101,7 @@ static tn_status copy_slots(struct copier *c, const tn_module *module, const tn_
         }
         tn__slot *made = tn__slots_make(to, slot->name);
         if (made == NULL)
-            return TN_ERR_MEMORY;
+            return tn_error_last()->code;
         made->flags = slot->flags;
         made->tensor = tn__is_none(tensor) ? tensor : tn_tensor_keep(tensor);
     }
@@ -165,8 +165,8 @@ static tn_status copy_children(struct copier *c, const tn_module *from, tn_modul
             return tn_error_last()->code;
         tn__slot *made = tn__slots_make(&to->children, slot->name);
         if (made == NULL)
-            return TN_ERR_MEMORY;
-        made->child = child != NULL ? tn_module_keep(child) : NULL;
+            return tn_error_last()->code;
+        tn__slot_hold(to, made, tn_module_keep(child));
     }
     return TN_OK;
 }

@@ -21,10 +21,14 @@ typedef struct tn__slot {
 typedef struct tn__slots {
     tn__slot *at;
     int64_t count, capacity;
+    uint32_t *index; /* places in `at`, from 1; NULL where names are few */
+    int64_t index_size;
 } tn__slots;
 
 struct tn_module {
     _Atomic int32_t refs;
+    _Atomic int32_t holders; /* slots whose child it is */
+    int32_t height;          /* levels below it, as far as they were there when children came */
     bool training;
     bool build_began;      /* then the layer's destroy has to be called */
     const tn_layer *layer; /* the host's full-size copy; NULL for a tree without a forward */
@@ -49,6 +53,14 @@ tn__slot *tn__slots_find(const tn__slots *slots, const char *name);
 /* The same, made at the end when there is none; NULL and an error without memory. */
 tn__slot *tn__slots_make(tn__slots *slots, const char *name);
 void tn__slots_clear(tn__slots *slots);
+/* Takes a slot out; it was found before. */
+void tn__slots_remove(tn__slots *slots, tn__slot *slot);
+/* After names changed or slots moved. */
+void tn__slots_reindex(tn__slots *slots);
+/* Puts a child (or NULL) into a slot of the module and takes over the reference; drops what was there. */
+void tn__slot_hold(tn_module *module, tn__slot *slot, tn_module *child);
+/* Names compared and modules visited by this thread: what a test counts instead of time. */
+extern _Thread_local uint64_t tn__slot_steps;
 /* Whether a slot of that kind may be registered under a name: PyTorch's checks, in its order. */
 tn_status tn__slot_name_check(tn_module *module, uint32_t kind, const char *name);
 /* "parameter", "buffer", "module", "computed tensor". */
@@ -72,6 +84,18 @@ void tn__module_bury(tn_module *module);
 tn_module *tn__module_make(const char *type, const char *spec_text, const tn_value *values,
                            const char *const *names, const int32_t *columns,
                            const uint8_t *children, int64_t count);
+
+/* ---- building ---- */
+
+enum { TN__BUILD_MAX = 1 << 18 }; /* docs/spec-strings.md says it */
+
+/* Between them, what this thread makes is counted; nested ones count to the outermost. */
+void tn__build_begin(void);
+void tn__build_end(void);
+/* One more slot of that name: an error beyond TN__BUILD_MAX, or when the program cancels. */
+tn_status tn__build_count(const char *name);
+/* Asks the program now and then whether to go on. */
+tn_status tn__build_step(void);
 
 /* ---- hooks ---- */
 

@@ -3,6 +3,7 @@
 libcore_la_SOURCES += \
 	%D%/internal.h \
 	%D%/backward.c \
+	%D%/build.c \
 	%D%/call.c \
 	%D%/computed.c \
 	%D%/container.c \
@@ -20,6 +21,7 @@ libcore_la_SOURCES += \
 	%D%/paths.c \
 	%D%/report.c \
 	%D%/saving.c \
+	%D%/slot_map.c \
 	%D%/slots.c \
 	%D%/state.c \
 	%D%/state_hooks.c \

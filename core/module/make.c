@@ -2,6 +2,7 @@
  *
  * Making modules: from the text of a spec or of repr, and from typed values. */
 #include "core/module/internal.h"
+#include "core/module/table.h"
 #include "core/plugin/check_thread.h"
 
 /* Text of all arguments that are no children, as repr showed them. */
@@ -69,31 +70,25 @@ static tn_status add_from(tn_module *module, const char *name, const tn_value *v
     return status;
 }
 
-static bool came_before(const char *const *names, const uint8_t *children, int64_t index)
-{
-    for (int64_t i = 0; i < index; i++)
-        if (children[i] && strcmp(names[i], names[index]) == 0)
-            return true;
-    return false;
-}
-
 static tn_status add_children(tn_module *module, const tn_value *values, const char *const *names,
                               const uint8_t *children, int64_t count)
 {
-    for (int64_t i = 0; i < count; i++) {
+    tn__table given = { 0 };
+    tn_status status = TN_OK;
+
+    for (int64_t i = 0; i < count && status == TN_OK; i++) {
         if (!children[i])
             continue;
-        /* "(name): None" is a child slot without a module; nothing is lost by leaving it out. */
-        if (values[i].kind == TN_VALUE_NONE)
-            continue;
-        if (came_before(names, children, i))
-            return tn_fail(TN_ERR_VALUE, "%s: module \"%s\" was given twice", module->type,
-                           names[i]);
-        tn_status status = add_from(module, names[i], &values[i], true);
-        if (status != TN_OK)
-            return status;
+        if (tn__table_find(&given, names[i], strlen(names[i])) >= 0)
+            status = tn_fail(TN_ERR_VALUE, "%s: module \"%s\" was given twice", module->type,
+                             names[i]);
+        else if (tn__table_add(&given, names[i]) < 0)
+            status = tn_error_last()->code;
+        else if (values[i].kind != TN_VALUE_NONE) /* "(name): None" is a slot without a module */
+            status = add_from(module, names[i], &values[i], true);
     }
-    return TN_OK;
+    tn__table_free(&given);
+    return status;
 }
 
 /* Text of a module whose type nobody provides, with its children: a tree that can be looked at, loaded and saved. */
@@ -296,6 +291,8 @@ static tn_status run(tn_module *module, tn_status (*step)(tn_module *), const ch
     if (status != TN_OK && tn_error_mark() == failures)
         tn_fail(status, "layer %s: its %s failed without words (%s)", module->layer->name, what,
                 tn_status_name(status));
+    else if (status != TN_OK && strstr(tn_error_text(), module->layer->name) == NULL)
+        tn_error_prefix("%s: ", module->layer->name);
     tn__error_plugin(before);
     return status;
 }
@@ -389,9 +386,9 @@ static bool any_child(const uint8_t *children, int64_t count)
     return false;
 }
 
-static tn_module *module_make(const char *type, const char *spec_text, const tn_value *values,
-                              const char *const *names, const int32_t *columns,
-                              const uint8_t *children, int64_t count, bool inside)
+static tn_module *make_counted(const char *type, const char *spec_text, const tn_value *values,
+                               const char *const *names, const int32_t *columns,
+                               const uint8_t *children, int64_t count, bool inside)
 {
     bool printed = any_child(children, count);
     uint64_t mark = tn_error_mark();
@@ -426,6 +423,17 @@ static tn_module *module_make(const char *type, const char *spec_text, const tn_
         return module;
     tn_module_drop(module);
     return NULL;
+}
+
+static tn_module *module_make(const char *type, const char *spec_text, const tn_value *values,
+                              const char *const *names, const int32_t *columns,
+                              const uint8_t *children, int64_t count, bool inside)
+{
+    tn__build_begin();
+    tn_module *module = make_counted(type, spec_text, values, names, columns, children, count,
+                                     inside);
+    tn__build_end();
+    return module;
 }
 
 tn_module *tn__module_make(const char *type, const char *spec_text, const tn_value *values,

@@ -40,6 +40,8 @@ void tn_module_drop(tn_module *module)
         }
         for (int64_t i = 0; i < module->children.count; i++) {
             tn_module *child = module->children.at[i].child;
+            if (child != NULL)
+                atomic_fetch_sub(&child->holders, 1);
             if (child != NULL && release(child)) {
                 child->next = rest;
                 rest = child;

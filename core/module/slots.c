@@ -4,72 +4,6 @@
  * names. A name keeps its place when its value is replaced. */
 #include "core/module/internal.h"
 
-/* ---- the maps -------------------------------------------------------------------------------- */
-
-tn__slot *tn__slots_find(const tn__slots *slots, const char *name)
-{
-    /* Names are few and differ early; only our own copy of a name is known by its address. */
-    for (int64_t i = 0; i < slots->count; i++) {
-        const char *own = slots->at[i].name;
-        if (own == name || (own[0] == name[0] && strcmp(own, name) == 0))
-            return &slots->at[i];
-    }
-    return NULL;
-}
-
-static void slot_release(tn__slot *slot)
-{
-    tn_free(slot->name);
-    if (slot->tensor != NULL && !tn__is_none(slot->tensor))
-        tn_tensor_drop(slot->tensor);
-    tn_module_drop(slot->child);
-    tn__computed_free(slot->computed);
-}
-
-void tn__slots_clear(tn__slots *slots)
-{
-    for (int64_t i = 0; i < slots->count; i++)
-        slot_release(&slots->at[i]);
-    tn_free(slots->at);
-    *slots = (tn__slots){ NULL, 0, 0 };
-}
-
-void tn__slots_list(const tn__slots *slots, tn__text *text)
-{
-    for (int64_t i = 0; i < slots->count; i++)
-        tn__text_add(text, "%s%s", i > 0 ? ", " : "", slots->at[i].name);
-}
-
-tn__slot *tn__slots_make(tn__slots *slots, const char *name)
-{
-    tn__slot *slot = tn__slots_find(slots, name);
-    if (slot != NULL)
-        return slot;
-    if (slots->count == slots->capacity) {
-        int64_t capacity = slots->capacity > 0 ? slots->capacity * 2 : 4;
-        tn__slot *grown = tn_realloc(slots->at, (size_t)capacity * sizeof *grown);
-        if (grown == NULL)
-            return NULL;
-        slots->at = grown;
-        slots->capacity = capacity;
-    }
-    char *copy = tn_strdup(name);
-    if (copy == NULL)
-        return NULL;
-    slot = &slots->at[slots->count++];
-    *slot = (tn__slot){ .name = copy };
-    return slot;
-}
-
-static void slot_remove(tn__slots *slots, tn__slot *slot)
-{
-    int64_t index = slot - slots->at;
-    tn__slot gone = *slot;
-    memmove(slot, slot + 1, (size_t)(slots->count - index - 1) * sizeof *slot);
-    slots->count--;
-    slot_release(&gone);
-}
-
 /* ---- names ----------------------------------------------------------------------------------- */
 
 const char *tn__slot_word(uint32_t kind)
@@ -165,7 +99,7 @@ static tn_status put_parameter(tn_module *module, const char *name, tn_tensor *t
         return status;
     tn__slot *slot = tn__slots_make(&module->parameters, name);
     if (slot == NULL)
-        return TN_ERR_MEMORY;
+        return tn_error_last()->code;
     slot_put(slot, tensor);
     return TN_OK;
 }
@@ -194,7 +128,7 @@ tn_status tn_module_add_buffer(tn_module *module, const char *name, tn_tensor *t
         return status;
     tn__slot *slot = tn__slots_make(&module->buffers, name);
     if (slot == NULL)
-        return TN_ERR_MEMORY;
+        return tn_error_last()->code;
     slot->flags = flags;
     slot_put(slot, tensor);
     return TN_OK;
@@ -253,6 +187,7 @@ tn_tensor *tn_module_get(tn_module *module, const char *name)
 /* Whether `what` is `from` or below it: 1, 0, or -1 with an error. */
 static int reaches(const tn_module *from, const tn_module *what, tn__seen *seen, int depth)
 {
+    tn__slot_steps++;
     if (from == what)
         return 1;
     if (depth > TN__MODULE_DEPTH) {
@@ -273,14 +208,25 @@ static int reaches(const tn_module *from, const tn_module *what, tn__seen *seen,
     return 0;
 }
 
+/* Whether `child` is `module` or contains it: 1, 0, or -1 with an error. What no slot holds is in no
+ * other module, so a tree that is built from its leaves up is not walked again at every level. */
+static int contains(const tn_module *child, const tn_module *module)
+{
+    tn__seen seen = { 0 };
+
+    if (child != module && atomic_load(&module->holders) == 0 && child->height < TN__MODULE_DEPTH)
+        return 0;
+    int found = reaches(child, module, &seen, 0);
+    tn__seen_free(&seen);
+    return found;
+}
+
 /* Takes over the reference to the child. */
 static tn_status put_child(tn_module *module, const char *name, tn_module *child)
 {
-    tn__seen seen = { 0 };
-    int cycle = reaches(child, module, &seen, 0);
+    int cycle = contains(child, module);
     tn_status status = TN_OK;
 
-    tn__seen_free(&seen);
     if (cycle < 0)
         status = tn_error_last()->code;
     if (cycle > 0)
@@ -290,11 +236,9 @@ static tn_status put_child(tn_module *module, const char *name, tn_module *child
     tn__slot *slot = status == TN_OK ? tn__slots_make(&module->children, name) : NULL;
     if (slot == NULL) {
         tn_module_drop(child);
-        return status != TN_OK ? status : TN_ERR_MEMORY;
+        return status != TN_OK ? status : tn_error_last()->code;
     }
-    tn_module *before = slot->child;
-    slot->child = child;
-    tn_module_drop(before);
+    tn__slot_hold(module, slot, child);
     return TN_OK;
 }
 
@@ -317,10 +261,8 @@ tn_status tn_module_reserve_child(tn_module *module, const char *name)
         return status;
     tn__slot *slot = tn__slots_make(&module->children, name);
     if (slot == NULL)
-        return TN_ERR_MEMORY;
-    tn_module *before = slot->child;
-    slot->child = NULL;
-    tn_module_drop(before);
+        return tn_error_last()->code;
+    tn__slot_hold(module, slot, NULL);
     return TN_OK;
 }
 
@@ -388,7 +330,7 @@ tn_status tn_module_remove(tn_module *module, const char *name)
     for (int64_t i = 0; i < tn__countof(kinds); i++) {
         tn__slot *slot = tn__slots_find(kinds[i], name);
         if (slot != NULL) {
-            slot_remove(kinds[i], slot);
+            tn__slots_remove(kinds[i], slot);
             return TN_OK;
         }
     }
@@ -406,7 +348,7 @@ static void evict(tn_module *module, uint32_t kind, const char *name)
     for (int64_t i = 0; i < tn__countof(maps); i++) {
         tn__slot *slot = kinds[i] != kind ? tn__slots_find(maps[i], name) : NULL;
         if (slot != NULL)
-            slot_remove(maps[i], slot);
+            tn__slots_remove(maps[i], slot);
     }
 }
 
@@ -448,7 +390,7 @@ static tn_status assign_tensor(tn_module *module, const char *name, tn_tensor *t
     /* a hook may have changed the slots */
     tn__slot *slot = tn__slots_make(&module->buffers, name);
     if (slot == NULL)
-        return TN_ERR_MEMORY;
+        return tn_error_last()->code;
     slot_put(slot, tensor);
     return TN_OK;
 }

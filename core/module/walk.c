@@ -320,8 +320,11 @@ tn_status tn_module_walk(tn_module *module, uint32_t kinds, const tn_walk_option
 
 bool tn__child_is_first(const tn_module *module, int64_t index)
 {
+    const tn_module *child = module->children.at[index].child;
+    if (child != NULL && atomic_load(&child->holders) == 1)
+        return true;
     for (int64_t i = 0; i < index; i++)
-        if (module->children.at[i].child == module->children.at[index].child)
+        if (module->children.at[i].child == child)
             return false;
     return true;
 }

@@ -207,6 +207,21 @@ static tn_status other_options(tn__work *work, const void *options)
     return TN_OK;
 }
 
+/* Inference shifts by it, so that a number beyond the element types is refused before. */
+static tn_status check_dtype(const tn__work *work)
+{
+    const tn_option *row = work->op->dtype_option;
+    tn_dtype dtype;
+
+    memcpy(&dtype, (const uint8_t *)work->options + row->offset, sizeof dtype);
+    if ((unsigned)dtype < TN_DTYPE_COUNT || dtype == TN_DTYPE_AUTO)
+        return TN_OK;
+    return tn_fail(TN_ERR_TYPE,
+                   "%s: %s: %d is no element type; TN_F32 and the others of tn_dtype are taken, "
+                   "or TN_DTYPE_AUTO",
+                   work->op->def.name, row->name, (int)dtype);
+}
+
 static TN__INLINE tn_status complete_options(tn__work *work, const void *options)
 {
     const tn_op *op = work->op;
@@ -220,7 +235,12 @@ static TN__INLINE tn_status complete_options(tn__work *work, const void *options
     }
     memcpy(&size, options, sizeof size);
     work->options = options;
-    return tn__likely(size == op->def.options_size) ? TN_OK : other_options(work, options);
+    if (tn__unlikely(size != op->def.options_size)) {
+        tn_status status = other_options(work, options);
+        if (status != TN_OK)
+            return status;
+    }
+    return tn__likely(op->dtype_option == NULL) ? TN_OK : check_dtype(work);
 }
 
 static tn_status infer_again(tn__work *work, tn_dtype dtype);

@@ -16,8 +16,9 @@ struct tn_op {
     _Atomic(struct tn__kernel_list *)
         kernels[TN__MAX_DEVICE_TYPES]; /* immutable snapshots, best first */
     int32_t ordinal;
-    uint32_t flags;         /* of def, and the TN__OP_* below */
-    uint32_t needs_options; /* an option has no default: options NULL is an error */
+    uint32_t flags;                /* of def, and the TN__OP_* below */
+    uint32_t needs_options;        /* an option has no default: options NULL is an error */
+    const tn_option *dtype_option; /* the option that is an element type, NULL without one */
 };
 enum {
     TN__OP_LIST = 1 << 16,  /* the last input stands for any number */

@@ -163,8 +163,11 @@ tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin)
         }
     }
     for (const tn_option *row = op->def.options; row != NULL && row->kind != TN_OPTION_KIND_END;
-         row++)
+         row++) {
         op->needs_options |= (row->flags & TN_OPTION_REQUIRED) != 0;
+        if (row->kind == TN_OPTION_KIND_DTYPE)
+            op->dtype_option = row;
+    }
 
     pthread_mutex_lock(&lock);
     taken = find(atomic_load_explicit(&operators, memory_order_relaxed), op->def.name,

@@ -184,8 +184,8 @@ tn_status tn__meta_bytes(const tn_meta *meta, uint64_t *bytes)
     if (tn_dtype_size(meta->dtype) == 0)
         return tn_fail(TN_ERR_TYPE, "%d is no element type", (int)meta->dtype);
     if (meta->offset < 0)
-        return tn_fail(TN_ERR_VALUE, "a tensor cannot start %lld elements before its memory",
-                       (long long)-meta->offset);
+        return tn_fail(TN_ERR_VALUE, "offset %lld: a tensor cannot start before its memory",
+                       (long long)meta->offset);
     for (int32_t i = 0; i < meta->ndim; i++) {
         if (meta->flags & TN_META_STRIDED && meta->strides[i] < 0)
             return tn_fail(TN_ERR_VALUE,

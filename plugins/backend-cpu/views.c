@@ -83,7 +83,9 @@ void tn__span_make(struct tn__span *span, int32_t operands, const tn_view *const
         for (int32_t k = 0; k < operands; k++) {
             int32_t own = i - (shape->ndim - views[k]->ndim);
             bool repeats = own < 0 || views[k]->shape[own] == 1;
-            span->stride[k][at] = repeats ? 0 : views[k]->strides[own] * tn__view_item(views[k]);
+            /* Unsigned: strides of a view without elements may be any. */
+            uint64_t step = repeats ? 0 : (uint64_t)views[k]->strides[own];
+            span->stride[k][at] = (int64_t)(step * (uint64_t)tn__view_item(views[k]));
         }
     }
     if (!in_order)

@@ -360,8 +360,21 @@ static tn_status linear_loss_build(tn_module *self)
     int64_t all = s->num_classes;
     tn_status status = reduction_known(self, s->reduction);
 
-    for (int64_t i = 0; i < s->out_features.count; i++)
-        all *= s->out_features.at[i];
+    if (status == TN_OK && !(s->label_smoothing >= 0.0 && s->label_smoothing <= 1.0))
+        status = tn_fail(TN_ERR_VALUE,
+                         "LinearCrossEntropyLoss: label_smoothing is %g; expected a number from "
+                         "0 to 1",
+                         s->label_smoothing);
+    for (int64_t i = 0; i < s->out_features.count && status == TN_OK; i++) {
+        if (s->out_features.at[i] < 1)
+            status = tn_fail(TN_ERR_VALUE,
+                             "LinearCrossEntropyLoss: out_features has %lld; sizes from 1 are "
+                             "taken",
+                             (long long)s->out_features.at[i]);
+        else
+            status = layers_times(self, "num_classes, times out_features,", all,
+                                  s->out_features.at[i], &all);
+    }
     if (status == TN_OK && s->out_features.count > TN_MAX_DIMS - 2)
         status = tn_fail(TN_ERR_VALUE, "LinearCrossEntropyLoss: out_features has %lld dimensions",
                          (long long)s->out_features.count);

@@ -46,18 +46,18 @@ static tn_status add_projections(tn_module *self, int64_t kdim, int64_t vdim)
 {
     static const char *const names[] = { "q_proj_weight", "k_proj_weight", "v_proj_weight" };
     const struct attention *s = tn_module_data(self);
-    int64_t e = s->embed_dim;
+    int64_t e = s->embed_dim, rows = 0;
     const int64_t columns[] = { e, kdim, vdim };
     bool one = kdim == e && vdim == e;
-    tn_status status = TN_OK;
+    tn_status status = layers_times(self, "embed_dim", e, 3, &rows);
 
-    if (one)
-        status = layers_add(self, "in_proj_weight", true, TN_SHAPE(3 * e, e));
+    if (one && status == TN_OK)
+        status = layers_add(self, "in_proj_weight", true, TN_SHAPE(rows, e));
     for (int i = 0; i < 3 && status == TN_OK; i++)
         status = layers_add(self, names[i], !one, TN_SHAPE(e, columns[i]));
     if (!one && status == TN_OK)
         status = tn_module_add_parameter(self, "in_proj_weight", TN_NONE);
-    return status == TN_OK ? layers_add(self, "in_proj_bias", s->bias, TN_SHAPE(3 * e)) : status;
+    return status == TN_OK ? layers_add(self, "in_proj_bias", s->bias, TN_SHAPE(rows)) : status;
 }
 
 static tn_status build(tn_module *self)

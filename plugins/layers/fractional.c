@@ -38,6 +38,10 @@ static tn_status build(tn_module *self, int64_t dims)
         return tn_fail(TN_ERR_VALUE,
                        "%s: either output_size or output_ratio has to be given, %s was", type,
                        sized ? "but both" : "none");
+    if (s->output_size.count == 0 || s->output_ratio.count == 0)
+        return tn_fail(TN_ERR_VALUE, "%s: %s is an empty row; expected one number, or %lld of them",
+                       type, s->output_size.count == 0 ? "output_size" : "output_ratio",
+                       (long long)dims);
     for (int i = 0; i < 3; i++)
         if (counts[i] != 1 && counts[i] != dims)
             return tn_fail(TN_ERR_VALUE, "%s: %s has to be one number, or %lld of them", type,

@@ -61,7 +61,10 @@ TN_HIDDEN extern const tn_init_def init_trunc_normal, init_eye, init_dirac, init
 LAYERS_MORE(LAYERS_DECLARE)
 #undef LAYERS_DECLARE
 
-/* parameters.c: a parameter without values yet, or, where it is not wanted, its name alone. */
+/* parameters.c: size * by, for the shape of one; an error where that is no size any more. */
+TN_HIDDEN tn_status layers_times(tn_module *self, const char *option, int64_t size, int64_t by,
+                                 int64_t *out);
+/* A parameter without values yet, or, where it is not wanted, its name alone. */
 TN_HIDDEN tn_status layers_add(tn_module *self, const char *name, bool wanted, tn_ints shape);
 /* The values of a parameter from an init, a number everywhere; nothing where the slot is empty. */
 TN_HIDDEN tn_status layers_init(tn_module *self, const char *name, const char *init);

@@ -172,12 +172,12 @@ static tn_status bilinear_build(tn_module *self)
 {
     const struct bilinear *s = tn_module_data(self);
     tn_status status;
-    if (s->in1_features < 1 || s->in2_features < 1 || s->out_features < 1)
-        return tn_fail(TN_ERR_VALUE,
-                       "Bilinear: in1_features, in2_features and out_features are positive, got "
-                       "%lld, %lld and %lld",
-                       (long long)s->in1_features, (long long)s->in2_features,
-                       (long long)s->out_features);
+    if (s->in1_features < 1 || s->in2_features < 1 || s->out_features < 0)
+        return tn_fail(
+            TN_ERR_VALUE,
+            "Bilinear: in1_features and in2_features are 1 or more, out_features 0 or more, got "
+            "%lld, %lld and %lld",
+            (long long)s->in1_features, (long long)s->in2_features, (long long)s->out_features);
     status = layers_add(self, "weight", true,
                         TN_SHAPE(s->out_features, s->in1_features, s->in2_features));
     return status == TN_OK ? layers_add(self, "bias", s->bias, TN_SHAPE(s->out_features)) : status;

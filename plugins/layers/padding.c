@@ -3,6 +3,8 @@
  * Padding, and channels traded for size. */
 #include "layers.h"
 
+#include <string.h>
+
 enum { MOST = 3 };
 
 struct padding {
@@ -45,6 +47,13 @@ static tn_tensor *padded(tn_module *self, tn_tensor *x, int64_t dims, const char
     const struct padding *s = tn_module_data(self);
     tn_pad_options o = TN_PAD_OPTIONS;
 
+    /* Constants go to the last dimensions of any tensor, as with PyTorch; the others to images. */
+    if (strcmp(mode, "constant") != 0 && tn_tensor_ndim(x) != dims + 1 &&
+        tn_tensor_ndim(x) != dims + 2) {
+        tn_fail(TN_ERR_RUNTIME, "%s: x has %d dimensions; expected %d, or %d with a batch",
+                tn_module_type(self), (int)tn_tensor_ndim(x), (int)dims + 1, (int)dims + 2);
+        return NULL;
+    }
     o.mode = mode;
     o.value = value;
     return tn_pad(x, (tn_ints){ s->sizes, 2 * dims }, &o);

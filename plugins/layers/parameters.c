@@ -8,7 +8,7 @@ tn_status layers_add(tn_module *self, const char *name, bool wanted, tn_ints sha
     tn_tensor *tensor = wanted ? tn_tensor_empty(shape, TN_DTYPE_AUTO, NULL) : TN_NONE;
 
     return tensor != NULL ? tn_module_add_parameter(self, name, tn_parameter(tensor, true))
-                          : tn_error_last()->code;
+                          : tn_error_prefix("%s: %s: ", tn_module_type(self), name);
 }
 
 tn_status layers_init(tn_module *self, const char *name, const char *init)
@@ -36,4 +36,12 @@ tn_status layers_spread(tn_module *self, const char *name, double bound)
     if (tensor == NULL)
         return tn_error_last()->code;
     return tensor == TN_NONE ? TN_OK : tn_init(tensor, "uniform(a=%g, b=%g)", -bound, bound);
+}
+
+tn_status layers_times(tn_module *self, const char *option, int64_t size, int64_t by, int64_t *out)
+{
+    if (!__builtin_mul_overflow(size, by, out))
+        return TN_OK;
+    return tn_fail(TN_ERR_VALUE, "%s: %s is %lld; %lld at most is taken", tn_module_type(self),
+                   option, (long long)size, (long long)(INT64_MAX / by));
 }

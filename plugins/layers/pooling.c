@@ -10,7 +10,9 @@ struct pool {
     tn_ints stride; /* count -1: the kernel */
     tn_ints padding;
     tn_ints dilation;
-    tn_ints output_size;
+    tn_value output_size;
+    int64_t sizes[3]; /* output_size as the operators take it: -1 for None, as the input has it */
+    int64_t n_sizes;
     bool return_indices;
     bool ceil_mode;
     bool count_include_pad;
@@ -54,15 +56,13 @@ static const tn_option avg_options[] = { KERNEL,
                                                        "what sums are divided by",
                                                        TN_OPTION_KIND_INT, TN_OPTION_OPTIONAL),
                                          TN_OPTION_END };
-static const tn_option adaptive_options[] = { TN_OPTION_ROW(struct pool, output_size, NULL,
-                                                            "of the result", TN_OPTION_KIND_INTS,
-                                                            TN_OPTION_REQUIRED),
-                                              TN_OPTION_END };
-static const tn_option adaptive_max_options[] = {
-    TN_OPTION_ROW(struct pool, output_size, NULL, "of the result", TN_OPTION_KIND_INTS,
-                  TN_OPTION_REQUIRED),
-    INDICES, TN_OPTION_END
-};
+#define OUTPUT                                                                                     \
+    TN_OPTION_ROW(                                                                                 \
+        struct pool, output_size, NULL,                                                            \
+        "of the result: one number or one for each dimension; None: as the input has it",          \
+        TN_OPTION_KIND_VALUE, TN_OPTION_REQUIRED)
+static const tn_option adaptive_options[] = { OUTPUT, TN_OPTION_END };
+static const tn_option adaptive_max_options[] = { OUTPUT, INDICES, TN_OPTION_END };
 static const tn_option lp_options[] = { TN_OPTION_ROW(struct pool, norm_type, NULL, "the power",
                                                       TN_OPTION_KIND_FLOAT, TN_OPTION_REQUIRED),
                                         KERNEL, CEIL, TN_OPTION_END };
@@ -71,6 +71,60 @@ static tn_ints stride_of(const struct pool *s)
 {
     return s->stride.count > 0 ? s->stride : s->kernel_size;
 }
+
+/* ---- building ---- */
+
+static tn_status row_fits(tn_module *self, const char *option, tn_ints row, int64_t dims)
+{
+    if (row.count == 1 || row.count == dims)
+        return TN_OK;
+    return tn_fail(TN_ERR_VALUE, "%s: %s has %lld numbers; expected one, or %lld",
+                   tn_module_type(self), option, (long long)row.count, (long long)dims);
+}
+
+static tn_status pool_build(tn_module *self, int64_t dims)
+{
+    const struct pool *s = tn_module_data(self);
+    tn_status status = row_fits(self, "kernel_size", s->kernel_size, dims);
+
+    if (status == TN_OK && s->stride.count > 0)
+        status = row_fits(self, "stride", s->stride, dims);
+    if (status == TN_OK && s->padding.at != NULL)
+        status = row_fits(self, "padding", s->padding, dims);
+    if (status == TN_OK && s->dilation.at != NULL)
+        status = row_fits(self, "dilation", s->dilation, dims);
+    return status;
+}
+
+static tn_status adaptive_build(tn_module *self, int64_t dims)
+{
+    struct pool *s = tn_module_data(self);
+    const tn_value *v = &s->output_size;
+    bool row = v->kind == TN_VALUE_LIST || v->kind == TN_VALUE_TUPLE;
+    int64_t count = row ? (int64_t)v->count : 1;
+    bool good = count == 1 || count == dims;
+
+    for (int64_t i = 0; i < count && good; i++) {
+        const tn_value *at = row ? &v->as.list[i] : v;
+
+        good = at->kind == TN_VALUE_NONE || (at->kind == TN_VALUE_INT && at->as.i >= 0);
+        s->sizes[i] = at->kind == TN_VALUE_NONE ? -1 : at->as.i;
+    }
+    s->n_sizes = count;
+    if (good)
+        return TN_OK;
+    return tn_fail(TN_ERR_VALUE,
+                   "%s: output_size has to be one size, or a row of %lld; a size is 0 or more, or "
+                   "None for that of the input",
+                   tn_module_type(self), (long long)dims);
+}
+
+static tn_ints output_of(const struct pool *s)
+{
+    return (tn_ints){ s->sizes, s->n_sizes };
+}
+
+/* ---- text ---- */
 
 static const char *truth(bool value)
 {
@@ -118,13 +172,26 @@ static int64_t avg_repr(tn_module *self, char *out, size_t size)
     return avg_text(self, out, size, 0);
 }
 
+static void put_size(layers_text *text, int64_t size)
+{
+    if (size < 0)
+        layers_put(text, "None");
+    else
+        layers_put(text, "%lld", (long long)size);
+}
+
 static int64_t adaptive_repr(tn_module *self, char *out, size_t size)
 {
     const struct pool *s = tn_module_data(self);
     layers_text text = { out, size, 0 };
+    bool one = s->output_size.kind != TN_VALUE_LIST && s->output_size.kind != TN_VALUE_TUPLE;
 
-    layers_put(&text, "output_size=");
-    layers_put_row(&text, s->output_size, 0);
+    layers_put(&text, one ? "output_size=" : "output_size=(");
+    for (int64_t i = 0; i < s->n_sizes; i++) {
+        layers_put(&text, i > 0 ? ", " : "");
+        put_size(&text, s->sizes[i]);
+    }
+    layers_put(&text, one ? "" : s->n_sizes == 1 ? ",)" : ")");
     return text.used;
 }
 
@@ -168,6 +235,14 @@ static tn_status give(tn_pack *output, tn_tensor *y, tn_tensor *places)
 }
 
 #define POOL(dims, avg_table, avg_print, divisor_line)                                             \
+    static tn_status pool##dims##_build(tn_module *self)                                           \
+    {                                                                                              \
+        return pool_build(self, dims);                                                             \
+    }                                                                                              \
+    static tn_status adaptive##dims##_build(tn_module *self)                                       \
+    {                                                                                              \
+        return adaptive_build(self, dims);                                                         \
+    }                                                                                              \
     static tn_status max##dims##_call(tn_module *self, const tn_pack *input, tn_pack *output)      \
     {                                                                                              \
         const struct pool *s = tn_module_data(self);                                               \
@@ -199,7 +274,7 @@ static tn_status give(tn_pack *output, tn_tensor *y, tn_tensor *places)
     static tn_tensor *adaptive_avg##dims##_forward(tn_module *self, tn_tensor *x)                  \
     {                                                                                              \
         const struct pool *s = tn_module_data(self);                                               \
-        return tn_adaptive_avg_pool##dims##d(x, s->output_size);                                   \
+        return tn_adaptive_avg_pool##dims##d(x, output_of(s));                                     \
     }                                                                                              \
     static tn_status adaptive_max##dims##_call(tn_module *self, const tn_pack *input,              \
                                                tn_pack *output)                                    \
@@ -210,8 +285,8 @@ static tn_status give(tn_pack *output, tn_tensor *y, tn_tensor *places)
         if (status != TN_OK)                                                                       \
             return status;                                                                         \
         if (!s->return_indices)                                                                    \
-            return give(output, tn_adaptive_max_pool##dims##d(x, s->output_size), TN_NONE);        \
-        status = tn_adaptive_max_pool##dims##d_with_indices(x, s->output_size, &y, &places);       \
+            return give(output, tn_adaptive_max_pool##dims##d(x, output_of(s)), TN_NONE);          \
+        status = tn_adaptive_max_pool##dims##d_with_indices(x, output_of(s), &y, &places);         \
         return status != TN_OK ? status : give(output, y, places);                                 \
     }                                                                                              \
     static tn_tensor *lp##dims##_forward(tn_module *self, tn_tensor *x)                            \
@@ -229,6 +304,7 @@ static tn_status give(tn_pack *output, tn_tensor *y, tn_tensor *places)
         .options = max_options,                                                                    \
         .data_size = sizeof(struct pool),                                                          \
         .version = 1,                                                                              \
+        .build = pool##dims##_build,                                                               \
         .call = max##dims##_call,                                                                  \
         .repr = max_repr,                                                                          \
     };                                                                                             \
@@ -239,6 +315,7 @@ static tn_status give(tn_pack *output, tn_tensor *y, tn_tensor *places)
         .options = avg_table,                                                                      \
         .data_size = sizeof(struct pool),                                                          \
         .version = 1,                                                                              \
+        .build = pool##dims##_build,                                                               \
         .forward = avg##dims##_forward,                                                            \
         .repr = avg_print,                                                                         \
     };                                                                                             \
@@ -249,6 +326,7 @@ static tn_status give(tn_pack *output, tn_tensor *y, tn_tensor *places)
         .options = adaptive_options,                                                               \
         .data_size = sizeof(struct pool),                                                          \
         .version = 1,                                                                              \
+        .build = adaptive##dims##_build,                                                           \
         .forward = adaptive_avg##dims##_forward,                                                   \
         .repr = adaptive_repr,                                                                     \
     };                                                                                             \
@@ -259,6 +337,7 @@ static tn_status give(tn_pack *output, tn_tensor *y, tn_tensor *places)
         .options = adaptive_max_options,                                                           \
         .data_size = sizeof(struct pool),                                                          \
         .version = 1,                                                                              \
+        .build = adaptive##dims##_build,                                                           \
         .call = adaptive_max##dims##_call,                                                         \
         .repr = adaptive_repr,                                                                     \
     };                                                                                             \
@@ -269,6 +348,7 @@ static tn_status give(tn_pack *output, tn_tensor *y, tn_tensor *places)
         .options = lp_options,                                                                     \
         .data_size = sizeof(struct pool),                                                          \
         .version = 1,                                                                              \
+        .build = pool##dims##_build,                                                               \
         .forward = lp##dims##_forward,                                                             \
         .repr = lp_repr,                                                                           \
     };

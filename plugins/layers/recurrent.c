@@ -77,15 +77,14 @@ static tn_status check(tn_module *self, bool whole)
     const struct recurrent *s = tn_module_data(self);
     const char *type = tn_module_type(self);
 
-    if (s->input_size < 1 || s->hidden_size < 1 || (whole && s->num_layers < 1))
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: input_size, hidden_size and num_layers have to be "
-                       "positive",
-                       type);
+    if (s->input_size < (whole ? 1 : 0) || s->hidden_size < (whole ? 1 : 0) ||
+        (whole && s->num_layers < 1))
+        return tn_fail(TN_ERR_VALUE, "%s: input_size, hidden_size and num_layers have to be %s",
+                       type, whole ? "positive" : "0 or more");
     if (whole && !(s->dropout >= 0 && s->dropout <= 1))
         return tn_fail(TN_ERR_VALUE, "%s: dropout is %g; a probability between 0 and 1 is taken",
                        type, s->dropout);
-    if (s->proj_size < 0 || s->proj_size >= s->hidden_size)
+    if (s->proj_size < 0 || (s->proj_size > 0 && s->proj_size >= s->hidden_size))
         return tn_fail(TN_ERR_VALUE,
                        "%s: proj_size has to be smaller than hidden_size, and not negative", type);
     if (kind_of(self) == RNN && strcmp(s->nonlinearity, "tanh") != 0 &&
@@ -101,8 +100,9 @@ static tn_status add_weights(tn_module *self, int64_t inputs, const char *end)
 {
     static const char *const names[] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh" };
     const struct recurrent *s = tn_module_data(self);
-    int64_t rows = gates_of[kind_of(self)] * s->hidden_size;
-    tn_status status = TN_OK;
+    int64_t rows = 0;
+    tn_status status = layers_times(self, "hidden_size", s->hidden_size, gates_of[kind_of(self)],
+                                    &rows);
     char name[64];
 
     for (int i = 0; i < 4 && status == TN_OK; i++) {
@@ -129,14 +129,17 @@ static void end_of(char *out, size_t size, int64_t layer, bool backwards)
 static tn_status build(tn_module *self)
 {
     const struct recurrent *s = tn_module_data(self);
-    int64_t directions = s->bidirectional ? 2 : 1;
+    int64_t directions = s->bidirectional ? 2 : 1, above = 0;
     tn_status status = check(self, true);
     char end[48];
+
+    if (status == TN_OK)
+        status = layers_times(self, "hidden_size", output_size(s), directions, &above);
 
     for (int64_t i = 0; i < s->num_layers && status == TN_OK; i++)
         for (int64_t d = 0; d < directions && status == TN_OK; d++) {
             end_of(end, sizeof end, i, d == 1);
-            status = add_weights(self, i == 0 ? s->input_size : output_size(s) * directions, end);
+            status = add_weights(self, i == 0 ? s->input_size : above, end);
         }
     return status;
 }
@@ -153,7 +156,7 @@ static tn_status reset_one(void *user, const char *path, tn_tensor *tensor)
 static tn_status reset(tn_module *self)
 {
     const struct recurrent *s = tn_module_data(self);
-    double bound = 1 / sqrt((double)s->hidden_size);
+    double bound = s->hidden_size > 0 ? 1 / sqrt((double)s->hidden_size) : 0;
 
     return tn_module_each_tensor(self, TN_SLOT_PARAMETER, false, reset_one, &bound);
 }

@@ -60,8 +60,8 @@ static tn_status stack_build(tn_module *self)
     tn_module *first, *list;
     tn_status status;
 
-    if (s->num_layers < 0)
-        return tn_fail(TN_ERR_VALUE, "%s: num_layers is %lld; 0 or more is taken",
+    if (s->num_layers < 1)
+        return tn_fail(TN_ERR_VALUE, "%s: num_layers is %lld; 1 or more is taken",
                        tn_module_type(self), (long long)s->num_layers);
     first = layers_module(&s->layer);
     if (first == NULL)

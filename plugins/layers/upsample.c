@@ -40,6 +40,10 @@ static tn_status check(tn_module *self)
     if ((s->size.count > 0) == (s->scale_factor.count > 0))
         return tn_fail(TN_ERR_VALUE, "%s: either size or scale_factor has to be given, %s were",
                        tn_module_type(self), s->size.count > 0 ? "both" : "none of them");
+    if (s->size.count == 0 || s->scale_factor.count == 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: %s is an empty row; expected a number, or one for each dimension",
+                       tn_module_type(self), s->size.count == 0 ? "size" : "scale_factor");
     for (int64_t i = 0; i < s->scale_factor.count; i++)
         if (!(s->scale_factor.at[i] > 0))
             return tn_fail(TN_ERR_VALUE, "%s: scale_factor is %g; it has to be more than 0",

@@ -63,8 +63,8 @@ static tn_status check(tn_module *self, int64_t dims)
         status = counts(self, s->output_size, "output_size", dims);
     if (status == TN_OK)
         status = counts(self, s->padding, "padding", dims);
-    return status == TN_OK && s->stride.count > 0 ? counts(self, s->stride, "stride", dims)
-                                                  : status;
+    return status == TN_OK && s->stride.count >= 0 ? counts(self, s->stride, "stride", dims)
+                                                   : status;
 }
 
 static tn_status check2(tn_module *self)

@@ -289,8 +289,8 @@ static tn_status softshrink_infer(tn_infer *infer)
 {
     double lambd = ((const tn_softshrink_options *)infer->options)->lambd;
 
-    if (!(lambd >= 0.0))
-        return tn_fail(TN_ERR_VALUE, "lambd is %g; expected 0 or more", lambd);
+    if (!(lambd >= 0.0) || isinf(lambd))
+        return tn_fail(TN_ERR_VALUE, "lambd is %g; expected a finite number, 0 or more", lambd);
     return tn__common_unary(infer);
 }
 
@@ -298,7 +298,7 @@ static tn_status hardtanh_infer(tn_infer *infer)
 {
     const tn_hardtanh_options *o = infer->options;
 
-    if (!(o->min_val <= o->max_val))
+    if (o->min_val > o->max_val)
         return tn_fail(TN_ERR_VALUE, "min_val is %g and max_val %g; expected min_val <= max_val",
                        o->min_val, o->max_val);
     return tn__common_unary(infer);

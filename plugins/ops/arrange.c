@@ -176,7 +176,10 @@ static tn_status unfold_infer(tn_infer *infer)
         return status;
     for (int32_t d = 0; d < x->ndim; d++) {
         meta->shape[d] = d == dim ? (size - o->window) / o->step + 1 : x->shape[d];
-        meta->strides[d] = d == dim ? x->strides[d] * o->step : x->strides[d];
+        meta->strides[d] = x->strides[d];
+        /* Of a single window the stride is never taken, and the product may be too large. */
+        if (d == dim && meta->shape[d] > 1)
+            meta->strides[d] *= o->step;
     }
     meta->shape[x->ndim] = o->window;
     meta->strides[x->ndim] = x->ndim > 0 ? x->strides[dim] : 1;

@@ -343,6 +343,18 @@ bool tn__common_view_strides(const tn_view *view, tn_ints shape, int64_t *stride
     return at < 0;
 }
 
+tn_status tn__common_index_into(const tn_view *x, int32_t dim, const tn_view *index)
+{
+    char text[TN__TEXT], text_i[TN__TEXT];
+
+    if (x->shape[dim] > 0 || tn__common_count(tn__common_shape(index)) == 0)
+        return TN_OK;
+    return tn_fail(TN_ERR_INDEX,
+                   "index %s: dimension %d of x %s has size 0, so there is nothing to index",
+                   tn__common_text(text_i, tn__common_shape(index)), (int)dim,
+                   tn__common_text(text, tn__common_shape(x)));
+}
+
 tn_status tn__common_complete(const tn_view *view, tn_ints wanted, int64_t *shape)
 {
     int64_t count = tn__common_count(tn__common_shape(view)), known = 1, open = -1;

@@ -71,6 +71,7 @@ static inline bool tn__common_narrow(const tn_tensor *x)
 /* Strides that give `view` another shape without a copy; false where that cannot be. */
 bool tn__common_view_strides(const tn_view *view, tn_ints shape, int64_t *strides);
 /* A shape with -1 in it, completed. */
+tn_status tn__common_index_into(const tn_view *x, int32_t dim, const tn_view *index);
 tn_status tn__common_complete(const tn_view *view, tn_ints wanted, int64_t *shape);
 
 /* ---- decompositions ---- */

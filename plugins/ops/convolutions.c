@@ -80,7 +80,7 @@ static tn_status back_infer(tn_infer *infer, int32_t dims, const back_options *o
     const tn_view *x = infer->in[0], *weight = infer->in[1], *bias = infer->in[2];
     char text[TN__TEXT];
     int64_t stride[TN__SLIDE_DIMS], dilation[TN__SLIDE_DIMS], more[TN__SLIDE_DIMS];
-    int64_t outputs = weight->ndim > 1 ? weight->shape[1] * o->groups : 0;
+    int64_t outputs = 0;
     tn_status status = tn__slide_check(x, dims);
 
     if (status == TN_OK && weight->ndim != dims + 2)
@@ -89,6 +89,8 @@ static tn_status back_infer(tn_infer *infer, int32_t dims, const back_options *o
     if (status == TN_OK && (o->groups < 1 || weight->shape[0] % o->groups != 0))
         return tn_fail(TN_ERR_VALUE, "groups %lld has to divide the %lld channels",
                        (long long)o->groups, (long long)weight->shape[0]);
+    if (status == TN_OK && __builtin_mul_overflow(weight->shape[1], o->groups, &outputs))
+        return tn_fail(TN_ERR_VALUE, "groups %lld: too many channels", (long long)o->groups);
     if (status == TN_OK && x->shape[x->ndim - dims - 1] != weight->shape[0])
         return tn_fail(TN_ERR_RUNTIME, "weight expects %lld channels, but x %s has %lld",
                        (long long)weight->shape[0], tn__common_text(text, tn__common_shape(x)),

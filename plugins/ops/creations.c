@@ -114,6 +114,9 @@ static tn_status one_hot_infer(tn_infer *infer)
     if (o->classes < -1 || o->classes == 0)
         return tn_fail(TN_ERR_RUNTIME, "classes is %lld; more than 0, or -1 for as many as occur",
                        (long long)o->classes);
+    if (o->classes > INT32_MAX)
+        return tn_fail(TN_ERR_VALUE, "classes is %lld; at most %lld are taken",
+                       (long long)o->classes, (long long)INT32_MAX);
     if (o->classes == -1 && tn__common_count(tn__common_shape(x)) == 0)
         return tn_fail(TN_ERR_RUNTIME,
                        "Can not infer total number of classes from empty tensor: give classes");

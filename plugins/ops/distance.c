@@ -51,6 +51,19 @@ static tn_tensor *as_both(tn_tensor *x, tn_tensor *other)
     return tn_expand(x, (tn_ints){ shape, count });
 }
 
+static tn_status cosine_similarity_infer(tn_infer *infer)
+{
+    const tn_cosine_similarity_options *o = infer->options;
+    tn_status status = tn__common_broadcast(infer);
+    int32_t dim;
+
+    if (status == TN_OK && !(o->eps >= 0.0))
+        status = tn_fail(TN_ERR_VALUE, "eps is %g; expected 0 or more", o->eps);
+    if (status == TN_OK)
+        status = tn__common_dim(o->dim, infer->out[0].ndim, &dim);
+    return status == TN_OK ? tn__common_open(infer) : status;
+}
+
 static tn_status cosine_similarity_decompose(tn_tensor *const *in, int64_t n_in,
                                              const void *options, tn_tensor **out)
 {
@@ -87,6 +100,9 @@ static tn_status cdist_infer(tn_infer *infer)
                        "x1 %s and x2 %s have to be rows of the same length, [..., rows, length]",
                        tn__common_text(text, tn__common_shape(a)),
                        tn__common_text(text_b, tn__common_shape(b)));
+    double p = ((const tn_cdist_options *)infer->options)->p;
+    if (!(p >= 0.0))
+        return tn_fail(TN_ERR_VALUE, "p is %g; expected 0 or more", p);
     return tn__common_open(infer);
 }
 
@@ -109,6 +125,6 @@ static tn_status cdist_decompose(tn_tensor *const *in, int64_t n_in, const void 
     const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
                                       .decompose = name##_decompose };
 COMPOSED(normalize, NORMALIZE, tn__common_open)
-COMPOSED(cosine_similarity, COSINE_SIMILARITY, tn__common_open)
+COMPOSED(cosine_similarity, COSINE_SIMILARITY, cosine_similarity_infer)
 COMPOSED(pairwise_distance, PAIRWISE_DISTANCE, tn__common_open)
 COMPOSED(cdist, CDIST, cdist_infer)

@@ -24,7 +24,7 @@ static tn_status index_fits(const tn_view *x, const tn_view *index, int64_t dim)
     for (int32_t d = 0; d < x->ndim && d < index->ndim; d++)
         if (d != at && index->shape[d] > x->shape[d])
             return sizes_differ(x, index, "it may be larger along dim only");
-    return TN_OK;
+    return x->ndim > 0 ? tn__common_index_into(x, at, index) : TN_OK;
 }
 
 static tn_status gather_infer(tn_infer *infer)

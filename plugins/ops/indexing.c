@@ -39,6 +39,8 @@ static tn_status index_select_infer(tn_infer *infer)
         status = row_of_indices(index);
     tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
     if (status == TN_OK && x->ndim > 0)
+        status = tn__common_index_into(x, dim, index);
+    if (status == TN_OK && x->ndim > 0)
         infer->out[0].shape[dim] = tn__common_count(tn__common_shape(index));
     else if (status == TN_OK && tn__common_count(tn__common_shape(index)) != 1)
         return tn_fail(TN_ERR_INDEX, "a tensor of 0 dimensions takes one index");
@@ -83,7 +85,9 @@ static tn_status index_add_infer(tn_infer *infer)
                        tn__common_text(text_s, tn__common_shape(src)),
                        tn__common_text(text_x, tn__common_shape(x)), (int)dim);
     tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
-    return tn__common_factor(tn_view_dtype(x), o->alpha, "alpha");
+    if (x->ndim > 0)
+        status = tn__common_index_into(x, dim, index);
+    return status == TN_OK ? tn__common_factor(tn_view_dtype(x), o->alpha, "alpha") : status;
 }
 
 static tn_status index_add_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
@@ -205,6 +209,9 @@ static tn_status chosen(const tn_view *x, const tn_view *const *indices, int64_t
         return tn_fail(TN_ERR_INDEX, "%lld indices for a tensor of %d dimensions", (long long)n,
                        (int)x->ndim);
     status = tn__common_broadcast(&all);
+    for (int32_t d = 0; d < n && status == TN_OK; d++)
+        if (tn__common_count((tn_ints){ meta->shape, meta->ndim }) > 0)
+            status = tn__common_index_into(x, d, indices[d]);
     if (status == TN_OK && meta->ndim + x->ndim - n > TN_MAX_DIMS)
         return tn_fail(TN_ERR_VALUE, "what is chosen has %lld dimensions, at most %d are possible",
                        (long long)(meta->ndim + x->ndim - n), TN_MAX_DIMS);

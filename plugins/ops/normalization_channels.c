@@ -130,13 +130,30 @@ static tn_status batch_norm_decompose(tn_tensor *const *in, int64_t n_in, const 
     return batch_norm(in, options, false, out);
 }
 
+/* NaN gives NaN, as with PyTorch. */
+static tn_status check_eps(double eps)
+{
+    return eps <= 0.0 ? tn_fail(TN_ERR_VALUE, "eps is %g; expected a number greater than 0", eps)
+                      : TN_OK;
+}
+
+static tn_status batch_norm_infer(tn_infer *infer)
+{
+    tn_status status = check_eps(((const tn_batch_norm_options *)infer->options)->eps);
+
+    return status == TN_OK ? image_infer(infer) : status;
+}
+
 static tn_status batch_norm_relu_infer(tn_infer *infer)
 {
     const tn_view *x = infer->in[0], *residual = infer->in[5];
     char text[TN__TEXT], text_x[TN__TEXT];
     bool fits = residual == NULL || residual->ndim == x->ndim;
     tn_infer plain = *infer;
+    tn_status status = check_eps(((const tn_batch_norm_relu_options *)infer->options)->eps);
 
+    if (status != TN_OK)
+        return status;
     plain.n_in = 5;
     for (int32_t d = 0; fits && residual != NULL && d < x->ndim; d++)
         fits = residual->shape[d] == x->shape[d];
@@ -250,7 +267,7 @@ static tn_status group_norm_decompose(tn_tensor *const *in, int64_t n_in, const 
 #define COMPOSED(name, NAME, infer_)                                                               \
     const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
                                       .decompose = name##_decompose };
-COMPOSED(batch_norm, BATCH_NORM, image_infer)
+COMPOSED(batch_norm, BATCH_NORM, batch_norm_infer)
 COMPOSED(batch_norm_relu, BATCH_NORM_RELU, batch_norm_relu_infer)
 COMPOSED(instance_norm, INSTANCE_NORM, image_infer)
 COMPOSED(group_norm, GROUP_NORM, group_norm_infer)

@@ -115,6 +115,9 @@ static tn_status adaptive_size(tn_tensor *x, tn_ints given, int32_t dims, int64_
     int64_t shape[2 + TN__SLIDE_DIMS] = { tn_tensor_size(x, 0), tn_tensor_size(x, 1) };
     char text[TN__TEXT];
 
+    if (given.count < 1)
+        return tn_fail(TN_ERR_VALUE, "output_size %s has to be one number, or %d of them",
+                       tn__common_text(text, given), (int)dims);
     for (int32_t i = 0; i < dims && status == TN_OK; i++) {
         int64_t size = tn_tensor_size(x, 2 + i);
 
@@ -308,7 +311,7 @@ static tn_status max_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given,
     tn_squeeze_options one = TN_SQUEEZE_OPTIONS;
     int64_t count[TN__SLIDE_DIMS], kernel[TN__SLIDE_DIMS], shape[2 + TN__SLIDE_DIMS] = { 1, 1 },
                                                                      all = 1, last = 2 + dims;
-    bool even = true;
+    bool even = true, empty = false;
     tn_status status;
 
     if (x == NULL || adaptive_size(x, given, dims, count) != TN_OK)
@@ -326,10 +329,15 @@ static tn_status max_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given,
         return status != TN_OK ? status : two_given(out, n_out, both, dims, in[0]);
     }
     for (int32_t i = 0; i < dims; i++)
-        if (count[i] < 1)
-            return tn_fail(TN_ERR_VALUE,
-                           "output_size has to be at least 1 where it does not divide "
-                           "the size of x");
+        empty |= count[i] < 1;
+    if (empty) {
+        shape[0] = tn_tensor_size(x, 0);
+        shape[1] = tn_tensor_size(x, 1);
+        memcpy(shape + 2, count, (size_t)dims * sizeof *shape);
+        both[0] = tn__common_zeros(x, (tn_ints){ shape, last });
+        both[1] = tn_tensor_full((tn_ints){ shape, last }, 0.0, TN_I64, tn_tensor_device(x));
+        return two_given(out, n_out, both, dims, in[0]);
+    }
     windows = adaptive_windows(x, dims, count);
     places = adaptive_windows(
         tn_reshape(tn_arange(x, 0, (double)all, NULL), (tn_ints){ shape, last }), dims, count);
@@ -390,6 +398,11 @@ static tn_status powers(tn_tensor *const *in, int32_t dims, double p, tn_ints ke
 
 /* ---- back to where the largest were ---- */
 
+static bool same_shape(tn_ints a, tn_ints b)
+{
+    return a.count == b.count && memcmp(a.at, b.at, (size_t)a.count * sizeof *a.at) == 0;
+}
+
 static tn_status unpooled(tn_tensor *const *in, int32_t dims, tn_ints kernel, tn_ints stride,
                           tn_ints padding, tn_ints wanted, tn_tensor **out)
 {
@@ -403,7 +416,7 @@ static tn_status unpooled(tn_tensor *const *in, int32_t dims, tn_ints kernel, tn
         tn__slide_row(stride.count > 0 ? stride : kernel, dims, 1, 1, "stride", s) != TN_OK ||
         tn__slide_row(padding, dims, 0, 0, "padding", p) != TN_OK)
         return tn_error_last()->code;
-    if (tn_tensor_ndim(x) != tn_tensor_ndim(indices))
+    if (!same_shape(tn_tensor_shape(in[0]), tn_tensor_shape(in[1])))
         return tn_fail(TN_ERR_RUNTIME, "x %s and indices %s have to have the same shape",
                        tn__common_text(text, tn_tensor_shape(in[0])),
                        tn__common_text(text_i, tn_tensor_shape(in[1])));
@@ -426,7 +439,9 @@ static tn_status unpooled(tn_tensor *const *in, int32_t dims, tn_ints kernel, tn
                            "output_size %s: dimension %d has to be between %lld and %lld",
                            tn__common_text(text, wanted), (int)i, (long long)(usual - s[i]),
                            (long long)(usual + s[i]));
-        all *= shape[2 + i];
+        if (__builtin_mul_overflow(all, shape[2 + i], &all))
+            return tn_fail(TN_ERR_VALUE,
+                           "kernel, stride and output_size: the result has too many elements");
     }
     flat.start_dim = 2;
     x = tn_scatter(tn__common_zeros(x, TN_SHAPE(shape[0], shape[1], all)),

@@ -68,8 +68,8 @@ static tn_status new_sizes(const tn_interpolate_options *o, tn_ints shape, int64
     if (o->output_size.count < 1 && factors.count < 1)
         return tn_fail(TN_ERR_VALUE, "either output_size or scale_factor has to be given");
     for (int64_t i = 0; i < factors.count; i++)
-        if (!(factors.at[i] > 0))
-            return tn_fail(TN_ERR_VALUE, "scale_factor is %g; it has to be more than 0",
+        if (!(factors.at[i] > 0) || isinf(factors.at[i]))
+            return tn_fail(TN_ERR_VALUE, "scale_factor is %g; expected a finite number above 0",
                            factors.at[i]);
     for (int64_t d = 0; d < dims; d++) {
         double scaled = factors.count < 1 ? 0
@@ -80,6 +80,9 @@ static tn_status new_sizes(const tn_interpolate_options *o, tn_ints shape, int64
             return tn_fail(TN_ERR_VALUE, "x %s times %g is too large", tn__common_text(text, shape),
                            factors.at[factors.count == 1 ? 0 : d]);
         sizes[d] = o->output_size.count < 1 ? (int64_t)scaled : o->output_size.at[d];
+        if (sizes[d] > INT32_MAX)
+            return tn_fail(TN_ERR_VALUE, "output_size %s: sizes from 1 to %lld are taken",
+                           tn__common_text(text_s, o->output_size), (long long)INT32_MAX);
         if (shape.at[2 + d] < 1 || sizes[d] < 1)
             return tn_fail(TN_ERR_RUNTIME, "x %s to size %s: sizes have to be at least 1",
                            tn__common_text(text, shape),

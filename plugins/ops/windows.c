@@ -48,6 +48,10 @@ static tn_status pad_infer(tn_infer *infer)
                            tn__common_text(text, o->sizes), o->mode, (int)dim,
                            tn__common_text(text_x, tn__common_shape(x)));
         meta->shape[dim] += before + after;
+        if (!constant && !circular && (before != 0 || after != 0) && meta->shape[dim] < 1)
+            return tn_fail(TN_ERR_RUNTIME, "sizes %s leave nothing of dimension %d of x %s",
+                           tn__common_text(text, o->sizes), (int)dim,
+                           tn__common_text(text_x, tn__common_shape(x)));
         if (meta->shape[dim] < 0 || size + before < 0 || size + after < 0)
             return tn_fail(TN_ERR_RUNTIME, "sizes %s cut more than there is of x %s",
                            tn__common_text(text, o->sizes),

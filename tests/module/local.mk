@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/backward.h %D%/every.h %D%/forward.h %D%/hooked.h %D%/probe.h %D%/state_layers.h tests/oracle/make-layers.py tests/oracle/layers.txt
+EXTRA_DIST += %D%/backward.h %D%/every.h %D%/forward.h %D%/hooked.h %D%/probe.h %D%/state_layers.h tests/oracle/make-layers.py tests/oracle/layers.txt \
+	tests/oracle/extremes.h tests/oracle/extremes.py tests/oracle/make-extremes-layers.py tests/oracle/extremes-layers.txt
 
 if HAVE_CHECK
 TN_MODULE_TESTS = \
 	%D%/test_backward_graphs \
 	%D%/test_backward_hooks \
+	%D%/test_building \
 	%D%/test_call \
 	%D%/test_convert \
 	%D%/test_copy \
 	%D%/test_every_layer \
 	%D%/test_every_layer_threads \
+	%D%/test_extremes \
 	%D%/test_hooks \
 	%D%/test_hooks_life \
 	%D%/test_hooks_registration \
@@ -35,6 +38,8 @@ TN_MODULE_TESTS = \
 	%D%/test_walks
 check_PROGRAMS += $(TN_MODULE_TESTS)
 TESTS += $(TN_MODULE_TESTS)
+%C%_test_building_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_building_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_call_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_call_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_backward_hooks_CPPFLAGS = $(TN_TEST_CPPFLAGS)
@@ -93,4 +98,6 @@ TESTS += $(TN_MODULE_TESTS)
 %C%_test_parameters_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_every_layer_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_every_layer_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_extremes_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_extremes_LDADD = $(TN_LINK_TEST)
 endif

@@ -57,3 +57,9 @@ tests_op_test_numbers_SOURCES = %D%/test_numbers.c %D%/with.h
 tests_op_test_numbers_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_numbers_LDADD = $(TN_LINK_TEST) $(LIBM)
 endif
+check_PROGRAMS += tests/op/test_extremes
+TESTS += tests/op/test_extremes
+tests_op_test_extremes_SOURCES = %D%/test_extremes.c %D%/with.h
+tests_op_test_extremes_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_op_test_extremes_LDADD = $(TN_LINK_TEST) $(LIBM)
+EXTRA_DIST += tests/oracle/make-extremes-ops.py tests/oracle/extremes-ops.txt

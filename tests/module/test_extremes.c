@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Every option of every layer at its extremes, built and called: a bounded answer, and PyTorch's
+ * (tests/oracle/extremes-layers.txt). `--list` prints what make-extremes-layers.py reads. */
+#include <ctype.h>
+#include <math.h>
+
+#include "tests/oracle/extremes.h"
+#include "tests/op/with.h"
+
+#define LAYERS_TXT TN_TEST_SRCDIR "/tests/oracle/layers.txt"
+#define ROWS_TXT TN_TEST_SRCDIR "/tests/oracle/extremes-layers.txt"
+
+enum { LINE = 1 << 16, MOST = 6, VALUES = 4096, OPTIONS = 1024 };
+
+static char line[LINE];
+static double numbers[VALUES];
+
+/* Where PyTorch's answer is not ours, and why. */
+static difference differences[] = {
+    { "*Conv*", "stride", "*", "kernels count strides in 32 bits", 0 },
+    { "MaxPool1d", "stride", "*", "as above", 0 },
+    { "Unfold", "stride", "*", "as above", 0 },
+    { "InstanceNorm*", "num_features", "-*", "a number of channels is not negative", 0 },
+    { "AvgPool*", "divisor_override", "-92*", "INT64_MIN is None in option structs", 0 },
+    { "LinearCross*", "ignore_index", "-92*", "as above", 0 },
+    { "Hardtanh", "max_val", "-1.0", "equal bounds: PyTorch's function takes them", 0 },
+    { "PReLU", "init", "1e+308", "the value that its type gives it", 0 },
+    { "Unflatten", "unflattened_size", "-1", "one number is a row of one", 0 },
+    { "GaussianNLLLoss", "eps", "*", "a variance is not raised to a negative number", 0 },
+    { "Triplet*", "margin", "nan", "NaN is not greater than 0", 0 },
+    { "*CrossEntropyLoss", "label_smoothing", "*", "a share lies between 0 and 1", 0 },
+    { "ZeroPad*", "padding", "()", "an empty row is a mistake", 0 },
+    { "ConstantPad*", "padding", "()", "as above", 0 },
+    { "CircularPad*", "padding", "-92*", "PyTorch's sum overflows", 0 },
+    { "MaxUnpool*", "kernel_size", "0", "a window has an element", 0 },
+    { "MaxUnpool*", "stride", "-1", "windows go forward", 0 },
+    { "MaxUnpool*", "padding", "-1", "no padding is less than none", 0 },
+    { "Upsample", "scale_factor", "0.0", "PyTorch takes 0 beside a size for None", 0 },
+    { "UpsamplingBilinear2d", "scale_factor", "0.0", "as above", 0 },
+    { "MultiheadAttention", "dropout", "*", "a probability lies between 0 and 1", 0 },
+    { "FractionalMaxPool*", "output_size", "0", "a result has an element", 0 },
+    { "AdaptiveLog*", "div_value", "1e+308", "PyTorch's power overflows; clusters get 0 features",
+      0 },
+    { NULL, NULL, NULL, NULL, 0 },
+};
+
+/* Layers without a counterpart in PyTorch, and options that it has under no such name. */
+static const char *const unasked[] = {
+    "CTCLoss.*",
+    "ChannelShuffle.*",
+    "Lazy*.num_features",
+    "LazyLinear.in_features",
+    "NonDynamicallyQuantizableLinear.*",
+    NULL,
+};
+
+static char asked[OPTIONS][96]; /* "Conv2d.stride" */
+static int n_asked;
+
+static struct {
+    tn_tensor *in[MOST];
+    int64_t n_in;
+    char type[32], option[32], value[32], verdict[64], spec[512];
+} one;
+
+static void read_input(const char *text)
+{
+    char dtype_name[16], shape_text[128];
+    int64_t sizes[TN_MAX_DIMS], ndim = 0, count = 0;
+    const char *values = strstr(text, " : "), *shape = shape_text;
+    tn_dtype dtype;
+
+    ck_assert_ptr_nonnull(values);
+    ck_assert_int_eq(sscanf(text, "%15s %127s", dtype_name, shape_text), 2);
+    ck_assert_int_eq(tn_dtype_parse(dtype_name, &dtype), TN_OK);
+    for (char *end; isdigit((unsigned char)*shape); shape = *end == ',' ? end + 1 : end)
+        sizes[ndim++] = strtoll(shape, &end, 10);
+    values += 3;
+    for (char *end; *values != '\0'; values = end) {
+        numbers[count++] = strtod(values, &end);
+        while (isspace((unsigned char)*end))
+            end++;
+    }
+    tn_tensor *wide = tn_tensor_from(numbers, TN_F64, (tn_ints){ sizes, ndim });
+    one.in[one.n_in++] = tn_tensor_keep(dtype == TN_F64 ? wide : tn_cast(wide, dtype));
+}
+
+/* The inputs of the first entry of layers.txt with that spec. */
+static void take_inputs(const char *spec)
+{
+    FILE *file = fopen(LAYERS_TXT, "r");
+    bool ours = false;
+
+    ck_assert_ptr_nonnull(file);
+    while (one.n_in > 0)
+        tn_tensor_drop(one.in[--one.n_in]);
+    while (fgets(line, LINE, file) != NULL) {
+        TN_SCOPE;
+        line[strcspn(line, "\n")] = '\0';
+        if (strncmp(line, "layer ", 6) == 0) {
+            if (ours)
+                break;
+            ours = strcmp(line + 6, spec) == 0;
+        } else if (ours && strncmp(line, "in ", 3) == 0) {
+            read_input(line + 3);
+        }
+    }
+    fclose(file);
+    ck_assert_msg(ours, "%s: layers.txt has no inputs", spec);
+}
+
+static tn_tensor *called(tn_module *module)
+{
+    tn_pack *in = tn_pack_new(), *out = tn_pack_new();
+    tn_tensor *y = NULL;
+    int status = TN_OK;
+
+    for (int64_t i = 0; i < one.n_in && status == TN_OK; i++)
+        status = tn_pack_add(in, NULL, tn_value_tensor(one.in[i]));
+    if (status == TN_OK && tn_module_call_pack(module, in, out) == TN_OK)
+        y = tn_pack_tensor(out, 0);
+    if (y != NULL)
+        y = tn_tensor_to_scope(tn_keep(y));
+    tn_pack_drop(in);
+    tn_pack_drop(out);
+    return y;
+}
+
+static void try_row(void *user)
+{
+    TN_SCOPE;
+    (void)user;
+    tn_grad_begin(false);
+    tn_module *module = tn_module_parse(one.spec);
+    tn_tensor *y = NULL;
+
+    if (module != NULL && tn_module_to(module, NULL, TN_F64) == TN_OK)
+        y = called(module);
+    judge(one.verdict, y, one.type, one.option,
+          is_difference(differences, one.type, one.option, one.value));
+    tn_error_clear();
+    tn_module_drop(module);
+    tn_grad_end();
+}
+
+static void read_try(const char *text)
+{
+    const char *spec = strstr(text, " : ");
+    int used = 0;
+
+    ck_assert_ptr_nonnull(spec);
+    ck_assert_int_eq(sscanf(text, "%31s %31s %n", one.option, one.value, &used), 2);
+    snprintf(one.verdict, sizeof one.verdict, "%.*s", (int)(spec - text) - used, text + used);
+    snprintf(one.spec, sizeof one.spec, "%s", spec + 3);
+    snprintf(one.type, sizeof one.type, "%.*s", (int)strcspn(one.spec, "("), one.spec);
+    snprintf(current, sizeof current, "%s", one.spec);
+    ck_assert_int_lt(n_asked, OPTIONS);
+    snprintf(asked[n_asked], sizeof asked[0], "%s.%s", one.type, one.option);
+    if (n_asked == 0 || strcmp(asked[n_asked], asked[n_asked - 1]) != 0)
+        n_asked++;
+    run_row(try_row, NULL);
+}
+
+START_TEST(every_option_of_every_layer_at_its_extremes_is_answered_as_pytorch_does)
+{
+    static char row[1024];
+    FILE *file = fopen(ROWS_TXT, "r");
+
+    bound_all();
+    ck_assert_ptr_nonnull(file);
+    while (fgets(row, sizeof row, file) != NULL) {
+        row[strcspn(row, "\n")] = '\0';
+        if (strncmp(row, "layer ", 6) == 0)
+            take_inputs(row + 6);
+        else if (strncmp(row, "try ", 4) == 0)
+            read_try(row + 4);
+    }
+    fclose(file);
+    while (one.n_in > 0)
+        tn_tensor_drop(one.in[--one.n_in]);
+    expect_all_right(differences, 1900);
+}
+END_TEST
+
+/* ---- inputs of other dimensions ---- */
+
+START_TEST(padding_layers_take_the_dimensions_that_those_of_pytorch_take)
+{
+    static const struct {
+        const char *spec;
+        int32_t least, most;
+    } rows[] = {
+        { "ZeroPad1d(1)", 1, 6 },          { "ZeroPad2d(1)", 2, 6 },
+        { "ZeroPad3d(1)", 3, 6 },          { "ConstantPad1d(1, 2.0)", 1, 6 },
+        { "ConstantPad2d(1, 2.0)", 2, 6 }, { "ConstantPad3d(1, 2.0)", 3, 6 },
+        { "ReflectionPad1d(1)", 2, 3 },    { "ReflectionPad2d(1)", 3, 4 },
+        { "ReflectionPad3d(1)", 4, 5 },    { "ReplicationPad1d(1)", 2, 3 },
+        { "ReplicationPad2d(1)", 3, 4 },   { "ReplicationPad3d(1)", 4, 5 },
+        { "CircularPad1d(1)", 2, 3 },      { "CircularPad2d(1)", 3, 4 },
+        { "CircularPad3d(1)", 4, 5 },
+    };
+    static const int64_t threes[] = { 3, 3, 3, 3, 3, 3 };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tn_module *module = tn_module_parse(rows[i].spec);
+
+        ck_assert_msg(module != NULL, "%s", tn_error_text());
+        for (int32_t n = 1; n <= 6; n++) {
+            TN_SCOPE;
+            tn_tensor *x = tn_tensor_full((tn_ints){ threes, n }, 1.0, TN_F32, NULL),
+                      *y = tn_module_call(module, x);
+            bool taken = n >= rows[i].least && n <= rows[i].most;
+
+            ck_assert_msg((y != NULL) == taken, "%s of %d dimensions: %s", rows[i].spec, (int)n,
+                          y != NULL ? "taken" : tn_error_text());
+            tn_error_clear();
+        }
+        tn_module_drop(module);
+    }
+}
+END_TEST
+
+START_TEST(adaptive_pools_keep_the_size_for_none_and_print_it)
+{
+    TN_SCOPE;
+    char text[80];
+    tn_module *module = tn_module_parse("AdaptiveAvgPool2d((2, None))");
+    ck_assert_msg(module != NULL, "%s", tn_error_text());
+    tn_tensor *y = tn_module_call(module, tn_tensor_full(TN_SHAPE(1, 4, 5), 1.0, TN_F32, NULL));
+
+    ck_assert_msg(y != NULL, "%s", tn_error_text());
+    ck_assert_int_eq(tn_tensor_size(y, 1), 2);
+    ck_assert_int_eq(tn_tensor_size(y, 2), 5);
+    tn_module_repr(module, text, sizeof text);
+    ck_assert_str_eq(text, "AdaptiveAvgPool2d(output_size=(2, None))");
+    tn_module_drop(module);
+}
+END_TEST
+
+START_TEST(a_loss_refuses_its_smoothing_when_it_is_built)
+{
+    ck_assert_ptr_null(tn_module_parse("LinearCrossEntropyLoss(4, 5, label_smoothing=2.0)"));
+    ck_assert_ptr_nonnull(strstr(tn_error_text(), "label_smoothing is 2.0; expected"));
+    tn_error_clear();
+}
+END_TEST
+
+/* ---- which options there are ---- */
+
+static const char *kind_name(const tn_option *row)
+{
+    static const char *const names[] = {
+        [TN_OPTION_KIND_INT] = "int",     [TN_OPTION_KIND_FLOAT] = "float",
+        [TN_OPTION_KIND_INTS] = "ints",   [TN_OPTION_KIND_FLOATS] = "floats",
+        [TN_OPTION_KIND_STRING] = "text", [TN_OPTION_KIND_VALUE] = "value",
+        [TN_OPTION_KIND_BOOL] = NULL,     [TN_OPTION_KIND_DTYPE] = NULL,
+    };
+
+    return (row->flags & TN_OPTION_MANY) != 0 || row->kind >= sizeof names / sizeof *names
+               ? NULL
+               : names[row->kind];
+}
+
+static void each_option(void (*take)(const char *layer, const tn_option *row, const char *kind))
+{
+    for (int64_t i = 0; i < tn_registry_count(TN_KIND_tn_layer); i++) {
+        const char *name = tn_registry_name(TN_KIND_tn_layer, i);
+        const tn_layer *layer = (const void *)tn_registry_find(TN_KIND_tn_layer, name);
+
+        for (const tn_option *row = layer->options; row != NULL && row->kind != TN_OPTION_KIND_END;
+             row++)
+            if (kind_name(row) != NULL)
+                take(name, row, kind_name(row));
+    }
+}
+
+static void expect_asked(const char *layer, const tn_option *row, const char *kind)
+{
+    char name[96];
+
+    (void)kind;
+    snprintf(name, sizeof name, "%s.%s", layer, row->name);
+    for (int i = 0; i < n_asked; i++)
+        if (strcmp(asked[i], name) == 0)
+            return;
+    for (int i = 0; unasked[i] != NULL; i++)
+        if (like(unasked[i], name))
+            return;
+    fprintf(stderr, "%s: no row\n", name);
+    rows_wrong++;
+}
+
+START_TEST(no_option_of_a_layer_is_left_out)
+{
+    rows_wrong = 0;
+    each_option(expect_asked);
+    ck_assert_int_eq(rows_wrong, 0);
+}
+END_TEST
+
+static void list_option(const char *layer, const tn_option *row, const char *kind)
+{
+    printf("layer %s %s %s\n", layer, row->name, kind);
+}
+
+int main(int argc, char **argv)
+{
+    TCase *tcase = tcase_create("extremes");
+    Suite *suite = suite_create("extremes of layers");
+
+    if (argc > 1 && strcmp(argv[1], "--list") == 0) {
+        each_option(list_option);
+        return 0;
+    }
+    each_alone = argc > 1 && strcmp(argv[1], "--each") == 0;
+    tcase_set_timeout(tcase, 600);
+    tcase_add_test(tcase, every_option_of_every_layer_at_its_extremes_is_answered_as_pytorch_does);
+    tcase_add_test(tcase, no_option_of_a_layer_is_left_out);
+    tcase_add_test(tcase, padding_layers_take_the_dimensions_that_those_of_pytorch_take);
+    tcase_add_test(tcase, adaptive_pools_keep_the_size_for_none_and_print_it);
+    tcase_add_test(tcase, a_loss_refuses_its_smoothing_when_it_is_built);
+    suite_add_tcase(suite, tcase);
+    return run_suite(suite);
+}
