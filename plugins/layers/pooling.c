@@ -78,8 +78,8 @@ static tn_status row_fits(tn_module *self, const char *option, tn_ints row, int6
 {
     if (row.count == 1 || row.count == dims)
         return TN_OK;
-    return tn_fail(TN_ERR_VALUE, "%s: %s has %lld numbers; expected one, or %lld",
-                   tn_module_type(self), option, (long long)row.count, (long long)dims);
+    return tn_fail(TN_ERR_VALUE, "%s: %s has to be one number, or %lld of them; got %lld",
+                   tn_module_type(self), option, (long long)dims, (long long)row.count);
 }
 
 static tn_status pool_build(tn_module *self, int64_t dims)

@@ -290,7 +290,7 @@ static tn_status softshrink_infer(tn_infer *infer)
     double lambd = ((const tn_softshrink_options *)infer->options)->lambd;
 
     if (!(lambd >= 0.0) || isinf(lambd))
-        return tn_fail(TN_ERR_VALUE, "lambd is %g; expected a finite number, 0 or more", lambd);
+        return tn_fail(TN_ERR_VALUE, "lambd is %g; expected 0 or more, and finite", lambd);
     return tn__common_unary(infer);
 }
 

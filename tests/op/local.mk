@@ -56,10 +56,10 @@ tests_op_test_mixed_LDADD = $(TN_LINK_TEST) $(LIBM)
 tests_op_test_numbers_SOURCES = %D%/test_numbers.c %D%/with.h
 tests_op_test_numbers_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_numbers_LDADD = $(TN_LINK_TEST) $(LIBM)
-endif
 check_PROGRAMS += tests/op/test_extremes
 TESTS += tests/op/test_extremes
 tests_op_test_extremes_SOURCES = %D%/test_extremes.c %D%/with.h
 tests_op_test_extremes_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_extremes_LDADD = $(TN_LINK_TEST) $(LIBM)
+endif
 EXTRA_DIST += tests/oracle/make-extremes-ops.py tests/oracle/extremes-ops.txt
