@@ -253,10 +253,6 @@ tn_status tn__walk_deliver(tn__walk *w, int64_t index, int32_t output, tn_tensor
         *at = gradient;
         return TN_OK;
     }
-    if (*at == gradient) { /* added in place: see sum_of_first */
-        tn_tensor_drop(gradient);
-        return TN_OK;
-    }
     sum = tn__add(*at, gradient, w->record);
     tn_tensor_drop(gradient);
     if (sum == NULL)
@@ -320,6 +316,7 @@ static tn_status run_task(tn__walk *w, tn__task *t, bool *any)
 {
     tn__node *node = t->node;
     uint32_t need = 0;
+    tn_tensor *sum;
     tn_status status;
 
     *any = false;
@@ -350,8 +347,9 @@ static tn_status run_task(tn__walk *w, tn__task *t, bool *any)
     for (int32_t i = 0; i < node->n_out; i++)
         if (*place(t, i) == NULL)
             *place(t, i) = TN_NONE;
-    status = tn__node_run(node, t->many != NULL ? t->many : &t->one, need, w->record, w->gin,
-                          need & 1 ? sum_of_first(w, node) : NULL);
+    sum = need & 1 ? sum_of_first(w, node) : NULL;
+    status = tn__node_run(node, t->many != NULL ? t->many : &t->one, need, w->record, w->gin, sum);
+    w->summed = sum != NULL && w->gin[0] == sum;
     if (tn__unlikely(tn__anomaly_on()) && status == TN_OK) {
         status = tn__anomaly_look(node, need, w->gin);
         for (int32_t i = 0; i < node->n_in && status != TN_OK; i++)
@@ -389,7 +387,9 @@ static tn_status pass_on(tn__walk *w, tn__node *node, bool any)
             continue;
         }
         next = tn__walk_find(w, node->edges[i].node);
-        if (!tn__is_none(gradient))
+        if (i == 0 && any && w->summed) /* it is there already */
+            tn_tensor_drop(gradient);
+        else if (!tn__is_none(gradient))
             status = tn__walk_deliver(w, next, node->edges[i].index, gradient);
         if (status == TN_OK && --w->tasks[next].waits == 0)
             status = tn__walk_ready(w, next);

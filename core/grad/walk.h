@@ -27,6 +27,7 @@ typedef struct tn__walk {
     int64_t *stack;
     int64_t stack_count, stack_capacity;
     tn_tensor **gin; /* of the node that runs */
+    bool summed;     /* its first gradient is what came before, with its part added in place */
     int64_t gin_capacity;
     tn__edge *wanted; /* tn_grad: which gradients are returned */
     tn_tensor **gradients;

@@ -225,7 +225,7 @@ static tn_status checked_run(const tn_call *call)
         return tn_fail(TN_ERR_REFUSED,
                        "checked boundary: plugin %q: kernel %s changed the view of an output",
                        plugin->id, name);
-    status = tn__check_after_kernel(call->device, call->stream, plugin, name);
+    status = tn__check_after_kernel(call->device, call->stream, name);
     if (status != TN_OK)
         return status;
     if (readable && tn__check_inputs_sum(call, readable) != values_before)

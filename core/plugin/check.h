@@ -37,8 +37,7 @@ bool tn__check_is_host(void *handle);
 /* A number over the elements of the inputs that the operator does not write and that are no output of the call, for devices of
  * the host. It is another one, nearly always, when they were changed; of large inputs a sample counts. */
 uint64_t tn__check_inputs_sum(const tn_call *call, const tn_op_def *def);
-/* After a kernel: work done, guard zones of its device intact. */
-tn_status tn__check_after_kernel(void *handle, void *stream, const tn__plugin *plugin,
-                                 const char *kernel);
+/* After a kernel: its work is done. */
+tn_status tn__check_after_kernel(void *handle, void *stream, const char *kernel);
 
 #endif

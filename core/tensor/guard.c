@@ -198,6 +198,8 @@ tn_status tn__guard_check(struct tn__allocator *allocator)
     tn_status first = TN_OK, status;
 
     drain(allocator->device);
+    /* In this order everywhere: a kernel that has a stream allocates. */
+    tn__stream_lock(allocator->device->stream);
     pthread_mutex_lock(&allocator->lock);
     for (const tn__guarded *g = allocator->guards; g != NULL; g = g->next) {
         status = check(g);
@@ -205,6 +207,7 @@ tn_status tn__guard_check(struct tn__allocator *allocator)
             first = status;
     }
     pthread_mutex_unlock(&allocator->lock);
+    tn__stream_unlock(allocator->device->stream);
     return first;
 }
 

@@ -135,8 +135,7 @@ static tn_status attend_grad_infer(tn_infer *infer)
     }
     for (int i = 6; i < 8; i++) {
         const tn_view *part = infer->in[i];
-        bool fits = part == NULL ||
-                    (part->ndim == 3 && tn_view_dtype(part) == wide(tn_view_dtype(q)));
+        bool fits = part == NULL || part->ndim == 3;
 
         for (int d = 0; d < 3; d++)
             fits = fits && (part == NULL || part->shape[d] == q->shape[d]);
@@ -158,6 +157,12 @@ static tn_status attend_grad_infer(tn_infer *infer)
 static tn_tensor *as_wide(tn_tensor *x)
 {
     return x == NULL || x == TN_NONE ? x : tn_cast(x, wide(tn_tensor_dtype(x)));
+}
+
+/* What was saved for the gradient, in the type that is used for the scores of q. */
+static tn_tensor *as_scores(tn_tensor *x, tn_tensor *q)
+{
+    return q == NULL ? NULL : tn_cast(x, wide(tn_tensor_dtype(q)));
 }
 
 /* [N, G, S, E] as [N, H, S, E]: every head `times` times, neighbours the same. */
@@ -294,7 +299,7 @@ static tn_status find_slopes(tn_tensor *gy, tn_tensor *q, tn_tensor *k, tn_tenso
 
     sums.dims = (tn_ints){ &last, 1 };
     sums.keepdim = true;
-    p = shares(scores(q, k, mask, o->scale, o->is_causal), as_wide(logsumexp));
+    p = shares(scores(q, k, mask, o->scale, o->is_causal), as_scores(logsumexp, q));
     gp = tn_matmul(as_wide(gy), tn_transpose(repeated(as_wide(v), sharing(q, k)), 2, 3));
     keep = kept(p, tn_tensor_dtype(q), drop);
     out->dropped = p;
@@ -304,7 +309,7 @@ static tn_status find_slopes(tn_tensor *gy, tn_tensor *q, tn_tensor *k, tn_tenso
     }
     less = tn_sum(tn_mul(as_wide(gy), as_wide(y)), &sums);
     if (glogsumexp != TN_NONE)
-        less = tn_sub(less, tn_unsqueeze(as_wide(glogsumexp), 3), NULL);
+        less = tn_sub(less, tn_unsqueeze(as_scores(glogsumexp, q), 3), NULL);
     out->s = tn_mul(p, tn_sub(gp, less, NULL));
     return out->s != NULL && out->dropped != NULL ? TN_OK : tn_error_last()->code;
 }

@@ -94,8 +94,15 @@ static tn_tensor *reduced(enum what what, tn_tensor *in, tn_ints dims)
     case AMAX: REDUCE(amax, AMAX)
     case AMIN: REDUCE(amin, AMIN)
     case PROD: REDUCE(prod, PROD)
-    case ANY: REDUCE(any, ANY)
-    case ALL: REDUCE(all, ALL)
+    /* No dimensions mean none of them here, and all of them where they are not given. */
+    case ANY:
+        if (dims.count == 0)
+            return tn_any(in, NULL);
+        REDUCE(any, ANY)
+    case ALL:
+        if (dims.count == 0)
+            return tn_all(in, NULL);
+        REDUCE(all, ALL)
     case ARGMAX: {
         tn_argmax_options o = TN_ARGMAX_OPTIONS;
         if (dims.count == 1)

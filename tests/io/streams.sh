@@ -12,13 +12,13 @@ from=$abs_srcdir/tests/io/files/f32.npy
 test -f "$from" || from=$(ls "$abs_srcdir"/tests/io/files/*.npy | head -n 1)
 plugin=$(ls "$abs_builddir"/plugins/.libs/optim.so) || exit 1
 "$tenon" convert "$from" right.npz || fail "convert fails"
-"$tenon" check "$plugin" --json right.json --tap - >/dev/null ||
+"$tenon" check "$plugin" --level contract --json right.json --tap - >/dev/null ||
     fail "check fails"
 
 run() {
     TENON_LOG=debug "$tenon" convert "$from" got.npz
     cmp -s right.npz got.npz || echo convert >>bad
-    "$tenon" check "$plugin" --json got.json --tap got.tap --junit got.xml
+    "$tenon" check "$plugin" --level contract --json got.json --tap got.tap --junit got.xml
     grep -q '"plugin"\|"tests"' got.json || echo report >>bad
     sed 's/[0-9.]* *s//' right.json | wc -l >right.lines
     sed 's/[0-9.]* *s//' got.json | wc -l >got.lines

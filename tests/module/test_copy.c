@@ -136,7 +136,7 @@ struct box {
     char *own;
 };
 
-static const tn_option box_options[] = { TN_OPTION_STRING(struct box, name, "", "a word"),
+static const tn_option box_options[] = { TN_OPTION_STRING(struct box, name, "''", "a word"),
                                          TN_OPTION_END };
 static int boxes, copies_fail;
 

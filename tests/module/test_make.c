@@ -243,7 +243,7 @@ START_TEST(what_cannot_be_built_is_refused_and_leaves_nothing_behind)
             "\"most\" is not a valid value for reduction");
     refused("CrossEntropyLoss(label_smoothing=2.0)", TN_ERR_VALUE,
             "label_smoothing must be between 0.0 and 1.0. Got: 2");
-    refused("MyNet(\n  (fc1): Linaer(4, 3)\n)", TN_ERR_KEY, "MyNet, child \"fc1\": ");
+    refused("MyNet(\n  (fc1): Linear(4)\n)", TN_ERR_VALUE, "MyNet, child \"fc1\": ");
     refused("MyNet(\n  (fc1): Linear(4, 3)\n  (fc1): ReLU()\n)", TN_ERR_VALUE,
             "MyNet: module \"fc1\" was given twice");
     int destroyed = probe_destroyed;

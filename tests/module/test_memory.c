@@ -142,7 +142,7 @@ static void refuse(int which)
         "Sequential(Linear(4, 3), Sequential(Linear(3, 3), Linaer(3, 2)))",
         "Sequential(a=Linear(4, 3), a=ReLU())",
         "Probe(100, fail=True)",
-        "MyNet(\n  (fc1): Linear(4, 3)\n  (fc2): Linaer(4, 3)\n)",
+        "Sequential(\n  (0): Linear(4, 3)\n  (1): Linear(4)\n)",
         "MyNet(\n  (fc1): Linear(in_features=4, out_features=3, bias=True)\n  (fc1): ReLU()\n)",
         "Linear(4, 3",
         "[1, [2, (3, 'four']",
