@@ -128,7 +128,7 @@ static tn_status add_index(struct named *named, const char *name)
     if (status != TN_OK && strstr(name, ".index.") != NULL)
         named->unsure = true;
     status = TN_OK;
-    for (int64_t i = 0; i < tn_state_count(index) && status == TN_OK; i++) {
+    for (int64_t i = 0; index != NULL && i < tn_state_count(index) && status == TN_OK; i++) {
         tn_value file = tn_state_value(index, i);
         if (file.kind == TN_VALUE_STRING)
             status = tn_state_set_value(named->files, file.as.s, tn_value_bool(true));
@@ -285,7 +285,7 @@ tn_status tn__set_note_old(tn__set *set, const tn_state *index)
 {
     const char *last = "";
     tn_status status = TN_OK;
-    for (int64_t i = 0; i < tn_state_count(index) && status == TN_OK; i++) {
+    for (int64_t i = 0; index != NULL && i < tn_state_count(index) && status == TN_OK; i++) {
         tn_value file = tn_state_value(index, i);
         int64_t version;
         struct stat info;

@@ -104,7 +104,7 @@ START_TEST(short_writes_and_file_systems_that_can_do_less_make_the_same_files)
                 tn_status status = save_as(state, path);
                 faults_off();
                 ck_assert_msg(status == TN_OK, "%s", tn_error_text());
-                ck_assert(!tn_failed());
+                ck_assert_msg(!tn_failed(), "%s", tn_error_text());
             }
             char *now = folder_text();
             ck_assert_msg(strcmp(before, now) == 0, "%s%s", before, now);
