@@ -189,7 +189,8 @@ static void note_missing_plugins(void)
     tn_plugin_report r;
     for (int64_t i = 0; i < tn_plugin_count(); i++) {
         if (tn_plugin_report_at(i, &r) != TN_OK || r.outcome == TN_OUTCOME_NOT_APPLICABLE ||
-            (r.outcome == TN_OUTCOME_REFUSED && r.stage == TN_STAGE_FOUND) || /* a second name of one */
+            (r.outcome == TN_OUTCOME_REFUSED &&
+             r.stage == TN_STAGE_FOUND) || /* a second name of one */
             (r.outcome == TN_OUTCOME_OK && !r.refused))
             continue;
         fprintf(stderr, "tenon: plugin %s, which may have it, did not load whole: %s at %s: %s\n",

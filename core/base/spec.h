@@ -21,7 +21,7 @@ struct tn__parser {
     int depth;
     int dry; /* inside a nested call: check only */
     int64_t values;
-    int64_t work; /* letters of all nested calls: what building from them will read */
+    int64_t work;           /* letters of all nested calls: what building from them will read */
     struct tn__item *stack; /* of the calls and lists that are open */
     int64_t count, capacity;
 };

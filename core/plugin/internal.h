@@ -13,7 +13,7 @@ typedef struct tn__plugin {
     const tn_plugin *plugin; /* the host's zero-filled copy */
     tn_plugin_report report;
     _Atomic int32_t active; /* 0 not yet, 1 yes, -1 failed */
-    _Atomic bool ended; /* tn_shutdown deactivated it */
+    _Atomic bool ended;     /* tn_shutdown deactivated it */
     _Atomic(struct tn__plugin *) next;
     struct tn__plugin_private *private; /* core/plugin's; NULL in a stand-in of a test */
 } tn__plugin;

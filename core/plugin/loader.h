@@ -28,11 +28,11 @@ typedef struct tn__plugin_private {
     tn__text idle;
     int64_t idle_count;
     const char *idle_line;
-    char name[256];    /* of its file, without "lib" and ".so": what TENON_PLUGINS is about */
-    bool denied;       /* by TENON_PLUGINS */
-    bool negotiated;   /* asked, and the versions fit */
-    bool again;        /* memory ran out while it was loaded: the next look tries again */
-    uint8_t *handed;   /* by contribution, then by row of its table: 1 taken or refused for good */
+    char name[256];  /* of its file, without "lib" and ".so": what TENON_PLUGINS is about */
+    bool denied;     /* by TENON_PLUGINS */
+    bool negotiated; /* asked, and the versions fit */
+    bool again;      /* memory ran out while it was loaded: the next look tries again */
+    uint8_t *handed; /* by contribution, then by row of its table: 1 taken or refused for good */
     bool distributed;
     int32_t mark; /* walk over requirements: 0 new, 1 under way, 2 done, 3 handed in */
     /* activation under way: by which thread, and on which plugin that thread waits */

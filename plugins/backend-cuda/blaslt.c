@@ -9,7 +9,7 @@
 
 /* One that was named: opened when it is needed. */
 struct blaslt_library {
-    char name[256];
+    char name[4096];
     void *handle;
     bool tried; /* to open it */
 #define MEMBER_(name, args) blaslt_status(*name) args;
@@ -87,10 +87,12 @@ static void names_take(const char *names)
         struct blaslt_library *library = &libraries[n_libraries];
 
         memset(library, 0, sizeof *library);
-        if (length > 0 && length < sizeof library->name) {
-            memcpy(library->name, names, length);
-            n_libraries++;
-        }
+        if (length >= sizeof library->name)
+            tn_log(TN_LOG_WARNING,
+                   "cuda: TENON_CUDA_BLAS: a name of %d bytes is left out; at most %d", (int)length,
+                   (int)sizeof library->name - 1);
+        else if (length > 0)
+            memcpy(libraries[n_libraries++].name, names, length);
         names += length + (names[length] == ',');
     }
 }
@@ -170,10 +172,13 @@ static void start(struct cuda_device *device)
         if (!error)
             break;
         device->blas = NULL;
+        /* By its file's name: with three paths the line would be too long for the log. */
+        const char *slash = strrchr(libraries[i].name, '/');
         if (used < sizeof failures)
             used += (size_t)tn_snprint(failures + used, sizeof failures - used,
                                        "%s%s: CUBLAS_STATUS_%s (%d)", used > 0 ? ", " : "",
-                                       libraries[i].name, status_name(error), (int)error);
+                                       slash ? slash + 1 : libraries[i].name, status_name(error),
+                                       (int)error);
     }
     atomic_store(&device->blas_none, !device->blas);
     if (used > 0)

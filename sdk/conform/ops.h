@@ -15,8 +15,8 @@ enum { OPERANDS = 64 };
 typedef struct tally {
     int64_t cases, failed, missing;
     int64_t elements; /* that were compared: a call with empty tensors runs nothing */
-    bool repeated;   /* and called from several threads */
-    int64_t starved; /* cases that were called while memory failed */
+    bool repeated;    /* and called from several threads */
+    int64_t starved;  /* cases that were called while memory failed */
     double worst;
     char route[96];
 } tally;

@@ -170,8 +170,8 @@ START_TEST(a_cublaslt_that_does_not_start_gives_way_to_the_next_one)
     product(TN_F32, PLAIN, PLAIN, 2);
     ck_assert_int_eq(fake->products, 2);
     ck_assert_int_eq(fake->blas_creates, 2);
-    close_after_warning("does not start on Fake GPU 0 (" DRIVER
-                        ": CUBLAS_STATUS_NOT_INITIALIZED (1)); products use " DRIVER);
+    close_after_warning("does not start on Fake GPU 0 (fake-cuda.so: "
+                        "CUBLAS_STATUS_NOT_INITIALIZED (1)); products use " DRIVER);
 }
 END_TEST
 
