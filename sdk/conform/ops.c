@@ -369,7 +369,7 @@ bool conform_concerns(const conform_plugin *plugin, const char *op)
 bool conform_runs(const conform_plugin *plugin, const char *op)
 {
     const tn_op *handle = tn_op_find(op, 0);
-    char route[200], mark[160];
+    char route[4096 + 256], mark[256 + 2]; /* a route ends with the file of the kernel's plugin */
 
     if (handle == NULL) {
         tn_error_clear();
