@@ -78,6 +78,9 @@ START_TEST(every_layout_of_image_and_gradient_gives_the_same)
         ck_assert_int_eq(tn_max_pool(image, TN_INTS(K, K), &o, &pooled, &where), TN_OK);
         equal(pooled, y, sizeof y);
         equal(where, places, sizeof places);
+        /* They are laid out as the image is. */
+        ck_assert_int_eq(tn_tensor_strides(pooled).at[1], image_last ? 1 : DOWN * ACROSS);
+        ck_assert_int_eq(tn_tensor_strides(where).at[1], image_last ? 1 : DOWN * ACROSS);
         back = tn_max_pool_grad(gradient, where, TN_INTS(H, W));
         equal(back, gx, sizeof gx);
         /* It lies as the image did, whatever its gradient did: what comes before wants it so. */

@@ -395,6 +395,30 @@ START_TEST(derivatives_can_be_differentiated_again)
 }
 END_TEST
 
+/* The second gradient is 3 x^2 once more; only that one is recorded. */
+START_TEST(a_recorded_gradient_is_added_to_one_that_is_not)
+{
+    TN_SCOPE;
+    tn_backward_options create = { .size = sizeof create, .create_graph = 1 };
+    tn_tensor *x = LEAF(2, 3), *first, *y, *s, *gg;
+
+    ck_assert_int_eq(tn_backward(total(tn_mul(tn_mul(x, x), x))), TN_OK);
+    first = tn_tensor_keep(tn_tensor_grad(x));
+    ck_assert(!tn_tensor_requires_grad(first));
+    y = total(tn_mul(tn_mul(x, x), x));
+    ck_assert_int_eq(tn_backward_from(&y, NULL, 1, &create), TN_OK);
+    HAS(tn_tensor_grad(x), 24, 54);
+    HAS(first, 12, 27);
+    ck_assert(tn_tensor_requires_grad(tn_tensor_grad(x)));
+    s = total(tn_tensor_grad(x));
+    ck_assert_int_eq(tn_grad(&s, NULL, 1, &x, &gg, 1, NULL), TN_OK);
+    HAS(gg, 12, 18);
+    tn_tensor_drop(first);
+    tn_tensor_set_grad(x, TN_NONE); /* the gradient holds the graph, which holds the leaf */
+    FINE();
+}
+END_TEST
+
 /* Fewer where every call is checked or simulated. */
 static int chain_length(void)
 {
@@ -479,6 +503,7 @@ int main(void)
     tcase_add_test(tests, hooks_see_and_replace_gradients);
     tcase_add_test(tests, tn_grad_returns_what_was_asked_for_and_nothing_else);
     tcase_add_test(tests, derivatives_can_be_differentiated_again);
+    tcase_add_test(tests, a_recorded_gradient_is_added_to_one_that_is_not);
     tcase_add_test(tests, chains_of_a_million_nodes_need_no_stack);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

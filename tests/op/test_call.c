@@ -65,6 +65,35 @@ START_TEST(what_is_wrong_with_a_call_is_said)
 }
 END_TEST
 
+START_TEST(groups_of_a_transposed_convolution_divide_its_channels)
+{
+    TN_SCOPE;
+    tn_conv_transpose1d_options o = TN_CONV_TRANSPOSE1D_OPTIONS;
+    tn_tensor *x = tn_tensor_full(TN_SHAPE(1, 4, 3), 1, TN_F32, NULL);
+    tn_tensor *weight = tn_tensor_full(TN_SHAPE(4, 2, 1), 1, TN_F32, NULL);
+
+    for (int64_t groups = -1; groups <= 4; groups++) {
+        tn_tensor *y;
+
+        o.groups = groups;
+        y = tn_conv_transpose1d(x, weight, TN_NONE, &o);
+        if (groups < 1 || groups == 3) {
+            char words[80];
+
+            ck_assert_ptr_null(y);
+            tn_snprint(words, sizeof words, "groups %lld has to divide the 4 channels",
+                       (long long)groups);
+            FAILED(TN_ERR_VALUE, words);
+            continue;
+        }
+        ck_assert_msg(y != NULL, "%s", tn_error_text());
+        ck_assert_int_eq(tn_tensor_size(y, 1), 2 * groups);
+        for (int64_t i = 0; i < tn_tensor_numel(y); i++)
+            ck_assert_double_eq(at(y, i), 4.0 / (double)groups); /* each the channels of a group */
+    }
+}
+END_TEST
+
 START_TEST(null_goes_through_without_a_new_error)
 {
     TN_SCOPE;
@@ -247,6 +276,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, operators_are_found_by_name_and_revision);
     tcase_add_test(tests, what_is_wrong_with_a_call_is_said);
+    tcase_add_test(tests, groups_of_a_transposed_convolution_divide_its_channels);
     tcase_add_test(tests, null_goes_through_without_a_new_error);
     tcase_add_test(tests, the_steady_state_allocates_nothing);
     tcase_add_test(tests, options_of_other_versions_are_completed_or_refused);

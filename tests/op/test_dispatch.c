@@ -269,6 +269,88 @@ START_TEST(what_has_no_kernel_comes_apart_into_operators)
 }
 END_TEST
 
+/* ---- operands with flags ---- */
+
+static tn_status like_second(tn_infer *infer)
+{
+    tn_infer second = *infer;
+
+    second.in = infer->in + 1;
+    return like_infer(&second);
+}
+
+/* The first input may be elsewhere or absent: the message compares the two that may not differ. */
+START_TEST(an_input_on_another_device_is_compared_with_the_first_that_counts)
+{
+    TN_SCOPE;
+    static const tn_operand operands[] = {
+        { "place", TN_OPERAND_ANY_DEVICE | TN_OPERAND_OPTIONAL, TN_MASK_FLOAT },
+        { "x", 0, TN_MASK_FLOAT },
+        { "y", 0, TN_MASK_FLOAT },
+    };
+    tn_op_def def = { TEST_OP("test_elsewhere") };
+    tn_tensor *x = VEC(1, 2), *out = x;
+    tn_tensor *elsewhere = tn_tensor_empty(TN_SHAPE(2), TN_F32, tn_device_find("meta"));
+    tn_tensor *const places[] = { elsewhere, TN_NONE, x };
+
+    def.inputs = operands;
+    def.n_inputs = 3;
+    def.infer = like_second;
+    ck_assert_int_eq(tn_register(&def), TN_OK);
+    for (int i = 0; i < 3; i++) {
+        tn_tensor *in[3] = { places[i], x, elsewhere };
+
+        ck_assert_int_eq(tn_op_call(tn_op_find("test_elsewhere", 0), in, 3, NULL, &out, 1),
+                         TN_ERR_RUNTIME);
+        ck_assert_ptr_null(out);
+        FAILED(TN_ERR_RUNTIME,
+               "test_elsewhere: x is float32[2] on cpu:0, y is float32[2] on meta:0");
+    }
+}
+END_TEST
+
+static tn_status nothing_to_infer(tn_infer *infer)
+{
+    (void)infer;
+    return TN_OK;
+}
+
+static tn_status add_to_first(const tn_call *call)
+{
+    for (int64_t i = 0; i < toy_count(call->in[0]); i++)
+        toy_floats(call->in[0])[i] += toy_floats(call->in[1])[i];
+    return TN_OK;
+}
+
+/* What an operator only reads may have been saved for a derivative, and is still good there. */
+START_TEST(only_inputs_that_are_written_count_as_changed)
+{
+    TN_SCOPE;
+    static const tn_operand operands[] = { { "sum", TN_OPERAND_WRITTEN, TN_MASK_FLOAT },
+                                           { "x", 0, TN_MASK_FLOAT } };
+    tn_op_def def = { TEST_OP("test_accumulate") };
+    tn_kernel kernel = MARK("test_accumulate", "cpu", "accumulate", 0);
+    tn_tensor *in[2] = { VEC(1, 2), VEC(3, 4) }, *w = LEAF(5, 6);
+    tn_tensor *read = tn_sum(tn_mul(w, in[1]), NULL), *written = tn_sum(tn_mul(w, in[0]), NULL);
+
+    def.inputs = operands;
+    def.n_inputs = 2;
+    def.n_outputs = 0;
+    def.dispatch_input = 0;
+    def.infer = nothing_to_infer;
+    kernel.run = add_to_first;
+    ck_assert_int_eq(tn_register(&def), TN_OK);
+    ck_assert_int_eq(tn_register(&kernel), TN_OK);
+    ck_assert_int_eq(tn_op_call(tn_op_find("test_accumulate", 0), in, 2, NULL, NULL, 0), TN_OK);
+    HAS(in[0], 4, 6);
+    HAS(in[1], 3, 4);
+    ck_assert_int_eq(tn_backward(read), TN_OK);
+    HAS(tn_tensor_grad(w), 3, 4);
+    ck_assert_int_eq(tn_backward(written), TN_ERR_RUNTIME);
+    FAILED(TN_ERR_RUNTIME, "modified by an inplace operation");
+}
+END_TEST
+
 START_TEST(an_operator_without_derivative_is_an_error_in_backward)
 {
     TN_SCOPE;
@@ -375,6 +457,8 @@ int main(void)
     tcase_add_test(tests, a_kernel_that_does_not_support_the_call_is_passed_over);
     tcase_add_test(tests, kernels_get_workspace_and_may_size_their_outputs);
     tcase_add_test(tests, what_has_no_kernel_comes_apart_into_operators);
+    tcase_add_test(tests, an_input_on_another_device_is_compared_with_the_first_that_counts);
+    tcase_add_test(tests, only_inputs_that_are_written_count_as_changed);
     tcase_add_test(tests, an_operator_without_derivative_is_an_error_in_backward);
     tcase_add_test(tests, nothing_runs_elsewhere_unless_it_is_asked_for_and_then_it_is_counted);
     tcase_add_test(tests, observers_see_calls_and_their_outcome);

@@ -225,16 +225,20 @@ START_TEST(a_device_that_is_nearly_full_gives_what_is_needed)
 }
 END_TEST
 
-/* More sizes than the report counts: the largest sums are named, in their order, whenever they came. */
-START_TEST(out_of_memory_names_the_sizes_that_hold_most)
+/* More sizes than the report counts, 60 small ones, and 5 large ones before small one i, given by
+ * `before`: the largest sums are named, in their order, whenever they came. */
+static void the_largest_sums_are_named(const int *before)
 {
     static const int64_t large[] = { 3 << 20, 5 << 20, 2 << 20, 4 << 20, 6 << 20 };
+    int next = 0;
+
     room_open();
     room.limit = 64 << 20;
-    for (int i = 0; i < 60; i++) {
-        bytes(1000 + 200 * i, "cpu");
-        if (i % 12 == 11)
-            bytes(large[i / 12], "cpu");
+    for (int i = 0; i <= 60; i++) {
+        for (; next < 5 && before[next] == i; next++)
+            bytes(large[next], "cpu");
+        if (i < 60)
+            bytes(1000 + 200 * i, "cpu");
     }
     bytes(2 << 20, "cpu"); /* 2 of 2 MiB are more than one of 3 */
     ck_assert(!tn_failed());
@@ -244,6 +248,23 @@ START_TEST(out_of_memory_names_the_sizes_that_hold_most)
     ck_assert_ptr_nonnull(strstr(tn_error_text(), "; held by 1 x 6.00 MiB, 1 x 5.00 MiB, "));
     said("1 x 3.00 MiB; drop tensors");
     room_close();
+}
+
+START_TEST(out_of_memory_names_the_sizes_that_hold_most)
+{
+    the_largest_sums_are_named((const int[]){ 12, 24, 36, 48, 60 });
+}
+END_TEST
+
+START_TEST(out_of_memory_names_large_blocks_that_came_first)
+{
+    the_largest_sums_are_named((const int[]){ 0, 0, 0, 0, 0 });
+}
+END_TEST
+
+START_TEST(out_of_memory_names_large_blocks_that_came_last)
+{
+    the_largest_sums_are_named((const int[]){ 60, 60, 60, 60, 60 });
 }
 END_TEST
 
@@ -337,5 +358,7 @@ RUN_TESTS("allocator", a_backend_that_says_yes_and_gives_nothing_is_an_error,
           a_full_device_is_trimmed_and_asked_again,
           a_device_that_is_nearly_full_gives_what_is_needed, out_of_memory_says_what_holds_it,
           out_of_memory_names_the_sizes_that_hold_most,
+          out_of_memory_names_large_blocks_that_came_first,
+          out_of_memory_names_large_blocks_that_came_last,
           a_failing_device_costs_one_tensor_and_no_memory,
           observers_of_memory_see_what_tensors_take_and_give)
