@@ -368,6 +368,31 @@ START_TEST(what_does_not_fit_is_refused_with_the_numbers)
 }
 END_TEST
 
+START_TEST(a_refused_call_draws_no_random_numbers)
+{
+    TN_SCOPE;
+    tn_scaled_dot_product_attention_options o = TN_SCALED_DOT_PRODUCT_ATTENTION_OPTIONS;
+    tn_tensor *q = numbers(TN_F32, TN_SHAPE(2, 4, 3, 2), NULL);
+    tn_tensor *three = numbers(TN_F32, TN_SHAPE(2, 3, 3, 2), NULL);
+    tn_tensor *mask = numbers(TN_F32, TN_SHAPE(3, 3), NULL);
+    double wanted[4];
+
+    o.dropout_p = 0.5;
+    tn_random_seed(5);
+    tn_tensor *draws = tn_uniform_(tn_tensor_empty(TN_SHAPE(4), TN_F32, NULL), NULL);
+    for (int i = 0; i < 4; i++)
+        wanted[i] = at(draws, i);
+    tn_random_seed(5);
+    ck_assert_ptr_null(tn_scaled_dot_product_attention(q, three, q, mask, &o));
+    FAILED(
+        TN_ERR_RUNTIME,
+        "k [2, 3, 3, 2]: what stands before its last two dimensions does not broadcast to [2, 4]");
+    draws = tn_uniform_(tn_tensor_empty(TN_SHAPE(4), TN_F32, NULL), NULL);
+    for (int i = 0; i < 4; i++)
+        ck_assert_double_eq(at(draws, i), wanted[i]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("attention");
@@ -382,6 +407,7 @@ int main(void)
     tcase_add_test(tcase, bits_do_not_depend_on_the_number_of_threads);
     tcase_add_test(tcase, heads_of_a_joint_projection_are_read_and_written_where_they_lie);
     tcase_add_test(tcase, what_does_not_fit_is_refused_with_the_numbers);
+    tcase_add_test(tcase, a_refused_call_draws_no_random_numbers);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }
