@@ -223,6 +223,42 @@ START_TEST(memory_that_runs_out_leaves_whole_gradients)
 }
 END_TEST
 
+static tn_status untouched(void *user, tn_tensor *gradient, tn_tensor **replacement)
+{
+    (void)user;
+    *replacement = gradient;
+    return TN_OK;
+}
+
+/* Memory ran out after the values were changed: no gradient can be right, and none is promised. */
+START_TEST(nothing_hangs_on_a_history_that_was_lost)
+{
+    int lost = 0;
+
+    for (uint64_t nth = 1, made = 1; nth == 1 || made >= nth - 1; nth++) {
+        TN_SCOPE;
+        tn_tensor *x = LEAF(1, 2), *c = VEC(3, 4), *y = tn_mul_scalar(x, 2);
+
+        tn__fail_alloc(nth);
+        tn_mul_(y, c);
+        made = tn__fail_alloc(0);
+        tn_error_clear();
+        ck_assert_uint_lt(nth, 100);
+        if (strcmp(tn_tensor_grad_op(y), "in-place") != 0)
+            continue;
+        lost++;
+        ck_assert_int_eq(tn_tensor_retain_grad(y), TN_ERR_RUNTIME);
+        FAILED(TN_ERR_RUNTIME, "the history of this tensor was lost when memory ran out");
+        ck_assert_uint_eq(tn_tensor_hook(y, untouched, NULL, NULL), 0);
+        FAILED(TN_ERR_RUNTIME, "the history of this tensor was lost when memory ran out");
+        ck_assert_int_ne(tn_backward(tn_sum(y, NULL)), TN_OK);
+        FAILED(TN_ERR_RUNTIME, "changed is lost");
+        ck_assert_ptr_eq(tn_tensor_grad(x), TN_NONE);
+    }
+    ck_assert_int_gt(lost, 0);
+}
+END_TEST
+
 /* ---- backward inside of backward ---- */
 
 struct nest {
@@ -306,6 +342,7 @@ int main(void)
     tcase_add_test(tests, a_hook_that_fails_stops_backward_after_the_sum);
     tcase_add_test(tests, only_leaves_that_require_gradients_are_hooked);
     tcase_add_test(tests, hooks_go_with_their_leaf);
+    tcase_add_test(tests, nothing_hangs_on_a_history_that_was_lost);
     tcase_add_test(tests, memory_that_runs_out_leaves_whole_gradients);
     tcase_add_test(tests, backward_of_the_same_graph_in_its_hook_ends_with_words);
     tcase_add_test(tests, backward_of_other_graphs_nests_in_hooks);
