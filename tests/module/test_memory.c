@@ -4,27 +4,80 @@
  * an error each time, nothing left behind, and the file on the disk is the old one or the new one. */
 #include "tests/module/probe.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 /* ---- a ledger of the library's memory, so that a leak shows without a sanitizer, too ------------ */
 
 static _Atomic int64_t ledger;
 
+/* Before each piece of memory; behind it are AFTER bytes that nobody asked for. */
+struct piece {
+    struct piece *next, *before;
+    size_t size, room; /* asked for; from the beginning to what was asked for */
+};
+enum { AFTER = 64, MARK = 0xa5 };
+static struct piece *pieces;
+static int64_t overrun;
+static pthread_mutex_t pieces_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void check_piece(const struct piece *piece)
+{
+    const unsigned char *end = (const unsigned char *)piece + piece->room + piece->size;
+    for (int i = 0; i < AFTER; i++)
+        overrun += end[i] != MARK;
+}
+
+/* How many of the bytes behind what was asked for have been written, since the program began. */
+static int64_t written_behind(void)
+{
+    pthread_mutex_lock(&pieces_lock);
+    for (const struct piece *piece = pieces; piece != NULL; piece = piece->next)
+        check_piece(piece);
+    int64_t found = overrun;
+    pthread_mutex_unlock(&pieces_lock);
+    return found;
+}
+
+static size_t room_before(size_t alignment)
+{
+    return alignment > sizeof(struct piece) ? alignment : sizeof(struct piece);
+}
+
 static void *ledger_alloc(void *user, size_t size, size_t alignment)
 {
+    size_t room = room_before(alignment);
     void *memory;
     (void)user;
-    if (posix_memalign(&memory, alignment < sizeof(void *) ? sizeof(void *) : alignment, size))
+    if (posix_memalign(&memory, alignment < sizeof(void *) ? sizeof(void *) : alignment,
+                       room + size + AFTER))
         return NULL;
+    struct piece *piece = memory;
+    memset((char *)memory + room + size, MARK, AFTER);
+    pthread_mutex_lock(&pieces_lock);
+    *piece = (struct piece){ .next = pieces, .size = size, .room = room };
+    if (pieces != NULL)
+        pieces->before = piece;
+    pieces = piece;
+    pthread_mutex_unlock(&pieces_lock);
     ledger += (int64_t)size;
-    return memory;
+    return (char *)memory + room;
 }
 
 static void ledger_free(void *user, void *memory, size_t size, size_t alignment)
 {
-    (void)user, (void)alignment;
-    ledger -= memory != NULL ? (int64_t)size : 0;
-    free(memory);
+    (void)user;
+    if (memory == NULL)
+        return;
+    struct piece *piece = (struct piece *)(void *)((char *)memory - room_before(alignment));
+    pthread_mutex_lock(&pieces_lock);
+    check_piece(piece);
+    *(piece->before != NULL ? &piece->before->next : &pieces) = piece->next;
+    if (piece->next != NULL)
+        piece->next->before = piece->before;
+    pthread_mutex_unlock(&pieces_lock);
+    ledger -= (int64_t)size;
+    free(piece);
 }
 
 static void *ledger_resize(void *user, void *memory, size_t old_size, size_t size, size_t alignment)
@@ -239,6 +292,28 @@ START_TEST(each_allocation_of_an_init_of_a_matrix_fails_in_turn_law_4)
 }
 END_TEST
 
+/* More channels than the smallest piece of scratch memory has room for. */
+START_TEST(a_convolution_of_many_channels_writes_only_into_its_memory)
+{
+    enum { CHANNELS = 20000 };
+    int64_t before = written_behind();
+    {
+        TN_SCOPE;
+        tn_conv2d_options o = TN_CONV2D_OPTIONS;
+        tn_tensor *x = tn_tensor_full(TN_SHAPE(1, CHANNELS, 2, 2), 2, TN_F32, NULL);
+        tn_tensor *weight = tn_tensor_full(TN_SHAPE(CHANNELS, 1, 2, 2), 3, TN_F32, NULL);
+        tn_tensor *bias = tn_tensor_full(TN_SHAPE(CHANNELS), 1, TN_F32, NULL);
+        o.groups = CHANNELS;
+        tn_tensor *y = tn_conv2d(x, weight, bias, &o);
+        ck_assert_msg(y != NULL, "%s", tn_error_text());
+        ck_assert_double_eq(tn_item(tn_amin(y, NULL)), 25);
+        ck_assert_double_eq(tn_item(tn_amax(y, NULL)), 25);
+    }
+    ck_assert_int_eq(written_behind(), before);
+    ck_assert_int_eq(before, 0);
+}
+END_TEST
+
 int main(void)
 {
     const tn_allocator own = { ledger_alloc, ledger_resize, ledger_free, NULL, { NULL } };
@@ -246,6 +321,7 @@ int main(void)
                                    what_is_refused_half_way_loses_nothing_law_4,
                                    a_value_of_a_state_that_is_replaced_is_given_back,
                                    each_allocation_of_an_init_of_a_matrix_fails_in_turn_law_4,
+                                   a_convolution_of_many_channels_writes_only_into_its_memory,
                                    NULL };
     if (tn_set_allocator(&own) != TN_OK)
         return EXIT_FAILURE;
