@@ -14,6 +14,8 @@ typedef struct seen {
     int calls, empty, released;
     double sum;
     tn_tensor *tensor; /* not owned */
+    bool scarce;       /* memory is made to fail: not while the gradient is read */
+    uint64_t made;     /* allocations before that */
 } seen;
 
 static tn_status look(void *user, tn_tensor *gradient)
@@ -25,6 +27,8 @@ static tn_status look(void *user, tn_tensor *gradient)
         s->empty++;
         return TN_OK;
     }
+    if (s->scarce)
+        s->made = tn__fail_alloc(0);
     s->sum = at(gradient, 0) + at(gradient, 1);
     return s->tensor == NULL || gradient == tn_tensor_grad(s->tensor)
                ? TN_OK
@@ -195,7 +199,7 @@ START_TEST(memory_that_runs_out_leaves_whole_gradients)
     for (uint64_t nth = 1;; nth++) {
         TN_SCOPE;
         tn_tensor *x = LEAF(1, 2), *loss = total(tn_mul(x, x));
-        seen s = { .tensor = x };
+        seen s = { .tensor = x, .scarce = true };
         uint64_t handle, made;
         tn_status status = TN_OK;
 
@@ -204,6 +208,8 @@ START_TEST(memory_that_runs_out_leaves_whole_gradients)
         if (handle != 0)
             status = tn_backward(loss);
         made = tn__fail_alloc(0);
+        if (s.calls > 0)
+            made = s.made;
         if (handle != 0 && status == TN_OK && made < nth) {
             ck_assert_int_eq(s.calls, 1);
             ck_assert_double_eq(s.sum, 6);
