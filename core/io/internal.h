@@ -78,6 +78,8 @@ typedef struct tn__set {
     int64_t version;  /* of which no file exists */
     int folder, file; /* the journal's */
     char journal[TN__OWN_NAME];
+    struct stat old; /* of the index that is there, if `exists` */
+    bool exists;
 } tn__set;
 
 /* Settles what killed saves left in the folder, then begins. On failure there is nothing to close. */

@@ -389,6 +389,7 @@ tn_status tn__set_open(tn__set *set, const char *path)
     if (status != TN_OK)
         return status;
     tn__own_sweep(set->folder, ".tmp", NULL, NULL);
+    set->exists = fstatat(set->folder, name, &set->old, 0) == 0 && S_ISREG(set->old.st_mode);
     status = tn__scheme_of(name, &set->scheme)
                  ? choose_version(set)
                  : tn_fail(TN_ERR_VALUE, "%s: the name of an index ends in .EXTENSION.index.json",

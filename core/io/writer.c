@@ -54,10 +54,19 @@ static tn_status take(void *user, const void *from, size_t bytes)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* What replaces a file is readable for its owner alone until it gets the old one's mode. */
+/* The file whose owner and mode the new one gets: the one that it replaces, or the old index of its set, so
+ * that the parts of a private model stay private; NULL: none. */
+static const struct stat *model_of(const tn__writer *writer)
+{
+    if (writer->place.exists)
+        return &writer->place.old;
+    return writer->set != NULL && writer->set->exists ? &writer->set->old : NULL;
+}
+
+/* What gets the mode of another file is readable for its owner alone until then. */
 static tn_status open_new(tn__writer *writer, bool named)
 {
-    mode_t mode = writer->place.exists ? 0600 : 0666;
+    mode_t mode = model_of(writer) != NULL ? 0600 : 0666;
     if (!named)
         writer->file = tn__descriptor_open(writer->place.folder, ".", O_TMPFILE | O_RDWR, mode);
     if (writer->file >= 0) {
@@ -96,11 +105,11 @@ tn_status tn__writer_open(tn__writer *writer, const char *path, uint64_t total, 
  * the group cannot be kept, the new one gets no more rights than all others had. */
 static tn_status keep_owner(const tn__writer *writer)
 {
-    const struct stat *old = &writer->place.old;
+    const struct stat *old = model_of(writer);
     struct stat now;
-    mode_t mode = old->st_mode & 0777;
-    if (!writer->place.exists)
+    if (old == NULL)
         return TN_OK;
+    mode_t mode = old->st_mode & 0777;
     if (fstat(writer->file, &now) != 0)
         return tn__io_fail(writer->sink.path, "cannot look at the new file", errno);
     bool owner = now.st_uid == old->st_uid, group = now.st_gid == old->st_gid;

@@ -26,12 +26,10 @@ static const tn_option parameters_options[] = ENTRIES(
 
 /* ---- modules ----------------------------------------------------------------------------------- */
 
+/* By its hash: a long list is built in time proportional to its length. */
 static bool has_child(tn_module *self, const char *name)
 {
-    for (int64_t i = 0; i < tn_module_child_count(self); i++)
-        if (strcmp(tn_module_child_name(self, i), name) == 0)
-            return true;
-    return false;
+    return tn_module_slot_kind(self, name) == TN_SLOT_CHILD;
 }
 
 static tn_status add(tn_module *self, const char *name, const tn_value *value)

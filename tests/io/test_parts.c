@@ -5,6 +5,7 @@
 #include "tests/io/states.h"
 
 #include <dirent.h>
+#include <sys/stat.h>
 
 #define INDEX "model.safetensors.index.json"
 
@@ -361,6 +362,35 @@ START_TEST(an_index_cut_or_changed_anywhere_does_no_harm)
 }
 END_TEST
 
+/* The parts of a private model are private, too, and stay its owner's. */
+START_TEST(new_parts_get_the_owner_and_mode_of_the_old_index)
+{
+    TN_SCOPE;
+    in_folder();
+    tn_state *state = six(0);
+    uid_t owner = geteuid() == 0 ? 65534 : geteuid();
+    struct dirent **list;
+    ck_assert_msg(tn_state_save_parts(state, INDEX, 100) == TN_OK, "%s", tn_error_text());
+    ck_assert_int_eq(chmod(INDEX, 0640), 0);
+    ck_assert_int_eq(chown(INDEX, owner, (gid_t)-1), 0);
+    ck_assert_msg(tn_state_save_parts(state, INDEX, 100) == TN_OK, "%s", tn_error_text());
+    int count = scandir(".", &list, NULL, alphasort);
+    ck_assert_int_eq(count, 6); /* three parts and the index, and the folder and its parent */
+    for (int i = 0; i < count; i++) {
+        struct stat info;
+        ck_assert_int_eq(stat(list[i]->d_name, &info), 0);
+        if (S_ISREG(info.st_mode)) {
+            ck_assert_msg((info.st_mode & 07777) == 0640, "%s", list[i]->d_name);
+            ck_assert_msg(info.st_uid == owner, "%s", list[i]->d_name);
+        }
+        free(list[i]);
+    }
+    free(list);
+    tn_state_drop(state);
+    leave_folder();
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -373,6 +403,7 @@ int main(void)
         an_index_that_cannot_be_read_keeps_the_files_that_it_may_name,
         a_thousand_other_sets_do_not_stop_a_save,
         an_index_may_have_the_longest_name,
+        new_parts_get_the_owner_and_mode_of_the_old_index,
         NULL,
     };
     return suite_run("parts", tests);
