@@ -127,7 +127,9 @@ static tn_names *given_list(void)
 
 static tn_optimizer *given_optimizer(void)
 {
-    return tn_optimizer_new(given_module("Linear(2, 2)"), "SGD(lr=0.1)");
+    static tn_module *volatile net; /* the optimizer keeps its parameters only */
+    net = given_module("Linear(2, 2)");
+    return tn_optimizer_new(net, "SGD(lr=0.1)");
 }
 
 #include "tests/plugin/nulls.h"
