@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
-#include "kernels.h"
+#include "base/kernels.h"
 
 enum { ALIGNMENT = 64, MOVED = 98304 /* bytes, worth another thread */ };
 

@@ -6,9 +6,9 @@
 #include <cpuid.h>
 #endif
 
-#include "kernels.h"
-#include "norms.h"
-#include "winograd.h"
+#include "base/kernels.h"
+#include "simd/norm.h"
+#include "conv/winograd.h"
 
 const struct tn__loops *tn__loops = &tn__loops_base;
 const struct tn__products *tn__products = &tn__products_base;

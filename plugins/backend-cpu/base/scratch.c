@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Scratch memory: a few blocks of each size that wait for the next piece of work. No lock: a block
+ * belongs to whoever exchanges it out of its slot. */
+#include <stdatomic.h>
+
+#include "base/cpu.h"
+
+enum { SLOTS = 8, CLASSES = 11, SMALLEST = 65536, ALIGNMENT = 64 }; /* up to 64 MiB are kept */
+
+/* What lies before the memory that is given away; both begin on a line of the cache. */
+struct block {
+    void *whole; /* what tn_malloc gave */
+    int32_t class;
+    char padding[ALIGNMENT - sizeof(void *) - sizeof(int32_t)];
+};
+
+static _Atomic(struct block *) slots[CLASSES][SLOTS];
+
+void *tn__scratch_take(size_t bytes)
+{
+    int32_t class = 0;
+    size_t size = SMALLEST;
+
+    while (class < CLASSES && size < bytes) {
+        size *= 2;
+        class ++;
+    }
+    for (int i = 0; class < CLASSES && i < SLOTS; i++) {
+        struct block *block = atomic_exchange_explicit(&slots[class][i], NULL,
+                                                       memory_order_acquire);
+        if (block)
+            return block + 1;
+    }
+    size = (class < CLASSES ? size : bytes) + 2 * ALIGNMENT;
+    if (size < bytes)
+        return NULL;
+    char *whole = tn_malloc(size);
+    if (!whole)
+        return NULL;
+    size_t past = (uintptr_t)whole % ALIGNMENT;
+    struct block *block = (struct block *)(void *)(whole + (past ? ALIGNMENT - past : 0));
+    block->whole = whole;
+    block->class = class;
+    return block + 1;
+}
+
+void tn__scratch_give(void *memory)
+{
+    struct block *block = memory;
+
+    if (!memory)
+        return;
+    block--;
+    for (int i = 0; block->class < CLASSES && i < SLOTS; i++) {
+        struct block *none = NULL;
+        if (atomic_compare_exchange_strong_explicit(&slots[block->class][i], &none, block,
+                                                    memory_order_release, memory_order_relaxed))
+            return;
+    }
+    tn_free(block->whole);
+}
+
+void tn__scratch_drop(void)
+{
+    for (int class = 0; class < CLASSES; class ++)
+        for (int i = 0; i < SLOTS; i++) {
+            struct block *block = atomic_exchange_explicit(&slots[class][i], NULL,
+                                                           memory_order_acquire);
+            if (block)
+                tn_free(block->whole);
+        }
+}

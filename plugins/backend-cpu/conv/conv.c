@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Convolution and the gradient of its input as products of matrices: windows of the image, made a block at a time, times the
+ * weight in panels. With strides the gradient of the input is a product for each tap, added up at the places that the
+ * tap looked at. The work is cut by shape alone, so the bits do not depend on the number of threads. */
+#include <string.h>
+
+#include "base/kernels.h"
+#include "conv/winograd.h"
+
+enum {
+    DEPTH = 512, /* of windows that are made at a time, about */
+    MOST = 192,  /* rows of a block, at most */
+    ACROSS = 256 /* outputs that are worked on together */
+};
+
+/* ---- the weight in panels -------------------------------------------------------------------- */
+
+/* How the weight becomes panels of `columns`, [group][panel][depth][width]. */
+struct panels {
+    enum tn__ct ct;
+    int64_t item, width, depth, columns, groups;
+    int64_t inner; /* depth = taps * inner: channels, or outputs when it is turned */
+    int64_t taps;
+    bool turned;        /* for the gradient: windows turned round, outputs and channels exchanged */
+    const char *weight; /* [groups * outputs][channels][taps] */
+    char *to;
+};
+
+static int64_t panels_bytes(const struct panels *p)
+{
+    return p->groups * tn__up(p->columns, p->width) * p->depth * p->item;
+}
+
+static void pack_panel(const struct panels *p, int64_t index)
+{
+    int64_t each = tn__up(p->columns, p->width) / p->width, group = index / each,
+            first = index % each * p->width, item = p->item;
+    int64_t here = p->columns - first < p->width ? p->columns - first : p->width;
+    char *to = p->to + index * p->depth * p->width * item;
+    const char *from = p->weight + group * p->columns * p->depth * item;
+    /* A column is an output, or (turned) a channel; to the next one and along the inner side: */
+    int64_t column = (p->turned ? p->taps : p->depth) * item,
+            along = (p->turned ? p->columns * p->taps : p->taps) * item;
+    int64_t line = p->width * item, step = p->inner * line;
+
+    from += first * column;
+    if (here < p->width)
+        memset(to, 0, (size_t)(p->depth * line));
+    if (p->taps == 1) {
+        tn__gemm_pack(p->ct, p->depth, here, p->width, from, p->turned ? p->columns : 1,
+                      p->turned ? 1 : p->depth, to);
+        return;
+    }
+    for (int64_t i = 0; i < p->inner; i++) {
+        const char *x = from + i * along;
+        char *y = to + i * line + (p->turned ? (p->taps - 1) * step : 0);
+        if (item == 4)
+            tn__transpose_4(p->taps, here, y, p->turned ? -step : step, x, column);
+        else
+            tn__transpose_8(p->taps, here, y, p->turned ? -step : step, x, column);
+    }
+}
+
+static tn_status pack_part(void *user, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i++)
+        pack_panel(user, i);
+    return TN_OK;
+}
+
+static tn_status pack_all(struct panels *p)
+{
+    int64_t count = p->groups * (tn__up(p->columns, p->width) / p->width);
+
+    return tn_parallel_for(count, 1 + 65536 / (1 + p->depth * p->width), pack_part, p);
+}
+
+/* The weight row by row: itself, or a copy in *copy. */
+static tn_status plain_weight(const tn_view *weight, const char **at, void **copy)
+{
+    int64_t strides[TN_MAX_DIMS], next = 1;
+    tn_view dense = *weight;
+    tn_status status;
+
+    *copy = NULL;
+    *at = tn__view_at(weight);
+    if (tn__view_dense(weight))
+        return TN_OK;
+    for (int32_t d = weight->ndim; d-- > 0; next *= weight->shape[d])
+        strides[d] = next;
+    *copy = tn__scratch_take((size_t)(next * tn__view_item(weight)));
+    if (!*copy)
+        return TN_ERR_MEMORY;
+    dense.data = *copy;
+    dense.byte_offset = 0;
+    dense.strides = strides;
+    *at = *copy;
+    status = tn__copy_views(&dense, weight);
+    if (status != TN_OK) {
+        tn__scratch_give(*copy);
+        *copy = NULL;
+    }
+    return status;
+}
+
+/* ---- forth ----------------------------------------------------------------------------------- */
+
+struct forth {
+    struct windows_of {
+        struct tn__windows w;
+        struct tn__images x, y;
+    } * at;
+    const struct panels *panels;
+    const char *bias; /* [groups][outputs filled up] */
+    int64_t rows, blocks, strips, across;
+};
+
+static tn_status forth_block(const struct forth *f, int64_t index)
+{
+    const struct tn__windows *w = &f->at->w;
+    const struct panels *p = f->panels;
+    int64_t item = w->item, all = w->images * w->places, step;
+    int64_t group = index / f->strips / f->blocks, first = index % f->blocks * f->rows;
+    int64_t column = index / f->blocks % f->strips * f->across;
+    int64_t full = tn__up(w->outputs, p->width);
+    bool plain = tn__windows_plain(w, &f->at->x, &step);
+    int64_t taps = w->channels > 0 && w->channels < DEPTH ? DEPTH / w->channels : 1;
+    struct tn__gemm g = { .ct = w->ct, .width = p->width, .b_step = p->width };
+    char *rows = NULL;
+
+    if (taps > w->taps)
+        taps = w->taps;
+    g.m = all - first < f->rows ? all - first : f->rows;
+    g.n = w->outputs - column < f->across ? w->outputs - column : f->across;
+    g.b_panel = p->depth * p->width;
+    g.ldc = f->at->y.step[TN__DIMS - 1];
+    g.c = f->at->y.at + (first * g.ldc + group * w->outputs + column) * item;
+    g.bias = f->bias + (group * full + column) * item;
+    g.a_step = taps * w->channels + 16;
+    if (plain) {
+        g.a = f->at->x.at + (first * step + group * w->channels) * item;
+        g.a_step = step;
+        taps = w->taps;
+    } else {
+        g.a = rows = tn__scratch_take((size_t)(g.m * g.a_step * item));
+        if (!rows)
+            return TN_ERR_MEMORY;
+    }
+    for (int64_t tap = 0; tap < w->taps; tap += taps) {
+        int64_t here = w->taps - tap < taps ? w->taps - tap : taps;
+        if (!plain)
+            tn__windows_rows(w, &f->at->x, group, first, g.m, tap, here, rows, g.a_step);
+        g.k = here * w->channels;
+        g.b = p->to + ((group * full + column) * p->depth + tap * w->channels * p->width) * item;
+        tn__gemm_run(&g);
+        g.add = true;
+        g.bias = NULL;
+    }
+    tn__scratch_give(rows);
+    return TN_OK;
+}
+
+static tn_status forth_part(void *user, int64_t begin, int64_t end)
+{
+    tn_status status = TN_OK;
+    for (int64_t i = begin; i < end && status == TN_OK; i++)
+        status = forth_block(user, i);
+    return status;
+}
+
+/* All outputs with their bias, in rows that end with a whole panel. */
+static char *bias_of(const struct tn__windows *w, const tn_view *bias, int64_t width)
+{
+    int64_t full = tn__up(w->outputs, width);
+    char *to = tn__scratch_take((size_t)(w->groups * full * w->item));
+
+    if (!to)
+        return NULL;
+    memset(to, 0, (size_t)(w->groups * full * w->item));
+    for (int64_t i = 0; bias && i < w->groups * w->outputs; i++)
+        memcpy(to + (i / w->outputs * full + i % w->outputs) * w->item,
+               tn__view_at(bias) + i * bias->strides[0] * w->item, (size_t)w->item);
+    return to;
+}
+
+/* Windows of x times the weight's panels, into y. */
+static tn_status forth(struct windows_of *at, const tn_view *weight, bool turned,
+                       const tn_view *bias)
+{
+    struct tn__windows *w = &at->w;
+    int64_t all = w->images * w->places, mr = tn__products->strips[w->ct].mr;
+    struct panels p = { .ct = w->ct,
+                        .item = w->item,
+                        .groups = w->groups,
+                        .turned = turned,
+                        .columns = w->outputs,
+                        .inner = w->channels,
+                        .taps = w->taps,
+                        .depth = w->taps * w->channels,
+                        .width = tn__gemm_width(w->ct, w->outputs) };
+    struct forth f = { .at = at, .panels = &p };
+    void *copy = NULL;
+    char *padded = NULL;
+    tn_status status = plain_weight(weight, &p.weight, &copy);
+
+    if (status != TN_OK)
+        return status;
+    if (tn__winograd_takes(w)) {
+        const char *given = bias ? bias_of(w, bias, TN__WINO_LANES) : NULL;
+        status = bias && !given ? TN_ERR_MEMORY
+                                : tn__winograd_forth(w, &at->x, &at->y, p.weight, turned,
+                                                     (const float *)(const void *)given);
+        tn__scratch_give((void *)(uintptr_t)given);
+        tn__scratch_give(copy);
+        return status;
+    }
+    p.to = tn__scratch_take((size_t)panels_bytes(&p));
+    padded = bias_of(w, bias, p.width);
+    status = p.to && padded ? pack_all(&p) : TN_ERR_MEMORY;
+    if (status == TN_OK && tn__direct_takes(w)) {
+        status = tn__direct_forth(w, &at->x, &at->y, p.to, p.width, padded);
+    } else if (status == TN_OK) {
+        int64_t blocks = (all + MOST - 1) / MOST;
+        f.bias = padded;
+        f.rows = tn__up((all + blocks - 1) / blocks, mr);
+        f.blocks = (all + f.rows - 1) / f.rows;
+        f.across = w->outputs < ACROSS ? tn__up(w->outputs, p.width) : ACROSS;
+        f.strips = (w->outputs + f.across - 1) / f.across;
+        status = tn_parallel_for(f.blocks * f.strips * w->groups, 1, forth_part, &f);
+    }
+    tn__scratch_give(padded);
+    tn__scratch_give(p.to);
+    tn__scratch_give(copy);
+    return status;
+}
+
+tn_status tn__convolution(const tn_call *call)
+{
+    const tn_convolution_options *o = call->options;
+    const tn_view *x = call->in[0], *weight = call->in[1], *y = call->out[0];
+    struct windows_of at;
+    tn_status status, last;
+
+    if (tn__view_count(y) == 0)
+        return TN_OK;
+    tn__windows_make(&at.w, x, y, weight, o->stride, o->padding, o->dilation, o->groups);
+    status = tn__images_take(&at.x, x, false);
+    if (status != TN_OK)
+        return status;
+    status = tn__images_take(&at.y, y, true);
+    if (status == TN_OK) {
+        status = tn__depthwise_takes(&at.w)
+                     ? tn__depthwise_forth(&at.w, &at.x, &at.y, weight, call->in[2])
+                     : forth(&at, weight, false, call->in[2]);
+        last = tn__images_done(&at.y, y, status == TN_OK);
+        status = status == TN_OK ? last : status;
+    }
+    tn__images_done(&at.x, x, false);
+    return status;
+}
+
+/* ---- the input's gradient, with strides ------------------------------------------------------ */
+
+struct back {
+    const struct tn__windows *w;
+    const struct tn__images *gy, *gx;
+    const char *weight; /* [groups * outputs][channels][taps] */
+    char *panels;       /* [group][tap][panel][outputs][width] */
+    int64_t width, full;
+    int64_t blocks, across; /* channels of a piece */
+};
+
+static tn_status back_pack(void *user, int64_t begin, int64_t end)
+{
+    const struct back *b = user;
+    const struct tn__windows *w = b->w;
+
+    for (int64_t i = begin; i < end; i++) {
+        int64_t group = i / w->taps, tap = i % w->taps;
+        tn__gemm_pack(w->ct, w->outputs, w->channels, b->width,
+                      b->weight + (group * w->outputs * w->channels * w->taps + tap) * w->item,
+                      w->channels * w->taps, w->taps,
+                      b->panels + i * w->outputs * b->full * w->item);
+    }
+    return TN_OK;
+}
+
+#define ADD_ROW(s, T)                                                                              \
+    static void add_row_##s(int64_t n, T *to, const T *from)                                       \
+    {                                                                                              \
+        TN__IVDEP for (int64_t i = 0; i < n; i++) to[i] += from[i];                                \
+    }
+ADD_ROW(f32, float)
+ADD_ROW(f64, double)
+
+/* Adds rows[n], the products of tap `tap` for windows [first, first + n) of an image, to where the windows looked. */
+static void spread(const struct back *b, char *image, int64_t channels, int64_t first, int64_t n,
+                   int64_t tap, const char *rows, int64_t pitch)
+{
+    const struct tn__windows *w = b->w;
+    int64_t k[TN__DIMS] = { tap / w->kernel[2] / w->kernel[1], tap / w->kernel[2] % w->kernel[1],
+                            tap % w->kernel[2] };
+
+    for (int64_t i = 0; i < n; i++) {
+        int64_t place = first + i, at[TN__DIMS], to = 0;
+        bool inside = true;
+        at[2] = place % w->count[2];
+        at[1] = place / w->count[2] % w->count[1];
+        at[0] = place / w->count[2] / w->count[1];
+        for (int32_t d = 0; d < TN__DIMS; d++) {
+            int64_t c = at[d] * w->stride[d] - w->padding[d] + k[d] * w->dilation[d];
+            inside = inside && c >= 0 && c < w->size[d];
+            to += c * b->gx->step[d];
+        }
+        if (!inside)
+            continue;
+        if (w->ct == TN__F32)
+            add_row_f32(channels, (float *)(void *)image + to,
+                        (const float *)(const void *)rows + i * pitch);
+        else
+            add_row_f64(channels, (double *)(void *)image + to,
+                        (const double *)(const void *)rows + i * pitch);
+    }
+}
+
+static tn_status back_piece(const struct back *b, int64_t index)
+{
+    const struct tn__windows *w = b->w;
+    int64_t item = w->item, image = index / b->blocks / w->groups,
+            group = index / b->blocks % w->groups, first = index % b->blocks * b->across;
+    int64_t channels = w->channels - first < b->across ? w->channels - first : b->across;
+    int64_t rows = w->places < MOST ? w->places : MOST, pitch = tn__up(channels, b->width) + 16;
+    char *sums = tn__scratch_take((size_t)(rows * pitch * item));
+    char *at = b->gx->at + (image * b->gx->image + group * w->channels + first) * item;
+    int64_t step = b->gy->step[TN__DIMS - 1];
+    struct tn__gemm g = { .ct = w->ct,
+                          .n = channels,
+                          .k = w->outputs,
+                          .a_step = step,
+                          .b_step = b->width,
+                          .width = b->width,
+                          .c = sums,
+                          .ldc = pitch };
+
+    if (!sums)
+        return TN_ERR_MEMORY;
+    g.b_panel = w->outputs * b->width;
+    for (int64_t d = 0; d < w->size[0]; d++)
+        for (int64_t h = 0; h < w->size[1]; h++)
+            for (int64_t c = 0; c < w->size[2]; c++)
+                memset(at + (d * b->gx->step[0] + h * b->gx->step[1] + c * b->gx->step[2]) * item,
+                       0, (size_t)(channels * item));
+    for (int64_t place = 0; place < w->places; place += rows) {
+        g.m = w->places - place < rows ? w->places - place : rows;
+        g.a = b->gy->at + (image * b->gy->image + place * step + group * w->outputs) * item;
+        for (int64_t tap = 0; tap < w->taps; tap++) {
+            g.b = b->panels +
+                  ((group * w->taps + tap) * w->outputs * b->full + first * w->outputs) * item;
+            tn__gemm_run(&g);
+            spread(b, at, channels, place, g.m, tap, sums, pitch);
+        }
+    }
+    tn__scratch_give(sums);
+    return TN_OK;
+}
+
+static tn_status back_part(void *user, int64_t begin, int64_t end)
+{
+    tn_status status = TN_OK;
+    for (int64_t i = begin; i < end && status == TN_OK; i++)
+        status = back_piece(user, i);
+    return status;
+}
+
+static tn_status back(const struct tn__windows *w, const struct tn__images *gy,
+                      const struct tn__images *gx, const tn_view *weight)
+{
+    struct back b = { .w = w, .gy = gy, .gx = gx, .width = tn__gemm_width(w->ct, w->channels) };
+    void *copy = NULL;
+    tn_status status = plain_weight(weight, &b.weight, &copy);
+
+    if (status != TN_OK)
+        return status;
+    b.full = tn__up(w->channels, b.width);
+    b.across = w->images >= 8 && w->channels < ACROSS ? b.full : 2 * b.width;
+    b.blocks = (w->channels + b.across - 1) / b.across;
+    b.panels = tn__scratch_take((size_t)(w->groups * w->taps * w->outputs * b.full * w->item));
+    status = b.panels ? tn_parallel_for(w->groups * w->taps, 1, back_pack, &b) : TN_ERR_MEMORY;
+    if (status == TN_OK)
+        status = tn_parallel_for(w->images * w->groups * b.blocks, 1, back_part, &b);
+    tn__scratch_give(b.panels);
+    tn__scratch_give(copy);
+    return status;
+}
+
+/* Without strides it is a convolution of gy with the weight turned round; false when its padding would be negative. */
+static bool turn(struct tn__windows *w)
+{
+    int64_t channels = w->channels;
+
+    for (int32_t i = 0; i < TN__DIMS; i++)
+        if (w->stride[i] != 1 || w->dilation[i] * (w->kernel[i] - 1) < w->padding[i])
+            return false;
+    w->places = 1;
+    for (int32_t i = 0; i < TN__DIMS; i++) {
+        int64_t size = w->size[i];
+        w->padding[i] = w->dilation[i] * (w->kernel[i] - 1) - w->padding[i];
+        w->size[i] = w->count[i];
+        w->count[i] = size;
+        w->places *= size;
+    }
+    w->channels = w->outputs;
+    w->outputs = channels;
+    return true;
+}
+
+tn_status tn__convolution_grad_input(const tn_call *call)
+{
+    const tn_convolution_grad_input_options *o = call->options;
+    const tn_view *gy = call->in[0], *weight = call->in[1], *gx = call->out[0];
+    struct windows_of at;
+    tn_status status, last;
+
+    if (tn__view_count(gx) == 0)
+        return TN_OK;
+    tn__windows_make(&at.w, gx, gy, weight, o->stride, o->padding, o->dilation, o->groups);
+    status = tn__images_take(&at.x, gy, false);
+    if (status != TN_OK)
+        return status;
+    status = tn__images_take(&at.y, gx, true);
+    if (status == TN_OK) {
+        if (tn__depthwise_takes(&at.w))
+            status = tn__depthwise_back(&at.w, &at.x, &at.y, weight);
+        else
+            status = turn(&at.w) ? forth(&at, weight, true, NULL)
+                                 : back(&at.w, &at.x, &at.y, weight);
+        last = tn__images_done(&at.y, gx, status == TN_OK);
+        status = status == TN_OK ? last : status;
+    }
+    tn__images_done(&at.x, gy, false);
+    return status;
+}

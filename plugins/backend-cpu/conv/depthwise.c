@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Convolutions in which every channel has a window of its own, and their gradients: all channels of a pixel at once, pixel by
+ * pixel, without windows being copied. Lines are worked on as wholes, and the gradient of the weight has parts chosen by
+ * shape alone, so the bits do not depend on the number of threads. */
+#include <string.h>
+
+#include "base/kernels.h"
+#include "conv/conv.h"
+
+enum {
+    TAPS = 128, /* of a window, at most */
+    PARTS = 16, /* of the weight's gradient, at most */
+    GRAIN = 1 << 15
+};
+
+struct deep {
+    const struct tn__windows *w;
+    const struct tn__images *from, *to; /* what taps look at, what pixels are walked over */
+    bool back;                          /* from the results' gradient to the images' */
+    int64_t channels;
+    int64_t size[TN__DIMS]; /* of `to` */
+    char *weight;           /* [tap][channel] */
+    char *bias;             /* [channel], or NULL */
+    char *sums;             /* [part][tap][channel] */
+    int64_t lines, parts;
+};
+
+bool tn__depthwise_takes(const struct tn__windows *w)
+{
+    return w->groups > 1 && w->channels == 1 && w->outputs == 1 && w->taps <= TAPS;
+}
+
+/* Where tap k of pixel `at` looks in dimension d; false when it is outside or, back, when no window began there. */
+static bool looks_at(const struct deep *f, int32_t d, int64_t at, int64_t k, int64_t *place)
+{
+    const struct tn__windows *w = f->w;
+    int64_t c;
+
+    if (!f->back) {
+        *place = at * w->stride[d] - w->padding[d] + k * w->dilation[d];
+        return *place >= 0 && *place < w->size[d];
+    }
+    c = at + w->padding[d] - k * w->dilation[d];
+    *place = w->stride[d] == 1 ? c : c / w->stride[d];
+    return c >= 0 && *place * w->stride[d] == c && *place < w->count[d];
+}
+
+/* The lines that the taps of a line look at, and the first tap of each. */
+struct rows {
+    int64_t count;
+    const char *line[TAPS];
+    int64_t tap[TAPS];
+    char *target; /* the line itself */
+};
+
+static void rows_of(const struct deep *f, int64_t index, struct rows *r)
+{
+    const struct tn__windows *w = f->w;
+    int64_t image = index / f->size[1] / f->size[0], down = index % f->size[1],
+            deep = index / f->size[1] % f->size[0], d, h;
+
+    r->count = 0;
+    r->target = f->to->at +
+                (image * f->to->image + deep * f->to->step[0] + down * f->to->step[1]) * w->item;
+    for (int64_t k0 = 0; k0 < w->kernel[0]; k0++)
+        for (int64_t k1 = 0; k1 < w->kernel[1]; k1++)
+            if (looks_at(f, 0, deep, k0, &d) && looks_at(f, 1, down, k1, &h)) {
+                r->line[r->count] = f->from->at + (image * f->from->image + d * f->from->step[0] +
+                                                   h * f->from->step[1]) *
+                                                      w->item;
+                r->tap[r->count++] = (k0 * w->kernel[1] + k1) * w->kernel[2];
+            }
+}
+
+/* What pixel `at` of the line looks at, and for each of these a row of table[tap][channel]. */
+static int64_t meet(const struct deep *f, const struct rows *r, int64_t at, char *table,
+                    const void **x, void **row)
+{
+    const struct tn__windows *w = f->w;
+    int64_t count = 0, place;
+
+    for (int64_t k = 0; k < w->kernel[2]; k++) {
+        if (!looks_at(f, 2, at, k, &place))
+            continue;
+        for (int64_t i = 0; i < r->count; i++) {
+            x[count] = r->line[i] + place * f->from->step[2] * w->item;
+            row[count++] = table + (r->tap[i] + k) * f->channels * w->item;
+        }
+    }
+    return count;
+}
+
+static tn_status lines_part(void *user, int64_t begin, int64_t end)
+{
+    const struct deep *f = user;
+    const void *x[TAPS];
+    void *weight[TAPS];
+    struct rows r;
+
+    for (int64_t line = begin; line < end; line++) {
+        rows_of(f, line, &r);
+        for (int64_t at = 0; at < f->size[2]; at++) {
+            int64_t count = meet(f, &r, at, f->weight, x, weight);
+            char *to = r.target + at * f->to->step[2] * f->w->item;
+            tn__products->weigh_rows[f->w->ct](f->channels, count, x, weight, f->bias, to);
+        }
+    }
+    return TN_OK;
+}
+
+/* Sums over a line are made apart and added to the part's, so that long sums stay exact. */
+static tn_status weigh_part(void *user, int64_t begin, int64_t end)
+{
+    const struct deep *f = user;
+    const struct tn__windows *w = f->w;
+    int64_t numbers = w->taps * f->channels;
+    const void *x[TAPS];
+    void *sum[TAPS];
+    struct rows r;
+    char *here = tn__scratch_take((size_t)(numbers * w->item));
+
+    if (!here)
+        return TN_ERR_MEMORY;
+    for (int64_t part = begin; part < end; part++) {
+        char *all = f->sums + part * numbers * w->item;
+        memset(all, 0, (size_t)(numbers * w->item));
+        for (int64_t line = part * f->lines / f->parts; line < (part + 1) * f->lines / f->parts;
+             line++) {
+            memset(here, 0, (size_t)(numbers * w->item));
+            rows_of(f, line, &r);
+            for (int64_t at = 0; at < f->size[2]; at++) {
+                int64_t count = meet(f, &r, at, here, x, sum);
+                const char *gy = r.target + at * f->to->step[2] * w->item;
+                tn__products->spread_row[w->ct](f->channels, count, x, gy, sum);
+            }
+            tn__gemm_add_row(w->ct, numbers, here, all);
+        }
+    }
+    tn__scratch_give(here);
+    return TN_OK;
+}
+
+/* The weight and the bias, which may lie in any way. */
+static tn_status read_weight(struct deep *f, const tn_view *weight, const tn_view *bias)
+{
+    const struct tn__windows *w = f->w;
+    int32_t dims = weight->ndim - 2;
+    int64_t item = w->item;
+
+    f->weight = tn__scratch_take((size_t)(w->taps * f->channels * item));
+    f->bias = bias ? tn__scratch_take((size_t)(f->channels * item)) : NULL;
+    if (!f->weight || (bias && !f->bias))
+        return TN_ERR_MEMORY;
+    for (int64_t tap = 0; tap < w->taps; tap++) {
+        int64_t rest = tap, from = 0;
+        for (int32_t d = dims; d-- > 0; rest /= weight->shape[2 + d])
+            from += rest % weight->shape[2 + d] * weight->strides[2 + d];
+        for (int64_t c = 0; c < f->channels; c++)
+            memcpy(f->weight + (tap * f->channels + c) * item,
+                   tn__view_at(weight) + (from + c * weight->strides[0]) * item, (size_t)item);
+    }
+    for (int64_t c = 0; bias && c < f->channels; c++)
+        memcpy(f->bias + c * item, tn__view_at(bias) + c * bias->strides[0] * item, (size_t)item);
+    return TN_OK;
+}
+
+static tn_status walk(struct deep *f, const tn_view *weight, const tn_view *bias)
+{
+    const struct tn__windows *w = f->w;
+    tn_status status = read_weight(f, weight, bias);
+
+    memcpy(f->size, f->back ? w->size : w->count, sizeof f->size);
+    f->lines = w->images * f->size[0] * f->size[1];
+    if (status == TN_OK)
+        status = tn_parallel_for(f->lines, 1 + GRAIN / (w->taps * f->channels * f->size[2]),
+                                 lines_part, f);
+    tn__scratch_give(f->bias);
+    tn__scratch_give(f->weight);
+    return status;
+}
+
+tn_status tn__depthwise_forth(const struct tn__windows *w, const struct tn__images *x,
+                              const struct tn__images *y, const tn_view *weight,
+                              const tn_view *bias)
+{
+    struct deep f = { .w = w, .from = x, .to = y, .channels = w->groups };
+
+    return walk(&f, weight, bias);
+}
+
+tn_status tn__depthwise_back(const struct tn__windows *w, const struct tn__images *gy,
+                             const struct tn__images *gx, const tn_view *weight)
+{
+    struct deep f = { .w = w, .from = gy, .to = gx, .channels = w->groups, .back = true };
+
+    return walk(&f, weight, NULL);
+}
+
+tn_status tn__depthwise_weight(const struct tn__windows *w, const struct tn__images *x,
+                               const struct tn__images *gy, void *gw)
+{
+    struct deep f = { .w = w, .from = x, .to = gy, .channels = w->groups };
+    int64_t numbers = w->taps * f.channels;
+    tn_status status;
+
+    memcpy(f.size, w->count, sizeof f.size);
+    f.lines = w->images * f.size[0] * f.size[1];
+    f.parts = f.lines < PARTS ? f.lines : PARTS;
+    f.sums = tn__scratch_take((size_t)(f.parts * numbers * w->item));
+    if (!f.sums)
+        return TN_ERR_MEMORY;
+    status = tn_parallel_for(f.parts, 1, weigh_part, &f);
+    for (int64_t part = 1; status == TN_OK && part < f.parts; part++)
+        tn__gemm_add_row(w->ct, numbers, f.sums + part * numbers * w->item, f.sums);
+    if (status == TN_OK && w->ct == TN__F32)
+        tn__transpose_4(f.channels, w->taps, gw, w->taps * 4, f.sums, f.channels * 4);
+    else if (status == TN_OK)
+        tn__transpose_8(f.channels, w->taps, gw, w->taps * 8, f.sums, f.channels * 8);
+    tn__scratch_give(f.sums);
+    return status;
+}

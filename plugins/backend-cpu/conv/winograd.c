@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Convolutions of 3 x 3 windows by Winograd's F(4 x 4, 3 x 3): tiles of the image are transformed, a block of them at a
+ * time, then there are 36 products of matrices. Blocks are cut by shape alone, so the bits do not depend on the number of
+ * threads. */
+#include <string.h>
+
+#include "base/kernels.h"
+#include "conv/winograd.h"
+
+enum {
+    WIDTH = 64,    /* of the weight's panels at most, with all instruction sets */
+    ACROSS = 128,  /* outputs of a piece */
+    PARTS = 8,     /* of the weight's gradient, at most */
+    KEPT = 1 << 21 /* numbers of its sums, before there are fewer parts */
+};
+
+const struct tn__transforms *tn__transforms = &tn__loops_base_transforms;
+bool tn__winograd_allowed = true;
+
+struct tiles {
+    int64_t down, across, all; /* of an image, of all images */
+};
+
+static struct tiles tiles_of(const struct tn__windows *w)
+{
+    struct tiles t;
+
+    t.down = (w->count[1] + TN__WINO_OUT - 1) / TN__WINO_OUT;
+    t.across = (w->count[2] + TN__WINO_OUT - 1) / TN__WINO_OUT;
+    t.all = t.down * t.across * w->images;
+    return t;
+}
+
+static bool possible(const struct tn__windows *w)
+{
+    return tn__winograd_allowed && w->ct == TN__F32 && w->groups == 1 && w->kernel[0] == 1 &&
+           w->size[0] == 1 && w->kernel[1] == 3 && w->kernel[2] == 3 && w->stride[0] == 1 &&
+           w->stride[1] == 1 && w->stride[2] == 1 && w->padding[0] == 0 && w->dilation[1] == 1 &&
+           w->dilation[2] == 1 && w->channels % TN__WINO_LANES == 0 &&
+           w->outputs % TN__WINO_LANES == 0 && w->channels >= 32 && w->outputs >= 32;
+}
+
+/* For each pair of channel and output, in units of a multiply-add: what the transformed weight costs in memory. */
+bool tn__winograd_takes(const struct tn__windows *w)
+{
+    return possible(w) && (double)tiles_of(w).all * 36 * 1.4 + 2000 <
+                              (double)w->images * (double)w->places * 9 * 1.1;
+}
+
+bool tn__winograd_takes_weight(const struct tn__windows *w)
+{
+    return possible(w) && (double)tiles_of(w).all * 36 * 1.6 + 4000 <
+                              (double)w->images * (double)w->places * 9 * 1.1;
+}
+
+/* The square of n x n elements whose first is (row, column) of an image; what lies outside of the image is not there. */
+static struct tn__square square_at(const struct tn__images *x, int64_t image, int64_t rows,
+                                   int64_t columns, int64_t row, int64_t column, int32_t n,
+                                   int64_t channels)
+{
+    struct tn__square s = { .row = x->step[1], .column = x->step[2], .channels = channels };
+
+    s.at = (float *)(void *)x->at + image * x->image + row * s.row + column * s.column;
+    s.top = row < 0 ? (int32_t)-row : 0;
+    s.left = column < 0 ? (int32_t)-column : 0;
+    s.bottom = row + n > rows ? (int32_t)(rows - row) : n;
+    s.right = column + n > columns ? (int32_t)(columns - column) : n;
+    return s;
+}
+
+/* Tile `index` of what the windows look at, and of their results, channels from `first` on. */
+static struct tn__square seen(const struct tn__windows *w, const struct tn__images *x,
+                              const struct tiles *t, int64_t index)
+{
+    int64_t image = index / (t->down * t->across), row = index / t->across % t->down,
+            column = index % t->across;
+
+    return square_at(x, image, w->size[1], w->size[2], row * TN__WINO_OUT - w->padding[1],
+                     column * TN__WINO_OUT - w->padding[2], TN__WINO_IN, w->channels);
+}
+
+static struct tn__square made(const struct tn__windows *w, const struct tn__images *y,
+                              const struct tiles *t, int64_t index, int64_t first, int64_t channels)
+{
+    int64_t image = index / (t->down * t->across), row = index / t->across % t->down,
+            column = index % t->across;
+    struct tn__square s = square_at(y, image, w->count[1], w->count[2], row * TN__WINO_OUT,
+                                    column * TN__WINO_OUT, TN__WINO_OUT, channels);
+
+    s.at += first;
+    return s;
+}
+
+/* ---- forth ----------------------------------------------------------------------------------- */
+
+struct forth {
+    const struct tn__windows *w;
+    const struct tn__images *x, *y;
+    const float *bias;
+    const char *weight;
+    bool turned;
+    struct tiles tiles;
+    int64_t width, panels;
+    float *u;       /* [36][panel][channels][width] */
+    int64_t u_step; /* from one of the 36 to the next */
+    int64_t block, blocks, across, strips;
+};
+
+/* Channels [begin, end) of all panels. */
+static tn_status weigh(void *user, int64_t begin, int64_t end)
+{
+    const struct forth *f = user;
+    const struct tn__windows *w = f->w;
+    float nine[9 * WIDTH] __attribute__((aligned(64)));
+    int64_t line = f->width * 4;
+
+    for (int64_t i = begin; i < end; i++) {
+        int64_t panel = i / w->channels, c = i % w->channels, first = panel * f->width;
+        int64_t here = w->outputs - first < f->width ? w->outputs - first : f->width;
+        const char *from = f->weight + (f->turned ? (c * w->outputs + first) * 9
+                                                  : (first * w->channels + c) * 9) *
+                                           4;
+        if (here < f->width)
+            memset(nine, 0, sizeof nine);
+        if (f->turned)
+            tn__transpose_4(9, here, (char *)nine + 8 * line, -line, from, 9 * 4);
+        else
+            tn__transpose_4(9, here, (char *)nine, line, from, w->channels * 9 * 4);
+        tn__transforms->weight(f->width, nine, f->u + (panel * w->channels + c) * f->width,
+                               f->u_step);
+    }
+    return TN_OK;
+}
+
+static tn_status forth_piece(const struct forth *f, int64_t index)
+{
+    const struct tn__windows *w = f->w;
+    int64_t first = index / f->strips * f->block, output = index % f->strips * f->across;
+    int64_t n = f->tiles.all - first < f->block ? f->tiles.all - first : f->block;
+    int64_t outputs = w->outputs - output < f->across ? w->outputs - output : f->across;
+    int64_t v_step = n * w->channels, m_step = n * outputs;
+    float *v = tn__scratch_take((size_t)(TN__WINO_ALL * (v_step + m_step) * 4)),
+          *m = v + TN__WINO_ALL * v_step;
+    struct tn__gemm g = { .ct = TN__F32,
+                          .m = n,
+                          .n = outputs,
+                          .k = w->channels,
+                          .a_step = w->channels,
+                          .b_step = f->width,
+                          .b_panel = w->channels * f->width,
+                          .width = f->width,
+                          .ldc = outputs };
+
+    if (!v)
+        return TN_ERR_MEMORY;
+    for (int64_t i = 0; i < n; i++) {
+        struct tn__square s = seen(w, f->x, &f->tiles, first + i);
+        tn__transforms->input(&s, v + i * w->channels, v_step);
+    }
+    for (int64_t i = 0; i < TN__WINO_ALL; i++) {
+        g.a = v + i * v_step;
+        g.b = f->u + i * f->u_step + output * w->channels;
+        g.c = m + i * m_step;
+        tn__gemm_run(&g);
+    }
+    for (int64_t i = 0; i < n; i++) {
+        struct tn__square s = made(w, f->y, &f->tiles, first + i, output, outputs);
+        tn__transforms->output(m + i * outputs, m_step, f->bias ? f->bias + output : NULL, &s);
+    }
+    tn__scratch_give(v);
+    return TN_OK;
+}
+
+static tn_status forth_part(void *user, int64_t begin, int64_t end)
+{
+    tn_status status = TN_OK;
+    for (int64_t i = begin; i < end && status == TN_OK; i++)
+        status = forth_piece(user, i);
+    return status;
+}
+
+/* Tiles of a piece: so that their transforms stay near, but a weight that does not is read seldom. */
+static int64_t block_of(int64_t channels, int64_t outputs)
+{
+    return channels + outputs <= 128 ? 24 : channels + outputs <= 256 ? 48 : 96;
+}
+
+tn_status tn__winograd_forth(const struct tn__windows *w, const struct tn__images *x,
+                             const struct tn__images *y, const char *weight, bool turned,
+                             const float *bias)
+{
+    struct forth f = { .w = w,
+                       .x = x,
+                       .y = y,
+                       .bias = bias,
+                       .weight = weight,
+                       .turned = turned,
+                       .tiles = tiles_of(w),
+                       .width = tn__gemm_width(TN__F32, w->outputs) };
+    tn_status status;
+
+    f.panels = (w->outputs + f.width - 1) / f.width;
+    f.u_step = f.panels * f.width * w->channels;
+    f.block = block_of(w->channels, w->outputs);
+    f.blocks = (f.tiles.all + f.block - 1) / f.block;
+    f.block = tn__up((f.tiles.all + f.blocks - 1) / f.blocks, 12);
+    f.blocks = (f.tiles.all + f.block - 1) / f.block;
+    f.across = f.blocks >= 8 || w->outputs < ACROSS ? tn__up(w->outputs, f.width) : ACROSS;
+    f.strips = (w->outputs + f.across - 1) / f.across;
+    f.u = tn__scratch_take((size_t)(TN__WINO_ALL * f.u_step * 4));
+    status = f.u ? tn_parallel_for(f.panels * w->channels, 64, weigh, &f) : TN_ERR_MEMORY;
+    if (status == TN_OK)
+        status = tn_parallel_for(f.blocks * f.strips, 1, forth_part, &f);
+    tn__scratch_give(f.u);
+    return status;
+}
+
+/* ---- the weight's gradient ------------------------------------------------------------------- */
+
+struct back {
+    const struct tn__windows *w;
+    const struct tn__images *x, *gy;
+    float *gw;
+    struct tiles tiles;
+    int64_t part, parts; /* tiles of a part */
+    int64_t across, strips, block;
+    float *sums;  /* [part][36][outputs][channels] */
+    int64_t step; /* from one of the 36 to the next */
+};
+
+static tn_status back_piece(const struct back *b, int64_t index)
+{
+    const struct tn__windows *w = b->w;
+    int64_t part = index / b->strips, output = index % b->strips * b->across;
+    int64_t first = part * b->part, last = first + b->part;
+    int64_t outputs = w->outputs - output < b->across ? w->outputs - output : b->across;
+    int64_t v_step = b->block * w->channels, u_step = b->block * outputs;
+    float *v = tn__scratch_take((size_t)(TN__WINO_ALL * (v_step + u_step) * 4)),
+          *u = v + TN__WINO_ALL * v_step;
+    float *sums = b->sums + part * TN__WINO_ALL * b->step + output * w->channels;
+    struct tn__gemm g = { .ct = TN__F32,
+                          .by_columns = true,
+                          .m = outputs,
+                          .n = w->channels,
+                          .a_step = outputs,
+                          .b_step = w->channels,
+                          .ldc = w->channels };
+
+    if (!v)
+        return TN_ERR_MEMORY;
+    g.width = g.b_panel = tn__gemm_width(TN__F32, w->channels);
+    last = last < b->tiles.all ? last : b->tiles.all;
+    for (int64_t at = first; at < last; at += b->block) {
+        g.k = last - at < b->block ? last - at : b->block;
+        for (int64_t i = 0; i < g.k; i++) {
+            struct tn__square x = seen(w, b->x, &b->tiles, at + i),
+                              gy = made(w, b->gy, &b->tiles, at + i, output, outputs);
+            tn__transforms->input(&x, v + i * w->channels, v_step);
+            tn__transforms->gradient(&gy, u + i * outputs, u_step);
+        }
+        for (int64_t i = 0; i < TN__WINO_ALL; i++) {
+            g.a = u + i * u_step;
+            g.b = v + i * v_step;
+            g.c = sums + i * b->step;
+            tn__gemm_run(&g);
+        }
+        g.add = true;
+    }
+    tn__scratch_give(v);
+    return TN_OK;
+}
+
+static tn_status back_part(void *user, int64_t begin, int64_t end)
+{
+    tn_status status = TN_OK;
+    for (int64_t i = begin; i < end && status == TN_OK; i++)
+        status = back_piece(user, i);
+    return status;
+}
+
+/* Outputs: the parts' sums are added up in order, and become windows. */
+static tn_status finish(void *user, int64_t begin, int64_t end)
+{
+    const struct back *b = user;
+    int64_t n = b->w->channels;
+    float nine[9 * TN__WINO_LANES], sums[TN__WINO_ALL * TN__WINO_LANES];
+
+    for (int64_t o = begin; o < end; o++)
+        for (int64_t c = 0; c < n; c += TN__WINO_LANES) {
+            for (int64_t i = 0; i < TN__WINO_ALL; i++) {
+                const float *from = b->sums + i * b->step + o * n + c;
+                float *to = sums + i * TN__WINO_LANES;
+                memcpy(to, from, sizeof(float) * TN__WINO_LANES);
+                for (int64_t p = 1; p < b->parts; p++) {
+                    from += TN__WINO_ALL * b->step;
+                    for (int64_t k = 0; k < TN__WINO_LANES; k++)
+                        to[k] += from[k];
+                }
+            }
+            tn__transforms->weight_back(TN__WINO_LANES, sums, TN__WINO_LANES, nine);
+            tn__transpose_4(TN__WINO_LANES, 9, (char *)(b->gw + (o * n + c) * 9), 9 * 4,
+                            (const char *)nine, TN__WINO_LANES * 4);
+        }
+    return TN_OK;
+}
+
+tn_status tn__winograd_weight(const struct tn__windows *w, const struct tn__images *x,
+                              const struct tn__images *gy, float *gw)
+{
+    struct back b = { .w = w, .x = x, .gy = gy, .gw = gw, .tiles = tiles_of(w) };
+    tn_status status;
+
+    b.step = w->outputs * w->channels;
+    b.across = w->outputs < ACROSS ? w->outputs : ACROSS;
+    b.strips = (w->outputs + b.across - 1) / b.across;
+    b.block = b.step <= 64 * 64 ? 32 : 96;
+    b.parts = KEPT / (TN__WINO_ALL * b.step) / b.strips;
+    b.parts = b.parts > PARTS ? PARTS : b.parts < 1 ? 1 : b.parts;
+    if (b.parts * b.strips < 2)
+        b.parts = 2;
+    b.part = tn__up((b.tiles.all + b.parts - 1) / b.parts, b.block);
+    b.parts = (b.tiles.all + b.part - 1) / b.part;
+    b.sums = tn__scratch_take((size_t)(b.parts * TN__WINO_ALL * b.step * 4));
+    status = b.sums ? tn_parallel_for(b.parts * b.strips, 1, back_part, &b) : TN_ERR_MEMORY;
+    if (status == TN_OK)
+        status = tn_parallel_for(w->outputs, 1 + 1024 / w->channels, finish, &b);
+    tn__scratch_give(b.sums);
+    return status;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Functions of float32 numbers that are worked out in float64: short series do, and results are
+ * right but for the last rounding. Where `.._fits` says no (rare), the C library has to. The
+ * choice is made number by number, so that it depends on nothing else. */
+#ifndef TN_BACKEND_CPU_THROUGH_DOUBLE_H
+#define TN_BACKEND_CPU_THROUGH_DOUBLE_H
+
+#include "math/float32.h"
+
+/* ---- circles --------------------------------------------------------------------------------- */
+
+/* Up to 2^27 the quarter turns are counted exactly. */
+TN__INTO_LOOPS int tn__turn_fits(float x, float unused)
+{
+    (void)unused;
+    return __builtin_fabsf(x) < 0x1p27f;
+}
+
+/* Sine (turn 0) and cosine (turn 1): the rest within an eighth of a turn, in two series of FreeBSD's
+ * msun. */
+TN__INTO_LOOPS double tn__sine(double x, uint64_t turn)
+{
+    double shifted = x * 6.36619772367581382433e-01 + 0x1.8p52, k = shifted - 0x1.8p52;
+    double r = (x - k * 1.57079631090164184570e+00) - k * 1.58932547735281966916e-08, z = r * r;
+    uint64_t n = tn__bits_f64(shifted) + turn;
+    double s = z * r, p = -0x1a00f9e2cae774.0p-65 + z * 0x16cd878c3b46a7.0p-71;
+    double sine = (r + s * (-0x15555554cbac77.0p-55 + z * 0x111110896efbb2.0p-59)) + s * z * z * p;
+    double c = -0x16c087e80f1e27.0p-62 + z * 0x199342e0ee5069.0p-68;
+    double cosine = ((1 + z * -0x1ffffffd0c5e81.0p-54) + z * z * 0x155553e1053a42.0p-57) +
+                    z * z * z * c;
+    double y = n & 1 ? cosine : sine;
+    return n & 2 ? -y : y;
+}
+
+TN__INTO_LOOPS float tn__wide_sin(float x, float unused)
+{
+    (void)unused;
+    return x == 0 ? x : (float)tn__sine((double)x, 0);
+}
+
+TN__INTO_LOOPS float tn__wide_cos(float x, float unused)
+{
+    (void)unused;
+    return (float)tn__sine((double)x, 1);
+}
+
+TN__INTO_LOOPS float tn__wide_tan(float x, float unused)
+{
+    (void)unused;
+    return x == 0 ? x : (float)(tn__sine((double)x, 0) / tn__sine((double)x, 1));
+}
+
+/* ---- hyperbolas ------------------------------------------------------------------------------- */
+
+TN__INTO_LOOPS float tn__wide_cosh(float x, float unused)
+{
+    double e = tn__exp_f64(__builtin_fabs((double)x));
+    (void)unused;
+    return (float)(0.5 * (e + 1 / e));
+}
+
+/* Beyond 100 it is infinite in float32. */
+TN__INTO_LOOPS float tn__wide_sinh(float x, float unused)
+{
+    double size = __builtin_fabs((double)x), e = tn__expm1_f64(size > 100 ? 100.0 : size);
+    (void)unused;
+    return (float)__builtin_copysign(0.5 * (e + e / (e + 1)), (double)x);
+}
+
+/* ---- remainders ------------------------------------------------------------------------------ */
+
+/* The quotient's whole part is exact below 2^27, and so is its product with b. */
+TN__INTO_LOOPS int tn__rest_fits(float a, float b)
+{
+    double quotient = (double)a / (double)b;
+    return (__builtin_fabs(quotient) < 0x1p27) & (__builtin_fabsf(b) <= 0x1.fffffep127f);
+}
+
+TN__INTO_LOOPS float tn__wide_fmod(float a, float b)
+{
+    double rest = (double)a - __builtin_trunc((double)a / (double)b) * (double)b;
+    return __builtin_copysignf((float)rest, a);
+}
+
+TN__INTO_LOOPS float tn__wide_remainder(float a, float b)
+{
+    float rest = tn__wide_fmod(a, b);
+    return ((rest != 0) & ((b < 0) != (rest < 0))) ? rest + b : rest;
+}
+
+/* As elementwise_scalar.c's: from the remainder, so that it is right where a / b is rounded up to a whole number. */
+static inline float tn__div_floor_f32(float a, float b)
+{
+    if (b == 0)
+        return a / b;
+    float rest = __builtin_fmodf(a, b), quotient = (a - rest) / b;
+    if (rest != 0 && (b < 0) != (rest < 0))
+        quotient -= 1;
+    if (quotient == 0)
+        return __builtin_copysignf(0, a / b);
+    float below = __builtin_floorf(quotient);
+    return quotient - below > 0.5f ? below + 1 : below;
+}
+
+TN__INTO_LOOPS float tn__wide_div_floor(float a, float b)
+{
+    float rest = tn__wide_fmod(a, b), quotient = (a - rest) / b;
+    quotient = ((rest != 0) & ((b < 0) != (rest < 0))) ? quotient - 1 : quotient;
+    float below = __builtin_floorf(quotient);
+    below = quotient - below > 0.5f ? below + 1 : below;
+    return quotient == 0 ? __builtin_copysignf(0, a / b) : below;
+}
+
+/* ---- powers ---------------------------------------------------------------------------------- */
+
+/* Zeros, infinities and NaN are special, and so are powers of negative numbers. */
+TN__INTO_LOOPS int tn__power_is_plain(float a, float b)
+{
+    return (a > 0) & (a <= 0x1.fffffep127f) & (__builtin_fabsf(b) <= 0x1.fffffep127f);
+}
+
+TN__INTO_LOOPS float tn__wide_pow(float a, float b)
+{
+    return (float)tn__exp_f64((double)b * tn__log_f64((double)a));
+}
+
+#endif

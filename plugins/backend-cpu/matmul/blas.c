@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * OpenBLAS, opened privately at activation. Only a flavour without threads will do: another one
+ * starts its own when it is mapped and fights with the host's pool over the cores. So libraries
+ * are looked for where distributions put the serial flavour, and never by a bare name. */
+#include <dlfcn.h>
+#include <glob.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+
+struct tn__blas tn__blas;
+
+/* The process that is inside; 0: none. Not a mutex: one that another thread held at a fork would stay
+ * locked in the child for good, where a foreign number shows that nobody is inside any more. */
+static _Atomic int32_t inside;
+
+void tn__blas_enter(void)
+{
+    int32_t me = (int32_t)getpid();
+    for (;;) {
+        int32_t holder = 0;
+        if (atomic_compare_exchange_strong(&inside, &holder, me))
+            return;
+        if (holder != 0 && holder != me && atomic_compare_exchange_strong(&inside, &holder, me))
+            return;
+        sched_yield();
+    }
+}
+
+void tn__blas_leave(void)
+{
+    atomic_store(&inside, 0);
+}
+
+/* Debian and its like; Fedora and its like. */
+static const char *const places[] = {
+#if defined(__x86_64__)
+    "/usr/lib/x86_64-linux-gnu/openblas-serial/libopenblas.so.0",
+#elif defined(__aarch64__)
+    "/usr/lib/aarch64-linux-gnu/openblas-serial/libopenblas.so.0",
+#endif
+    "/usr/lib64/libopenblas-r*.so",
+    "/usr/local/lib/openblas-serial/libopenblas.so.0",
+};
+
+/* Another OpenBLAS in the program must not take the place of the symbols inside of ours; the
+ * sanitizers, however, refuse that way of opening. */
+static int open_flags(bool *possible)
+{
+    *possible = true;
+    if (!dlsym(RTLD_DEFAULT, "cblas_sgemm"))
+        return RTLD_NOW | RTLD_LOCAL;
+    if (dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init"))
+        *possible = false;
+#ifdef RTLD_DEEPBIND
+    return RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
+#else
+    *possible = false;
+    return RTLD_NOW | RTLD_LOCAL;
+#endif
+}
+
+/* Opens one file; words in `why` when it cannot be used. */
+static bool try_open(const char *path, char *why, size_t size)
+{
+    bool possible;
+    int flags = open_flags(&possible);
+    if (!possible) {
+        tn_snprint(
+            why, size,
+            "the program has a BLAS of its own, from which this one cannot be kept apart here");
+        return false;
+    }
+    void *library = dlopen(path, flags);
+    if (!library) {
+        const char *reason = dlerror();
+        tn_snprint(why, size, "%s", reason ? reason : "it cannot be opened");
+        return false;
+    }
+    void *sgemm = dlsym(library, "cblas_sgemm"), *dgemm = dlsym(library, "cblas_dgemm"),
+         *parallel = dlsym(library, "openblas_get_parallel");
+    int threads = 0;
+    if (parallel) {
+        int (*get)(void);
+        memcpy(&get, &parallel, sizeof get);
+        threads = get();
+    }
+    if (!sgemm || !dgemm || threads != 0) {
+        tn_snprint(why, size,
+                   threads ? "it has threads of its own; the serial flavour is wanted"
+                           : "it has no cblas_sgemm and cblas_dgemm");
+        dlclose(library);
+        return false;
+    }
+    memcpy(&tn__blas.sgemm, &sgemm, sizeof sgemm);
+    memcpy(&tn__blas.dgemm, &dgemm, sizeof dgemm);
+    /* OpenBLAS before 0.3.22 takes its Haswell kernels on every AMD processor, those with
+     * AVX-512 too. */
+    void *core = dlsym(library, "openblas_get_corename");
+    if (core && strcmp(tn__loops->name, "avx512") == 0) {
+        char *(*name)(void);
+        memcpy(&name, &core, sizeof name);
+        tn__blas.narrow = strcmp(name(), "Haswell") == 0 || strcmp(name(), "Zen") == 0;
+    }
+    tn_log(TN_LOG_DEBUG, "cpu: matrices are multiplied by %s%s", path,
+           tn__blas.narrow ? ", large ones by own code with AVX-512" : "");
+    return true;
+}
+
+tn_status tn__blas_open(const char *wanted)
+{
+    char why[512] = "none was found";
+    tn__blas.sgemm = NULL;
+    tn__blas.dgemm = NULL;
+    if (wanted && strcmp(wanted, "none") == 0)
+        return TN_OK;
+    if (wanted && strcmp(wanted, "auto") != 0) {
+        if (wanted[0] != '/')
+            return tn_fail(TN_ERR_VALUE,
+                           "TENON_CPU_BLAS=%s: auto, none or the absolute path of a library",
+                           wanted);
+        if (!try_open(wanted, why, sizeof why))
+            return tn_fail(TN_ERR_UNAVAILABLE,
+                           "TENON_CPU_BLAS=%s cannot be used: %s; auto looks for a library, none "
+                           "does without",
+                           wanted, why);
+        tn__blas.narrow = false; /* asked for by name */
+        return TN_OK;
+    }
+#ifndef TN_WITH_OPENBLAS
+    return TN_OK; /* configure --without-openblas: only by an explicit path */
+#endif
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        glob_t found;
+        bool open = false;
+        if (glob(places[i], 0, NULL, &found) != 0)
+            continue;
+        for (size_t k = 0; k < found.gl_pathc && !open; k++)
+            open = try_open(found.gl_pathv[k], why, sizeof why);
+        globfree(&found);
+        if (open)
+            return TN_OK;
+    }
+    tn_log(TN_LOG_INFO, "cpu: no serial OpenBLAS (%s); matrices are multiplied by own code", why);
+    return TN_OK;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Linear layers: a product over the last dimension, with bias, and with an activation and a sum behind it. */
+#include "base/kernels.h"
+#include "matmul/matmul.h"
+
+#include <string.h>
+
+/* Whether all dimensions but the last go together as one, and then its size and stride. */
+static bool as_rows(const tn_view *view, int64_t *rows, int64_t *stride)
+{
+    *rows = 1;
+    *stride = view->ndim > 1 ? view->strides[view->ndim - 2] : 0;
+    bool first = true;
+    int64_t expect = 0;
+    for (int32_t i = view->ndim - 1; i-- > 0;) {
+        *rows *= view->shape[i];
+        if (view->shape[i] == 1)
+            continue;
+        if (first)
+            *stride = view->strides[i];
+        else if (view->strides[i] != expect)
+            return false;
+        first = false;
+        expect = view->strides[i] * view->shape[i];
+    }
+    return true;
+}
+
+struct layer {
+    const tn_view *x, *weight, *bias, *y;
+    const struct tn__finish *finish;
+    bool finished;
+};
+
+static tn_status compute(const tn_call *call, struct layer *l);
+
+/* x [..., in] whose leading dimensions do not go together is copied first. */
+static tn_status compute_copied(const tn_call *call, const struct layer *given, bool *finished)
+{
+    const tn_view *x = given->x;
+    int64_t strides[TN_MAX_DIMS], next = 1;
+    for (int32_t i = x->ndim; i-- > 0; next *= x->shape[i])
+        strides[i] = next;
+    tn_view dense = *x;
+    dense.byte_offset = 0;
+    dense.strides = strides;
+    dense.data = tn_malloc((size_t)(next > 0 ? next : 1) * (size_t)tn__view_item(x));
+    if (!dense.data)
+        return TN_ERR_MEMORY;
+    tn_status status = tn__copy_views(&dense, x);
+    if (status == TN_OK) {
+        struct layer l = *given;
+        l.x = &dense;
+        status = compute(call, &l);
+        *finished = l.finished;
+    }
+    tn_free(dense.data);
+    return status;
+}
+
+static tn_status compute(const tn_call *call, struct layer *l)
+{
+    const tn_view *x = l->x, *weight = l->weight, *y = l->y, *bias = l->bias;
+    int64_t x_rows, x_stride, y_rows, y_stride;
+    if (!as_rows(x, &x_rows, &x_stride))
+        return compute_copied(call, l, &l->finished);
+    if (!as_rows(y, &y_rows, &y_stride))
+        return tn_fail(TN_ERR_RUNTIME, "%s: the result's rows do not have one stride", call->op);
+    struct tn__product p = {
+        .batch = 1, .m = x_rows, .n = weight->shape[0], .k = weight->shape[1], .finish = l->finish
+    };
+    p.y = tn__matrix_of(y, -1, y->ndim - 1);
+    p.a = tn__matrix_of(x, -1, x->ndim - 1);
+    p.y.row = y_stride * p.y.item;
+    p.a.row = x_stride * p.a.item;
+    p.b = tn__matrix_of(weight, 1, 0);
+    p.ct = tn__ct_of(p.y.dtype);
+    if (p.m == 1) { /* the stride of the only row says nothing */
+        p.y.row = p.n * p.y.item;
+        p.a.row = p.k * p.a.item;
+    }
+    if (bias) {
+        p.bias = tn__view_at(bias);
+        p.bias_step = bias->strides[0] * tn__view_item(bias);
+        p.bias_dtype = tn_view_dtype(bias);
+    }
+    tn_status status = tn__product_run(&p, y);
+    l->finished = p.finished;
+    return status;
+}
+
+tn_status tn__linear(const tn_call *call)
+{
+    struct layer l = { .x = call->in[0],
+                       .weight = call->in[1],
+                       .bias = call->n_in > 2 ? call->in[2] : NULL,
+                       .y = call->out[0] };
+    return compute(call, &l);
+}
+
+/* ---- and what follows it --------------------------------------------------------------------- */
+
+/* TN__EW_COUNT: none. */
+static enum tn__ew follower(const char *activation)
+{
+    return strcmp(activation, "relu") == 0        ? TN__RELU
+           : strcmp(activation, "gelu") == 0      ? TN__GELU
+           : strcmp(activation, "gelu_tanh") == 0 ? TN__GELU_TANH
+           : strcmp(activation, "silu") == 0      ? TN__SILU
+                                                  : TN__EW_COUNT;
+}
+
+/* Whether the rows of `view` are numbers in a row, one stride apart; where they begin, and how far apart in bytes. */
+static bool find_rows(const tn_view *view, char **at, int64_t *step)
+{
+    int64_t rows, stride;
+    if ((view->shape[view->ndim - 1] > 1 && view->strides[view->ndim - 1] != 1) ||
+        !as_rows(view, &rows, &stride))
+        return false;
+    *at = tn__view_at(view);
+    *step = stride * tn__view_item(view);
+    return true;
+}
+
+/* The same in passes of its own, where the product could not do it. */
+static tn_status follow(const tn_call *call, enum tn__ew op, const tn_view *z,
+                        const tn_view *residual)
+{
+    const tn_view *in[2] = { z, z }, *y = call->out[0];
+    tn_call pass = *call;
+    tn_status status = TN_OK;
+    pass.in = in;
+    if (op != TN__EW_COUNT)
+        status = tn__elementwise_run(&pass, op, 1);
+    if (residual && status == TN_OK) {
+        in[0] = y;
+        in[1] = residual;
+        status = tn__elementwise_run(&pass, TN__ADD, 2);
+    }
+    return status;
+}
+
+tn_status tn__linear_activation(const tn_call *call)
+{
+    const tn_linear_activation_options *o = call->options;
+    const tn_view *y = call->out[0], *before = call->out[1], *residual = call->in[3];
+    enum tn__ew op = follower(o->activation);
+    tn_dtype dtype = tn_view_dtype(y);
+    struct tn__finish finish = { 0 };
+    struct layer l = { .x = call->in[0], .weight = call->in[1], .bias = call->in[2], .y = y };
+    bool kept = before->ndim == y->ndim && tn__view_count(before) == tn__view_count(y) &&
+                (op == TN__GELU || op == TN__GELU_TANH || op == TN__SILU || residual);
+    char *at;
+    int64_t step;
+
+    if (tn__view_count(y) == 0)
+        return TN_OK;
+    if (kept && op != TN__EW_COUNT)
+        l.y = before;
+    if ((dtype == TN_F32 || dtype == TN_F64) && (op != TN__EW_COUNT || residual) &&
+        find_rows(l.y, &at, &step) && (l.y == y || find_rows(y, &finish.into, &finish.into_row)) &&
+        (!residual || find_rows(residual, &at, &finish.residual_row))) {
+        finish.residual = residual ? at : NULL;
+        finish.loop = op != TN__EW_COUNT ? tn__loop_of(op, tn__ct_of(dtype)) : NULL;
+        l.finish = &finish;
+    }
+    tn_status status = compute(call, &l);
+    if (status == TN_OK && !l.finished)
+        status = follow(call, op, l.y, residual);
+    return status;
+}

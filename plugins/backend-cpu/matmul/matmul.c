@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Products of matrices. Four ways, chosen by shape, layout and type alone: rows at a time for a few
+ * rows; strips over one packed matrix for float32 and float64 (packed.c); BLAS for what is left of these; own packed tiles. The result is cut into pieces by its shape, never by the number of
+ * threads, and each piece is one single-threaded computation. */
+#include <string.h>
+
+#include "base/kernels.h"
+#include "matmul/matmul.h"
+
+enum {
+    FEW_ROWS = 4,
+    KC = 256 /* depth of a packed panel */
+};
+
+/* ---- few rows -------------------------------------------------------------------------------- */
+
+static bool dense_columns(const struct tn__matrix *x, enum tn__ct ct)
+{
+    return x->dtype == tn__ct_dtype(ct) && x->column == x->item;
+}
+
+static bool dense_rows(const struct tn__matrix *x, enum tn__ct ct)
+{
+    return x->dtype == tn__ct_dtype(ct) && x->row == x->item;
+}
+
+static double bias_at(const struct tn__product *p, int64_t j)
+{
+    double value = 0;
+    if (p->bias)
+        tn__convert_load(p->bias_dtype, TN__F64)(1, p->bias + j * p->bias_step, 0, &value);
+    return value;
+}
+
+/* b's columns lie in rows (a transposed weight): dot products. */
+static void rows_by_dots(const struct tn__product *p, const struct tn__matrix *y,
+                         const struct tn__matrix *a, const struct tn__matrix *b, int64_t m,
+                         int64_t j0, int64_t n)
+{
+    for (int64_t j = 0; j < n; j++) {
+        const char *column = b->at + (j0 + j) * b->column;
+        double bias = bias_at(p, j0 + j);
+        for (int64_t i = 0; i < m; i++) {
+            char *to = y->at + i * y->row + (j0 + j) * y->column;
+            const char *row = a->at + i * a->row;
+            if (p->ct == TN__F32) {
+                float value = tn__products->dot_f32(p->k, (const float *)(const void *)row,
+                                                    (const float *)(const void *)column);
+                value = p->bias ? value + (float)bias : value;
+                memcpy(to, &value, sizeof value);
+            } else {
+                double value = tn__products->dot_f64(p->k, (const double *)(const void *)row,
+                                                     (const double *)(const void *)column);
+                value = p->bias ? value + bias : value;
+                memcpy(to, &value, sizeof value);
+            }
+        }
+    }
+}
+
+/* b's rows lie in rows: y gets multiples of them. */
+static void rows_by_sums(const struct tn__product *p, const struct tn__matrix *y,
+                         const struct tn__matrix *a, const struct tn__matrix *b, int64_t m,
+                         int64_t j0, int64_t n)
+{
+    for (int64_t i = 0; i < m; i++) {
+        char *to = y->at + i * y->row + j0 * y->item;
+        tn__store *store = tn__convert_store(TN__F64, p->bias_dtype);
+        memset(to, 0, (size_t)(n * y->item));
+        for (int64_t j = 0; p->bias && j < n; j++) {
+            double bias = bias_at(p, j0 + j);
+            store(1, &bias, to + j * y->item, 0);
+        }
+        int64_t k = 0;
+        for (; k + 4 <= p->k && b->row % b->item == 0; k += 4) {
+            const char *from = a->at + i * a->row + k * a->column,
+                       *row = b->at + k * b->row + j0 * b->item;
+            float f32[4];
+            double f64[4];
+            for (int64_t d = 0; d < 4; d++)
+                memcpy(p->ct == TN__F32 ? (void *)&f32[d] : (void *)&f64[d], from + d * a->column,
+                       (size_t)b->item);
+            if (p->ct == TN__F32)
+                tn__products->axpy4_f32(n, f32, (const float *)(const void *)row, b->row / b->item,
+                                        (float *)(void *)to);
+            else
+                tn__products->axpy4_f64(n, f64, (const double *)(const void *)row, b->row / b->item,
+                                        (double *)(void *)to);
+        }
+        for (; k < p->k; k++) {
+            const char *from = a->at + i * a->row + k * a->column,
+                       *row = b->at + k * b->row + j0 * b->item;
+            if (p->ct == TN__F32) {
+                float value;
+                memcpy(&value, from, sizeof value);
+                tn__products->axpy_f32(n, value, (const float *)(const void *)row,
+                                       (float *)(void *)to);
+            } else {
+                double value;
+                memcpy(&value, from, sizeof value);
+                tn__products->axpy_f64(n, value, (const double *)(const void *)row,
+                                       (double *)(void *)to);
+            }
+        }
+    }
+}
+
+enum way { DOTS, SUMS, BLAS, TILES };
+
+static bool blas_takes(const struct tn__matrix *x, int64_t rows, int64_t columns, enum tn__ct ct)
+{
+    if (x->dtype != tn__ct_dtype(ct) || rows > INT32_MAX || columns > INT32_MAX)
+        return false;
+    bool plain = x->column == x->item || columns <= 1;
+    if (!plain && x->row != x->item && rows > 1)
+        return false;
+    /* The step counts unless there is but one line; a step of 0 (an expanded tensor) is none. */
+    int64_t step = plain ? x->row : x->column, least = (plain ? columns : rows) * x->item;
+    return (plain && rows <= 1) ||
+           (step >= least && step / x->item <= INT32_MAX && step % x->item == 0);
+}
+
+static enum way choose_way(const struct tn__product *p)
+{
+    bool floats = p->ct == TN__F32 || p->ct == TN__F64;
+    if (floats && p->m <= FEW_ROWS && p->y.dtype == tn__ct_dtype(p->ct)) {
+        if (dense_columns(&p->a, p->ct) && dense_rows(&p->b, p->ct) && p->k > 1)
+            return DOTS;
+        if (p->a.dtype == p->y.dtype && dense_columns(&p->b, p->ct) &&
+            dense_columns(&p->y, p->ct) && (!p->bias || p->bias_dtype == p->y.dtype))
+            return SUMS;
+    }
+    /* One thread at a time may be in BLAS, so what goes to several threads does without it. */
+    bool blas = p->alone && (p->ct == TN__F32 ? tn__blas.sgemm != NULL
+                                              : p->ct == TN__F64 && tn__blas.dgemm != NULL);
+    if (tn__blas.narrow && p->m >= 32 && p->n >= 64 && p->k >= 32)
+        return TILES;
+    if (blas && blas_takes(&p->a, p->m, p->k, p->ct) && blas_takes(&p->b, p->k, p->n, p->ct) &&
+        dense_columns(&p->y, p->ct) && p->y.row / p->y.item <= INT32_MAX &&
+        p->y.row >= p->n * p->y.item)
+        return BLAS;
+    return TILES;
+}
+
+/* ---- BLAS ------------------------------------------------------------------------------------ */
+
+/* How BLAS sees a matrix: transposed or not, and its leading dimension, which it wants to be
+ * large enough even where it is not used. */
+static int transposed(const struct tn__matrix *x, int64_t rows, int64_t columns, int *leading)
+{
+    bool plain = x->column == x->item || columns <= 1;
+    int64_t step = (plain ? x->row : x->column) / x->item, least = plain ? columns : rows;
+    if (plain && rows <= 1) /* the only line has no step */
+        step = least;
+    *leading = (int)(step < least ? least : step < 1 ? 1 : step);
+    return plain ? TN__BLAS_NO_TRANS : TN__BLAS_TRANS;
+}
+
+static void piece_by_blas(const struct tn__product *p, const struct tn__matrix *y,
+                          const struct tn__matrix *a, const struct tn__matrix *b, int64_t m,
+                          int64_t n, int64_t j0)
+{
+    int lda, ldb, ta = transposed(a, m, p->k, &lda), tb = transposed(b, p->k, n, &ldb);
+    int ldc = (int)(y->row / y->item);
+    if (p->bias) {
+        tn__load *load = tn__convert_load(p->bias_dtype, p->ct);
+        for (int64_t i = 0; i < m; i++)
+            load(n, p->bias + j0 * p->bias_step, p->bias_step, y->at + i * y->row);
+    }
+    tn__blas_enter();
+    if (p->ct == TN__F32)
+        tn__blas.sgemm(TN__BLAS_ROW_MAJOR, ta, tb, (int)m, (int)n, (int)p->k, 1,
+                       (const float *)(const void *)a->at, lda, (const float *)(const void *)b->at,
+                       ldb, p->bias ? 1 : 0, (float *)(void *)y->at, ldc);
+    else
+        tn__blas.dgemm(TN__BLAS_ROW_MAJOR, ta, tb, (int)m, (int)n, (int)p->k, 1,
+                       (const double *)(const void *)a->at, lda,
+                       (const double *)(const void *)b->at, ldb, p->bias ? 1 : 0,
+                       (double *)(void *)y->at, ldc);
+    tn__blas_leave();
+}
+
+/* ---- own tiles ------------------------------------------------------------------------------- */
+
+/* Panels of `wide` neighbours (rows of a, columns of b), the depth running slowest, filled up
+ * with zeros: to[panel][k][wide]. `step` goes from one neighbour to the next, `deep` along k. */
+static void pack(const struct tn__matrix *x, int64_t step, int64_t deep, int64_t count, int64_t kc,
+                 int64_t wide, enum tn__ct ct, char *to, char *line)
+{
+    int64_t size = (int64_t)tn__ct_size(ct);
+    tn__load *load = tn__convert_load(x->dtype, ct);
+    for (int64_t first = 0; first < count; first += wide, to += wide * kc * size) {
+        int64_t here = count - first < wide ? count - first : wide;
+        if (here < wide)
+            memset(to, 0, (size_t)(wide * kc * size));
+        bool plain = x->dtype == tn__ct_dtype(ct);
+        if (plain && step == size && here == wide) {
+            for (int64_t k = 0; k < kc; k++)
+                memcpy(to + k * wide * size, x->at + first * step + k * deep,
+                       (size_t)(wide * size));
+            continue;
+        }
+        if (plain && deep == size && kc > 1) {
+            if (size == 4)
+                tn__transpose_4(kc, here, to, wide * 4, x->at + first * step, step);
+            else
+                tn__transpose_8(kc, here, to, wide * 8, x->at + first * step, step);
+            continue;
+        }
+        if (step < deep || kc == 1) { /* neighbours are near: row by row */
+            for (int64_t k = 0; k < kc; k++)
+                load(here, x->at + first * step + k * deep, step, to + k * wide * size);
+            continue;
+        }
+        for (int64_t i = 0; i < here; i++) {
+            load(kc, x->at + (first + i) * step, deep, line);
+            if (size == 4)
+                for (int64_t k = 0; k < kc; k++)
+                    memcpy(to + (k * wide + i) * 4, line + k * 4, 4);
+            else
+                for (int64_t k = 0; k < kc; k++)
+                    memcpy(to + (k * wide + i) * 8, line + k * 8, 8);
+        }
+    }
+}
+
+static tn_status piece_by_tiles(const struct tn__product *p, const struct tn__matrix *y,
+                                const struct tn__matrix *a, const struct tn__matrix *b, int64_t m,
+                                int64_t n, int64_t j0)
+{
+    const struct tn__tile *tile = &tn__products->tile[p->ct];
+    int64_t size = (int64_t)tn__ct_size(p->ct), mr = tile->mr, nr = tile->nr;
+    int64_t up_m = (m + mr - 1) / mr * mr, up_n = (n + nr - 1) / nr * nr;
+    size_t bytes = (size_t)(size * (up_m * up_n + KC * (up_m + up_n) + KC)) + 64;
+    char *memory = tn__scratch_take(bytes);
+    if (!memory)
+        return TN_ERR_MEMORY;
+    char *sums = memory, *pa = sums + up_m * up_n * size, *pb = pa + KC * up_m * size,
+         *line = pb + KC * up_n * size;
+    memset(sums, 0, (size_t)(up_m * up_n * size));
+    for (int64_t k0 = 0; k0 < p->k; k0 += KC) {
+        int64_t kc = p->k - k0 < KC ? p->k - k0 : KC;
+        struct tn__matrix deep_a = *a, deep_b = *b;
+        deep_a.at += k0 * a->column;
+        deep_b.at += k0 * b->row;
+        pack(&deep_a, a->row, a->column, m, kc, mr, p->ct, pa, line);
+        pack(&deep_b, b->column, b->row, n, kc, nr, p->ct, pb, line);
+        for (int64_t j = 0; j < up_n; j += nr)
+            for (int64_t i = 0; i < up_m; i += mr)
+                tile->run(kc, pa + i * kc * size, pb + j * kc * size, sums + (i * up_n + j) * size,
+                          up_n);
+    }
+    if (p->bias)
+        tn__convert_load(p->bias_dtype, p->ct)(n, p->bias + j0 * p->bias_step, p->bias_step, pb);
+    for (int64_t i = 0; i < m; i++) {
+        char *row = sums + i * up_n * size;
+        if (p->bias)
+            tn__gemm_add_row(p->ct, n, pb, row);
+        tn__convert_store(p->ct, y->dtype)(n, row, y->at + i * y->row, y->column);
+    }
+    tn__scratch_give(memory);
+    return TN_OK;
+}
+
+/* ---- pieces ---------------------------------------------------------------------------------- */
+
+static tn_status do_piece(const struct tn__product *p, int64_t index)
+{
+    int64_t across = index % p->columns, down = index / p->columns % p->rows,
+            which = index / p->columns / p->rows;
+    int64_t i0 = down * p->tile_m, j0 = across * p->tile_n;
+    int64_t m = p->m - i0 < p->tile_m ? p->m - i0 : p->tile_m,
+            n = p->n - j0 < p->tile_n ? p->n - j0 : p->tile_n;
+    struct tn__matrix y = p->y, a = p->a, b = p->b;
+    y.at += which * p->batch_y + i0 * y.row;
+    a.at += which * p->batch_a + i0 * a.row;
+    b.at += which * p->batch_b;
+    enum way way = choose_way(p);
+    switch (way) {
+    case DOTS: rows_by_dots(p, &y, &a, &b, m, j0, n); return TN_OK;
+    case SUMS: rows_by_sums(p, &y, &a, &b, m, j0, n); return TN_OK;
+    case BLAS:
+    case TILES: break;
+    }
+    y.at += j0 * y.column;
+    b.at += j0 * b.column;
+    if (way == TILES)
+        return piece_by_tiles(p, &y, &a, &b, m, n, j0);
+    piece_by_blas(p, &y, &a, &b, m, n, j0);
+    return TN_OK;
+}
+
+static tn_status part(void *user, int64_t begin, int64_t end)
+{
+    const struct tn__product *p = user;
+    tn_status status = TN_OK;
+    for (int64_t i = begin; i < end && status == TN_OK; i++)
+        status = do_piece(p, i);
+    return status;
+}
+
+static tn_status zero_or_bias(const struct tn__product *p, const tn_view *y)
+{
+    tn_status status = tn__copy_zero(y);
+    for (int64_t i = 0; p->bias && status == TN_OK && i < p->m; i++)
+        for (int64_t j = 0; j < p->n; j++) {
+            double value = bias_at(p, j);
+            tn__convert_store(TN__F64, p->y.dtype)(1, &value,
+                                                   p->y.at + i * p->y.row + j * p->y.column, 0);
+        }
+    return status;
+}
+
+static int64_t tile_size(int64_t size, int64_t large)
+{
+    int64_t tile = large ? 256 : 128;
+    return size < tile + tile / 2 ? (size > 0 ? size : 1) : tile;
+}
+
+tn_status tn__product_run(struct tn__product *p, const tn_view *y)
+{
+    if (p->batch == 0 || p->m == 0 || p->n == 0)
+        return TN_OK;
+    if (p->k == 0)
+        return zero_or_bias(p, y);
+    if (p->n == 1 && p->m > 1 && !p->bias) { /* a column: the product of one row, transposed */
+        struct tn__matrix a = { p->b.at, p->b.column, p->b.row, p->b.dtype, p->b.item };
+        struct tn__matrix b = { p->a.at, p->a.column, p->a.row, p->a.dtype, p->a.item };
+        int64_t batch = p->batch_a, step = p->y.row;
+        p->a = a, p->b = b;
+        p->batch_a = p->batch_b, p->batch_b = batch;
+        p->y.column = step;
+        p->n = p->m, p->m = 1;
+        p->y.row = p->n * p->y.column; /* the stride of the only row says nothing */
+        p->a.row = p->k * p->a.column;
+    }
+    if (tn__strips_take(p))
+        return tn__strips_run(p);
+    double work = (double)p->m * (double)p->n * (double)p->k;
+    p->tile_m = p->m;
+    p->tile_n = p->n;
+    if (work > TN__PRODUCT_SMALL) {
+        bool large = (double)p->m * (double)p->n >= 1024.0 * 1024.0;
+        p->tile_m = tile_size(p->m, large);
+        p->tile_n = tile_size(p->n, large);
+    }
+    p->alone = p->batch == 1 && p->tile_m >= p->m && p->tile_n >= p->n;
+    if (work <= TN__PRODUCT_SMALL &&
+        choose_way(p) == TILES) { /* its memory is bounded by the tile */
+        p->tile_m = p->m < 512 ? p->m : 512;
+        p->tile_n = p->n < 512 ? p->n : 512;
+    }
+    p->rows = (p->m + p->tile_m - 1) / p->tile_m;
+    p->columns = (p->n + p->tile_n - 1) / p->tile_n;
+    int64_t pieces = p->batch * p->rows * p->columns;
+    if (pieces == 1 || work * (double)p->batch <= TN__PRODUCT_SMALL)
+        return part(p, 0, pieces);
+    double each = (double)p->tile_m * (double)p->tile_n * (double)p->k;
+    int64_t grain = each >= TN__PRODUCT_SMALL / 2
+                        ? 1
+                        : (int64_t)((double)(TN__PRODUCT_SMALL / 2) / (each > 1 ? each : 1)) + 1;
+    return tn_parallel_for(pieces, grain, part, p);
+}
+
+tn_status tn__bmm(const tn_call *call)
+{
+    const tn_view *a = call->in[0], *b = call->in[1], *y = call->out[0];
+    struct tn__product p = {
+        .batch = y->shape[0], .m = y->shape[1], .n = y->shape[2], .k = a->shape[2]
+    };
+    p.y = tn__matrix_of(y, 1, 2);
+    p.a = tn__matrix_of(a, 1, 2);
+    p.b = tn__matrix_of(b, 1, 2);
+    p.batch_y = y->strides[0] * p.y.item;
+    p.batch_a = a->shape[0] == 1 ? 0 : a->strides[0] * p.a.item;
+    p.batch_b = b->shape[0] == 1 ? 0 : b->strides[0] * p.b.item;
+    p.ct = tn__ct_of(p.y.dtype);
+    return tn__product_run(&p, y);
+}

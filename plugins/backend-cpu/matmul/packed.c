@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Products of float32 and float64 by strips: one matrix is packed into panels, in parallel, the other is read where it lies, or
+ * gathered where its columns lie far apart, in rounds that copy a bounded part of a long depth; what is to become of the result (struct tn__finish) is done while it is in the cache. Where it packs less, the product
+ * is computed the other way round, y^T = b^T a^T, and each piece turned back. */
+#include <string.h>
+
+#include "base/kernels.h"
+#include "matmul/matmul.h"
+
+enum {
+    LEAST_ROWS = 6, /* fewer are not worth packing the other matrix */
+    MOST_ROWS = 192,
+    ACROSS = 128,  /* rows of a piece at most, columns at least */
+    PIECES = 16,   /* so many are wanted */
+    GATHERED = 16, /* strips that are gathered at once: neighbours lie on the same lines */
+    COPIED =
+        1 << 22 /* elements of both matrices that are copied before they are multiplied, about */
+};
+
+struct strips {
+    struct tn__product *p;
+    bool turned;              /* the strips are columns of y */
+    struct tn__matrix a, b;   /* as the strips have them */
+    int64_t m, n;             /* the same */
+    int64_t batch_a, batch_b; /* bytes */
+    struct tn__gemm g;
+    bool crowded;
+    int64_t k0, matrices_a, matrices_b; /* where the round begins; how many there are of each */
+    char *gathered;        /* a of each matrix, [batch][strip][k][mr]; NULL: read where it lies */
+    int64_t strips, strip; /* of a matrix; elements from one to the next */
+    char *panels;          /* b of each matrix of the batch, [batch][panel][k][width] */
+    int64_t each;          /* elements of a batch's panels */
+    int64_t count, rows, down;
+    int64_t wide, across; /* columns of a piece, pieces next to one another */
+    const char *bias;     /* in a row; NULL: none */
+};
+
+bool tn__strips_take(const struct tn__product *p)
+{
+    tn_dtype dtype = tn__ct_dtype(p->ct);
+    bool floats = p->ct == TN__F32 || p->ct == TN__F64;
+
+    return floats && p->m >= LEAST_ROWS && p->n > 1 && p->a.dtype == dtype && p->b.dtype == dtype &&
+           p->y.dtype == dtype && p->y.column == p->y.item &&
+           (!p->bias || p->bias_dtype == dtype) &&
+           (p->a.column == p->a.item || p->a.row == p->a.item) &&
+           (double)(p->batch_b ? p->batch : 1) * (double)p->k * (double)p->n <= 64e6;
+}
+
+/* ---- what becomes of the result -------------------------------------------------------------- */
+
+/* A part of y that is whole. */
+static void finish(const struct tn__product *p, int64_t row, int64_t rows, int64_t column,
+                   int64_t columns)
+{
+    static const double no_numbers[3];
+    const struct tn__finish *f = p->finish;
+    const int64_t item = p->y.item;
+    tn__ew_loop *add = f->residual ? tn__loop_of(TN__ADD, p->ct) : NULL;
+
+    for (int64_t i = row; i < row + rows; i++) {
+        char *z = p->y.at + i * p->y.row + column * item;
+        char *to = f->into ? f->into + i * f->into_row + column * item : z;
+        if (f->loop)
+            f->loop(columns, to, item, z, item, z, item, no_numbers);
+        else if (to != z)
+            memcpy(to, z, (size_t)(columns * item));
+        if (add)
+            add(columns, to, item, to, item, f->residual + i * f->residual_row + column * item,
+                item, no_numbers);
+    }
+}
+
+struct place {
+    const struct tn__product *p;
+    int64_t row, column;
+};
+
+static void finish_part(void *user, int64_t i, int64_t m, int64_t j, int64_t n)
+{
+    const struct place *at = user;
+
+    finish(at->p, at->row + i, m, at->column + j, n);
+}
+
+/* ---- pieces ---------------------------------------------------------------------------------- */
+
+static tn_status pack(void *user, int64_t begin, int64_t end)
+{
+    const struct strips *s = user;
+    int64_t item = s->b.item, width = s->g.width, k = s->g.k;
+
+    for (int64_t i = begin; i < end; i++) {
+        int64_t j = i % s->count * width, which = i / s->count;
+        tn__gemm_pack(s->g.ct, k, s->n - j < width ? s->n - j : width, width,
+                      s->b.at + which * s->batch_b + j * s->b.column + s->k0 * s->b.row,
+                      s->b.row / item, s->b.column / item,
+                      s->panels + (which * s->each + j * k) * item);
+    }
+    return TN_OK;
+}
+
+/* Rows of b that are numbers in a row go to all panels at once: read in the order of memory. */
+static tn_status pack_rows(void *user, int64_t begin, int64_t end)
+{
+    const struct strips *s = user;
+    const int64_t item = s->b.item, width = s->g.width, k = s->g.k;
+
+    for (int64_t i = begin; i < end; i++) {
+        const char *from = s->b.at + i / k * s->batch_b + (s->k0 + i % k) * s->b.row;
+        char *to = s->panels + (i / k * s->each + i % k * width) * item;
+        for (int64_t j = 0; j < s->n; j += width, to += k * width * item) {
+            const int64_t here = s->n - j < width ? s->n - j : width;
+            memcpy(to, from + j * item, (size_t)(here * item));
+            memset(to + here * item, 0, (size_t)((width - here) * item));
+        }
+    }
+    return TN_OK;
+}
+
+/* Where the round's part of a lies for a matrix of the batch, from a row on that begins a strip. */
+static const char *rows_of_a(const struct strips *s, int64_t which, int64_t row)
+{
+    return s->a.at + which * s->batch_a + row * s->a.row + s->k0 * s->a.column;
+}
+
+static tn_status gather(void *user, int64_t begin, int64_t end)
+{
+    const struct strips *s = user;
+    const int64_t blocks = (s->strips + GATHERED - 1) / GATHERED;
+
+    for (int64_t i = begin; i < end; i++) {
+        int64_t first = i % blocks * GATHERED, which = i / blocks;
+        struct tn__gemm g = s->g;
+        g.m = s->m;
+        g.a = rows_of_a(s, which, 0);
+        tn__gemm_gather(&g, s->strip, first,
+                        s->strips - first < GATHERED ? s->strips - first : GATHERED,
+                        s->gathered + (which * s->strips + first) * s->strip * s->a.item);
+    }
+    return TN_OK;
+}
+
+static tn_status part(void *user, int64_t begin, int64_t end)
+{
+    const struct strips *s = user;
+    const struct tn__product *p = s->p;
+    const int64_t item = p->y.item, mr = tn__products->strips[p->ct].mr;
+
+    for (int64_t i = begin, next; i < end; i = next) {
+        int64_t j = i % s->across * s->wide, row = i / s->across % s->down * s->rows,
+                which = i / s->across / s->down, last;
+        struct tn__gemm g = s->g;
+        struct place place = { p, row, j };
+        next = (i / s->across + 1) * s->across; /* pieces of the same rows at once */
+        next = next < end ? next : end;
+        last = j + (next - i) * s->wide;
+        g.m = s->m - row < s->rows ? s->m - row : s->rows;
+        g.n = (last < s->n ? last : s->n) - j;
+        g.a = rows_of_a(s, which, row);
+        if (s->gathered) {
+            g.a = s->gathered + ((s->batch_a ? which : 0) * s->strips + row / mr) * s->strip * item;
+            g.a_step = mr;
+            g.a_strip = s->strip;
+        }
+        g.b = s->panels + ((s->batch_b ? which : 0) * s->each + j * g.k) * item;
+        g.c = p->y.at + which * p->batch_y + row * p->y.row + j * item;
+        g.bias = s->bias ? s->bias + j * item : NULL;
+        g.add = s->k0 > 0;
+        if (p->finish && s->k0 + g.k == p->k) {
+            g.done = finish_part;
+            g.user = &place;
+        }
+        tn__gemm_run(&g);
+    }
+    return TN_OK;
+}
+
+/* A piece is some columns of y with all of its rows: computed as rows, then turned. */
+static tn_status turned_part(void *user, int64_t begin, int64_t end)
+{
+    enum { AT_ONCE = 32 };
+    const struct strips *s = user;
+    const struct tn__product *p = s->p;
+    const int64_t item = p->y.item, step = s->g.ldc;
+    char *space = tn__scratch_take((size_t)(s->rows * step * item));
+
+    if (!space)
+        return TN_ERR_MEMORY;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t first = i * s->rows;
+        struct tn__gemm g = s->g;
+        g.m = s->m - first < s->rows ? s->m - first : s->rows;
+        g.n = s->n;
+        g.a = s->a.at + first * s->a.row;
+        g.b = s->panels;
+        g.c = space;
+        tn__gemm_run(&g);
+        for (int64_t at = 0; at < g.m; at += AT_ONCE) {
+            int64_t here = g.m - at < AT_ONCE ? g.m - at : AT_ONCE;
+            char *to = p->y.at + (first + at) * item;
+            if (item == 4)
+                tn__transpose_4(s->n, here, to, p->y.row, space + at * step * item, step * item);
+            else
+                tn__transpose_8(s->n, here, to, p->y.row, space + at * step * item, step * item);
+        }
+        for (int64_t row = 0; s->bias && row < p->m; row++)
+            tn__gemm_add_row(p->ct, g.m, s->bias + first * item,
+                             p->y.at + row * p->y.row + first * item);
+        if (p->finish)
+            finish(p, 0, p->m, first, g.m);
+    }
+    tn__scratch_give(space);
+    return TN_OK;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+/* Whether less is copied the other way round: what is packed, what is turned, rows that crowd the cache and are gathered. */
+static bool turns(const struct tn__product *p)
+{
+    double m = (double)p->m, n = (double)p->n, k = (double)p->k;
+    bool crowds_a = p->a.row % 1024 == 0, crowds_b = p->b.column % 1024 == 0;
+
+    return p->batch == 1 && p->m * 2 <= p->n && p->b.row == p->b.item && p->k > 1 &&
+           p->a.column == p->a.item &&
+           k * m + m * n + (crowds_b ? n * k : 0) < k * n + (crowds_a ? m * k : 0);
+}
+
+static void lay_out(struct strips *s)
+{
+    const struct tn__product *p = s->p;
+    int64_t mr = tn__products->strips[p->ct].mr;
+
+    s->down = (s->m + MOST_ROWS - 1) / MOST_ROWS;
+    if (s->turned && s->down < PIECES) /* no pieces side by side */
+        s->down = PIECES;
+    s->rows = ((s->m + s->down - 1) / s->down + mr - 1) / mr * mr;
+    s->down = (s->m + s->rows - 1) / s->rows;
+    s->wide = ACROSS;
+    if (s->turned)
+        s->wide = s->n;
+    for (; s->wide < s->n; s->wide *= 2)
+        if (p->batch * s->down * ((s->n + 2 * s->wide - 1) / (2 * s->wide)) < PIECES)
+            break;
+    s->across = (s->n + s->wide - 1) / s->wide;
+}
+
+/* The depth of a round. What is computed the other way round has one, and copies little. */
+static int64_t depth_of(const struct strips *s)
+{
+    const int64_t copied = s->matrices_b * s->n + (s->crowded ? s->matrices_a * s->m : 0);
+    int64_t depth = s->turned ? s->p->k : COPIED / copied / TN__GEMM_DEPTH * TN__GEMM_DEPTH;
+
+    depth = depth > TN__GEMM_DEPTH ? depth : TN__GEMM_DEPTH;
+    return depth < s->p->k ? depth : s->p->k;
+}
+
+/* Copies what has to be copied for g.k steps of the depth from k0 on, and multiplies it. */
+static tn_status round_of(struct strips *s)
+{
+    const struct tn__product *p = s->p;
+    const double piece = (double)s->g.k * (double)p->m * (double)p->n /
+                         (double)(s->down * s->across);
+    const int64_t blocks = (s->strips + GATHERED - 1) / GATHERED;
+    tn_status status = s->b.column == s->b.item
+                           ? tn_parallel_for(s->matrices_b * s->g.k, 1 + 32768 / s->n, pack_rows, s)
+                           : tn_parallel_for(s->matrices_b * s->count,
+                                             1 + 32768 / (s->g.k * s->g.width), pack, s);
+
+    if (status == TN_OK && s->gathered)
+        status = tn_parallel_for(s->matrices_a * blocks, 1 + 1024 / s->g.k, gather, s);
+    if (status == TN_OK)
+        status = tn_parallel_for(
+            p->batch * s->down * s->across,
+            piece >= TN__PRODUCT_SMALL / 2 ? 1 : (int64_t)(TN__PRODUCT_SMALL / 2 / piece) + 1,
+            s->turned ? turned_part : part, s);
+    return status;
+}
+
+tn_status tn__strips_run(struct tn__product *p)
+{
+    struct strips s = { .p = p,
+                        .turned = turns(p),
+                        .a = p->a,
+                        .b = p->b,
+                        .m = p->m,
+                        .n = p->n,
+                        .batch_a = p->batch_a,
+                        .batch_b = p->batch_b };
+    const int64_t item = p->y.item;
+    int64_t width, full, depth;
+    char *bias = NULL;
+    tn_status status = TN_OK;
+
+    if (s.turned) {
+        s.a = (struct tn__matrix){ p->b.at, p->b.column, p->b.row, p->b.dtype, item };
+        s.b = (struct tn__matrix){ p->a.at, p->a.column, p->a.row, p->a.dtype, item };
+        s.m = p->n;
+        s.n = p->m;
+        s.batch_a = s.batch_b = 0;
+    }
+    s.matrices_a = s.batch_a ? p->batch : 1;
+    s.matrices_b = s.batch_b ? p->batch : 1;
+    width = tn__gemm_width(p->ct, s.n);
+    full = (s.n + width - 1) / width * width;
+    s.count = full / width;
+    s.g = (struct tn__gemm){ .ct = p->ct,
+                             .by_columns = s.a.column != item,
+                             .n = s.n,
+                             .b_step = width,
+                             .width = width,
+                             .ldc = s.turned ? full : p->y.row / item };
+    s.g.a_step = (s.g.by_columns ? s.a.column : s.a.row) / item;
+    s.crowded = tn__gemm_crowded(&s.g);
+    depth = depth_of(&s);
+    lay_out(&s);
+    s.panels = tn__scratch_take((size_t)(s.matrices_b * full * depth * item));
+    if (s.crowded) {
+        const int64_t mr = tn__products->strips[p->ct].mr;
+        s.strips = (s.m + mr - 1) / mr;
+        s.strip = tn__gemm_strip(p->ct, depth);
+        s.gathered = tn__scratch_take((size_t)(s.matrices_a * s.strips * s.strip * item));
+    }
+    if (p->bias) { /* with room for a whole panel */
+        int64_t room = (p->n + 2 * width) * item;
+        bias = tn__scratch_take((size_t)room);
+        if (bias) {
+            memset(bias, 0, (size_t)room);
+            tn__convert_load(p->bias_dtype, p->ct)(p->n, p->bias, p->bias_step, bias);
+            s.bias = bias;
+        }
+    }
+    if (!s.panels || (s.crowded && !s.gathered) || (p->bias && !bias))
+        status = TN_ERR_MEMORY;
+    for (; status == TN_OK && s.k0 < p->k; s.k0 += depth) {
+        s.g.k = p->k - s.k0 < depth ? p->k - s.k0 : depth;
+        s.g.b_panel = s.g.k * width;
+        s.each = full * s.g.k;
+        status = round_of(&s);
+    }
+    p->finished = p->finish != NULL;
+    tn__scratch_give(bias);
+    tn__scratch_give(s.gathered);
+    tn__scratch_give(s.panels);
+    return status;
+}

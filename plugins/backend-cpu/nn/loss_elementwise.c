@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Losses of elements in one pass: a block of them is worked out and added up while it is near, so
+ * that no tensor of them comes to be. Blocks and what they add up to follow from the shape and the
+ * layout alone. */
+#include <string.h>
+
+#include "base/kernels.h"
+
+enum {
+    BLOCK = 2048,  /* elements worked out at a time */
+    PIECE = 16384, /* elements that are added up on their own */
+    GRAIN = 2      /* pieces for which another thread is worth it */
+};
+
+struct job;
+/* to[i] = the loss of element i, in a row; `more` is room for as many numbers. */
+typedef void loss_way(const struct job *job, int64_t n, char *const *at, const int64_t *stride,
+                      void *to, void *more);
+
+struct job {
+    struct tn__span span; /* operand 0 (where there is no tensor of results: any input), inputs */
+    enum tn__ct ct;
+    int64_t size; /* of a number */
+    loss_way *each;
+    double numbers[3];
+    bool writes;  /* every element to operand 0 */
+    double *sums; /* of the pieces */
+};
+
+/* ---- one element ------------------------------------------------------------------------------ */
+
+static void step(const struct job *job, enum tn__ew op, int64_t n, void *to, const void *a,
+                 int64_t sa, const void *b, int64_t sb, const double *numbers)
+{
+    tn__loop_of(op, job->ct)(n, to, job->size, a, sa, b, sb, numbers);
+}
+
+/* Losses that are one operation of x and target. */
+#define ONE(name, op)                                                                              \
+    static void name(const struct job *job, int64_t n, char *const *at, const int64_t *stride,     \
+                     void *to, void *more)                                                         \
+    {                                                                                              \
+        (void)more;                                                                                \
+        step(job, op, n, to, at[1], stride[1], at[2], stride[2], job->numbers);                    \
+    }
+ONE(squares, TN__SQUARE_APART)
+ONE(sizes, TN__SIZE_APART)
+ONE(bends, TN__BENT)
+
+/* ln(1 + e^(-target x)) */
+static void soft_margins(const struct job *job, int64_t n, char *const *at, const int64_t *stride,
+                         void *to, void *more)
+{
+    int64_t w = job->size;
+    (void)more;
+    step(job, TN__MUL, n, to, at[2], stride[2], at[1], stride[1], job->numbers);
+    step(job, TN__NEG, n, to, to, w, to, w, job->numbers);
+    step(job, TN__EXP, n, to, to, w, to, w, job->numbers);
+    step(job, TN__LOG1P, n, to, to, w, to, w, job->numbers);
+}
+
+/* max(0, margin - target (x1 - x2)) */
+static void margins(const struct job *job, int64_t n, char *const *at, const int64_t *stride,
+                    void *to, void *more)
+{
+    (void)more;
+    step(job, TN__SUB, n, to, at[1], stride[1], at[2], stride[2], job->numbers);
+    step(job, TN__HINGE, n, to, to, job->size, at[3], stride[3], job->numbers);
+}
+
+/* e^x - target x */
+static void poisson_of_logs(const struct job *job, int64_t n, char *const *at,
+                            const int64_t *stride, void *to, void *more)
+{
+    int64_t w = job->size;
+    step(job, TN__EXP, n, to, at[1], stride[1], at[1], stride[1], job->numbers);
+    step(job, TN__MUL, n, more, at[2], stride[2], at[1], stride[1], job->numbers);
+    step(job, TN__SUB, n, to, to, w, more, w, job->numbers);
+}
+
+/* x - target ln(x + eps) */
+static void poisson(const struct job *job, int64_t n, char *const *at, const int64_t *stride,
+                    void *to, void *more)
+{
+    int64_t w = job->size;
+    step(job, TN__ADD_SCALAR, n, more, at[1], stride[1], at[1], stride[1], job->numbers);
+    step(job, TN__LOG, n, more, more, w, more, w, job->numbers);
+    step(job, TN__MUL, n, more, at[2], stride[2], more, w, job->numbers);
+    step(job, TN__SUB, n, to, at[1], stride[1], more, w, job->numbers);
+}
+
+/* ---- all of them ------------------------------------------------------------------------------ */
+
+/* Blocks are filled up across runs, however short those are. */
+struct block {
+    const struct job *job;
+    double sum;
+    int64_t filled;
+    _Alignas(64) char to[BLOCK * 8], more[BLOCK * 8];
+};
+
+static void empty(struct block *block)
+{
+    if (block->job->ct == TN__F32)
+        block->sum += tn__loops->sum_f32(block->filled, (const float *)(const void *)block->to);
+    else
+        block->sum += tn__loops->sum_f64(block->filled, (const double *)(const void *)block->to);
+    block->filled = 0;
+}
+
+static void run(void *user, int64_t n, char *const *at, const int64_t *stride)
+{
+    struct block *block = user;
+    const struct job *job = block->job;
+    for (int64_t done = 0; done < n;) {
+        char *here[TN__MAX_SPAN];
+        int64_t count = n - done < BLOCK - block->filled ? n - done : BLOCK - block->filled;
+        for (int32_t k = 0; k < job->span.operands; k++)
+            here[k] = at[k] + done * stride[k];
+        char *to = block->to + block->filled * job->size;
+        job->each(job, count, here, stride, to, block->more);
+        if (job->writes) {
+            tn__convert_store(job->ct, tn__ct_dtype(job->ct))(count, to, here[0], stride[0]);
+        } else {
+            block->filled += count;
+            if (block->filled == BLOCK)
+                empty(block);
+        }
+        done += count;
+    }
+}
+
+static tn_status part(void *user, int64_t begin, int64_t end)
+{
+    const struct job *job = user;
+    for (int64_t piece = begin; piece < end; piece++) {
+        struct block block;
+        int64_t stop = (piece + 1) * PIECE;
+        block.job = job;
+        block.sum = 0;
+        block.filled = 0;
+        tn__span_walk(&job->span, piece * PIECE, stop < job->span.count ? stop : job->span.count,
+                      run, &block);
+        if (job->writes)
+            continue;
+        empty(&block);
+        job->sums[piece] = block.sum;
+    }
+    return TN_OK;
+}
+
+/* A view without memory, of the shape to which the inputs broadcast. */
+static tn_view broadcast(const tn_call *call, int64_t *shape, int64_t *strides)
+{
+    tn_view all = *call->in[0];
+    for (int64_t k = 1; k < call->n_in; k++)
+        if (call->in[k]->ndim > all.ndim)
+            all.ndim = call->in[k]->ndim;
+    for (int32_t d = 0; d < all.ndim; d++) {
+        shape[d] = 1;
+        strides[d] = 0;
+        for (int64_t k = 0; k < call->n_in; k++) {
+            int32_t at = d - (all.ndim - call->in[k]->ndim);
+            if (at >= 0 && call->in[k]->shape[at] != 1)
+                shape[d] = call->in[k]->shape[at];
+        }
+    }
+    all.shape = shape;
+    all.strides = strides;
+    return all;
+}
+
+static tn_status add_up(struct job *job, const tn_view *y, bool mean)
+{
+    double few[64], all = 0;
+    int64_t pieces = (job->span.count + PIECE - 1) / PIECE;
+    job->sums = few;
+    if (pieces > (int64_t)(sizeof few / sizeof *few))
+        job->sums = job->writes ? NULL : tn_malloc((size_t)pieces * sizeof *job->sums);
+    if (!job->sums && !job->writes)
+        return TN_ERR_MEMORY;
+    tn_status status = pieces <= GRAIN ? part(job, 0, pieces)
+                                       : tn_parallel_for(pieces, GRAIN, part, job);
+    if (status == TN_OK && !job->writes) {
+        for (int64_t i = 0; i < pieces; i++)
+            all += job->sums[i];
+        all = mean ? all / (double)job->span.count : all;
+        tn__convert_store(TN__F64, tn__ct_dtype(job->ct))(1, &all, tn__view_at(y), 0);
+    }
+    if (job->sums != few)
+        tn_free(job->sums);
+    return status;
+}
+
+static tn_status lose(const tn_call *call, loss_way *each, const char *reduction, double p,
+                      double q)
+{
+    const tn_view *y = call->out[0], *views[TN__MAX_SPAN];
+    int64_t shape[TN_MAX_DIMS], strides[TN_MAX_DIMS];
+    struct job job = { .ct = tn__ct_of(tn_view_dtype(y)),
+                       .each = each,
+                       .numbers = { p, q },
+                       .writes = strcmp(reduction, "none") == 0 };
+    tn_view all = broadcast(call, shape, strides);
+    bool whole = call->in[0]->ndim == all.ndim;
+    for (int32_t d = 0; whole && d < all.ndim; d++)
+        whole = call->in[0]->shape[d] == shape[d];
+    job.size = (int64_t)tn__ct_size(job.ct);
+    /* Without a tensor of results the first input says in which order the memory is gone through. */
+    views[0] = job.writes ? y : whole ? call->in[0] : &all;
+    for (int64_t k = 0; k < call->n_in; k++)
+        views[k + 1] = call->in[k];
+    tn__span_make(&job.span, (int32_t)call->n_in + 1, views, false);
+    return add_up(&job, y, strcmp(reduction, "mean") == 0);
+}
+
+/* ---- kernels ---------------------------------------------------------------------------------- */
+
+tn_status tn__mse_loss(const tn_call *call)
+{
+    return lose(call, squares, ((const tn_mse_loss_options *)call->options)->reduction, 0, 0);
+}
+
+tn_status tn__l1_loss(const tn_call *call)
+{
+    return lose(call, sizes, ((const tn_l1_loss_options *)call->options)->reduction, 0, 0);
+}
+
+tn_status tn__smooth_l1_loss(const tn_call *call)
+{
+    const tn_smooth_l1_loss_options *o = call->options;
+    return lose(call, o->beta == 0 ? sizes : bends, o->reduction, o->beta, 1 / o->beta);
+}
+
+tn_status tn__huber_loss(const tn_call *call)
+{
+    const tn_huber_loss_options *o = call->options;
+    return lose(call, bends, o->reduction, o->delta, 1);
+}
+
+tn_status tn__soft_margin_loss(const tn_call *call)
+{
+    return lose(call, soft_margins, ((const tn_soft_margin_loss_options *)call->options)->reduction,
+                0, 0);
+}
+
+tn_status tn__margin_ranking_loss(const tn_call *call)
+{
+    const tn_margin_ranking_loss_options *o = call->options;
+    return lose(call, margins, o->reduction, o->margin, 0);
+}
+
+bool tn__poisson_nll_loss_takes(const tn_call *call, char *reason, size_t size)
+{
+    if (!((const tn_poisson_nll_loss_options *)call->options)->full)
+        return true;
+    tn_snprint(reason, size, "it is without Stirling's term");
+    return false;
+}
+
+tn_status tn__poisson_nll_loss(const tn_call *call)
+{
+    const tn_poisson_nll_loss_options *o = call->options;
+    return lose(call, o->log_input ? poisson_of_logs : poisson, o->reduction, o->eps, 0);
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Normalisation in few passes (simd/norm.c): populations that are rows (the last dimensions) or channels (all but dimension 1) of
+ * numbers that lie row by row, or channels that lie side by side. Narrow floats become float32 first. */
+#include "base/kernels.h"
+#include "simd/norm.h"
+
+static bool side_by_side(const tn_view *view)
+{
+    int64_t next = view->shape[1];
+
+    if (view->shape[1] > 1 && view->strides[1] != 1)
+        return false;
+    for (int32_t d = view->ndim; d-- > 2; next *= view->shape[d])
+        if (view->shape[d] > 1 && view->strides[d] != next)
+            return false;
+    return view->shape[0] == 1 || view->strides[0] == next;
+}
+
+static bool lies(const struct tn__people *people, const tn_view *view)
+{
+    return view == NULL || (people->side_by_side ? side_by_side(view) : tn__view_dense(view));
+}
+
+/* What kind of populations `dims` of x are; false where this file does not do them. */
+static bool find_people(const tn_view *x, tn_ints dims, struct tn__people *out)
+{
+    bool reduced[TN_MAX_DIMS] = { false };
+    int32_t first = x->ndim;
+
+    for (int64_t i = 0; i < dims.count; i++) {
+        int64_t d = dims.at[i] < 0 ? dims.at[i] + x->ndim : dims.at[i];
+        if (d < 0 || d >= x->ndim)
+            return false;
+        reduced[d] = true;
+    }
+    if (dims.count == 0 || tn__view_count(x) == 0)
+        return false;
+    out->channels = out->populations = out->segments = out->length = 1;
+    bool others = x->ndim > 1 && !reduced[1];
+    for (int32_t d = 0; d < x->ndim; d++)
+        others = others && (d == 1 || reduced[d]);
+    if (others && side_by_side(x)) {
+        out->side_by_side = true;
+        out->populations = x->shape[1];
+        out->segments = tn__view_count(x) / x->shape[1];
+        return true;
+    }
+    if (!tn__view_dense(x))
+        return false;
+    while (first > 0 && reduced[first - 1])
+        out->length *= x->shape[--first];
+    bool rows = true;
+    for (int32_t d = 0; d < first; d++)
+        rows &= !reduced[d];
+    if (rows) {
+        for (int32_t d = 0; d < first; d++)
+            out->populations *= x->shape[d];
+        return true;
+    }
+    /* All but dimension 1. */
+    if (x->ndim < 2 || reduced[1] || !reduced[0] || first > 2)
+        return false;
+    out->segments = x->shape[0];
+    out->populations = x->shape[1];
+    return true;
+}
+
+/* Whether `part` (weight or bias, NULL for none) has a number for each element of a row, or for each channel. */
+static bool find_affine(const tn_view *x, const tn_view *part, struct tn__people *people)
+{
+    int64_t count = part ? tn__view_count(part) : 0, at = 0;
+    int32_t lasting = 0;
+
+    if (!part)
+        return true;
+    if (!tn__view_dense(part))
+        return false;
+    for (int32_t i = 0; i < part->ndim; i++)
+        if (part->shape[i] != 1) {
+            at = i - part->ndim + x->ndim;
+            lasting++;
+        }
+    /* [..., C, 1, ...]: a number for each channel, which a population lies within */
+    bool channel = x->ndim >= 2 &&
+                   ((lasting == 1 && at == 1) || (lasting == 0 && x->shape[1] == 1));
+    int64_t behind = 1;
+    for (int32_t d = 2; d < x->ndim; d++)
+        behind *= x->shape[d];
+    if (channel && count == x->shape[1] && people->populations % count == 0 &&
+        (people->segments > 1 || people->length == behind)) {
+        if (people->affine == TN__PER_ELEMENT)
+            return false;
+        people->affine = TN__PER_POPULATION;
+        people->channels = count;
+        return true;
+    }
+    if (people->segments == 1 && count == people->length) {
+        if (people->affine == TN__PER_POPULATION)
+            return false;
+        /* Its shape is the end of x's. */
+        int64_t end = 1;
+        for (int32_t i = 0; i < part->ndim && i < x->ndim; i++) {
+            if (end == people->length)
+                break;
+            if (part->shape[part->ndim - 1 - i] != x->shape[x->ndim - 1 - i])
+                return false;
+            end *= x->shape[x->ndim - 1 - i];
+        }
+        people->affine = TN__PER_ELEMENT;
+        return true;
+    }
+    return false;
+}
+
+static bool no(char *reason, size_t size)
+{
+    tn_snprint(
+        reason, size,
+        "populations have to be the last dimensions or all but dimension 1 of numbers that lie "
+        "row by row, or channels side by side");
+    return false;
+}
+
+/* Whether weight, bias or a moment can be read beside x: it has x's type or, where all is worked on
+ * as float32, one that fits into that. */
+static bool reads(const tn_view *x, const tn_view *part)
+{
+    return !part || tn_view_dtype(part) == tn_view_dtype(x) ||
+           (tn__narrow_of(tn_view_dtype(x)) >= 0 && part->dtype.bits <= 32);
+}
+
+static bool same_type(const tn_view *x, const tn_view *other)
+{
+    return tn_view_dtype(x) == tn_view_dtype(other);
+}
+
+static bool takes(const tn_call *call, tn_ints dims, struct tn__people *people)
+{
+    return reads(call->in[0], call->in[1]) && reads(call->in[0], call->in[2]) &&
+           find_people(call->in[0], dims, people) &&
+           find_affine(call->in[0], call->in[1], people) &&
+           find_affine(call->in[0], call->in[2], people) &&
+           (call->out == NULL || lies(people, call->out[0]));
+}
+
+bool tn__standardize_takes(const tn_call *call, char *reason, size_t size)
+{
+    const tn_standardize_options *o = call->options;
+    struct tn__people people = { .affine = TN__NO_AFFINE };
+
+    return takes(call, o->dims, &people) || no(reason, size);
+}
+
+bool tn__standardize_relu_takes(const tn_call *call, char *reason, size_t size)
+{
+    const tn_standardize_relu_options *o = call->options;
+    struct tn__people people = { .affine = TN__NO_AFFINE };
+
+    return (takes(call, o->dims, &people) && people.affine != TN__PER_ELEMENT &&
+            (!call->in[3] || same_type(call->in[0], call->in[3])) && lies(&people, call->in[3])) ||
+           no(reason, size);
+}
+
+/* Of the gradient `gy`, and of x and what follows it among the inputs, from in[at] on. */
+static bool back_takes(const tn_call *call, int at, tn_ints dims, tn_ints affine_shape,
+                       struct tn__people *people)
+{
+    const tn_view *const *in = call->in + at, *x = in[0];
+    tn_view shape = { .shape = (int64_t *)(uintptr_t)affine_shape.at,
+                      .ndim = (int32_t)affine_shape.count };
+    int64_t strides[TN_MAX_DIMS], next = 1;
+    bool fits = same_type(x, call->in[0]) && reads(x, in[1]) && reads(x, in[2]) &&
+                reads(x, in[3]) && find_people(x, dims, people) && find_affine(x, in[3], people) &&
+                lies(people, call->in[0]) && tn__view_dense(in[1]) && tn__view_dense(in[2]);
+
+    for (int32_t d = shape.ndim; d-- > 0; next *= shape.shape[d])
+        strides[d] = next;
+    shape.strides = strides;
+    if (fits && shape.ndim > 0)
+        fits = find_affine(x, &shape, people);
+    return fits && (call->out == NULL || lies(people, call->out[0]));
+}
+
+bool tn__standardize_grad_takes(const tn_call *call, char *reason, size_t size)
+{
+    const tn_standardize_grad_options *o = call->options;
+    struct tn__people people = { .affine = TN__NO_AFFINE };
+
+    return back_takes(call, 1, o->dims, o->affine_shape, &people) || no(reason, size);
+}
+
+bool tn__standardize_relu_grad_takes(const tn_call *call, char *reason, size_t size)
+{
+    const tn_standardize_relu_grad_options *o = call->options;
+    struct tn__people people = { .affine = TN__NO_AFFINE };
+
+    return (back_takes(call, 2, o->dims, o->affine_shape, &people) &&
+            people.affine != TN__PER_ELEMENT && same_type(call->in[2], call->in[1]) &&
+            lies(&people, call->in[1]) &&
+            (call->out == NULL || !o->residual || lies(&people, call->out[3]))) ||
+           no(reason, size);
+}
+
+static const void *at_of(const tn_view *view)
+{
+    return view ? tn__view_at(view) : NULL;
+}
+
+/* Populations for a thread at least: 32768 numbers are worth one. */
+static int64_t grain_of(const struct tn__people *e)
+{
+    int64_t each = e->segments * e->length;
+    return each >= 32768 ? 1 : 32768 / each + 1;
+}
+
+/* Channels side by side: sums of blocks of rows, what follows from them, the rows. */
+static tn_status in_blocks(struct tn__norm_work *w, int64_t item, tn__norm_part *sums,
+                           tn__norm_part *moments, tn__norm_part *rows)
+{
+    const struct tn__people *e = &w->people;
+    int64_t blocks = (e->segments + TN__NORM_ROWS - 1) / TN__NORM_ROWS,
+            grain = 1 + 32768 / (e->populations * TN__NORM_ROWS);
+    tn_status status;
+
+    w->sums = tn__scratch_take((size_t)(blocks * 2 * e->populations * item));
+    if (!w->sums)
+        return TN_ERR_MEMORY;
+    status = tn_parallel_for(blocks, grain, sums, w);
+    if (status == TN_OK)
+        status = tn_parallel_for(e->populations, 1 + 4096 / blocks, moments, w);
+    if (status == TN_OK)
+        status = tn_parallel_for(blocks, grain, rows, w);
+    tn__scratch_give(w->sums);
+    return status;
+}
+
+static tn_status forth(const tn_call *call, tn_ints dims, struct tn__norm_work *w)
+{
+    int which = tn__ct_of(call->dtype) == TN__F64;
+
+    w->x = at_of(call->in[0]);
+    w->weight = at_of(call->in[1]);
+    w->bias = at_of(call->in[2]);
+    w->y = tn__view_at(call->out[0]);
+    w->mean = tn__view_at(call->out[1]);
+    w->var = tn__view_at(call->out[2]);
+    find_people(call->in[0], dims, &w->people);
+    find_affine(call->in[0], call->in[1], &w->people);
+    find_affine(call->in[0], call->in[2], &w->people);
+    if (w->people.side_by_side)
+        return in_blocks(w, tn__view_item(call->in[0]), tn__norms->side_sums[which],
+                         tn__norms->side_moments[which], tn__norms->side_forth[which]);
+    return tn_parallel_for(w->people.populations, grain_of(&w->people), tn__norms->forth[which], w);
+}
+
+static tn_status standardize(const tn_call *call)
+{
+    const tn_standardize_options *o = call->options;
+    struct tn__norm_work w = { .eps = o->eps };
+
+    return forth(call, o->dims, &w);
+}
+
+static tn_status standardize_relu(const tn_call *call)
+{
+    const tn_standardize_relu_options *o = call->options;
+    struct tn__norm_work w = { .eps = o->eps, .relu = true, .residual = at_of(call->in[3]) };
+
+    return forth(call, o->dims, &w);
+}
+
+/* x and what follows it from in[at] on. */
+static tn_status back(const tn_call *call, int at, tn_ints dims, bool wants_affine,
+                      struct tn__norm_work *w)
+{
+    const tn_view *const *in = call->in + at, *x = in[0], *gw = call->out[1];
+    int which = tn__ct_of(call->dtype) == TN__F64;
+    tn_status status;
+
+    w->gy = at_of(call->in[0]);
+    w->x = at_of(x);
+    w->mean_in = at_of(in[1]);
+    w->var_in = at_of(in[2]);
+    w->weight = at_of(in[3]);
+    w->gx = tn__view_at(call->out[0]);
+    w->gw = tn__view_at(gw);
+    w->gb = tn__view_at(call->out[2]);
+    w->wants_affine = wants_affine;
+    find_people(x, dims, &w->people);
+    find_affine(x, in[3], &w->people);
+    if (wants_affine)
+        find_affine(x, gw, &w->people);
+    if (w->people.side_by_side)
+        return in_blocks(w, tn__view_item(x), tn__norms->side_back_sums[which],
+                         tn__norms->side_back_moments[which], tn__norms->side_back[which]);
+    if (w->people.affine == TN__PER_POPULATION)
+        return tn_parallel_for(w->people.channels, grain_of(&w->people), tn__norms->channels[which],
+                               w);
+    status = tn_parallel_for(w->people.populations, grain_of(&w->people), tn__norms->rows[which],
+                             w);
+    if (status == TN_OK && wants_affine)
+        status = tn_parallel_for(w->people.length, 64, tn__norms->columns[which], w);
+    return status;
+}
+
+static tn_status standardize_grad(const tn_call *call)
+{
+    const tn_standardize_grad_options *o = call->options;
+    struct tn__norm_work w = { .eps = o->eps };
+
+    return back(call, 1, o->dims, o->affine_shape.count > 0, &w);
+}
+
+static tn_status standardize_relu_grad(const tn_call *call)
+{
+    const tn_standardize_relu_grad_options *o = call->options;
+    struct tn__norm_work w = { .eps = o->eps,
+                               .gate = at_of(call->in[1]),
+                               .gr = o->residual ? tn__view_at(call->out[3]) : NULL };
+
+    return back(call, 2, o->dims, o->affine_shape.count > 0, &w);
+}
+
+/* ---- narrow floats --------------------------------------------------------------------------- */
+
+/* What lies packed in any order, as float32 in the same order: all that the kernels above take. */
+struct packed {
+    const tn_view *from;
+    float *to;
+};
+
+static tn_status widen(void *user, int64_t begin, int64_t end)
+{
+    const struct packed *p = user;
+    int64_t item = tn__view_item(p->from);
+
+    tn__convert_load(tn_view_dtype(p->from), TN__F32)(
+        end - begin, tn__view_at(p->from) + begin * item, item, p->to + begin);
+    return TN_OK;
+}
+
+static tn_status narrow_again(void *user, int64_t begin, int64_t end)
+{
+    const struct packed *p = user;
+    int64_t item = tn__view_item(p->from);
+
+    tn__convert_store(TN__F32, tn_view_dtype(p->from))(end - begin, p->to + begin,
+                                                       tn__view_at(p->from) + begin * item, item);
+    return TN_OK;
+}
+
+enum { WIDEST = 8, CONVERT_GRAIN = 32768 }; /* inputs and results of one kernel */
+
+/* Room for views of a type other than float32; how many elements. */
+static int64_t need(tn_view *views, const tn_view *const *from, int64_t n, int64_t *offsets)
+{
+    int64_t total = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        offsets[i] = -1;
+        if (!from[i] || tn_view_dtype(from[i]) == TN_F32)
+            continue;
+        offsets[i] = total;
+        total += (tn__view_count(from[i]) + 15) / 16 * 16;
+        views[i] = *from[i];
+    }
+    return total;
+}
+
+static tn_status as_float32(const tn_call *call, tn_status (*run)(const tn_call *))
+{
+    if (tn__narrow_of(call->dtype) < 0)
+        return run(call);
+    tn_view in[WIDEST], out[WIDEST];
+    const tn_view *in_at[WIDEST], *out_at[WIDEST];
+    int64_t in_offset[WIDEST], out_offset[WIDEST];
+    int64_t ins = need(in, call->in, call->n_in, in_offset),
+            outs = need(out, call->out, call->n_out, out_offset);
+    float *memory = tn__scratch_take((size_t)(ins + outs) * sizeof *memory);
+    tn_call wide = *call;
+    tn_status status = TN_OK;
+
+    if (!memory)
+        return TN_ERR_MEMORY;
+    for (int64_t i = 0; i < call->n_in; i++) {
+        in_at[i] = call->in[i];
+        if (in_offset[i] < 0)
+            continue;
+        struct packed p = { call->in[i], memory + in_offset[i] };
+        if (status == TN_OK)
+            status = tn_parallel_for(tn__view_count(p.from), CONVERT_GRAIN, widen, &p);
+        in[i].data = p.to;
+        in[i].byte_offset = 0;
+        tn__view_as_floats(&in[i], 32);
+        in_at[i] = &in[i];
+    }
+    for (int64_t i = 0; i < call->n_out; i++) {
+        out_at[i] = call->out[i];
+        if (out_offset[i] < 0)
+            continue;
+        out[i].data = memory + ins + out_offset[i];
+        out[i].byte_offset = 0;
+        tn__view_as_floats(&out[i], 32);
+        out_at[i] = &out[i];
+    }
+    wide.in = in_at;
+    wide.out = out_at;
+    wide.dtype = TN_F32;
+    if (status == TN_OK)
+        status = run(&wide);
+    for (int64_t i = 0; i < call->n_out && status == TN_OK; i++) {
+        if (out_offset[i] < 0)
+            continue;
+        struct packed p = { call->out[i], memory + ins + out_offset[i] };
+        status = tn_parallel_for(tn__view_count(p.from), CONVERT_GRAIN, narrow_again, &p);
+    }
+    tn__scratch_give(memory);
+    return status;
+}
+
+tn_status tn__standardize(const tn_call *call)
+{
+    return as_float32(call, standardize);
+}
+
+tn_status tn__standardize_relu(const tn_call *call)
+{
+    return as_float32(call, standardize_relu);
+}
+
+tn_status tn__standardize_grad(const tn_call *call)
+{
+    return as_float32(call, standardize_grad);
+}
+
+tn_status tn__standardize_relu_grad(const tn_call *call)
+{
+    return as_float32(call, standardize_relu_grad);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Steps of optimizers for all parameters of a group, and the norm of their gradients: every element is read and written once, in pieces that are cut by the
+ * sizes of the parameters alone and shared out to the threads. */
+#include <math.h>
+#include <string.h>
+
+#include "base/kernels.h"
+
+enum { PIECE = 16384, MOST = 5 };
+
+struct work {
+    const tn_call *call;
+    int64_t group;
+    enum tn__ct ct;
+    const struct tn__sgd *sgd; /* one of the two */
+    const struct tn__adam *adam;
+    void (*const *fold)(int64_t n, const void *x, double *out); /* or this */
+    int64_t *first; /* number of the first piece of each parameter, and how many there are */
+    double *parts;  /* what each piece folds to */
+    double norm;
+};
+
+static bool same_order(const tn_view *a, const tn_view *b)
+{
+    for (int32_t d = 0; d < a->ndim; d++)
+        if (a->shape[d] != 1 && a->strides[d] != b->strides[d])
+            return false;
+    return true;
+}
+
+/* Whether it fills its memory without gaps in some order of its dimensions. */
+static bool packed(const tn_view *view)
+{
+    bool used[TN_MAX_DIMS] = { false };
+    int64_t expect = 1;
+
+    for (int32_t found = 0; found < view->ndim; found++) {
+        int32_t at = -1;
+        for (int32_t d = 0; d < view->ndim && at < 0; d++)
+            if (!used[d] && (view->shape[d] == 1 || view->strides[d] == expect))
+                at = d;
+        if (at < 0)
+            return false;
+        used[at] = true;
+        expect *= view->shape[at];
+    }
+    return true;
+}
+
+static bool takes(const tn_call *call, int64_t group, char *reason, size_t size)
+{
+    for (int64_t i = 0; i < call->n_in; i++) {
+        if (packed(call->in[i]) && same_order(call->in[i], call->in[i - i % group]))
+            continue;
+        tn_snprint(reason, size, "tensor %lld has gaps, or another order than its parameter",
+                   (long long)i);
+        return false;
+    }
+    return true;
+}
+
+static int64_t sgd_group(const tn_call *call)
+{
+    return ((const tn_sgd_step_options *)call->options)->momentum != 0 ? 3 : 2;
+}
+
+static int64_t adam_group(const tn_call *call)
+{
+    return ((const tn_adam_step_options *)call->options)->amsgrad ? 5 : 4;
+}
+
+bool tn__sgd_step_takes(const tn_call *call, char *reason, size_t size)
+{
+    return takes(call, sgd_group(call), reason, size);
+}
+
+bool tn__adam_step_takes(const tn_call *call, char *reason, size_t size)
+{
+    return takes(call, adam_group(call), reason, size);
+}
+
+/* The number of the parameter in which piece `piece` lies. */
+static int64_t parameter_of(const struct work *w, int64_t piece)
+{
+    int64_t low = 0, high = w->call->n_in / w->group;
+
+    while (high - low > 1) {
+        int64_t middle = (low + high) / 2;
+        if (w->first[middle] <= piece)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static tn_status pieces(void *user, int64_t begin, int64_t end)
+{
+    const struct work *w = user;
+    int64_t parameter = parameter_of(w, begin);
+
+    for (int64_t piece = begin; piece < end; piece++) {
+        while (w->first[parameter + 1] <= piece)
+            parameter++;
+        const tn_view *const *views = w->call->in + parameter * w->group;
+        int64_t from = (piece - w->first[parameter]) * PIECE, n = tn__view_count(views[0]) - from;
+        void *at[MOST];
+        for (int64_t k = 0; k < w->group; k++)
+            at[k] = tn__view_at(views[k]) + from * tn__view_item(views[k]);
+        n = n < PIECE ? n : PIECE;
+        if (w->sgd)
+            tn__steps->sgd[w->ct](n, w->sgd, at);
+        else if (w->adam)
+            tn__steps->adam[w->ct](n, w->adam, at);
+        else
+            w->fold[w->ct](n, at[0], &w->parts[piece]);
+    }
+    return TN_OK;
+}
+
+/* Cuts, computes, and where there is something to fold puts the parts together. */
+static tn_status run(struct work *w, bool folds)
+{
+    int64_t count = w->call->n_in / w->group, all = 0;
+    tn_status status;
+
+    for (int64_t i = 0; i < count; i++)
+        all += (tn__view_count(w->call->in[i * w->group]) + PIECE - 1) / PIECE;
+    w->ct = tn__ct_of(w->call->dtype);
+    w->first = tn__scratch_take((size_t)(count + 1) * sizeof *w->first +
+                                (folds ? (size_t)all * sizeof *w->parts : 0));
+    if (!w->first)
+        return TN_ERR_MEMORY;
+    w->parts = (double *)(void *)(w->first + count + 1);
+    w->first[0] = 0;
+    for (int64_t i = 0; i < count; i++)
+        w->first[i + 1] = w->first[i] +
+                          (tn__view_count(w->call->in[i * w->group]) + PIECE - 1) / PIECE;
+    status = tn_parallel_for(all, 2, pieces, w);
+    for (int64_t i = 0; folds && i < all; i++) { /* in the order of the pieces */
+        double part = w->parts[i];
+        if (w->fold != tn__steps->largest)
+            w->norm += part;
+        else if (part > w->norm || part != part)
+            w->norm = part;
+    }
+    tn__scratch_give(w->first);
+    return status;
+}
+
+tn_status tn__sgd_step(const tn_call *call)
+{
+    const tn_sgd_step_options *o = call->options;
+    struct tn__sgd numbers = { o->lr,       o->momentum, o->dampening, o->weight_decay,
+                               o->nesterov, o->maximize, o->first };
+    struct work w = { .call = call, .group = sgd_group(call), .sgd = &numbers };
+
+    return run(&w, false);
+}
+
+tn_status tn__adam_step(const tn_call *call)
+{
+    const tn_adam_step_options *o = call->options;
+    double one = 1 - pow(o->beta1, (double)o->step), two = 1 - pow(o->beta2, (double)o->step);
+    struct tn__adam numbers = {
+        .weight_decay = o->decoupled ? 0 : o->weight_decay,
+        .shrink = o->decoupled ? 1 - o->lr * o->weight_decay : 1,
+        .follow1 = 1 - o->beta1,
+        .keep2 = o->beta2,
+        .follow2 = 1 - o->beta2,
+        .rate = o->lr / one,
+        .scale = 1 / sqrt(two),
+        .eps = o->eps,
+        .amsgrad = o->amsgrad,
+        .maximize = o->maximize,
+    };
+    struct work w = { .call = call, .group = adam_group(call), .adam = &numbers };
+
+    return run(&w, false);
+}
+
+bool tn__total_norm_takes(const tn_call *call, char *reason, size_t size)
+{
+    double p = ((const tn_total_norm_options *)call->options)->p;
+
+    if (p == 1 || p == 2 || p == INFINITY)
+        return takes(call, 1, reason, size);
+    tn_snprint(reason, size, "p is %g; this is for 1, 2 and inf", p);
+    return false;
+}
+
+tn_status tn__total_norm(const tn_call *call)
+{
+    double p = ((const tn_total_norm_options *)call->options)->p;
+    struct work w = { .call = call,
+                      .group = 1,
+                      .fold = p == 1   ? tn__steps->sum
+                              : p == 2 ? tn__steps->squares
+                                       : tn__steps->largest };
+    tn_status status = run(&w, true);
+    double norm = p == 2 ? sqrt(w.norm) : w.norm;
+
+    if (status == TN_OK && w.ct == TN__F32)
+        *(float *)(void *)tn__view_at(call->out[0]) = (float)norm;
+    else if (status == TN_OK)
+        *(double *)(void *)tn__view_at(call->out[0]) = norm;
+    return status;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Bits of whole numbers and truth values: where everything lies packed in one order, bytes are all the same, whatever the
+ * type; else the loops of elementwise.c run. */
+#include <string.h>
+
+#include "base/kernels.h"
+
+enum { GRAIN = 1 << 17 }; /* bytes */
+
+struct job {
+    enum tn__bits kind;
+    char *y;
+    const char *a, *b;
+};
+
+static tn_status part(void *user, int64_t begin, int64_t end)
+{
+    const struct job *job = user;
+
+    tn__moves->bits[job->kind](end - begin, job->y + begin, job->a + begin, job->b + begin);
+    return TN_OK;
+}
+
+/* Whether all views have one shape and lie packed, row by row. */
+static bool all_packed(const tn_call *call, int64_t *bytes)
+{
+    const tn_view *y = call->out[0];
+    int64_t step = 1;
+
+    for (int32_t d = y->ndim - 1; d >= 0; step *= y->shape[d--]) {
+        if (y->shape[d] > 1 && y->strides[d] != step)
+            return false;
+        for (int64_t i = 0; i < call->n_in; i++)
+            if (call->in[i]->ndim != y->ndim || call->in[i]->shape[d] != y->shape[d] ||
+                (y->shape[d] > 1 && call->in[i]->strides[d] != step))
+                return false;
+    }
+    *bytes = step * tn__view_item(y);
+    return y->ndim > 0;
+}
+
+static char *first(const tn_view *view)
+{
+    return (char *)view->data + view->byte_offset;
+}
+
+static tn_status bits(const tn_call *call, enum tn__bits kind,
+                      tn_status (*otherwise)(const tn_call *))
+{
+    struct job job = { .kind = kind };
+    int64_t bytes = 0;
+
+    if (!all_packed(call, &bytes))
+        return otherwise(call);
+    if (bytes == 0)
+        return TN_OK;
+    job.y = first(call->out[0]);
+    job.a = first(call->in[0]);
+    job.b = call->n_in > 1 ? first(call->in[1]) : job.a;
+    return bytes <= GRAIN ? part(&job, 0, bytes) : tn_parallel_for(bytes, GRAIN, part, &job);
+}
+
+tn_status tn__bits_and(const tn_call *call)
+{
+    return bits(call, TN__BITS_AND, tn__elementwise);
+}
+
+tn_status tn__bits_or(const tn_call *call)
+{
+    return bits(call, TN__BITS_OR, tn__elementwise);
+}
+
+tn_status tn__bits_xor(const tn_call *call)
+{
+    return bits(call, TN__BITS_XOR, tn__elementwise);
+}
+
+tn_status tn__bits_not(const tn_call *call)
+{
+    return bits(call, tn_view_dtype(call->in[0]) == TN_BOOL ? TN__BITS_FLIP : TN__BITS_NOT,
+                tn__bitwise_not);
+}

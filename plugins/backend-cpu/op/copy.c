@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Copies between layouts and types, filling, and the derivative of narrow. */
+#include <string.h>
+
+#include "base/kernels.h"
+
+enum { GRAIN = 24576 };
+
+struct job {
+    struct tn__span span; /* operands: to, from */
+    int64_t item;
+    tn__load *load; /* both NULL: same type, bytes move */
+    tn__store *store;
+    bool whole;    /* the loaded numbers are the result */
+    int64_t given; /* what is loaded are the numbers already, so large; 0: they are not */
+    _Alignas(16) char value[16];
+};
+
+/* ---- same type ------------------------------------------------------------------------------- */
+
+#define MOVE(T)                                                                                    \
+    for (int64_t i = 0; i < n; i++) {                                                              \
+        T x;                                                                                       \
+        memcpy(&x, at[1] + i * stride[1], sizeof x);                                               \
+        memcpy(at[0] + i * stride[0], &x, sizeof x);                                               \
+    }
+
+/* One element over and over, or a row from its end. */
+static bool move_specially(int64_t item, int64_t n, char *const *at, const int64_t *stride)
+{
+    if (stride[1] == 0) {
+        int64_t done = 1;
+        memcpy(at[0], at[1], (size_t)item);
+        for (; done < n; done += done < 256 ? done : 256) {
+            int64_t step = done < 256 ? done : 256;
+            memcpy(at[0] + done * item, at[0],
+                   (size_t)((n - done < step ? n - done : step) * item));
+        }
+        return true;
+    }
+    if (stride[1] != -item || item > 8)
+        return false;
+    tn__moves->back[tn__moves_of(item)](n, at[0], at[1]);
+    return true;
+}
+
+static void move(void *user, int64_t n, char *const *at, const int64_t *stride)
+{
+    const struct job *job = user;
+    if (stride[0] == job->item && stride[1] == job->item) {
+        memcpy(at[0], at[1], (size_t)(n * job->item));
+        return;
+    }
+    if (stride[0] == job->item && n > 4 && move_specially(job->item, n, at, stride))
+        return;
+    struct wide {
+        uint64_t low, high;
+    };
+    switch (job->item) {
+    case 1: MOVE(uint8_t) break;
+    case 2: MOVE(uint16_t) break;
+    case 4: MOVE(uint32_t) break;
+    case 8: MOVE(uint64_t) break;
+    default: MOVE(struct wide) break;
+    }
+}
+
+/* ---- from one type to another ---------------------------------------------------------------- */
+
+static void convert(void *user, int64_t n, char *const *at, const int64_t *stride)
+{
+    const struct job *job = user;
+    if (job->whole && stride[0] == job->item) {
+        job->load(n, at[1], stride[1], at[0]);
+        return;
+    }
+    if (job->given && stride[1] == job->given) {
+        job->store(n, at[1], at[0], stride[0]);
+        return;
+    }
+    _Alignas(64) char numbers[TN__CHUNK * TN__CT_MAX_SIZE];
+    for (int64_t done = 0; done < n; done += TN__CHUNK) {
+        int64_t count = n - done < TN__CHUNK ? n - done : TN__CHUNK;
+        job->load(count, at[1] + done * stride[1], stride[1], numbers);
+        job->store(count, numbers, at[0] + done * stride[0], stride[0]);
+    }
+}
+
+static tn_status part(void *user, int64_t begin, int64_t end)
+{
+    struct job *job = user;
+    tn__span_walk(&job->span, begin, end, job->load ? convert : move, job);
+    return TN_OK;
+}
+
+/* ---- transposed ---- */
+
+enum { TILE = 32 };
+
+typedef uint32_t four __attribute__((vector_size(16), aligned(4), may_alias));
+
+static inline void turn_four(char *to, int64_t sy, const char *from, int64_t sx)
+{
+    four a = *(const four *)(const void *)from, b = *(const four *)(const void *)(from + sx),
+         c = *(const four *)(const void *)(from + 2 * sx),
+         d = *(const four *)(const void *)(from + 3 * sx);
+    four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+         cd = __builtin_shufflevector(c, d, 0, 4, 1, 5),
+         ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7),
+         cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    *(four *)(void *)to = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+    *(four *)(void *)(to + sy) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+    *(four *)(void *)(to + 2 * sy) = __builtin_shufflevector(ab2, cd2, 0, 1, 4, 5);
+    *(four *)(void *)(to + 3 * sy) = __builtin_shufflevector(ab2, cd2, 2, 3, 6, 7);
+}
+
+void tn__transpose_4(int64_t rows, int64_t columns, char *y, int64_t sy, const char *x, int64_t sx)
+{
+    /* Where rows of y are near, a line of x is read whole: others that lie a power of two apart push it out. */
+    const int64_t deep = sy <= 4 * TILE && sy > 0 ? 16 : 4, whole = rows / 4 * 4;
+    for (int64_t j0 = 0; j0 < whole; j0 += deep) {
+        const int64_t end = j0 + deep < whole ? j0 + deep : whole;
+        int64_t i = 0;
+        for (; i + 4 <= columns; i += 4)
+            for (int64_t j = j0; j < end; j += 4)
+                turn_four(y + j * sy + i * 4, sy, x + i * sx + j * 4, sx);
+        for (; i < columns; i++)
+            for (int64_t j = j0; j < end; j++)
+                memcpy(y + j * sy + i * 4, x + i * sx + j * 4, 4);
+    }
+    for (int64_t j = whole; j < rows; j++)
+        for (int64_t i = 0; i < columns; i++)
+            memcpy(y + j * sy + i * 4, x + i * sx + j * 4, 4);
+}
+
+void tn__transpose_8(int64_t rows, int64_t columns, char *y, int64_t sy, const char *x, int64_t sx)
+{
+    for (int64_t j = 0; j < rows; j++)
+        for (int64_t i = 0; i < columns; i++)
+            memcpy(y + j * sy + i * 8, x + i * sx + j * 8, 8);
+}
+
+/* The last two dimensions of the span are y[j][i] and x[i][j]; pieces are rows of tiles. */
+static tn_status tiles_part(void *user, int64_t begin, int64_t end)
+{
+    const struct job *job = user;
+    const struct tn__span *span = &job->span;
+    int32_t row = span->ndim - 2, column = span->ndim - 1;
+    int64_t blocks = (span->shape[row] + TILE - 1) / TILE, sy = span->stride[0][row],
+            sx = span->stride[1][column];
+    for (int64_t p = begin; p < end; p++) {
+        int64_t first = p % blocks * TILE, rest = p / blocks;
+        int64_t rows = span->shape[row] - first < TILE ? span->shape[row] - first : TILE;
+        char *y = span->base[0] + first * sy, *x = span->base[1] + first * job->item;
+        for (int32_t d = row; d-- > 0;) {
+            int64_t at = rest % span->shape[d];
+            rest /= span->shape[d];
+            y += at * span->stride[0][d];
+            x += at * span->stride[1][d];
+        }
+        for (int64_t i = 0; i < span->shape[column]; i += TILE) {
+            int64_t left = span->shape[column] - i, columns = left < TILE ? left : TILE;
+            if (job->item == 4)
+                tn__transpose_4(rows, columns, y + i * 4, sy, x + i * sx, sx);
+            else
+                tn__transpose_8(rows, columns, y + i * 8, sy, x + i * sx, sx);
+        }
+    }
+    return TN_OK;
+}
+
+/* Whether to's rows are from's columns; then those two dimensions come last. */
+static bool transposed(struct job *job)
+{
+    struct tn__span *span = &job->span;
+    int32_t inner = span->ndim - 1;
+    if (job->load || (job->item != 4 && job->item != 8) || inner < 1 ||
+        span->stride[0][inner] != job->item || span->stride[1][inner] < 8 * job->item ||
+        span->shape[inner] < 8)
+        return false;
+    for (int32_t d = 0; d < inner; d++) {
+        if (span->stride[1][d] != job->item || span->shape[d] < 8 || span->stride[0][d] < job->item)
+            continue;
+        int64_t shape = span->shape[d];
+        span->shape[d] = span->shape[inner - 1];
+        span->shape[inner - 1] = shape;
+        for (int k = 0; k < 2; k++) {
+            int64_t stride = span->stride[k][d];
+            span->stride[k][d] = span->stride[k][inner - 1];
+            span->stride[k][inner - 1] = stride;
+        }
+        return true;
+    }
+    return false;
+}
+
+tn_status tn__copy_views(const tn_view *to, const tn_view *from)
+{
+    tn_dtype a = tn_view_dtype(from), b = tn_view_dtype(to);
+    struct job job = { .item = tn__view_item(to) };
+    tn__span_make(&job.span, 2, (const tn_view *[]){ to, from }, false);
+    if (a != b) {
+        enum tn__ct ct = tn__ct_between(a, b);
+        job.load = tn__convert_load(a, ct);
+        job.store = tn__convert_store(ct, b);
+        job.whole = tn__ct_dtype(ct) == b;
+        job.given = tn__ct_dtype(ct) == a ? (int64_t)tn__ct_size(ct) : 0;
+    }
+    if (job.span.count > 0 && transposed(&job)) {
+        int64_t rows = job.span.shape[job.span.ndim - 2],
+                columns = job.span.shape[job.span.ndim - 1],
+                pieces = job.span.count / rows / columns * ((rows + TILE - 1) / TILE),
+                grain = GRAIN / (columns * TILE) + 1;
+        return tn_parallel_for(pieces, grain, tiles_part, &job);
+    }
+    if (job.span.count <= GRAIN)
+        return part(&job, 0, job.span.count);
+    return tn_parallel_for(job.span.count, GRAIN, part, &job);
+}
+
+tn_status tn__copy(const tn_call *call)
+{
+    return tn__copy_views(call->out[0], call->in[0]);
+}
+
+/* The same elements, some dimensions walked from their end. */
+tn_status tn__flip(const tn_call *call)
+{
+    const tn_flip_options *o = call->options;
+    const tn_view *x = call->in[0];
+    int64_t strides[TN_MAX_DIMS];
+    tn_view back = *x;
+    back.strides = strides;
+    for (int32_t d = 0; d < x->ndim; d++)
+        strides[d] = x->strides[d];
+    if (tn__view_count(x) == 0)
+        return TN_OK;
+    for (int64_t i = 0; i < o->dims.count && x->ndim > 0; i++) {
+        int64_t d = o->dims.at[i] < 0 ? o->dims.at[i] + x->ndim : o->dims.at[i];
+        back.byte_offset += (uint64_t)((x->shape[d] - 1) * strides[d] * tn__view_item(x));
+        strides[d] = -strides[d];
+    }
+    return tn__copy_views(call->out[0], &back);
+}
+
+/* ---- one value everywhere -------------------------------------------------------------------- */
+
+static void set(void *user, int64_t n, char *const *at, const int64_t *stride)
+{
+    const struct job *job = user;
+    if (stride[0] == job->item) {
+        bool same = true;
+        for (int64_t i = 1; i < job->item; i++)
+            same &= job->value[i] == job->value[0];
+        if (same) {
+            memset(at[0], job->value[0], (size_t)(n * job->item));
+            return;
+        }
+        if (job->item <= 8) {
+            tn__moves->set[tn__moves_of(job->item)](n, at[0], job->value);
+            return;
+        }
+    }
+    for (int64_t i = 0; i < n; i++)
+        memcpy(at[0] + i * stride[0], job->value, (size_t)job->item);
+}
+
+static tn_status set_part(void *user, int64_t begin, int64_t end)
+{
+    struct job *job = user;
+    tn__span_walk(&job->span, begin, end, set, job);
+    return TN_OK;
+}
+
+static tn_status fill_view(const tn_view *to, double value)
+{
+    struct job job = { .item = tn__view_item(to) };
+    tn__convert_store(TN__F64, tn_view_dtype(to))(1, &value, job.value, 0);
+    tn__span_make(&job.span, 1, &to, false);
+    if (job.span.count <= GRAIN)
+        return set_part(&job, 0, job.span.count);
+    return tn_parallel_for(job.span.count, GRAIN, set_part, &job);
+}
+
+tn_status tn__copy_value(const tn_view *to, double value)
+{
+    return fill_view(to, value);
+}
+
+tn_status tn__copy_zero(const tn_view *to)
+{
+    return fill_view(to, 0);
+}
+
+tn_status tn__fill(const tn_call *call)
+{
+    return fill_view(call->out[0], ((const tn_fill_options *)call->options)->value);
+}
+
+/* ---- gx = 0, gx[..., start : start + length, ...] = gy --------------------------------------- */
+
+tn_status tn__narrow_grad(const tn_call *call)
+{
+    const tn_narrow_grad_options *options = call->options;
+    const tn_view *gx = call->out[0], *gy = call->in[0];
+    int64_t dim = options->dim < 0 ? options->dim + gx->ndim : options->dim;
+    if (dim < 0 || dim >= gx->ndim || gy->ndim != gx->ndim)
+        return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %d dimensions",
+                       call->op, (long long)options->dim, (int)gx->ndim);
+    int64_t start = options->start < 0 ? options->start + gx->shape[dim] : options->start;
+    if (start < 0 || start > gx->shape[dim] - gy->shape[dim])
+        return tn_fail(TN_ERR_INDEX, "%s: start %lld and length %lld do not fit into size %lld",
+                       call->op, (long long)options->start, (long long)gy->shape[dim],
+                       (long long)gx->shape[dim]);
+    tn_status status = tn__copy_zero(gx);
+    if (status != TN_OK)
+        return status;
+    int64_t shape[TN_MAX_DIMS];
+    tn_view slice = *gx;
+    memcpy(shape, gx->shape, (size_t)gx->ndim * sizeof *shape);
+    shape[dim] = gy->shape[dim];
+    slice.shape = shape;
+    slice.byte_offset += (uint64_t)(start * gx->strides[dim] * tn__view_item(gx));
+    return tn__copy_views(&slice, gy);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Random numbers from Philox 4x32-10: element i in row-major order depends on seed, block and i
+ * alone. */
+#include "base/kernels.h"
+
+enum { GRAIN = 16384 };
+
+struct job {
+    struct tn__span span; /* the result, in row-major order */
+    enum tn__ct ct;
+    tn__store *store; /* NULL: the result has that type */
+    int64_t item;
+    uint64_t seed, block;
+    double p0, p1;
+    bool normal;
+};
+
+struct piece {
+    const struct job *job;
+    int64_t at; /* the next element */
+};
+
+static void draw(const struct job *job, int64_t first, int64_t n, void *to)
+{
+    uint64_t at = (uint64_t)first;
+    if (job->ct == TN__F32)
+        (job->normal ? tn__loops->normal_f32 : tn__loops->uniform_f32)(
+            job->seed, job->block, at, n, (float)job->p0, (float)job->p1, to);
+    else
+        (job->normal ? tn__loops->normal_f64 : tn__loops->uniform_f64)(job->seed, job->block, at, n,
+                                                                       job->p0, job->p1, to);
+}
+
+static void run(void *user, int64_t n, char *const *at, const int64_t *stride)
+{
+    struct piece *piece = user;
+    const struct job *job = piece->job;
+    if (!job->store && stride[0] == job->item) {
+        draw(job, piece->at, n, at[0]);
+    } else {
+        _Alignas(64) char numbers[TN__CHUNK * 8];
+        tn__store *store = tn__convert_store(job->ct, tn__ct_dtype(job->ct));
+        if (job->store)
+            store = job->store;
+        for (int64_t done = 0; done < n; done += TN__CHUNK) {
+            int64_t count = n - done < TN__CHUNK ? n - done : TN__CHUNK;
+            draw(job, piece->at + done, count, numbers);
+            store(count, numbers, at[0] + done * stride[0], stride[0]);
+        }
+    }
+    piece->at += n;
+}
+
+static tn_status part(void *user, int64_t begin, int64_t end)
+{
+    struct job *job = user;
+    struct piece piece = { job, begin };
+    tn__span_walk(&job->span, begin, end, run, &piece);
+    return TN_OK;
+}
+
+static tn_status philox(const tn_call *call, bool normal, double p0, double p1, int64_t seed,
+                        int64_t block)
+{
+    tn_dtype dtype = tn_view_dtype(call->out[0]);
+    struct job job = { .ct = tn__ct_of(dtype),
+                       .item = tn__view_item(call->out[0]),
+                       .seed = (uint64_t)seed,
+                       .block = (uint64_t)block,
+                       .p0 = p0,
+                       .p1 = p1,
+                       .normal = normal };
+    if (dtype != tn__ct_dtype(job.ct))
+        job.store = tn__convert_store(job.ct, dtype);
+    tn__span_make(&job.span, 1, call->out, true);
+    if (job.span.count <= GRAIN)
+        return part(&job, 0, job.span.count);
+    return tn_parallel_for(job.span.count, GRAIN, part, &job);
+}
+
+tn_status tn__philox_uniform(const tn_call *call)
+{
+    const tn_philox_uniform_options *o = call->options;
+    return philox(call, false, o->low, o->high - o->low, o->seed, o->block);
+}
+
+tn_status tn__philox_normal(const tn_call *call)
+{
+    const tn_philox_normal_options *o = call->options;
+    return philox(call, true, o->mean, o->std, o->seed, o->block);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Numbers in random order: the places of random keys, sorted. Keys are drawn evenly, so the highest bits of a key tell
+ * nearly where it goes: it is dealt to one of many bins that fit into the first-level cache, and these are sorted by
+ * what comes next. The order is that of a stable sort whatever the pieces, as a number's place stands below its key. */
+#include "base/kernels.h"
+
+enum {
+    CHUNK = 512, /* keys drawn at a time */
+    PIECE = 32768,
+    PIECES = 8,
+    KEY = 53,   /* bits of a key */
+    PLACE = 11, /* bits of a place that has room beside a whole key */
+    BYTES = 256,
+    GRAIN = 16384
+};
+
+struct job {
+    uint64_t seed, block;
+    int64_t n, piece, pieces, bins;
+    int place, bin;  /* bits of a place, and of the number of a bin */
+    uint64_t *y;     /* the result; first keys, then room for sorting */
+    uint64_t *dealt; /* keys without the bits that their bin has, and places */
+    int64_t *starts; /* [pieces][bins] how many, then where the next one goes */
+    int64_t *ends;   /* of bins */
+};
+
+static tn_status draw(void *user, int64_t begin, int64_t end)
+{
+    const struct job *job = user;
+    for (int64_t p = begin; p < end; p++) {
+        int64_t *count = job->starts + p * job->bins, last = (p + 1) * job->piece;
+        double u[CHUNK];
+        last = last < job->n ? last : job->n;
+        for (int64_t b = 0; b < job->bins; b++)
+            count[b] = 0;
+        for (int64_t at = p * job->piece; at < last; at += CHUNK) {
+            int64_t many = last - at < CHUNK ? last - at : CHUNK;
+            tn__loops->uniform_f64(job->seed, job->block, (uint64_t)at, many, 0, 1, u);
+            for (int64_t i = 0; i < many; i++) {
+                uint64_t key = (uint64_t)(int64_t)(u[i] * 0x1p53);
+                job->y[at + i] = key;
+                count[key >> (KEY - job->bin)]++;
+            }
+        }
+    }
+    return TN_OK;
+}
+
+static tn_status deal(void *user, int64_t begin, int64_t end)
+{
+    const struct job *job = user;
+    const uint64_t rest = ((uint64_t)1 << (KEY - job->bin)) - 1;
+    for (int64_t p = begin; p < end; p++) {
+        int64_t *next = job->starts + p * job->bins, last = (p + 1) * job->piece;
+        last = last < job->n ? last : job->n;
+        for (int64_t i = p * job->piece; i < last; i++) {
+            uint64_t key = job->y[i];
+            job->dealt[next[key >> (KEY - job->bin)]++] = (key & rest) << job->place | (uint64_t)i;
+        }
+    }
+    return TN_OK;
+}
+
+/* By the two highest bytes; few have both in common, and these are near each other then. */
+static void sort_bin(int64_t n, int bits, uint64_t *x, uint64_t *room)
+{
+    uint32_t high[BYTES] = { 0 }, low[BYTES] = { 0 }, h = 0, l = 0;
+    for (int64_t i = 0; i < n; i++) {
+        high[x[i] >> (bits - 8)]++;
+        low[x[i] >> (bits - 16) & (BYTES - 1)]++;
+    }
+    for (int b = 0; b < BYTES; b++) {
+        uint32_t many = high[b], few = low[b];
+        high[b] = h;
+        low[b] = l;
+        h += many;
+        l += few;
+    }
+    for (int64_t i = 0; i < n; i++)
+        room[low[x[i] >> (bits - 16) & (BYTES - 1)]++] = x[i];
+    for (int64_t i = 0; i < n; i++)
+        x[high[room[i] >> (bits - 8)]++] = room[i];
+    for (int64_t i = 1; i < n; i++) {
+        uint64_t one = x[i];
+        int64_t k = i;
+        for (; k > 0 && x[k - 1] > one; k--)
+            x[k] = x[k - 1];
+        x[k] = one;
+    }
+}
+
+static tn_status sort_bins(void *user, int64_t begin, int64_t end)
+{
+    const struct job *job = user;
+    const uint64_t places = ((uint64_t)1 << job->place) - 1;
+    for (int64_t b = begin; b < end; b++) {
+        int64_t first = b > 0 ? job->ends[b - 1] : 0, n = job->ends[b] - first;
+        uint64_t *x = job->dealt + first, *y = job->y + first;
+        sort_bin(n, KEY - job->bin + job->place, x, y);
+        for (int64_t i = 0; i < n; i++)
+            y[i] = x[i] & places;
+    }
+    return TN_OK;
+}
+
+tn_status tn__philox_permutation(const tn_call *call)
+{
+    const tn_philox_permutation_options *o = call->options;
+    struct job job = { .seed = (uint64_t)o->seed,
+                       .block = (uint64_t)o->block,
+                       .n = tn__view_count(call->out[0]),
+                       .y = (uint64_t *)(void *)tn__view_at(call->out[0]) };
+    if (job.n == 0)
+        return TN_OK;
+    while ((job.n - 1) >> job.place > 0)
+        job.place++;
+    job.bin = job.place > PLACE ? job.place - PLACE : 0;
+    job.bins = (int64_t)1 << job.bin;
+    job.pieces = job.n / PIECE + 1 < PIECES ? job.n / PIECE + 1 : PIECES;
+    job.piece = (job.n + job.pieces - 1) / job.pieces;
+    size_t tables = (size_t)((job.pieces + 1) * job.bins) * sizeof(int64_t);
+    char *memory = tn__scratch_take((size_t)job.n * sizeof(uint64_t) + tables);
+    if (!memory)
+        return TN_ERR_MEMORY;
+    job.dealt = (uint64_t *)(void *)memory;
+    job.starts = (int64_t *)(void *)(memory + (size_t)job.n * sizeof(uint64_t));
+    job.ends = job.starts + job.pieces * job.bins;
+    tn_status status = tn_parallel_for(job.pieces, 1, draw, &job);
+    int64_t at = 0;
+    for (int64_t b = 0; b < job.bins; b++) {
+        for (int64_t p = 0; p < job.pieces; p++) {
+            int64_t many = job.starts[p * job.bins + b];
+            job.starts[p * job.bins + b] = at;
+            at += many;
+        }
+        job.ends[b] = at;
+    }
+    if (status == TN_OK)
+        status = tn_parallel_for(job.pieces, 1, deal, &job);
+    if (status == TN_OK)
+        status = tn_parallel_for(job.bins, GRAIN / (job.n / job.bins + 1) + 1, sort_bins, &job);
+    tn__scratch_give(memory);
+    return status;
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The reductions: what is folded, and what becomes of the results. */
+#include <math.h>
+#include <string.h>
+
+#include "base/kernels.h"
+#include "op/reduction.h"
+
+enum { BYTES_GRAIN = 262144 };
+
+/* The dimensions of the option `dims`: all when there are none. */
+static tn_status chosen(const tn_call *call, tn_ints dims, bool *goes)
+{
+    int32_t ndim = call->in[0]->ndim;
+    for (int32_t i = 0; i < ndim; i++)
+        goes[i] = dims.count <= 0;
+    for (int64_t k = 0; k < dims.count; k++) {
+        int64_t dim = dims.at[k] < 0 ? dims.at[k] + ndim : dims.at[k];
+        if (ndim == 0) /* 0-d counts as one dimension: 0 and -1, which inference checked */
+            continue;
+        if (dim < 0 || dim >= ndim)
+            return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %d dimensions",
+                           call->op, (long long)dims.at[k], (int)ndim);
+        goes[dim] = true;
+    }
+    return TN_OK;
+}
+
+/* How many numbers make one result, and how many results there are. */
+static int64_t members(const tn_view *x, const bool *goes, int64_t *results)
+{
+    int64_t gone = 1, kept = 1;
+    for (int32_t i = 0; i < x->ndim; i++)
+        *(goes[i] ? &gone : &kept) *= x->shape[i];
+    if (results)
+        *results = kept;
+    return gone;
+}
+
+static tn_status simple(const tn_call *call, enum tn__fold what, tn_ints dims)
+{
+    struct tn__reduction r = { .what = what };
+    bool goes[TN_MAX_DIMS];
+    tn_status status = chosen(call, dims, goes);
+    return status == TN_OK ? tn__reduce(&r, call->in[0], call->out[0], goes) : status;
+}
+
+/* Real and imaginary parts are summed as numbers of their own. */
+static tn_status sum_complex(const tn_view *x, const tn_view *y, const bool *goes)
+{
+    struct tn__reduction r = { .what = TN__FOLD_SUM };
+    for (uint64_t which = 0; which < 2; which++) {
+        int64_t xs[TN_MAX_DIMS], ys[TN_MAX_DIMS];
+        tn_view px = *x, py = *y;
+        for (int32_t i = 0; i < x->ndim; i++)
+            xs[i] = x->strides[i] * 2;
+        for (int32_t i = 0; i < y->ndim; i++)
+            ys[i] = y->strides[i] * 2;
+        px.strides = xs;
+        py.strides = ys;
+        tn__view_as_floats(&px, x->dtype.bits / 2);
+        tn__view_as_floats(&py, x->dtype.bits / 2);
+        px.byte_offset += which * px.dtype.bits / 8;
+        py.byte_offset += which * py.dtype.bits / 8;
+        tn_status status = tn__reduce(&r, &px, &py, goes);
+        if (status != TN_OK)
+            return status;
+    }
+    return TN_OK;
+}
+
+tn_status tn__sum(const tn_call *call)
+{
+    const tn_sum_options *o = call->options;
+    bool goes[TN_MAX_DIMS];
+    if (call->in[0]->dtype.code != 5)
+        return simple(call, TN__FOLD_SUM, o->dims);
+    tn_status status = chosen(call, o->dims, goes);
+    return status == TN_OK ? sum_complex(call->in[0], call->out[0], goes) : status;
+}
+
+static double scaled(const struct tn__reduction *r, double value, double from)
+{
+    (void)from;
+    return value * r->factor;
+}
+
+tn_status tn__mean(const tn_call *call)
+{
+    const tn_mean_options *o = call->options;
+    bool goes[TN_MAX_DIMS];
+    tn_status status = chosen(call, o->dims, goes);
+    struct tn__reduction r = { .what = TN__FOLD_SUM, .finish = scaled };
+    if (status != TN_OK)
+        return status;
+    r.factor = 1.0 / (double)members(call->in[0], goes, NULL);
+    return tn__reduce(&r, call->in[0], call->out[0], goes);
+}
+
+tn_status tn__prod(const tn_call *call)
+{
+    return simple(call, TN__FOLD_PROD, ((const tn_prod_options *)call->options)->dims);
+}
+
+/* ---- extremes -------------------------------------------------------------------------------- */
+
+static tn_status extreme(const tn_call *call, enum tn__fold what, tn_ints dims)
+{
+    struct tn__reduction r = { .what = what };
+    bool goes[TN_MAX_DIMS];
+    int64_t kept;
+    tn_status status = chosen(call, dims, goes);
+    if (status != TN_OK)
+        return status;
+    if (members(call->in[0], goes, &kept) == 0 && kept > 0)
+        return tn_fail(TN_ERR_VALUE, "%s: there is no extreme of no elements", call->op);
+    return tn__reduce(&r, call->in[0], call->out[0], goes);
+}
+
+tn_status tn__amax(const tn_call *call)
+{
+    return extreme(call, TN__FOLD_MAX, ((const tn_amax_options *)call->options)->dims);
+}
+
+tn_status tn__amin(const tn_call *call)
+{
+    return extreme(call, TN__FOLD_MIN, ((const tn_amin_options *)call->options)->dims);
+}
+
+tn_status tn__argmax(const tn_call *call)
+{
+    int64_t dim = ((const tn_argmax_options *)call->options)->dim;
+    return extreme(call, TN__FOLD_ARGMAX, dim == INT64_MIN ? tn_no_ints() : (tn_ints){ &dim, 1 });
+}
+
+tn_status tn__argmin(const tn_call *call)
+{
+    int64_t dim = ((const tn_argmin_options *)call->options)->dim;
+    return extreme(call, TN__FOLD_ARGMIN, dim == INT64_MIN ? tn_no_ints() : (tn_ints){ &dim, 1 });
+}
+
+/* ---- in two passes --------------------------------------------------------------------------- */
+
+/* First what `from` will be, then with it. */
+static tn_status twice(const tn_call *call, const bool *goes, struct tn__reduction *first,
+                       struct tn__reduction *then)
+{
+    int64_t kept;
+    members(call->in[0], goes, &kept);
+    double *from = tn__scratch_take((size_t)(kept > 0 ? kept : 1) * sizeof *from);
+    if (!from)
+        return TN_ERR_MEMORY;
+    first->into = from;
+    then->from = from;
+    tn_status status = tn__reduce(first, call->in[0], call->out[0], goes);
+    if (status == TN_OK)
+        status = tn__reduce(then, call->in[0], call->out[0], goes);
+    tn__scratch_give(from);
+    return status;
+}
+
+static double scaled_root(const struct tn__reduction *r, double value, double from)
+{
+    (void)from;
+    return sqrt(value * r->factor);
+}
+
+static tn_status spread(const tn_call *call, tn_ints dims, double correction, bool root)
+{
+    bool goes[TN_MAX_DIMS];
+    tn_status status = chosen(call, dims, goes);
+    if (status != TN_OK)
+        return status;
+    double n = (double)members(call->in[0], goes, NULL);
+    struct tn__reduction mean = { .what = TN__FOLD_SUM, .finish = scaled, .factor = 1.0 / n };
+    struct tn__reduction r = { .what = TN__FOLD_SQUARES,
+                               .before = TN__APART,
+                               .finish = root ? scaled_root : scaled,
+                               .factor = 1.0 / (n - correction > 0 ? n - correction : 0) };
+    return twice(call, goes, &mean, &r);
+}
+
+tn_status tn__var(const tn_call *call)
+{
+    const tn_var_options *o = call->options;
+    return spread(call, o->dims, o->correction, false);
+}
+
+tn_status tn__std(const tn_call *call)
+{
+    const tn_std_options *o = call->options;
+    return spread(call, o->dims, o->correction, true);
+}
+
+/* The largest; 0 where it is infinite, so that infinite ones are left where they are. */
+static double when_finite(const struct tn__reduction *r, double value, double from)
+{
+    (void)r, (void)from;
+    return isfinite(value) ? value : 0;
+}
+
+static double log_from(const struct tn__reduction *r, double value, double from)
+{
+    (void)r;
+    return log(value) + from;
+}
+
+tn_status tn__logsumexp(const tn_call *call)
+{
+    const tn_logsumexp_options *o = call->options;
+    bool goes[TN_MAX_DIMS];
+    tn_status status = chosen(call, o->dims, goes);
+    if (status != TN_OK)
+        return status;
+    struct tn__reduction top = { .what = TN__FOLD_MAX, .finish = when_finite };
+    struct tn__reduction r = { .what = TN__FOLD_SUM, .before = TN__EXP_FROM, .finish = log_from };
+    return twice(call, goes, &top, &r);
+}
+
+/* ---- norms ----------------------------------------------------------------------------------- */
+
+static double root(const struct tn__reduction *r, double value, double from)
+{
+    (void)from;
+    return r->p == 2 ? sqrt(value) : pow(value, 1 / r->p);
+}
+
+tn_status tn__norm(const tn_call *call)
+{
+    const tn_norm_options *o = call->options;
+    bool goes[TN_MAX_DIMS];
+    tn_status status = chosen(call, o->dims, goes);
+    struct tn__reduction r = {
+        .what = TN__FOLD_SUM, .before = TN__POWER, .p = o->p, .finish = root
+    };
+    if (status != TN_OK)
+        return status;
+    if (o->p == 2) {
+        r.what = TN__FOLD_SQUARES;
+        r.before = TN__AS_IT_IS;
+    } else if (o->p == 1 || o->p == 0) {
+        r.before = o->p == 1 ? TN__SIZE : TN__TRUTH;
+        r.finish = NULL;
+    } else if (isinf(o->p)) {
+        r.before = TN__SIZE;
+        r.finish = NULL;
+        r.what = o->p > 0 ? TN__FOLD_MAX : TN__FOLD_MIN;
+    }
+    return tn__reduce(&r, call->in[0], call->out[0], goes);
+}
+
+/* ---- truth ----------------------------------------------------------------------------------- */
+
+static double is_any(const struct tn__reduction *r, double value, double from)
+{
+    (void)r, (void)from;
+    return value != 0;
+}
+
+static double is_all(const struct tn__reduction *r, double value, double from)
+{
+    (void)from;
+    return value == r->factor;
+}
+
+/* Rows of bytes 0 and 1. */
+struct bytes {
+    const char *x;
+    char *y;
+    int64_t n;
+    bool all;
+};
+
+static tn_status bytes_part(void *user, int64_t begin, int64_t end)
+{
+    const struct bytes *rows = user;
+    for (int64_t r = begin; r < end; r++)
+        rows->y[r] = (memchr(rows->x + r * rows->n, rows->all ? 0 : 1, (size_t)rows->n) != NULL) !=
+                     rows->all;
+    return TN_OK;
+}
+
+static bool in_rows(const tn_view *x, const tn_view *y, const bool *goes)
+{
+    for (int32_t i = 1; i < x->ndim; i++)
+        if (goes[i - 1] && !goes[i])
+            return false;
+    return tn_view_dtype(x) == TN_BOOL && tn__view_dense(x) && tn__view_dense(y);
+}
+
+static tn_status truth(const tn_call *call, tn_ints dims, bool all)
+{
+    const tn_view *x = call->in[0], *y = call->out[0];
+    bool goes[TN_MAX_DIMS];
+    int64_t kept;
+    tn_status status = chosen(call, dims, goes);
+    if (status != TN_OK)
+        return status;
+    if (dims.count == 0) /* not all of them, as PyTorch */
+        memset(goes, 0, sizeof goes);
+    int64_t n = members(x, goes, &kept);
+    if (n > 0 && in_rows(x, y, goes)) {
+        struct bytes rows = { tn__view_at(x), tn__view_at(y), n, all };
+        int64_t grain = BYTES_GRAIN / n;
+        return kept <= grain ? bytes_part(&rows, 0, kept)
+                             : tn_parallel_for(kept, grain > 0 ? grain : 1, bytes_part, &rows);
+    }
+    struct tn__reduction r = { .what = TN__FOLD_SUM,
+                               .before = TN__TRUTH,
+                               .finish = all ? is_all : is_any,
+                               .factor = (double)n };
+    return tn__reduce(&r, x, y, goes);
+}
+
+tn_status tn__any(const tn_call *call)
+{
+    return truth(call, ((const tn_any_options *)call->options)->dims, false);
+}
+
+tn_status tn__all(const tn_call *call)
+{
+    return truth(call, ((const tn_all_options *)call->options)->dims, true);
+}

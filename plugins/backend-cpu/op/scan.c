@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Running sums and products along a dimension. Floats are worked on in float64, whole numbers in
+ * int64. Lines that lie in a row one by one; where neighbours belong to neighbouring lines, many
+ * lines side by side. */
+#include <string.h>
+
+#include "base/kernels.h"
+
+enum { GRAIN = 16384, SIDE = 256 };
+
+struct job {
+    struct tn__lines lines; /* of y, x */
+    tn__load *load;
+    tn__store *store;
+    bool whole, product, reverse, plain;
+    int64_t blocks; /* of SIDE lines in a row; 0: one by one */
+    bool together;  /* LINES of them at a time */
+};
+
+union numbers {
+    double f[TN__CHUNK];
+    int64_t i[TN__CHUNK];
+};
+
+/* ---- one line -------------------------------------------------------------------------------- */
+
+/* float32: four numbers a step, so that one addition a step waits for the one before. */
+static void sums_f32(int64_t n, const char *x, int64_t sx, char *y, int64_t sy)
+{
+    double all = 0;
+    for (int64_t i = 0; i < n; i += 4) {
+        float in[4] = { 0 }, out[4];
+        int64_t count = n - i < 4 ? n - i : 4;
+        for (int64_t j = 0; j < count; j++)
+            memcpy(&in[j], x + (i + j) * sx, sizeof in[j]);
+        double two = (double)in[0] + (double)in[1], four = two + ((double)in[2] + (double)in[3]);
+        out[0] = (float)(all + (double)in[0]);
+        out[1] = (float)(all + two);
+        out[2] = (float)(all + (two + (double)in[2]));
+        all += four;
+        out[3] = (float)all;
+        for (int64_t j = 0; j < count; j++)
+            memcpy(y + (i + j) * sy, &out[j], sizeof out[j]);
+    }
+}
+
+#define SCAN(expr, member, all)                                                                    \
+    for (int64_t i = 0; i < n; i++) {                                                              \
+        int64_t at = job->reverse ? n - 1 - i : i;                                                 \
+        all = expr;                                                                                \
+        x->member[at] = all;                                                                       \
+    }
+
+static void scan_chunk(const struct job *job, int64_t n, union numbers *x, double *f, int64_t *i64)
+{
+    double a = *f;
+    uint64_t b = (uint64_t)*i64;
+    if (!job->whole && job->product)
+        SCAN(a * x->f[at], f, a)
+    else if (!job->whole)
+        SCAN(a + x->f[at], f, a)
+    else if (job->product)
+        for (int64_t i = 0; i < n; i++)
+            x->i[i] = (int64_t)(b *= (uint64_t)x->i[i]);
+    else
+        for (int64_t i = 0; i < n; i++) {
+            int64_t at = job->reverse ? n - 1 - i : i;
+            x->i[at] = (int64_t)(b += (uint64_t)x->i[at]);
+        }
+    *f = a;
+    *i64 = (int64_t)b;
+}
+
+static void scan_line(const struct job *job, int64_t line)
+{
+    int64_t n = job->lines.length, sy = job->lines.step[0], sx = job->lines.step[1];
+    char *y = tn__lines_at(&job->lines, 0, line), *x = tn__lines_at(&job->lines, 1, line);
+    union numbers numbers;
+    double f = job->product ? 1 : 0;
+    int64_t i = job->product ? 1 : 0;
+    if (job->plain && job->reverse) {
+        sums_f32(n, x + (n - 1) * sx, -sx, y + (n - 1) * sy, -sy);
+        return;
+    }
+    if (job->plain) {
+        sums_f32(n, x, sx, y, sy);
+        return;
+    }
+    for (int64_t done = 0; done < n; done += TN__CHUNK) {
+        int64_t count = n - done < TN__CHUNK ? n - done : TN__CHUNK;
+        int64_t at = job->reverse ? n - done - count : done;
+        job->load(count, x + at * sx, sx, &numbers);
+        scan_chunk(job, count, &numbers, &f, &i);
+        job->store(count, &numbers, y + at * sy, sy);
+    }
+}
+
+/* ---- several lines at a time ------------------------------------------------------------------- */
+
+/* float32 and float64 in a row: LINES of them at a time, so that one need not wait for its own last sum. */
+enum { LINES = 8 };
+
+#define SCAN_LINES(name, T, op)                                                                    \
+    static void name(int64_t n, int64_t step, const char *const *from, char *const *to,            \
+                     double first)                                                                 \
+    {                                                                                              \
+        double all[LINES];                                                                         \
+        const T *x[LINES];                                                                         \
+        T *y[LINES];                                                                               \
+        for (int k = 0; k < LINES; k++) {                                                          \
+            all[k] = first;                                                                        \
+            x[k] = (const T *)(const void *)from[k];                                               \
+            y[k] = (T *)(void *)to[k];                                                             \
+        }                                                                                          \
+        for (int64_t i = 0, at = step > 0 ? 0 : n - 1; i < n; i++, at += step)                     \
+            for (int k = 0; k < LINES; k++) {                                                      \
+                all[k] = all[k] op(double) x[k][at];                                               \
+                y[k][at] = (T)all[k];                                                              \
+            }                                                                                      \
+    }
+SCAN_LINES(add_lines_f32, float, +)
+SCAN_LINES(add_lines_f64, double, +)
+SCAN_LINES(multiply_lines_f32, float, *)
+SCAN_LINES(multiply_lines_f64, double, *)
+
+/* `line` and those behind it. */
+static void scan_lines(const struct job *job, int64_t line)
+{
+    const char *x[LINES];
+    char *y[LINES];
+    int64_t n = job->lines.length, step = job->reverse ? -1 : 1;
+    for (int64_t k = 0; k < LINES; k++) {
+        y[k] = tn__lines_at(&job->lines, 0, line + k);
+        x[k] = tn__lines_at(&job->lines, 1, line + k);
+    }
+    if (job->lines.step[0] == (int64_t)sizeof(float))
+        (job->product ? multiply_lines_f32 : add_lines_f32)(n, step, x, y, job->product ? 1 : 0);
+    else
+        (job->product ? multiply_lines_f64 : add_lines_f64)(n, step, x, y, job->product ? 1 : 0);
+}
+
+/* ---- lines side by side ---------------------------------------------------------------------- */
+
+static void scan_block(const struct job *job, int64_t block)
+{
+    const struct tn__lines *lines = &job->lines;
+    int32_t inner = lines->ndim - 1;
+    int64_t row = lines->shape[inner], first = block % job->blocks * SIDE;
+    int64_t wide = row - first < SIDE ? row - first : SIDE, n = lines->length;
+    int64_t line = block / job->blocks * row + first;
+    char *y = tn__lines_at(lines, 0, line), *x = tn__lines_at(lines, 1, line);
+    union numbers all, here;
+    for (int64_t j = 0; j < wide; j++) {
+        if (job->whole)
+            all.i[j] = job->product ? 1 : 0;
+        else
+            all.f[j] = job->product ? 1 : 0;
+    }
+    for (int64_t k = 0; k < n; k++) {
+        int64_t at = job->reverse ? n - 1 - k : k;
+        job->load(wide, x + at * lines->step[1], lines->stride[1][inner], &here);
+        if (!job->whole && job->product)
+            for (int64_t j = 0; j < wide; j++)
+                all.f[j] *= here.f[j];
+        else if (!job->whole)
+            for (int64_t j = 0; j < wide; j++)
+                all.f[j] += here.f[j];
+        else if (job->product)
+            for (int64_t j = 0; j < wide; j++)
+                all.i[j] = (int64_t)((uint64_t)all.i[j] * (uint64_t)here.i[j]);
+        else
+            for (int64_t j = 0; j < wide; j++)
+                all.i[j] = (int64_t)((uint64_t)all.i[j] + (uint64_t)here.i[j]);
+        job->store(wide, &all, y + at * lines->step[0], lines->stride[0][inner]);
+    }
+}
+
+static tn_status part(void *user, int64_t begin, int64_t end)
+{
+    const struct job *job = user;
+    for (int64_t i = begin; i < end; i++) {
+        if (job->blocks > 0)
+            scan_block(job, i);
+        else if (job->together && (i + 1) * LINES <= job->lines.count)
+            scan_lines(job, i * LINES);
+        else if (job->together)
+            for (int64_t line = i * LINES; line < job->lines.count; line++)
+                scan_line(job, line);
+        else
+            scan_line(job, i);
+    }
+    return TN_OK;
+}
+
+static tn_status run(const tn_call *call, int64_t dim, bool product, bool reverse)
+{
+    const tn_view *views[2] = { call->out[0], call->in[0] };
+    tn_dtype to = tn_view_dtype(call->out[0]), from = tn_view_dtype(call->in[0]);
+    struct job job = { .product = product, .reverse = reverse };
+    job.whole = (TN_MASK_FLOAT & TN_BIT(to)) == 0;
+    enum tn__ct ct = job.whole ? TN__I64 : TN__F64;
+    job.load = tn__convert_load(from, ct);
+    job.store = tn__convert_store(ct, to);
+    job.plain = !product && from == TN_F32 && to == TN_F32;
+    tn__lines_make(&job.lines, 2, views, dim);
+    struct tn__lines *lines = &job.lines;
+    if (lines->count == 0 || lines->length == 0)
+        return TN_OK;
+    int64_t pieces = lines->count, size = lines->length;
+    if (lines->ndim > 0 && lines->shape[lines->ndim - 1] >= 4 &&
+        lines->stride[1][lines->ndim - 1] < lines->step[1]) {
+        int64_t row = lines->shape[lines->ndim - 1];
+        job.blocks = (row + SIDE - 1) / SIDE;
+        pieces = lines->count / row * job.blocks;
+        size = lines->length * (row < SIDE ? row : SIDE);
+    }
+    if (job.blocks == 0 && from == to && (from == TN_F32 || from == TN_F64) &&
+        lines->count >= LINES && lines->step[0] == tn__view_item(views[0]) &&
+        lines->step[1] == lines->step[0]) {
+        job.together = true;
+        job.plain = false; /* those that are left over, in the same order */
+        pieces = (lines->count + LINES - 1) / LINES;
+        size = lines->length * LINES;
+    }
+    int64_t grain = GRAIN / size;
+    if (pieces <= grain)
+        return part(&job, 0, pieces);
+    return tn_parallel_for(pieces, grain > 0 ? grain : 1, part, &job);
+}
+
+tn_status tn__cumsum(const tn_call *call)
+{
+    const tn_cumsum_options *o = call->options;
+    return run(call, o->dim, false, o->reverse);
+}
+
+tn_status tn__cumprod(const tn_call *call)
+{
+    const tn_cumprod_options *o = call->options;
+    return run(call, o->dim, true, false);
+}

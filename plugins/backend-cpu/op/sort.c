@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Order along a dimension: sort and topk, line by line. Each element becomes a whole number that
+ * stands in the wanted order (NaN is largest, the two zeros are one), which is sorted by its
+ * bytes, the lowest first; so equal elements stay in order. For types of up to 32 bits the place
+ * of the element is in the lower half of the number. */
+#include <string.h>
+
+#include "base/kernels.h"
+
+enum {
+    GRAIN = 16384,
+    BY_INSERTION = 48,
+    FEW = 16,
+    BYTES = 256,
+    CHUNK = 1024 /* elements of a long line of which a few are kept, at a time */
+};
+
+struct job {
+    struct tn__lines lines; /* of x, the values, the indices */
+    tn__load *load;
+    enum tn__ct ct;
+    int64_t item, k;
+    bool wide; /* numbers of 64 bits */
+    uint64_t flip;
+};
+
+struct placed {
+    uint64_t key, at;
+};
+
+/* ---- numbers that stand in order ------------------------------------------------------------- */
+
+static inline uint32_t order_f32(uint32_t bits)
+{
+    if ((bits & 0x7fffffffu) > 0x7f800000u)
+        return 0xffffffffu;
+    if (bits == 0x80000000u)
+        return bits;
+    return bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+
+static inline uint64_t order_f64(uint64_t bits)
+{
+    const uint64_t sign = (uint64_t)1 << 63;
+    if ((bits & ~sign) > (uint64_t)0x7ff << 52)
+        return UINT64_MAX;
+    if (bits == sign)
+        return bits;
+    return bits >> 63 ? ~bits : bits | sign;
+}
+
+static void keys_narrow(const struct job *job, int64_t n, const void *numbers, uint64_t *keys)
+{
+    uint32_t flip = (uint32_t)job->flip;
+    if (job->ct == TN__F32) {
+        const uint32_t *x = numbers;
+        for (int64_t i = 0; i < n; i++)
+            keys[i] = (uint64_t)(order_f32(x[i]) ^ flip) << 32 | (uint64_t)i;
+        return;
+    }
+    const int64_t *x = numbers;
+    for (int64_t i = 0; i < n; i++)
+        keys[i] = (uint64_t)((uint32_t)x[i] ^ flip) << 32 | (uint64_t)i;
+}
+
+/* Writes the numbers below `limit` one after another, and tells how many they are. */
+static int64_t keys_below(const struct job *job, int64_t n, const void *numbers, int64_t first,
+                          uint64_t limit, uint64_t *keys)
+{
+    uint32_t flip = (uint32_t)job->flip;
+    const uint32_t *f = numbers;
+    const int64_t *whole = numbers;
+    int64_t count = 0;
+    for (int64_t i = 0; job->ct == TN__F32 && i < n; i++) {
+        uint64_t key = order_f32(f[i]) ^ flip;
+        keys[count] = key << 32 | (uint64_t)(first + i);
+        count += key < limit;
+    }
+    for (int64_t i = 0; job->ct != TN__F32 && i < n; i++) {
+        uint64_t key = (uint32_t)whole[i] ^ flip;
+        keys[count] = key << 32 | (uint64_t)(first + i);
+        count += key < limit;
+    }
+    return count;
+}
+
+static void keys_wide(const struct job *job, int64_t n, const void *numbers, struct placed *keys)
+{
+    const uint64_t *x = numbers;
+    for (int64_t i = 0; i < n; i++) {
+        keys[i].key = (job->ct == TN__F64 ? order_f64(x[i]) : x[i]) ^ job->flip;
+        keys[i].at = (uint64_t)i;
+    }
+}
+
+/* ---- sorting --------------------------------------------------------------------------------- */
+
+#define NARROW_KEY(x) ((x) >> 32)
+#define WIDE_KEY(x) ((x).key)
+#define BYTE(x, p) ((x) >> (8 * (p)) & (BYTES - 1))
+
+/* Gives the one of the two rooms in which the sorted ones are. */
+#define SORT(name, T, KEY, PASSES)                                                                 \
+    static T *name(int64_t n, T *from, T *to)                                                      \
+    {                                                                                              \
+        int64_t count[PASSES][BYTES];                                                              \
+        if (n <= BY_INSERTION) {                                                                   \
+            for (int64_t i = 1; i < n; i++) {                                                      \
+                T x = from[i];                                                                     \
+                int64_t k = i;                                                                     \
+                for (; k > 0 && KEY(from[k - 1]) > KEY(x); k--)                                    \
+                    from[k] = from[k - 1];                                                         \
+                from[k] = x;                                                                       \
+            }                                                                                      \
+            return from;                                                                           \
+        }                                                                                          \
+        memset(count, 0, sizeof count);                                                            \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            for (int p = 0; p < PASSES; p++)                                                       \
+                count[p][BYTE(KEY(from[i]), p)]++;                                                 \
+        for (int p = 0; p < PASSES; p++) {                                                         \
+            int64_t next = 0;                                                                      \
+            if (count[p][BYTE(KEY(from[0]), p)] == n) /* all alike */                              \
+                continue;                                                                          \
+            for (int b = 0; b < BYTES; b++) {                                                      \
+                int64_t here = count[p][b];                                                        \
+                count[p][b] = next;                                                                \
+                next += here;                                                                      \
+            }                                                                                      \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                to[count[p][BYTE(KEY(from[i]), p)]++] = from[i];                                   \
+            T *other = from;                                                                       \
+            from = to;                                                                             \
+            to = other;                                                                            \
+        }                                                                                          \
+        return from;                                                                               \
+    }
+SORT(sort_narrow, uint64_t, NARROW_KEY, 4)
+SORT(sort_wide, struct placed, WIDE_KEY, 8)
+
+/* Brings the k smallest of n to the front, in the order they came, by the bytes from the highest:
+ * what is below the byte of the k-th is in, what has that byte is looked at again. */
+#define SELECT(name, T, KEY, PASSES)                                                               \
+    static void name(int64_t n, int64_t k, T *x, T *room)                                          \
+    {                                                                                              \
+        int64_t sure = 0;                                                                          \
+        for (int p = PASSES - 1; p >= 0 && n > k - sure; p--) {                                    \
+            int64_t count[BYTES] = { 0 }, below = 0, left = 0;                                     \
+            uint64_t edge = 0;                                                                     \
+            T *rest = x + sure;                                                                    \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                count[BYTE(KEY(rest[i]), p)]++;                                                    \
+            while (below + count[edge] < k - sure)                                                 \
+                below += count[edge++];                                                            \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                uint64_t b = BYTE(KEY(rest[i]), p);                                                \
+                if (b < edge)                                                                      \
+                    x[sure++] = rest[i];                                                           \
+                else if (b == edge)                                                                \
+                    room[left++] = rest[i];                                                        \
+            }                                                                                      \
+            memcpy(x + sure, room, (size_t)left * sizeof *x);                                      \
+            n = left;                                                                              \
+        }                                                                                          \
+    }
+SELECT(select_narrow, uint64_t, NARROW_KEY, 4)
+SELECT(select_wide, struct placed, WIDE_KEY, 8)
+
+/* For a small k: those so far in order; most elements are only compared with the last of them. */
+#define FIRST_FEW(name, T, KEY)                                                                    \
+    static void name(int64_t n, int64_t k, T *x)                                                   \
+    {                                                                                              \
+        T best[FEW];                                                                               \
+        int64_t have = 0;                                                                          \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            if (have == k && KEY(x[i]) >= KEY(best[k - 1]))                                        \
+                continue;                                                                          \
+            int64_t at = have < k ? have++ : k - 1;                                                \
+            for (; at > 0 && KEY(best[at - 1]) > KEY(x[i]); at--)                                  \
+                best[at] = best[at - 1];                                                           \
+            best[at] = x[i];                                                                       \
+        }                                                                                          \
+        memcpy(x, best, (size_t)k * sizeof *x);                                                    \
+    }
+FIRST_FEW(few_narrow, uint64_t, NARROW_KEY)
+FIRST_FEW(few_wide, struct placed, WIDE_KEY)
+
+/* The k first of a long line: what is below the last of them so far is gathered until there is no
+ * room for more, then most of it goes. */
+static int64_t room_for(int64_t k)
+{
+    return (k > CHUNK / 2 ? 2 * k : CHUNK) + CHUNK;
+}
+
+static void first_of_many(const struct job *job, int64_t line, uint64_t *keys, uint64_t *room,
+                          void *numbers)
+{
+    const char *x = tn__lines_at(&job->lines, 0, line);
+    int64_t n = job->lines.length, step = job->lines.step[0], k = job->k, have = 0;
+    uint64_t limit = (uint64_t)1 << 32;
+    for (int64_t at = 0; at < n; at += CHUNK) {
+        int64_t count = n - at < CHUNK ? n - at : CHUNK;
+        job->load(count, x + at * step, step, numbers);
+        have += keys_below(job, count, numbers, at, limit, keys + have);
+        if (have <= room_for(k) - CHUNK && (at + CHUNK < n || have <= k))
+            continue;
+        select_narrow(have, k, keys, room);
+        have = k;
+        limit = 0;
+        for (int64_t i = 0; i < k; i++)
+            limit = NARROW_KEY(keys[i]) > limit ? NARROW_KEY(keys[i]) : limit;
+    }
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+static void write_line(const struct job *job, int64_t line, const uint64_t *narrow,
+                       const struct placed *wide)
+{
+    const struct tn__lines *lines = &job->lines;
+    const char *x = tn__lines_at(lines, 0, line);
+    char *y = tn__lines_at(lines, 1, line), *places = tn__lines_at(lines, 2, line);
+    for (int64_t i = 0; i < job->k; i++) {
+        int64_t at = narrow ? (int64_t)(narrow[i] & 0xffffffffu) : (int64_t)wide[i].at;
+        const char *from = x + at * lines->step[0];
+        char *to = y + i * lines->step[1];
+        switch (job->item) {
+        case 1: memcpy(to, from, 1); break;
+        case 2: memcpy(to, from, 2); break;
+        case 4: memcpy(to, from, 4); break;
+        default: memcpy(to, from, 8); break;
+        }
+        memcpy(places + i * lines->step[2], &at, sizeof at);
+    }
+}
+
+static tn_status part(void *user, int64_t begin, int64_t end)
+{
+    const struct job *job = user;
+    int64_t n = job->lines.length, k = job->k;
+    size_t size = job->wide ? sizeof(struct placed) : sizeof(uint64_t);
+    bool many = !job->wide && n > 4 * CHUNK && k <= n / 8;
+    size_t most = (size_t)(many ? room_for(k) : n);
+    char *memory = tn__scratch_take(most * (2 * size + tn__ct_size(job->ct)));
+    if (!memory)
+        return TN_ERR_MEMORY;
+    char *room = memory + most * size, *numbers = room + most * size;
+    for (int64_t line = begin; line < end; line++) {
+        if (many) {
+            uint64_t *keys = (uint64_t *)(void *)memory, *more = (uint64_t *)(void *)room;
+            first_of_many(job, line, keys, more, numbers);
+            write_line(job, line, sort_narrow(k, keys, more), NULL);
+            continue;
+        }
+        job->load(n, tn__lines_at(&job->lines, 0, line), job->lines.step[0], numbers);
+        if (job->wide) {
+            struct placed *keys = (struct placed *)(void *)memory,
+                          *more = (struct placed *)(void *)room;
+            keys_wide(job, n, numbers, keys);
+            if (k < n && k <= FEW)
+                few_wide(n, k, keys);
+            else if (k < n)
+                select_wide(n, k, keys, more);
+            write_line(job, line, NULL, k <= FEW && k < n ? keys : sort_wide(k, keys, more));
+        } else {
+            uint64_t *keys = (uint64_t *)(void *)memory, *more = (uint64_t *)(void *)room;
+            keys_narrow(job, n, numbers, keys);
+            if (k < n && k <= FEW)
+                few_narrow(n, k, keys);
+            else if (k < n)
+                select_narrow(n, k, keys, more);
+            write_line(job, line, k <= FEW && k < n ? keys : sort_narrow(k, keys, more), NULL);
+        }
+    }
+    tn__scratch_give(memory);
+    return TN_OK;
+}
+
+static tn_status run(const tn_call *call, int64_t dim, int64_t k, bool descending)
+{
+    const tn_view *x = call->in[0], *views[3] = { x, call->out[0], call->out[1] };
+    tn_dtype dtype = tn_view_dtype(x);
+    struct job job = { .item = tn__view_item(x) };
+    bool floating = (TN_MASK_FLOAT & TN_BIT(dtype)) != 0;
+    tn__lines_make(&job.lines, 3, views, dim);
+    job.k = k < 0 ? job.lines.length : k;
+    job.wide = job.item == 8 || job.lines.length > (int64_t)UINT32_MAX;
+    job.ct = !floating ? TN__I64 : job.wide ? TN__F64 : TN__F32;
+    job.load = tn__convert_load(dtype, job.ct);
+    if (!floating) /* negative ones come first */
+        job.flip = job.wide ? (uint64_t)1 << 63 : dtype == TN_U32 ? 0 : 0x80000000u;
+    if (descending)
+        job.flip = ~job.flip;
+    if (job.lines.count == 0 || job.lines.length == 0 || job.k == 0)
+        return TN_OK;
+    int64_t grain = GRAIN / job.lines.length;
+    if (job.lines.count <= grain)
+        return part(&job, 0, job.lines.count);
+    return tn_parallel_for(job.lines.count, grain > 0 ? grain : 1, part, &job);
+}
+
+tn_status tn__sort(const tn_call *call)
+{
+    const tn_sort_options *o = call->options;
+    return run(call, o->dim, -1, o->descending);
+}
+
+tn_status tn__topk(const tn_call *call)
+{
+    const tn_topk_options *o = call->options;
+    return run(call, o->dim, call->in[0]->ndim > 0 ? o->k : 1, o->largest);
+}

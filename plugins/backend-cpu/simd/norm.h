@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Normalisation as nn/norm.c hands it to the loops of an instruction set, simd/norm.c. */
+#ifndef TN_BACKEND_CPU_NORMS_H
+#define TN_BACKEND_CPU_NORMS_H
+
+#include "base/cpu.h"
+
+/* Population p has `segments` stretches of `length` numbers, stretch s from (s * populations + p) * length on. */
+struct tn__people {
+    int64_t populations, segments, length;
+    /* How weight and bias go with it. */
+    enum { TN__NO_AFFINE, TN__PER_ELEMENT, TN__PER_POPULATION } affine;
+    int64_t channels; /* PER_POPULATION: its number is p modulo this */
+    bool
+        side_by_side; /* one number of each population after the other: `segments` rows of `populations` */
+};
+
+enum { TN__NORM_ROWS = 256 }; /* side by side: rows whose sums are short */
+
+struct tn__norm_work {
+    struct tn__people people;
+    double eps;
+    const void *x, *gy, *weight, *bias, *mean_in, *var_in;
+    void *y, *mean, *var, *gx, *gw, *gb;
+    bool wants_affine;
+    /* With relu behind it: what is added before, NULL for nothing; back, the result, and where what goes through it is
+     * left, NULL where that is not wanted. */
+    bool relu;
+    const void *residual, *gate;
+    void *gr;
+    void *sums; /* side by side: [block of rows][2][populations] */
+};
+
+/* Bodies of tn_parallel_for, over the work; [0] float32, [1] float64. */
+typedef tn_status tn__norm_part(void *work, int64_t begin, int64_t end);
+struct tn__norms {
+    tn__norm_part *forth[2];    /* populations */
+    tn__norm_part *channels[2]; /* back, channels with all their populations */
+    tn__norm_part *rows[2];     /* back, populations */
+    tn__norm_part *columns[2];  /* weight and bias, elements of a population */
+    /* Side by side: sums of blocks of rows; from them, for each population, the moments; the rows. */
+    tn__norm_part *side_sums[2], *side_moments[2], *side_forth[2];
+    tn__norm_part *side_back_sums[2], *side_back_moments[2], *side_back[2];
+};
+extern const struct tn__norms *tn__norms;
+extern const struct tn__norms tn__loops_base_norms;
+#ifdef TN__HAVE_X86_LOOPS
+extern const struct tn__norms tn__loops_avx2_norms;
+extern const struct tn__norms tn__loops_avx512_norms;
+#endif
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Steps of optimizers over numbers in a row, in one pass: compiled once per instruction set. The numbers that
+ * do not change from element to element come rounded to the type. */
+#include "base/cpu.h"
+
+#include <math.h>
+
+#ifndef TN__LOOPS_NAME
+#define TN__LOOPS_NAME tn__loops_base
+#endif
+#define PASTE_TWO(a, b) a##b
+#define PASTE(a, b) PASTE_TWO(a, b)
+
+enum { LANES = 16 };
+
+/* Whether there is momentum is asked once a row, not once a number. */
+#define SGD(s, T)                                                                                  \
+    static void sgd_##s(int64_t n, const struct tn__sgd *c, void *const *at)                       \
+    {                                                                                              \
+        T *restrict p = at[0];                                                                     \
+        const T *restrict gradient = at[1];                                                        \
+        const T sign = c->maximize ? (T)-1 : (T)1, decay = (T)c->weight_decay, lr = (T)c->lr;      \
+        const T keep = c->first ? 0 : (T)c->momentum, take = c->first ? 1 : (T)(1 - c->dampening); \
+        const T ahead = (T)c->momentum;                                                            \
+        if (c->momentum == 0) {                                                                    \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                p[i] -= lr * (sign * gradient[i] + decay * p[i]);                                  \
+            return;                                                                                \
+        }                                                                                          \
+        T *restrict buffer = at[2];                                                                \
+        if (c->first) /* whatever is there, NaN too, has no influence */                           \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                buffer[i] = 0;                                                                     \
+        if (c->nesterov) {                                                                         \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                T g = sign * gradient[i] + decay * p[i];                                           \
+                T b = keep * buffer[i] + take * g;                                                 \
+                buffer[i] = b;                                                                     \
+                p[i] -= lr * (g + ahead * b);                                                      \
+            }                                                                                      \
+        } else {                                                                                   \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                T g = sign * gradient[i] + decay * p[i];                                           \
+                T b = keep * buffer[i] + take * g;                                                 \
+                buffer[i] = b;                                                                     \
+                p[i] -= lr * b;                                                                    \
+            }                                                                                      \
+        }                                                                                          \
+    }
+SGD(f32, float)
+SGD(f64, double)
+
+#define ADAM(s, T, ROOT)                                                                           \
+    static void adam_##s(int64_t n, const struct tn__adam *c, void *const *at)                     \
+    {                                                                                              \
+        T *restrict p = at[0], *restrict m = at[2], *restrict v = at[3];                           \
+        const T *restrict gradient = at[1];                                                        \
+        const T sign = c->maximize ? (T)-1 : (T)1, decay = (T)c->weight_decay,                     \
+                shrink = (T)c->shrink, follow1 = (T)c->follow1, keep2 = (T)c->keep2,               \
+                follow2 = (T)c->follow2, rate = (T)c->rate, scale = (T)c->scale, eps = (T)c->eps;  \
+        if (c->amsgrad) {                                                                          \
+            T *restrict w = at[4];                                                                 \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                T x = p[i] * shrink, g = sign * gradient[i] + decay * x;                           \
+                T a = m[i] + follow1 * (g - m[i]), b = keep2 * v[i] + follow2 * (g * g), d = w[i]; \
+                d = ((b > d) | (b != b)) ? b : d;                                                  \
+                m[i] = a;                                                                          \
+                v[i] = b;                                                                          \
+                w[i] = d;                                                                          \
+                p[i] = x - rate * (a / (ROOT(d) * scale + eps));                                   \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            T x = p[i] * shrink, g = sign * gradient[i] + decay * x;                               \
+            T a = m[i] + follow1 * (g - m[i]), b = keep2 * v[i] + follow2 * (g * g);               \
+            m[i] = a;                                                                              \
+            v[i] = b;                                                                              \
+            p[i] = x - rate * (a / (ROOT(b) * scale + eps));                                       \
+        }                                                                                          \
+    }
+ADAM(f32, float, sqrtf)
+ADAM(f64, double, sqrt)
+
+/* Of n numbers, in lanes that are added in one order: absolute values, squares, the largest (NaN wins). */
+#define NORM(s, T)                                                                                 \
+    static void sum_##s(int64_t n, const void *from, double *out)                                  \
+    {                                                                                              \
+        const T *x = from;                                                                         \
+        double lane[LANES] = { 0 }, all = 0;                                                       \
+        int64_t i = 0;                                                                             \
+        for (; i + LANES <= n; i += LANES)                                                         \
+            for (int j = 0; j < LANES; j++)                                                        \
+                lane[j] += fabs((double)x[i + j]);                                                 \
+        for (int j = 0; j < LANES; j++)                                                            \
+            all += lane[j];                                                                        \
+        for (; i < n; i++)                                                                         \
+            all += fabs((double)x[i]);                                                             \
+        *out = all;                                                                                \
+    }                                                                                              \
+    static void squares_##s(int64_t n, const void *from, double *out)                              \
+    {                                                                                              \
+        const T *x = from;                                                                         \
+        double lane[LANES] = { 0 }, all = 0;                                                       \
+        int64_t i = 0;                                                                             \
+        for (; i + LANES <= n; i += LANES)                                                         \
+            for (int j = 0; j < LANES; j++)                                                        \
+                lane[j] += (double)x[i + j] * (double)x[i + j];                                    \
+        for (int j = 0; j < LANES; j++)                                                            \
+            all += lane[j];                                                                        \
+        for (; i < n; i++)                                                                         \
+            all += (double)x[i] * (double)x[i];                                                    \
+        *out = all;                                                                                \
+    }                                                                                              \
+    static void largest_##s(int64_t n, const void *from, double *out)                              \
+    {                                                                                              \
+        const T *x = from;                                                                         \
+        double all = 0;                                                                            \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            double a = fabs((double)x[i]);                                                         \
+            all = ((a > all) | (a != a)) ? a : all;                                                \
+        }                                                                                          \
+        *out = all;                                                                                \
+    }
+NORM(f32, float)
+NORM(f64, double)
+
+const struct tn__steps PASTE(TN__LOOPS_NAME, _steps) = {
+    .sgd = { [TN__F32] = sgd_f32, [TN__F64] = sgd_f64 },
+    .adam = { [TN__F32] = adam_f32, [TN__F64] = adam_f64 },
+    .sum = { [TN__F32] = sum_f32, [TN__F64] = sum_f64 },
+    .squares = { [TN__F32] = squares_f32, [TN__F64] = squares_f64 },
+    .largest = { [TN__F32] = largest_f32, [TN__F64] = largest_f64 },
+};
