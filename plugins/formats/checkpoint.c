@@ -2,7 +2,7 @@
  *
  * checkpoint, Tenon's own file for whole states: tensors with their strides over storages that they
  * share, values of any kind, versions, texts. docs/formats.md describes every byte; this file writes
- * them, checkpoint-read.c reads them. */
+ * them, checkpoint_read.c reads them. */
 #include "formats.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 
 #include <tenon/plugin.h>
 
-/* safetensors.c, safetensors-index.c, checkpoint.c, npy.c, npz.c, pytorch.c */
+/* safetensors.c, safetensors_index.c, checkpoint.c, npy.c, npz.c, pytorch.c */
 TN_HIDDEN extern const tn_format format_safetensors, format_safetensors_index, format_checkpoint,
     format_npy, format_npz, format_pytorch;
 
@@ -28,7 +28,7 @@ TN_HIDDEN tn_status fm_write_values(const tn_sink *sink, tn_tensor *tensor);
 TN_HIDDEN bool fm_are_bools(const unsigned char *bytes, uint64_t size, tn_ints shape,
                             tn_ints strides, int64_t offset, uint64_t *visits);
 
-/* safetensors-header.c: one tensor as the header describes it. */
+/* safetensors_header.c: one tensor as the header describes it. */
 struct st_tensor {
     char *name;
     tn_dtype dtype;
@@ -50,7 +50,7 @@ TN_HIDDEN void st_header_free(struct st_header *header);
 TN_HIDDEN tn_status st_header_write(const tn_state *state, const char *path, int64_t *order,
                                     char **bytes, size_t *size);
 
-/* checkpoint-read.c */
+/* checkpoint_read.c */
 TN_HIDDEN tn_status ck_load(const tn_source *source, tn_state *state);
 /* checkpoint.c: the sum that guards the header and every storage, XXH64. */
 TN_HIDDEN uint64_t ck_sum(const void *bytes, size_t count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The part of pickle that is data. A pickle is a program for a small stack machine that may name any function of Python;
- * here it may name those of the table in pickle-calls.c, which make tensors, dictionaries and their like, and nothing
+ * here it may name those of the table in pickle_calls.c, which make tensors, dictionaries and their like, and nothing
  * else is ever called. What a pickle makes is a tree (rather: a graph, for it may share) of these values. */
 #ifndef TENON_PLUGIN_FORMATS_PICKLE_H
 #define TENON_PLUGIN_FORMATS_PICKLE_H
@@ -80,7 +80,7 @@ TN_HIDDEN void pk_free(struct pk *pk);
 /* TN_ERR_FORMAT with file and place. */
 TN_HIDDEN tn_status pk_bad(const struct pk *pk, const char *what);
 
-/* pickle-values.c */
+/* pickle_values.c */
 TN_HIDDEN struct pk_value *pk_new(struct pk *pk, pk_kind kind);
 TN_HIDDEN tn_status pk_add(struct pk *pk, struct pk_value *list, struct pk_value *item);
 TN_HIDDEN void pk_free_values(struct pk *pk);
@@ -92,7 +92,7 @@ TN_HIDDEN tn_status pk_print(struct pk *pk, const struct pk_value *value, char *
 /* Counts a visit of a value at a depth: a pickle of a few bytes can share its values into a tree without end. */
 TN_HIDDEN tn_status pk_visit(struct pk *pk, int depth);
 
-/* pickle-calls.c: the value of GLOBAL; what REDUCE, BUILD and BINPERSID do. */
+/* pickle_calls.c: the value of GLOBAL; what REDUCE, BUILD and BINPERSID do. */
 TN_HIDDEN struct pk_value *pk_global(struct pk *pk, const char *module, size_t module_size,
                                      const char *name, size_t name_size);
 TN_HIDDEN struct pk_value *pk_call(struct pk *pk, const struct pk_value *name,

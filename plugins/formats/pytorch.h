@@ -33,7 +33,7 @@ struct pt_file {
     int64_t index_size;
 };
 
-/* pytorch-storage.c: the storage with that key as elements of `dtype`, added if it is new; NULL and an error. */
+/* pytorch_storage.c: the storage with that key as elements of `dtype`, added if it is new; NULL and an error. */
 TN_HIDDEN struct pt_storage *pt_storage_of(struct pt_file *file, const struct pk_value *storage,
                                            tn_dtype dtype);
 /* The same if it is there already; NULL, not an error, if not. */
@@ -44,14 +44,14 @@ TN_HIDDEN tn_tensor *pt_tensor_of(struct pt_file *file, const struct pk_value *v
                                   const char *name);
 TN_HIDDEN void pt_storages_free(struct pt_file *file);
 
-/* pytorch-state.c: what the pickle made goes into the state, by dotted name. */
+/* pytorch_state.c: what the pickle made goes into the state, by dotted name. */
 TN_HIDDEN tn_status pt_fill_state(struct pt_file *file, struct pk *pk);
 
-/* pytorch-value.c: a value that is no tensor. */
+/* pytorch_value.c: a value that is no tensor. */
 TN_HIDDEN tn_status pt_add_value(struct pt_file *file, struct pk *pk, const char *name,
                                  const struct pk_value *value);
 
-/* pytorch-legacy.c: files before 1.6. */
+/* pytorch_legacy.c: files before 1.6. */
 TN_HIDDEN bool pt_legacy_recognize(const tn_source *source);
 TN_HIDDEN tn_status pt_legacy_load(const tn_source *source, tn_state *state);
 

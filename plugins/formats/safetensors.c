@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * safetensors: what lies between a state and the bytes of a file. The header is safetensors-header.c's. */
+ * safetensors: what lies between a state and the bytes of a file. The header is safetensors_header.c's. */
 #include "formats.h"
 
 /* ---- reading ----------------------------------------------------------------------------------- */

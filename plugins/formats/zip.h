@@ -65,7 +65,7 @@ TN_HIDDEN tn_status zip_reader_open(struct zip *zip, const struct zip_member *me
 /* Compares the check sum if all was read and `status` is TN_OK; returns the first failure. */
 TN_HIDDEN tn_status zip_reader_close(struct zip_reader *reader, tn_status status);
 
-/* zip-inflate.c: `packed` bytes of the file at `offset` become exactly `size` bytes. */
+/* zip_inflate.c: `packed` bytes of the file at `offset` become exactly `size` bytes. */
 TN_HIDDEN tn_status zip_inflate(const tn_source *source, const struct zip_member *member,
                                 uint64_t offset, unsigned char *out);
 

@@ -121,4 +121,4 @@ EXTRA_%C%_test_strict_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 %C%_test_training_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_training_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 endif
-EXTRA_DIST += %D%/make-reference.py
+EXTRA_DIST += %D%/make_reference.py

@@ -104,8 +104,8 @@ done
 for name in $(sed -n 's/^test //p' "$place/out"); do
     case $name in *.sh) ;; *) fail "without libcheck: $name runs" ;; esac
 done
-grep -qx 'test tests/house/without-check.sh' "$place/out" || fail "without libcheck: nothing says so"
-sh "$top/tests/house/without-check.sh" >"$place/out" && fail "without-check.sh: status 0"
-grep -q '^SKIP: .*libcheck' "$place/out" || fail "without-check.sh: $(cat "$place/out")"
+grep -qx 'test tests/house/without_check.sh' "$place/out" || fail "without libcheck: nothing says so"
+sh "$top/tests/house/without_check.sh" >"$place/out" && fail "without_check.sh: status 0"
+grep -q '^SKIP: .*libcheck' "$place/out" || fail "without_check.sh: $(cat "$place/out")"
 
 exit $failed

@@ -16,9 +16,9 @@ TN_HOUSE_TESTS = \
 TESTS += $(TN_HOUSE_TESTS)
 if HAVE_CHECK
 else
-TESTS += tests/house/without-check.sh
+TESTS += tests/house/without_check.sh
 endif
 if STATIC_PLUGINS
 TESTS += tests/house/static.sh
 endif
-EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/without-check.sh %D%/layout.pl %D%/layout.golden %D%/operators.txt %D%/descriptors.c
+EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/without_check.sh %D%/layout.pl %D%/layout.golden %D%/operators.txt %D%/descriptors.c

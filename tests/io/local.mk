@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/faults.h %D%/streams.sh %D%/make-files.py %D%/make-pytorch.py %D%/memory.h %D%/saving.h %D%/states.h %D%/sum.h %D%/values.h %D%/files
+EXTRA_DIST += %D%/faults.h %D%/streams.sh %D%/make_files.py %D%/make_pytorch.py %D%/memory.h %D%/saving.h %D%/states.h %D%/sum.h %D%/values.h %D%/files
 
 TESTS += %D%/streams.sh
 

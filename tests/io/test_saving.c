@@ -3,7 +3,7 @@
  * Every writer of files while things go wrong: calls that fail, a full disk, a limit on the size of
  * files, closed standard streams, a kill at every step. The old file stays until the new one is whole,
  * nothing of others is touched, and nothing is left. */
-#include "core/io/internal.h"
+#include "core/io/private.h"
 
 #include "tests/io/faults.h"
 #include "tests/io/saving.h"

@@ -4,7 +4,7 @@
 # files/. Live, with PYTHON naming a Python that has PyTorch, safetensors and NumPy (without them they say SKIP):
 #   make models        the same with files of this hour, and whether those here are still what PyTorch says
 #   make interchange   files both ways, ResNet-18 of full size, what tenon summary counts
-EXTRA_DIST += %D%/interchange.py %D%/make-models.py %D%/files
+EXTRA_DIST += %D%/interchange.py %D%/make_models.py %D%/files
 .PHONY: interchange models
 interchange: all
 	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/interchange.py $(srcdir) $(builddir) || test $$? -eq 77
@@ -18,6 +18,6 @@ TESTS += %D%/test_models
 %C%_test_models_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_models_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 models: all tests/models/test_models
-	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/make-models.py --live $(srcdir) $(builddir) || test $$? -eq 77
+	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/make_models.py --live $(srcdir) $(builddir) || test $$? -eq 77
 endif
 endif

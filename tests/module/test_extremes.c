@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Every option of every layer at its extremes, built and called: a bounded answer, and PyTorch's
- * (tests/oracle/extremes-layers.txt). `--list` prints what make-extremes-layers.py reads. */
+ * (tests/oracle/extremes_layers.txt). `--list` prints what make_extremes_layers.py reads. */
 #include <ctype.h>
 #include <math.h>
 
@@ -9,7 +9,7 @@
 #include "tests/op/with.h"
 
 #define LAYERS_TXT TN_TEST_SRCDIR "/tests/oracle/layers.txt"
-#define ROWS_TXT TN_TEST_SRCDIR "/tests/oracle/extremes-layers.txt"
+#define ROWS_TXT TN_TEST_SRCDIR "/tests/oracle/extremes_layers.txt"
 
 enum { LINE = 1 << 16, MOST = 6, VALUES = 4096, OPTIONS = 1024 };
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += tests/oracle/cases.py tests/oracle/make-slice.py tests/oracle/slice.txt tests/oracle/make-elementwise.py \
-	tests/oracle/elementwise.txt tests/oracle/make-families.py tests/oracle/families.txt \
-	tests/oracle/make-networks.py tests/oracle/networks.txt \
-	tests/oracle/make-losses.py tests/oracle/losses.txt
+EXTRA_DIST += tests/oracle/cases.py tests/oracle/make_slice.py tests/oracle/slice.txt tests/oracle/make_elementwise.py \
+	tests/oracle/elementwise.txt tests/oracle/make_families.py tests/oracle/families.txt \
+	tests/oracle/make_networks.py tests/oracle/networks.txt \
+	tests/oracle/make_losses.py tests/oracle/losses.txt
 TESTS += tests/op/instructions.sh tests/op/schema.sh
 EXTRA_DIST += tests/op/instructions.sh tests/op/schema.sh
 
@@ -62,4 +62,4 @@ tests_op_test_extremes_SOURCES = %D%/test_extremes.c %D%/with.h
 tests_op_test_extremes_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_extremes_LDADD = $(TN_LINK_TEST) $(LIBM)
 endif
-EXTRA_DIST += tests/oracle/make-extremes-ops.py tests/oracle/extremes-ops.txt
+EXTRA_DIST += tests/oracle/make_extremes_ops.py tests/oracle/extremes_ops.txt

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Every option of every operator at its extremes: a bounded answer, and PyTorch's where it has the
- * operator (tests/oracle/extremes-ops.txt). `--list` prints what make-extremes-ops.py reads. */
+ * operator (tests/oracle/extremes_ops.txt). `--list` prints what make_extremes_ops.py reads. */
 #include <math.h>
 
 #include "tests/oracle/extremes.h"
@@ -254,7 +254,7 @@ START_TEST(every_option_of_every_operator_at_its_extremes_is_answered_as_pytorch
     static char row[512];
     char op[64], file_name[64];
     int used = 0;
-    FILE *file = fopen(ORACLE "extremes-ops.txt", "r");
+    FILE *file = fopen(ORACLE "extremes_ops.txt", "r");
 
     bound_all();
     ck_assert_ptr_nonnull(file);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/make-reference.py %D%/reference.h
+EXTRA_DIST += %D%/make_reference.py %D%/reference.h
 
 if HAVE_CHECK
 check_PROGRAMS += %D%/test_optim

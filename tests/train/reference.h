@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Made by make-reference.py with PyTorch 2.15.0; not edited by hand. */
+ * Made by make_reference.py with PyTorch 2.15.0; not edited by hand. */
 #define STEPS 6
 #define SIZE 5
 #define SCHEDULE_STEPS 24

@@ -3,7 +3,7 @@
 #
 # What PyTorch says to the options of operators at their extremes, for tests/op/test_extremes.c:
 #
-#   test_extremes --list | PYTHON-WITH-TORCH make-extremes-ops.py [OPERATOR]... > extremes-ops.txt
+#   test_extremes --list | PYTHON-WITH-TORCH make_extremes_ops.py [OPERATOR]... > extremes_ops.txt
 #
 #   op NAME FILE CASE        the inputs and options of that case, of the text FILE beside this; - -: inputs of ones
 #   try OPTION VALUE VERDICT        (extremes.py has the verdicts; none: PyTorch has no such operator)
@@ -253,7 +253,7 @@ def main():
         word, op, name, kind = line.split()[:4]
         if word == "op":
             kinds.setdefault(op, {})[name] = kind
-    print("# Written by make-extremes-ops.py with PyTorch %s." % torch.__version__.partition("+")[0])
+    print("# Written by make_extremes_ops.py with PyTorch %s." % torch.__version__.partition("+")[0])
     cases = read_cases(kinds)
     for op in sorted(kinds):
         if sys.argv[1:] and op not in sys.argv[1:]:

@@ -3,8 +3,8 @@
 # Writes files/pytorch*.pt with PyTorch and files/python*.npz with NumPy, for the tests to read, the hostile ones among them
 # with Python's own zipfile and pickle; checks that files/tenon.npz, which Tenon wrote (TENON_TEST_WRITE_FILES=1), reads
 # back as it should.
-#   python make-pytorch.py            both
-#   python make-pytorch.py --check    the second alone; ends with 77 where the libraries are not installed
+#   python make_pytorch.py            both
+#   python make_pytorch.py --check    the second alone; ends with 77 where the libraries are not installed
 import collections
 import io
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# The operators of the first slice:  PYTHON-WITH-TORCH make-slice.py > slice.txt
+# The operators of the first slice:  PYTHON-WITH-TORCH make_slice.py > slice.txt
 from cases import *
 
 binary("add", lambda a, b: torch.add(a, b))

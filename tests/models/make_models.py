@@ -3,8 +3,8 @@
 #
 # Four networks as PyTorch computes them, for tests/models/test_models.c: weights, input, target, result, loss, and after backward
 # the gradient of the input and of every parameter and what became of the buffers.
-#   make-models.py FOLDER [SEED]          writes NAME.safetensors for each
-#   make-models.py --live SOURCE BUILD    (make models) makes them anew: what is committed is what PyTorch says, within rounding; then
+#   make_models.py FOLDER [SEED]          writes NAME.safetensors for each
+#   make_models.py --live SOURCE BUILD    (make models) makes them anew: what is committed is what PyTorch says, within rounding; then
 #                                         the test with the weights and inputs of another seed
 # PyTorch computes in float64 with weights and inputs that are float32 numbers; what is written is rounded to float32. The names of the
 # parameters are those that the specs in test_models.c give. --live ends with 77 where PyTorch or safetensors is not installed.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# Operators with what follows them in one, beside PyTorch's composition of the same functions:  PYTHON-WITH-TORCH make-fused.py > fused.txt
+# Operators with what follows them in one, beside PyTorch's composition of the same functions:  PYTHON-WITH-TORCH make_fused.py > fused.txt
 from cases import *
 import torch.nn.functional as F
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# Losses:  PYTHON-WITH-TORCH make-losses.py > losses.txt
+# Losses:  PYTHON-WITH-TORCH make_losses.py > losses.txt
 from cases import *
 
 F = torch.nn.functional

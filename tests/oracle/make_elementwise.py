@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# Arithmetic, comparison and activations:  PYTHON-WITH-TORCH make-elementwise.py > elementwise.txt
+# Arithmetic, comparison and activations:  PYTHON-WITH-TORCH make_elementwise.py > elementwise.txt
 import math
 
 from cases import *

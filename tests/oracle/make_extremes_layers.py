@@ -3,7 +3,7 @@
 #
 # What PyTorch's modules say to each option at its extremes, for tests/module/test_extremes.c:
 #
-#   test_extremes --list | PYTHON-WITH-TORCH make-extremes-layers.py [TYPE]... > extremes-layers.txt
+#   test_extremes --list | PYTHON-WITH-TORCH make_extremes_layers.py [TYPE]... > extremes_layers.txt
 #
 #   layer SPEC        built and called with the inputs that layers.txt has for it
 #   try OPTION VALUE VERDICT : SPEC        (the verdicts are those of extremes.py)
@@ -75,7 +75,7 @@ def main():
         word, kind, option, type_ = line.split()[:4]
         if word == "layer":
             options.setdefault(kind, []).append((option, type_))
-    print("# Written by make-extremes-layers.py with PyTorch %s." % torch.__version__.partition("+")[0])
+    print("# Written by make_extremes_layers.py with PyTorch %s." % torch.__version__.partition("+")[0])
     for spec, inputs in read_layers():
         torch.manual_seed(1)
         if sys.argv[1:] and spec.partition("(")[0] not in sys.argv[1:]:

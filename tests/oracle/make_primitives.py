@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# What no function of PyTorch has a name for, and what the other scripts have few of:  PYTHON-WITH-TORCH make-primitives.py > primitives.txt
+# What no function of PyTorch has a name for, and what the other scripts have few of:  PYTHON-WITH-TORCH make_primitives.py > primitives.txt
 from cases import *
 
 INF, NAN = float("inf"), float("nan")

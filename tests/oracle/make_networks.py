@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# Convolutions, pooling, normalisation:  PYTHON-WITH-TORCH make-networks.py > networks.txt
+# Convolutions, pooling, normalisation:  PYTHON-WITH-TORCH make_networks.py > networks.txt
 from cases import *
 
 F = torch.nn.functional

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Writes reference.h: what PyTorch's optimizers and schedules do, for the tests to compare with.
-#   python make-reference.py > reference.h
+#   python make_reference.py > reference.h
 import torch
 
 STEPS, SIZE = 6, 5
@@ -70,7 +70,7 @@ def rates(make):
     return out
 
 
-print("/* SPDX-License-Identifier: MIT\n *\n * Made by make-reference.py with PyTorch %s; not edited by hand. */" %
+print("/* SPDX-License-Identifier: MIT\n *\n * Made by make_reference.py with PyTorch %s; not edited by hand. */" %
       torch.__version__.split("+")[0])
 print("#define STEPS %d\n#define SIZE %d\n#define SCHEDULE_STEPS %d\n" % (STEPS, SIZE, SCHEDULE_STEPS))
 print("static const double start[SIZE] =\n    %s;" % row(start))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Steps of optimizers and the norm of many tensors, judged by torch.optim and torch.nn.utils. Of an operator that writes into its
-# inputs the lines `out` are the inputs after the call, in their order.   PYTHON-WITH-TORCH make-steps.py > steps.txt
+# inputs the lines `out` are the inputs after the call, in their order.   PYTHON-WITH-TORCH make_steps.py > steps.txt
 from cases import *
 
 SHAPES = ((2, 3), (5,), ())

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# Reductions, shapes, indices, creation, products:  PYTHON-WITH-TORCH make-families.py > families.txt
+# Reductions, shapes, indices, creation, products:  PYTHON-WITH-TORCH make_families.py > families.txt
 from cases import *
 
 F = torch.nn.functional

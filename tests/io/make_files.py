@@ -2,8 +2,8 @@
 #
 # Writes files/python.safetensors with the reference library and files/*.npy with NumPy, for the tests to read, and checks that
 # files/tenon.safetensors and files/tenon-*.npy, which Tenon wrote (TENON_TEST_WRITE_FILES=1), read back as they should.
-#   python make-files.py            both
-#   python make-files.py --check    the second alone; ends with 77 where the library is not installed
+#   python make_files.py            both
+#   python make_files.py --check    the second alone; ends with 77 where the library is not installed
 import os
 import sys
 
