@@ -259,6 +259,20 @@ void *tn__realloc_quiet(void *block, size_t size);
 #define tn__likely(x) __builtin_expect(!!(x), 1)
 #define tn__unlikely(x) __builtin_expect(!!(x), 0)
 
+/* ---- calls to the folders above -------------------------------------------------------------- */
+
+/* Values hold tensors and modules, and a piece of a parallel loop has a scope. The folders above
+ * provide these; core/library/calls.c fills the table. */
+typedef struct tn__base_calls {
+    tn_tensor *(*tensor_keep)(tn_tensor *tensor);
+    void (*tensor_drop)(tn_tensor *tensor);
+    tn_module *(*module_keep)(tn_module *module);
+    void (*module_drop)(tn_module *module);
+    uint64_t (*scope_begin)(void);
+    void (*scope_end)(uint64_t scope);
+} tn__base_calls;
+extern TN_HIDDEN const tn__base_calls tn__base_up;
+
 /* ---- shutdown and fork ----------------------------------------------------------------------- */
 
 /* Whether this process is a child of the one that first used the library through fork. */

@@ -3,6 +3,8 @@
 libcore_la_SOURCES += \
 	%D%/descriptor.c \
 	%D%/descriptor.h \
+	%D%/dtype.c \
+	%D%/dtype.h \
 	%D%/env.c \
 	%D%/error.c \
 	%D%/fork.c \

@@ -106,7 +106,7 @@ static int64_t piece_begin(int64_t count, int64_t line, uint32_t pieces, uint32_
 static tn_status run_piece(part_function *part, void *user, int64_t begin, int64_t end,
                            tn_error *error)
 {
-    uint64_t scope = tn_scope_begin(), mark = tn_error_mark();
+    uint64_t scope = tn__base_up.scope_begin(), mark = tn_error_mark();
     bool nested = in_piece;
     tn_status status;
 
@@ -120,7 +120,7 @@ static tn_status run_piece(part_function *part, void *user, int64_t begin, int64
         *error = *tn_error_last();
         tn_error_restore(mark);
     }
-    tn_scope_end(scope);
+    tn__base_up.scope_end(scope);
     return status;
 }
 

@@ -74,9 +74,9 @@ static void copy(const tn_value *from, tn_value *to, tn_value **lists, char **te
         (*texts)[from->count] = '\0';
         *texts += from->count + (size_t)1;
     } else if (from->kind == TN_VALUE_TENSOR) {
-        tn_tensor_keep(from->as.tensor);
+        tn__base_up.tensor_keep(from->as.tensor);
     } else if (from->kind == TN_VALUE_MODULE) {
-        tn_module_keep(from->as.module);
+        tn__base_up.module_keep(from->as.module);
     } else if (is_row(from)) {
         tn_value *list = from->count ? *lists : NULL;
         if (list)
@@ -109,9 +109,9 @@ tn_status tn__value_copy(const tn_value *from, tn_value *to, void **block)
 static void let_go(const tn_value *value)
 {
     if (value->kind == TN_VALUE_TENSOR)
-        tn_tensor_drop(value->as.tensor);
+        tn__base_up.tensor_drop(value->as.tensor);
     else if (value->kind == TN_VALUE_MODULE)
-        tn_module_drop(value->as.module);
+        tn__base_up.module_drop(value->as.module);
     else if (is_row(value))
         for (uint32_t i = 0; i < value->count; i++)
             let_go(&value->as.list[i]);

@@ -4,10 +4,8 @@
  * ends with an error that names the operator that was called, with what, and where. */
 #include <math.h>
 
-#include "core/grad/parts.h"
+#include "core/grad/private.h"
 
-_Thread_local bool tn__anomaly_here TN__TLS_NEAR;
-_Thread_local tn__grad_mode tn__anomaly_mode;
 tn__where_writer *_Atomic tn__anomaly_where;
 
 bool tn_anomaly_enabled(void)

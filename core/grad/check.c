@@ -4,7 +4,7 @@
  * fixed numbers and added up, so one backward and two forwards for each element say it all. */
 #include <math.h>
 
-#include "core/grad/parts.h"
+#include "core/grad/private.h"
 
 typedef struct check {
     tn_status (*code)(void *user, tn_tensor *const *in, tn_tensor **out);

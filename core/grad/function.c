@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A program's own differentiable function: two callbacks, no registration. */
-#include "core/grad/parts.h"
+#include "core/grad/private.h"
 
 typedef enum kept_for { SAVED, DIRTY, FLAT } kept_for;
 

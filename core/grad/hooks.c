@@ -2,7 +2,7 @@
  *
  * Hooks on gradients of tensors, retain_grad among them. They hang on the node that made the
  * tensor, so they run although the tensor itself is gone. */
-#include "core/grad/parts.h"
+#include "core/grad/private.h"
 
 static void drop(tn__grad_hook_row *row)
 {

@@ -3,8 +3,7 @@
  * In-place changes and history. A tensor that is changed gets the operator as its new maker.
  * Through a view, the base gets it: its gradient is split into what lies under the view, which
  * goes through the operator, and the rest; all views of that base look their history up anew. */
-#include "core/grad/parts.h"
-#include "core/op/parts.h"
+#include "core/grad/private.h"
 
 tn_status tn__grad_view(tn_tensor *view, tn_tensor *base)
 {

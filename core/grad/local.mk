@@ -2,7 +2,7 @@
 
 libcore_la_SOURCES += \
 	%D%/internal.h \
-	%D%/parts.h \
+	%D%/private.h \
 	%D%/walk.h \
 	%D%/anomaly.c \
 	%D%/backward.c \
@@ -11,7 +11,6 @@ libcore_la_SOURCES += \
 	%D%/function.c \
 	%D%/hooks.c \
 	%D%/inplace.c \
-	%D%/mode.c \
 	%D%/node.c \
 	%D%/region.c \
 	%D%/run.c \

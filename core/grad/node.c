@@ -4,7 +4,7 @@
  * memory. Destruction is iterative, because chains get long. */
 #include <sched.h>
 
-#include "core/grad/parts.h"
+#include "core/grad/private.h"
 
 static _Thread_local uint64_t last_sequence TN__TLS_NEAR;
 static _Thread_local struct {

@@ -2,8 +2,7 @@
  *
  * Gradients of views whose base changed, and of changes through views: what is under a view is a
  * region of a tensor like the base. */
-#include "core/grad/parts.h"
-#include "core/op/parts.h"
+#include "core/grad/private.h"
 
 static tn_status zero(tn_tensor *tensor)
 {

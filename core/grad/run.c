@@ -2,7 +2,7 @@
  *
  * One step of the walk: the derivative of one node, and bringing what it gives into the form that
  * the next node expects. */
-#include "core/grad/parts.h"
+#include "core/grad/private.h"
 #include "core/plugin/check_thread.h"
 
 tn_tensor *tn__add(tn_tensor *a, tn_tensor *b, bool record)

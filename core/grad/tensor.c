@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What a tensor knows of gradients: whether it requires one, where it adds up, which node made it. */
-#include "core/grad/parts.h"
+#include "core/grad/private.h"
 
 /* ---- slots ---------------------------------------------------------------------- */
 

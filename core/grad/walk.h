@@ -4,7 +4,7 @@
 #ifndef TN_CORE_GRAD_WALK_H
 #define TN_CORE_GRAD_WALK_H
 
-#include "core/grad/parts.h"
+#include "core/grad/private.h"
 
 typedef struct tn__task {
     tn__node *node;     /* kept alive by the roots */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Saving and loading states: which format, and the order of things around it. */
-#include "core/io/internal.h"
+#include "core/io/private.h"
 #include "core/plugin/check_thread.h"
 
 #include <ctype.h>

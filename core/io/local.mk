@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 
 libcore_la_SOURCES += \
-	%D%/internal.h \
+	%D%/private.h \
 	%D%/file.c \
 	%D%/own.c \
 	%D%/parts.c \

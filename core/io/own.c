@@ -2,7 +2,7 @@
  *
  * Files that are not finished: their names, and those that killed processes left behind. The process
  * that writes such a file holds a lock on it, so a file that can be locked has lost its writer. */
-#include "core/io/internal.h"
+#include "core/io/private.h"
 
 #include "core/base/descriptor.h"
 

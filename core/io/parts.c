@@ -2,7 +2,7 @@
  *
  * Weights in several files with an index. The parts of a save have names that no file has yet, and the
  * index takes the old one's place last: a process that is killed leaves the old set or the new one. */
-#include "core/io/internal.h"
+#include "core/io/private.h"
 
 /* ---- names ----------------------------------------------------------------------------------- */
 

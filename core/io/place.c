@@ -2,7 +2,7 @@
  *
  * Where a new file goes: the folder, opened once, and the name in it. Links are followed one by one,
  * so that a link stays a link, also one whose target does not exist yet. */
-#include "core/io/internal.h"
+#include "core/io/private.h"
 
 #include "core/base/descriptor.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reading a file by place, and mapping it: tensors of the values that stand in it. */
-#include "core/io/internal.h"
+#include "core/io/private.h"
 
 #include "core/base/descriptor.h"
 

@@ -3,7 +3,7 @@
  * The files of a set that an index names: how they are called, which of them may be removed. A save
  * notes each file before it gets its name, in a journal of our own beside them. At its end, or in the
  * next save when the process was killed, what is noted and no index names is removed; nothing else is. */
-#include "core/io/internal.h"
+#include "core/io/private.h"
 
 #include "core/base/descriptor.h"
 

@@ -3,7 +3,7 @@
  * What files of tensors and texts have no room for, as texts: versions of modules, values that are no
  * tensors, tensors that are one (ties). docs/formats.md describes them. A text is lines; a backslash
  * stands before a backslash and for a newline (\n) within one. */
-#include "core/io/internal.h"
+#include "core/io/private.h"
 
 #define DEPTH_MAX 64
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Ties: entries of a state whose tensors are the same view of one storage. */
-#include "core/io/internal.h"
+#include "core/io/private.h"
 
 #include <stdlib.h>
 

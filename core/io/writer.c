@@ -3,7 +3,7 @@
  * Atomic writing: a new file in the same folder, on the disk before it takes the old one's name. Whatever goes wrong,
  * the old file is as it was and the new one is gone. The new file has no name while it is written, where the file
  * system can do that: nothing is left then of a process that is killed. */
-#include "core/io/internal.h"
+#include "core/io/private.h"
 
 #include "core/base/descriptor.h"
 

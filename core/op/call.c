@@ -3,8 +3,7 @@
  * One call of an operator: inputs are checked and promoted, options completed, outputs inferred;
  * then it runs (run.c) and is recorded (core/grad) where a gradient is wanted. In the steady state
  * nothing here takes a lock, parses or calls malloc. */
-#include "core/grad/internal.h"
-#include "core/op/parts.h"
+#include "core/op/private.h"
 
 static void describe(tn__text *text, const tn_op *op, int64_t i, const tn_tensor *tensor)
 {
@@ -398,7 +397,7 @@ static tn_status call_recorded(tn__work *work, tn_tensor **out)
          i++) /* nothing was done (a cast to the same type): nothing to record */
         if (work->n_out == 1 && out[0] == work->in[i])
             return TN_OK;
-    status = tn__grad_record(work->op, work->in, work->n_in, work->options, out, work->n_out);
+    status = tn__op_up.grad_record(work->op, work->in, work->n_in, work->options, out, work->n_out);
     if (status != TN_OK)
         for (int32_t i = 0; i < work->n_out; i++) {
             tn_tensor_drop(out[i]);

@@ -2,7 +2,7 @@
  *
  * Operators that a device lacks, run elsewhere: only when the program or TENON_FALLBACK asks for
  * it, and then counted. */
-#include "core/op/parts.h"
+#include "core/op/private.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(const tn_device *) target;

@@ -2,8 +2,7 @@
  *
  * Results that go into an existing tensor: x.add_(y), the out= form, and copies that convert and
  * broadcast. */
-#include "core/grad/internal.h"
-#include "core/op/parts.h"
+#include "core/op/private.h"
 
 static tn_status check_memory(const tn_op *op, tn_tensor *const *in, int64_t n_in, tn_tensor *into)
 {
@@ -169,13 +168,13 @@ static tn_status call_copy(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
     if (record) {
         tn_tensor *original;
 
-        status = tn__grad_before_inplace(op, into, in, n_in, &original);
+        status = tn__op_up.grad_before_inplace(op, into, in, n_in, &original);
         if (status != TN_OK)
             return status;
     }
     status = copy_into(op, in, into);
     if (status == TN_OK && record)
-        status = tn__grad_after_inplace(op, into, in, n_in, NULL, NULL);
+        status = tn__op_up.grad_after_inplace(op, into, in, n_in, NULL, NULL);
     return status;
 }
 
@@ -248,7 +247,7 @@ tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
     }
     status = check_result(&work, into, n_in > 0 && in[0] == into);
     if (status == TN_OK && record)
-        status = tn__grad_before_inplace(op, into, work.in, work.n_in, &original);
+        status = tn__op_up.grad_before_inplace(op, into, work.in, work.n_in, &original);
     if (status == TN_OK && record && work.wants_grad && op->def.derive == NULL &&
         op->def.decompose != NULL) {
         tn__work_end(&work);
@@ -257,7 +256,7 @@ tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
     if (status == TN_OK)
         status = run_into(&work);
     if (status == TN_OK && record)
-        status = tn__grad_after_inplace(op, into, work.in, work.n_in, work.options, original);
+        status = tn__op_up.grad_after_inplace(op, into, work.in, work.n_in, work.options, original);
     if (original != NULL)
         tn_tensor_drop(original);
     tn__work_end(&work);

@@ -4,8 +4,10 @@
 #ifndef TN_CORE_OP_INTERNAL_H
 #define TN_CORE_OP_INTERNAL_H
 
+#include "core/op/needed.h"
 #include "core/plugin/internal.h"
 #include "core/tensor/internal.h"
+#include "core/tensor/mode.h"
 
 struct tn__kernel_list;
 
@@ -43,13 +45,54 @@ tn_status tn__op_takes(const tn_op *op, tn_tensor *const *in, int64_t n_in, cons
 tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                             const void *options, tn_tensor *const *out, int64_t n_out);
 
+/* tn_op_call and _into without observers. */
+tn_status tn__plain_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
+                         tn_tensor **out, int64_t n_out, tn_tensor *into);
+tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
+                           tn_tensor *into);
+/* cast, with gradient; the result is the caller's. */
+tn_tensor *tn__cast(tn_tensor *tensor, tn_dtype dtype);
+static inline const tn_operand *tn__operand(const tn_op *op, int64_t index)
+{
+    return &op->def.inputs[index < op->def.n_inputs ? index : op->def.n_inputs - 1];
+}
+
 /* Observers: called around tn_op_call when there are any. core/plugin calls tn__observers_changed
  * after it has added one to its registry. */
-enum { TN__OBSERVERS = 16 }; /* further ones are refused when they are registered */
 extern _Atomic int32_t tn__observers_on;
 /* Those that listen, at most TN__OBSERVERS; their plugins are activated for it. */
 int64_t tn__observers(const tn_observer **out);
 void tn__observers_changed(void);
 void tn__observers_shutdown(void);
+
+/* ---- calls to the folders above -------------------------------------------------------------- */
+
+/* Recording for gradients, which core/grad does. core/library/calls.c fills the table. */
+typedef struct tn__op_calls {
+    /* Whether a tensor that is not marked so requires grad since its base was changed in place. */
+    bool (*grad_stale)(tn_tensor *tensor);
+    /* Hangs a node on the outputs, after the run. `in` are the inputs as the operator saw them
+     * (after promotion). */
+    tn_status (*grad_record)(const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                             const void *options, tn_tensor *const *out, int64_t n_out);
+    /* Before an in-place run into `into`: refuses leaves that require grad and what PyTorch
+     * refuses, and keeps a copy of it in *original (owned by the caller) where the derivative needs
+     * what it was. After it: rebases history. */
+    tn_status (*grad_before_inplace)(const tn_op *op, tn_tensor *into, tn_tensor *const *in,
+                                     int64_t n_in, tn_tensor **original);
+    tn_status (*grad_after_inplace)(const tn_op *op, tn_tensor *into, tn_tensor *const *in,
+                                    int64_t n_in, const void *options, tn_tensor *original);
+    /* What the tensor is a view of is forgotten: nobody else has it. */
+    void (*grad_alone)(tn_tensor *tensor);
+    /* Remembers that `view` is a view of `base`: in-place changes have to know. */
+    tn_status (*grad_view)(tn_tensor *view, tn_tensor *base);
+} tn__op_calls;
+extern TN_HIDDEN const tn__op_calls tn__op_up;
+
+static inline bool tn__requires_grad(tn_tensor *tensor)
+{
+    return tensor->requires_grad ||
+           (tn__unlikely(tensor->autograd != NULL) && tn__op_up.grad_stale(tensor));
+}
 
 #endif

@@ -3,7 +3,7 @@
 libcore_la_SOURCES += \
 	%D%/internal.h \
 	%D%/needed.h \
-	%D%/parts.h \
+	%D%/private.h \
 	%D%/call.c \
 	%D%/fallback.c \
 	%D%/inplace.c \

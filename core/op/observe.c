@@ -2,7 +2,7 @@
  *
  * Observers: callbacks around operators (and, through the allocator's hook, around memory).
  * Without one they cost a load. */
-#include "core/op/parts.h"
+#include "core/op/private.h"
 
 _Atomic int32_t tn__observers_on;
 

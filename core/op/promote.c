@@ -2,7 +2,7 @@
  *
  * Type promotion between the inputs of a call, and what may be written into which dtype: PyTorch's
  * rules. */
-#include "core/op/parts.h"
+#include "core/op/private.h"
 
 static bool is_float(tn_dtype dtype)
 {

@@ -2,7 +2,7 @@
  *
  * The registry of operators and kernels. Readers see immutable snapshots and take no lock; what a
  * snapshot replaced is kept, because somebody may still look at it. */
-#include "core/op/parts.h"
+#include "core/op/private.h"
 
 typedef struct snapshot {
     struct snapshot *older;

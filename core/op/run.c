@@ -2,8 +2,7 @@
  *
  * How a call runs once its outputs are known: as a view, by a kernel of the device, by
  * decomposition, or, where the program asked for it, on another device. */
-#include "core/grad/internal.h"
-#include "core/op/parts.h"
+#include "core/op/private.h"
 #include "core/tensor/thread.h"
 #include "core/plugin/check_thread.h"
 
@@ -361,7 +360,7 @@ static void settle_result(const tn__work *work, tn_tensor *result, bool quiet)
     seen = looks_at(work, result);
     result->blind &= !(quiet && tn__grad_on()) && seen;
     if (!seen && work->n_out == 1) /* nobody else will see what it is a view of */
-        tn__grad_alone(result);
+        tn__op_up.grad_alone(result);
 }
 
 static tn_status decompose(tn__work *work, tn_tensor **out, bool record)
@@ -417,7 +416,7 @@ static tn_status run_view(tn__work *work, tn_tensor **out)
         return tn_error_prefix("%s: ", work->op->def.name);
     if (!tn__grad_on() && !work->in[0]->requires_grad) {
         out[0]->blind = true;
-    } else if (tn__grad_view(out[0], work->in[0]) != TN_OK) {
+    } else if (tn__op_up.grad_view(out[0], work->in[0]) != TN_OK) {
         tn_tensor_drop(out[0]);
         out[0] = NULL;
         return tn_error_last()->code;

@@ -2,8 +2,7 @@
  *
  * Operators that write into their inputs (TN_OPERAND_WRITTEN): many tensors change in one call, as in the step of an
  * optimizer. What is written has to be writable, may not be reached twice, and nothing may be recorded of it. */
-#include "core/grad/internal.h"
-#include "core/op/parts.h"
+#include "core/op/private.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  * once, by one thread, while others that need it wait. What it requires goes first. At the end
  * it is deactivated, never unmapped (rule 16). */
 #include "core/plugin/check_thread.h"
-#include "core/plugin/loader.h"
+#include "core/plugin/private.h"
 
 static pthread_cond_t settled = PTHREAD_COND_INITIALIZER;
 static pthread_mutex_t gate =
@@ -64,7 +64,7 @@ static tn_status run(tn__plugin *plugin, const uint64_t *failures)
     tn__check_thread thread;
     tn__check_enter(&thread);
     if (!(own->flags & TN_PLUGIN_OWN_THREADS))
-        tn__check_threads_note(&thread);
+        tn__check_threads(&thread);
     tn_status status = tn__status_of(own->activate(), "activate");
     status = tn__check_leave(&thread, plugin->id, "activate", status);
     tn__error_plugin(before);

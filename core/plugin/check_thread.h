@@ -19,18 +19,17 @@ typedef struct tn__check_thread {
     bool now[TN__CHECK_MODES];
 } tn__check_thread;
 
-void tn__check_thread_note(tn__check_thread *before);
-/* Also counts the threads of the process, which takes a system call or two. */
-void tn__check_threads_note(tn__check_thread *before);
-tn_status tn__check_thread_judge(const tn__check_thread *before, const char *plugin,
-                                 const char *what, tn_status status);
-
 /* Before a function of a plugin is called. */
 static inline void tn__check_enter(tn__check_thread *before)
 {
     before->on = tn__checked();
     if (tn__unlikely(before->on))
-        tn__check_thread_note(before);
+        tn__plugin_up.check_thread_note(before);
+}
+/* Also counts the threads of the process, which takes a system call or two. */
+static inline void tn__check_threads(tn__check_thread *before)
+{
+    tn__plugin_up.check_threads_note(before);
 }
 
 /* After it: what it left changed is put back; TN_ERR_REFUSED with the plugin, the function and the change when it succeeded
@@ -38,7 +37,8 @@ static inline void tn__check_enter(tn__check_thread *before)
 static inline tn_status tn__check_leave(const tn__check_thread *before, const char *plugin,
                                         const char *what, tn_status status)
 {
-    return tn__likely(!before->on) ? status : tn__check_thread_judge(before, plugin, what, status);
+    return tn__likely(!before->on) ? status
+                                   : tn__plugin_up.check_thread_judge(before, plugin, what, status);
 }
 
 #endif

@@ -3,9 +3,7 @@
  * What plugins and programs contribute: each descriptor is copied into a zero-filled struct of
  * ours (rule 4) and handed to the registry of its kind. A contribution that is refused takes
  * neither its plugin nor its siblings along. */
-#include "core/plugin/check.h"
-#include "core/plugin/loader.h"
-#include "core/op/internal.h"
+#include "core/plugin/private.h"
 
 struct kind {
     const char *type;
@@ -20,7 +18,7 @@ struct kind {
 static tn_status add_op(uint32_t kind, const char *name, const tn_head *copy, tn__plugin *plugin)
 {
     (void)kind, (void)name;
-    return tn__op_add((const tn_op_def *)copy, plugin);
+    return tn__plugin_up.op_add((const tn_op_def *)copy, plugin);
 }
 
 static tn_status add_backend(uint32_t kind, const char *name, const tn_head *copy,
@@ -28,9 +26,9 @@ static tn_status add_backend(uint32_t kind, const char *name, const tn_head *cop
 {
     tn_backend *backend = (tn_backend *)copy;
     (void)kind, (void)name;
-    if (tn__checked() && tn__check_backend(backend, plugin) != TN_OK)
+    if (tn__checked() && tn__plugin_up.check_backend(backend, plugin) != TN_OK)
         return TN_ERR_MEMORY;
-    return tn__backend_add(backend, plugin);
+    return tn__plugin_up.backend_add(backend, plugin);
 }
 
 static tn_status add_kernel(uint32_t kind, const char *name, const tn_head *copy,
@@ -42,12 +40,12 @@ static tn_status add_kernel(uint32_t kind, const char *name, const tn_head *copy
         return tn_fail(TN_ERR_VALUE, "kernel %q for operator %q names no device type",
                        kernel->name ? kernel->name : "", kernel->op);
     if (tn__checked()) {
-        void *shadow = tn__plugin_keep(plugin, tn__check_kernel_size());
+        void *shadow = tn__plugin_keep(plugin, tn__plugin_up.check_kernel_size());
         if (!shadow)
             return TN_ERR_MEMORY;
-        tn__check_kernel(kernel, shadow, plugin);
+        tn__plugin_up.check_kernel(kernel, shadow, plugin);
     }
-    return tn__kernel_add(kernel, plugin);
+    return tn__plugin_up.kernel_add(kernel, plugin);
 }
 
 static tn_status add_observer(uint32_t kind, const char *name, const tn_head *contribution,
@@ -59,7 +57,7 @@ static tn_status add_observer(uint32_t kind, const char *name, const tn_head *co
                        TN__OBSERVERS);
     tn_status status = tn__registry_add(kind, name, contribution, plugin);
     if (status == TN_OK)
-        tn__observers_changed();
+        tn__plugin_up.observers_changed();
     return status;
 }
 

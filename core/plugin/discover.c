@@ -3,7 +3,7 @@
  * Looking for plugins, once per process: the folders of TENON_PLUGIN_PATH (which replaces the
  * compiled-in one) and TENON_PLUGIN_PATH_ADD, in that order, each folder's *.so sorted by name;
  * then requirements, then contributions. */
-#include "core/plugin/loader.h"
+#include "core/plugin/private.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -2,7 +2,7 @@
  *
  * TENON_PLUGINS: which plugins may load, and what to say when the list, or the path beside it, lets
  * nothing in. */
-#include "core/plugin/loader.h"
+#include "core/plugin/private.h"
 
 #include <ctype.h>
 #include <fnmatch.h>

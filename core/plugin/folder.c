@@ -3,7 +3,7 @@
  * The folder of plugins that belongs to this library. It is compiled in, and moves with the
  * library: a tree that was copied elsewhere must not load the plugins of the place that it came
  * from. */
-#include "core/plugin/loader.h"
+#include "core/plugin/private.h"
 
 #include <dlfcn.h>
 #include <limits.h>

@@ -2,19 +2,20 @@
  *
  * What the host is to a plugin: one struct, the same for all, whose address tells two copies of
  * the core apart (rule 20). */
-#include "core/plugin/loader.h"
+#include "core/plugin/private.h"
 
 #include <strings.h>
 
 /* Not const: two cores in one process have two of these, and identical constants might be
  * merged. */
-static tn_host_info host = { TN_HEAD(tn_host_info), .interface_find = tn__host_interface };
+static tn_host_info host = { TN_HEAD(tn_host_info) };
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 _Atomic int32_t tn__check_mode = -1;
 
 static void prepare(void)
 {
     host.version = tn_version();
+    host.interface_find = tn__plugin_up.host_interface;
 }
 
 const tn_host_info *tn__host_info(void)

@@ -3,8 +3,7 @@
  * Kernels that nothing calls, because no plugin gives their operator in that revision, or their
  * device type: they may be meant for what is loaded later, or misspelt, so the plugin's line and
  * the log say so, and the line stops saying so when what they are for has come. */
-#include "core/plugin/loader.h"
-#include "core/op/internal.h"
+#include "core/plugin/private.h"
 
 enum { IDLE_SHOWN = 3 };
 
@@ -58,7 +57,7 @@ void tn__idle_update(bool aloud)
     tn__plugins_lock();
     for (tn__plugin *p = tn__plugins_first; p; p = p->next)
         p->private->idle_count = 0;
-    tn__kernels_idle(tell);
+    tn__plugin_up.kernels_idle(tell);
     for (tn__plugin *p = tn__plugins_first; p; p = p->next)
         if (settle_line(p) && aloud)
             tn__text_add(&news, "plugin %q (%s): %s\n", p->id, p->file, p->private->idle_line);

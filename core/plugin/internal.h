@@ -30,6 +30,10 @@ tn_status tn__plugin_use(tn__plugin *plugin);
  * "probe"). A failure takes its words from the thread's last error. */
 void tn__plugin_probed(tn__plugin *plugin, tn_status status);
 
+/* The id of the plugin in whose file an address of code is; where that is unknown (a call that ended
+ * a function was compiled as a jump), of the one that this thread entered last. */
+const char *tn__plugin_of_code(const void *address);
+
 /* The load report's words about a device type or name that is not to be had: "plugin X (file):
  * FAILED at dlopen: ...", for error texts. Appends nothing when the report knows nothing of it. */
 void tn__plugins_explain(const char *name, tn__text *text);
@@ -54,9 +58,6 @@ int64_t tn__registry_all(uint32_t kind, const tn__entry *const **entries);
 tn_status tn__registry_add(uint32_t kind, const char *name, const tn_head *contribution,
                            tn__plugin *plugin);
 
-/* The table for plugins of an interface (generated). */
-const void *tn__host_interface(const char *id, uint32_t min, uint32_t max, uint32_t *revision,
-                               uint32_t *size);
 const tn_host_info *tn__host_info(void);
 
 /* Plugins that were linked in (configure --enable-static-plugins): ends with a NULL name. The
@@ -77,5 +78,41 @@ static inline bool tn__checked(void)
     return tn__likely(now >= 0) ? now : tn__check_mode_ask();
 }
 void tn__plugins_shutdown(void);
+
+enum { TN__OBSERVERS = 16 }; /* further ones are refused when they are registered */
+
+/* ---- calls to the folders above -------------------------------------------------------------- */
+
+struct tn__check_thread;
+
+/* Operators, kernels and backends have registries in the folders above, which also know what the
+ * checked boundary looks at. core/library/calls.c fills the table. */
+typedef struct tn__plugin_calls {
+    /* The table for plugins of an interface (generated). */
+    const void *(*host_interface)(const char *id, uint32_t min, uint32_t max, uint32_t *revision,
+                                  uint32_t *size);
+    tn_status (*backend_add)(const tn_backend *backend, tn__plugin *plugin);
+    tn_status (*op_add)(const tn_op_def *def, tn__plugin *plugin);
+    tn_status (*kernel_add)(const tn_kernel *kernel, tn__plugin *plugin);
+    void (*kernels_idle)(void (*tell)(tn__plugin *plugin, const char *words));
+    void (*observers_changed)(void);
+    int64_t (*op_count)(void);
+    const char *(*op_name)(int64_t index);
+    /* The descriptor and the plugin of a name; NULL and an error. */
+    const tn_head *(*op_find)(const char *name, tn__plugin **plugin);
+    int64_t (*device_type_count)(void);
+    const char *(*device_type_name)(int64_t index); /* NULL when there is none */
+    /* The same of a device type; NULL without an error. */
+    const tn_head *(*device_type_find)(const char *name, tn__plugin **plugin);
+    /* Checking functions for the copies of descriptors (core/check/check.h). */
+    tn_status (*check_backend)(tn_backend *backend, const tn__plugin *plugin);
+    size_t (*check_kernel_size)(void);
+    void (*check_kernel)(tn_kernel *kernel, void *shadow, const tn__plugin *plugin);
+    void (*check_thread_note)(struct tn__check_thread *before);
+    void (*check_threads_note)(struct tn__check_thread *before);
+    tn_status (*check_thread_judge)(const struct tn__check_thread *before, const char *plugin,
+                                    const char *what, tn_status status);
+} tn__plugin_calls;
+extern TN_HIDDEN const tn__plugin_calls tn__plugin_up;
 
 #endif

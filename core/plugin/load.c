@@ -3,7 +3,7 @@
  * One file on its way into the process (rules 1, 2, 4, 6, 13 to 15): found, readable, owner,
  * dlopen, symbol, query, version. Whatever goes wrong is a line of the report and touches no
  * other plugin. */
-#include "core/plugin/loader.h"
+#include "core/plugin/private.h"
 
 #include <ctype.h>
 #include <dlfcn.h>
@@ -236,13 +236,13 @@ static bool needs_fit(tn__plugin *plugin, const tn_interface_need *need)
 {
     for (; need && need->id; need++) {
         uint32_t revision = 0, size = 0;
-        if (!tn__host_interface(need->id, 0, UINT32_MAX, &revision, &size)) {
+        if (!tn__plugin_up.host_interface(need->id, 0, UINT32_MAX, &revision, &size)) {
             tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
                                "it needs the interface %s, which this Tenon %s does not have",
                                need->id, tn_version());
             return false;
         }
-        if (!tn__host_interface(need->id, need->min, need->max, &revision, &size)) {
+        if (!tn__plugin_up.host_interface(need->id, need->min, need->max, &revision, &size)) {
             tn__plugin_outcome(
                 plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
                 "it needs revision %u to %u of the interface %s, this Tenon %s has revision %u",

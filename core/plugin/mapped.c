@@ -2,8 +2,9 @@
  *
  * What the addresses that a plugin gives point to, as far as its file says: code, or data, and how
  * much of it. Memory that no file was mapped to (a heap) has no answer. */
-#include "core/plugin/loader.h"
+#include "core/plugin/private.h"
 
+#include <dlfcn.h>
 #include <link.h>
 
 struct sought {
@@ -39,4 +40,18 @@ size_t tn__mapped_left(const void *address)
 {
     struct sought s = { (uintptr_t)address, 0, 0 };
     return dl_iterate_phdr(look, &s) ? s.left : SIZE_MAX;
+}
+
+const char *tn__plugin_of_code(const void *address)
+{
+    Dl_info where;
+    struct stat at;
+    const char *id = "";
+    if (dladdr(address, &where) && where.dli_fname && !stat(where.dli_fname, &at)) {
+        tn__plugins_lock();
+        tn__plugin *plugin = tn__plugin_by_inode(&at);
+        id = plugin ? plugin->id : "";
+        tn__plugins_unlock();
+    }
+    return id[0] ? id : tn__error_plugin_id();
 }

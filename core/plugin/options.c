@@ -3,8 +3,7 @@
  * Options of plugins from the environment: TENON_<LAST PART OF ID>_<OPTION>, read when the
  * plugin is asked. A value that is not accepted refuses the plugin, and a variable that nobody
  * reads is warned about: no option is ignored silently. */
-#include "core/plugin/loader.h"
-#include "core/tensor/internal.h"
+#include "core/plugin/private.h"
 
 #include <ctype.h>
 #include <unistd.h>
@@ -165,17 +164,18 @@ static void warn_of_math(void)
 static void warn_of_fallback(void)
 {
     const char *device = tn_env_get("TENON_FALLBACK");
-    const tn__device_type *type;
-    const char *names[TN__MAX_DEVICE_TYPES];
+    enum { NEAREST_AMONG = 64 };
+    const char *names[NEAREST_AMONG];
     char name[64];
     int64_t count = 0;
+    tn__plugin *plugin;
     if (!device || !strcmp(device, "error"))
         return;
     tn_snprint(name, sizeof name, "%.*s", (int)strcspn(device, ":"), device);
-    for (; (type = tn__device_type_at((int32_t)count)); count++)
-        names[count] = type->backend.type;
-    if (tn__device_type_find(name))
+    if (tn__plugin_up.device_type_find(name, &plugin))
         return;
+    while (count < NEAREST_AMONG && (names[count] = tn__plugin_up.device_type_name(count)))
+        count++;
     const char *near = tn__nearest(name, names, count);
     tn_log(TN_LOG_WARNING,
            "TENON_FALLBACK=%q is neither error nor a device that a plugin gives%s%s%s", device,

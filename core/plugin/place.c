@@ -3,7 +3,7 @@
  * What is looked at before a file is mapped: who may have written it (rule 14), and whether
  * mapping it would end the process (a sanitizer's runtime that comes too late exits, a file that was
  * cut off is a bus error). */
-#include "core/plugin/loader.h"
+#include "core/plugin/private.h"
 
 #include <dlfcn.h>
 #include <elf.h>

@@ -3,8 +3,7 @@
  * What is known by kind and name. A registry is an immutable sorted snapshot: readers load one
  * pointer and take no lock; a writer publishes a new snapshot and keeps the old one, which a
  * reader may still hold, until shutdown. */
-#include "core/plugin/loader.h"
-#include "core/op/internal.h"
+#include "core/plugin/private.h"
 
 struct snapshot {
     struct snapshot *replaced; /* the one before */
@@ -185,9 +184,9 @@ int64_t tn_registry_count(uint32_t kind)
     if (tn__plugins_discover() != TN_OK)
         return -1;
     if (kind == TN_KIND_tn_op_def)
-        return tn_op_count();
+        return tn__plugin_up.op_count();
     if (kind == TN_KIND_tn_backend)
-        return tn__device_type_count();
+        return tn__plugin_up.device_type_count();
     return tn__registry_all(kind, NULL);
 }
 
@@ -201,9 +200,9 @@ const char *tn_registry_name(uint32_t kind, int64_t index)
         return NULL;
     }
     if (kind == TN_KIND_tn_op_def)
-        return tn_op_name_at(index);
+        return tn__plugin_up.op_name(index);
     if (kind == TN_KIND_tn_backend)
-        return tn__device_type_at((int32_t)index)->backend.type;
+        return tn__plugin_up.device_type_name(index);
     tn__registry_all(kind, &entries);
     return entries[index]->name;
 }
@@ -213,17 +212,13 @@ static const tn_head *look_up(uint32_t kind, const char *name, tn__plugin **plug
 {
     if (tn__plugins_discover() != TN_OK)
         return NULL;
-    if (kind == TN_KIND_tn_op_def) {
-        const tn_op *op = tn_op_find(name, 0);
-        *plugin = op ? op->plugin : NULL;
-        return op ? &op->def.head : NULL;
-    }
+    if (kind == TN_KIND_tn_op_def)
+        return tn__plugin_up.op_find(name, plugin);
     if (kind == TN_KIND_tn_backend) {
-        tn__device_type *type = tn__device_type_find(name);
-        if (!type)
+        const tn_head *backend = tn__plugin_up.device_type_find(name, plugin);
+        if (!backend)
             unknown(kind, name);
-        *plugin = type ? type->plugin : NULL;
-        return type ? &type->backend.head : NULL;
+        return backend;
     }
     const tn__entry *entry = find(kind, name);
     if (!entry)

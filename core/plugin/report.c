@@ -2,7 +2,7 @@
  *
  * The list of plugins and the load report: one line for everything that was looked at (rule 18).
  * Lines and their strings stay for as long as the process lives. */
-#include "core/plugin/loader.h"
+#include "core/plugin/private.h"
 
 _Atomic(tn__plugin *) tn__plugins_first;
 static tn__plugin *last;

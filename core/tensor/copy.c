@@ -3,11 +3,9 @@
  * Copies: between tensors of any layout, type and device, and between tensors and memory of the program. What has to be
  * converted is converted by the operator `copy` on one of the two devices; the host converts only where the
  * program's own memory is the other side. */
-#include "core/op/internal.h"
-#include "core/op/needed.h"
+#include "core/base/dtype.h"
 #include "core/tensor/convert.h"
 #include "core/tensor/device.h"
-#include "core/tensor/dtype.h"
 #include "core/tensor/thread.h"
 
 #define CHUNK ((uint64_t)4 << 20)
@@ -112,12 +110,12 @@ static tn_status bytes_peer(const tn_tensor *to, const tn_tensor *from)
 
 static tn_status kernel_copy(tn_tensor *to, const tn_tensor *from)
 {
-    const tn_op *op = tn__needed(TN__NEED_copy);
+    const tn_op *op = tn__tensor_up.copy_op();
     tn_tensor *in[1] = { (tn_tensor *)(uintptr_t)from }, *out[1] = { to };
 
     if (op == NULL)
         return TN_ERR_NOT_IMPLEMENTED;
-    return tn__op_run_kernel(op, in, 1, NULL, out, 1);
+    return tn__tensor_up.op_run_kernel(op, in, 1, NULL, out, 1);
 }
 
 /* A contiguous tensor of that shape. */
@@ -458,10 +456,10 @@ tn_tensor *tn_tensor_full(tn_ints shape, double value, tn_dtype dtype, const tn_
         return NULL;
     if (tensor->numel == 0 || !tn_device_has_memory(tensor->device))
         return tensor;
-    op = tn__needed(TN__NEED_fill);
-    if (op != NULL && tn__op_takes(op, &tensor, 1, &options) != TN_OK)
+    op = tn__tensor_up.fill_op();
+    if (op != NULL && tn__tensor_up.op_takes(op, &tensor, 1, &options) != TN_OK)
         return NULL; /* a value that the type cannot hold */
-    status = op != NULL ? tn__op_run_kernel(op, &tensor, 1, &options, &tensor, 1)
+    status = op != NULL ? tn__tensor_up.op_run_kernel(op, &tensor, 1, &options, &tensor, 1)
                         : TN_ERR_NOT_IMPLEMENTED;
     if (status == TN_ERR_NOT_IMPLEMENTED) {
         tn_error_restore(mark);

@@ -2,7 +2,7 @@
  *
  * DLPack: tensors to and from other libraries without a copy, in the old form and in the versioned one. */
 #include "core/tensor/device.h"
-#include "core/tensor/dtype.h"
+#include "core/base/dtype.h"
 #include "core/tensor/thread.h"
 
 #define FLAG_READ_ONLY ((uint64_t)1)

@@ -153,8 +153,6 @@ bool tn__tensor_repeats(const tn_tensor *tensor);
 /* "[2, 3]" and "float32[2, 3] on cpu:0", for error texts. */
 void tn__text_ints(tn__text *text, tn_ints ints);
 void tn__text_tensor(tn__text *text, const tn_tensor *tensor);
-/* Called when the last reference goes (core/grad frees iteratively). */
-void tn__autograd_free(struct tn__autograd *autograd);
 
 static inline bool tn__is_none(const tn_tensor *tensor)
 {
@@ -164,6 +162,26 @@ static inline tn_ints tn__shape(const tn_tensor *tensor)
 {
     return (tn_ints){ tensor->view.shape, tensor->view.ndim };
 }
+
+/* ---- calls to the folders above ---- */
+
+struct tn_op;
+/* Copies and fills run operators, and a tensor carries what core/grad hangs on it.
+ * core/library/calls.c fills the table. */
+typedef struct tn__tensor_calls {
+    /* Called when the last reference goes (core/grad frees iteratively). */
+    void (*autograd_free)(struct tn__autograd *autograd);
+    bool (*requires_grad)(const tn_tensor *tensor);
+    /* The operators `copy` and `fill`; NULL and an error. */
+    const struct tn_op *(*copy_op)(void);
+    const struct tn_op *(*fill_op)(void);
+    /* core/op/internal.h */
+    tn_status (*op_takes)(const struct tn_op *op, tn_tensor *const *in, int64_t n_in,
+                          const void *options);
+    tn_status (*op_run_kernel)(const struct tn_op *op, tn_tensor *const *in, int64_t n_in,
+                               const void *options, tn_tensor *const *out, int64_t n_out);
+} tn__tensor_calls;
+extern TN_HIDDEN const tn__tensor_calls tn__tensor_up;
 
 /* ---- copies ---- */
 

@@ -12,10 +12,9 @@ libcore_la_SOURCES += \
 	%D%/device.c \
 	%D%/device.h \
 	%D%/dlpack.c \
-	%D%/dtype.c \
-	%D%/dtype.h \
 	%D%/guard.c \
 	%D%/internal.h \
+	%D%/mode.c \
 	%D%/print.c \
 	%D%/query.c \
 	%D%/random.c \

@@ -3,7 +3,7 @@
  * What is asked of a tensor. */
 #include "core/tensor/convert.h"
 #include "core/tensor/device.h"
-#include "core/tensor/dtype.h"
+#include "core/base/dtype.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  *
  * Tensor objects: making them, and their life. */
 #include "core/tensor/device.h"
-#include "core/tensor/dtype.h"
+#include "core/base/dtype.h"
 #include "core/tensor/thread.h"
 
 /* ---- objects ---- */
@@ -90,7 +90,7 @@ void tn_tensor_drop(tn_tensor *tensor)
         atomic_fetch_sub_explicit(&tensor->refs, 1, memory_order_acq_rel) != 1)
         return;
     if (tn__unlikely(tensor->autograd != NULL))
-        tn__autograd_free(tensor->autograd);
+        tn__tensor_up.autograd_free(tensor->autograd);
     tn__storage_drop(tensor->storage);
     atomic_store_explicit(&tensor->refs, 0,
                           memory_order_relaxed); /* TENON_CHECK=1 tells a dead tensor by it */

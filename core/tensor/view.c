@@ -2,7 +2,7 @@
  *
  * Tensors over the same storage: views, overlap, what two tensors exchange. And their texts for messages. */
 #include "core/tensor/device.h"
-#include "core/tensor/dtype.h"
+#include "core/base/dtype.h"
 #include "core/tensor/thread.h"
 
 void tn__tensor_meta(const tn_tensor *tensor, tn_meta *meta)
@@ -240,7 +240,7 @@ static void settle_dims(tn_tensor *tensor)
 /* What requires gradients stays with the object, so that it has to fit the elements that come. */
 static bool may_swap(const tn_tensor *to, const tn_tensor *from)
 {
-    if (!tn_tensor_requires_grad(to) || (TN_BIT(from->dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)))
+    if (!tn__tensor_up.requires_grad(to) || (TN_BIT(from->dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)))
         return true;
     tn_fail(
         TN_ERR_RUNTIME,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
 libcore_la_SOURCES += \
-	%D%/internal.h \
+	%D%/private.h \
 	%D%/optimizer.c \
 	%D%/scheduler.c

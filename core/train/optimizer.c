@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The optimizer object: parameters, their state by name, options. The rule is a plugin's. */
-#include "core/train/internal.h"
+#include "core/train/private.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The scheduler object: counts steps and sets the learning rate that a plugin's schedule gives. */
-#include "core/train/internal.h"
+#include "core/train/private.h"
 
 #include <math.h>
 

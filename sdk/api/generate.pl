@@ -4,7 +4,7 @@
 # Reads the public headers and writes what follows from them, so that a function is declared in one place:
 #
 #   B/sdk/include/tenon/host.h      what a plugin compiles: the tables, and the same names as inline calls
-#   B/core/plugin/host_tables.c     what the core hands over: plain tables, and checking ones (TENON_CHECK=1)
+#   B/core/library/host_tables.c     what the core hands over: plain tables, and checking ones (TENON_CHECK=1)
 #   B/core/libtenon.sym             what libtenon exports
 #   B/docs/api.md, B/sdk/api.json   every function with its comment and tags
 #
@@ -442,7 +442,7 @@ sub host_tables_c {
  *
  * Generated from the public headers by sdk/api/generate.pl; do not edit. The tables that plugins get, and their checking
  * twins for TENON_CHECK=1, which look at the arguments before they go in. */
-#include "core/plugin/check.h"
+#include "core/check/check.h"
 #include "core/plugin/internal.h"
 
 END
@@ -579,7 +579,7 @@ sub nullable {
 }
 
 write_file('sdk/include/tenon/host.h', host_h());
-write_file('core/plugin/host_tables.c', host_tables_c());
+write_file('core/library/host_tables.c', host_tables_c());
 write_file('core/libtenon.sym', join '', map { "$_\n" } sort map { $_->{name} } map { @{ $_->{functions} } } @interfaces);
 write_file('docs/api.md', api_md());
 write_file('sdk/api.json', api_json());

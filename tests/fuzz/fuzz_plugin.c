@@ -8,7 +8,7 @@
  *     tests/fuzz/fuzz_plugin new/ tests/fuzz/corpus/plugin */
 #include "tests/fuzz/fuzz.h"
 
-#include "core/plugin/loader.h"
+#include "core/plugin/private.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -6,6 +6,7 @@ TN_HOUSE_TESTS = \
 	tests/house/bootstrap.sh \
 	tests/house/configure.sh \
 	tests/house/laws.sh \
+	tests/house/layers.sh \
 	tests/house/headers.sh \
 	tests/house/layout.sh \
 	tests/house/symbols.sh \
@@ -21,4 +22,4 @@ endif
 if STATIC_PLUGINS
 TESTS += tests/house/static.sh
 endif
-EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/without_check.sh %D%/layout.pl %D%/layout.golden %D%/operators.txt %D%/descriptors.c
+EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/without_check.sh %D%/layers.pl %D%/layout.pl %D%/layout.golden %D%/operators.txt %D%/descriptors.c

@@ -15,7 +15,7 @@
 #include "core/op/needed.h"
 #include "core/tensor/allocator.h"
 #include "core/tensor/convert.h"
-#include "core/tensor/dtype.h"
+#include "core/base/dtype.h"
 
 #include <check.h>
 #include <math.h>

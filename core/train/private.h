@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the optimizer and the scheduler share. */
-#ifndef TN_CORE_TRAIN_INTERNAL_H
-#define TN_CORE_TRAIN_INTERNAL_H
+#ifndef TN_CORE_TRAIN_PRIVATE_H
+#define TN_CORE_TRAIN_PRIVATE_H
 
 #include "core/module/internal.h"
 #include "core/plugin/check_thread.h"

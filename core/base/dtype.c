@@ -2,7 +2,7 @@
  *
  * Element types: names, sizes, promotion, the default one. Promotion is PyTorch's table, which
  * tests/tensor/promotion.h holds as PyTorch printed it. */
-#include "core/tensor/dtype.h"
+#include "core/base/dtype.h"
 
 /* Names after the first are accepted, not printed. */
 static const char *const names[TN_DTYPE_COUNT][4] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the files of this room share. */
-#ifndef TN_CORE_IO_INTERNAL_H
-#define TN_CORE_IO_INTERNAL_H
+#ifndef TN_CORE_IO_PRIVATE_H
+#define TN_CORE_IO_PRIVATE_H
 
 #include "core/module/internal.h"
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * The checked boundary: calls of plugins into the host, and kernels. */
-#include "core/plugin/check.h"
+#include "core/check/check.h"
 #include "core/plugin/check_thread.h"
-#include "core/plugin/loader.h"
 #include "core/tensor/internal.h"
 
-#include <dlfcn.h>
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #endif
@@ -15,26 +13,10 @@
 
 /* ---- plugin to host -------------------------------------------------------------------------- */
 
-/* The id of the plugin in whose file the address lies; where that is unknown (a call that ended
- * a function was compiled as a jump), of the one that this thread entered last. */
-static const char *caller_id(const void *caller)
-{
-    Dl_info where;
-    struct stat at;
-    const char *id = "";
-    if (dladdr(caller, &where) && where.dli_fname && !stat(where.dli_fname, &at)) {
-        tn__plugins_lock();
-        tn__plugin *plugin = tn__plugin_by_inode(&at);
-        id = plugin ? plugin->id : "";
-        tn__plugins_unlock();
-    }
-    return id[0] ? id : tn__error_plugin_id();
-}
-
 static bool refuse(const char *function, const void *caller, const char *argument,
                    const char *words)
 {
-    const char *id = caller_id(caller), *before = tn__error_plugin(id);
+    const char *id = tn__plugin_of_code(caller), *before = tn__error_plugin(id);
     tn_fail(TN_ERR_REFUSED, "checked boundary: plugin %q called %s%s%s: %s", id[0] ? id : "?",
             function, argument ? ", argument " : "", argument ? argument : "", words);
     tn__error_plugin(before);

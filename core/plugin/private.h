@@ -2,8 +2,8 @@
  *
  * What the files of core/plugin share: the private half of a plugin's record, and the steps of
  * loading in the order in which a file goes through them (rule 18). */
-#ifndef TN_CORE_PLUGIN_LOADER_H
-#define TN_CORE_PLUGIN_LOADER_H
+#ifndef TN_CORE_PLUGIN_PRIVATE_H
+#define TN_CORE_PLUGIN_PRIVATE_H
 
 #include <sys/stat.h>
 

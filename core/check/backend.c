@@ -3,7 +3,7 @@
  * The checked boundary: functions of backends. A device handle that the core holds is ours while
  * checking; it knows the backend's own handle and functions. enumerate and open have no handle
  * yet, so each slot has functions of its own. */
-#include "core/plugin/check.h"
+#include "core/check/check.h"
 #include "core/op/internal.h"
 
 struct slot {

@@ -2,11 +2,10 @@
  *
  * What the files of core/op share among themselves: one call under way, and the kernels of an
  * operator. */
-#ifndef TN_CORE_OP_PARTS_H
-#define TN_CORE_OP_PARTS_H
+#ifndef TN_CORE_OP_PRIVATE_H
+#define TN_CORE_OP_PRIVATE_H
 
 #include "core/op/internal.h"
-#include "core/op/needed.h"
 
 typedef struct tn__kernel_entry {
     tn_kernel kernel; /* the host's zero-filled copy */
@@ -81,19 +80,12 @@ tn_status tn__work_run(tn__work *work, tn_tensor **out, bool record);
 tn_status tn__promote(const tn_op *op, tn_tensor *const *in, int64_t n_in, tn_dtype *out);
 /* PyTorch's casting rule for what is written into an existing tensor. */
 bool tn__can_cast(tn_dtype from, tn_dtype to);
-/* cast, with gradient; the result is the caller's. */
-tn_tensor *tn__cast(tn_tensor *tensor, tn_dtype dtype);
 
 /* Whether an operator has a decomposition for the dtype that would choose its kernel. */
 static inline bool tn__comes_apart(const tn_op *op, tn_dtype dtype)
 {
     return op->def.decompose != NULL &&
            (op->def.decompose_dtypes == 0 || (op->def.decompose_dtypes & TN_BIT(dtype)) != 0);
-}
-
-static inline const tn_operand *tn__operand(const tn_op *op, int64_t index)
-{
-    return &op->def.inputs[index < op->def.n_inputs ? index : op->def.n_inputs - 1];
 }
 
 /* What there is instead, for TN_ERR_NOT_IMPLEMENTED. */
@@ -104,13 +96,8 @@ tn_status tn__fallback(tn__work *work, tn_tensor **out, bool *done);
 /* Every operator, sorted, and whether any observer listens. */
 tn_status tn__observed_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                             const void *options, tn_tensor **out, int64_t n_out, tn_tensor *into);
-/* tn_op_call and _into less observers. */
-tn_status tn__plain_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
-                         tn_tensor **out, int64_t n_out, tn_tensor *into);
 /* Runs an operator that writes into inputs (TN_OPERAND_WRITTEN). */
 tn_status tn__writing_call(tn__work *work, tn_tensor **out);
-tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
-                           tn_tensor *into);
 
 /* Whether an operator takes that many inputs; the failure when it does not. */
 static inline bool tn__call_fits(const tn_op *op, int64_t n_in)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The checked boundary: modes, scopes and the state of the processor that a function of a plugin has to leave as they were. */
+#include "core/check/check.h"
 #include "core/plugin/check_thread.h"
-#include "core/grad/internal.h"
+#include "core/tensor/mode.h"
 #include "core/tensor/thread.h"
 
 #include <dirent.h>

@@ -2,9 +2,11 @@
  *
  * The modes of a thread that nest: whether operators record, and inference, in which nothing can be
  * recorded and what is made never takes part in a graph. */
-#include "core/grad/parts.h"
+#include "core/tensor/mode.h"
 
 _Thread_local bool tn__grad_off_here TN__TLS_NEAR;
+_Thread_local bool tn__anomaly_here TN__TLS_NEAR;
+_Thread_local tn__grad_mode tn__anomaly_mode;
 static _Thread_local tn__grad_mode grad_mode;
 
 enum { LEVELS = 16 * 64 };

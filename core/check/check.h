@@ -3,8 +3,8 @@
  * The checked boundary (TENON_CHECK=1). Plugin to host: what generated tables ask before a call
  * goes in. Host to plugin: functions of backends and kernels are wrapped when they are
  * contributed, and looked at before and after. */
-#ifndef TN_CORE_PLUGIN_CHECK_H
-#define TN_CORE_PLUGIN_CHECK_H
+#ifndef TN_CORE_CHECK_CHECK_H
+#define TN_CORE_CHECK_CHECK_H
 
 #include "core/plugin/internal.h"
 
@@ -39,5 +39,17 @@ bool tn__check_is_host(void *handle);
 uint64_t tn__check_inputs_sum(const tn_call *call, const tn_op_def *def);
 /* After a kernel: its work is done. */
 tn_status tn__check_after_kernel(void *handle, void *stream, const char *kernel);
+
+/* ---- the thread that called a plugin (core/plugin/check_thread.h) ---------------------------- */
+
+struct tn__check_thread;
+void tn__check_thread_note(struct tn__check_thread *before);
+void tn__check_threads_note(struct tn__check_thread *before);
+tn_status tn__check_thread_judge(const struct tn__check_thread *before, const char *plugin,
+                                 const char *what, tn_status status);
+
+/* The table for plugins of an interface: core/library/host_tables.c, generated. */
+const void *tn__host_interface(const char *id, uint32_t min, uint32_t max, uint32_t *revision,
+                               uint32_t *size);
 
 #endif

@@ -3,7 +3,7 @@
  * The checked boundary: whether a kernel wrote to an input that it may only read. On a device of the host the elements of the
  * inputs are summed up before and after; of large ones a sample. */
 #include "core/op/internal.h"
-#include "core/plugin/check.h"
+#include "core/check/check.h"
 
 enum { SAMPLES = 16384 };
 

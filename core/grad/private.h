@@ -2,11 +2,10 @@
  *
  * The graph as the files of core/grad share it. Nodes point to what made their inputs and never
  * forward; a tensor points to the node that made it. */
-#ifndef TN_CORE_GRAD_PARTS_H
-#define TN_CORE_GRAD_PARTS_H
+#ifndef TN_CORE_GRAD_PRIVATE_H
+#define TN_CORE_GRAD_PRIVATE_H
 
 #include "core/grad/internal.h"
-#include "core/op/parts.h"
 #include "core/tensor/thread.h"
 
 /* Where the gradient of a tensor adds up; shared by the tensor and by its node. */
@@ -117,6 +116,10 @@ struct tn__autograd {
     tn_tensor *base;     /* owned: what a view looks at, itself no view */
     uint64_t generation; /* how often history was rebased; a view: the base's when it was made */
 };
+
+/* Whether a call with these inputs has to be recorded: grad mode is on and an input that can have a
+ * gradient requires it. */
+bool tn__grad_wanted(const tn_op *op, tn_tensor *const *in, int64_t n_in);
 
 /* ---- nodes ---------------------------------------------------------------------- */
 /* One block with room for all that is variable; refs 1. `extra` bytes at *tail. NULL and an error.
