@@ -1,104 +1,330 @@
 /* SPDX-License-Identifier: MIT
  *
- * Activations: layers without parameters, element by element or along one dimension. */
+ * More activations: a struct of numbers, an option table, one operator each. */
 #include "layers.h"
 
-/* ---- ReLU -------------------------------------------------------------------------------------- */
+#include <math.h>
 
-struct relu {
+/* The options of all of them; each has those that its table names. */
+struct activation {
+    double a; /* PyTorch's names stand in the tables */
+    double b;
+    int64_t dim;
+    const char *approximate;
     bool inplace;
 };
 
-static const tn_option relu_options[] = {
-    TN_OPTION_ROW(struct relu, inplace, "False", "writes the result into the input",
-                  TN_OPTION_KIND_BOOL, TN_OPTION_REPR_KEYWORD),
-    TN_OPTION_END
-};
+#define NUMBER(name, member, def, help, flags)                                                     \
+    {                                                                                              \
+        name, def, help, TN_OPTION_KIND_FLOAT, flags,                                              \
+            (uint32_t)offsetof(struct activation, member),                                         \
+        {                                                                                          \
+            0, 0, 0                                                                                \
+        }                                                                                          \
+    }
+#define INPLACE                                                                                    \
+    TN_OPTION_ROW(struct activation, inplace, "False", "writes the result into the input",         \
+                  TN_OPTION_KIND_BOOL, 0)
+#define DIM(def, flags)                                                                            \
+    TN_OPTION_ROW(struct activation, dim, def, "the dimension", TN_OPTION_KIND_INT,                \
+                  TN_OPTION_REPR_KEYWORD | (flags))
 
-static tn_tensor *relu_forward(tn_module *self, tn_tensor *input)
+/* What the tables print besides `inplace`, which is shown only where it is so. */
+static int64_t numbers_repr(tn_module *self, char *out, size_t size, const char *first,
+                            const char *second, bool named)
 {
-    const struct relu *s = tn_module_data(self);
-    return s->inplace ? tn_relu_(input) : tn_relu(input);
+    const struct activation *s = tn_module_data(self);
+    layers_text text = { out, size, 0 };
+
+    if (first != NULL && named)
+        layers_put(&text, "%s=", first);
+    if (first != NULL)
+        layers_put(&text, "%g", s->a);
+    if (second != NULL)
+        layers_put(&text, ", %s=%g", second, s->b);
+    if (s->inplace)
+        layers_put(&text, "%sinplace=True", first != NULL ? ", " : "");
+    return text.used;
 }
 
-static int64_t relu_repr(tn_module *self, char *out, size_t size)
+#define LAYER(id, Name, table, first, second, named, forward_, help_)                              \
+    static int64_t id##_repr(tn_module *self, char *out, size_t size)                              \
+    {                                                                                              \
+        return numbers_repr(self, out, size, first, second, named);                                \
+    }                                                                                              \
+    static tn_tensor *id##_forward(tn_module *self, tn_tensor *x)                                  \
+    {                                                                                              \
+        const struct activation *s = tn_module_data(self);                                         \
+        (void)s;                                                                                   \
+        forward_                                                                                   \
+    }                                                                                              \
+    const tn_layer layer_##id = {                                                                  \
+        TN_HEAD(tn_layer),                                                                         \
+        .name = #Name,                                                                             \
+        .help = help_,                                                                             \
+        .options = table,                                                                          \
+        .data_size = sizeof(struct activation),                                                    \
+        .version = 1,                                                                              \
+        .forward = id##_forward,                                                                   \
+        .repr = id##_repr,                                                                         \
+    };
+
+static const tn_option none[] = { TN_OPTION_END };
+static const tn_option inplace[] = { INPLACE, TN_OPTION_END };
+
+#define PLAIN(id, Name, help_) LAYER(id, Name, none, NULL, NULL, true, return tn_##id(x);, help_)
+#define EITHER(id, Name, help_)                                                                    \
+    LAYER(id, Name, inplace, NULL, NULL, true, return s->inplace ? tn_##id##_(x) : tn_##id(x);     \
+          , help_)
+
+PLAIN(tanh, Tanh, "y = tanh x")
+PLAIN(tanhshrink, Tanhshrink, "y = x - tanh x")
+PLAIN(softsign, Softsign, "y = x / (1 + |x|)")
+PLAIN(logsigmoid, LogSigmoid, "y = log(1 / (1 + e^-x))")
+EITHER(relu6, ReLU6, "y = min(max(x, 0), 6)")
+EITHER(selu, SELU, "y = 1.05... (max(x, 0) + min(0, 1.67... (e^x - 1)))")
+EITHER(silu, SiLU, "y = x / (1 + e^-x)")
+EITHER(mish, Mish, "y = x tanh(log(1 + e^x))")
+EITHER(hardswish, Hardswish, "y = x min(max(x + 3, 0), 6) / 6")
+EITHER(hardsigmoid, Hardsigmoid, "y = min(max(x / 6 + 1 / 2, 0), 1)")
+
+#define ONE(id, Name, OP, member, member_text, def, help_, option_help)                            \
+    static const tn_option id##_table[] = { NUMBER(member_text, a, def, option_help, 0), INPLACE,  \
+                                            TN_OPTION_END };                                       \
+    LAYER(id, Name, id##_table, member_text, NULL, true, tn_##id##_options o = TN_##OP##_OPTIONS;  \
+          o.member = s->a; return s->inplace ? tn_##id##_(x, &o) : tn_##id(x, &o);, help_)
+
+ONE(leaky_relu, LeakyReLU, LEAKY_RELU, negative_slope, "negative_slope", "0.01",
+    "y = x > 0 ? x : negative_slope x", "factor of what is not positive")
+ONE(elu, ELU, ELU, alpha, "alpha", "1.0", "y = x > 0 ? x : alpha (e^x - 1)",
+    "the limit below is -alpha")
+ONE(celu, CELU, CELU, alpha, "alpha", "1.0", "y = max(x, 0) + min(0, alpha (e^(x / alpha) - 1))",
+    "the limit below is -alpha")
+
+static const tn_option softshrink_table[] = { NUMBER("lambd", a, "0.5", "what is taken away", 0),
+                                              TN_OPTION_END };
+LAYER(softshrink, Softshrink, softshrink_table, "lambd", NULL, false,
+      tn_softshrink_options o = TN_SOFTSHRINK_OPTIONS;
+      o.lambd = s->a; return tn_softshrink(x, &o);, "y = x less lambd, nearer to 0")
+static const tn_option hardshrink_table[] = {
+    NUMBER("lambd", a, "0.5", "what is too small to stay", 0), TN_OPTION_END
+};
+LAYER(hardshrink, Hardshrink, hardshrink_table, "lambd", NULL, false,
+      tn_hardshrink_options o = TN_HARDSHRINK_OPTIONS;
+      o.lambd = s->a; return tn_hardshrink(x, &o);, "y = |x| > lambd ? x : 0")
+
+static const tn_option softplus_table[] = {
+    NUMBER("beta", a, "1.0", "how sharp", 0),
+    NUMBER("threshold", b, "20.0", "where the line begins", 0), TN_OPTION_END
+};
+LAYER(softplus, Softplus, softplus_table, "beta", "threshold", true,
+      tn_softplus_options o = TN_SOFTPLUS_OPTIONS;
+      o.beta = s->a; o.threshold = s->b; return tn_softplus(x, &o);
+      , "y = log(1 + e^(beta x)) / beta")
+
+static const tn_option hardtanh_table[] = { NUMBER("min_val", a, "-1.0", "the smallest value", 0),
+                                            NUMBER("max_val", b, "1.0", "the largest value", 0),
+                                            INPLACE, TN_OPTION_END };
+LAYER(hardtanh, Hardtanh, hardtanh_table, "min_val", "max_val", true,
+      tn_hardtanh_options o = TN_HARDTANH_OPTIONS;
+      o.min_val = s->a; o.max_val = s->b;
+      return s->inplace ? tn_hardtanh_(x, &o) : tn_hardtanh(x, &o);
+      , "y = min(max(x, min_val), max_val)")
+
+static const tn_option threshold_table[] = {
+    NUMBER("threshold", a, NULL, "what has to be exceeded", TN_OPTION_REQUIRED),
+    NUMBER("value", b, NULL, "what stands for the rest", TN_OPTION_REQUIRED), INPLACE, TN_OPTION_END
+};
+LAYER(threshold, Threshold, threshold_table, "threshold", "value", true,
+      return s->inplace ? tn_threshold_(x, s->a, s->b) : tn_threshold(x, s->a, s->b);
+      , "y = x > threshold ? x : value")
+
+/* ---- along one dimension ---- */
+
+static const tn_option glu_table[] = { DIM("-1", 0), TN_OPTION_END };
+static const tn_option softmin_table[] = { DIM("None", TN_OPTION_OPTIONAL), TN_OPTION_END };
+
+static tn_tensor *glu_forward(tn_module *self, tn_tensor *x)
 {
-    const struct relu *s = tn_module_data(self);
-    return tn_snprint(out, size, "%s", s->inplace ? "inplace=True" : "");
+    const struct activation *s = tn_module_data(self);
+    tn_glu_options o = TN_GLU_OPTIONS;
+
+    o.dim = s->dim;
+    return tn_glu(x, &o);
 }
 
-const tn_layer layer_relu = {
-    TN_HEAD(tn_layer),
-    .name = "ReLU",
-    .help = "y = max(x, 0)",
-    .options = relu_options,
-    .data_size = sizeof(struct relu),
-    .version = 1,
-    .forward = relu_forward,
-    .repr = relu_repr,
-};
-
-/* ---- Sigmoid ----------------------------------------------------------------------------------- */
-
-static tn_tensor *sigmoid_forward(tn_module *self, tn_tensor *input)
+static tn_tensor *softmin_forward(tn_module *self, tn_tensor *x)
 {
+    const struct activation *s = tn_module_data(self);
+    int32_t ndim = tn_tensor_ndim(x);
+    int64_t usual = ndim == 0 || ndim == 1 || ndim == 3 ? 0 : 1;
+
+    return tn_softmin(x, s->dim == INT64_MIN ? usual : s->dim);
+}
+
+static tn_tensor *softmax2d_forward(tn_module *self, tn_tensor *x)
+{
+    int32_t ndim = tn_tensor_ndim(x);
+
     (void)self;
-    return tn_sigmoid(input);
+    if (ndim != 3 && ndim != 4) {
+        tn_fail(TN_ERR_VALUE, "Softmax2d: expected input to be 3D or 4D, got %dD", (int)ndim);
+        return NULL;
+    }
+    return tn_softmax(x, -3);
 }
 
-const tn_layer layer_sigmoid = {
-    TN_HEAD(tn_layer), .name = "Sigmoid",          .help = "y = 1 / (1 + e^-x)",
-    .version = 1,      .forward = sigmoid_forward,
+#define ALONG(id, Name, table, help_)                                                              \
+    const tn_layer layer_##id = {                                                                  \
+        TN_HEAD(tn_layer),                                                                         \
+        .name = #Name,                                                                             \
+        .help = help_,                                                                             \
+        .options = table,                                                                          \
+        .data_size = sizeof(struct activation),                                                    \
+        .version = 1,                                                                              \
+        .forward = id##_forward,                                                                   \
+    };
+ALONG(glu, GLU, glu_table, "y = first half times sigmoid of the second, along dim")
+ALONG(softmin, Softmin, softmin_table, "softmax of -x along dim")
+ALONG(softmax2d, Softmax2d, none, "softmax over the channels of [N, C, H, W]")
+
+/* ---- GELU, PReLU ---- */
+
+static const tn_option gelu_table[] = { TN_OPTION_ROW(struct activation, approximate, "'none'",
+                                                      "none or tanh", TN_OPTION_KIND_STRING,
+                                                      TN_OPTION_REPR_KEYWORD),
+                                        TN_OPTION_END };
+
+static tn_tensor *gelu_forward(tn_module *self, tn_tensor *x)
+{
+    const struct activation *s = tn_module_data(self);
+    tn_gelu_options o = TN_GELU_OPTIONS;
+
+    o.approximate = s->approximate;
+    return tn_gelu(x, &o);
+}
+
+ALONG(gelu, GELU, gelu_table, "y = x times the normal distribution's share below x")
+
+struct prelu {
+    int64_t num_parameters;
+    double init;
 };
 
-/* ---- Softmax, LogSoftmax ----------------------------------------------------------------------- */
-
-struct softmax {
-    int64_t dim; /* INT64_MIN: by the number of dimensions */
-};
-
-static const tn_option softmax_options[] = {
-    TN_OPTION_ROW(struct softmax, dim, "None",
-                  "the dimension that sums to one; None: 0 for 0, 1 or 3 dimensions, else 1",
-                  TN_OPTION_KIND_INT, TN_OPTION_OPTIONAL | TN_OPTION_REPR_KEYWORD),
+static const tn_option prelu_table[] = {
+    TN_OPTION_ROW(struct prelu, num_parameters, "1", "1, or one for each channel",
+                  TN_OPTION_KIND_INT, 0),
+    TN_OPTION_ROW(struct prelu, init, "0.25", "what the slopes begin as", TN_OPTION_KIND_FLOAT, 0),
     TN_OPTION_END
 };
 
-static int64_t softmax_dim(tn_module *self, const tn_tensor *input)
+static tn_status prelu_build(tn_module *self)
 {
-    const struct softmax *s = tn_module_data(self);
-    if (s->dim != INT64_MIN || input == NULL)
-        return s->dim;
-    int32_t ndim = tn_tensor_ndim(input);
-    return ndim == 0 || ndim == 1 || ndim == 3 ? 0 : 1;
+    const struct prelu *s = tn_module_data(self);
+
+    if (s->num_parameters < 1)
+        return tn_fail(TN_ERR_VALUE, "PReLU: num_parameters is %lld; 1 or more is taken",
+                       (long long)s->num_parameters);
+    return layers_add(self, "weight", true, TN_SHAPE(s->num_parameters));
 }
 
-static tn_tensor *softmax_forward(tn_module *self, tn_tensor *input)
+static tn_status prelu_reset(tn_module *self)
 {
-    return tn_softmax(input, softmax_dim(self, input));
+    const struct prelu *s = tn_module_data(self);
+
+    return layers_fill(self, "weight", s->init);
 }
 
-const tn_layer layer_softmax = {
+static tn_tensor *prelu_forward(tn_module *self, tn_tensor *x)
+{
+    return tn_prelu(x, tn_module_get(self, "weight"));
+}
+
+static int64_t prelu_repr(tn_module *self, char *out, size_t size)
+{
+    const struct prelu *s = tn_module_data(self);
+
+    return tn_snprint(out, size, "num_parameters=%lld", (long long)s->num_parameters);
+}
+
+const tn_layer layer_prelu = {
     TN_HEAD(tn_layer),
-    .name = "Softmax",
-    .help = "y = e^x / sum of e^x along dim",
-    .options = softmax_options,
-    .data_size = sizeof(struct softmax),
+    .name = "PReLU",
+    .help = "y = x > 0 ? x : weight x, the weight learned",
+    .options = prelu_table,
+    .data_size = sizeof(struct prelu),
     .version = 1,
-    .forward = softmax_forward,
+    .build = prelu_build,
+    .reset = prelu_reset,
+    .forward = prelu_forward,
+    .repr = prelu_repr,
 };
 
-static tn_tensor *log_softmax_forward(tn_module *self, tn_tensor *input)
+/* ---- RReLU ---- */
+
+struct rrelu {
+    double lower;
+    double upper;
+    bool inplace;
+};
+
+static const tn_option rrelu_table[] = {
+    TN_OPTION_ROW(struct rrelu, lower, "0.125", "the smallest slope", TN_OPTION_KIND_FLOAT, 0),
+    TN_OPTION_ROW(struct rrelu, upper, "0.3333333333333333", "the bound of the slopes above",
+                  TN_OPTION_KIND_FLOAT, 0),
+    TN_OPTION_ROW(struct rrelu, inplace, "False", "writes the result into the input",
+                  TN_OPTION_KIND_BOOL, 0),
+    TN_OPTION_END
+};
+
+static tn_status rrelu_build(tn_module *self)
 {
-    return tn_log_softmax(input, softmax_dim(self, input));
+    const struct rrelu *s = tn_module_data(self);
+
+    return isfinite(s->lower) && isfinite(s->upper) && s->lower <= s->upper
+               ? TN_OK
+               : tn_fail(TN_ERR_VALUE,
+                         "RReLU: lower is %g, upper %g; finite numbers are taken, the lower not "
+                         "above the upper",
+                         s->lower, s->upper);
 }
 
-const tn_layer layer_log_softmax = {
+static tn_tensor *rrelu_forward(tn_module *self, tn_tensor *x)
+{
+    const struct rrelu *s = tn_module_data(self);
+    tn_uniform_options between = TN_UNIFORM_OPTIONS;
+    tn_leaky_relu_options o = TN_LEAKY_RELU_OPTIONS;
+    tn_full_options alike = TN_FULL_OPTIONS;
+    tn_tensor *y;
+
+    if (!tn_module_is_training(self)) {
+        o.negative_slope = (s->lower + s->upper) / 2;
+        return s->inplace ? tn_leaky_relu_(x, &o) : tn_leaky_relu(x, &o);
+    }
+    between.low = s->lower;
+    between.high = s->upper;
+    alike.dtype = tn_tensor_dtype(x);
+    y = tn_where(tn_gt(x, tn_full(x, TN_SCALAR_SHAPE, 0, &alike)), x,
+                 tn_mul(x, tn_uniform(x, &between)));
+    return s->inplace && y != NULL ? tn_copy_(x, y) : y;
+}
+
+static int64_t rrelu_repr(tn_module *self, char *out, size_t size)
+{
+    const struct rrelu *s = tn_module_data(self);
+
+    return tn_snprint(out, size, "lower=%g, upper=%g%s", s->lower, s->upper,
+                      s->inplace ? ", inplace=True" : "");
+}
+
+const tn_layer layer_rrelu = {
     TN_HEAD(tn_layer),
-    .name = "LogSoftmax",
-    .help = "y = x - ln(sum of e^x) along dim",
-    .options = softmax_options,
-    .data_size = sizeof(struct softmax),
+    .name = "RReLU",
+    .help = "y = x > 0 ? x : slope x; in training, each slope is drawn between lower and upper",
+    .options = rrelu_table,
+    .data_size = sizeof(struct rrelu),
     .version = 1,
-    .forward = log_softmax_forward,
+    .build = rrelu_build,
+    .forward = rrelu_forward,
+    .repr = rrelu_repr,
 };

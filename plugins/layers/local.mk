@@ -2,35 +2,35 @@
 
 TN_PLUGINS += plugins/layers.la
 plugins_layers_la_SOURCES = \
-	%D%/layers.h \
-	%D%/adaptive.c \
 	%D%/activation.c \
-	%D%/activations.c \
 	%D%/arguments.c \
 	%D%/attention.c \
 	%D%/container.c \
-	%D%/convolution.c \
+	%D%/conv.c \
 	%D%/distance.c \
 	%D%/dropout.c \
 	%D%/embedding.c \
-	%D%/fractional.c \
+	%D%/fold.c \
 	%D%/init.c \
 	%D%/init_matrix.c \
+	%D%/layers.h \
 	%D%/linear.c \
 	%D%/loss.c \
-	%D%/losses.c \
-	%D%/normalization.c \
-	%D%/padding.c \
+	%D%/loss_adaptive.c \
+	%D%/loss_class.c \
+	%D%/norm.c \
+	%D%/pad.c \
 	%D%/parameters.c \
-	%D%/recurrent.c \
-	%D%/pooling.c \
 	%D%/plugin.c \
+	%D%/pool.c \
+	%D%/pool_fractional.c \
+	%D%/resample.c \
+	%D%/rnn.c \
 	%D%/shape.c \
-	%D%/stack.c \
+	%D%/softmax.c \
 	%D%/text.c \
 	%D%/transformer.c \
-	%D%/upsample.c \
-	%D%/windows.c
+	%D%/transformer_stack.c
 plugins_layers_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 plugins_layers_la_LDFLAGS = $(TN_PLUGIN_LINK)
 plugins_layers_la_LIBADD = $(LIBM)

@@ -1,118 +1,235 @@
 /* SPDX-License-Identifier: MIT
  *
- * Losses as modules: input and target in, loss out. Their options are by name only, since PyTorch has others between them. */
+ * More losses as modules: tensors in, loss out. PyTorch's outdated size_average and reduce are not there, so options are by name only
+ * where those stand between. Weights, which are tensors, are not options of a spec. */
 #include "layers.h"
 
 #include <string.h>
 
+/* The options of all of them; each has those that its table names. */
 struct loss {
-    int64_t ignore_index;
     const char *reduction;
-    double label_smoothing;
+    double margin;
+    double p;
+    double eps;
+    double beta;
+    double delta;
+    int64_t power;
+    bool full;
+    bool log_input;
+    bool log_target;
+    bool swap;
+    int64_t blank;
+    bool zero_infinity;
 };
 
-static const tn_option cross_entropy_options[] = {
-    TN_OPTION_ROW(struct loss, ignore_index, "-100", "a target that does not count",
-                  TN_OPTION_KIND_INT, TN_OPTION_KEYWORD),
-    TN_OPTION_ROW(struct loss, reduction, "'mean'", "none, mean or sum", TN_OPTION_KIND_STRING,
-                  TN_OPTION_KEYWORD),
-    TN_OPTION_ROW(struct loss, label_smoothing, "0.0",
-                  "share of the target that is spread over all classes", TN_OPTION_KIND_FLOAT,
-                  TN_OPTION_KEYWORD),
-    TN_OPTION_END
-};
-
-static const tn_option nll_options[] = {
-    TN_OPTION_ROW(struct loss, ignore_index, "-100", "a target that does not count",
-                  TN_OPTION_KIND_INT, TN_OPTION_KEYWORD),
-    TN_OPTION_ROW(struct loss, reduction, "'mean'", "none, mean or sum", TN_OPTION_KIND_STRING,
-                  TN_OPTION_KEYWORD),
-    TN_OPTION_END
-};
+#define WORD(def, help)                                                                            \
+    TN_OPTION_ROW(struct loss, reduction, def, help, TN_OPTION_KIND_STRING, TN_OPTION_KEYWORD)
+#define REDUCTION WORD("'mean'", "none, mean or sum")
+#define NUMBER(member, def, help)                                                                  \
+    TN_OPTION_ROW(struct loss, member, def, help, TN_OPTION_KIND_FLOAT, 0)
+#define FLAG(member, def, help)                                                                    \
+    TN_OPTION_ROW(struct loss, member, def, help, TN_OPTION_KIND_BOOL, 0)
 
 static tn_status check(tn_module *self)
 {
     const struct loss *s = tn_module_data(self);
-    if (strcmp(s->reduction, "mean") != 0 && strcmp(s->reduction, "sum") != 0 &&
-        strcmp(s->reduction, "none") != 0)
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: %q is not a valid value for reduction; none, mean and sum are",
-                       tn_module_type(self), s->reduction);
-    if (!(s->label_smoothing >= 0.0 && s->label_smoothing <= 1.0))
-        return tn_fail(TN_ERR_VALUE, "%s: label_smoothing must be between 0.0 and 1.0. Got: %g",
-                       tn_module_type(self), s->label_smoothing);
-    return TN_OK;
+    bool batch = strcmp(tn_module_type(self), "KLDivLoss") == 0;
+
+    if (strcmp(s->reduction, "mean") == 0 || strcmp(s->reduction, "sum") == 0 ||
+        strcmp(s->reduction, "none") == 0 || (batch && strcmp(s->reduction, "batchmean") == 0))
+        return TN_OK;
+    return tn_fail(TN_ERR_VALUE,
+                   "%s: %q is not a valid value for reduction; none, mean%s and sum are",
+                   tn_module_type(self), s->reduction, batch ? ", batchmean" : "");
 }
 
-/* PyTorch prints a loss without its options. */
+/* PyTorch prints a loss without its options, the triplet loss apart. */
 static int64_t repr(tn_module *self, char *out, size_t size)
 {
     (void)self;
     return tn_snprint(out, size, "%s", "");
 }
 
-/* The two tensors, positional or by name. */
-static tn_status take_two(const tn_pack *pack, tn_tensor **input, tn_tensor **target)
+/* `count` tensors, positional or by these names. */
+static tn_status take(tn_module *self, const tn_pack *pack, int64_t count, const char *const *names,
+                      tn_tensor **in)
 {
     int64_t positional = tn_pack_positional(pack);
-    int64_t at[2] = { positional > 0 ? 0 : tn_pack_find(pack, "input"),
-                      positional > 1 ? 1 : tn_pack_find(pack, "target") };
-    if (tn_pack_count(pack) != 2 || at[0] < 0 || at[1] < 0 || at[0] == at[1])
-        return tn_fail(TN_ERR_TYPE, "a loss takes two tensors, input and target, got %lld values",
-                       (long long)tn_pack_count(pack));
-    *input = tn_pack_tensor(pack, at[0]);
-    *target = tn_pack_tensor(pack, at[1]);
-    return *input != NULL && *target != NULL ? TN_OK : tn_error_last()->code;
+
+    if (tn_pack_count(pack) != count)
+        return tn_fail(TN_ERR_TYPE, "%s takes %lld tensors, got %lld values", tn_module_type(self),
+                       (long long)count, (long long)tn_pack_count(pack));
+    for (int64_t i = 0; i < count; i++) {
+        int64_t at = i < positional ? i : tn_pack_find(pack, names[i]);
+
+        if (at < 0)
+            return tn_fail(TN_ERR_TYPE, "%s: argument %q is missing", tn_module_type(self),
+                           names[i]);
+        in[i] = tn_pack_tensor(pack, at);
+        if (in[i] == NULL)
+            return tn_error_last()->code;
+    }
+    return TN_OK;
 }
 
-static tn_status cross_entropy(tn_module *self, const tn_pack *input, tn_pack *output)
-{
-    const struct loss *s = tn_module_data(self);
-    tn_tensor *x = NULL, *target = NULL;
-    tn_status status = take_two(input, &x, &target);
-    if (status != TN_OK)
-        return status;
-    tn_cross_entropy_options options = TN_CROSS_ENTROPY_OPTIONS;
-    options.reduction = s->reduction;
-    options.ignore_index = s->ignore_index;
-    options.label_smoothing = s->label_smoothing;
-    return layers_give(output, tn_cross_entropy(x, target, &options));
-}
+#define LOSS(id, Name, table, help_, count, expression, ...)                                       \
+    static tn_status id##_call(tn_module *self, const tn_pack *input, tn_pack *output)             \
+    {                                                                                              \
+        static const char *const names[] = { __VA_ARGS__ };                                        \
+        const struct loss *s = tn_module_data(self);                                               \
+        tn_tensor *in[count], *y;                                                                  \
+        tn_status status = take(self, input, count, names, in);                                    \
+        if (status != TN_OK)                                                                       \
+            return status;                                                                         \
+        expression if (y == NULL) return tn_error_last()->code;                                    \
+        return tn_pack_add(output, NULL, tn_value_tensor(y));                                      \
+    }                                                                                              \
+    const tn_layer layer_##id = {                                                                  \
+        TN_HEAD(tn_layer),                                                                         \
+        .name = #Name,                                                                             \
+        .help = help_,                                                                             \
+        .options = table,                                                                          \
+        .data_size = sizeof(struct loss),                                                          \
+        .version = 1,                                                                              \
+        .build = check,                                                                            \
+        .call = id##_call,                                                                         \
+        .repr = repr,                                                                              \
+    };
+#define OPTIONS(op, OP)                                                                            \
+    tn_##op##_options o = TN_##OP##_OPTIONS;                                                       \
+    o.reduction = s->reduction;
 
-static tn_status nll(tn_module *self, const tn_pack *input, tn_pack *output)
-{
-    const struct loss *s = tn_module_data(self);
-    tn_tensor *x = NULL, *target = NULL, *loss = NULL, *total = NULL;
-    tn_status status = take_two(input, &x, &target);
-    if (status != TN_OK)
-        return status;
-    tn_nll_loss_options options = TN_NLL_LOSS_OPTIONS;
-    options.reduction = s->reduction;
-    options.ignore_index = s->ignore_index;
-    status = tn_nll_loss(x, target, &options, &loss, &total);
-    return status == TN_OK ? layers_give(output, loss) : status;
-}
+static const tn_option plain[] = { REDUCTION, TN_OPTION_END };
 
-const tn_layer layer_cross_entropy_loss = {
-    TN_HEAD(tn_layer),
-    .name = "CrossEntropyLoss",
-    .help = "-log_softmax(input)[target], reduced",
-    .options = cross_entropy_options,
-    .data_size = sizeof(struct loss),
-    .version = 1,
-    .build = check,
-    .call = cross_entropy,
-    .repr = repr,
+LOSS(mse_loss, MSELoss, plain, "(input - target)^2, reduced", 2,
+     OPTIONS(mse_loss, MSE_LOSS) y = tn_mse_loss(in[0], in[1], &o);
+     , "input", "target")
+LOSS(l1_loss, L1Loss, plain, "|input - target|, reduced", 2,
+     OPTIONS(l1_loss, L1_LOSS) y = tn_l1_loss(in[0], in[1], &o);
+     , "input", "target")
+LOSS(bce_loss, BCELoss, plain, "binary cross entropy of probabilities", 2,
+     OPTIONS(binary_cross_entropy, BINARY_CROSS_ENTROPY)
+         y = tn_binary_cross_entropy(in[0], in[1], TN_NONE, &o);
+     , "input", "target")
+LOSS(bce_with_logits_loss, BCEWithLogitsLoss, plain, "binary cross entropy of log-odds", 2,
+     OPTIONS(binary_cross_entropy_with_logits, BINARY_CROSS_ENTROPY_WITH_LOGITS)
+         y = tn_binary_cross_entropy_with_logits(in[0], in[1], TN_NONE, TN_NONE, &o);
+     , "input", "target")
+LOSS(soft_margin_loss, SoftMarginLoss, plain, "log(1 + e^(-target input)), reduced", 2,
+     OPTIONS(soft_margin_loss, SOFT_MARGIN_LOSS) y = tn_soft_margin_loss(in[0], in[1], &o);
+     , "input", "target")
+LOSS(multilabel_margin_loss, MultiLabelMarginLoss, plain, "hinge between targets and other classes",
+     2,
+     OPTIONS(multilabel_margin_loss, MULTILABEL_MARGIN_LOSS)
+         y = tn_multilabel_margin_loss(in[0], in[1], &o);
+     , "input", "target")
+LOSS(multilabel_soft_margin_loss, MultiLabelSoftMarginLoss, plain,
+     "binary cross entropy of log-odds, mean over classes", 2,
+     OPTIONS(multilabel_soft_margin_loss, MULTILABEL_SOFT_MARGIN_LOSS)
+         y = tn_multilabel_soft_margin_loss(in[0], in[1], TN_NONE, &o);
+     , "input", "target")
+
+static const tn_option smooth[] = { REDUCTION,
+                                    TN_OPTION_ROW(struct loss, beta, "1.0",
+                                                  "where the square becomes a line",
+                                                  TN_OPTION_KIND_FLOAT, TN_OPTION_KEYWORD),
+                                    TN_OPTION_END };
+LOSS(smooth_l1_loss, SmoothL1Loss, smooth, "a square near 0, a line further out", 2,
+     OPTIONS(smooth_l1_loss, SMOOTH_L1_LOSS) o.beta = s->beta;
+     y = tn_smooth_l1_loss(in[0], in[1], &o);, "input", "target")
+
+static const tn_option huber[] = {
+    TN_OPTION_ROW(struct loss, reduction, "'mean'", "none, mean or sum", TN_OPTION_KIND_STRING, 0),
+    NUMBER(delta, "1.0", "where the square becomes a line"), TN_OPTION_END
 };
+LOSS(huber_loss, HuberLoss, huber, "a square near 0, a line of slope delta further out", 2,
+     OPTIONS(huber_loss, HUBER_LOSS) o.delta = s->delta;
+     y = tn_huber_loss(in[0], in[1], &o);, "input", "target")
 
-const tn_layer layer_nll_loss = {
-    TN_HEAD(tn_layer),
-    .name = "NLLLoss",
-    .help = "-input[target], reduced; input has log-probabilities",
-    .options = nll_options,
-    .data_size = sizeof(struct loss),
-    .version = 1,
-    .build = check,
-    .call = nll,
-    .repr = repr,
+static const tn_option kl[] = { WORD("'mean'", "none, mean, batchmean or sum"),
+                                TN_OPTION_ROW(struct loss, log_target, "False",
+                                              "target are logarithms", TN_OPTION_KIND_BOOL,
+                                              TN_OPTION_KEYWORD),
+                                TN_OPTION_END };
+LOSS(kl_div_loss, KLDivLoss, kl, "target (log target - input), reduced", 2,
+     OPTIONS(kl_div, KL_DIV) o.log_target = s->log_target;
+     y = tn_kl_div(in[0], in[1], &o);, "input", "target")
+
+static const tn_option poisson[] = { FLAG(log_input, "True", "input are logarithms"),
+                                     FLAG(full, "False", "adds Stirling's term"),
+                                     TN_OPTION_ROW(struct loss, eps, "1e-08",
+                                                   "keeps the logarithm finite",
+                                                   TN_OPTION_KIND_FLOAT, TN_OPTION_KEYWORD),
+                                     REDUCTION, TN_OPTION_END };
+LOSS(poisson_nll_loss, PoissonNLLLoss, poisson, "e^input - target input, reduced", 2,
+     OPTIONS(poisson_nll_loss, POISSON_NLL_LOSS) o.log_input = s->log_input;
+     o.full = s->full; o.eps = s->eps; y = tn_poisson_nll_loss(in[0], in[1], &o);
+     , "input", "target")
+
+static const tn_option gaussian[] = { TN_OPTION_ROW(struct loss, full, "False", "adds the constant",
+                                                    TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD),
+                                      TN_OPTION_ROW(struct loss, eps, "1e-06",
+                                                    "the smallest variance", TN_OPTION_KIND_FLOAT,
+                                                    TN_OPTION_KEYWORD),
+                                      REDUCTION, TN_OPTION_END };
+LOSS(gaussian_nll_loss, GaussianNLLLoss, gaussian,
+     "(log var + (input - target)^2 / var) / 2, reduced", 3,
+     OPTIONS(gaussian_nll_loss, GAUSSIAN_NLL_LOSS) o.full = s->full;
+     o.eps = s->eps; y = tn_gaussian_nll_loss(in[0], in[1], in[2], &o);, "input", "target", "var")
+
+static const tn_option hinge[] = { NUMBER(margin, "1.0", "how far apart"), REDUCTION,
+                                   TN_OPTION_END };
+static const tn_option ranking[] = { NUMBER(margin, "0.0", "how far apart"), REDUCTION,
+                                     TN_OPTION_END };
+LOSS(hinge_embedding_loss, HingeEmbeddingLoss, hinge,
+     "input where target is 1, max(0, margin - input) where it is -1", 2,
+     OPTIONS(hinge_embedding_loss, HINGE_EMBEDDING_LOSS) o.margin = s->margin;
+     y = tn_hinge_embedding_loss(in[0], in[1], &o);, "input", "target")
+LOSS(margin_ranking_loss, MarginRankingLoss, ranking,
+     "max(0, -target (input1 - input2) + margin), reduced", 3,
+     OPTIONS(margin_ranking_loss, MARGIN_RANKING_LOSS) o.margin = s->margin;
+     y = tn_margin_ranking_loss(in[0], in[1], in[2], &o);, "input1", "input2", "target")
+LOSS(cosine_embedding_loss, CosineEmbeddingLoss, ranking,
+     "1 - cos where target is 1, max(0, cos - margin) where it is -1", 3,
+     OPTIONS(cosine_embedding_loss, COSINE_EMBEDDING_LOSS) o.margin = s->margin;
+     y = tn_cosine_embedding_loss(in[0], in[1], in[2], &o);, "input1", "input2", "target")
+
+static const tn_option multi[] = { { "p",
+                                     "1",
+                                     "power, 1 or 2",
+                                     TN_OPTION_KIND_INT,
+                                     0,
+                                     (uint32_t)offsetof(struct loss, power),
+                                     { 0, 0, 0 } },
+                                   NUMBER(margin, "1.0", "how far apart"),
+                                   REDUCTION,
+                                   TN_OPTION_END };
+LOSS(multi_margin_loss, MultiMarginLoss, multi, "hinge between the target and other classes", 2,
+     OPTIONS(multi_margin_loss, MULTI_MARGIN_LOSS) o.p = s->power;
+     o.margin = s->margin; y = tn_multi_margin_loss(in[0], in[1], TN_NONE, &o);, "input", "target")
+
+static const tn_option triplet[] = { NUMBER(margin, "1.0", "how far apart"),
+                                     NUMBER(p, "2.0", "of the norm"),
+                                     NUMBER(eps, "1e-06", "keeps distances from zero"),
+                                     FLAG(swap, "False", "the nearer pair counts"),
+                                     REDUCTION,
+                                     TN_OPTION_END };
+LOSS(triplet_margin_loss, TripletMarginLoss, triplet,
+     "max(0, |anchor - positive| - |anchor - negative| + margin), reduced", 3,
+     OPTIONS(triplet_margin_loss, TRIPLET_MARGIN_LOSS) o.margin = s->margin;
+     o.p = s->p; o.eps = s->eps; o.swap = s->swap;
+     y = tn_triplet_margin_loss(in[0], in[1], in[2], &o);, "anchor", "positive", "negative")
+
+static const tn_option ctc[] = {
+    TN_OPTION_ROW(struct loss, blank, "0", "the class that stands for nothing", TN_OPTION_KIND_INT,
+                  0),
+    WORD("'mean'", "none, mean or sum"),
+    TN_OPTION_ROW(struct loss, zero_infinity, "False", "losses without end count as 0",
+                  TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD),
+    TN_OPTION_END
 };
+LOSS(ctc_loss, CTCLoss, ctc, "of a sequence for an unsegmented target", 4,
+     OPTIONS(ctc_loss, CTC_LOSS) o.blank = s->blank;
+     o.zero_infinity = s->zero_infinity; y = tn_ctc_loss(in[0], in[1], in[2], in[3], &o);
+     , "log_probs", "targets", "input_lengths", "target_lengths")

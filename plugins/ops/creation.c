@@ -1,137 +1,275 @@
 /* SPDX-License-Identifier: MIT
  *
- * Values out of nothing or out of another tensor: copy, cast, fill, random numbers. */
+ * Tensors out of numbers: ranges, unit matrices, triangles. */
 #include "common.h"
 
-static tn_status copy_infer(tn_infer *infer)
+static bool whole(double x)
 {
-    tn__common_plain(&infer->out[0], tn_view_dtype(infer->in[0]), tn__common_shape(infer->in[0]));
+    return x == floor(x) && fabs(x) < 0x1p62;
+}
+
+static tn_status arange_infer(tn_infer *infer)
+{
+    const tn_arange_options *o = infer->options;
+    double count = ceil((o->end - o->start) / o->step);
+    tn_dtype dtype = o->dtype;
+
+    if (!isfinite(o->start) || !isfinite(o->end) || !isfinite(o->step) || o->step == 0)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "start %g, end %g and step %g have to be finite, and step not 0", o->start,
+                       o->end, o->step);
+    if (count < 0)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "upper bound and lower bound inconsistent with step sign: from %g to %g by "
+                       "%g",
+                       o->start, o->end, o->step);
+    if (count > 0x1p62)
+        return tn_fail(TN_ERR_RUNTIME, "%g elements are too many", count);
+    if (dtype == TN_DTYPE_AUTO)
+        dtype = whole(o->start) && whole(o->end) && whole(o->step) ? TN_I64 : tn_default_dtype();
+    infer->out[0].dtype = dtype;
+    infer->out[0].ndim = 1;
+    infer->out[0].shape[0] = (int64_t)count;
     return TN_OK;
 }
 
-static tn_status copy_derive(tn_derive *d)
+static tn_tensor *range_of(tn_tensor *like, int64_t n)
+{
+    return tn_arange(like, 0, (double)n, NULL);
+}
+
+static tn_status linspace_infer(tn_infer *infer)
+{
+    const tn_linspace_options *o = infer->options;
+    tn_dtype dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype : tn_default_dtype();
+
+    if (o->steps < 0)
+        return tn_fail(TN_ERR_RUNTIME, "number of steps must be non-negative, not %lld",
+                       (long long)o->steps);
+    if (!(TN_MASK_FLOAT & TN_BIT(dtype)))
+        return tn_fail(TN_ERR_TYPE, "dtype %s; float ones are possible", tn_dtype_name(dtype));
+    infer->out[0].dtype = dtype;
+    infer->out[0].ndim = 1;
+    infer->out[0].shape[0] = o->steps;
+    return TN_OK;
+}
+
+/* The second half from the end, so that this is met exactly. */
+static tn_status linspace_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                    tn_tensor **out)
+{
+    const tn_linspace_options *o = options;
+    tn_dtype dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype : tn_default_dtype();
+    tn_dtype inner = dtype == TN_F64 ? TN_F64 : TN_F32;
+    double step = o->steps > 1 ? (o->end - o->start) / (double)(o->steps - 1) : 0;
+    tn_tensor *at = range_of(in[0], o->steps), *up, *down, *left;
+
+    (void)n_in;
+    if (at == NULL)
+        return tn_error_last()->code;
+    left = tn_add_scalar(tn_neg(at), (double)(o->steps - 1));
+    up = tn_add_scalar(tn_mul_scalar(tn_cast(at, inner), step), o->start);
+    down = tn_add_scalar(tn_mul_scalar(tn_cast(left, inner), -step), o->end);
+    if (o->steps == 1)
+        return tn__common_given(out, tn_cast(up, dtype));
+    return tn__common_given(
+        out, tn_cast(tn_where(tn_lt(at, tn__common_number(at, (double)(o->steps / 2))), up, down),
+                     dtype));
+}
+
+static tn_status eye_infer(tn_infer *infer)
+{
+    const tn_eye_options *o = infer->options;
+    int64_t m = o->m == INT64_MIN ? o->n : o->m;
+
+    if (o->n < 0 || m < 0)
+        return tn_fail(TN_ERR_RUNTIME, "n and m must be greater or equal to 0, not %lld and %lld",
+                       (long long)o->n, (long long)m);
+    infer->out[0].dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype : tn_default_dtype();
+    infer->out[0].ndim = 2;
+    infer->out[0].shape[0] = o->n;
+    infer->out[0].shape[1] = m;
+    return TN_OK;
+}
+
+static tn_status eye_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                               tn_tensor **out)
+{
+    const tn_eye_options *o = options;
+    int64_t m = o->m == INT64_MIN ? o->n : o->m;
+    tn_dtype dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype : tn_default_dtype();
+
+    (void)n_in;
+    return tn__common_given(
+        out, tn_cast(tn_eq(tn_unsqueeze(range_of(in[0], o->n), 1), range_of(in[0], m)), dtype));
+}
+
+static tn_status one_hot_infer(tn_infer *infer)
+{
+    const tn_one_hot_options *o = infer->options;
+    const tn_view *x = infer->in[0];
+
+    infer->out[0].dtype = TN_I64;
+    infer->out[0].ndim = -1;
+    if (o->classes < -1 || o->classes == 0)
+        return tn_fail(TN_ERR_RUNTIME, "classes is %lld; more than 0, or -1 for as many as occur",
+                       (long long)o->classes);
+    if (o->classes > INT32_MAX)
+        return tn_fail(TN_ERR_VALUE, "classes is %lld; at most %lld are taken",
+                       (long long)o->classes, (long long)INT32_MAX);
+    if (o->classes == -1 && tn__common_count(tn__common_shape(x)) == 0)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "Can not infer total number of classes from empty tensor: give classes");
+    return TN_OK;
+}
+
+static tn_status one_hot_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                   tn_tensor **out)
+{
+    int64_t classes = ((const tn_one_hot_options *)options)->classes, least = 0, most = -1;
+
+    (void)n_in;
+    if (tn_tensor_numel(in[0]) > 0) {
+        tn_tensor *low = tn_amin(in[0], NULL), *high = tn_amax(in[0], NULL);
+
+        if (low == NULL || high == NULL)
+            return tn_error_last()->code;
+        least = (int64_t)tn_tensor_item(low);
+        most = (int64_t)tn_tensor_item(high);
+    }
+    if (least < 0)
+        return tn_fail(TN_ERR_RUNTIME, "one_hot: Class values must be non-negative, not %lld",
+                       (long long)least);
+    if (classes < 0)
+        classes = most + 1;
+    if (most >= classes)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "one_hot: Class values must be smaller than classes: %lld, of %lld classes",
+                       (long long)most, (long long)classes);
+    return tn__common_given(
+        out, tn_cast(tn_eq(tn_unsqueeze(in[0], -1), range_of(in[0], classes)), TN_I64));
+}
+
+static tn_status triangle_infer(tn_infer *infer)
+{
+    const tn_view *x = infer->in[0];
+
+    if (x->ndim < 2)
+        return tn_fail(TN_ERR_RUNTIME, "input tensor must have at least 2 dimensions, not %d",
+                       (int)x->ndim);
+    tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
+    return TN_OK;
+}
+
+/* j - i of every element */
+static tn_tensor *offsets(tn_tensor *x)
+{
+    return tn_sub(range_of(x, tn_tensor_size(x, -1)),
+                  tn_unsqueeze(range_of(x, tn_tensor_size(x, -2)), 1), NULL);
+}
+
+static tn_status tril_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                tn_tensor **out)
+{
+    double diagonal = (double)((const tn_tril_options *)options)->diagonal;
+    tn_tensor *at = offsets(in[0]);
+
+    (void)n_in;
+    return tn__common_given(out, tn_where(tn_le(at, tn__common_number(at, diagonal)), in[0],
+                                          tn__common_number(in[0], 0)));
+}
+
+static tn_status triu_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                tn_tensor **out)
+{
+    double diagonal = (double)((const tn_triu_options *)options)->diagonal;
+    tn_tensor *at = offsets(in[0]);
+
+    (void)n_in;
+    return tn__common_given(out, tn_where(tn_ge(at, tn__common_number(at, diagonal)), in[0],
+                                          tn__common_number(in[0], 0)));
+}
+
+static tn_status tril_derive(tn_derive *d)
+{
+    d->gin[0] = tn_tril(d->gout[0], d->options);
+    return TN_OK;
+}
+
+static tn_status triu_derive(tn_derive *d)
+{
+    d->gin[0] = tn_triu(d->gout[0], d->options);
+    return TN_OK;
+}
+
+/* ---- whole tensors ---- */
+
+static tn_status clone_derive(tn_derive *d)
 {
     d->gin[0] = d->gout[0];
     return TN_OK;
 }
 
-static tn_status cast_infer(tn_infer *infer)
+static tn_status clone_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                 tn_tensor **out)
 {
-    const tn_cast_options *o = infer->options;
-
-    if ((unsigned)o->dtype >= TN_DTYPE_COUNT)
-        return tn_fail(TN_ERR_TYPE, "dtype %d is none", (int)o->dtype);
-    tn__common_like(infer, 0, 0, o->dtype);
-    return TN_OK;
-}
-
-static tn_status cast_derive(tn_derive *d)
-{
-    d->gin[0] = tn_cast(d->gout[0], d->in_meta[0].dtype);
-    return TN_OK;
-}
-
-static tn_status cast_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                tn_tensor **out)
-{
-    const tn_cast_options *o = options;
     const tn_view *views[1] = { tn_tensor_view(in[0]) };
     tn_meta meta = { .flags = 0 };
     tn_infer like = { TN_HEAD(tn_infer), .in = views, .n_in = n_in, .n_out = 1, .out = &meta };
-    tn_ints shape = tn_tensor_shape(in[0]);
+    tn_ints strides = { meta.strides, tn_tensor_ndim(in[0]) };
+    tn_tensor *y;
 
-    if (tn_tensor_dtype(in[0]) == o->dtype) {
-        out[0] = in[0];
-        return TN_OK;
-    }
-    tn__common_like(&like, 0, 0, o->dtype);
-    out[0] = meta.flags & TN_META_STRIDED
-                 ? tn_tensor_empty_strided(shape, (tn_ints){ meta.strides, meta.ndim }, o->dtype,
-                                           tn_tensor_device(in[0]))
-                 : tn_tensor_empty(shape, o->dtype, tn_tensor_device(in[0]));
-    out[0] = out[0] != NULL ? tn_copy_(out[0], in[0]) : NULL;
-    return out[0] != NULL ? TN_OK : tn_error_last()->code;
+    (void)options;
+    tn__common_like(&like, 0, 0, tn_tensor_dtype(in[0]));
+    if (!(meta.flags & TN_META_STRIDED))
+        return tn__common_given(out, tn_copy(in[0]));
+    y = tn_tensor_empty_strided(tn_tensor_shape(in[0]), strides, meta.dtype,
+                                tn_tensor_device(in[0]));
+    return tn__common_given(out, y != NULL ? tn_copy_(y, in[0]) : NULL);
 }
 
-static tn_status fill_infer(tn_infer *infer)
+static tn_status full_infer(tn_infer *infer)
 {
-    const tn_fill_options *o = infer->options;
-    tn_status status = tn__common_fits(tn_view_dtype(infer->in[0]), o->value, "value");
+    const tn_full_options *o = infer->options;
+    tn_dtype dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype : tn_default_dtype();
+    char text[TN__TEXT];
 
-    return status == TN_OK ? tn__common_unary(infer) : status;
+    if ((unsigned)dtype >= TN_DTYPE_COUNT)
+        return tn_fail(TN_ERR_TYPE, "dtype %d is none", (int)dtype);
+    if (o->shape.count < 0 || o->shape.count > TN_MAX_DIMS)
+        return tn_fail(TN_ERR_VALUE, "shape has %lld dimensions; 0 to %d are possible",
+                       (long long)o->shape.count, TN_MAX_DIMS);
+    for (int64_t d = 0; d < o->shape.count; d++)
+        if (o->shape.at[d] < 0)
+            return tn_fail(TN_ERR_RUNTIME, "negative size %lld in shape %s",
+                           (long long)o->shape.at[d], tn__common_text(text, o->shape));
+    tn__common_plain(&infer->out[0], dtype, o->shape);
+    return tn__common_fits(dtype, o->value, "value");
 }
 
-/* Elements and 32-bit words of each: the generator is asked for as many, whatever the device. */
-static tn_status take(tn_tensor *x, uint32_t words, int64_t *seed, int64_t *block)
+static tn_status full_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                tn_tensor **out)
 {
-    uint64_t key, first;
+    const tn_full_options *o = options;
+    tn_dtype dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype : tn_default_dtype();
+    const tn_device *device = n_in > 0 && in[0] != NULL && in[0] != TN_NONE
+                                  ? tn_tensor_device(in[0])
+                                  : NULL;
 
-    if (tn_tensor_dtype(x) == TN_F64)
-        words *= 2;
-    tn_status status = tn_random_take((uint64_t)tn_tensor_numel(x), words, &key, &first);
-    *seed = (int64_t)key;
-    *block = (int64_t)first;
-    return status;
+    return tn__common_given(out, tn_tensor_full(o->shape, o->value, dtype, device));
 }
 
-static tn_status uniform_infer(tn_infer *infer)
-{
-    const tn_uniform_options *o = infer->options;
-
-    if (!(o->low <= o->high))
-        return tn_fail(TN_ERR_RUNTIME,
-                       "expects to return a [low, high) range, but found low=%g > high=%g", o->low,
-                       o->high);
-    return tn__common_unary(infer);
-}
-
-static tn_status uniform_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                   tn_tensor **out)
-{
-    const tn_uniform_options *o = options;
-    int64_t seed, block;
-
-    (void)n_in;
-    tn_status status = take(in[0], 1, &seed, &block);
-    if (status != TN_OK)
-        return status;
-    out[0] = tn_philox_uniform(in[0], o->low, o->high, seed, block);
-    return out[0] != NULL ? TN_OK : tn_error_last()->code;
-}
-
-static tn_status normal_infer(tn_infer *infer)
-{
-    const tn_normal_options *o = infer->options;
-
-    if (!(o->std >= 0))
-        return tn_fail(TN_ERR_RUNTIME, "expects std >= 0.0, but found std %g", o->std);
-    return tn__common_unary(infer);
-}
-
-static tn_status normal_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                  tn_tensor **out)
-{
-    const tn_normal_options *o = options;
-    int64_t seed, block;
-
-    (void)n_in;
-    tn_status status = take(in[0], 2, &seed, &block);
-    if (status != TN_OK)
-        return status;
-    out[0] = tn_philox_normal(in[0], o->mean, o->std, seed, block);
-    return out[0] != NULL ? TN_OK : tn_error_last()->code;
-}
-
-const tn_op_def tn__op_copy = { TN_HEAD(tn_op_def), TN_SCHEMA_COPY, .infer = copy_infer,
-                                .derive = copy_derive };
-const tn_op_def tn__op_cast = { TN_HEAD(tn_op_def), TN_SCHEMA_CAST, .infer = cast_infer,
-                                .derive = cast_derive, .decompose = cast_decompose };
-const tn_op_def tn__op_fill = { TN_HEAD(tn_op_def), TN_SCHEMA_FILL, .infer = fill_infer };
-const tn_op_def tn__op_philox_uniform = { TN_HEAD(tn_op_def), TN_SCHEMA_PHILOX_UNIFORM,
-                                          .infer = tn__common_unary };
-const tn_op_def tn__op_philox_normal = { TN_HEAD(tn_op_def), TN_SCHEMA_PHILOX_NORMAL,
-                                         .infer = tn__common_unary };
-const tn_op_def tn__op_uniform = { TN_HEAD(tn_op_def), TN_SCHEMA_UNIFORM, .infer = uniform_infer,
-                                   .decompose = uniform_decompose };
-const tn_op_def tn__op_normal = { TN_HEAD(tn_op_def), TN_SCHEMA_NORMAL, .infer = normal_infer,
-                                  .decompose = normal_decompose };
+#define COMPOSED(name, NAME, infer_)                                                               \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
+                                      .decompose = name##_decompose };
+const tn_op_def tn__op_arange = { TN_HEAD(tn_op_def), TN_SCHEMA_ARANGE, .infer = arange_infer };
+COMPOSED(linspace, LINSPACE, linspace_infer)
+COMPOSED(eye, EYE, eye_infer)
+COMPOSED(one_hot, ONE_HOT, one_hot_infer)
+const tn_op_def tn__op_tril = { TN_HEAD(tn_op_def), TN_SCHEMA_TRIL, .infer = triangle_infer,
+                                .derive = tril_derive, .decompose = tril_decompose };
+const tn_op_def tn__op_triu = { TN_HEAD(tn_op_def), TN_SCHEMA_TRIU, .infer = triangle_infer,
+                                .derive = triu_derive, .decompose = triu_decompose };
+COMPOSED(full, FULL, full_infer)
+const tn_op_def tn__op_clone = { TN_HEAD(tn_op_def), TN_SCHEMA_CLONE, .infer = tn__common_unary,
+                                 .derive = clone_derive, .decompose = clone_decompose };

@@ -1,125 +1,341 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elements chosen by index. */
+ * Rows chosen by index and elements by mask, by means of gather and scatter. */
 #include "common.h"
 
-static tn_status sizes_differ(const tn_view *x, const tn_view *index, const char *rule)
+/* A row of indices as an index along `dim` for each element of `shape`. */
+static tn_tensor *spread(tn_tensor *index, tn_ints shape, int32_t dim)
 {
-    char text_x[TN__TEXT], text_i[TN__TEXT];
+    int64_t sizes[TN_MAX_DIMS], ones[TN_MAX_DIMS];
+    int64_t n;
 
-    return tn_fail(TN_ERR_RUNTIME, "index %s and x %s: %s",
-                   tn__common_text(text_i, tn__common_shape(index)),
-                   tn__common_text(text_x, tn__common_shape(x)), rule);
+    if (index == NULL)
+        return NULL;
+    n = tn_tensor_numel(index);
+    for (int64_t d = 0; d < shape.count; d++) {
+        sizes[d] = d == dim ? n : shape.at[d];
+        ones[d] = d == dim ? n : 1;
+    }
+    return tn_expand(tn_reshape(index, (tn_ints){ ones, shape.count }),
+                     (tn_ints){ sizes, shape.count });
 }
 
-static tn_status index_fits(const tn_view *x, const tn_view *index, int64_t dim)
+static tn_status row_of_indices(const tn_view *index)
 {
-    int32_t at;
-    tn_status status = tn__common_dim(dim, x->ndim, &at);
-
-    if (status != TN_OK || tn__common_count(tn__common_shape(index)) == 0)
-        return status;
-    if ((x->ndim > 0 ? x->ndim : 1) != (index->ndim > 0 ? index->ndim : 1))
-        return sizes_differ(x, index, "they have to have the same number of dimensions");
-    for (int32_t d = 0; d < x->ndim && d < index->ndim; d++)
-        if (d != at && index->shape[d] > x->shape[d])
-            return sizes_differ(x, index, "it may be larger along dim only");
-    return x->ndim > 0 ? tn__common_index_into(x, at, index) : TN_OK;
+    if (index->ndim <= 1)
+        return TN_OK;
+    return tn_fail(TN_ERR_INDEX, "index is supposed to be a vector, but it has %d dimensions",
+                   (int)index->ndim);
 }
 
-static tn_status gather_infer(tn_infer *infer)
+static tn_status index_select_infer(tn_infer *infer)
 {
-    const tn_gather_options *o = infer->options;
+    const tn_index_select_options *o = infer->options;
+    const tn_view *x = infer->in[0], *index = infer->in[1];
+    int32_t dim;
+    tn_status status = tn__common_dim(o->dim, x->ndim, &dim);
 
-    tn__common_plain(&infer->out[0], tn_view_dtype(infer->in[0]), tn__common_shape(infer->in[1]));
-    return index_fits(infer->in[0], infer->in[1], o->dim);
+    if (status == TN_OK)
+        status = row_of_indices(index);
+    tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
+    if (status == TN_OK && x->ndim > 0)
+        status = tn__common_index_into(x, dim, index);
+    if (status == TN_OK && x->ndim > 0)
+        infer->out[0].shape[dim] = tn__common_count(tn__common_shape(index));
+    else if (status == TN_OK && tn__common_count(tn__common_shape(index)) != 1)
+        return tn_fail(TN_ERR_INDEX, "a tensor of 0 dimensions takes one index");
+    return status;
 }
 
-static tn_status gather_derive(tn_derive *d)
+static tn_status index_select_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                        tn_tensor **out)
 {
-    const tn_gather_options *o = d->options;
+    const tn_index_select_options *o = options;
+    int32_t dim;
 
-    d->gin[0] = tn__common_scattered(d, d->in[1], d->gout[0], o->dim);
-    return TN_OK;
+    (void)n_in;
+    if (tn__common_dim(o->dim, tn_tensor_ndim(in[0]), &dim) != TN_OK)
+        return tn_error_last()->code;
+    return tn__common_given(out, tn_gather(in[0], spread(in[1], tn_tensor_shape(in[0]), dim), dim));
 }
 
-static tn_status into_infer(tn_infer *infer, int64_t dim)
+static tn_status index_add_infer(tn_infer *infer)
 {
+    const tn_index_add_options *o = infer->options;
     const tn_view *x = infer->in[0], *index = infer->in[1], *src = infer->in[2];
-    tn_status status = index_fits(x, index, dim);
+    char text_x[TN__TEXT], text_s[TN__TEXT];
+    int32_t dim;
+    tn_status status = tn__common_dim(o->dim, x->ndim, &dim);
+    bool fits = src->ndim == x->ndim;
 
+    if (status == TN_OK)
+        status = row_of_indices(index);
     if (status != TN_OK)
         return status;
     if (tn_view_dtype(src) != tn_view_dtype(x))
         return tn_fail(TN_ERR_RUNTIME, "x is %s and src is %s; tn_cast one of them",
                        tn_dtype_name(tn_view_dtype(x)), tn_dtype_name(tn_view_dtype(src)));
+    for (int32_t d = 0; d < x->ndim && fits; d++)
+        fits = src->shape[d] ==
+               (d == dim ? tn__common_count(tn__common_shape(index)) : x->shape[d]);
+    if (!fits)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "src %s has to be like x %s, with as many elements along dim %d as index "
+                       "has",
+                       tn__common_text(text_s, tn__common_shape(src)),
+                       tn__common_text(text_x, tn__common_shape(x)), (int)dim);
     tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
-    if (tn__common_count(tn__common_shape(index)) == 0)
-        return TN_OK;
-    if ((src->ndim > 0 ? src->ndim : 1) != (index->ndim > 0 ? index->ndim : 1))
-        return sizes_differ(src, index, "src has to have the same number of dimensions");
-    for (int32_t d = 0; d < src->ndim && d < index->ndim; d++)
-        if (index->shape[d] > src->shape[d])
-            return sizes_differ(src, index, "index may not be larger than src");
+    if (x->ndim > 0)
+        status = tn__common_index_into(x, dim, index);
+    return status == TN_OK ? tn__common_factor(tn_view_dtype(x), o->alpha, "alpha") : status;
+}
+
+static tn_status index_add_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                     tn_tensor **out)
+{
+    const tn_index_add_options *o = options;
+    tn_tensor *src = o->alpha == 1.0 ? in[2] : tn_mul_scalar(in[2], o->alpha);
+    int32_t dim;
+
+    (void)n_in;
+    if (tn__common_dim(o->dim, tn_tensor_ndim(in[0]), &dim) != TN_OK)
+        return tn_error_last()->code;
+    return tn__common_given(
+        out, tn_scatter_add(in[0], spread(in[1], tn_tensor_shape(in[2]), dim), src, dim));
+}
+
+/* ---- rows of a table ---- */
+
+static tn_status embedding_infer(tn_infer *infer)
+{
+    const tn_embedding_options *o = infer->options;
+    const tn_view *weight = infer->in[0], *index = infer->in[1];
+    tn_meta *meta = &infer->out[0];
+
+    if (weight->ndim != 2)
+        return tn_fail(TN_ERR_RUNTIME, "'weight' must be 2-D, but it has %d dimensions",
+                       (int)weight->ndim);
+    if (o->padding_idx != INT64_MIN &&
+        (o->padding_idx < -weight->shape[0] || o->padding_idx >= weight->shape[0]))
+        return tn_fail(TN_ERR_VALUE, "padding_idx %lld must be within num_embeddings, %lld",
+                       (long long)o->padding_idx, (long long)weight->shape[0]);
+    if (index->ndim == TN_MAX_DIMS)
+        return tn_fail(TN_ERR_VALUE, "index has %d dimensions; the result may have as many",
+                       TN_MAX_DIMS);
+    tn__common_plain(meta, tn_view_dtype(weight), tn__common_shape(index));
+    meta->shape[meta->ndim++] = weight->shape[1];
     return TN_OK;
 }
 
-static tn_status scatter_infer(tn_infer *infer)
+static tn_status embedding_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                     tn_tensor **out)
 {
-    return into_infer(infer, ((const tn_scatter_options *)infer->options)->dim);
+    tn_ints places = tn_tensor_shape(in[1]);
+    int64_t row[1] = { tn_tensor_numel(in[1]) }, shape[TN_MAX_DIMS];
+
+    (void)n_in, (void)options;
+    for (int64_t d = 0; d < places.count; d++)
+        shape[d] = places.at[d];
+    shape[places.count] = tn_tensor_size(in[0], 1);
+    return tn__common_given(
+        out, tn_reshape(tn_index_select(in[0], tn_reshape(in[1], (tn_ints){ row, 1 }), 0),
+                        (tn_ints){ shape, places.count + 1 }));
 }
 
-static tn_status scatter_add_infer(tn_infer *infer)
+static tn_status embedding_derive(tn_derive *d)
 {
-    return into_infer(infer, ((const tn_scatter_add_options *)infer->options)->dim);
-}
-
-/* What the used corner of src gets, in all of src's shape. */
-static tn_tensor *corner(tn_tensor *gradient, tn_ints shape)
-{
-    for (int64_t d = 0; d < shape.count && gradient != NULL; d++) {
-        int64_t sizes[TN_MAX_DIMS];
-
-        if (tn_tensor_size(gradient, d) == shape.at[d])
-            continue;
-        for (int64_t k = 0; k < shape.count; k++)
-            sizes[k] = k == d ? shape.at[d] : tn_tensor_size(gradient, k);
-        gradient = tn_narrow_grad(gradient, (tn_ints){ sizes, shape.count }, d, 0);
-    }
-    return gradient;
-}
-
-static tn_status scatter_derive(tn_derive *d)
-{
-    const tn_scatter_options *o = d->options;
-    tn_tensor *gy = d->gout[0], *index = d->in[1];
+    const tn_embedding_options *o = d->options;
+    tn_ints table = tn__common_in_shape(d, 0);
+    int64_t rows[2], padding = o->padding_idx;
+    tn_tensor *index = d->in[1], *gy = d->gout[0];
 
     if (index == NULL)
         return tn_error_last()->code;
-    if (tn__needs(d, 0))
-        d->gin[0] = tn_scatter(gy, index, tn__common_zeros(gy, tn_tensor_shape(index)), o->dim);
-    if (tn__needs(d, 2))
-        d->gin[2] = corner(tn_gather(gy, index, o->dim), tn__common_in_shape(d, 2));
+    rows[0] = tn_tensor_numel(index);
+    rows[1] = table.at[1];
+    if (padding != INT64_MIN) {
+        tn_tensor *mask = tn_eq(
+            index,
+            tn__common_number(index, (double)(padding < 0 ? padding + table.at[0] : padding)));
+
+        gy = tn_where(tn_unsqueeze(mask, -1), tn__common_number(gy, 0), gy);
+    }
+    d->gin[0] = tn__common_scattered(d, spread(index, (tn_ints){ rows, 2 }, 0),
+                                     tn_reshape(gy, (tn_ints){ rows, 2 }), 0);
     return TN_OK;
 }
 
-static tn_status scatter_add_derive(tn_derive *d)
+/* ---- by mask ---- */
+
+static tn_status nonzero_infer(tn_infer *infer)
 {
-    const tn_scatter_add_options *o = d->options;
-
-    d->gin[0] = d->gout[0];
-    if (tn__needs(d, 2))
-        d->gin[2] = corner(tn_gather(d->gout[0], d->in[1], o->dim), tn__common_in_shape(d, 2));
+    infer->out[0].dtype = TN_I64;
+    infer->out[0].ndim = -1;
     return TN_OK;
 }
 
-const tn_op_def tn__op_gather = { TN_HEAD(tn_op_def), TN_SCHEMA_GATHER, .infer = gather_infer,
-                                  .derive = gather_derive, TN__PARTS(gather) };
-const tn_op_def tn__op_scatter = { TN_HEAD(tn_op_def), TN_SCHEMA_SCATTER, .infer = scatter_infer,
-                                   .derive = scatter_derive, TN__PARTS(scatter) };
-const tn_op_def tn__op_scatter_add = { TN_HEAD(tn_op_def),
-                                       TN_SCHEMA_SCATTER_ADD,
-                                       .infer = scatter_add_infer,
-                                       .derive = scatter_add_derive,
-                                       .decompose = tn__parts_scatter_add,
-                                       .decompose_dtypes = TN_MASK_COMPLEX | TN_BIT(TN_BOOL) };
+static tn_status masked_select_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                         tn_tensor **out)
+{
+    const tn_view *views[2] = { tn_tensor_view(in[0]), tn_tensor_view(in[1]) };
+    int64_t flat[1] = { -1 };
+    tn_ints row = { flat, 1 }, shape;
+    tn_meta meta = { .flags = 0 };
+    tn_infer both = { TN_HEAD(tn_infer), .in = views, .n_in = n_in, .n_out = 1, .out = &meta };
+    tn_tensor *places;
+    tn_status status = tn__common_broadcast(&both);
+
+    (void)options;
+    if (status != TN_OK)
+        return status;
+    shape = (tn_ints){ meta.shape, meta.ndim };
+    flat[0] = tn__common_count(shape);
+    places = tn_nonzero(tn_reshape(tn_expand(in[1], shape), row));
+    flat[0] = places != NULL ? tn_tensor_numel(places) : 0;
+    places = tn_reshape(places, row);
+    flat[0] = tn__common_count(shape);
+    return tn__common_given(out, tn_gather(tn_reshape(tn_expand(in[0], shape), row), places, 0));
+}
+
+/* ---- places that several indices name ---- */
+
+/* What the indices have together, then the dimensions of x behind those they choose from. */
+static tn_status chosen(const tn_view *x, const tn_view *const *indices, int64_t n, tn_meta *meta)
+{
+    tn_infer all = { TN_HEAD(tn_infer), .in = indices, .n_in = n, .n_out = 1, .out = meta };
+    tn_status status;
+
+    if (n < 1 || n > x->ndim)
+        return tn_fail(TN_ERR_INDEX, "%lld indices for a tensor of %d dimensions", (long long)n,
+                       (int)x->ndim);
+    status = tn__common_broadcast(&all);
+    for (int32_t d = 0; d < n && status == TN_OK; d++)
+        if (tn__common_count((tn_ints){ meta->shape, meta->ndim }) > 0)
+            status = tn__common_index_into(x, d, indices[d]);
+    if (status == TN_OK && meta->ndim + x->ndim - n > TN_MAX_DIMS)
+        return tn_fail(TN_ERR_VALUE, "what is chosen has %lld dimensions, at most %d are possible",
+                       (long long)(meta->ndim + x->ndim - n), TN_MAX_DIMS);
+    return status;
+}
+
+static void rest_of(const tn_view *x, int64_t n, tn_meta *meta)
+{
+    for (int64_t d = n; d < x->ndim; d++)
+        meta->shape[meta->ndim++] = x->shape[d];
+}
+
+static tn_status index_put_infer(tn_infer *infer)
+{
+    const tn_view *x = infer->in[0], *values = infer->in[1];
+    char text_c[TN__TEXT], text_v[TN__TEXT];
+    tn_meta meta = { .flags = 0 };
+    tn_status status = chosen(x, infer->in + 2, infer->n_in - 2, &meta);
+    bool fits;
+
+    if (status != TN_OK)
+        return status;
+    if (tn_view_dtype(values) != tn_view_dtype(x))
+        return tn_fail(TN_ERR_RUNTIME, "x is %s and values is %s; tn_cast one of them",
+                       tn_dtype_name(tn_view_dtype(x)), tn_dtype_name(tn_view_dtype(values)));
+    rest_of(x, infer->n_in - 2, &meta);
+    fits = values->ndim <= meta.ndim;
+    for (int32_t d = 0; d < values->ndim && fits; d++)
+        fits = values->shape[d] == 1 ||
+               values->shape[d] == meta.shape[meta.ndim - values->ndim + d];
+    if (!fits)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "shape mismatch: values %s cannot be broadcast to what is chosen, %s",
+                       tn__common_text(text_v, tn__common_shape(values)),
+                       tn__common_text(text_c, (tn_ints){ meta.shape, meta.ndim }));
+    tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
+    return TN_OK;
+}
+
+/* How far into the row-major elements an index goes: gather refuses what is out of range. */
+static tn_tensor *offsets_of(tn_tensor *index, int64_t size, int64_t step, tn_ints shape)
+{
+    int64_t flat[1] = { tn_tensor_numel(index) };
+    tn_tensor *at = tn_reshape(index, (tn_ints){ flat, 1 });
+    tn_tensor *steps = tn_mul_scalar(tn_arange(index, 0, (double)size, NULL), (double)step);
+
+    at = tn_where(tn_lt(at, tn__common_number(index, 0)), tn_add_scalar(at, (double)size), at);
+    return tn_expand(tn_reshape(tn_gather(steps, at, 0), tn_tensor_shape(index)), shape);
+}
+
+/* One index, which chooses rows of x: scatter takes it for each row, refusing what is out of range. */
+static tn_status put_rows(tn_tensor *const *in, bool accumulate, tn_meta *meta, tn_tensor **out)
+{
+    const tn_view *x = tn_tensor_view(in[0]);
+    int64_t row[1] = { tn_tensor_numel(in[2]) }, shape[TN_MAX_DIMS];
+    tn_tensor *at = tn_reshape(in[2], (tn_ints){ row, 1 }), *values;
+
+    at = tn_where(tn_lt(at, tn__common_number(in[2], 0)), tn_add_scalar(at, (double)x->shape[0]),
+                  at);
+    rest_of(x, 1, meta);
+    for (int64_t d = 0; d < x->ndim; d++)
+        shape[d] = d == 0 ? row[0] : x->shape[d];
+    values = tn_reshape(tn_expand(in[1], (tn_ints){ meta->shape, meta->ndim }),
+                        (tn_ints){ shape, x->ndim });
+    at = spread(at, tn_tensor_shape(in[0]), 0);
+    return tn__common_given(out, accumulate ? tn_scatter_add(in[0], at, values, 0)
+                                            : tn_scatter(in[0], at, values, 0));
+}
+
+static tn_status index_put_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                     tn_tensor **out)
+{
+    const tn_index_put_options *o = options;
+    const tn_view *x = tn_tensor_view(in[0]), *views[TN_MAX_DIMS];
+    int64_t n = n_in - 2, step = 1, rest = 1, open[TN_MAX_DIMS], row[1];
+    tn_meta meta = { .flags = 0 };
+    tn_tensor *at = NULL, *flat, *values;
+    tn_status status;
+    int32_t ndim;
+
+    for (int64_t i = 0; i < n && i < TN_MAX_DIMS; i++)
+        views[i] = tn_tensor_view(in[2 + i]);
+    status = chosen(x, views, n, &meta);
+    if (status != TN_OK)
+        return status;
+    ndim = meta.ndim;
+    if (n == 1)
+        return put_rows(in, o->accumulate, &meta, out);
+    for (int64_t d = n; d < x->ndim; d++)
+        rest *= x->shape[d];
+    for (int64_t i = n - 1; i >= 0; i--) {
+        tn_tensor *more = offsets_of(in[2 + i], x->shape[i], step * rest,
+                                     (tn_ints){ meta.shape, ndim });
+
+        at = at != NULL && more != NULL ? tn_add(at, more, NULL) : more;
+        if (at == NULL)
+            return tn_error_last()->code;
+        step *= x->shape[i];
+    }
+    /* every element of what an index names */
+    row[0] = tn__common_count((tn_ints){ meta.shape, ndim });
+    open[0] = row[0];
+    open[1] = 1;
+    at = tn_add(tn_reshape(at, (tn_ints){ open, 2 }), tn_arange(in[2], 0, (double)rest, NULL),
+                NULL);
+    rest_of(x, n, &meta);
+    row[0] *= rest;
+    at = tn_reshape(at, (tn_ints){ row, 1 });
+    values = tn_reshape(tn_expand(in[1], (tn_ints){ meta.shape, meta.ndim }), (tn_ints){ row, 1 });
+    row[0] = tn_tensor_numel(in[0]);
+    flat = tn_reshape(in[0], (tn_ints){ row, 1 });
+    flat = o->accumulate ? tn_scatter_add(flat, at, values, 0) : tn_scatter(flat, at, values, 0);
+    return tn__common_given(out, tn_reshape(flat, tn_tensor_shape(in[0])));
+}
+
+#define COMPOSED(name, NAME, infer_)                                                               \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
+                                      .decompose = name##_decompose };
+COMPOSED(index_select, INDEX_SELECT, index_select_infer)
+COMPOSED(index_add, INDEX_ADD, index_add_infer)
+COMPOSED(masked_select, MASKED_SELECT, tn__common_open)
+COMPOSED(index_put, INDEX_PUT, index_put_infer)
+const tn_op_def tn__op_embedding = { TN_HEAD(tn_op_def), TN_SCHEMA_EMBEDDING,
+                                     .infer = embedding_infer, .derive = embedding_derive,
+                                     .decompose = embedding_decompose };
+const tn_op_def tn__op_nonzero = { TN_HEAD(tn_op_def), TN_SCHEMA_NONZERO, .infer = nonzero_infer,
+                                   TN__PARTS(nonzero) };

@@ -2,55 +2,56 @@
 
 TN_PLUGINS += plugins/ops.la
 plugins_ops_la_SOURCES = \
-	%D%/common.h \
-	%D%/elementwise.h \
-	%D%/families.h \
 	%D%/activation.c \
-	%D%/activations.c \
 	%D%/arithmetic.c \
+	%D%/arithmetic_ternary.c \
+	%D%/attention.c \
+	%D%/attention_multi_head.c \
 	%D%/common.c \
+	%D%/common.h \
 	%D%/compare.c \
 	%D%/complex.c \
 	%D%/complex_parts.c \
+	%D%/conv.c \
+	%D%/conv_nd.c \
+	%D%/copy.c \
 	%D%/creation.c \
-	%D%/loss.c \
-	%D%/losses.c \
-	%D%/losses.h \
-	%D%/losses_weighted.c \
-	%D%/dropout.c \
-	%D%/matrix.c \
-	%D%/plugin.c \
-	%D%/steps.c \
-	%D%/arrange.c \
-	%D%/creations.c \
-	%D%/draws.c \
-	%D%/einsum.c \
-	%D%/products.c \
-	%D%/index.c \
-	%D%/indexing.c \
-	%D%/windows.c \
-	%D%/sliding.h \
-	%D%/sliding.c \
-	%D%/attend.c %D%/attention.c \
-	%D%/bags.c \
-	%D%/ctc.c \
-	%D%/recurrent.c \
-	%D%/sampling.c \
-	%D%/resample.c \
-	%D%/convolution.c \
-	%D%/convolutions.c \
 	%D%/distance.c \
-	%D%/normalization.h \
-	%D%/normalization.c \
-	%D%/normalization_channels.c \
-	%D%/pooling.c \
-	%D%/pools.c \
+	%D%/dropout.c \
+	%D%/einsum.c \
+	%D%/elementwise.h \
+	%D%/embedding.c \
+	%D%/families.h \
+	%D%/fold.c \
+	%D%/index.c \
+	%D%/index_scatter.c \
+	%D%/loss.c \
+	%D%/loss.h \
+	%D%/loss_ctc.c \
+	%D%/loss_elementwise.c \
+	%D%/loss_weighted.c \
+	%D%/matmul.c \
+	%D%/matmul_vector.c \
+	%D%/norm.c \
+	%D%/norm.h \
+	%D%/norm_channel.c \
+	%D%/optimizer.c \
+	%D%/plugin.c \
+	%D%/pool.c \
+	%D%/pool_nd.c \
+	%D%/random.c \
 	%D%/reduction.c \
-	%D%/reductions.c \
-	%D%/scans.c \
-	%D%/powers.c \
+	%D%/reduction_sum.c \
+	%D%/resample.c \
+	%D%/resample_grid.c \
+	%D%/rnn.c \
+	%D%/scan.c \
 	%D%/shape.c \
-	%D%/unary.c
+	%D%/shape_join.c \
+	%D%/softmax.c \
+	%D%/unary.c \
+	%D%/window.c \
+	%D%/window.h
 plugins_ops_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) -I$(builddir)/plugins/ops -I$(srcdir)/plugins/ops
 plugins_ops_la_LDFLAGS = $(TN_PLUGIN_LINK)
 plugins_ops_la_LIBADD = $(LIBM)

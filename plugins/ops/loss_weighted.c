@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Losses of classes that have weights each: cross entropy and negative log-likelihood. */
-#include "losses.h"
+#include "loss.h"
 
 static tn_status weighted_classes(const tn_infer *infer, bool shares)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The words in which losses are written. */
-#ifndef TENON_PLUGIN_OPS_LOSSES_H
-#define TENON_PLUGIN_OPS_LOSSES_H
+#ifndef TN_OPS_LOSS_H
+#define TN_OPS_LOSS_H
 
 #include "common.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Windows that slide over images. */
-#include "sliding.h"
+#include "window.h"
 
 tn_status tn__slide_row(tn_ints given, int32_t dims, int64_t otherwise, int64_t least,
                         const char *name, int64_t *out)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Pooling: windows of [N, C, ...], and one number out of each. */
-#include "sliding.h"
+#include "window.h"
 
 /* What the options of pooling come to. */
 typedef struct pool {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Normalisation of images [N, C, ...] by channels, with running moments or without. */
-#include "normalization.h"
+#include "norm.h"
 
 static tn_status image_infer(tn_infer *infer)
 {

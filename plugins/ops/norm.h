@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What normalisation over last dimensions and by channels share. */
-#ifndef TN_OPS_NORMALIZATION_H
-#define TN_OPS_NORMALIZATION_H
+#ifndef TN_OPS_NORM_H
+#define TN_OPS_NORM_H
 
 #include "common.h"
 

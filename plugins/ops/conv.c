@@ -3,7 +3,7 @@
  * Convolutions. A window of x, with all its channels, is a column; the products of the weight with all columns
  * are the result. The gradient of the input is a convolution again, of gy with zeros between its
  * elements and the weight turned round. */
-#include "sliding.h"
+#include "window.h"
 
 /* What the three operators of the family have in common. */
 typedef struct layout {

@@ -2,8 +2,8 @@
  *
  * Windows that slide over the last one to three dimensions of [N, C, ...]: what convolutions and
  * pooling share. */
-#ifndef TN_OPS_SLIDING_H
-#define TN_OPS_SLIDING_H
+#ifndef TN_OPS_WINDOW_H
+#define TN_OPS_WINDOW_H
 
 #include "common.h"
 

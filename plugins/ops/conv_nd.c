@@ -2,7 +2,7 @@
  *
  * The convolutions that programs call: by number of dimensions, without N too, padded so that the size stays, and
  * transposed. */
-#include "sliding.h"
+#include "window.h"
 
 /* The options of conv1d to conv3d, which are alike. */
 typedef struct forth_options {

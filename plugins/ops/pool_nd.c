@@ -2,7 +2,7 @@
  *
  * The pooling operators that programs call: by number of dimensions, without N too, and those made of
  * others. */
-#include "sliding.h"
+#include "window.h"
 
 static tn_status image_open(tn_infer *infer, int32_t dims)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Normalisation: numbers less their mean, in units of their spread; over the last dimensions. */
-#include "normalization.h"
+#include "norm.h"
 
 #include <float.h>
 #include <math.h>

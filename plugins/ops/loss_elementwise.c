@@ -2,7 +2,7 @@
  *
  * Losses that come apart into other operators: of two tensors element by element, of margins. Those
  * of classes with weights: losses_weighted.c. */
-#include "losses.h"
+#include "loss.h"
 
 #include <math.h>
 

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Attention: of queries to keys, and of several heads with their projections. */
+#include "common.h"
+
+#include <math.h>
+
+/* ---- attention ---- */
+
+static tn_status scaled_dot_product_attention_infer(tn_infer *infer)
+{
+    const tn_scaled_dot_product_attention_options *o = infer->options;
+    const tn_view *q = infer->in[0], *k = infer->in[1], *v = infer->in[2];
+    char text[TN__TEXT], text_k[TN__TEXT], text_v[TN__TEXT];
+    tn_status status;
+
+    if (q->ndim < 2 || k->ndim < 2 || v->ndim < 2 ||
+        q->shape[q->ndim - 1] != k->shape[k->ndim - 1] ||
+        k->shape[k->ndim - 2] != v->shape[v->ndim - 2])
+        return tn_fail(TN_ERR_RUNTIME,
+                       "q %s, k %s, v %s: [..., L, E], [..., S, E] and [..., S, V] are taken",
+                       tn__common_text(text, tn__common_shape(q)),
+                       tn__common_text(text_k, tn__common_shape(k)),
+                       tn__common_text(text_v, tn__common_shape(v)));
+    if ((status = tn__common_same_dtype(q, "q", k, "k")) != TN_OK ||
+        (status = tn__common_same_dtype(q, "q", v, "v")) != TN_OK)
+        return status;
+    if (!(o->dropout_p >= 0 && o->dropout_p <= 1))
+        return tn_fail(TN_ERR_VALUE, "dropout_p is %g; a probability between 0 and 1 is taken",
+                       o->dropout_p);
+    if (o->is_causal && infer->in[3] != NULL)
+        return tn_fail(TN_ERR_RUNTIME, "mask and is_causal are both given: one of them");
+    if (o->enable_gqa &&
+        (q->ndim < 3 || k->ndim != q->ndim || v->ndim != q->ndim ||
+         k->shape[k->ndim - 3] != v->shape[v->ndim - 3] || k->shape[k->ndim - 3] < 1 ||
+         q->shape[q->ndim - 3] % k->shape[k->ndim - 3] != 0))
+        return tn_fail(TN_ERR_RUNTIME,
+                       "enable_gqa: the heads of k %s have to be those of v %s and "
+                       "divide those of q %s",
+                       tn__common_text(text_k, tn__common_shape(k)),
+                       tn__common_text(text_v, tn__common_shape(v)),
+                       tn__common_text(text, tn__common_shape(q)));
+    return tn__common_open(infer);
+}
+
+/* The dimensions before the last two of everything, broadcast; with enable_gqa the heads stay as they are. */
+struct leading {
+    int64_t size[TN_MAX_DIMS];
+    int64_t count;
+};
+
+static tn_status broadcast(struct leading *all, tn_tensor *x, const char *name, bool but_last)
+{
+    tn_ints shape = tn_tensor_shape(x);
+    int64_t own = shape.count > 2 ? shape.count - 2 : 0;
+    char text[TN__TEXT], text_all[TN__TEXT];
+
+    for (; all->count < own; all->count++) {
+        memmove(all->size + 1, all->size, (size_t)all->count * sizeof all->size[0]);
+        all->size[0] = 1;
+    }
+    for (int64_t d = 0; d < own - but_last; d++) {
+        int64_t *size = &all->size[all->count - own + d];
+
+        if (*size == 1)
+            *size = shape.at[d];
+        else if (shape.at[d] != 1 && shape.at[d] != *size)
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "%s %s: what stands before its last two dimensions does not broadcast to %s", name,
+                tn__common_text(text, shape),
+                tn__common_text(text_all, (tn_ints){ all->size, all->count }));
+    }
+    return TN_OK;
+}
+
+/* x as [N, H, ., .]; with heads of its own it keeps as many as it has. */
+static tn_tensor *as_four(tn_tensor *x, const struct leading *all, bool own_heads)
+{
+    tn_ints shape = tn_tensor_shape(x);
+    int64_t full[TN_MAX_DIMS], count = all->count, n = 1, rows = shape.at[shape.count - 2],
+                               columns = shape.at[shape.count - 1];
+
+    for (int64_t d = 0; d < count; d++)
+        full[d] = all->size[d];
+    if (own_heads)
+        full[count - 1] = shape.at[shape.count - 3];
+    full[count] = rows;
+    full[count + 1] = columns;
+    x = tn_expand(x, (tn_ints){ full, count + 2 });
+    if (count == 2)
+        return x;
+    if (count < 2) /* [L, E] is one head, [N, L, E] has one head each */
+        return count == 0  ? tn_unsqueeze(tn_unsqueeze(x, 0), 0)
+               : own_heads ? tn_unsqueeze(x, 0)
+                           : tn_unsqueeze(x, 1);
+    for (int64_t d = 0; d < count - 1; d++)
+        n *= full[d];
+    return tn_reshape(x, TN_SHAPE(n, full[count - 1], rows, columns));
+}
+
+/* A mask broadcasts to [N, H, L, S]: with more dimensions it is spread out. */
+static tn_tensor *mask_as_four(tn_tensor *mask, const struct leading *all, bool own_heads)
+{
+    int32_t ndim = tn_tensor_ndim(mask);
+
+    if (mask == TN_NONE || ndim <= 2)
+        return mask;
+    if (all->count > 2) {
+        int64_t full[TN_MAX_DIMS], n = 1, rows = tn_tensor_size(mask, -2),
+                                   columns = tn_tensor_size(mask, -1);
+
+        for (int64_t d = 0; d < all->count; d++)
+            full[d] = all->size[d];
+        for (int64_t d = 0; d < all->count - 1; d++)
+            n *= full[d];
+        full[all->count] = rows;
+        full[all->count + 1] = columns;
+        return tn_reshape(tn_expand(mask, (tn_ints){ full, all->count + 2 }),
+                          TN_SHAPE(n, full[all->count - 1], rows, columns));
+    }
+    return all->count == 1 && !own_heads ? tn_unsqueeze(mask, 1) : mask;
+}
+
+static tn_status scaled_dot_product_attention_decompose(tn_tensor *const *in, int64_t n_in,
+                                                        const void *options, tn_tensor **out)
+{
+    const tn_scaled_dot_product_attention_options *o = options;
+    tn_attend_options how = TN_ATTEND_OPTIONS;
+    struct leading all = { .count = 0 };
+    tn_tensor *q = in[0], *k = in[1], *v = in[2], *mask = in[3], *y, *logsumexp;
+    int64_t e = tn_tensor_size(q, -1), full[TN_MAX_DIMS];
+    bool gqa = o->enable_gqa;
+    tn_status status = broadcast(&all, q, "q", false);
+    double scale = tn__given_number(o->scale) ? o->scale : 1 / sqrt((double)(e > 0 ? e : 1));
+
+    (void)n_in;
+    if (status == TN_OK)
+        status = broadcast(&all, k, "k", gqa);
+    if (status == TN_OK)
+        status = broadcast(&all, v, "v", gqa);
+    if (status == TN_OK && mask != TN_NONE)
+        status = broadcast(&all, mask, "mask", false);
+    if (status != TN_OK)
+        return status;
+    if (gqa && all.size[all.count - 1] != tn_tensor_size(q, -3))
+        return tn_fail(TN_ERR_RUNTIME, "enable_gqa: the mask has more heads than q");
+    for (int64_t d = 0; d < all.count; d++)
+        full[d] = all.size[d];
+    full[all.count] = tn_tensor_size(q, -2);
+    full[all.count + 1] = tn_tensor_size(v, -1);
+    how.is_causal = o->is_causal;
+    how.dropout_p = o->dropout_p;
+    if (o->dropout_p > 0 && o->dropout_p < 1) {
+        uint64_t seed, block,
+            scores = (uint64_t)tn_tensor_size(q, -2) * (uint64_t)tn_tensor_size(k, -2);
+
+        for (int64_t d = 0; d < all.count; d++)
+            scores *= (uint64_t)all.size[d];
+        status = tn_random_take(scores, tn_tensor_dtype(q) == TN_F64 ? 2 : 1, &seed, &block);
+        if (status != TN_OK)
+            return status;
+        how.seed = (int64_t)seed;
+        how.block = (int64_t)block;
+    }
+    q = gqa && all.count == 1 ? tn_unsqueeze(q, 0) : as_four(q, &all, false);
+    k = as_four(k, &all, gqa);
+    v = as_four(v, &all, gqa);
+    mask = mask_as_four(mask, &all, gqa);
+    status = tn_attend(q, k, v, mask, scale, &how, &y, &logsumexp);
+    return status == TN_OK
+               ? tn__common_given(
+                     out, all.count == 2 ? y : tn_reshape(y, (tn_ints){ full, all.count + 2 }))
+               : status;
+}
+
+/* ---- several heads ---- */
+
+/* The inputs of both operators, in their order. */
+enum { QUERY, KEY, VALUE, W_IN, W_Q, W_K, W_V, B_IN, BIAS_K, BIAS_V, W_OUT, B_OUT, KEY_MASK, MASK };
+
+struct heads {
+    int64_t count;
+    double dropout_p;
+    bool add_zero_attn;
+};
+
+static tn_status fits(const tn_view *w, const char *name, int64_t rows, int64_t columns)
+{
+    char text[TN__TEXT];
+
+    if (w == NULL || (w->shape[0] == rows && (columns < 0 ? w->ndim == 1 : w->ndim == 2) &&
+                      (columns < 0 || w->shape[1] == columns)))
+        return TN_OK;
+    return columns < 0 ? tn_fail(TN_ERR_RUNTIME, "%s %s has to be [%lld]", name,
+                                 tn__common_text(text, tn__common_shape(w)), (long long)rows)
+                       : tn_fail(TN_ERR_RUNTIME, "%s %s has to be [%lld, %lld]", name,
+                                 tn__common_text(text, tn__common_shape(w)), (long long)rows,
+                                 (long long)columns);
+}
+
+static tn_status heads_infer(tn_infer *infer, struct heads heads)
+{
+    const tn_view *const *in = infer->in;
+    const tn_view *q = in[QUERY], *k = in[KEY], *v = in[VALUE];
+    char text[TN__TEXT], text_k[TN__TEXT], text_v[TN__TEXT];
+    bool one = in[W_IN] != NULL, three = in[W_Q] != NULL && in[W_K] != NULL && in[W_V] != NULL;
+    tn_status status = TN_OK;
+    int64_t e, n, rows, keys;
+
+    if (q->ndim != 3 || k->ndim != 3 || v->ndim != 3 || q->shape[1] != k->shape[1] ||
+        k->shape[1] != v->shape[1] || k->shape[0] != v->shape[0])
+        return tn_fail(TN_ERR_RUNTIME,
+                       "q %s, k %s, v %s: [L, N, E], [S, N, K] and [S, N, V] are taken",
+                       tn__common_text(text, tn__common_shape(q)),
+                       tn__common_text(text_k, tn__common_shape(k)),
+                       tn__common_text(text_v, tn__common_shape(v)));
+    e = q->shape[2];
+    n = q->shape[1];
+    rows = q->shape[0];
+    keys = k->shape[0];
+    if (heads.count < 1 || e % heads.count != 0)
+        return tn_fail(TN_ERR_VALUE, "num_heads is %lld; it has to divide the %lld features of q",
+                       (long long)heads.count, (long long)e);
+    if (!(heads.dropout_p >= 0 && heads.dropout_p <= 1))
+        return tn_fail(TN_ERR_VALUE, "dropout_p is %g; a probability between 0 and 1 is taken",
+                       heads.dropout_p);
+    if (one == three || (one && (in[W_Q] != NULL || in[W_K] != NULL || in[W_V] != NULL)))
+        return tn_fail(TN_ERR_VALUE, "either w_in or all of w_q, w_k and w_v have to be given");
+    if (one && (k->shape[2] != e || v->shape[2] != e))
+        return tn_fail(TN_ERR_RUNTIME, "w_in takes q, k and v of the same features, not %s, %s, %s",
+                       tn__common_text(text, tn__common_shape(q)),
+                       tn__common_text(text_k, tn__common_shape(k)),
+                       tn__common_text(text_v, tn__common_shape(v)));
+    if ((in[BIAS_K] == NULL) != (in[BIAS_V] == NULL))
+        return tn_fail(TN_ERR_VALUE, "bias_k and bias_v go together");
+    const struct {
+        int input;
+        const char *name;
+        int64_t rows, columns;
+    } table[] = { { W_IN, "w_in", 3 * e, e },     { W_Q, "w_q", e, e },
+                  { W_K, "w_k", e, k->shape[2] }, { W_V, "w_v", e, v->shape[2] },
+                  { B_IN, "b_in", 3 * e, -1 },    { BIAS_K, "bias_k", e, -1 },
+                  { BIAS_V, "bias_v", e, -1 },    { W_OUT, "w_out", e, e },
+                  { B_OUT, "b_out", e, -1 },      { KEY_MASK, "key_padding_mask", n, keys } };
+    for (size_t i = 0; i < sizeof table / sizeof table[0] && status == TN_OK; i++)
+        status = fits(in[table[i].input], table[i].name, table[i].rows, table[i].columns);
+    if (status == TN_OK && in[MASK] != NULL) {
+        const tn_view *m = in[MASK];
+        bool all = m->ndim == 3 && m->shape[0] == n * heads.count;
+
+        if (!(all || m->ndim == 2) || m->shape[m->ndim - 2] != rows ||
+            m->shape[m->ndim - 1] != keys)
+            return tn_fail(
+                TN_ERR_RUNTIME, "attn_mask %s has to be [%lld, %lld] or [%lld, %lld, %lld]",
+                tn__common_text(text, tn__common_shape(m)), (long long)rows, (long long)keys,
+                (long long)(n * heads.count), (long long)rows, (long long)keys);
+    }
+    return status == TN_OK ? tn__common_open(infer) : status;
+}
+
+/* Numbers to add: minus infinity where a mask of bool is True. */
+static tn_tensor *to_add(tn_tensor *mask, tn_tensor *like)
+{
+    if (tn_tensor_dtype(mask) != TN_BOOL)
+        return tn_cast(mask, tn_tensor_dtype(like));
+    return tn_masked_fill(tn__common_zeros(like, tn_tensor_shape(mask)), mask, -INFINITY);
+}
+
+/* [L, N, E] to [N, heads, L, E / heads] */
+static tn_tensor *split_heads(tn_tensor *x, int64_t heads)
+{
+    static const int64_t order[] = { 1, 2, 0, 3 };
+    tn_ints shape;
+
+    if (x == NULL)
+        return NULL;
+    shape = tn_tensor_shape(x);
+    return tn_permute(tn_reshape(x, TN_SHAPE(shape.at[0], shape.at[1], heads, shape.at[2] / heads)),
+                      (tn_ints){ order, 4 });
+}
+
+static tn_tensor *behind(tn_tensor *x, tn_tensor *more)
+{
+    tn_tensor *both[] = { x, more };
+
+    return x == NULL || more == NULL ? NULL : tn_cat(both, 2, 0);
+}
+
+/* The mask with a place for each key that was added, which everybody sees. */
+static tn_tensor *wider(tn_tensor *mask, int64_t by)
+{
+    return by == 0 ? mask : tn_pad(mask, TN_SHAPE(0, by), NULL);
+}
+
+struct attention {
+    tn_tensor *q, *k, *v, *mask; /* [N, heads, ...]; mask NULL: none */
+};
+
+static tn_status project(tn_tensor *const *in, struct heads heads, struct attention *a)
+{
+    tn_tensor *part[3], *mask = NULL, *keys = NULL;
+    int64_t e = tn_tensor_size(in[QUERY], 2), n = tn_tensor_size(in[QUERY], 1), added = 0;
+
+    for (int i = 0; i < 3; i++) {
+        tn_tensor *w = in[W_IN] != TN_NONE ? tn_narrow(in[W_IN], 0, i * e, e) : in[W_Q + i];
+
+        part[i] = tn_linear(in[QUERY + i], w,
+                            in[B_IN] != TN_NONE ? tn_narrow(in[B_IN], 0, i * e, e) : TN_NONE);
+        if (part[i] == NULL)
+            return tn_error_last()->code;
+    }
+    if (in[BIAS_K] != TN_NONE) {
+        for (int i = 1; i < 3; i++)
+            part[i] = behind(part[i], tn_expand(in[BIAS_K + i - 1], TN_SHAPE(1, n, e)));
+        added++;
+    }
+    if (heads.add_zero_attn) {
+        for (int i = 1; i < 3 && part[i] != NULL; i++)
+            part[i] = behind(part[i], tn__common_zeros(part[i], TN_SHAPE(1, n, e)));
+        added++;
+    }
+    a->q = split_heads(part[0], heads.count);
+    a->k = split_heads(part[1], heads.count);
+    a->v = split_heads(part[2], heads.count);
+    a->mask = NULL;
+    if (a->q == NULL || a->k == NULL || a->v == NULL)
+        return tn_error_last()->code;
+    if (in[MASK] != TN_NONE) {
+        mask = wider(to_add(in[MASK], a->q), added);
+        if (mask != NULL && tn_tensor_ndim(mask) == 3)
+            mask = tn_reshape(
+                mask, TN_SHAPE(n, heads.count, tn_tensor_size(mask, 1), tn_tensor_size(mask, 2)));
+        if (mask == NULL)
+            return tn_error_last()->code;
+    }
+    if (in[KEY_MASK] != TN_NONE) {
+        keys = tn_unsqueeze(tn_unsqueeze(wider(to_add(in[KEY_MASK], a->q), added), 1), 1);
+        if (keys == NULL)
+            return tn_error_last()->code;
+    }
+    a->mask = mask == NULL ? keys : keys == NULL ? mask : tn_add(mask, keys, NULL);
+    return mask != NULL && keys != NULL && a->mask == NULL ? tn_error_last()->code : TN_OK;
+}
+
+/* [N, heads, L, E / heads] to [L, N, E], through the last projection */
+static tn_tensor *joined(tn_tensor *y, tn_tensor *const *in)
+{
+    static const int64_t order[] = { 2, 0, 1, 3 };
+
+    return tn_linear(tn_reshape(tn_permute(y, (tn_ints){ order, 4 }), tn_tensor_shape(in[QUERY])),
+                     in[W_OUT], in[B_OUT]);
+}
+
+static tn_status multi_head_attention_infer(tn_infer *infer)
+{
+    const tn_multi_head_attention_options *o = infer->options;
+
+    return heads_infer(infer, (struct heads){ o->num_heads, o->dropout_p, o->add_zero_attn });
+}
+
+static tn_status multi_head_attention_decompose(tn_tensor *const *in, int64_t n_in,
+                                                const void *options, tn_tensor **out)
+{
+    const tn_multi_head_attention_options *o = options;
+    tn_scaled_dot_product_attention_options how = TN_SCALED_DOT_PRODUCT_ATTENTION_OPTIONS;
+    struct attention a;
+    tn_status status = project(in, (struct heads){ o->num_heads, o->dropout_p, o->add_zero_attn },
+                               &a);
+
+    (void)n_in;
+    if (status != TN_OK)
+        return status;
+    how.dropout_p = o->dropout_p;
+    return tn__common_given(out, joined(tn_scaled_dot_product_attention(
+                                            a.q, a.k, a.v, a.mask != NULL ? a.mask : TN_NONE, &how),
+                                        in));
+}
+
+static tn_status multi_head_attention_with_weights_infer(tn_infer *infer)
+{
+    const tn_multi_head_attention_with_weights_options *o = infer->options;
+
+    return heads_infer(infer, (struct heads){ o->num_heads, o->dropout_p, o->add_zero_attn });
+}
+
+static tn_status multi_head_attention_with_weights_decompose(tn_tensor *const *in, int64_t n_in,
+                                                             const void *options, tn_tensor **out)
+{
+    const tn_multi_head_attention_with_weights_options *o = options;
+    tn_dropout_options drop = TN_DROPOUT_OPTIONS;
+    tn_mean_options over_heads = TN_MEAN_OPTIONS;
+    int64_t head = 1;
+    struct attention a;
+    tn_tensor *s;
+    tn_status status = project(in, (struct heads){ o->num_heads, o->dropout_p, o->add_zero_attn },
+                               &a);
+
+    (void)n_in;
+    if (status != TN_OK)
+        return status;
+    s = tn_matmul(tn_mul_scalar(a.q, 1 / sqrt((double)tn_tensor_size(a.q, -1))),
+                  tn_transpose(a.k, -2, -1));
+    if (a.mask != NULL)
+        s = tn_add(s, a.mask, NULL);
+    s = tn_softmax(s, -1);
+    drop.p = o->dropout_p;
+    if (o->dropout_p > 0)
+        s = tn_dropout(s, &drop);
+    over_heads.dims = (tn_ints){ &head, 1 };
+    out[0] = joined(tn_matmul(s, a.v), in);
+    out[1] = o->average_attn_weights ? tn_mean(s, &over_heads) : s;
+    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last()->code;
+}
+
+#define COMPOSED(name, NAME, infer_)                                                               \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
+                                      .decompose = name##_decompose };
+COMPOSED(scaled_dot_product_attention, SCALED_DOT_PRODUCT_ATTENTION,
+         scaled_dot_product_attention_infer)
+COMPOSED(multi_head_attention, MULTI_HEAD_ATTENTION, multi_head_attention_infer)
+COMPOSED(multi_head_attention_with_weights, MULTI_HEAD_ATTENTION_WITH_WEIGHTS,
+         multi_head_attention_with_weights_infer)
