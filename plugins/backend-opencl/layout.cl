@@ -78,7 +78,7 @@ typedef struct gpu_loss {
 
 enum { GPU_REDUCE_NONE = 0, GPU_REDUCE_MEAN = 1, GPU_REDUCE_SUM = 2 };
 
-/* Key and first block of the generator; see sdk/operators/creation.ops. */
+/* Key and first block of the generator; see sdk/operators/random.ops. */
 typedef struct gpu_philox {
     i64 seed;
     i64 block;

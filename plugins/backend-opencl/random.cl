@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Philox 4x32-10 (Salmon et al. 2011) exactly as sdk/operators/creation.ops says: the element's place in row-major order
+ * Philox 4x32-10 (Salmon et al. 2011) exactly as sdk/operators/random.ops says: the element's place in row-major order
  * chooses its words, so that all devices draw the same bits. */
 #ifndef TN_PHILOX
 #define TN_PHILOX 1

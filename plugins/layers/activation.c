@@ -1,9 +1,57 @@
 /* SPDX-License-Identifier: MIT
  *
- * More activations: a struct of numbers, an option table, one operator each. */
+ * Activations: element by element, with an option table and one operator each. */
 #include "layers.h"
-
 #include <math.h>
+
+/* ---- ReLU -------------------------------------------------------------------------------------- */
+
+struct relu {
+    bool inplace;
+};
+
+static const tn_option relu_options[] = {
+    TN_OPTION_ROW(struct relu, inplace, "False", "writes the result into the input",
+                  TN_OPTION_KIND_BOOL, TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_END
+};
+
+static tn_tensor *relu_forward(tn_module *self, tn_tensor *input)
+{
+    const struct relu *s = tn_module_data(self);
+    return s->inplace ? tn_relu_(input) : tn_relu(input);
+}
+
+static int64_t relu_repr(tn_module *self, char *out, size_t size)
+{
+    const struct relu *s = tn_module_data(self);
+    return tn_snprint(out, size, "%s", s->inplace ? "inplace=True" : "");
+}
+
+const tn_layer layer_relu = {
+    TN_HEAD(tn_layer),
+    .name = "ReLU",
+    .help = "y = max(x, 0)",
+    .options = relu_options,
+    .data_size = sizeof(struct relu),
+    .version = 1,
+    .forward = relu_forward,
+    .repr = relu_repr,
+};
+
+/* ---- Sigmoid ----------------------------------------------------------------------------------- */
+
+static tn_tensor *sigmoid_forward(tn_module *self, tn_tensor *input)
+{
+    (void)self;
+    return tn_sigmoid(input);
+}
+
+const tn_layer layer_sigmoid = {
+    TN_HEAD(tn_layer), .name = "Sigmoid",          .help = "y = 1 / (1 + e^-x)",
+    .version = 1,      .forward = sigmoid_forward,
+};
+/* ---- those with options in common ---- */
 
 /* The options of all of them; each has those that its table names. */
 struct activation {
@@ -142,7 +190,6 @@ LAYER(threshold, Threshold, threshold_table, "threshold", "value", true,
 /* ---- along one dimension ---- */
 
 static const tn_option glu_table[] = { DIM("-1", 0), TN_OPTION_END };
-static const tn_option softmin_table[] = { DIM("None", TN_OPTION_OPTIONAL), TN_OPTION_END };
 
 static tn_tensor *glu_forward(tn_module *self, tn_tensor *x)
 {
@@ -151,27 +198,6 @@ static tn_tensor *glu_forward(tn_module *self, tn_tensor *x)
 
     o.dim = s->dim;
     return tn_glu(x, &o);
-}
-
-static tn_tensor *softmin_forward(tn_module *self, tn_tensor *x)
-{
-    const struct activation *s = tn_module_data(self);
-    int32_t ndim = tn_tensor_ndim(x);
-    int64_t usual = ndim == 0 || ndim == 1 || ndim == 3 ? 0 : 1;
-
-    return tn_softmin(x, s->dim == INT64_MIN ? usual : s->dim);
-}
-
-static tn_tensor *softmax2d_forward(tn_module *self, tn_tensor *x)
-{
-    int32_t ndim = tn_tensor_ndim(x);
-
-    (void)self;
-    if (ndim != 3 && ndim != 4) {
-        tn_fail(TN_ERR_VALUE, "Softmax2d: expected input to be 3D or 4D, got %dD", (int)ndim);
-        return NULL;
-    }
-    return tn_softmax(x, -3);
 }
 
 #define ALONG(id, Name, table, help_)                                                              \
@@ -185,8 +211,6 @@ static tn_tensor *softmax2d_forward(tn_module *self, tn_tensor *x)
         .forward = id##_forward,                                                                   \
     };
 ALONG(glu, GLU, glu_table, "y = first half times sigmoid of the second, along dim")
-ALONG(softmin, Softmin, softmin_table, "softmax of -x along dim")
-ALONG(softmax2d, Softmax2d, none, "softmax over the channels of [N, C, H, W]")
 
 /* ---- GELU, PReLU ---- */
 

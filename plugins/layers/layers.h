@@ -9,12 +9,14 @@
 /* linear.c */
 TN_HIDDEN extern const tn_layer layer_linear, layer_identity;
 /* activation.c */
-TN_HIDDEN extern const tn_layer layer_relu, layer_sigmoid, layer_softmax, layer_log_softmax;
+TN_HIDDEN extern const tn_layer layer_relu, layer_sigmoid;
+/* softmax.c */
+TN_HIDDEN extern const tn_layer layer_softmax, layer_log_softmax;
 /* shape.c */
 TN_HIDDEN extern const tn_layer layer_flatten, layer_unflatten;
 /* container.c */
 TN_HIDDEN extern const tn_layer layer_sequential;
-/* loss.c */
+/* loss_cross_entropy.c */
 TN_HIDDEN extern const tn_layer layer_cross_entropy_loss, layer_nll_loss;
 /* init.c */
 TN_HIDDEN extern const tn_init_def init_zeros, init_ones, init_constant, init_uniform, init_normal,
@@ -70,6 +72,9 @@ TN_HIDDEN tn_status layers_add(tn_module *self, const char *name, bool wanted, t
 TN_HIDDEN tn_status layers_init(tn_module *self, const char *name, const char *init);
 TN_HIDDEN tn_status layers_fill(tn_module *self, const char *name, double value);
 TN_HIDDEN tn_status layers_spread(tn_module *self, const char *name, double bound);
+
+/* loss.c: TN_OK where `word` is none, mean or sum. */
+TN_HIDDEN tn_status layers_check_reduction(tn_module *self, const char *word);
 
 /* init.c: the factor that keeps the variance behind a nonlinearity: a number, its name, or the name
  * and its parameter. */

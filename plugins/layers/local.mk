@@ -17,7 +17,8 @@ plugins_layers_la_SOURCES = \
 	%D%/linear.c \
 	%D%/loss.c \
 	%D%/loss_adaptive.c \
-	%D%/loss_class.c \
+	%D%/loss_cross_entropy.c \
+	%D%/loss_triplet.c \
 	%D%/norm.c \
 	%D%/pad.c \
 	%D%/parameters.c \

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * More losses as modules: tensors in, loss out. PyTorch's outdated size_average and reduce are not there, so options are by name only
- * where those stand between. Weights, which are tensors, are not options of a spec. */
+ * Losses of two or three tensors. Options that PyTorch deprecates (size_average, reduce) do not exist, so
+ * options are given by name where those come between. Weights are tensors and no options of a spec. */
 #include "layers.h"
-
 #include <string.h>
 
 /* The options of all of them; each has those that its table names. */
@@ -30,6 +29,15 @@ struct loss {
     TN_OPTION_ROW(struct loss, member, def, help, TN_OPTION_KIND_FLOAT, 0)
 #define FLAG(member, def, help)                                                                    \
     TN_OPTION_ROW(struct loss, member, def, help, TN_OPTION_KIND_BOOL, 0)
+
+tn_status layers_check_reduction(tn_module *self, const char *word)
+{
+    if (strcmp(word, "mean") == 0 || strcmp(word, "sum") == 0 || strcmp(word, "none") == 0)
+        return TN_OK;
+    return tn_fail(TN_ERR_VALUE,
+                   "%s: %q is not a valid value for reduction; none, mean and sum are",
+                   tn_module_type(self), word);
+}
 
 static tn_status check(tn_module *self)
 {

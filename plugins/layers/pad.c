@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Padding, and channels traded for size. */
+ * Padding of the last one to three dimensions. */
 #include "layers.h"
-
 #include <string.h>
 
 enum { MOST = 3 };
@@ -10,7 +9,6 @@ enum { MOST = 3 };
 struct padding {
     tn_ints padding;
     double value;
-    int64_t factor;
     int64_t sizes[2 * MOST];
 };
 
@@ -111,39 +109,3 @@ static int64_t pad_repr(tn_module *self, char *out, size_t size, int64_t dims, b
 PADS(1)
 PADS(2)
 PADS(3)
-
-/* ---- shuffles ---- */
-
-#define FACTOR(text_, help_)                                                                       \
-    {                                                                                              \
-        { text_,                                                                                   \
-          NULL,                                                                                    \
-          help_,                                                                                   \
-          TN_OPTION_KIND_INT,                                                                      \
-          TN_OPTION_REQUIRED | TN_OPTION_REPR_KEYWORD,                                             \
-          (uint32_t)offsetof(struct padding, factor),                                              \
-          { 0, 0, 0 } },                                                                           \
-            TN_OPTION_END                                                                          \
-    }
-static const tn_option up_options[] = FACTOR("upscale_factor", "how much larger");
-static const tn_option down_options[] = FACTOR("downscale_factor", "how much smaller");
-static const tn_option group_options[] = FACTOR("groups", "divides the channels");
-
-#define SHUFFLE(id, Name, table, help_)                                                            \
-    static tn_tensor *id##_forward(tn_module *self, tn_tensor *x)                                  \
-    {                                                                                              \
-        const struct padding *s = tn_module_data(self);                                            \
-        return tn_##id(x, s->factor);                                                              \
-    }                                                                                              \
-    const tn_layer layer_##id = {                                                                  \
-        TN_HEAD(tn_layer),                                                                         \
-        .name = #Name,                                                                             \
-        .help = help_,                                                                             \
-        .options = table,                                                                          \
-        .data_size = sizeof(struct padding),                                                       \
-        .version = 1,                                                                              \
-        .forward = id##_forward,                                                                   \
-    };
-SHUFFLE(pixel_shuffle, PixelShuffle, up_options, "channels become pixels between pixels")
-SHUFFLE(pixel_unshuffle, PixelUnshuffle, down_options, "neighbouring pixels become channels")
-SHUFFLE(channel_shuffle, ChannelShuffle, group_options, "channels of the groups in turn")

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Upsample and its two old names. */
+ * Upsample with its two old names; channels traded for size. */
 #include "layers.h"
-
 #include <string.h>
 
 enum { MOST = 3 };
@@ -145,3 +144,43 @@ UPSAMPLE(upsampling_nearest2d, UpsamplingNearest2d, sized_options, nearest,
          "the image in another size, by its nearest elements")
 UPSAMPLE(upsampling_bilinear2d, UpsamplingBilinear2d, sized_options, bilinear,
          "the image in another size, by lines between elements; corners stay corners")
+
+/* ---- PixelShuffle, PixelUnshuffle, ChannelShuffle ---- */
+
+struct shuffle {
+    int64_t factor;
+};
+
+#define FACTOR(text_, help_)                                                                       \
+    {                                                                                              \
+        { text_,                                                                                   \
+          NULL,                                                                                    \
+          help_,                                                                                   \
+          TN_OPTION_KIND_INT,                                                                      \
+          TN_OPTION_REQUIRED | TN_OPTION_REPR_KEYWORD,                                             \
+          (uint32_t)offsetof(struct shuffle, factor),                                              \
+          { 0, 0, 0 } },                                                                           \
+            TN_OPTION_END                                                                          \
+    }
+static const tn_option up_options[] = FACTOR("upscale_factor", "how much larger");
+static const tn_option down_options[] = FACTOR("downscale_factor", "how much smaller");
+static const tn_option group_options[] = FACTOR("groups", "divides the channels");
+
+#define SHUFFLE(id, Name, table, help_)                                                            \
+    static tn_tensor *id##_forward(tn_module *self, tn_tensor *x)                                  \
+    {                                                                                              \
+        const struct shuffle *s = tn_module_data(self);                                            \
+        return tn_##id(x, s->factor);                                                              \
+    }                                                                                              \
+    const tn_layer layer_##id = {                                                                  \
+        TN_HEAD(tn_layer),                                                                         \
+        .name = #Name,                                                                             \
+        .help = help_,                                                                             \
+        .options = table,                                                                          \
+        .data_size = sizeof(struct shuffle),                                                       \
+        .version = 1,                                                                              \
+        .forward = id##_forward,                                                                   \
+    };
+SHUFFLE(pixel_shuffle, PixelShuffle, up_options, "channels become pixels between pixels")
+SHUFFLE(pixel_unshuffle, PixelUnshuffle, down_options, "neighbouring pixels become channels")
+SHUFFLE(channel_shuffle, ChannelShuffle, group_options, "channels of the groups in turn")

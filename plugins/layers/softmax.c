@@ -1,55 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Activations: layers without parameters, element by element or along one dimension. */
+ * Softmax and its relatives, along one dimension. */
 #include "layers.h"
-
-/* ---- ReLU -------------------------------------------------------------------------------------- */
-
-struct relu {
-    bool inplace;
-};
-
-static const tn_option relu_options[] = {
-    TN_OPTION_ROW(struct relu, inplace, "False", "writes the result into the input",
-                  TN_OPTION_KIND_BOOL, TN_OPTION_REPR_KEYWORD),
-    TN_OPTION_END
-};
-
-static tn_tensor *relu_forward(tn_module *self, tn_tensor *input)
-{
-    const struct relu *s = tn_module_data(self);
-    return s->inplace ? tn_relu_(input) : tn_relu(input);
-}
-
-static int64_t relu_repr(tn_module *self, char *out, size_t size)
-{
-    const struct relu *s = tn_module_data(self);
-    return tn_snprint(out, size, "%s", s->inplace ? "inplace=True" : "");
-}
-
-const tn_layer layer_relu = {
-    TN_HEAD(tn_layer),
-    .name = "ReLU",
-    .help = "y = max(x, 0)",
-    .options = relu_options,
-    .data_size = sizeof(struct relu),
-    .version = 1,
-    .forward = relu_forward,
-    .repr = relu_repr,
-};
-
-/* ---- Sigmoid ----------------------------------------------------------------------------------- */
-
-static tn_tensor *sigmoid_forward(tn_module *self, tn_tensor *input)
-{
-    (void)self;
-    return tn_sigmoid(input);
-}
-
-const tn_layer layer_sigmoid = {
-    TN_HEAD(tn_layer), .name = "Sigmoid",          .help = "y = 1 / (1 + e^-x)",
-    .version = 1,      .forward = sigmoid_forward,
-};
 
 /* ---- Softmax, LogSoftmax ----------------------------------------------------------------------- */
 
@@ -101,4 +53,47 @@ const tn_layer layer_log_softmax = {
     .data_size = sizeof(struct softmax),
     .version = 1,
     .forward = log_softmax_forward,
+};
+
+/* ---- Softmin, Softmax2d ------------------------------------------------------------------------ */
+
+static const tn_option softmin_options[] = {
+    TN_OPTION_ROW(struct softmax, dim, "None", "the dimension", TN_OPTION_KIND_INT,
+                  TN_OPTION_OPTIONAL | TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_END
+};
+
+static tn_tensor *softmin_forward(tn_module *self, tn_tensor *input)
+{
+    return tn_softmin(input, softmax_dim(self, input));
+}
+
+const tn_layer layer_softmin = {
+    TN_HEAD(tn_layer),
+    .name = "Softmin",
+    .help = "softmax of -x along dim",
+    .options = softmin_options,
+    .data_size = sizeof(struct softmax),
+    .version = 1,
+    .forward = softmin_forward,
+};
+
+static tn_tensor *softmax2d_forward(tn_module *self, tn_tensor *input)
+{
+    int32_t ndim = tn_tensor_ndim(input);
+
+    (void)self;
+    if (ndim != 3 && ndim != 4) {
+        tn_fail(TN_ERR_VALUE, "Softmax2d: expected input to be 3D or 4D, got %dD", (int)ndim);
+        return NULL;
+    }
+    return tn_softmax(input, -3);
+}
+
+const tn_layer layer_softmax2d = {
+    TN_HEAD(tn_layer),
+    .name = "Softmax2d",
+    .help = "softmax over the channels of [N, C, H, W]",
+    .version = 1,
+    .forward = softmax2d_forward,
 };

@@ -1,8 +1,62 @@
 /* SPDX-License-Identifier: MIT
  *
- * The activations that come apart into other operators (devices may have kernels for them all the same), with derivatives of their own: what they are at
- * a kink is PyTorch's choice. */
+ * Activations. Most are decomposed into other operators where a device has no kernel; each has a
+ * derivative of its own. At a kink the derivative is PyTorch's choice. */
 #include "common.h"
+
+static tn_status relu_derive(tn_derive *d)
+{
+    d->gin[0] = tn_relu_grad(d->gout[0], d->out[0]);
+    return TN_OK;
+}
+
+/* Linear in gy: the gradient goes through the same mask. */
+static tn_status relu_grad_derive(tn_derive *d)
+{
+    d->gin[0] = tn_relu_grad(d->gout[0], d->in[1]);
+    return TN_OK;
+}
+
+static tn_status sigmoid_derive(tn_derive *d)
+{
+    tn_tensor *y = d->out[0];
+
+    if (tn__is_complex(d->in_meta[0].dtype))
+        d->gin[0] = tn__common_chain(d->gout[0], tn_mul(y, tn_add_scalar(tn_neg(y), 1.0)));
+    else
+        d->gin[0] = tn_sigmoid_grad(d->gout[0], y);
+    return TN_OK;
+}
+
+static tn_status sigmoid_grad_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                        tn_tensor **out)
+{
+    tn_tensor *gy = in[0], *y = in[1];
+
+    (void)n_in, (void)options;
+    return tn__common_given(out, tn_mul(gy, tn_mul(y, tn_add_scalar(tn_neg(y), 1.0))));
+}
+
+static tn_status tanh_grad_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                     tn_tensor **out)
+{
+    tn_tensor *gy = in[0], *y = in[1];
+
+    (void)n_in, (void)options;
+    return tn__common_given(out, tn_mul(gy, tn_add_scalar(tn_neg(tn_mul(y, y)), 1.0)));
+}
+
+const tn_op_def tn__op_relu = { TN_HEAD(tn_op_def), TN_SCHEMA_RELU, .infer = tn__common_unary,
+                                .derive = relu_derive };
+const tn_op_def tn__op_relu_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_RELU_GRAD,
+                                     .infer = tn__common_pair, .derive = relu_grad_derive };
+const tn_op_def tn__op_sigmoid = { TN_HEAD(tn_op_def), TN_SCHEMA_SIGMOID, .infer = tn__common_unary,
+                                   .derive = sigmoid_derive, TN__PARTS(sigmoid) };
+const tn_op_def tn__op_sigmoid_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_SIGMOID_GRAD,
+                                        .infer = tn__common_pair,
+                                        .decompose = sigmoid_grad_decompose };
+const tn_op_def tn__op_tanh_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_TANH_GRAD,
+                                     .infer = tn__common_pair, .decompose = tanh_grad_decompose };
 
 /* ---- words that read as the formulas do ---- */
 
@@ -436,23 +490,6 @@ static tn_status glu_derive(tn_derive *d)
     return TN_OK;
 }
 
-static tn_status softmin_infer(tn_infer *infer)
-{
-    int32_t dim;
-    tn_status status = tn__common_dim(((const tn_softmin_options *)infer->options)->dim,
-                                      infer->in[0]->ndim, &dim);
-
-    return status == TN_OK ? tn__common_unary(infer) : status;
-}
-
-static tn_status softmin_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                   tn_tensor **out)
-{
-    (void)n_in;
-    return tn__common_given(out,
-                            tn_softmax(tn_neg(in[0]), ((const tn_softmin_options *)options)->dim));
-}
-
 /* ---- definitions ---- */
 
 #define COMPOSED(name, NAME, infer_)                                                               \
@@ -478,9 +515,6 @@ COMPOSED(softplus, SOFTPLUS, tn__common_unary)
 COMPOSED(softsign, SOFTSIGN, tn__common_unary)
 COMPOSED(threshold, THRESHOLD, threshold_infer)
 COMPOSED(glu, GLU, glu_infer)
-/* recorded through its parts */
-const tn_op_def tn__op_softmin = { TN_HEAD(tn_op_def), TN_SCHEMA_SOFTMIN, .infer = softmin_infer,
-                                   .decompose = softmin_decompose };
 
 #define GRADIENT(name, NAME, infer_)                                                               \
     const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \

@@ -1,8 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * Element by element, with broadcasting. Gradients of broadcast operands are summed to their shape
- * by the core. */
+ * Arithmetic of two numbers, with broadcasting. The core sums the gradients of broadcast operands to
+ * their shape. */
 #include "common.h"
+
+static bool is_whole(double value)
+{
+    return value == floor(value) && fabs(value) < 0x1p63;
+}
+static tn_tensor *zero(tn_tensor *like)
+{
+    return tn__common_number(like, 0.0);
+}
+
+static tn_tensor *times(tn_tensor *x, double factor)
+{
+    return factor == 1.0 ? x : tn_mul_scalar(x, factor);
+}
 
 static tn_tensor *scaled(tn_tensor *x, double factor)
 {
@@ -155,23 +169,144 @@ static tn_status neg_derive(tn_derive *d)
     return TN_OK;
 }
 
-static tn_status exp_derive(tn_derive *d)
+/* ---- minimum, remainders ---- */
+
+/* gy where a is the smaller one, half of it where both are */
+static tn_status minimum_derive(tn_derive *d)
 {
-    d->gin[0] = tn_mul(d->gout[0], tn__common_conj(d->out[0]));
+    tn_tensor *gy = d->gout[0], *a = d->in[0], *b = d->in[1];
+    tn_tensor *shared = tn_where(tn_eq(a, b), times(gy, 0.5), gy);
+
+    if (tn__needs(d, 0))
+        d->gin[0] = tn_where(tn_gt(a, b), zero(gy), shared);
+    if (tn__needs(d, 1))
+        d->gin[1] = tn_where(tn_lt(a, b), zero(gy), shared);
     return TN_OK;
 }
 
-static tn_status log_derive(tn_derive *d)
+/* y = a - b * rounded(a / b) */
+static tn_status rest_derive(tn_derive *d, const char *mode)
 {
-    d->gin[0] = tn_div(d->gout[0], tn__common_conj(d->in[0]), NULL);
+    tn_div_options o = TN_DIV_OPTIONS;
+
+    o.rounding_mode = mode;
+    if (tn__needs(d, 0))
+        d->gin[0] = d->gout[0];
+    if (tn__needs(d, 1))
+        d->gin[1] = tn_neg(tn_mul(d->gout[0], tn_div(d->in[0], d->in[1], &o)));
     return TN_OK;
 }
 
-static tn_status sqrt_derive(tn_derive *d)
+static tn_status remainder_derive(tn_derive *d)
 {
-    d->gin[0] = tn_div(d->gout[0], tn__common_conj(tn_mul_scalar(d->out[0], 2.0)), NULL);
+    return rest_derive(d, "floor");
+}
+
+static tn_status fmod_derive(tn_derive *d)
+{
+    return rest_derive(d, "trunc");
+}
+
+/* ---- powers ---- */
+
+static tn_status pow_infer(tn_infer *infer)
+{
+    if (infer->dtype == TN_BOOL ||
+        (infer->dtype == TN_DTYPE_AUTO && tn_view_dtype(infer->in[0]) == TN_BOOL))
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "a power of bool tensors; tn_cast one of them to an integer or float type");
+    return tn__common_binary(infer);
+}
+
+/* ga = gy b a^(b - 1), 0 for b = 0; gb = gy y ln a, 0 for a = 0 and b >= 0 */
+static tn_status pow_derive(tn_derive *d)
+{
+    tn_tensor *gy = d->gout[0], *a = d->in[0], *b = d->in[1], *y = d->out[0];
+
+    if (tn__needs(d, 0)) {
+        tn_tensor *slope = tn__common_chain(gy, tn_mul(b, tn_pow(a, tn_add_scalar(b, -1.0))));
+
+        d->gin[0] = tn_where(tn_eq(b, zero(b)), zero(gy), slope);
+    }
+    if (tn__needs(d, 1)) {
+        tn_tensor *re = tn_real(b), *flat = tn_bitwise_and(tn_eq(a, zero(a)), tn_ge(re, zero(re)));
+
+        if (b != NULL && tn__is_complex(tn_tensor_dtype(b)))
+            flat = tn_bitwise_and(flat, tn_eq(tn_imag(b), zero(re)));
+        d->gin[1] = tn__common_chain(gy, tn_where(flat, zero(y), tn_mul(y, tn_ln(a))));
+    }
     return TN_OK;
 }
+
+static tn_status pow_scalar_infer(tn_infer *infer)
+{
+    double exponent = ((const tn_pow_scalar_options *)infer->options)->exponent;
+    tn_dtype dtype = tn_view_dtype(infer->in[0]);
+
+    if ((tn__is_int(dtype) || dtype == TN_BOOL) && is_whole(exponent) && exponent < 0)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "exponent: Integers to negative integer powers are not allowed, got %g of a "
+                       "%s tensor; cast it to a float type first",
+                       exponent, tn_dtype_name(dtype));
+    if (tn__is_int(dtype) && is_whole(exponent) &&
+        tn__common_fits(dtype, exponent, "exponent") != TN_OK)
+        return tn_error_last()->code;
+    if (tn__is_int(dtype) && !is_whole(exponent))
+        infer->dtype = tn_default_dtype();
+    if (dtype == TN_BOOL)
+        infer->dtype = is_whole(exponent) ? TN_I64 : tn_default_dtype();
+    return tn__common_unary(infer);
+}
+
+static tn_status pow_scalar_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                      tn_tensor **out)
+{
+    double exponent = ((const tn_pow_scalar_options *)options)->exponent;
+    tn_tensor *x = in[0];
+
+    (void)n_in;
+    if (exponent == 1.0)
+        return tn__common_given(out, tn_copy(x));
+    if (exponent == 2.0)
+        return tn__common_given(out, tn_square(x));
+    if (exponent == 3.0)
+        return tn__common_given(out, tn_mul(tn_mul(x, x), x));
+    if (exponent == 0.5)
+        return tn__common_given(out, tn_sqrt(x));
+    if (exponent == -0.5)
+        return tn__common_given(out, tn_rsqrt(x));
+    if (exponent == -1.0)
+        return tn__common_given(out, tn_reciprocal(x));
+    return tn__common_given(out, tn_pow(x, tn__common_number(x, exponent)));
+}
+
+static tn_status pow_scalar_derive(tn_derive *d)
+{
+    double exponent = ((const tn_pow_scalar_options *)d->options)->exponent;
+
+    if (exponent == 0.0)
+        d->gin[0] = tn_fill(d->gout[0], 0.0);
+    else
+        d->gin[0] = tn__common_chain(d->gout[0],
+                                     times(tn_pow_scalar(d->in[0], exponent - 1.0), exponent));
+    return TN_OK;
+}
+
+/* y = angle of (b, a): ga = gy b / (a^2 + b^2), gb = -gy a / (a^2 + b^2); both 0 at (0, 0) */
+static tn_status atan2_derive(tn_derive *d)
+{
+    tn_tensor *a = d->in[0], *b = d->in[1];
+    tn_tensor *square = tn_add(tn_mul(a, a), tn_mul(b, b), NULL);
+    tn_tensor *origin = tn_logical_not(square);
+    tn_tensor *scaled = tn_div(d->gout[0], tn_masked_fill(square, origin, 1.0), NULL);
+
+    if (tn__needs(d, 0))
+        d->gin[0] = tn_mul(scaled, b);
+    if (tn__needs(d, 1))
+        d->gin[1] = tn_neg(tn_mul(scaled, a));
+    return TN_OK;
+}
+/* ---- definitions ---- */
 
 const tn_op_def tn__op_add = { TN_HEAD(tn_op_def), TN_SCHEMA_ADD, .infer = add_infer,
                                .derive = add_derive, TN__PARTS(add) };
@@ -191,9 +326,17 @@ const tn_op_def tn__op_mul_scalar = { TN_HEAD(tn_op_def), TN_SCHEMA_MUL_SCALAR,
                                       TN__PARTS(mul_scalar) };
 const tn_op_def tn__op_neg = { TN_HEAD(tn_op_def), TN_SCHEMA_NEG, .infer = tn__common_unary,
                                .derive = neg_derive, TN__PARTS(neg) };
-const tn_op_def tn__op_exp = { TN_HEAD(tn_op_def), TN_SCHEMA_EXP, .infer = tn__common_unary,
-                               .derive = exp_derive, TN__PARTS(exp) };
-const tn_op_def tn__op_log = { TN_HEAD(tn_op_def), TN_SCHEMA_LOG, .infer = tn__common_unary,
-                               .derive = log_derive, TN__PARTS(log) };
-const tn_op_def tn__op_sqrt = { TN_HEAD(tn_op_def), TN_SCHEMA_SQRT, .infer = tn__common_unary,
-                                .derive = sqrt_derive, TN__PARTS(sqrt) };
+
+#define PRIMITIVE(name, NAME)                                                                      \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME,                        \
+                                      .infer = tn__common_binary, .derive = name##_derive };
+#define COMPOSED(name, NAME, infer_)                                                               \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
+                                      .derive = name##_derive, .decompose = name##_decompose };
+PRIMITIVE(minimum, MINIMUM)
+PRIMITIVE(remainder, REMAINDER)
+PRIMITIVE(fmod, FMOD)
+const tn_op_def tn__op_pow = { TN_HEAD(tn_op_def), TN_SCHEMA_POW, .infer = pow_infer,
+                               .derive = pow_derive, TN__PARTS(pow) };
+PRIMITIVE(atan2, ATAN2)
+COMPOSED(pow_scalar, POW_SCALAR, pow_scalar_infer)

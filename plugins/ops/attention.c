@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attention of queries to keys and its gradient, as devices may have kernels for them: nothing as large as the scores is
- * kept. What stands here as operators holds them whole. */
+ * Attention of queries to keys and its gradient. Devices may have kernels for attend that keep nothing
+ * as large as the scores; the decomposition here keeps all scores. */
 #include "common.h"
-
 #include <math.h>
 
 /* ---- inference ---- */
@@ -372,9 +371,181 @@ static tn_status attend_derive(tn_derive *d)
     }
     return TN_OK;
 }
+/* ---- scaled_dot_product_attention ---- */
+
+static tn_status scaled_dot_product_attention_infer(tn_infer *infer)
+{
+    const tn_scaled_dot_product_attention_options *o = infer->options;
+    const tn_view *q = infer->in[0], *k = infer->in[1], *v = infer->in[2];
+    char text[TN__TEXT], text_k[TN__TEXT], text_v[TN__TEXT];
+    tn_status status;
+
+    if (q->ndim < 2 || k->ndim < 2 || v->ndim < 2 ||
+        q->shape[q->ndim - 1] != k->shape[k->ndim - 1] ||
+        k->shape[k->ndim - 2] != v->shape[v->ndim - 2])
+        return tn_fail(TN_ERR_RUNTIME,
+                       "q %s, k %s, v %s: [..., L, E], [..., S, E] and [..., S, V] are taken",
+                       tn__common_text(text, tn__common_shape(q)),
+                       tn__common_text(text_k, tn__common_shape(k)),
+                       tn__common_text(text_v, tn__common_shape(v)));
+    if ((status = tn__common_same_dtype(q, "q", k, "k")) != TN_OK ||
+        (status = tn__common_same_dtype(q, "q", v, "v")) != TN_OK)
+        return status;
+    if (!(o->dropout_p >= 0 && o->dropout_p <= 1))
+        return tn_fail(TN_ERR_VALUE, "dropout_p is %g; a probability between 0 and 1 is taken",
+                       o->dropout_p);
+    if (o->is_causal && infer->in[3] != NULL)
+        return tn_fail(TN_ERR_RUNTIME, "mask and is_causal are both given: one of them");
+    if (o->enable_gqa &&
+        (q->ndim < 3 || k->ndim != q->ndim || v->ndim != q->ndim ||
+         k->shape[k->ndim - 3] != v->shape[v->ndim - 3] || k->shape[k->ndim - 3] < 1 ||
+         q->shape[q->ndim - 3] % k->shape[k->ndim - 3] != 0))
+        return tn_fail(TN_ERR_RUNTIME,
+                       "enable_gqa: the heads of k %s have to be those of v %s and "
+                       "divide those of q %s",
+                       tn__common_text(text_k, tn__common_shape(k)),
+                       tn__common_text(text_v, tn__common_shape(v)),
+                       tn__common_text(text, tn__common_shape(q)));
+    return tn__common_open(infer);
+}
+
+/* The dimensions before the last two of everything, broadcast; with enable_gqa the heads stay as they are. */
+struct leading {
+    int64_t size[TN_MAX_DIMS];
+    int64_t count;
+};
+
+static tn_status broadcast(struct leading *all, tn_tensor *x, const char *name, bool but_last)
+{
+    tn_ints shape = tn_tensor_shape(x);
+    int64_t own = shape.count > 2 ? shape.count - 2 : 0;
+    char text[TN__TEXT], text_all[TN__TEXT];
+
+    for (; all->count < own; all->count++) {
+        memmove(all->size + 1, all->size, (size_t)all->count * sizeof all->size[0]);
+        all->size[0] = 1;
+    }
+    for (int64_t d = 0; d < own - but_last; d++) {
+        int64_t *size = &all->size[all->count - own + d];
+
+        if (*size == 1)
+            *size = shape.at[d];
+        else if (shape.at[d] != 1 && shape.at[d] != *size)
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "%s %s: what stands before its last two dimensions does not broadcast to %s", name,
+                tn__common_text(text, shape),
+                tn__common_text(text_all, (tn_ints){ all->size, all->count }));
+    }
+    return TN_OK;
+}
+
+/* x as [N, H, ., .]; with heads of its own it keeps as many as it has. */
+static tn_tensor *as_four(tn_tensor *x, const struct leading *all, bool own_heads)
+{
+    tn_ints shape = tn_tensor_shape(x);
+    int64_t full[TN_MAX_DIMS], count = all->count, n = 1, rows = shape.at[shape.count - 2],
+                               columns = shape.at[shape.count - 1];
+
+    for (int64_t d = 0; d < count; d++)
+        full[d] = all->size[d];
+    if (own_heads)
+        full[count - 1] = shape.at[shape.count - 3];
+    full[count] = rows;
+    full[count + 1] = columns;
+    x = tn_expand(x, (tn_ints){ full, count + 2 });
+    if (count == 2)
+        return x;
+    if (count < 2) /* [L, E] is one head, [N, L, E] has one head each */
+        return count == 0  ? tn_unsqueeze(tn_unsqueeze(x, 0), 0)
+               : own_heads ? tn_unsqueeze(x, 0)
+                           : tn_unsqueeze(x, 1);
+    for (int64_t d = 0; d < count - 1; d++)
+        n *= full[d];
+    return tn_reshape(x, TN_SHAPE(n, full[count - 1], rows, columns));
+}
+
+/* A mask broadcasts to [N, H, L, S]: with more dimensions it is spread out. */
+static tn_tensor *mask_as_four(tn_tensor *mask, const struct leading *all, bool own_heads)
+{
+    int32_t ndim = tn_tensor_ndim(mask);
+
+    if (mask == TN_NONE || ndim <= 2)
+        return mask;
+    if (all->count > 2) {
+        int64_t full[TN_MAX_DIMS], n = 1, rows = tn_tensor_size(mask, -2),
+                                   columns = tn_tensor_size(mask, -1);
+
+        for (int64_t d = 0; d < all->count; d++)
+            full[d] = all->size[d];
+        for (int64_t d = 0; d < all->count - 1; d++)
+            n *= full[d];
+        full[all->count] = rows;
+        full[all->count + 1] = columns;
+        return tn_reshape(tn_expand(mask, (tn_ints){ full, all->count + 2 }),
+                          TN_SHAPE(n, full[all->count - 1], rows, columns));
+    }
+    return all->count == 1 && !own_heads ? tn_unsqueeze(mask, 1) : mask;
+}
+
+static tn_status scaled_dot_product_attention_decompose(tn_tensor *const *in, int64_t n_in,
+                                                        const void *options, tn_tensor **out)
+{
+    const tn_scaled_dot_product_attention_options *o = options;
+    tn_attend_options how = TN_ATTEND_OPTIONS;
+    struct leading all = { .count = 0 };
+    tn_tensor *q = in[0], *k = in[1], *v = in[2], *mask = in[3], *y, *logsumexp;
+    int64_t e = tn_tensor_size(q, -1), full[TN_MAX_DIMS];
+    bool gqa = o->enable_gqa;
+    tn_status status = broadcast(&all, q, "q", false);
+    double scale = tn__given_number(o->scale) ? o->scale : 1 / sqrt((double)(e > 0 ? e : 1));
+
+    (void)n_in;
+    if (status == TN_OK)
+        status = broadcast(&all, k, "k", gqa);
+    if (status == TN_OK)
+        status = broadcast(&all, v, "v", gqa);
+    if (status == TN_OK && mask != TN_NONE)
+        status = broadcast(&all, mask, "mask", false);
+    if (status != TN_OK)
+        return status;
+    if (gqa && all.size[all.count - 1] != tn_tensor_size(q, -3))
+        return tn_fail(TN_ERR_RUNTIME, "enable_gqa: the mask has more heads than q");
+    for (int64_t d = 0; d < all.count; d++)
+        full[d] = all.size[d];
+    full[all.count] = tn_tensor_size(q, -2);
+    full[all.count + 1] = tn_tensor_size(v, -1);
+    how.is_causal = o->is_causal;
+    how.dropout_p = o->dropout_p;
+    if (o->dropout_p > 0 && o->dropout_p < 1) {
+        uint64_t seed, block,
+            scores = (uint64_t)tn_tensor_size(q, -2) * (uint64_t)tn_tensor_size(k, -2);
+
+        for (int64_t d = 0; d < all.count; d++)
+            scores *= (uint64_t)all.size[d];
+        status = tn_random_take(scores, tn_tensor_dtype(q) == TN_F64 ? 2 : 1, &seed, &block);
+        if (status != TN_OK)
+            return status;
+        how.seed = (int64_t)seed;
+        how.block = (int64_t)block;
+    }
+    q = gqa && all.count == 1 ? tn_unsqueeze(q, 0) : as_four(q, &all, false);
+    k = as_four(k, &all, gqa);
+    v = as_four(v, &all, gqa);
+    mask = mask_as_four(mask, &all, gqa);
+    status = tn_attend(q, k, v, mask, scale, &how, &y, &logsumexp);
+    return status == TN_OK
+               ? tn__common_given(
+                     out, all.count == 2 ? y : tn_reshape(y, (tn_ints){ full, all.count + 2 }))
+               : status;
+}
 
 const tn_op_def tn__op_attend = { TN_HEAD(tn_op_def), TN_SCHEMA_ATTEND, .infer = attend_infer,
                                   .derive = attend_derive, .decompose = attend_decompose };
 const tn_op_def tn__op_attend_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_ATTEND_GRAD,
                                        .infer = attend_grad_infer,
                                        .decompose = attend_grad_decompose };
+const tn_op_def tn__op_scaled_dot_product_attention = {
+    TN_HEAD(tn_op_def), TN_SCHEMA_SCALED_DOT_PRODUCT_ATTENTION,
+    .infer = scaled_dot_product_attention_infer, .decompose = scaled_dot_product_attention_decompose
+};

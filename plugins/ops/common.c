@@ -481,6 +481,22 @@ tn_tensor *tn__common_nothing(tn_tensor *like, tn_ints shape)
     return tn_expand(tn__common_number(like, 0.0), shape);
 }
 
+tn_tensor *tn__common_spread(tn_tensor *index, tn_ints shape, int32_t dim)
+{
+    int64_t sizes[TN_MAX_DIMS], ones[TN_MAX_DIMS];
+    int64_t n;
+
+    if (index == NULL)
+        return NULL;
+    n = tn_tensor_numel(index);
+    for (int64_t d = 0; d < shape.count; d++) {
+        sizes[d] = d == dim ? n : shape.at[d];
+        ones[d] = d == dim ? n : 1;
+    }
+    return tn_expand(tn_reshape(index, (tn_ints){ ones, shape.count }),
+                     (tn_ints){ sizes, shape.count });
+}
+
 tn_tensor *tn__common_scattered(const tn_derive *d, tn_tensor *index, tn_tensor *gy, int64_t dim)
 {
     tn_tensor *sum = tn__common_sum(d);

@@ -83,6 +83,8 @@ tn_tensor *tn__common_zeros(tn_tensor *like, tn_ints shape);
 tn_tensor *tn__common_nothing(tn_tensor *like, tn_ints shape);
 /* The gradient of in[0] where gy goes to `index` along `dim`, added to what other uses gave. */
 tn_tensor *tn__common_scattered(const tn_derive *d, tn_tensor *index, tn_tensor *gy, int64_t dim);
+/* A row of indices as an index along `dim` for each element of `shape`. */
+tn_tensor *tn__common_spread(tn_tensor *index, tn_ints shape, int32_t dim);
 /* A row of `count` values of the host, on the device of `like`. */
 tn_tensor *tn__common_placed(const void *values, int64_t count, tn_dtype dtype, tn_tensor *like);
 /* A number as a tensor of 0 dimensions, dtype and device as `like` has them. What is too large for
@@ -107,6 +109,10 @@ static inline bool tn__needs(const tn_derive *d, int i)
 }
 /* Complex tensors compute, but their derivatives (conjugates) are not there. */
 tn_status tn__common_real(const tn_derive *d);
+static inline bool tn__is_int(tn_dtype dtype)
+{
+    return (TN_MASK_INT & TN_BIT(dtype)) != 0;
+}
 static inline bool tn__is_complex(tn_dtype dtype)
 {
     return (TN_MASK_COMPLEX & TN_BIT(dtype)) != 0;

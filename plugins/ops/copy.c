@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Values out of nothing or out of another tensor: copy, cast, fill, random numbers. */
+ * Copies and conversions: copy, cast, clone. */
 #include "common.h"
 
 static tn_status copy_infer(tn_infer *infer)
@@ -53,85 +53,33 @@ static tn_status cast_decompose(tn_tensor *const *in, int64_t n_in, const void *
     return out[0] != NULL ? TN_OK : tn_error_last()->code;
 }
 
-static tn_status fill_infer(tn_infer *infer)
+static tn_status clone_derive(tn_derive *d)
 {
-    const tn_fill_options *o = infer->options;
-    tn_status status = tn__common_fits(tn_view_dtype(infer->in[0]), o->value, "value");
-
-    return status == TN_OK ? tn__common_unary(infer) : status;
+    d->gin[0] = d->gout[0];
+    return TN_OK;
 }
 
-/* Elements and 32-bit words of each: the generator is asked for as many, whatever the device. */
-static tn_status take(tn_tensor *x, uint32_t words, int64_t *seed, int64_t *block)
+static tn_status clone_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                 tn_tensor **out)
 {
-    uint64_t key, first;
+    const tn_view *views[1] = { tn_tensor_view(in[0]) };
+    tn_meta meta = { .flags = 0 };
+    tn_infer like = { TN_HEAD(tn_infer), .in = views, .n_in = n_in, .n_out = 1, .out = &meta };
+    tn_ints strides = { meta.strides, tn_tensor_ndim(in[0]) };
+    tn_tensor *y;
 
-    if (tn_tensor_dtype(x) == TN_F64)
-        words *= 2;
-    tn_status status = tn_random_take((uint64_t)tn_tensor_numel(x), words, &key, &first);
-    *seed = (int64_t)key;
-    *block = (int64_t)first;
-    return status;
-}
-
-static tn_status uniform_infer(tn_infer *infer)
-{
-    const tn_uniform_options *o = infer->options;
-
-    if (!(o->low <= o->high))
-        return tn_fail(TN_ERR_RUNTIME,
-                       "expects to return a [low, high) range, but found low=%g > high=%g", o->low,
-                       o->high);
-    return tn__common_unary(infer);
-}
-
-static tn_status uniform_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                   tn_tensor **out)
-{
-    const tn_uniform_options *o = options;
-    int64_t seed, block;
-
-    (void)n_in;
-    tn_status status = take(in[0], 1, &seed, &block);
-    if (status != TN_OK)
-        return status;
-    out[0] = tn_philox_uniform(in[0], o->low, o->high, seed, block);
-    return out[0] != NULL ? TN_OK : tn_error_last()->code;
-}
-
-static tn_status normal_infer(tn_infer *infer)
-{
-    const tn_normal_options *o = infer->options;
-
-    if (!(o->std >= 0))
-        return tn_fail(TN_ERR_RUNTIME, "expects std >= 0.0, but found std %g", o->std);
-    return tn__common_unary(infer);
-}
-
-static tn_status normal_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                  tn_tensor **out)
-{
-    const tn_normal_options *o = options;
-    int64_t seed, block;
-
-    (void)n_in;
-    tn_status status = take(in[0], 2, &seed, &block);
-    if (status != TN_OK)
-        return status;
-    out[0] = tn_philox_normal(in[0], o->mean, o->std, seed, block);
-    return out[0] != NULL ? TN_OK : tn_error_last()->code;
+    (void)options;
+    tn__common_like(&like, 0, 0, tn_tensor_dtype(in[0]));
+    if (!(meta.flags & TN_META_STRIDED))
+        return tn__common_given(out, tn_copy(in[0]));
+    y = tn_tensor_empty_strided(tn_tensor_shape(in[0]), strides, meta.dtype,
+                                tn_tensor_device(in[0]));
+    return tn__common_given(out, y != NULL ? tn_copy_(y, in[0]) : NULL);
 }
 
 const tn_op_def tn__op_copy = { TN_HEAD(tn_op_def), TN_SCHEMA_COPY, .infer = copy_infer,
                                 .derive = copy_derive };
 const tn_op_def tn__op_cast = { TN_HEAD(tn_op_def), TN_SCHEMA_CAST, .infer = cast_infer,
                                 .derive = cast_derive, .decompose = cast_decompose };
-const tn_op_def tn__op_fill = { TN_HEAD(tn_op_def), TN_SCHEMA_FILL, .infer = fill_infer };
-const tn_op_def tn__op_philox_uniform = { TN_HEAD(tn_op_def), TN_SCHEMA_PHILOX_UNIFORM,
-                                          .infer = tn__common_unary };
-const tn_op_def tn__op_philox_normal = { TN_HEAD(tn_op_def), TN_SCHEMA_PHILOX_NORMAL,
-                                         .infer = tn__common_unary };
-const tn_op_def tn__op_uniform = { TN_HEAD(tn_op_def), TN_SCHEMA_UNIFORM, .infer = uniform_infer,
-                                   .decompose = uniform_decompose };
-const tn_op_def tn__op_normal = { TN_HEAD(tn_op_def), TN_SCHEMA_NORMAL, .infer = normal_infer,
-                                  .decompose = normal_decompose };
+const tn_op_def tn__op_clone = { TN_HEAD(tn_op_def), TN_SCHEMA_CLONE, .infer = tn__common_unary,
+                                 .derive = clone_derive, .decompose = clone_decompose };

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tensors out of numbers: ranges, unit matrices, triangles. */
+ * New tensors: one value, ranges, unit matrices, one-hot rows; triangles of a matrix. */
 #include "common.h"
+
+static tn_status fill_infer(tn_infer *infer)
+{
+    const tn_fill_options *o = infer->options;
+    tn_status status = tn__common_fits(tn_view_dtype(infer->in[0]), o->value, "value");
+
+    return status == TN_OK ? tn__common_unary(infer) : status;
+}
 
 static bool whole(double x)
 {
@@ -202,32 +210,6 @@ static tn_status triu_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* ---- whole tensors ---- */
-
-static tn_status clone_derive(tn_derive *d)
-{
-    d->gin[0] = d->gout[0];
-    return TN_OK;
-}
-
-static tn_status clone_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                 tn_tensor **out)
-{
-    const tn_view *views[1] = { tn_tensor_view(in[0]) };
-    tn_meta meta = { .flags = 0 };
-    tn_infer like = { TN_HEAD(tn_infer), .in = views, .n_in = n_in, .n_out = 1, .out = &meta };
-    tn_ints strides = { meta.strides, tn_tensor_ndim(in[0]) };
-    tn_tensor *y;
-
-    (void)options;
-    tn__common_like(&like, 0, 0, tn_tensor_dtype(in[0]));
-    if (!(meta.flags & TN_META_STRIDED))
-        return tn__common_given(out, tn_copy(in[0]));
-    y = tn_tensor_empty_strided(tn_tensor_shape(in[0]), strides, meta.dtype,
-                                tn_tensor_device(in[0]));
-    return tn__common_given(out, y != NULL ? tn_copy_(y, in[0]) : NULL);
-}
-
 static tn_status full_infer(tn_infer *infer)
 {
     const tn_full_options *o = infer->options;
@@ -262,6 +244,7 @@ static tn_status full_decompose(tn_tensor *const *in, int64_t n_in, const void *
 #define COMPOSED(name, NAME, infer_)                                                               \
     const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
                                       .decompose = name##_decompose };
+const tn_op_def tn__op_fill = { TN_HEAD(tn_op_def), TN_SCHEMA_FILL, .infer = fill_infer };
 const tn_op_def tn__op_arange = { TN_HEAD(tn_op_def), TN_SCHEMA_ARANGE, .infer = arange_infer };
 COMPOSED(linspace, LINSPACE, linspace_infer)
 COMPOSED(eye, EYE, eye_infer)
@@ -271,5 +254,3 @@ const tn_op_def tn__op_tril = { TN_HEAD(tn_op_def), TN_SCHEMA_TRIL, .infer = tri
 const tn_op_def tn__op_triu = { TN_HEAD(tn_op_def), TN_SCHEMA_TRIU, .infer = triangle_infer,
                                 .derive = triu_derive, .decompose = triu_decompose };
 COMPOSED(full, FULL, full_infer)
-const tn_op_def tn__op_clone = { TN_HEAD(tn_op_def), TN_SCHEMA_CLONE, .infer = tn__common_unary,
-                                 .derive = clone_derive, .decompose = clone_decompose };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Dropout, and what else draws numbers on the way through a network. */
+ * Dropout of elements and of channels. */
 #include "common.h"
 
 #include <math.h>
@@ -82,43 +82,3 @@ DROPOUT(dropout, DROPOUT, share_infer, dropped, false)
 DROPOUT(feature_dropout, FEATURE_DROPOUT, image_infer, dropped, true)
 DROPOUT(alpha_dropout, ALPHA_DROPOUT, share_infer, alpha_dropped, false)
 DROPOUT(feature_alpha_dropout, FEATURE_ALPHA_DROPOUT, image_infer, alpha_dropped, true)
-
-static tn_status gumbel_softmax_infer(tn_infer *infer)
-{
-    const tn_gumbel_softmax_options *o = infer->options;
-
-    if (!(o->tau > 0))
-        return tn_fail(TN_ERR_VALUE, "tau is %g; it has to be more than 0", o->tau);
-    return tn__common_open(infer);
-}
-
-static tn_status gumbel_softmax_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                          tn_tensor **out)
-{
-    const tn_gumbel_softmax_options *o = options;
-    tn_uniform_options draw = TN_UNIFORM_OPTIONS;
-    tn_argmax_options most = TN_ARGMAX_OPTIONS;
-    tn_tensor *g, *soft, *best, *hard;
-
-    (void)n_in;
-    /* -log(-log u); u is kept from 0 */
-    draw.low = 0x1p-24;
-    g = tn_neg(tn_ln(tn_neg(tn_ln(tn_uniform(tn_detach(in[0]), &draw)))));
-    soft = tn_softmax(tn_mul_scalar(tn_add(in[0], g, NULL), 1 / o->tau), o->dim);
-    if (!o->hard || soft == NULL)
-        return tn__common_given(out, soft);
-    most.dim = o->dim;
-    most.keepdim = true;
-    best = tn_argmax(tn_detach(soft), &most);
-    if (best == NULL)
-        return tn_error_last()->code;
-    hard = tn_scatter(
-        tn__common_zeros(soft, tn_tensor_shape(soft)), best,
-        tn_tensor_full(tn_tensor_shape(best), 1, tn_tensor_dtype(soft), tn_tensor_device(soft)),
-        o->dim);
-    return tn__common_given(out, tn_add(tn_sub(hard, tn_detach(soft), NULL), soft, NULL));
-}
-
-const tn_op_def tn__op_gumbel_softmax = { TN_HEAD(tn_op_def), TN_SCHEMA_GUMBEL_SOFTMAX,
-                                          .infer = gumbel_softmax_infer,
-                                          .decompose = gumbel_softmax_decompose };

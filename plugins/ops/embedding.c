@@ -1,9 +1,67 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows of a table, put together in bags. */
+ * Rows of a table, chosen by index: alone, or reduced by bags. */
 #include "common.h"
-
 #include <math.h>
+
+static tn_status embedding_infer(tn_infer *infer)
+{
+    const tn_embedding_options *o = infer->options;
+    const tn_view *weight = infer->in[0], *index = infer->in[1];
+    tn_meta *meta = &infer->out[0];
+
+    if (weight->ndim != 2)
+        return tn_fail(TN_ERR_RUNTIME, "'weight' must be 2-D, but it has %d dimensions",
+                       (int)weight->ndim);
+    if (o->padding_idx != INT64_MIN &&
+        (o->padding_idx < -weight->shape[0] || o->padding_idx >= weight->shape[0]))
+        return tn_fail(TN_ERR_VALUE, "padding_idx %lld must be within num_embeddings, %lld",
+                       (long long)o->padding_idx, (long long)weight->shape[0]);
+    if (index->ndim == TN_MAX_DIMS)
+        return tn_fail(TN_ERR_VALUE, "index has %d dimensions; the result may have as many",
+                       TN_MAX_DIMS);
+    tn__common_plain(meta, tn_view_dtype(weight), tn__common_shape(index));
+    meta->shape[meta->ndim++] = weight->shape[1];
+    return TN_OK;
+}
+
+static tn_status embedding_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                     tn_tensor **out)
+{
+    tn_ints places = tn_tensor_shape(in[1]);
+    int64_t row[1] = { tn_tensor_numel(in[1]) }, shape[TN_MAX_DIMS];
+
+    (void)n_in, (void)options;
+    for (int64_t d = 0; d < places.count; d++)
+        shape[d] = places.at[d];
+    shape[places.count] = tn_tensor_size(in[0], 1);
+    return tn__common_given(
+        out, tn_reshape(tn_index_select(in[0], tn_reshape(in[1], (tn_ints){ row, 1 }), 0),
+                        (tn_ints){ shape, places.count + 1 }));
+}
+
+static tn_status embedding_derive(tn_derive *d)
+{
+    const tn_embedding_options *o = d->options;
+    tn_ints table = tn__common_in_shape(d, 0);
+    int64_t rows[2], padding = o->padding_idx;
+    tn_tensor *index = d->in[1], *gy = d->gout[0];
+
+    if (index == NULL)
+        return tn_error_last()->code;
+    rows[0] = tn_tensor_numel(index);
+    rows[1] = table.at[1];
+    if (padding != INT64_MIN) {
+        tn_tensor *mask = tn_eq(
+            index,
+            tn__common_number(index, (double)(padding < 0 ? padding + table.at[0] : padding)));
+
+        gy = tn_where(tn_unsqueeze(mask, -1), tn__common_number(gy, 0), gy);
+    }
+    d->gin[0] = tn__common_scattered(d, tn__common_spread(index, (tn_ints){ rows, 2 }, 0),
+                                     tn_reshape(gy, (tn_ints){ rows, 2 }), 0);
+    return TN_OK;
+}
 
 static bool is(const char *text, const char *word)
 {
@@ -256,6 +314,9 @@ static tn_status embedding_bag_decompose(tn_tensor *const *in, int64_t n_in, con
     tn_free(at);
     return out[0] != NULL ? TN_OK : tn_error_last()->code;
 }
+const tn_op_def tn__op_embedding = { TN_HEAD(tn_op_def), TN_SCHEMA_EMBEDDING,
+                                     .infer = embedding_infer, .derive = embedding_derive,
+                                     .decompose = embedding_decompose };
 
 const tn_op_def tn__op_embedding_bag = { TN_HEAD(tn_op_def), TN_SCHEMA_EMBEDDING_BAG,
                                          .infer = embedding_bag_infer,

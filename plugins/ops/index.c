@@ -1,24 +1,118 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows chosen by index and elements by mask, by means of gather and scatter. */
+ * Elements chosen by index or by mask. */
 #include "common.h"
 
-/* A row of indices as an index along `dim` for each element of `shape`. */
-static tn_tensor *spread(tn_tensor *index, tn_ints shape, int32_t dim)
+static tn_status sizes_differ(const tn_view *x, const tn_view *index, const char *rule)
 {
-    int64_t sizes[TN_MAX_DIMS], ones[TN_MAX_DIMS];
-    int64_t n;
+    char text_x[TN__TEXT], text_i[TN__TEXT];
+
+    return tn_fail(TN_ERR_RUNTIME, "index %s and x %s: %s",
+                   tn__common_text(text_i, tn__common_shape(index)),
+                   tn__common_text(text_x, tn__common_shape(x)), rule);
+}
+
+static tn_status index_fits(const tn_view *x, const tn_view *index, int64_t dim)
+{
+    int32_t at;
+    tn_status status = tn__common_dim(dim, x->ndim, &at);
+
+    if (status != TN_OK || tn__common_count(tn__common_shape(index)) == 0)
+        return status;
+    if ((x->ndim > 0 ? x->ndim : 1) != (index->ndim > 0 ? index->ndim : 1))
+        return sizes_differ(x, index, "they have to have the same number of dimensions");
+    for (int32_t d = 0; d < x->ndim && d < index->ndim; d++)
+        if (d != at && index->shape[d] > x->shape[d])
+            return sizes_differ(x, index, "it may be larger along dim only");
+    return x->ndim > 0 ? tn__common_index_into(x, at, index) : TN_OK;
+}
+
+static tn_status gather_infer(tn_infer *infer)
+{
+    const tn_gather_options *o = infer->options;
+
+    tn__common_plain(&infer->out[0], tn_view_dtype(infer->in[0]), tn__common_shape(infer->in[1]));
+    return index_fits(infer->in[0], infer->in[1], o->dim);
+}
+
+static tn_status gather_derive(tn_derive *d)
+{
+    const tn_gather_options *o = d->options;
+
+    d->gin[0] = tn__common_scattered(d, d->in[1], d->gout[0], o->dim);
+    return TN_OK;
+}
+
+static tn_status into_infer(tn_infer *infer, int64_t dim)
+{
+    const tn_view *x = infer->in[0], *index = infer->in[1], *src = infer->in[2];
+    tn_status status = index_fits(x, index, dim);
+
+    if (status != TN_OK)
+        return status;
+    if (tn_view_dtype(src) != tn_view_dtype(x))
+        return tn_fail(TN_ERR_RUNTIME, "x is %s and src is %s; tn_cast one of them",
+                       tn_dtype_name(tn_view_dtype(x)), tn_dtype_name(tn_view_dtype(src)));
+    tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
+    if (tn__common_count(tn__common_shape(index)) == 0)
+        return TN_OK;
+    if ((src->ndim > 0 ? src->ndim : 1) != (index->ndim > 0 ? index->ndim : 1))
+        return sizes_differ(src, index, "src has to have the same number of dimensions");
+    for (int32_t d = 0; d < src->ndim && d < index->ndim; d++)
+        if (index->shape[d] > src->shape[d])
+            return sizes_differ(src, index, "index may not be larger than src");
+    return TN_OK;
+}
+
+static tn_status scatter_infer(tn_infer *infer)
+{
+    return into_infer(infer, ((const tn_scatter_options *)infer->options)->dim);
+}
+
+static tn_status scatter_add_infer(tn_infer *infer)
+{
+    return into_infer(infer, ((const tn_scatter_add_options *)infer->options)->dim);
+}
+
+/* What the used corner of src gets, in all of src's shape. */
+static tn_tensor *corner(tn_tensor *gradient, tn_ints shape)
+{
+    for (int64_t d = 0; d < shape.count && gradient != NULL; d++) {
+        int64_t sizes[TN_MAX_DIMS];
+
+        if (tn_tensor_size(gradient, d) == shape.at[d])
+            continue;
+        for (int64_t k = 0; k < shape.count; k++)
+            sizes[k] = k == d ? shape.at[d] : tn_tensor_size(gradient, k);
+        gradient = tn_narrow_grad(gradient, (tn_ints){ sizes, shape.count }, d, 0);
+    }
+    return gradient;
+}
+
+static tn_status scatter_derive(tn_derive *d)
+{
+    const tn_scatter_options *o = d->options;
+    tn_tensor *gy = d->gout[0], *index = d->in[1];
 
     if (index == NULL)
-        return NULL;
-    n = tn_tensor_numel(index);
-    for (int64_t d = 0; d < shape.count; d++) {
-        sizes[d] = d == dim ? n : shape.at[d];
-        ones[d] = d == dim ? n : 1;
-    }
-    return tn_expand(tn_reshape(index, (tn_ints){ ones, shape.count }),
-                     (tn_ints){ sizes, shape.count });
+        return tn_error_last()->code;
+    if (tn__needs(d, 0))
+        d->gin[0] = tn_scatter(gy, index, tn__common_zeros(gy, tn_tensor_shape(index)), o->dim);
+    if (tn__needs(d, 2))
+        d->gin[2] = corner(tn_gather(gy, index, o->dim), tn__common_in_shape(d, 2));
+    return TN_OK;
 }
+
+static tn_status scatter_add_derive(tn_derive *d)
+{
+    const tn_scatter_add_options *o = d->options;
+
+    d->gin[0] = d->gout[0];
+    if (tn__needs(d, 2))
+        d->gin[2] = corner(tn_gather(d->gout[0], d->in[1], o->dim), tn__common_in_shape(d, 2));
+    return TN_OK;
+}
+/* ---- rows ---- */
 
 static tn_status row_of_indices(const tn_view *index)
 {
@@ -56,7 +150,8 @@ static tn_status index_select_decompose(tn_tensor *const *in, int64_t n_in, cons
     (void)n_in;
     if (tn__common_dim(o->dim, tn_tensor_ndim(in[0]), &dim) != TN_OK)
         return tn_error_last()->code;
-    return tn__common_given(out, tn_gather(in[0], spread(in[1], tn_tensor_shape(in[0]), dim), dim));
+    return tn__common_given(
+        out, tn_gather(in[0], tn__common_spread(in[1], tn_tensor_shape(in[0]), dim), dim));
 }
 
 static tn_status index_add_infer(tn_infer *infer)
@@ -101,68 +196,8 @@ static tn_status index_add_decompose(tn_tensor *const *in, int64_t n_in, const v
     if (tn__common_dim(o->dim, tn_tensor_ndim(in[0]), &dim) != TN_OK)
         return tn_error_last()->code;
     return tn__common_given(
-        out, tn_scatter_add(in[0], spread(in[1], tn_tensor_shape(in[2]), dim), src, dim));
-}
-
-/* ---- rows of a table ---- */
-
-static tn_status embedding_infer(tn_infer *infer)
-{
-    const tn_embedding_options *o = infer->options;
-    const tn_view *weight = infer->in[0], *index = infer->in[1];
-    tn_meta *meta = &infer->out[0];
-
-    if (weight->ndim != 2)
-        return tn_fail(TN_ERR_RUNTIME, "'weight' must be 2-D, but it has %d dimensions",
-                       (int)weight->ndim);
-    if (o->padding_idx != INT64_MIN &&
-        (o->padding_idx < -weight->shape[0] || o->padding_idx >= weight->shape[0]))
-        return tn_fail(TN_ERR_VALUE, "padding_idx %lld must be within num_embeddings, %lld",
-                       (long long)o->padding_idx, (long long)weight->shape[0]);
-    if (index->ndim == TN_MAX_DIMS)
-        return tn_fail(TN_ERR_VALUE, "index has %d dimensions; the result may have as many",
-                       TN_MAX_DIMS);
-    tn__common_plain(meta, tn_view_dtype(weight), tn__common_shape(index));
-    meta->shape[meta->ndim++] = weight->shape[1];
-    return TN_OK;
-}
-
-static tn_status embedding_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                     tn_tensor **out)
-{
-    tn_ints places = tn_tensor_shape(in[1]);
-    int64_t row[1] = { tn_tensor_numel(in[1]) }, shape[TN_MAX_DIMS];
-
-    (void)n_in, (void)options;
-    for (int64_t d = 0; d < places.count; d++)
-        shape[d] = places.at[d];
-    shape[places.count] = tn_tensor_size(in[0], 1);
-    return tn__common_given(
-        out, tn_reshape(tn_index_select(in[0], tn_reshape(in[1], (tn_ints){ row, 1 }), 0),
-                        (tn_ints){ shape, places.count + 1 }));
-}
-
-static tn_status embedding_derive(tn_derive *d)
-{
-    const tn_embedding_options *o = d->options;
-    tn_ints table = tn__common_in_shape(d, 0);
-    int64_t rows[2], padding = o->padding_idx;
-    tn_tensor *index = d->in[1], *gy = d->gout[0];
-
-    if (index == NULL)
-        return tn_error_last()->code;
-    rows[0] = tn_tensor_numel(index);
-    rows[1] = table.at[1];
-    if (padding != INT64_MIN) {
-        tn_tensor *mask = tn_eq(
-            index,
-            tn__common_number(index, (double)(padding < 0 ? padding + table.at[0] : padding)));
-
-        gy = tn_where(tn_unsqueeze(mask, -1), tn__common_number(gy, 0), gy);
-    }
-    d->gin[0] = tn__common_scattered(d, spread(index, (tn_ints){ rows, 2 }, 0),
-                                     tn_reshape(gy, (tn_ints){ rows, 2 }), 0);
-    return TN_OK;
+        out,
+        tn_scatter_add(in[0], tn__common_spread(in[1], tn_tensor_shape(in[2]), dim), src, dim));
 }
 
 /* ---- by mask ---- */
@@ -276,7 +311,7 @@ static tn_status put_rows(tn_tensor *const *in, bool accumulate, tn_meta *meta, 
         shape[d] = d == 0 ? row[0] : x->shape[d];
     values = tn_reshape(tn_expand(in[1], (tn_ints){ meta->shape, meta->ndim }),
                         (tn_ints){ shape, x->ndim });
-    at = spread(at, tn_tensor_shape(in[0]), 0);
+    at = tn__common_spread(at, tn_tensor_shape(in[0]), 0);
     return tn__common_given(out, accumulate ? tn_scatter_add(in[0], at, values, 0)
                                             : tn_scatter(in[0], at, values, 0));
 }
@@ -334,8 +369,16 @@ COMPOSED(index_select, INDEX_SELECT, index_select_infer)
 COMPOSED(index_add, INDEX_ADD, index_add_infer)
 COMPOSED(masked_select, MASKED_SELECT, tn__common_open)
 COMPOSED(index_put, INDEX_PUT, index_put_infer)
-const tn_op_def tn__op_embedding = { TN_HEAD(tn_op_def), TN_SCHEMA_EMBEDDING,
-                                     .infer = embedding_infer, .derive = embedding_derive,
-                                     .decompose = embedding_decompose };
+
+const tn_op_def tn__op_gather = { TN_HEAD(tn_op_def), TN_SCHEMA_GATHER, .infer = gather_infer,
+                                  .derive = gather_derive, TN__PARTS(gather) };
+const tn_op_def tn__op_scatter = { TN_HEAD(tn_op_def), TN_SCHEMA_SCATTER, .infer = scatter_infer,
+                                   .derive = scatter_derive, TN__PARTS(scatter) };
+const tn_op_def tn__op_scatter_add = { TN_HEAD(tn_op_def),
+                                       TN_SCHEMA_SCATTER_ADD,
+                                       .infer = scatter_add_infer,
+                                       .derive = scatter_add_derive,
+                                       .decompose = tn__parts_scatter_add,
+                                       .decompose_dtypes = TN_MASK_COMPLEX | TN_BIT(TN_BOOL) };
 const tn_op_def tn__op_nonzero = { TN_HEAD(tn_op_def), TN_SCHEMA_NONZERO, .infer = nonzero_infer,
                                    TN__PARTS(nonzero) };

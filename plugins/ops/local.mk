@@ -24,31 +24,37 @@ plugins_ops_la_SOURCES = \
 	%D%/families.h \
 	%D%/fold.c \
 	%D%/index.c \
-	%D%/index_scatter.c \
+	%D%/linear.c \
 	%D%/loss.c \
 	%D%/loss.h \
 	%D%/loss_ctc.c \
 	%D%/loss_elementwise.c \
-	%D%/loss_weighted.c \
+	%D%/loss_margin.c \
 	%D%/matmul.c \
-	%D%/matmul_vector.c \
+	%D%/matmul.h \
 	%D%/norm.c \
 	%D%/norm.h \
 	%D%/norm_channel.c \
 	%D%/optimizer.c \
+	%D%/pad.c \
 	%D%/plugin.c \
 	%D%/pool.c \
+	%D%/pool_fractional.c \
 	%D%/pool_nd.c \
 	%D%/random.c \
 	%D%/reduction.c \
-	%D%/reduction_sum.c \
+	%D%/reduction.h \
+	%D%/reduction_extreme.c \
+	%D%/reduction_norm.c \
 	%D%/resample.c \
 	%D%/resample_grid.c \
 	%D%/rnn.c \
 	%D%/scan.c \
 	%D%/shape.c \
 	%D%/shape_join.c \
+	%D%/shape_slice.c \
 	%D%/softmax.c \
+	%D%/sort.c \
 	%D%/unary.c \
 	%D%/window.c \
 	%D%/window.h

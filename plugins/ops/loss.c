@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Losses. */
-#include "common.h"
-
-static tn_status check_reduction(const char *reduction)
-{
-    if (reduction != NULL && (strcmp(reduction, "none") == 0 || strcmp(reduction, "mean") == 0 ||
-                              strcmp(reduction, "sum") == 0))
-        return TN_OK;
-    return tn_fail(TN_ERR_VALUE, "%s is not a valid value for reduction; none, mean and sum are",
-                   reduction != NULL ? reduction : "None");
-}
+ * Losses of classes: negative log-likelihood and cross entropy, with weights or without. */
+#include "loss.h"
 
 static tn_status nll_loss_infer(tn_infer *infer)
 {
     const tn_nll_loss_options *o = infer->options;
     const tn_view *x = infer->in[0], *target = infer->in[1];
     char text[TN__TEXT], text_t[TN__TEXT];
-    tn_status status = check_reduction(o->reduction);
+    tn_status status = check_word(o->reduction);
 
     if (status != TN_OK)
         return status;
@@ -57,7 +48,7 @@ static tn_status nll_loss_grad_infer(tn_infer *infer)
     const tn_nll_loss_grad_options *o = infer->options;
     const tn_view *gy = infer->in[0], *target = infer->in[1], *total = infer->in[2];
     char text[TN__TEXT], text_t[TN__TEXT];
-    tn_status status = check_reduction(o->reduction);
+    tn_status status = check_word(o->reduction);
     bool none;
 
     if (status != TN_OK)
@@ -97,7 +88,7 @@ static tn_status cross_entropy_infer(tn_infer *infer)
     const tn_cross_entropy_options *o = infer->options;
     const tn_view *x = infer->in[0], *target = infer->in[1];
     char text[TN__TEXT], text_t[TN__TEXT];
-    tn_status status = check_reduction(o->reduction);
+    tn_status status = check_word(o->reduction);
     bool fits = x->ndim >= 1 && target->ndim == x->ndim - 1;
 
     if (status != TN_OK)
@@ -178,6 +169,146 @@ static tn_status cross_entropy_decompose(tn_tensor *const *in, int64_t n_in, con
     out[0] = y;
     return y != NULL ? TN_OK : tn_error_last()->code;
 }
+/* ---- with a weight for each class ---- */
+
+static tn_status weighted_classes(const tn_infer *infer, bool shares)
+{
+    const tn_view *x = infer->in[0], *target = infer->in[1], *weight = infer->in[2];
+    char text[TN__TEXT], text_t[TN__TEXT];
+    int32_t at = x->ndim > 1 ? 1 : 0;
+    bool fits = x->ndim >= 1 && target->ndim == x->ndim - (shares ? 0 : 1);
+
+    for (int32_t d = 0; fits && d < x->ndim; d++)
+        fits = shares   ? target->shape[d] == x->shape[d]
+               : d < at ? target->shape[d] == x->shape[d]
+                        : d == at || target->shape[d - 1] == x->shape[d];
+    if (!fits)
+        return tn_fail(TN_ERR_RUNTIME, "x %s and target %s: target has to be %s",
+                       tn__common_text(text, tn__common_shape(x)),
+                       tn__common_text(text_t, tn__common_shape(target)),
+                       shares ? "of the same shape" : "the same without the classes");
+    if (weight != NULL && (weight->ndim != 1 || weight->shape[0] != x->shape[at]))
+        return tn_fail(TN_ERR_RUNTIME, "weight %s has to be [%lld], one for each class",
+                       tn__common_text(text, tn__common_shape(weight)), (long long)x->shape[at]);
+    return TN_OK;
+}
+
+static bool is_share(tn_dtype dtype)
+{
+    return (TN_MASK_FLOAT & TN_BIT(dtype)) != 0;
+}
+
+/* [C] to the shape of x with the classes at `at` */
+static tn_tensor *along_classes(tn_tensor *weight, tn_tensor *x, int64_t at)
+{
+    int64_t shape[TN_MAX_DIMS];
+    int32_t ndim = tn_tensor_ndim(x);
+
+    for (int32_t d = 0; d < ndim; d++)
+        shape[d] = d == at ? tn_tensor_size(x, d) : 1;
+    return tn_reshape(weight, (tn_ints){ shape, ndim });
+}
+
+/* Of log-probabilities x, each target with its weight; `smoothing` spreads a part over all classes. */
+static tn_tensor *by_index(tn_tensor *x, tn_tensor *target, tn_tensor *weight, int64_t ignore,
+                           double smoothing, const char *reduction)
+{
+    int64_t at = tn_tensor_ndim(x) > 1 ? 1 : 0, classes = tn_tensor_size(x, at);
+    tn_tensor *out = tn_eq(
+        target, tn_tensor_full(TN_SHAPE(), (double)ignore, TN_I64, tn_tensor_device(target)));
+    tn_tensor *safe = tn_masked_fill(target, out, 0.0), *each, *share, *y;
+    tn_squeeze_options one = TN_SQUEEZE_OPTIONS;
+
+    one.dims = (tn_ints){ &at, 1 };
+    /* whatever stands where the target is ignored, and whatever comes back there, counts as 0 */
+    y = tn_masked_fill(tn_neg(tn_squeeze(tn_gather(x, tn_unsqueeze(safe, at), at), &one)), out,
+                       0.0);
+    if (y == NULL)
+        return NULL;
+    share = weight == TN_NONE
+                ? tn__common_number(x, 1.0)
+                : tn_reshape(tn_index_select(weight, tn_reshape(safe, TN_SHAPE(-1)), 0),
+                             tn_tensor_shape(target));
+    share = tn_masked_fill(tn_expand(share, tn_tensor_shape(target)), out, 0.0);
+    each = tn_mul(y, share);
+    if (smoothing > 0) {
+        tn_tensor *all = tn_neg(
+            sum_of(weight == TN_NONE ? x : tn_mul(x, along_classes(weight, x, at)), at));
+
+        each = plus(times(each, 1 - smoothing),
+                    times(tn_masked_fill(all, out, 0.0), smoothing / (double)classes));
+    }
+    if (is(reduction, "mean"))
+        return over(tn_sum(each, NULL), tn_sum(share, NULL));
+    return reduced(each, reduction);
+}
+
+/* Of log-probabilities x and a share of the target for each class. */
+static tn_tensor *by_share(tn_tensor *x, tn_tensor *target, tn_tensor *weight, double smoothing,
+                           const char *reduction)
+{
+    int64_t at = tn_tensor_ndim(x) > 1 ? 1 : 0, classes = tn_tensor_size(x, at);
+    double samples = (double)tn_tensor_numel(x) / (double)(classes > 0 ? classes : 1);
+    tn_tensor *y;
+
+    if (smoothing > 0)
+        target = more(times(target, 1 - smoothing), smoothing / (double)classes);
+    y = tn_mul(x, target);
+    if (weight != TN_NONE)
+        y = tn_mul(y, along_classes(weight, x, at));
+    y = tn_neg(sum_of(y, at));
+    return is(reduction, "mean") ? times(tn_sum(y, NULL), 1.0 / samples) : reduced(y, reduction);
+}
+
+static tn_status cross_entropy_weighted_infer(tn_infer *infer)
+{
+    const tn_cross_entropy_weighted_options *o = infer->options;
+    tn_dtype dtype = tn_view_dtype(infer->in[1]);
+    tn_status status;
+
+    if (is_share(dtype)) /* probabilities are promoted with the others, indices are not */
+        infer->dtype = tn_dtype_promote(infer->dtype, dtype);
+    status = check(infer, o->reduction);
+    if (status == TN_OK && dtype != TN_I64 && !is_share(dtype))
+        return tn_fail(TN_ERR_TYPE, "target is %s: int64 indices or probabilities are taken",
+                       tn_dtype_name(dtype));
+    if (status == TN_OK && !(o->label_smoothing >= 0 && o->label_smoothing <= 1))
+        return tn_fail(TN_ERR_VALUE, "label_smoothing is %g; it has to be between 0 and 1",
+                       o->label_smoothing);
+    return status == TN_OK ? weighted_classes(infer, is_share(dtype)) : status;
+}
+
+static tn_status cross_entropy_weighted_decompose(tn_tensor *const *in, int64_t n_in,
+                                                  const void *options, tn_tensor **out)
+{
+    const tn_cross_entropy_weighted_options *o = options;
+    tn_tensor *x = tn_log_softmax(in[0], tn_tensor_ndim(in[0]) > 1 ? 1 : 0);
+
+    (void)n_in;
+    if (x == NULL)
+        return tn_error_last()->code;
+    return tn__common_given(
+        out, is_share(tn_tensor_dtype(in[1]))
+                 ? by_share(x, in[1], in[2], o->label_smoothing, o->reduction)
+                 : by_index(x, in[1], in[2], o->ignore_index, o->label_smoothing, o->reduction));
+}
+
+static tn_status nll_loss_weighted_infer(tn_infer *infer)
+{
+    const tn_nll_loss_weighted_options *o = infer->options;
+    tn_status status = check(infer, o->reduction);
+
+    return status == TN_OK ? weighted_classes(infer, false) : status;
+}
+
+static tn_status nll_loss_weighted_decompose(tn_tensor *const *in, int64_t n_in,
+                                             const void *options, tn_tensor **out)
+{
+    const tn_nll_loss_weighted_options *o = options;
+
+    (void)n_in;
+    return tn__common_given(out, by_index(in[0], in[1], in[2], o->ignore_index, 0, o->reduction));
+}
 
 const tn_op_def tn__op_nll_loss = { TN_HEAD(tn_op_def), TN_SCHEMA_NLL_LOSS, .infer = nll_loss_infer,
                                     .derive = nll_loss_derive };
@@ -187,3 +318,11 @@ const tn_op_def tn__op_nll_loss_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_NLL_LOSS_
 const tn_op_def tn__op_cross_entropy = { TN_HEAD(tn_op_def), TN_SCHEMA_CROSS_ENTROPY,
                                          .infer = cross_entropy_infer,
                                          .decompose = cross_entropy_decompose };
+
+const tn_op_def tn__op_cross_entropy_weighted = { TN_HEAD(tn_op_def),
+                                                  TN_SCHEMA_CROSS_ENTROPY_WEIGHTED,
+                                                  .infer = cross_entropy_weighted_infer,
+                                                  .decompose = cross_entropy_weighted_decompose };
+const tn_op_def tn__op_nll_loss_weighted = { TN_HEAD(tn_op_def), TN_SCHEMA_NLL_LOSS_WEIGHTED,
+                                             .infer = nll_loss_weighted_infer,
+                                             .decompose = nll_loss_weighted_decompose };

@@ -1,23 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of matrices. bmm is what a device has; matmul and linear come down to it. */
-#include "common.h"
-
-static tn_status given(tn_tensor **out, tn_tensor *result)
-{
-    out[0] = result;
-    return result != NULL ? TN_OK : tn_error_last()->code;
-}
-
-static tn_status one_dtype(const tn_view *a, const tn_view *b)
-{
-    if (tn_view_dtype(a) == tn_view_dtype(b))
-        return TN_OK;
-    return tn_fail(
-        TN_ERR_RUNTIME,
-        "expected m1 and m2 to have the same dtype, but got: %s != %s; tn_cast one of them",
-        tn_dtype_name(tn_view_dtype(a)), tn_dtype_name(tn_view_dtype(b)));
-}
+ * Products of matrices and vectors. Devices have kernels for bmm; the others are decomposed into it. */
+#include "matmul.h"
 
 static tn_status shapes_differ(const tn_view *a, const tn_view *b, const char *rule)
 {
@@ -32,7 +16,7 @@ static tn_status bmm_infer(tn_infer *infer)
 {
     const tn_view *a = infer->in[0], *b = infer->in[1];
     tn_meta *meta = &infer->out[0];
-    tn_status status = one_dtype(a, b);
+    tn_status status = tn__matmul_same_dtype(a, b);
 
     if (status != TN_OK)
         return status;
@@ -107,7 +91,7 @@ static tn_status matmul_infer(tn_infer *infer)
 {
     int64_t shape[TN_MAX_DIMS + 2];
     product p;
-    tn_status status = one_dtype(infer->in[0], infer->in[1]);
+    tn_status status = tn__matmul_same_dtype(infer->in[0], infer->in[1]);
 
     if (status == TN_OK)
         status = plan(infer->in[0], infer->in[1], &p);
@@ -153,200 +137,134 @@ static tn_status matmul_decompose(tn_tensor *const *in, int64_t n_in, const void
                    tn_reshape(in[1], TN_SHAPE(1, p.k, p.n)));
     else
         y = tn_bmm(as_batch(in[0], &p, batch, p.m, p.k), as_batch(in[1], &p, batch, p.k, p.n));
-    return given(out, tn_reshape(y, result_shape(&p, shape)));
+    return tn__common_given(out, tn_reshape(y, result_shape(&p, shape)));
 }
 
-static tn_status linear_infer(tn_infer *infer)
+static tn_status outer_infer(tn_infer *infer)
 {
-    const tn_view *x = infer->in[0], *w = infer->in[1], *b = infer->in[2];
+    const tn_view *a = infer->in[0], *b = infer->in[1];
+
+    if (a->ndim != 1 || b->ndim != 1)
+        return tn__matmul_shapes(a, b, "two vectors are needed");
+    infer->out[0].dtype = infer->dtype != TN_DTYPE_AUTO ? infer->dtype : tn_view_dtype(a);
+    infer->out[0].ndim = 2;
+    infer->out[0].shape[0] = a->shape[0];
+    infer->out[0].shape[1] = b->shape[0];
+    return TN_OK;
+}
+
+static tn_status outer_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                 tn_tensor **out)
+{
+    (void)n_in, (void)options;
+    return tn__common_given(out, tn_mul(tn_unsqueeze(in[0], 1), in[1]));
+}
+
+static tn_status dot_infer(tn_infer *infer)
+{
+    const tn_view *a = infer->in[0], *b = infer->in[1];
+
+    if (a->ndim != 1 || b->ndim != 1 || a->shape[0] != b->shape[0])
+        return tn__matmul_shapes(a, b, "two vectors of the same length are needed");
+    tn__common_plain(&infer->out[0], tn_view_dtype(a), (tn_ints){ NULL, 0 });
+    return tn__matmul_all_same_dtype(infer);
+}
+
+static tn_status by_matmul_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                     tn_tensor **out)
+{
+    (void)n_in, (void)options;
+    return tn__common_given(out, tn_matmul(in[0], in[1]));
+}
+
+static tn_status mv_infer(tn_infer *infer)
+{
+    const tn_view *a = infer->in[0], *x = infer->in[1];
+
+    if (a->ndim != 2 || x->ndim != 1 || a->shape[1] != x->shape[0])
+        return tn__matmul_shapes(a, x, "[M, K] and [K] are needed");
+    tn__common_plain(&infer->out[0], tn_view_dtype(a), (tn_ints){ a->shape, 1 });
+    return tn__matmul_all_same_dtype(infer);
+}
+
+static tn_status added_infer(tn_infer *infer, int32_t ndim, double beta, double alpha)
+{
+    const tn_view *x = infer->in[0], *a = infer->in[1], *b = infer->in[2];
     tn_meta *meta = &infer->out[0];
-    char text[TN__TEXT], text_w[TN__TEXT];
-    tn_status status = one_dtype(x, w);
+    tn_status status = tn__matmul_all_same_dtype(infer);
+    bool fits = a->ndim == ndim && b->ndim == ndim && x->ndim <= ndim;
 
     if (status != TN_OK)
         return status;
-    if (w->ndim != 2 || x->ndim < 1 || x->shape[x->ndim - 1] != w->shape[1])
+    if (!fits || a->shape[ndim - 1] != b->shape[ndim - 2] ||
+        (ndim == 3 && a->shape[0] != b->shape[0]))
+        return tn__matmul_shapes(a, b,
+                                 ndim == 2 ? "a [M, K] and b [K, N] are needed"
+                                           : "a [B, M, K] and b [B, K, N] are needed");
+    if ((TN_MASK_INT & TN_BIT(tn_view_dtype(a))) && (beta != floor(beta) || alpha != floor(alpha)))
         return tn_fail(TN_ERR_RUNTIME,
-                       "x %s and weight %s cannot be multiplied: x is [..., in], weight [out, in]",
-                       tn__common_text(text, tn__common_shape(x)),
-                       tn__common_text(text_w, tn__common_shape(w)));
-    if (b != NULL) {
-        status = one_dtype(x, b);
-        if (status != TN_OK)
-            return status;
-        if (b->ndim != 1 || b->shape[0] != w->shape[0])
-            return tn_fail(TN_ERR_RUNTIME, "bias %s does not fit weight %s: it has to be [out]",
-                           tn__common_text(text, tn__common_shape(b)),
-                           tn__common_text(text_w, tn__common_shape(w)));
-    }
-    tn__common_plain(meta, tn_view_dtype(x), tn__common_shape(x));
-    meta->shape[x->ndim - 1] = w->shape[0];
-    return TN_OK;
+                       "beta %g and alpha %g have to be whole numbers for integer tensors", beta,
+                       alpha);
+    tn__common_plain(meta, tn_view_dtype(a), tn__common_shape(a));
+    meta->shape[ndim - 1] = b->shape[ndim - 1];
+    for (int32_t d = 0; d < x->ndim; d++)
+        fits &= x->shape[d] == 1 || x->shape[d] == meta->shape[d + ndim - x->ndim];
+    return fits ? TN_OK : tn__matmul_shapes(x, a, "x has to broadcast to the product's shape");
 }
 
-static tn_status linear_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                  tn_tensor **out)
+static tn_tensor *added(tn_tensor *x, tn_tensor *product, double beta, double alpha)
 {
-    tn_tensor *y = tn_matmul(in[0], tn_transpose(in[1], 0, 1));
+    if (product == NULL)
+        return NULL;
+    if (alpha != 1.0)
+        product = tn_mul_scalar(product, alpha);
+    if (beta == 0.0)
+        return product;
+    return tn_add(beta == 1.0 ? x : tn_mul_scalar(x, beta), product, NULL);
+}
+
+static tn_status addmm_infer(tn_infer *infer)
+{
+    const tn_addmm_options *o = infer->options;
+
+    return added_infer(infer, 2, o->beta, o->alpha);
+}
+
+static tn_status addmm_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                 tn_tensor **out)
+{
+    const tn_addmm_options *o = options;
 
     (void)n_in;
-    (void)options;
-    return given(out, in[2] != TN_NONE ? tn_add(y, in[2], NULL) : y);
+    return tn__common_given(out, added(in[0], tn_matmul(in[1], in[2]), o->beta, o->alpha));
 }
 
-/* gx = gz . w; gw = gz^T . x over all rows; gb = gz summed over them */
-static void linear_back(tn_derive *d, tn_tensor *gz)
+static tn_status baddbmm_infer(tn_infer *infer)
 {
-    const tn_meta *x = &d->in_meta[0], *w = &d->in_meta[1];
-    int64_t features = x->shape[x->ndim - 1], outs = w->shape[0], rows = 1;
+    const tn_baddbmm_options *o = infer->options;
 
-    for (int32_t i = 0; i < x->ndim - 1; i++)
-        rows *= x->shape[i];
-    if (tn__needs(d, 0))
-        d->gin[0] = tn_matmul(gz, tn__common_conj(d->in[1]));
-    if (tn__needs(d, 1))
-        d->gin[1] = tn_matmul(tn_transpose(tn_reshape(gz, TN_SHAPE(rows, outs)), 0, 1),
-                              tn__common_conj(tn_reshape(d->in[0], TN_SHAPE(rows, features))));
-    if (tn__needs(d, 2))
-        d->gin[2] = tn_sum_to(gz, TN_SHAPE(outs));
+    return added_infer(infer, 3, o->beta, o->alpha);
 }
 
-static tn_status linear_derive(tn_derive *d)
+static tn_status baddbmm_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                   tn_tensor **out)
 {
-    linear_back(d, d->gout[0]);
-    return TN_OK;
-}
-
-/* ---- linear and what follows it ---- */
-
-/* How an activation is computed, and its derivative from the result or from what went in. */
-static const struct follower {
-    const char *name;
-    bool by_result;
-} followers[] = {
-    { "none", true },       { "relu", true },  { "gelu", false },
-    { "gelu_tanh", false }, { "silu", false },
-};
-enum { NONE, RELU, GELU, GELU_TANH, SILU, FOLLOWERS };
-
-static int follower_of(const char *name)
-{
-    int i = 0;
-
-    while (i < FOLLOWERS && (name == NULL || strcmp(name, followers[i].name) != 0))
-        i++;
-    return i;
-}
-
-static tn_tensor *follow(int which, tn_tensor *z)
-{
-    tn_gelu_options tanh = TN_GELU_OPTIONS;
-
-    tanh.approximate = "tanh";
-    switch (which) {
-    case RELU: return tn_relu(z);
-    case GELU: return tn_gelu(z, NULL);
-    case GELU_TANH: return tn_gelu(z, &tanh);
-    case SILU: return tn_silu(z);
-    default: return z;
-    }
-}
-
-/* `seen` is the result or what went in, as the activation wants it. */
-static tn_tensor *follow_back(int which, tn_tensor *gy, tn_tensor *seen)
-{
-    switch (which) {
-    case RELU: return tn_relu_grad(gy, seen);
-    case GELU: return tn_gelu_grad(gy, seen, "none");
-    case GELU_TANH: return tn_gelu_grad(gy, seen, "tanh");
-    case SILU: return tn_silu_grad(gy, seen);
-    default: return gy;
-    }
-}
-
-/* Whether `before` is there: the derivative needs what went into the activation, or its result is hidden in the sum. */
-static bool keeps_before(int which, bool residual)
-{
-    return !followers[which].by_result || (which != NONE && residual);
-}
-
-static tn_status linear_activation_infer(tn_infer *infer)
-{
-    const tn_linear_activation_options *o = infer->options;
-    const tn_view *residual = infer->in[3];
-    int which = follower_of(o->activation);
-    tn_meta *y = &infer->out[0];
-    char text[TN__TEXT], text_y[TN__TEXT];
-    tn_status status;
-    bool fits;
-
-    if (which == FOLLOWERS)
-        return tn_fail(TN_ERR_VALUE,
-                       "activation is %q; expected none, relu, gelu, gelu_tanh or silu",
-                       o->activation != NULL ? o->activation : "None");
-    status = linear_infer(infer);
-    if (status == TN_OK && residual != NULL)
-        status = one_dtype(infer->in[0], residual);
-    if (status != TN_OK)
-        return status;
-    fits = residual == NULL || residual->ndim == y->ndim;
-    for (int32_t d = 0; fits && residual != NULL && d < y->ndim; d++)
-        fits = residual->shape[d] == y->shape[d];
-    if (!fits)
-        return tn_fail(TN_ERR_RUNTIME, "residual %s has to have the shape of the result, %s",
-                       tn__common_text(text, tn__common_shape(residual)),
-                       tn__common_text(text_y, (tn_ints){ y->shape, y->ndim }));
-    if (keeps_before(which, residual != NULL))
-        tn__common_plain(&infer->out[1], y->dtype, (tn_ints){ y->shape, y->ndim });
-    else
-        tn__common_plain(&infer->out[1], y->dtype, TN_SHAPE(0));
-    return TN_OK;
-}
-
-static tn_status linear_activation_decompose(tn_tensor *const *in, int64_t n_in,
-                                             const void *options, tn_tensor **out)
-{
-    int which = follower_of(((const tn_linear_activation_options *)options)->activation);
-    bool residual = in[3] != TN_NONE;
-    tn_tensor *z = tn_linear(in[0], in[1], in[2]), *y = z == NULL ? NULL : follow(which, z);
+    const tn_baddbmm_options *o = options;
 
     (void)n_in;
-    if (y != NULL && residual)
-        y = tn_add(y, in[3], NULL);
-    if (y == NULL)
-        return tn_error_last()->code;
-    out[1] = keeps_before(which, residual) ? z : tn__common_zeros(z, TN_SHAPE(0));
-    out[0] = y;
-    return out[1] != NULL ? TN_OK : tn_error_last()->code;
+    return tn__common_given(out, added(in[0], tn_bmm(in[1], in[2]), o->beta, o->alpha));
 }
 
-static tn_status linear_activation_derive(tn_derive *d)
-{
-    int which = follower_of(((const tn_linear_activation_options *)d->options)->activation);
-    bool kept = keeps_before(which, d->in_meta[3].ndim >= 0);
-    tn_tensor *gz = TN_NONE;
-
-    for (int i = 0; i < 4; i++)
-        if (tn__needs(d, i))
-            d->gin[i] = TN_NONE;
-    if (d->gout[0] != TN_NONE && (d->need & 7))
-        gz = follow_back(which, d->gout[0], d->out[kept ? 1 : 0]);
-    if (kept && d->gout[1] != TN_NONE)
-        gz = gz == TN_NONE ? d->gout[1] : tn_add(gz, d->gout[1], NULL);
-    if (gz != TN_NONE && gz != NULL && (d->need & 7))
-        linear_back(d, gz);
-    if (tn__needs(d, 3))
-        d->gin[3] = d->gout[0];
-    return gz != NULL ? TN_OK : tn_error_last()->code;
-}
+#define COMPOSED(name, NAME, infer_, decompose_)                                                   \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
+                                      .decompose = decompose_ };
 
 const tn_op_def tn__op_bmm = { TN_HEAD(tn_op_def), TN_SCHEMA_BMM, .infer = bmm_infer,
                                .derive = bmm_derive, TN__PARTS(bmm) };
 const tn_op_def tn__op_matmul = { TN_HEAD(tn_op_def), TN_SCHEMA_MATMUL, .infer = matmul_infer,
                                   .decompose = matmul_decompose };
-const tn_op_def tn__op_linear = { TN_HEAD(tn_op_def), TN_SCHEMA_LINEAR, .infer = linear_infer,
-                                  .derive = linear_derive, .decompose = linear_decompose };
-const tn_op_def tn__op_linear_activation = { TN_HEAD(tn_op_def), TN_SCHEMA_LINEAR_ACTIVATION,
-                                             .infer = linear_activation_infer,
-                                             .derive = linear_activation_derive,
-                                             .decompose = linear_activation_decompose };
+COMPOSED(outer, OUTER, outer_infer, outer_decompose)
+COMPOSED(dot, DOT, dot_infer, by_matmul_decompose)
+COMPOSED(mv, MV, mv_infer, by_matmul_decompose)
+COMPOSED(addmm, ADDMM, addmm_infer, addmm_decompose)
+COMPOSED(baddbmm, BADDBMM, baddbmm_infer, baddbmm_decompose)

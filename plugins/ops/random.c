@@ -1,7 +1,68 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random numbers made of uniform ones. */
+ * Random numbers, from Philox with a given key or drawn from the generator. */
 #include "common.h"
+
+/* Elements and 32-bit words of each: the generator is asked for as many, whatever the device. */
+static tn_status take(tn_tensor *x, uint32_t words, int64_t *seed, int64_t *block)
+{
+    uint64_t key, first;
+
+    if (tn_tensor_dtype(x) == TN_F64)
+        words *= 2;
+    tn_status status = tn_random_take((uint64_t)tn_tensor_numel(x), words, &key, &first);
+    *seed = (int64_t)key;
+    *block = (int64_t)first;
+    return status;
+}
+
+static tn_status uniform_infer(tn_infer *infer)
+{
+    const tn_uniform_options *o = infer->options;
+
+    if (!(o->low <= o->high))
+        return tn_fail(TN_ERR_RUNTIME,
+                       "expects to return a [low, high) range, but found low=%g > high=%g", o->low,
+                       o->high);
+    return tn__common_unary(infer);
+}
+
+static tn_status uniform_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                   tn_tensor **out)
+{
+    const tn_uniform_options *o = options;
+    int64_t seed, block;
+
+    (void)n_in;
+    tn_status status = take(in[0], 1, &seed, &block);
+    if (status != TN_OK)
+        return status;
+    out[0] = tn_philox_uniform(in[0], o->low, o->high, seed, block);
+    return out[0] != NULL ? TN_OK : tn_error_last()->code;
+}
+
+static tn_status normal_infer(tn_infer *infer)
+{
+    const tn_normal_options *o = infer->options;
+
+    if (!(o->std >= 0))
+        return tn_fail(TN_ERR_RUNTIME, "expects std >= 0.0, but found std %g", o->std);
+    return tn__common_unary(infer);
+}
+
+static tn_status normal_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                  tn_tensor **out)
+{
+    const tn_normal_options *o = options;
+    int64_t seed, block;
+
+    (void)n_in;
+    tn_status status = take(in[0], 2, &seed, &block);
+    if (status != TN_OK)
+        return status;
+    out[0] = tn_philox_normal(in[0], o->mean, o->std, seed, block);
+    return out[0] != NULL ? TN_OK : tn_error_last()->code;
+}
 
 static tn_tensor *uniform(tn_tensor *like, double low, double high)
 {
@@ -150,6 +211,14 @@ static tn_status truncated_normal_decompose(tn_tensor *const *in, int64_t n_in, 
 #define COMPOSED(name, NAME, infer_)                                                               \
     const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
                                       .decompose = name##_decompose };
+const tn_op_def tn__op_philox_uniform = { TN_HEAD(tn_op_def), TN_SCHEMA_PHILOX_UNIFORM,
+                                          .infer = tn__common_unary };
+const tn_op_def tn__op_philox_normal = { TN_HEAD(tn_op_def), TN_SCHEMA_PHILOX_NORMAL,
+                                         .infer = tn__common_unary };
+const tn_op_def tn__op_uniform = { TN_HEAD(tn_op_def), TN_SCHEMA_UNIFORM, .infer = uniform_infer,
+                                   .decompose = uniform_decompose };
+const tn_op_def tn__op_normal = { TN_HEAD(tn_op_def), TN_SCHEMA_NORMAL, .infer = normal_infer,
+                                  .decompose = normal_decompose };
 COMPOSED(bernoulli, BERNOULLI, tn__common_unary)
 COMPOSED(randint, RANDINT, randint_infer)
 COMPOSED(philox_permutation, PHILOX_PERMUTATION, philox_permutation_infer)

@@ -1,64 +1,121 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reductions beside sum, mean and amax. Those that are no primitives are taken apart into them. */
-#include "common.h"
+ * Sums, means, products and truth over some dimensions or over all. */
+#include "reduction.h"
 
-static tn_status reduced_infer(tn_infer *infer, tn_ints dims, bool keepdim, tn_dtype dtype)
+static tn_status sum_infer(tn_infer *infer)
 {
-    bool reduced[TN_MAX_DIMS];
-    tn_status status = tn__common_dims(dims, infer->in[0]->ndim, reduced);
+    const tn_sum_options *o = infer->options;
+    tn_dtype dtype = tn__common_asked(infer, o->dtype);
 
-    if (status != TN_OK)
-        return status;
-    infer->out[0].dtype = dtype;
-    tn__common_reduced(infer->in[0], reduced, keepdim, &infer->out[0]);
+    if (o->dtype == TN_DTYPE_AUTO && ((TN_MASK_INT | TN_BIT(TN_BOOL)) & TN_BIT(dtype)))
+        dtype = TN_I64;
+    return tn__reduce_infer(infer, o->dims, o->keepdim, dtype);
+}
+
+static tn_status sum_derive(tn_derive *d)
+{
+    const tn_sum_options *o = d->options;
+    tn_ints shape = tn__common_in_shape(d, 0);
+
+    d->gin[0] = tn_expand(tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim), shape);
     return TN_OK;
 }
 
-/* How many elements make one result. */
-static double members(tn_ints shape, tn_ints dims)
+static tn_status mean_infer(tn_infer *infer)
 {
-    bool reduced[TN_MAX_DIMS];
-    double n = 1;
+    const tn_mean_options *o = infer->options;
+    tn_dtype dtype = tn__common_asked(infer, o->dtype);
 
-    if (tn__common_dims(dims, (int32_t)shape.count, reduced) != TN_OK)
-        return 0;
+    if (!((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(dtype)))
+        return tn_fail(TN_ERR_RUNTIME,
+                       "the mean of %s tensors is no whole number: the dtype option says what the "
+                       "result is, a float or complex type",
+                       tn_dtype_name(dtype));
+    return tn__reduce_infer(infer, o->dims, o->keepdim, dtype);
+}
+
+/* The sum over n; narrow types add up and divide in float32, where no sum overflows. */
+static tn_status mean_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                tn_tensor **out)
+{
+    const tn_mean_options *o = options;
+    tn_sum_options sum = TN_SUM_OPTIONS;
+    bool reduced[TN_MAX_DIMS];
+    tn_tensor *x = in[0];
+    tn_dtype dtype = tn_tensor_dtype(x);
+    tn_ints shape = tn_tensor_shape(x);
+    double n = 1;
+    tn_status status = tn__common_dims(o->dims, (int32_t)shape.count, reduced);
+
+    (void)n_in;
+    if (status != TN_OK)
+        return status;
     for (int64_t d = 0; d < shape.count; d++)
         n *= reduced[d] ? (double)shape.at[d] : 1;
-    return n;
+    sum.dims = o->dims;
+    sum.keepdim = o->keepdim;
+    if (dtype == TN_F16 || dtype == TN_BF16)
+        return tn__common_given(
+            out, tn_cast(tn_mul_scalar(tn_sum(tn_cast(x, TN_F32), &sum), 1.0 / n), dtype));
+    return tn__common_given(out, tn_mul_scalar(tn_sum(x, &sum), 1.0 / n));
 }
 
-static tn_tensor *sum_of(tn_tensor *x, tn_ints dims, bool keepdim)
+static tn_status mean_derive(tn_derive *d)
 {
-    tn_sum_options o = TN_SUM_OPTIONS;
+    const tn_mean_options *o = d->options;
+    tn_ints shape = tn__common_in_shape(d, 0);
+    bool reduced[TN_MAX_DIMS];
+    double n = 1;
+    tn_status status = tn__common_dims(o->dims, (int32_t)shape.count, reduced);
 
-    o.dims = dims;
-    o.keepdim = keepdim;
-    return tn_sum(x, &o);
+    for (int64_t k = 0; status == TN_OK && k < shape.count; k++)
+        n *= reduced[k] ? (double)shape.at[k] : 1;
+    if (status == TN_OK)
+        d->gin[0] = tn_expand(
+            tn__common_unreduced(tn_mul_scalar(d->gout[0], 1.0 / n), shape, o->dims, o->keepdim),
+            shape);
+    return status;
 }
 
-static tn_tensor *mean_of(tn_tensor *x, tn_ints dims, bool keepdim)
+static tn_status sum_to_infer(tn_infer *infer)
 {
-    tn_mean_options o = TN_MEAN_OPTIONS;
+    const tn_sum_to_options *o = infer->options;
+    const tn_view *x = infer->in[0];
+    int64_t lead = x->ndim - o->shape.count;
+    char text[TN__TEXT], text_x[TN__TEXT];
 
-    o.dims = dims;
-    o.keepdim = keepdim;
-    return tn_mean(x, &o);
+    for (int64_t d = 0; d < o->shape.count; d++)
+        if (lead < 0 || (o->shape.at[d] != x->shape[d + lead] && o->shape.at[d] != 1))
+            return tn_fail(TN_ERR_RUNTIME,
+                           "shape %s does not broadcast to %s, so that cannot be summed back to it",
+                           tn__common_text(text, o->shape),
+                           tn__common_text(text_x, tn__common_shape(x)));
+    tn__common_plain(&infer->out[0], tn_view_dtype(x), o->shape);
+    return TN_OK;
 }
 
-static tn_tensor *over(tn_tensor *a, tn_tensor *b)
+static tn_status sum_to_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                  tn_tensor **out)
 {
-    return tn_div(a, b, NULL);
-}
+    const tn_sum_to_options *o = options;
+    tn_ints shape = tn_tensor_shape(in[0]);
+    int64_t dims[TN_MAX_DIMS], lead = shape.count - o->shape.count;
+    tn_sum_options sum = TN_SUM_OPTIONS;
+    tn_tensor *y = in[0];
+    tn_dtype dtype = tn_tensor_dtype(in[0]);
 
-static tn_tensor *or_zero(tn_tensor *unless, tn_tensor *x)
-{
-    return tn_where(unless, tn__common_number(x, 0.0), x);
-}
-
-static tn_tensor *like(tn_tensor *x, tn_tensor *other)
-{
-    return x == NULL || other == NULL ? NULL : tn_cast(x, tn_tensor_dtype(other));
+    (void)n_in;
+    sum.keepdim = true;
+    sum.dims.at = dims;
+    for (int64_t d = 0; d < shape.count; d++)
+        if (d < lead || o->shape.at[d - lead] != shape.at[d])
+            dims[sum.dims.count++] = d;
+    if (sum.dims.count > 0)
+        y = tn_sum(y, &sum);
+    if (y != NULL && tn_tensor_dtype(y) != dtype) /* whole numbers add up in int64 */
+        y = tn_cast(y, dtype);
+    return tn__common_given(out, lead > 0 ? tn_reshape(y, o->shape) : y);
 }
 
 /* ---- products ---- */
@@ -70,7 +127,7 @@ static tn_status prod_infer(tn_infer *infer)
 
     if (o->dtype == TN_DTYPE_AUTO && ((TN_MASK_INT | TN_BIT(TN_BOOL)) & TN_BIT(dtype)))
         dtype = TN_I64;
-    return reduced_infer(infer, o->dims, o->keepdim, dtype);
+    return tn__reduce_infer(infer, o->dims, o->keepdim, dtype);
 }
 
 /* The product of all before an element and of all behind it, with x [..., n]. */
@@ -158,273 +215,6 @@ static tn_status prod_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* ---- extremes ---- */
-
-static tn_status amin_infer(tn_infer *infer)
-{
-    const tn_amin_options *o = infer->options;
-
-    return tn__common_extreme(infer, o->dims, o->keepdim, tn_view_dtype(infer->in[0]));
-}
-
-/* Evenly among the smallest. */
-static tn_status amin_derive(tn_derive *d)
-{
-    const tn_amin_options *o = d->options;
-    tn_ints shape = tn__common_in_shape(d, 0);
-    tn_tensor *y = tn__common_unreduced(d->out[0], shape, o->dims, o->keepdim);
-    tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
-    tn_tensor *mask = like(tn_eq(d->in[0], y), gy);
-
-    d->gin[0] = tn_mul(mask, over(gy, sum_of(mask, o->dims, true)));
-    return TN_OK;
-}
-
-static tn_status argmin_infer(tn_infer *infer)
-{
-    const tn_argmin_options *o = infer->options;
-    tn_ints dims = { &o->dim, o->dim == INT64_MIN ? 0 : 1 };
-
-    return tn__common_extreme(infer, dims, o->keepdim, TN_I64);
-}
-
-static tn_status pick_infer(tn_infer *infer, int64_t dim, bool keepdim)
-{
-    tn_status status = tn__common_extreme(infer, (tn_ints){ &dim, 1 }, keepdim,
-                                          tn_view_dtype(infer->in[0]));
-
-    infer->out[1] = infer->out[0];
-    infer->out[1].dtype = TN_I64;
-    return status;
-}
-
-static tn_status max_dim_infer(tn_infer *infer)
-{
-    const tn_max_dim_options *o = infer->options;
-
-    return pick_infer(infer, o->dim, o->keepdim);
-}
-
-static tn_status min_dim_infer(tn_infer *infer)
-{
-    const tn_min_dim_options *o = infer->options;
-
-    return pick_infer(infer, o->dim, o->keepdim);
-}
-
-/* The elements at `places`, which kept dimension `dim`. */
-static tn_status picked(tn_tensor *x, tn_tensor *places, int64_t dim, bool keepdim, tn_tensor **out)
-{
-    tn_squeeze_options squeeze = TN_SQUEEZE_OPTIONS;
-
-    squeeze.dims = (tn_ints){ &dim, 1 };
-    out[0] = tn_gather(x, places, dim);
-    out[1] = places;
-    if (!keepdim && out[0] != NULL && tn_tensor_ndim(x) > 0) {
-        out[0] = tn_squeeze(out[0], &squeeze);
-        out[1] = tn_squeeze(out[1], &squeeze);
-    }
-    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last()->code;
-}
-
-static tn_status max_dim_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                   tn_tensor **out)
-{
-    const tn_max_dim_options *o = options;
-    tn_argmax_options place = TN_ARGMAX_OPTIONS;
-
-    (void)n_in;
-    place.dim = o->dim;
-    place.keepdim = true;
-    return picked(in[0], tn_argmax(in[0], &place), o->dim, o->keepdim, out);
-}
-
-static tn_status min_dim_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                   tn_tensor **out)
-{
-    const tn_min_dim_options *o = options;
-    tn_argmin_options place = TN_ARGMIN_OPTIONS;
-
-    (void)n_in;
-    place.dim = o->dim;
-    place.keepdim = true;
-    return picked(in[0], tn_argmin(in[0], &place), o->dim, o->keepdim, out);
-}
-
-/* ---- spread ---- */
-
-static double spread_factor(tn_ints shape, tn_ints dims, double correction)
-{
-    double n = members(shape, dims) - correction;
-
-    return 1.0 / (n > 0 ? n : 0);
-}
-
-/* |x|^2, real */
-static tn_tensor *square_size(tn_tensor *x)
-{
-    tn_tensor *re, *im;
-
-    if (x == NULL || !tn__is_complex(tn_tensor_dtype(x)))
-        return tn_mul(x, x);
-    re = tn_real(x);
-    im = tn_imag(x);
-    return tn_add(tn_mul(re, re), tn_mul(im, im), NULL);
-}
-
-/* Two passes: the mean, then the squares of what differs from it. Narrow types in float32. */
-static tn_tensor *variance(tn_tensor *x, tn_ints dims, double correction, bool keepdim)
-{
-    tn_tensor *apart = tn_sub(x, mean_of(x, dims, true), NULL);
-
-    if (apart == NULL)
-        return NULL;
-    return tn_mul_scalar(sum_of(square_size(apart), dims, keepdim),
-                         spread_factor(tn_tensor_shape(x), dims, correction));
-}
-
-static tn_status var_infer(tn_infer *infer)
-{
-    const tn_var_options *o = infer->options;
-
-    return reduced_infer(infer, o->dims, o->keepdim, tn__common_part(tn_view_dtype(infer->in[0])));
-}
-
-static tn_status var_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                               tn_tensor **out)
-{
-    const tn_var_options *o = options;
-    bool narrow = tn__common_narrow(in[0]);
-    tn_tensor *y = variance(narrow ? tn_cast(in[0], TN_F32) : in[0], o->dims, o->correction,
-                            o->keepdim);
-
-    (void)n_in;
-    return tn__common_given(out, narrow ? like(y, in[0]) : y);
-}
-
-static tn_status var_derive(tn_derive *d)
-{
-    const tn_var_options *o = d->options;
-    tn_ints shape = tn__common_in_shape(d, 0);
-    tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
-
-    gy = tn_mul_scalar(gy, 2 * spread_factor(shape, o->dims, o->correction));
-    d->gin[0] = tn_mul(gy, tn_sub(d->in[0], mean_of(d->in[0], o->dims, true), NULL));
-    return TN_OK;
-}
-
-static tn_status std_infer(tn_infer *infer)
-{
-    const tn_std_options *o = infer->options;
-
-    return reduced_infer(infer, o->dims, o->keepdim, tn__common_part(tn_view_dtype(infer->in[0])));
-}
-
-static tn_status std_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                               tn_tensor **out)
-{
-    const tn_std_options *o = options;
-    bool narrow = tn__common_narrow(in[0]);
-    tn_tensor *y = tn_sqrt(
-        variance(narrow ? tn_cast(in[0], TN_F32) : in[0], o->dims, o->correction, o->keepdim));
-
-    (void)n_in;
-    return tn__common_given(out, narrow ? like(y, in[0]) : y);
-}
-
-static tn_status std_derive(tn_derive *d)
-{
-    const tn_std_options *o = d->options;
-    tn_ints shape = tn__common_in_shape(d, 0);
-    tn_tensor *y = tn__common_unreduced(d->out[0], shape, o->dims, o->keepdim);
-    tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
-    tn_tensor *g = or_zero(tn_eq(y, tn__common_number(y, 0.0)), over(gy, y));
-
-    d->gin[0] = tn_mul(tn_mul_scalar(g, spread_factor(shape, o->dims, o->correction)),
-                       tn_sub(d->in[0], mean_of(d->in[0], o->dims, true), NULL));
-    return TN_OK;
-}
-
-/* ---- norms ---- */
-
-static tn_status norm_infer(tn_infer *infer)
-{
-    const tn_norm_options *o = infer->options;
-    tn_dtype dtype = tn__common_part(tn__common_asked(infer, o->dtype));
-
-    if (!(TN_MASK_FLOAT & TN_BIT(dtype)))
-        return tn_fail(TN_ERR_RUNTIME,
-                       "dtype %s; the norm is worked out in a float or complex type",
-                       tn_dtype_name(dtype));
-    if (isinf(o->p))
-        return tn__common_extreme(infer, o->dims, o->keepdim, dtype);
-    return reduced_infer(infer, o->dims, o->keepdim, dtype);
-}
-
-static tn_tensor *norm_of(tn_tensor *x, const tn_norm_options *o)
-{
-    tn_amax_options most = TN_AMAX_OPTIONS;
-    tn_amin_options least = TN_AMIN_OPTIONS;
-    tn_tensor *size;
-
-    if (o->p == 2)
-        return tn_sqrt(sum_of(square_size(x), o->dims, o->keepdim));
-    if (o->p == 0)
-        return sum_of(
-            tn_cast(tn_ne(x, tn__common_number(x, 0.0)), tn__common_part(tn_tensor_dtype(x))),
-            o->dims, o->keepdim);
-    size = tn_abs(x);
-    if (o->p == 1)
-        return sum_of(size, o->dims, o->keepdim);
-    most.dims = least.dims = o->dims;
-    most.keepdim = least.keepdim = o->keepdim;
-    if (isinf(o->p))
-        return o->p > 0 ? tn_amax(size, &most) : tn_amin(size, &least);
-    return tn_pow_scalar(sum_of(tn_pow_scalar(size, o->p), o->dims, o->keepdim), 1.0 / o->p);
-}
-
-static tn_status norm_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                tn_tensor **out)
-{
-    bool narrow = tn__common_narrow(in[0]);
-    tn_tensor *y = norm_of(narrow ? tn_cast(in[0], TN_F32) : in[0], options);
-
-    (void)n_in;
-    return tn__common_given(out, narrow ? like(y, in[0]) : y);
-}
-
-static tn_status norm_derive(tn_derive *d)
-{
-    const tn_norm_options *o = d->options;
-    tn_ints shape = tn__common_in_shape(d, 0);
-    tn_tensor *x = d->in[0], *size = tn_abs(x), *zero = tn__common_number(size, 0.0), *scaled,
-              *scale;
-    tn_tensor *y = tn__common_unreduced(d->out[0], shape, o->dims, o->keepdim);
-    tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
-
-    if (o->p == 0) {
-        d->gin[0] = tn__common_zeros(x, shape);
-    } else if (o->p == 1) {
-        d->gin[0] = tn_mul(tn_sgn(x), gy);
-    } else if (o->p == 2) {
-        /* Where the norm is 0, nothing is divided by it: a derivative of this derivative would be NaN. */
-        tn_tensor *none = tn_eq(y, zero), *safe = tn_where(none, tn__common_number(y, 1.0), y);
-
-        d->gin[0] = tn_mul(x, or_zero(none, over(gy, safe)));
-    } else if (isinf(o->p)) { /* evenly among the extreme ones */
-        tn_tensor *mask = like(tn_eq(size, y), gy);
-
-        d->gin[0] = tn_mul(tn_mul(tn_sgn(x), mask), over(gy, sum_of(mask, o->dims, true)));
-    } else {
-        scaled = tn_mul(tn_sgn(x), tn_pow_scalar(size, o->p - 1));
-        if (o->p < 2)
-            scaled = or_zero(tn_eq(size, zero), scaled);
-        scale = or_zero(tn_eq(y, zero), over(gy, tn_pow_scalar(y, o->p - 1)));
-        d->gin[0] = tn_mul(scaled, scale);
-    }
-    return TN_OK;
-}
-
 /* ---- truth ---- */
 
 /* PyTorch answers in uint8 when it is asked about uint8. */
@@ -452,7 +242,7 @@ static tn_status truth_infer(tn_infer *infer, tn_ints dims, bool keepdim)
     if (tn__is_complex(tn_view_dtype(x)))
         infer->dtype = TN_BOOL;
     if (!alone(dims))
-        return reduced_infer(infer, dims, keepdim, dtype);
+        return tn__reduce_infer(infer, dims, keepdim, dtype);
     tn__common_plain(&infer->out[0], dtype, tn__common_shape(x));
     return TN_OK;
 }
@@ -508,7 +298,7 @@ static tn_status logsumexp_infer(tn_infer *infer)
 
     if ((TN_MASK_INT | TN_BIT(TN_BOOL)) & TN_BIT(dtype))
         dtype = infer->dtype = tn_default_dtype();
-    return reduced_infer(infer, o->dims, o->keepdim, dtype);
+    return tn__reduce_infer(infer, o->dims, o->keepdim, dtype);
 }
 
 /* From the largest, so that nothing overflows; infinite ones are left where they are. */
@@ -553,22 +343,21 @@ static tn_status logsumexp_derive(tn_derive *d)
     return TN_OK;
 }
 
+const tn_op_def tn__op_sum = { TN_HEAD(tn_op_def), TN_SCHEMA_SUM, .infer = sum_infer,
+                               .derive = sum_derive, TN__PARTS(sum) };
+const tn_op_def tn__op_mean = { TN_HEAD(tn_op_def), TN_SCHEMA_MEAN, .infer = mean_infer,
+                                .derive = mean_derive, .decompose = mean_decompose };
+const tn_op_def tn__op_sum_to = { TN_HEAD(tn_op_def), TN_SCHEMA_SUM_TO, .infer = sum_to_infer,
+                                  .decompose = sum_to_decompose };
+
 const tn_op_def tn__op_prod = { TN_HEAD(tn_op_def), TN_SCHEMA_PROD, .infer = prod_infer,
                                 .derive = prod_derive, TN__PARTS(prod) };
-const tn_op_def tn__op_amin = { TN_HEAD(tn_op_def), TN_SCHEMA_AMIN, .infer = amin_infer,
-                                .derive = amin_derive };
-const tn_op_def tn__op_argmin = { TN_HEAD(tn_op_def), TN_SCHEMA_ARGMIN, .infer = argmin_infer };
 #define COMPOSED(name, NAME)                                                                       \
     const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
                                       .decompose = name##_decompose };
 #define DERIVED(name, NAME)                                                                        \
     const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
                                       .derive = name##_derive, .decompose = name##_decompose };
-COMPOSED(max_dim, MAX_DIM)
-COMPOSED(min_dim, MIN_DIM)
-DERIVED(var, VAR)
-DERIVED(std, STD)
-DERIVED(norm, NORM)
 COMPOSED(all, ALL)
 COMPOSED(any, ANY)
 DERIVED(logsumexp, LOGSUMEXP)

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Other views of the same values, and copies where no view will do. */
+ * Other views of the same values, and copies where no view is possible. */
 #include "common.h"
-
-static tn_status given(tn_tensor **out, tn_tensor *result)
-{
-    out[0] = result;
-    return result != NULL ? TN_OK : tn_error_last()->code;
-}
 
 /* The gradient of whatever kept all elements in row-major order. */
 static tn_status same_order_derive(tn_derive *d)
@@ -65,8 +59,9 @@ static tn_status reshape_decompose(tn_tensor *const *in, int64_t n_in, const voi
     tn_status status = tn__common_complete(tn_tensor_view(in[0]), o->shape, shape);
 
     (void)n_in;
-    return status == TN_OK ? given(out, reshaped(in[0], (tn_ints){ shape, o->shape.count }))
-                           : status;
+    return status == TN_OK
+               ? tn__common_given(out, reshaped(in[0], (tn_ints){ shape, o->shape.count }))
+               : status;
 }
 
 static tn_status flat_shape(const tn_view *x, const tn_flatten_options *o, int64_t *shape,
@@ -116,8 +111,8 @@ static tn_status flatten_decompose(tn_tensor *const *in, int64_t n_in, const voi
         return status;
     if (ndim > 0 &&
         ndim == tn_tensor_ndim(in[0])) /* one dimension as one: the tensor itself, as in PyTorch */
-        return given(out, in[0]);
-    return given(out, reshaped(in[0], (tn_ints){ shape, ndim }));
+        return tn__common_given(out, in[0]);
+    return tn__common_given(out, reshaped(in[0], (tn_ints){ shape, ndim }));
 }
 
 /* Dimension d of the output is dimension order[d] of the input. */
@@ -296,153 +291,6 @@ static tn_status squeeze_infer(tn_infer *infer)
     return status;
 }
 
-/* The first index and the dimension of a narrow, checked. */
-static tn_status range(const tn_view *x, int64_t dim, int64_t start, int64_t length, int32_t *at,
-                       int64_t *first)
-{
-    tn_status status;
-
-    if (x->ndim == 0)
-        return tn_fail(TN_ERR_RUNTIME, "it cannot be applied to a 0-dim tensor.");
-    status = tn__common_dim(dim, x->ndim, at);
-    if (status != TN_OK)
-        return status;
-    if (length < 0)
-        return tn_fail(TN_ERR_RUNTIME, "length must be non-negative, not %lld", (long long)length);
-    if (start < -x->shape[*at] || start > x->shape[*at])
-        return tn_fail(TN_ERR_INDEX,
-                       "start out of range (expected to be in range of [%lld, %lld], but got %lld)",
-                       (long long)-x->shape[*at], (long long)x->shape[*at], (long long)start);
-    *first = start < 0 ? start + x->shape[*at] : start;
-    if (*first > x->shape[*at] - length)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "start (%lld) + length (%lld) exceeds dimension size (%lld).",
-                       (long long)*first, (long long)length, (long long)x->shape[*at]);
-    return TN_OK;
-}
-
-static tn_status narrow_infer(tn_infer *infer)
-{
-    const tn_narrow_options *o = infer->options;
-    const tn_view *x = infer->in[0];
-    tn_meta *meta = &infer->out[0];
-    int64_t first = 0;
-    int32_t dim;
-    tn_status status = range(x, o->dim, o->start, o->length, &dim, &first);
-
-    if (status == TN_OK)
-        status = tn__common_view_of(infer, x->ndim);
-    if (status != TN_OK)
-        return status;
-    for (int32_t d = 0; d < x->ndim; d++) {
-        meta->shape[d] = d == dim ? o->length : x->shape[d];
-        meta->strides[d] = x->strides[d];
-    }
-    if (tn__common_count((tn_ints){ meta->shape, meta->ndim }) > 0)
-        meta->offset += first * x->strides[dim];
-    return TN_OK;
-}
-
-static tn_status narrow_derive(tn_derive *d)
-{
-    const tn_narrow_options *o = d->options;
-    tn_tensor *sum = tn__common_sum(d);
-    int64_t start = o->start;
-
-    if (sum != NULL) {
-        if (tn_add_(tn_narrow(sum, o->dim, start, o->length), d->gout[0], NULL) != NULL)
-            d->gin[0] = sum;
-        return TN_OK;
-    }
-    if (start < 0) {
-        int32_t dim;
-
-        if (tn__common_dim(o->dim, d->in_meta[0].ndim, &dim) != TN_OK)
-            return tn_error_last()->code;
-        start += d->in_meta[0].shape[dim];
-    }
-    d->gin[0] = tn_narrow_grad(d->gout[0], tn__common_in_shape(d, 0), o->dim, start);
-    return TN_OK;
-}
-
-static tn_status narrow_grad_infer(tn_infer *infer)
-{
-    const tn_narrow_grad_options *o = infer->options;
-    const tn_view *gy = infer->in[0];
-    bool fits = gy->ndim == o->shape.count;
-    char text[TN__TEXT], text_g[TN__TEXT];
-    int32_t dim;
-    tn_status status = tn__common_dim(o->dim, gy->ndim, &dim);
-
-    if (status != TN_OK)
-        return status;
-    for (int32_t d = 0; fits && d < gy->ndim; d++)
-        fits = d == dim ? o->start >= 0 && o->start <= o->shape.at[d] - gy->shape[d]
-                        : gy->shape[d] == o->shape.at[d];
-    if (!fits)
-        return tn_fail(TN_ERR_RUNTIME, "gy %s does not lie in %s from %lld on along dimension %lld",
-                       tn__common_text(text_g, tn__common_shape(gy)),
-                       tn__common_text(text, o->shape), (long long)o->start, (long long)o->dim);
-    tn__common_plain(&infer->out[0], tn_view_dtype(gy), o->shape);
-    return TN_OK;
-}
-
-static tn_status narrow_grad_derive(tn_derive *d)
-{
-    const tn_narrow_grad_options *o = d->options;
-    int32_t dim;
-    tn_status status = tn__common_dim(o->dim, d->in_meta[0].ndim, &dim);
-
-    if (status == TN_OK)
-        d->gin[0] = tn_narrow(d->gout[0], dim, o->start, d->in_meta[0].shape[dim]);
-    return status;
-}
-
-static tn_status select_range(const tn_view *x, const tn_select_options *o, int32_t *dim)
-{
-    tn_status status;
-
-    if (x->ndim == 0)
-        return tn_fail(TN_ERR_INDEX, "a 0-dim tensor has nothing to select from");
-    status = tn__common_dim(o->dim, x->ndim, dim);
-    if (status == TN_OK && (o->index < -x->shape[*dim] || o->index >= x->shape[*dim]))
-        return tn_fail(TN_ERR_INDEX,
-                       "index %lld out of range for tensor of size %lld at dimension %d",
-                       (long long)o->index, (long long)x->shape[*dim], (int)*dim);
-    return status;
-}
-
-static tn_status select_infer(tn_infer *infer)
-{
-    const tn_view *x = infer->in[0];
-    tn_meta *meta = &infer->out[0];
-    int32_t dim;
-    tn_status status = select_range(x, infer->options, &dim);
-
-    meta->dtype = tn_view_dtype(x);
-    for (int32_t d = 0; d < x->ndim && status == TN_OK; d++)
-        if (d != dim)
-            meta->shape[meta->ndim++] = x->shape[d];
-    return status;
-}
-
-static tn_status select_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                  tn_tensor **out)
-{
-    const tn_select_options *o = options;
-    tn_squeeze_options squeeze = TN_SQUEEZE_OPTIONS;
-    int64_t dims[1];
-    int32_t dim;
-    tn_status status = select_range(tn_tensor_view(in[0]), o, &dim);
-
-    (void)n_in;
-    if (status != TN_OK)
-        return status;
-    dims[0] = dim;
-    squeeze.dims = (tn_ints){ dims, 1 };
-    return given(out, tn_squeeze(tn_narrow(in[0], dim, o->index, 1), &squeeze));
-}
-
 const tn_op_def tn__op_view = { TN_HEAD(tn_op_def), TN_SCHEMA_VIEW, .infer = view_infer,
                                 .derive = same_order_derive };
 const tn_op_def tn__op_reshape = { TN_HEAD(tn_op_def), TN_SCHEMA_RESHAPE, .infer = reshape_infer,
@@ -459,10 +307,3 @@ const tn_op_def tn__op_unsqueeze = { TN_HEAD(tn_op_def), TN_SCHEMA_UNSQUEEZE,
                                      .infer = unsqueeze_infer, .derive = same_order_derive };
 const tn_op_def tn__op_squeeze = { TN_HEAD(tn_op_def), TN_SCHEMA_SQUEEZE, .infer = squeeze_infer,
                                    .derive = same_order_derive };
-const tn_op_def tn__op_narrow = { TN_HEAD(tn_op_def), TN_SCHEMA_NARROW, .infer = narrow_infer,
-                                  .derive = narrow_derive };
-const tn_op_def tn__op_narrow_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_NARROW_GRAD,
-                                       .infer = narrow_grad_infer, .derive = narrow_grad_derive,
-                                       TN__PARTS(narrow_grad) };
-const tn_op_def tn__op_select = { TN_HEAD(tn_op_def), TN_SCHEMA_SELECT, .infer = select_infer,
-                                  .decompose = select_decompose };

@@ -1,49 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Activations, and the operators that their derivatives need. */
+ * Softmax along one dimension, its logarithm, and their derivatives; Gumbel softmax. */
 #include "common.h"
-
-static tn_status relu_derive(tn_derive *d)
-{
-    d->gin[0] = tn_relu_grad(d->gout[0], d->out[0]);
-    return TN_OK;
-}
-
-/* Linear in gy: the gradient goes through the same mask. */
-static tn_status relu_grad_derive(tn_derive *d)
-{
-    d->gin[0] = tn_relu_grad(d->gout[0], d->in[1]);
-    return TN_OK;
-}
-
-static tn_status sigmoid_derive(tn_derive *d)
-{
-    tn_tensor *y = d->out[0];
-
-    if (tn__is_complex(d->in_meta[0].dtype))
-        d->gin[0] = tn__common_chain(d->gout[0], tn_mul(y, tn_add_scalar(tn_neg(y), 1.0)));
-    else
-        d->gin[0] = tn_sigmoid_grad(d->gout[0], y);
-    return TN_OK;
-}
-
-static tn_status sigmoid_grad_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                        tn_tensor **out)
-{
-    tn_tensor *gy = in[0], *y = in[1];
-
-    (void)n_in, (void)options;
-    return tn__common_given(out, tn_mul(gy, tn_mul(y, tn_add_scalar(tn_neg(y), 1.0))));
-}
-
-static tn_status tanh_grad_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                     tn_tensor **out)
-{
-    tn_tensor *gy = in[0], *y = in[1];
-
-    (void)n_in, (void)options;
-    return tn__common_given(out, tn_mul(gy, tn_add_scalar(tn_neg(tn_mul(y, y)), 1.0)));
-}
 
 /* The struct of softmax is that of the whole family: one argument, dim. */
 static tn_status dim_infer(tn_infer *infer)
@@ -73,12 +31,6 @@ static tn_tensor *largest_along(tn_tensor *x, int64_t dim)
     return tn_amax(x, &o);
 }
 
-static tn_status given(tn_tensor **out, tn_tensor *result)
-{
-    out[0] = result;
-    return result != NULL ? TN_OK : tn_error_last()->code;
-}
-
 static tn_status softmax_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
                                    tn_tensor **out)
 {
@@ -87,9 +39,9 @@ static tn_status softmax_decompose(tn_tensor *const *in, int64_t n_in, const voi
 
     (void)n_in;
     if (tn_tensor_numel(in[0]) == 0)
-        return given(out, tn_copy(in[0]));
+        return tn__common_given(out, tn_copy(in[0]));
     e = tn_exp(tn_sub(in[0], largest_along(in[0], dim), NULL));
-    return given(out, tn_div(e, sum_along(e, dim), NULL));
+    return tn__common_given(out, tn_div(e, sum_along(e, dim), NULL));
 }
 
 static tn_status softmax_derive(tn_derive *d)
@@ -105,7 +57,8 @@ static tn_status softmax_grad_decompose(tn_tensor *const *in, int64_t n_in, cons
     int64_t dim = ((const tn_softmax_grad_options *)options)->dim;
 
     (void)n_in;
-    return given(out, tn_mul(in[1], tn_sub(in[0], sum_along(tn_mul(in[0], in[1]), dim), NULL)));
+    return tn__common_given(
+        out, tn_mul(in[1], tn_sub(in[0], sum_along(tn_mul(in[0], in[1]), dim), NULL)));
 }
 
 static tn_status log_softmax_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
@@ -116,9 +69,9 @@ static tn_status log_softmax_decompose(tn_tensor *const *in, int64_t n_in, const
 
     (void)n_in;
     if (tn_tensor_numel(in[0]) == 0)
-        return given(out, tn_copy(in[0]));
+        return tn__common_given(out, tn_copy(in[0]));
     shifted = tn_sub(in[0], largest_along(in[0], dim), NULL);
-    return given(out, tn_sub(shifted, tn_ln(sum_along(tn_exp(shifted), dim)), NULL));
+    return tn__common_given(out, tn_sub(shifted, tn_ln(sum_along(tn_exp(shifted), dim)), NULL));
 }
 
 static tn_status log_softmax_derive(tn_derive *d)
@@ -143,15 +96,61 @@ static tn_status log_softmax_grad_decompose(tn_tensor *const *in, int64_t n_in, 
     int64_t dim = ((const tn_log_softmax_grad_options *)options)->dim;
 
     (void)n_in;
-    return given(out, tn_sub(in[0], tn_mul(tn_exp(in[1]), sum_along(in[0], dim)), NULL));
+    return tn__common_given(out, tn_sub(in[0], tn_mul(tn_exp(in[1]), sum_along(in[0], dim)), NULL));
 }
 
-const tn_op_def tn__op_relu = { TN_HEAD(tn_op_def), TN_SCHEMA_RELU, .infer = tn__common_unary,
-                                .derive = relu_derive };
-const tn_op_def tn__op_relu_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_RELU_GRAD,
-                                     .infer = tn__common_pair, .derive = relu_grad_derive };
-const tn_op_def tn__op_sigmoid = { TN_HEAD(tn_op_def), TN_SCHEMA_SIGMOID, .infer = tn__common_unary,
-                                   .derive = sigmoid_derive, TN__PARTS(sigmoid) };
+static tn_status softmin_infer(tn_infer *infer)
+{
+    int32_t dim;
+    tn_status status = tn__common_dim(((const tn_softmin_options *)infer->options)->dim,
+                                      infer->in[0]->ndim, &dim);
+
+    return status == TN_OK ? tn__common_unary(infer) : status;
+}
+
+static tn_status softmin_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                   tn_tensor **out)
+{
+    (void)n_in;
+    return tn__common_given(out,
+                            tn_softmax(tn_neg(in[0]), ((const tn_softmin_options *)options)->dim));
+}
+
+static tn_status gumbel_softmax_infer(tn_infer *infer)
+{
+    const tn_gumbel_softmax_options *o = infer->options;
+
+    if (!(o->tau > 0))
+        return tn_fail(TN_ERR_VALUE, "tau is %g; it has to be more than 0", o->tau);
+    return tn__common_open(infer);
+}
+
+static tn_status gumbel_softmax_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                          tn_tensor **out)
+{
+    const tn_gumbel_softmax_options *o = options;
+    tn_uniform_options draw = TN_UNIFORM_OPTIONS;
+    tn_argmax_options most = TN_ARGMAX_OPTIONS;
+    tn_tensor *g, *soft, *best, *hard;
+
+    (void)n_in;
+    /* -log(-log u); u is kept from 0 */
+    draw.low = 0x1p-24;
+    g = tn_neg(tn_ln(tn_neg(tn_ln(tn_uniform(tn_detach(in[0]), &draw)))));
+    soft = tn_softmax(tn_mul_scalar(tn_add(in[0], g, NULL), 1 / o->tau), o->dim);
+    if (!o->hard || soft == NULL)
+        return tn__common_given(out, soft);
+    most.dim = o->dim;
+    most.keepdim = true;
+    best = tn_argmax(tn_detach(soft), &most);
+    if (best == NULL)
+        return tn_error_last()->code;
+    hard = tn_scatter(
+        tn__common_zeros(soft, tn_tensor_shape(soft)), best,
+        tn_tensor_full(tn_tensor_shape(best), 1, tn_tensor_dtype(soft), tn_tensor_device(soft)),
+        o->dim);
+    return tn__common_given(out, tn_add(tn_sub(hard, tn_detach(soft), NULL), soft, NULL));
+}
 const tn_op_def tn__op_softmax = { TN_HEAD(tn_op_def), TN_SCHEMA_SOFTMAX, .infer = dim_infer,
                                    .derive = softmax_derive, .decompose = softmax_decompose };
 const tn_op_def tn__op_log_softmax = { TN_HEAD(tn_op_def), TN_SCHEMA_LOG_SOFTMAX,
@@ -163,8 +162,10 @@ const tn_op_def tn__op_softmax_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_SOFTMAX_GR
 const tn_op_def tn__op_log_softmax_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_LOG_SOFTMAX_GRAD,
                                             .infer = log_softmax_grad_infer,
                                             .decompose = log_softmax_grad_decompose };
-const tn_op_def tn__op_sigmoid_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_SIGMOID_GRAD,
-                                        .infer = tn__common_pair,
-                                        .decompose = sigmoid_grad_decompose };
-const tn_op_def tn__op_tanh_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_TANH_GRAD,
-                                     .infer = tn__common_pair, .decompose = tanh_grad_decompose };
+/* recorded through its parts */
+const tn_op_def tn__op_softmin = { TN_HEAD(tn_op_def), TN_SCHEMA_SOFTMIN, .infer = softmin_infer,
+                                   .decompose = softmin_decompose };
+
+const tn_op_def tn__op_gumbel_softmax = { TN_HEAD(tn_op_def), TN_SCHEMA_GUMBEL_SOFTMAX,
+                                          .infer = gumbel_softmax_infer,
+                                          .decompose = gumbel_softmax_decompose };

@@ -1,7 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions of one number: inference, derivatives, and those that come apart into others. */
+ * Functions of one number: inference, derivatives and decompositions. */
 #include "common.h"
+
+static tn_status exp_derive(tn_derive *d)
+{
+    d->gin[0] = tn_mul(d->gout[0], tn__common_conj(d->out[0]));
+    return TN_OK;
+}
+
+static tn_status log_derive(tn_derive *d)
+{
+    d->gin[0] = tn_div(d->gout[0], tn__common_conj(d->in[0]), NULL);
+    return TN_OK;
+}
+
+static tn_status sqrt_derive(tn_derive *d)
+{
+    d->gin[0] = tn_div(d->gout[0], tn__common_conj(tn_mul_scalar(d->out[0], 2.0)), NULL);
+    return TN_OK;
+}
+const tn_op_def tn__op_exp = { TN_HEAD(tn_op_def), TN_SCHEMA_EXP, .infer = tn__common_unary,
+                               .derive = exp_derive, TN__PARTS(exp) };
+const tn_op_def tn__op_log = { TN_HEAD(tn_op_def), TN_SCHEMA_LOG, .infer = tn__common_unary,
+                               .derive = log_derive, TN__PARTS(log) };
+const tn_op_def tn__op_sqrt = { TN_HEAD(tn_op_def), TN_SCHEMA_SQRT, .infer = tn__common_unary,
+                                .derive = sqrt_derive, TN__PARTS(sqrt) };
 
 static tn_tensor *times(tn_tensor *x, double factor)
 {

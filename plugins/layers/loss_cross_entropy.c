@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Losses of classes: CrossEntropyLoss, NLLLoss, LinearCrossEntropyLoss. Options are given by name only,
+ * since PyTorch has others between them. */
+#include "layers.h"
+
+struct loss {
+    int64_t ignore_index;
+    const char *reduction;
+    double label_smoothing;
+};
+
+static const tn_option cross_entropy_options[] = {
+    TN_OPTION_ROW(struct loss, ignore_index, "-100", "a target that does not count",
+                  TN_OPTION_KIND_INT, TN_OPTION_KEYWORD),
+    TN_OPTION_ROW(struct loss, reduction, "'mean'", "none, mean or sum", TN_OPTION_KIND_STRING,
+                  TN_OPTION_KEYWORD),
+    TN_OPTION_ROW(struct loss, label_smoothing, "0.0",
+                  "share of the target that is spread over all classes", TN_OPTION_KIND_FLOAT,
+                  TN_OPTION_KEYWORD),
+    TN_OPTION_END
+};
+
+static const tn_option nll_options[] = {
+    TN_OPTION_ROW(struct loss, ignore_index, "-100", "a target that does not count",
+                  TN_OPTION_KIND_INT, TN_OPTION_KEYWORD),
+    TN_OPTION_ROW(struct loss, reduction, "'mean'", "none, mean or sum", TN_OPTION_KIND_STRING,
+                  TN_OPTION_KEYWORD),
+    TN_OPTION_END
+};
+
+static tn_status check(tn_module *self)
+{
+    const struct loss *s = tn_module_data(self);
+    tn_status status = layers_check_reduction(self, s->reduction);
+
+    if (status != TN_OK)
+        return status;
+    if (!(s->label_smoothing >= 0.0 && s->label_smoothing <= 1.0))
+        return tn_fail(TN_ERR_VALUE, "%s: label_smoothing must be between 0.0 and 1.0. Got: %g",
+                       tn_module_type(self), s->label_smoothing);
+    return TN_OK;
+}
+
+/* PyTorch prints a loss without its options. */
+static int64_t repr(tn_module *self, char *out, size_t size)
+{
+    (void)self;
+    return tn_snprint(out, size, "%s", "");
+}
+
+/* The two tensors, positional or by name. */
+static tn_status take_two(const tn_pack *pack, tn_tensor **input, tn_tensor **target)
+{
+    int64_t positional = tn_pack_positional(pack);
+    int64_t at[2] = { positional > 0 ? 0 : tn_pack_find(pack, "input"),
+                      positional > 1 ? 1 : tn_pack_find(pack, "target") };
+    if (tn_pack_count(pack) != 2 || at[0] < 0 || at[1] < 0 || at[0] == at[1])
+        return tn_fail(TN_ERR_TYPE, "a loss takes two tensors, input and target, got %lld values",
+                       (long long)tn_pack_count(pack));
+    *input = tn_pack_tensor(pack, at[0]);
+    *target = tn_pack_tensor(pack, at[1]);
+    return *input != NULL && *target != NULL ? TN_OK : tn_error_last()->code;
+}
+
+static tn_status cross_entropy(tn_module *self, const tn_pack *input, tn_pack *output)
+{
+    const struct loss *s = tn_module_data(self);
+    tn_tensor *x = NULL, *target = NULL;
+    tn_status status = take_two(input, &x, &target);
+    if (status != TN_OK)
+        return status;
+    tn_cross_entropy_options options = TN_CROSS_ENTROPY_OPTIONS;
+    options.reduction = s->reduction;
+    options.ignore_index = s->ignore_index;
+    options.label_smoothing = s->label_smoothing;
+    return layers_give(output, tn_cross_entropy(x, target, &options));
+}
+
+static tn_status nll(tn_module *self, const tn_pack *input, tn_pack *output)
+{
+    const struct loss *s = tn_module_data(self);
+    tn_tensor *x = NULL, *target = NULL, *loss = NULL, *total = NULL;
+    tn_status status = take_two(input, &x, &target);
+    if (status != TN_OK)
+        return status;
+    tn_nll_loss_options options = TN_NLL_LOSS_OPTIONS;
+    options.reduction = s->reduction;
+    options.ignore_index = s->ignore_index;
+    status = tn_nll_loss(x, target, &options, &loss, &total);
+    return status == TN_OK ? layers_give(output, loss) : status;
+}
+
+const tn_layer layer_cross_entropy_loss = {
+    TN_HEAD(tn_layer),
+    .name = "CrossEntropyLoss",
+    .help = "-log_softmax(input)[target], reduced",
+    .options = cross_entropy_options,
+    .data_size = sizeof(struct loss),
+    .version = 1,
+    .build = check,
+    .call = cross_entropy,
+    .repr = repr,
+};
+
+const tn_layer layer_nll_loss = {
+    TN_HEAD(tn_layer),
+    .name = "NLLLoss",
+    .help = "-input[target], reduced; input has log-probabilities",
+    .options = nll_options,
+    .data_size = sizeof(struct loss),
+    .version = 1,
+    .build = check,
+    .call = nll,
+    .repr = repr,
+};
+
+/* ---- LinearCrossEntropyLoss: a linear layer and the cross entropy of what it gives ---------------- */
+
+struct linear_loss {
+    int64_t in_features;
+    int64_t num_classes;
+    tn_ints out_features;
+    bool bias;
+    const char *reduction;
+    int64_t ignore_index; /* INT64_MIN: -100 */
+    double label_smoothing;
+};
+
+static const tn_option linear_loss_options[] = {
+    TN_OPTION_ROW(struct linear_loss, in_features, NULL, "size of each input sample",
+                  TN_OPTION_KIND_INT, TN_OPTION_REQUIRED | TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_ROW(struct linear_loss, num_classes, NULL, "classes", TN_OPTION_KIND_INT,
+                  TN_OPTION_REQUIRED | TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_ROW(struct linear_loss, out_features, "()",
+                  "further dimensions of the logits, behind the classes", TN_OPTION_KIND_INTS,
+                  TN_OPTION_KEYWORD),
+    TN_OPTION_ROW(struct linear_loss, bias, "False", "whether a bias is learned and added",
+                  TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD),
+    TN_OPTION_ROW(struct linear_loss, reduction, "'mean'", "none, mean or sum",
+                  TN_OPTION_KIND_STRING, TN_OPTION_KEYWORD),
+    TN_OPTION_ROW(struct linear_loss, ignore_index, "None",
+                  "a target that does not count; None: -100", TN_OPTION_KIND_INT,
+                  TN_OPTION_KEYWORD | TN_OPTION_OPTIONAL),
+    TN_OPTION_ROW(struct linear_loss, label_smoothing, "0.0",
+                  "share of the target that is spread over all classes", TN_OPTION_KIND_FLOAT,
+                  TN_OPTION_KEYWORD),
+    TN_OPTION_END
+};
+
+static tn_status linear_loss_build(tn_module *self)
+{
+    const struct linear_loss *s = tn_module_data(self);
+    int64_t all = s->num_classes;
+    tn_status status = layers_check_reduction(self, s->reduction);
+
+    if (status == TN_OK && !(s->label_smoothing >= 0.0 && s->label_smoothing <= 1.0))
+        status = tn_fail(TN_ERR_VALUE,
+                         "LinearCrossEntropyLoss: label_smoothing is %g; expected a number from "
+                         "0 to 1",
+                         s->label_smoothing);
+    for (int64_t i = 0; i < s->out_features.count && status == TN_OK; i++) {
+        if (s->out_features.at[i] < 1)
+            status = tn_fail(TN_ERR_VALUE,
+                             "LinearCrossEntropyLoss: out_features has %lld; sizes from 1 are "
+                             "taken",
+                             (long long)s->out_features.at[i]);
+        else
+            status = layers_times(self, "num_classes, times out_features,", all,
+                                  s->out_features.at[i], &all);
+    }
+    if (status == TN_OK && s->out_features.count > TN_MAX_DIMS - 2)
+        status = tn_fail(TN_ERR_VALUE, "LinearCrossEntropyLoss: out_features has %lld dimensions",
+                         (long long)s->out_features.count);
+    return status == TN_OK
+               ? layers_child(self, "linear", "Linear(%lld, %lld, bias=%s)",
+                              (long long)s->in_features, (long long)all, layers_truth(s->bias))
+               : status;
+}
+
+static tn_status linear_loss_call(tn_module *self, const tn_pack *input, tn_pack *output)
+{
+    static const char *const names[] = { "input", "target" };
+    const struct linear_loss *s = tn_module_data(self);
+    tn_cross_entropy_options o = TN_CROSS_ENTROPY_OPTIONS;
+    int64_t shape[TN_MAX_DIMS], ndim = 0;
+    tn_value v[2];
+    tn_tensor *x[2] = { NULL, NULL }, *y;
+    tn_status status = layers_take(self, input, names, 2, v);
+
+    for (int i = 0; i < 2 && status == TN_OK; i++)
+        status = layers_tensor_of(self, names[i], &v[i], &x[i]);
+    if (status != TN_OK)
+        return status;
+    if (tn_tensor_ndim(x[0]) != 1 && tn_tensor_ndim(x[0]) != 2)
+        return tn_fail(TN_ERR_VALUE,
+                       "LinearCrossEntropyLoss: input is [N, in_features] or [in_features]; got "
+                       "%d dimensions",
+                       (int)tn_tensor_ndim(x[0]));
+    y = tn_module_call(tn_module_child(self, "linear"), x[0]);
+    if (y == NULL)
+        return tn_error_last()->code;
+    if (tn_tensor_ndim(y) == 2)
+        shape[ndim++] = tn_tensor_size(y, 0);
+    shape[ndim++] = s->num_classes;
+    for (int64_t i = 0; i < s->out_features.count; i++)
+        shape[ndim++] = s->out_features.at[i];
+    o.reduction = s->reduction;
+    o.ignore_index = s->ignore_index == INT64_MIN ? -100 : s->ignore_index;
+    o.label_smoothing = s->label_smoothing;
+    return layers_give(output, tn_cross_entropy(tn_reshape(y, (tn_ints){ shape, ndim }), x[1], &o));
+}
+
+static int64_t linear_loss_repr(tn_module *self, char *out, size_t size)
+{
+    const struct linear_loss *s = tn_module_data(self);
+    layers_text text = { out, size, 0 };
+
+    layers_put(&text,
+               "in_features=%lld, num_classes=%lld, out_features=", (long long)s->in_features,
+               (long long)s->num_classes);
+    if (s->out_features.count == 0)
+        layers_put(&text, "()");
+    else
+        layers_put_row(&text, s->out_features, s->out_features.count);
+    layers_put(&text, ", bias=%s, reduction=%s, ignore_index=", layers_truth(s->bias),
+               s->reduction);
+    if (s->ignore_index == INT64_MIN)
+        layers_put(&text, "None");
+    else
+        layers_put(&text, "%lld", (long long)s->ignore_index);
+    layers_put(&text, ", label_smoothing=%g, options=None", s->label_smoothing);
+    return text.used;
+}
+
+const tn_layer layer_linear_cross_entropy = {
+    TN_HEAD(tn_layer),
+    .name = "LinearCrossEntropyLoss",
+    .help = "the cross entropy of a linear layer of the input: loss = module(input, target)",
+    .options = linear_loss_options,
+    .data_size = sizeof(struct linear_loss),
+    .version = 1,
+    .build = linear_loss_build,
+    .call = linear_loss_call,
+    .repr = linear_loss_repr,
+};

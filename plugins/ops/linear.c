@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Products with the weights of a layer: linear, linear with an activation, bilinear. */
+#include "matmul.h"
+static tn_status linear_infer(tn_infer *infer)
+{
+    const tn_view *x = infer->in[0], *w = infer->in[1], *b = infer->in[2];
+    tn_meta *meta = &infer->out[0];
+    char text[TN__TEXT], text_w[TN__TEXT];
+    tn_status status = tn__matmul_same_dtype(x, w);
+
+    if (status != TN_OK)
+        return status;
+    if (w->ndim != 2 || x->ndim < 1 || x->shape[x->ndim - 1] != w->shape[1])
+        return tn_fail(TN_ERR_RUNTIME,
+                       "x %s and weight %s cannot be multiplied: x is [..., in], weight [out, in]",
+                       tn__common_text(text, tn__common_shape(x)),
+                       tn__common_text(text_w, tn__common_shape(w)));
+    if (b != NULL) {
+        status = tn__matmul_same_dtype(x, b);
+        if (status != TN_OK)
+            return status;
+        if (b->ndim != 1 || b->shape[0] != w->shape[0])
+            return tn_fail(TN_ERR_RUNTIME, "bias %s does not fit weight %s: it has to be [out]",
+                           tn__common_text(text, tn__common_shape(b)),
+                           tn__common_text(text_w, tn__common_shape(w)));
+    }
+    tn__common_plain(meta, tn_view_dtype(x), tn__common_shape(x));
+    meta->shape[x->ndim - 1] = w->shape[0];
+    return TN_OK;
+}
+
+static tn_status linear_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                  tn_tensor **out)
+{
+    tn_tensor *y = tn_matmul(in[0], tn_transpose(in[1], 0, 1));
+
+    (void)n_in;
+    (void)options;
+    return tn__common_given(out, in[2] != TN_NONE ? tn_add(y, in[2], NULL) : y);
+}
+
+/* gx = gz . w; gw = gz^T . x over all rows; gb = gz summed over them */
+static void linear_back(tn_derive *d, tn_tensor *gz)
+{
+    const tn_meta *x = &d->in_meta[0], *w = &d->in_meta[1];
+    int64_t features = x->shape[x->ndim - 1], outs = w->shape[0], rows = 1;
+
+    for (int32_t i = 0; i < x->ndim - 1; i++)
+        rows *= x->shape[i];
+    if (tn__needs(d, 0))
+        d->gin[0] = tn_matmul(gz, tn__common_conj(d->in[1]));
+    if (tn__needs(d, 1))
+        d->gin[1] = tn_matmul(tn_transpose(tn_reshape(gz, TN_SHAPE(rows, outs)), 0, 1),
+                              tn__common_conj(tn_reshape(d->in[0], TN_SHAPE(rows, features))));
+    if (tn__needs(d, 2))
+        d->gin[2] = tn_sum_to(gz, TN_SHAPE(outs));
+}
+
+static tn_status linear_derive(tn_derive *d)
+{
+    linear_back(d, d->gout[0]);
+    return TN_OK;
+}
+
+/* ---- linear and what follows it ---- */
+
+/* How an activation is computed, and its derivative from the result or from what went in. */
+static const struct follower {
+    const char *name;
+    bool by_result;
+} followers[] = {
+    { "none", true },       { "relu", true },  { "gelu", false },
+    { "gelu_tanh", false }, { "silu", false },
+};
+enum { NONE, RELU, GELU, GELU_TANH, SILU, FOLLOWERS };
+
+static int follower_of(const char *name)
+{
+    int i = 0;
+
+    while (i < FOLLOWERS && (name == NULL || strcmp(name, followers[i].name) != 0))
+        i++;
+    return i;
+}
+
+static tn_tensor *follow(int which, tn_tensor *z)
+{
+    tn_gelu_options tanh = TN_GELU_OPTIONS;
+
+    tanh.approximate = "tanh";
+    switch (which) {
+    case RELU: return tn_relu(z);
+    case GELU: return tn_gelu(z, NULL);
+    case GELU_TANH: return tn_gelu(z, &tanh);
+    case SILU: return tn_silu(z);
+    default: return z;
+    }
+}
+
+/* `seen` is the result or what went in, as the activation wants it. */
+static tn_tensor *follow_back(int which, tn_tensor *gy, tn_tensor *seen)
+{
+    switch (which) {
+    case RELU: return tn_relu_grad(gy, seen);
+    case GELU: return tn_gelu_grad(gy, seen, "none");
+    case GELU_TANH: return tn_gelu_grad(gy, seen, "tanh");
+    case SILU: return tn_silu_grad(gy, seen);
+    default: return gy;
+    }
+}
+
+/* Whether `before` is there: the derivative needs what went into the activation, or its result is hidden in the sum. */
+static bool keeps_before(int which, bool residual)
+{
+    return !followers[which].by_result || (which != NONE && residual);
+}
+
+static tn_status linear_activation_infer(tn_infer *infer)
+{
+    const tn_linear_activation_options *o = infer->options;
+    const tn_view *residual = infer->in[3];
+    int which = follower_of(o->activation);
+    tn_meta *y = &infer->out[0];
+    char text[TN__TEXT], text_y[TN__TEXT];
+    tn_status status;
+    bool fits;
+
+    if (which == FOLLOWERS)
+        return tn_fail(TN_ERR_VALUE,
+                       "activation is %q; expected none, relu, gelu, gelu_tanh or silu",
+                       o->activation != NULL ? o->activation : "None");
+    status = linear_infer(infer);
+    if (status == TN_OK && residual != NULL)
+        status = tn__matmul_same_dtype(infer->in[0], residual);
+    if (status != TN_OK)
+        return status;
+    fits = residual == NULL || residual->ndim == y->ndim;
+    for (int32_t d = 0; fits && residual != NULL && d < y->ndim; d++)
+        fits = residual->shape[d] == y->shape[d];
+    if (!fits)
+        return tn_fail(TN_ERR_RUNTIME, "residual %s has to have the shape of the result, %s",
+                       tn__common_text(text, tn__common_shape(residual)),
+                       tn__common_text(text_y, (tn_ints){ y->shape, y->ndim }));
+    if (keeps_before(which, residual != NULL))
+        tn__common_plain(&infer->out[1], y->dtype, (tn_ints){ y->shape, y->ndim });
+    else
+        tn__common_plain(&infer->out[1], y->dtype, TN_SHAPE(0));
+    return TN_OK;
+}
+
+static tn_status linear_activation_decompose(tn_tensor *const *in, int64_t n_in,
+                                             const void *options, tn_tensor **out)
+{
+    int which = follower_of(((const tn_linear_activation_options *)options)->activation);
+    bool residual = in[3] != TN_NONE;
+    tn_tensor *z = tn_linear(in[0], in[1], in[2]), *y = z == NULL ? NULL : follow(which, z);
+
+    (void)n_in;
+    if (y != NULL && residual)
+        y = tn_add(y, in[3], NULL);
+    if (y == NULL)
+        return tn_error_last()->code;
+    out[1] = keeps_before(which, residual) ? z : tn__common_zeros(z, TN_SHAPE(0));
+    out[0] = y;
+    return out[1] != NULL ? TN_OK : tn_error_last()->code;
+}
+
+static tn_status linear_activation_derive(tn_derive *d)
+{
+    int which = follower_of(((const tn_linear_activation_options *)d->options)->activation);
+    bool kept = keeps_before(which, d->in_meta[3].ndim >= 0);
+    tn_tensor *gz = TN_NONE;
+
+    for (int i = 0; i < 4; i++)
+        if (tn__needs(d, i))
+            d->gin[i] = TN_NONE;
+    if (d->gout[0] != TN_NONE && (d->need & 7))
+        gz = follow_back(which, d->gout[0], d->out[kept ? 1 : 0]);
+    if (kept && d->gout[1] != TN_NONE)
+        gz = gz == TN_NONE ? d->gout[1] : tn_add(gz, d->gout[1], NULL);
+    if (gz != TN_NONE && gz != NULL && (d->need & 7))
+        linear_back(d, gz);
+    if (tn__needs(d, 3))
+        d->gin[3] = d->gout[0];
+    return gz != NULL ? TN_OK : tn_error_last()->code;
+}
+/* ---- bilinear ---- */
+
+static tn_status bilinear_infer(tn_infer *infer)
+{
+    const tn_view *a = infer->in[0], *b = infer->in[1], *w = infer->in[2], *bias = infer->in[3];
+    tn_meta *meta = &infer->out[0];
+    bool fits = a->ndim == b->ndim && a->ndim > 0;
+
+    for (int32_t d = 0; fits && d + 1 < a->ndim; d++)
+        fits = a->shape[d] == b->shape[d];
+    if (!fits)
+        return tn__matmul_shapes(a, b, "a and b have to be alike but for the last dimension");
+    if (w->ndim != 3 || w->shape[1] != a->shape[a->ndim - 1] ||
+        w->shape[2] != b->shape[b->ndim - 1])
+        return tn__matmul_shapes(a, w, "weight has to be [out, last of a, last of b]");
+    if (bias != NULL && (bias->ndim != 1 || bias->shape[0] != w->shape[0]))
+        return tn__matmul_shapes(w, bias, "bias has to be [out]");
+    tn__common_plain(meta, tn_view_dtype(a), tn__common_shape(a));
+    meta->shape[a->ndim - 1] = w->shape[0];
+    return tn__matmul_all_same_dtype(infer);
+}
+
+/* [1, N, i] . [o, i, j] = [o, N, j]; times b [N, j], summed over j: [o, N], transposed. */
+static tn_status bilinear_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                    tn_tensor **out)
+{
+    int64_t last[1] = { -1 }, rows[2], shape[TN_MAX_DIMS], n = 1;
+    int32_t ndim = tn_tensor_ndim(in[0]);
+    tn_sum_options sum = TN_SUM_OPTIONS;
+    tn_tensor *a, *b, *y;
+
+    (void)n_in, (void)options;
+    for (int32_t d = 0; d + 1 < ndim; d++)
+        n *= shape[d] = tn_tensor_size(in[0], d);
+    shape[ndim - 1] = tn_tensor_size(in[2], 0);
+    rows[0] = n;
+    rows[1] = tn_tensor_size(in[0], -1);
+    a = tn_reshape(in[0], (tn_ints){ rows, 2 });
+    rows[1] = tn_tensor_size(in[1], -1);
+    b = tn_reshape(in[1], (tn_ints){ rows, 2 });
+    sum.dims = (tn_ints){ last, 1 };
+    y = tn_transpose(tn_sum(tn_mul(tn_matmul(a, in[2]), b), &sum), 0, 1);
+    if (in[3] != TN_NONE)
+        y = tn_add(y, in[3], NULL);
+    return tn__common_given(out, tn_reshape(y, (tn_ints){ shape, ndim }));
+}
+const tn_op_def tn__op_linear = { TN_HEAD(tn_op_def), TN_SCHEMA_LINEAR, .infer = linear_infer,
+                                  .derive = linear_derive, .decompose = linear_decompose };
+const tn_op_def tn__op_linear_activation = { TN_HEAD(tn_op_def), TN_SCHEMA_LINEAR_ACTIVATION,
+                                             .infer = linear_activation_infer,
+                                             .derive = linear_activation_derive,
+                                             .decompose = linear_activation_decompose };
+const tn_op_def tn__op_bilinear = { TN_HEAD(tn_op_def), TN_SCHEMA_BILINEAR, .infer = bilinear_infer,
+                                    .decompose = bilinear_decompose };

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Losses with margins, decomposed into other operators. */
+#include "loss.h"
+
+/* Every loss NAME: `decompose` computes y from in[] and o. Of EACH the elements broadcast together,
+ * and devices may have kernels for them, which work while no gradient is wanted or `derive` is there. */
+#define LOSS(name, NAME, check_more, expression)                                                   \
+    DERIVED(name, NAME, check, check_more, expression, NULL)
+#define EACH(name, NAME, check_more, expression, derive_)                                          \
+    DERIVED(name, NAME, check_each, check_more, expression, derive_)
+#define DERIVED(name, NAME, check, check_more, expression, derive_)                                \
+    static tn_status name##_infer(tn_infer *infer)                                                 \
+    {                                                                                              \
+        const tn_##name##_options *o = infer->options;                                             \
+        tn_status status = check(infer, o->reduction);                                             \
+        return status == TN_OK ? check_more : status;                                              \
+    }                                                                                              \
+    static tn_status name##_decompose(tn_tensor *const *in, int64_t n_in, const void *options,     \
+                                      tn_tensor **out)                                             \
+    {                                                                                              \
+        const tn_##name##_options *o = options;                                                    \
+        (void)n_in;                                                                                \
+        return tn__common_given(out, reduced(expression, o->reduction));                           \
+    }                                                                                              \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
+                                      .derive = derive_, .decompose = name##_decompose };
+
+static tn_tensor *hinge(tn_tensor *x, tn_tensor *target, double margin)
+{
+    tn_tensor *far = at_least(more(tn_neg(x), margin), 0), *zero = number(x, 0);
+
+    return plus(tn_where(tn_ne(target, number(target, 1)), far, zero),
+                tn_where(tn_ne(target, number(target, -1)), x, zero));
+}
+
+LOSS(hinge_embedding_loss, HINGE_EMBEDDING_LOSS, TN_OK, hinge(in[0], in[1], o->margin))
+EACH(margin_ranking_loss, MARGIN_RANKING_LOSS, TN_OK,
+     at_least(more(tn_neg(tn_mul(in[2], less(in[0], in[1]))), o->margin), 0), NULL)
+
+static tn_tensor *distance(tn_tensor *a, tn_tensor *b, const tn_triplet_margin_loss_options *o)
+{
+    tn_pairwise_distance_options d = TN_PAIRWISE_DISTANCE_OPTIONS;
+
+    d.p = o->p;
+    d.eps = o->eps;
+    return tn_pairwise_distance(a, b, &d);
+}
+
+static tn_tensor *triplet(tn_tensor *const *in, const tn_triplet_margin_loss_options *o)
+{
+    tn_tensor *near = distance(in[0], in[1], o), *far = distance(in[0], in[2], o);
+
+    if (o->swap)
+        far = tn_minimum(far, distance(in[1], in[2], o));
+    return at_least(more(less(near, far), o->margin), 0);
+}
+
+static tn_status triplet_check(const tn_infer *infer, double margin)
+{
+    const tn_view *a = infer->in[0];
+    char text[TN__TEXT], text_a[TN__TEXT];
+
+    if (!(margin > 0))
+        return tn_fail(TN_ERR_VALUE, "margin is %g; it has to be greater than 0", margin);
+    for (int32_t i = 1; i < 3; i++) {
+        const tn_view *b = infer->in[i];
+        bool fits = a->ndim == b->ndim;
+
+        for (int32_t d = 0; fits && d < a->ndim; d++)
+            fits = a->shape[d] == b->shape[d] || a->shape[d] == 1 || b->shape[d] == 1;
+        if (!fits)
+            return tn_fail(TN_ERR_RUNTIME, "anchor %s and %s %s do not broadcast together",
+                           tn__common_text(text_a, tn__common_shape(a)),
+                           i == 1 ? "positive" : "negative",
+                           tn__common_text(text, tn__common_shape(b)));
+    }
+    return TN_OK;
+}
+
+LOSS(triplet_margin_loss, TRIPLET_MARGIN_LOSS, triplet_check(infer, o->margin), triplet(in, o))
+
+static tn_tensor *cosines(tn_tensor *const *in, double margin)
+{
+    int64_t dim = tn_tensor_ndim(in[0]) > 1 || tn_tensor_ndim(in[1]) > 1 ? 1 : 0;
+    tn_tensor *a = more(sum_of(tn_square(in[0]), dim), 1e-12),
+              *b = more(sum_of(tn_square(in[1]), dim), 1e-12);
+    tn_tensor *cos = over(sum_of(tn_mul(in[0], in[1]), dim), tn_sqrt(tn_mul(a, b))),
+              *zero = number(cos, 0);
+
+    return plus(tn_where(tn_eq(in[2], number(in[2], 1)), one_less(cos), zero),
+                tn_where(tn_eq(in[2], number(in[2], -1)), at_least(more(cos, -margin), 0), zero));
+}
+
+LOSS(cosine_embedding_loss, COSINE_EMBEDDING_LOSS, TN_OK, cosines(in, o->margin))
+
+static tn_status class_shapes(const tn_infer *infer, bool each)
+{
+    const tn_view *x = infer->in[0], *target = infer->in[1];
+    const tn_view *weight = infer->n_in > 2 ? infer->in[2] : NULL;
+    int64_t classes = x->ndim > 0 ? x->shape[x->ndim - 1] : 1;
+    char text[TN__TEXT], text_t[TN__TEXT];
+    bool fits = x->ndim <= 2;
+
+    if (x->ndim == 2)
+        fits = target->ndim == (each ? 2 : 1) && target->shape[0] == x->shape[0] &&
+               (!each || target->shape[1] == classes);
+    else if (fits) /* one row: a number stands for a row of one */
+        fits = target->ndim == 0 ? !each || classes == 1
+                                 : target->ndim == 1 && target->shape[0] == (each ? classes : 1);
+    if (!fits)
+        return tn_fail(TN_ERR_RUNTIME, "x %s and target %s: %s",
+                       tn__common_text(text, tn__common_shape(x)),
+                       tn__common_text(text_t, tn__common_shape(target)),
+                       each ? "both have to be [N, C] or [C]"
+                            : "they have to be [N, C] and [N], or [C] and [] or [1]");
+    if (classes < 1)
+        return tn_fail(TN_ERR_RUNTIME, "x %s has no classes: only N may be 0",
+                       tn__common_text(text, tn__common_shape(x)));
+    if (weight != NULL && (weight->ndim != 1 || weight->shape[0] != classes))
+        return tn_fail(TN_ERR_RUNTIME, "weight %s has to be [%lld], one for each class",
+                       tn__common_text(text, tn__common_shape(weight)), (long long)classes);
+    return TN_OK;
+}
+
+static tn_tensor *at_least_a_row(tn_tensor *x)
+{
+    return tn_tensor_ndim(x) == 0 ? tn_unsqueeze(x, 0) : x;
+}
+
+static tn_tensor *multi_margin(tn_tensor *const *in, const tn_multi_margin_loss_options *o)
+{
+    tn_tensor *x = at_least_a_row(in[0]), *target = tn_unsqueeze(in[1], -1), *own, *y;
+    int64_t last, classes;
+    tn_arange_options whole = TN_ARANGE_OPTIONS;
+
+    if (x != NULL && tn_tensor_ndim(x) == 1 && tn_tensor_ndim(in[1]) == 1)
+        x = tn_unsqueeze(x, 0);
+    if (x == NULL)
+        return NULL;
+    last = tn_tensor_ndim(x) - 1;
+    classes = tn_tensor_size(x, last);
+    own = tn_gather(x, target, last);
+    whole.dtype = TN_I64;
+    y = at_least(more(less(x, own), o->margin), 0);
+    if (o->p == 2)
+        y = tn_square(y);
+    if (in[2] != TN_NONE)
+        y = tn_mul(y, tn_reshape(tn_index_select(in[2], tn_reshape(in[1], TN_SHAPE(-1)), 0),
+                                 target == NULL ? (tn_ints){ NULL, 0 } : tn_tensor_shape(target)));
+    y = tn_masked_fill(y, tn_eq(tn_arange(x, 0, (double)classes, &whole), target), 0.0);
+    return times(sum_of(y, last), 1.0 / (double)classes);
+}
+
+static tn_status multi_margin_check(const tn_infer *infer, int64_t p)
+{
+    return p == 1 || p == 2 ? class_shapes(infer, false)
+                            : tn_fail(TN_ERR_VALUE, "p is %lld: 1 and 2 are there", (long long)p);
+}
+
+LOSS(multi_margin_loss, MULTI_MARGIN_LOSS, multi_margin_check(infer, o->p), multi_margin(in, o))
+
+/* A place counts until the first negative one; a class that is among the targets is no other class. */
+static tn_tensor *multilabel(tn_tensor *x, tn_tensor *target)
+{
+    int64_t last, classes, second = -1, both[2];
+    tn_tensor *ended, *counts, *safe, *own, *among, *y;
+    tn_sum_options sum = TN_SUM_OPTIONS;
+
+    if (x == NULL || target == NULL)
+        return NULL;
+    last = tn_tensor_ndim(x) - 1;
+    classes = tn_tensor_size(x, last);
+    ended = tn_cumsum(tn_cast(tn_lt(target, number(target, 0)), TN_I64), last, NULL);
+    counts = tn_eq(ended, number(ended, 0));
+    safe = tn_where(counts, target, number(target, 0));
+    own = tn_gather(x, safe, last);
+    if (counts == NULL || own == NULL)
+        return NULL;
+    /* among[n, c]: how often c is a target */
+    among = tn_scatter_add(tn__common_zeros(x, tn_tensor_shape(x)), safe,
+                           tn_cast(counts, tn_tensor_dtype(x)), last);
+    /* y[n, t, c] */
+    y = at_least(more(less(tn_unsqueeze(x, -2), tn_unsqueeze(own, -1)), 1), 0);
+    y = tn_mul(y, tn_cast(tn_unsqueeze(counts, -1), tn_tensor_dtype(x)));
+    y = tn_masked_fill(y, tn_unsqueeze(tn_gt(among, number(among, 0)), -2), 0.0);
+    both[0] = second;
+    both[1] = -2;
+    sum.dims = (tn_ints){ both, 2 };
+    return times(tn_sum(y, &sum), 1.0 / (double)classes);
+}
+
+LOSS(multilabel_margin_loss, MULTILABEL_MARGIN_LOSS, class_shapes(infer, true),
+     multilabel(at_least_a_row(in[0]), at_least_a_row(in[1])))

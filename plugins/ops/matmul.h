@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Errors about the operands of products. */
+#ifndef TN_OPS_MATMUL_H
+#define TN_OPS_MATMUL_H
+
+#include "common.h"
+
+static inline tn_status tn__matmul_same_dtype(const tn_view *a, const tn_view *b)
+{
+    if (tn_view_dtype(a) == tn_view_dtype(b))
+        return TN_OK;
+    return tn_fail(
+        TN_ERR_RUNTIME,
+        "expected m1 and m2 to have the same dtype, but got: %s != %s; tn_cast one of them",
+        tn_dtype_name(tn_view_dtype(a)), tn_dtype_name(tn_view_dtype(b)));
+}
+
+static inline tn_status tn__matmul_shapes(const tn_view *a, const tn_view *b, const char *rule)
+{
+    char text_a[TN__TEXT], text_b[TN__TEXT];
+
+    return tn_fail(TN_ERR_RUNTIME, "%s; they are %s and %s", rule,
+                   tn__common_text(text_a, tn__common_shape(a)),
+                   tn__common_text(text_b, tn__common_shape(b)));
+}
+
+static inline tn_status tn__matmul_all_same_dtype(const tn_infer *infer)
+{
+    for (int64_t i = 1; i < infer->n_in; i++)
+        if (infer->in[i] != NULL && tn_view_dtype(infer->in[i]) != tn_view_dtype(infer->in[0]))
+            return tn_fail(TN_ERR_RUNTIME,
+                           "all have to have the same dtype, but there are %s and %s; tn_cast one",
+                           tn_dtype_name(tn_view_dtype(infer->in[0])),
+                           tn_dtype_name(tn_view_dtype(infer->in[i])));
+    return TN_OK;
+}
+
+#endif

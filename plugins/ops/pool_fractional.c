@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Max pooling over windows whose places are drawn. */
+#include "common.h"
+enum { MOST = 3 };
+
+static tn_tensor *number(tn_tensor *like, double value)
+{
+    return like == NULL ? NULL : tn__common_number(like, value);
+}
+
+static tn_tensor *plus(tn_tensor *a, tn_tensor *b)
+{
+    return tn_add(a, b, NULL);
+}
+
+static tn_tensor *less(tn_tensor *a, tn_tensor *b)
+{
+    return tn_sub(a, b, NULL);
+}
+static tn_tensor *flattened(tn_tensor *x, int64_t from)
+{
+    tn_flatten_options o = TN_FLATTEN_OPTIONS;
+
+    o.start_dim = from;
+    return tn_flatten(x, &o);
+}
+
+static tn_status fractional_infer(tn_infer *infer, int32_t dims, tn_ints kernel, tn_ints output)
+{
+    const tn_view *x = infer->in[0], *samples = infer->in[1];
+    int32_t before = x->ndim - dims;
+    char text[TN__TEXT], text_s[TN__TEXT], text_k[TN__TEXT], text_o[TN__TEXT];
+    bool fits = (before == 1 || before == 2) && samples->ndim == before + 1 &&
+                samples->shape[before] == dims && kernel.count == dims && output.count == dims;
+
+    for (int32_t d = 0; fits && d < before; d++)
+        fits = samples->shape[d] == x->shape[d];
+    for (int32_t d = 0; fits && d < dims; d++)
+        fits = kernel.at[d] > 0 && output.at[d] > 0 && kernel.at[d] <= x->shape[before + d] &&
+               output.at[d] <= x->shape[before + d] - kernel.at[d] + 1;
+    if (!fits)
+        return tn_fail(
+            TN_ERR_VALUE,
+            "x %s, samples %s, kernel_size %s, output_size %s: x has %d dimensions behind "
+            "[N, C] or [C], samples [N, C, %d] or [C, %d], and output_size + kernel_size "
+            "- 1 is at most x's size",
+            tn__common_text(text, tn__common_shape(x)),
+            tn__common_text(text_s, tn__common_shape(samples)), tn__common_text(text_k, kernel),
+            tn__common_text(text_o, output), (int)dims, (int)dims, (int)dims);
+    tn__common_open(infer);
+    infer->out[1].dtype = TN_I64;
+    return TN_OK;
+}
+
+/* Where the windows of one dimension begin, i64 [N, C, outputs]. */
+static tn_tensor *begins(tn_tensor *sample, int64_t size, int64_t kernel, int64_t outputs)
+{
+    double alpha = outputs > 1 ? (double)(size - kernel) / (double)(outputs - 1) : 0;
+    tn_arange_options whole = TN_ARANGE_OPTIONS, same = TN_ARANGE_OPTIONS;
+    tn_tensor *i, *at, *last;
+
+    if (sample == NULL)
+        return NULL;
+    whole.dtype = TN_I64;
+    same.dtype = tn_tensor_dtype(sample);
+    i = tn_arange(sample, 0, (double)outputs, &same);
+    last = tn_ge(
+        tn_arange(sample, 0, (double)outputs, &whole), /* the last one ends with the image */
+        tn_full(sample, (tn_ints){ NULL, 0 }, (double)(outputs - 1),
+                &(tn_full_options){ (uint32_t)sizeof(tn_full_options), .dtype = TN_I64 }));
+    at = less(tn_trunc(tn_mul_scalar(plus(i, sample), alpha)),
+              tn_trunc(tn_mul_scalar(sample, alpha)));
+    return tn_cast(tn_where(last, number(at, (double)(size - kernel)), at), TN_I64);
+}
+
+static tn_status fractional(tn_tensor *const *in, int32_t dims, tn_ints kernel, tn_ints output,
+                            tn_tensor **out)
+{
+    bool batched = tn_tensor_ndim(in[0]) == dims + 2;
+    tn_tensor *x = batched ? in[0] : tn_unsqueeze(in[0], 0), *flat, *at = NULL, *most, *which;
+    tn_tensor *samples = tn_detach(batched ? in[1] : tn_unsqueeze(in[1], 0));
+    int64_t n, c, windows = 1, inside = 1, wide[2 + 2 * MOST], shape[2 + MOST];
+
+    if (x == NULL || samples == NULL)
+        return tn_error_last()->code;
+    n = tn_tensor_size(x, 0);
+    c = tn_tensor_size(x, 1);
+    /* the place of every element of every window: [N, C, o..., k...], summed up dimension by dimension */
+    for (int32_t d = 0; d < dims; d++) {
+        int64_t size = tn_tensor_size(x, 2 + d);
+        tn_arange_options whole = TN_ARANGE_OPTIONS;
+        /* PyTorch draws the width before the height of an image, but depth, height, width of a volume. */
+        tn_tensor *sample = tn_unsqueeze(tn_select(samples, 2, dims == 2 ? 1 - d : d), 2), *part;
+
+        whole.dtype = TN_I64;
+        part = plus(tn_unsqueeze(begins(sample, size, kernel.at[d], output.at[d]), 3),
+                    tn_arange(samples, 0, (double)kernel.at[d], &whole));
+        wide[0] = n;
+        wide[1] = c;
+        for (int32_t i = 0; i < dims; i++) {
+            wide[2 + i] = i == d ? output.at[d] : 1;
+            wide[2 + dims + i] = i == d ? kernel.at[d] : 1;
+        }
+        part = tn_reshape(part, (tn_ints){ wide, 2 + 2 * dims });
+        at = d == 0 ? part : plus(tn_mul_scalar(at, (double)size), part);
+        windows *= output.at[d];
+        inside *= kernel.at[d];
+    }
+    at = tn_reshape(at, TN_SHAPE(n, c, windows * inside));
+    flat = flattened(x, 2);
+    if (tn_max_dim(tn_reshape(tn_gather(tn_detach(flat), at, 2), TN_SHAPE(n, c, windows, inside)),
+                   3,
+                   &(tn_max_dim_options){ (uint32_t)sizeof(tn_max_dim_options), .dim = 3,
+                                          .keepdim = true },
+                   &most, &which) != TN_OK)
+        return tn_error_last()->code;
+    at = tn_select(tn_gather(tn_reshape(at, TN_SHAPE(n, c, windows, inside)), which, 3), 3, 0);
+    shape[0] = n;
+    shape[1] = c;
+    memcpy(shape + 2, output.at, (size_t)dims * sizeof *shape);
+    {
+        tn_ints to = { batched ? shape : shape + 1, dims + (batched ? 2 : 1) };
+
+        out[0] = tn_reshape(tn_gather(flat, at, 2), to);
+        out[1] = tn_reshape(at, to);
+    }
+    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last()->code;
+}
+
+#define FRACTIONAL(dims)                                                                           \
+    static tn_status fractional_max_pool##dims##d_infer(tn_infer *infer)                           \
+    {                                                                                              \
+        const tn_fractional_max_pool##dims##d_options *o = infer->options;                         \
+        return fractional_infer(infer, dims, o->kernel_size, o->output_size);                      \
+    }                                                                                              \
+    static tn_status fractional_max_pool##dims##d_decompose(tn_tensor *const *in, int64_t n_in,    \
+                                                            const void *options, tn_tensor **out)  \
+    {                                                                                              \
+        const tn_fractional_max_pool##dims##d_options *o = options;                                \
+        (void)n_in;                                                                                \
+        return fractional(in, dims, o->kernel_size, o->output_size, out);                          \
+    }
+FRACTIONAL(2)
+FRACTIONAL(3)
+
+#define COMPOSED(name, NAME)                                                                       \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
+                                      .decompose = name##_decompose };
+COMPOSED(fractional_max_pool2d, FRACTIONAL_MAX_POOL2D)
+COMPOSED(fractional_max_pool3d, FRACTIONAL_MAX_POOL3D)

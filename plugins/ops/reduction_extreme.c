@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The largest and the smallest over dimensions, and where they are. */
+#include "reduction.h"
+
+static tn_status amax_infer(tn_infer *infer)
+{
+    const tn_amax_options *o = infer->options;
+
+    return tn__common_extreme(infer, o->dims, o->keepdim, tn_view_dtype(infer->in[0]));
+}
+
+/* Evenly among the largest. */
+static tn_status amax_derive(tn_derive *d)
+{
+    const tn_amax_options *o = d->options;
+    tn_ints shape = tn__common_in_shape(d, 0);
+    tn_tensor *y = tn__common_unreduced(d->out[0], shape, o->dims, o->keepdim);
+    tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
+    tn_tensor *mask = tn_eq(d->in[0], y);
+    tn_sum_options sum = TN_SUM_OPTIONS;
+
+    if (mask == NULL || gy == NULL)
+        return tn_error_last()->code;
+    mask = tn_cast(mask, tn_tensor_dtype(gy));
+    sum.dims = o->dims;
+    sum.keepdim = true;
+    d->gin[0] = tn_mul(mask, tn_div(gy, tn_sum(mask, &sum), NULL));
+    return TN_OK;
+}
+
+static tn_status argmax_infer(tn_infer *infer)
+{
+    const tn_argmax_options *o = infer->options;
+    tn_ints dims = { &o->dim, o->dim == INT64_MIN ? 0 : 1 };
+
+    return tn__common_extreme(infer, dims, o->keepdim, TN_I64);
+}
+
+static tn_status amin_infer(tn_infer *infer)
+{
+    const tn_amin_options *o = infer->options;
+
+    return tn__common_extreme(infer, o->dims, o->keepdim, tn_view_dtype(infer->in[0]));
+}
+
+/* Evenly among the smallest. */
+static tn_status amin_derive(tn_derive *d)
+{
+    const tn_amin_options *o = d->options;
+    tn_ints shape = tn__common_in_shape(d, 0);
+    tn_tensor *y = tn__common_unreduced(d->out[0], shape, o->dims, o->keepdim);
+    tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
+    tn_tensor *mask = like(tn_eq(d->in[0], y), gy);
+
+    d->gin[0] = tn_mul(mask, over(gy, sum_of(mask, o->dims, true)));
+    return TN_OK;
+}
+
+static tn_status argmin_infer(tn_infer *infer)
+{
+    const tn_argmin_options *o = infer->options;
+    tn_ints dims = { &o->dim, o->dim == INT64_MIN ? 0 : 1 };
+
+    return tn__common_extreme(infer, dims, o->keepdim, TN_I64);
+}
+
+static tn_status pick_infer(tn_infer *infer, int64_t dim, bool keepdim)
+{
+    tn_status status = tn__common_extreme(infer, (tn_ints){ &dim, 1 }, keepdim,
+                                          tn_view_dtype(infer->in[0]));
+
+    infer->out[1] = infer->out[0];
+    infer->out[1].dtype = TN_I64;
+    return status;
+}
+
+static tn_status max_dim_infer(tn_infer *infer)
+{
+    const tn_max_dim_options *o = infer->options;
+
+    return pick_infer(infer, o->dim, o->keepdim);
+}
+
+static tn_status min_dim_infer(tn_infer *infer)
+{
+    const tn_min_dim_options *o = infer->options;
+
+    return pick_infer(infer, o->dim, o->keepdim);
+}
+
+/* The elements at `places`, which kept dimension `dim`. */
+static tn_status picked(tn_tensor *x, tn_tensor *places, int64_t dim, bool keepdim, tn_tensor **out)
+{
+    tn_squeeze_options squeeze = TN_SQUEEZE_OPTIONS;
+
+    squeeze.dims = (tn_ints){ &dim, 1 };
+    out[0] = tn_gather(x, places, dim);
+    out[1] = places;
+    if (!keepdim && out[0] != NULL && tn_tensor_ndim(x) > 0) {
+        out[0] = tn_squeeze(out[0], &squeeze);
+        out[1] = tn_squeeze(out[1], &squeeze);
+    }
+    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last()->code;
+}
+
+static tn_status max_dim_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                   tn_tensor **out)
+{
+    const tn_max_dim_options *o = options;
+    tn_argmax_options place = TN_ARGMAX_OPTIONS;
+
+    (void)n_in;
+    place.dim = o->dim;
+    place.keepdim = true;
+    return picked(in[0], tn_argmax(in[0], &place), o->dim, o->keepdim, out);
+}
+
+static tn_status min_dim_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                   tn_tensor **out)
+{
+    const tn_min_dim_options *o = options;
+    tn_argmin_options place = TN_ARGMIN_OPTIONS;
+
+    (void)n_in;
+    place.dim = o->dim;
+    place.keepdim = true;
+    return picked(in[0], tn_argmin(in[0], &place), o->dim, o->keepdim, out);
+}
+const tn_op_def tn__op_amax = { TN_HEAD(tn_op_def), TN_SCHEMA_AMAX, .infer = amax_infer,
+                                .derive = amax_derive };
+const tn_op_def tn__op_argmax = { TN_HEAD(tn_op_def), TN_SCHEMA_ARGMAX, .infer = argmax_infer };
+const tn_op_def tn__op_amin = { TN_HEAD(tn_op_def), TN_SCHEMA_AMIN, .infer = amin_infer,
+                                .derive = amin_derive };
+const tn_op_def tn__op_argmin = { TN_HEAD(tn_op_def), TN_SCHEMA_ARGMIN, .infer = argmin_infer };
+#define COMPOSED(name, NAME)                                                                       \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
+                                      .decompose = name##_decompose };
+COMPOSED(max_dim, MAX_DIM)
+COMPOSED(min_dim, MIN_DIM)

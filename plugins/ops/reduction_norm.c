@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Variance, standard deviation and norms over dimensions. */
+#include "reduction.h"
+
+/* ---- spread ---- */
+
+static double spread_factor(tn_ints shape, tn_ints dims, double correction)
+{
+    double n = members(shape, dims) - correction;
+
+    return 1.0 / (n > 0 ? n : 0);
+}
+
+/* |x|^2, real */
+static tn_tensor *square_size(tn_tensor *x)
+{
+    tn_tensor *re, *im;
+
+    if (x == NULL || !tn__is_complex(tn_tensor_dtype(x)))
+        return tn_mul(x, x);
+    re = tn_real(x);
+    im = tn_imag(x);
+    return tn_add(tn_mul(re, re), tn_mul(im, im), NULL);
+}
+
+/* Two passes: the mean, then the squares of what differs from it. Narrow types in float32. */
+static tn_tensor *variance(tn_tensor *x, tn_ints dims, double correction, bool keepdim)
+{
+    tn_tensor *apart = tn_sub(x, mean_of(x, dims, true), NULL);
+
+    if (apart == NULL)
+        return NULL;
+    return tn_mul_scalar(sum_of(square_size(apart), dims, keepdim),
+                         spread_factor(tn_tensor_shape(x), dims, correction));
+}
+
+static tn_status var_infer(tn_infer *infer)
+{
+    const tn_var_options *o = infer->options;
+
+    return tn__reduce_infer(infer, o->dims, o->keepdim,
+                            tn__common_part(tn_view_dtype(infer->in[0])));
+}
+
+static tn_status var_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                               tn_tensor **out)
+{
+    const tn_var_options *o = options;
+    bool narrow = tn__common_narrow(in[0]);
+    tn_tensor *y = variance(narrow ? tn_cast(in[0], TN_F32) : in[0], o->dims, o->correction,
+                            o->keepdim);
+
+    (void)n_in;
+    return tn__common_given(out, narrow ? like(y, in[0]) : y);
+}
+
+static tn_status var_derive(tn_derive *d)
+{
+    const tn_var_options *o = d->options;
+    tn_ints shape = tn__common_in_shape(d, 0);
+    tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
+
+    gy = tn_mul_scalar(gy, 2 * spread_factor(shape, o->dims, o->correction));
+    d->gin[0] = tn_mul(gy, tn_sub(d->in[0], mean_of(d->in[0], o->dims, true), NULL));
+    return TN_OK;
+}
+
+static tn_status std_infer(tn_infer *infer)
+{
+    const tn_std_options *o = infer->options;
+
+    return tn__reduce_infer(infer, o->dims, o->keepdim,
+                            tn__common_part(tn_view_dtype(infer->in[0])));
+}
+
+static tn_status std_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                               tn_tensor **out)
+{
+    const tn_std_options *o = options;
+    bool narrow = tn__common_narrow(in[0]);
+    tn_tensor *y = tn_sqrt(
+        variance(narrow ? tn_cast(in[0], TN_F32) : in[0], o->dims, o->correction, o->keepdim));
+
+    (void)n_in;
+    return tn__common_given(out, narrow ? like(y, in[0]) : y);
+}
+
+static tn_status std_derive(tn_derive *d)
+{
+    const tn_std_options *o = d->options;
+    tn_ints shape = tn__common_in_shape(d, 0);
+    tn_tensor *y = tn__common_unreduced(d->out[0], shape, o->dims, o->keepdim);
+    tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
+    tn_tensor *g = or_zero(tn_eq(y, tn__common_number(y, 0.0)), over(gy, y));
+
+    d->gin[0] = tn_mul(tn_mul_scalar(g, spread_factor(shape, o->dims, o->correction)),
+                       tn_sub(d->in[0], mean_of(d->in[0], o->dims, true), NULL));
+    return TN_OK;
+}
+
+/* ---- norms ---- */
+
+static tn_status norm_infer(tn_infer *infer)
+{
+    const tn_norm_options *o = infer->options;
+    tn_dtype dtype = tn__common_part(tn__common_asked(infer, o->dtype));
+
+    if (!(TN_MASK_FLOAT & TN_BIT(dtype)))
+        return tn_fail(TN_ERR_RUNTIME,
+                       "dtype %s; the norm is worked out in a float or complex type",
+                       tn_dtype_name(dtype));
+    if (isinf(o->p))
+        return tn__common_extreme(infer, o->dims, o->keepdim, dtype);
+    return tn__reduce_infer(infer, o->dims, o->keepdim, dtype);
+}
+
+static tn_tensor *norm_of(tn_tensor *x, const tn_norm_options *o)
+{
+    tn_amax_options most = TN_AMAX_OPTIONS;
+    tn_amin_options least = TN_AMIN_OPTIONS;
+    tn_tensor *size;
+
+    if (o->p == 2)
+        return tn_sqrt(sum_of(square_size(x), o->dims, o->keepdim));
+    if (o->p == 0)
+        return sum_of(
+            tn_cast(tn_ne(x, tn__common_number(x, 0.0)), tn__common_part(tn_tensor_dtype(x))),
+            o->dims, o->keepdim);
+    size = tn_abs(x);
+    if (o->p == 1)
+        return sum_of(size, o->dims, o->keepdim);
+    most.dims = least.dims = o->dims;
+    most.keepdim = least.keepdim = o->keepdim;
+    if (isinf(o->p))
+        return o->p > 0 ? tn_amax(size, &most) : tn_amin(size, &least);
+    return tn_pow_scalar(sum_of(tn_pow_scalar(size, o->p), o->dims, o->keepdim), 1.0 / o->p);
+}
+
+static tn_status norm_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                tn_tensor **out)
+{
+    bool narrow = tn__common_narrow(in[0]);
+    tn_tensor *y = norm_of(narrow ? tn_cast(in[0], TN_F32) : in[0], options);
+
+    (void)n_in;
+    return tn__common_given(out, narrow ? like(y, in[0]) : y);
+}
+
+static tn_status norm_derive(tn_derive *d)
+{
+    const tn_norm_options *o = d->options;
+    tn_ints shape = tn__common_in_shape(d, 0);
+    tn_tensor *x = d->in[0], *size = tn_abs(x), *zero = tn__common_number(size, 0.0), *scaled,
+              *scale;
+    tn_tensor *y = tn__common_unreduced(d->out[0], shape, o->dims, o->keepdim);
+    tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
+
+    if (o->p == 0) {
+        d->gin[0] = tn__common_zeros(x, shape);
+    } else if (o->p == 1) {
+        d->gin[0] = tn_mul(tn_sgn(x), gy);
+    } else if (o->p == 2) {
+        /* Where the norm is 0, nothing is divided by it: a derivative of this derivative would be NaN. */
+        tn_tensor *none = tn_eq(y, zero), *safe = tn_where(none, tn__common_number(y, 1.0), y);
+
+        d->gin[0] = tn_mul(x, or_zero(none, over(gy, safe)));
+    } else if (isinf(o->p)) { /* evenly among the extreme ones */
+        tn_tensor *mask = like(tn_eq(size, y), gy);
+
+        d->gin[0] = tn_mul(tn_mul(tn_sgn(x), mask), over(gy, sum_of(mask, o->dims, true)));
+    } else {
+        scaled = tn_mul(tn_sgn(x), tn_pow_scalar(size, o->p - 1));
+        if (o->p < 2)
+            scaled = or_zero(tn_eq(size, zero), scaled);
+        scale = or_zero(tn_eq(y, zero), over(gy, tn_pow_scalar(y, o->p - 1)));
+        d->gin[0] = tn_mul(scaled, scale);
+    }
+    return TN_OK;
+}
+#define DERIVED(name, NAME)                                                                        \
+    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
+                                      .derive = name##_derive, .decompose = name##_decompose };
+DERIVED(var, VAR)
+DERIVED(std, STD)
+DERIVED(norm, NORM)

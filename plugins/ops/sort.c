@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Order along one dimension: sort, topk. */
+#include "common.h"
+
+static tn_status sort_infer(tn_infer *infer)
+{
+    const tn_sort_options *o = infer->options;
+    const tn_view *x = infer->in[0];
+    int32_t at;
+
+    tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
+    tn__common_plain(&infer->out[1], TN_I64, tn__common_shape(x));
+    return tn__common_dim(o->dim, x->ndim, &at);
+}
+
+static tn_status sort_derive(tn_derive *d)
+{
+    const tn_sort_options *o = d->options;
+
+    if (d->gout[0] == TN_NONE)
+        return TN_OK;
+    d->gin[0] = tn_scatter_add(tn__common_nothing(d->gout[0], tn__common_in_shape(d, 0)), d->out[1],
+                               d->gout[0], o->dim);
+    return TN_OK;
+}
+
+static tn_status topk_infer(tn_infer *infer)
+{
+    const tn_topk_options *o = infer->options;
+    const tn_view *x = infer->in[0];
+    int32_t at;
+    tn_status status = tn__common_dim(o->dim, x->ndim, &at);
+
+    if (status != TN_OK)
+        return status;
+    if (o->k < 0 || o->k > (x->ndim > 0 ? x->shape[at] : 1))
+        return tn_fail(TN_ERR_RUNTIME, "k (%lld) is not in the range of the dimension: 0 to %lld",
+                       (long long)o->k, (long long)(x->ndim > 0 ? x->shape[at] : 1));
+    for (int i = 0; i < 2; i++) {
+        tn__common_plain(&infer->out[i], i == 0 ? tn_view_dtype(x) : TN_I64, tn__common_shape(x));
+        if (x->ndim > 0) /* a number is all of itself, with k = 0 too */
+            infer->out[i].shape[at] = o->k;
+    }
+    return TN_OK;
+}
+
+static tn_status topk_derive(tn_derive *d)
+{
+    const tn_topk_options *o = d->options;
+
+    if (d->gout[0] == TN_NONE)
+        return TN_OK;
+    d->gin[0] = tn_scatter_add(tn__common_nothing(d->gout[0], tn__common_in_shape(d, 0)), d->out[1],
+                               d->gout[0], o->dim);
+    return TN_OK;
+}
+
+static tn_status topk_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                tn_tensor **out)
+{
+    const tn_topk_options *o = options;
+    tn_sort_options order = TN_SORT_OPTIONS;
+    tn_status status;
+
+    (void)n_in;
+    order.dim = o->dim;
+    order.descending = o->largest;
+    status = tn_sort(in[0], &order, &out[0], &out[1]);
+    for (int i = 0; i < 2 && status == TN_OK && tn_tensor_ndim(in[0]) > 0; i++) {
+        out[i] = tn_copy(tn_narrow(out[i], o->dim, 0, o->k));
+        status = out[i] != NULL ? TN_OK : tn_error_last()->code;
+    }
+    return status;
+}
+const tn_op_def tn__op_sort = { TN_HEAD(tn_op_def), TN_SCHEMA_SORT, .infer = sort_infer,
+                                .derive = sort_derive };
+const tn_op_def tn__op_topk = { TN_HEAD(tn_op_def), TN_SCHEMA_TOPK, .infer = topk_infer,
+                                .derive = topk_derive, .decompose = topk_decompose };
