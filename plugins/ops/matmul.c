@@ -212,15 +212,15 @@ static tn_status added_infer(tn_infer *infer, int32_t ndim, double beta, double 
     return fits ? TN_OK : tn__matmul_shapes(x, a, "x has to broadcast to the product's shape");
 }
 
-static tn_tensor *added(tn_tensor *x, tn_tensor *product, double beta, double alpha)
+static tn_tensor *added(tn_tensor *x, tn_tensor *y, double beta, double alpha)
 {
-    if (product == NULL)
+    if (y == NULL)
         return NULL;
     if (alpha != 1.0)
-        product = tn_mul_scalar(product, alpha);
+        y = tn_mul_scalar(y, alpha);
     if (beta == 0.0)
-        return product;
-    return tn_add(beta == 1.0 ? x : tn_mul_scalar(x, beta), product, NULL);
+        return y;
+    return tn_add(beta == 1.0 ? x : tn_mul_scalar(x, beta), y, NULL);
 }
 
 static tn_status addmm_infer(tn_infer *infer)

@@ -265,8 +265,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("draws");
-    TCase *tests = tcase_create("draws");
+    Suite *suite = suite_create("random");
+    TCase *tests = tcase_create("random");
 
     tcase_add_test(tests, bernoulli_is_one_as_often_as_asked);
     tcase_add_test(tests, randint_gives_every_number_and_no_other);
