@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The words of the kernel text (plugins/backend-opencl/dialect.cl) for CUDA, and what comes before the kernels. */
+ * The words of the kernel text (backend-opencl/dialect.cl) for CUDA, and what comes before the kernels. */
 #ifndef TN_CUDA_DIALECT
 #define TN_CUDA_DIALECT
 
@@ -52,6 +52,6 @@ DEVICE u16 tn_to_f16(float x)
 #define F16_LOAD(p, i) tn_from_f16(((const u16 *)(p))[i])
 #define F16_STORE(p, i, v) (((u16 *)(p))[i] = tn_to_f16(v))
 
-#include "../backend-opencl/layout.cl"
-#include "../backend-opencl/common.cl"
+#include "../gpu/kernels/layout.cl"
+#include "../gpu/kernels/common.cl"
 #endif

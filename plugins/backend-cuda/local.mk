@@ -2,19 +2,35 @@
 #
 # With nvcc the kernels are inside the plugin; without it they are not, and its activation says so.
 
-TN_CUDA_TEXTS = %D%/elementwise.cu %D%/functions.cu %D%/copy.cu %D%/move.cu %D%/reduce.cu %D%/matmul.cu %D%/softmax.cu %D%/loss.cu \
-	%D%/random.cu %D%/along.cu
-
 TN_PLUGINS += plugins/backend-cuda.la
-plugins_backend_cuda_la_SOURCES = %D%/cu_api.h %D%/cu_api.c %D%/cuda.h %D%/device.c %D%/module.c %D%/blaslt.h \
-	%D%/blaslt.c %D%/plugin.c %D%/dialect.cuh %D%/each.cuh $(TN_GPU_HOST)
+plugins_backend_cuda_la_SOURCES = %D%/cu_api.h %D%/cu_api.c %D%/cuda.h %D%/device.c %D%/module.c \
+	%D%/blaslt.h %D%/blaslt.c %D%/plugin.c $(TN_GPU_HOST)
 plugins_backend_cuda_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 plugins_backend_cuda_la_LDFLAGS = $(TN_PLUGIN_LINK)
-EXTRA_DIST += $(TN_CUDA_TEXTS)
+EXTRA_DIST += %D%/kernels.cu %D%/dialect.cuh
 if HAVE_NVCC
+TN_CUDA_KERNELS = %D%/activation.c %D%/arithmetic.c %D%/compare.c %D%/copy.c %D%/creation.c \
+	%D%/index.c %D%/loss.c %D%/matmul.c %D%/random.c %D%/reduction.c %D%/scan.c %D%/softmax.c \
+	%D%/sort.c
 plugins_backend_cuda_la_CPPFLAGS += -DTN_WITH_CUDA_KERNELS
-nodist_plugins_backend_cuda_la_SOURCES = $(TN_CUDA_TEXTS:.cu=.c)
-CLEANFILES += $(TN_CUDA_TEXTS:.cu=.c)
-# every kernel text is compiled for each type through each.cuh
-$(TN_CUDA_TEXTS:.cu=.c): $(TN_GPU_TEXTS) %D%/dialect.cuh %D%/each.cuh
+nodist_plugins_backend_cuda_la_SOURCES = $(TN_CUDA_KERNELS)
+CLEANFILES += $(TN_CUDA_KERNELS)
+# kernels.cu is compiled once per text, which the name of the result names.
+$(TN_CUDA_KERNELS): %D%/kernels.cu %D%/dialect.cuh $(TN_GPU_COMMON) $(TN_GPU_EACH)
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && text=`basename $@ .c` && \
+	    $(TN_NVCC) "-DTN_TEXT=\"$$text.cl\"" -o $@.fatbin $(srcdir)/%D%/kernels.cu && \
+	    $(PERL) $(srcdir)/build-aux/embed $@.fatbin $$text.fatbin >$@.tmp && rm -f $@.fatbin && mv -f $@.tmp $@
+%D%/activation.c: plugins/gpu/kernels/activation.cl
+%D%/arithmetic.c: plugins/gpu/kernels/arithmetic.cl
+%D%/compare.c: plugins/gpu/kernels/compare.cl
+%D%/copy.c: plugins/gpu/kernels/copy.cl
+%D%/creation.c: plugins/gpu/kernels/creation.cl
+%D%/index.c: plugins/gpu/kernels/index.cl
+%D%/loss.c: plugins/gpu/kernels/loss.cl
+%D%/matmul.c: plugins/gpu/kernels/matmul.cl
+%D%/random.c: plugins/gpu/kernels/random.cl
+%D%/reduction.c: plugins/gpu/kernels/reduction.cl
+%D%/scan.c: plugins/gpu/kernels/scan.cl
+%D%/softmax.c: plugins/gpu/kernels/softmax.cl
+%D%/sort.c: plugins/gpu/kernels/sort.cl
 endif

@@ -17,7 +17,12 @@ static const tn_option options[] = {
     TN_OPTION_END
 };
 
-static const tn_kernel kernels[] = { GPU_TABLE("cuda", blaslt_run_bmm, blaslt_workspace) };
+#define GPU_DEVICE "cuda"
+#define GPU_BMM_RUN blaslt_run_bmm
+#define GPU_BMM_WORKSPACE blaslt_workspace
+static const tn_kernel kernels[] = {
+#include "../gpu/kernel_table.h"
+};
 
 static const void *const contributions[] = { &cuda_backend };
 

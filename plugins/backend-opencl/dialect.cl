@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The words that kernel text uses, in OpenCL C 1.2. backend-cuda/dialect.cuh says the same for CUDA, and
+ * The words that kernel text uses, in OpenCL C 1.2. plugins/backend-cuda/dialect.cuh says the same for CUDA, and
  * tests/fake-cuda/dialect.h for a plain C compiler. */
 #ifdef TN_FP64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable

@@ -13,7 +13,12 @@ static const tn_option options[] = {
     TN_OPTION_END
 };
 
-static const tn_kernel kernels[] = { GPU_TABLE("opencl", gpu_run_bmm, NULL) };
+#define GPU_DEVICE "opencl"
+#define GPU_BMM_RUN gpu_run_bmm
+#define GPU_BMM_WORKSPACE NULL
+static const tn_kernel kernels[] = {
+#include "../gpu/kernel_table.h"
+};
 
 static const void *const contributions[] = { &opencl_backend };
 

@@ -1,20 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies between layouts and types, filling, and the derivative of narrow, which is both. */
+ * Copies between layouts and types. */
 #include "gpu.h"
-
-#include <string.h>
-
-tn_dtype gpu_as_bits(const tn_view *view)
-{
-    switch (gpu_item_size(view)) {
-    case 1: return TN_U8;
-    case 2: return TN_U16;
-    case 4: return TN_U32;
-    case 8: return TN_U64;
-    default: return TN_C128;
-    }
-}
 
 bool gpu_supports_copy(const tn_call *call, char *reason, size_t size)
 {
@@ -69,42 +56,4 @@ tn_status gpu_copy_view(const tn_call *call, const tn_view *to, const tn_view *f
 tn_status gpu_run_copy(const tn_call *call)
 {
     return gpu_copy_view(call, call->out[0], call->in[0]);
-}
-
-tn_status gpu_fill_view(const tn_call *call, const tn_view *to, double value)
-{
-    const tn_view *views[] = { to };
-    uint64_t bits[2];
-    gpu_walk walk;
-
-    gpu_walk_make(&walk, views, 1);
-    gpu_bits(tn_view_dtype(to), value, bits);
-    /* the second number of a complex one: two floats are one word of 64 bits, two doubles two */
-    {
-        const gpu_arg args[] = { GPU_ARG(to->data), GPU_ARG(walk), GPU_ARG(bits[0]),
-                                 GPU_ARG(bits[1]) };
-
-        return gpu_launch(call, GPU_fill, gpu_as_bits(to), walk.count, 1, args, 4);
-    }
-}
-
-tn_status gpu_run_fill(const tn_call *call)
-{
-    return gpu_fill_view(call, call->out[0], ((const tn_fill_options *)call->options)->value);
-}
-
-tn_status gpu_run_narrow_grad(const tn_call *call)
-{
-    const tn_narrow_grad_options *options = call->options;
-    const tn_view *gx = call->out[0], *gy = call->in[0];
-    int64_t dim = options->dim < 0 ? options->dim + gx->ndim : options->dim;
-    int64_t start = options->start < 0 ? options->start + gx->shape[dim] : options->start;
-    tn_view place = *gx;
-    tn_status status = gpu_fill_view(call, gx, 0);
-
-    if (status)
-        return status;
-    place.shape = gy->shape;
-    place.byte_offset += (uint64_t)(start * gx->strides[dim] * gpu_item_size(gx));
-    return gpu_copy_view(call, &place, gy);
 }

@@ -9,7 +9,7 @@
 
 typedef int32_t i32;
 typedef int64_t i64;
-#include "../backend-opencl/layout.cl"
+#include "kernels/layout.cl"
 
 /* ---- kernels on the device ----------------------------------------------------------------------- */
 
@@ -20,36 +20,20 @@ enum gpu_shape {
     GPU_TILES   /* a group of 16 x 16 each */
 };
 
-/* The texts that kernels are in: one program per text and type. */
-#define GPU_TEXTS(X)                                                                               \
-    X(elementwise)                                                                                 \
-    X(functions) X(copy) X(move) X(reduce) X(matmul) X(softmax) X(loss) X(random) X(along)
+/* The texts in kernels/: one program per text and type on OpenCL, one module per text on CUDA. */
+/* clang-format off */
+#define GPU_TEXTS(X) \
+    X(activation) X(arithmetic) X(compare) X(copy) X(creation) X(index) X(loss) X(matmul) \
+    X(random) X(reduction) X(scan) X(softmax) X(sort)
+/* clang-format on */
 #define GPU_TEXT_NAME_(name) GPU_TEXT_##name,
 enum gpu_text { GPU_TEXTS(GPU_TEXT_NAME_) GPU_TEXT_COUNT };
 
-/* All kernels: identifier, text, shape. On the device a kernel is called tn_<identifier>_<type>. */
-/* clang-format off */
-#define GPU_KERNELS(X) \
-    X(add, elementwise, ITEMS) X(sub, elementwise, ITEMS) X(mul, elementwise, ITEMS) \
-    X(div, elementwise, ITEMS) X(maximum, elementwise, ITEMS) X(relu_grad, elementwise, ITEMS) \
-    X(add_scalar, elementwise, ITEMS) X(mul_scalar, elementwise, ITEMS) \
-    X(neg, elementwise, ITEMS) X(exp, elementwise, ITEMS) X(log, elementwise, ITEMS) \
-    X(sqrt, elementwise, ITEMS) X(relu, elementwise, ITEMS) X(sigmoid, elementwise, ITEMS) \
-    X(map, functions, ITEMS) X(zip, functions, ITEMS) X(compare, functions, ITEMS) \
-    X(clamp, functions, ITEMS) X(where, move, ITEMS) X(gather, move, ITEMS) \
-    X(scatter, move, ITEMS) X(scatter_add, along, ITEMS) X(sort, along, ITEMS) \
-    X(scan, along, GROUPS) X(nonzero, along, GROUPS) X(arange, along, ITEMS) X(prod, reduce, GROUPS) X(prod_item, reduce, ITEMS) \
-    X(prod_part, reduce, GROUPS) X(prod_last, reduce, GROUPS) X(amin, reduce, GROUPS) \
-    X(amin_item, reduce, ITEMS) \
-    X(copy, copy, ITEMS) X(move, move, ITEMS) X(fill, move, ITEMS) X(sum, reduce, GROUPS) \
-    X(sum_item, reduce, ITEMS) X(sum_part, reduce, GROUPS) X(sum_last, reduce, GROUPS) \
-    X(amax, reduce, GROUPS) X(amax_item, reduce, ITEMS) X(argmax, reduce, GROUPS) \
-    X(bmm, matmul, TILES) X(softmax, softmax, GROUPS) X(log_softmax_grad, softmax, GROUPS) \
-    X(nll_loss, loss, GROUPS) X(nll_loss_grad, loss, ITEMS) X(philox_uniform, random, ITEMS) \
-    X(philox_normal, random, ITEMS)
-/* clang-format on */
-#define GPU_KERNEL_NAME_(name, text, shape) GPU_##name,
-enum gpu_kernel { GPU_KERNELS(GPU_KERNEL_NAME_) GPU_KERNEL_COUNT };
+#define GPU_KERNEL(name, text, shape) GPU_##name,
+enum gpu_kernel {
+#include "kernel_list.h"
+    GPU_KERNEL_COUNT
+};
 
 typedef struct gpu_kernel_row {
     const char *name;
@@ -109,7 +93,7 @@ typedef union gpu_scalar {
     int64_t l;
 } gpu_scalar;
 gpu_arg gpu_scalar_arg(gpu_scalar *scalar, tn_dtype dtype, double value);
-/* The unsigned integer (or c128) that kernels of the text "move" take for elements of this size. */
+/* The unsigned integer (or c128) that kernels that only move elements take for elements of this size. */
 tn_dtype gpu_as_bits(const tn_view *view);
 /* The bits of a number stored as `dtype`, in words of 64 bits. */
 void gpu_bits(tn_dtype dtype, double value, uint64_t bits[2]);
@@ -171,108 +155,5 @@ tn_status gpu_run_nll_loss(const tn_call *call);
 tn_status gpu_run_nll_loss_grad(const tn_call *call);
 tn_status gpu_run_philox_uniform(const tn_call *call);
 tn_status gpu_run_philox_normal(const tn_call *call);
-
-/* The rows of a backend's kernel table: GPU_TABLE("opencl"). `bmm_run`, `bmm_workspace`: the backend's way to multiply. */
-extern const enum gpu_kernel gpu_ids[GPU_KERNEL_COUNT];
-extern const i32 gpu_functions[GPU_F_COUNT];
-#define GPU_ROW(op_, device_, dtypes_, run_, data_, supports_, workspace_)                         \
-    {                                                                                              \
-        TN_HEAD(tn_kernel), .op = op_, .device = device_, .name = "tn_" op_, .revision = 1,        \
-                            .dtypes = dtypes_, .flags = TN_KERNEL_DETERMINISTIC, .data = data_,    \
-                            .supports = supports_, .workspace = workspace_, .run = run_            \
-    }
-#define GPU_PLAIN(op_, device_, dtypes_, run_)                                                     \
-    GPU_ROW(op_, device_, dtypes_, run_, NULL, gpu_supports, NULL)
-#define GPU_EACH(op_, id_, device_, dtypes_, run_)                                                 \
-    GPU_ROW(op_, device_, dtypes_, run_, &gpu_ids[GPU_##id_], gpu_supports, NULL)
-#define GPU_FUNCTION(op_, function_, device_, dtypes_, run_)                                       \
-    GPU_ROW(op_, device_, dtypes_, run_, &gpu_functions[GPU_F_##function_], gpu_supports, NULL)
-#define GPU_MAP(op_, function_, device_)                                                           \
-    GPU_FUNCTION(op_, function_, device_, TN_MASK_FLOAT, gpu_run_map)
-#define GPU_WHOLE(op_, function_, device_)                                                         \
-    GPU_FUNCTION(op_, function_, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_map)
-#define GPU_ZIP(op_, function_, device_, dtypes_)                                                  \
-    GPU_FUNCTION(op_, function_, device_, dtypes_, gpu_run_zip)
-#define GPU_COMPARE(op_, function_, device_)                                                       \
-    GPU_FUNCTION(op_, function_, device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL,            \
-                 gpu_run_compare)
-#define GPU_FUNCTIONS_TABLE(device_)                                                               \
-    GPU_WHOLE("abs", ABS, device_), GPU_WHOLE("sign", SIGN, device_),                              \
-        GPU_WHOLE("floor", FLOOR, device_), GPU_WHOLE("ceil", CEIL, device_),                      \
-        GPU_WHOLE("trunc", TRUNC, device_), GPU_WHOLE("round", ROUND, device_),                    \
-        GPU_MAP("expm1", EXPM1, device_), GPU_MAP("log1p", LOG1P, device_),                        \
-        GPU_MAP("log2", LOG2, device_), GPU_MAP("log10", LOG10, device_),                          \
-        GPU_MAP("sin", SIN, device_), GPU_MAP("cos", COS, device_), GPU_MAP("tan", TAN, device_),  \
-        GPU_MAP("asin", ASIN, device_), GPU_MAP("acos", ACOS, device_),                            \
-        GPU_MAP("atan", ATAN, device_), GPU_MAP("sinh", SINH, device_),                            \
-        GPU_MAP("cosh", COSH, device_), GPU_MAP("tanh", TANH, device_),                            \
-        GPU_MAP("erf", ERF, device_), GPU_MAP("erfc", ERFC, device_),                              \
-        GPU_MAP("erfinv", ERFINV, device_),                                                        \
-        GPU_ZIP("minimum", MINIMUM, device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL),        \
-        GPU_ZIP("remainder", REMAINDER, device_, TN_MASK_FLOAT | GPU_MASK_INT),                    \
-        GPU_ZIP("fmod", FMOD, device_, TN_MASK_FLOAT | GPU_MASK_INT),                              \
-        GPU_ZIP("pow", POW, device_, TN_MASK_FLOAT | GPU_MASK_INT),                                \
-        GPU_ZIP("atan2", ATAN2, device_, TN_MASK_FLOAT),                                           \
-        GPU_ZIP("bitwise_and", AND, device_, GPU_MASK_INT | GPU_MASK_BOOL),                        \
-        GPU_ZIP("bitwise_or", OR, device_, GPU_MASK_INT | GPU_MASK_BOOL),                          \
-        GPU_ZIP("bitwise_xor", XOR, device_, GPU_MASK_INT | GPU_MASK_BOOL),                        \
-        GPU_FUNCTION("bitwise_not", NOT, device_, GPU_MASK_INT | GPU_MASK_BOOL, gpu_run_map),      \
-        GPU_COMPARE("eq", EQ, device_), GPU_COMPARE("lt", LT, device_),                            \
-        GPU_COMPARE("le", LE, device_),                                                            \
-        GPU_PLAIN("clamp", device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_clamp),                  \
-        GPU_ROW("where", device_, TN_MASK_ALL, gpu_run_where, NULL, NULL, NULL),                   \
-        GPU_ROW("complex", device_, TN_BIT(TN_F32) | TN_BIT(TN_F64), gpu_run_complex, NULL, NULL,  \
-                NULL)
-#define GPU_ALONG_TABLE(device_)                                                                   \
-    GPU_ROW("prod", device_, TN_MASK_FLOAT | TN_BIT(TN_I64), gpu_run_prod, NULL, gpu_supports,     \
-            gpu_workspace_reduce),                                                                 \
-        GPU_ROW("amin", device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL, gpu_run_amin, NULL, \
-                gpu_supports, gpu_workspace_reduce),                                               \
-        GPU_PLAIN("argmin", device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_argmin),                \
-        GPU_PLAIN("cumsum", device_, TN_MASK_FLOAT | TN_BIT(TN_I64), gpu_run_cumsum),              \
-        GPU_PLAIN("cumprod", device_, TN_MASK_FLOAT | TN_BIT(TN_I64), gpu_run_cumprod),            \
-        GPU_PLAIN("sort", device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL, gpu_run_sort),    \
-        GPU_PLAIN("arange", device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_arange),                \
-        GPU_ROW("gather", device_, TN_MASK_ALL, gpu_run_gather, NULL, NULL, NULL),                 \
-        GPU_ROW("scatter", device_, TN_MASK_ALL, gpu_run_scatter, NULL, NULL, NULL),               \
-        GPU_PLAIN("scatter_add", device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_scatter_add),      \
-        GPU_ROW("nonzero", device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL, gpu_run_nonzero, \
-                NULL, gpu_supports, gpu_workspace_nonzero)
-
-#define GPU_TABLE(device_, bmm_run_, bmm_workspace_)                                               \
-    GPU_EACH("add", add, device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL, gpu_run_binary),   \
-        GPU_EACH("sub", sub, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_binary),               \
-        GPU_EACH("mul", mul, device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL,                \
-                 gpu_run_binary),                                                                  \
-        GPU_EACH("div", div, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_div),                  \
-        GPU_EACH("maximum", maximum, device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL,        \
-                 gpu_run_binary),                                                                  \
-        GPU_EACH("add_scalar", add_scalar, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_scalar), \
-        GPU_EACH("mul_scalar", mul_scalar, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_scalar), \
-        GPU_EACH("neg", neg, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_unary),                \
-        GPU_EACH("exp", exp, device_, TN_MASK_FLOAT, gpu_run_unary),                               \
-        GPU_EACH("log", log, device_, TN_MASK_FLOAT, gpu_run_unary),                               \
-        GPU_EACH("sqrt", sqrt, device_, TN_MASK_FLOAT, gpu_run_unary),                             \
-        GPU_EACH("relu", relu, device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_unary),              \
-        GPU_EACH("relu_grad", relu_grad, device_, TN_MASK_FLOAT, gpu_run_binary),                  \
-        GPU_EACH("sigmoid", sigmoid, device_, TN_MASK_FLOAT, gpu_run_unary),                       \
-        GPU_ROW("copy", device_, TN_MASK_ALL, gpu_run_copy, NULL, gpu_supports_copy, NULL),        \
-        GPU_ROW("fill", device_, GPU_MASK_COPY, gpu_run_fill, NULL, NULL, NULL),                   \
-        GPU_ROW("narrow_grad", device_, GPU_MASK_COPY, gpu_run_narrow_grad, NULL, NULL, NULL),     \
-        GPU_ROW("sum", device_, TN_MASK_FLOAT | TN_BIT(TN_I64), gpu_run_sum, NULL, gpu_supports,   \
-                gpu_workspace_reduce),                                                             \
-        GPU_ROW("amax", device_, TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL, gpu_run_amax, NULL, \
-                gpu_supports, gpu_workspace_reduce),                                               \
-        GPU_PLAIN("argmax", device_, TN_MASK_FLOAT | GPU_MASK_INT, gpu_run_argmax),                \
-        GPU_ROW("bmm", device_, TN_MASK_FLOAT | GPU_MASK_INT, bmm_run_, NULL, gpu_supports_bmm,    \
-                bmm_workspace_),                                                                   \
-        GPU_PLAIN("softmax", device_, TN_MASK_FLOAT, gpu_run_softmax),                             \
-        GPU_PLAIN("log_softmax", device_, TN_MASK_FLOAT, gpu_run_log_softmax),                     \
-        GPU_PLAIN("log_softmax_grad", device_, TN_MASK_FLOAT, gpu_run_log_softmax_grad),           \
-        GPU_PLAIN("nll_loss", device_, TN_MASK_FLOAT, gpu_run_nll_loss),                           \
-        GPU_PLAIN("nll_loss_grad", device_, TN_MASK_FLOAT, gpu_run_nll_loss_grad),                 \
-        GPU_PLAIN("philox_uniform", device_, TN_MASK_FLOAT, gpu_run_philox_uniform),               \
-        GPU_PLAIN("philox_normal", device_, TN_MASK_FLOAT, gpu_run_philox_normal),                 \
-        GPU_FUNCTIONS_TABLE(device_), GPU_ALONG_TABLE(device_)
 
 #endif

@@ -3,42 +3,6 @@
  * softmax, log_softmax and its derivative along one dimension. */
 #include "gpu.h"
 
-#include <string.h>
-
-tn_status gpu_rows_make(gpu_rows *rows, const tn_view *const *views, int32_t count, int64_t dim)
-{
-    const tn_view *first = views[0];
-
-    memset(rows, 0, sizeof *rows);
-    rows->rows = 1;
-    rows->length = 1;
-    for (int32_t k = 0; k < count; k++)
-        rows->offset[k] = gpu_offset(views[k]);
-    if (first->ndim == 0)
-        return TN_OK;
-    if (dim < 0)
-        dim += first->ndim;
-    if (dim < 0 || dim >= first->ndim)
-        return tn_fail(TN_ERR_INDEX, "dim %lld is out of range for %d dimensions", (long long)dim,
-                       (int)first->ndim);
-    for (int32_t d = 0; d < first->ndim; d++) {
-        if (d == dim) {
-            rows->length = first->shape[d];
-            for (int32_t k = 0; k < count; k++)
-                rows->along[k] = views[k]->strides[d];
-        } else if (first->shape[d] != 1) {
-            rows->rows *= first->shape[d];
-            rows->shape[rows->ndim] = first->shape[d];
-            for (int32_t k = 0; k < count; k++)
-                rows->stride[k][rows->ndim] = views[k]->strides[d];
-            rows->ndim++;
-        }
-    }
-    if (rows->length == 0)
-        rows->rows = 0;
-    return TN_OK;
-}
-
 static tn_status softmax(const tn_call *call, int64_t dim, int32_t logarithm)
 {
     const tn_view *views[] = { call->out[0], call->in[0] };

@@ -101,7 +101,7 @@ START_TEST(kernels_that_cannot_be_read_name_the_file)
     struct array *const in[] = { a, a }, *const out[] = { a };
 
     ((struct options *)d.plugin->options_data)->kernels = "/nowhere";
-    expect(call_into(&d, "add", NULL, in, 2, out, 1), TN_ERR_IO, "/nowhere/elementwise.fatbin");
+    expect(call_into(&d, "add", NULL, in, 2, out, 1), TN_ERR_IO, "/nowhere/arithmetic.fatbin");
     array_drop(a);
     close_clean();
 }

@@ -326,7 +326,7 @@ START_TEST(a_text_that_does_not_compile_gives_text_type_and_log)
         struct array *const in[] = { a, a }, *const out[] = { a };
 
         expect(call_into(&other, "mul", NULL, in, 2, out, 1), TN_ERR_DEVICE,
-               "elementwise.cl for i16 does not compile on");
+               "arithmetic.cl for i16 does not compile on");
         call_into(&other, "mul", NULL, in, 2, out, 1);
         expect(tn_error_last()->code, TN_ERR_DEVICE, "no_such_function");
     }

@@ -26,36 +26,45 @@
 #define F16_LOAD(p, i) fake_from_f16(((const u16 *)(p))[i])
 #define F16_STORE(p, i, v) (((u16 *)(p))[i] = fake_to_f16(v))
 
-#include "../../plugins/backend-opencl/layout.cl"
-#include "../../plugins/backend-opencl/common.cl"
+#include "../../plugins/gpu/kernels/layout.cl"
+#include "../../plugins/gpu/kernels/common.cl"
 
-#define TN_TEXT "../backend-opencl/elementwise.cl"
-#define TN_TYPES 0x3ff
-#include "../../plugins/backend-cuda/each.cuh"
-#define TN_TEXT "../backend-opencl/functions.cl"
-#define TN_TYPES 0x3ff
-#include "../../plugins/backend-cuda/each.cuh"
-#define TN_TEXT "../backend-opencl/copy.cl"
-#define TN_TYPES 0x7fff
-#include "../../plugins/backend-cuda/each.cuh"
-#define TN_TEXT "../backend-opencl/move.cl"
-#define TN_TYPES (1 << 1 | 7 << 12 | 1 << 11)
-#include "../../plugins/backend-cuda/each.cuh"
-#define TN_TEXT "../backend-opencl/reduce.cl"
-#define TN_TYPES 0x3ff
-#include "../../plugins/backend-cuda/each.cuh"
-#define TN_TEXT "../backend-opencl/matmul.cl"
-#define TN_TYPES 0x3fe
-#include "../../plugins/backend-cuda/each.cuh"
-#define TN_TEXT "../backend-opencl/softmax.cl"
-#define TN_TYPES 0x3c0
-#include "../../plugins/backend-cuda/each.cuh"
-#define TN_TEXT "../backend-opencl/loss.cl"
-#define TN_TYPES 0x3c0
-#include "../../plugins/backend-cuda/each.cuh"
-#define TN_TEXT "../backend-opencl/random.cl"
-#define TN_TYPES 0x3c0
-#include "../../plugins/backend-cuda/each.cuh"
-#define TN_TEXT "../backend-opencl/along.cl"
-#define TN_TYPES 0x3ff
-#include "../../plugins/backend-cuda/each.cuh"
+#define TN_TEXT "activation.cl"
+#include "../../plugins/gpu/kernels/each.cl"
+#undef TN_TEXT
+#define TN_TEXT "arithmetic.cl"
+#include "../../plugins/gpu/kernels/each.cl"
+#undef TN_TEXT
+#define TN_TEXT "compare.cl"
+#include "../../plugins/gpu/kernels/each.cl"
+#undef TN_TEXT
+#define TN_TEXT "copy.cl"
+#include "../../plugins/gpu/kernels/each.cl"
+#undef TN_TEXT
+#define TN_TEXT "creation.cl"
+#include "../../plugins/gpu/kernels/each.cl"
+#undef TN_TEXT
+#define TN_TEXT "index.cl"
+#include "../../plugins/gpu/kernels/each.cl"
+#undef TN_TEXT
+#define TN_TEXT "loss.cl"
+#include "../../plugins/gpu/kernels/each.cl"
+#undef TN_TEXT
+#define TN_TEXT "matmul.cl"
+#include "../../plugins/gpu/kernels/each.cl"
+#undef TN_TEXT
+#define TN_TEXT "random.cl"
+#include "../../plugins/gpu/kernels/each.cl"
+#undef TN_TEXT
+#define TN_TEXT "reduction.cl"
+#include "../../plugins/gpu/kernels/each.cl"
+#undef TN_TEXT
+#define TN_TEXT "scan.cl"
+#include "../../plugins/gpu/kernels/each.cl"
+#undef TN_TEXT
+#define TN_TEXT "softmax.cl"
+#include "../../plugins/gpu/kernels/each.cl"
+#undef TN_TEXT
+#define TN_TEXT "sort.cl"
+#include "../../plugins/gpu/kernels/each.cl"
+#undef TN_TEXT

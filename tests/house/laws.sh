@@ -33,7 +33,7 @@ names='cuda|cudnn|cublas|opencl|pocl|nvidia|jansson|safetensors'
 names="$names|Linear|Conv[123]d|BatchNorm[123]d|ReLU|Flatten|Sequential|Dropout|SGD|Adam|AdamW|CosineAnnealingLR|kaiming_uniform"
 found=$(code core | grep -wiE "$names" | grep -vE ':[0-9]+: *#include <')
 test -z "$found" || complain "law 1: the core names a part of a plugin:" "$found"
-found=$(code core | grep -wE '"(cpu|meta|opencl|cuda|null)(:[0-9]+)?"')
+found=$(code core | grep -wE '"(cpu|meta|opencl|cuda)(:[0-9]+)?"')
 # Two places may: the type whose memory is the process's own (DLPack's kDLCPU), and the default of TENON_DEVICE.
 found=$(printf '%s\n' "$found" | grep -vE '#define TN__HOST_DEVICE_TYPE|"TENON_DEVICE", "cpu"')
 test -z "$found" || complain "law 1: the core names a device:" "$found"

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Elementwise operators: arithmetic, functions, activations and bitwise operators. */
+#include "gpu.h"
+
+#include <math.h>
+
+static enum gpu_kernel which(const tn_call *call)
+{
+    return *(const enum gpu_kernel *)call->kernel->data;
+}
+
+static tn_status same_types(const tn_call *call)
+{
+    tn_dtype out = tn_view_dtype(call->out[0]);
+
+    for (int64_t i = 0; i < call->n_in; i++)
+        if (tn_view_dtype(call->in[i]) != out)
+            return tn_fail(TN_ERR_TYPE,
+                           "%s: input %lld is %s and the result %s; this kernel takes one type",
+                           call->op, (long long)i, tn_dtype_name(tn_view_dtype(call->in[i])),
+                           tn_dtype_name(out));
+    return TN_OK;
+}
+
+static tn_status run_two(const tn_call *call, double number)
+{
+    const tn_view *views[] = { call->out[0], call->in[0], call->in[1] };
+    tn_dtype dtype = tn_view_dtype(call->out[0]);
+    gpu_walk walk;
+    gpu_scalar scalar;
+    tn_status status = same_types(call);
+
+    if (status)
+        return status;
+    gpu_walk_make(&walk, views, 3);
+    {
+        const gpu_arg args[] = { GPU_ARG(views[0]->data), GPU_ARG(views[1]->data),
+                                 GPU_ARG(views[2]->data), GPU_ARG(walk),
+                                 gpu_scalar_arg(&scalar, dtype, number) };
+        return gpu_launch(call, which(call), dtype, walk.count, 1, args, 5);
+    }
+}
+
+static tn_status run_one(const tn_call *call, const tn_view *from, double number)
+{
+    const tn_view *views[] = { call->out[0], from };
+    tn_dtype dtype = tn_view_dtype(call->out[0]);
+    gpu_walk walk;
+    gpu_scalar scalar;
+
+    gpu_walk_make(&walk, views, 2);
+    {
+        const gpu_arg args[] = { GPU_ARG(views[0]->data), GPU_ARG(views[1]->data), GPU_ARG(walk),
+                                 gpu_scalar_arg(&scalar, dtype, number) };
+        return gpu_launch(call, which(call), dtype, walk.count, 1, args, 4);
+    }
+}
+
+tn_status gpu_run_binary(const tn_call *call)
+{
+    double alpha = 1;
+
+    if (which(call) == GPU_add && call->options)
+        alpha = ((const tn_add_options *)call->options)->alpha;
+    else if (which(call) == GPU_sub && call->options)
+        alpha = ((const tn_sub_options *)call->options)->alpha;
+    if (tn_view_dtype(call->out[0]) == TN_BOOL)
+        alpha = alpha != 0; /* as in PyTorch it has the result's type */
+    return run_two(call, alpha);
+}
+
+tn_status gpu_run_unary(const tn_call *call)
+{
+    tn_status status = same_types(call);
+
+    return status ? status : run_one(call, call->in[0], 0);
+}
+
+/* An integer tensor and a number that is not whole: the result is floating, and so is what goes in. */
+tn_status gpu_run_scalar(const tn_call *call)
+{
+    double value = which(call) == GPU_add_scalar
+                       ? ((const tn_add_scalar_options *)call->options)->value
+                       : ((const tn_mul_scalar_options *)call->options)->value;
+
+    if (tn_view_dtype(call->in[0]) != tn_view_dtype(call->out[0])) {
+        tn_status status = gpu_copy_view(call, call->out[0], call->in[0]);
+        return status ? status : run_one(call, call->out[0], value);
+    }
+    return run_one(call, call->in[0], value);
+}
+
+static i32 function_of(const tn_call *call)
+{
+    return *(const i32 *)call->kernel->data;
+}
+
+tn_status gpu_run_map(const tn_call *call)
+{
+    const tn_view *views[] = { call->out[0], call->in[0] };
+    i32 function = function_of(call);
+    gpu_walk walk;
+
+    gpu_walk_make(&walk, views, 2);
+    {
+        const gpu_arg args[] = { GPU_ARG(views[0]->data), GPU_ARG(views[1]->data), GPU_ARG(walk),
+                                 GPU_ARG(function) };
+
+        return gpu_launch(call, GPU_map, tn_view_dtype(views[0]), walk.count, 1, args, 4);
+    }
+}
+
+static tn_status zip(const tn_call *call, i32 function)
+{
+    const tn_view *views[] = { call->out[0], call->in[0], call->in[1] };
+    tn_dtype dtype = tn_view_dtype(views[0]);
+    bool divides = function >= GPU_F_DIVIDES && (GPU_MASK_INT & TN_BIT(dtype));
+    void *errors = divides ? gpu_error_memory(call) : NULL;
+    gpu_walk walk;
+
+    gpu_walk_make(&walk, views, 3);
+    {
+        const gpu_arg args[] = { GPU_ARG(views[0]->data), GPU_ARG(views[1]->data),
+                                 GPU_ARG(views[2]->data), GPU_ARG(errors),
+                                 GPU_ARG(walk),           GPU_ARG(function) };
+
+        return gpu_launch(call, GPU_zip, dtype, walk.count, 1, args, 6);
+    }
+}
+
+tn_status gpu_run_zip(const tn_call *call)
+{
+    return zip(call, function_of(call));
+}
+
+tn_status gpu_run_div(const tn_call *call)
+{
+    const tn_div_options *options = call->options;
+
+    if (!options || !options->rounding_mode)
+        return gpu_run_binary(call);
+    return zip(call, options->rounding_mode[0] == 'f' ? GPU_F_DIV_FLOOR : GPU_F_DIV_TRUNC);
+}
+
+/* A bound in the type that kernels compute in: `none` where there is none, the nearest number where it does not fit. */
+static gpu_arg bound(gpu_scalar *scalar, tn_dtype dtype, double value, bool lowest)
+{
+    if (GPU_MASK_INT & TN_BIT(dtype)) {
+        if (isnan(value))
+            value = lowest ? -INFINITY : INFINITY;
+        if (dtype == TN_I64) {
+            scalar->l = value >= 0x1p63 ? INT64_MAX : value >= -0x1p63 ? (i64)value : INT64_MIN;
+            return (gpu_arg){ scalar, sizeof scalar->l };
+        }
+        scalar->i = value >= 0x1p31 ? INT32_MAX : value >= -0x1p31 ? (i32)value : INT32_MIN;
+        return (gpu_arg){ scalar, sizeof scalar->i };
+    }
+    return gpu_scalar_arg(scalar, dtype, value);
+}
+
+tn_status gpu_run_clamp(const tn_call *call)
+{
+    const tn_clamp_options *options = call->options;
+    const tn_view *views[] = { call->out[0], call->in[0] };
+    tn_dtype dtype = tn_view_dtype(views[0]);
+    gpu_walk walk;
+    gpu_scalar low, high;
+
+    if (tn_view_dtype(views[1]) != dtype) {
+        /* whole numbers and a bound that is not whole */
+        tn_status status = gpu_copy_view(call, views[0], views[1]);
+
+        if (status)
+            return status;
+        views[1] = views[0];
+    }
+    gpu_walk_make(&walk, views, 2);
+    {
+        const gpu_arg args[] = { GPU_ARG(views[0]->data), GPU_ARG(views[1]->data), GPU_ARG(walk),
+                                 bound(&low, dtype, options->min, true),
+                                 bound(&high, dtype, options->max, false) };
+
+        return gpu_launch(call, GPU_clamp, dtype, walk.count, 1, args, 5);
+    }
+}

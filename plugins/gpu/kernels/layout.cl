@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The structs that host code fills and kernels read, in the only words that C, OpenCL C and CUDA share. Each
+ * includer has typedefs i32 and i64 (4 and 8 bytes); sizes are counted in elements, never in bytes. */
+#ifndef GPU_LAYOUT_H
+#define GPU_LAYOUT_H
+
+#define GPU_DIMS 16
+#define GPU_OPERANDS 3
+
+/* A loop over `count` elements in row-major order of `shape`. Operand k lies at offset[k] + sum of index * stride[k]. */
+typedef struct gpu_walk {
+    i64 count;
+    i32 ndim;  /* at least 1 */
+    i32 small; /* count < 2^31: indices divide in 32 bits */
+    i64 offset[GPU_OPERANDS];
+    i64 shape[GPU_DIMS];
+    i64 stride[GPU_OPERANDS][GPU_DIMS];
+} gpu_walk;
+
+/* The same for four operands, of which the kernels are few. */
+typedef struct gpu_walk4 {
+    i64 count;
+    i32 ndim;
+    i32 small;
+    i64 offset[4];
+    i64 shape[GPU_DIMS];
+    i64 stride[4][GPU_DIMS];
+} gpu_walk4;
+
+/* Dimensions 0 .. kept - 1 stay (y[o], o < outputs), kept .. ndim - 1 go (x, r < length). Piece p of an output takes
+ * [p * piece, (p + 1) * piece) of its length; with more than one, y is [outputs, pieces]. */
+typedef struct gpu_reduce {
+    i64 outputs;
+    i64 length;
+    i64 piece;
+    i64 pieces;
+    i64 offset_y;
+    i64 offset_x;
+    i32 kept;
+    i32 ndim;
+    i64 shape[GPU_DIMS];
+    i64 stride_y[GPU_DIMS];
+    i64 stride_x[GPU_DIMS];
+} gpu_reduce;
+
+/* y[b, m, n] = sum_k a[b, m, k] b[b, k, n]; strides in the order of the indices as written. */
+typedef struct gpu_bmm {
+    i64 batch, m, n, k;
+    i64 offset_y, offset_a, offset_b;
+    i64 stride_y[3], stride_a[3], stride_b[3];
+} gpu_bmm;
+
+/* Rows of x [outer, length, inner]: strides of each, in the order x, y, z (the third where there is one). */
+typedef struct gpu_rows {
+    i64 rows;
+    i64 length;
+    i32 ndim; /* of the dimensions that count rows */
+    i32 reserved;
+    i64 offset[GPU_OPERANDS];
+    i64 along[GPU_OPERANDS]; /* stride of the dimension that is walked */
+    i64 shape[GPU_DIMS];
+    i64 stride[GPU_OPERANDS][GPU_DIMS];
+} gpu_rows;
+
+/* Losses over x [n, classes] with target [n]. */
+typedef struct gpu_loss {
+    i64 n;
+    i64 classes;
+    i64 ignore;
+    i32 reduction; /* GPU_NONE ... */
+    i32 op;        /* for the error record: GPU_ERROR_* */
+    i64 offset_x, offset_target, offset_y, offset_total;
+    i64 stride_x[2];
+    i64 stride_target;
+    i64 stride_y;
+} gpu_loss;
+
+enum { GPU_REDUCE_NONE = 0, GPU_REDUCE_MEAN = 1, GPU_REDUCE_SUM = 2 };
+
+/* Key and first block of the generator; see sdk/operators/random.ops. */
+typedef struct gpu_philox {
+    i64 seed;
+    i64 block;
+} gpu_philox;
+
+/* The dimension that indices point into. */
+typedef struct gpu_index {
+    i64 bound; /* its size */
+    i64 step;  /* its stride */
+    i32 dim;
+    i32 op; /* for the error record: GPU_ERROR_* */
+} gpu_index;
+
+/* What a kernel that met an index out of range leaves behind; the first one stays. 32 bytes. */
+typedef struct gpu_error {
+    i32 taken; /* 0: nothing happened */
+    i32 op;    /* GPU_ERROR_* */
+    i64 index;
+    i64 bound;
+    i64 place; /* which element held it */
+} gpu_error;
+
+enum { GPU_ERROR_NLL_LOSS = 1, GPU_ERROR_NLL_LOSS_GRAD = 2, GPU_ERROR_DIVISION = 3,
+       GPU_ERROR_GATHER = 4, GPU_ERROR_SCATTER = 5, GPU_ERROR_SCATTER_ADD = 6 };
+
+/* The functions of the kernels map, zip and compare. From GPU_F_DIVIDES on, whole numbers are divided. */
+enum {
+    GPU_F_ABS,
+    GPU_F_SIGN,
+    GPU_F_FLOOR,
+    GPU_F_CEIL,
+    GPU_F_TRUNC,
+    GPU_F_ROUND,
+    GPU_F_NOT,
+    GPU_F_EXPM1,
+    GPU_F_LOG1P,
+    GPU_F_LOG2,
+    GPU_F_LOG10,
+    GPU_F_SIN,
+    GPU_F_COS,
+    GPU_F_TAN,
+    GPU_F_ASIN,
+    GPU_F_ACOS,
+    GPU_F_ATAN,
+    GPU_F_SINH,
+    GPU_F_COSH,
+    GPU_F_TANH,
+    GPU_F_ERF,
+    GPU_F_ERFC,
+    GPU_F_ERFINV,
+    GPU_F_EQ,
+    GPU_F_LT,
+    GPU_F_LE,
+    GPU_F_MINIMUM,
+    GPU_F_POW,
+    GPU_F_ATAN2,
+    GPU_F_AND,
+    GPU_F_OR,
+    GPU_F_XOR,
+    GPU_F_DIVIDES,
+    GPU_F_FMOD = GPU_F_DIVIDES,
+    GPU_F_REMAINDER,
+    GPU_F_DIV_TRUNC,
+    GPU_F_DIV_FLOOR,
+    GPU_F_COUNT
+};
+
+#endif

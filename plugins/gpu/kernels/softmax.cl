@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * softmax, log_softmax and its derivative, a group per row. The largest element goes first, so that e^x does not overflow. */
+#ifdef TN_FLOATING
+
+#undef ROW_PLACES
+#define ROW_PLACES(p, row, py, px, pz)                                                             \
+    i64 py = (p).offset[0], px = (p).offset[1], pz = (p).offset[2];                                \
+    {                                                                                              \
+        i64 rest_ = (row);                                                                         \
+        SHORT_LOOP                                                                                 \
+        for (i32 d_ = (p).ndim - 1; d_ >= 0; d_--) {                                               \
+            i64 q_ = rest_ / (p).shape[d_];                                                        \
+            i64 r_ = rest_ - q_ * (p).shape[d_];                                                   \
+            py += r_ * (p).stride[0][d_];                                                          \
+            px += r_ * (p).stride[1][d_];                                                          \
+            pz += r_ * (p).stride[2][d_];                                                          \
+            rest_ = q_;                                                                            \
+        }                                                                                          \
+    }
+
+/* Joins part[] of the group into part[0]. */
+#undef JOIN_GROUP
+#define JOIN_GROUP(part, join)                                                                     \
+    BARRIER();                                                                                     \
+    for (i32 half_ = GROUP / 2; half_ > 0; half_ /= 2) {                                           \
+        if (LOCAL_ID() < half_)                                                                    \
+            part[LOCAL_ID()] = join(part[LOCAL_ID()], part[LOCAL_ID() + half_]);                   \
+        BARRIER();                                                                                 \
+    }
+#undef JOIN_ADD
+#undef JOIN_LARGER
+#define JOIN_ADD(a, b) ((a) + (b))
+#define JOIN_LARGER(a, b) ((a) != (a) ? (a) : ((a) > (b) ? (a) : (b)))
+
+/* logarithm: y = x - max - ln sum e^(x - max); else y = e^(x - max) / sum e^(x - max) */
+GROUP_KERNEL NAME(softmax)(GLOBAL S *y, GLOBAL const S *x, const gpu_rows p, const i32 logarithm)
+{
+    LOCAL C part[GROUP];
+    ROW_PLACES(p, GROUP_ID(), py, px, pz)
+    C top = -INFINITY, total = 0, scale;
+
+    (void)pz;
+    for (i64 i = LOCAL_ID(); i < p.length; i += GROUP) {
+        C v = LOAD(x, px + i * p.along[1]);
+        top = JOIN_LARGER(top, v);
+    }
+    part[LOCAL_ID()] = top;
+    JOIN_GROUP(part, JOIN_LARGER)
+    top = part[0];
+    BARRIER();
+    for (i64 i = LOCAL_ID(); i < p.length; i += GROUP)
+        total += exp(LOAD(x, px + i * p.along[1]) - top);
+    part[LOCAL_ID()] = total;
+    JOIN_GROUP(part, JOIN_ADD)
+    total = part[0];
+    scale = logarithm ? log(total) : (C)1 / total;
+    for (i64 i = LOCAL_ID(); i < p.length; i += GROUP) {
+        C v = LOAD(x, px + i * p.along[1]) - top;
+        STORE(y, py + i * p.along[0], logarithm ? v - scale : exp(v) * scale);
+    }
+}
+
+/* gx = gy - e^y * sum gy; operands: gx, gy, y */
+GROUP_KERNEL NAME(log_softmax_grad)(GLOBAL S *gx, GLOBAL const S *gy, GLOBAL const S *y,
+                                    const gpu_rows p)
+{
+    LOCAL C part[GROUP];
+    ROW_PLACES(p, GROUP_ID(), pgx, pgy, py)
+    C total = 0;
+
+    for (i64 i = LOCAL_ID(); i < p.length; i += GROUP)
+        total += LOAD(gy, pgy + i * p.along[1]);
+    part[LOCAL_ID()] = total;
+    JOIN_GROUP(part, JOIN_ADD)
+    total = part[0];
+    for (i64 i = LOCAL_ID(); i < p.length; i += GROUP) {
+        C v = LOAD(gy, pgy + i * p.along[1]) - exp(LOAD(y, py + i * p.along[2])) * total;
+        STORE(gx, pgx + i * p.along[0], v);
+    }
+}
+#endif

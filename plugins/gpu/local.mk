@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+#
+# What backend-opencl and backend-cuda share: the host's side of the operators, compiled into each of them, and the
+# text of the kernels, which OpenCL compiles when it is first used and nvcc at build time.
+
+TN_GPU_HOST = %D%/gpu.h %D%/kernel_list.h %D%/kernel_table.h %D%/arithmetic.c %D%/compare.c \
+	%D%/complex.c %D%/copy.c %D%/creation.c %D%/index.c %D%/kernel.c %D%/loss.c %D%/matmul.c \
+	%D%/random.c %D%/reduction.c %D%/scalar.c %D%/scan.c %D%/shape.c %D%/softmax.c %D%/sort.c \
+	%D%/view.c
+TN_GPU_TEXTS = %D%/kernels/activation.cl %D%/kernels/arithmetic.cl %D%/kernels/compare.cl \
+	%D%/kernels/copy.cl %D%/kernels/creation.cl %D%/kernels/index.cl %D%/kernels/loss.cl \
+	%D%/kernels/matmul.cl %D%/kernels/random.cl %D%/kernels/reduction.cl %D%/kernels/scan.cl \
+	%D%/kernels/softmax.cl %D%/kernels/sort.cl
+# What every text needs. each.cl is for compilers that take all types of a text at once: nvcc, and the fake driver's.
+TN_GPU_COMMON = %D%/kernels/layout.cl %D%/kernels/common.cl %D%/kernels/types.cl
+TN_GPU_EACH = %D%/kernels/each.cl
+EXTRA_DIST += $(TN_GPU_HOST) $(TN_GPU_COMMON) $(TN_GPU_EACH) $(TN_GPU_TEXTS)
