@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The words of the kernel text (backend-opencl/dialect.cl) for CUDA, and what comes before the kernels. */
+ * The language of the kernel texts in CUDA (plugins/backend-opencl/dialect.cl defines it for OpenCL),
+ * and what every text needs. */
 #ifndef TN_CUDA_DIALECT
 #define TN_CUDA_DIALECT
 

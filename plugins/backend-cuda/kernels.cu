@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One kernel text of plugins/gpu/kernels for all its types; the build names it in TN_TEXT. */
+ * One kernel text of plugins/gpu/kernels, for all its types. The build compiles this file once
+ * per text, with its name in TN_TEXT. */
 #include "dialect.cuh"
 
 #include "../gpu/kernels/each.cl"

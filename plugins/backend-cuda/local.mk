@@ -29,7 +29,7 @@ $(TN_CUDA_KERNELS): %D%/kernels.cu %D%/dialect.cuh $(TN_GPU_COMMON) $(TN_GPU_EAC
 %D%/loss.c: plugins/gpu/kernels/loss.cl
 %D%/matmul.c: plugins/gpu/kernels/matmul.cl
 %D%/random.c: plugins/gpu/kernels/random.cl
-%D%/reduction.c: plugins/gpu/kernels/reduction.cl
+%D%/reduction.c: plugins/gpu/kernels/reduction.cl plugins/gpu/kernels/reduction_kernel.cl
 %D%/scan.c: plugins/gpu/kernels/scan.cl
 %D%/softmax.c: plugins/gpu/kernels/softmax.cl
 %D%/sort.c: plugins/gpu/kernels/sort.cl

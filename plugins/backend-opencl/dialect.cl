@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The words that kernel text uses, in OpenCL C 1.2. plugins/backend-cuda/dialect.cuh says the same for CUDA, and
- * tests/fake-cuda/dialect.h for a plain C compiler. */
+ * The language of the kernel texts, in OpenCL C 1.2. plugins/backend-cuda/dialect.cuh defines
+ * the same words for CUDA, tests/fake-cuda/dialect.h for a C compiler. */
 #ifdef TN_FP64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
@@ -19,7 +19,8 @@ typedef ulong u64;
 #define LOCAL __local
 #define DEVICE static
 
-/* KERNEL: any number of work items, each for itself. GROUP_KERNEL: work items of a group work together. */
+/* KERNEL: independent work items. GROUP_KERNEL, TILE_KERNEL: work items of a group share local
+ * memory. */
 #define GROUP 256
 #define GROUP_X 16
 #define GROUP_Y 16
@@ -31,7 +32,7 @@ typedef ulong u64;
 #define GROUP_ID_Z() ((i64)get_group_id(2))
 #define LOCAL_ID() ((i32)get_local_id(0))
 #define LOCAL_ID_Y() ((i32)get_local_id(1))
-/* before loops over dimensions: there are few, so unrolling makes code and no speed */
+/* before loops over dimensions: there are few, so unrolling makes the code larger and not faster */
 #define SHORT_LOOP _Pragma("unroll 1")
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define TAKE(flag) (atomic_cmpxchg((volatile __global i32 *)(flag), 0, 1) == 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random numbers from Philox 4x32-10; sdk/operators/random.ops says which element takes which words. */
+ * Random numbers from Philox 4x32-10; sdk/operators/random.ops says which element takes which
+ * words. */
 #include "gpu.h"
 
 static tn_status draw(const tn_call *call, enum gpu_kernel kernel, gpu_philox philox, double first,

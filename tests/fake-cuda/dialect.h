@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The words of the kernel text for a C compiler: a group is one work item that does everything, so barriers are nothing. The fake driver
- * counts items and groups up. Read by the preprocessor alone; kernels.pl turns the marks into functions that can be called by name. */
+ * The language of the kernel texts for a C compiler. A group is one work item, so barriers are
+ * empty; the fake driver calls a kernel once per item or group. Only the preprocessor reads this
+ * file: kernels.pl turns FAKE_KERNEL into functions that can be called by name. */
 #define TN_FP64 1
 #define GLOBAL
 #define LOCAL

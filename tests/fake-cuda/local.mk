@@ -17,7 +17,7 @@ tests_fake_cuda_la_CFLAGS = $(AM_CFLAGS) -fwrapv -O1
 tests_fake_cuda_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere $(AM_LDFLAGS)
 tests_fake_cuda_la_LIBADD = $(LIBM)
 
-%D%/kernels.c: %D%/dialect.h %D%/kernels.pl $(TN_GPU_COMMON) $(TN_GPU_EACH) $(TN_GPU_TEXTS)
+%D%/kernels.c: %D%/dialect.h %D%/kernels.pl $(TN_GPU_COMMON) $(TN_GPU_EACH) $(TN_GPU_TEXTS) $(TN_GPU_TEMPLATES)
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(CC) -E -P -x c $(srcdir)/tests/fake-cuda/dialect.h >$@.i && \
 	    $(PERL) $(srcdir)/tests/fake-cuda/kernels.pl <$@.i >$@.tmp && rm -f $@.i && mv -f $@.tmp $@
 CLEANFILES += %D%/kernels.c

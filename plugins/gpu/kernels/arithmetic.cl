@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Arithmetic and functions of one or two elements. The common operators have a kernel each. The others share
- * three kernels that take the function as an argument (GPU_F_* of layout.cl); all work items take the same
- * branch. Bitwise operators are among these. */
+ * Arithmetic and functions of one or two elements. The common operators have a kernel each. The
+ * others share three kernels that take the function as an argument (GPU_F_* of layout.cl); all
+ * work items take the same branch. Bitwise operators are among these. */
 #ifdef TN_REAL
 BINARY(add, A_ + s * B_)
 BINARY(mul, (A_ * B_))
-/* a NaN on either side stays: it is the value that differs from itself */
+/* a NaN on either side stays: it differs from itself */
 BINARY(maximum, A_ != A_ ? A_ : (A_ > B_ ? A_ : B_))
 #if TN_TYPE != 0
 BINARY(sub, A_ - s * B_)
@@ -22,8 +22,8 @@ UNARY(sqrt, sqrt(A_))
 #endif
 
 #ifdef TN_FLOATING
-/* A rational function in the middle and another one in the tails, then steps of Newton's; the tails by erfc, which
- * keeps the digits that erf loses near one. */
+/* A rational approximation for the middle and another one for the tails, then Newton's method.
+ * The tails use erfc, which keeps the digits that erf loses near 1. */
 DEVICE C NAME(erfinv)(C y)
 {
     C size = fabs(y), rest = (C)1 - size, x;
@@ -54,7 +54,7 @@ DEVICE C NAME(erfinv)(C y)
     return copysign(x, y);
 }
 
-/* The sign of the divisor. */
+/* The result has the sign of the divisor. */
 DEVICE C NAME(remainder)(C a, C b)
 {
     C rest = fmod(a, b);
@@ -62,7 +62,7 @@ DEVICE C NAME(remainder)(C a, C b)
     return rest != 0 && (b < 0) != (rest < 0) ? rest + b : rest;
 }
 
-/* By way of the rest, so that it is right where a / b is rounded up to a whole number. */
+/* floor(a / b), computed from the remainder: a / b itself may be rounded up to an integer. */
 DEVICE C NAME(floored)(C a, C b)
 {
     C rest = fmod(a, b), quotient = (a - rest) / b, below;
@@ -77,7 +77,7 @@ DEVICE C NAME(floored)(C a, C b)
     return quotient - below > (C)0.5f ? below + (C)1 : below;
 }
 #else
-/* b is not zero; the smallest number over -1 wraps around */
+/* b is not zero; the smallest integer divided by -1 wraps around */
 DEVICE C NAME(quotient)(C a, C b)
 {
     return b == -1 ? (C)(0 - a) : a / b;
@@ -139,7 +139,7 @@ KERNEL NAME(map)(GLOBAL S *y, GLOBAL const S *a, const gpu_walk w, const i32 f)
         case GPU_F_NOT: v = ~x; break;
 #endif
 #endif
-        default: break; /* whole numbers are their own floor */
+        default: break; /* rounding does not change an integer */
         }
         STORE(y, py, v);
     }
@@ -194,7 +194,7 @@ KERNEL NAME(zip)(GLOBAL S *y, GLOBAL const S *a, GLOBAL const S *b, GLOBAL gpu_e
     }
 }
 
-/* A bound that is NaN is none; the upper one has the last word. */
+/* A bound that is NaN is ignored; where low > high the result is high. */
 KERNEL NAME(clamp)(GLOBAL S *y, GLOBAL const S *a, const gpu_walk w, const C low, const C high)
 {
     i64 i = ITEM();

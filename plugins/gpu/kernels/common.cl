@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * What several kernel texts use; independent of the element type. */
+ * What several kernel texts use, whatever the element type. */
 
 DEVICE float tn_from_bf16(u16 x)
 {
     return BITS_FLOAT((u32)x << 16);
 }
 
-/* Nearest even; a NaN stays one. */
+/* Rounds to nearest even; a NaN stays a NaN. */
 DEVICE u16 tn_to_bf16(float x)
 {
     u32 bits = FLOAT_BITS(x);
@@ -16,69 +16,62 @@ DEVICE u16 tn_to_bf16(float x)
     return (u16)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-/* Quotient and rest of an index; 32-bit division is several times as fast on a GPU. */
+/* a / b; 32-bit division is several times as fast on a GPU. */
 #define QUOTIENT(a, b, small) ((small) ? (i64)((u32)(a) / (u32)(b)) : (a) / (b))
 
-/* Places of element i_ of walk w for one, two, three operands. Macros: a pointer to a parameter would cost a copy. */
+/* The loops below split an element's number into its index r_ in each dimension d_ and do `step`
+ * for each of them, which adds to offsets. They are macros: a pointer to a kernel's parameter
+ * would cost a copy of it. */
+
+/* Element i_ of walk w, last dimension first. */
+#define WALK(w, i_, step)                                                                          \
+    {                                                                                              \
+        i64 rest_ = (i_), q_;                                                                      \
+        SHORT_LOOP                                                                                 \
+        for (i32 d_ = (w).ndim - 1; d_ > 0; d_--, rest_ = q_) {                                    \
+            q_ = QUOTIENT(rest_, (w).shape[d_], (w).small);                                        \
+            i64 r_ = rest_ - q_ * (w).shape[d_];                                                   \
+            step                                                                                   \
+        }                                                                                          \
+        { const i64 r_ = rest_; const i32 d_ = 0; step }                                           \
+    }
 #define WALK1(w, i_, p0)                                                                           \
     i64 p0 = (w).offset[0];                                                                        \
-    {                                                                                              \
-        i64 rest_ = (i_);                                                                          \
-        SHORT_LOOP                                                                                 \
-        for (i32 d_ = (w).ndim - 1; d_ > 0; d_--) {                                                \
-            i64 q_ = QUOTIENT(rest_, (w).shape[d_], (w).small);                                    \
-            p0 += (rest_ - q_ * (w).shape[d_]) * (w).stride[0][d_];                                \
-            rest_ = q_;                                                                            \
-        }                                                                                          \
-        p0 += rest_ * (w).stride[0][0];                                                            \
-    }
+    WALK(w, i_, p0 += r_ * (w).stride[0][d_];)
 #define WALK2(w, i_, p0, p1)                                                                       \
     i64 p0 = (w).offset[0], p1 = (w).offset[1];                                                    \
-    {                                                                                              \
-        i64 rest_ = (i_);                                                                          \
-        SHORT_LOOP                                                                                 \
-        for (i32 d_ = (w).ndim - 1; d_ > 0; d_--) {                                                \
-            i64 q_ = QUOTIENT(rest_, (w).shape[d_], (w).small);                                    \
-            i64 r_ = rest_ - q_ * (w).shape[d_];                                                   \
-            p0 += r_ * (w).stride[0][d_];                                                          \
-            p1 += r_ * (w).stride[1][d_];                                                          \
-            rest_ = q_;                                                                            \
-        }                                                                                          \
-        p0 += rest_ * (w).stride[0][0];                                                            \
-        p1 += rest_ * (w).stride[1][0];                                                            \
-    }
+    WALK(w, i_, p0 += r_ * (w).stride[0][d_]; p1 += r_ * (w).stride[1][d_];)
 #define WALK3(w, i_, p0, p1, p2)                                                                   \
     i64 p0 = (w).offset[0], p1 = (w).offset[1], p2 = (w).offset[2];                                \
-    {                                                                                              \
-        i64 rest_ = (i_);                                                                          \
-        SHORT_LOOP                                                                                 \
-        for (i32 d_ = (w).ndim - 1; d_ > 0; d_--) {                                                \
-            i64 q_ = QUOTIENT(rest_, (w).shape[d_], (w).small);                                    \
-            i64 r_ = rest_ - q_ * (w).shape[d_];                                                   \
-            p0 += r_ * (w).stride[0][d_];                                                          \
-            p1 += r_ * (w).stride[1][d_];                                                          \
-            p2 += r_ * (w).stride[2][d_];                                                          \
-            rest_ = q_;                                                                            \
-        }                                                                                          \
-        p0 += rest_ * (w).stride[0][0];                                                            \
-        p1 += rest_ * (w).stride[1][0];                                                            \
-        p2 += rest_ * (w).stride[2][0];                                                            \
-    }
-/* The place of the fourth operand alone. */
+    WALK(w, i_, p0 += r_ * (w).stride[0][d_]; p1 += r_ * (w).stride[1][d_];                        \
+                p2 += r_ * (w).stride[2][d_];)
+/* The offset of the fourth operand alone. */
 #define WALK_FOURTH(w, i_, p3)                                                                     \
     i64 p3 = (w).offset[3];                                                                        \
-    {                                                                                              \
-        i64 rest_ = (i_);                                                                          \
-        SHORT_LOOP                                                                                 \
-        for (i32 d_ = (w).ndim - 1; d_ > 0; d_--) {                                                \
-            i64 q_ = QUOTIENT(rest_, (w).shape[d_], (w).small);                                    \
-            p3 += (rest_ - q_ * (w).shape[d_]) * (w).stride[3][d_];                                \
-            rest_ = q_;                                                                            \
-        }                                                                                          \
-        p3 += rest_ * (w).stride[3][0];                                                            \
-    }
+    WALK(w, i_, p3 += r_ * (w).stride[3][d_];)
 
-/* Remembers the first index t_ that was out of bounds. */
+/* Element i_ of the first `dims` dimensions of p. */
+#define EACH_DIM(p, dims, i_, step)                                                                \
+    {                                                                                              \
+        i64 rest_ = (i_), q_;                                                                      \
+        SHORT_LOOP                                                                                 \
+        for (i32 d_ = (dims) - 1; d_ >= 0; d_--, rest_ = q_) {                                     \
+            q_ = rest_ / (p).shape[d_];                                                            \
+            i64 r_ = rest_ - q_ * (p).shape[d_];                                                   \
+            step                                                                                   \
+        }                                                                                          \
+    }
+/* at: the offset of row `row` of operand k. */
+#define ROW_BEGIN(p, row, k, at)                                                                   \
+    i64 at = (p).offset[k];                                                                        \
+    EACH_DIM(p, (p).ndim, row, at += r_ * (p).stride[k][d_];)
+/* The offsets of row `row` of three operands. */
+#define ROW_BEGIN3(p, row, p0, p1, p2)                                                             \
+    i64 p0 = (p).offset[0], p1 = (p).offset[1], p2 = (p).offset[2];                                \
+    EACH_DIM(p, (p).ndim, row, p0 += r_ * (p).stride[0][d_]; p1 += r_ * (p).stride[1][d_];         \
+                               p2 += r_ * (p).stride[2][d_];)
+
+/* Records the first index t_ that was out of bounds. */
 #define OUT_OF_BOUNDS(error, at, t_)                                                               \
     if (TAKE(&(error)->taken)) {                                                                   \
         (error)->op = (at).op;                                                                     \
@@ -87,20 +80,7 @@ DEVICE u16 tn_to_bf16(float x)
         (error)->place = (at).dim;                                                                 \
     }
 
-/* Where row `row` of operand k begins. */
-#define ROW_BEGIN(p, row, k, at)                                                                   \
-    i64 at = (p).offset[k];                                                                        \
-    {                                                                                              \
-        i64 rest_ = (row);                                                                         \
-        SHORT_LOOP                                                                                 \
-        for (i32 d_ = (p).ndim - 1; d_ >= 0; d_--) {                                               \
-            i64 q_ = rest_ / (p).shape[d_];                                                        \
-            at += (rest_ - q_ * (p).shape[d_]) * (p).stride[k][d_];                                \
-            rest_ = q_;                                                                            \
-        }                                                                                          \
-    }
-
-/* y = f(a, b), with what is to be computed from A_ and B_ */
+/* A kernel y = f(a, b): the expression has the elements in A_ and B_, and may use the number s. */
 #define BINARY(op, expression)                                                                     \
     KERNEL TYPED(tn_##op)(GLOBAL S * y, GLOBAL const S *a, GLOBAL const S *b, const gpu_walk w,    \
                           const C s)                                                               \
@@ -113,7 +93,7 @@ DEVICE u16 tn_to_bf16(float x)
         }                                                                                          \
     }
 
-/* y = f(a) */
+/* A kernel y = f(a). */
 #define UNARY(op, expression)                                                                      \
     KERNEL TYPED(tn_##op)(GLOBAL S * y, GLOBAL const S *a, const gpu_walk w, const C s)            \
     {                                                                                              \
@@ -125,7 +105,7 @@ DEVICE u16 tn_to_bf16(float x)
         }                                                                                          \
     }
 
-/* 16 bytes, for kernels that move elements without looking at them. */
+/* 16 bytes, for kernels that move elements without reading their values. */
 typedef struct tn_wide {
     u64 low, high;
 } tn_wide;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies with any strides. "copy" converts: it is compiled for the type of the result, with a switch over that of
- * the source, which takes the same branch in all work items; a complex number gives its real part to a real one.
- * "move" copies bits. */
+ * Copies with any strides. "copy" converts. It is compiled for the type of the result and
+ * switches over that of the source, so all work items take the same branch; of a complex number
+ * it converts the real part to a real type. "move" copies bits. */
 #if TN_TYPE != 11 || defined(TN_FP64)
 
-/* V: what a value goes through. Narrow integers go through 64 bits, so that a float out of their range wraps alike everywhere. */
+/* V: the type that a value is converted to first. For narrow integers it has 64 bits, so that a
+ * float out of their range wraps in the same way on all devices. */
 #undef V
 #undef TO_V
 #if TN_TYPE == 0

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tensors from nothing: one value everywhere, or numbers at equal distances. */
+ * Creation of tensors: one value everywhere, or equally spaced numbers. */
 #ifdef BITS
 KERNEL NAME(fill)(GLOBAL BITS *y, const gpu_walk w, const u64 low, const u64 high)
 {

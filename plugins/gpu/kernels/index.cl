@@ -2,7 +2,7 @@
  *
  * Elements chosen by index: gather, scatter, scatter_add, nonzero. */
 #ifdef BITS
-/* y = x at the places that the index names; x's offsets go without its dimension */
+/* y = x at the index; the walk of x leaves out the dimension that is indexed. */
 KERNEL NAME(gather)(GLOBAL BITS *y, GLOBAL const i64 *index, GLOBAL const BITS *x,
                     GLOBAL gpu_error *error, const gpu_walk w, const gpu_index at)
 {
@@ -18,21 +18,14 @@ KERNEL NAME(gather)(GLOBAL BITS *y, GLOBAL const i64 *index, GLOBAL const BITS *
     }
 }
 
-/* A work item per row of the index, so that the last one stays. */
+/* A work item per row of the index, so that the last of several equal indices decides. y holds x
+ * already. */
 KERNEL NAME(scatter)(GLOBAL BITS *y, GLOBAL const i64 *index, GLOBAL const BITS *src,
                      GLOBAL gpu_error *error, const gpu_rows p, const gpu_index at)
 {
     i64 row = ITEM();
     if (row < p.rows) {
-        i64 py = p.offset[0], pi = p.offset[1], ps = p.offset[2], rest = row;
-        SHORT_LOOP
-        for (i32 d = p.ndim - 1; d >= 0; d--) {
-            i64 q = rest / p.shape[d], own = rest - q * p.shape[d];
-            py += own * p.stride[0][d];
-            pi += own * p.stride[1][d];
-            ps += own * p.stride[2][d];
-            rest = q;
-        }
+        ROW_BEGIN3(p, row, py, pi, ps)
         for (i64 r = 0; r < p.length; r++) {
             i64 t = index[pi + r * p.along[1]];
             if (t < 0 || t >= at.bound) {
@@ -47,7 +40,8 @@ KERNEL NAME(scatter)(GLOBAL BITS *y, GLOBAL const i64 *index, GLOBAL const BITS 
 
 #ifdef TN_REAL
 #if TN_TYPE != 0
-/* A work item per row of the index, so that sums at one place are taken in order. y holds x already. */
+/* A work item per row of the index, so that elements with equal indices are added in order. y
+ * holds x already. */
 KERNEL NAME(scatter_add)(GLOBAL S *y, GLOBAL const i64 *index, GLOBAL const S *src,
                          GLOBAL gpu_error *error, const gpu_rows p, const gpu_index at)
 {
@@ -70,8 +64,9 @@ KERNEL NAME(scatter_add)(GLOBAL S *y, GLOBAL const i64 *index, GLOBAL const S *s
 }
 #endif
 
-/* A group per piece of x in row-major order counts what is not zero; the second time (`write`) counts[] of the groups before it and
- * the work items before it say where its rows begin. w: shape of x, operands x, y, counts. */
+/* A group per piece of x, in row-major order. The first launch counts the elements that are not
+ * zero; the second one (`write`) writes their indices, from the row that the counts[] of the
+ * groups before it give. w: shape of x, operands x, y, counts. */
 GROUP_KERNEL NAME(nonzero)(GLOBAL i64 *y, GLOBAL const S *x, GLOBAL i64 *counts, const gpu_walk w,
                            const i64 piece, const i32 write)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The structs that host code fills and kernels read, in the only words that C, OpenCL C and CUDA share. Each
- * includer has typedefs i32 and i64 (4 and 8 bytes); sizes are counted in elements, never in bytes. */
+ * The structs that the host fills and kernels read, for C, OpenCL C and CUDA. The includer
+ * defines i32 and i64 (4 and 8 bytes). All sizes, strides and offsets count elements, not bytes. */
 #ifndef GPU_LAYOUT_H
 #define GPU_LAYOUT_H
 
 #define GPU_DIMS 16
 #define GPU_OPERANDS 3
 
-/* A loop over `count` elements in row-major order of `shape`. Operand k lies at offset[k] + sum of index * stride[k]. */
+/* A loop over `count` elements in row-major order of `shape`. The element of operand k is at
+ * offset[k] + sum of index * stride[k]. */
 typedef struct gpu_walk {
     i64 count;
     i32 ndim;  /* at least 1 */
@@ -18,7 +19,7 @@ typedef struct gpu_walk {
     i64 stride[GPU_OPERANDS][GPU_DIMS];
 } gpu_walk;
 
-/* The same for four operands, of which the kernels are few. */
+/* The same for four operands; apart, because few kernels need it. */
 typedef struct gpu_walk4 {
     i64 count;
     i32 ndim;
@@ -28,8 +29,9 @@ typedef struct gpu_walk4 {
     i64 stride[4][GPU_DIMS];
 } gpu_walk4;
 
-/* Dimensions 0 .. kept - 1 stay (y[o], o < outputs), kept .. ndim - 1 go (x, r < length). Piece p of an output takes
- * [p * piece, (p + 1) * piece) of its length; with more than one, y is [outputs, pieces]. */
+/* Dimensions 0 .. kept - 1 are kept (y[o], o < outputs), kept .. ndim - 1 are reduced (r <
+ * length). Piece p of an output reduces [p * piece, (p + 1) * piece) of its length; with several
+ * pieces y is [outputs, pieces]. */
 typedef struct gpu_reduce {
     i64 outputs;
     i64 length;
@@ -44,21 +46,21 @@ typedef struct gpu_reduce {
     i64 stride_x[GPU_DIMS];
 } gpu_reduce;
 
-/* y[b, m, n] = sum_k a[b, m, k] b[b, k, n]; strides in the order of the indices as written. */
+/* y[b, m, n] = sum_k a[b, m, k] b[b, k, n]; strides in the order of these indices. */
 typedef struct gpu_bmm {
     i64 batch, m, n, k;
     i64 offset_y, offset_a, offset_b;
     i64 stride_y[3], stride_a[3], stride_b[3];
 } gpu_bmm;
 
-/* Rows of x [outer, length, inner]: strides of each, in the order x, y, z (the third where there is one). */
+/* Rows along one dimension of up to three operands. */
 typedef struct gpu_rows {
     i64 rows;
     i64 length;
-    i32 ndim; /* of the dimensions that count rows */
+    i32 ndim; /* of the other dimensions */
     i32 reserved;
     i64 offset[GPU_OPERANDS];
-    i64 along[GPU_OPERANDS]; /* stride of the dimension that is walked */
+    i64 along[GPU_OPERANDS]; /* stride of the dimension that the rows run along */
     i64 shape[GPU_DIMS];
     i64 stride[GPU_OPERANDS][GPU_DIMS];
 } gpu_rows;
@@ -68,7 +70,7 @@ typedef struct gpu_loss {
     i64 n;
     i64 classes;
     i64 ignore;
-    i32 reduction; /* GPU_NONE ... */
+    i32 reduction; /* GPU_REDUCE_* */
     i32 op;        /* for the error record: GPU_ERROR_* */
     i64 offset_x, offset_target, offset_y, offset_total;
     i64 stride_x[2];
@@ -84,7 +86,7 @@ typedef struct gpu_philox {
     i64 block;
 } gpu_philox;
 
-/* The dimension that indices point into. */
+/* The dimension that is indexed. */
 typedef struct gpu_index {
     i64 bound; /* its size */
     i64 step;  /* its stride */
@@ -92,19 +94,19 @@ typedef struct gpu_index {
     i32 op; /* for the error record: GPU_ERROR_* */
 } gpu_index;
 
-/* What a kernel that met an index out of range leaves behind; the first one stays. 32 bytes. */
+/* The record that a kernel leaves of an index out of bounds; the first one is kept. 32 bytes. */
 typedef struct gpu_error {
     i32 taken; /* 0: nothing happened */
     i32 op;    /* GPU_ERROR_* */
     i64 index;
     i64 bound;
-    i64 place; /* which element held it */
+    i64 place; /* which element had it, or which dimension it is for */
 } gpu_error;
 
 enum { GPU_ERROR_NLL_LOSS = 1, GPU_ERROR_NLL_LOSS_GRAD = 2, GPU_ERROR_DIVISION = 3,
        GPU_ERROR_GATHER = 4, GPU_ERROR_SCATTER = 5, GPU_ERROR_SCATTER_ADD = 6 };
 
-/* The functions of the kernels map, zip and compare. From GPU_F_DIVIDES on, whole numbers are divided. */
+/* The functions of the kernels map, zip and compare. From GPU_F_DIVIDES on, they divide. */
 enum {
     GPU_F_ABS,
     GPU_F_SIGN,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The negative log likelihood and its derivative. A target out of range is not followed: it is recorded for the next
- * synchronisation of the stream. */
+ * The negative log likelihood and its derivative. A target out of range is skipped, and recorded
+ * for the next synchronisation of the stream. */
 #ifdef TN_FLOATING
 
-/* Remembers the first target that was out of range. */
+/* Records the first target that was out of range. */
 DEVICE void NAME(out_of_range)(GLOBAL gpu_error *error, i32 op, i64 index, i64 bound, i64 place)
 {
     if (TAKE(&error->taken)) {
@@ -15,7 +15,8 @@ DEVICE void NAME(out_of_range)(GLOBAL gpu_error *error, i32 op, i64 index, i64 b
     }
 }
 
-/* One group: y = -sum x[n, target[n]] (/ count), or y[n] = -x[n, target[n]]; total = count of targets that are not ignored. */
+/* One group: y = -sum x[n, target[n]] (/ count), or y[n] = -x[n, target[n]]; total = number of
+ * targets that are not ignored. */
 GROUP_KERNEL NAME(nll_loss)(GLOBAL S *y, GLOBAL S *total, GLOBAL const S *x,
                             GLOBAL const i64 *target, GLOBAL gpu_error *error, const gpu_loss p)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Philox 4x32-10 (Salmon et al. 2011) exactly as sdk/operators/random.ops says: the element's place in row-major order
- * chooses its words, so that all devices draw the same bits. */
+ * Philox 4x32-10 (Salmon et al. 2011) exactly as sdk/operators/random.ops
+ * says: the number of the element in row-major order selects its words, so that all devices draw
+ * the same bits. */
 #ifdef TN_FLOATING
 #ifndef TN_PHILOX
 #define TN_PHILOX 1

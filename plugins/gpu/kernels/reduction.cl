@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reductions. Many outputs with little each: a work item per output. Else a group per output, or, where outputs are few, per
- * piece of one, and a second call over the pieces. Who adds what depends on shapes alone, so results repeat to the bit. */
+ * Reductions. With many outputs of few elements, a work item computes an output. Else a group
+ * does; where outputs are few, an output is cut into pieces with a group each, and a second
+ * kernel reduces the results of the pieces. The order of additions depends on shapes alone, so
+ * results repeat to the bit. */
 #ifdef TN_REAL
 
-/* Place of output o_ in y and of its first element in x. */
-#define KEPT(p, o_, py, px)                                                                        \
+/* The offset of output o_ in y, and that of its first element in x. */
+#define OUTPUT_BEGIN(p, o_, py, px)                                                                \
     i64 py = (p).offset_y, px = (p).offset_x;                                                      \
-    {                                                                                              \
-        i64 rest_ = (o_);                                                                          \
-        SHORT_LOOP                                                                                 \
-        for (i32 d_ = (p).kept - 1; d_ >= 0; d_--) {                                               \
-            i64 q_ = rest_ / (p).shape[d_];                                                        \
-            i64 r_ = rest_ - q_ * (p).shape[d_];                                                   \
-            py += r_ * (p).stride_y[d_];                                                           \
-            px += r_ * (p).stride_x[d_];                                                           \
-            rest_ = q_;                                                                            \
-        }                                                                                          \
-    }
+    EACH_DIM(p, (p).kept, o_, py += r_ * (p).stride_y[d_]; px += r_ * (p).stride_x[d_];)
 
-/* Place in x of element r_ of what goes. */
-#define GONE(p, r_, px)                                                                            \
+/* Adds to px the offset of element r_ of the dimensions that are reduced. */
+#define REDUCED(p, r_, px)                                                                         \
     {                                                                                              \
         i64 rest_ = (r_);                                                                          \
         SHORT_LOOP                                                                                 \
@@ -32,63 +24,17 @@
         px += rest_ * (p).stride_x[(p).kept];                                                      \
     }
 
+/* Output o of group g, and the elements of its piece. */
 #define PIECE(p, g, o, first, last)                                                                \
     i64 o = (g) / (p).pieces;                                                                      \
     i64 first = ((g)-o * (p).pieces) * (p).piece;                                                  \
     i64 last = first + (p).piece < (p).length ? first + (p).piece : (p).length;
 
-/* Elements that are joined one after the other, before that joins the rest: keeps the error of long sums small. */
+/* Elements that are added one after the other, before their sum is added to the rest: this keeps
+ * the error of long sums small. */
 #define BLOCK 64
 
-/* A reduction of LOAD'ed elements into T: start, r = step(r, v), and how two partial ones join. */
-#define REDUCTION(op, TX, LOADX, T, start, join, TY, STOREY)                                       \
-    KERNEL TYPED(tn_##op##_item)(GLOBAL TY * y, GLOBAL const TX *x, const gpu_reduce p)            \
-    {                                                                                              \
-        i64 o = ITEM();                                                                            \
-        if (o < p.outputs) {                                                                       \
-            KEPT(p, o, py, base)                                                                   \
-            T acc = start;                                                                         \
-            for (i64 r = 0; r < p.length;) {                                                       \
-                i64 stop = r + BLOCK < p.length ? r + BLOCK : p.length;                            \
-                T block = start;                                                                   \
-                for (; r < stop; r++) {                                                            \
-                    i64 px = base;                                                                 \
-                    GONE(p, r, px)                                                                 \
-                    T v = (T)LOADX(x, px);                                                         \
-                    block = join(block, v);                                                        \
-                }                                                                                  \
-                acc = join(acc, block);                                                            \
-            }                                                                                      \
-            STOREY(y, py, acc);                                                                    \
-        }                                                                                          \
-    }                                                                                              \
-    GROUP_KERNEL TYPED(tn_##op)(GLOBAL TY * y, GLOBAL const TX *x, const gpu_reduce p)             \
-    {                                                                                              \
-        LOCAL T part[GROUP];                                                                       \
-        PIECE(p, GROUP_ID(), o, first, last)                                                       \
-        KEPT(p, o, py, base)                                                                       \
-        T acc = start;                                                                             \
-        for (i64 r = first + LOCAL_ID(); r < last;) {                                              \
-            T block = start;                                                                       \
-            for (i32 n = 0; n < BLOCK && r < last; n++, r += GROUP) {                              \
-                i64 px = base;                                                                     \
-                GONE(p, r, px)                                                                     \
-                T v = (T)LOADX(x, px);                                                             \
-                block = join(block, v);                                                            \
-            }                                                                                      \
-            acc = join(acc, block);                                                                \
-        }                                                                                          \
-        part[LOCAL_ID()] = acc;                                                                    \
-        BARRIER();                                                                                 \
-        for (i32 half_ = GROUP / 2; half_ > 0; half_ /= 2) {                                       \
-            if (LOCAL_ID() < half_)                                                                \
-                part[LOCAL_ID()] = join(part[LOCAL_ID()], part[LOCAL_ID() + half_]);               \
-            BARRIER();                                                                             \
-        }                                                                                          \
-        if (LOCAL_ID() == 0)                                                                       \
-            STOREY(y, p.pieces > 1 ? p.offset_y + GROUP_ID() : py, part[0]);                       \
-    }
-
+/* Partial results of sums are stored as they are computed. */
 #undef STORE_PART
 #define STORE_PART(p, i, v) ((p)[i] = (v))
 #undef LOAD_PART
@@ -98,19 +44,101 @@
 #define JOIN_MIN(a, b) ((a) != (a) ? (a) : ((a) < (b) ? (a) : (b)))
 #define JOIN_MAX(a, b) ((a) != (a) ? (a) : ((a) > (b) ? (a) : (b)))
 
-/* sum: x to y. sum_part: x to partial sums. sum_last: partial sums to y. */
-REDUCTION(sum, S, LOAD, A, 0, JOIN_SUM, SUM, STORE_SUM)
-REDUCTION(sum_part, S, LOAD, A, 0, JOIN_SUM, A, STORE_PART)
-REDUCTION(sum_last, A, LOAD_PART, A, 0, JOIN_SUM, SUM, STORE_SUM)
-REDUCTION(prod, S, LOAD, A, 1, JOIN_PRODUCT, SUM, STORE_SUM)
-REDUCTION(prod_part, S, LOAD, A, 1, JOIN_PRODUCT, A, STORE_PART)
-REDUCTION(prod_last, A, LOAD_PART, A, 1, JOIN_PRODUCT, SUM, STORE_SUM)
-/* the partial results of a maximum have the type of x */
-REDUCTION(amin, S, LOAD, C, HIGHEST, JOIN_MIN, S, STORE)
-REDUCTION(amax, S, LOAD, C, LOWEST, JOIN_MAX, S, STORE)
+/* sum: x to y; sum_part: x to partial sums; sum_last: partial sums to y */
+#define T A
+#define START 0
+#define JOIN JOIN_SUM
+#define GROUP_NAME NAME(sum)
+#define ITEM_NAME NAME(sum_item)
+#define X S
+#define LOAD_X LOAD
+#define Y SUM
+#define STORE_Y STORE_SUM
+#include "reduction_kernel.cl"
+
+#define GROUP_NAME NAME(sum_part)
+#define ITEM_NAME NAME(sum_part_item)
+#define X S
+#define LOAD_X LOAD
+#define Y A
+#define STORE_Y STORE_PART
+#include "reduction_kernel.cl"
+
+#define GROUP_NAME NAME(sum_last)
+#define ITEM_NAME NAME(sum_last_item)
+#define X A
+#define LOAD_X LOAD_PART
+#define Y SUM
+#define STORE_Y STORE_SUM
+#include "reduction_kernel.cl"
+#undef T
+#undef START
+#undef JOIN
+
+/* prod, in the same three steps */
+#define T A
+#define START 1
+#define JOIN JOIN_PRODUCT
+#define GROUP_NAME NAME(prod)
+#define ITEM_NAME NAME(prod_item)
+#define X S
+#define LOAD_X LOAD
+#define Y SUM
+#define STORE_Y STORE_SUM
+#include "reduction_kernel.cl"
+
+#define GROUP_NAME NAME(prod_part)
+#define ITEM_NAME NAME(prod_part_item)
+#define X S
+#define LOAD_X LOAD
+#define Y A
+#define STORE_Y STORE_PART
+#include "reduction_kernel.cl"
+
+#define GROUP_NAME NAME(prod_last)
+#define ITEM_NAME NAME(prod_last_item)
+#define X A
+#define LOAD_X LOAD_PART
+#define Y SUM
+#define STORE_Y STORE_SUM
+#include "reduction_kernel.cl"
+#undef T
+#undef START
+#undef JOIN
+
+/* amin; partial results have the type of x */
+#define T C
+#define START HIGHEST
+#define JOIN JOIN_MIN
+#define GROUP_NAME NAME(amin)
+#define ITEM_NAME NAME(amin_item)
+#define X S
+#define LOAD_X LOAD
+#define Y S
+#define STORE_Y STORE
+#include "reduction_kernel.cl"
+#undef T
+#undef START
+#undef JOIN
+
+/* amax */
+#define T C
+#define START LOWEST
+#define JOIN JOIN_MAX
+#define GROUP_NAME NAME(amax)
+#define ITEM_NAME NAME(amax_item)
+#define X S
+#define LOAD_X LOAD
+#define Y S
+#define STORE_Y STORE
+#include "reduction_kernel.cl"
+#undef T
+#undef START
+#undef JOIN
 
 #if TN_TYPE != 0
-/* Whether (v, i) goes before (w, j), which may be nothing: larger (smaller), NaN first, the first of equals. */
+/* Whether value v at index i is a better result than w at j: larger (smaller), NaN before all
+ * others, the first of equals. The index `nothing` stands for no value. */
 DEVICE i32 NAME(before)(C v, i64 i, C w, i64 j, i64 nothing, i32 smaller)
 {
     if (i == nothing || j == nothing)
@@ -127,12 +155,12 @@ GROUP_KERNEL NAME(argmax)(GLOBAL i64 *y, GLOBAL const S *x, const gpu_reduce p, 
     LOCAL C best[GROUP];
     LOCAL i64 at[GROUP];
     i64 o = GROUP_ID();
-    KEPT(p, o, py, base)
+    OUTPUT_BEGIN(p, o, py, base)
     C value = LOWEST;
     i64 where = p.length;
     for (i64 r = LOCAL_ID(); r < p.length; r += GROUP) {
         i64 px = base;
-        GONE(p, r, px)
+        REDUCED(p, r, px)
         C v = LOAD(x, px);
         if (NAME(before)(v, r, value, where, p.length, smaller)) {
             value = v;
@@ -144,7 +172,8 @@ GROUP_KERNEL NAME(argmax)(GLOBAL i64 *y, GLOBAL const S *x, const gpu_reduce p, 
     BARRIER();
     for (i32 half_ = GROUP / 2; half_ > 0; half_ /= 2) {
         i32 here = LOCAL_ID(), there = LOCAL_ID() + half_;
-        if (here < half_ && NAME(before)(best[there], at[there], best[here], at[here], p.length, smaller)) {
+        if (here < half_ &&
+            NAME(before)(best[there], at[there], best[here], at[here], p.length, smaller)) {
             best[here] = best[there];
             at[here] = at[there];
         }
@@ -154,5 +183,4 @@ GROUP_KERNEL NAME(argmax)(GLOBAL i64 *y, GLOBAL const S *x, const gpu_reduce p, 
         y[py] = at[0];
 }
 #endif
-#undef REDUCTION
 #endif

@@ -2,8 +2,8 @@
  *
  * Running sums and products along one dimension. */
 #ifdef TN_REAL
-/* A group per row. Each work item adds up (product: multiplies) a piece; what is before its piece is where it starts
- * when it writes. */
+/* A group per row. Each work item first sums (product: multiplies) a piece, then writes the
+ * running sums of its piece, starting from the sums of the pieces before it. */
 GROUP_KERNEL NAME(scan)(GLOBAL SUM *y, GLOBAL const S *x, const gpu_rows p, const i32 product,
                         const i32 reverse)
 {

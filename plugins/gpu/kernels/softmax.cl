@@ -1,25 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * softmax, log_softmax and its derivative, a group per row. The largest element goes first, so that e^x does not overflow. */
+ * softmax, log_softmax and its derivative, a group per row. The largest element is subtracted
+ * first, so that e^x does not overflow. */
 #ifdef TN_FLOATING
 
-#undef ROW_PLACES
-#define ROW_PLACES(p, row, py, px, pz)                                                             \
-    i64 py = (p).offset[0], px = (p).offset[1], pz = (p).offset[2];                                \
-    {                                                                                              \
-        i64 rest_ = (row);                                                                         \
-        SHORT_LOOP                                                                                 \
-        for (i32 d_ = (p).ndim - 1; d_ >= 0; d_--) {                                               \
-            i64 q_ = rest_ / (p).shape[d_];                                                        \
-            i64 r_ = rest_ - q_ * (p).shape[d_];                                                   \
-            py += r_ * (p).stride[0][d_];                                                          \
-            px += r_ * (p).stride[1][d_];                                                          \
-            pz += r_ * (p).stride[2][d_];                                                          \
-            rest_ = q_;                                                                            \
-        }                                                                                          \
-    }
-
-/* Joins part[] of the group into part[0]. */
+/* Reduces part[] of the group into part[0]. */
 #undef JOIN_GROUP
 #define JOIN_GROUP(part, join)                                                                     \
     BARRIER();                                                                                     \
@@ -37,7 +22,7 @@
 GROUP_KERNEL NAME(softmax)(GLOBAL S *y, GLOBAL const S *x, const gpu_rows p, const i32 logarithm)
 {
     LOCAL C part[GROUP];
-    ROW_PLACES(p, GROUP_ID(), py, px, pz)
+    ROW_BEGIN3(p, GROUP_ID(), py, px, pz)
     C top = -INFINITY, total = 0, scale;
 
     (void)pz;
@@ -66,7 +51,7 @@ GROUP_KERNEL NAME(log_softmax_grad)(GLOBAL S *gx, GLOBAL const S *gy, GLOBAL con
                                     const gpu_rows p)
 {
     LOCAL C part[GROUP];
-    ROW_PLACES(p, GROUP_ID(), pgx, pgy, py)
+    ROW_BEGIN3(p, GROUP_ID(), pgx, pgy, py)
     C total = 0;
 
     for (i64 i = LOCAL_ID(); i < p.length; i += GROUP)

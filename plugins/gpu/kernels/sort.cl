@@ -2,7 +2,8 @@
  *
  * Order along one dimension. */
 #ifdef TN_REAL
-/* A work item per element counts what goes before it: its place. Equals stay in order; NaN is largest. */
+/* A work item per element counts the elements that sort before it, which gives its index. The
+ * order of equal elements is kept; NaN is largest. */
 KERNEL NAME(sort)(GLOBAL S *values, GLOBAL i64 *indices, GLOBAL const S *x, const gpu_rows p,
                   const i32 descending)
 {

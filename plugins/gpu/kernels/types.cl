@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The element type that kernels are compiled for, from TN_TYPE (a number of tn_dtype). S: as stored, C: as computed,
- * A: as added up, SUM: as sums are stored. Included once per type, so everything is defined
- * anew. Macros that make kernels say TYPED(tn_##op): op itself may be a macro of the compiler, as exp is PoCL's. */
+ * The element type that kernels are compiled for, from TN_TYPE (a number of tn_dtype). S: type
+ * of storage, C: type of computation, A: type of sums, SUM: type of stored sums. Included once
+ * per type, so everything is defined again. Macros that define kernels use TYPED(tn_##op): op
+ * itself may be a macro of the compiler, as exp is PoCL's. */
 #define NAME(op) TYPED(tn_##op)
 #undef S
 #undef C
