@@ -11,7 +11,7 @@ EXTRA_DIST += %D%/kernels.cu %D%/dialect.cuh
 if HAVE_NVCC
 TN_CUDA_KERNELS = %D%/activation.c %D%/arithmetic.c %D%/compare.c %D%/copy.c %D%/creation.c \
 	%D%/index.c %D%/loss.c %D%/matmul.c %D%/random.c %D%/reduction.c %D%/scan.c %D%/softmax.c \
-	%D%/sort.c
+	%D%/sort.c %D%/unary.c
 plugins_backend_cuda_la_CPPFLAGS += -DTN_WITH_CUDA_KERNELS
 nodist_plugins_backend_cuda_la_SOURCES = $(TN_CUDA_KERNELS)
 CLEANFILES += $(TN_CUDA_KERNELS)
@@ -33,4 +33,5 @@ $(TN_CUDA_KERNELS): %D%/kernels.cu %D%/dialect.cuh $(TN_GPU_COMMON) $(TN_GPU_EAC
 %D%/scan.c: plugins/gpu/kernels/scan.cl
 %D%/softmax.c: plugins/gpu/kernels/softmax.cl
 %D%/sort.c: plugins/gpu/kernels/sort.cl
+%D%/unary.c: plugins/gpu/kernels/unary.cl
 endif

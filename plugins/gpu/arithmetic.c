@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elementwise operators: arithmetic, functions, activations and bitwise operators. */
+ * Arithmetic of two elements, or of one and a number; other operators of two elements use it, too. */
 #include "gpu.h"
 
 #include <math.h>
@@ -10,26 +10,13 @@ static enum gpu_kernel which(const tn_call *call)
     return *(const enum gpu_kernel *)call->kernel->data;
 }
 
-static tn_status same_types(const tn_call *call)
-{
-    tn_dtype out = tn_view_dtype(call->out[0]);
-
-    for (int64_t i = 0; i < call->n_in; i++)
-        if (tn_view_dtype(call->in[i]) != out)
-            return tn_fail(TN_ERR_TYPE,
-                           "%s: input %lld is %s and the result %s; this kernel takes one type",
-                           call->op, (long long)i, tn_dtype_name(tn_view_dtype(call->in[i])),
-                           tn_dtype_name(out));
-    return TN_OK;
-}
-
 static tn_status run_two(const tn_call *call, double number)
 {
     const tn_view *views[] = { call->out[0], call->in[0], call->in[1] };
     tn_dtype dtype = tn_view_dtype(call->out[0]);
     gpu_walk walk;
     gpu_scalar scalar;
-    tn_status status = same_types(call);
+    tn_status status = gpu_same_types(call);
 
     if (status)
         return status;
@@ -39,21 +26,6 @@ static tn_status run_two(const tn_call *call, double number)
                                  GPU_ARG(views[2]->data), GPU_ARG(walk),
                                  gpu_scalar_arg(&scalar, dtype, number) };
         return gpu_launch(call, which(call), dtype, walk.count, 1, args, 5);
-    }
-}
-
-static tn_status run_one(const tn_call *call, const tn_view *from, double number)
-{
-    const tn_view *views[] = { call->out[0], from };
-    tn_dtype dtype = tn_view_dtype(call->out[0]);
-    gpu_walk walk;
-    gpu_scalar scalar;
-
-    gpu_walk_make(&walk, views, 2);
-    {
-        const gpu_arg args[] = { GPU_ARG(views[0]->data), GPU_ARG(views[1]->data), GPU_ARG(walk),
-                                 gpu_scalar_arg(&scalar, dtype, number) };
-        return gpu_launch(call, which(call), dtype, walk.count, 1, args, 4);
     }
 }
 
@@ -70,13 +42,6 @@ tn_status gpu_run_binary(const tn_call *call)
     return run_two(call, alpha);
 }
 
-tn_status gpu_run_unary(const tn_call *call)
-{
-    tn_status status = same_types(call);
-
-    return status ? status : run_one(call, call->in[0], 0);
-}
-
 /* An integer tensor and a number that is not whole: the result is floating, and so is what goes in. */
 tn_status gpu_run_scalar(const tn_call *call)
 {
@@ -86,29 +51,14 @@ tn_status gpu_run_scalar(const tn_call *call)
 
     if (tn_view_dtype(call->in[0]) != tn_view_dtype(call->out[0])) {
         tn_status status = gpu_copy_view(call, call->out[0], call->in[0]);
-        return status ? status : run_one(call, call->out[0], value);
+        return status ? status : gpu_run_one(call, call->out[0], value);
     }
-    return run_one(call, call->in[0], value);
+    return gpu_run_one(call, call->in[0], value);
 }
 
 static i32 function_of(const tn_call *call)
 {
     return *(const i32 *)call->kernel->data;
-}
-
-tn_status gpu_run_map(const tn_call *call)
-{
-    const tn_view *views[] = { call->out[0], call->in[0] };
-    i32 function = function_of(call);
-    gpu_walk walk;
-
-    gpu_walk_make(&walk, views, 2);
-    {
-        const gpu_arg args[] = { GPU_ARG(views[0]->data), GPU_ARG(views[1]->data), GPU_ARG(walk),
-                                 GPU_ARG(function) };
-
-        return gpu_launch(call, GPU_map, tn_view_dtype(views[0]), walk.count, 1, args, 4);
-    }
 }
 
 static tn_status zip(const tn_call *call, i32 function)

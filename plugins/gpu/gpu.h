@@ -24,7 +24,7 @@ enum gpu_shape {
 /* clang-format off */
 #define GPU_TEXTS(X) \
     X(activation) X(arithmetic) X(compare) X(copy) X(creation) X(index) X(loss) X(matmul) \
-    X(random) X(reduction) X(scan) X(softmax) X(sort)
+    X(random) X(reduction) X(scan) X(softmax) X(sort) X(unary)
 /* clang-format on */
 #define GPU_TEXT_NAME_(name) GPU_TEXT_##name,
 enum gpu_text { GPU_TEXTS(GPU_TEXT_NAME_) GPU_TEXT_COUNT };
@@ -105,6 +105,10 @@ tn_status gpu_error_say(const gpu_error *error, const char *device);
 /* y = x with conversion, any strides, x broadcasting to y. */
 tn_status gpu_copy_view(const tn_call *call, const tn_view *to, const tn_view *from);
 tn_status gpu_fill_view(const tn_call *call, const tn_view *to, double value);
+/* Fails where an input and the result have different types. */
+tn_status gpu_same_types(const tn_call *call);
+/* Runs the kernel that the row of the call names: from `from` to the result. */
+tn_status gpu_run_one(const tn_call *call, const tn_view *from, double number);
 
 /* kernel->supports of all operators below. */
 bool gpu_supports(const tn_call *call, char *reason, size_t size);

@@ -14,11 +14,7 @@ GPU_KERNEL(maximum, arithmetic, ITEMS)
 GPU_KERNEL(add_scalar, arithmetic, ITEMS)
 GPU_KERNEL(mul_scalar, arithmetic, ITEMS)
 GPU_KERNEL(neg, arithmetic, ITEMS)
-GPU_KERNEL(exp, arithmetic, ITEMS)
-GPU_KERNEL(log, arithmetic, ITEMS)
-GPU_KERNEL(sqrt, arithmetic, ITEMS)
 GPU_KERNEL(clamp, arithmetic, ITEMS)
-GPU_KERNEL(map, arithmetic, ITEMS)
 GPU_KERNEL(zip, arithmetic, ITEMS)
 
 GPU_KERNEL(compare, compare, ITEMS)
@@ -63,4 +59,9 @@ GPU_KERNEL(log_softmax_grad, softmax, GROUPS)
 GPU_KERNEL(softmax, softmax, GROUPS)
 
 GPU_KERNEL(sort, sort, ITEMS)
+
+GPU_KERNEL(exp, unary, ITEMS)
+GPU_KERNEL(log, unary, ITEMS)
+GPU_KERNEL(map, unary, ITEMS)
+GPU_KERNEL(sqrt, unary, ITEMS)
 #undef GPU_KERNEL

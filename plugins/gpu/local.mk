@@ -6,11 +6,11 @@
 TN_GPU_HOST = %D%/gpu.h %D%/kernel_list.h %D%/kernel_table.h %D%/arithmetic.c %D%/compare.c \
 	%D%/complex.c %D%/copy.c %D%/creation.c %D%/index.c %D%/kernel.c %D%/loss.c %D%/matmul.c \
 	%D%/random.c %D%/reduction.c %D%/scalar.c %D%/scan.c %D%/shape.c %D%/softmax.c %D%/sort.c \
-	%D%/view.c
+	%D%/unary.c %D%/view.c
 TN_GPU_TEXTS = %D%/kernels/activation.cl %D%/kernels/arithmetic.cl %D%/kernels/compare.cl \
 	%D%/kernels/copy.cl %D%/kernels/creation.cl %D%/kernels/index.cl %D%/kernels/loss.cl \
 	%D%/kernels/matmul.cl %D%/kernels/random.cl %D%/kernels/reduction.cl %D%/kernels/scan.cl \
-	%D%/kernels/softmax.cl %D%/kernels/sort.cl
+	%D%/kernels/softmax.cl %D%/kernels/sort.cl %D%/kernels/unary.cl
 # What every text needs. each.cl is for nvcc and the fake driver, which compile all types of a text at once.
 TN_GPU_COMMON = %D%/kernels/layout.cl %D%/kernels/common.cl %D%/kernels/types.cl
 TN_GPU_EACH = %D%/kernels/each.cl

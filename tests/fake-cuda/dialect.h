@@ -69,3 +69,6 @@
 #define TN_TEXT "sort.cl"
 #include "../../plugins/gpu/kernels/each.cl"
 #undef TN_TEXT
+#define TN_TEXT "unary.cl"
+#include "../../plugins/gpu/kernels/each.cl"
+#undef TN_TEXT

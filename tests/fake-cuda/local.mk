@@ -6,7 +6,7 @@ EXTRA_DIST += %D%/dialect.h %D%/kernels.pl $(TN_FAKE_KERNELS)
 TN_FAKE_KERNELS = %D%/kernels/activation.fatbin %D%/kernels/arithmetic.fatbin %D%/kernels/compare.fatbin \
 	%D%/kernels/copy.fatbin %D%/kernels/creation.fatbin %D%/kernels/index.fatbin %D%/kernels/loss.fatbin \
 	%D%/kernels/matmul.fatbin %D%/kernels/random.fatbin %D%/kernels/reduction.fatbin \
-	%D%/kernels/scan.fatbin %D%/kernels/softmax.fatbin %D%/kernels/sort.fatbin
+	%D%/kernels/scan.fatbin %D%/kernels/softmax.fatbin %D%/kernels/sort.fatbin %D%/kernels/unary.fatbin
 
 check_LTLIBRARIES += tests/fake-cuda.la
 tests_fake_cuda_la_SOURCES = %D%/fake.h %D%/driver.h %D%/driver.c %D%/memory.c %D%/streams.c %D%/blaslt.c
