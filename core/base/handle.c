@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * The handles of all hooks of the process: a table from number to registration. One lock guards it
- * and the lists in which the rooms keep their hooks, so that a removal and the death of what was
- * hooked cannot cross. */
-#include "core/base/internal.h"
+ * and the lists in which folders keep their hooks, so that removing a hook and freeing what was
+ * hooked exclude each other. */
+#include "core/base/map.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static tn__handle **chains;
-static uint64_t chain_count, handle_count; /* a power of two; how many are in the table */
+static tn__map handles; /* by number */
 static uint64_t last_id;
 
 void tn__handles_lock(void)
@@ -20,25 +19,9 @@ void tn__handles_unlock(void)
     pthread_mutex_unlock(&lock);
 }
 
-static tn_status grow(void)
+static const void *key_of(uint64_t id)
 {
-    uint64_t count = chain_count > 0 ? 2 * chain_count : 64;
-    tn__handle **fresh = tn_calloc((size_t)count, sizeof *fresh);
-
-    if (fresh == NULL)
-        return TN_ERR_MEMORY;
-    for (uint64_t i = 0; i < chain_count; i++)
-        while (chains[i] != NULL) {
-            tn__handle *handle = chains[i];
-
-            chains[i] = handle->next;
-            handle->next = fresh[handle->id & (count - 1)];
-            fresh[handle->id & (count - 1)] = handle;
-        }
-    tn_free(chains);
-    chains = fresh;
-    chain_count = count;
-    return TN_OK;
+    return (const void *)(uintptr_t)id;
 }
 
 uint64_t tn__handle_number(void)
@@ -48,30 +31,20 @@ uint64_t tn__handle_number(void)
 
 tn_status tn__handle_add(tn__handle *handle)
 {
-    tn__handle **chain;
+    uint64_t id = tn__handle_number();
 
-    if (handle_count >= chain_count && grow() != TN_OK)
+    if (tn__map_add(&handles, key_of(id)) < 0)
         return TN_ERR_MEMORY;
-    handle->id = tn__handle_number();
-    chain = &chains[handle->id & (chain_count - 1)];
-    handle->next = *chain;
-    *chain = handle;
-    handle_count++;
+    handle->id = id;
+    *tn__map_value(&handles, key_of(id)) = handle;
     return TN_OK;
 }
 
 void tn__handle_forget(tn__handle *handle)
 {
-    tn__handle **at = &chains[handle->id & (chain_count - 1)];
-
-    while (*at != handle)
-        at = &(*at)->next;
-    *at = handle->next;
-    if (--handle_count == 0) {
-        tn_free(chains);
-        chains = NULL;
-        chain_count = 0;
-    }
+    tn__map_remove(&handles, key_of(handle->id));
+    if (handles.count == 0)
+        tn__map_free(&handles);
 }
 
 int64_t tn__handle_count(void)
@@ -79,7 +52,7 @@ int64_t tn__handle_count(void)
     int64_t count;
 
     pthread_mutex_lock(&lock);
-    count = (int64_t)handle_count;
+    count = handles.count;
     pthread_mutex_unlock(&lock);
     return count;
 }
@@ -89,9 +62,8 @@ bool tn_hook_remove(tn_hook_handle id)
     tn__handle *handle;
 
     pthread_mutex_lock(&lock);
-    handle = chain_count > 0 ? chains[id & (chain_count - 1)] : NULL;
-    while (handle != NULL && handle->id != id)
-        handle = handle->next;
+    void **found = tn__map_value(&handles, key_of(id));
+    handle = found != NULL ? *found : NULL;
     if (handle != NULL) {
         handle->unlink(handle);
         tn__handle_forget(handle);

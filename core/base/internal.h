@@ -219,7 +219,6 @@ static inline uint64_t tn__error_count(void)
  * a hook. */
 typedef struct tn__handle {
     uint64_t id;
-    struct tn__handle *next;                   /* of its chain in the table */
     void (*unlink)(struct tn__handle *handle); /* under the lock: out of its owner's list */
     void (*drop)(struct tn__handle *handle);   /* after it: gives up the list's reference */
 } tn__handle;

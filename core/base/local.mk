@@ -10,8 +10,12 @@ libcore_la_SOURCES += \
 	%D%/fork.c \
 	%D%/format.c \
 	%D%/handle.c \
+	%D%/index.c \
+	%D%/index.h \
 	%D%/internal.h \
 	%D%/log.c \
+	%D%/map.c \
+	%D%/map.h \
 	%D%/memory.c \
 	%D%/names.c \
 	%D%/number.c \
@@ -28,4 +32,6 @@ libcore_la_SOURCES += \
 	%D%/status.c \
 	%D%/text.c \
 	%D%/value.c \
+	%D%/vector.c \
+	%D%/vector.h \
 	%D%/version.c

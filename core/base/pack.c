@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Value packs: positional values and named ones, owned. */
-#include "core/base/internal.h"
+#include "core/base/vector.h"
 
 #define INLINE_ENTRIES 4 /* a call seldom has more: no memory of its own then */
 
@@ -42,23 +42,6 @@ void tn_pack_drop(tn_pack *pack)
     tn_free(pack);
 }
 
-static tn_status grow(tn_pack *pack)
-{
-    int64_t capacity = 2 * pack->capacity;
-    struct entry *at;
-
-    if (pack->count < pack->capacity)
-        return TN_OK;
-    at = tn_realloc(pack->at == pack->first ? NULL : pack->at, (size_t)capacity * sizeof *at);
-    if (!at)
-        return TN_ERR_MEMORY;
-    if (pack->at == pack->first)
-        memcpy(at, pack->first, sizeof pack->first);
-    pack->at = at;
-    pack->capacity = capacity;
-    return TN_OK;
-}
-
 tn_status tn_pack_add(tn_pack *pack, const char *name, tn_value value)
 {
     struct entry entry = { .name = NULL };
@@ -75,9 +58,9 @@ tn_status tn_pack_add(tn_pack *pack, const char *name, tn_value value)
                        "tn_pack_add: a name cannot be empty; NULL adds a positional value");
     if (name && tn_pack_find(pack, name) >= 0)
         return tn_fail(TN_ERR_KEY, "tn_pack_add: the pack has a value named %q already", name);
-    status = grow(pack);
-    if (status != TN_OK)
-        return status;
+    if (!tn__vector_room_after(&pack->at, pack->first, &pack->capacity, pack->count + 1,
+                               sizeof *pack->at))
+        return TN_ERR_MEMORY;
     if (name) {
         entry.name = tn_strdup(name);
         if (!entry.name)

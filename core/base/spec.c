@@ -14,6 +14,7 @@
  * that a letter is read once for each call around it. Texts come from files and users: length, depth,
  * number of values and the letters read in all are bounded. */
 #include "core/base/spec.h"
+#include "core/base/vector.h"
 
 #define LENGTH_MAX (1 << 20)
 #define DEPTH_MAX (TN__NESTING + 64) /* lists and calls among the innermost arguments, too */
@@ -46,14 +47,8 @@ static tn_status push(struct tn__parser *p, const struct tn__item *item)
         return tn__spec_fail(p, p->at, "more than %d values", VALUES_MAX);
     if (p->dry)
         return TN_OK;
-    if (p->count == p->capacity) {
-        int64_t capacity = p->capacity ? 2 * p->capacity : 32;
-        struct tn__item *stack = tn_realloc(p->stack, (size_t)capacity * sizeof *stack);
-        if (!stack)
-            return TN_ERR_MEMORY;
-        p->stack = stack;
-        p->capacity = capacity;
-    }
+    if (!tn__vector_room(&p->stack, &p->capacity, p->count + 1, sizeof *p->stack))
+        return TN_ERR_MEMORY;
     p->stack[p->count++] = *item;
     return TN_OK;
 }

@@ -5,89 +5,37 @@
  * so several walks can share nodes. */
 #include <stdlib.h>
 
+#include "core/base/vector.h"
 #include "core/grad/walk.h"
-
-static uint64_t hash(const void *p)
-{
-    return ((uint64_t)(uintptr_t)p >> 4) * 0x9e3779b97f4a7c15u;
-}
 
 int64_t tn__walk_find(const tn__walk *w, const tn__node *node)
 {
-    uint64_t mask = (uint64_t)w->table_size - 1;
+    uint32_t hash = tn__hash_address(node);
+    int64_t at = -1, place;
 
-    for (uint64_t at = hash(node) >> 20 & mask; w->table[at] != 0; at = (at + 1) & mask)
-        if (w->tasks[w->table[at] - 1].node == node)
-            return w->table[at] - 1;
-    return -1;
+    while ((place = tn__index_next(&w->places, hash, &at)) >= 0)
+        if (w->tasks[place].node == node)
+            break;
+    return place;
 }
 
 void tn__walk_begin(tn__walk *w)
 {
     memset(w, 0, offsetof(tn__walk, few_tasks));
-    memset(w->few_table, 0, sizeof w->few_table);
+    memset(w->few_places, 0, sizeof w->few_places);
+    tn__index_begin(&w->places, w->few_places, tn__countof(w->few_places));
     w->tasks = w->few_tasks;
-    w->table = w->few_table;
     w->heap = w->few_heap;
     w->stack = w->few_stack;
     w->gin = w->few_gin;
     w->capacity = w->heap_capacity = w->stack_capacity = w->gin_capacity = TN__WALK_FEW;
-    w->table_size = tn__countof(w->few_table);
-}
-
-/* More room for a list, whose first lies in the walk. NULL and an error. */
-static void *more_room(void *list, const void *few, size_t used, size_t size)
-{
-    void *fresh;
-
-    if (list != few)
-        return tn_realloc(list, size);
-    fresh = tn_malloc(size);
-    return fresh != NULL ? memcpy(fresh, list, used) : NULL;
-}
-
-static tn_status grow(tn__walk *w)
-{
-    int64_t capacity = 4 * w->capacity;
-    tn__task *tasks = more_room(w->tasks, w->few_tasks, (size_t)w->count * sizeof *tasks,
-                                (size_t)capacity * sizeof *tasks);
-    int64_t *table;
-    uint64_t mask = (uint64_t)capacity * 2 - 1;
-
-    if (tasks == NULL)
-        return TN_ERR_MEMORY;
-    w->tasks = tasks;
-    table = tn_calloc((size_t)capacity * 2, sizeof *table);
-    if (table == NULL)
-        return TN_ERR_MEMORY;
-    w->capacity = capacity;
-    if (w->table != w->few_table)
-        tn_free(w->table);
-    w->table = table;
-    w->table_size = capacity * 2;
-    for (int64_t i = 0; i < w->count; i++) {
-        uint64_t at = hash(tasks[i].node) >> 20 & mask;
-
-        while (table[at] != 0)
-            at = (at + 1) & mask;
-        table[at] = i + 1;
-    }
-    return TN_OK;
 }
 
 static tn_status push(int64_t **list, const int64_t *few, int64_t *count, int64_t *capacity,
                       int64_t value)
 {
-    if (tn__unlikely(*count == *capacity)) {
-        int64_t more = 4 * *capacity;
-        int64_t *grown = more_room(*list, few, (size_t)*count * sizeof *grown,
-                                   (size_t)more * sizeof *grown);
-
-        if (grown == NULL)
-            return TN_ERR_MEMORY;
-        *list = grown;
-        *capacity = more;
-    }
+    if (!tn__vector_room_after(list, few, capacity, *count + 1, sizeof **list))
+        return TN_ERR_MEMORY;
     (*list)[(*count)++] = value;
     return TN_OK;
 }
@@ -97,12 +45,12 @@ static tn_status push(int64_t **list, const int64_t *few, int64_t *count, int64_
 int64_t tn__walk_meet(tn__walk *w, tn__node *node)
 {
     int64_t index = tn__walk_find(w, node);
-    uint64_t mask, at;
     tn__task *new;
 
     if (index >= 0)
         return index;
-    if (w->count == w->capacity && grow(w) != TN_OK)
+    if (!tn__vector_room_after(&w->tasks, w->few_tasks, &w->capacity, w->count + 1,
+                               sizeof *w->tasks))
         return -1;
     new = &w->tasks[w->count];
     memset(new, 0, sizeof *new);
@@ -113,10 +61,11 @@ int64_t tn__walk_meet(tn__walk *w, tn__node *node)
         if (new->many == NULL)
             return -1;
     }
-    mask = (uint64_t)w->table_size - 1;
-    for (at = hash(node) >> 20 & mask; w->table[at] != 0; at = (at + 1) & mask)
-        ;
-    w->table[at] = ++w->count;
+    if (!tn__index_add(&w->places, tn__hash_address(node), w->count)) {
+        tn_free(new->many);
+        return -1;
+    }
+    w->count++;
     if (push(&w->stack, w->few_stack, &w->stack_count, &w->stack_capacity, w->count - 1) != TN_OK)
         return -1;
     return w->count - 1;
@@ -137,14 +86,9 @@ tn_status tn__walk_discover(tn__walk *w)
                 return TN_ERR_MEMORY;
             w->tasks[next].waits++;
         }
-        if (node->n_in > w->gin_capacity) {
-            tn_tensor **more = more_room(w->gin, w->few_gin, 0, (size_t)node->n_in * sizeof *more);
-
-            if (more == NULL)
-                return TN_ERR_MEMORY;
-            w->gin = more;
-            w->gin_capacity = node->n_in;
-        }
+        if (!tn__vector_room_after(&w->gin, w->few_gin, &w->gin_capacity, node->n_in,
+                                   sizeof(tn_tensor *)))
+            return TN_ERR_MEMORY;
     }
     return TN_OK;
 }
@@ -423,8 +367,7 @@ void tn__walk_end(tn__walk *w)
     }
     if (w->tasks != w->few_tasks)
         tn_free(w->tasks);
-    if (w->table != w->few_table)
-        tn_free(w->table);
+    tn__index_free(&w->places);
     if (w->heap != w->few_heap)
         tn_free(w->heap);
     if (w->stack != w->few_stack)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A program's own differentiable function: two callbacks, no registration. */
+#include "core/base/vector.h"
 #include "core/grad/private.h"
 
 typedef enum kept_for { SAVED, DIRTY, FLAT } kept_for;
@@ -15,7 +16,8 @@ struct tn_function_ctx {
     bool forward;
     bool bare;  /* backward gets TN_NONE, not zeros */
     kept *kept; /* in forward */
-    int32_t count, capacity;
+    int32_t count;
+    int64_t capacity;
     tn_tensor *const *in; /* in forward */
     int64_t n_in;
     uint32_t need;  /* in backward */
@@ -29,15 +31,8 @@ static tn_status keep(tn_function_ctx *ctx, tn_tensor *tensor, kept_for role, co
         return tn_fail(TN_ERR_RUNTIME, "%s outside of a function's forward", who);
     if (!tn__tensor_ok(tensor))
         return tn__tensor_bad(tensor, who);
-    if (ctx->count == ctx->capacity) {
-        int32_t capacity = ctx->capacity > 0 ? 2 * ctx->capacity : 4;
-        kept *more = tn_realloc(ctx->kept, (size_t)capacity * sizeof *more);
-
-        if (more == NULL)
-            return TN_ERR_MEMORY;
-        ctx->kept = more;
-        ctx->capacity = capacity;
-    }
+    if (!tn__vector_room(&ctx->kept, &ctx->capacity, ctx->count + 1, sizeof *ctx->kept))
+        return TN_ERR_MEMORY;
     ctx->kept[ctx->count++] = (kept){ tn_tensor_keep(tensor), role };
     return TN_OK;
 }

@@ -4,6 +4,7 @@
 #ifndef TN_CORE_GRAD_WALK_H
 #define TN_CORE_GRAD_WALK_H
 
+#include "core/base/index.h"
 #include "core/grad/private.h"
 
 typedef struct tn__task {
@@ -20,9 +21,8 @@ enum { TN__WALK_FEW = 16 }; /* nodes of a walk that needs no memory of its own; 
 typedef struct tn__walk {
     tn__task *tasks;
     int64_t count, capacity;
-    int64_t *table;     /* open addressing: index + 1, 0 free */
-    int64_t table_size; /* a power of two */
-    int64_t *heap;      /* ready tasks, youngest first */
+    tn__index places; /* of nodes in `tasks` */
+    int64_t *heap;    /* ready tasks, youngest first */
     int64_t heap_count, heap_capacity;
     int64_t *stack;
     int64_t stack_count, stack_capacity;
@@ -34,7 +34,8 @@ typedef struct tn__walk {
     int64_t n_wanted;
     bool record, retain;
     tn__task few_tasks[TN__WALK_FEW];
-    int64_t few_table[2 * TN__WALK_FEW], few_heap[TN__WALK_FEW], few_stack[TN__WALK_FEW];
+    tn__index_cell few_places[2 * TN__WALK_FEW];
+    int64_t few_heap[TN__WALK_FEW], few_stack[TN__WALK_FEW];
     tn_tensor *few_gin[TN__WALK_FEW];
 } tn__walk;
 

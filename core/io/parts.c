@@ -2,6 +2,7 @@
  *
  * Weights in several files with an index. The parts of a save have names that no file has yet, and the
  * index takes the old one's place last: a process that is killed leaves the old set or the new one. */
+#include "core/base/vector.h"
 #include "core/io/private.h"
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -33,14 +34,8 @@ static tn_state *open_part(struct opened *o, const char *path, const char *name,
         return NULL;
     }
     int64_t count = tn_state_count(o->names);
-    if (count == o->capacity) {
-        int64_t capacity = count > 0 ? count * 2 : 8;
-        tn_state **grown = tn_realloc(o->files, (size_t)capacity * sizeof *grown);
-        if (grown == NULL)
-            return NULL;
-        o->files = grown;
-        o->capacity = capacity;
-    }
+    if (!tn__vector_room(&o->files, &o->capacity, count + 1, sizeof *o->files))
+        return NULL;
     char *file = tn__beside(path, name);
     bool index = false;
     tn_state *state = file != NULL ? tn__format_load(file, flags, &index) : NULL;

@@ -2,6 +2,7 @@
  *
  * Converting a module: every tensor object stays, what it looks at is exchanged. First all new values are
  * made, then all are exchanged, so that a failure leaves the module as it was. */
+#include "core/base/vector.h"
 #include "core/module/internal.h"
 
 /* ---- the map over all tensors ------------------------------------------------------------------ */
@@ -17,13 +18,13 @@ struct map {
     void *user;
     struct exchange *at;
     int64_t count, capacity;
-    tn__seen places; /* of a tensor: the index of its exchange + 1 */
-    tn__text path;   /* of the module */
+    tn__map places; /* of a tensor: the index of its exchange + 1 */
+    tn__text path;  /* of the module */
 };
 
 static struct exchange *exchange_of(struct map *map, const tn_tensor *tensor)
 {
-    void **with = tn__seen_with(&map->places, tensor);
+    void **with = tn__map_value(&map->places, tensor);
     return with != NULL ? &map->at[(intptr_t)*with - 1] : NULL;
 }
 
@@ -53,23 +54,17 @@ static tn_status note(struct map *map, tn_tensor *tensor, const tn_tensor *out, 
         known->with = with;
         return TN_OK;
     }
-    if (map->count == map->capacity) {
-        int64_t capacity = map->capacity > 0 ? map->capacity * 2 : 16;
-        struct exchange *grown = tn_realloc(map->at, (size_t)capacity * sizeof *grown);
-        if (grown == NULL)
-            goto out_of_memory;
-        map->at = grown;
-        map->capacity = capacity;
-    }
+    if (!tn__vector_room(&map->at, &map->capacity, map->count + 1, sizeof *map->at))
+        goto out_of_memory;
     tn__text path = { 0 };
     put_path(map, name, &path);
     char *text = tn__text_take(&path);
-    if (text == NULL || tn__seen_add(&map->places, tensor) < 0) {
+    if (text == NULL || tn__map_add(&map->places, tensor) < 0) {
         tn_free(text);
         goto out_of_memory;
     }
     map->at[map->count++] = (struct exchange){ tn_tensor_keep(tensor), with, text };
-    *tn__seen_with(&map->places, tensor) = (void *)(intptr_t)map->count;
+    *tn__map_value(&map->places, tensor) = (void *)(intptr_t)map->count;
     return TN_OK;
 out_of_memory:
     tn_tensor_drop(with);
@@ -225,7 +220,7 @@ tn_status tn_module_map(tn_module *module, bool recurse,
     }
     tn_free(map.at);
     tn__text_free(&map.path);
-    tn__seen_free(&map.places);
+    tn__map_free(&map.places);
     return status;
 }
 
@@ -426,19 +421,19 @@ tn_status tn_module_to_empty(tn_module *module, const tn_device *device, bool re
 /* What looked at one storage looks at one again. */
 static tn_status share(void *user, tn_tensor *tensor, tn_tensor **out)
 {
-    tn__seen *storages = user;
+    tn__map *storages = user;
     if (!tn_device_is_host(tensor->device) || tn_tensor_is_shared(tensor))
         return TN_OK;
-    void **shared = tn__seen_with(storages, tensor->storage);
+    void **shared = tn__map_value(storages, tensor->storage);
     if (shared == NULL) {
         tn__storage *made = tn__storage_shared(tensor->storage);
         if (made == NULL)
             return tn_error_last()->code;
-        if (tn__seen_add(storages, tensor->storage) < 0) {
+        if (tn__map_add(storages, tensor->storage) < 0) {
             tn__storage_drop(made);
             return TN_ERR_MEMORY;
         }
-        shared = tn__seen_with(storages, tensor->storage);
+        shared = tn__map_value(storages, tensor->storage);
         *shared = made;
     }
     tn_meta meta;
@@ -453,12 +448,12 @@ tn_status tn_module_share_memory(tn_module *module)
 {
     if (module == NULL)
         return tn__null_input("an argument of tn_module_share_memory");
-    tn__seen storages = { 0 };
+    tn__map storages = { 0 };
     tn_status status = tn_module_map(module, true, share, &storages);
-    for (int64_t i = 0; i < storages.capacity; i++)
-        if (storages.with[i] != NULL)
-            tn__storage_drop(storages.with[i]);
-    tn__seen_free(&storages);
+    for (int64_t i = 0; i < storages.count; i++)
+        if (storages.at[i].value != NULL)
+            tn__storage_drop(storages.at[i].value);
+    tn__map_free(&storages);
     return status;
 }
 

@@ -4,7 +4,7 @@
 #include "core/module/internal.h"
 
 struct copier {
-    tn__seen modules, tensors,
+    tn__map modules, tensors,
         storages; /* each noted with its copy, of which the copier owns a reference */
 };
 
@@ -34,11 +34,11 @@ static tn__storage *copy_storage(tn__storage *from)
 }
 
 /* The place where the copy of `from` is, or goes; NULL without memory. *is_new: it is not there yet. */
-static void **place_of(tn__seen *seen, const void *from, bool *is_new)
+static void **place_of(tn__map *seen, const void *from, bool *is_new)
 {
-    int added = tn__seen_add(seen, from);
+    int added = tn__map_add(seen, from);
     *is_new = added > 0;
-    return added < 0 ? NULL : tn__seen_with(seen, from);
+    return added < 0 ? NULL : tn__map_value(seen, from);
 }
 
 static tn_tensor *copy_object(struct copier *c, tn_tensor *from)
@@ -216,15 +216,15 @@ tn_module *tn_module_copy(tn_module *module)
     tn_module *copy = tn_module_keep(copy_module(&c, module, 0));
     tn_grad_end();
     tn_scope_end(scope);
-    for (int64_t i = 0; i < c.modules.capacity; i++)
-        tn_module_drop(c.modules.with[i]);
-    for (int64_t i = 0; i < c.tensors.capacity; i++)
-        tn_tensor_drop(c.tensors.with[i]);
-    for (int64_t i = 0; i < c.storages.capacity; i++)
-        if (c.storages.with[i] != NULL)
-            tn__storage_drop(c.storages.with[i]);
-    tn__seen_free(&c.modules);
-    tn__seen_free(&c.tensors);
-    tn__seen_free(&c.storages);
+    for (int64_t i = 0; i < c.modules.count; i++)
+        tn_module_drop(c.modules.at[i].value);
+    for (int64_t i = 0; i < c.tensors.count; i++)
+        tn_tensor_drop(c.tensors.at[i].value);
+    for (int64_t i = 0; i < c.storages.count; i++)
+        if (c.storages.at[i].value != NULL)
+            tn__storage_drop(c.storages.at[i].value);
+    tn__map_free(&c.modules);
+    tn__map_free(&c.tensors);
+    tn__map_free(&c.storages);
     return copy;
 }

@@ -2,6 +2,7 @@
  *
  * Hooks of modules: registration, the rows that a call takes, and the hooks on registration. What
  * runs around a call is in call.c, what runs in a backward in backward.c. */
+#include "core/base/vector.h"
 #include "core/module/hooks.h"
 
 tn__hooks tn__hooks_global;
@@ -49,15 +50,9 @@ static tn_status link_hook(tn__hooks *list, tn__hook *hook)
 {
     int64_t count = list->rows[hook->kind].count;
 
-    if (count == list->rows[hook->kind].capacity) {
-        int64_t capacity = count > 0 ? 2 * count : 4;
-        tn__hook **grown = tn_realloc(list->rows[hook->kind].at,
-                                      (size_t)capacity * sizeof(tn__hook *));
-        if (grown == NULL)
-            return TN_ERR_MEMORY;
-        list->rows[hook->kind].at = grown;
-        list->rows[hook->kind].capacity = capacity;
-    }
+    if (!tn__vector_room(&list->rows[hook->kind].at, &list->rows[hook->kind].capacity, count + 1,
+                         sizeof(tn__hook *)))
+        return TN_ERR_MEMORY;
     tn_status status = tn__handle_add(&hook->handle);
     if (status != TN_OK)
         return status;

@@ -4,6 +4,7 @@
 #ifndef TN_CORE_MODULE_INTERNAL_H
 #define TN_CORE_MODULE_INTERNAL_H
 
+#include "core/base/map.h"
 #include "core/grad/internal.h"
 
 #define TN__MODULE_DEPTH TN__NESTING
@@ -21,8 +22,7 @@ typedef struct tn__slot {
 typedef struct tn__slots {
     tn__slot *at;
     int64_t count, capacity;
-    uint32_t *index; /* places in `at`, from 1; NULL where names are few */
-    int64_t index_size;
+    tn__index index; /* by name; empty where names are few */
 } tn__slots;
 
 struct tn_module {
@@ -129,20 +129,6 @@ tn_status tn__lazy_infer(tn_module *module, const tn_pack *pack, tn_tensor *inpu
 tn_status tn__lazy_load(tn_module *module, const tn_state *state);
 
 /* ---- walking ---- */
-
-/* A set of addresses; one may be noted with another. */
-typedef struct tn__seen {
-    const void **at;
-    void **with;
-    int64_t count, capacity;
-} tn__seen;
-
-/* 1: it was new; 0: it was there; -1: no memory, with an error. */
-int tn__seen_add(tn__seen *seen, const void *address);
-/* What an address was noted with (NULL at first), to be read or written; NULL for one that is not
- * there. Valid until the next tn__seen_add. */
-void **tn__seen_with(const tn__seen *seen, const void *address);
-void tn__seen_free(tn__seen *seen);
 
 /* What a walk met, each with a reference of the walk's own, so that visitors may change the tree.
  */

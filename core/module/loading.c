@@ -3,6 +3,7 @@
  * A state, put into a module: module by module, each one's own part by its layer or by default, then
  * its extra state, then the names that nobody knows, then its children. All that is wrong is listed,
  * and judged at the end. */
+#include "core/base/vector.h"
 #include "core/module/loading.h"
 #include "core/module/table.h"
 
@@ -193,14 +194,8 @@ static tn_status step(struct loader *l, tn_module *module, const char *key, size
 {
     if (!l->later)
         return do_step(l, module, key, key + name, value);
-    if (l->count == l->capacity) {
-        int64_t capacity = l->capacity > 0 ? l->capacity * 2 : 16;
-        struct step *grown = tn_realloc(l->steps, (size_t)capacity * sizeof *grown);
-        if (grown == NULL)
-            return TN_ERR_MEMORY;
-        l->steps = grown;
-        l->capacity = capacity;
-    }
+    if (!tn__vector_room(&l->steps, &l->capacity, l->count + 1, sizeof *l->steps))
+        return TN_ERR_MEMORY;
     struct step fresh = { .name = name, .key = tn_strdup(key) };
     tn_status status = fresh.key != NULL ? tn__value_copy(&value, &fresh.value, &fresh.block)
                                          : TN_ERR_MEMORY;

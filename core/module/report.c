@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What a load found: three lists of texts, and the words that PyTorch has for them. */
+#include "core/base/vector.h"
 #include "core/module/loading.h"
 
 #define MESSAGE_ROOM 900 /* of an error record's text; what does not fit is counted */
@@ -30,14 +31,8 @@ tn_status tn_names_add(tn_names *names, const char *name)
 {
     if (names == NULL || name == NULL)
         return tn__null_input("an argument of tn_names_add");
-    if (names->count == names->capacity) {
-        int64_t capacity = names->capacity > 0 ? names->capacity * 2 : 8;
-        char **grown = tn_realloc(names->at, (size_t)capacity * sizeof *grown);
-        if (grown == NULL)
-            return TN_ERR_MEMORY;
-        names->at = grown;
-        names->capacity = capacity;
-    }
+    if (!tn__vector_room(&names->at, &names->capacity, names->count + 1, sizeof *names->at))
+        return TN_ERR_MEMORY;
     char *copy = tn_strdup(name);
     if (copy == NULL)
         return TN_ERR_MEMORY;

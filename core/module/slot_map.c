@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * One ordered map of names to slots. Few names are compared one by one; beyond FEW there is an index
- * over them (open addressing), kept by what changes the map, so that looking up writes nothing and
- * may happen in several threads. */
+ * over them, kept by what changes the map, so that looking up writes nothing and may happen in
+ * several threads. */
+#include "core/base/vector.h"
 #include "core/module/internal.h"
 
 enum { FEW = 16 };
@@ -11,90 +12,56 @@ _Thread_local uint64_t tn__slot_steps;
 
 /* ---- the index ------------------------------------------------------------------------------- */
 
-static uint64_t hash_of(const char *name)
+static uint32_t hash_of(const char *name)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (; *name != '\0'; name++)
-        hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
-    return hash ^ (hash >> 32);
-}
-
-/* Where a name is in the index, or the free place where it would go. */
-static int64_t place_of(const tn__slots *slots, const char *name)
-{
-    int64_t mask = slots->index_size - 1, at = (int64_t)(hash_of(name) & (uint64_t)mask);
-    for (; slots->index[at] != 0; at = (at + 1) & mask) {
-        const char *own = slots->at[slots->index[at] - 1].name;
-        tn__slot_steps++;
-        if (own == name || strcmp(own, name) == 0)
-            break;
-    }
-    return at;
-}
-
-static void index_drop(tn__slots *slots)
-{
-    tn_free(slots->index);
-    slots->index = NULL;
-    slots->index_size = 0;
+    return tn__hash_name(name, strlen(name));
 }
 
 void tn__slots_reindex(tn__slots *slots)
 {
-    int64_t size = 4 * FEW;
     uint64_t mark = tn_error_mark();
 
-    index_drop(slots);
-    if (slots->count <= FEW || slots->count >= UINT32_MAX)
+    tn__index_free(&slots->index);
+    if (slots->count <= FEW)
         return;
-    while (size < 4 * slots->count)
-        size *= 2;
-    slots->index = tn_calloc((size_t)size, sizeof *slots->index);
-    if (slots->index == NULL) { /* then all names are compared, as with few */
-        tn_error_restore(mark);
-        return;
-    }
-    slots->index_size = size;
     for (int64_t i = 0; i < slots->count; i++)
-        slots->index[place_of(slots, slots->at[i].name)] = (uint32_t)(i + 1);
+        if (!tn__index_add(&slots->index, hash_of(slots->at[i].name), i)) {
+            tn_error_restore(mark); /* then all names are compared, as with few */
+            tn__index_free(&slots->index);
+            return;
+        }
     tn__slot_steps += (uint64_t)slots->count;
 }
 
 /* The last slot is new. */
 static void index_last(tn__slots *slots)
 {
+    uint64_t mark = tn_error_mark();
+    int64_t last = slots->count - 1;
+
     if (slots->count <= FEW)
         return;
-    if (slots->index == NULL || 2 * slots->count > slots->index_size)
+    if (slots->index.size == 0) {
         tn__slots_reindex(slots);
-    else
-        slots->index[place_of(slots, slots->at[slots->count - 1].name)] = (uint32_t)slots->count;
-}
-
-/* The last slot goes: its place is emptied, and what follows only because it was taken moves up. */
-static void unindex_last(tn__slots *slots)
-{
-    if (slots->index == NULL)
-        return;
-    int64_t mask = slots->index_size - 1, at = place_of(slots, slots->at[slots->count - 1].name);
-    for (int64_t next = (at + 1) & mask; slots->index[next] != 0; next = (next + 1) & mask) {
-        const char *name = slots->at[slots->index[next] - 1].name;
-        int64_t home = (int64_t)(hash_of(name) & (uint64_t)mask);
-        if (((next - home) & mask) < ((next - at) & mask))
-            continue;
-        slots->index[at] = slots->index[next];
-        at = next;
+    } else if (!tn__index_add(&slots->index, hash_of(slots->at[last].name), last)) {
+        tn_error_restore(mark);
+        tn__index_free(&slots->index);
     }
-    slots->index[at] = 0;
 }
 
 /* ---- the map --------------------------------------------------------------------------------- */
 
 tn__slot *tn__slots_find(const tn__slots *slots, const char *name)
 {
-    if (slots->index != NULL) {
-        uint32_t place = slots->index[place_of(slots, name)];
-        return place != 0 ? &slots->at[place - 1] : NULL;
+    if (slots->index.size > 0) {
+        uint32_t hash = hash_of(name);
+        int64_t at = -1, place;
+        while ((place = tn__index_next(&slots->index, hash, &at)) >= 0) {
+            tn__slot_steps++;
+            if (strcmp(slots->at[place].name, name) == 0)
+                return &slots->at[place];
+        }
+        return NULL;
     }
     /* Names are few and differ early; only our own copy of a name is known by its address. */
     for (int64_t i = 0; i < slots->count; i++) {
@@ -139,7 +106,7 @@ void tn__slots_clear(tn__slots *slots)
     for (int64_t i = 0; i < slots->count; i++)
         slot_release(&slots->at[i]);
     tn_free(slots->at);
-    tn_free(slots->index);
+    tn__index_free(&slots->index);
     *slots = (tn__slots){ 0 };
 }
 
@@ -156,14 +123,8 @@ tn__slot *tn__slots_make(tn__slots *slots, const char *name)
         return slot;
     if (tn__build_count(name) != TN_OK)
         return NULL;
-    if (slots->count == slots->capacity) {
-        int64_t capacity = slots->capacity > 0 ? slots->capacity * 2 : 4;
-        tn__slot *grown = tn_realloc(slots->at, (size_t)capacity * sizeof *grown);
-        if (grown == NULL)
-            return NULL;
-        slots->at = grown;
-        slots->capacity = capacity;
-    }
+    if (!tn__vector_room(&slots->at, &slots->capacity, slots->count + 1, sizeof *slots->at))
+        return NULL;
     char *copy = tn_strdup(name);
     if (copy == NULL)
         return NULL;
@@ -179,8 +140,8 @@ void tn__slots_remove(tn__slots *slots, tn__slot *slot)
     tn__slot gone = *slot;
     bool last = index == slots->count - 1;
 
-    if (last)
-        unindex_last(slots);
+    if (last && slots->index.size > 0)
+        tn__index_remove(&slots->index, hash_of(slot->name), index);
     memmove(slot, slot + 1, (size_t)(slots->count - index - 1) * sizeof *slot);
     slots->count--;
     if (!last)

@@ -185,7 +185,7 @@ tn_tensor *tn_module_get(tn_module *module, const char *name)
 /* ---- children -------------------------------------------------------------------------------- */
 
 /* Whether `what` is `from` or below it: 1, 0, or -1 with an error. */
-static int reaches(const tn_module *from, const tn_module *what, tn__seen *seen, int depth)
+static int reaches(const tn_module *from, const tn_module *what, tn__map *seen, int depth)
 {
     tn__slot_steps++;
     if (from == what)
@@ -196,7 +196,7 @@ static int reaches(const tn_module *from, const tn_module *what, tn__seen *seen,
     }
     if (from->children.count == 0)
         return 0;
-    int is_new = tn__seen_add(seen, from);
+    int is_new = tn__map_add(seen, from);
     if (is_new <= 0)
         return is_new;
     for (int64_t i = 0; i < from->children.count; i++) {
@@ -212,12 +212,12 @@ static int reaches(const tn_module *from, const tn_module *what, tn__seen *seen,
  * other module, so a tree that is built from its leaves up is not walked again at every level. */
 static int contains(const tn_module *child, const tn_module *module)
 {
-    tn__seen seen = { 0 };
+    tn__map seen = { 0 };
 
     if (child != module && atomic_load(&module->holders) == 0 && child->height < TN__MODULE_DEPTH)
         return 0;
     int found = reaches(child, module, &seen, 0);
-    tn__seen_free(&seen);
+    tn__map_free(&seen);
     return found;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The state: values by name and in order, versions of the modules they came from, text beside them. */
+#include "core/base/vector.h"
 #include "core/module/loading.h"
 #include "core/module/table.h"
 
@@ -72,11 +73,9 @@ static tn_status put(tn_state *state, const char *name, struct entry entry)
         tn__value_free(&before.value, before.block);
         return TN_OK;
     }
-    struct entry *room = tn__table_room(&state->names, state->entries, &state->entries_capacity,
-                                        sizeof *room);
-    if (room == NULL)
+    if (!tn__vector_room(&state->entries, &state->entries_capacity, state->names.count + 1,
+                         sizeof *state->entries))
         return TN_ERR_MEMORY;
-    state->entries = room;
     int64_t place = tn__table_add(&state->names, name);
     if (place < 0)
         return tn_error_last()->code;
@@ -234,11 +233,9 @@ tn_status tn_state_set_version(tn_state *state, const char *path, int64_t versio
                 (size_t)(state->paths.count - found - 1) * sizeof *state->versions);
         tn__table_remove(&state->paths, found);
     } else if (version >= 0) {
-        int64_t *room = tn__table_room(&state->paths, state->versions, &state->versions_capacity,
-                                       sizeof *room);
-        if (room == NULL)
+        if (!tn__vector_room(&state->versions, &state->versions_capacity, state->paths.count + 1,
+                             sizeof *state->versions))
             return TN_ERR_MEMORY;
-        state->versions = room;
         int64_t place = tn__table_add(&state->paths, path);
         if (place < 0)
             return tn_error_last()->code;
@@ -342,11 +339,9 @@ tn_status tn_state_set_meta(tn_state *state, const char *key, const char *value)
         state->texts[place] = text;
         return TN_OK;
     }
-    char **room = tn__table_room(&state->keys, state->texts, &state->texts_capacity, sizeof *room);
-    if (room != NULL) {
-        state->texts = room;
+    if (tn__vector_room(&state->texts, &state->texts_capacity, state->keys.count + 1,
+                        sizeof *state->texts))
         place = tn__table_add(&state->keys, key);
-    }
     if (place < 0) {
         tn_free(text);
         return tn_error_last()->code;

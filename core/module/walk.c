@@ -2,75 +2,13 @@
  *
  * Walks over a tree of modules. A walk first collects what it will visit, with references of its own, so a visitor
  * may change the tree: what it sees is the tree as it was at the start. */
+#include "core/base/vector.h"
 #include "core/module/internal.h"
-
-/* ---- a set of addresses ---------------------------------------------------------------------- */
-
-static int64_t seen_place(const void *const *at, int64_t capacity, const void *address)
-{
-    uint64_t hash = (uint64_t)(uintptr_t)address * UINT64_C(0x9E3779B97F4A7C15);
-    int64_t place = (int64_t)(hash >> 20) & (capacity - 1);
-    while (at[place] != NULL && at[place] != address)
-        place = (place + 1) & (capacity - 1);
-    return place;
-}
-
-static bool seen_grow(tn__seen *seen)
-{
-    int64_t capacity = seen->capacity > 0 ? seen->capacity * 2 : 32;
-    const void **at = tn_calloc((size_t)capacity, sizeof *at);
-    void **with = tn_calloc((size_t)capacity, sizeof *with);
-    if (at == NULL || with == NULL) {
-        tn_free((void *)at);
-        tn_free(with);
-        return false;
-    }
-    for (int64_t i = 0; i < seen->capacity; i++) {
-        if (seen->at[i] == NULL)
-            continue;
-        int64_t place = seen_place(at, capacity, seen->at[i]);
-        at[place] = seen->at[i];
-        with[place] = seen->with[i];
-    }
-    tn_free((void *)seen->at);
-    tn_free(seen->with);
-    seen->at = at;
-    seen->with = with;
-    seen->capacity = capacity;
-    return true;
-}
-
-int tn__seen_add(tn__seen *seen, const void *address)
-{
-    if (seen->count * 2 >= seen->capacity && !seen_grow(seen))
-        return -1;
-    int64_t place = seen_place(seen->at, seen->capacity, address);
-    if (seen->at[place] != NULL)
-        return 0;
-    seen->at[place] = address;
-    seen->count++;
-    return 1;
-}
-
-void **tn__seen_with(const tn__seen *seen, const void *address)
-{
-    if (seen->count == 0)
-        return NULL;
-    int64_t place = seen_place(seen->at, seen->capacity, address);
-    return seen->at[place] != NULL ? &seen->with[place] : NULL;
-}
-
-void tn__seen_free(tn__seen *seen)
-{
-    tn_free((void *)seen->at);
-    tn_free(seen->with);
-    *seen = (tn__seen){ 0 };
-}
 
 /* ---- a set of modules ------------------------------------------------------------------------ */
 
 struct tn_memo {
-    tn__seen seen;
+    tn__map seen;
 };
 
 tn_memo *tn_memo_new(void)
@@ -81,7 +19,7 @@ tn_memo *tn_memo_new(void)
 void tn_memo_drop(tn_memo *memo)
 {
     if (memo != NULL)
-        tn__seen_free(&memo->seen);
+        tn__map_free(&memo->seen);
     tn_free(memo);
 }
 
@@ -89,13 +27,13 @@ tn_status tn_memo_add(tn_memo *memo, const tn_module *module)
 {
     if (memo == NULL || module == NULL)
         return tn__null_input("an argument of tn_memo_add");
-    return tn__seen_add(&memo->seen, module) >= 0 ? TN_OK : TN_ERR_MEMORY;
+    return tn__map_add(&memo->seen, module) >= 0 ? TN_OK : TN_ERR_MEMORY;
 }
 
 bool tn_memo_has(const tn_memo *memo, const tn_module *module)
 {
     return tn__there(memo, "tn_memo_has: memo") && tn__there(module, "tn_memo_has: module") &&
-           tn__seen_with(&memo->seen, module) != NULL;
+           tn__map_value(&memo->seen, module) != NULL;
 }
 
 /* ---- collecting ------------------------------------------------------------------------------ */
@@ -104,8 +42,8 @@ struct collector {
     tn__walk *walk;
     uint32_t kinds;
     bool duplicates, direct;
-    tn__seen *modules; /* the caller's memo, or `own` */
-    tn__seen own, tensors;
+    tn__map *modules; /* the caller's memo, or `own` */
+    tn__map own, tensors;
     tn__text path;
 };
 
@@ -114,14 +52,8 @@ static tn_status met(struct collector *c, const char *name, tn_module *module, t
                      uint32_t kind, uint32_t flags)
 {
     tn__walk *walk = c->walk;
-    if (walk->count == walk->capacity) {
-        int64_t capacity = walk->capacity > 0 ? walk->capacity * 2 : 16;
-        tn__met *grown = tn_realloc(walk->at, (size_t)capacity * sizeof *grown);
-        if (grown == NULL)
-            return TN_ERR_MEMORY;
-        walk->at = grown;
-        walk->capacity = capacity;
-    }
+    if (!tn__vector_room(&walk->at, &walk->capacity, walk->count + 1, sizeof *walk->at))
+        return TN_ERR_MEMORY;
     size_t prefix = c->path.length, size = strlen(name);
     char *path = tn_malloc(prefix + size + 2);
     if (path == NULL)
@@ -150,7 +82,7 @@ static tn_status meet_tensors(struct collector *c, tn_module *module, const tn__
         tn_tensor *tensor = slots->at[i].tensor;
         if (tn__is_none(tensor))
             continue;
-        int is_new = c->duplicates ? 1 : tn__seen_add(&c->tensors, tensor);
+        int is_new = c->duplicates ? 1 : tn__map_add(&c->tensors, tensor);
         if (is_new < 0)
             return TN_ERR_MEMORY;
         if (is_new == 0)
@@ -172,8 +104,8 @@ static tn_status meet_own_tensors(struct collector *c, tn_module *module)
 static int is_due(struct collector *c, const tn_module *module)
 {
     if (c->duplicates)
-        return tn__seen_with(c->modules, module) == NULL;
-    return tn__seen_add(c->modules, module);
+        return tn__map_value(c->modules, module) == NULL;
+    return tn__map_add(c->modules, module);
 }
 
 static tn_status collect(struct collector *c, tn_module *module, int depth)
@@ -242,8 +174,8 @@ tn_status tn__walk_with(tn_module *module, uint32_t kinds, const tn_walk_options
             return tn_fail(TN_ERR_MEMORY, "out of memory for the prefix of a walk");
     }
     tn_status status = c.direct ? collect_direct(&c, module) : collect(&c, module, 0);
-    tn__seen_free(&c.own);
-    tn__seen_free(&c.tensors);
+    tn__map_free(&c.own);
+    tn__map_free(&c.tensors);
     tn__text_free(&c.path);
     if (status != TN_OK)
         tn__walk_free(walk);
@@ -347,14 +279,8 @@ static tn_status collect_after(tn_module *module, struct row *row, int depth)
         if (status != TN_OK)
             return status;
     }
-    if (row->count == row->capacity) {
-        int64_t capacity = row->capacity > 0 ? row->capacity * 2 : 16;
-        tn_module **grown = tn_realloc(row->at, (size_t)capacity * sizeof(tn_module *));
-        if (grown == NULL)
-            return TN_ERR_MEMORY;
-        row->at = grown;
-        row->capacity = capacity;
-    }
+    if (!tn__vector_room(&row->at, &row->capacity, row->count + 1, sizeof(tn_module *)))
+        return TN_ERR_MEMORY;
     row->at[row->count++] = tn_module_keep(module);
     return TN_OK;
 }

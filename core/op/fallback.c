@@ -2,6 +2,7 @@
  *
  * Operators that a device lacks, run elsewhere: only when the program or TENON_FALLBACK asks for
  * it, and then counted. */
+#include "core/base/vector.h"
 #include "core/op/private.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -9,7 +10,7 @@ static _Atomic(const tn_device *) target;
 static bool chosen; /* under the lock: target is what the environment or the program says */
 static _Atomic int32_t chosen_fast;
 static tn_fallback_count *rows;
-static int64_t n_rows;
+static int64_t n_rows, rows_capacity;
 
 static tn_status choose(const char *policy)
 {
@@ -43,13 +44,10 @@ static tn_status count(const char *op, const tn_device *from, const tn_device *t
                           rows[i].to != tn_device_name(to)))
         i++;
     if (i == n_rows) {
-        tn_fallback_count *more = tn_realloc(rows, (size_t)(n_rows + 1) * sizeof *more);
-
-        if (more == NULL) {
+        if (!tn__vector_room(&rows, &rows_capacity, n_rows + 1, sizeof *rows)) {
             status = TN_ERR_MEMORY;
             goto end;
         }
-        rows = more;
         memset(&rows[n_rows], 0, sizeof rows[0]);
         rows[n_rows].op = op;
         rows[n_rows].from = tn_device_name(from);

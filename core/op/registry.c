@@ -2,6 +2,7 @@
  *
  * The registry of operators and kernels. Readers see immutable snapshots and take no lock; what a
  * snapshot replaced is kept, because somebody may still look at it. */
+#include "core/base/vector.h"
 #include "core/op/private.h"
 
 typedef struct snapshot {
@@ -238,15 +239,8 @@ static void forget_lists(const char *name, uint32_t revision)
 
 static tn_status add_entry(tn__kernel_entry *entry)
 {
-    if (n_kernels == kernel_capacity) {
-        int64_t capacity = kernel_capacity > 0 ? 2 * kernel_capacity : 64;
-        tn__kernel_entry **more = tn_realloc(kernels, (size_t)capacity * sizeof *more);
-
-        if (more == NULL)
-            return TN_ERR_MEMORY;
-        kernels = more;
-        kernel_capacity = capacity;
-    }
+    if (!tn__vector_room(&kernels, &kernel_capacity, n_kernels + 1, sizeof *kernels))
+        return TN_ERR_MEMORY;
     for (int64_t i = 0; i < n_kernels; i++) {
         tn_status status;
         uint64_t mark;

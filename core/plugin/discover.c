@@ -3,6 +3,7 @@
  * Looking for plugins, once per process: the folders of TENON_PLUGIN_PATH (which replaces the
  * compiled-in one) and TENON_PLUGIN_PATH_ADD, in that order, each folder's *.so sorted by name;
  * then requirements, then contributions. */
+#include "core/base/vector.h"
 #include "core/plugin/private.h"
 
 #include <ctype.h>
@@ -49,14 +50,8 @@ static void free_names(struct names *names)
 
 static tn_status add_name(struct names *names, const char *name)
 {
-    if (names->count == names->capacity) {
-        int64_t capacity = names->capacity ? 2 * names->capacity : 16;
-        char **at = tn_realloc(names->at, (size_t)capacity * sizeof *at);
-        if (!at)
-            return TN_ERR_MEMORY;
-        names->at = at;
-        names->capacity = capacity;
-    }
+    if (!tn__vector_room(&names->at, &names->capacity, names->count + 1, sizeof *names->at))
+        return TN_ERR_MEMORY;
     names->at[names->count] = tn_strdup(name);
     return names->at[names->count] ? names->count++, TN_OK : TN_ERR_MEMORY;
 }

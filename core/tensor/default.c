@@ -124,8 +124,8 @@ tn_status tn_device_begin(const tn_device *device)
 
     /* NULL stands for what was in force before, so that begin and end always pair. */
     if (thread == NULL || missed > 0 ||
-        !tn__grow(&thread->devices, &thread->devices_capacity, thread->n_devices,
-                  sizeof *thread->devices)) {
+        !tn__vector_room(&thread->devices, &thread->devices_capacity, thread->n_devices + 1,
+                         sizeof *thread->devices)) {
         if (thread != NULL && missed > 0)
             tn_fail(
                 TN_ERR_MEMORY,

@@ -20,9 +20,9 @@ uint64_t tn_scope_begin(void)
     tn__thread *thread = tn__thread_get();
     tn__scope_mark *mark;
 
-    if (tn__unlikely(thread == NULL) ||
-        (tn__unlikely(thread->n_marks >= thread->marks_capacity) &&
-         !tn__grow(&thread->marks, &thread->marks_capacity, thread->n_marks, sizeof *mark)))
+    if (tn__unlikely(thread == NULL) || (tn__unlikely(thread->n_marks >= thread->marks_capacity) &&
+                                         !tn__vector_room(&thread->marks, &thread->marks_capacity,
+                                                          thread->n_marks + 1, sizeof *mark)))
         return 0;
     mark = &thread->marks[thread->n_marks++];
     mark->number = ++thread->next_scope;
@@ -91,7 +91,8 @@ void tn_scope_end_with(uint64_t scope, tn_tensor *const *tensors, int64_t count)
     if (thread == NULL || scope == 0 || (at = find(thread, scope)) < 0)
         return;
     kept = start = thread->marks[at].start;
-    if (!tn__grow(&thread->owned, &thread->owned_capacity, start + count, sizeof *thread->owned)) {
+    if (!tn__vector_room(&thread->owned, &thread->owned_capacity, start + count + 1,
+                         sizeof *thread->owned)) {
         /* No room for references of its own: what this scope owns moves within the row. */
         for (int64_t i = 0; i < count; i++)
             for (int64_t k = kept; k < thread->n_owned; k++)
@@ -120,8 +121,8 @@ tn_tensor *tn__scope_push(tn_tensor *tensor)
 
     if (tn__unlikely(thread == NULL || thread->n_owned >= thread->owned_capacity)) {
         thread = tn__thread_get();
-        if (thread == NULL || !tn__grow(&thread->owned, &thread->owned_capacity, thread->n_owned,
-                                        sizeof *thread->owned)) {
+        if (thread == NULL || !tn__vector_room(&thread->owned, &thread->owned_capacity,
+                                               thread->n_owned + 1, sizeof *thread->owned)) {
             tn_tensor_drop(tensor);
             return NULL;
         }

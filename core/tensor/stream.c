@@ -163,8 +163,8 @@ tn_status tn_stream_begin(tn_stream *stream)
     tn__thread *thread = tn__thread_get();
 
     if (thread == NULL || missed > 0 ||
-        !tn__grow(&thread->streams, &thread->streams_capacity, thread->n_streams,
-                  sizeof *thread->streams)) {
+        !tn__vector_room(&thread->streams, &thread->streams_capacity, thread->n_streams + 1,
+                         sizeof *thread->streams)) {
         if (thread != NULL && missed > 0)
             tn_fail(
                 TN_ERR_MEMORY,

@@ -108,22 +108,3 @@ void tn__thread_free(void)
     pthread_setspecific(key, NULL);
     tn_free(thread);
 }
-
-bool tn__grow(void *array, int64_t *capacity, int64_t count, size_t size)
-{
-    void *old, *grown;
-    int64_t more;
-
-    if (tn__likely(count < *capacity))
-        return true;
-    more = *capacity < 16 ? 16 : *capacity * 2;
-    if (more <= count)
-        more = count + 1;
-    memcpy(&old, array, sizeof old);
-    grown = tn_realloc(old, (size_t)more * size);
-    if (grown == NULL)
-        return false;
-    memcpy(array, &grown, sizeof grown);
-    *capacity = more;
-    return true;
-}

@@ -6,6 +6,7 @@
 #ifndef TN_CORE_TENSOR_THREAD_H
 #define TN_CORE_TENSOR_THREAD_H
 
+#include "core/base/vector.h"
 #include "core/tensor/internal.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -151,9 +152,6 @@ static inline tn_stream *tn__stream_current(const tn_device *device)
 }
 /* Ends the scopes and gives everything back; also run when a thread ends. */
 void tn__thread_free(void);
-
-/* Room for one more element of `size` bytes; false and an error when there is none. */
-bool tn__grow(void *array, int64_t *capacity, int64_t count, size_t size);
 
 /* scope.c, allocator.c, storage.c: their parts of the end of a thread. */
 void tn__scope_end_all(tn__thread *thread);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The optimizer object: parameters, their state by name, options. The rule is a plugin's. */
+#include "core/base/vector.h"
 #include "core/train/private.h"
 
 #include <math.h>
@@ -45,7 +46,7 @@ static tn_status take_parameters(tn_optimizer *optimizer, tn_tensor *const *para
     optimizer->params = tn_calloc((size_t)count, sizeof *optimizer->params);
     if (optimizer->params == NULL)
         return TN_ERR_MEMORY;
-    tn__seen seen = { 0 };
+    tn__map seen = { 0 };
     tn_status status = TN_OK;
     for (int64_t i = 0; i < count && status == TN_OK; i++) {
         tn_tensor *tensor = parameters[i];
@@ -60,7 +61,7 @@ static tn_status take_parameters(tn_optimizer *optimizer, tn_tensor *const *para
                 "optimizer %s: can't optimize a non-leaf Tensor: operator %s made parameter %lld",
                 optimizer->def->name, tn_tensor_grad_op(tensor), (long long)i);
         } else {
-            int is_new = tn__seen_add(&seen, tensor);
+            int is_new = tn__map_add(&seen, tensor);
             if (is_new < 0)
                 status = TN_ERR_MEMORY;
             else if (is_new == 0)
@@ -70,7 +71,7 @@ static tn_status take_parameters(tn_optimizer *optimizer, tn_tensor *const *para
                 optimizer->params[optimizer->count++].tensor = tn_tensor_keep(tensor);
         }
     }
-    tn__seen_free(&seen);
+    tn__map_free(&seen);
     return status;
 }
 
@@ -369,14 +370,8 @@ tn_status tn_optimizer_set_state(tn_optimizer *optimizer, int64_t index, const c
         tn_tensor_drop(before);
         return TN_OK;
     }
-    if (param->count == param->capacity) {
-        int64_t capacity = param->capacity > 0 ? param->capacity * 2 : 2;
-        tn__param_state *grown = tn_realloc(param->states, (size_t)capacity * sizeof *grown);
-        if (grown == NULL)
-            return TN_ERR_MEMORY;
-        param->states = grown;
-        param->capacity = capacity;
-    }
+    if (!tn__vector_room(&param->states, &param->capacity, param->count + 1, sizeof *param->states))
+        return TN_ERR_MEMORY;
     char *copy = tn_strdup(name);
     if (copy == NULL)
         return TN_ERR_MEMORY;
