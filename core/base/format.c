@@ -191,7 +191,7 @@ static void put_float(struct writer *w, const struct conversion *c, double value
     } else if (c->precision < 0) {
         /* As Python prints a float: always with a point or an exponent, so that it reads back as a
          * float. */
-        tn__number_shortest(value, &d);
+        tn__number_shortest(value, TN__PRECISION_DOUBLE, &d);
         int more = d.count - d.point;
         if (d.point > -4 && d.point <= 16)
             body_fixed(&body, &d, d.count && more > 1 ? more : 1);

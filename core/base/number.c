@@ -134,20 +134,28 @@ struct parts {
     bool narrow_below; /* a power of two: the next double below is nearer than the one above */
 };
 
-static struct parts take_apart(double value)
+static struct parts take_apart(double value, tn__precision type)
 {
     uint64_t bits;
     struct parts p;
+    int step; /* the exponent of the type's last place */
 
     memcpy(&bits, &value, sizeof bits);
     p.mantissa = bits & 0xfffffffffffffu;
     p.exponent = (int)(bits >> 52 & 0x7ff);
-    p.narrow_below = p.mantissa == 0 && p.exponent > 1;
     if (p.exponent == 0)
         p.exponent = 1;
     else
         p.mantissa |= (uint64_t)1 << 52;
     p.exponent -= 1075;
+    p.narrow_below = false;
+    if (p.mantissa == 0)
+        return p;
+    step = 64 - __builtin_clzll(p.mantissa) + p.exponent - type.bits;
+    step = step > type.least ? step : type.least;
+    p.mantissa >>= step - p.exponent;
+    p.exponent = step;
+    p.narrow_below = p.mantissa == (uint64_t)1 << (type.bits - 1) && step > type.least;
     return p;
 }
 
@@ -212,9 +220,9 @@ static int scale(const struct parts *p, struct big *r, struct big *s, struct big
     return power;
 }
 
-void tn__number_shortest(double value, tn__digits *out)
+void tn__number_shortest(double value, tn__precision type, tn__digits *out)
 {
-    struct parts p = take_apart(value);
+    struct parts p = take_apart(value, type);
     struct big r, s, below, above, sum;
     bool even = (p.mantissa & 1) == 0;
 
@@ -276,7 +284,7 @@ void tn__number_shortest(double value, tn__digits *out)
 
 void tn__number_digits(double value, int count, bool fixed, tn__digits *out)
 {
-    struct parts p = take_apart(value);
+    struct parts p = take_apart(value, TN__PRECISION_DOUBLE);
     struct big r, s, below, above;
 
     out->count = 0;

@@ -20,9 +20,15 @@ typedef struct tn__digits {
     int point;
 } tn__digits;
 
-/* The fewest digits that read back to the same double, and of those the nearest. `value` is finite,
- * its sign is ignored. */
-void tn__number_shortest(double value, tn__digits *out);
+/* A binary floating-point type: bits of a significand, and the exponent of the smallest number. */
+typedef struct tn__precision {
+    int bits, least;
+} tn__precision;
+#define TN__PRECISION_DOUBLE ((tn__precision){ 53, -1074 })
+
+/* The fewest digits that read back to the same number of the type, which `value` is, and of those
+ * the nearest. `value` is finite, its sign is ignored. */
+void tn__number_shortest(double value, tn__precision type, tn__digits *out);
 
 /* `count` significant digits, or, with `fixed`, `count` digits after the decimal point, rounded
  * half to even on the exact value. */

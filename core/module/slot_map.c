@@ -56,6 +56,7 @@ tn__slot *tn__slots_find(const tn__slots *slots, const char *name)
     if (slots->index.size > 0) {
         uint32_t hash = hash_of(name);
         int64_t at = -1, place;
+        tn__slot_steps++;
         while ((place = tn__index_next(&slots->index, hash, &at)) >= 0) {
             tn__slot_steps++;
             if (strcmp(slots->at[place].name, name) == 0)

@@ -190,9 +190,7 @@ static void put_float(tn__text *text, const float_format *f, double value, const
     }
     if (f->scientific) {
         /* As many digits as the longest needs: those beyond the shortest form are of the exact value. */
-        tn_snprint(number, sizeof number, "%.*e", f->places, fabs(value));
-        tn__decimal_take_apart(number, &d);
-        d.negative = signbit(value);
+        tn__decimal_scientific(value, f->places, &d);
     } else {
         tn__decimal_shortest(value, f->dtype, &d);
         tn__decimal_cut_positional(value, PRECISION, &d);

@@ -4,6 +4,7 @@ EXTRA_DIST += %D%/suite.h
 
 if HAVE_CHECK
 TN_BASE_TESTS = \
+	%D%/test_containers \
 	%D%/test_error \
 	%D%/test_format \
 	%D%/test_log \
@@ -14,6 +15,8 @@ TN_BASE_TESTS = \
 check_PROGRAMS += $(TN_BASE_TESTS)
 TESTS += $(TN_BASE_TESTS)
 
+%C%_test_containers_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_containers_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_error_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_error_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_format_CPPFLAGS = $(TN_TEST_CPPFLAGS)
