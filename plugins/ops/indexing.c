@@ -113,8 +113,8 @@ static tn_status embedding_infer(tn_infer *infer)
     tn_meta *meta = &infer->out[0];
 
     if (weight->ndim != 2)
-        return tn_fail(TN_ERR_RUNTIME, "'weight' must be 2-D, but it has %d dimensions",
-                       (int)weight->ndim);
+        return tn_fail(TN_ERR_RUNTIME, "'weight' must be 2-D, but it has %d dimension%s",
+                       (int)weight->ndim, weight->ndim == 1 ? "" : "s");
     if (o->padding_idx != INT64_MIN &&
         (o->padding_idx < -weight->shape[0] || o->padding_idx >= weight->shape[0]))
         return tn_fail(TN_ERR_VALUE, "padding_idx %lld must be within num_embeddings, %lld",
@@ -206,8 +206,8 @@ static tn_status chosen(const tn_view *x, const tn_view *const *indices, int64_t
     tn_status status;
 
     if (n < 1 || n > x->ndim)
-        return tn_fail(TN_ERR_INDEX, "%lld indices for a tensor of %d dimensions", (long long)n,
-                       (int)x->ndim);
+        return tn_fail(TN_ERR_INDEX, "%lld indices for a tensor of %d dimension%s", (long long)n,
+                       (int)x->ndim, x->ndim == 1 ? "" : "s");
     status = tn__common_broadcast(&all);
     for (int32_t d = 0; d < n && status == TN_OK; d++)
         if (tn__common_count((tn_ints){ meta->shape, meta->ndim }) > 0)
