@@ -56,7 +56,8 @@ static void write_step(void *user, int level, const char *plugin, const char *te
             return;
     }
     if (level <= user_level)
-        fprintf(stderr, "tenon: %s\n", text);
+        tn_log(level, "%s",
+               text); /* from inside a sink: the default one, to the file if one is named */
 }
 
 bool child_here(void)
@@ -77,7 +78,7 @@ bool child_stepped(const char *words)
 void child_reported(void)
 {
     if (steps_fd >= 0)
-        write_step(NULL, TN_LOG_DEBUG, "", "reported");
+        tn_log(TN_LOG_DEBUG, "reported");
 }
 
 bool child_fault(const char *file, fault *out)
@@ -160,6 +161,17 @@ static void set_faults(const fault *faults, int count)
     free(text);
 }
 
+/* Every step is needed; the file that the user named stays. */
+static void set_log(void)
+{
+    const char *before = tn_env_get("TENON_LOG"), *colon = before ? strchr(before, ':') : NULL;
+    char *setting = NULL;
+    if (colon && asprintf(&setting, "debug%s", colon) < 0)
+        setting = NULL;
+    setenv("TENON_LOG", setting ? setting : "debug", 1);
+    free(setting);
+}
+
 static bool start(struct child *child, const char *const *arguments, const fault *faults, int count)
 {
     int output[2], steps[2];
@@ -174,7 +186,7 @@ static bool start(struct child *child, const char *const *arguments, const fault
         int fd = fcntl(steps[1], F_DUPFD, 10); /* without close-on-exec */
         snprintf(text, sizeof text, "%d:%d", fd, wanted_level());
         setenv(STEPS, text, 1);
-        setenv("TENON_LOG", "debug", 1);
+        set_log();
         set_filter(faults, count);
         set_faults(faults, count);
         execv("/proc/self/exe", (char *const *)(uintptr_t)arguments);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sdk/conform/conform.h"
+
 enum { INPUTS = 8, NAME_SIZE = 192, SHAPE_SIZE = 128, LEVELS = 256 };
 
 typedef struct row {
@@ -203,7 +205,8 @@ static char *read_spec(const char *spec)
 {
     if (spec[0] != '@')
         return strdup(spec);
-    FILE *file = fopen(spec + 1, "rb");
+    const char *why = "it has more than a MiB";
+    FILE *file = conform_open(spec + 1, &why);
     size_t size = 0, room = 1 << 20;
     char *text = file != NULL ? malloc(room + 1) : NULL;
     if (text != NULL) {
@@ -213,7 +216,7 @@ static char *read_spec(const char *spec)
     if (file != NULL)
         fclose(file);
     if (text == NULL || size == room)
-        tn_fail(TN_ERR_IO, "%s: it cannot be read, or has more than a MiB", spec + 1);
+        tn_fail(TN_ERR_IO, "%s: %s", spec + 1, why);
     if (size != room)
         return text;
     free(text);

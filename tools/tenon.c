@@ -5,6 +5,7 @@
 #include "tool.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -213,6 +214,8 @@ static void fill_closed_streams(void)
 int main(int count, char **arguments)
 {
     fill_closed_streams();
+    signal(SIGXFSZ,
+           SIG_IGN); /* a write beyond the file size limit fails; it does not end the process */
     if (count < 2) {
         list_help(stderr);
         return EXIT_USAGE;

@@ -226,6 +226,18 @@ tn_status tn_error_prefixv(const char *format, va_list args)
     return r->last.code;
 }
 
+void tn__error_cut(const char *prefix)
+{
+    struct records *r = mine();
+    size_t length = strlen(prefix);
+
+    if (r->last.code == TN_OK || strncmp(r->last.message, prefix, length) != 0)
+        return;
+    memmove(r->last.message, r->last.message + length, strlen(r->last.message + length) + 1);
+    if (r->first.code != TN_OK && r->first_serial == r->last_serial)
+        memcpy(r->first.message, r->last.message, sizeof r->first.message);
+}
+
 tn_status tn_error_prefix(const char *format, ...)
 {
     va_list args;

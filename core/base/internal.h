@@ -178,6 +178,11 @@ static inline void tn__error_plugin_back(const char *id)
 {
     tn__error_here.plugin = id;
 }
+/* Whether something failed in this thread since it entered the plugin whose code runs. */
+static inline bool tn__error_failed_inside(void)
+{
+    return tn__error_here.serial > tn__error_here.entered;
+}
 /* The plugin whose code runs, "" for the core. */
 static inline const char *tn__error_plugin_id(void)
 {
@@ -185,6 +190,8 @@ static inline const char *tn__error_plugin_id(void)
 }
 /* tn_log for what the library itself has to say, whichever plugin's code it was called from. */
 void tn__log(int level, const char *format, ...);
+/* Takes `prefix` off the words of the last failure where they begin with it. */
+void tn__error_cut(const char *prefix);
 /* Records a failure as it stands, its plugin and native code with it: one that came from another
  * thread. */
 void tn__error_put(const tn_error *error);

@@ -203,7 +203,7 @@ void tn__log(int level, const char *format, ...)
     va_start(args, format);
     tn_logv(level, format, args);
     va_end(args);
-    tn__error_plugin(plugin);
+    tn__error_plugin_back(plugin);
 }
 
 void tn_log_set_sink(tn_log_sink function, void *user)

@@ -145,7 +145,21 @@ char *tn__format_take(const char *format, va_list args)
 /* ---- arenas ---------------------------------------------------------------------------------- */
 
 #define ARENA_ALIGNMENT 16
+/* AddressSanitizer sees the end of a block only where each block has memory of its own. */
+#if defined __SANITIZE_ADDRESS__
+#define ARENA_SEPARATE 1
+#elif defined __has_feature
+#if __has_feature(address_sanitizer)
+#define ARENA_SEPARATE 1
+#endif
+#endif
+#ifdef ARENA_SEPARATE
+#define ARENA_CHUNK 0
+#define ARENA_ROUND 1
+#else
 #define ARENA_CHUNK 2048
+#define ARENA_ROUND ARENA_ALIGNMENT
+#endif
 
 struct chunk {
     struct chunk *next;
@@ -169,11 +183,11 @@ void *tn__arena_alloc(tn__arena *arena, size_t size)
     struct chunk *chunk = arena->chunks;
     size_t rounded, whole;
 
-    if (tn__add_overflow(size, ARENA_ALIGNMENT - 1, &rounded)) {
+    if (tn__add_overflow(size, ARENA_ROUND - 1, &rounded)) {
         tn_fail(TN_ERR_MEMORY, "out of host memory: %zu bytes were asked for", size);
         return NULL;
     }
-    rounded = rounded / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
+    rounded = rounded / ARENA_ROUND * ARENA_ROUND;
     if (!chunk || chunk->size - chunk->used < rounded) {
         size_t room = rounded > ARENA_CHUNK ? rounded : ARENA_CHUNK;
         if (tn__add_overflow(room, CHUNK_HEAD, &whole)) {

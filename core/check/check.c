@@ -29,6 +29,15 @@ bool tn__check_given(bool given, const char *function, const char *argument, con
            refuse(function, caller, argument, "it is NULL, and its header does not allow that");
 }
 
+bool tn__check_object(bool given, const char *function, const char *argument, const void *caller)
+{
+    if (tn__likely(given))
+        return true;
+    if (tn_error_last()->code != TN_OK && tn__error_failed_inside())
+        return false;
+    return refuse(function, caller, argument, "it is NULL, and its header does not allow that");
+}
+
 bool tn__check_row(const void *at, int64_t count, const char *function, const char *argument,
                    const void *caller)
 {

@@ -68,7 +68,7 @@ static tn_status start(tn__walk *w, tn_tensor *const *roots, tn_tensor *const *c
         if (!tn__tensor_ok(roots[i]))
             return tn__tensor_bad(roots[i], "backward");
         if (cotangents != NULL && cotangents[i] == NULL)
-            return tn__null_input("backward");
+            return tn__null_input("a cotangent of backward");
         if (!tn__requires_grad(roots[i]))
             return tn_fail(
                 TN_ERR_RUNTIME,

@@ -347,9 +347,11 @@ tn_status tn_function_call(const tn_function *function, void *user, tn_tensor *c
     for (int64_t i = 0; i < n_out; i++)
         out[i] = NULL;
     for (int64_t i = 0; i < n_in && status == TN_OK; i++) {
-        if (in[i] == NULL)
-            status = tn__null_input(ctx.name);
-        else if (!tn__is_none(in[i]))
+        if (in[i] == NULL) {
+            char what[192];
+            tn_snprint(what, sizeof what, "%s: input %lld", ctx.name, (long long)i);
+            status = tn__null_input(what);
+        } else if (!tn__is_none(in[i]))
             wanted |= tn__grad_on() && tn__requires_grad(in[i]);
     }
     if (status == TN_OK && (function->forward == NULL || (wanted && function->backward == NULL)))

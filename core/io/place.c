@@ -35,6 +35,17 @@ static int open_folder(int from, const char *path, size_t length)
     return folder;
 }
 
+/* `path` is what was asked for, or what a link on the way names. */
+static tn_status no_folder(const tn__place *place, const char *path, const char *asked, int number)
+{
+    if (number == ENOMEM)
+        return TN_ERR_MEMORY;
+    if (place->folder < 0)
+        return tn__io_fail(asked, "cannot make a new file beside it", number);
+    return tn_fail_native(TN_ERR_IO, number, "%s: a link to %q, whose folder cannot be opened: %s",
+                          asked, path, strerror(number));
+}
+
 /* Goes to the folder of `path` and sets the name. */
 static tn_status enter(tn__place *place, const char *path, const char *asked)
 {
@@ -42,8 +53,7 @@ static tn_status enter(tn__place *place, const char *path, const char *asked)
     int folder = open_folder(place->folder >= 0 ? place->folder : AT_FDCWD, path, length);
     int number = errno;
     if (folder < 0)
-        return number == ENOMEM ? TN_ERR_MEMORY
-                                : tn__io_fail(asked, "cannot make a new file beside it", number);
+        return no_folder(place, path, asked, number);
     if (place->folder >= 0)
         close(place->folder);
     place->folder = folder;

@@ -17,6 +17,7 @@
 
 #define NAME_SIZE_MAX 255
 #define NUMBERS_SIZE 48 /* room for "-v2-00001-of-00003" with larger numbers */
+#define NODE_SIZE 40    /* bytes of a node_key */
 #define JOURNAL_MAX ((off_t)64 << 20)
 
 static const char ending[] = ".set", index_ending[] = ".index.json";
@@ -110,16 +111,43 @@ static bool is_part(const tn__scheme *scheme, const char *name, int64_t *version
 /* ---- what indexes name ----------------------------------------------------------------------- */
 
 struct named {
-    tn_state *files;    /* every file that an index of the folder names */
-    bool unsure;        /* an index cannot be read: what it names is not known */
-    const char *folder; /* a path in it */
-    const char *own;    /* the index of the set */
+    tn_state *files;  /* every file that an index of the folder names: its name and its node_key */
+    bool unsure;      /* an index cannot be read: what it names is not known */
+    int folder;       /* open */
+    const char *path; /* of a file in it */
+    const char *own;  /* the index of the set */
 };
+
+/* Which file it is, by number. No name of a file in a folder has a slash. */
+static bool node_key(const struct stat *info, char key[NODE_SIZE])
+{
+    tn_snprint(key, NODE_SIZE, "/%llx/%llx", (unsigned long long)info->st_dev,
+               (unsigned long long)info->st_ino);
+    return S_ISREG(info->st_mode);
+}
+
+static bool is_named(const struct named *named, const char *name, const struct stat *info)
+{
+    char key[NODE_SIZE];
+    return tn_state_find(named->files, name) >= 0 ||
+           (node_key(info, key) && tn_state_find(named->files, key) >= 0);
+}
+
+/* Notes the file itself too: an index may name it by another path, such as "./model", or by a link. */
+static tn_status add_named(const struct named *named, const char *file)
+{
+    char key[NODE_SIZE];
+    struct stat info;
+    tn_status status = tn_state_set_value(named->files, file, tn_value_bool(true));
+    if (status == TN_OK && fstatat(named->folder, file, &info, 0) == 0 && node_key(&info, key))
+        status = tn_state_set_value(named->files, key, tn_value_bool(true));
+    return status;
+}
 
 static tn_status add_index(struct named *named, const char *name)
 {
     tn_state *index = NULL;
-    char *path = tn__beside(named->folder, name);
+    char *path = tn__beside(named->path, name);
     tn_status status = path != NULL ? tn__index_load(path, &index) : TN_ERR_MEMORY;
     tn_free(path);
     if (status == TN_ERR_MEMORY ||
@@ -131,15 +159,15 @@ static tn_status add_index(struct named *named, const char *name)
     for (int64_t i = 0; index != NULL && i < tn_state_count(index) && status == TN_OK; i++) {
         tn_value file = tn_state_value(index, i);
         if (file.kind == TN_VALUE_STRING)
-            status = tn_state_set_value(named->files, file.as.s, tn_value_bool(true));
+            status = add_named(named, file.as.s);
     }
     tn_state_drop(index);
     return status;
 }
 
-static tn_status find_named(struct named *named, int folder)
+static tn_status find_named(struct named *named)
 {
-    int again = tn__descriptor_open(folder, ".", O_RDONLY | O_DIRECTORY, 0);
+    int again = tn__descriptor_open(named->folder, ".", O_RDONLY | O_DIRECTORY, 0);
     DIR *list = again >= 0 ? fdopendir(again) : NULL;
     if (list == NULL) {
         if (again >= 0)
@@ -176,8 +204,7 @@ static void remove_file(int folder, const char *name)
 }
 
 /* False: it has to be looked at again, when every index can be read. */
-static bool settle_record(const struct named *named, const tn__scheme *scheme, int folder,
-                          const char *record)
+static bool settle_record(const struct named *named, const tn__scheme *scheme, const char *record)
 {
     uint64_t which[3];
     int64_t version;
@@ -187,15 +214,16 @@ static bool settle_record(const struct named *named, const tn__scheme *scheme, i
     if (sscanf(record, RECORD, &kind, &which[0], &which[1], &which[2], &length) != 4 || length == 0)
         return true;
     const char *name = record + length;
-    if (!is_part(scheme, name, &version) || tn_state_find(named->files, name) >= 0 ||
-        fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !same_file(&info, which))
+    if (!is_part(scheme, name, &version) ||
+        fstatat(named->folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !same_file(&info, which) ||
+        is_named(named, name, &info))
         return true;
     if (kind != 'n' && named->unsure) {
         tn__log(TN_LOG_WARNING,
                 "%s: an index beside it cannot be read and may name it: it is not removed", name);
         return false;
     }
-    remove_file(folder, name);
+    remove_file(named->folder, name);
     return true;
 }
 
@@ -229,18 +257,17 @@ static bool settle(const tn__set *set, int file)
         return false;
     uint64_t mark = tn_error_mark();
     tn__scheme scheme;
-    struct named named = { .folder = set->path, .own = bytes };
+    struct named named = { .folder = set->folder, .path = set->path, .own = bytes };
     size_t at = strlen(bytes) + 1;
     bool known = tn__scheme_of(bytes, &scheme); /* else it was killed before it wrote anything */
     tn_status status = TN_OK;
     bool settled = true;
     if (known && at < size) {
         named.files = tn_state_new();
-        status = named.files != NULL ? find_named(&named, set->folder) : TN_ERR_MEMORY;
+        status = named.files != NULL ? find_named(&named) : TN_ERR_MEMORY;
     }
     for (; known && status == TN_OK && at < size; at += strlen(bytes + at) + 1)
-        if (at + strlen(bytes + at) < size &&
-            !settle_record(&named, &scheme, set->folder, bytes + at))
+        if (at + strlen(bytes + at) < size && !settle_record(&named, &scheme, bytes + at))
             settled = false;
     tn_state_drop(named.files);
     tn_free(bytes);
@@ -382,12 +409,37 @@ void tn__set_sweep(const char *path)
     tn_error_restore(mark);
 }
 
+/* Links are followed. The index of one into another folder would be there, and its files here. */
+static tn_status check_folder(const tn__set *set)
+{
+    struct stat here, there;
+    tn__place place;
+    tn_status status = tn__place_find(&place, set->path, false);
+    if (status != TN_OK)
+        return status;
+    if (fstat(set->folder, &here) != 0 || fstat(place.folder, &there) != 0)
+        status = tn__io_fail(set->path, "cannot look at its folder", errno);
+    else if (here.st_dev != there.st_dev || here.st_ino != there.st_ino)
+        status = tn_fail(TN_ERR_VALUE,
+                         "%s: a link to a file in another folder, and an index has to be in the "
+                         "folder of its files: save to the path that the link names, or remove "
+                         "the link",
+                         set->path);
+    tn__place_free(&place);
+    return status;
+}
+
 tn_status tn__set_open(tn__set *set, const char *path)
 {
     const char *name = path + tn__folder_length(path);
     tn_status status = enter(set, path);
     if (status != TN_OK)
         return status;
+    status = check_folder(set);
+    if (status != TN_OK) {
+        tn__set_close(set);
+        return status;
+    }
     tn__own_sweep(set->folder, ".tmp", NULL, NULL);
     set->exists = fstatat(set->folder, name, &set->old, 0) == 0 && S_ISREG(set->old.st_mode);
     status = tn__scheme_of(name, &set->scheme)

@@ -87,10 +87,13 @@ static void where_now(tn__text *text)
 static void word_failure(const struct frame *frame)
 {
     tn__text where = { 0 };
+    char own[80];
 
     if (worded == tn_error_mark())
         return;
     write_where(frame, &where);
+    tn_snprint(own, sizeof own, "%s: ", frame->module->type); /* it would be there twice */
+    tn__error_cut(own);
     tn_error_prefix("in %s: ", where.at != NULL ? where.at : frame->module->type);
     tn__text_free(&where);
     worded = tn_error_mark();

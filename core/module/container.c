@@ -121,6 +121,32 @@ static tn_status renumber(tn__slots *slots)
     return failed ? TN_ERR_MEMORY : TN_OK;
 }
 
+/* Whether the names are 0, 1, ... already. */
+static bool is_numbered(const tn__slots *slots)
+{
+    for (int64_t i = 0; i < slots->count; i++) {
+        const char *name = slots->at[i].name;
+        int64_t number = 0, digits = 0;
+        for (; name[digits] >= '0' && name[digits] <= '9' && digits < 18; digits++)
+            number = number * 10 + (name[digits] - '0');
+        if (number != i || digits == 0 || name[digits] != '\0' || (name[0] == '0' && digits > 1))
+            return false;
+    }
+    return true;
+}
+
+/* The last entry goes to `place`, those behind it one on. Names stay where they are, so the index over
+ * them stays right. */
+static void move_last(tn__slots *slots, int64_t place)
+{
+    tn__slot last = slots->at[slots->count - 1];
+    for (int64_t i = slots->count - 1; i >= place; i--) {
+        char *name = slots->at[i].name;
+        slots->at[i] = i > place ? slots->at[i - 1] : last;
+        slots->at[i].name = name;
+    }
+}
+
 static tn_module *like(const tn_module *module)
 {
     return tn__module_make(module->type, NULL, NULL, NULL, NULL, NULL, 0);
@@ -192,7 +218,7 @@ tn_status tn_list_append_tensor(tn_module *list, tn_tensor *tensor)
 
 tn_status tn_list_insert(tn_module *list, int64_t index, tn_module *child)
 {
-    static const char name[] = "to be inserted"; /* no place and no identifier: it is free */
+    char name[24] = "to be inserted"; /* no place and no identifier: it is free */
     if (child == NULL)
         return tn__null_input("an argument of tn_list_insert");
     tn_status status = holds(list, TN_LAYER_LIST, false, "tn_list_insert");
@@ -203,9 +229,18 @@ tn_status tn_list_insert(tn_module *list, int64_t index, tn_module *child)
     if (place < 0 || place > count)
         return tn_fail(TN_ERR_INDEX, "Index out of range: %lld; this %s has %lld entries",
                        (long long)index, list->type, (long long)count);
+    bool numbered = is_numbered(slots);
+    if (numbered)
+        tn_snprint(name, sizeof name, "%lld", (long long)count);
     status = tn_module_add_child(list, name, child);
-    if (status != TN_OK)
+    if (status != TN_OK || (numbered && place == count))
         return status;
+    slots = entries(list); /* a hook may have added others */
+    if (numbered && slots->count == count + 1) {
+        move_last(slots, place);
+        return TN_OK;
+    }
+    count = slots->count - 1;
     tn__slot added = slots->at[count];
     memmove(slots->at + place + 1, slots->at + place, (size_t)(count - place) * sizeof added);
     slots->at[place] = added;

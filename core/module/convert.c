@@ -186,14 +186,15 @@ static tn_status check_all(struct map *map)
     return TN_OK;
 }
 
+/* Gradients are exchanged too, each in its turn. */
 static tn_status swap_all(struct map *map)
 {
     for (int64_t i = 0; i < map->count; i++) {
-        tn_status status = tn_tensor_swap(map->at[i].tensor, map->at[i].with);
+        tn_status status = tn__tensor_exchange(map->at[i].tensor, map->at[i].with);
         if (status == TN_OK)
             continue;
         while (i-- > 0)
-            tn_tensor_swap(map->at[i].tensor, map->at[i].with);
+            tn__tensor_exchange(map->at[i].tensor, map->at[i].with);
         return status;
     }
     return TN_OK;

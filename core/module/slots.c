@@ -184,14 +184,15 @@ tn_tensor *tn_module_get(tn_module *module, const char *name)
 
 /* ---- children -------------------------------------------------------------------------------- */
 
-/* Whether `what` is `from` or below it: 1, 0, or -1 with an error. */
+/* Whether `what` is `from` or below it: 1, 0, or -1 with an error. `depth` is that of `from` once it
+ * is a child. */
 static int reaches(const tn_module *from, const tn_module *what, tn__map *seen, int depth)
 {
     tn__slot_steps++;
     if (from == what)
         return 1;
     if (depth > TN__MODULE_DEPTH) {
-        tn_fail(TN_ERR_RUNTIME, "modules nest more than %d deep", TN__MODULE_DEPTH);
+        tn_fail(TN_ERR_VALUE, "modules nest more than %d deep", TN__MODULE_DEPTH);
         return -1;
     }
     if (from->children.count == 0)
@@ -208,6 +209,11 @@ static int reaches(const tn_module *from, const tn_module *what, tn__map *seen, 
     return 0;
 }
 
+static int32_t depth_of(const tn_module *module)
+{
+    return atomic_load(&module->holders) > 0 ? module->depth : 0;
+}
+
 /* Whether `child` is `module` or contains it: 1, 0, or -1 with an error. What no slot holds is in no
  * other module, so a tree that is built from its leaves up is not walked again at every level. */
 static int contains(const tn_module *child, const tn_module *module)
@@ -216,9 +222,23 @@ static int contains(const tn_module *child, const tn_module *module)
 
     if (child != module && atomic_load(&module->holders) == 0 && child->height < TN__MODULE_DEPTH)
         return 0;
-    int found = reaches(child, module, &seen, 0);
+    int found = reaches(child, module, &seen, depth_of(module) + 1);
     tn__map_free(&seen);
     return found;
+}
+
+/* Below a module that nothing holds, levels are counted when it gets a holder: a tree that is built
+ * from its leaves up is not walked at every level. */
+static void deepen(tn_module *child, int32_t depth, bool all)
+{
+    tn__slot_steps++;
+    if (child->depth == depth || (child->depth > depth && atomic_load(&child->holders) > 1))
+        return;
+    bool below = all || child->depth > depth;
+    child->depth = depth;
+    for (int64_t i = 0; below && i < child->children.count; i++)
+        if (child->children.at[i].child != NULL)
+            deepen(child->children.at[i].child, depth + 1, all);
 }
 
 /* Takes over the reference to the child. */
@@ -239,6 +259,7 @@ static tn_status put_child(tn_module *module, const char *name, tn_module *child
         return status != TN_OK ? status : tn_error_last()->code;
     }
     tn__slot_hold(module, slot, child);
+    deepen(child, depth_of(module) + 1, atomic_load(&module->holders) > 0);
     return TN_OK;
 }
 
@@ -293,6 +314,7 @@ static tn__slot *child_slot(tn_module *module, int64_t index)
 {
     int64_t count = module->children.count;
     int64_t place = index < 0 ? index + count : index;
+    tn__slot_steps++; /* a layer that compares names one by one is seen, too */
     if (place < 0 || place >= count) {
         tn_fail(TN_ERR_INDEX, "index %lld is out of range: this %s has %lld children",
                 (long long)index, module->type, (long long)count);

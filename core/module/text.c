@@ -285,17 +285,17 @@ static tn_status put_runs(const tn_module *module, tn__text *text, int depth)
 {
     const tn__slots *children = &module->children;
     tn_status status = TN_OK;
-    tn__text shown = { 0 };
+    tn__text shown = { 0 }, next = { 0 };
+    if (children->count > 0)
+        status = put_child(&children->at[0], &shown, depth);
     for (int64_t i = 0, run = 1; i < children->count && status == TN_OK; i += run) {
-        status = put_child(&children->at[i], &shown, depth);
         for (run = 1; i + run < children->count && status == TN_OK; run++) {
-            tn__text next = { 0 };
             status = put_child(&children->at[i + run], &next, depth);
-            bool alike = status == TN_OK && next.at != NULL && shown.at != NULL &&
-                         strcmp(next.at, shown.at) == 0;
-            tn__text_free(&next);
-            if (!alike)
+            if (status != TN_OK || next.at == NULL || shown.at == NULL ||
+                strcmp(next.at, shown.at) != 0)
                 break;
+            tn__text_free(&next);
+            next = (tn__text){ 0 };
         }
         tn__text_put(text, "\n", 1);
         indent(text, depth);
@@ -306,8 +306,10 @@ static tn_status put_runs(const tn_module *module, tn__text *text, int depth)
             tn__text_add(text, "(%lld): ", (long long)i);
         tn__text_put(text, shown.at != NULL ? shown.at : "", shown.length);
         tn__text_free(&shown);
-        shown = (tn__text){ 0 };
+        shown = next; /* printed once: in nested lists twice would be twice at every level */
+        next = (tn__text){ 0 };
     }
+    tn__text_free(&shown);
     return status;
 }
 

@@ -60,6 +60,14 @@ tn_status tn__call_wrong_count(const tn_op *op, int64_t n_in)
     return fail_text(TN_ERR_VALUE, op, &text);
 }
 
+tn_status tn__call_null(const tn_op *op, const char *operand)
+{
+    char what[192];
+
+    tn_snprint(what, sizeof what, "%s: %s", op->def.name, operand);
+    return tn__null_input(what);
+}
+
 /* Where the devices of the inputs differ: the first that counts, against input i. */
 static tn_status check_device(const tn__work *work, int64_t i)
 {
@@ -75,7 +83,7 @@ static tn_status check_device(const tn__work *work, int64_t i)
 static tn_status check_absent(const tn_op *op, const tn_tensor *tensor, const tn_operand *operand)
 {
     if (tensor == NULL)
-        return tn__null_input(op->def.name);
+        return tn__call_null(op, operand->name);
     if ((operand->flags & TN_OPERAND_OPTIONAL) == 0)
         return tn_fail(TN_ERR_VALUE, "%s: %s is TN_NONE, but it is not optional", op->def.name,
                        operand->name);
@@ -267,6 +275,8 @@ static TN__INLINE tn_status infer(tn__work *work, bool again)
     ask.n_out = work->n_out;
     ask.out = work->meta;
     ask.in0_offset = 0;
+    ask.group = 0;
+    ask.only_read = 0;
     if ((op->flags & TN_OP_VIEW) && !tn__is_none(work->in[0]))
         ask.in0_offset = tn_tensor_offset(work->in[0]);
     for (int32_t i = 0; i < work->n_out; i++) {
@@ -289,6 +299,8 @@ static TN__INLINE tn_status infer(tn__work *work, bool again)
         return tn_fail(TN_ERR_ASSERT,
                        "%s: its infer asks for %s and then for %s: a bug of the plugin that has it",
                        op->def.name, tn_dtype_name(work->dtype), tn_dtype_name(ask.dtype));
+    work->group = ask.group;
+    work->only_read = ask.only_read;
     for (int32_t i = 0; i < work->n_out; i++)
         if (tn__unlikely((uint32_t)work->meta[i].ndim + 1 > TN_MAX_DIMS + 1 ||
                          (uint32_t)work->meta[i].dtype >= TN_DTYPE_COUNT))
@@ -465,7 +477,7 @@ tn_status tn_op_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const 
     for (int64_t i = 0; i < n_out; i++)
         out[i] = NULL;
     if (op == NULL)
-        return tn__null_input("tn_op_call");
+        return tn__null_input("the operator of tn_op_call");
     if (!tn__given(in != NULL || n_in <= 0, "tn_op_call: in"))
         return TN_ERR_VALUE;
     status = call(op, in, n_in, options, out, n_out);

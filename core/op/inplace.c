@@ -25,7 +25,7 @@ static tn_status check_memory(const tn_op *op, tn_tensor *const *in, int64_t n_i
             op->def.name);
     for (int64_t i = 0; i < n_in; i++) {
         if (in[i] == NULL)
-            return tn__null_input(op->def.name);
+            return tn__call_null(op, tn__operand(op, i)->name);
         if (tn__is_none(in[i]) || !tn__tensor_overlap(in[i], into))
             continue;
         if ((op->def.flags & (TN_OP_INPLACE | TN_OP_INTO)) &&
@@ -218,7 +218,7 @@ tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
 
     if (!tn__tensor_ok(into))
         return into == NULL
-                   ? tn__null_input(op->def.name)
+                   ? tn__call_null(op, "the tensor to write")
                    : tn_fail(TN_ERR_VALUE, "%s: the tensor to write is TN_NONE", op->def.name);
     if (op->def.flags & TN_OP_INTO)
         return call_copy(op, in, n_in, into);
@@ -267,9 +267,9 @@ tn_status tn_op_call_into(const tn_op *op, tn_tensor *const *in, int64_t n_in, c
                           tn_tensor *into)
 {
     if (op == NULL)
-        return tn__null_input("tn_op_call_into");
+        return tn__null_input("the operator of tn_op_call_into");
     if (into == NULL)
-        return tn__null_input(op->def.name);
+        return tn__call_null(op, "the tensor to write");
     if (tn__unlikely(!tn__call_fits(op, n_in)))
         return tn__call_wrong_count(op, n_in);
     if (!tn__given(in != NULL || n_in <= 0, "tn_op_call_into: in"))

@@ -8,7 +8,7 @@
 #include "core/op/internal.h"
 
 typedef struct tn__kernel_entry {
-    tn_kernel kernel; /* the host's zero-filled copy */
+    tn_kernel kernel; /* the host's zero-filled copy; its name is never NULL */
     tn__plugin *plugin;
     const char *id; /* of the plugin; "": the program's own */
     bool refused;   /* lost against another one (rule 22) */
@@ -55,6 +55,8 @@ typedef struct tn__work {
     bool wants_grad; /* an input that can have a gradient requires one, and grad mode is on */
     bool promoted;   /* `cast` holds references of its own */
     int32_t n_out;
+    int64_t group; /* of a written list, as inference has set them: tn_infer */
+    uint64_t only_read;
     tn_meta *meta;         /* n_out of them */
     const tn_view **views; /* n_in of them */
     tn_tensor **cast;      /* n_in of them, when promotion changed something */
@@ -105,5 +107,7 @@ static inline bool tn__call_fits(const tn_op *op, int64_t n_in)
     return n_in == op->def.n_inputs || ((op->flags & TN__OP_LIST) && n_in > op->def.n_inputs);
 }
 tn_status tn__call_wrong_count(const tn_op *op, int64_t n_in);
+/* An operand is NULL: the failure before says why. */
+tn_status tn__call_null(const tn_op *op, const char *operand);
 
 #endif

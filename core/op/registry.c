@@ -5,6 +5,8 @@
 #include "core/base/vector.h"
 #include "core/op/private.h"
 
+static const char unnamed[] = "(unnamed)"; /* a kernel whose descriptor has no name */
+
 typedef struct snapshot {
     struct snapshot *older;
     int64_t count;   /* operators, sorted by name and then by revision */
@@ -223,9 +225,8 @@ static tn_status refuse(const tn__kernel_entry *out, const tn__kernel_entry *kep
                           : "and it has the higher priority but not TN_KERNEL_OVERRIDE";
 
     return tn_fail(TN_ERR_REFUSED, "kernel %s for %s on %s (%s) is refused: %s (%s) is there, %s",
-                   out->kernel.name != NULL ? out->kernel.name : "?", out->kernel.op,
-                   out->kernel.device, file_of(out->plugin),
-                   kept->kernel.name != NULL ? kept->kernel.name : "?", file_of(kept->plugin), why);
+                   out->kernel.name, out->kernel.op, out->kernel.device, file_of(out->plugin),
+                   kept->kernel.name, file_of(kept->plugin), why);
 }
 
 /* Snapshots of the operator that a new kernel makes stale. Readers that have one go on with it. */
@@ -274,12 +275,14 @@ tn_status tn__kernel_add(const tn_kernel *kernel, tn__plugin *plugin)
 
     if (kernel->op == NULL || kernel->device == NULL || kernel->run == NULL || kernel->dtypes == 0)
         return tn_fail(TN_ERR_VALUE, "kernel %s (%s): op, device, dtypes and run have to be there",
-                       kernel->name != NULL ? kernel->name : "?", file_of(plugin));
+                       kernel->name != NULL ? kernel->name : unnamed, file_of(plugin));
     entry = tn_calloc(1, sizeof *entry);
     if (entry == NULL)
         return TN_ERR_MEMORY;
     memcpy(&entry->kernel, kernel, size);
     entry->kernel.head.size = sizeof entry->kernel;
+    if (entry->kernel.name == NULL)
+        entry->kernel.name = unnamed;
     entry->plugin = plugin;
     entry->id = plugin != NULL ? plugin->id : "";
     pthread_mutex_lock(&lock);
@@ -330,7 +333,7 @@ struct tn__kernel_list *tn__kernels_build(const tn_op *op, const tn__device_type
 /* Why nothing calls a kernel; false when something may. */
 static bool is_idle(const snapshot *all, const tn_kernel *kernel, char *words, size_t size)
 {
-    const char *name = kernel->name != NULL ? kernel->name : "?", *nearest;
+    const char *name = kernel->name, *nearest;
     const tn_op *newest = find(all, kernel->op, 0);
 
     if (find(all, kernel->op, kernel->revision) != NULL && kernel->revision != 0) {
@@ -495,8 +498,7 @@ int64_t tn_op_route(const tn_op *op, const char *device_type, tn_dtype dtype, ch
         return -1;
     for (int32_t i = 0; i < list->count; i++)
         if ((unsigned)dtype < TN_DTYPE_COUNT && (list->at[i]->kernel.dtypes & TN_BIT(dtype)))
-            return tn_snprint(out, size, "kernel %s (%s)",
-                              list->at[i]->kernel.name != NULL ? list->at[i]->kernel.name : "?",
+            return tn_snprint(out, size, "kernel %s (%s)", list->at[i]->kernel.name,
                               file_of(list->at[i]->plugin));
     if ((unsigned)dtype < TN_DTYPE_COUNT && tn__comes_apart(op, dtype))
         return tn_snprint(out, size, "decomposition");
@@ -522,8 +524,7 @@ tn_status tn__missing(const tn__work *work, tn_dtype dtype, const char *reasons)
             continue;
         if (++found > 16)
             break;
-        tn__text_add(&text, "%s%s on %s (", found > 1 ? ", " : "",
-                     kernel->name != NULL ? kernel->name : "?", kernel->device);
+        tn__text_add(&text, "%s%s on %s (", found > 1 ? ", " : "", kernel->name, kernel->device);
         for (int d = 0, n = 0; d < TN_DTYPE_COUNT; d++)
             if (kernel->dtypes & TN_BIT(d))
                 tn__text_add(&text, "%s%s", n++ > 0 ? " " : "", tn_dtype_name(d));

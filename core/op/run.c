@@ -94,16 +94,18 @@ static void add_reason(char *reasons, const tn__kernel_entry *entry, const char 
 
 /* TENON_CHECK=1: guard zones around memory, looked at without the lock of the stream, since a look
  * waits for all streams. Looking at all of them takes long when there are many, so the more there
- * are, the more calls share one look. */
+ * are, the more calls share one look. Where the host must copy the zones from a device, more calls
+ * share it still. */
 static tn_status check_guards(const tn_device *device, const tn__kernel_entry *entry)
 {
     static _Thread_local int64_t calls;
     const char *name = entry->kernel.name != NULL ? entry->kernel.name : entry->kernel.op;
+    int64_t blocks_a_call = (device->flags & TN_BACKEND_HOST_MEMORY) != 0 ? 64 : 2;
     tn_memory_stats stats;
     int64_t shared;
 
     if (device->allocator == NULL || tn_device_memory(device, &stats) != TN_OK ||
-        ++calls < stats.live_blocks / 64)
+        ++calls < stats.live_blocks / blocks_a_call)
         return TN_OK;
     shared = calls;
     calls = 0;

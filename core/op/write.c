@@ -74,13 +74,19 @@ static tn_status check_apart(const tn__work *work)
     return status;
 }
 
+static bool is_written(const tn__work *work, int64_t i)
+{
+    return (tn__operand(work->op, i)->flags & TN_OPERAND_WRITTEN) != 0 &&
+           (work->group <= 0 || work->group > 64 || (work->only_read >> i % work->group & 1) == 0);
+}
+
 static tn_status check_writable(const tn__work *work)
 {
     for (int64_t i = 0; i < work->n_in; i++) {
         const tn_tensor *tensor = work->in[i];
         tn_status status;
 
-        if (tn__is_none(tensor) || (tn__operand(work->op, i)->flags & TN_OPERAND_WRITTEN) == 0)
+        if (tn__is_none(tensor) || !is_written(work, i))
             continue;
         status = tn__tensor_writable(tensor);
         if (status != TN_OK)
@@ -111,8 +117,7 @@ tn_status tn__writing_call(tn__work *work, tn_tensor **out)
         status = tn__work_run(work, out, false);
     /* A step that failed may have written, too. */
     for (int64_t i = 0; i < work->n_in; i++)
-        if (!tn__is_none(work->in[i]) &&
-            (tn__operand(work->op, i)->flags & TN_OPERAND_WRITTEN) != 0)
+        if (!tn__is_none(work->in[i]) && is_written(work, i))
             tn__tensor_written(work->in[i]);
     return status;
 }

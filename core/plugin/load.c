@@ -393,7 +393,7 @@ static bool file_acceptable(tn__plugin *plugin, const struct stat *at)
         slash[slash == folder] = 0;
     if (!tn__trusted_place(at, "file", words, sizeof words) ||
         (!stat(folder, &around) &&
-         !tn__trusted_place(&around, "folder it lies in", words, sizeof words)) ||
+         !tn__trusted_place(&around, "folder that holds it", words, sizeof words)) ||
         !tn__trusted_above(folder, words, sizeof words)) {
         tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_OWNER, TN_ERR_REFUSED, "%s", words);
         return false;

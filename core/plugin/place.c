@@ -14,7 +14,7 @@
 
 /* ---- owner and permissions ------------------------------------------------------------------- */
 
-/* The file that this code lies in: libtenon, or a program that it was linked into. */
+/* The file that this code is in: libtenon, or a program that it was linked into. */
 static bool own_file(struct stat *at)
 {
     Dl_info where;
@@ -202,9 +202,9 @@ tn_outcome tn__elf_acceptable(const char *path, char *words, size_t size)
     header h;
     segment s;
     tn_outcome outcome = TN_OUTCOME_OK;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO would wait for a writer */
     if (fd < 0)
-        return TN_OUTCOME_OK; /* whoever opens it next says why */
+        return TN_OUTCOME_OK; /* the one who opens it next says why */
     if (read_at(fd, &h, sizeof h, 0) && !memcmp(h.e_ident, ELFMAG, SELFMAG) &&
         h.e_phentsize == sizeof s &&
         h.e_ident[EI_CLASS] == (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) &&

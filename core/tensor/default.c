@@ -7,17 +7,21 @@
 
 static const tn_device *_Atomic resolved; /* of the process, NULL until it was needed */
 
-/* A name that no plugin gives or failed to give, or no name at all: likely to be misspelt, and said
- * aloud also when a later one of the list works. */
+/* A name that no plugin gives or failed to give, an index that its type does not have, or no name at
+ * all: likely to be misspelt, and warned about also when a later one of the list works. */
 static bool is_misspelt(const char *name)
 {
     char type[64];
     tn__text line = { 0 };
+    const tn__device_type *found;
+    int64_t index = 0;
 
     tn_snprint(type, sizeof type, "%.*s", (int)strcspn(name, ":"), name);
     tn__plugins_explain(type, &line);
-    bool known = tn_error_last()->code != TN_ERR_VALUE &&
-                 (tn__device_type_find(type) != NULL || line.length > 0);
+    found = tn__device_type_find(type);
+    bool known = tn_error_last()->code != TN_ERR_VALUE && (found != NULL || line.length > 0);
+    if (known && found != NULL && name[strlen(type)] == ':' && found->count > 0)
+        known = tn_read_int(name + strlen(type) + 1, &index) && index < found->count;
     tn__text_free(&line);
     return !known;
 }

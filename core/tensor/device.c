@@ -329,6 +329,17 @@ static tn_status no_such_type(const char *name, size_t length)
     return status;
 }
 
+static void no_such_index(const char *name, const tn__device_type *type)
+{
+    const char *first = type->devices[0]->name, *last = type->devices[type->count - 1]->name;
+
+    if (type->count == 1)
+        tn_fail(TN_ERR_UNAVAILABLE, "no device %q: %q is the only one of its type", name, first);
+    else
+        tn_fail(TN_ERR_UNAVAILABLE, "no device %q: there are %d of type %q, %q to %q", name,
+                (int)type->count, type->backend.type, first, last);
+}
+
 /* A failure of a known type gets its line of the report. */
 static void explain(const char *name, const tn__device_type *type)
 {
@@ -375,9 +386,7 @@ const tn_device *tn_device_find(const char *name)
         return NULL;
     }
     if (index >= type->count) {
-        tn_fail(TN_ERR_UNAVAILABLE, "no device %q: there %s %d of type %q, %q to %q", name,
-                type->count == 1 ? "is" : "are", (int)type->count, type->backend.type,
-                type->devices[0]->name, type->devices[type->count - 1]->name);
+        no_such_index(name, type);
         return NULL;
     }
     if (tn__device_open(type->devices[index]) != TN_OK) {

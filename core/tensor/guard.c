@@ -7,7 +7,7 @@
 #define GUARD_BYTE 0xFB
 #define FRESH_BYTE 0xCB /* as float32: about -2.7e7, as bfloat16 too; easy to recognise */
 #define FREED_BYTE 0xDB
-#define PIECE 4096
+#define PIECE 16384 /* bytes that one copy from or to a device takes */
 
 struct tn__guarded {
     tn__storage storage; /* first */
@@ -18,85 +18,146 @@ struct tn__guarded {
 
 /* ---- memory that may not be the host's ---- */
 
-static tn_status paint(const tn__guarded *g, uint64_t offset, uint64_t size, int byte)
+static tn_status write_to(const tn__guarded *g, uint64_t offset, const void *from, uint64_t size)
 {
     const tn_device *device = g->storage.device;
-    unsigned char piece[PIECE];
-    tn_status status = TN_OK;
+    tn_status status;
 
-    if (device->flags & TN_BACKEND_HOST_MEMORY) {
-        memset((char *)g->storage.memory + offset, byte, size);
-        return TN_OK;
-    }
-    memset(piece, byte, sizeof piece);
     tn__stream_lock(device->stream);
-    while (size > 0 && status == TN_OK) {
-        uint64_t part = size < PIECE ? size : PIECE;
-        status = tn__device_result(
-            device,
-            tn__backend(device)->copy_in(device->handle, tn__stream_handle(device->stream),
-                                         g->storage.memory, offset, piece, part),
-            "copy_in");
-        offset += part;
-        size -= part;
-    }
+    status = tn__device_result(device,
+                               tn__backend(device)->copy_in(device->handle,
+                                                            tn__stream_handle(device->stream),
+                                                            g->storage.memory, offset, from, size),
+                               "copy_in");
     tn__stream_unlock(device->stream);
     return status;
 }
 
-/* Looks for the first byte that is not the guard's; -1: intact. */
-static tn_status look(const tn__guarded *g, uint64_t offset, int64_t *broken)
+static tn_status read_from(const tn__guarded *g, uint64_t offset, void *to, uint64_t size)
 {
     const tn_device *device = g->storage.device;
-    unsigned char piece[PIECE];
-    uint64_t done = 0, part;
     tn_status status = TN_OK;
 
+    if (device->flags & TN_BACKEND_HOST_MEMORY) {
+        memcpy(to, (char *)g->storage.memory + offset, size);
+        return TN_OK;
+    }
+    tn__stream_lock(device->stream);
+    status = tn__device_result(device,
+                               tn__backend(device)->copy_out(device->handle,
+                                                             tn__stream_handle(device->stream), to,
+                                                             g->storage.memory, offset, size),
+                               "copy_out");
+    tn__stream_unlock(device->stream);
+    return status;
+}
+
+static tn_status paint(const tn__guarded *g, uint64_t offset, uint64_t size, int byte)
+{
+    unsigned char piece[PIECE];
+    tn_status status = TN_OK;
+
+    if (g->storage.device->flags & TN_BACKEND_HOST_MEMORY) {
+        memset((char *)g->storage.memory + offset, byte, size);
+        return TN_OK;
+    }
+    memset(piece, byte, sizeof piece);
+    while (size > 0 && status == TN_OK) {
+        uint64_t part = size < PIECE ? size : PIECE;
+        status = write_to(g, offset, piece, part);
+        offset += part;
+        size -= part;
+    }
+    return status;
+}
+
+/* The zones and the fresh memory between them. One copy where all of it is small: each waits for the device. */
+static tn_status paint_fresh(const tn__guarded *g)
+{
+    uint64_t size = g->storage.size;
+    unsigned char piece[PIECE];
+    tn_status status;
+
+    if (g->whole <= PIECE && (g->storage.device->flags & TN_BACKEND_HOST_MEMORY) == 0) {
+        memset(piece, GUARD_BYTE, g->whole);
+        memset(piece + g->guard, FRESH_BYTE, size);
+        return write_to(g, 0, piece, g->whole);
+    }
+    status = paint(g, 0, g->guard, GUARD_BYTE);
+    if (status == TN_OK)
+        status = paint(g, g->guard, size, FRESH_BYTE);
+    if (status == TN_OK)
+        status = paint(g, g->guard + size, g->guard, GUARD_BYTE);
+    return status;
+}
+
+/* The first byte of a zone that is not the guard's; -1: intact. */
+static int64_t broken_in(const unsigned char *zone, uint64_t size)
+{
+    for (uint64_t i = 0; i < size; i++)
+        if (zone[i] != GUARD_BYTE)
+            return (int64_t)i;
+    return -1;
+}
+
+/* Copies pieces of one zone until a byte is found that is not the guard's. */
+static tn_status look(const tn__guarded *g, uint64_t offset, int64_t *broken)
+{
+    unsigned char piece[PIECE];
+    uint64_t done = 0, part;
+
     *broken = -1;
-    while (done < g->guard) {
+    while (done < g->guard && *broken < 0) {
         part = g->guard - done < PIECE ? g->guard - done : PIECE;
-        if (device->flags & TN_BACKEND_HOST_MEMORY) {
-            memcpy(piece, (char *)g->storage.memory + offset + done, part);
-        } else {
-            tn__stream_lock(device->stream);
-            status = tn__device_result(
-                device,
-                tn__backend(device)->copy_out(device->handle, tn__stream_handle(device->stream),
-                                              piece, g->storage.memory, offset + done, part),
-                "copy_out");
-            tn__stream_unlock(device->stream);
-            if (status != TN_OK)
-                return status;
-        }
-        for (uint64_t i = 0; i < part; i++)
-            if (piece[i] != GUARD_BYTE) {
-                *broken = (int64_t)(done + i);
-                return TN_OK;
-            }
+        tn_status status = read_from(g, offset + done, piece, part);
+        if (status != TN_OK)
+            return status;
+        *broken = broken_in(piece, part);
+        if (*broken >= 0)
+            *broken += (int64_t)done;
         done += part;
     }
     return TN_OK;
 }
 
+/* Both zones: with one copy where the whole block is small. */
+static tn_status look_at_both(const tn__guarded *g, int64_t *before, int64_t *behind)
+{
+    uint64_t size = g->storage.size;
+    unsigned char piece[PIECE];
+    tn_status status;
+
+    if (g->whole <= PIECE && (g->storage.device->flags & TN_BACKEND_HOST_MEMORY) == 0) {
+        status = read_from(g, 0, piece, g->whole);
+        if (status == TN_OK) {
+            *before = broken_in(piece, g->guard);
+            *behind = broken_in(piece + g->guard + size, g->guard);
+        }
+        return status;
+    }
+    status = look(g, 0, before);
+    if (status == TN_OK)
+        status = look(g, g->guard + size, behind);
+    return status;
+}
+
 static tn_status check(const tn__guarded *g)
 {
     uint64_t size = g->storage.size;
-    int64_t broken;
-    tn_status status = look(g, 0, &broken);
+    int64_t before = -1, behind = -1;
+    tn_status status = look_at_both(g, &before, &behind);
 
-    if (status == TN_OK && broken >= 0)
+    if (status == TN_OK && before >= 0)
         return tn_fail(
             TN_ERR_ASSERT,
             "memory before a tensor of %llu bytes on %s was written: %lld bytes before its start",
             (unsigned long long)size, g->storage.device->name,
-            (long long)((int64_t)g->guard - broken));
-    if (status == TN_OK)
-        status = look(g, g->guard + size, &broken);
-    if (status == TN_OK && broken >= 0)
+            (long long)((int64_t)g->guard - before));
+    if (status == TN_OK && behind >= 0)
         return tn_fail(
             TN_ERR_ASSERT,
             "memory behind a tensor of %llu bytes on %s was written: %lld bytes behind its end",
-            (unsigned long long)size, g->storage.device->name, (long long)broken);
+            (unsigned long long)size, g->storage.device->name, (long long)behind);
     return status;
 }
 
@@ -139,9 +200,7 @@ tn__storage *tn__guard_get(struct tn__allocator *allocator, tn_stream *stream, u
         tn_free(g);
         return NULL;
     }
-    if (paint(g, 0, g->guard, GUARD_BYTE) != TN_OK ||
-        paint(g, g->guard, bytes, FRESH_BYTE) != TN_OK ||
-        paint(g, g->guard + bytes, g->guard, GUARD_BYTE) != TN_OK) {
+    if (paint_fresh(g) != TN_OK) {
         drain(allocator->device);
         b->free(allocator->device->handle, g->storage.memory, (size_t)g->whole);
         tn_free(g);
@@ -186,8 +245,11 @@ void tn__guard_put(struct tn__allocator *allocator, tn__storage *storage)
         /* Dropping cannot fail, so that what was found is recorded in the thread and said in the log. */
         if (check(g) == TN_ERR_ASSERT)
             tn_log(TN_LOG_ERROR, "%s", tn_error_last()->message);
-        (void)paint(g, 0, g->whole, FREED_BYTE);
-        drain(device); /* painting is queued, too */
+        /* A stale pointer into the host's memory meets the pattern. A device's memory goes back to
+         * its driver, and painting it would wait for the device once more. */
+        if (device->flags & TN_BACKEND_HOST_MEMORY) {
+            (void)paint(g, 0, g->whole, FREED_BYTE);
+        }
     }
     tn__backend(device)->free(device->handle, storage->memory, (size_t)g->whole);
     tn_free(g);

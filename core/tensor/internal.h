@@ -145,6 +145,8 @@ static inline void tn__tensor_written(tn_tensor *tensor)
 /* Whether the memory ranges of two tensors overlap / are exactly the same view. */
 bool tn__tensor_overlap(const tn_tensor *a, const tn_tensor *b);
 bool tn__tensor_same_view(const tn_tensor *a, const tn_tensor *b);
+/* tn_tensor_swap without a look at gradients. */
+tn_status tn__tensor_exchange(tn_tensor *a, tn_tensor *b);
 /* Whether sizes and strides alone show that no two elements share a place: each stride is beyond
  * the reach of the smaller ones. Dimensions whose bit is set in `without` do not count. */
 bool tn__strides_nest(const int64_t *shape, const int64_t *strides, int32_t ndim, uint32_t without);

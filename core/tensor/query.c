@@ -29,8 +29,8 @@ int64_t tn_tensor_size(const tn_tensor *tensor, int64_t dim)
         return -1;
     }
     if (dim < -(int64_t)tensor->view.ndim || dim >= tensor->view.ndim) {
-        tn_fail(TN_ERR_INDEX, "dimension %lld of a tensor of %d dimensions", (long long)dim,
-                (int)tensor->view.ndim);
+        tn_fail(TN_ERR_INDEX, "dimension %lld of a tensor of %d dimension%s", (long long)dim,
+                (int)tensor->view.ndim, tensor->view.ndim == 1 ? "" : "s");
         return -1;
     }
     return tensor->view.shape[dim < 0 ? dim + tensor->view.ndim : dim];

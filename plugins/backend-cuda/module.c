@@ -4,8 +4,10 @@
  * when a kernel of it is first needed; launching. */
 #include "cuda.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifdef TN_WITH_CUDA_KERNELS
 #define IMAGE_(name) extern const unsigned char tn_embed_##name[];
@@ -34,7 +36,9 @@ bool cuda_kernels_there(void)
 /* A file of the folder that was asked for, in memory of its own. */
 static tn_status image_read(const char *path, void **out)
 {
-    FILE *file = fopen(path, "rb");
+    /* Not blocking: opening a FIFO would wait for a writer. */
+    int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    FILE *file = opened >= 0 ? fdopen(opened, "rb") : NULL;
     long size = -1;
     char *image = NULL;
 
@@ -47,6 +51,8 @@ static tn_status image_read(const char *path, void **out)
     }
     if (file)
         fclose(file);
+    else if (opened >= 0)
+        close(opened);
     if (!image)
         return tn_fail(
             TN_ERR_IO,

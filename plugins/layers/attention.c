@@ -187,9 +187,10 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
     for (int i = 0; i < 3; i++) {
         if (tn_tensor_ndim(x[i]) != (batched ? 3 : 2))
             return tn_fail(TN_ERR_RUNTIME,
-                           "MultiheadAttention: %s has %d dimensions; three are taken, or two for "
+                           "MultiheadAttention: %s has %d dimension%s; three are taken, or two for "
                            "all of query, key and value",
-                           arguments[i], (int)tn_tensor_ndim(x[i]));
+                           arguments[i], (int)tn_tensor_ndim(x[i]),
+                           tn_tensor_ndim(x[i]) == 1 ? "" : "s");
         x[i] = !batched ? tn_unsqueeze(x[i], 1) : s->batch_first ? tn_transpose(x[i], 0, 1) : x[i];
         if (x[i] == NULL)
             return tn_error_last()->code;

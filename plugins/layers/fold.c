@@ -52,24 +52,32 @@ static tn_status counts(tn_module *self, tn_ints row, const char *name, int64_t 
                          tn_module_type(self), name, (long long)dims);
 }
 
+/* What all three have. MaxUnpool's stride is that of the pooling, which None leaves to the kernel. */
 static tn_status check(tn_module *self, int64_t dims)
 {
     const struct window *s = tn_module_data(self);
     tn_status status = counts(self, s->kernel_size, "kernel_size", dims);
 
-    if (status == TN_OK && s->dilation.count > 0)
-        status = counts(self, s->dilation, "dilation", dims);
-    if (status == TN_OK && s->output_size.count > 0)
-        status = counts(self, s->output_size, "output_size", dims);
     if (status == TN_OK)
         status = counts(self, s->padding, "padding", dims);
     return status == TN_OK && s->stride.count >= 0 ? counts(self, s->stride, "stride", dims)
                                                    : status;
 }
 
-static tn_status check2(tn_module *self)
+static tn_status check_unfold(tn_module *self)
 {
-    return check(self, 2);
+    const struct window *s = tn_module_data(self);
+    tn_status status = check(self, 2);
+
+    return status == TN_OK ? counts(self, s->dilation, "dilation", 2) : status;
+}
+
+static tn_status check_fold(tn_module *self)
+{
+    const struct window *s = tn_module_data(self);
+    tn_status status = check_unfold(self);
+
+    return status == TN_OK ? counts(self, s->output_size, "output_size", 2) : status;
 }
 
 static tn_tensor *unfold_forward(tn_module *self, tn_tensor *x)
@@ -123,7 +131,7 @@ const tn_layer layer_unfold = {
     .options = unfold_options,
     .data_size = sizeof(struct window),
     .version = 1,
-    .build = check2,
+    .build = check_unfold,
     .forward = unfold_forward,
     .repr = window_repr,
 };
@@ -134,7 +142,7 @@ const tn_layer layer_fold = {
     .options = fold_options,
     .data_size = sizeof(struct window),
     .version = 1,
-    .build = check2,
+    .build = check_fold,
     .forward = fold_forward,
     .repr = window_repr,
 };

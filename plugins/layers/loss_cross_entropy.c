@@ -195,8 +195,8 @@ static tn_status linear_loss_call(tn_module *self, const tn_pack *input, tn_pack
     if (tn_tensor_ndim(x[0]) != 1 && tn_tensor_ndim(x[0]) != 2)
         return tn_fail(TN_ERR_VALUE,
                        "LinearCrossEntropyLoss: input is [N, in_features] or [in_features]; got "
-                       "%d dimensions",
-                       (int)tn_tensor_ndim(x[0]));
+                       "%d dimension%s",
+                       (int)tn_tensor_ndim(x[0]), tn_tensor_ndim(x[0]) == 1 ? "" : "s");
     y = tn_module_call(tn_module_child(self, "linear"), x[0]);
     if (y == NULL)
         return tn_error_last()->code;

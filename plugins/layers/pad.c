@@ -48,8 +48,9 @@ static tn_tensor *padded(tn_module *self, tn_tensor *x, int64_t dims, const char
     /* Constants go to the last dimensions of any tensor, as with PyTorch; the others to images. */
     if (strcmp(mode, "constant") != 0 && tn_tensor_ndim(x) != dims + 1 &&
         tn_tensor_ndim(x) != dims + 2) {
-        tn_fail(TN_ERR_RUNTIME, "%s: x has %d dimensions; expected %d, or %d with a batch",
-                tn_module_type(self), (int)tn_tensor_ndim(x), (int)dims + 1, (int)dims + 2);
+        tn_fail(TN_ERR_RUNTIME, "%s: x has %d dimension%s; expected %d, or %d with a batch",
+                tn_module_type(self), (int)tn_tensor_ndim(x), tn_tensor_ndim(x) == 1 ? "" : "s",
+                (int)dims + 1, (int)dims + 2);
         return NULL;
     }
     o.mode = mode;

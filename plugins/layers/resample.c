@@ -62,9 +62,10 @@ static tn_tensor *upsampled(tn_module *self, tn_tensor *x, const char *mode, boo
         return NULL;
     if (dims < 1 || dims > MOST || (given != 1 && given != dims)) {
         tn_fail(TN_ERR_VALUE,
-                "%s: the input has %d dimensions; [N, C] and one to three are taken, "
+                "%s: the input has %d dimension%s; [N, C] and one to three are taken, "
                 "and one %s or one for each of them",
-                tn_module_type(self), (int)tn_tensor_ndim(x), scaled ? "scale_factor" : "size");
+                tn_module_type(self), (int)tn_tensor_ndim(x), tn_tensor_ndim(x) == 1 ? "" : "s",
+                scaled ? "scale_factor" : "size");
         return NULL;
     }
     for (int64_t d = 0; d < dims && !scaled; d++)

@@ -61,8 +61,8 @@ static tn_tensor *unflatten_forward(tn_module *self, tn_tensor *input)
     int64_t dim = s->dim < 0 ? s->dim + shape.count : s->dim;
     int64_t to[TN_MAX_DIMS];
     if (dim < 0 || dim >= shape.count) {
-        tn_fail(TN_ERR_INDEX, "Unflatten: dimension %lld is out of range for %lld dimensions",
-                (long long)s->dim, (long long)shape.count);
+        tn_fail(TN_ERR_INDEX, "Unflatten: dimension %lld is out of range for %lld dimension%s",
+                (long long)s->dim, (long long)shape.count, shape.count == 1 ? "" : "s");
         return NULL;
     }
     if (inner.count < 1 || shape.count - 1 + inner.count > TN_MAX_DIMS) {

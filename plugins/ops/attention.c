@@ -431,11 +431,10 @@ static tn_status broadcast(struct leading *all, tn_tensor *x, const char *name, 
         if (*size == 1)
             *size = shape.at[d];
         else if (shape.at[d] != 1 && shape.at[d] != *size)
-            return tn_fail(
-                TN_ERR_RUNTIME,
-                "%s %s: what stands before its last two dimensions does not broadcast to %s", name,
-                tn__common_text(text, shape),
-                tn__common_text(text_all, (tn_ints){ all->size, all->count }));
+            return tn_fail(TN_ERR_RUNTIME,
+                           "%s %s: the dimensions before its last two do not broadcast to %s", name,
+                           tn__common_text(text, shape),
+                           tn__common_text(text_all, (tn_ints){ all->size, all->count }));
     }
     return TN_OK;
 }

@@ -171,9 +171,9 @@ static tn_status differs(const char *text, int name, int64_t a, int64_t b, int64
 static tn_status measure(const char *text, equation *e, int64_t i, tn_ints shape)
 {
     if (shape.count != e->count[i])
-        return tn_fail(TN_ERR_RUNTIME,
-                       "equation %q has %d letters for operand %lld of %lld dimensions", text,
-                       (int)e->count[i], (long long)i, (long long)shape.count);
+        return tn_fail(
+            TN_ERR_RUNTIME, "equation %q has %d letters for operand %lld of %lld dimension%s", text,
+            (int)e->count[i], (long long)i, (long long)shape.count, shape.count == 1 ? "" : "s");
     for (int32_t d = 0; d < e->count[i]; d++) {
         int name = e->of[i][d];
         int64_t *size = &e->size[name];

@@ -11,8 +11,8 @@ static tn_status embedding_infer(tn_infer *infer)
     tn_meta *meta = &infer->out[0];
 
     if (weight->ndim != 2)
-        return tn_fail(TN_ERR_RUNTIME, "'weight' must be 2-D, but it has %d dimensions",
-                       (int)weight->ndim);
+        return tn_fail(TN_ERR_RUNTIME, "'weight' must be 2-D, but it has %d dimension%s",
+                       (int)weight->ndim, weight->ndim == 1 ? "" : "s");
     if (o->padding_idx != INT64_MIN &&
         (o->padding_idx < -weight->shape[0] || o->padding_idx >= weight->shape[0]))
         return tn_fail(TN_ERR_VALUE, "padding_idx %lld must be within num_embeddings, %lld",

@@ -241,8 +241,8 @@ static tn_status chosen(const tn_view *x, const tn_view *const *indices, int64_t
     tn_status status;
 
     if (n < 1 || n > x->ndim)
-        return tn_fail(TN_ERR_INDEX, "%lld indices for a tensor of %d dimensions", (long long)n,
-                       (int)x->ndim);
+        return tn_fail(TN_ERR_INDEX, "%lld indices for a tensor of %d dimension%s", (long long)n,
+                       (int)x->ndim, x->ndim == 1 ? "" : "s");
     status = tn__common_broadcast(&all);
     for (int32_t d = 0; d < n && status == TN_OK; d++)
         if (tn__common_count((tn_ints){ meta->shape, meta->ndim }) > 0)

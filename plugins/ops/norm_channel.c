@@ -10,8 +10,9 @@ static tn_status image_infer(tn_infer *infer)
     char text[TN__TEXT];
 
     if (x->ndim < 2)
-        return tn_fail(TN_ERR_VALUE, "x %s has %d dimensions; [N, C, ...] is taken",
-                       tn__common_text(text, tn__common_shape(x)), (int)x->ndim);
+        return tn_fail(TN_ERR_VALUE, "x %s has %d dimension%s; [N, C, ...] is taken",
+                       tn__common_text(text, tn__common_shape(x)), (int)x->ndim,
+                       x->ndim == 1 ? "" : "s");
     for (int64_t i = 1; i < infer->n_in; i++) {
         const tn_view *part = infer->in[i];
         const char *name = names[infer->n_in == 5 ? i - 1 : i + 1];

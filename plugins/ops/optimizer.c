@@ -19,8 +19,12 @@ static int64_t adam_group(const tn_adam_step_options *o)
 }
 
 /* Tensors in groups of `size`, all of a group with one shape and dtype. */
-static tn_status check_groups(const tn_infer *infer, int64_t size, const char *words)
+static tn_status check_groups(tn_infer *infer, int64_t size, const char *words)
 {
+    if (TN_HAS(infer, tn_infer, only_read)) {
+        infer->group = size;
+        infer->only_read = 1 << 1; /* the gradient */
+    }
     if (infer->n_in % size != 0)
         return tn_fail(TN_ERR_VALUE, "%lld tensors, but each parameter comes with %lld: %s",
                        (long long)infer->n_in, (long long)size, words);

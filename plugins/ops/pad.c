@@ -26,7 +26,8 @@ static tn_status pad_infer(tn_infer *infer)
                        o->mode != NULL ? o->mode : "");
     if (o->sizes.count % 2 != 0 || o->sizes.count / 2 > x->ndim)
         return tn_fail(
-            TN_ERR_RUNTIME, "sizes %s has to be pairs, of at most as many dimensions as x %s has",
+            TN_ERR_RUNTIME,
+            "sizes %s: expected pairs (before, after), at most one for each dimension of x %s",
             tn__common_text(text, o->sizes), tn__common_text(text_x, tn__common_shape(x)));
     tn__common_plain(meta, tn_view_dtype(x), tn__common_shape(x));
     for (int64_t i = 0; i < o->sizes.count / 2; i++) {

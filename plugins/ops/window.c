@@ -112,9 +112,10 @@ tn_status tn__slide_check(const tn_view *x, int32_t dims)
 
     if (x->ndim == dims + 1 || x->ndim == dims + 2)
         return TN_OK;
-    return tn_fail(
-        TN_ERR_RUNTIME, "x %s has %d dimensions; %d ([N, C, ...]) or %d (without N) are taken",
-        tn__common_text(text, tn__common_shape(x)), (int)x->ndim, (int)dims + 2, (int)dims + 1);
+    return tn_fail(TN_ERR_RUNTIME,
+                   "x %s has %d dimension%s; %d ([N, C, ...]) or %d (without N) are taken",
+                   tn__common_text(text, tn__common_shape(x)), (int)x->ndim,
+                   x->ndim == 1 ? "" : "s", (int)dims + 2, (int)dims + 1);
 }
 
 void tn__slide_meta(tn_meta *meta, tn_dtype dtype, int64_t n, int64_t c, const int64_t *rest,

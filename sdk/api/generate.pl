@@ -394,7 +394,7 @@ END
 sub nothing_of {
     my ($type) = @_;
     return undef if $type eq 'void';
-    return 'TN_ERR_REFUSED' if $type eq 'tn_status';
+    return 'tn_error_last()->code' if $type eq 'tn_status';
     return 'NULL' if $type =~ /\*$/;
     return 'false' if $type eq 'bool';
     return '__builtin_nan("")' if $type eq 'double';
@@ -422,7 +422,7 @@ sub checks_of {
             if (defined $length) {
                 push @checks, "tn__check_row($name, (int64_t)$length, " . $who->($name);
             } elsif (!$may) {
-                push @checks, "tn__check_given($name != NULL, " . $who->($name);
+                push @checks, ($p->{type} =~ $through ? 'tn__check_object' : 'tn__check_given') . "($name != NULL, " . $who->($name);
             }
             push @checks, "tn__check_tensor($name, " . $who->($name) if $p->{type} =~ /^(?:const )?tn_tensor \*$/;
             # A list of tensors; one that may be NULL has the length of its sibling before it.

@@ -158,7 +158,7 @@ static void leaves_the_process_alone(conform *c)
 /* Names that a file of ELF gives to others, beside the query. */
 static void exports_one_name(conform *c)
 {
-    int file = open(c->plugin->options->file, O_RDONLY | O_CLOEXEC);
+    int file = open(c->plugin->options->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat about;
     const char *base = MAP_FAILED;
 

@@ -152,7 +152,8 @@ static bool read_line(reader *r, char *line)
 
 static bool read_file(reader *r, const char *path)
 {
-    FILE *file = fopen(path, "r");
+    const char *why;
+    FILE *file = conform_open(path, &why);
     char *line = NULL;
     size_t size = 0;
     bool well = true;
@@ -160,7 +161,7 @@ static bool read_file(reader *r, const char *path)
     r->file = path;
     r->line = 0;
     if (file == NULL)
-        return wrong(r, strerror(errno));
+        return wrong(r, why);
     while (well && !r->stop && getline(&line, &size, file) > 0) {
         r->line++;
         well = read_line(r, line);

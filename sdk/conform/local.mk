@@ -12,6 +12,7 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/cases.c \
 	sdk/conform/child.c \
 	sdk/conform/contract.c \
+	sdk/conform/files.c \
 	sdk/conform/formats.c \
 	sdk/conform/layer_calls.c \
 	sdk/conform/layer_cases.c \

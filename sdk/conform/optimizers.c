@@ -419,7 +419,8 @@ static void end_case(numbers_case *one)
 /* How many cases of the type a file has; -1 after a failure. */
 static int64_t cases_of_file(conform *c, const char *path)
 {
-    FILE *file = fopen(path, "r");
+    const char *why;
+    FILE *file = conform_open(path, &why);
     numbers_case one = { .step = 0 };
     rule r = { c, one.spec };
     double after[NUMBERS];
@@ -456,7 +457,7 @@ static int64_t cases_of_file(conform *c, const char *path)
     end_case(&one);
     free(line);
     if (file == NULL)
-        conform_fail(c, "%s: it cannot be read; --cases names a file or folder", path);
+        conform_fail(c, "%s: %s; --cases names a file or folder", path, why);
     else
         fclose(file);
     return well ? found : -1;

@@ -18,7 +18,7 @@
 #define GREEDY 8   /* takes every file for its own */
 #define TEXTLESS 9 /* promises texts and keeps none */
 #define REFUSES 10 /* every state */
-#define PACKS 11   /* writes a transposed tensor as it lies in memory */
+#define PACKS 11   /* writes a transposed tensor with its strides in memory */
 
 struct entry {
     int64_t name, dtype, ndim, sizes[8];

@@ -239,6 +239,30 @@ START_TEST(a_view_of_what_was_swapped_away_is_no_view_any_more)
 }
 END_TEST
 
+START_TEST(a_tensor_with_a_gradient_is_swapped_for_its_shape_only)
+{
+    TN_SCOPE;
+    tn_tensor *x = LEAF(1, 2), *other = VEC(1, 2, 3);
+
+    tn_backward(squares(x));
+    for (int turn = 0; turn < 2; turn++) {
+        ck_assert_int_eq(turn ? tn_tensor_swap(x, other) : tn_tensor_swap(other, x),
+                         TN_ERR_RUNTIME);
+        FAILED(TN_ERR_RUNTIME, "gradient of shape [2]");
+        HAS(x, 1, 2);
+        HAS(other, 1, 2, 3);
+    }
+    ck_assert_int_eq(tn_tensor_swap(x, VEC(3, 4)), TN_OK);
+    tn_backward(squares(x));
+    HAS(tn_tensor_grad(x), 8, 12);
+    ck_assert_int_eq(tn_tensor_set_grad(x, TN_NONE), TN_OK);
+    ck_assert_int_eq(tn_tensor_swap(x, other), TN_OK);
+    tn_backward(squares(x));
+    HAS(tn_tensor_grad(x), 2, 4, 6);
+    FINE();
+}
+END_TEST
+
 START_TEST(retained_gradients_and_hooks_follow_their_rules_in_place)
 {
     TN_SCOPE;
@@ -403,6 +427,7 @@ int main(void)
     tcase_add_test(tests, views_of_views_and_two_dimensions_work_too);
     tcase_add_test(tests, what_cannot_be_right_is_refused);
     tcase_add_test(tests, a_view_of_what_was_swapped_away_is_no_view_any_more);
+    tcase_add_test(tests, a_tensor_with_a_gradient_is_swapped_for_its_shape_only);
     tcase_add_test(tests, retained_gradients_and_hooks_follow_their_rules_in_place);
     tcase_add_test(tests, a_program_has_functions_of_its_own);
     tcase_add_test(tests, a_function_may_give_its_input_back);

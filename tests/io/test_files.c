@@ -270,6 +270,11 @@ START_TEST(dangling_links_stay_links)
     ck_assert_int_eq(tn_state_save(state, in("loop.tst")), TN_ERR_IO);
     ck_assert_int_eq(tn_error_last()->native, ELOOP);
     expect_failure(TN_ERR_IO, "cannot follow the links");
+    ck_assert_int_eq(symlink("gone/a.tst", in("lost.tst")), 0);
+    ck_assert_int_eq(tn_state_save(state, in("lost.tst")), TN_ERR_IO);
+    expect_failure(TN_ERR_IO, "lost.tst: a link to \"gone/a.tst\", whose folder cannot be opened: "
+                              "No such file or directory");
+    ck_assert_int_eq(unlink(in("lost.tst")), 0);
     ck_assert_int_eq(symlink("no-folder/x.tst", in("lost.tst")), 0);
     ck_assert_int_eq(tn_state_save(state, in("lost.tst")), TN_ERR_IO);
     ck_assert_int_eq(tn_error_last()->native, ENOENT);

@@ -276,6 +276,88 @@ START_TEST(an_index_that_cannot_be_read_keeps_the_files_that_it_may_name)
 }
 END_TEST
 
+/* One index may name a file of another set by any path: it is the file that counts. */
+START_TEST(a_file_that_another_index_names_by_another_path_stays)
+{
+    static const char *const paths[] = {
+        "./" SET("", "1"), ".//./" SET("", "1"), "sub/../" SET("", "1"), "alias", "sub/alias",
+    };
+    struct stat info;
+    for (int i = 0; i <= tn__countof(paths); i++) {
+        TN_SCOPE;
+        in_folder();
+        ck_assert_int_eq(mkdir("sub", 0700), 0);
+        ck_assert_int_eq(symlink(SET("", "1"), "alias"), 0);
+        ck_assert_int_eq(symlink("../" SET("", "1"), "sub/alias"), 0);
+        tn_state *state = six(0);
+        ck_assert_int_eq(tn_state_save_parts(state, INDEX, 120), TN_OK);
+        char here[512], path[1024], text[2048];
+        ck_assert_ptr_nonnull(getcwd(here, sizeof here));
+        tn_snprint(path, sizeof path, "%s/" SET("", "1"), here);
+        tn_snprint(text, sizeof text, "{\"weight_map\": {\"x\": \"%s\"}}",
+                   i < tn__countof(paths) ? paths[i] : path);
+        write_text("copy.safetensors.index.json", text);
+        ck_assert_int_eq(tn_state_save_parts(state, INDEX, 120), TN_OK);
+        ck_assert_msg(stat(SET("", "1"), &info) == 0, "%s", text);
+        ck_assert_int_ne(stat(SET("", "2"), &info), 0);
+        tn_state *got = loaded_as(INDEX, 0);
+        expect_same_state(state, got);
+        tn_state_drop(got);
+        tn_state_drop(state);
+        leave_folder();
+    }
+}
+END_TEST
+
+START_TEST(an_index_that_is_a_link_stays_in_the_folder_of_its_files)
+{
+    TN_SCOPE;
+    in_folder();
+    struct stat info;
+    ck_assert_int_eq(mkdir("store", 0700) | mkdir("cache", 0700), 0);
+    tn_state *state = six(0);
+    ck_assert_int_eq(tn_state_save_parts(state, "store/" INDEX, 120), TN_OK);
+    static const char *const names[] = { SET("", "1"), SET("", "2"), INDEX };
+    for (int i = 0; i < 3; i++) {
+        char from[128], to[128];
+        tn_snprint(from, sizeof from, "../store/%s", names[i]);
+        tn_snprint(to, sizeof to, "cache/%s", names[i]);
+        ck_assert_int_eq(symlink(from, to), 0);
+    }
+    /* A cache of links loads; a save would put the files into one folder, the index into another. */
+    tn_state *got = loaded_as("cache/" INDEX, 0);
+    expect_same_state(state, got);
+    tn_state_drop(got);
+    ck_assert_int_eq(
+        symlink("../store/new.safetensors.index.json", "cache/new.safetensors.index.json"), 0);
+    static const char *const refused[] = { "cache/" INDEX, "cache/new.safetensors.index.json" };
+    for (int i = 0; i < 2; i++) {
+        tn_error_clear();
+        ck_assert_int_eq(tn_state_save_parts(state, refused[i], 120), TN_ERR_VALUE);
+        ck_assert_ptr_nonnull(strstr(tn_error_text(), "a link to a file in another folder"));
+        ck_assert_ptr_nonnull(strstr(tn_error_text(), "save to the path that the link names"));
+        tn_error_clear();
+    }
+    ck_assert_int_eq(chdir("cache"), 0);
+    expect_files(SET("", "1") " " SET("", "2") " " INDEX " new.safetensors.index.json ");
+    ck_assert_int_eq(chdir("../store"), 0);
+    expect_files(SET("", "1") " " SET("", "2") " " INDEX " ");
+    ck_assert_int_eq(chdir(".."), 0);
+    /* Links to folders, and links within one, change nothing about that. */
+    ck_assert_int_eq(symlink("store", "way"), 0);
+    ck_assert_int_eq(symlink(INDEX, "store/latest.safetensors.index.json"), 0);
+    ck_assert_int_eq(tn_state_save_parts(state, "way/" INDEX, 120), TN_OK);
+    ck_assert_int_eq(tn_state_save_parts(state, "way/latest.safetensors.index.json", 120), TN_OK);
+    ck_assert_int_eq(lstat("store/latest.safetensors.index.json", &info), 0);
+    ck_assert(S_ISLNK(info.st_mode));
+    got = loaded_as("store/" INDEX, 0);
+    expect_same_state(state, got);
+    tn_state_drop(got);
+    tn_state_drop(state);
+    leave_folder();
+}
+END_TEST
+
 START_TEST(a_thousand_other_sets_do_not_stop_a_save)
 {
     TN_SCOPE;
@@ -401,6 +483,8 @@ int main(void)
         an_index_cut_or_changed_anywhere_does_no_harm,
         a_save_removes_files_of_its_own_naming_only,
         an_index_that_cannot_be_read_keeps_the_files_that_it_may_name,
+        a_file_that_another_index_names_by_another_path_stays,
+        an_index_that_is_a_link_stays_in_the_folder_of_its_files,
         a_thousand_other_sets_do_not_stop_a_save,
         an_index_may_have_the_longest_name,
         new_parts_get_the_owner_and_mode_of_the_old_index,

@@ -122,7 +122,7 @@ END_TEST
 START_TEST(a_full_disk_leaves_the_old_file_and_takes_no_room)
 {
     static const char size[] = "size=1200k";
-    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) {
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) != 0) {
         printf("SKIP a_full_disk_leaves_the_old_file_and_takes_no_room: mounting takes root\n");
         return;
     }

@@ -33,6 +33,40 @@ static tn_module *printed(int64_t n)
     return tn_module_new("Sequential((0-%lld): %lld x ReLU())", (long long)n - 1, (long long)n);
 }
 
+/* A layer looks whether each name was given before. */
+static tn_module *named(int64_t n)
+{
+    tn__text text = { 0 };
+
+    tn__text_add(&text, "Sequential(");
+    for (int64_t i = 0; i < n; i++)
+        tn__text_add(&text, "layer%lld=ReLU(), ", (long long)i);
+    text.at[text.length - 2] = ')';
+    text.at[text.length - 1] = '\0';
+    tn_module *made = tn_module_parse(text.at);
+    tn__text_free(&text);
+    return made;
+}
+
+static tn_module *inserted(int64_t n)
+{
+    tn_module *list = list_of(1), *child = tn_module_new("Tanh()");
+
+    for (int64_t i = 0; i < n; i++)
+        ck_assert_int_eq(tn_list_insert(list, 0, child), TN_OK);
+    ck_assert_int_eq(tn_list_count(list), n + 1);
+    ck_assert_str_eq(tn_module_type(tn_module_child(list, "0")), "Tanh");
+    ck_assert_str_eq(tn_module_type(tn_module_child_at(list, -1)), "ReLU");
+    for (int64_t i = 0; i <= n; i += n) {
+        char name[24];
+        tn_snprint(name, sizeof name, "%lld", (long long)i);
+        ck_assert_str_eq(tn_module_child_name(list, i), name);
+        ck_assert_ptr_eq(tn_module_child(list, name), tn_module_child_at(list, i));
+    }
+    tn_module_drop(child);
+    return list;
+}
+
 static tn_module *repeated(int64_t n)
 {
     tn_module *once = list_of(10), *made = tn_list_repeat(once, n / 10);
@@ -69,7 +103,8 @@ START_TEST(building_takes_steps_in_proportion_to_what_is_built)
     } rows[] = {
         { "appending", list_of, 5000 },          { "a printed list", printed, 1000 },
         { "a repeated list", repeated, 2500 },   { "nesting", nested, 200 },
-        { "layers of an LSTM", recurrent, 500 },
+        { "layers of an LSTM", recurrent, 500 }, { "names in a spec", named, 500 },
+        { "inserting in front", inserted, 500 },
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -186,6 +221,103 @@ START_TEST(many_names_are_found_while_some_come_and_go)
 }
 END_TEST
 
+static tn_module *level(void)
+{
+    tn_module *made = tn_module_new("Sequential()");
+
+    ck_assert_msg(made != NULL, "%s", tn_error_text());
+    return made;
+}
+
+/* Levels below `root`, made from above in blocks of a module and the one in it; where it ended. */
+static int64_t go_down(tn_module *root, int64_t levels)
+{
+    tn_module *at = root;
+    int64_t made = 0;
+
+    while (made < levels) {
+        tn_module *outer = level(), *inner = level();
+
+        ck_assert_int_eq(tn_module_add_child(outer, "0", inner), TN_OK);
+        tn_module_drop(inner);
+        tn_status status = tn_module_add_child(at, "0", outer);
+        tn_module_drop(outer);
+        if (status != TN_OK)
+            break;
+        at = inner;
+        made += 2;
+    }
+    return made;
+}
+
+static void expect_nesting(tn_module *root)
+{
+    int64_t size = tn_module_spec(root, NULL, 0);
+
+    ck_assert_msg(size > 0 && tn_module_repr(root, NULL, 0) > 0, "%s", tn_error_text());
+    char *text = malloc((size_t)size + 1);
+    tn_module_spec(root, text, (size_t)size + 1);
+    tn_module *again = tn_module_parse(text), *copy = tn_module_copy(root);
+    ck_assert_msg(again != NULL && copy != NULL, "%s", tn_error_text());
+    tn_module_drop(again);
+    tn_module_drop(copy);
+    free(text);
+}
+
+START_TEST(modules_nest_a_thousand_deep_and_no_deeper)
+{
+    /* From below. */
+    tn_module *inner = level();
+    for (int i = 0; i < TN__MODULE_DEPTH; i++) {
+        tn_module *outer = level();
+        ck_assert_msg(tn_module_add_child(outer, "0", inner) == TN_OK, "%d: %s", i,
+                      tn_error_text());
+        tn_module_drop(inner);
+        inner = outer;
+    }
+    expect_nesting(inner);
+    tn_module *more = level();
+    ck_assert_int_eq(tn_module_add_child(more, "0", inner), TN_ERR_VALUE);
+    ck_assert_str_eq(tn_error_text(), "modules nest more than 1000 deep");
+    tn_error_clear();
+    tn_module_drop(more);
+    tn_module_drop(inner);
+    /* From above. */
+    tn_module *root = level();
+    ck_assert_int_eq(go_down(root, 5000), TN__MODULE_DEPTH);
+    ck_assert_str_eq(tn_error_text(), "modules nest more than 1000 deep");
+    tn_error_clear();
+    expect_nesting(root);
+    /* What is taken out and put in again higher up has room below it again. */
+    tn_module *at = root;
+    for (int i = 0; i < 900; i++)
+        at = tn_module_child(at, "0");
+    tn_module_keep(at);
+    ck_assert_int_eq(tn_module_add_child(root, "0", at), TN_OK);
+    tn_module_drop(at);
+    while (tn_module_child_count(at) > 0)
+        at = tn_module_child_at(at, 0);
+    ck_assert_int_eq(go_down(at, 800), 800);
+    expect_nesting(root);
+    tn_module_drop(root);
+}
+END_TEST
+
+/* Each level of lists prints its entries once, so that the time does not double with every level. */
+START_TEST(lists_in_lists_print_in_proportion_to_their_size)
+{
+    tn_module *list = list_of(1);
+    for (int i = 0; i < 60; i++) {
+        tn_module *outer = list_of(1);
+        ck_assert_int_eq(tn_list_append(outer, list), TN_OK);
+        tn_module_drop(list);
+        list = outer;
+    }
+    ck_assert_int_gt(tn_module_repr(list, NULL, 0), 60);
+    tn_module_drop(list);
+}
+END_TEST
+
 START_TEST(a_module_cannot_come_to_contain_itself)
 {
     tn_module *a = tn_module_new("Sequential()"), *b = tn_module_new("Sequential()"),
@@ -215,6 +347,8 @@ int main(void)
         a_short_spec_cannot_ask_for_more_than_one_call_builds,
         the_program_is_asked_while_a_spec_is_built_and_may_cancel,
         many_names_are_found_while_some_come_and_go,
+        modules_nest_a_thousand_deep_and_no_deeper,
+        lists_in_lists_print_in_proportion_to_their_size,
         a_module_cannot_come_to_contain_itself,
         NULL,
     };

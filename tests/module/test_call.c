@@ -146,6 +146,13 @@ START_TEST(a_failure_says_where_in_the_tree_once)
     ck_assert_str_eq(tn_error_text(), "in Loud: the sky is falling");
     ck_assert_int_eq(tn_error_code(), TN_ERR_INDEX);
     tn_error_clear();
+    /* A layer that names itself is named once. */
+    tn_module *pad = tn_module_new("CircularPad1d(2)");
+    ck_assert_ptr_null(tn_module_call(pad, tn_tensor_full(TN_SHAPE(4), 0, TN_F32, NULL)));
+    ck_assert_str_eq(tn_error_text(),
+                     "in CircularPad1d: x has 1 dimension; expected 2, or 3 with a batch");
+    tn_module_drop(pad);
+    tn_error_clear();
     tn_module_drop(alone);
     tn_module_drop(m);
 }

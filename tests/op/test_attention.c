@@ -340,14 +340,12 @@ START_TEST(what_does_not_fit_is_refused_with_the_numbers)
     tn_tensor *three = numbers(TN_F32, TN_SHAPE(2, 3, 3, 2), NULL);
 
     ck_assert_ptr_null(tn_scaled_dot_product_attention(q, three, three, TN_NONE, NULL));
-    FAILED(
-        TN_ERR_RUNTIME,
-        "k [2, 3, 3, 2]: what stands before its last two dimensions does not broadcast to [2, 4]");
+    FAILED(TN_ERR_RUNTIME,
+           "k [2, 3, 3, 2]: the dimensions before its last two do not broadcast to [2, 4]");
     ck_assert_ptr_null(
         tn_scaled_dot_product_attention(q, three, q, numbers(TN_F32, TN_SHAPE(3, 3), NULL), NULL));
-    FAILED(
-        TN_ERR_RUNTIME,
-        "k [2, 3, 3, 2]: what stands before its last two dimensions does not broadcast to [2, 4]");
+    FAILED(TN_ERR_RUNTIME,
+           "k [2, 3, 3, 2]: the dimensions before its last two do not broadcast to [2, 4]");
     ck_assert_ptr_null(
         tn_scaled_dot_product_attention(q, q, q, numbers(TN_F32, TN_SHAPE(3, 4), NULL), NULL));
     FAILED(TN_ERR_RUNTIME, "mask [3, 4] does not broadcast to the scores [2, 4, 3, 3]");
@@ -384,9 +382,8 @@ START_TEST(a_refused_call_draws_no_random_numbers)
         wanted[i] = at(draws, i);
     tn_random_seed(5);
     ck_assert_ptr_null(tn_scaled_dot_product_attention(q, three, q, mask, &o));
-    FAILED(
-        TN_ERR_RUNTIME,
-        "k [2, 3, 3, 2]: what stands before its last two dimensions does not broadcast to [2, 4]");
+    FAILED(TN_ERR_RUNTIME,
+           "k [2, 3, 3, 2]: the dimensions before its last two do not broadcast to [2, 4]");
     draws = tn_uniform_(tn_tensor_empty(TN_SHAPE(4), TN_F32, NULL), NULL);
     for (int i = 0; i < 4; i++)
         ck_assert_double_eq(at(draws, i), wanted[i]);

@@ -94,6 +94,11 @@ START_TEST(the_kernel_of_higher_priority_wins_and_carries_the_flag) /* rule 22 *
         TN_ERR_REFUSED);
     FAILED(TN_ERR_REFUSED, "/plugins/b.so");
     HAS(call_op("test_choice", VEC(0)), 1);
+    same.name = NULL;
+    ck_assert_int_eq(
+        tn__kernel_add(&same, &(tn__plugin){ .id = "c", .file = "/plugins/c.so", .active = 1 }),
+        TN_ERR_REFUSED);
+    FAILED(TN_ERR_REFUSED, "kernel (unnamed) for test_choice");
 
     higher.priority = 10;
     ck_assert_int_eq(tn__kernel_add(&higher, &first), TN_ERR_REFUSED);

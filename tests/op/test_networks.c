@@ -309,6 +309,13 @@ START_TEST(what_does_not_fit_is_refused_with_the_numbers)
     FAILED(TN_ERR_RUNTIME, "x is float64 and weight is float32");
     ck_assert_ptr_null(tn_conv2d(counted(TN_SHAPE(4, 4), 1, 0), w, TN_NONE, NULL));
     FAILED(TN_ERR_RUNTIME, "conv2d: x [4, 4] has 2 dimensions");
+    ck_assert_ptr_null(tn_conv2d(counted(TN_SHAPE(4), 1, 0), w, TN_NONE, NULL));
+    FAILED(TN_ERR_RUNTIME, "conv2d: x [4] has 1 dimension;");
+    ck_assert_ptr_null(tn_conv2d(x, NULL, TN_NONE, NULL));
+    FAILED(TN_ERR_RUNTIME, "conv2d: weight is NULL, and no earlier failure of this thread");
+    tn_tensor *odd = tn_pad(x, TN_SHAPE(1), NULL);
+    ck_assert_ptr_null(odd);
+    FAILED(TN_ERR_RUNTIME, "pad: sizes [1]: expected pairs (before, after)");
     o.groups = 2;
     ck_assert_ptr_null(tn_conv2d(x, w, TN_NONE, &o));
     FAILED(TN_ERR_VALUE, "groups 2 has to divide the channels");

@@ -161,13 +161,15 @@ END_TEST
 START_TEST(a_device_that_nothing_gives_is_warned_about_when_another_is_taken)
 {
     place("fails_to_open", NULL);
-    setenv("TENON_DEVICE", "bord, board:x, board:1, board", 1);
+    setenv("TENON_DEVICE", "bord, board:x, board:7, board:1, board", 1);
     const tn_device *device = tn_device_default();
     ck_assert_msg(device != NULL, "%s", tn_error_text());
     ck_assert_str_eq(tn_device_name(device), "board:0");
     ck_assert_ptr_nonnull(strstr(logged, "new tensors go to board:0; in the list "));
     ck_assert_ptr_nonnull(strstr(logged, "no device \"bord\": did you mean \"board\"?"));
     ck_assert_ptr_nonnull(strstr(logged, "\"board:x\" is no name of a device"));
+    ck_assert_ptr_nonnull(
+        strstr(logged, "no device \"board:7\": there are 2 of type \"board\", \"board:0\" to "));
     /* That one is there, and does not work: the next is what the list is for. */
     char *first = strstr(logged, "in the list ");
     *strchr(first, '\n') = 0;

@@ -270,7 +270,8 @@ START_TEST(a_file_in_an_open_folder_behind_a_symlink_is_refused_rule_14)
     ck_assert_int_eq(chmod(path_of("open"), 0777), 0);
     ck_assert_int_eq(rename(path_of("counting.so"), path_of("open/counting.so")), 0);
     ck_assert_int_eq(symlink("open/counting.so", path_of("link.so")), 0);
-    expect("open/counting.so", REFUSED, TN_STAGE_OWNER, "the folder it lies in is world-writable");
+    expect("open/counting.so", REFUSED, TN_STAGE_OWNER,
+           "the folder that holds it is world-writable");
     expect_good_beside();
 }
 END_TEST

@@ -204,7 +204,9 @@ if test -f "$TENON_PLUGIN_PATH/layers.so" || "$tenon" info Linear >/dev/null 2>&
     check 1 "summary Linear(4,2) --input 2,5 --json" '"error": ' 'Linear'
     is_json
     check 1 "summary Linaer(4,2) --input 4" 'did you mean'
-    check 1 "summary @none.txt --input 4" 'none\.txt: it cannot be read'
+    check 1 "summary @none.txt --input 4" 'none\.txt: No such file'
+    mkfifo fifo
+    check 1 "summary @fifo --input 4" 'fifo: it is not a regular file'
     echo 'Sequential(conv=Conv2d(3, 8, 3, bias=False), bn=BatchNorm2d(8), drop=Dropout(), pool=AdaptiveAvgPool2d(1), flat=Flatten(), out=Linear(8, 10))' >net.txt
     check 0 "summary @net.txt --input 2,3,10,10" '^LAYER +OUTPUT +PARAMETERS +MULTIPLY-ADDS$' '^  \(conv\): Conv2d +\[2, 8, 8, 8\] +216 +27,648$' \
         '^  \(bn\): BatchNorm2d +\[2, 8, 8, 8\] +16 +-$' '^  \(drop\): Dropout +\[2, 8, 8, 8\] +- +-$' '^  \(out\): Linear +\[2, 10\] +90 +160$' \
@@ -243,6 +245,26 @@ if test "$static" -eq 0; then
     check 1 "ops --json" '"operators": \['
     is_json
 fi
+
+# A plugin is looked at in a process of its own: its log goes where TENON_LOG says, too. Nothing ends by a signal where files
+# may not grow, nor waits for the writer of a FIFO.
+TENON_LOG=debug:log.txt "$tenon" plugins >out 2>err
+test "$static" -gt 0 || grep -q '^tenon: debug: mapping .*good.so' log.txt || { echo "TENON_LOG=debug:FILE: the file has no line"; cat err; bad=1; }
+test -s err && { echo "TENON_LOG=debug:FILE writes to standard error:"; cat err; bad=1; }
+for to in log2.txt ''; do
+    : >err
+    { (ulimit -f 0; TENON_LOG=debug${to:+:$to} "$tenon" plugins 2>err; echo "code $?") | cat; } >out
+    tail -n 1 out | grep -q '^code [01]$' || { echo "a file size limit ends tenon plugins:"; tail -n 1 out; bad=1; }
+    grep -q 'SIGXFSZ' out && { echo "a plugin is blamed for the file size limit"; bad=1; }
+done
+test -p fifo || mkfifo fifo
+for arguments in "summary @fifo --input 2" "check fifo" "check plugins/good.so --cases fifo" "inspect fifo" \
+    "convert fifo x.npz"; do
+    # shellcheck disable=SC2086
+    timeout 60 "$tenon" $arguments >out 2>err </dev/null
+    code=$?
+    test $code -ne 0 && test $code -ne 124 || { echo "tenon $arguments: exit code $code"; cat out err; bad=1; }
+done
 
 # output that cannot be written is not silent
 if test -w /dev/full; then

@@ -306,8 +306,8 @@ tn_status tn__narrow_grad(const tn_call *call)
     const tn_view *gx = call->out[0], *gy = call->in[0];
     int64_t dim = options->dim < 0 ? options->dim + gx->ndim : options->dim;
     if (dim < 0 || dim >= gx->ndim || gy->ndim != gx->ndim)
-        return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %d dimensions",
-                       call->op, (long long)options->dim, (int)gx->ndim);
+        return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %d dimension%s",
+                       call->op, (long long)options->dim, (int)gx->ndim, gx->ndim == 1 ? "" : "s");
     int64_t start = options->start < 0 ? options->start + gx->shape[dim] : options->start;
     if (start < 0 || start > gx->shape[dim] - gy->shape[dim])
         return tn_fail(TN_ERR_INDEX, "%s: start %lld and length %lld do not fit into size %lld",

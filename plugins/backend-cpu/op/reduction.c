@@ -20,8 +20,8 @@ static tn_status chosen(const tn_call *call, tn_ints dims, bool *goes)
         if (ndim == 0) /* 0-d counts as one dimension: 0 and -1, which inference checked */
             continue;
         if (dim < 0 || dim >= ndim)
-            return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %d dimensions",
-                           call->op, (long long)dims.at[k], (int)ndim);
+            return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %d dimension%s",
+                           call->op, (long long)dims.at[k], (int)ndim, ndim == 1 ? "" : "s");
         goes[dim] = true;
     }
     return TN_OK;

@@ -128,6 +128,10 @@ typedef struct tn_infer {
                      kernel, see tn_call.make_output) */
     int64_t in0_offset; /* offset of in[0] in its storage, in elements: what the offset of a view
                            counts from */
+    /* May be written, where one list is `written`: its inputs come in groups of `group`, and input i
+     * of each is only read where bit i of `only_read` is set. 0: all are written. */
+    int64_t group;
+    uint64_t only_read;
 } tn_infer;
 
 /* The arguments of a derivative: write gin[i] for every i with bit i of `need`, by operators;

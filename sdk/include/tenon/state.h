@@ -125,7 +125,9 @@ TN_API tn_status tn_module_load_state(tn_module *module, const tn_state *state, 
 TN_API tn_status tn_module_load_report(tn_module *module, const tn_state *state, uint32_t flags,
                                        tn_load_report *report);
 
-/* What a layer's load_state and the hooks before loading get. [callback] */
+/* What a layer's load_state and the hooks before loading get. An entry of `state` that load_state
+ * reads (tn_state_tensor, tn_state_value) counts as expected in a strict load, and need not be
+ * removed; one that it only looks for (tn_state_find) does not count. [callback] */
 typedef struct tn_loading {
     tn_head head;
     tn_state *state;    /* all that is meant for this module and those below it, under whole names;

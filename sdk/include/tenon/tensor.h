@@ -316,7 +316,8 @@ TN_API double tn_tensor_item(tn_tensor *tensor);
 #define tn_item(tensor) tn_tensor_item(tensor)
 
 /* Exchanges what two tensors look at (storage, shape, dtype, device); both objects, their
- * requires_grad and who holds them stay. For conversion of modules. [any-thread] */
+ * requires_grad and who holds them stay. A tensor that has a gradient takes its shape only. For
+ * conversion of modules. [any-thread] */
 TN_API tn_status tn_tensor_swap(tn_tensor *a, tn_tensor *b);
 
 /* The tensor as NumPy would print it, abbreviated past 1000 elements; with dtype when it is not the
