@@ -1,44 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of matrices through cuBLASLt. It counts columns first, so y[m, n] = a b is asked for as y^T = b^T a^T: our rows are its
- * columns. What it cannot take (no unit stride, integers) goes to the kernel in matmul.cl. */
+ * The libraries of cuBLASLt: opening them, and choosing one for a device. blaslt_matmul.c calls them. */
 #include "blaslt.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
-
-/* One that was named: opened when it is needed. */
-struct blaslt_library {
-    char name[4096];
-    void *handle;
-    bool tried; /* to open it */
-#define MEMBER_(name, args) blaslt_status(*name) args;
-    BLASLT_FUNCTIONS(MEMBER_)
-#undef MEMBER_
-};
 
 enum { MOST_LIBRARIES = 8 };
 static struct blaslt_library libraries[MOST_LIBRARIES];
 static int n_libraries;
 static pthread_mutex_t libraries_lock = PTHREAD_MUTEX_INITIALIZER;
-
-/* What a product is to the library: everything that its choice of an algorithm depends on. */
-struct plan_key {
-    int64_t m, n, k, batch;
-    int64_t lead[3], stride[3]; /* of b, a, y, in the library's order */
-    int32_t transposed[2];
-    int32_t type, compute;
-    uint32_t align[3];
-    uint32_t used;
-};
-
-struct cuda_plan {
-    struct plan_key key;
-    blaslt_algo algo;
-    size_t workspace;
-};
-
-/* ---- which library ------------------------------------------------------------------------------------- */
 
 static bool open_one(struct blaslt_library *library)
 {
@@ -46,9 +19,8 @@ static bool open_one(struct blaslt_library *library)
         const char *name;
         size_t offset;
     } symbols[] = {
-#define SYMBOL_(name, args) { #name, offsetof(struct blaslt_library, name) },
-        BLASLT_FUNCTIONS(SYMBOL_)
-#undef SYMBOL_
+#define BLASLT_FUNCTION(name, args) { #name, offsetof(struct blaslt_library, name) },
+#include "blaslt_functions.h"
     };
     void *handle = dlopen(library->name, RTLD_NOW | RTLD_LOCAL);
 
@@ -116,30 +88,33 @@ void blaslt_open(const char *names)
                "cuda: TENON_CUDA_BLAS=%s cannot be opened; products use our own kernel", names);
 }
 
-void blaslt_words(struct cuda_device *device, char *text, size_t size)
+void blaslt_words(const struct blaslt_device *device, char *text, size_t size)
 {
     text[0] = '\0';
-    pthread_mutex_lock(&device->lock);
-    if (device->blas) {
+    if (device->handle) {
         int version = (int)device->library->cublasLtGetVersion();
 
         tn_snprint(text, size, ", cuBLASLt %d.%d", version / 10000, version % 10000 / 100);
-    } else if (n_libraries > 0 && !device->blas_tried) {
-        tn_snprint(text, size, ", cuBLASLt"); /* whether it starts the first product shows */
+    } else if (n_libraries > 0 && !device->tried) {
+        tn_snprint(text, size, ", cuBLASLt"); /* the first product shows whether it starts */
     }
-    pthread_mutex_unlock(&device->lock);
 }
 
-void blaslt_device_close(struct cuda_device *device)
+bool blaslt_there(void)
 {
-    if (device->blas)
-        device->library->cublasLtDestroy(device->blas);
-    device->blas = NULL;
-    device->blas_tried = false;
-    atomic_store(&device->blas_none, false);
+    return n_libraries > 0;
 }
 
-static const char *status_name(blaslt_status status)
+void blaslt_device_close(struct blaslt_device *device)
+{
+    if (device->handle)
+        device->library->cublasLtDestroy(device->handle);
+    device->handle = NULL;
+    device->tried = false;
+    atomic_store(&device->none, false);
+}
+
+const char *blaslt_status_name(blaslt_status status)
 {
     static const struct {
         blaslt_status status;
@@ -154,312 +129,40 @@ static const char *status_name(blaslt_status status)
     return "unknown";
 }
 
-/* The first library that starts on the device, newest first. One that does not is named once, with what is
- * used instead; without any, products use our own kernel. The lock is held and the context current. */
-static void start(struct cuda_device *device)
+/* A library that does not start is named once, with what is used instead. */
+static void start(struct blaslt_device *device, const char *device_name)
 {
     char failures[768] = "";
     size_t used = 0;
 
-    device->blas_tried = true;
-    for (int i = 0; i < n_libraries && !device->blas; i++) {
+    device->tried = true;
+    for (int i = 0; i < n_libraries && !device->handle; i++) {
         blaslt_status error;
 
         if (!opened(&libraries[i]))
             continue;
-        error = libraries[i].cublasLtCreate(&device->blas);
+        error = libraries[i].cublasLtCreate(&device->handle);
         device->library = &libraries[i];
         if (!error)
             break;
-        device->blas = NULL;
+        device->handle = NULL;
         /* By its file's name: with three paths the line would be too long for the log. */
         const char *slash = strrchr(libraries[i].name, '/');
         if (used < sizeof failures)
             used += (size_t)tn_snprint(failures + used, sizeof failures - used,
                                        "%s%s: CUBLAS_STATUS_%s (%d)", used > 0 ? ", " : "",
-                                       slash ? slash + 1 : libraries[i].name, status_name(error),
-                                       (int)error);
+                                       slash ? slash + 1 : libraries[i].name,
+                                       blaslt_status_name(error), (int)error);
     }
-    atomic_store(&device->blas_none, !device->blas);
+    atomic_store(&device->none, !device->handle);
     if (used > 0)
         tn_log(TN_LOG_WARNING, "cuda: cuBLASLt does not start on %s (%s); products use %s",
-               device->name, failures, device->blas ? device->library->name : "our own kernel");
+               device_name, failures, device->handle ? device->library->name : "our own kernel");
 }
 
-/* Whether the device has a library, started at its first product, and a table of plans. */
-static bool ready(struct cuda_device *device)
+bool blaslt_start(struct blaslt_device *device, const char *name)
 {
-    bool yes;
-
-    pthread_mutex_lock(&device->lock);
-    if (!device->blas_tried)
-        start(device);
-    if (device->blas && !device->plans)
-        device->plans = tn_calloc(CUDA_PLANS, sizeof *device->plans);
-    yes = device->blas && device->plans;
-    pthread_mutex_unlock(&device->lock);
-    return yes;
-}
-
-/* ---- what a product looks like to the library ---------------------------------------------------------- */
-
-static bool type_of(tn_dtype dtype, int32_t *type, int32_t *compute)
-{
-    const char *math = tn_env_get("TENON_MATH");
-
-    switch (dtype) {
-    case TN_F32:
-        *type = BLASLT_R_32F;
-        *compute = math && strcmp(math, "fast") == 0 ? BLASLT_COMPUTE_32F_FAST_TF32
-                                                     : BLASLT_COMPUTE_32F;
-        return true;
-    case TN_F64:
-        *type = BLASLT_R_64F;
-        *compute = BLASLT_COMPUTE_64F;
-        return true;
-    case TN_F16:
-        *type = BLASLT_R_16F;
-        *compute = BLASLT_COMPUTE_32F;
-        return true;
-    case TN_BF16:
-        *type = BLASLT_R_16BF;
-        *compute = BLASLT_COMPUTE_32F;
-        return true;
-    default: return false;
-    }
-}
-
-static uint32_t alignment_of(const tn_view *view)
-{
-    uint64_t at = (uint64_t)(uintptr_t)view->data + view->byte_offset;
-    uint32_t align = 256;
-
-    while (align > 1 && at % align)
-        align /= 2;
-    return align;
-}
-
-/* A matrix of `rows` x `columns` (ours) as the library's: its leading dimension, and whether it is the transpose of what it
- * expects. False when neither dimension has stride 1. */
-static bool matrix_of(const tn_view *view, int64_t *lead, int32_t *transposed)
-{
-    int64_t rows = view->shape[1], columns = view->shape[2];
-    int64_t down = view->strides[1], along = view->strides[2];
-
-    if ((along == 1 || columns == 1) && (rows == 1 || down >= columns)) {
-        *lead = rows == 1 ? columns : down;
-        *transposed = 0;
-        return true;
-    }
-    if ((down == 1 || rows == 1) && (columns == 1 || along >= rows)) {
-        *lead = columns == 1 ? rows : along;
-        *transposed = 1;
-        return true;
-    }
-    return false;
-}
-
-static bool key_make(struct plan_key *key, const tn_call *call)
-{
-    struct cuda_device *device = call->device;
-    const tn_view *y = call->out[0], *a = call->in[0], *b = call->in[1];
-    const tn_view *views[] = { b, a, y };
-    int32_t y_transposed;
-
-    memset(key, 0, sizeof *key);
-    if (n_libraries == 0 || atomic_load(&device->blas_none) ||
-        !type_of(call->dtype, &key->type, &key->compute) ||
-        !matrix_of(b, &key->lead[0], &key->transposed[0]) ||
-        !matrix_of(a, &key->lead[1], &key->transposed[1]) ||
-        !matrix_of(y, &key->lead[2], &y_transposed) || y_transposed || y->shape[0] > INT32_MAX)
-        return false;
-    key->batch = y->shape[0];
-    key->m = y->shape[1];
-    key->n = y->shape[2];
-    key->k = a->shape[2];
-    for (int i = 0; i < 3; i++) {
-        key->stride[i] = views[i]->shape[0] == 1 ? 0 : views[i]->strides[0];
-        key->align[i] = alignment_of(views[i]);
-    }
-    key->used = 1;
-    return key->m > 0 && key->n > 0 && key->k > 0 && key->batch > 0;
-}
-
-/* ---- calling it ---------------------------------------------------------------------------------------- */
-
-struct product {
-    void *desc;
-    void *layouts[3];
-};
-
-static void product_drop(const struct blaslt_library *lt, struct product *product)
-{
-    for (int i = 0; i < 3; i++)
-        if (product->layouts[i])
-            lt->cublasLtMatrixLayoutDestroy(product->layouts[i]);
-    if (product->desc)
-        lt->cublasLtMatmulDescDestroy(product->desc);
-}
-
-static blaslt_status product_make(const struct blaslt_library *lt, struct product *product,
-                                  const struct plan_key *key)
-{
-    /* the library's view: y^T [n, m] = b^T [n, k] a^T [k, m] */
-    const int64_t rows[3] = { key->transposed[0] ? key->k : key->n,
-                              key->transposed[1] ? key->m : key->k, key->n };
-    const int64_t columns[3] = { key->transposed[0] ? key->n : key->k,
-                                 key->transposed[1] ? key->k : key->m, key->m };
-    int32_t batch = (int32_t)key->batch;
-    blaslt_status error;
-
-    memset(product, 0, sizeof *product);
-    error = lt->cublasLtMatmulDescCreate(&product->desc, key->compute,
-                                         key->compute == BLASLT_COMPUTE_64F ? BLASLT_R_64F
-                                                                            : BLASLT_R_32F);
-    if (!error)
-        error = lt->cublasLtMatmulDescSetAttribute(product->desc, BLASLT_DESC_TRANSA,
-                                                   &key->transposed[0], sizeof(int32_t));
-    if (!error)
-        error = lt->cublasLtMatmulDescSetAttribute(product->desc, BLASLT_DESC_TRANSB,
-                                                   &key->transposed[1], sizeof(int32_t));
-    for (int i = 0; i < 3 && !error; i++) {
-        error = lt->cublasLtMatrixLayoutCreate(&product->layouts[i], key->type, (uint64_t)rows[i],
-                                               (uint64_t)columns[i], key->lead[i]);
-        if (!error && batch > 1)
-            error = lt->cublasLtMatrixLayoutSetAttribute(
-                product->layouts[i], BLASLT_LAYOUT_BATCH_COUNT, &batch, sizeof batch);
-        if (!error && batch > 1)
-            error = lt->cublasLtMatrixLayoutSetAttribute(
-                product->layouts[i], BLASLT_LAYOUT_BATCH_STRIDE, &key->stride[i], sizeof(int64_t));
-    }
-    return error;
-}
-
-static blaslt_status algorithm_find(struct cuda_device *device, const struct product *product,
-                                    const struct plan_key *key, size_t workspace,
-                                    struct cuda_plan *plan)
-{
-    const struct blaslt_library *lt = device->library;
-    const uint32_t align[4] = { key->align[0], key->align[1], key->align[2], key->align[2] };
-    void *preference = NULL;
-    blaslt_result result;
-    int32_t got = 0;
-    blaslt_status error = lt->cublasLtMatmulPreferenceCreate(&preference);
-
-    memset(&result, 0, sizeof result);
-    if (!error)
-        error = lt->cublasLtMatmulPreferenceSetAttribute(preference, BLASLT_PREF_WORKSPACE,
-                                                         &workspace, sizeof workspace);
-    for (int i = 0; i < 4 && !error; i++)
-        error = lt->cublasLtMatmulPreferenceSetAttribute(preference, BLASLT_PREF_ALIGN_A + i,
-                                                         &align[i], sizeof align[i]);
-    if (!error)
-        error = lt->cublasLtMatmulAlgoGetHeuristic(
-            device->blas, product->desc, product->layouts[0], product->layouts[1],
-            product->layouts[2], product->layouts[2], preference, 1, &result, &got);
-    if (preference)
-        lt->cublasLtMatmulPreferenceDestroy(preference);
-    if (!error && (got < 1 || result.state))
-        error = 15; /* CUBLAS_STATUS_NOT_SUPPORTED */
-    if (!error) {
-        plan->key = *key;
-        plan->algo = result.algo;
-        plan->workspace = result.workspace;
-    }
-    return error;
-}
-
-/* The plan for a product, from the table or asked for. */
-static blaslt_status plan_get(struct cuda_device *device, const struct product *product,
-                              const struct plan_key *key, size_t workspace, struct cuda_plan *out)
-{
-    const unsigned char *bytes = (const unsigned char *)key;
-    uint64_t hash = 14695981039346656037u;
-    struct cuda_plan *slot;
-    blaslt_status error = 0;
-
-    for (size_t i = 0; i < sizeof *key; i++)
-        hash = (hash ^ bytes[i]) * 1099511628211u;
-    pthread_mutex_lock(&device->lock);
-    slot = &device->plans[hash % CUDA_PLANS];
-    if (memcmp(&slot->key, key, sizeof *key) == 0 && slot->workspace <= workspace) {
-        *out = *slot;
-    } else {
-        error = algorithm_find(device, product, key, workspace, out);
-        if (!error)
-            *slot = *out;
-    }
-    pthread_mutex_unlock(&device->lock);
-    return error;
-}
-
-size_t blaslt_workspace(const tn_call *call)
-{
-    const struct cuda_device *device = call->device;
-    struct plan_key key;
-
-    if (!key_make(&key, call))
-        return 0;
-    return device->capability[0] >= 9 ? (size_t)32 << 20 : (size_t)4 << 20;
-}
-
-/* A shape that the library does not do is ours to do; so is anything else, and whatever is wrong with the
- * device shows there, too. What should not happen is a warning, once for a device. */
-static void refused(struct cuda_device *device, const struct plan_key *key, blaslt_status error)
-{
-    bool expected = error == 7 || error == 15; /* INVALID_VALUE, NOT_SUPPORTED */
-    bool first = !expected && !atomic_exchange(&device->blas_warned, true);
-
-    tn_log(first ? TN_LOG_WARNING : TN_LOG_DEBUG,
-           "cuda: %s does not take a product of [%lld, %lld, %lld] by [%lld, %lld] on %s: "
-           "CUBLAS_STATUS_%s (%d); our own kernel does it",
-           device->library->name, (long long)key->batch, (long long)key->m, (long long)key->k,
-           (long long)key->k, (long long)key->n, device->name, status_name(error), (int)error);
-}
-
-tn_status blaslt_run_bmm(const tn_call *call)
-{
-    struct cuda_device *device = call->device;
-    struct cuda_stream *stream = call->stream;
-    const tn_view *y = call->out[0], *a = call->in[0], *b = call->in[1];
-    const double one = 1, zero = 0;
-    const float one_f = 1, zero_f = 0;
-    bool wide = call->dtype == TN_F64;
-    size_t bytes = call->workspace ? blaslt_workspace(call) : 0;
-    struct product product = { 0 };
-    struct cuda_plan plan;
-    struct plan_key key;
-    const struct blaslt_library *lt;
-    blaslt_status error;
-    tn_status status;
-
-    if (!key_make(&key, call))
-        return gpu_run_bmm(call);
-    status = cuda_enter(device);
-    if (status)
-        return status;
-    if (!ready(device)) {
-        cuda_leave();
-        return gpu_run_bmm(call);
-    }
-    lt = device->library;
-    error = product_make(lt, &product, &key);
-    if (!error)
-        error = plan_get(device, &product, &key, bytes, &plan);
-    if (!error)
-        error = lt->cublasLtMatmul(
-            device->blas, product.desc, wide ? (const void *)&one : &one_f,
-            (char *)b->data + b->byte_offset, product.layouts[0], (char *)a->data + a->byte_offset,
-            product.layouts[1], wide ? (const void *)&zero : &zero_f,
-            (char *)y->data + y->byte_offset, product.layouts[2], (char *)y->data + y->byte_offset,
-            product.layouts[2], &plan.algo,
-            bytes ? (char *)call->workspace->data + call->workspace->byte_offset : NULL, bytes,
-            stream->stream);
-    product_drop(lt, &product);
-    cuda_leave();
-    if (error) {
-        refused(device, &key, error);
-        return gpu_run_bmm(call);
-    }
-    return TN_OK;
+    if (!device->tried)
+        start(device, name);
+    return device->handle;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * cuBLASLt as this plugin uses it: declarations of our own, the library opened when the plugin is activated, if it is there. */
+ * cuBLASLt as this plugin uses it: own declarations, so that no header of NVIDIA is needed, and
+ * libraries that are opened when the plugin is activated, if there are any. */
 #ifndef BLASLT_H
 #define BLASLT_H
 
-#include "cuda.h"
+#include "cu_api.h"
 
 typedef int32_t blaslt_status;
 typedef struct blaslt_algo {
@@ -34,41 +35,37 @@ enum {
     BLASLT_PREF_ALIGN_A = 5 /* then B, C, D */
 };
 
-#define BLASLT_FUNCTIONS(X)                                                                        \
-    X(cublasLtCreate, (void **handle))                                                             \
-    X(cublasLtDestroy, (void *handle))                                                             \
-    X(cublasLtGetVersion, (void))                                                                  \
-    X(cublasLtMatmulDescCreate, (void **desc, int32_t compute, int32_t scale))                     \
-    X(cublasLtMatmulDescDestroy, (void *desc))                                                     \
-    X(cublasLtMatmulDescSetAttribute,                                                              \
-      (void *desc, int32_t attribute, const void *value, size_t size))                             \
-    X(cublasLtMatrixLayoutCreate,                                                                  \
-      (void **layout, int32_t type, uint64_t rows, uint64_t columns, int64_t lead))                \
-    X(cublasLtMatrixLayoutDestroy, (void *layout))                                                 \
-    X(cublasLtMatrixLayoutSetAttribute,                                                            \
-      (void *layout, int32_t attribute, const void *value, size_t size))                           \
-    X(cublasLtMatmulPreferenceCreate, (void **preference))                                         \
-    X(cublasLtMatmulPreferenceDestroy, (void *preference))                                         \
-    X(cublasLtMatmulPreferenceSetAttribute,                                                        \
-      (void *preference, int32_t attribute, const void *value, size_t size))                       \
-    X(cublasLtMatmulAlgoGetHeuristic,                                                              \
-      (void *handle, void *desc, void *a, void *b, void *c, void *d, void *preference,             \
-       int32_t want, blaslt_result *results, int32_t *got))                                        \
-    X(cublasLtMatmul,                                                                              \
-      (void *handle, void *desc, const void *alpha, const void *a_at, void *a, const void *b_at,   \
-       void *b, const void *beta, const void *c_at, void *c, void *d_at, void *d,                  \
-       const blaslt_algo *algo, void *workspace, size_t workspace_bytes, CUstream stream))
+/* A library that was named: opened when it is needed. */
+struct blaslt_library {
+    char name[4096];
+    void *handle;
+    bool tried; /* to open it */
+#define BLASLT_FUNCTION(name, args) blaslt_status(*name) args;
+#include "blaslt_functions.h"
+};
 
-/* Says which libraries may be used: names or paths, separated by commas, in the order they are tried; "auto": those of NVIDIA, the newest
- * first; "none". Where none can be opened, which a line of the log says, and where none starts on a device, products use the kernel of this
- * plugin. */
+/* The library of a device, chosen at its first product. */
+struct blaslt_device {
+    void *handle; /* of `library`; NULL: no library, products use the kernel of matmul.cl */
+    const struct blaslt_library *library;
+    bool tried;
+    _Atomic bool none;   /* no library starts on this device */
+    _Atomic bool warned; /* that a product failed which should not have */
+};
+
+/* Sets the libraries that may be used: names or paths, separated by commas, in the order they are tried;
+ * "auto": those of NVIDIA, newest first; "none". Where none can be opened, which is logged, and where
+ * none starts on a device, products use the kernel of this plugin. */
 void blaslt_open(const char *names);
-/* ", cuBLASLt 13.0" for the line of a device, or nothing. */
-void blaslt_words(struct cuda_device *device, char *text, size_t size);
-void blaslt_device_close(struct cuda_device *device);
-
-/* kernel->workspace and kernel->run of bmm. */
-size_t blaslt_workspace(const tn_call *call);
-tn_status blaslt_run_bmm(const tn_call *call);
+/* Whether any library can be used. */
+bool blaslt_there(void);
+/* Starts the first library that works on the device called `name`, unless that was tried before. The caller
+ * holds the device's lock, and its context is current. Returns whether there is one. */
+bool blaslt_start(struct blaslt_device *device, const char *name);
+/* Writes ", cuBLASLt 13.0" for the line of a device, or nothing. The caller holds the device's lock. */
+void blaslt_words(const struct blaslt_device *device, char *text, size_t size);
+void blaslt_device_close(struct blaslt_device *device);
+/* "INVALID_VALUE". */
+const char *blaslt_status_name(blaslt_status status);
 
 #endif

@@ -14,9 +14,8 @@ tn_status cu_api_open(const char *library)
         const char *name;
         size_t offset;
     } symbols[] = {
-#define CU_SYMBOL_(name, symbol, args) { symbol, offsetof(struct cu_api, name) },
-        CU_FUNCTIONS(CU_SYMBOL_)
-#undef CU_SYMBOL_
+#define CU_FUNCTION(name, symbol, args) { symbol, offsetof(struct cu_api, name) },
+#include "cu_functions.h"
     };
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     struct cu_api all = { .library = handle };

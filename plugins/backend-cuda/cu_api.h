@@ -44,62 +44,10 @@ enum {
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76
 };
 
-/* X(member, symbol in the library, arguments) */
-#define CU_FUNCTIONS(X)                                                                            \
-    X(cuInit, "cuInit", (unsigned flags))                                                          \
-    X(cuDriverGetVersion, "cuDriverGetVersion", (int *version))                                    \
-    X(cuGetErrorName, "cuGetErrorName", (CUresult error, const char **name))                       \
-    X(cuDeviceGetCount, "cuDeviceGetCount", (int *count))                                          \
-    X(cuDeviceGet, "cuDeviceGet", (CUdevice * device, int index))                                  \
-    X(cuDeviceGetName, "cuDeviceGetName", (char *name, int size, CUdevice device))                 \
-    X(cuDeviceTotalMem, "cuDeviceTotalMem_v2", (size_t * bytes, CUdevice device))                  \
-    X(cuDeviceGetAttribute, "cuDeviceGetAttribute", (int *value, int attribute, CUdevice device))  \
-    X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain",                                        \
-      (CUcontext * context, CUdevice device))                                                      \
-    X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (CUdevice device))                \
-    X(cuDeviceCanAccessPeer, "cuDeviceCanAccessPeer", (int *can, CUdevice device, CUdevice peer))  \
-    X(cuCtxEnablePeerAccess, "cuCtxEnablePeerAccess", (CUcontext peer, unsigned flags))            \
-    X(cuCtxPushCurrent, "cuCtxPushCurrent_v2", (CUcontext context))                                \
-    X(cuCtxPopCurrent, "cuCtxPopCurrent_v2", (CUcontext * context))                                \
-    X(cuMemGetInfo, "cuMemGetInfo_v2", (size_t * free, size_t * total))                            \
-    X(cuMemAlloc, "cuMemAlloc_v2", (CUdeviceptr * at, size_t bytes))                               \
-    X(cuMemFree, "cuMemFree_v2", (CUdeviceptr at))                                                 \
-    X(cuMemHostAlloc, "cuMemHostAlloc", (void **at, size_t bytes, unsigned flags))                 \
-    X(cuMemFreeHost, "cuMemFreeHost", (void *at))                                                  \
-    X(cuMemHostGetDevicePointer, "cuMemHostGetDevicePointer_v2",                                   \
-      (CUdeviceptr * to, void *at, unsigned flags))                                                \
-    X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2",                                                   \
-      (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))                           \
-    X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2",                                                   \
-      (void *to, CUdeviceptr from, size_t bytes, CUstream stream))                                 \
-    X(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2",                                                   \
-      (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))                           \
-    X(cuMemcpyPeerAsync, "cuMemcpyPeerAsync",                                                      \
-      (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,             \
-       size_t bytes, CUstream stream))                                                             \
-    X(cuStreamCreate, "cuStreamCreate", (CUstream * stream, unsigned flags))                       \
-    X(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream stream))                                    \
-    X(cuStreamSynchronize, "cuStreamSynchronize", (CUstream stream))                               \
-    X(cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream stream, CUevent event, unsigned flags))    \
-    X(cuEventCreate, "cuEventCreate", (CUevent * event, unsigned flags))                           \
-    X(cuEventDestroy, "cuEventDestroy_v2", (CUevent event))                                        \
-    X(cuEventRecord, "cuEventRecord", (CUevent event, CUstream stream))                            \
-    X(cuEventSynchronize, "cuEventSynchronize", (CUevent event))                                   \
-    X(cuEventQuery, "cuEventQuery", (CUevent event))                                               \
-    X(cuModuleLoadData, "cuModuleLoadData", (CUmodule * module, const void *image))                \
-    X(cuModuleUnload, "cuModuleUnload", (CUmodule module))                                         \
-    X(cuModuleGetFunction, "cuModuleGetFunction",                                                  \
-      (CUfunction * function, CUmodule module, const char *name))                                  \
-    X(cuLaunchKernel, "cuLaunchKernel",                                                            \
-      (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,   \
-       unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **params,        \
-       void **extra))
-
 struct cu_api {
     void *library;
-#define CU_MEMBER_(name, symbol, args) CUresult(*name) args;
-    CU_FUNCTIONS(CU_MEMBER_)
-#undef CU_MEMBER_
+#define CU_FUNCTION(name, symbol, args) CUresult(*name) args;
+#include "cu_functions.h"
 };
 
 /* Filled by cu_api_open. */

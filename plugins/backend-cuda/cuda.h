@@ -4,7 +4,7 @@
 #ifndef TENON_BACKEND_CUDA_H
 #define TENON_BACKEND_CUDA_H
 
-#include "cu_api.h"
+#include "blaslt.h"
 #include "../gpu/gpu.h"
 
 #include <pthread.h>
@@ -24,8 +24,7 @@ extern struct cuda_options cuda_options;
 #define CUDA_PLANS 64
 #define CUDA_PEERS 256 /* devices beyond are copied to without peer access */
 
-struct blaslt_library; /* blaslt.c */
-struct cuda_plan;      /* blaslt.c: a product whose algorithm is known */
+struct cuda_plan; /* blaslt_matmul.c: a product whose algorithm is known */
 
 struct cuda_device {
     CUdevice id;
@@ -39,12 +38,8 @@ struct cuda_device {
     uint64_t peers[CUDA_PEERS / 64]; /* bit i: access to device i's memory was asked for */
     CUmodule modules[GPU_TEXT_COUNT];
     _Atomic(CUfunction) functions[GPU_KERNEL_COUNT][TN_DTYPE_COUNT];
-    void *blas; /* the handle of `library`, made at the first product; NULL: our own kernel */
-    const struct blaslt_library *library;
-    bool blas_tried;
-    _Atomic bool blas_none;   /* no library starts here */
-    _Atomic bool blas_warned; /* of a product that failed and should not have */
-    struct cuda_plan *plans;
+    struct blaslt_device blas;
+    struct cuda_plan *plans; /* CUDA_PLANS of them, allocated at the first product */
 };
 
 /* Pinned memory through which copies between host and device go, half by half. */
@@ -63,19 +58,27 @@ struct cuda_stream {
     struct cuda_stage stages[CUDA_STAGES];
 };
 
-/* device.c */
-extern const tn_backend cuda_backend;
+/* context.c */
 
 /* Makes the device's context current until cuda_leave; an error when it is lost, or belongs to the parent of a fork. */
 tn_status cuda_enter(struct cuda_device *device);
 void cuda_leave(void);
+/* The same for what frees: false, without an error, where nothing can be freed any more. */
+bool cuda_enter_to_free(struct cuda_device *device);
 /* cu_api_fail, and remembers that the device is lost. */
 tn_status cuda_fail(struct cuda_device *device, CUresult error, const char *what);
 
-/* module.c: the kernels inside the plugin, or in files. */
+/* program.c: the kernels inside the plugin, or in files. */
 bool cuda_kernels_there(void);
 tn_status cuda_function(struct cuda_device *device, enum gpu_kernel kernel, tn_dtype type,
                         CUfunction *out);
 void cuda_modules_drop(struct cuda_device *device);
+
+/* blaslt_matmul.c: kernel->run and kernel->workspace of bmm. */
+tn_status cuda_run_bmm(const tn_call *call);
+size_t cuda_workspace_bmm(const tn_call *call);
+
+/* device.c */
+extern const tn_backend cuda_backend;
 
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * CUDA devices: primary contexts, memory, streams, events, copies through pinned memory. Every entry makes the device's context current
- * and puts back what the thread had (a program may use CUDA itself). */
+ * CUDA devices: memory, streams, events, copies through pinned memory. */
 #include "cuda.h"
-#include "blaslt.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -11,44 +9,6 @@
 #define OLDEST_DRIVER 11020 /* CUDA 11.2 */
 
 static int32_t device_count;
-
-tn_status cuda_enter(struct cuda_device *device)
-{
-    CUresult error;
-
-    if (device->pid != (int64_t)getpid())
-        return tn_fail(
-            TN_ERR_RUNTIME,
-            "%s was opened before fork; CUDA does not work in the child. Open devices after fork",
-            device->name);
-    if (device->lost)
-        return tn_fail_native(TN_ERR_LOST, device->lost,
-                              "%s is lost since %s (%d); start the process anew to use it again",
-                              device->name, cu_api_error_name(device->lost), (int)device->lost);
-    error = cu.cuCtxPushCurrent(device->context);
-    return error == CUDA_SUCCESS ? TN_OK : cuda_fail(device, error, "entering the context");
-}
-
-void cuda_leave(void)
-{
-    CUcontext before;
-
-    cu.cuCtxPopCurrent(&before);
-}
-
-tn_status cuda_fail(struct cuda_device *device, CUresult error, const char *what)
-{
-    if (cu_api_sticky(error))
-        device->lost = error;
-    return cu_api_fail(error, what, device->name);
-}
-
-/* For what frees: quietly nothing where nothing can be done. */
-static bool enter_to_free(struct cuda_device *device)
-{
-    return device->pid == (int64_t)getpid() && !device->lost &&
-           cu.cuCtxPushCurrent(device->context) == CUDA_SUCCESS;
-}
 
 /* ---- looking for devices ----------------------------------------------------------------------------- */
 
@@ -88,8 +48,8 @@ static void device_close(void *handle)
 {
     struct cuda_device *device = handle;
 
-    if (enter_to_free(device)) {
-        blaslt_device_close(device);
+    if (cuda_enter_to_free(device)) {
+        blaslt_device_close(&device->blas);
         cuda_modules_drop(device);
         cuda_leave();
     }
@@ -158,7 +118,9 @@ static tn_status device_info(void *handle, tn_device_info *out)
         return cuda_fail(device, error, "asking for free memory");
     cu.cuDriverGetVersion(&version);
     cu.cuDeviceGetAttribute(&units, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device->id);
-    blaslt_words(device, blas, sizeof blas);
+    pthread_mutex_lock(&device->lock);
+    blaslt_words(&device->blas, blas, sizeof blas);
+    pthread_mutex_unlock(&device->lock);
     tn_snprint(out->name, sizeof out->name, "%s", device->name);
     tn_snprint(out->driver, sizeof out->driver, "CUDA %d.%d, compute capability %d.%d%s",
                version / 1000, version % 1000 / 10, (int)device->capability[0],
@@ -199,7 +161,7 @@ static void device_free(void *handle, void *memory, size_t bytes)
     struct cuda_device *device = handle;
 
     (void)bytes;
-    if (memory && enter_to_free(device)) {
+    if (memory && cuda_enter_to_free(device)) {
         cu.cuMemFree((CUdeviceptr)(uintptr_t)memory);
         cuda_leave();
     }
@@ -214,7 +176,7 @@ static void stream_drop(void *handle, void *stream_)
 
     if (!stream)
         return;
-    if (enter_to_free(device)) {
+    if (cuda_enter_to_free(device)) {
         if (stream->stream) {
             cu.cuStreamSynchronize(stream->stream);
             cu.cuStreamDestroy(stream->stream);
@@ -318,7 +280,7 @@ static tn_status event_new(void *handle, void **out)
 
 static void event_drop(void *handle, void *event)
 {
-    if (event && enter_to_free(handle)) {
+    if (event && cuda_enter_to_free(handle)) {
         cu.cuEventDestroy(event);
         cuda_leave();
     }

@@ -3,8 +3,9 @@
 # With nvcc the kernels are inside the plugin; without it they are not, and its activation says so.
 
 TN_PLUGINS += plugins/backend-cuda.la
-plugins_backend_cuda_la_SOURCES = %D%/cu_api.h %D%/cu_api.c %D%/cuda.h %D%/device.c %D%/module.c \
-	%D%/blaslt.h %D%/blaslt.c %D%/plugin.c $(TN_GPU_HOST)
+plugins_backend_cuda_la_SOURCES = %D%/cu_api.h %D%/cu_functions.h %D%/cu_api.c \
+	%D%/blaslt.h %D%/blaslt_functions.h %D%/blaslt.c %D%/blaslt_matmul.c %D%/cuda.h \
+	%D%/context.c %D%/device.c %D%/launch.c %D%/plugin.c %D%/program.c $(TN_GPU_HOST)
 plugins_backend_cuda_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 plugins_backend_cuda_la_LDFLAGS = $(TN_PLUGIN_LINK)
 EXTRA_DIST += %D%/kernels.cu %D%/dialect.cuh

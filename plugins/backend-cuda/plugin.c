@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The CUDA backend as a plugin: its options, its kernels, and the opening of NVIDIA's libraries. */
-#include "blaslt.h"
-
-struct cuda_options cuda_options;
+#include "cuda.h"
 
 static const tn_option options[] = {
     TN_OPTION_STRING(struct cuda_options, driver, "\"libcuda.so.1\"",
@@ -18,8 +16,8 @@ static const tn_option options[] = {
 };
 
 #define GPU_DEVICE "cuda"
-#define GPU_BMM_RUN blaslt_run_bmm
-#define GPU_BMM_WORKSPACE blaslt_workspace
+#define GPU_BMM_RUN cuda_run_bmm
+#define GPU_BMM_WORKSPACE cuda_workspace_bmm
 static const tn_kernel kernels[] = {
 #include "../gpu/kernel_table.h"
 };

@@ -18,6 +18,8 @@ struct found {
     char vendor[128];
 };
 
+struct opencl_options opencl_options;
+
 static struct found found[MAX_DEVICES];
 static int32_t found_count;
 

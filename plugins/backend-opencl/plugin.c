@@ -3,8 +3,6 @@
  * The OpenCL backend as a plugin: its option, its kernels, and the opening of the loader. */
 #include "opencl.h"
 
-struct opencl_options opencl_options;
-
 static const tn_option options[] = {
     TN_OPTION_STRING(struct opencl_options, library, "\"libOpenCL.so.1\"",
                      "the OpenCL loader to open, a name or a path"),

@@ -3,7 +3,7 @@
 # What backend-opencl and backend-cuda share: the host's side of the operators, compiled into each of them, and the
 # text of the kernels, which OpenCL compiles when it is first used and nvcc at build time.
 
-TN_GPU_HOST = %D%/gpu.h %D%/kernel_list.h %D%/kernel_table.h %D%/arithmetic.c %D%/compare.c \
+TN_GPU_HOST = %D%/gpu.h %D%/kernel_list.h %D%/kernel_table.h %D%/arithmetic.c %D%/call.c %D%/compare.c \
 	%D%/complex.c %D%/copy.c %D%/creation.c %D%/index.c %D%/kernel.c %D%/loss.c %D%/matmul.c \
 	%D%/random.c %D%/reduction.c %D%/scalar.c %D%/scan.c %D%/shape.c %D%/softmax.c %D%/sort.c \
 	%D%/unary.c %D%/view.c

@@ -20,9 +20,8 @@ struct desc {
     int32_t compute, scale, transposed[2];
 };
 
-#define DECLARE_(name, args) EXPORT blaslt_status name args;
-BLASLT_FUNCTIONS(DECLARE_)
-#undef DECLARE_
+#define BLASLT_FUNCTION(name, args) EXPORT blaslt_status name args;
+#include "plugins/backend-cuda/blaslt_functions.h"
 
 blaslt_status cublasLtGetVersion(void)
 {

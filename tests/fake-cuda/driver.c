@@ -74,7 +74,6 @@ CUresult fake_begin(const char *function, bool needs_context)
 }
 
 /* ---- the functions ------------------------------------------------------------------------------------------ */
-#undef CU_DECLARE_
 
 CUresult fake_cuInit(unsigned flags)
 {

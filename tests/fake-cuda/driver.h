@@ -84,7 +84,7 @@ void fake_streams_run(void);
 CUresult fake_queue(struct CUstream_st *stream, int (*run)(void *data), const void *data,
                     size_t size);
 
-#define CU_DECLARE_(name, symbol, args) EXPORT CUresult fake_##name args __asm__(symbol);
-CU_FUNCTIONS(CU_DECLARE_)
+#define CU_FUNCTION(name, symbol, args) EXPORT CUresult fake_##name args __asm__(symbol);
+#include "plugins/backend-cuda/cu_functions.h"
 
 #endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What plugins/gpu asks of the backend: starting kernels, copies, errors. */
+#include "cuda.h"
+
+#define MAX_ARGS 8
+
+tn_status gpu_launch(const tn_call *call, enum gpu_kernel id, tn_dtype type, int64_t x, int64_t z,
+                     const gpu_arg *args, int32_t count)
+{
+    struct cuda_device *device = call->device;
+    struct cuda_stream *stream = call->stream;
+    bool tiles = gpu_kernel_rows[id].shape == GPU_TILES;
+    int64_t blocks = gpu_kernel_rows[id].shape == GPU_ITEMS ? (x + 255) / 256 : x;
+    void *params[MAX_ARGS];
+    CUfunction function;
+    CUresult error;
+    tn_status status;
+
+    if (x == 0 || z == 0)
+        return TN_OK;
+    if (blocks > INT32_MAX)
+        return tn_fail(TN_ERR_VALUE, "%s: %lld elements are more than one CUDA kernel can take",
+                       call->op, (long long)x);
+    status = cuda_enter(device);
+    if (status)
+        return status;
+    status = cuda_function(device, id, type, &function);
+    if (!status) {
+        for (int32_t i = 0; i < count && i < MAX_ARGS; i++)
+            params[i] = (void *)(uintptr_t)args[i].at;
+        error = cu.cuLaunchKernel(function, (unsigned)blocks, 1, (unsigned)z, tiles ? 16 : 256,
+                                  tiles ? 16 : 1, 1, 0, stream->stream, params, NULL);
+        if (error != CUDA_SUCCESS) {
+            char what[96];
+
+            tn_snprint(what, sizeof what, "%s: starting tn_%s_%s", call->op,
+                       gpu_kernel_rows[id].name, gpu_type_name(type));
+            status = cuda_fail(device, error, what);
+        }
+    }
+    cuda_leave();
+    return status;
+}
+
+tn_status gpu_copy_bytes(const tn_call *call, void *to, uint64_t to_offset, void *from,
+                         uint64_t from_offset, size_t bytes)
+{
+    return cuda_backend.copy(call->device, call->stream, to, to_offset, from, from_offset, bytes);
+}
+
+tn_status gpu_read_bytes(const tn_call *call, void *to, void *from, uint64_t offset, size_t bytes)
+{
+    return cuda_backend.copy_out(call->device, call->stream, to, from, offset, bytes);
+}
+
+void *gpu_error_memory(const tn_call *call)
+{
+    struct cuda_stream *stream = call->stream;
+
+    stream->may_fail = true;
+    return (void *)(uintptr_t)stream->error_at;
+}
+
+bool gpu_device_has(const tn_call *call, tn_dtype dtype, char *reason, size_t size)
+{
+    (void)call;
+    (void)dtype;
+    (void)reason;
+    (void)size;
+    return true;
+}
