@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The libraries of cuBLASLt: opening them, and choosing one for a device. blaslt_matmul.c calls them. */
+ * The libraries of cuBLASLt: opening them, and choosing one for a device. blaslt_matmul.c calls
+ * them. */
 #include "blaslt.h"
 
 #include <dlfcn.h>
@@ -51,7 +52,7 @@ static bool opened(struct blaslt_library *library)
     return there;
 }
 
-static void names_take(const char *names)
+static void names_split(const char *names)
 {
     n_libraries = 0;
     while (*names && n_libraries < MOST_LIBRARIES) {
@@ -73,9 +74,9 @@ void blaslt_open(const char *names)
 {
     bool automatic = strcmp(names, "auto") == 0, any = false;
 
-    names_take(automatic ? "libcublasLt.so.13,libcublasLt.so.12,libcublasLt.so.11"
-               : strcmp(names, "none") == 0 ? ""
-                                            : names);
+    names_split(automatic ? "libcublasLt.so.13,libcublasLt.so.12,libcublasLt.so.11"
+                : strcmp(names, "none") == 0 ? ""
+                                             : names);
     for (int i = 0; i < n_libraries && !any; i++)
         any = opened(&libraries[i]);
     if (any || n_libraries == 0)
@@ -88,7 +89,7 @@ void blaslt_open(const char *names)
                "cuda: TENON_CUDA_BLAS=%s cannot be opened; products use our own kernel", names);
 }
 
-void blaslt_words(const struct blaslt_device *device, char *text, size_t size)
+void blaslt_describe(const struct blaslt_device *device, char *text, size_t size)
 {
     text[0] = '\0';
     if (device->handle) {
@@ -100,7 +101,7 @@ void blaslt_words(const struct blaslt_device *device, char *text, size_t size)
     }
 }
 
-bool blaslt_there(void)
+bool blaslt_found(void)
 {
     return n_libraries > 0;
 }
@@ -146,7 +147,7 @@ static void start(struct blaslt_device *device, const char *device_name)
         if (!error)
             break;
         device->handle = NULL;
-        /* By its file's name: with three paths the line would be too long for the log. */
+        /* the file's name alone: three paths would be too long for a line of the log */
         const char *slash = strrchr(libraries[i].name, '/');
         if (used < sizeof failures)
             used += (size_t)tn_snprint(failures + used, sizeof failures - used,

@@ -35,11 +35,11 @@ enum {
     BLASLT_PREF_ALIGN_A = 5 /* then B, C, D */
 };
 
-/* A library that was named: opened when it is needed. */
+/* A library by name, opened when it is needed. */
 struct blaslt_library {
     char name[4096];
     void *handle;
-    bool tried; /* to open it */
+    bool tried; /* whether opening it was tried */
 #define BLASLT_FUNCTION(name, args) blaslt_status(*name) args;
 #include "blaslt_functions.h"
 };
@@ -48,22 +48,23 @@ struct blaslt_library {
 struct blaslt_device {
     void *handle; /* of `library`; NULL: no library, products use the kernel of matmul.cl */
     const struct blaslt_library *library;
-    bool tried;
-    _Atomic bool none;   /* no library starts on this device */
-    _Atomic bool warned; /* that a product failed which should not have */
+    bool tried;          /* whether a choice was tried */
+    _Atomic bool none;   /* whether no library starts on this device */
+    _Atomic bool warned; /* whether an unexpected failure of a product was logged */
 };
 
-/* Sets the libraries that may be used: names or paths, separated by commas, in the order they are tried;
- * "auto": those of NVIDIA, newest first; "none". Where none can be opened, which is logged, and where
- * none starts on a device, products use the kernel of this plugin. */
+/* Sets the libraries that may be used: names or paths, separated by commas, in the order they
+ * are tried; "auto": those of NVIDIA, newest first; "none". Where none can be opened, which is
+ * logged, and where none starts on a device, products use the kernel of this plugin. */
 void blaslt_open(const char *names);
 /* Whether any library can be used. */
-bool blaslt_there(void);
-/* Starts the first library that works on the device called `name`, unless that was tried before. The caller
- * holds the device's lock, and its context is current. Returns whether there is one. */
+bool blaslt_found(void);
+/* Starts the first library that works on the device called `name`, unless that was tried before.
+ * The caller holds the device's lock, and its context is current. Returns whether there is one. */
 bool blaslt_start(struct blaslt_device *device, const char *name);
-/* Writes ", cuBLASLt 13.0" for the line of a device, or nothing. The caller holds the device's lock. */
-void blaslt_words(const struct blaslt_device *device, char *text, size_t size);
+/* Writes ", cuBLASLt 13.0" for the line of a device, or nothing. The caller holds the device's
+ * lock. */
+void blaslt_describe(const struct blaslt_device *device, char *text, size_t size);
 void blaslt_device_close(struct blaslt_device *device);
 /* "INVALID_VALUE". */
 const char *blaslt_status_name(blaslt_status status);

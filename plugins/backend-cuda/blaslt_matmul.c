@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * bmm through cuBLASLt. Its matrices are column-major, so y[m, n] = a b is computed as y^T = b^T a^T:
- * our rows are its columns. What the library does not take (no unit stride, integers) goes to the kernel
- * in matmul.cl. */
+ * bmm through cuBLASLt. Its matrices are column-major, so y[m, n] = a b is computed as y^T = b^T
+ * a^T: our rows are its columns. What the library does not take (no unit stride, integers) goes
+ * to the kernel in matmul.cl. */
 #include "cuda.h"
 
 #include <string.h>
 
-/* What a product is to the library: everything that its choice of an algorithm depends on. */
+/* A product as the library sees it: everything that its choice of an algorithm depends on. */
 struct plan_key {
     int64_t m, n, k, batch;
     int64_t lead[3], stride[3]; /* of b, a, y, in the library's order */
@@ -23,7 +23,7 @@ struct cuda_plan {
     size_t workspace;
 };
 
-/* Whether the device has a library, started at its first product, and a table of plans. */
+/* Whether the device has a library, which is started at its first product, and a table of plans. */
 static bool ready(struct cuda_device *device)
 {
     bool yes;
@@ -37,7 +37,7 @@ static bool ready(struct cuda_device *device)
     return yes;
 }
 
-/* ---- what a product looks like to the library ---------------------------------------------------------- */
+/* ---- a product as the library sees it -------------------------------------------------------- */
 
 static bool type_of(tn_dtype dtype, int32_t *type, int32_t *compute)
 {
@@ -75,8 +75,8 @@ static uint32_t alignment_of(const tn_view *view)
     return align;
 }
 
-/* A matrix of `rows` x `columns` (ours) as the library's: its leading dimension, and whether it is the transpose of what it
- * expects. False when neither dimension has stride 1. */
+/* The leading dimension of a row-major matrix for the library, and whether the library has to
+ * transpose it. False when neither dimension has stride 1. */
 static bool matrix_of(const tn_view *view, int64_t *lead, int32_t *transposed)
 {
     int64_t rows = view->shape[1], columns = view->shape[2];
@@ -103,7 +103,7 @@ static bool key_make(struct plan_key *key, const tn_call *call)
     int32_t y_transposed;
 
     memset(key, 0, sizeof *key);
-    if (!blaslt_there() || atomic_load(&device->blas.none) ||
+    if (!blaslt_found() || atomic_load(&device->blas.none) ||
         !type_of(call->dtype, &key->type, &key->compute) ||
         !matrix_of(b, &key->lead[0], &key->transposed[0]) ||
         !matrix_of(a, &key->lead[1], &key->transposed[1]) ||
@@ -121,7 +121,7 @@ static bool key_make(struct plan_key *key, const tn_call *call)
     return key->m > 0 && key->n > 0 && key->k > 0 && key->batch > 0;
 }
 
-/* ---- calling it ---------------------------------------------------------------------------------------- */
+/* ---- calling it ------------------------------------------------------------------------------ */
 
 struct product {
     void *desc;
@@ -205,7 +205,7 @@ static blaslt_status algorithm_find(struct cuda_device *device, const struct pro
     return error;
 }
 
-/* The plan for a product, from the table or asked for. */
+/* The plan for a product, from the table or else from the library. */
 static blaslt_status plan_get(struct cuda_device *device, const struct product *product,
                               const struct plan_key *key, size_t workspace, struct cuda_plan *out)
 {
@@ -239,8 +239,9 @@ size_t cuda_workspace_bmm(const tn_call *call)
     return device->capability[0] >= 9 ? (size_t)32 << 20 : (size_t)4 << 20;
 }
 
-/* A shape that the library does not do is ours to do; so is anything else, and whatever is wrong with the
- * device shows there, too. What should not happen is a warning, once for a device. */
+/* After any failure of the library the kernel of matmul.cl computes the product; if the device
+ * has failed, so does that kernel. A failure other than an unsupported shape is a warning, once
+ * per device. */
 static void refused(struct cuda_device *device, const struct plan_key *key, blaslt_status error)
 {
     bool expected = error == 7 || error == 15; /* INVALID_VALUE, NOT_SUPPORTED */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening the CUDA driver library, and its error numbers in words. */
+ * Opens the CUDA driver library; names its errors. */
 #include "cu_api.h"
 
 #include <dlfcn.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CUDA driver API as this plugin uses it: declarations of our own, so that it compiles where no toolkit is, and addresses
- * from the library that is opened when the plugin is activated. Names and numbers are those of cuda.h, versions that of CUDA 11. */
+ * The CUDA driver API as this plugin uses it: own declarations, so that it compiles without a
+ * toolkit, and addresses from the library that is opened when the plugin is activated. Names,
+ * numbers and versions are those of cuda.h of CUDA 11. */
 #ifndef CU_API_H
 #define CU_API_H
 
@@ -53,13 +54,14 @@ struct cu_api {
 /* Filled by cu_api_open. */
 extern struct cu_api cu;
 
-/* Opens the driver library (a name or a path); TN_ERR_UNAVAILABLE with words when it is not there or too old. */
+/* Opens the driver library (a name or a path); TN_ERR_UNAVAILABLE when it is missing or too old. */
 tn_status cu_api_open(const char *library);
 /* "CUDA_ERROR_OUT_OF_MEMORY". */
 const char *cu_api_error_name(CUresult error);
-/* Whether a context that met this error gives it to every later call. */
+/* Whether every later call in the same context fails with this error. */
 bool cu_api_sticky(CUresult error);
-/* Records a failure: `what` was asked of `device`. Returns the status that fits: memory, lost, device. */
+/* Records a failure: `what` was asked of `device`. Returns TN_ERR_MEMORY, TN_ERR_LOST or
+ * TN_ERR_DEVICE. */
 tn_status cu_api_fail(CUresult error, const char *what, const char *device);
 
 #endif

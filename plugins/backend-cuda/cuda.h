@@ -22,27 +22,28 @@ extern struct cuda_options cuda_options;
 #define CUDA_STAGES 2
 #define CUDA_STAGE_BYTES (1u << 20)
 #define CUDA_PLANS 64
-#define CUDA_PEERS 256 /* devices beyond are copied to without peer access */
+#define CUDA_PEERS 256 /* no peer access to devices beyond this number */
 
 struct cuda_plan; /* blaslt_matmul.c: a product whose algorithm is known */
 
 struct cuda_device {
     CUdevice id;
-    CUcontext context; /* the primary one: other libraries of the process use it, too */
+    CUcontext context; /* the primary one, which other libraries of the process use, too */
     char name[128];
     int32_t capability[2];
     int64_t pid;          /* of the process that opened it */
     _Atomic int32_t lost; /* the CUresult that ended it */
     tn_cuda_native native;
     pthread_mutex_t lock;            /* for loading modules, for plans, for peers */
-    uint64_t peers[CUDA_PEERS / 64]; /* bit i: access to device i's memory was asked for */
+    uint64_t peers[CUDA_PEERS / 64]; /* bit i: peer access to device i was requested */
     CUmodule modules[GPU_TEXT_COUNT];
     _Atomic(CUfunction) functions[GPU_KERNEL_COUNT][TN_DTYPE_COUNT];
     struct blaslt_device blas;
     struct cuda_plan *plans; /* CUDA_PLANS of them, allocated at the first product */
 };
 
-/* Pinned memory through which copies between host and device go, half by half. */
+/* Pinned memory for copies between host and device. A stream has two: one is copied while the
+ * other is used. */
 struct cuda_stage {
     void *at;
     CUevent done;
@@ -54,22 +55,23 @@ struct cuda_stream {
     CUstream stream;
     gpu_error *error; /* pinned, mapped into the device */
     CUdeviceptr error_at;
-    bool may_fail; /* something that can write to it was started since it was last looked at */
+    bool may_fail; /* a kernel that can write to it was started since it was last read */
     struct cuda_stage stages[CUDA_STAGES];
 };
 
 /* context.c */
 
-/* Makes the device's context current until cuda_leave; an error when it is lost, or belongs to the parent of a fork. */
+/* Makes the device's context current until cuda_leave. Fails when the device is lost, or was
+ * opened before a fork. */
 tn_status cuda_enter(struct cuda_device *device);
 void cuda_leave(void);
 /* The same for what frees: false, without an error, where nothing can be freed any more. */
 bool cuda_enter_to_free(struct cuda_device *device);
-/* cu_api_fail, and remembers that the device is lost. */
+/* cu_api_fail; after a sticky error the device is lost. */
 tn_status cuda_fail(struct cuda_device *device, CUresult error, const char *what);
 
 /* program.c: the kernels inside the plugin, or in files. */
-bool cuda_kernels_there(void);
+bool cuda_kernels_found(void);
 tn_status cuda_function(struct cuda_device *device, enum gpu_kernel kernel, tn_dtype type,
                         CUfunction *out);
 void cuda_modules_drop(struct cuda_device *device);

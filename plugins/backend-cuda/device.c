@@ -10,7 +10,7 @@
 
 static int32_t device_count;
 
-/* ---- looking for devices ----------------------------------------------------------------------------- */
+/* ---- finding devices ------------------------------------------------------------------------- */
 
 static tn_status enumerate(int32_t *count)
 {
@@ -119,7 +119,7 @@ static tn_status device_info(void *handle, tn_device_info *out)
     cu.cuDriverGetVersion(&version);
     cu.cuDeviceGetAttribute(&units, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device->id);
     pthread_mutex_lock(&device->lock);
-    blaslt_words(&device->blas, blas, sizeof blas);
+    blaslt_describe(&device->blas, blas, sizeof blas);
     pthread_mutex_unlock(&device->lock);
     tn_snprint(out->name, sizeof out->name, "%s", device->name);
     tn_snprint(out->driver, sizeof out->driver, "CUDA %d.%d, compute capability %d.%d%s",
@@ -133,7 +133,7 @@ static tn_status device_info(void *handle, tn_device_info *out)
     return TN_OK;
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static tn_status device_alloc(void *handle, size_t bytes, void **out)
 {
@@ -167,7 +167,7 @@ static void device_free(void *handle, void *memory, size_t bytes)
     }
 }
 
-/* ---- streams --------------------------------------------------------------------------------------------- */
+/* ---- streams --------------------------------------------------------------------------------- */
 
 static void stream_drop(void *handle, void *stream_)
 {
@@ -229,7 +229,7 @@ static tn_status stream_new(void *handle, void **out)
     return TN_OK;
 }
 
-/* Waits, and says what the work met. The context is current. */
+/* Waits, and returns the first failure of the work. The context is current. */
 static tn_status stream_wait(struct cuda_stream *stream)
 {
     CUresult error = cu.cuStreamSynchronize(stream->stream);
@@ -246,7 +246,7 @@ static tn_status stream_wait(struct cuda_stream *stream)
     if (!record.taken)
         return TN_OK;
     memset(stream->error, 0, sizeof *stream->error);
-    return gpu_error_say(&record, stream->device->name);
+    return gpu_error_fail(&record, stream->device->name);
 }
 
 static tn_status stream_sync(void *handle, void *stream)
@@ -260,7 +260,7 @@ static tn_status stream_sync(void *handle, void *stream)
     return status;
 }
 
-/* ---- events ------------------------------------------------------------------------------------------------ */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static tn_status event_new(void *handle, void **out)
 {
@@ -337,9 +337,10 @@ static tn_status event_query(void *handle, void *event, bool *done)
     return TN_OK;
 }
 
-/* ---- copies -------------------------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
-/* A half of the pinned memory that nothing is under way in. Made at the first copy: many streams never need one. */
+/* Waits until pinned memory is free. It is allocated at the first copy: many streams never need
+ * it. */
 static CUresult stage_take(struct cuda_stream *stream, int which, struct cuda_stage **out)
 {
     struct cuda_stage *stage = &stream->stages[which];
@@ -357,7 +358,7 @@ static CUresult stage_take(struct cuda_stream *stream, int which, struct cuda_st
     return error;
 }
 
-/* Returns when `from` is in pinned memory: the device need not have been reached yet. */
+/* Returns when `from` is in pinned memory; the copy to the device may still be running. */
 static tn_status copy_in(void *handle, void *stream_, void *memory, uint64_t offset,
                          const void *from, size_t bytes)
 {
@@ -392,7 +393,8 @@ static tn_status copy_in(void *handle, void *stream_, void *memory, uint64_t off
     return error == CUDA_SUCCESS ? TN_OK : cuda_fail(handle, error, "copying to the device");
 }
 
-/* One half is under way while the other is emptied. The host looks at values here, so a failure of the work that made them is said here, too. */
+/* One part is copied to pinned memory while the one before is copied to `to`. A failure of the
+ * work that computed the values is returned here, too. */
 static tn_status copy_out(void *handle, void *stream_, void *to, void *memory, uint64_t offset,
                           size_t bytes)
 {
@@ -458,8 +460,8 @@ static tn_status copy(void *handle, void *stream, void *to, uint64_t to_offset, 
     return error == CUDA_SUCCESS ? TN_OK : cuda_fail(handle, error, "copying inside the device");
 }
 
-/* Lets the source write the target's memory directly, where the driver allows that; once a pair. Without it
- * the driver copies through the host. The source's context is current. */
+/* Requests direct access from source to target, once per pair. Without it the driver copies
+ * through the host. The source's context is current. */
 static void peer_enable(struct cuda_device *source, const struct cuda_device *target)
 {
     uint64_t bit = (uint64_t)1 << (target->id % 64), *peers;

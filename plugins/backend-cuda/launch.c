@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What plugins/gpu asks of the backend: starting kernels, copies, errors. */
+ * The functions that plugins/gpu needs of the backend: starting kernels, copies, errors. */
 #include "cuda.h"
 
 #define MAX_ARGS 8
@@ -62,7 +62,7 @@ void *gpu_error_memory(const tn_call *call)
     return (void *)(uintptr_t)stream->error_at;
 }
 
-bool gpu_device_has(const tn_call *call, tn_dtype dtype, char *reason, size_t size)
+bool gpu_device_supports(const tn_call *call, tn_dtype dtype, char *reason, size_t size)
 {
     (void)call;
     (void)dtype;

@@ -20,7 +20,8 @@ CLEANFILES += $(TN_CUDA_KERNELS)
 $(TN_CUDA_KERNELS): %D%/kernels.cu %D%/dialect.cuh $(TN_GPU_COMMON) $(TN_GPU_EACH)
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && text=`basename $@ .c` && \
 	    $(TN_NVCC) "-DTN_TEXT=\"$$text.cl\"" -o $@.fatbin $(srcdir)/%D%/kernels.cu && \
-	    $(PERL) $(srcdir)/build-aux/embed $@.fatbin $$text.fatbin >$@.tmp && rm -f $@.fatbin && mv -f $@.tmp $@
+	    $(PERL) $(srcdir)/build-aux/embed $@.fatbin $$text.fatbin >$@.tmp && \
+	    rm -f $@.fatbin && mv -f $@.tmp $@
 %D%/activation.c: plugins/gpu/kernels/activation.cl
 %D%/arithmetic.c: plugins/gpu/kernels/arithmetic.cl
 %D%/compare.c: plugins/gpu/kernels/compare.cl

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CUDA backend as a plugin: its options, its kernels, and the opening of NVIDIA's libraries. */
+ * The plugin: options, kernels, activation, which opens NVIDIA's libraries. */
 #include "cuda.h"
 
 static const tn_option options[] = {
@@ -8,7 +8,8 @@ static const tn_option options[] = {
                      "the driver library to open, a name or a path"),
     TN_OPTION_STRING(
         struct cuda_options, blas, "\"auto\"",
-        "the cuBLASLt for products of matrices, a name or a path, or several, separated by commas: the first that starts; \"none\": our own kernel"),
+        "the cuBLASLt for products of matrices, a name or a path, or several, separated by commas: "
+        "the first that starts; \"none\": our own kernel"),
     TN_OPTION_STRING(
         struct cuda_options, kernels, "\"\"",
         "a folder with NAME.fatbin files to load in place of the kernels inside the plugin"),
@@ -28,7 +29,7 @@ static tn_status activate(void)
 {
     tn_status status;
 
-    if (!cuda_kernels_there())
+    if (!cuda_kernels_found())
         return tn_fail(TN_ERR_UNAVAILABLE,
                        "built without CUDA kernels: configure found no nvcc. A build with "
                        "--with-cuda=yes has them; TENON_CUDA_KERNELS=FOLDER loads them from files");

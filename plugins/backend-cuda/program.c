@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Modules and their kernels: fatbins that the build embedded, or files of TENON_CUDA_KERNELS. A module
- * has the kernels of a text and is loaded when one of them is first needed. */
+ * Modules and their kernels: fatbins that the build embedded, or files of TENON_CUDA_KERNELS. A
+ * module has the kernels of a text and is loaded when one of them is first needed. */
 #include "cuda.h"
 
 #include <fcntl.h>
@@ -28,12 +28,12 @@ static const struct {
 #undef TEXT_
 };
 
-bool cuda_kernels_there(void)
+bool cuda_kernels_found(void)
 {
     return texts[0].image || (cuda_options.kernels && *cuda_options.kernels);
 }
 
-/* A file of the folder that was asked for, in memory of its own. */
+/* Reads a file of TENON_CUDA_KERNELS into memory that the caller frees. */
 static tn_status image_read(const char *path, void **out)
 {
     /* Not blocking: opening a FIFO would wait for a writer. */
@@ -56,7 +56,8 @@ static tn_status image_read(const char *path, void **out)
     if (!image)
         return tn_fail(
             TN_ERR_IO,
-            "kernels cannot be read from %q; TENON_CUDA_KERNELS names a folder with NAME.fatbin files",
+            "kernels cannot be read from %q; TENON_CUDA_KERNELS names a folder with NAME.fatbin "
+            "files",
             path);
     image[size] = '\0';
     *out = image;
@@ -92,7 +93,8 @@ static tn_status module_load(struct cuda_device *device, enum gpu_text text)
         cu.cuDriverGetVersion(&version);
         return tn_fail_native(
             TN_ERR_UNAVAILABLE, error,
-            "the kernels of %s do not run on %s (compute capability %d.%d, driver for CUDA %d.%d): %s (%d); "
+            "the kernels of %s do not run on %s (compute capability %d.%d, driver for CUDA %d.%d): "
+            "%s (%d); "
             "a newer driver, or a build with another nvcc, would work",
             texts[text].name, device->name, (int)device->capability[0], (int)device->capability[1],
             version / 1000, version % 1000 / 10, cu_api_error_name(error), (int)error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening the OpenCL loader, and its error numbers in words. */
+ * Opens the OpenCL loader; names its errors. */
 #include "cl_api.h"
 
 #include <dlfcn.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * OpenCL as this plugin uses it: types from the Khronos headers, functions from the ICD loader that is opened when the
- * plugin is activated (rule 1: a driver does things when it is mapped). Nothing is linked. */
+ * OpenCL as this plugin uses it: types from the Khronos headers, functions from the ICD loader
+ * that is opened when the plugin is activated. Nothing is linked, because drivers start threads
+ * when they are loaded (rule 1 of the ABI). */
 #ifndef CL_API_H
 #define CL_API_H
 
@@ -32,11 +33,12 @@ struct cl_api {
 /* Filled by cl_api_open. */
 extern struct cl_api cl;
 
-/* Opens the loader (a name or a path); TN_ERR_UNAVAILABLE with words when it is not there or too old. */
+/* Opens the loader (a name or a path); TN_ERR_UNAVAILABLE when it is missing or too old. */
 tn_status cl_api_open(const char *library);
 /* "CL_OUT_OF_RESOURCES"; "?" for a number that the standard does not have. */
 const char *cl_api_error_name(cl_int error);
-/* Records a failure: `what` was asked of `device`. Returns the status that fits: memory, lost, device. */
+/* Records a failure: `what` was asked of `device`. Returns TN_ERR_MEMORY, TN_ERR_LOST or
+ * TN_ERR_DEVICE. */
 tn_status cl_api_fail(cl_int error, const char *what, const char *device);
 
 #endif

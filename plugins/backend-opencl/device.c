@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * OpenCL devices: looking for them, memory, in-order queues as streams, markers as events, copies. */
+ * OpenCL devices: finding them, memory, in-order queues as streams, markers as events, copies. */
 #include "opencl.h"
 
 #include <string.h>
@@ -9,7 +9,8 @@
 #define MAX_PLATFORMS 16
 #define MAX_DEVICES 64
 
-/* A device that was found; order: graphics, accelerators, processors, and inside that platforms by name. */
+/* A device that was found. The order is GPUs, accelerators, processors, and among equals the
+ * platform's name. */
 struct found {
     cl_platform_id platform;
     cl_device_id id;
@@ -23,9 +24,9 @@ struct opencl_options opencl_options;
 static struct found found[MAX_DEVICES];
 static int32_t found_count;
 
-/* ---- looking for devices --------------------------------------------------------------------------- */
+/* ---- finding devices ------------------------------------------------------------------------- */
 
-static bool goes_before(const struct found *a, const struct found *b)
+static bool found_before(const struct found *a, const struct found *b)
 {
     int by_name = strcmp(a->vendor, b->vendor);
 
@@ -38,7 +39,7 @@ static void found_add(const struct found *one)
 {
     int32_t at = found_count;
 
-    while (at > 0 && goes_before(one, &found[at - 1])) {
+    while (at > 0 && found_before(one, &found[at - 1])) {
         found[at] = found[at - 1];
         at--;
     }
@@ -46,7 +47,7 @@ static void found_add(const struct found *one)
     found_count++;
 }
 
-static void look_at(cl_platform_id platform, cl_device_id id, int32_t place)
+static void found_add_if_usable(cl_platform_id platform, cl_device_id id, int32_t place)
 {
     struct found one = { .platform = platform, .id = id, .place = place };
     char name[128] = "";
@@ -83,7 +84,8 @@ tn_status opencl_enumerate(int32_t *count)
     if (error != CL_SUCCESS || n_platforms == 0)
         return tn_fail_native(
             TN_ERR_UNAVAILABLE, error,
-            "the OpenCL loader knows no driver: install one (for the processor, Debian: pocl-opencl-icd)");
+            "the OpenCL loader knows no driver: install one (for the processor, Debian: "
+            "pocl-opencl-icd)");
     for (cl_uint p = 0; p < n_platforms && p < MAX_PLATFORMS; p++) {
         cl_device_id ids[MAX_DEVICES];
         cl_uint n = 0;
@@ -93,7 +95,7 @@ tn_status opencl_enumerate(int32_t *count)
                               MAX_DEVICES, ids, &n) != CL_SUCCESS)
             continue;
         for (cl_uint i = 0; i < n && i < MAX_DEVICES; i++)
-            look_at(platforms[p], ids[i], place++);
+            found_add_if_usable(platforms[p], ids[i], place++);
     }
     if (found_count == 0)
         return tn_fail(TN_ERR_UNAVAILABLE,
@@ -103,7 +105,7 @@ tn_status opencl_enumerate(int32_t *count)
     return TN_OK;
 }
 
-void opencl_forget(void)
+void opencl_reset(void)
 {
     found_count = 0;
 }
@@ -113,7 +115,7 @@ static void *queue_of(void *stream)
     return ((struct opencl_stream *)stream)->queue;
 }
 
-/* What the compiler is told of the device. */
+/* The options for the compiler. */
 static void choose_options(struct opencl_device *device)
 {
     char extensions[8192] = "";
@@ -211,9 +213,9 @@ static tn_status device_info(void *handle, tn_device_info *out)
     return TN_OK;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Most drivers take memory when it is first touched, and would say only then that there is none: so touch it here. */
+/* Most drivers allocate memory when it is first used, and fail only then. So this writes to it. */
 static tn_status device_alloc(void *handle, size_t bytes, void **out)
 {
     struct opencl_device *device = handle;
@@ -254,7 +256,7 @@ static void device_free(void *handle, void *memory, size_t bytes)
         cl.clReleaseMemObject(memory);
 }
 
-/* ---- streams ----------------------------------------------------------------------------------------- */
+/* ---- streams --------------------------------------------------------------------------------- */
 
 static void stream_drop(void *handle, void *stream_)
 {
@@ -302,7 +304,7 @@ static tn_status stream_new(void *handle, void **out)
     return TN_OK;
 }
 
-/* The record that kernels may have left, read after they are done, and emptied. */
+/* Reads the record that finished kernels may have left, and clears it. */
 tn_status opencl_check_errors(struct opencl_stream *stream)
 {
     gpu_error record, none = { 0 };
@@ -320,7 +322,7 @@ tn_status opencl_check_errors(struct opencl_stream *stream)
                                         &none, 0, NULL, NULL);
     if (error != CL_SUCCESS)
         return cl_api_fail(error, "reading the error record", stream->device->name);
-    return gpu_error_say(&record, stream->device->name);
+    return gpu_error_fail(&record, stream->device->name);
 }
 
 static tn_status stream_sync(void *handle, void *stream_)
@@ -335,10 +337,10 @@ static tn_status stream_sync(void *handle, void *stream_)
     return opencl_check_errors(stream);
 }
 
-/* ---- events: a marker of the queue ---------------------------------------------------------------------- */
+/* ---- events: a marker of the queue ----------------------------------------------------------- */
 
 struct opencl_event {
-    cl_event event; /* NULL: not recorded yet, which counts as reached */
+    cl_event event; /* NULL: not recorded yet, which counts as done */
 };
 
 static tn_status event_new(void *handle, void **out)
@@ -366,7 +368,7 @@ static tn_status event_record(void *handle, void *event_, void *stream_)
     cl_event marker = NULL;
     cl_int error = cl.clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, &marker);
 
-    /* another queue may wait for it, or a host that only asks: both need the commands to be on their way */
+    /* flushed, because another queue may wait for it, or the host query it */
     if (error == CL_SUCCESS)
         error = cl.clFlush(stream->queue);
     if (error != CL_SUCCESS) {
@@ -421,7 +423,7 @@ static tn_status event_query(void *handle, void *event_, bool *done)
     return TN_OK;
 }
 
-/* ---- copies ---------------------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 static tn_status copy_in(void *handle, void *stream_, void *memory, uint64_t offset,
                          const void *from, size_t bytes)
@@ -437,7 +439,7 @@ static tn_status copy_in(void *handle, void *stream_, void *memory, uint64_t off
     return error == CL_SUCCESS ? TN_OK : cl_api_fail(error, "copying to the device", device->name);
 }
 
-/* The host looks at values here, so a failure of the work that made them is said here, too. */
+/* A failure of the work that computed the values is returned here, too. */
 static tn_status copy_out(void *handle, void *stream_, void *to, void *memory, uint64_t offset,
                           size_t bytes)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What plugins/gpu asks of the backend: starting kernels, copies, errors. */
+ * The functions that plugins/gpu needs of the backend: starting kernels, copies, errors. */
 #include "opencl.h"
 
-#define FLUSH_EVERY 32 /* kernels; without it some drivers start nothing before someone waits */
+#define FLUSH_EVERY 32 /* kernels; some drivers start nothing before a flush or a wait */
 
 tn_status gpu_launch(const tn_call *call, enum gpu_kernel id, tn_dtype type, int64_t x, int64_t z,
                      const gpu_arg *args, int32_t count)
@@ -74,7 +74,7 @@ void *gpu_error_memory(const tn_call *call)
     return stream->error;
 }
 
-bool gpu_device_has(const tn_call *call, tn_dtype dtype, char *reason, size_t size)
+bool gpu_device_supports(const tn_call *call, tn_dtype dtype, char *reason, size_t size)
 {
     const struct opencl_device *device = call->device;
 

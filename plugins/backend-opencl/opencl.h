@@ -22,7 +22,7 @@ struct opencl_device {
     cl_platform_id platform;
     cl_device_id id;
     cl_context context;
-    cl_command_queue queue; /* for allocation alone, under `lock` */
+    cl_command_queue queue; /* for allocation only, under `lock` */
     char name[128];
     char driver[128];
     char build_options[256];
@@ -39,7 +39,7 @@ struct opencl_stream {
     struct opencl_device *device;
     cl_command_queue queue;
     cl_mem error;  /* a gpu_error */
-    bool may_fail; /* something that can write to it was started since it was last looked at */
+    bool may_fail; /* a kernel that can write to it was started since it was last read */
     int32_t since_flush;
     cl_kernel kernels[GPU_KERNEL_COUNT][TN_DTYPE_COUNT];
 };
@@ -47,10 +47,10 @@ struct opencl_stream {
 /* device.c */
 extern const tn_backend opencl_backend;
 tn_status opencl_enumerate(int32_t *count);
-void opencl_forget(void);
+void opencl_reset(void);
 tn_status opencl_check_errors(struct opencl_stream *stream);
 
-/* program.c: the kernel object of a stream, compiled when first asked for. */
+/* program.c: the kernel object of a stream, compiled at its first use. */
 tn_status opencl_kernel(struct opencl_stream *stream, enum gpu_kernel kernel, tn_dtype type,
                         cl_kernel *out);
 void opencl_programs_drop(struct opencl_device *device);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The OpenCL backend as a plugin: its option, its kernels, and the opening of the loader. */
+ * The plugin: options, kernels, activation, which opens the loader. */
 #include "opencl.h"
 
 static const tn_option options[] = {
@@ -27,7 +27,7 @@ static tn_status activate(void)
 
 static void deactivate(void)
 {
-    opencl_forget();
+    opencl_reset();
 }
 
 static const tn_plugin plugin = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Programs and their kernels. A text that the build embedded is compiled for a device and an element type when
- * one of its kernels is first needed; each stream has kernel objects of its own. */
+ * Programs and their kernels. A text that the build embedded is compiled for a device and an
+ * element type when one of its kernels is first needed; each stream has kernel objects of its
+ * own. */
 #include "opencl.h"
 
 #include <stdatomic.h>

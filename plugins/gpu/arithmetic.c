@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Arithmetic of two elements, or of one and a number; other operators of two elements use it, too. */
+ * Arithmetic of two elements, or of one and a number. Other operators of two elements use these
+ * functions, too. */
 #include "gpu.h"
 
 #include <math.h>
@@ -38,11 +39,12 @@ tn_status gpu_run_binary(const tn_call *call)
     else if (which(call) == GPU_sub && call->options)
         alpha = ((const tn_sub_options *)call->options)->alpha;
     if (tn_view_dtype(call->out[0]) == TN_BOOL)
-        alpha = alpha != 0; /* as in PyTorch it has the result's type */
+        alpha = alpha != 0; /* as in PyTorch, alpha has the type of the result */
     return run_two(call, alpha);
 }
 
-/* An integer tensor and a number that is not whole: the result is floating, and so is what goes in. */
+/* With an integer tensor and a number with a fraction the result is floating, so the input is
+ * converted first. */
 tn_status gpu_run_scalar(const tn_call *call)
 {
     double value = which(call) == GPU_add_scalar
@@ -93,7 +95,8 @@ tn_status gpu_run_div(const tn_call *call)
     return zip(call, options->rounding_mode[0] == 'f' ? GPU_F_DIV_FLOOR : GPU_F_DIV_TRUNC);
 }
 
-/* A bound in the type that kernels compute in: `none` where there is none, the nearest number where it does not fit. */
+/* A bound in the type that kernels compute in. A missing one is the largest or smallest number,
+ * one that is out of range the nearest. */
 static gpu_arg bound(gpu_scalar *scalar, tn_dtype dtype, double value, bool lowest)
 {
     if (GPU_MASK_INT & TN_BIT(dtype)) {
@@ -118,7 +121,7 @@ tn_status gpu_run_clamp(const tn_call *call)
     gpu_scalar low, high;
 
     if (tn_view_dtype(views[1]) != dtype) {
-        /* whole numbers and a bound that is not whole */
+        /* integers, and a bound with a fraction */
         tn_status status = gpu_copy_view(call, views[0], views[1]);
 
         if (status)

@@ -5,10 +5,10 @@
 
 bool gpu_supports(const tn_call *call, char *reason, size_t size)
 {
-    if (!gpu_device_has(call, call->dtype, reason, size))
+    if (!gpu_device_supports(call, call->dtype, reason, size))
         return false;
     for (int64_t i = 0; i < call->n_in; i++)
-        if (call->in[i] && !gpu_device_has(call, tn_view_dtype(call->in[i]), reason, size))
+        if (call->in[i] && !gpu_device_supports(call, tn_view_dtype(call->in[i]), reason, size))
             return false;
     return true;
 }

@@ -13,10 +13,12 @@ bool gpu_supports_copy(const tn_call *call, char *reason, size_t size)
         tn_snprint(reason, size, "float8 is stored and copied, not converted, on this device");
         return false;
     }
-    return gpu_device_has(call, to, reason, size) && gpu_device_has(call, from, reason, size);
+    return gpu_device_supports(call, to, reason, size) &&
+           gpu_device_supports(call, from, reason, size);
 }
 
-/* An operator in place begins with a copy of its input to its output: drivers refuse to copy memory to itself. */
+/* An operator in place begins with a copy of its input to its output; drivers refuse to copy
+ * memory to itself. */
 static bool same_place(const gpu_walk *walk, const tn_view *to, const tn_view *from)
 {
     bool same = to->data == from->data && to->byte_offset == from->byte_offset &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tensors from nothing: one value everywhere, or numbers at equal distances. */
+ * Creation of tensors: one value everywhere, or equally spaced numbers. */
 #include "gpu.h"
 
 tn_status gpu_fill_view(const tn_call *call, const tn_view *to, double value)
@@ -11,7 +11,7 @@ tn_status gpu_fill_view(const tn_call *call, const tn_view *to, double value)
 
     gpu_walk_make(&walk, views, 1);
     gpu_bits(tn_view_dtype(to), value, bits);
-    /* the second number of a complex one: two floats are one word of 64 bits, two doubles two */
+    /* a complex number of two floats is one word of 64 bits, one of two doubles two */
     {
         const gpu_arg args[] = { GPU_ARG(to->data), GPU_ARG(walk), GPU_ARG(bits[0]),
                                  GPU_ARG(bits[1]) };

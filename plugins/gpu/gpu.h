@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the backends for OpenCL and CUDA share: the operators on the host's side (from a tn_call to the arguments of a kernel), which
- * see a device only through the few functions below. Each backend compiles these files into itself and defines those functions. */
+ * What the backends for OpenCL and CUDA share: the host's side of the operators, from a tn_call
+ * to the arguments of a kernel. They use a device through the few functions below, which each
+ * backend defines; it compiles these files into itself. */
 #ifndef GPU_H
 #define GPU_H
 
@@ -11,9 +12,9 @@ typedef int32_t i32;
 typedef int64_t i64;
 #include "kernels/layout.cl"
 
-/* ---- kernels on the device ----------------------------------------------------------------------- */
+/* ---- kernels on the device ------------------------------------------------------------------- */
 
-/* How work items are counted. */
+/* What the number of a launch counts. */
 enum gpu_shape {
     GPU_ITEMS,  /* a work item each, in groups of 256 */
     GPU_GROUPS, /* a group of 256 each */
@@ -42,12 +43,13 @@ typedef struct gpu_kernel_row {
 } gpu_kernel_row;
 
 extern const gpu_kernel_row gpu_kernel_rows[GPU_KERNEL_COUNT];
-/* "f32": how kernel names say a type. */
+/* "f32": the type in names of kernels. */
 const char *gpu_type_name(tn_dtype dtype);
 /* Writes "tn_add_f32". */
 void gpu_kernel_text(char *out, size_t size, enum gpu_kernel kernel, tn_dtype type);
 
-/* An argument of a kernel: where it lies and how long it is. Memory is a handle, sizeof(void *) long. */
+/* An argument of a kernel: its address and size. Memory is passed as a handle of sizeof(void *)
+ * bytes. */
 typedef struct gpu_arg {
     const void *at;
     size_t size;
@@ -57,22 +59,23 @@ typedef struct gpu_arg {
         &(value), sizeof(value)                                                                    \
     }
 
-/* ---- what a backend defines ------------------------------------------------------------------------ */
+/* ---- what a backend defines ------------------------------------------------------------------ */
 
-/* Starts a kernel on the call's stream over x items, groups or tiles, z times (at most 65535). Nothing happens when one is zero. */
+/* Starts a kernel on the call's stream over x items, groups or tiles, z times (at most 65535).
+ * Does nothing when one of them is zero. */
 tn_status gpu_launch(const tn_call *call, enum gpu_kernel kernel, tn_dtype type, int64_t x,
                      int64_t z, const gpu_arg *args, int32_t count);
 /* Copies bytes inside the device, in stream order. */
 tn_status gpu_copy_bytes(const tn_call *call, void *to, uint64_t to_offset, void *from,
                          uint64_t from_offset, size_t bytes);
-/* Reads bytes of the device behind what the stream has to do, and waits for them. */
+/* Copies bytes to the host after all work of the stream, and waits for them. */
 tn_status gpu_read_bytes(const tn_call *call, void *to, void *from, uint64_t offset, size_t bytes);
-/* The handle of the stream's gpu_error, which a kernel about to start may write to. */
+/* The handle of the stream's gpu_error, for a kernel that is started next and may write to it. */
 void *gpu_error_memory(const tn_call *call);
-/* Whether the device computes in this type; else writes why not. */
-bool gpu_device_has(const tn_call *call, tn_dtype dtype, char *reason, size_t size);
+/* Whether the device computes in this type; if not, writes why. */
+bool gpu_device_supports(const tn_call *call, tn_dtype dtype, char *reason, size_t size);
 
-/* ---- views ----------------------------------------------------------------------------------------- */
+/* ---- views ----------------------------------------------------------------------------------- */
 
 int64_t gpu_count(const tn_view *view);
 /* Bytes of an element. */
@@ -80,12 +83,13 @@ int64_t gpu_item_size(const tn_view *view);
 /* Elements from the start of the memory to the first one. */
 int64_t gpu_offset(const tn_view *view);
 bool gpu_dense(const tn_view *view);
-/* A loop over views[0]'s shape, to which the others broadcast: dimensions of size 1 go, neighbours that lie one behind the other become one. */
+/* A loop over views[0]'s shape, to which the others broadcast. Dimensions of size 1 are dropped,
+ * contiguous ones are merged. */
 void gpu_walk_make(gpu_walk *walk, const tn_view *const *views, int32_t count);
 void gpu_walk4_make(gpu_walk4 *walk, const tn_view *const views[4]);
 /* Rows along `dim` of views of one shape. */
 tn_status gpu_rows_make(gpu_rows *rows, const tn_view *const *views, int32_t count, int64_t dim);
-/* A number as kernels for this type take it: float, double or a whole number. */
+/* A number as kernels of this type take it. */
 typedef union gpu_scalar {
     float f;
     double d;
@@ -93,14 +97,15 @@ typedef union gpu_scalar {
     int64_t l;
 } gpu_scalar;
 gpu_arg gpu_scalar_arg(gpu_scalar *scalar, tn_dtype dtype, double value);
-/* The unsigned integer (or c128) that kernels that only move elements take for elements of this size. */
+/* The type of elements of this size for kernels that only move them: an unsigned integer, or
+ * c128. */
 tn_dtype gpu_as_bits(const tn_view *view);
 /* The bits of a number stored as `dtype`, in words of 64 bits. */
 void gpu_bits(tn_dtype dtype, double value, uint64_t bits[2]);
-/* The words after a stream's synchronisation found an error record. */
-tn_status gpu_error_say(const gpu_error *error, const char *device);
+/* Fails with the message for the error record of a stream. */
+tn_status gpu_error_fail(const gpu_error *error, const char *device);
 
-/* ---- operators ------------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 /* y = x with conversion, any strides, x broadcasting to y. */
 tn_status gpu_copy_view(const tn_call *call, const tn_view *to, const tn_view *from);

@@ -5,15 +5,16 @@
 
 #include <string.h>
 
-/* `x` in the shape of the index, at place 0 of the dimension that the index points into. */
-struct pointed {
+/* `x` with the shape of the index, at 0 of the indexed dimension. */
+struct indexed {
     tn_view view;
     int64_t strides[TN_MAX_DIMS];
     gpu_index at;
     int64_t dim;
 };
 
-static void point(struct pointed *out, const tn_view *x, const tn_view *index, int64_t dim, i32 op)
+static void index_view(struct indexed *out, const tn_view *x, const tn_view *index, int64_t dim,
+                       i32 op)
 {
     if (dim < 0)
         dim += x->ndim > 0 ? x->ndim : 1;
@@ -34,10 +35,10 @@ tn_status gpu_run_gather(const tn_call *call)
 {
     const tn_view *x = call->in[0], *index = call->in[1], *y = call->out[0];
     void *errors = gpu_error_memory(call);
-    struct pointed from;
+    struct indexed from;
     gpu_walk walk;
 
-    point(&from, x, index, ((const tn_gather_options *)call->options)->dim, GPU_ERROR_GATHER);
+    index_view(&from, x, index, ((const tn_gather_options *)call->options)->dim, GPU_ERROR_GATHER);
     gpu_walk_make(&walk, (const tn_view *[]){ y, index, &from.view }, 3);
     {
         const gpu_arg args[] = { GPU_ARG(y->data), GPU_ARG(index->data), GPU_ARG(x->data),
@@ -47,7 +48,7 @@ tn_status gpu_run_gather(const tn_call *call)
     }
 }
 
-/* y = x, then the places; src may be larger than the index. */
+/* y = x, then the indexed elements; src may be larger than the index. */
 static tn_status scatter(const tn_call *call, int64_t dim, enum gpu_kernel kernel, i32 op)
 {
     const tn_view *index = call->in[1], *src = call->in[2], *y = call->out[0];
@@ -55,13 +56,13 @@ static tn_status scatter(const tn_call *call, int64_t dim, enum gpu_kernel kerne
     void *errors = gpu_error_memory(call);
     int64_t strides[TN_MAX_DIMS];
     tn_view given = *src;
-    struct pointed to;
+    struct indexed to;
     gpu_rows rows;
     tn_status status = gpu_copy_view(call, y, call->in[0]);
 
     if (status)
         return status;
-    point(&to, y, index, dim, op);
+    index_view(&to, y, index, dim, op);
     given.shape = index->shape;
     given.strides = strides;
     given.ndim = index->ndim;
@@ -95,11 +96,11 @@ tn_status gpu_run_scatter_add(const tn_call *call)
                    GPU_ERROR_SCATTER_ADD);
 }
 
-/* ---- nonzero ---- */
+/* ---- nonzero --------------------------------------------------------------------------------- */
 
 enum { NONZERO_PIECES = 256, NONZERO_PIECE = 2048 };
 
-/* Elements of a piece, of which there are NONZERO_PIECES at most. */
+/* Elements of a piece; there are at most NONZERO_PIECES pieces. */
 static int64_t nonzero_piece(int64_t count)
 {
     int64_t piece = (count + NONZERO_PIECES - 1) / NONZERO_PIECES;
@@ -122,7 +123,7 @@ size_t gpu_workspace_nonzero(const tn_call *call)
     return (size_t)nonzero_pieces(call->in[0], &piece) * sizeof(int64_t);
 }
 
-/* Counted on the device, read back for the shape, then written. */
+/* Counts on the device, reads the counts for the shape of the result, then writes the indices. */
 tn_status gpu_run_nonzero(const tn_call *call)
 {
     const tn_view *x = call->in[0], *work = call->workspace, *y;

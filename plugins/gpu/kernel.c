@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The list of kernels: their names and texts; what every operator supports; errors that kernels record. */
+ * The list of kernels, their names and texts; messages for the errors that kernels record. */
 #include "gpu.h"
 
 #define GPU_KERNEL(name, text, shape) { #name, GPU_TEXT_##text, GPU_##shape },
@@ -21,7 +21,7 @@ void gpu_kernel_text(char *out, size_t size, enum gpu_kernel kernel, tn_dtype ty
     tn_snprint(out, size, "tn_%s_%s", gpu_kernel_rows[kernel].name, gpu_type_name(type));
 }
 
-tn_status gpu_error_say(const gpu_error *error, const char *device)
+tn_status gpu_error_fail(const gpu_error *error, const char *device)
 {
     if (error->op == GPU_ERROR_DIVISION)
         return tn_fail(TN_ERR_RUNTIME,
@@ -40,7 +40,8 @@ tn_status gpu_error_say(const gpu_error *error, const char *device)
             (long long)error->bound, (long long)(error->bound - 1));
     return tn_fail(
         TN_ERR_INDEX,
-        "%s on %s: target[%lld] is %lld, which is out of range for %lld classes (0 to %lld, or ignore_index)",
+        "%s on %s: target[%lld] is %lld, which is out of range for %lld classes (0 to %lld, or "
+        "ignore_index)",
         ops[op], device, (long long)error->place, (long long)error->index, (long long)error->bound,
         (long long)(error->bound - 1));
 }

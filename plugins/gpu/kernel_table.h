@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rows of a backend's kernel table, included between its braces. The includer defines GPU_DEVICE, the type of
- * its devices ("opencl"), and its bmm: GPU_BMM_RUN and GPU_BMM_WORKSPACE. */
+ * The rows of a backend's kernel table, included between its braces. The includer defines
+ * GPU_DEVICE, the type of its devices ("opencl"), and its bmm: GPU_BMM_RUN and
+ * GPU_BMM_WORKSPACE. */
 
 /* clang-format off */
 #define GPU_ROW(op_, dtypes_, run_, data_, supports_, workspace_) \

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * nll_loss and its derivative; a target out of range is reported at the next synchronisation of the stream. */
+ * nll_loss and its derivative. A target out of range is reported at the next synchronisation of
+ * the stream. */
 #include "gpu.h"
 
 #include <string.h>
 
-static tn_status reduction_of(const char *text, int32_t *out)
+static tn_status reduction_of(const tn_call *call, const char *text, int32_t *out)
 {
     static const char *const names[] = { "none", "mean", "sum" };
 
@@ -14,8 +15,8 @@ static tn_status reduction_of(const char *text, int32_t *out)
             *out = i;
             return TN_OK;
         }
-    return tn_fail(TN_ERR_VALUE, "reduction %q: what is accepted is \"none\", \"mean\" and \"sum\"",
-                   text);
+    return tn_fail(TN_ERR_VALUE, "%s: reduction: unknown mode, got %q; expected none, mean or sum",
+                   call->op, text);
 }
 
 tn_status gpu_run_nll_loss(const tn_call *call)
@@ -36,7 +37,7 @@ tn_status gpu_run_nll_loss(const tn_call *call)
     void *errors = gpu_error_memory(call);
     const gpu_arg args[] = { GPU_ARG(y->data),      GPU_ARG(total->data), GPU_ARG(x->data),
                              GPU_ARG(target->data), GPU_ARG(errors),      GPU_ARG(loss) };
-    tn_status status = reduction_of(options->reduction, &loss.reduction);
+    tn_status status = reduction_of(call, options->reduction, &loss.reduction);
 
     if (status)
         return status;
@@ -62,7 +63,7 @@ tn_status gpu_run_nll_loss_grad(const tn_call *call)
     void *errors = gpu_error_memory(call);
     const gpu_arg args[] = { GPU_ARG(gx->data),     GPU_ARG(gy->data), GPU_ARG(total->data),
                              GPU_ARG(target->data), GPU_ARG(errors),   GPU_ARG(loss) };
-    tn_status status = reduction_of(options->reduction, &loss.reduction);
+    tn_status status = reduction_of(call, options->reduction, &loss.reduction);
 
     if (status)
         return status;

@@ -4,7 +4,7 @@
 #include "gpu.h"
 
 #define TILE 64     /* as in matmul.cl */
-#define BATCH 65535 /* matrices in one start: what CUDA allows */
+#define BATCH 65535 /* matrices per launch: CUDA's limit */
 
 bool gpu_supports_bmm(const tn_call *call, char *reason, size_t size)
 {

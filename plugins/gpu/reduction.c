@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * sum, amax, argmax: which dimensions stay and which go, and how the work is cut. The cut depends on shapes alone. */
+ * Reductions: which dimensions are kept, and how the work is divided. That depends on shapes
+ * alone, so results repeat to the bit. */
 #include "gpu.h"
 
 #include <string.h>
 
-#define FEW 64      /* elements that one work item takes alone, when there are enough outputs */
-#define PIECE 16384 /* elements of a group, at least, when outputs are few */
-#define PIECES 256  /* pieces of an output, at most */
+#define FEW 64      /* elements at most for a work item, when there are enough outputs */
+#define PIECE 16384 /* elements at least for a group, when outputs are few */
+#define PIECES 256  /* pieces at most of an output */
 #define ENOUGH 256  /* outputs that fill a device with a group each */
 
-/* Adds dimension (shape, strides) to the plan, joined to the one before where memory allows. */
+/* Adds a dimension to the plan, merged with the one before where strides allow. */
 static void plan_add(gpu_reduce *plan, int32_t first, int64_t shape, int64_t stride_y,
                      int64_t stride_x)
 {
@@ -33,21 +34,21 @@ static void plan_add(gpu_reduce *plan, int32_t first, int64_t shape, int64_t str
 
 static void plan_make(gpu_reduce *plan, const tn_view *x, const tn_view *y, tn_ints dims)
 {
-    bool goes[TN_MAX_DIMS];
+    bool reduced[TN_MAX_DIMS];
 
     memset(plan, 0, sizeof *plan);
     for (int32_t d = 0; d < TN_MAX_DIMS; d++)
-        goes[d] = dims.count <= 0;
-    /* a 0-d tensor has the dimensions 0 and -1, which say all of it */
+        reduced[d] = dims.count <= 0;
+    /* dimensions 0 and -1 of a 0-d tensor mean all of it */
     for (int64_t i = 0; i < dims.count; i++)
-        goes[dims.at[i] < 0 ? dims.at[i] + (x->ndim > 0 ? x->ndim : 1) : dims.at[i]] = true;
+        reduced[dims.at[i] < 0 ? dims.at[i] + (x->ndim > 0 ? x->ndim : 1) : dims.at[i]] = true;
     plan->offset_x = gpu_offset(x);
     plan->offset_y = gpu_offset(y);
     plan->outputs = 1;
     plan->length = 1;
-    /* y has the dimensions that stay, in order; with keepdim ones of size 1 between them */
+    /* y has the kept dimensions in order; with keepdim, those of size 1 between them */
     for (int32_t d = 0, of_y = 0; d < x->ndim; d++) {
-        if (goes[d]) {
+        if (reduced[d]) {
             plan->length *= x->shape[d];
             of_y += y->ndim == x->ndim;
         } else {
@@ -58,7 +59,7 @@ static void plan_make(gpu_reduce *plan, const tn_view *x, const tn_view *y, tn_i
     }
     plan->kept = plan->ndim;
     for (int32_t d = 0; d < x->ndim; d++)
-        if (goes[d])
+        if (reduced[d])
             plan_add(plan, plan->kept, x->shape[d], 0, x->strides[d]);
     if (plan->ndim == plan->kept) {
         plan->shape[plan->ndim] = 1;
@@ -100,7 +101,7 @@ static tn_ints dims_of(const tn_call *call)
     return options ? options->dims : tn_no_ints();
 }
 
-/* Bytes of a partial result: sums are kept as they are computed. */
+/* Bytes of a partial result: partial sums are stored in the type that they are computed in. */
 static int64_t partial_size(const tn_call *call)
 {
     tn_dtype out = tn_view_dtype(call->out[0]);
@@ -175,7 +176,7 @@ tn_status gpu_run_prod(const tn_call *call)
     return reduce(call, GPU_prod, GPU_prod_item, GPU_prod_part, GPU_prod_last, partial_size(call));
 }
 
-static tn_status place(const tn_call *call, int64_t dim, int32_t smaller)
+static tn_status arg_extreme(const tn_call *call, int64_t dim, int32_t smaller)
 {
     const tn_view *x = call->in[0], *y = call->out[0];
     gpu_reduce plan;
@@ -195,10 +196,10 @@ tn_status gpu_run_argmax(const tn_call *call)
 {
     const tn_argmax_options *options = call->options;
 
-    return place(call, options ? options->dim : INT64_MIN, 0);
+    return arg_extreme(call, options ? options->dim : INT64_MIN, 0);
 }
 
 tn_status gpu_run_argmin(const tn_call *call)
 {
-    return place(call, ((const tn_argmin_options *)call->options)->dim, 1);
+    return arg_extreme(call, ((const tn_argmin_options *)call->options)->dim, 1);
 }

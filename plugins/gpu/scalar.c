@@ -30,8 +30,8 @@ gpu_arg gpu_scalar_arg(gpu_scalar *scalar, tn_dtype dtype, double value)
     return arg;
 }
 
-/* float to float16, to nearest even. */
-static uint16_t half_bits(float value)
+/* float to float16, rounded to nearest even. */
+static uint16_t float16_bits(float value)
 {
     uint32_t bits, sign, rest, mantissa;
     int32_t exponent, shift;
@@ -62,7 +62,7 @@ static uint16_t half_bits(float value)
     return (uint16_t)(sign | rest);
 }
 
-static uint16_t brain_bits(float value)
+static uint16_t bfloat16_bits(float value)
 {
     uint32_t bits;
 
@@ -72,8 +72,8 @@ static uint16_t brain_bits(float value)
     return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
-/* A double to 64 bits of whole number, also where C leaves it open. */
-static int64_t whole(double value)
+/* A double as a 64-bit integer; defined where C's conversion is not. */
+static int64_t to_int64(double value)
 {
     if (isnan(value))
         return 0;
@@ -92,8 +92,8 @@ void gpu_bits(tn_dtype dtype, double value, uint64_t bits[2])
     bits[1] = 0;
     switch (dtype) {
     case TN_BOOL: bits[0] = value != 0; break;
-    case TN_F16: bits[0] = half_bits(narrow); break;
-    case TN_BF16: bits[0] = brain_bits(narrow); break;
+    case TN_F16: bits[0] = float16_bits(narrow); break;
+    case TN_BF16: bits[0] = bfloat16_bits(narrow); break;
     case TN_F32:
     case TN_C64: memcpy(bits, &narrow, sizeof narrow); break;
     case TN_F64:
@@ -101,8 +101,8 @@ void gpu_bits(tn_dtype dtype, double value, uint64_t bits[2])
     case TN_U64:
         bits[0] = value >= 9223372036854775808.0 && value < 18446744073709551616.0
                       ? (uint64_t)value
-                      : (uint64_t)whole(value);
+                      : (uint64_t)to_int64(value);
         break;
-    default: bits[0] = (uint64_t)whole(value); break;
+    default: bits[0] = (uint64_t)to_int64(value); break;
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Order along one dimension. */
+ * sort along one dimension. */
 #include "gpu.h"
 
 tn_status gpu_run_sort(const tn_call *call)

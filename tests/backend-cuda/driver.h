@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of test_cuda share: the plugin and the fake driver beside it. */
+ * What the files of test_cuda share: the plugin and the fake driver. */
 #ifndef TESTS_BACKEND_CUDA_DRIVER_H
 #define TESTS_BACKEND_CUDA_DRIVER_H
 
@@ -18,17 +18,17 @@ struct options {
 extern struct direct d;
 extern struct fake_cuda *fake;
 
-/* The plugin, not yet activated; the fake driver mapped beside it so that it can be told things. */
+/* Loads the plugin without activating it, and the fake driver, to control it. */
 void load(void);
-/* And its first device opened, also with the driver's cuBLASLt. */
+/* The same, with the first device opened; also with the driver's cuBLASLt. */
 void open_one(void);
 void open_with_blas(void);
-/* After everything was dropped: nothing is left with the driver, and nothing was done that a real one would punish. */
+/* After everything was dropped: the driver holds nothing any more, and has seen no misuse. */
 void close_clean(void);
 void expect(tn_status got, tn_status want, const char *words);
 struct array *ones(int64_t count);
 
-/* The tests of each file: those that open the device themselves, and those that find it open. */
+/* Adds the tests of a file: those that open the device themselves, and those that find it open. */
 void add_products(TCase *to);
 void add_failures(TCase *opened);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What every failure of the driver becomes: an error with words, and a device that goes on or is lost. */
+ * What every failure of the driver becomes: an error with a message, and a device that still works
+ * or is lost. */
 #include "tests/backend-cuda/driver.h"
 
 #include <sys/wait.h>
@@ -107,7 +108,8 @@ START_TEST(kernels_that_cannot_be_read_name_the_file)
 }
 END_TEST
 
-/* Every driver function that a step uses fails once, at each of its calls: an error each time, never a crash, and nothing left behind. */
+/* Every driver function that a step uses fails once, at each of its calls: each time there is an
+ * error, no crash, and no leak. */
 START_TEST(every_call_of_the_driver_may_fail)
 {
     static const char *const functions[] = {

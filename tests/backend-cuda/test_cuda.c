@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The host side of backend-cuda on the fake driver: what is asked of CUDA, in which order, and what every failure becomes. Each test has
- * a process, and so a driver, of its own. */
+ * The host side of backend-cuda on the fake driver: which calls CUDA gets, in which order, and what
+ * every failure becomes. Each test has its own process, and so its own driver. */
 #include "tests/backend-cuda/driver.h"
 
 #include <tenon/native.h>
@@ -67,7 +67,7 @@ struct array *ones(int64_t count)
     return a;
 }
 
-/* ---- before there is a device ---------------------------------------------------------------------------- */
+/* ---- before there is a device ---------------------------------------------------------------- */
 
 static long mapped(const char *word)
 {
@@ -143,12 +143,12 @@ START_TEST(without_kernels_activation_says_so_and_what_would_help)
     load();
     ((struct options *)d.plugin->options_data)->kernels = "";
     if (d.plugin->activate() == TN_OK)
-        return; /* nvcc was there: the kernels are inside */
+        return; /* built with nvcc: the plugin has kernels */
     expect(tn_error_last()->code, TN_ERR_UNAVAILABLE, "built without CUDA kernels");
 }
 END_TEST
 
-/* ---- devices --------------------------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 START_TEST(a_device_says_what_it_is)
 {
@@ -200,7 +200,7 @@ START_TEST(a_device_that_cannot_be_opened_leaves_nothing)
 }
 END_TEST
 
-/* ---- what is handed to CUDA --------------------------------------------------------------------------------------- */
+/* ---- arguments of CUDA's calls --------------------------------------------------------------- */
 
 START_TEST(grids_and_names_are_those_of_the_kernel)
 {
@@ -278,7 +278,7 @@ START_TEST(copies_of_any_length_go_through_pinned_memory)
         ck_assert_int_eq(d.backend->alloc(d.device, bytes + 7, &memory), TN_OK);
         ck_assert_int_eq(d.backend->alloc(d.device, bytes + 11, &other), TN_OK);
         ck_assert_int_eq(d.backend->copy_in(d.device, d.stream, memory, 7, from, bytes), TN_OK);
-        /* it was read when the call returned */
+        /* the call has read it before it returned */
         memset(from, 0, bytes);
         ck_assert_int_eq(d.backend->copy(d.device, d.stream, other, 11, memory, 7, bytes), TN_OK);
         ck_assert_int_eq(d.backend->copy_out(d.device, d.stream, to, other, 11, bytes), TN_OK);

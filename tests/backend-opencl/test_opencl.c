@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The host side of backend-opencl on whatever driver the loader finds (PoCL in CI): queues, events, places inside a cl_mem, compile logs,
- * memory that is not there, failures that come late, several threads. */
+ * The host side of backend-opencl on the driver that the loader finds (PoCL in CI): queues, events,
+ * offsets into a cl_mem, compile logs, allocations that fail, late failures, several threads. */
 #include "tests/gpu/direct.h"
 
 #include <dirent.h>
@@ -59,7 +59,7 @@ static bool mapped(const char *word)
     return found;
 }
 
-/* ---- before there is a device: in main, as the plugin is opened once ------------------------------------------ */
+/* ---- before there is a device: in main, as the plugin is opened once ------------------------- */
 
 static bool quiet_before_activation;
 
@@ -83,7 +83,7 @@ START_TEST(rule_19_an_absent_loader_is_unavailable_with_its_name)
 }
 END_TEST
 
-/* ---- devices ----------------------------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 START_TEST(devices_come_in_the_same_order_each_time_and_say_what_they_are)
 {
@@ -121,7 +121,7 @@ START_TEST(native_handles_are_published_for_packs)
 }
 END_TEST
 
-/* ---- memory -------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 START_TEST(three_views_in_one_piece_of_memory)
 {
@@ -131,7 +131,7 @@ START_TEST(three_views_in_one_piece_of_memory)
     struct array *const in[] = { a, b }, *const out[] = { y }, *const place[] = { a };
     const tn_fill_options three = { sizeof three, 3 }, four = { sizeof four, 4 };
 
-    /* the arrays keep their own memory; their views look into `all` */
+    /* the arrays keep their own memory; their views use `all` */
     a->view.data = b->view.data = y->view.data = all->memory;
     a->view.byte_offset = 256;
     b->view.byte_offset = 256 + 4 * 100;
@@ -199,7 +199,7 @@ START_TEST(memory_that_is_not_there_is_an_error_with_sizes)
 }
 END_TEST
 
-/* ---- queues and events ------------------------------------------------------------------------------------------------ */
+/* ---- queues and events ----------------------------------------------------------------------- */
 
 START_TEST(events_order_queues)
 {
@@ -211,7 +211,7 @@ START_TEST(events_order_queues)
 
     ck_assert_int_eq(d.backend->stream_new(d.device, &second), TN_OK);
     ck_assert_int_eq(d.backend->event_new(d.device, &event), TN_OK);
-    /* an event that was never recorded holds nobody up */
+    /* waiting for an event that was never recorded returns at once */
     ck_assert_int_eq(d.backend->event_query(d.device, event, &done), TN_OK);
     ck_assert(done);
     ck_assert_int_eq(d.backend->event_wait(d.device, event, second), TN_OK);
@@ -266,7 +266,8 @@ START_TEST(an_index_error_stays_with_its_queue)
 }
 END_TEST
 
-/* A thread with a queue of its own: doubles 1 forty times and sees 2^40, whatever the others do with the same kernels. */
+/* A thread with its own queue: doubles 1 forty times and gets 2^40, although other threads use the
+ * same kernels. */
 static void *double_it(void *failed)
 {
     struct direct mine = d;
@@ -309,7 +310,7 @@ START_TEST(threads_with_queues_of_their_own_do_not_disturb_each_other)
 }
 END_TEST
 
-/* ---- compiling ------------------------------------------------------------------------------------------------------------ */
+/* ---- compiling ------------------------------------------------------------------------------- */
 
 START_TEST(a_text_that_does_not_compile_gives_text_type_and_log)
 {
@@ -371,7 +372,7 @@ int main(void)
     tcase_add_test(tcase, a_text_that_does_not_compile_gives_text_type_and_log);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);
-    /* one process: drivers take long to start, and none survives fork */
+    /* one process: drivers start slowly, and none survives fork */
     srunner_set_fork_status(runner, CK_NOFORK);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);

@@ -1,22 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# tests/device/run on an archive whose steps pass, fail, hang and skip: each has its line in report.md, none stops the next one, and
-# the exit status says whether all passed.
+# tests/device/run with an archive whose steps pass, fail, hang and skip: each has its line in
+# report.md, none stops the next one, and the exit status is 0 only when all passed.
 run=$abs_srcdir/tests/device/run
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 failed=0
-expect() { # WHAT: the status of the command before, 0 for yes
+expect() { # WHAT: fails unless the command before returned 0
     test $? -eq 0 || { echo "FAIL: $1"; failed=1; }
 }
-archive() { # reads the steps; makes $work/archive.tar.gz
+archive() { # writes $work/archive.tar.gz with the steps from standard input
     rm -rf "$work/tenon-device" "$work/out"
     mkdir -p "$work/tenon-device"
     cat >"$work/tenon-device/steps"
     (cd "$work" && tar cf - tenon-device | gzip >archive.tar.gz)
 }
-go() { # WANTED STATUS, VARIABLES: as on a machine where no compiler is found
+go() { # EXPECTED STATUS, VARIABLES: runs it as on a machine without a compiler
     wanted=$1
     shift
     env -i PATH=/usr/bin:/bin OUT="$work/out" "$@" sh "$run" "$work/archive.tar.gz" >"$work/said" 2>&1
@@ -62,7 +62,7 @@ STEPS
 go 0 FAKE=1
 tail -n 1 "$report" | grep -q '^1 passed, 0 failed, 1 skipped$'
 expect "a summary without failures"
-go 1 FAKE=1 SECONDS_LEFT=0 # nothing ran: nothing is shown
+go 1 FAKE=1 SECONDS_LEFT=0 # nothing ran, so nothing passed
 grep -q 'no time is left for it' "$report"
 expect "steps for which no time is left"
 if test ! -e /dev/nvidiactl && test ! -e /dev/dxg; then

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of cuBLASLt that backend-cuda uses, by the definition of a product: column-major operands, transposition, batches. Opened with
- * TENON_CUDA_BLAS. float32 and float64; for other types it finds no algorithm, as the real one may. */
+ * The part of cuBLASLt that backend-cuda uses, computed by the definition of a product:
+ * column-major operands, transposition, batches. Opened with TENON_CUDA_BLAS. float32 and
+ * float64; for other types it finds no algorithm, as the real one may. */
 #include "tests/fake-cuda/fake.h"
 #include "plugins/backend-cuda/blaslt.h"
 

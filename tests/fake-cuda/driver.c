@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The fake driver's devices, contexts, and modules whose kernels are the functions of kernels.c. What a real driver would punish is
- * counted as misuse. */
+ * The fake driver's devices, contexts, and modules whose kernels are the functions of kernels.c.
+ * What is undefined on a real driver is counted as misuse. */
 #include "tests/fake-cuda/driver.h"
 
 #include <pthread.h>
@@ -73,7 +73,7 @@ CUresult fake_begin(const char *function, bool needs_context)
     return fake_stack[fake_depth - 1]->sticky;
 }
 
-/* ---- the functions ------------------------------------------------------------------------------------------ */
+/* ---- the functions --------------------------------------------------------------------------- */
 
 CUresult fake_cuInit(unsigned flags)
 {
@@ -250,7 +250,7 @@ CUresult fake_cuModuleGetFunction(CUfunction *function, CUmodule module, const c
     return fake_leave(NOT_FOUND);
 }
 
-/* A start under way: the kernel, how often, and a copy of its arguments. */
+/* A launch in a queue: the kernel, its size, and a copy of its arguments. */
 struct start {
     const struct fake_kernel *kernel;
     int64_t x, z;

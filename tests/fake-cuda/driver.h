@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the fake driver share: driver.c (contexts, modules, starts of kernels), memory.c, streams.c. Every function of the driver begins
- * with BEGIN and ends with fake_leave, which hold one lock. */
+ * What the files of the fake driver share: driver.c (contexts, modules, launches),
+ * memory.c, streams.c. Every function of the driver begins with BEGIN and ends with fake_leave,
+ * which hold one lock. */
 #ifndef FAKE_CUDA_DRIVER_H
 #define FAKE_CUDA_DRIVER_H
 
@@ -12,7 +13,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 #define DEVICE_BIT                                                                                 \
-    ((uint64_t)1 << 60) /* no host pointer has it: touching device memory is a crash */
+    ((uint64_t)1                                                                                   \
+     << 60) /* no host pointer has these addresses: the host crashes when it uses device memory */
 #define INVALID_VALUE 1
 #define NOT_INITIALIZED 3
 #define INVALID_DEVICE 101
@@ -32,7 +34,7 @@ struct fake_block {
 struct CUctx_st {
     int device;
     int retained;
-    int sticky; /* CUresult of every call from now on */
+    int sticky; /* the result of every later call */
 };
 
 struct work {
@@ -63,9 +65,9 @@ extern _Thread_local int fake_depth;
 
 void fake_enter(void);
 CUresult fake_leave(CUresult result);
-/* Counts what a real driver would punish; gives `result`. */
+/* Counts misuse, which is undefined on a real driver; returns `result`. */
 CUresult fake_misuse(const char *text, CUresult result);
-/* What every call does first; 0 to go on. */
+/* What every call does first; 0 to continue. */
 CUresult fake_begin(const char *function, bool needs_context);
 
 #define BEGIN(name, needs_context)                                                                 \
@@ -78,7 +80,7 @@ CUresult fake_begin(const char *function, bool needs_context);
 /* The block that holds [at, at + bytes) of a device's memory, or NULL. */
 struct fake_block *fake_block_find(uint64_t at, size_t bytes);
 
-/* Does the work of a stream until so much of it is done. */
+/* Does the work of a stream up to number `until`. */
 CUresult fake_stream_run(struct CUstream_st *stream, long until);
 void fake_streams_run(void);
 CUresult fake_queue(struct CUstream_st *stream, int (*run)(void *data), const void *data,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A CUDA driver without a GPU: what tests can ask of it and tell it. It is opened with TENON_CUDA_DRIVER, as the real one would be, and has this
- * struct as symbol `fake_cuda`. Kernels are the real text, compiled as plain C and run one work item after the other.
- * Work is queued and only done when somebody waits for it, so that what relies on work being done at once shows. */
+ * A CUDA driver without a GPU: what tests can read and set. It is opened with TENON_CUDA_DRIVER,
+ * like the real one, and exports this struct as `fake_cuda`. Kernels are the real text, compiled
+ * as C and run one work item after the other. Work is queued and only done when something waits
+ * for it, so that code fails which relies on work being done at once. */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
 
@@ -12,20 +13,20 @@
 #define FAKE_DEVICES 4
 
 struct fake_cuda {
-    /* what it pretends to be; may be changed before it is initialised */
+    /* the device it reports; may be set before it is initialised */
     int devices;
     int version;       /* 13000 */
     int init_result;   /* of cuInit */
     size_t memory;     /* of a device, bytes */
     int module_result; /* of cuModuleLoadData */
-    int no_peers;      /* no device reaches the memory of another one */
+    int no_peers;      /* no device can access the memory of another one */
 
     /* the `fail_after`-th call of `fail_function` from now on gives `fail_code` (0: never) */
     const char *fail_function;
     int fail_after;
     int fail_code;
 
-    /* what was seen */
+    /* what happened so far */
     long calls;
     long inits;
     long retained; /* primary contexts that are held now */
@@ -39,7 +40,7 @@ struct fake_cuda {
     long direct, staged; /* copies between devices: with that access, and through the host */
     long launches;
     long items;          /* work items of all of them */
-    long queued;         /* pieces of work that were not done yet */
+    long queued;         /* queued work that is not done yet */
     int blas_create[4];  /* what the next calls of cublasLtCreate give */
     int blas_creates;    /* how many there were */
     int blas_handles;    /* that are alive */
@@ -57,7 +58,8 @@ struct fake_cuda {
 
 extern struct fake_cuda fake_cuda;
 
-/* Device memory to host memory, for the fakes themselves; NULL when [at, at + bytes) is not inside one allocation. */
+/* Device memory to host memory, for the fakes themselves; NULL when [at, at + bytes) is not
+ * inside one allocation. */
 void *fake_memory(uint64_t at, size_t bytes);
 /* Queues work on a stream; `run` gets a copy of `data`. Returns a CUresult. */
 int fake_enqueue(void *stream, int (*run)(void *data), const void *data, size_t size);

@@ -1,8 +1,9 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: MIT
 #
-# kernels.pl <preprocessed dialect.h >kernels.c: every `FAKE_KERNEL kind name(parameters)` becomes a function, and gets one beside it that
-# takes its arguments the way cuLaunchKernel has them; pointers are translated. Ends with the table.
+# kernels.pl <preprocessed dialect.h >kernels.c: every `FAKE_KERNEL kind name(parameters)` becomes a
+# function, and gets a second function that takes the arguments of cuLaunchKernel and translates
+# pointers. The table of kernels is last.
 use strict;
 use warnings;
 
@@ -18,7 +19,7 @@ $text =~ s{FAKE_KERNEL\s+(\d)\s+(\w+)\s*\(([^)]*)\)}{
         my ($type, $id) = $params[$i] =~ /^(.*?)(\w+)$/s or die "kernels.pl: parameter '$params[$i]' of $name\n";
         if ($type =~ /\*/) {
             push @sizes, 'sizeof(void *)';
-            # no memory at all is fine as long as nobody looks: empty tensors have none
+            # empty tensors have no memory
             $take .= "    uint64_t at$i = *(const uint64_t *)params[$i];\n    void *p$i = at$i ? fake_memory(at$i, 0) : NULL;\n" .
                 "    if (at$i && !p$i)\n        return 700;\n";
             push @give, "p$i";
@@ -100,7 +101,7 @@ static inline float fake_float(u32 bits)
     return x;
 }
 
-/* By arithmetic, slowly: not the way that anything under test does it. */
+/* By arithmetic, slowly: not in the way of any code under test. */
 static float fake_from_f16(u16 x)
 {
     int exponent = x >> 10 & 31, rest = x & 1023;

@@ -149,7 +149,7 @@ static int transfer_run(void *data)
     return CUDA_SUCCESS;
 }
 
-/* Asynchronous copies of host memory are only what they say when it is pinned. */
+/* Copies of host memory are asynchronous only when it is pinned. */
 static CUresult transfer(CUstream stream, struct transfer t)
 {
     if (!t.to_device && !fake_block_find(t.to | DEVICE_BIT, t.bytes))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The fake driver's streams, which do their work when somebody waits, and its events. */
+ * The fake driver's streams, which do their work when something waits for it, and its events. */
 #include "tests/fake-cuda/driver.h"
 
 #include <stdlib.h>
@@ -159,7 +159,7 @@ CUresult fake_cuEventSynchronize(CUevent event)
     return fake_leave(event->stream ? fake_stream_run(event->stream, event->count) : CUDA_SUCCESS);
 }
 
-/* The first question finds work not done; it is then. */
+/* The first query reports that the work is not done, and does it. */
 CUresult fake_cuEventQuery(CUevent event)
 {
     BEGIN("cuEventQuery", true)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A backend without the core around it: the plugin's file is opened, its descriptor taken, and its kernels called with a tn_call
- * of our own. So a test sees exactly what a kernel gets: strides, offsets, aliases. */
+ * A backend without the core: loads the plugin's file and calls its kernels with a tn_call of the
+ * test. So the test decides exactly what a kernel gets: strides, offsets, aliases. */
 #ifndef TESTS_GPU_DIRECT_H
 #define TESTS_GPU_DIRECT_H
 
@@ -16,7 +16,7 @@
 #include <tenon/ops.h>
 #include <tenon/query.h>
 
-/* Drivers are not built for ThreadSanitizer, which would see half of what they do. */
+/* Drivers are not built for ThreadSanitizer, which would report false races. */
 #if defined(__SANITIZE_THREAD__)
 #define NO_REAL_DRIVERS 1
 #elif defined(__has_feature)
@@ -25,7 +25,7 @@
 #endif
 #endif
 
-/* A plugin that was opened, and one device and stream of it. */
+/* A plugin, and one device and stream of it. */
 struct direct {
     const tn_plugin *plugin;
     const tn_backend *backend;
@@ -68,7 +68,7 @@ static inline void direct_close(struct direct *d)
     d->device = NULL;
 }
 
-/* Activates and opens device `index`; TN_ERR_UNAVAILABLE when there is nothing to open. */
+/* Activates and opens device `index`; TN_ERR_UNAVAILABLE when there is none. */
 static inline tn_status direct_open(struct direct *d, int32_t index)
 {
     int32_t count = 0;
@@ -84,7 +84,7 @@ static inline tn_status direct_open(struct direct *d, int32_t index)
     return status ? status : d->backend->info(d->device, &d->info);
 }
 
-/* ---- arrays: a host copy, device memory, a view ---------------------------------------------------------- */
+/* ---- arrays: a host copy, device memory, a view ---------------------------------------------- */
 
 enum layout { PLAIN, TURNED, GAPS, REPEATED, LAYOUTS };
 
@@ -108,8 +108,8 @@ static inline void view_type(tn_view *view, tn_dtype dtype)
     view->dtype.lanes = 1;
 }
 
-/* PLAIN: row-major. TURNED: dimensions lie in reverse order. GAPS: every second element of a larger block, at an offset. REPEATED: the
- * first dimension has stride 0 (for inputs). */
+/* PLAIN: row-major. TURNED: dimensions in reverse order. GAPS: every second element of a
+ * larger block, at an offset. REPEATED: the first dimension has stride 0 (for inputs). */
 static inline struct array *array_new(struct direct *d, tn_dtype dtype, int ndim,
                                       const int64_t *shape, enum layout layout)
 {
@@ -205,7 +205,7 @@ static inline double array_get(struct array *a, int64_t linear)
     }
 }
 
-/* Numbers that every type can hold exactly are asked of the caller. */
+/* The caller gives numbers that the type has exactly. */
 static inline void array_set(struct array *a, int64_t linear, double value)
 {
     char *at = array_at(a, linear);
@@ -262,7 +262,7 @@ static inline void array_down(struct array *a)
         TN_OK);
 }
 
-/* ---- calls ---------------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static inline const tn_kernel *kernel_find(struct direct *d, const char *op)
 {
@@ -273,7 +273,7 @@ static inline const tn_kernel *kernel_find(struct direct *d, const char *op)
     return NULL;
 }
 
-/* Runs `op`. The kernel's workspace is made and dropped, as the core does. */
+/* Runs `op`; allocates and frees the kernel's workspace, like the core. */
 static inline tn_status call_into(struct direct *d, const char *op, const void *options,
                                   struct array *const *in, int n_in, struct array *const *out,
                                   int n_out)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of test_kernels share: the device under test, arrays of small numbers, and how close a result has to be. */
+ * What the files of test_kernels share: the device under test, arrays of small numbers, and how
+ * close a result has to be. */
 #ifndef TESTS_GPU_KERNELS_H
 #define TESTS_GPU_KERNELS_H
 
 #include "tests/gpu/direct.h"
 
 extern struct direct here;
-extern uint32_t tried; /* types that are tried on it */
+extern uint32_t tried; /* the types to test on it */
 
-/* Types with which a kernel is tried. */
+/* Types of a kernel's tests. */
 #define FLOATS (TN_BIT(TN_F16) | TN_BIT(TN_BF16) | TN_BIT(TN_F32) | TN_BIT(TN_F64))
 #define INTS (TN_BIT(TN_U8) | TN_BIT(TN_I8) | TN_BIT(TN_I16) | TN_BIT(TN_I32) | TN_BIT(TN_I64))
 
@@ -62,11 +63,12 @@ static inline double wrapped(tn_dtype dtype, double v)
                              : v;
 }
 
-/* The tests of each file; of a slow device those alone in which work items meet. */
+/* Adds the tests of a file; for a slow device only those in which work items share memory. */
 void add_elementwise(TCase *to, bool slow);
-void add_copies(TCase *to, bool slow);
-void add_sums(TCase *to, bool slow);
-void add_losses(TCase *to, bool slow);
-void add_draws(TCase *to, bool slow);
+void add_copy(TCase *to, bool slow);
+void add_reduction(TCase *to, bool slow);
+void add_matmul(TCase *to, bool slow);
+void add_loss(TCase *to, bool slow);
+void add_random(TCase *to, bool slow);
 
 #endif

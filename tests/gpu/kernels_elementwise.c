@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Element by element: one and two inputs, every type and layout, in place, with what is no number. */
+ * Elementwise operators: one and two inputs, every type and layout, in place, infinities and NaN,
+ * empty tensors and many dimensions. */
 #include "tests/gpu/kernels.h"
 
 struct binary {
@@ -227,6 +228,49 @@ START_TEST(a_number_is_added_in_the_type_of_the_result)
 }
 END_TEST
 
+/* ---- edges ----------------------------------------------------------------------------------- */
+
+START_TEST(nothing_happens_for_empty_tensors_and_one_element_works_without_dimensions)
+{
+    const int64_t empty[] = { 2, 0 };
+    struct array *a = array_new(&here, TN_F32, 2, empty, PLAIN),
+                 *y = array_new(&here, TN_F32, 2, empty, PLAIN);
+    struct array *p = array_new(&here, TN_F32, 0, NULL, PLAIN),
+                 *q = array_new(&here, TN_F32, 0, NULL, GAPS);
+    struct array *const in[] = { a, a }, *const out[] = { y }, *const in0[] = { p, p },
+                        *const out0[] = { q };
+
+    CALL(&here, "add", NULL, in, out);
+    CALL(&here, "copy", NULL, in, out);
+    array_set(p, 0, 2.5);
+    array_up(p);
+    CALL(&here, "add", NULL, in0, out0);
+    array_down(q);
+    close_to(array_get(q, 0), 5, 0, "add", 0);
+    array_drop(a);
+    array_drop(y);
+    array_drop(p);
+    array_drop(q);
+}
+END_TEST
+
+START_TEST(sixteen_dimensions_are_not_too_many)
+{
+    const int64_t shape[] = { 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1 };
+    struct array *a = array_new(&here, TN_F32, 16, shape, TURNED),
+                 *y = array_new(&here, TN_F32, 16, shape, PLAIN);
+    struct array *const in[] = { a, a }, *const out[] = { y };
+
+    numbers(a, 1);
+    CALL(&here, "add", NULL, in, out);
+    array_down(y);
+    for (int64_t i = 0; i < 256; i++)
+        close_to(array_get(y, i), 2 * array_get(a, i), 0, "add", i);
+    array_drop(a);
+    array_drop(y);
+}
+END_TEST
+
 void add_elementwise(TCase *to, bool slow)
 {
     if (slow) {
@@ -238,4 +282,6 @@ void add_elementwise(TCase *to, bool slow)
     tcase_add_test(to, operators_of_one_input_work_in_every_type_and_in_place);
     tcase_add_test(to, infinity_and_nan_go_where_they_should);
     tcase_add_test(to, a_number_is_added_in_the_type_of_the_result);
+    tcase_add_test(to, nothing_happens_for_empty_tensors_and_one_element_works_without_dimensions);
+    tcase_add_test(to, sixteen_dimensions_are_not_too_many);
 }

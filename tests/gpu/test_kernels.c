@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every kernel of backend-opencl and backend-cuda against arithmetic in double, over layouts and types. OpenCL runs on whatever
- * the loader finds (PoCL here); CUDA on the fake driver, where the same kernel text is compiled as C. */
+ * Every kernel of backend-opencl and backend-cuda against arithmetic in double, over layouts and
+ * types. OpenCL runs on the driver that the loader finds (PoCL in CI), CUDA on the fake
+ * driver, where the same kernel text is compiled as C. */
 #include "tests/folders.h"
 #include "tests/gpu/kernels.h"
 
 struct direct here;
-/* PoCL takes a while for each kernel that it has not seen: there, fewer types, as the text is the same. */
+/* PoCL compiles each kernel slowly. The text is the same for all types, so it gets fewer. */
 uint32_t tried = TN_MASK_ALL;
 #define TRIED_IN_OPENCL                                                                            \
     (TN_BIT(TN_BOOL) | TN_BIT(TN_U8) | TN_BIT(TN_I32) | TN_BIT(TN_I64) | TN_BIT(TN_F16) |          \
@@ -21,10 +22,11 @@ static Suite *suite_make(const char *name)
     tcase_set_timeout(tcase, 300);
     suite_add_tcase(suite, tcase);
     add_elementwise(tcase, slow);
-    add_copies(tcase, slow);
-    add_sums(tcase, slow);
-    add_losses(tcase, slow);
-    add_draws(tcase, slow);
+    add_copy(tcase, slow);
+    add_reduction(tcase, slow);
+    add_matmul(tcase, slow);
+    add_loss(tcase, slow);
+    add_random(tcase, slow);
     return suite;
 }
 

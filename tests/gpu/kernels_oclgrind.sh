@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The kernels in which work items meet, in a simulator that looks for data races, accesses out of bounds and misuse of the
-# interface.
+# The kernels whose work items share memory, in a simulator that finds data races, accesses out of
+# bounds and misuse of the API.
 case $TN_SANITIZERS in no | "") ;; *) echo "SKIP: oclgrind is not built for sanitizers"; exit 77 ;; esac
 oclgrind=$(command -v oclgrind) || { echo "SKIP: oclgrind is not installed"; exit 77; }
 loader=${oclgrind%/bin/*}/lib/oclgrind/liboclgrind-rt.so

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Softmax, and losses over classes with targets that are wrong. */
+ * softmax and nll_loss, also with targets out of range. */
 #include "tests/gpu/kernels.h"
 
 START_TEST(softmax_sums_to_one_along_any_dimension)
@@ -133,7 +133,7 @@ START_TEST(a_target_out_of_range_is_said_at_the_next_synchronisation_and_once)
         strstr(tn_error_text(), "target[2] is 4, which is out of range for 4 classes"));
     tn_error_clear();
     ck_assert_int_eq(here.backend->stream_sync(here.device, here.stream), TN_OK);
-    /* who reads the result waits for it, too */
+    /* reading the result waits for the stream, too */
     CALL(&here, "nll_loss", &options, in, out);
     ck_assert_int_eq(
         here.backend->copy_out(here.device, here.stream, &loss, y->memory, 0, sizeof loss),
@@ -150,14 +150,14 @@ START_TEST(a_target_out_of_range_is_said_at_the_next_synchronisation_and_once)
 }
 END_TEST
 
-/* For a slow device, as in kernels_sums.c. */
+/* For a slow device, as in kernels_reduction.c. */
 START_TEST(groups_add_losses_up)
 {
     try_loss(TN_F32, "mean");
 }
 END_TEST
 
-void add_losses(TCase *to, bool slow)
+void add_loss(TCase *to, bool slow)
 {
     if (slow) {
         tcase_add_test(to, groups_add_losses_up);

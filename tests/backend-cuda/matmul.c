@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of matrices: what is asked of cuBLASLt, and what our own kernel does. */
+ * bmm: calls of cuBLASLt, and what our own kernel computes. */
 #include "tests/backend-cuda/driver.h"
 
 static void product(tn_dtype dtype, enum layout la, enum layout lb, int64_t batch)
@@ -77,7 +77,8 @@ START_TEST(transposed_operands_are_said_to_be)
         CALL(&d, "bmm", NULL, in, out);
     }
     ck_assert_int_eq(fake->products, 1);
-    ck_assert_int_eq(fake->product_transposed[0], 0); /* b: ours comes first there */
+    ck_assert_int_eq(fake->product_transposed[0],
+                     0); /* of b, which is the library's first operand */
     ck_assert_int_eq(fake->product_transposed[1], 1);
     array_drop(a);
     array_drop(b);
@@ -123,7 +124,7 @@ START_TEST(an_absent_cublaslt_is_said_and_done_without)
 }
 END_TEST
 
-/* ---- libraries that open and do not start ---------------------------------------------------------------- */
+/* ---- libraries that open but do not start ---------------------------------------------------- */
 
 static char heard[4096];
 static int warnings;
@@ -138,7 +139,7 @@ static void hear(void *user, int level, const char *plugin, const char *text)
     strncat(heard, text, sizeof heard - strlen(heard) - 1);
 }
 
-/* Three of them; what cublasLtCreate gives in each. */
+/* Three libraries, and what cublasLtCreate returns in each. */
 static void open_with_three(int first, int second, int third)
 {
     load();
@@ -183,7 +184,7 @@ START_TEST(where_no_cublaslt_starts_our_kernel_does_every_product)
     product(TN_F16, PLAIN, PLAIN, 2);
     ck_assert_str_eq(fake->kernel, "tn_bmm_f16");
     ck_assert_int_eq(fake->products, 0);
-    ck_assert_int_eq(fake->blas_creates, 3); /* asked once */
+    ck_assert_int_eq(fake->blas_creates, 3); /* called once */
     ck_assert_ptr_nonnull(strstr(heard, "CUBLAS_STATUS_ALLOC_FAILED (3)"));
     ck_assert_ptr_nonnull(strstr(heard, "CUBLAS_STATUS_ARCH_MISMATCH (8)"));
     close_after_warning("products use our own kernel");

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random numbers, to the bit; tensors without elements and with many dimensions. */
+ * philox_uniform and philox_normal, to the bit. */
 #include "tests/gpu/kernels.h"
 
-/* ---- random numbers --------------------------------------------------------------------------------------------- */
-
-/* Philox 4x32-10 once more, from the paper. */
+/* Philox 4x32-10, a second implementation from the paper. */
 static void philox(uint64_t seed, uint64_t block, uint32_t out[4])
 {
     uint32_t c[4] = { (uint32_t)block, (uint32_t)(block >> 32), 0, 0 },
@@ -84,55 +82,10 @@ START_TEST(normal_numbers_are_equal_within_a_few_units)
 }
 END_TEST
 
-/* ---- edges ------------------------------------------------------------------------------------------------------- */
-
-START_TEST(nothing_happens_for_empty_tensors_and_one_element_works_without_dimensions)
-{
-    const int64_t empty[] = { 2, 0 };
-    struct array *a = array_new(&here, TN_F32, 2, empty, PLAIN),
-                 *y = array_new(&here, TN_F32, 2, empty, PLAIN);
-    struct array *p = array_new(&here, TN_F32, 0, NULL, PLAIN),
-                 *q = array_new(&here, TN_F32, 0, NULL, GAPS);
-    struct array *const in[] = { a, a }, *const out[] = { y }, *const in0[] = { p, p },
-                        *const out0[] = { q };
-
-    CALL(&here, "add", NULL, in, out);
-    CALL(&here, "copy", NULL, in, out);
-    array_set(p, 0, 2.5);
-    array_up(p);
-    CALL(&here, "add", NULL, in0, out0);
-    array_down(q);
-    close_to(array_get(q, 0), 5, 0, "add", 0);
-    array_drop(a);
-    array_drop(y);
-    array_drop(p);
-    array_drop(q);
-}
-END_TEST
-
-START_TEST(sixteen_dimensions_are_not_too_many)
-{
-    const int64_t shape[] = { 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1 };
-    struct array *a = array_new(&here, TN_F32, 16, shape, TURNED),
-                 *y = array_new(&here, TN_F32, 16, shape, PLAIN);
-    struct array *const in[] = { a, a }, *const out[] = { y };
-
-    numbers(a, 1);
-    CALL(&here, "add", NULL, in, out);
-    array_down(y);
-    for (int64_t i = 0; i < 256; i++)
-        close_to(array_get(y, i), 2 * array_get(a, i), 0, "add", i);
-    array_drop(a);
-    array_drop(y);
-}
-END_TEST
-
-void add_draws(TCase *to, bool slow)
+void add_random(TCase *to, bool slow)
 {
     if (slow)
         return;
     tcase_add_test(to, uniform_numbers_are_equal_to_the_bit);
     tcase_add_test(to, normal_numbers_are_equal_within_a_few_units);
-    tcase_add_test(to, nothing_happens_for_empty_tensors_and_one_element_works_without_dimensions);
-    tcase_add_test(to, sixteen_dimensions_are_not_too_many);
 }

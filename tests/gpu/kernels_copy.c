@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies, conversion, fills, and the gradient of a part. */
+ * copy, fill and narrow_grad. */
 #include "tests/gpu/kernels.h"
 
 START_TEST(copies_convert_between_all_types)
@@ -115,7 +115,7 @@ START_TEST(narrow_grad_is_zero_around_its_place)
 }
 END_TEST
 
-void add_copies(TCase *to, bool slow)
+void add_copy(TCase *to, bool slow)
 {
     if (slow)
         return;
