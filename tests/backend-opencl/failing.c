@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * An OpenCL loader whose queues cannot be made when TENON_TEST_OPENCL_FAILS names the step: queue, buffer,
- * write. Everything else is the real loader's. */
+ * An OpenCL loader whose queues cannot be made when TENON_TEST_OPENCL_FAILS names the step: queue,
+ * buffer, write. Everything else is the real loader's. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +31,9 @@ static int fails(const char *step)
 
 #define HANDED_ON(X)                                                                               \
     X(clGetPlatformIDs)                                                                            \
-    X(clGetPlatformInfo) X(clGetDeviceIDs) X(clGetDeviceInfo) X(clCreateContext)                   \
-        X(clReleaseContext) X(clReleaseCommandQueue) X(clReleaseMemObject) X(clEnqueueReadBuffer)  \
+    X(clGetPlatformInfo)                                                                           \
+    X(clGetDeviceIDs) X(clGetDeviceInfo) X(clCreateContext) X(clReleaseContext)                    \
+        X(clReleaseCommandQueue) X(clReleaseMemObject) X(clEnqueueReadBuffer)                      \
             X(clEnqueueCopyBuffer) X(clEnqueueFillBuffer) X(clCreateProgramWithSource)             \
                 X(clBuildProgram) X(clGetProgramBuildInfo) X(clReleaseProgram) X(clCreateKernel)   \
                     X(clReleaseKernel) X(clSetKernelArg) X(clEnqueueNDRangeKernel)                 \
