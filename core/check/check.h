@@ -11,8 +11,8 @@
 /* Each returns true when all is well, and false with TN_ERR_REFUSED "checked boundary: ..."
  * recorded. `caller` is an address inside the plugin that called, by which it is named. */
 bool tn__check_given(bool given, const char *function, const char *argument, const void *caller);
-/* The same of an object that an expression handed on. After a failure of this callback NULL says no more than
- * that: no other failure is recorded. */
+/* The same of an object that an expression handed on. After a failure of this callback NULL says no
+ * more than that: no other failure is recorded. */
 bool tn__check_object(bool given, const char *function, const char *argument, const void *caller);
 bool tn__check_row(const void *at, int64_t count, const char *function, const char *argument,
                    const void *caller);

@@ -64,11 +64,11 @@ static tn__node *new_region_node(tn__node_kind kind, const char *name, int32_t n
     node->as.slice.base = tail;
     node->as.slice.view = node->as.slice.base + 1;
     if (!region_of(view, base, node->as.slice.base, node->as.slice.view)) {
-        tn_fail(
-            TN_ERR_RUNTIME,
-            "%s: a view of %s elements that does not begin at an element of its base: where a gradient is "
-            "wanted, neither of the two can be changed in place; tn_copy the view",
-            name, tn_dtype_name((tn_dtype)view->dtype));
+        tn_fail(TN_ERR_RUNTIME,
+                "%s: a view of %s elements that does not begin at an element of its base: where a "
+                "gradient is "
+                "wanted, neither of the two can be changed in place; tn_copy the view",
+                name, tn_dtype_name((tn_dtype)view->dtype));
         tn__node_drop(node);
         return NULL;
     }

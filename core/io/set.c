@@ -133,7 +133,7 @@ static bool is_named(const struct named *named, const char *name, const struct s
            (node_key(info, key) && tn_state_find(named->files, key) >= 0);
 }
 
-/* Notes the file itself too: an index may name it by another path, such as "./model", or by a link. */
+/* Notes the file itself too: an index may name it by another path ("./model") or by a link. */
 static tn_status add_named(const struct named *named, const char *file)
 {
     char key[NODE_SIZE];

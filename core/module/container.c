@@ -57,8 +57,9 @@ static tn_status place_of(tn_module *module, int64_t index, int64_t *place)
     *place = index < 0 ? index + count : index;
     if (*place >= 0 && *place < count)
         return TN_OK;
-    return tn_fail(TN_ERR_INDEX, "index %lld is out of range: this %s has %lld entries",
-                   (long long)index, module->type, (long long)count);
+    return tn_fail(TN_ERR_INDEX, "index %lld is out of range: this %s has %lld %s",
+                   (long long)index, module->type, (long long)count,
+                   count == 1 ? "entry" : "entries");
 }
 
 /* ---- entries in and out ---------------------------------------------------------------------- */
@@ -227,8 +228,9 @@ tn_status tn_list_insert(tn_module *list, int64_t index, tn_module *child)
     tn__slots *slots = entries(list);
     int64_t count = slots->count, place = index < 0 ? index + count : index;
     if (place < 0 || place > count)
-        return tn_fail(TN_ERR_INDEX, "Index out of range: %lld; this %s has %lld entries",
-                       (long long)index, list->type, (long long)count);
+        return tn_fail(TN_ERR_INDEX, "Index out of range: %lld; this %s has %lld %s",
+                       (long long)index, list->type, (long long)count,
+                       count == 1 ? "entry" : "entries");
     bool numbered = is_numbered(slots);
     if (numbered)
         tn_snprint(name, sizeof name, "%lld", (long long)count);

@@ -29,7 +29,7 @@ struct tn_module {
     _Atomic int32_t refs;
     _Atomic int32_t holders; /* slots whose child it is */
     int32_t height;          /* levels below it, as far as they were there when children came */
-    int32_t depth;           /* levels above it, as far as they were there when it got a holder */
+    _Atomic int32_t depth;   /* levels above it, as far as they were there when it got a holder */
     bool training;
     bool build_began;      /* then the layer's destroy has to be called */
     const tn_layer *layer; /* the host's full-size copy; NULL for a tree without a forward */

@@ -211,7 +211,7 @@ static int reaches(const tn_module *from, const tn_module *what, tn__map *seen, 
 
 static int32_t depth_of(const tn_module *module)
 {
-    return atomic_load(&module->holders) > 0 ? module->depth : 0;
+    return atomic_load(&module->holders) > 0 ? atomic_load(&module->depth) : 0;
 }
 
 /* Whether `child` is `module` or contains it: 1, 0, or -1 with an error. What no slot holds is in no
@@ -232,10 +232,11 @@ static int contains(const tn_module *child, const tn_module *module)
 static void deepen(tn_module *child, int32_t depth, bool all)
 {
     tn__slot_steps++;
-    if (child->depth == depth || (child->depth > depth && atomic_load(&child->holders) > 1))
+    int32_t before = atomic_load(&child->depth); /* two threads may build on one shared child */
+    if (before == depth || (before > depth && atomic_load(&child->holders) > 1))
         return;
-    bool below = all || child->depth > depth;
-    child->depth = depth;
+    bool below = all || before > depth;
+    atomic_store(&child->depth, depth);
     for (int64_t i = 0; below && i < child->children.count; i++)
         if (child->children.at[i].child != NULL)
             deepen(child->children.at[i].child, depth + 1, all);
@@ -316,8 +317,8 @@ static tn__slot *child_slot(tn_module *module, int64_t index)
     int64_t place = index < 0 ? index + count : index;
     tn__slot_steps++; /* a layer that compares names one by one is seen, too */
     if (place < 0 || place >= count) {
-        tn_fail(TN_ERR_INDEX, "index %lld is out of range: this %s has %lld children",
-                (long long)index, module->type, (long long)count);
+        tn_fail(TN_ERR_INDEX, "index %lld is out of range: this %s has %lld %s", (long long)index,
+                module->type, (long long)count, count == 1 ? "child" : "children");
         return NULL;
     }
     return &module->children.at[place];

@@ -11,6 +11,7 @@ libcore_la_SOURCES += \
 	%D%/default.c \
 	%D%/device.c \
 	%D%/device.h \
+	%D%/device_info.c \
 	%D%/dlpack.c \
 	%D%/guard.c \
 	%D%/internal.h \

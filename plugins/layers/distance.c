@@ -35,8 +35,8 @@ static tn_status take_two(tn_module *self, const tn_pack *input, tn_tensor **in)
     static const char *const names[] = { "x1", "x2" };
 
     if (tn_pack_count(input) != 2)
-        return tn_fail(TN_ERR_TYPE, "%s takes x1 and x2, got %lld values", tn_module_type(self),
-                       (long long)tn_pack_count(input));
+        return tn_fail(TN_ERR_TYPE, "%s takes x1 and x2, got %lld value%s", tn_module_type(self),
+                       (long long)tn_pack_count(input), tn_pack_count(input) == 1 ? "" : "s");
     for (int64_t i = 0; i < 2; i++) {
         int64_t at = i < tn_pack_positional(input) ? i : tn_pack_find(input, names[i]);
 

@@ -187,8 +187,8 @@ static tn_status bilinear_call(tn_module *self, const tn_pack *input, tn_pack *o
 {
     tn_tensor *in[2], *y;
     if (tn_pack_count(input) != 2)
-        return tn_fail(TN_ERR_TYPE, "Bilinear takes input1 and input2, got %lld values",
-                       (long long)tn_pack_count(input));
+        return tn_fail(TN_ERR_TYPE, "Bilinear takes input1 and input2, got %lld value%s",
+                       (long long)tn_pack_count(input), tn_pack_count(input) == 1 ? "" : "s");
     for (int64_t i = 0; i < 2; i++) {
         in[i] = tn_pack_tensor(input, i);
         if (in[i] == NULL)

@@ -66,8 +66,9 @@ static tn_status take(tn_module *self, const tn_pack *pack, int64_t count, const
     int64_t positional = tn_pack_positional(pack);
 
     if (tn_pack_count(pack) != count)
-        return tn_fail(TN_ERR_TYPE, "%s takes %lld tensors, got %lld values", tn_module_type(self),
-                       (long long)count, (long long)tn_pack_count(pack));
+        return tn_fail(TN_ERR_TYPE, "%s takes %lld tensors, got %lld value%s", tn_module_type(self),
+                       (long long)count, (long long)tn_pack_count(pack),
+                       tn_pack_count(pack) == 1 ? "" : "s");
     for (int64_t i = 0; i < count; i++) {
         int64_t at = i < positional ? i : tn_pack_find(pack, names[i]);
 

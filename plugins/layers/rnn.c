@@ -228,9 +228,9 @@ static tn_status take(tn_module *self, const tn_pack *input, tn_tensor **in)
     int64_t states = kind_of(self) == LSTM ? 2 : 1, count = tn_pack_positional(input);
 
     if ((count != 1 && count != 1 + states) || tn_pack_count(input) > count + 1)
-        return tn_fail(TN_ERR_TYPE, "%s takes input%s, got %lld values", tn_module_type(self),
+        return tn_fail(TN_ERR_TYPE, "%s takes input%s, got %lld value%s", tn_module_type(self),
                        states == 2 ? ", or input, h_0 and c_0" : ", or input and h_0",
-                       (long long)count);
+                       (long long)count, count == 1 ? "" : "s");
     in[1] = in[2] = TN_NONE;
     for (int64_t i = 0; i < count; i++) {
         in[i] = tn_pack_tensor(input, i);

@@ -245,8 +245,8 @@ static tn_status pow_scalar_infer(tn_infer *infer)
 
     if ((tn__is_int(dtype) || dtype == TN_BOOL) && is_whole(exponent) && exponent < 0)
         return tn_fail(TN_ERR_RUNTIME,
-                       "exponent: Integers to negative integer powers are not allowed, got %g of a "
-                       "%s tensor; cast it to a float type first",
+                       "exponent: Integers to negative integer powers are not allowed, got %g for "
+                       "elements of %s; cast to a float type first",
                        exponent, tn_dtype_name(dtype));
     if (tn__is_int(dtype) && is_whole(exponent) &&
         tn__common_fits(dtype, exponent, "exponent") != TN_OK)

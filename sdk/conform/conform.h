@@ -57,7 +57,7 @@ void conform_skip(conform *c, const char *format, ...) TN_ATTR(format(printf, 2,
 void conform_row(conform *c, const char *op, const char *dtype, const char *route, int64_t cases,
                  int64_t failed, double worst);
 
-/* Opens a regular file for reading. NULL, and why not: of a FIFO, say, a writer would be waited for. */
+/* Opens a regular file for reading. NULL, and why not: opening a FIFO, say, would wait. */
 FILE *conform_open(const char *path, const char **why);
 
 /* ---- tests ---- */

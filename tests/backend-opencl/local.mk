@@ -6,4 +6,7 @@ TESTS += %D%/test_opencl
 %C%_test_opencl_SOURCES = %D%/test_opencl.c tests/gpu/direct.h
 %C%_test_opencl_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_opencl_LDADD = $(TN_LINK_TEST_CORE)
+check_LTLIBRARIES += %D%/failing.la
+%C%_failing_la_SOURCES = %D%/failing.c
+%C%_failing_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 endif

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <tenon/native.h>
 
+#define FAILING TN_TEST_BUILDDIR "/tests/backend-opencl/.libs/failing.so"
 #define PLUGIN TN_TEST_BUILDDIR "/plugins/.libs/backend-opencl.so"
 
 struct options {
@@ -80,6 +81,38 @@ START_TEST(rule_19_an_absent_loader_is_unavailable_with_its_name)
     *options = before;
     /* what was open stays usable */
     ck_assert_int_eq(d.backend->stream_sync(d.device, d.stream), TN_OK);
+}
+END_TEST
+
+START_TEST(a_queue_that_cannot_be_made_is_an_error_and_leaves_none)
+{
+    struct options *options = d.plugin->options_data, before = *options;
+    static const struct {
+        const char *step, *words;
+        tn_status status;
+    } rows[] = {
+        { "queue", "CL_OUT_OF_RESOURCES", TN_ERR_DEVICE },
+        { "buffer", "CL_OUT_OF_HOST_MEMORY", TN_ERR_MEMORY },
+        { "write", "CL_OUT_OF_RESOURCES", TN_ERR_DEVICE },
+    };
+
+    options->library = FAILING;
+    ck_assert_msg(d.plugin->activate() == TN_OK, "%s", tn_error_text());
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        void *stream = NULL;
+
+        setenv("TENON_TEST_OPENCL_FAILS", rows[i].step, 1);
+        tn_status status = d.backend->stream_new(d.device, &stream);
+        unsetenv("TENON_TEST_OPENCL_FAILS");
+        ck_assert_ptr_nonnull(strstr(tn_error_last()->message, "making a queue"));
+        expect(status, rows[i].status, rows[i].words);
+        ck_assert_ptr_null(stream);
+    }
+    void *stream = NULL;
+    ck_assert_msg(d.backend->stream_new(d.device, &stream) == TN_OK, "%s", tn_error_text());
+    d.backend->stream_drop(d.device, stream);
+    *options = before;
+    ck_assert_int_eq(d.plugin->activate(), TN_OK);
 }
 END_TEST
 
@@ -361,6 +394,7 @@ int main(void)
     tcase_set_timeout(tcase, 300);
     tcase_add_test(tcase, rule_1_asking_the_plugin_opens_no_loader_and_starts_no_thread);
     tcase_add_test(tcase, rule_19_an_absent_loader_is_unavailable_with_its_name);
+    tcase_add_test(tcase, a_queue_that_cannot_be_made_is_an_error_and_leaves_none);
     tcase_add_test(tcase, devices_come_in_the_same_order_each_time_and_say_what_they_are);
     tcase_add_test(tcase, native_handles_are_published_for_packs);
     tcase_add_test(tcase, three_views_in_one_piece_of_memory);

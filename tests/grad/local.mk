@@ -46,7 +46,7 @@ tests_grad_test_function_LDADD = $(TN_LINK_TEST_CORE)
 tests_grad_test_modes_SOURCES = %D%/test_modes.c tests/op/with.h
 tests_grad_test_modes_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_grad_test_modes_LDADD = $(TN_LINK_TEST)
-tests_grad_test_programs_SOURCES = %D%/test_programs.c tests/op/with.h
+tests_grad_test_programs_SOURCES = %D%/program_steps.h %D%/test_programs.c tests/op/with.h
 tests_grad_test_programs_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_grad_test_programs_LDADD = $(TN_LINK_TEST)
 endif

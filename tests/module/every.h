@@ -4,11 +4,9 @@
 #ifndef TN_TESTS_MODULE_EVERY_H
 #define TN_TESTS_MODULE_EVERY_H
 
-#include <ctype.h>
+#include "tests/module/layer_inputs.h"
 
-#include "tests/base/suite.h"
-
-enum { LINE = 1 << 16, MOST = 6, VALUES = 4096 };
+enum { LINE = 1 << 16, MOST = 6 };
 
 static char spec[512];
 
@@ -17,28 +15,6 @@ struct subject {
     tn_tensor *in[MOST];
     int64_t n_in;
 };
-
-static tn_tensor *read_input(const char *text)
-{
-    static double numbers[VALUES];
-    char dtype_name[16], shape_text[128];
-    int64_t sizes[TN_MAX_DIMS], ndim = 0, count = 0;
-    const char *values = strstr(text, " : "), *shape = shape_text;
-    tn_dtype dtype;
-    ck_assert_ptr_nonnull(values);
-    ck_assert_int_eq(sscanf(text, "%15s %127s", dtype_name, shape_text), 2);
-    ck_assert_int_eq(tn_dtype_parse(dtype_name, &dtype), TN_OK);
-    for (char *end; isdigit((unsigned char)*shape); shape = *end == ',' ? end + 1 : end)
-        sizes[ndim++] = strtoll(shape, &end, 10);
-    values += 3;
-    for (char *end; *values != '\0'; values = end) {
-        numbers[count++] = strtod(values, &end);
-        while (isspace((unsigned char)*end))
-            end++;
-    }
-    tn_tensor *wide = tn_tensor_from(numbers, TN_F64, (tn_ints){ sizes, ndim });
-    return tn_tensor_keep(dtype == TN_F64 ? wide : tn_cast(wide, dtype));
-}
 
 /* Asks about each layer, whose spec is in `spec`; returns how many there were. */
 static int each_layer(void (*ask)(const struct subject *s))
@@ -61,7 +37,7 @@ static int each_layer(void (*ask)(const struct subject *s))
             s.n_in = 0;
             tn_snprint(spec, sizeof spec, "%s", line[0] == 'l' ? line + 6 : "");
         } else if (strncmp(line, "in ", 3) == 0) {
-            s.in[s.n_in++] = read_input(line + 3);
+            s.in[s.n_in++] = layer_input(line + 3);
         }
     }
     fclose(file);

@@ -2,19 +2,18 @@
  *
  * Every option of every layer at its extremes, built and called: a bounded answer, and PyTorch's
  * (tests/oracle/extremes_layers.txt). `--list` prints what make_extremes_layers.py reads. */
-#include <ctype.h>
 #include <math.h>
 
+#include "tests/module/layer_inputs.h"
 #include "tests/oracle/extremes.h"
 #include "tests/op/with.h"
 
 #define LAYERS_TXT TN_TEST_SRCDIR "/tests/oracle/layers.txt"
 #define ROWS_TXT TN_TEST_SRCDIR "/tests/oracle/extremes_layers.txt"
 
-enum { LINE = 1 << 16, MOST = 6, VALUES = 4096, OPTIONS = 1024 };
+enum { LINE = 1 << 16, MOST = 6, OPTIONS = 1024 };
 
 static char line[LINE];
-static double numbers[VALUES];
 
 /* Where PyTorch's answer is not ours, and why. */
 static difference differences[] = {
@@ -64,28 +63,6 @@ static struct {
     char type[32], option[32], value[32], verdict[64], spec[512];
 } one;
 
-static void read_input(const char *text)
-{
-    char dtype_name[16], shape_text[128];
-    int64_t sizes[TN_MAX_DIMS], ndim = 0, count = 0;
-    const char *values = strstr(text, " : "), *shape = shape_text;
-    tn_dtype dtype;
-
-    ck_assert_ptr_nonnull(values);
-    ck_assert_int_eq(sscanf(text, "%15s %127s", dtype_name, shape_text), 2);
-    ck_assert_int_eq(tn_dtype_parse(dtype_name, &dtype), TN_OK);
-    for (char *end; isdigit((unsigned char)*shape); shape = *end == ',' ? end + 1 : end)
-        sizes[ndim++] = strtoll(shape, &end, 10);
-    values += 3;
-    for (char *end; *values != '\0'; values = end) {
-        numbers[count++] = strtod(values, &end);
-        while (isspace((unsigned char)*end))
-            end++;
-    }
-    tn_tensor *wide = tn_tensor_from(numbers, TN_F64, (tn_ints){ sizes, ndim });
-    one.in[one.n_in++] = tn_tensor_keep(dtype == TN_F64 ? wide : tn_cast(wide, dtype));
-}
-
 /* The inputs of the first entry of layers.txt with that spec. */
 static void take_inputs(const char *spec)
 {
@@ -103,7 +80,7 @@ static void take_inputs(const char *spec)
                 break;
             ours = strcmp(line + 6, spec) == 0;
         } else if (ours && strncmp(line, "in ", 3) == 0) {
-            read_input(line + 3);
+            one.in[one.n_in++] = layer_input(line + 3);
         }
     }
     fclose(file);

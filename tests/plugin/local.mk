@@ -5,7 +5,8 @@ EXTRA_DIST += \
 	%D%/fixtures/crafted.c \
 	%D%/fixtures/faulty.c \
 	%D%/fixtures/plain.c \
-	%D%/place.h
+	%D%/place.h \
+	%D%/stubs.h
 
 # The bad plugins that the tests look at, and good ones beside them.
 tests/plugin/fixtures.stamp: $(srcdir)/%D%/fixtures/build.sh $(srcdir)/%D%/fixtures/plain.c \

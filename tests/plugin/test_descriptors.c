@@ -2,7 +2,7 @@
  *
  * Option tables of descriptors: one through which values would be stored beside the struct, or that
  * could not be used, is refused with the option's name, for every kind that has options. */
-#include "tests/plugin/place.h"
+#include "tests/plugin/stubs.h"
 
 struct data {
     uint32_t size; /* what the options of an operator begin with */
@@ -10,38 +10,6 @@ struct data {
     int64_t depth;
     tn_values more;
 };
-
-static tn_status infer(tn_infer *infer)
-{
-    infer->out[0].dtype = TN_F32;
-    infer->out[0].ndim = 0;
-    return TN_OK;
-}
-
-static tn_tensor *forward(tn_module *self, tn_tensor *input)
-{
-    (void)self;
-    return input;
-}
-
-static tn_status step(tn_optimizer *self, int64_t index, tn_tensor *parameter, tn_tensor *gradient)
-{
-    (void)self, (void)index, (void)parameter, (void)gradient;
-    return TN_OK;
-}
-
-static tn_status rate(tn_scheduler *self, int64_t at, double initial, double *out)
-{
-    (void)self, (void)at;
-    *out = initial;
-    return TN_OK;
-}
-
-static tn_status fill(const void *data, tn_tensor *tensor)
-{
-    (void)data, (void)tensor;
-    return TN_OK;
-}
 
 static const uint32_t kinds[] = { TN_KIND_tn_layer, TN_KIND_tn_op_def, TN_KIND_tn_optimizer_def,
                                   TN_KIND_tn_scheduler_def, TN_KIND_tn_init_def };

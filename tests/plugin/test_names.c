@@ -2,14 +2,7 @@
  *
  * Names of what is registered: one that a spec, a variable or a line of a report could not hold is
  * refused, for each kind of contribution and for options, operands, kernels and devices. */
-#include "tests/plugin/place.h"
-
-static tn_status infer(tn_infer *infer)
-{
-    infer->out[0].dtype = TN_F32;
-    infer->out[0].ndim = 0;
-    return TN_OK;
-}
+#include "tests/plugin/stubs.h"
 
 static tn_status run(const tn_call *call)
 {
@@ -22,31 +15,6 @@ static bool supports(const tn_call *call, char *reason, size_t size)
     (void)call;
     tn_snprint(reason, size, "it is for names only");
     return false;
-}
-
-static tn_tensor *forward(tn_module *self, tn_tensor *input)
-{
-    (void)self;
-    return input;
-}
-
-static tn_status step(tn_optimizer *self, int64_t index, tn_tensor *parameter, tn_tensor *gradient)
-{
-    (void)self, (void)index, (void)parameter, (void)gradient;
-    return TN_OK;
-}
-
-static tn_status rate(tn_scheduler *self, int64_t at, double initial, double *out)
-{
-    (void)self, (void)at;
-    *out = initial;
-    return TN_OK;
-}
-
-static tn_status fill(const void *data, tn_tensor *tensor)
-{
-    (void)data, (void)tensor;
-    return TN_OK;
 }
 
 /* Registers one contribution of the kind under the name. */

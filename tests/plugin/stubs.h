@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Functions that descriptors have to have, for tests that only register them. */
+#ifndef TN_TESTS_PLUGIN_STUBS_H
+#define TN_TESTS_PLUGIN_STUBS_H
+
+#include "tests/plugin/place.h"
+
+static tn_status infer(tn_infer *infer)
+{
+    infer->out[0].dtype = TN_F32;
+    infer->out[0].ndim = 0;
+    return TN_OK;
+}
+
+static tn_tensor *forward(tn_module *self, tn_tensor *input)
+{
+    (void)self;
+    return input;
+}
+
+static tn_status step(tn_optimizer *self, int64_t index, tn_tensor *parameter, tn_tensor *gradient)
+{
+    (void)self, (void)index, (void)parameter, (void)gradient;
+    return TN_OK;
+}
+
+static tn_status rate(tn_scheduler *self, int64_t at, double initial, double *out)
+{
+    (void)self, (void)at;
+    *out = initial;
+    return TN_OK;
+}
+
+static tn_status fill(const void *data, tn_tensor *tensor)
+{
+    (void)data, (void)tensor;
+    return TN_OK;
+}
+
+#endif
