@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Activations: element by element, with an option table and one operator each. */
+ * Activations with options or parameters. Those that are one operator without options are written
+ * from the schema (`layer` there). */
 #include "layers.h"
 #include <math.h>
 
@@ -39,18 +40,6 @@ const tn_layer layer_relu = {
     .repr = relu_repr,
 };
 
-/* ---- Sigmoid ----------------------------------------------------------------------------------- */
-
-static tn_tensor *sigmoid_forward(tn_module *self, tn_tensor *input)
-{
-    (void)self;
-    return tn_sigmoid(input);
-}
-
-const tn_layer layer_sigmoid = {
-    TN_HEAD(tn_layer), .name = "Sigmoid",          .help = "y = 1 / (1 + e^-x)",
-    .version = 1,      .forward = sigmoid_forward,
-};
 /* ---- those with options in common ---- */
 
 /* The options of all of them; each has those that its table names. */
@@ -116,25 +105,6 @@ static int64_t numbers_repr(tn_module *self, char *out, size_t size, const char 
         .forward = id##_forward,                                                                   \
         .repr = id##_repr,                                                                         \
     };
-
-static const tn_option none[] = { TN_OPTION_END };
-static const tn_option inplace[] = { INPLACE, TN_OPTION_END };
-
-#define PLAIN(id, Name, help_) LAYER(id, Name, none, NULL, NULL, true, return tn_##id(x);, help_)
-#define EITHER(id, Name, help_)                                                                    \
-    LAYER(id, Name, inplace, NULL, NULL, true, return s->inplace ? tn_##id##_(x) : tn_##id(x);     \
-          , help_)
-
-PLAIN(tanh, Tanh, "y = tanh x")
-PLAIN(tanhshrink, Tanhshrink, "y = x - tanh x")
-PLAIN(softsign, Softsign, "y = x / (1 + |x|)")
-PLAIN(logsigmoid, LogSigmoid, "y = log(1 / (1 + e^-x))")
-EITHER(relu6, ReLU6, "y = min(max(x, 0), 6)")
-EITHER(selu, SELU, "y = 1.05... (max(x, 0) + min(0, 1.67... (e^x - 1)))")
-EITHER(silu, SiLU, "y = x / (1 + e^-x)")
-EITHER(mish, Mish, "y = x tanh(log(1 + e^x))")
-EITHER(hardswish, Hardswish, "y = x min(max(x + 3, 0), 6) / 6")
-EITHER(hardsigmoid, Hardsigmoid, "y = min(max(x / 6 + 1 / 2, 0), 1)")
 
 #define ONE(id, Name, OP, member, member_text, def, help_, option_help)                            \
     static const tn_option id##_table[] = { NUMBER(member_text, a, def, option_help, 0), INPLACE,  \

@@ -27,11 +27,13 @@ plugins_layers_la_SOURCES = \
 	%D%/pool_fractional.c \
 	%D%/resample.c \
 	%D%/rnn.c \
+	%D%/schema.c \
+	%D%/schema.h \
 	%D%/shape.c \
 	%D%/softmax.c \
 	%D%/text.c \
 	%D%/transformer.c \
 	%D%/transformer_stack.c
-plugins_layers_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
+plugins_layers_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) -I$(builddir)/plugins/layers -I$(srcdir)/plugins/layers
 plugins_layers_la_LDFLAGS = $(TN_PLUGIN_LINK)
 plugins_layers_la_LIBADD = $(LIBM)

@@ -2,22 +2,12 @@
  *
  * Arithmetic of two numbers, with broadcasting. The core sums the gradients of broadcast operands to
  * their shape. */
-#include "common.h"
+#include "formula.h"
 
 static bool is_whole(double value)
 {
     return value == floor(value) && fabs(value) < 0x1p63;
 }
-static tn_tensor *zero(tn_tensor *like)
-{
-    return tn__common_number(like, 0.0);
-}
-
-static tn_tensor *times(tn_tensor *x, double factor)
-{
-    return factor == 1.0 ? x : tn_mul_scalar(x, factor);
-}
-
 static tn_tensor *scaled(tn_tensor *x, double factor)
 {
     return factor == 1.0 ? x : tn_mul_scalar(x, factor);
@@ -178,9 +168,9 @@ static tn_status minimum_derive(tn_derive *d)
     tn_tensor *shared = tn_where(tn_eq(a, b), times(gy, 0.5), gy);
 
     if (tn__needs(d, 0))
-        d->gin[0] = tn_where(tn_gt(a, b), zero(gy), shared);
+        d->gin[0] = tn_where(tn_gt(a, b), number(gy, 0.0), shared);
     if (tn__needs(d, 1))
-        d->gin[1] = tn_where(tn_lt(a, b), zero(gy), shared);
+        d->gin[1] = tn_where(tn_lt(a, b), number(gy, 0.0), shared);
     return TN_OK;
 }
 
@@ -226,14 +216,15 @@ static tn_status pow_derive(tn_derive *d)
     if (tn__needs(d, 0)) {
         tn_tensor *slope = tn__common_chain(gy, tn_mul(b, tn_pow(a, tn_add_scalar(b, -1.0))));
 
-        d->gin[0] = tn_where(tn_eq(b, zero(b)), zero(gy), slope);
+        d->gin[0] = tn_where(tn_eq(b, number(b, 0.0)), number(gy, 0.0), slope);
     }
     if (tn__needs(d, 1)) {
-        tn_tensor *re = tn_real(b), *flat = tn_bitwise_and(tn_eq(a, zero(a)), tn_ge(re, zero(re)));
+        tn_tensor *re = tn_real(b),
+                  *flat = tn_bitwise_and(tn_eq(a, number(a, 0.0)), tn_ge(re, number(re, 0.0)));
 
         if (b != NULL && tn__is_complex(tn_tensor_dtype(b)))
-            flat = tn_bitwise_and(flat, tn_eq(tn_imag(b), zero(re)));
-        d->gin[1] = tn__common_chain(gy, tn_where(flat, zero(y), tn_mul(y, tn_ln(a))));
+            flat = tn_bitwise_and(flat, tn_eq(tn_imag(b), number(re, 0.0)));
+        d->gin[1] = tn__common_chain(gy, tn_where(flat, number(y, 0.0), tn_mul(y, tn_ln(a))));
     }
     return TN_OK;
 }
@@ -308,35 +299,19 @@ static tn_status atan2_derive(tn_derive *d)
 }
 /* ---- definitions ---- */
 
-const tn_op_def tn__op_add = { TN_HEAD(tn_op_def), TN_SCHEMA_ADD, .infer = add_infer,
-                               .derive = add_derive, TN__PARTS(add) };
-const tn_op_def tn__op_sub = { TN_HEAD(tn_op_def), TN_SCHEMA_SUB, .infer = sub_infer,
-                               .derive = sub_derive, TN__PARTS(sub) };
-const tn_op_def tn__op_mul = { TN_HEAD(tn_op_def), TN_SCHEMA_MUL, .infer = tn__common_binary,
-                               .derive = mul_derive, TN__PARTS(mul) };
-const tn_op_def tn__op_div = { TN_HEAD(tn_op_def), TN_SCHEMA_DIV, .infer = div_infer,
-                               .derive = div_derive, TN__PARTS(div) };
-const tn_op_def tn__op_maximum = { TN_HEAD(tn_op_def), TN_SCHEMA_MAXIMUM,
-                                   .infer = tn__common_binary, .derive = maximum_derive };
-const tn_op_def tn__op_add_scalar = { TN_HEAD(tn_op_def), TN_SCHEMA_ADD_SCALAR,
-                                      .infer = add_scalar_infer, .derive = add_scalar_derive,
-                                      TN__PARTS(add_scalar) };
-const tn_op_def tn__op_mul_scalar = { TN_HEAD(tn_op_def), TN_SCHEMA_MUL_SCALAR,
-                                      .infer = mul_scalar_infer, .derive = mul_scalar_derive,
-                                      TN__PARTS(mul_scalar) };
-const tn_op_def tn__op_neg = { TN_HEAD(tn_op_def), TN_SCHEMA_NEG, .infer = tn__common_unary,
-                               .derive = neg_derive, TN__PARTS(neg) };
+TN__OP(add, .infer = add_infer, .derive = add_derive, TN__PARTS(add));
+TN__OP(sub, .infer = sub_infer, .derive = sub_derive, TN__PARTS(sub));
+TN__OP(mul, .infer = tn__common_binary, .derive = mul_derive, TN__PARTS(mul));
+TN__OP(div, .infer = div_infer, .derive = div_derive, TN__PARTS(div));
+TN__OP(maximum, .infer = tn__common_binary, .derive = maximum_derive);
+TN__OP(add_scalar, .infer = add_scalar_infer, .derive = add_scalar_derive, TN__PARTS(add_scalar));
+TN__OP(mul_scalar, .infer = mul_scalar_infer, .derive = mul_scalar_derive, TN__PARTS(mul_scalar));
+TN__OP(neg, .infer = tn__common_unary, .derive = neg_derive, TN__PARTS(neg));
 
-#define PRIMITIVE(name, NAME)                                                                      \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME,                        \
-                                      .infer = tn__common_binary, .derive = name##_derive };
-#define COMPOSED(name, NAME, infer_)                                                               \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
-                                      .derive = name##_derive, .decompose = name##_decompose };
-PRIMITIVE(minimum, MINIMUM)
-PRIMITIVE(remainder, REMAINDER)
-PRIMITIVE(fmod, FMOD)
-const tn_op_def tn__op_pow = { TN_HEAD(tn_op_def), TN_SCHEMA_POW, .infer = pow_infer,
-                               .derive = pow_derive, TN__PARTS(pow) };
-PRIMITIVE(atan2, ATAN2)
-COMPOSED(pow_scalar, POW_SCALAR, pow_scalar_infer)
+TN__OP(minimum, .infer = tn__common_binary, .derive = minimum_derive);
+TN__OP(remainder, .infer = tn__common_binary, .derive = remainder_derive);
+TN__OP(fmod, .infer = tn__common_binary, .derive = fmod_derive);
+TN__OP(pow, .infer = pow_infer, .derive = pow_derive, TN__PARTS(pow));
+TN__OP(atan2, .infer = tn__common_binary, .derive = atan2_derive);
+TN__OP(pow_scalar, .infer = pow_scalar_infer, .derive = pow_scalar_derive,
+       .decompose = pow_scalar_decompose);

@@ -1,33 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Arithmetic of three numbers: clamp, lerp, addcmul, addcdiv. */
-#include "common.h"
+#include "formula.h"
 static bool is_whole(double value)
 {
     return value == floor(value) && fabs(value) < 0x1p63;
-}
-
-static tn_tensor *zero(tn_tensor *like)
-{
-    return tn__common_number(like, 0.0);
-}
-
-static tn_tensor *times(tn_tensor *x, double factor)
-{
-    return factor == 1.0 ? x : tn_mul_scalar(x, factor);
-}
-
-static tn_tensor *plus_times(tn_tensor *x, double factor, tn_tensor *y)
-{
-    tn_add_options o = TN_ADD_OPTIONS;
-
-    o.alpha = factor;
-    return tn_add(x, y, &o);
-}
-
-static tn_tensor *both(tn_tensor *a, tn_tensor *b)
-{
-    return tn_bitwise_and(a, b);
 }
 
 /* ---- bounds ---- */
@@ -71,9 +48,9 @@ static tn_status clamp_derive(tn_derive *d)
     if (tn__given_number(o->max)) {
         tn_tensor *below = tn_lt(x, tn__common_number(x, o->max));
 
-        within = tn__given_number(o->min) ? both(within, below) : below;
+        within = tn__given_number(o->min) ? tn_bitwise_and(within, below) : below;
     }
-    d->gin[0] = tn_where(within, gy, zero(gy));
+    d->gin[0] = tn_where(within, gy, number(gy, 0.0));
     return TN_OK;
 }
 
@@ -107,9 +84,9 @@ static tn_status one_bound_derive(tn_derive *d, int which)
     tn_tensor *below = tn_lt(x, bound), *above = tn_gt(x, bound);
 
     if (tn__needs(d, 0))
-        d->gin[0] = tn_where(which == 1 ? below : above, zero(gy), shared);
+        d->gin[0] = tn_where(which == 1 ? below : above, number(gy, 0.0), shared);
     if (tn__needs(d, which))
-        d->gin[which] = tn_where(which == 1 ? above : below, zero(gy), shared);
+        d->gin[which] = tn_where(which == 1 ? above : below, number(gy, 0.0), shared);
     return TN_OK;
 }
 
@@ -125,14 +102,16 @@ static tn_status clamp_tensor_derive(tn_derive *d)
     at_min = tn_eq(x, min);
     at_max = tn_eq(x, max);
     if (tn__needs(d, 0))
-        d->gin[0] = tn_where(tn_bitwise_or(tn_lt(x, min), tn_gt(x, max)), zero(gy),
+        d->gin[0] = tn_where(tn_bitwise_or(tn_lt(x, min), tn_gt(x, max)), number(gy, 0.0),
                              tn_where(tn_bitwise_xor(at_min, at_max), half, gy));
     if (tn__needs(d, 1))
-        d->gin[1] = tn_where(both(tn_lt(x, min), tn_le(min, max)), gy,
-                             tn_where(both(at_min, tn_lt(min, max)), half, zero(gy)));
+        d->gin[1] = tn_where(
+            tn_bitwise_and(tn_lt(x, min), tn_le(min, max)), gy,
+            tn_where(tn_bitwise_and(at_min, tn_lt(min, max)), half, number(gy, 0.0)));
     if (tn__needs(d, 2))
-        d->gin[2] = tn_where(tn_bitwise_or(tn_gt(x, max), tn_gt(min, max)), gy,
-                             tn_where(both(at_max, tn_lt(min, max)), half, zero(gy)));
+        d->gin[2] = tn_where(
+            tn_bitwise_or(tn_gt(x, max), tn_gt(min, max)), gy,
+            tn_where(tn_bitwise_and(at_max, tn_lt(min, max)), half, number(gy, 0.0)));
     return TN_OK;
 }
 
@@ -260,13 +239,11 @@ static tn_status addcdiv_derive(tn_derive *d)
         d->gin[2] = addcdiv_grad(d->gout[0], a, b, value);
     return TN_OK;
 }
-#define COMPOSED(name, NAME, infer_)                                                               \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
-                                      .derive = name##_derive, .decompose = name##_decompose };
-const tn_op_def tn__op_clamp = { TN_HEAD(tn_op_def), TN_SCHEMA_CLAMP, .infer = clamp_infer,
-                                 .derive = clamp_derive };
-COMPOSED(clamp_tensor, CLAMP_TENSOR, clamp_tensor_infer)
-COMPOSED(lerp, LERP, addition_infer)
-COMPOSED(lerp_scalar, LERP_SCALAR, addition_infer)
-COMPOSED(addcmul, ADDCMUL, addcmul_infer)
-COMPOSED(addcdiv, ADDCDIV, addition_infer)
+TN__OP(clamp, .infer = clamp_infer, .derive = clamp_derive);
+TN__OP(clamp_tensor, .infer = clamp_tensor_infer, .derive = clamp_tensor_derive,
+       .decompose = clamp_tensor_decompose);
+TN__OP(lerp, .infer = addition_infer, .derive = lerp_derive, .decompose = lerp_decompose);
+TN__OP(lerp_scalar, .infer = addition_infer, .derive = lerp_scalar_derive,
+       .decompose = lerp_scalar_decompose);
+TN__OP(addcmul, .infer = addcmul_infer, .derive = addcmul_derive, .decompose = addcmul_decompose);
+TN__OP(addcdiv, .infer = addition_infer, .derive = addcdiv_derive, .decompose = addcdiv_decompose);

@@ -539,12 +539,7 @@ static tn_status scaled_dot_product_attention_decompose(tn_tensor *const *in, in
                : status;
 }
 
-const tn_op_def tn__op_attend = { TN_HEAD(tn_op_def), TN_SCHEMA_ATTEND, .infer = attend_infer,
-                                  .derive = attend_derive, .decompose = attend_decompose };
-const tn_op_def tn__op_attend_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_ATTEND_GRAD,
-                                       .infer = attend_grad_infer,
-                                       .decompose = attend_grad_decompose };
-const tn_op_def tn__op_scaled_dot_product_attention = {
-    TN_HEAD(tn_op_def), TN_SCHEMA_SCALED_DOT_PRODUCT_ATTENTION,
-    .infer = scaled_dot_product_attention_infer, .decompose = scaled_dot_product_attention_decompose
-};
+TN__OP(attend, .infer = attend_infer, .derive = attend_derive, .decompose = attend_decompose);
+TN__OP(attend_grad, .infer = attend_grad_infer, .decompose = attend_grad_decompose);
+TN__OP(scaled_dot_product_attention, .infer = scaled_dot_product_attention_infer,
+       .decompose = scaled_dot_product_attention_decompose);

@@ -241,9 +241,7 @@ static tn_status multi_head_attention_with_weights_decompose(tn_tensor *const *i
     return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last()->code;
 }
 
-#define COMPOSED(name, NAME, infer_)                                                               \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
-                                      .decompose = name##_decompose };
-COMPOSED(multi_head_attention, MULTI_HEAD_ATTENTION, multi_head_attention_infer)
-COMPOSED(multi_head_attention_with_weights, MULTI_HEAD_ATTENTION_WITH_WEIGHTS,
-         multi_head_attention_with_weights_infer)
+TN__OP(multi_head_attention, .infer = multi_head_attention_infer,
+       .decompose = multi_head_attention_decompose);
+TN__OP(multi_head_attention_with_weights, .infer = multi_head_attention_with_weights_infer,
+       .decompose = multi_head_attention_with_weights_decompose);

@@ -142,21 +142,13 @@ static inline tn_tensor *tn__common_sum(const tn_derive *d)
 /* A gradient after a reduction, as it was with keepdim. */
 tn_tensor *tn__common_unreduced(tn_tensor *gradient, tn_ints shape, tn_ints dims, bool keepdim);
 
-extern const tn_op_def tn__op_copy, tn__op_cast, tn__op_fill, tn__op_philox_uniform,
-    tn__op_philox_normal, tn__op_uniform, tn__op_normal;
-extern const tn_op_def tn__op_add, tn__op_sub, tn__op_mul, tn__op_div, tn__op_maximum,
-    tn__op_add_scalar, tn__op_mul_scalar, tn__op_neg, tn__op_exp, tn__op_log, tn__op_sqrt;
-extern const tn_op_def tn__op_relu, tn__op_relu_grad, tn__op_sigmoid, tn__op_softmax,
-    tn__op_log_softmax, tn__op_log_softmax_grad, tn__op_softmax_grad;
-extern const tn_op_def tn__op_sum, tn__op_mean, tn__op_amax, tn__op_argmax, tn__op_sum_to;
-extern const tn_op_def tn__op_bmm, tn__op_matmul, tn__op_linear;
-extern const tn_op_def tn__op_view, tn__op_reshape, tn__op_flatten, tn__op_permute,
-    tn__op_transpose, tn__op_expand, tn__op_unsqueeze, tn__op_squeeze, tn__op_narrow,
-    tn__op_narrow_grad, tn__op_select;
-extern const tn_op_def tn__op_nll_loss, tn__op_nll_loss_grad, tn__op_cross_entropy;
-
-#include "elementwise.h"
-#include "families.h"
+/* ---- definitions ---- */
+/* The operator `name` of the schema, and how it is computed: TN__OP(relu, .infer = ..., ...). */
+#define TN__OP(name_, ...)                                                                         \
+    const tn_op_def tn__op_##name_ = { TN_HEAD(tn_op_def), TN_SCHEMA_##name_, __VA_ARGS__ }
+#define TN__DECLARE_OP(name) extern const tn_op_def tn__op_##name;
+TN_SCHEMA_OPS(TN__DECLARE_OP)
+#undef TN__DECLARE_OP
 
 /* Primitives of complex numbers by their parts (complex_parts.c). */
 #define TN__PARTS(name) .decompose = tn__parts_##name, .decompose_dtypes = TN_MASK_COMPLEX

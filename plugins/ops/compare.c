@@ -152,34 +152,25 @@ static tn_status nan_to_num_derive(tn_derive *d)
     return TN_OK;
 }
 
-#define PRIMITIVE(name, NAME, infer_)                                                              \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_ };
-#define COMPOSED(name, NAME, infer_)                                                               \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
-                                      .decompose = name##_decompose };
-const tn_op_def tn__op_eq = { TN_HEAD(tn_op_def), TN_SCHEMA_EQ, .infer = compare_infer,
-                              TN__PARTS(eq) };
-PRIMITIVE(lt, LT, compare_infer)
-PRIMITIVE(le, LE, compare_infer)
-COMPOSED(ne, NE, compare_infer)
-COMPOSED(gt, GT, compare_infer)
-COMPOSED(ge, GE, compare_infer)
-PRIMITIVE(bitwise_and, BITWISE_AND, tn__common_binary)
-PRIMITIVE(bitwise_or, BITWISE_OR, tn__common_binary)
-PRIMITIVE(bitwise_xor, BITWISE_XOR, tn__common_binary)
-PRIMITIVE(bitwise_not, BITWISE_NOT, tn__common_unary)
-COMPOSED(logical_and, LOGICAL_AND, logical_infer)
-COMPOSED(logical_or, LOGICAL_OR, logical_infer)
-COMPOSED(logical_xor, LOGICAL_XOR, logical_infer)
-COMPOSED(logical_not, LOGICAL_NOT, logical_infer)
-COMPOSED(isnan, ISNAN, question_infer)
-COMPOSED(isinf, ISINF, question_infer)
-COMPOSED(isfinite, ISFINITE, question_infer)
-const tn_op_def tn__op_where = { TN_HEAD(tn_op_def), TN_SCHEMA_WHERE, .infer = where_infer,
-                                 .derive = where_derive, TN__PARTS(where) };
-const tn_op_def tn__op_masked_fill = { TN_HEAD(tn_op_def), TN_SCHEMA_MASKED_FILL,
-                                       .infer = masked_fill_infer, .derive = masked_fill_derive,
-                                       .decompose = masked_fill_decompose };
-const tn_op_def tn__op_nan_to_num = { TN_HEAD(tn_op_def), TN_SCHEMA_NAN_TO_NUM,
-                                      .infer = tn__common_unary, .derive = nan_to_num_derive,
-                                      .decompose = nan_to_num_decompose };
+TN__OP(eq, .infer = compare_infer, TN__PARTS(eq));
+TN__OP(lt, .infer = compare_infer);
+TN__OP(le, .infer = compare_infer);
+TN__OP(ne, .infer = compare_infer, .decompose = ne_decompose);
+TN__OP(gt, .infer = compare_infer, .decompose = gt_decompose);
+TN__OP(ge, .infer = compare_infer, .decompose = ge_decompose);
+TN__OP(bitwise_and, .infer = tn__common_binary);
+TN__OP(bitwise_or, .infer = tn__common_binary);
+TN__OP(bitwise_xor, .infer = tn__common_binary);
+TN__OP(bitwise_not, .infer = tn__common_unary);
+TN__OP(logical_and, .infer = logical_infer, .decompose = logical_and_decompose);
+TN__OP(logical_or, .infer = logical_infer, .decompose = logical_or_decompose);
+TN__OP(logical_xor, .infer = logical_infer, .decompose = logical_xor_decompose);
+TN__OP(logical_not, .infer = logical_infer, .decompose = logical_not_decompose);
+TN__OP(isnan, .infer = question_infer, .decompose = isnan_decompose);
+TN__OP(isinf, .infer = question_infer, .decompose = isinf_decompose);
+TN__OP(isfinite, .infer = question_infer, .decompose = isfinite_decompose);
+TN__OP(where, .infer = where_infer, .derive = where_derive, TN__PARTS(where));
+TN__OP(masked_fill, .infer = masked_fill_infer, .derive = masked_fill_derive,
+       .decompose = masked_fill_decompose);
+TN__OP(nan_to_num, .infer = tn__common_unary, .derive = nan_to_num_derive,
+       .decompose = nan_to_num_decompose);

@@ -156,19 +156,12 @@ static tn_status angle_derive(tn_derive *d)
     return TN_OK;
 }
 
-const tn_op_def tn__op_complex = { TN_HEAD(tn_op_def), TN_SCHEMA_COMPLEX, .infer = complex_infer,
-                                   .derive = complex_derive };
-const tn_op_def tn__op_real = { TN_HEAD(tn_op_def), TN_SCHEMA_REAL, .infer = real_infer,
-                                .derive = real_derive };
-const tn_op_def tn__op_imag = { TN_HEAD(tn_op_def), TN_SCHEMA_IMAG, .infer = imag_infer,
-                                .derive = imag_derive };
-const tn_op_def tn__op_view_as_real = { TN_HEAD(tn_op_def), TN_SCHEMA_VIEW_AS_REAL,
-                                        .infer = view_as_real_infer,
-                                        .derive = view_as_real_derive };
-const tn_op_def tn__op_conj = { TN_HEAD(tn_op_def), TN_SCHEMA_CONJ, .infer = tn__common_unary,
-                                .derive = conj_derive, .decompose = conj_decompose };
-const tn_op_def tn__op_angle = { TN_HEAD(tn_op_def), TN_SCHEMA_ANGLE, .infer = angle_infer,
-                                 .derive = angle_derive, .decompose = angle_decompose };
+TN__OP(complex, .infer = complex_infer, .derive = complex_derive);
+TN__OP(real, .infer = real_infer, .derive = real_derive);
+TN__OP(imag, .infer = imag_infer, .derive = imag_derive);
+TN__OP(view_as_real, .infer = view_as_real_infer, .derive = view_as_real_derive);
+TN__OP(conj, .infer = tn__common_unary, .derive = conj_derive, .decompose = conj_decompose);
+TN__OP(angle, .infer = angle_infer, .derive = angle_derive, .decompose = angle_decompose);
 
 /* ---- direction ---- */
 
@@ -200,5 +193,4 @@ static tn_status sgn_derive(tn_derive *d)
     return TN_OK;
 }
 
-const tn_op_def tn__op_sgn = { TN_HEAD(tn_op_def), TN_SCHEMA_SGN, .infer = tn__common_unary,
-                               .derive = sgn_derive, .decompose = sgn_decompose };
+TN__OP(sgn, .infer = tn__common_unary, .derive = sgn_derive, .decompose = sgn_decompose);

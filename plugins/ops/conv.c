@@ -377,14 +377,9 @@ static tn_status convolution_grad_weight_derive(tn_derive *d)
     return TN_OK;
 }
 
-const tn_op_def tn__op_convolution = { TN_HEAD(tn_op_def), TN_SCHEMA_CONVOLUTION,
-                                       .infer = convolution_infer, .derive = convolution_derive,
-                                       .decompose = convolution_decompose };
-const tn_op_def tn__op_convolution_grad_input = {
-    TN_HEAD(tn_op_def), TN_SCHEMA_CONVOLUTION_GRAD_INPUT, .infer = convolution_grad_input_infer,
-    .derive = convolution_grad_input_derive, .decompose = convolution_grad_input_decompose
-};
-const tn_op_def tn__op_convolution_grad_weight = {
-    TN_HEAD(tn_op_def), TN_SCHEMA_CONVOLUTION_GRAD_WEIGHT, .infer = convolution_grad_weight_infer,
-    .derive = convolution_grad_weight_derive, .decompose = convolution_grad_weight_decompose
-};
+TN__OP(convolution, .infer = convolution_infer, .derive = convolution_derive,
+       .decompose = convolution_decompose);
+TN__OP(convolution_grad_input, .infer = convolution_grad_input_infer,
+       .derive = convolution_grad_input_derive, .decompose = convolution_grad_input_decompose);
+TN__OP(convolution_grad_weight, .infer = convolution_grad_weight_infer,
+       .derive = convolution_grad_weight_derive, .decompose = convolution_grad_weight_decompose);

@@ -154,51 +154,23 @@ static tn_status back(tn_tensor *const *in, int64_t n_in, int32_t dims, const ba
     return tn__common_given(out, tn__slide_unbatched(y, dims, in[0]));
 }
 
-#define FORTH(dims, NAME)                                                                          \
-    static forth_options forth##dims(const void *options)                                          \
+#define FORTH_OPTIONS                                                                              \
+    &(forth_options)                                                                               \
     {                                                                                              \
-        const tn_conv##dims##d_options *o = options;                                               \
-        return (forth_options){ o->stride, o->padding, o->dilation, o->groups, o->auto_padding };  \
-    }                                                                                              \
-    static tn_status conv##dims##d_infer(tn_infer *infer)                                          \
+        o->stride, o->padding, o->dilation, o->groups, o->auto_padding                             \
+    }
+#define BACK_OPTIONS                                                                               \
+    &(back_options)                                                                                \
     {                                                                                              \
-        forth_options o = forth##dims(infer->options);                                             \
-        return forth_infer(infer, dims, &o);                                                       \
-    }                                                                                              \
-    static tn_status conv##dims##d_decompose(tn_tensor *const *in, int64_t n_in,                   \
-                                             const void *options, tn_tensor **out)                 \
-    {                                                                                              \
-        forth_options o = forth##dims(options);                                                    \
-        return forth(in, n_in, dims, &o, out);                                                     \
-    }                                                                                              \
-    const tn_op_def tn__op_conv##dims##d = { TN_HEAD(tn_op_def), TN_SCHEMA_CONV##NAME,             \
-                                             .infer = conv##dims##d_infer,                         \
-                                             .decompose = conv##dims##d_decompose };
-FORTH(1, 1D)
-FORTH(2, 2D)
-FORTH(3, 3D)
+        o->stride, o->padding, o->output_padding, o->dilation, o->groups                           \
+    }
 
-#define BACK(dims, NAME)                                                                           \
-    static back_options back##dims(const void *options)                                            \
-    {                                                                                              \
-        const tn_conv_transpose##dims##d_options *o = options;                                     \
-        return (back_options){ o->stride, o->padding, o->output_padding, o->dilation, o->groups }; \
-    }                                                                                              \
-    static tn_status conv_transpose##dims##d_infer(tn_infer *infer)                                \
-    {                                                                                              \
-        back_options o = back##dims(infer->options);                                               \
-        return back_infer(infer, dims, &o);                                                        \
-    }                                                                                              \
-    static tn_status conv_transpose##dims##d_decompose(tn_tensor *const *in, int64_t n_in,         \
-                                                       const void *options, tn_tensor **out)       \
-    {                                                                                              \
-        back_options o = back##dims(options);                                                      \
-        return back(in, n_in, dims, &o, out);                                                      \
-    }                                                                                              \
-    const tn_op_def tn__op_conv_transpose##dims##d = {                                             \
-        TN_HEAD(tn_op_def), TN_SCHEMA_CONV_TRANSPOSE##NAME,                                        \
-        .infer = conv_transpose##dims##d_infer, .decompose = conv_transpose##dims##d_decompose     \
-    };
-BACK(1, 1D)
-BACK(2, 2D)
-BACK(3, 3D)
+COMPOSED(conv1d, forth_infer(infer, 1, FORTH_OPTIONS), forth(in, n_in, 1, FORTH_OPTIONS, out));
+COMPOSED(conv2d, forth_infer(infer, 2, FORTH_OPTIONS), forth(in, n_in, 2, FORTH_OPTIONS, out));
+COMPOSED(conv3d, forth_infer(infer, 3, FORTH_OPTIONS), forth(in, n_in, 3, FORTH_OPTIONS, out));
+COMPOSED(conv_transpose1d, back_infer(infer, 1, BACK_OPTIONS),
+         back(in, n_in, 1, BACK_OPTIONS, out));
+COMPOSED(conv_transpose2d, back_infer(infer, 2, BACK_OPTIONS),
+         back(in, n_in, 2, BACK_OPTIONS, out));
+COMPOSED(conv_transpose3d, back_infer(infer, 3, BACK_OPTIONS),
+         back(in, n_in, 3, BACK_OPTIONS, out));

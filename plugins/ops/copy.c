@@ -77,9 +77,6 @@ static tn_status clone_decompose(tn_tensor *const *in, int64_t n_in, const void 
     return tn__common_given(out, y != NULL ? tn_copy_(y, in[0]) : NULL);
 }
 
-const tn_op_def tn__op_copy = { TN_HEAD(tn_op_def), TN_SCHEMA_COPY, .infer = copy_infer,
-                                .derive = copy_derive };
-const tn_op_def tn__op_cast = { TN_HEAD(tn_op_def), TN_SCHEMA_CAST, .infer = cast_infer,
-                                .derive = cast_derive, .decompose = cast_decompose };
-const tn_op_def tn__op_clone = { TN_HEAD(tn_op_def), TN_SCHEMA_CLONE, .infer = tn__common_unary,
-                                 .derive = clone_derive, .decompose = clone_decompose };
+TN__OP(copy, .infer = copy_infer, .derive = copy_derive);
+TN__OP(cast, .infer = cast_infer, .derive = cast_derive, .decompose = cast_decompose);
+TN__OP(clone, .infer = tn__common_unary, .derive = clone_derive, .decompose = clone_decompose);

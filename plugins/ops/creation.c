@@ -241,16 +241,11 @@ static tn_status full_decompose(tn_tensor *const *in, int64_t n_in, const void *
     return tn__common_given(out, tn_tensor_full(o->shape, o->value, dtype, device));
 }
 
-#define COMPOSED(name, NAME, infer_)                                                               \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
-                                      .decompose = name##_decompose };
-const tn_op_def tn__op_fill = { TN_HEAD(tn_op_def), TN_SCHEMA_FILL, .infer = fill_infer };
-const tn_op_def tn__op_arange = { TN_HEAD(tn_op_def), TN_SCHEMA_ARANGE, .infer = arange_infer };
-COMPOSED(linspace, LINSPACE, linspace_infer)
-COMPOSED(eye, EYE, eye_infer)
-COMPOSED(one_hot, ONE_HOT, one_hot_infer)
-const tn_op_def tn__op_tril = { TN_HEAD(tn_op_def), TN_SCHEMA_TRIL, .infer = triangle_infer,
-                                .derive = tril_derive, .decompose = tril_decompose };
-const tn_op_def tn__op_triu = { TN_HEAD(tn_op_def), TN_SCHEMA_TRIU, .infer = triangle_infer,
-                                .derive = triu_derive, .decompose = triu_decompose };
-COMPOSED(full, FULL, full_infer)
+TN__OP(fill, .infer = fill_infer);
+TN__OP(arange, .infer = arange_infer);
+TN__OP(linspace, .infer = linspace_infer, .decompose = linspace_decompose);
+TN__OP(eye, .infer = eye_infer, .decompose = eye_decompose);
+TN__OP(one_hot, .infer = one_hot_infer, .decompose = one_hot_decompose);
+TN__OP(tril, .infer = triangle_infer, .derive = tril_derive, .decompose = tril_decompose);
+TN__OP(triu, .infer = triangle_infer, .derive = triu_derive, .decompose = triu_decompose);
+TN__OP(full, .infer = full_infer, .decompose = full_decompose);

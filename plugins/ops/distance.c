@@ -121,10 +121,8 @@ static tn_status cdist_decompose(tn_tensor *const *in, int64_t n_in, const void 
     return tn__common_given(out, length_along(apart, o->p, -1, false));
 }
 
-#define COMPOSED(name, NAME, infer_)                                                               \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
-                                      .decompose = name##_decompose };
-COMPOSED(normalize, NORMALIZE, tn__common_open)
-COMPOSED(cosine_similarity, COSINE_SIMILARITY, cosine_similarity_infer)
-COMPOSED(pairwise_distance, PAIRWISE_DISTANCE, tn__common_open)
-COMPOSED(cdist, CDIST, cdist_infer)
+TN__OP(normalize, .infer = tn__common_open, .decompose = normalize_decompose);
+TN__OP(cosine_similarity, .infer = cosine_similarity_infer,
+       .decompose = cosine_similarity_decompose);
+TN__OP(pairwise_distance, .infer = tn__common_open, .decompose = pairwise_distance_decompose);
+TN__OP(cdist, .infer = cdist_infer, .decompose = cdist_decompose);

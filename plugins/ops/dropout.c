@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Dropout of elements and of channels. */
-#include "common.h"
+#include "formula.h"
 
 #include <math.h>
 
@@ -63,22 +63,17 @@ static tn_tensor *alpha_dropped(tn_tensor *x, double p, bool training, bool chan
                   tn_add_scalar(tn_mul_scalar(tn_add_scalar(keep, -1), -low * a), b), NULL);
 }
 
-#define DROPOUT(name, NAME, check, how, channels)                                                  \
-    static tn_status name##_infer(tn_infer *infer)                                                 \
-    {                                                                                              \
-        const tn_##name##_options *o = infer->options;                                             \
-        return check(infer, o->p);                                                                 \
-    }                                                                                              \
-    static tn_status name##_decompose(tn_tensor *const *in, int64_t n_in, const void *options,     \
-                                      tn_tensor **out)                                             \
-    {                                                                                              \
-        const tn_##name##_options *o = options;                                                    \
-        (void)n_in;                                                                                \
-        return tn__common_given(out, how(in[0], o->p, o->training, channels));                     \
-    }                                                                                              \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
-                                      .decompose = name##_decompose };
-DROPOUT(dropout, DROPOUT, share_infer, dropped, false)
-DROPOUT(feature_dropout, FEATURE_DROPOUT, image_infer, dropped, true)
-DROPOUT(alpha_dropout, ALPHA_DROPOUT, share_infer, alpha_dropped, false)
-DROPOUT(feature_alpha_dropout, FEATURE_ALPHA_DROPOUT, image_infer, alpha_dropped, true)
+INFER(dropout, share_infer(infer, o->p))
+DECOMPOSE(dropout, dropped(x, o->p, o->training, false))
+INFER(feature_dropout, image_infer(infer, o->p))
+DECOMPOSE(feature_dropout, dropped(x, o->p, o->training, true))
+INFER(alpha_dropout, share_infer(infer, o->p))
+DECOMPOSE(alpha_dropout, alpha_dropped(x, o->p, o->training, false))
+INFER(feature_alpha_dropout, image_infer(infer, o->p))
+DECOMPOSE(feature_alpha_dropout, alpha_dropped(x, o->p, o->training, true))
+
+TN__OP(dropout, .infer = dropout_infer, .decompose = dropout_decompose);
+TN__OP(feature_dropout, .infer = feature_dropout_infer, .decompose = feature_dropout_decompose);
+TN__OP(alpha_dropout, .infer = alpha_dropout_infer, .decompose = alpha_dropout_decompose);
+TN__OP(feature_alpha_dropout, .infer = feature_alpha_dropout_infer,
+       .decompose = feature_alpha_dropout_decompose);

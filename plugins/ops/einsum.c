@@ -396,5 +396,4 @@ static tn_status einsum_decompose(tn_tensor *const *in, int64_t n_in, const void
     return tn__common_given(out, tn_permute(all.x, (tn_ints){ order, e.n_result }));
 }
 
-const tn_op_def tn__op_einsum = { TN_HEAD(tn_op_def), TN_SCHEMA_EINSUM, .infer = einsum_infer,
-                                  .decompose = einsum_decompose };
+TN__OP(einsum, .infer = einsum_infer, .decompose = einsum_decompose);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Rows of a table, chosen by index: alone, or reduced by bags. */
-#include "common.h"
+#include "formula.h"
 #include <math.h>
 
 static tn_status embedding_infer(tn_infer *infer)
@@ -61,11 +61,6 @@ static tn_status embedding_derive(tn_derive *d)
     d->gin[0] = tn__common_scattered(d, tn__common_spread(index, (tn_ints){ rows, 2 }, 0),
                                      tn_reshape(gy, (tn_ints){ rows, 2 }), 0);
     return TN_OK;
-}
-
-static bool is(const char *text, const char *word)
-{
-    return text != NULL && strcmp(text, word) == 0;
 }
 
 static tn_status embedding_bag_infer(tn_infer *infer)
@@ -314,10 +309,7 @@ static tn_status embedding_bag_decompose(tn_tensor *const *in, int64_t n_in, con
     tn_free(at);
     return out[0] != NULL ? TN_OK : tn_error_last()->code;
 }
-const tn_op_def tn__op_embedding = { TN_HEAD(tn_op_def), TN_SCHEMA_EMBEDDING,
-                                     .infer = embedding_infer, .derive = embedding_derive,
-                                     .decompose = embedding_decompose };
+TN__OP(embedding, .infer = embedding_infer, .derive = embedding_derive,
+       .decompose = embedding_decompose);
 
-const tn_op_def tn__op_embedding_bag = { TN_HEAD(tn_op_def), TN_SCHEMA_EMBEDDING_BAG,
-                                         .infer = embedding_bag_infer,
-                                         .decompose = embedding_bag_decompose };
+TN__OP(embedding_bag, .infer = embedding_bag_infer, .decompose = embedding_bag_decompose);

@@ -196,8 +196,5 @@ static tn_status fold_decompose(tn_tensor *const *in, int64_t n_in, const void *
     return tn__common_given(out, unbatched(y, x == in[0]));
 }
 
-#define COMPOSED(name, NAME)                                                                       \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
-                                      .decompose = name##_decompose };
-COMPOSED(im2col, IM2COL)
-COMPOSED(fold, FOLD)
+TN__OP(im2col, .infer = im2col_infer, .decompose = im2col_decompose);
+TN__OP(fold, .infer = fold_infer, .decompose = fold_decompose);

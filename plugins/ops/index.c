@@ -362,23 +362,13 @@ static tn_status index_put_decompose(tn_tensor *const *in, int64_t n_in, const v
     return tn__common_given(out, tn_reshape(flat, tn_tensor_shape(in[0])));
 }
 
-#define COMPOSED(name, NAME, infer_)                                                               \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
-                                      .decompose = name##_decompose };
-COMPOSED(index_select, INDEX_SELECT, index_select_infer)
-COMPOSED(index_add, INDEX_ADD, index_add_infer)
-COMPOSED(masked_select, MASKED_SELECT, tn__common_open)
-COMPOSED(index_put, INDEX_PUT, index_put_infer)
+TN__OP(index_select, .infer = index_select_infer, .decompose = index_select_decompose);
+TN__OP(index_add, .infer = index_add_infer, .decompose = index_add_decompose);
+TN__OP(masked_select, .infer = tn__common_open, .decompose = masked_select_decompose);
+TN__OP(index_put, .infer = index_put_infer, .decompose = index_put_decompose);
 
-const tn_op_def tn__op_gather = { TN_HEAD(tn_op_def), TN_SCHEMA_GATHER, .infer = gather_infer,
-                                  .derive = gather_derive, TN__PARTS(gather) };
-const tn_op_def tn__op_scatter = { TN_HEAD(tn_op_def), TN_SCHEMA_SCATTER, .infer = scatter_infer,
-                                   .derive = scatter_derive, TN__PARTS(scatter) };
-const tn_op_def tn__op_scatter_add = { TN_HEAD(tn_op_def),
-                                       TN_SCHEMA_SCATTER_ADD,
-                                       .infer = scatter_add_infer,
-                                       .derive = scatter_add_derive,
-                                       .decompose = tn__parts_scatter_add,
-                                       .decompose_dtypes = TN_MASK_COMPLEX | TN_BIT(TN_BOOL) };
-const tn_op_def tn__op_nonzero = { TN_HEAD(tn_op_def), TN_SCHEMA_NONZERO, .infer = nonzero_infer,
-                                   TN__PARTS(nonzero) };
+TN__OP(gather, .infer = gather_infer, .derive = gather_derive, TN__PARTS(gather));
+TN__OP(scatter, .infer = scatter_infer, .derive = scatter_derive, TN__PARTS(scatter));
+TN__OP(scatter_add, .infer = scatter_add_infer, .derive = scatter_add_derive,
+       .decompose = tn__parts_scatter_add, .decompose_dtypes = TN_MASK_COMPLEX | TN_BIT(TN_BOOL));
+TN__OP(nonzero, .infer = nonzero_infer, TN__PARTS(nonzero));

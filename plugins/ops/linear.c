@@ -231,11 +231,7 @@ static tn_status bilinear_decompose(tn_tensor *const *in, int64_t n_in, const vo
         y = tn_add(y, in[3], NULL);
     return tn__common_given(out, tn_reshape(y, (tn_ints){ shape, ndim }));
 }
-const tn_op_def tn__op_linear = { TN_HEAD(tn_op_def), TN_SCHEMA_LINEAR, .infer = linear_infer,
-                                  .derive = linear_derive, .decompose = linear_decompose };
-const tn_op_def tn__op_linear_activation = { TN_HEAD(tn_op_def), TN_SCHEMA_LINEAR_ACTIVATION,
-                                             .infer = linear_activation_infer,
-                                             .derive = linear_activation_derive,
-                                             .decompose = linear_activation_decompose };
-const tn_op_def tn__op_bilinear = { TN_HEAD(tn_op_def), TN_SCHEMA_BILINEAR, .infer = bilinear_infer,
-                                    .decompose = bilinear_decompose };
+TN__OP(linear, .infer = linear_infer, .derive = linear_derive, .decompose = linear_decompose);
+TN__OP(linear_activation, .infer = linear_activation_infer, .derive = linear_activation_derive,
+       .decompose = linear_activation_decompose);
+TN__OP(bilinear, .infer = bilinear_infer, .decompose = bilinear_decompose);

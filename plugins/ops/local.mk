@@ -19,10 +19,9 @@ plugins_ops_la_SOURCES = \
 	%D%/distance.c \
 	%D%/dropout.c \
 	%D%/einsum.c \
-	%D%/elementwise.h \
 	%D%/embedding.c \
-	%D%/families.h \
 	%D%/fold.c \
+	%D%/formula.h \
 	%D%/index.c \
 	%D%/linear.c \
 	%D%/loss.c \

@@ -233,7 +233,7 @@ static tn_tensor *by_index(tn_tensor *x, tn_tensor *target, tn_tensor *weight, i
     each = tn_mul(y, share);
     if (smoothing > 0) {
         tn_tensor *all = tn_neg(
-            sum_of(weight == TN_NONE ? x : tn_mul(x, along_classes(weight, x, at)), at));
+            sum_dim(weight == TN_NONE ? x : tn_mul(x, along_classes(weight, x, at)), at));
 
         each = plus(times(each, 1 - smoothing),
                     times(tn_masked_fill(all, out, 0.0), smoothing / (double)classes));
@@ -256,7 +256,7 @@ static tn_tensor *by_share(tn_tensor *x, tn_tensor *target, tn_tensor *weight, d
     y = tn_mul(x, target);
     if (weight != TN_NONE)
         y = tn_mul(y, along_classes(weight, x, at));
-    y = tn_neg(sum_of(y, at));
+    y = tn_neg(sum_dim(y, at));
     return is(reduction, "mean") ? times(tn_sum(y, NULL), 1.0 / samples) : reduced(y, reduction);
 }
 
@@ -310,19 +310,11 @@ static tn_status nll_loss_weighted_decompose(tn_tensor *const *in, int64_t n_in,
     return tn__common_given(out, by_index(in[0], in[1], in[2], o->ignore_index, 0, o->reduction));
 }
 
-const tn_op_def tn__op_nll_loss = { TN_HEAD(tn_op_def), TN_SCHEMA_NLL_LOSS, .infer = nll_loss_infer,
-                                    .derive = nll_loss_derive };
-const tn_op_def tn__op_nll_loss_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_NLL_LOSS_GRAD,
-                                         .infer = nll_loss_grad_infer,
-                                         .derive = nll_loss_grad_derive };
-const tn_op_def tn__op_cross_entropy = { TN_HEAD(tn_op_def), TN_SCHEMA_CROSS_ENTROPY,
-                                         .infer = cross_entropy_infer,
-                                         .decompose = cross_entropy_decompose };
+TN__OP(nll_loss, .infer = nll_loss_infer, .derive = nll_loss_derive);
+TN__OP(nll_loss_grad, .infer = nll_loss_grad_infer, .derive = nll_loss_grad_derive);
+TN__OP(cross_entropy, .infer = cross_entropy_infer, .decompose = cross_entropy_decompose);
 
-const tn_op_def tn__op_cross_entropy_weighted = { TN_HEAD(tn_op_def),
-                                                  TN_SCHEMA_CROSS_ENTROPY_WEIGHTED,
-                                                  .infer = cross_entropy_weighted_infer,
-                                                  .decompose = cross_entropy_weighted_decompose };
-const tn_op_def tn__op_nll_loss_weighted = { TN_HEAD(tn_op_def), TN_SCHEMA_NLL_LOSS_WEIGHTED,
-                                             .infer = nll_loss_weighted_infer,
-                                             .decompose = nll_loss_weighted_decompose };
+TN__OP(cross_entropy_weighted, .infer = cross_entropy_weighted_infer,
+       .decompose = cross_entropy_weighted_decompose);
+TN__OP(nll_loss_weighted, .infer = nll_loss_weighted_infer,
+       .decompose = nll_loss_weighted_decompose);

@@ -1,57 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The words in which losses are written. */
+ * What the losses share. */
 #ifndef TN_OPS_LOSS_H
 #define TN_OPS_LOSS_H
 
-#include "common.h"
+#include "formula.h"
 
-/* ---- words ---- */
-
-static inline tn_tensor *number(tn_tensor *like, double value)
-{
-    return like == NULL ? NULL : tn__common_number(like, value);
-}
-
-static inline tn_tensor *less(tn_tensor *a, tn_tensor *b)
-{
-    return tn_sub(a, b, NULL);
-}
-
-static inline tn_tensor *plus(tn_tensor *a, tn_tensor *b)
-{
-    return tn_add(a, b, NULL);
-}
-
-static inline tn_tensor *over(tn_tensor *a, tn_tensor *b)
-{
-    return tn_div(a, b, NULL);
-}
-
-static inline tn_tensor *times(tn_tensor *x, double factor)
-{
-    return factor == 1.0 ? x : tn_mul_scalar(x, factor);
-}
-
-static inline tn_tensor *more(tn_tensor *x, double value)
-{
-    return tn_add_scalar(x, value);
-}
-
-static inline tn_tensor *one_less(tn_tensor *x)
-{
-    return more(tn_neg(x), 1.0);
-}
-
-static inline tn_tensor *at_least(tn_tensor *x, double least)
-{
-    tn_clamp_options o = TN_CLAMP_OPTIONS;
-
-    o.min = least;
-    return tn_clamp(x, &o);
-}
-
-static inline tn_tensor *sum_of(tn_tensor *x, int64_t dim)
+static inline tn_tensor *sum_dim(tn_tensor *x, int64_t dim)
 {
     tn_sum_options o = TN_SUM_OPTIONS;
 
@@ -64,12 +19,7 @@ static inline tn_tensor *weighted(tn_tensor *y, tn_tensor *weight)
     return weight == TN_NONE ? y : tn_mul(y, weight);
 }
 
-/* ---- what becomes of the elements ---- */
-
-static inline bool is(const char *text, const char *word)
-{
-    return text != NULL && strcmp(text, word) == 0;
-}
+/* ---- reduction ---- */
 
 static inline tn_tensor *reduced(tn_tensor *y, const char *reduction)
 {
@@ -105,5 +55,26 @@ static inline tn_status check_each(tn_infer *infer, const char *reduction)
         infer->out[0].ndim = 0;
     return status;
 }
+
+/* ---- definitions ---- */
+
+#define LOSS_INFER(name, check_, check_more)                                                       \
+    static tn_status name##_infer(tn_infer *infer)                                                 \
+    {                                                                                              \
+        const tn_##name##_options *o = infer->options;                                             \
+        tn_status status = check_(infer, o->reduction);                                            \
+        return status == TN_OK ? check_more : status;                                              \
+    }
+/* A loss whose elements are `expression`, in terms of the inputs in[] and the options o. */
+#define LOSS(name, check_more, expression)                                                         \
+    LOSS_INFER(name, check, check_more)                                                            \
+    DECOMPOSE(name, reduced(expression, o->reduction))                                             \
+    TN__OP(name, .infer = name##_infer, .decompose = name##_decompose)
+/* The same where all inputs broadcast together. Devices may have kernels for these, which run while
+ * no gradient is wanted, or where there is a derivative. */
+#define EACH(name, check_more, expression, derive_)                                                \
+    LOSS_INFER(name, check_each, check_more)                                                       \
+    DECOMPOSE(name, reduced(expression, o->reduction))                                             \
+    TN__OP(name, .infer = name##_infer, .derive = derive_, .decompose = name##_decompose)
 
 #endif

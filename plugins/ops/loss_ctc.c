@@ -323,5 +323,4 @@ static tn_status ctc_loss_decompose(tn_tensor *const *in, int64_t n_in, const vo
     return tn__common_given(out, y);
 }
 
-const tn_op_def tn__op_ctc_loss = { TN_HEAD(tn_op_def), TN_SCHEMA_CTC_LOSS, .infer = ctc_loss_infer,
-                                    .decompose = ctc_loss_decompose };
+TN__OP(ctc_loss, .infer = ctc_loss_infer, .decompose = ctc_loss_decompose);

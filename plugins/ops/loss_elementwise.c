@@ -5,29 +5,6 @@
 
 #include <math.h>
 
-/* Every loss NAME: `decompose` computes y from in[] and o. Of EACH the elements broadcast together,
- * and devices may have kernels for them, which work while no gradient is wanted or `derive` is there. */
-#define LOSS(name, NAME, check_more, expression)                                                   \
-    DERIVED(name, NAME, check, check_more, expression, NULL)
-#define EACH(name, NAME, check_more, expression, derive_)                                          \
-    DERIVED(name, NAME, check_each, check_more, expression, derive_)
-#define DERIVED(name, NAME, check, check_more, expression, derive_)                                \
-    static tn_status name##_infer(tn_infer *infer)                                                 \
-    {                                                                                              \
-        const tn_##name##_options *o = infer->options;                                             \
-        tn_status status = check(infer, o->reduction);                                             \
-        return status == TN_OK ? check_more : status;                                              \
-    }                                                                                              \
-    static tn_status name##_decompose(tn_tensor *const *in, int64_t n_in, const void *options,     \
-                                      tn_tensor **out)                                             \
-    {                                                                                              \
-        const tn_##name##_options *o = options;                                                    \
-        (void)n_in;                                                                                \
-        return tn__common_given(out, reduced(expression, o->reduction));                           \
-    }                                                                                              \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
-                                      .derive = derive_, .decompose = name##_decompose };
-
 /* x and target element by element: PyTorch broadcasts with a warning, which is a mistake far more often than a wish. */
 static tn_status same_shape(const tn_infer *infer)
 {
@@ -43,8 +20,8 @@ static tn_status same_shape(const tn_infer *infer)
                           tn__common_text(text_t, tn__common_shape(target)));
 }
 
-EACH(mse_loss, MSE_LOSS, TN_OK, tn_square(less(in[0], in[1])), NULL)
-EACH(l1_loss, L1_LOSS, TN_OK, tn_abs(less(in[0], in[1])), NULL)
+EACH(mse_loss, TN_OK, tn_square(minus(in[0], in[1])), NULL);
+EACH(l1_loss, TN_OK, tn_abs(minus(in[0], in[1])), NULL);
 
 static tn_status positive(double value, const char *name, bool zero)
 {
@@ -77,7 +54,7 @@ static tn_tensor *bent(tn_tensor *d, double bend, double factor)
 /* gx = gy factor c, of which each element gets its share of the mean */
 static tn_status bent_derive(tn_derive *d, const char *reduction, double bend, double factor)
 {
-    tn_tensor *apart = less(d->in[0], d->in[1]), *gy = d->gout[0];
+    tn_tensor *apart = minus(d->in[0], d->in[1]), *gy = d->gout[0];
 
     if (apart == NULL)
         return tn_error_last()->code;
@@ -105,11 +82,11 @@ static tn_status huber_loss_derive(tn_derive *d)
     return bent_derive(d, o->reduction, o->delta, 1);
 }
 
-EACH(smooth_l1_loss, SMOOTH_L1_LOSS, positive(o->beta, "beta", true),
-     o->beta == 0 ? tn_abs(less(in[0], in[1])) : bent(less(in[0], in[1]), o->beta, 1 / o->beta),
-     smooth_l1_loss_derive)
-EACH(huber_loss, HUBER_LOSS, positive(o->delta, "delta", false),
-     bent(less(in[0], in[1]), o->delta, 1), huber_loss_derive)
+EACH(smooth_l1_loss, positive(o->beta, "beta", true),
+     o->beta == 0 ? tn_abs(minus(in[0], in[1])) : bent(minus(in[0], in[1]), o->beta, 1 / o->beta),
+     smooth_l1_loss_derive);
+EACH(huber_loss, positive(o->delta, "delta", false), bent(minus(in[0], in[1]), o->delta, 1),
+     huber_loss_derive);
 
 /* ---- two classes ---- */
 
@@ -129,7 +106,7 @@ static tn_status binary_cross_entropy_each_decompose(tn_tensor *const *in, int64
 
     (void)n_in;
     (void)options;
-    return tn__common_given(out, tn_neg(plus(tn_mul(in[1], yes), tn_mul(one_less(in[1]), no))));
+    return tn__common_given(out, tn_neg(plus(tn_mul(in[1], yes), tn_mul(one_minus(in[1]), no))));
 }
 
 static tn_status binary_cross_entropy_each_derive(tn_derive *d)
@@ -137,20 +114,19 @@ static tn_status binary_cross_entropy_each_derive(tn_derive *d)
     tn_tensor *x = d->in[0], *gy = d->gout[0];
 
     if (tn__needs(d, 0))
-        d->gin[0] = tn_mul(gy, over(less(x, d->in[1]), at_least(tn_mul(x, one_less(x)), 1e-12)));
+        d->gin[0] = tn_mul(gy, over(minus(x, d->in[1]), at_least(tn_mul(x, one_minus(x)), 1e-12)));
     if (tn__needs(d, 1))
-        d->gin[1] = tn_mul(gy, less(at_least(tn_log1p(tn_neg(x)), -100), at_least(tn_ln(x), -100)));
+        d->gin[1] = tn_mul(gy,
+                           minus(at_least(tn_log1p(tn_neg(x)), -100), at_least(tn_ln(x), -100)));
     return TN_OK;
 }
 
-const tn_op_def tn__op_binary_cross_entropy_each = {
-    TN_HEAD(tn_op_def), TN_SCHEMA_BINARY_CROSS_ENTROPY_EACH,
-    .infer = binary_cross_entropy_each_infer, .derive = binary_cross_entropy_each_derive,
-    .decompose = binary_cross_entropy_each_decompose
-};
+TN__OP(binary_cross_entropy_each, .infer = binary_cross_entropy_each_infer,
+       .derive = binary_cross_entropy_each_derive,
+       .decompose = binary_cross_entropy_each_decompose);
 
-LOSS(binary_cross_entropy, BINARY_CROSS_ENTROPY, same_shape(infer),
-     weighted(tn_binary_cross_entropy_each(in[0], in[1]), in[2]))
+LOSS(binary_cross_entropy, same_shape(infer),
+     weighted(tn_binary_cross_entropy_each(in[0], in[1]), in[2]));
 
 static tn_tensor *with_logits(tn_tensor *x, tn_tensor *target, tn_tensor *pos)
 {
@@ -158,16 +134,16 @@ static tn_tensor *with_logits(tn_tensor *x, tn_tensor *target, tn_tensor *pos)
 
     if (pos != TN_NONE)
         log = tn_mul(log, more(tn_mul(more(pos, -1), target), 1));
-    return less(tn_mul(one_less(target), x), log);
+    return minus(tn_mul(one_minus(target), x), log);
 }
 
-LOSS(binary_cross_entropy_with_logits, BINARY_CROSS_ENTROPY_WITH_LOGITS, same_shape(infer),
-     weighted(with_logits(in[0], in[1], in[3]), in[2]))
+LOSS(binary_cross_entropy_with_logits, same_shape(infer),
+     weighted(with_logits(in[0], in[1], in[3]), in[2]));
 
 static tn_tensor *both_soft(tn_tensor *x, tn_tensor *target)
 {
-    return tn_neg(
-        plus(tn_mul(target, tn_logsigmoid(x)), tn_mul(one_less(target), tn_logsigmoid(tn_neg(x)))));
+    return tn_neg(plus(tn_mul(target, tn_logsigmoid(x)),
+                       tn_mul(one_minus(target), tn_logsigmoid(tn_neg(x)))));
 }
 
 static tn_tensor *mean_of_classes(tn_tensor *y)
@@ -179,10 +155,9 @@ static tn_tensor *mean_of_classes(tn_tensor *y)
     return tn_mean(y, &o);
 }
 
-LOSS(multilabel_soft_margin_loss, MULTILABEL_SOFT_MARGIN_LOSS, same_shape(infer),
-     mean_of_classes(weighted(both_soft(in[0], in[1]), in[2])))
-EACH(soft_margin_loss, SOFT_MARGIN_LOSS, TN_OK, tn_log1p(tn_exp(tn_neg(tn_mul(in[1], in[0])))),
-     NULL)
+LOSS(multilabel_soft_margin_loss, same_shape(infer),
+     mean_of_classes(weighted(both_soft(in[0], in[1]), in[2])));
+EACH(soft_margin_loss, TN_OK, tn_log1p(tn_exp(tn_neg(tn_mul(in[1], in[0])))), NULL);
 
 /* ---- distributions ---- */
 
@@ -197,8 +172,8 @@ static tn_tensor *x_log_x(tn_tensor *x)
 static tn_tensor *divergence(tn_tensor *x, tn_tensor *target, bool logarithms)
 {
     if (logarithms)
-        return tn_mul(tn_exp(target), less(target, x));
-    return less(x_log_x(target), tn_mul(target, x));
+        return tn_mul(tn_exp(target), minus(target, x));
+    return minus(x_log_x(target), tn_mul(target, x));
 }
 
 static tn_status kl_div_infer(tn_infer *infer)
@@ -222,27 +197,26 @@ static tn_status kl_div_decompose(tn_tensor *const *in, int64_t n_in, const void
         out, tn_tensor_ndim(in[0]) == 0 ? y : over(y, number(y, (double)tn_tensor_size(in[0], 0))));
 }
 
-const tn_op_def tn__op_kl_div = { TN_HEAD(tn_op_def), TN_SCHEMA_KL_DIV, .infer = kl_div_infer,
-                                  .decompose = kl_div_decompose };
+TN__OP(kl_div, .infer = kl_div_infer, .decompose = kl_div_decompose);
 
 static tn_tensor *stirling(tn_tensor *t)
 {
     tn_tensor *low = tn_le(t, number(t, 1)), *safe = tn_masked_fill(t, low, 1.0);
 
     return tn_masked_fill(
-        plus(less(tn_mul(safe, tn_ln(safe)), safe), times(tn_ln(times(safe, 2 * M_PI)), 0.5)), low,
+        plus(minus(tn_mul(safe, tn_ln(safe)), safe), times(tn_ln(times(safe, 2 * M_PI)), 0.5)), low,
         0.0);
 }
 
 static tn_tensor *poisson(tn_tensor *x, tn_tensor *target, const tn_poisson_nll_loss_options *o)
 {
-    tn_tensor *y = o->log_input ? less(tn_exp(x), tn_mul(target, x))
-                                : less(x, tn_mul(target, tn_ln(more(x, o->eps))));
+    tn_tensor *y = o->log_input ? minus(tn_exp(x), tn_mul(target, x))
+                                : minus(x, tn_mul(target, tn_ln(more(x, o->eps))));
 
     return o->full ? plus(y, stirling(target)) : y;
 }
 
-EACH(poisson_nll_loss, POISSON_NLL_LOSS, TN_OK, poisson(in[0], in[1], o), NULL)
+EACH(poisson_nll_loss, TN_OK, poisson(in[0], in[1], o), NULL);
 
 /* PyTorch's rule: var has x's shape, or that with one dimension of size 1, or lacks the last one. */
 static tn_status gaussian_check(const tn_infer *infer, double eps)
@@ -276,9 +250,9 @@ static tn_tensor *gaussian(tn_tensor *const *in, const tn_gaussian_nll_loss_opti
     if (var == NULL)
         return NULL;
     still = tn_detach(var);
-    var = plus(var, less(at_least(still, o->eps), still));
-    y = times(plus(tn_ln(var), over(tn_square(less(in[0], in[1])), var)), 0.5);
+    var = plus(var, minus(at_least(still, o->eps), still));
+    y = times(plus(tn_ln(var), over(tn_square(minus(in[0], in[1])), var)), 0.5);
     return o->full ? more(y, 0.5 * log(2 * M_PI)) : y;
 }
 
-LOSS(gaussian_nll_loss, GAUSSIAN_NLL_LOSS, gaussian_check(infer, o->eps), gaussian(in, o))
+LOSS(gaussian_nll_loss, gaussian_check(infer, o->eps), gaussian(in, o));

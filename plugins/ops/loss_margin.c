@@ -3,29 +3,6 @@
  * Losses with margins, decomposed into other operators. */
 #include "loss.h"
 
-/* Every loss NAME: `decompose` computes y from in[] and o. Of EACH the elements broadcast together,
- * and devices may have kernels for them, which work while no gradient is wanted or `derive` is there. */
-#define LOSS(name, NAME, check_more, expression)                                                   \
-    DERIVED(name, NAME, check, check_more, expression, NULL)
-#define EACH(name, NAME, check_more, expression, derive_)                                          \
-    DERIVED(name, NAME, check_each, check_more, expression, derive_)
-#define DERIVED(name, NAME, check, check_more, expression, derive_)                                \
-    static tn_status name##_infer(tn_infer *infer)                                                 \
-    {                                                                                              \
-        const tn_##name##_options *o = infer->options;                                             \
-        tn_status status = check(infer, o->reduction);                                             \
-        return status == TN_OK ? check_more : status;                                              \
-    }                                                                                              \
-    static tn_status name##_decompose(tn_tensor *const *in, int64_t n_in, const void *options,     \
-                                      tn_tensor **out)                                             \
-    {                                                                                              \
-        const tn_##name##_options *o = options;                                                    \
-        (void)n_in;                                                                                \
-        return tn__common_given(out, reduced(expression, o->reduction));                           \
-    }                                                                                              \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
-                                      .derive = derive_, .decompose = name##_decompose };
-
 static tn_tensor *hinge(tn_tensor *x, tn_tensor *target, double margin)
 {
     tn_tensor *far = at_least(more(tn_neg(x), margin), 0), *zero = number(x, 0);
@@ -34,9 +11,9 @@ static tn_tensor *hinge(tn_tensor *x, tn_tensor *target, double margin)
                 tn_where(tn_ne(target, number(target, -1)), x, zero));
 }
 
-LOSS(hinge_embedding_loss, HINGE_EMBEDDING_LOSS, TN_OK, hinge(in[0], in[1], o->margin))
-EACH(margin_ranking_loss, MARGIN_RANKING_LOSS, TN_OK,
-     at_least(more(tn_neg(tn_mul(in[2], less(in[0], in[1]))), o->margin), 0), NULL)
+LOSS(hinge_embedding_loss, TN_OK, hinge(in[0], in[1], o->margin));
+EACH(margin_ranking_loss, TN_OK,
+     at_least(more(tn_neg(tn_mul(in[2], minus(in[0], in[1]))), o->margin), 0), NULL);
 
 static tn_tensor *distance(tn_tensor *a, tn_tensor *b, const tn_triplet_margin_loss_options *o)
 {
@@ -53,7 +30,7 @@ static tn_tensor *triplet(tn_tensor *const *in, const tn_triplet_margin_loss_opt
 
     if (o->swap)
         far = tn_minimum(far, distance(in[1], in[2], o));
-    return at_least(more(less(near, far), o->margin), 0);
+    return at_least(more(minus(near, far), o->margin), 0);
 }
 
 static tn_status triplet_check(const tn_infer *infer, double margin)
@@ -78,21 +55,21 @@ static tn_status triplet_check(const tn_infer *infer, double margin)
     return TN_OK;
 }
 
-LOSS(triplet_margin_loss, TRIPLET_MARGIN_LOSS, triplet_check(infer, o->margin), triplet(in, o))
+LOSS(triplet_margin_loss, triplet_check(infer, o->margin), triplet(in, o));
 
 static tn_tensor *cosines(tn_tensor *const *in, double margin)
 {
     int64_t dim = tn_tensor_ndim(in[0]) > 1 || tn_tensor_ndim(in[1]) > 1 ? 1 : 0;
-    tn_tensor *a = more(sum_of(tn_square(in[0]), dim), 1e-12),
-              *b = more(sum_of(tn_square(in[1]), dim), 1e-12);
-    tn_tensor *cos = over(sum_of(tn_mul(in[0], in[1]), dim), tn_sqrt(tn_mul(a, b))),
+    tn_tensor *a = more(sum_dim(tn_square(in[0]), dim), 1e-12),
+              *b = more(sum_dim(tn_square(in[1]), dim), 1e-12);
+    tn_tensor *cos = over(sum_dim(tn_mul(in[0], in[1]), dim), tn_sqrt(tn_mul(a, b))),
               *zero = number(cos, 0);
 
-    return plus(tn_where(tn_eq(in[2], number(in[2], 1)), one_less(cos), zero),
+    return plus(tn_where(tn_eq(in[2], number(in[2], 1)), one_minus(cos), zero),
                 tn_where(tn_eq(in[2], number(in[2], -1)), at_least(more(cos, -margin), 0), zero));
 }
 
-LOSS(cosine_embedding_loss, COSINE_EMBEDDING_LOSS, TN_OK, cosines(in, o->margin))
+LOSS(cosine_embedding_loss, TN_OK, cosines(in, o->margin));
 
 static tn_status class_shapes(const tn_infer *infer, bool each)
 {
@@ -142,14 +119,14 @@ static tn_tensor *multi_margin(tn_tensor *const *in, const tn_multi_margin_loss_
     classes = tn_tensor_size(x, last);
     own = tn_gather(x, target, last);
     whole.dtype = TN_I64;
-    y = at_least(more(less(x, own), o->margin), 0);
+    y = at_least(more(minus(x, own), o->margin), 0);
     if (o->p == 2)
         y = tn_square(y);
     if (in[2] != TN_NONE)
         y = tn_mul(y, tn_reshape(tn_index_select(in[2], tn_reshape(in[1], TN_SHAPE(-1)), 0),
                                  target == NULL ? (tn_ints){ NULL, 0 } : tn_tensor_shape(target)));
     y = tn_masked_fill(y, tn_eq(tn_arange(x, 0, (double)classes, &whole), target), 0.0);
-    return times(sum_of(y, last), 1.0 / (double)classes);
+    return times(sum_dim(y, last), 1.0 / (double)classes);
 }
 
 static tn_status multi_margin_check(const tn_infer *infer, int64_t p)
@@ -158,7 +135,7 @@ static tn_status multi_margin_check(const tn_infer *infer, int64_t p)
                             : tn_fail(TN_ERR_VALUE, "p is %lld: 1 and 2 are there", (long long)p);
 }
 
-LOSS(multi_margin_loss, MULTI_MARGIN_LOSS, multi_margin_check(infer, o->p), multi_margin(in, o))
+LOSS(multi_margin_loss, multi_margin_check(infer, o->p), multi_margin(in, o));
 
 /* A place counts until the first negative one; a class that is among the targets is no other class. */
 static tn_tensor *multilabel(tn_tensor *x, tn_tensor *target)
@@ -181,7 +158,7 @@ static tn_tensor *multilabel(tn_tensor *x, tn_tensor *target)
     among = tn_scatter_add(tn__common_zeros(x, tn_tensor_shape(x)), safe,
                            tn_cast(counts, tn_tensor_dtype(x)), last);
     /* y[n, t, c] */
-    y = at_least(more(less(tn_unsqueeze(x, -2), tn_unsqueeze(own, -1)), 1), 0);
+    y = at_least(more(minus(tn_unsqueeze(x, -2), tn_unsqueeze(own, -1)), 1), 0);
     y = tn_mul(y, tn_cast(tn_unsqueeze(counts, -1), tn_tensor_dtype(x)));
     y = tn_masked_fill(y, tn_unsqueeze(tn_gt(among, number(among, 0)), -2), 0.0);
     both[0] = second;
@@ -190,5 +167,5 @@ static tn_tensor *multilabel(tn_tensor *x, tn_tensor *target)
     return times(tn_sum(y, &sum), 1.0 / (double)classes);
 }
 
-LOSS(multilabel_margin_loss, MULTILABEL_MARGIN_LOSS, class_shapes(infer, true),
-     multilabel(at_least_a_row(in[0]), at_least_a_row(in[1])))
+LOSS(multilabel_margin_loss, class_shapes(infer, true),
+     multilabel(at_least_a_row(in[0]), at_least_a_row(in[1])));

@@ -255,16 +255,10 @@ static tn_status baddbmm_decompose(tn_tensor *const *in, int64_t n_in, const voi
     return tn__common_given(out, added(in[0], tn_bmm(in[1], in[2]), o->beta, o->alpha));
 }
 
-#define COMPOSED(name, NAME, infer_, decompose_)                                                   \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
-                                      .decompose = decompose_ };
-
-const tn_op_def tn__op_bmm = { TN_HEAD(tn_op_def), TN_SCHEMA_BMM, .infer = bmm_infer,
-                               .derive = bmm_derive, TN__PARTS(bmm) };
-const tn_op_def tn__op_matmul = { TN_HEAD(tn_op_def), TN_SCHEMA_MATMUL, .infer = matmul_infer,
-                                  .decompose = matmul_decompose };
-COMPOSED(outer, OUTER, outer_infer, outer_decompose)
-COMPOSED(dot, DOT, dot_infer, by_matmul_decompose)
-COMPOSED(mv, MV, mv_infer, by_matmul_decompose)
-COMPOSED(addmm, ADDMM, addmm_infer, addmm_decompose)
-COMPOSED(baddbmm, BADDBMM, baddbmm_infer, baddbmm_decompose)
+TN__OP(bmm, .infer = bmm_infer, .derive = bmm_derive, TN__PARTS(bmm));
+TN__OP(matmul, .infer = matmul_infer, .decompose = matmul_decompose);
+TN__OP(outer, .infer = outer_infer, .decompose = outer_decompose);
+TN__OP(dot, .infer = dot_infer, .decompose = by_matmul_decompose);
+TN__OP(mv, .infer = mv_infer, .decompose = by_matmul_decompose);
+TN__OP(addmm, .infer = addmm_infer, .decompose = addmm_decompose);
+TN__OP(baddbmm, .infer = baddbmm_infer, .decompose = baddbmm_decompose);

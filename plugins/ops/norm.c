@@ -452,18 +452,14 @@ static tn_status local_response_norm_decompose(tn_tensor *const *in, int64_t n_i
                NULL));
 }
 
-const tn_op_def tn__op_standardize = { TN_HEAD(tn_op_def), TN_SCHEMA_STANDARDIZE,
-                                       .infer = standardize_infer, .derive = standardize_derive,
-                                       .decompose = standardize_decompose };
-const tn_op_def tn__op_standardize_relu = { TN_HEAD(tn_op_def), TN_SCHEMA_STANDARDIZE_RELU,
-                                            .infer = standardize_relu_infer,
-                                            .derive = standardize_relu_derive,
-                                            .decompose = standardize_relu_decompose };
-#define COMPOSED(name, NAME, infer_)                                                               \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
-                                      .decompose = name##_decompose };
-COMPOSED(standardize_grad, STANDARDIZE_GRAD, standardize_grad_infer)
-COMPOSED(standardize_relu_grad, STANDARDIZE_RELU_GRAD, standardize_relu_grad_infer)
-COMPOSED(layer_norm, LAYER_NORM, layer_norm_infer)
-COMPOSED(rms_norm, RMS_NORM, rms_norm_infer)
-COMPOSED(local_response_norm, LOCAL_RESPONSE_NORM, local_response_norm_infer)
+TN__OP(standardize, .infer = standardize_infer, .derive = standardize_derive,
+       .decompose = standardize_decompose);
+TN__OP(standardize_relu, .infer = standardize_relu_infer, .derive = standardize_relu_derive,
+       .decompose = standardize_relu_decompose);
+TN__OP(standardize_grad, .infer = standardize_grad_infer, .decompose = standardize_grad_decompose);
+TN__OP(standardize_relu_grad, .infer = standardize_relu_grad_infer,
+       .decompose = standardize_relu_grad_decompose);
+TN__OP(layer_norm, .infer = layer_norm_infer, .decompose = layer_norm_decompose);
+TN__OP(rms_norm, .infer = rms_norm_infer, .decompose = rms_norm_decompose);
+TN__OP(local_response_norm, .infer = local_response_norm_infer,
+       .decompose = local_response_norm_decompose);

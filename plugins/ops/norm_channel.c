@@ -265,10 +265,7 @@ static tn_status group_norm_decompose(tn_tensor *const *in, int64_t n_in, const 
     return tn__common_given(out, y == NULL ? NULL : tn_cast(y, dtype));
 }
 
-#define COMPOSED(name, NAME, infer_)                                                               \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
-                                      .decompose = name##_decompose };
-COMPOSED(batch_norm, BATCH_NORM, batch_norm_infer)
-COMPOSED(batch_norm_relu, BATCH_NORM_RELU, batch_norm_relu_infer)
-COMPOSED(instance_norm, INSTANCE_NORM, image_infer)
-COMPOSED(group_norm, GROUP_NORM, group_norm_infer)
+TN__OP(batch_norm, .infer = batch_norm_infer, .decompose = batch_norm_decompose);
+TN__OP(batch_norm_relu, .infer = batch_norm_relu_infer, .decompose = batch_norm_relu_decompose);
+TN__OP(instance_norm, .infer = image_infer, .decompose = instance_norm_decompose);
+TN__OP(group_norm, .infer = group_norm_infer, .decompose = group_norm_decompose);

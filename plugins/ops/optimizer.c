@@ -160,10 +160,6 @@ static tn_status total_norm_decompose(tn_tensor *const *in, int64_t n_in, const 
     return status;
 }
 
-const tn_op_def tn__op_total_norm = { TN_HEAD(tn_op_def), TN_SCHEMA_TOTAL_NORM,
-                                      .infer = total_norm_infer,
-                                      .decompose = total_norm_decompose };
-const tn_op_def tn__op_sgd_step = { TN_HEAD(tn_op_def), TN_SCHEMA_SGD_STEP, .infer = sgd_step_infer,
-                                    .decompose = sgd_step_decompose };
-const tn_op_def tn__op_adam_step = { TN_HEAD(tn_op_def), TN_SCHEMA_ADAM_STEP,
-                                     .infer = adam_step_infer, .decompose = adam_step_decompose };
+TN__OP(total_norm, .infer = total_norm_infer, .decompose = total_norm_decompose);
+TN__OP(sgd_step, .infer = sgd_step_infer, .decompose = sgd_step_decompose);
+TN__OP(adam_step, .infer = adam_step_infer, .decompose = adam_step_decompose);

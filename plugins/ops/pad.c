@@ -118,5 +118,4 @@ static tn_status pad_decompose(tn_tensor *const *in, int64_t n_in, const void *o
         y = padded(y, tn_tensor_ndim(in[0]) - 1 - i, o->sizes.at[2 * i], o->sizes.at[2 * i + 1], o);
     return tn__common_given(out, y == in[0] ? tn_copy(y) : y);
 }
-const tn_op_def tn__op_pad = { TN_HEAD(tn_op_def), TN_SCHEMA_PAD, .infer = pad_infer,
-                               .decompose = pad_decompose };
+TN__OP(pad, .infer = pad_infer, .decompose = pad_decompose);

@@ -432,10 +432,11 @@ static tn_status avg_pool_grad_derive(tn_derive *d)
     return TN_OK;
 }
 
-#define CUT(name, NAME)                                                                            \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
-                                      .derive = name##_derive, .decompose = name##_decompose };
-CUT(max_pool, MAX_POOL)
-CUT(max_pool_grad, MAX_POOL_GRAD)
-CUT(avg_pool, AVG_POOL)
-CUT(avg_pool_grad, AVG_POOL_GRAD)
+TN__OP(max_pool, .infer = max_pool_infer, .derive = max_pool_derive,
+       .decompose = max_pool_decompose);
+TN__OP(max_pool_grad, .infer = max_pool_grad_infer, .derive = max_pool_grad_derive,
+       .decompose = max_pool_grad_decompose);
+TN__OP(avg_pool, .infer = avg_pool_infer, .derive = avg_pool_derive,
+       .decompose = avg_pool_decompose);
+TN__OP(avg_pool_grad, .infer = avg_pool_grad_infer, .derive = avg_pool_grad_derive,
+       .decompose = avg_pool_grad_decompose);

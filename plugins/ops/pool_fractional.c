@@ -1,23 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Max pooling over windows whose places are drawn. */
-#include "common.h"
+#include "formula.h"
 enum { MOST = 3 };
 
-static tn_tensor *number(tn_tensor *like, double value)
-{
-    return like == NULL ? NULL : tn__common_number(like, value);
-}
-
-static tn_tensor *plus(tn_tensor *a, tn_tensor *b)
-{
-    return tn_add(a, b, NULL);
-}
-
-static tn_tensor *less(tn_tensor *a, tn_tensor *b)
-{
-    return tn_sub(a, b, NULL);
-}
 static tn_tensor *flattened(tn_tensor *x, int64_t from)
 {
     tn_flatten_options o = TN_FLATTEN_OPTIONS;
@@ -69,8 +55,8 @@ static tn_tensor *begins(tn_tensor *sample, int64_t size, int64_t kernel, int64_
         tn_arange(sample, 0, (double)outputs, &whole), /* the last one ends with the image */
         tn_full(sample, (tn_ints){ NULL, 0 }, (double)(outputs - 1),
                 &(tn_full_options){ (uint32_t)sizeof(tn_full_options), .dtype = TN_I64 }));
-    at = less(tn_trunc(tn_mul_scalar(plus(i, sample), alpha)),
-              tn_trunc(tn_mul_scalar(sample, alpha)));
+    at = minus(tn_trunc(tn_mul_scalar(plus(i, sample), alpha)),
+               tn_trunc(tn_mul_scalar(sample, alpha)));
     return tn_cast(tn_where(last, number(at, (double)(size - kernel)), at), TN_I64);
 }
 
@@ -128,24 +114,7 @@ static tn_status fractional(tn_tensor *const *in, int32_t dims, tn_ints kernel, 
     return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last()->code;
 }
 
-#define FRACTIONAL(dims)                                                                           \
-    static tn_status fractional_max_pool##dims##d_infer(tn_infer *infer)                           \
-    {                                                                                              \
-        const tn_fractional_max_pool##dims##d_options *o = infer->options;                         \
-        return fractional_infer(infer, dims, o->kernel_size, o->output_size);                      \
-    }                                                                                              \
-    static tn_status fractional_max_pool##dims##d_decompose(tn_tensor *const *in, int64_t n_in,    \
-                                                            const void *options, tn_tensor **out)  \
-    {                                                                                              \
-        const tn_fractional_max_pool##dims##d_options *o = options;                                \
-        (void)n_in;                                                                                \
-        return fractional(in, dims, o->kernel_size, o->output_size, out);                          \
-    }
-FRACTIONAL(2)
-FRACTIONAL(3)
-
-#define COMPOSED(name, NAME)                                                                       \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
-                                      .decompose = name##_decompose };
-COMPOSED(fractional_max_pool2d, FRACTIONAL_MAX_POOL2D)
-COMPOSED(fractional_max_pool3d, FRACTIONAL_MAX_POOL3D)
+COMPOSED(fractional_max_pool2d, fractional_infer(infer, 2, o->kernel_size, o->output_size),
+         fractional(in, 2, o->kernel_size, o->output_size, out));
+COMPOSED(fractional_max_pool3d, fractional_infer(infer, 3, o->kernel_size, o->output_size),
+         fractional(in, 3, o->kernel_size, o->output_size, out));

@@ -45,63 +45,40 @@ static tn_status max_pooled(tn_tensor *const *in, int32_t dims, const tn_max_poo
     return status != TN_OK ? status : two_given(out, n_out, both, dims, in[0]);
 }
 
-#define MAX(dims, NAME, suffix, SUFFIX, n_out)                                                     \
-    static tn_status max_pool##dims##d##suffix##_infer(tn_infer *infer)                            \
+/* The options that the operators of one, two and three dimensions have in common. */
+#define MAX_OPTIONS                                                                                \
+    &(tn_max_pool_options)                                                                         \
     {                                                                                              \
-        return image_open(infer, dims);                                                            \
-    }                                                                                              \
-    static tn_status max_pool##dims##d##suffix##_decompose(tn_tensor *const *in, int64_t n_in,     \
-                                                           const void *options, tn_tensor **out)   \
-    {                                                                                              \
-        const tn_max_pool##dims##d##suffix##_options *o = options;                                 \
-        tn_max_pool_options plain = TN_MAX_POOL_OPTIONS;                                           \
-        (void)n_in;                                                                                \
-        plain.kernel = o->kernel;                                                                  \
-        plain.stride = o->stride;                                                                  \
-        plain.padding = o->padding;                                                                \
-        plain.dilation = o->dilation;                                                              \
-        plain.ceil_mode = o->ceil_mode;                                                            \
-        return max_pooled(in, dims, &plain, out, n_out);                                           \
-    }                                                                                              \
-    const tn_op_def tn__op_max_pool##dims##d##suffix = {                                           \
-        TN_HEAD(tn_op_def), TN_SCHEMA_MAX_POOL##NAME##SUFFIX,                                      \
-        .infer = max_pool##dims##d##suffix##_infer,                                                \
-        .decompose = max_pool##dims##d##suffix##_decompose                                         \
-    };
-MAX(1, 1D, , , 1)
-MAX(2, 2D, , , 1)
-MAX(3, 3D, , , 1)
-MAX(1, 1D, _with_indices, _WITH_INDICES, 2)
-MAX(2, 2D, _with_indices, _WITH_INDICES, 2)
-MAX(3, 3D, _with_indices, _WITH_INDICES, 2)
+        .size = (uint32_t)sizeof(tn_max_pool_options), .kernel = o->kernel, .stride = o->stride,   \
+        .padding = o->padding, .dilation = o->dilation, .ceil_mode = o->ceil_mode                  \
+    }
 
-#define AVG(dims, NAME)                                                                            \
-    static tn_status avg_pool##dims##d_infer(tn_infer *infer)                                      \
+COMPOSED(max_pool1d, image_open(infer, 1), max_pooled(in, 1, MAX_OPTIONS, out, 1));
+COMPOSED(max_pool2d, image_open(infer, 2), max_pooled(in, 2, MAX_OPTIONS, out, 1));
+COMPOSED(max_pool3d, image_open(infer, 3), max_pooled(in, 3, MAX_OPTIONS, out, 1));
+COMPOSED(max_pool1d_with_indices, image_open(infer, 1), max_pooled(in, 1, MAX_OPTIONS, out, 2));
+COMPOSED(max_pool2d_with_indices, image_open(infer, 2), max_pooled(in, 2, MAX_OPTIONS, out, 2));
+COMPOSED(max_pool3d_with_indices, image_open(infer, 3), max_pooled(in, 3, MAX_OPTIONS, out, 2));
+
+static tn_status avg_pooled(tn_tensor *const *in, int32_t dims, tn_ints kernel,
+                            const tn_avg_pool_options *o, tn_tensor **out)
+{
+    return tn__common_given(
+        out,
+        tn__slide_unbatched(tn_avg_pool(tn__slide_batched(in[0], dims), kernel, o), dims, in[0]));
+}
+
+#define AVG_OPTIONS                                                                                \
+    &(tn_avg_pool_options)                                                                         \
     {                                                                                              \
-        return image_open(infer, dims);                                                            \
-    }                                                                                              \
-    static tn_status avg_pool##dims##d_decompose(tn_tensor *const *in, int64_t n_in,               \
-                                                 const void *options, tn_tensor **out)             \
-    {                                                                                              \
-        const tn_avg_pool##dims##d_options *o = options;                                           \
-        tn_avg_pool_options plain = TN_AVG_POOL_OPTIONS;                                           \
-        (void)n_in;                                                                                \
-        plain.stride = o->stride;                                                                  \
-        plain.padding = o->padding;                                                                \
-        plain.ceil_mode = o->ceil_mode;                                                            \
-        plain.count_include_pad = o->count_include_pad;                                            \
-        plain.divisor_override = o->divisor_override;                                              \
-        return tn__common_given(                                                                   \
-            out,                                                                                   \
-            tn__slide_unbatched(tn_avg_pool(tn__slide_batched(in[0], dims), o->kernel, &plain),    \
-                                dims, in[0]));                                                     \
-    }                                                                                              \
-    const tn_op_def tn__op_avg_pool##dims##d = { TN_HEAD(tn_op_def), TN_SCHEMA_AVG_POOL##NAME,     \
-                                                 .infer = avg_pool##dims##d_infer,                 \
-                                                 .decompose = avg_pool##dims##d_decompose };
-AVG(1, 1D)
-AVG(2, 2D)
-AVG(3, 3D)
+        .size = (uint32_t)sizeof(tn_avg_pool_options), .stride = o->stride, .padding = o->padding, \
+        .ceil_mode = o->ceil_mode, .count_include_pad = o->count_include_pad,                      \
+        .divisor_override = o->divisor_override                                                    \
+    }
+
+COMPOSED(avg_pool1d, image_open(infer, 1), avg_pooled(in, 1, o->kernel, AVG_OPTIONS, out));
+COMPOSED(avg_pool2d, image_open(infer, 2), avg_pooled(in, 2, o->kernel, AVG_OPTIONS, out));
+COMPOSED(avg_pool3d, image_open(infer, 3), avg_pooled(in, 3, o->kernel, AVG_OPTIONS, out));
 
 /* ---- windows that divide x evenly ---- */
 
@@ -351,31 +328,18 @@ static tn_status max_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given,
     return two_given(out, n_out, both, dims, in[0]);
 }
 
-#define ADAPTIVE(dims, kind, KIND, NAME, call)                                                     \
-    static tn_status adaptive_##kind##_infer(tn_infer *infer)                                      \
-    {                                                                                              \
-        return image_open(infer, dims);                                                            \
-    }                                                                                              \
-    static tn_status adaptive_##kind##_decompose(tn_tensor *const *in, int64_t n_in,               \
-                                                 const void *options, tn_tensor **out)             \
-    {                                                                                              \
-        const tn_adaptive_##kind##_options *o = options;                                           \
-        (void)n_in;                                                                                \
-        return call;                                                                               \
-    }                                                                                              \
-    const tn_op_def tn__op_adaptive_##kind = { TN_HEAD(tn_op_def), TN_SCHEMA_ADAPTIVE_##KIND,      \
-                                               .infer = adaptive_##kind##_infer,                   \
-                                               .decompose = adaptive_##kind##_decompose };
-#define ADAPTIVE_ALL(dims, NAME)                                                                   \
-    ADAPTIVE(dims, avg_pool##dims##d, AVG_POOL##NAME, NAME,                                        \
-             mean_adaptive(in, dims, o->output_size, out))                                         \
-    ADAPTIVE(dims, max_pool##dims##d, MAX_POOL##NAME, NAME,                                        \
-             max_adaptive(in, dims, o->output_size, out, 1))                                       \
-    ADAPTIVE(dims, max_pool##dims##d_with_indices, MAX_POOL##NAME##_WITH_INDICES, NAME,            \
-             max_adaptive(in, dims, o->output_size, out, 2))
-ADAPTIVE_ALL(1, 1D)
-ADAPTIVE_ALL(2, 2D)
-ADAPTIVE_ALL(3, 3D)
+COMPOSED(adaptive_avg_pool1d, image_open(infer, 1), mean_adaptive(in, 1, o->output_size, out));
+COMPOSED(adaptive_avg_pool2d, image_open(infer, 2), mean_adaptive(in, 2, o->output_size, out));
+COMPOSED(adaptive_avg_pool3d, image_open(infer, 3), mean_adaptive(in, 3, o->output_size, out));
+COMPOSED(adaptive_max_pool1d, image_open(infer, 1), max_adaptive(in, 1, o->output_size, out, 1));
+COMPOSED(adaptive_max_pool2d, image_open(infer, 2), max_adaptive(in, 2, o->output_size, out, 1));
+COMPOSED(adaptive_max_pool3d, image_open(infer, 3), max_adaptive(in, 3, o->output_size, out, 1));
+COMPOSED(adaptive_max_pool1d_with_indices, image_open(infer, 1),
+         max_adaptive(in, 1, o->output_size, out, 2));
+COMPOSED(adaptive_max_pool2d_with_indices, image_open(infer, 2),
+         max_adaptive(in, 2, o->output_size, out, 2));
+COMPOSED(adaptive_max_pool3d_with_indices, image_open(infer, 3),
+         max_adaptive(in, 3, o->output_size, out, 2));
 
 /* ---- powers ---- */
 
@@ -395,6 +359,17 @@ static tn_status powers(tn_tensor *const *in, int32_t dims, double p, tn_ints ke
     y = tn_pow_scalar(tn_mul_scalar(y, (double)tn__slide_product(row, dims)), 1.0 / p);
     return tn__common_given(out, tn__slide_unbatched(y, dims, in[0]));
 }
+
+#define LP_OPTIONS                                                                                 \
+    &(tn_avg_pool_options)                                                                         \
+    {                                                                                              \
+        .size = (uint32_t)sizeof(tn_avg_pool_options), .stride = o->stride,                        \
+        .ceil_mode = o->ceil_mode, .count_include_pad = true, .divisor_override = INT64_MIN        \
+    }
+
+COMPOSED(lp_pool1d, image_open(infer, 1), powers(in, 1, o->p, o->kernel, LP_OPTIONS, out));
+COMPOSED(lp_pool2d, image_open(infer, 2), powers(in, 2, o->p, o->kernel, LP_OPTIONS, out));
+COMPOSED(lp_pool3d, image_open(infer, 3), powers(in, 3, o->p, o->kernel, LP_OPTIONS, out));
 
 /* ---- back to where the largest were ---- */
 
@@ -450,38 +425,9 @@ static tn_status unpooled(tn_tensor *const *in, int32_t dims, tn_ints kernel, tn
         out, tn__slide_unbatched(tn_reshape(x, (tn_ints){ shape, 2 + dims }), dims, in[0]));
 }
 
-#define MORE(dims, NAME)                                                                           \
-    static tn_status lp_pool##dims##d_infer(tn_infer *infer)                                       \
-    {                                                                                              \
-        return image_open(infer, dims);                                                            \
-    }                                                                                              \
-    static tn_status lp_pool##dims##d_decompose(tn_tensor *const *in, int64_t n_in,                \
-                                                const void *options, tn_tensor **out)              \
-    {                                                                                              \
-        const tn_lp_pool##dims##d_options *o = options;                                            \
-        tn_avg_pool_options plain = TN_AVG_POOL_OPTIONS;                                           \
-        (void)n_in;                                                                                \
-        plain.stride = o->stride;                                                                  \
-        plain.ceil_mode = o->ceil_mode;                                                            \
-        return powers(in, dims, o->p, o->kernel, &plain, out);                                     \
-    }                                                                                              \
-    static tn_status max_unpool##dims##d_infer(tn_infer *infer)                                    \
-    {                                                                                              \
-        return image_open(infer, dims);                                                            \
-    }                                                                                              \
-    static tn_status max_unpool##dims##d_decompose(tn_tensor *const *in, int64_t n_in,             \
-                                                   const void *options, tn_tensor **out)           \
-    {                                                                                              \
-        const tn_max_unpool##dims##d_options *o = options;                                         \
-        (void)n_in;                                                                                \
-        return unpooled(in, dims, o->kernel, o->stride, o->padding, o->output_size, out);          \
-    }                                                                                              \
-    const tn_op_def tn__op_lp_pool##dims##d = { TN_HEAD(tn_op_def), TN_SCHEMA_LP_POOL##NAME,       \
-                                                .infer = lp_pool##dims##d_infer,                   \
-                                                .decompose = lp_pool##dims##d_decompose };         \
-    const tn_op_def tn__op_max_unpool##dims##d = { TN_HEAD(tn_op_def), TN_SCHEMA_MAX_UNPOOL##NAME, \
-                                                   .infer = max_unpool##dims##d_infer,             \
-                                                   .decompose = max_unpool##dims##d_decompose };
-MORE(1, 1D)
-MORE(2, 2D)
-MORE(3, 3D)
+COMPOSED(max_unpool1d, image_open(infer, 1),
+         unpooled(in, 1, o->kernel, o->stride, o->padding, o->output_size, out));
+COMPOSED(max_unpool2d, image_open(infer, 2),
+         unpooled(in, 2, o->kernel, o->stride, o->padding, o->output_size, out));
+COMPOSED(max_unpool3d, image_open(infer, 3),
+         unpooled(in, 3, o->kernel, o->stride, o->padding, o->output_size, out));

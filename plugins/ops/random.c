@@ -208,19 +208,13 @@ static tn_status truncated_normal_decompose(tn_tensor *const *in, int64_t n_in, 
     return tn__common_given(out, tn_cast(tn_clamp(y, &bounds), dtype));
 }
 
-#define COMPOSED(name, NAME, infer_)                                                               \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
-                                      .decompose = name##_decompose };
-const tn_op_def tn__op_philox_uniform = { TN_HEAD(tn_op_def), TN_SCHEMA_PHILOX_UNIFORM,
-                                          .infer = tn__common_unary };
-const tn_op_def tn__op_philox_normal = { TN_HEAD(tn_op_def), TN_SCHEMA_PHILOX_NORMAL,
-                                         .infer = tn__common_unary };
-const tn_op_def tn__op_uniform = { TN_HEAD(tn_op_def), TN_SCHEMA_UNIFORM, .infer = uniform_infer,
-                                   .decompose = uniform_decompose };
-const tn_op_def tn__op_normal = { TN_HEAD(tn_op_def), TN_SCHEMA_NORMAL, .infer = normal_infer,
-                                  .decompose = normal_decompose };
-COMPOSED(bernoulli, BERNOULLI, tn__common_unary)
-COMPOSED(randint, RANDINT, randint_infer)
-COMPOSED(philox_permutation, PHILOX_PERMUTATION, philox_permutation_infer)
-COMPOSED(randperm, RANDPERM, randperm_infer)
-COMPOSED(truncated_normal, TRUNCATED_NORMAL, truncated_normal_infer)
+TN__OP(philox_uniform, .infer = tn__common_unary);
+TN__OP(philox_normal, .infer = tn__common_unary);
+TN__OP(uniform, .infer = uniform_infer, .decompose = uniform_decompose);
+TN__OP(normal, .infer = normal_infer, .decompose = normal_decompose);
+TN__OP(bernoulli, .infer = tn__common_unary, .decompose = bernoulli_decompose);
+TN__OP(randint, .infer = randint_infer, .decompose = randint_decompose);
+TN__OP(philox_permutation, .infer = philox_permutation_infer,
+       .decompose = philox_permutation_decompose);
+TN__OP(randperm, .infer = randperm_infer, .decompose = randperm_decompose);
+TN__OP(truncated_normal, .infer = truncated_normal_infer, .decompose = truncated_normal_decompose);

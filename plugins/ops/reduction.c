@@ -343,21 +343,12 @@ static tn_status logsumexp_derive(tn_derive *d)
     return TN_OK;
 }
 
-const tn_op_def tn__op_sum = { TN_HEAD(tn_op_def), TN_SCHEMA_SUM, .infer = sum_infer,
-                               .derive = sum_derive, TN__PARTS(sum) };
-const tn_op_def tn__op_mean = { TN_HEAD(tn_op_def), TN_SCHEMA_MEAN, .infer = mean_infer,
-                                .derive = mean_derive, .decompose = mean_decompose };
-const tn_op_def tn__op_sum_to = { TN_HEAD(tn_op_def), TN_SCHEMA_SUM_TO, .infer = sum_to_infer,
-                                  .decompose = sum_to_decompose };
+TN__OP(sum, .infer = sum_infer, .derive = sum_derive, TN__PARTS(sum));
+TN__OP(mean, .infer = mean_infer, .derive = mean_derive, .decompose = mean_decompose);
+TN__OP(sum_to, .infer = sum_to_infer, .decompose = sum_to_decompose);
 
-const tn_op_def tn__op_prod = { TN_HEAD(tn_op_def), TN_SCHEMA_PROD, .infer = prod_infer,
-                                .derive = prod_derive, TN__PARTS(prod) };
-#define COMPOSED(name, NAME)                                                                       \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
-                                      .decompose = name##_decompose };
-#define DERIVED(name, NAME)                                                                        \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
-                                      .derive = name##_derive, .decompose = name##_decompose };
-COMPOSED(all, ALL)
-COMPOSED(any, ANY)
-DERIVED(logsumexp, LOGSUMEXP)
+TN__OP(prod, .infer = prod_infer, .derive = prod_derive, TN__PARTS(prod));
+TN__OP(all, .infer = all_infer, .decompose = all_decompose);
+TN__OP(any, .infer = any_infer, .decompose = any_decompose);
+TN__OP(logsumexp, .infer = logsumexp_infer, .derive = logsumexp_derive,
+       .decompose = logsumexp_decompose);

@@ -4,7 +4,7 @@
 #ifndef TN_OPS_REDUCTION_H
 #define TN_OPS_REDUCTION_H
 
-#include "common.h"
+#include "formula.h"
 
 static inline tn_status tn__reduce_infer(tn_infer *infer, tn_ints dims, bool keepdim,
                                          tn_dtype dtype)
@@ -48,11 +48,6 @@ static inline tn_tensor *mean_of(tn_tensor *x, tn_ints dims, bool keepdim)
     o.dims = dims;
     o.keepdim = keepdim;
     return tn_mean(x, &o);
-}
-
-static inline tn_tensor *over(tn_tensor *a, tn_tensor *b)
-{
-    return tn_div(a, b, NULL);
 }
 
 static inline tn_tensor *or_zero(tn_tensor *unless, tn_tensor *x)

@@ -127,14 +127,9 @@ static tn_status min_dim_decompose(tn_tensor *const *in, int64_t n_in, const voi
     place.keepdim = true;
     return picked(in[0], tn_argmin(in[0], &place), o->dim, o->keepdim, out);
 }
-const tn_op_def tn__op_amax = { TN_HEAD(tn_op_def), TN_SCHEMA_AMAX, .infer = amax_infer,
-                                .derive = amax_derive };
-const tn_op_def tn__op_argmax = { TN_HEAD(tn_op_def), TN_SCHEMA_ARGMAX, .infer = argmax_infer };
-const tn_op_def tn__op_amin = { TN_HEAD(tn_op_def), TN_SCHEMA_AMIN, .infer = amin_infer,
-                                .derive = amin_derive };
-const tn_op_def tn__op_argmin = { TN_HEAD(tn_op_def), TN_SCHEMA_ARGMIN, .infer = argmin_infer };
-#define COMPOSED(name, NAME)                                                                       \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
-                                      .decompose = name##_decompose };
-COMPOSED(max_dim, MAX_DIM)
-COMPOSED(min_dim, MIN_DIM)
+TN__OP(amax, .infer = amax_infer, .derive = amax_derive);
+TN__OP(argmax, .infer = argmax_infer);
+TN__OP(amin, .infer = amin_infer, .derive = amin_derive);
+TN__OP(argmin, .infer = argmin_infer);
+TN__OP(max_dim, .infer = max_dim_infer, .decompose = max_dim_decompose);
+TN__OP(min_dim, .infer = min_dim_infer, .decompose = min_dim_decompose);

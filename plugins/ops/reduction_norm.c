@@ -178,9 +178,6 @@ static tn_status norm_derive(tn_derive *d)
     }
     return TN_OK;
 }
-#define DERIVED(name, NAME)                                                                        \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
-                                      .derive = name##_derive, .decompose = name##_decompose };
-DERIVED(var, VAR)
-DERIVED(std, STD)
-DERIVED(norm, NORM)
+TN__OP(var, .infer = var_infer, .derive = var_derive, .decompose = var_decompose);
+TN__OP(std, .infer = std_infer, .derive = std_derive, .decompose = std_decompose);
+TN__OP(norm, .infer = norm_infer, .derive = norm_derive, .decompose = norm_decompose);

@@ -345,10 +345,7 @@ static tn_status channel_shuffle_decompose(tn_tensor *const *in, int64_t n_in, c
                         shape));
 }
 
-#define COMPOSED(name, NAME)                                                                       \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
-                                      .decompose = name##_decompose };
-COMPOSED(interpolate, INTERPOLATE)
-COMPOSED(pixel_shuffle, PIXEL_SHUFFLE)
-COMPOSED(pixel_unshuffle, PIXEL_UNSHUFFLE)
-COMPOSED(channel_shuffle, CHANNEL_SHUFFLE)
+TN__OP(interpolate, .infer = interpolate_infer, .decompose = interpolate_decompose);
+TN__OP(pixel_shuffle, .infer = pixel_shuffle_infer, .decompose = pixel_shuffle_decompose);
+TN__OP(pixel_unshuffle, .infer = pixel_unshuffle_infer, .decompose = pixel_unshuffle_decompose);
+TN__OP(channel_shuffle, .infer = channel_shuffle_infer, .decompose = channel_shuffle_decompose);

@@ -2,35 +2,15 @@
  *
  * Images sampled at the points of a grid. The places are computed with operators, so that gradients
  * reach the grid; elements are gathered from the image with its last dimensions as one. */
-#include "common.h"
+#include "formula.h"
 #include <math.h>
 
 enum { MOST = 3, TAPS = 4 };
-
-static tn_tensor *number(tn_tensor *like, double value)
-{
-    return like == NULL ? NULL : tn__common_number(like, value);
-}
-
-static tn_tensor *plus(tn_tensor *a, tn_tensor *b)
-{
-    return tn_add(a, b, NULL);
-}
-
-static tn_tensor *less(tn_tensor *a, tn_tensor *b)
-{
-    return tn_sub(a, b, NULL);
-}
 
 static tn_tensor *scaled(tn_tensor *x, double factor, double more)
 {
     x = factor == 1 ? x : tn_mul_scalar(x, factor);
     return more == 0 ? x : tn_add_scalar(x, more);
-}
-
-static bool is(const char *text, const char *word)
-{
-    return text != NULL && strcmp(text, word) == 0;
 }
 
 /* [N, C, places]: elements of an image [N, C, all], by i64 places [N, places]. */
@@ -175,7 +155,7 @@ static tn_tensor *mirrored(tn_tensor *x, double low, double span)
         return tn_mul_scalar(x, 0);
     away = tn_abs(tn_add_scalar(x, -low));
     flips = tn_floor(tn_mul_scalar(tn_detach(away), 1 / span));
-    rest = less(away, tn_mul_scalar(flips, span));
+    rest = minus(away, tn_mul_scalar(flips, span));
     odd = tn_gt(tn_remainder(flips, number(flips, 2)), number(flips, 0.5));
     return tn_where(odd, scaled(rest, -1, span + low), scaled(rest, 1, low));
 }
@@ -224,7 +204,7 @@ static tn_tensor *linear_sample(const struct sampler *s, tn_tensor *const *place
 
     for (int64_t d = 0; d < s->dims; d++) {
         low[d] = tn_floor(tn_detach(place[d]));
-        share[d] = less(place[d], low[d]);
+        share[d] = minus(place[d], low[d]);
     }
     for (int corner = 0; corner < 1 << s->dims; corner++) {
         tn_tensor *at[MOST], *weight = NULL, *piece;
@@ -262,7 +242,7 @@ static tn_tensor *cubic_sample(const struct sampler *s, tn_tensor *const *place)
 
     for (int d = 0; d < 2; d++) {
         low[d] = tn_floor(tn_detach(place[d]));
-        share[d] = less(place[d], low[d]);
+        share[d] = minus(place[d], low[d]);
         for (int k = 0; k < TAPS; k++)
             weight[d][k] = cubic_share(share[d], k);
     }
@@ -321,8 +301,5 @@ static tn_status grid_sample_decompose(tn_tensor *const *in, int64_t n_in, const
     return tn__common_given(out, half ? tn_cast(y, dtype) : y);
 }
 
-#define COMPOSED(name, NAME)                                                                       \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
-                                      .decompose = name##_decompose };
-COMPOSED(affine_grid, AFFINE_GRID)
-COMPOSED(grid_sample, GRID_SAMPLE)
+TN__OP(affine_grid, .infer = affine_grid_infer, .decompose = affine_grid_decompose);
+TN__OP(grid_sample, .infer = grid_sample_infer, .decompose = grid_sample_decompose);

@@ -331,13 +331,10 @@ static tn_status gru_sequence_decompose(tn_tensor *const *in, int64_t n_in, cons
     return along(&w, in[0], in[1], NULL, out);
 }
 
-#define COMPOSED(name, NAME, infer_)                                                               \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
-                                      .decompose = name##_decompose };
-COMPOSED(rnn_tanh_cell, RNN_TANH_CELL, rnn_infer)
-COMPOSED(rnn_relu_cell, RNN_RELU_CELL, rnn_infer)
-COMPOSED(lstm_cell, LSTM_CELL, lstm_infer)
-COMPOSED(gru_cell, GRU_CELL, gru_infer)
-COMPOSED(rnn_sequence, RNN_SEQUENCE, rnn_sequence_infer)
-COMPOSED(lstm_sequence, LSTM_SEQUENCE, lstm_sequence_infer)
-COMPOSED(gru_sequence, GRU_SEQUENCE, gru_sequence_infer)
+TN__OP(rnn_tanh_cell, .infer = rnn_infer, .decompose = rnn_tanh_cell_decompose);
+TN__OP(rnn_relu_cell, .infer = rnn_infer, .decompose = rnn_relu_cell_decompose);
+TN__OP(lstm_cell, .infer = lstm_infer, .decompose = lstm_cell_decompose);
+TN__OP(gru_cell, .infer = gru_infer, .decompose = gru_cell_decompose);
+TN__OP(rnn_sequence, .infer = rnn_sequence_infer, .decompose = rnn_sequence_decompose);
+TN__OP(lstm_sequence, .infer = lstm_sequence_infer, .decompose = lstm_sequence_decompose);
+TN__OP(gru_sequence, .infer = gru_sequence_infer, .decompose = gru_sequence_decompose);

@@ -92,7 +92,5 @@ static tn_status cumprod_derive(tn_derive *d)
     return TN_OK;
 }
 
-const tn_op_def tn__op_cumsum = { TN_HEAD(tn_op_def), TN_SCHEMA_CUMSUM, .infer = cumsum_infer,
-                                  .derive = cumsum_derive, TN__PARTS(cumsum) };
-const tn_op_def tn__op_cumprod = { TN_HEAD(tn_op_def), TN_SCHEMA_CUMPROD, .infer = cumprod_infer,
-                                   .derive = cumprod_derive, TN__PARTS(cumprod) };
+TN__OP(cumsum, .infer = cumsum_infer, .derive = cumsum_derive, TN__PARTS(cumsum));
+TN__OP(cumprod, .infer = cumprod_infer, .derive = cumprod_derive, TN__PARTS(cumprod));

@@ -291,19 +291,11 @@ static tn_status squeeze_infer(tn_infer *infer)
     return status;
 }
 
-const tn_op_def tn__op_view = { TN_HEAD(tn_op_def), TN_SCHEMA_VIEW, .infer = view_infer,
-                                .derive = same_order_derive };
-const tn_op_def tn__op_reshape = { TN_HEAD(tn_op_def), TN_SCHEMA_RESHAPE, .infer = reshape_infer,
-                                   .decompose = reshape_decompose };
-const tn_op_def tn__op_flatten = { TN_HEAD(tn_op_def), TN_SCHEMA_FLATTEN, .infer = flatten_infer,
-                                   .decompose = flatten_decompose };
-const tn_op_def tn__op_permute = { TN_HEAD(tn_op_def), TN_SCHEMA_PERMUTE, .infer = permute_infer,
-                                   .derive = permute_derive };
-const tn_op_def tn__op_transpose = { TN_HEAD(tn_op_def), TN_SCHEMA_TRANSPOSE,
-                                     .infer = transpose_infer, .derive = transpose_derive };
-const tn_op_def tn__op_expand = { TN_HEAD(tn_op_def), TN_SCHEMA_EXPAND, .infer = expand_infer,
-                                  .derive = expand_derive };
-const tn_op_def tn__op_unsqueeze = { TN_HEAD(tn_op_def), TN_SCHEMA_UNSQUEEZE,
-                                     .infer = unsqueeze_infer, .derive = same_order_derive };
-const tn_op_def tn__op_squeeze = { TN_HEAD(tn_op_def), TN_SCHEMA_SQUEEZE, .infer = squeeze_infer,
-                                   .derive = same_order_derive };
+TN__OP(view, .infer = view_infer, .derive = same_order_derive);
+TN__OP(reshape, .infer = reshape_infer, .decompose = reshape_decompose);
+TN__OP(flatten, .infer = flatten_infer, .decompose = flatten_decompose);
+TN__OP(permute, .infer = permute_infer, .derive = permute_derive);
+TN__OP(transpose, .infer = transpose_infer, .derive = transpose_derive);
+TN__OP(expand, .infer = expand_infer, .derive = expand_derive);
+TN__OP(unsqueeze, .infer = unsqueeze_infer, .derive = same_order_derive);
+TN__OP(squeeze, .infer = squeeze_infer, .derive = same_order_derive);

@@ -331,14 +331,8 @@ static tn_status roll_decompose(tn_tensor *const *in, int64_t n_in, const void *
     return tn__common_given(out, y);
 }
 
-#define COMPOSED(name, NAME, infer_)                                                               \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = infer_,       \
-                                      .decompose = name##_decompose };
-const tn_op_def tn__op_cat = { TN_HEAD(tn_op_def), TN_SCHEMA_CAT, .infer = cat_infer,
-                               .derive = cat_derive, .decompose = cat_decompose };
-COMPOSED(stack, STACK, stack_infer)
-COMPOSED(repeat, REPEAT, repeat_infer)
-const tn_op_def tn__op_flip = { TN_HEAD(tn_op_def), TN_SCHEMA_FLIP, .infer = flip_infer,
-                                .derive = flip_derive, .decompose = flip_decompose };
-const tn_op_def tn__op_roll = { TN_HEAD(tn_op_def), TN_SCHEMA_ROLL, .infer = roll_infer,
-                                .derive = roll_derive, .decompose = roll_decompose };
+TN__OP(cat, .infer = cat_infer, .derive = cat_derive, .decompose = cat_decompose);
+TN__OP(stack, .infer = stack_infer, .decompose = stack_decompose);
+TN__OP(repeat, .infer = repeat_infer, .decompose = repeat_decompose);
+TN__OP(flip, .infer = flip_infer, .derive = flip_derive, .decompose = flip_decompose);
+TN__OP(roll, .infer = roll_infer, .derive = roll_derive, .decompose = roll_decompose);

@@ -360,16 +360,10 @@ static tn_status unfold_derive(tn_derive *d)
     d->gin[0] = ok != NULL ? gx : NULL;
     return ok != NULL ? TN_OK : tn_error_last()->code;
 }
-#define VIEW(name, NAME)                                                                           \
-    const tn_op_def tn__op_##name = { TN_HEAD(tn_op_def), TN_SCHEMA_##NAME, .infer = name##_infer, \
-                                      .derive = name##_derive };
-const tn_op_def tn__op_narrow = { TN_HEAD(tn_op_def), TN_SCHEMA_NARROW, .infer = narrow_infer,
-                                  .derive = narrow_derive };
-const tn_op_def tn__op_narrow_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_NARROW_GRAD,
-                                       .infer = narrow_grad_infer, .derive = narrow_grad_derive,
-                                       TN__PARTS(narrow_grad) };
-const tn_op_def tn__op_select = { TN_HEAD(tn_op_def), TN_SCHEMA_SELECT, .infer = select_infer,
-                                  .decompose = select_decompose };
-VIEW(slice, SLICE)
-VIEW(diagonal, DIAGONAL)
-VIEW(unfold, UNFOLD)
+TN__OP(narrow, .infer = narrow_infer, .derive = narrow_derive);
+TN__OP(narrow_grad, .infer = narrow_grad_infer, .derive = narrow_grad_derive,
+       TN__PARTS(narrow_grad));
+TN__OP(select, .infer = select_infer, .decompose = select_decompose);
+TN__OP(slice, .infer = slice_infer, .derive = slice_derive);
+TN__OP(diagonal, .infer = diagonal_infer, .derive = diagonal_derive);
+TN__OP(unfold, .infer = unfold_infer, .derive = unfold_derive);

@@ -151,21 +151,12 @@ static tn_status gumbel_softmax_decompose(tn_tensor *const *in, int64_t n_in, co
         o->dim);
     return tn__common_given(out, tn_add(tn_sub(hard, tn_detach(soft), NULL), soft, NULL));
 }
-const tn_op_def tn__op_softmax = { TN_HEAD(tn_op_def), TN_SCHEMA_SOFTMAX, .infer = dim_infer,
-                                   .derive = softmax_derive, .decompose = softmax_decompose };
-const tn_op_def tn__op_log_softmax = { TN_HEAD(tn_op_def), TN_SCHEMA_LOG_SOFTMAX,
-                                       .infer = dim_infer, .derive = log_softmax_derive,
-                                       .decompose = log_softmax_decompose };
-const tn_op_def tn__op_softmax_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_SOFTMAX_GRAD,
-                                        .infer = log_softmax_grad_infer,
-                                        .decompose = softmax_grad_decompose };
-const tn_op_def tn__op_log_softmax_grad = { TN_HEAD(tn_op_def), TN_SCHEMA_LOG_SOFTMAX_GRAD,
-                                            .infer = log_softmax_grad_infer,
-                                            .decompose = log_softmax_grad_decompose };
+TN__OP(softmax, .infer = dim_infer, .derive = softmax_derive, .decompose = softmax_decompose);
+TN__OP(log_softmax, .infer = dim_infer, .derive = log_softmax_derive,
+       .decompose = log_softmax_decompose);
+TN__OP(softmax_grad, .infer = log_softmax_grad_infer, .decompose = softmax_grad_decompose);
+TN__OP(log_softmax_grad, .infer = log_softmax_grad_infer, .decompose = log_softmax_grad_decompose);
 /* recorded through its parts */
-const tn_op_def tn__op_softmin = { TN_HEAD(tn_op_def), TN_SCHEMA_SOFTMIN, .infer = softmin_infer,
-                                   .decompose = softmin_decompose };
+TN__OP(softmin, .infer = softmin_infer, .decompose = softmin_decompose);
 
-const tn_op_def tn__op_gumbel_softmax = { TN_HEAD(tn_op_def), TN_SCHEMA_GUMBEL_SOFTMAX,
-                                          .infer = gumbel_softmax_infer,
-                                          .decompose = gumbel_softmax_decompose };
+TN__OP(gumbel_softmax, .infer = gumbel_softmax_infer, .decompose = gumbel_softmax_decompose);

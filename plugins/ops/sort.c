@@ -73,7 +73,5 @@ static tn_status topk_decompose(tn_tensor *const *in, int64_t n_in, const void *
     }
     return status;
 }
-const tn_op_def tn__op_sort = { TN_HEAD(tn_op_def), TN_SCHEMA_SORT, .infer = sort_infer,
-                                .derive = sort_derive };
-const tn_op_def tn__op_topk = { TN_HEAD(tn_op_def), TN_SCHEMA_TOPK, .infer = topk_infer,
-                                .derive = topk_derive, .decompose = topk_decompose };
+TN__OP(sort, .infer = sort_infer, .derive = sort_derive);
+TN__OP(topk, .infer = topk_infer, .derive = topk_derive, .decompose = topk_decompose);

@@ -5,7 +5,7 @@
 #ifndef TN_OPS_WINDOW_H
 #define TN_OPS_WINDOW_H
 
-#include "common.h"
+#include "formula.h"
 
 enum { TN__SLIDE_DIMS = 3 };
 

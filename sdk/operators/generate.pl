@@ -3,7 +3,9 @@
 #
 # Reads the operator schema (sdk/operators/*.ops, described in README.md there) and writes
 #   B/sdk/include/tenon/ops.h    option structs, defaults, wrappers
-#   B/plugins/ops/schema.h       the same as data, for the definitions
+#   B/plugins/ops/schema.h       the same as data, and the list of operators, for the definitions
+#   B/plugins/layers/schema.h    the list of the layers that are one operator
+#   B/plugins/layers/schema.c    those layers
 #   B/docs/operators.md          for people
 #   B/sdk/operators.json         for bindings
 # perl generate.pl --srcdir S --outdir B. A malformed line is refused with its file and number.
@@ -134,21 +136,63 @@ sub finish
         refuse("operator $op->{name}: the in-place form needs an input") unless @{ $op->{in} };
     }
     $op->{wrapper} //= $op->{name};
+    if ($op->{layer}) {
+        refuse("operator $op->{name}: `layer` is for operators of one input and one output, without options")
+            if @{ $op->{in} } != 1 || @{ $op->{out} } != 1 || @{ $op->{options} };
+        refuse("operator $op->{name}: `layer ... inplace` needs the flag inplace")
+            if $op->{layer}{inplace} && !$op->{flags}{inplace};
+    }
     for my $name ($op->{wrapper}, $op->{flags}{inplace} || $op->{flags}{into} ? "$op->{wrapper}_" : ()) {
         refuse("wrapper tn_$name is there twice") if $wrappers{$name}++;
     }
+}
+
+# The lines of a file, each with its number. A block `op a b c` is three operators that differ only where a line
+# has {x|y|z}: the first has x there, the second y, the third z.
+sub lines_of
+{
+    my ($path) = @_;
+    my (@lines, @block, @names);
+    my $expand = sub {
+        for my $k (0 .. $#names) {
+            for (@block) {
+                my ($number, $text) = @$_;
+                $line_number = $number;
+                $text =~ s/^(\s*op)\s.*?(\srev\s.*)?$/"$1 $names[$k]" . ($2 \/\/ '')/e;
+                $text =~ s/\{([^{}]*\|[^{}]*)\}/alternative($k, scalar @names, $1)/ge;
+                push @lines, [ $number, $text ];
+            }
+        }
+        @block = @names = ();
+    };
+    open my $in, '<:encoding(UTF-8)', $path or die "$path: $!\n";
+    while (my $line = <$in>) {
+        chomp $line;
+        $expand->() if $line =~ /^\s*op\s/;
+        @names = split ' ', $1 if $line =~ /^\s*op\s+([a-z][a-z0-9_]*(?:\s+(?!rev\s)[a-z][a-z0-9_]*)+)/;
+        if (@names) { push @block, [ $., $line ]; } else { push @lines, [ $., $line ]; }
+    }
+    $expand->();
+    close $in;
+    return @lines;
+}
+
+sub alternative
+{
+    my ($which, $count, $text) = @_;
+    my @all = split /\|/, $text, -1;
+    refuse("{$text} has " . @all . " alternatives for $count operators") unless @all == $count;
+    return $all[$which];
 }
 
 for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
     my $family = { name => basename($path, '.ops'), title => '', ops => [] };
     push @families, $family;
     $file = "sdk/operators/" . basename($path);
-    $line_number = 0;
     my $op;
-    open my $in, '<:encoding(UTF-8)', $path or die "$path: $!\n";
-    while (my $line = <$in>) {
-        $line_number++;
-        chomp $line;
+    for (lines_of($path)) {
+        my $line;
+        ($line_number, $line) = @$_;
         $line =~ s/\s+$//;
         if ($line =~ /^\s*#\s*(.*)/) {
             $family->{title} = $1 if $line_number == 1;
@@ -160,7 +204,7 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
         $rest //= '';
         if ($key eq 'op') {
             finish($op);
-            $rest =~ /^([a-z][a-z0-9_]*)(?:\s+rev\s+([1-9][0-9]*))?$/ or refuse("`op NAME [rev N]`, not \"$line\"");
+            $rest =~ /^([a-z][a-z0-9_]*)(?:\s+rev\s+([1-9][0-9]*))?$/ or refuse("`op NAME... [rev N]`, not \"$line\"");
             $op = { name => $1, rev => $2 // 1, in => [], out => [], options => [], save => [], flags => {} };
             refuse("operator $1 revision $op->{rev} is there twice") if $seen{"$1/$op->{rev}"}++;
             push @{ $family->{ops} }, $op;
@@ -174,6 +218,9 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
         } elsif ($key eq 'wrapper') {
             $rest =~ /^[a-z][a-z0-9_]*$/ or refuse("`wrapper NAME`, not \"$line\"");
             $op->{wrapper} = $rest;
+        } elsif ($key eq 'layer') {
+            $rest =~ /^([A-Z][A-Za-z0-9]*)( inplace)?$/ or refuse("`layer NAME [inplace]`, not \"$line\"");
+            $op->{layer} = { name => $1, inplace => defined $2 };
         } elsif ($key eq 'in' || $key eq 'out') {
             my ($name, @words) = split ' ', $rest;
             refuse("`$key` needs a name of small letters") unless defined $name && $name =~ /^[a-z][a-z0-9_]*$/;
@@ -223,10 +270,9 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
         } elsif ($key eq 'save') {
             push @{ $op->{save} }, split ' ', $rest;
         } else {
-            refuse("`$key` is no keyword (op math help wrapper in out arg opt flags dispatch save)");
+            refuse("`$key` is no keyword (op math help wrapper layer in out arg opt flags dispatch save)");
         }
     }
-    close $in;
     finish($op);
 }
 die "$srcdir/sdk/operators: no *.ops file there\n" unless @families;
@@ -363,10 +409,41 @@ TN_BEGIN_DECLS
 #define TN_OPS_INLINE TN_ATTR(unused) static inline
 
 END
+my $layers_h = <<"END";
+/* SPDX-License-Identifier: MIT
+ *
+ * The layers that are one operator (`layer` in the schema). $notice */
+#ifndef TENON_PLUGIN_LAYERS_SCHEMA_H
+#define TENON_PLUGIN_LAYERS_SCHEMA_H
+
+END
+my $layers_c = <<"END";
+/* SPDX-License-Identifier: MIT
+ *
+ * The layers that are one operator (`layer` in the schema). $notice */
+#include "layers.h"
+
+struct activation {
+    bool inplace;
+};
+
+static const tn_option inplace_options[] = {
+    TN_OPTION_ROW(struct activation, inplace, "False", "writes the result into the input",
+                  TN_OPTION_KIND_BOOL, 0),
+    TN_OPTION_END
+};
+
+static int64_t inplace_repr(tn_module *self, char *out, size_t size)
+{
+    const struct activation *s = tn_module_data(self);
+
+    return tn_snprint(out, size, "%s", s->inplace ? "inplace=True" : "");
+}
+END
 my $schema_h = <<"END";
 /* SPDX-License-Identifier: MIT
  *
- * The operator schema as data, for definitions: { TN_HEAD(tn_op_def), TN_SCHEMA_RELU, .infer = ... }. $notice */
+ * The operator schema as data, for definitions: TN__OP(relu, .infer = ...), and the list of operators. $notice */
 #ifndef TN_OPS_SCHEMA_H
 #define TN_OPS_SCHEMA_H
 
@@ -391,7 +468,7 @@ y = tn_sum(x, NULL);
 Where the flags say `inplace`, `tn_NAME_(...)` writes into its first input and returns it: `tn_add_(a, b, NULL)`. A kernel finds
 the whole struct, arguments included, in `call->options`. Types: `arith` is int, float and complex; `nograd` inputs get no gradient.
 END
-my @json;
+my (@json, @list, @layers);
 
 for my $family (@families) {
     $doc .= "\n## \u$family->{name}\n\n$family->{title}\n";
@@ -431,6 +508,7 @@ for my $family (@families) {
             }
             $schema_h .= "};\n";
         }
+        $schema_h .= "typedef void tn_${name}_options; /* none */\n" unless @options;
         if (@options) {
             $schema_h .= "TN_ATTR(unused) static const tn_option tn_schema_${name}_options[] = {\n";
             for my $option (@options) {
@@ -455,7 +533,24 @@ for my $family (@families) {
             ".save_out = $op->{save_out}u";
         push @pieces, ".save_for = (const uint32_t[]){ " . join(', ', map { sprintf '%#xu', $_ } @{ $op->{save_for} }) . " }"
             if $op->{save_for};
-        $schema_h .= "#define TN_SCHEMA_$upper \\\n    " . join(", \\\n    ", @pieces) . "\n\n";
+        $schema_h .= "#define TN_SCHEMA_$name \\\n    " . join(", \\\n    ", @pieces) . "\n\n";
+
+        push @list, $name;
+        if ($op->{layer}) {
+            my ($layer, $x) = ($op->{layer}, $op->{in}[0]{name});
+            push @layers, $name;
+            $layers_c .= "\nstatic tn_tensor *${name}_forward(tn_module *self, tn_tensor *x)\n{\n";
+            $layers_c .= $layer->{inplace}
+                ? "    const struct activation *s = tn_module_data(self);\n\n"
+                . "    return s->inplace ? tn_$op->{wrapper}_(x) : tn_$op->{wrapper}(x);\n}\n"
+                : "    (void)self;\n    return tn_$op->{wrapper}(x);\n}\n";
+            $layers_c .= "\nconst tn_layer layer_$name = {\n    TN_HEAD(tn_layer),\n    .name = \"$layer->{name}\",\n";
+            $layers_c .= "    .help = " . quote($op->{math}) . ",\n";
+            $layers_c .= "    .options = inplace_options,\n    .data_size = sizeof(struct activation),\n" if $layer->{inplace};
+            $layers_c .= "    .version = 1,\n    .forward = ${name}_forward,\n";
+            $layers_c .= "    .repr = inplace_repr,\n" if $layer->{inplace};
+            $layers_c .= "};\n";
+        }
 
         # for people
         my @shown = map { $_->{words}{optional} ? "$_->{name}?" : $_->{name} } @{ $op->{in} };
@@ -494,9 +589,14 @@ for my $family (@families) {
     }
 }
 $ops_h .= "TN_END_DECLS\n#endif\n";
-$schema_h .= "#endif\n";
+$schema_h .= fold("/* X(name) for every operator */\n#define TN_SCHEMA_OPS(X) \\\n    ", '    ', join(' ', map { "X($_)" } @list), " \\\n")
+    . "\n\n#endif\n";
+$layers_h .= fold("/* X(name) for each of them */\n#define LAYERS_SCHEMA(X) \\\n    ", '    ', join(' ', map { "X($_)" } @layers), " \\\n")
+    . "\n\n#endif\n";
 
 write_file('sdk/include/tenon/ops.h', $ops_h);
 write_file('plugins/ops/schema.h', $schema_h);
+write_file('plugins/layers/schema.h', $layers_h);
+write_file('plugins/layers/schema.c', $layers_c);
 write_file('docs/operators.md', $doc);
 write_file('sdk/operators.json', JSON::PP->new->canonical->pretty->encode({ operators => \@json }));

@@ -15,7 +15,7 @@ complain() {
 
 # Code without comments, as FILE:LINE:TEXT.
 code() {
-    find "$@" \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cl' \) ! -name 'host_tables.c' ! -name 'schema.h' | sort |
+    find "$@" \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cl' \) ! -name 'host_tables.c' ! -name 'schema.[ch]' | sort |
         xargs "${PERL:-perl}" -e '
             for my $file (@ARGV) {
                 open my $in, "<", $file or next;
@@ -38,7 +38,7 @@ found=$(code core | grep -wE '"(cpu|meta|opencl|cuda)(:[0-9]+)?"')
 found=$(printf '%s\n' "$found" | grep -vE '#define TN__HOST_DEVICE_TYPE|"TENON_DEVICE", "cpu"')
 test -z "$found" || complain "law 1: the core names a device:" "$found"
 needed=$(sed -n 's/^ *X(\([a-z_]*\), *"\([a-z_]*\)".*/\2/p' core/op/needed.h | paste -sd'|')
-ops=$(sed -n 's/^op \([a-z_0-9]*\).*/\1/p' sdk/operators/*.ops | grep -vxE "$needed" | paste -sd'|')
+ops=$(sed -n 's/^op //; t names; d; : names; s/ rev .*//; s/ /\n/g; p' sdk/operators/*.ops | grep -vxE "$needed" | paste -sd'|')
 found=$(code core | grep -E "\"($ops)\"|\\btn_($ops)_?\\(|tn_op_(find|lookup|call)[a-z0-9_]*\\(\"" |
     grep -vE '\btn_(log|view|item)\(|"view"|core/op/needed\.h')
 test -z "$found" || complain "law 1: the core calls an operator that is not in core/op/needed.h:" "$found"

@@ -12,7 +12,7 @@ for word in $(sed 's/#.*//' "$list"); do
     name=${word%%=*}
     ours=${word#*=}
     count=$((count + 1))
-    if grep -qx "op $ours" "$abs_srcdir"/sdk/operators/*.ops; then
+    if grep -qE "^op ([a-z0-9_]+ )*$ours( |\$)" "$abs_srcdir"/sdk/operators/*.ops; then
         grep -q "^### $ours\$" "$page" && continue
         echo "$name: operator $ours is not in docs/operators.md"
     elif grep -qE "(TN_API|static inline|TN_INLINE).* \*?tn_$ours\(" "$abs_srcdir"/sdk/include/tenon/*.h; then

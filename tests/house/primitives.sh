@@ -5,7 +5,7 @@
 page=$abs_srcdir/docs/backends.md
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-awk '/^op /{op=$2} /^ *flags/ && / primitive( |$)/{print op}' "$abs_srcdir"/sdk/operators/*.ops | sort >"$work/schema"
+awk '/^op /{$1 = ""; op=$0} /^ *flags/ && / primitive( |$)/{print op}' "$abs_srcdir"/sdk/operators/*.ops | xargs -n 1 | sort >"$work/schema"
 sed -n '/^### The primitives/,/^Kernels that are worth/p' "$page" >"$work/part"
 grep '^|' "$work/part" | grep -o '`[a-z0-9_]*`' | tr -d '`' | sort >"$work/page"
 count=$(wc -l <"$work/schema")

@@ -40,6 +40,9 @@ refuses 'has no `math` line' 'op a' 'in x float' 'out y'
 refuses 'has no output' 'op a' 'math y = x' 'in x float'
 refuses 'names no operand' 'op a' 'math y = x' 'in x float' 'out y' 'save z'
 refuses 'two operands are called' 'op a' 'math y = x' 'in x float' 'out x'
+refuses 'has 3 alternatives for 2 operators' 'op a b' 'math y = {1|2|3}'
+refuses 'is for operators of one input' 'op a' 'layer A' 'math y = x' 'in x float' 'out y' 'opt p int 1 help'
+refuses 'needs the flag inplace' 'op a' 'layer A inplace' 'math y = x' 'in x float' 'out y'
 refuses 'revision 1 is there twice' 'op a' 'math y = x' 'out y' 'op b' 'math y = x' 'out y' 'op a'
 
 for language in "${CC:-cc} -std=c11 -x c" "${CXX_CHECK:-} -std=c++17 -x c++"; do

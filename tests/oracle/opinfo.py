@@ -48,7 +48,8 @@ def read_schema(folder):
         for line in open(path):
             word = line.split()
             if word[:1] == ["op"]:
-                row = ops[word[1]] = set()
+                row = set()
+                ops.update((name, row) for name in line.split(" rev ")[0].split()[1:])
             elif word[:1] in (["opt"], ["arg"]):
                 row.add(word[1])
     return ops

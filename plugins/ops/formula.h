@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The words in which derivatives and decompositions are written, so that they read as the formulas
+ * do. A NULL tensor goes through all of them without a new error. */
+#ifndef TN_OPS_FORMULA_H
+#define TN_OPS_FORMULA_H
+
+#include "common.h"
+
+/* ---- of tensors, and of a tensor and a number ---- */
+
+static inline tn_tensor *number(tn_tensor *like, double value)
+{
+    return tn__common_number(like, value);
+}
+
+static inline tn_tensor *plus(tn_tensor *a, tn_tensor *b)
+{
+    return tn_add(a, b, NULL);
+}
+
+static inline tn_tensor *minus(tn_tensor *a, tn_tensor *b)
+{
+    return tn_sub(a, b, NULL);
+}
+
+static inline tn_tensor *over(tn_tensor *a, tn_tensor *b)
+{
+    return tn_div(a, b, NULL);
+}
+
+/* x + value */
+static inline tn_tensor *more(tn_tensor *x, double value)
+{
+    return tn_add_scalar(x, value);
+}
+
+/* x * factor */
+static inline tn_tensor *times(tn_tensor *x, double factor)
+{
+    return factor == 1.0 ? x : tn_mul_scalar(x, factor);
+}
+
+/* x + factor * y */
+static inline tn_tensor *plus_times(tn_tensor *x, double factor, tn_tensor *y)
+{
+    tn_add_options o = TN_ADD_OPTIONS;
+
+    o.alpha = factor;
+    return tn_add(x, y, &o);
+}
+
+static inline tn_tensor *one_minus(tn_tensor *x)
+{
+    return more(tn_neg(x), 1.0);
+}
+
+/* max(x, least) */
+static inline tn_tensor *at_least(tn_tensor *x, double least)
+{
+    tn_clamp_options o = TN_CLAMP_OPTIONS;
+
+    o.min = least;
+    return tn_clamp(x, &o);
+}
+
+/* min(max(x, min), max); NAN is no bound */
+static inline tn_tensor *clamped(tn_tensor *x, double min, double max)
+{
+    tn_clamp_options o = TN_CLAMP_OPTIONS;
+
+    o.min = min;
+    o.max = max;
+    return tn_clamp(x, &o);
+}
+
+/* ---- masks ---- */
+
+static inline tn_tensor *is_above(tn_tensor *x, double value)
+{
+    return tn_gt(x, number(x, value));
+}
+
+static inline tn_tensor *is_at_most(tn_tensor *x, double value)
+{
+    return tn_le(x, number(x, value));
+}
+
+static inline tn_tensor *is_at_least(tn_tensor *x, double value)
+{
+    return tn_ge(x, number(x, value));
+}
+
+/* 0 where the mask is true, else x */
+static inline tn_tensor *zero_where(tn_tensor *mask, tn_tensor *x)
+{
+    return tn_masked_fill(x, mask, 0.0);
+}
+
+/* ---- options ---- */
+
+static inline bool is(const char *text, const char *word)
+{
+    return text != NULL && strcmp(text, word) == 0;
+}
+
+/* ---- functions from formulas ---- */
+
+/* NAME_infer: the status is `result`, in terms of `infer` and the options o. */
+#define INFER(name, result)                                                                        \
+    static tn_status name##_infer(tn_infer *infer)                                                 \
+    {                                                                                              \
+        const tn_##name##_options *o = infer->options;                                             \
+        (void)o;                                                                                   \
+        return result;                                                                             \
+    }
+
+/* NAME_derive: gin[0] is `gradient`, in terms of the gradient gy, the input x, the result y (the
+ * schema's `save` says which of them exist) and the options o. */
+#define DERIVE(name, gradient)                                                                     \
+    static tn_status name##_derive(tn_derive *d)                                                   \
+    {                                                                                              \
+        const tn_##name##_options *o = d->options;                                                 \
+        tn_tensor *gy = d->gout[0], *x = d->in[0], *y = d->out[0];                                 \
+        (void)o, (void)gy, (void)x, (void)y;                                                       \
+        d->gin[0] = gradient;                                                                      \
+        return TN_OK;                                                                              \
+    }
+
+/* NAME_decompose: the output is `result`, in terms of the first input x and the options o. */
+#define DECOMPOSE(name, result)                                                                    \
+    static tn_status name##_decompose(tn_tensor *const *in, int64_t n_in, const void *options,     \
+                                      tn_tensor **out)                                             \
+    {                                                                                              \
+        const tn_##name##_options *o = options;                                                    \
+        tn_tensor *x = in[0];                                                                      \
+        (void)n_in, (void)o, (void)x;                                                              \
+        return tn__common_given(out, result);                                                      \
+    }
+
+/* The same of an operator that is a derivative: of the gradient gy and the input x. */
+#define DECOMPOSE_GRAD(name, result)                                                               \
+    static tn_status name##_decompose(tn_tensor *const *in, int64_t n_in, const void *options,     \
+                                      tn_tensor **out)                                             \
+    {                                                                                              \
+        const tn_##name##_options *o = options;                                                    \
+        tn_tensor *gy = in[0], *x = in[1];                                                         \
+        (void)n_in, (void)o, (void)x;                                                              \
+        return tn__common_given(out, result);                                                      \
+    }
+
+/* NAME_decompose: the status is `result`, in terms of in[], n_in, out[] and the options o. */
+#define DECOMPOSE_INTO(name, result)                                                               \
+    static tn_status name##_decompose(tn_tensor *const *in, int64_t n_in, const void *options,     \
+                                      tn_tensor **out)                                             \
+    {                                                                                              \
+        const tn_##name##_options *o = options;                                                    \
+        (void)n_in, (void)o;                                                                       \
+        return result;                                                                             \
+    }
+
+/* An operator that is only inferred and decomposed: both as a status. */
+#define COMPOSED(name, infer_, decompose_)                                                         \
+    INFER(name, infer_)                                                                            \
+    DECOMPOSE_INTO(name, decompose_)                                                               \
+    TN__OP(name, .infer = name##_infer, .decompose = name##_decompose)
+
+/* An operator of one input, elementwise, with its decomposition and its derivative. */
+#define UNARY(name, result, gradient)                                                              \
+    DECOMPOSE(name, result)                                                                        \
+    DERIVE(name, gradient)                                                                         \
+    TN__OP(name, .infer = tn__common_unary, .derive = name##_derive, .decompose = name##_decompose)
+
+#endif
