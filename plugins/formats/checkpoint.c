@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * checkpoint, Tenon's own file for whole states: tensors with their strides over storages that they
- * share, values of any kind, versions, texts. docs/formats.md describes every byte; this file writes
- * them, checkpoint_read.c reads them. */
+ * share, values of any kind, versions, texts. docs/formats.md describes every byte; this file
+ * writes them, checkpoint_read.c reads them. */
 #include "formats.h"
 
 #include <stdlib.h>
@@ -295,8 +295,8 @@ static tn_status put_beside(struct writing *w, const tn_state *state)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* The rows of the storages: place, size, sum. Their values are read once for the sums, and once more to
- * be written: all sums stand before the data. */
+/* The rows of the storages: place, size, sum. Their values are read once for the sums, and once
+ * more to be written: all sums stand before the data. */
 static tn_status put_storages(struct writing *w)
 {
     tn_status status = put_number(w, (uint64_t)w->count);

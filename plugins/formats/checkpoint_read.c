@@ -43,7 +43,8 @@ static tn_status take_number(struct reading *r, uint64_t *number)
     return TN_OK;
 }
 
-/* A number of things that take `least` bytes or more each, so that it cannot be more than can follow. */
+/* A number of things that take `least` bytes or more each, so that it cannot be more than can
+ * follow. */
 static tn_status take_count(struct reading *r, uint64_t least, uint64_t *count)
 {
     tn_status status = take_number(r, count);
@@ -168,8 +169,8 @@ static tn_status open_storage(struct reading *r, uint64_t number, tn_tensor **by
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* The bytes of a storage may belong to tensors of other types, too, so they stay as they are and a byte
- * that is no bool is refused. */
+/* The bytes of a storage may belong to tensors of other types, too, so they stay as they are and a
+ * byte that is no bool is refused. */
 static tn_status check_bools(struct reading *r, const struct storage *s, tn_ints shape,
                              tn_ints strides, int64_t offset)
 {
@@ -371,7 +372,8 @@ static tn_status take_all(struct reading *r, tn_state *state)
     return TN_OK;
 }
 
-/* The storages' rows stand behind everything that speaks of them: where they begin is told in front. */
+/* The storages' rows stand behind everything that speaks of them: where they begin is told in
+ * front. */
 static tn_status take_header(struct reading *r, tn_state *state)
 {
     uint64_t storages = 0;

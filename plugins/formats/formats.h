@@ -10,21 +10,22 @@
 TN_HIDDEN extern const tn_format format_safetensors, format_safetensors_index, format_checkpoint,
     format_npy, format_npz, format_pytorch;
 
-/* plugin.c: adds to *sum bytes that a file claims in memory beyond its own size (deflated data, tensors whose elements
- * share memory), and refuses what passes the setting unpacked_max. */
+/* plugin.c: adds to *sum bytes that a file claims in memory beyond its own size (deflated data,
+ * tensors whose elements share memory), and refuses what passes the setting unpacked_max. */
 TN_HIDDEN tn_status fm_unpacked(const tn_source *source, uint64_t *sum, uint64_t more);
 
 /* npy.c: one array with its header, as tensor `name` of the state; tensor `index` of the state. */
 TN_HIDDEN tn_status fm_npy_load(const tn_source *source, const char *name, tn_state *state);
 TN_HIDDEN tn_status fm_npy_save(const tn_sink *sink, const tn_state *state, int64_t index);
 
-/* values.c: values in row-major order, straight into the memory of the host or by way of a block. `swap`: the size of
- * the words whose bytes stand the other way round, 0 for none. A tensor without memory is passed over. */
+/* values.c: values in row-major order, straight into the memory of the host or by way of a block.
+ * `swap`: the size of the words whose bytes stand the other way round, 0 for none. A tensor without
+ * memory is passed over. */
 TN_HIDDEN tn_status fm_read_values(const tn_source *source, uint64_t offset, size_t size,
                                    size_t swap, tn_tensor *tensor);
 TN_HIDDEN tn_status fm_write_values(const tn_sink *sink, tn_tensor *tensor);
-/* Whether all elements of a bool view are 0 or 1; the view is within the `size` bytes. *visits: how many bytes
- * were looked at, at most `size`. */
+/* Whether all elements of a bool view are 0 or 1; the view is within the `size` bytes. *visits: how
+ * many bytes were looked at, at most `size`. */
 TN_HIDDEN bool fm_are_bools(const unsigned char *bytes, uint64_t size, tn_ints shape,
                             tn_ints strides, int64_t offset, uint64_t *visits);
 
@@ -46,7 +47,8 @@ struct st_header {
 TN_HIDDEN tn_status st_header_read(const tn_source *source, struct st_header *header,
                                    tn_state *state);
 TN_HIDDEN void st_header_free(struct st_header *header);
-/* The header's bytes with their length in front, padded (tn_free), and the order in which the tensors' data follow. */
+/* The header's bytes with their length in front, padded (tn_free), and the order in which the
+ * tensors' data follow. */
 TN_HIDDEN tn_status st_header_write(const tn_state *state, const char *path, int64_t *order,
                                     char **bytes, size_t *size);
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * npy, NumPy's file of one array: magic, version, the length of a header, and the header, a dictionary as Python
- * writes it,
- *   {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
- * The data follow to the end of the file. An array has no name; here it gets the one that NumPy gives to arrays
- * without a name, arr_0. */
+ * npy, NumPy's file of one array: magic, version, the length of a header, and the header, a
+ * dictionary as Python writes it, {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), } The
+ * data follow to the end of the file. An array has no name; here it gets the one that NumPy gives
+ * to arrays without a name, arr_0. */
 #include "formats.h"
 
 #include <string.h>

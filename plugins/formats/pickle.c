@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The stack machine of pickle: opcodes of protocols 2 to 5, as far as they are data. What an opcode may do to what is on
- * the stack is checked before it does it. */
+ * The stack machine of pickle: opcodes of protocols 2 to 5, as far as they are data. What an opcode
+ * may do to what is on the stack is checked before it does it. */
 #include "pickle.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ tn_status pk_bad(const struct pk *pk, const char *what)
     return tn_fail(TN_ERR_FORMAT, "%s: pickle, byte %zu: %s", pk->path, pk->op, what);
 }
 
-/* ---- bytes ------------------------------------------------------------------------------------- */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 static const char *take(struct pk *pk, uint64_t size)
 {
@@ -45,7 +45,7 @@ static const char *take_line(struct pk *pk, size_t *size)
     return from;
 }
 
-/* ---- the stack --------------------------------------------------------------------------------- */
+/* ---- the stack ------------------------------------------------------------------------------- */
 
 /* Doubles what holds `count` things of `size` bytes, so that one more has room. */
 static tn_status make_room(void *array, int64_t count, int64_t *room, size_t size)
@@ -102,7 +102,7 @@ static int64_t to_mark(struct pk *pk)
     return -1;
 }
 
-/* ---- opcodes: values --------------------------------------------------------------------------- */
+/* ---- opcodes: values ------------------------------------------------------------------------- */
 
 static tn_status push_int(struct pk *pk, pk_kind kind, int64_t number)
 {
@@ -198,7 +198,7 @@ static tn_status op_empty(struct pk *pk, unsigned char op)
                                            : PK_SET));
 }
 
-/* ---- opcodes: collections ---------------------------------------------------------------------- */
+/* ---- opcodes: collections -------------------------------------------------------------------- */
 
 static tn_status op_mark(struct pk *pk, unsigned char op)
 {
@@ -244,7 +244,8 @@ static tn_status op_tuple(struct pk *pk, unsigned char op)
     return status == TN_OK ? push(pk, value) : status;
 }
 
-/* The collection below the values has to be of that kind: nothing else changes after it was made. */
+/* The collection below the values has to be of that kind: nothing else changes after it was
+ * made. */
 static tn_status extend(struct pk *pk, pk_kind kind, int64_t begin)
 {
     if (begin - 1 < floor_of(pk))
@@ -272,7 +273,7 @@ static tn_status op_extend_one(struct pk *pk, unsigned char op)
                           : TN_ERR_FORMAT;
 }
 
-/* ---- opcodes: the machine itself --------------------------------------------------------------- */
+/* ---- opcodes: the machine itself ------------------------------------------------------------- */
 
 static tn_status op_proto(struct pk *pk, unsigned char op)
 {
@@ -301,7 +302,8 @@ static tn_status op_pop(struct pk *pk, unsigned char op)
     return pop(pk) != NULL ? TN_OK : TN_ERR_FORMAT;
 }
 
-/* Numbers of the memo are given one after the other: one beyond the bytes of the pickle is nobody's. */
+/* Numbers of the memo are given one after the other: one beyond the bytes of the pickle is
+ * nobody's. */
 static tn_status memorize(struct pk *pk, uint64_t number)
 {
     if (!has(pk, 1))
@@ -393,7 +395,7 @@ static tn_status op_persistent(struct pk *pk, unsigned char op)
     return id != NULL ? push(pk, pk_persistent(pk, id)) : TN_ERR_FORMAT;
 }
 
-/* ---- the table --------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct opcode {
     const char *name; /* of those that are known and not data */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of pickle that is data. A pickle is a program for a small stack machine that may name any function of Python;
- * here it may name those of the table in pickle_calls.c, which make tensors, dictionaries and their like, and nothing
- * else is ever called. What a pickle makes is a tree (rather: a graph, for it may share) of these values. */
+ * The part of pickle that is data. A pickle is a program for a small stack machine that may name
+ * any function of Python; here it may name those of the table in pickle_calls.c, which make
+ * tensors, dictionaries and their like, and nothing else is ever called. What a pickle makes is a
+ * tree (rather: a graph, for it may share) of these values. */
 #ifndef TENON_PLUGIN_FORMATS_PICKLE_H
 #define TENON_PLUGIN_FORMATS_PICKLE_H
 
@@ -73,8 +74,8 @@ struct pk {
     int64_t height, stack_room, memo_size, memoized, *marks, mark_count, mark_room;
 };
 
-/* pickle.c: reads one pickle, up to its STOP; `at` is behind it then. Values live until pk_free, texts as long as the
- * bytes. pk_free has to be called, whatever came out. */
+/* pickle.c: reads one pickle, up to its STOP; `at` is behind it then. Values live until pk_free,
+ * texts as long as the bytes. pk_free has to be called, whatever came out. */
 TN_HIDDEN tn_status pk_read(struct pk *pk, const char *path, const char *bytes, size_t size);
 TN_HIDDEN void pk_free(struct pk *pk);
 /* TN_ERR_FORMAT with file and place. */
@@ -87,9 +88,11 @@ TN_HIDDEN void pk_free_values(struct pk *pk);
 TN_HIDDEN bool pk_is_text(const struct pk_value *value, const char *text);
 /* The value under a text key; NULL if there is none or this is no dictionary. */
 TN_HIDDEN struct pk_value *pk_get(const struct pk_value *dict, const char *key);
-/* A value without tensors as Python would write it, a text as it is; `*out` is the caller's (tn_free). */
+/* A value without tensors as Python would write it, a text as it is; `*out` is the caller's
+ * (tn_free). */
 TN_HIDDEN tn_status pk_print(struct pk *pk, const struct pk_value *value, char **out);
-/* Counts a visit of a value at a depth: a pickle of a few bytes can share its values into a tree without end. */
+/* Counts a visit of a value at a depth: a pickle of a few bytes can share its values into a tree
+ * without end. */
 TN_HIDDEN tn_status pk_visit(struct pk *pk, int depth);
 
 /* pickle_calls.c: the value of GLOBAL; what REDUCE, BUILD and BINPERSID do. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a pickle may name, and what comes of calling it. Nothing of Python is run: each row stands for a way to write
- * down data, and a name that is not in the table ends the reading. */
+ * What a pickle may name, and what comes of calling it. Nothing of Python is run: each row stands
+ * for a way to write down data, and a name that is not in the table ends the reading. */
 #include "pickle.h"
 
 #include <string.h>
@@ -121,7 +121,7 @@ struct pk_value *pk_global(struct pk *pk, const char *module, size_t module_size
     return NULL;
 }
 
-/* ---- tensors ----------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 static bool is_sizes(const struct pk_value *value)
 {
@@ -177,7 +177,7 @@ static struct pk_value *make_typed(struct pk *pk, struct pk_value *arguments)
     return pk_call(pk, at[0], at[2]);
 }
 
-/* ---- values ------------------------------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static struct pk_value *make_complex(struct pk *pk, struct pk_value **at, uint32_t count)
 {
@@ -291,7 +291,8 @@ tn_status pk_build(struct pk *pk, struct pk_value *object, struct pk_value *stat
     return TN_OK;
 }
 
-/* ('storage', type, key, location, size[, view]): the location is where it was, and does not matter here. */
+/* ('storage', type, key, location, size[, view]): the location is where it was, and does not matter
+ * here. */
 struct pk_value *pk_persistent(struct pk *pk, const struct pk_value *id)
 {
     struct pk_value **at = id->as.list.at;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the format "pytorch" share. A file holds a pickle, which says what there is, and storages, which
- * hold the values: in a zip archive a member each (since 1.6), before that one after the other behind the pickle. */
+ * What the files of the format "pytorch" share. A file holds a pickle, which says what there is,
+ * and storages, which hold the values: in a zip archive a member each (since 1.6), before that one
+ * after the other behind the pickle. */
 #ifndef TENON_PLUGIN_FORMATS_PYTORCH_H
 #define TENON_PLUGIN_FORMATS_PYTORCH_H
 
@@ -9,8 +10,8 @@
 #include "pickle.h"
 #include "zip.h"
 
-/* A storage as elements of one type. Tensors that look at the same storage as different types have one each: Tenon's
- * tensors of different types share no memory. */
+/* A storage as elements of one type. Tensors that look at the same storage as different types have
+ * one each: Tenon's tensors of different types share no memory. */
 struct pt_storage {
     const struct pk_value *key;
     tn_dtype dtype;
@@ -33,7 +34,8 @@ struct pt_file {
     int64_t index_size;
 };
 
-/* pytorch_storage.c: the storage with that key as elements of `dtype`, added if it is new; NULL and an error. */
+/* pytorch_storage.c: the storage with that key as elements of `dtype`, added if it is new; NULL and
+ * an error. */
 TN_HIDDEN struct pt_storage *pt_storage_of(struct pt_file *file, const struct pk_value *storage,
                                            tn_dtype dtype);
 /* The same if it is there already; NULL, not an error, if not. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files as PyTorch wrote them before 1.6, and still does with _use_new_zipfile_serialization=False: five pickles (a magic
- * number, a version, facts of the machine, what was saved, the keys of the storages), then for each key the number of
- * elements and the bytes. */
+ * Files as PyTorch wrote them before 1.6, and still does with _use_new_zipfile_serialization=False:
+ * five pickles (a magic number, a version, facts of the machine, what was saved, the keys of the
+ * storages), then for each key the number of elements and the bytes. */
 #include "pytorch.h"
 
 #include <string.h>
@@ -67,7 +67,8 @@ static void free_pickles(struct pickles *all)
     pk_free(&all->keys);
 }
 
-/* Where the pickles end is known only when they are read: what is read of the file grows until they fit. */
+/* Where the pickles end is known only when they are read: what is read of the file grows until they
+ * fit. */
 static tn_status read_start(const tn_source *source, char **bytes, struct pickles *all)
 {
     for (uint64_t window = WINDOW;; window *= 4) {
@@ -94,7 +95,7 @@ static tn_status read_start(const tn_source *source, char **bytes, struct pickle
     }
 }
 
-/* ---- the storages ------------------------------------------------------------------------------ */
+/* ---- the storages ---------------------------------------------------------------------------- */
 
 /* Every storage that the pickle names, as elements of its own type. */
 static tn_status list_storages(struct pt_file *file, const struct pk *saved)

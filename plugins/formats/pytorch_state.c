@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * From what a pickle made to a state: dictionaries are taken apart, their keys joined with dots; so are lists that hold
- * tensors or dictionaries, by number. What remains are tensors and values. */
+ * From what a pickle made to a state: dictionaries are taken apart, their keys joined with dots; so
+ * are lists that hold tensors or dictionaries, by number. What remains are tensors and values. */
 #include "pytorch.h"
 
 #include <string.h>
@@ -50,7 +50,7 @@ static void leave(struct path *path, size_t before)
 static tn_status add(struct pt_file *file, struct pk *pk, struct path *path,
                      const struct pk_value *value, int depth);
 
-/* ---- leaves ------------------------------------------------------------------------------------ */
+/* ---- leaves ---------------------------------------------------------------------------------- */
 
 static tn_status twice(const struct pt_file *file, const char *name)
 {
@@ -73,10 +73,11 @@ static tn_status add_value(struct pt_file *file, struct pk *pk, const char *name
     return pt_add_value(file, pk, name, value);
 }
 
-/* ---- versions ---------------------------------------------------------------------------------- */
+/* ---- versions -------------------------------------------------------------------------------- */
 
-/* state_dict keeps {"path of a module": {"version": 2}, ...} as the attribute _metadata of its dictionary. What is not
- * of this form says nothing about versions and is no reason to refuse the tensors. */
+/* state_dict keeps {"path of a module": {"version": 2}, ...} as the attribute _metadata of its
+ * dictionary. What is not of this form says nothing about versions and is no reason to refuse the
+ * tensors. */
 static tn_status add_versions(struct pt_file *file, struct pk *pk, struct path *path,
                               const struct pk_value *dict, int depth)
 {
@@ -106,7 +107,7 @@ static tn_status add_versions(struct pt_file *file, struct pk *pk, struct path *
     return status;
 }
 
-/* ---- dictionaries and lists -------------------------------------------------------------------- */
+/* ---- dictionaries and lists ------------------------------------------------------------------ */
 
 /* Keys of state_dicts are texts, those of optimizers numbers. */
 static tn_status enter_key(struct pt_file *file, struct path *path, const struct pk_value *key,
@@ -154,7 +155,8 @@ static tn_status add_list(struct pt_file *file, struct pk *pk, struct path *path
     return status;
 }
 
-/* Whether a list has to be taken apart. A visit that fails says yes: `add` will meet the same failure. */
+/* Whether a list has to be taken apart. A visit that fails says yes: `add` will meet the same
+ * failure. */
 static bool has_parts(struct pk *pk, const struct pk_value *list, int depth)
 {
     for (uint32_t i = 0; i < list->as.list.count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Storages of a PyTorch file and the tensors that look at them: each storage is read once, so that tensors that shared
- * memory share it again. */
+ * Storages of a PyTorch file and the tensors that look at them: each storage is read once, so that
+ * tensors that shared memory share it again. */
 #include "pytorch.h"
 
 #include <string.h>
@@ -94,7 +94,7 @@ struct pt_storage *pt_storage_of(struct pt_file *file, const struct pk_value *st
     return NULL;
 }
 
-/* ---- values ------------------------------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static tn_status read_member(struct pt_file *file, const struct pt_storage *storage, size_t bytes,
                              tn_tensor *into)
@@ -163,10 +163,10 @@ static tn_status load_values(struct pt_file *file, struct pt_storage *storage)
     return tn_progress_report("reading bytes", file->done, file->source->size);
 }
 
-/* ---- tensors ----------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
-/* Whether all elements lie in the storage. Elements that share memory count against the limit of what may be unpacked:
- * whoever copies the tensor pays for them. */
+/* Whether all elements lie in the storage. Elements that share memory count against the limit of
+ * what may be unpacked: whoever copies the tensor pays for them. */
 static tn_status check_extent(struct pt_file *file, const struct pt_storage *storage, tn_ints shape,
                               tn_ints strides, int64_t offset, const char *name)
 {

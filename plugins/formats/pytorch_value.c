@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a value of a pickle to a value of a state: None, truth, numbers of 64 bits, texts, bytes, and lists and tuples of
- * such. What a state has no kind for (sets, complex numbers ...) is text beside the tensors. */
+ * From a value of a pickle to a value of a state: None, truth, numbers of 64 bits, texts, bytes,
+ * and lists and tuples of such. What a state has no kind for (sets, complex numbers ...) is text
+ * beside the tensors. */
 #include "pytorch.h"
 
 #include <string.h>
 
 #define VALUES_SIZE_MAX (256 << 20) /* of all values of a file */
 
-/* Memory that lives until the state has its copy. A pickle shares its texts: a list may name a long one a million times. */
+/* Memory that lives until the state has its copy. A pickle shares its texts: a list may name a long
+ * one a million times. */
 struct piece {
     struct piece *next;
     max_align_t bytes[];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * safetensors: what lies between a state and the bytes of a file. The header is safetensors_header.c's. */
+ * safetensors: what lies between a state and the bytes of a file. The header is
+ * safetensors_header.c's. */
 #include "formats.h"
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static bool recognize(const tn_source *source)
 {
@@ -44,7 +45,7 @@ static tn_status load(const tn_source *source, tn_state *state)
     return status;
 }
 
-/* ---- writing ----------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static tn_status save(const tn_sink *sink, const tn_state *state)
 {

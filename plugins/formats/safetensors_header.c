@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The header of a safetensors file: eight bytes of length, then JSON,
- *   {"__metadata__": {"key": "text"}, "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...}
- * The data follow: every byte belongs to one tensor. A file is somebody else's, so everything is checked before
- * anything is believed. */
+ * The header of a safetensors file: eight bytes of length, then JSON, {"__metadata__": {"key":
+ * "text"}, "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...} The data
+ * follow: every byte belongs to one tensor. A file is somebody else's, so everything is checked
+ * before anything is believed. */
 #include "formats.h"
 
 #include <jansson.h>
@@ -13,7 +13,7 @@
 #define LENGTH_SIZE 8
 #define HEADER_MAX UINT64_C(100000000) /* as the reference library has it */
 
-/* ---- element types ----------------------------------------------------------------------------- */
+/* ---- element types --------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -44,7 +44,7 @@ static const char *name_of(tn_dtype dtype)
     return NULL;
 }
 
-/* ---- reading: one entry ------------------------------------------------------------------------ */
+/* ---- reading: one entry ---------------------------------------------------------------------- */
 
 static tn_status bad(const tn_source *source, const char *name, const char *what)
 {
@@ -80,7 +80,8 @@ static tn_status read_shape(const tn_source *source, const json_t *shape, struct
         empty = empty || size == 0;
         overflow = overflow || __builtin_mul_overflow(product, size, &product);
     }
-    /* A zero may stand after sizes whose product overflows; the reference library refuses that too. */
+    /* A zero may stand after sizes whose product overflows; the reference library refuses that
+     * too. */
     if (overflow)
         return bad(source, tensor->name, "the product of its shape overflows");
     tensor->ndim = (int32_t)ndim;
@@ -152,7 +153,7 @@ static tn_status read_meta(const tn_source *source, const json_t *meta, tn_state
     return TN_OK;
 }
 
-/* ---- reading: the whole ------------------------------------------------------------------------ */
+/* ---- reading: the whole ---------------------------------------------------------------------- */
 
 static int by_place(const void *a, const void *b)
 {
@@ -275,7 +276,7 @@ void st_header_free(struct st_header *header)
     *header = (struct st_header){ NULL, 0, 0 };
 }
 
-/* ---- writing ----------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static uint64_t bytes_of(const tn_tensor *tensor)
 {
@@ -298,7 +299,8 @@ static json_t *entry_of(const tn_tensor *tensor, uint64_t begin)
                      (json_int_t)(begin + bytes_of(tensor)));
 }
 
-/* Data lie by falling element size, so that each tensor is aligned; the header keeps the order of the state. */
+/* Data lie by falling element size, so that each tensor is aligned; the header keeps the order of
+ * the state. */
 static void lay_out(const tn_state *state, int64_t *order, uint64_t *begin)
 {
     int64_t count = tn_state_count(state), placed = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The index of weights in several files, model.safetensors.index.json:
- *   {"metadata": {"total_size": 24}, "weight_map": {"name": "model-00001-of-00002.safetensors", ...}}
- * As a state: the name of a file for each tensor; the core opens the files. */
+ * The index of weights in several files, model.safetensors.index.json: {"metadata": {"total_size":
+ * 24}, "weight_map": {"name": "model-00001-of-00002.safetensors", ...}} As a state: the name of a
+ * file for each tensor; the core opens the files. */
 #include "formats.h"
 
 #include <jansson.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading zip archives. The directory at the end says what there is; it is somebody else's, so members may not overlap
- * each other or the directory, names stand there once, and sizes are held against the file before memory is asked for. */
+ * Reading zip archives. The directory at the end says what there is; it is somebody else's, so
+ * members may not overlap each other or the directory, names stand there once, and sizes are held
+ * against the file before memory is asked for. */
 #include "zip.h"
 
 #include "formats.h"
@@ -52,7 +53,7 @@ bool zip_recognize(const tn_source *source)
            (memcmp(start, "PK\3\4", 4) == 0 || memcmp(start, "PK\5\6", 4) == 0);
 }
 
-/* ---- the end of the file ----------------------------------------------------------------------- */
+/* ---- the end of the file --------------------------------------------------------------------- */
 
 struct place {
     uint64_t offset, size, count;
@@ -135,7 +136,7 @@ static tn_status find_directory(const tn_source *source, struct place *place)
     return TN_OK;
 }
 
-/* ---- the directory ----------------------------------------------------------------------------- */
+/* ---- the directory --------------------------------------------------------------------------- */
 
 /* Sizes that stand in the extra field of zip64 because they need more than four bytes. */
 static tn_status read_extra(const tn_source *source, const unsigned char *extra, size_t size,
@@ -166,7 +167,8 @@ static tn_status read_extra(const tn_source *source, const unsigned char *extra,
     return some ? bad_member(source, member->name, "its zip64 field is missing") : TN_OK;
 }
 
-/* One entry; `at` moves behind it. The name gets its NUL where the next entry begins, so it is copied one byte down. */
+/* One entry; `at` moves behind it. The name gets its NUL where the next entry begins, so it is
+ * copied one byte down. */
 static tn_status read_entry(const tn_source *source, char **at, const char *end,
                             struct zip_member *member)
 {
@@ -210,7 +212,8 @@ static int by_place(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Each member ends before the next thing begins: what a byte of the file stands for, it stands for once. */
+/* Each member ends before the next thing begins: what a byte of the file stands for, it stands for
+ * once. */
 static tn_status check_members(struct zip *zip, uint64_t end)
 {
     for (int64_t i = 0; i < zip->count; i++)
@@ -283,7 +286,7 @@ const struct zip_member *zip_find(const struct zip *zip, const char *name)
     return found != NULL ? *found : NULL;
 }
 
-/* ---- a member ---------------------------------------------------------------------------------- */
+/* ---- a member -------------------------------------------------------------------------------- */
 
 /* Whether the name at a place of the file is the member's. */
 static tn_status same_name(const tn_source *source, uint64_t at, const char *name, bool *same)
@@ -304,7 +307,8 @@ static tn_status same_name(const tn_source *source, uint64_t at, const char *nam
     return TN_OK;
 }
 
-/* Where the member's data are: behind the local header, whose extra field may differ from the directory's. */
+/* Where the member's data are: behind the local header, whose extra field may differ from the
+ * directory's. */
 static tn_status find_data(const struct zip *zip, const struct zip_member *member, uint64_t *begin)
 {
     unsigned char local[LOCAL_SIZE];

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * zip archives, as NumPy's npz and PyTorch's files are: read by place, written in order. Of zip that is what these two
- * write: members that are stored or deflated, zip64; nothing encrypted, nothing in several volumes. */
+ * zip archives, as NumPy's npz and PyTorch's files are: read by place, written in order. Of zip
+ * that is what these two write: members that are stored or deflated, zip64; nothing encrypted,
+ * nothing in several volumes. */
 #ifndef TENON_PLUGIN_FORMATS_ZIP_H
 #define TENON_PLUGIN_FORMATS_ZIP_H
 
 #include <tenon/plugin.h>
 
-/* ---- the check sum ----------------------------------------------------------------------------- */
+/* ---- the check sum --------------------------------------------------------------------------- */
 
 /* Tables of CRC-32, made when an archive is opened: constants of 8 KiB would be generated code. */
 struct zip_crc {
@@ -19,7 +20,7 @@ TN_HIDDEN void zip_crc_prepare(struct zip_crc *crc);
 TN_HIDDEN uint32_t zip_crc_add(const struct zip_crc *crc, uint32_t sum, const void *bytes,
                                size_t size);
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct zip_member {
     const char *name; /* lives as long as the archive */
@@ -69,7 +70,7 @@ TN_HIDDEN tn_status zip_reader_close(struct zip_reader *reader, tn_status status
 TN_HIDDEN tn_status zip_inflate(const tn_source *source, const struct zip_member *member,
                                 uint64_t offset, unsigned char *out);
 
-/* ---- writing ----------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 struct zip_entry {
     char *name;
@@ -86,8 +87,8 @@ struct zip_writer {
 };
 
 TN_HIDDEN void zip_writer_open(struct zip_writer *writer, const tn_sink *sink);
-/* A stored member; `produce` writes its bytes to the sink that it gets. It is called twice, first for size and check sum,
- * which stand before the bytes, and has to write the same both times. */
+/* A stored member; `produce` writes its bytes to the sink that it gets. It is called twice, first
+ * for size and check sum, which stand before the bytes, and has to write the same both times. */
 TN_HIDDEN tn_status zip_writer_add(struct zip_writer *writer, const char *name,
                                    tn_status (*produce)(const tn_sink *sink, const void *user),
                                    const void *user);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing zip archives: stored members with size and check sum in front of them, so that whatever reads zip can read
- * them; the larger numbers of zip64 only where they are needed. */
+ * Writing zip archives: stored members with size and check sum in front of them, so that whatever
+ * reads zip can read them; the larger numbers of zip64 only where they are needed. */
 #include "zip.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ static tn_status emit(struct zip_writer *writer, const void *bytes, size_t size)
     return writer->sink->write(writer->sink->user, bytes, size);
 }
 
-/* ---- a member ---------------------------------------------------------------------------------- */
+/* ---- a member -------------------------------------------------------------------------------- */
 
 /* What counts and sums the bytes of the first pass, and what counts those of the second. */
 struct pass {
@@ -125,7 +125,7 @@ tn_status zip_writer_add(struct zip_writer *writer, const char *name,
     return status;
 }
 
-/* ---- the directory ----------------------------------------------------------------------------- */
+/* ---- the directory --------------------------------------------------------------------------- */
 
 static tn_status write_entry(struct zip_writer *writer, const struct zip_entry *entry)
 {

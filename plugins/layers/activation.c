@@ -5,7 +5,7 @@
 #include "layers.h"
 #include <math.h>
 
-/* ---- ReLU -------------------------------------------------------------------------------------- */
+/* ---- ReLU ------------------------------------------------------------------------------------ */
 
 struct relu {
     bool inplace;
@@ -44,7 +44,7 @@ const tn_layer layer_relu = {
 
 /* The options of all of them; each has those that its table names. */
 struct activation {
-    double a; /* PyTorch's names stand in the tables */
+    double a; /* the tables give PyTorch's names */
     double b;
     int64_t dim;
     const char *approximate;
@@ -66,96 +66,108 @@ struct activation {
     TN_OPTION_ROW(struct activation, dim, def, "the dimension", TN_OPTION_KIND_INT,                \
                   TN_OPTION_REPR_KEYWORD | (flags))
 
-/* What the tables print besides `inplace`, which is shown only where it is so. */
+/* What the tables print besides `inplace`, which is shown only where it is true. */
 static int64_t numbers_repr(tn_module *self, char *out, size_t size, const char *first,
-                            const char *second, bool named)
+                            const char *second)
 {
     const struct activation *s = tn_module_data(self);
     layers_text text = { out, size, 0 };
 
-    if (first != NULL && named)
-        layers_put(&text, "%s=", first);
     if (first != NULL)
-        layers_put(&text, "%g", s->a);
+        layers_put(&text, "%s=", first);
+    layers_put(&text, "%g", s->a);
     if (second != NULL)
         layers_put(&text, ", %s=%g", second, s->b);
     if (s->inplace)
-        layers_put(&text, "%sinplace=True", first != NULL ? ", " : "");
+        layers_put(&text, ", inplace=True");
     return text.used;
 }
 
-#define LAYER(id, Name, table, first, second, named, forward_, help_)                              \
+/* ID_repr: how a layer is printed; a first name that is NULL is left out. */
+#define REPR(id, first, second)                                                                    \
     static int64_t id##_repr(tn_module *self, char *out, size_t size)                              \
     {                                                                                              \
-        return numbers_repr(self, out, size, first, second, named);                                \
-    }                                                                                              \
-    static tn_tensor *id##_forward(tn_module *self, tn_tensor *x)                                  \
+        return numbers_repr(self, out, size, first, second);                                       \
+    }
+/* ID_forward: the operator with these options. */
+#define FORWARD(op, ...)                                                                           \
+    static tn_tensor *op##_forward(tn_module *self, tn_tensor *x)                                  \
     {                                                                                              \
         const struct activation *s = tn_module_data(self);                                         \
-        (void)s;                                                                                   \
-        forward_                                                                                   \
-    }                                                                                              \
-    const tn_layer layer_##id = {                                                                  \
-        TN_HEAD(tn_layer),                                                                         \
-        .name = #Name,                                                                             \
-        .help = help_,                                                                             \
-        .options = table,                                                                          \
-        .data_size = sizeof(struct activation),                                                    \
-        .version = 1,                                                                              \
-        .forward = id##_forward,                                                                   \
-        .repr = id##_repr,                                                                         \
-    };
+        tn_##op##_options o = { .size = sizeof o, __VA_ARGS__ };                                   \
+        return tn_##op(x, &o);                                                                     \
+    }
+#define FORWARD_INPLACE(op, ...)                                                                   \
+    static tn_tensor *op##_forward(tn_module *self, tn_tensor *x)                                  \
+    {                                                                                              \
+        const struct activation *s = tn_module_data(self);                                         \
+        tn_##op##_options o = { .size = sizeof o, __VA_ARGS__ };                                   \
+        return s->inplace ? tn_##op##_(x, &o) : tn_##op(x, &o);                                    \
+    }
+#define ACTIVATION(id, name_, help_)                                                               \
+    LAYER(id, name_, .help = help_, .options = id##_table, .data_size = sizeof(struct activation), \
+          .forward = id##_forward, .repr = id##_repr)
 
-#define ONE(id, Name, OP, member, member_text, def, help_, option_help)                            \
-    static const tn_option id##_table[] = { NUMBER(member_text, a, def, option_help, 0), INPLACE,  \
-                                            TN_OPTION_END };                                       \
-    LAYER(id, Name, id##_table, member_text, NULL, true, tn_##id##_options o = TN_##OP##_OPTIONS;  \
-          o.member = s->a; return s->inplace ? tn_##id##_(x, &o) : tn_##id(x, &o);, help_)
+static const tn_option leaky_relu_table[] = {
+    NUMBER("negative_slope", a, "0.01", "factor of what is not positive", 0), INPLACE, TN_OPTION_END
+};
+FORWARD_INPLACE(leaky_relu, .negative_slope = s->a)
+REPR(leaky_relu, "negative_slope", NULL)
+ACTIVATION(leaky_relu, "LeakyReLU", "y = x > 0 ? x : negative_slope x");
 
-ONE(leaky_relu, LeakyReLU, LEAKY_RELU, negative_slope, "negative_slope", "0.01",
-    "y = x > 0 ? x : negative_slope x", "factor of what is not positive")
-ONE(elu, ELU, ELU, alpha, "alpha", "1.0", "y = x > 0 ? x : alpha (e^x - 1)",
-    "the limit below is -alpha")
-ONE(celu, CELU, CELU, alpha, "alpha", "1.0", "y = max(x, 0) + min(0, alpha (e^(x / alpha) - 1))",
-    "the limit below is -alpha")
+static const tn_option elu_table[] = { NUMBER("alpha", a, "1.0", "the limit below is -alpha", 0),
+                                       INPLACE, TN_OPTION_END };
+FORWARD_INPLACE(elu, .alpha = s->a)
+REPR(elu, "alpha", NULL)
+ACTIVATION(elu, "ELU", "y = x > 0 ? x : alpha (e^x - 1)");
+
+static const tn_option celu_table[] = { NUMBER("alpha", a, "1.0", "the limit below is -alpha", 0),
+                                        INPLACE, TN_OPTION_END };
+FORWARD_INPLACE(celu, .alpha = s->a)
+REPR(celu, "alpha", NULL)
+ACTIVATION(celu, "CELU", "y = max(x, 0) + min(0, alpha (e^(x / alpha) - 1))");
 
 static const tn_option softshrink_table[] = { NUMBER("lambd", a, "0.5", "what is taken away", 0),
                                               TN_OPTION_END };
-LAYER(softshrink, Softshrink, softshrink_table, "lambd", NULL, false,
-      tn_softshrink_options o = TN_SOFTSHRINK_OPTIONS;
-      o.lambd = s->a; return tn_softshrink(x, &o);, "y = x less lambd, nearer to 0")
+FORWARD(softshrink, .lambd = s->a)
+REPR(softshrink, NULL, NULL)
+ACTIVATION(softshrink, "Softshrink", "y = x less lambd, nearer to 0");
+
 static const tn_option hardshrink_table[] = {
     NUMBER("lambd", a, "0.5", "what is too small to stay", 0), TN_OPTION_END
 };
-LAYER(hardshrink, Hardshrink, hardshrink_table, "lambd", NULL, false,
-      tn_hardshrink_options o = TN_HARDSHRINK_OPTIONS;
-      o.lambd = s->a; return tn_hardshrink(x, &o);, "y = |x| > lambd ? x : 0")
+FORWARD(hardshrink, .lambd = s->a)
+REPR(hardshrink, NULL, NULL)
+ACTIVATION(hardshrink, "Hardshrink", "y = |x| > lambd ? x : 0");
 
 static const tn_option softplus_table[] = {
     NUMBER("beta", a, "1.0", "how sharp", 0),
     NUMBER("threshold", b, "20.0", "where the line begins", 0), TN_OPTION_END
 };
-LAYER(softplus, Softplus, softplus_table, "beta", "threshold", true,
-      tn_softplus_options o = TN_SOFTPLUS_OPTIONS;
-      o.beta = s->a; o.threshold = s->b; return tn_softplus(x, &o);
-      , "y = log(1 + e^(beta x)) / beta")
+FORWARD(softplus, .beta = s->a, .threshold = s->b)
+REPR(softplus, "beta", "threshold")
+ACTIVATION(softplus, "Softplus", "y = log(1 + e^(beta x)) / beta");
 
 static const tn_option hardtanh_table[] = { NUMBER("min_val", a, "-1.0", "the smallest value", 0),
                                             NUMBER("max_val", b, "1.0", "the largest value", 0),
                                             INPLACE, TN_OPTION_END };
-LAYER(hardtanh, Hardtanh, hardtanh_table, "min_val", "max_val", true,
-      tn_hardtanh_options o = TN_HARDTANH_OPTIONS;
-      o.min_val = s->a; o.max_val = s->b;
-      return s->inplace ? tn_hardtanh_(x, &o) : tn_hardtanh(x, &o);
-      , "y = min(max(x, min_val), max_val)")
+FORWARD_INPLACE(hardtanh, .min_val = s->a, .max_val = s->b)
+REPR(hardtanh, "min_val", "max_val")
+ACTIVATION(hardtanh, "Hardtanh", "y = min(max(x, min_val), max_val)");
 
 static const tn_option threshold_table[] = {
     NUMBER("threshold", a, NULL, "what has to be exceeded", TN_OPTION_REQUIRED),
     NUMBER("value", b, NULL, "what stands for the rest", TN_OPTION_REQUIRED), INPLACE, TN_OPTION_END
 };
-LAYER(threshold, Threshold, threshold_table, "threshold", "value", true,
-      return s->inplace ? tn_threshold_(x, s->a, s->b) : tn_threshold(x, s->a, s->b);
-      , "y = x > threshold ? x : value")
+
+static tn_tensor *threshold_forward(tn_module *self, tn_tensor *x)
+{
+    const struct activation *s = tn_module_data(self);
+
+    return s->inplace ? tn_threshold_(x, s->a, s->b) : tn_threshold(x, s->a, s->b);
+}
+REPR(threshold, "threshold", "value")
+ACTIVATION(threshold, "Threshold", "y = x > threshold ? x : value");
 
 /* ---- along one dimension ---- */
 
@@ -170,17 +182,8 @@ static tn_tensor *glu_forward(tn_module *self, tn_tensor *x)
     return tn_glu(x, &o);
 }
 
-#define ALONG(id, Name, table, help_)                                                              \
-    const tn_layer layer_##id = {                                                                  \
-        TN_HEAD(tn_layer),                                                                         \
-        .name = #Name,                                                                             \
-        .help = help_,                                                                             \
-        .options = table,                                                                          \
-        .data_size = sizeof(struct activation),                                                    \
-        .version = 1,                                                                              \
-        .forward = id##_forward,                                                                   \
-    };
-ALONG(glu, GLU, glu_table, "y = first half times sigmoid of the second, along dim")
+LAYER(glu, "GLU", .help = "y = first half times sigmoid of the second, along dim",
+      .options = glu_table, .data_size = sizeof(struct activation), .forward = glu_forward);
 
 /* ---- GELU, PReLU ---- */
 
@@ -198,7 +201,8 @@ static tn_tensor *gelu_forward(tn_module *self, tn_tensor *x)
     return tn_gelu(x, &o);
 }
 
-ALONG(gelu, GELU, gelu_table, "y = x times the normal distribution's share below x")
+LAYER(gelu, "GELU", .help = "y = x times the normal distribution's share below x",
+      .options = gelu_table, .data_size = sizeof(struct activation), .forward = gelu_forward);
 
 struct prelu {
     int64_t num_parameters;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What layers with parts do: parts from specs, arguments of calls by place or name. */
+ * Helpers of layers with children: children from specs, call arguments by position or name. */
 #include "layers.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * MultiheadAttention. Names, order and initialisation of its parameters are PyTorch's; the result is the pair of output and
- * weights, or the output alone with need_weights False. */
+ * MultiheadAttention. Names, order and initialisation of its parameters are PyTorch's. The result
+ * is the pair of output and weights, or the output alone with need_weights False. */
 #include "layers.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@ static const tn_option options[] = {
     TN_OPTION_END
 };
 
-/* The parameters of the three projections; those of the other form are there without a tensor. */
+/* The parameters of the three projections; those of the unused form are slots without a tensor. */
 static tn_status add_projections(tn_module *self, int64_t kdim, int64_t vdim)
 {
     static const char *const names[] = { "q_proj_weight", "k_proj_weight", "v_proj_weight" };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Containers: Sequential, ModuleList, ModuleDict and Residual hold modules, ParameterList and
- * ParameterDict parameters. What can be done to them stands in <tenon/container.h>. */
+ * ParameterDict parameters. Their functions are in <tenon/container.h>. */
 #include "layers.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static const tn_option residual_options[] = ENTRIES(
 static const tn_option parameters_options[] = ENTRIES(
     "shapes, perhaps with a dtype: (2, 3), (4, float64); by name in a ParameterDict");
 
-/* ---- modules ----------------------------------------------------------------------------------- */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 /* By its hash: a long list is built in time proportional to its length. */
 static bool has_child(tn_module *self, const char *name)
@@ -194,7 +194,7 @@ const tn_layer layer_module_dict = {
     .flags = TN_LAYER_DICT,
 };
 
-/* ---- Residual: y = activation(branch(x) + shortcut(x)) ------------------------------------------ */
+/* ---- Residual: y = activation(branch(x) + shortcut(x)) --------------------------------------- */
 
 static bool is_other(const char *name)
 {
@@ -227,7 +227,7 @@ const tn_layer layer_residual = {
     .forward = residual_forward,
 };
 
-/* ---- parameters ---------------------------------------------------------------------------------- */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
 /* The dtype at the end of (2, 3, float64), also as PyTorch prints it: torch.float64, and in a
  * ParameterDict torch.DoubleTensor. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolutions in one to three dimensions, and transposed. Names, options, initialisation and printed form are
- * PyTorch's. */
+ * Convolutions in one to three dimensions, and transposed ones. Names, options, initialisation and
+ * repr are PyTorch's. */
 #include "layers.h"
 
 #include <math.h>
@@ -71,6 +71,11 @@ static const tn_option lazy_transpose_options[] = { CONV_FIRST, CONV_PADDING("cu
                                                     CONV_MORE,  CONV_GROUPS,
                                                     CONV_BIAS,  CONV_DILATION,
                                                     CONV_MODE,  TN_OPTION_END };
+
+static bool is_transposed(const tn_module *self)
+{
+    return strstr(tn_module_type(self), "Transpose") != NULL;
+}
 
 static tn_status spread(const char *type, const char *name, tn_ints row, int dims, int64_t least,
                         int64_t *out)
@@ -162,8 +167,10 @@ static tn_status conv_check(tn_module *self, int dims, bool transposed, bool laz
     return status == TN_OK ? read_padding(type, s, dims, transposed) : status;
 }
 
-static tn_status conv_build(tn_module *self, int dims, bool transposed)
+static tn_status conv_build(tn_module *self)
 {
+    int dims = layers_dims(self);
+    bool transposed = is_transposed(self);
     struct conv *s = tn_module_data(self);
     int64_t shape[2 + MOST];
     tn_status status = conv_check(self, dims, transposed, false);
@@ -189,8 +196,10 @@ static tn_status conv_reset(tn_module *self)
 
 /* ---- lazy: in_channels from the first input ---- */
 
-static tn_status lazy_build(tn_module *self, int dims, bool transposed)
+static tn_status lazy_build(tn_module *self)
 {
+    int dims = layers_dims(self);
+    bool transposed = is_transposed(self);
     const struct conv *s = tn_module_data(self);
     tn_status status = conv_check(self, dims, transposed, true);
 
@@ -202,8 +211,10 @@ static tn_status lazy_build(tn_module *self, int dims, bool transposed)
     return status;
 }
 
-static tn_status lazy_infer(tn_module *self, const tn_pack *input, int dims, bool transposed)
+static tn_status lazy_infer(tn_module *self, const tn_pack *input)
 {
+    int dims = layers_dims(self);
+    bool transposed = is_transposed(self);
     struct conv *s = tn_module_data(self);
     int64_t shape[2 + MOST];
     tn_tensor *x = tn_pack_tensor(input, 0);
@@ -230,7 +241,7 @@ static tn_status lazy_infer(tn_module *self, const tn_pack *input, int dims, boo
     return status;
 }
 
-/* Edges other than zeros are put on first. */
+/* Padding other than zeros is added first. */
 static tn_tensor *with_edges(const struct conv *s, tn_tensor *x, int dims)
 {
     int64_t sizes[2 * MOST];
@@ -246,8 +257,10 @@ static tn_tensor *with_edges(const struct conv *s, tn_tensor *x, int dims)
     return tn_pad(x, (tn_ints){ sizes, 2 * dims }, &o);
 }
 
-static int64_t conv_repr(tn_module *self, char *out, size_t size, int dims, bool transposed)
+static int64_t conv_repr(tn_module *self, char *out, size_t size)
 {
+    int dims = layers_dims(self);
+    bool transposed = is_transposed(self);
     const struct conv *s = tn_module_data(self);
     layers_text text = { out, size, 0 };
     bool padded = false, dilated = false, more = false;
@@ -285,112 +298,95 @@ static int64_t conv_repr(tn_module *self, char *out, size_t size, int dims, bool
     return text.used;
 }
 
-#define CONV(dims)                                                                                 \
-    static tn_status conv##dims##d_build(tn_module *self)                                          \
-    {                                                                                              \
-        return conv_build(self, dims, false);                                                      \
-    }                                                                                              \
-    static int64_t conv##dims##d_repr(tn_module *self, char *out, size_t size)                     \
-    {                                                                                              \
-        return conv_repr(self, out, size, dims, false);                                            \
-    }                                                                                              \
-    static tn_tensor *conv##dims##d_forward(tn_module *self, tn_tensor *x)                         \
-    {                                                                                              \
-        const struct conv *s = tn_module_data(self);                                               \
-        tn_conv##dims##d_options o = TN_CONV##dims##D_OPTIONS;                                     \
-        bool edges = strcmp(s->padding_mode, "zeros") != 0;                                        \
-        o.stride = (tn_ints){ s->step, dims };                                                     \
-        o.dilation = (tn_ints){ s->apart, dims };                                                  \
-        o.groups = s->groups;                                                                      \
-        if (edges)                                                                                 \
-            x = with_edges(s, x, dims);                                                            \
-        else if (says(s, "same"))                                                                  \
-            o.auto_padding = "same";                                                               \
-        else                                                                                       \
-            o.padding = (tn_ints){ s->pad, dims };                                                 \
-        return tn_conv##dims##d(x, tn_module_get(self, "weight"), tn_module_get(self, "bias"),     \
-                                &o);                                                               \
-    }                                                                                              \
-    const tn_layer layer_conv##dims##d = {                                                         \
-        TN_HEAD(tn_layer),                                                                         \
-        .name = "Conv" #dims "d",                                                                  \
-        .help = "y = weight * x + bias, * the cross-correlation over " #dims " dimension(s)",      \
-        .options = conv_options,                                                                   \
-        .data_size = sizeof(struct conv),                                                          \
-        .version = 1,                                                                              \
-        .build = conv##dims##d_build,                                                              \
-        .reset = conv_reset,                                                                       \
-        .forward = conv##dims##d_forward,                                                          \
-        .repr = conv##dims##d_repr,                                                                \
-    };
-CONV(1)
-CONV(2)
-CONV(3)
+/* ---- the operators by number of dimensions, with the options of the layer ---- */
 
-#define TRANSPOSE(dims)                                                                            \
-    static tn_status conv_transpose##dims##d_build(tn_module *self)                                \
-    {                                                                                              \
-        return conv_build(self, dims, true);                                                       \
-    }                                                                                              \
-    static int64_t conv_transpose##dims##d_repr(tn_module *self, char *out, size_t size)           \
-    {                                                                                              \
-        return conv_repr(self, out, size, dims, true);                                             \
-    }                                                                                              \
-    static tn_tensor *conv_transpose##dims##d_forward(tn_module *self, tn_tensor *x)               \
-    {                                                                                              \
-        const struct conv *s = tn_module_data(self);                                               \
-        tn_conv_transpose##dims##d_options o = TN_CONV_TRANSPOSE##dims##D_OPTIONS;                 \
-        o.stride = (tn_ints){ s->step, dims };                                                     \
-        o.padding = (tn_ints){ s->pad, dims };                                                     \
-        o.output_padding = (tn_ints){ s->more, dims };                                             \
-        o.dilation = (tn_ints){ s->apart, dims };                                                  \
-        o.groups = s->groups;                                                                      \
-        return tn_conv_transpose##dims##d(x, tn_module_get(self, "weight"),                        \
-                                          tn_module_get(self, "bias"), &o);                        \
-    }                                                                                              \
-    const tn_layer layer_conv_transpose##dims##d = {                                               \
-        TN_HEAD(tn_layer),                                                                         \
-        .name = "ConvTranspose" #dims "d",                                                         \
-        .help = "the transposed convolution over " #dims " dimension(s)",                          \
-        .options = transpose_options,                                                              \
-        .data_size = sizeof(struct conv),                                                          \
-        .version = 1,                                                                              \
-        .build = conv_transpose##dims##d_build,                                                    \
-        .reset = conv_reset,                                                                       \
-        .forward = conv_transpose##dims##d_forward,                                                \
-        .repr = conv_transpose##dims##d_repr,                                                      \
-    };
-TRANSPOSE(1)
-TRANSPOSE(2)
-TRANSPOSE(3)
+typedef tn_tensor *conv_op(const struct conv *s, tn_tensor *x, tn_tensor *weight, tn_tensor *bias,
+                           bool edges);
 
-/* ---- the lazy ones ---- */
+#define CONV(op, dims)                                                                             \
+    static tn_tensor *op(const struct conv *s, tn_tensor *x, tn_tensor *weight, tn_tensor *bias,   \
+                         bool edges)                                                               \
+    {                                                                                              \
+        tn_##op##_options o = { .size = sizeof o,                                                  \
+                                .stride = { s->step, dims },                                       \
+                                .dilation = { s->apart, dims },                                    \
+                                .groups = s->groups,                                               \
+                                .padding = { s->pad, edges || says(s, "same") ? 0 : dims },        \
+                                .auto_padding = !edges && says(s, "same") ? "same" : NULL };       \
+        return tn_##op(x, weight, bias, &o);                                                       \
+    }
+CONV(conv1d, 1)
+CONV(conv2d, 2)
+CONV(conv3d, 3)
 
-#define LAZY(kind, dims, transposed, Name, table)                                                  \
-    static tn_status lazy_##kind##dims##_build(tn_module *self)                                    \
+static tn_tensor *conv_forward(tn_module *self, tn_tensor *x)
+{
+    static conv_op *const conv[] = { conv1d, conv2d, conv3d };
+    const struct conv *s = tn_module_data(self);
+    int dims = layers_dims(self);
+    bool edges = strcmp(s->padding_mode, "zeros") != 0;
+
+    if (edges)
+        x = with_edges(s, x, dims);
+    return conv[dims - 1](s, x, tn_module_get(self, "weight"), tn_module_get(self, "bias"), edges);
+}
+
+#define CONV_TRANSPOSE(op, dims)                                                                   \
+    static tn_tensor *op(const struct conv *s, tn_tensor *x, tn_tensor *weight, tn_tensor *bias)   \
     {                                                                                              \
-        return lazy_build(self, dims, transposed);                                                 \
-    }                                                                                              \
-    static tn_status lazy_##kind##dims##_infer(tn_module *self, const tn_pack *input)              \
-    {                                                                                              \
-        return lazy_infer(self, input, dims, transposed);                                          \
-    }                                                                                              \
-    const tn_layer layer_lazy_##kind##dims##d = {                                                  \
-        TN_HEAD(tn_layer),                                                                         \
-        .name = "Lazy" Name #dims "d",                                                             \
-        .help = "a " Name #dims "d that takes in_channels from its first input",                   \
-        .options = table,                                                                          \
-        .data_size = sizeof(struct conv),                                                          \
-        .version = 1,                                                                              \
-        .build = lazy_##kind##dims##_build,                                                        \
-        .forward = kind##dims##d_forward,                                                          \
-        .repr = kind##dims##d_repr,                                                                \
-        .infer = lazy_##kind##dims##_infer,                                                        \
-        .becomes = Name #dims "d",                                                                 \
-    };
-LAZY(conv, 1, false, "Conv", lazy_conv_options)
-LAZY(conv, 2, false, "Conv", lazy_conv_options)
-LAZY(conv, 3, false, "Conv", lazy_conv_options)
-LAZY(conv_transpose, 1, true, "ConvTranspose", lazy_transpose_options)
-LAZY(conv_transpose, 2, true, "ConvTranspose", lazy_transpose_options)
-LAZY(conv_transpose, 3, true, "ConvTranspose", lazy_transpose_options)
+        tn_##op##_options o = { .size = sizeof o,                                                  \
+                                .stride = { s->step, dims },                                       \
+                                .padding = { s->pad, dims },                                       \
+                                .output_padding = { s->more, dims },                               \
+                                .dilation = { s->apart, dims },                                    \
+                                .groups = s->groups };                                             \
+        return tn_##op(x, weight, bias, &o);                                                       \
+    }
+CONV_TRANSPOSE(conv_transpose1d, 1)
+CONV_TRANSPOSE(conv_transpose2d, 2)
+CONV_TRANSPOSE(conv_transpose3d, 3)
+
+static tn_tensor *conv_transpose_forward(tn_module *self, tn_tensor *x)
+{
+    static tn_tensor *(*const conv_transpose[])(const struct conv *, tn_tensor *, tn_tensor *,
+                                                tn_tensor *) = { conv_transpose1d, conv_transpose2d,
+                                                                 conv_transpose3d };
+
+    return conv_transpose[layers_dims(self) - 1](
+        tn_module_data(self), x, tn_module_get(self, "weight"), tn_module_get(self, "bias"));
+}
+
+/* ---- the layers ---- */
+
+#define CONV_LAYER                                                                                 \
+    .options = conv_options, .data_size = sizeof(struct conv), .build = conv_build,                \
+    .reset = conv_reset, .forward = conv_forward, .repr = conv_repr
+#define CONV_HELP "y = weight * x + bias, * the cross-correlation over "
+LAYER(conv1d, "Conv1d", CONV_LAYER, .help = CONV_HELP "1 dimension(s)");
+LAYER(conv2d, "Conv2d", CONV_LAYER, .help = CONV_HELP "2 dimension(s)");
+LAYER(conv3d, "Conv3d", CONV_LAYER, .help = CONV_HELP "3 dimension(s)");
+
+#define TRANSPOSE_LAYER                                                                            \
+    .options = transpose_options, .data_size = sizeof(struct conv), .build = conv_build,           \
+    .reset = conv_reset, .forward = conv_transpose_forward, .repr = conv_repr
+#define TRANSPOSE_HELP "the transposed convolution over "
+LAYER(conv_transpose1d, "ConvTranspose1d", TRANSPOSE_LAYER,
+      .help = TRANSPOSE_HELP "1 dimension(s)");
+LAYER(conv_transpose2d, "ConvTranspose2d", TRANSPOSE_LAYER,
+      .help = TRANSPOSE_HELP "2 dimension(s)");
+LAYER(conv_transpose3d, "ConvTranspose3d", TRANSPOSE_LAYER,
+      .help = TRANSPOSE_HELP "3 dimension(s)");
+
+#define LAZY(name)                                                                                 \
+    .help = "a " name " that takes in_channels from its first input", .becomes = name,             \
+    .data_size = sizeof(struct conv), .build = lazy_build, .infer = lazy_infer, .repr = conv_repr
+#define LAZY_CONV(name)                                                                            \
+    "Lazy" name, LAZY(name), .options = lazy_conv_options, .forward = conv_forward
+#define LAZY_TRANSPOSE(name)                                                                       \
+    "Lazy" name, LAZY(name), .options = lazy_transpose_options, .forward = conv_transpose_forward
+LAYER(lazy_conv1d, LAZY_CONV("Conv1d"));
+LAYER(lazy_conv2d, LAZY_CONV("Conv2d"));
+LAYER(lazy_conv3d, LAZY_CONV("Conv3d"));
+LAYER(lazy_conv_transpose1d, LAZY_TRANSPOSE("ConvTranspose1d"));
+LAYER(lazy_conv_transpose2d, LAZY_TRANSPOSE("ConvTranspose2d"));
+LAYER(lazy_conv_transpose3d, LAZY_TRANSPOSE("ConvTranspose3d"));

@@ -33,35 +33,30 @@ static tn_tensor *given(tn_module *self, tn_tensor *x, tn_tensor *y)
     return s->inplace && y != NULL && y != x ? tn_copy_(x, y) : y;
 }
 
-#define DROPOUT(id, Name, op, OP, help_)                                                           \
-    static tn_tensor *id##_forward(tn_module *self, tn_tensor *x)                                  \
+#define DROPOUT(op)                                                                                \
+    static tn_tensor *op##_forward(tn_module *self, tn_tensor *x)                                  \
     {                                                                                              \
         const struct dropout *s = tn_module_data(self);                                            \
-        tn_##op##_options o = TN_##OP##_OPTIONS;                                                   \
-        if (!tn_module_is_training(self))                                                          \
-            return x;                                                                              \
-        o.p = s->p;                                                                                \
-        o.training = true;                                                                         \
-        return given(self, x, tn_##op(x, &o));                                                     \
-    }                                                                                              \
-    const tn_layer layer_##id = {                                                                  \
-        TN_HEAD(tn_layer),                                                                         \
-        .name = #Name,                                                                             \
-        .help = help_,                                                                             \
-        .options = options,                                                                        \
-        .data_size = sizeof(struct dropout),                                                       \
-        .version = 1,                                                                              \
-        .build = check,                                                                            \
-        .forward = id##_forward,                                                                   \
-    };
-DROPOUT(dropout, Dropout, dropout, DROPOUT, "elements become 0 with probability p; the others grow")
-DROPOUT(dropout1d, Dropout1d, feature_dropout, FEATURE_DROPOUT,
-        "whole channels of [N, C, L] become 0")
-DROPOUT(dropout2d, Dropout2d, feature_dropout, FEATURE_DROPOUT,
-        "whole channels of [N, C, H, W] become 0")
-DROPOUT(dropout3d, Dropout3d, feature_dropout, FEATURE_DROPOUT,
-        "whole channels of [N, C, D, H, W] become 0")
-DROPOUT(alpha_dropout, AlphaDropout, alpha_dropout, ALPHA_DROPOUT,
-        "dropout that keeps mean and variance")
-DROPOUT(feature_alpha_dropout, FeatureAlphaDropout, feature_alpha_dropout, FEATURE_ALPHA_DROPOUT,
-        "alpha dropout of whole channels")
+        tn_##op##_options o = { .size = sizeof o, .p = s->p, .training = true };                   \
+        return tn_module_is_training(self) ? given(self, x, tn_##op(x, &o)) : x;                   \
+    }
+DROPOUT(dropout)
+DROPOUT(feature_dropout)
+DROPOUT(alpha_dropout)
+DROPOUT(feature_alpha_dropout)
+
+#define DROPOUT_LAYER(forward_, help_)                                                             \
+    .help = help_, .options = options, .data_size = sizeof(struct dropout), .build = check,        \
+    .forward = forward_
+LAYER(dropout, "Dropout",
+      DROPOUT_LAYER(dropout_forward, "elements become 0 with probability p; the others grow"));
+LAYER(dropout1d, "Dropout1d",
+      DROPOUT_LAYER(feature_dropout_forward, "whole channels of [N, C, L] become 0"));
+LAYER(dropout2d, "Dropout2d",
+      DROPOUT_LAYER(feature_dropout_forward, "whole channels of [N, C, H, W] become 0"));
+LAYER(dropout3d, "Dropout3d",
+      DROPOUT_LAYER(feature_dropout_forward, "whole channels of [N, C, D, H, W] become 0"));
+LAYER(alpha_dropout, "AlphaDropout",
+      DROPOUT_LAYER(alpha_dropout_forward, "dropout that keeps mean and variance"));
+LAYER(feature_alpha_dropout, "FeatureAlphaDropout",
+      DROPOUT_LAYER(feature_alpha_dropout_forward, "alpha dropout of whole channels"));

@@ -85,8 +85,8 @@ static tn_status reset(tn_module *self)
     return status;
 }
 
-/* The rows that are looked up, no longer than max_norm: written in place, which no gradient knows. A table whose rows are short
- * enough is not written: threads may share it. */
+/* Scales the rows that are looked up to max_norm at most: in place, without a gradient. A table
+ * whose rows are short enough is not written, so threads may share it. */
 static tn_status shorten(const struct embedding *s, tn_tensor *weight, tn_tensor *index)
 {
     tn_norm_options along = TN_NORM_OPTIONS;
@@ -160,7 +160,7 @@ const tn_layer layer_embedding = {
     .repr = repr,
 };
 
-/* ---- EmbeddingBag ------------------------------------------------------------------------------ */
+/* ---- EmbeddingBag ---------------------------------------------------------------------------- */
 
 static const tn_option bag_options[] = {
     TN_OPTION_ROW(struct embedding, num_embeddings, NULL, "rows of the table", TN_OPTION_KIND_INT,

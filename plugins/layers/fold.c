@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Windows cut out of images and put back: Unfold and Fold; the way back from max pooling. */
+ * Unfold and Fold: windows of images as columns and back. MaxUnpool: the inverse of max pooling. */
 #include "layers.h"
 
 struct window {
@@ -147,7 +147,7 @@ const tn_layer layer_fold = {
     .repr = window_repr,
 };
 
-/* ---- the way back from max pooling ---- */
+/* ---- MaxUnpool: the inverse of max pooling ---- */
 
 static tn_status take_two(tn_module *self, const tn_pack *input, tn_tensor **in)
 {
@@ -162,7 +162,8 @@ static tn_status take_two(tn_module *self, const tn_pack *input, tn_tensor **in)
     return TN_OK;
 }
 
-/* The third value, or output_size by name: the size of the result, of which the last `dims` count. */
+/* The third value, or output_size by name: the size of the result, of which the last `dims`
+ * count. */
 static tn_status size_asked_for(tn_module *self, const tn_pack *input, int64_t dims, int64_t *room,
                                 tn_ints *out)
 {
@@ -189,49 +190,61 @@ static tn_status size_asked_for(tn_module *self, const tn_pack *input, int64_t d
     return TN_OK;
 }
 
-#define UNPOOL(dims)                                                                               \
-    static tn_status unpool##dims##_check(tn_module *self)                                         \
+static tn_status unpool_check(tn_module *self)
+{
+    return check(self, layers_dims(self));
+}
+
+/* The operators by number of dimensions, with the options of the layer. */
+typedef tn_tensor *unpool_op(const struct window *s, tn_tensor *const *in, tn_ints output_size);
+
+#define MAX_UNPOOL(op, dims)                                                                       \
+    static tn_tensor *op(const struct window *s, tn_tensor *const *in, tn_ints output_size)        \
     {                                                                                              \
-        return check(self, dims);                                                                  \
-    }                                                                                              \
-    static tn_status unpool##dims##_call(tn_module *self, const tn_pack *input, tn_pack *output)   \
-    {                                                                                              \
-        const struct window *s = tn_module_data(self);                                             \
         struct rows rows = { .used = 0 };                                                          \
-        tn_max_unpool##dims##d_options o = TN_MAX_UNPOOL##dims##D_OPTIONS;                         \
         tn_ints kernel = each(&rows, s->kernel_size, dims);                                        \
-        int64_t room[dims];                                                                        \
-        tn_tensor *in[2], *y;                                                                      \
-        tn_status status = take_two(self, input, in);                                              \
-        if (status == TN_OK)                                                                       \
-            status = size_asked_for(self, input, dims, room, &o.output_size);                      \
-        if (status != TN_OK)                                                                       \
-            return status;                                                                         \
+        tn_##op##_options o = { .size = sizeof o, .output_size = output_size };                    \
         o.stride = s->stride.count > 0 ? each(&rows, s->stride, dims) : kernel;                    \
         o.padding = each(&rows, s->padding, dims);                                                 \
-        y = tn_max_unpool##dims##d(in[0], in[1], kernel, &o);                                      \
-        return y == NULL ? tn_error_last()->code : tn_pack_add(output, NULL, tn_value_tensor(y));  \
-    }                                                                                              \
-    static int64_t unpool##dims##_repr(tn_module *self, char *out, size_t size)                    \
-    {                                                                                              \
-        const struct window *s = tn_module_data(self);                                             \
-        layers_text text = { out, size, 0 };                                                       \
-        put(&text, "kernel_size", s->kernel_size, dims);                                           \
-        put(&text, "stride", s->stride.count > 0 ? s->stride : s->kernel_size, dims);              \
-        put(&text, "padding", s->padding, dims);                                                   \
-        return text.used;                                                                          \
-    }                                                                                              \
-    const tn_layer layer_max_unpool##dims##d = {                                                   \
-        TN_HEAD(tn_layer),                                                                         \
-        .name = "MaxUnpool" #dims "d",                                                             \
-        .help = "elements back where max pooling found them: module(input, indices)",              \
-        .options = unpool_options,                                                                 \
-        .data_size = sizeof(struct window),                                                        \
-        .version = 1,                                                                              \
-        .build = unpool##dims##_check,                                                             \
-        .call = unpool##dims##_call,                                                               \
-        .repr = unpool##dims##_repr,                                                               \
-    };
-UNPOOL(1)
-UNPOOL(2)
-UNPOOL(3)
+        return tn_##op(in[0], in[1], kernel, &o);                                                  \
+    }
+MAX_UNPOOL(max_unpool1d, 1)
+MAX_UNPOOL(max_unpool2d, 2)
+MAX_UNPOOL(max_unpool3d, 3)
+
+static tn_status unpool_call(tn_module *self, const tn_pack *input, tn_pack *output)
+{
+    static unpool_op *const max_unpool[] = { max_unpool1d, max_unpool2d, max_unpool3d };
+    int dims = layers_dims(self);
+    int64_t room[3];
+    tn_ints output_size = { NULL, 0 };
+    tn_tensor *in[2], *y;
+    tn_status status = take_two(self, input, in);
+
+    if (status == TN_OK)
+        status = size_asked_for(self, input, dims, room, &output_size);
+    if (status != TN_OK)
+        return status;
+    y = max_unpool[dims - 1](tn_module_data(self), in, output_size);
+    return y == NULL ? tn_error_last()->code : tn_pack_add(output, NULL, tn_value_tensor(y));
+}
+
+static int64_t unpool_repr(tn_module *self, char *out, size_t size)
+{
+    const struct window *s = tn_module_data(self);
+    int dims = layers_dims(self);
+    layers_text text = { out, size, 0 };
+
+    put(&text, "kernel_size", s->kernel_size, dims);
+    put(&text, "stride", s->stride.count > 0 ? s->stride : s->kernel_size, dims);
+    put(&text, "padding", s->padding, dims);
+    return text.used;
+}
+
+#define UNPOOL                                                                                     \
+    .help = "elements back where max pooling found them: module(input, indices)",                  \
+    .options = unpool_options, .data_size = sizeof(struct window), .build = unpool_check,          \
+    .call = unpool_call, .repr = unpool_repr
+LAYER(max_unpool1d, "MaxUnpool1d", UNPOOL);
+LAYER(max_unpool2d, "MaxUnpool2d", UNPOOL);
+LAYER(max_unpool3d, "MaxUnpool3d", UNPOOL);

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- plain values ------------------------------------------------------------------------------ */
+/* ---- plain values ---------------------------------------------------------------------------- */
 
 static tn_status zeros(const void *data, tn_tensor *tensor)
 {
@@ -35,7 +35,7 @@ static tn_status constant(const void *data, tn_tensor *tensor)
     return status_of(tn_fill_(tensor, s->val));
 }
 
-/* ---- draws ------------------------------------------------------------------------------------- */
+/* ---- draws ----------------------------------------------------------------------------------- */
 
 static bool is_complex(const tn_tensor *tensor)
 {
@@ -101,7 +101,7 @@ static tn_status normal(const void *data, tn_tensor *tensor)
     return draw_normal(tensor, s->mean, s->std);
 }
 
-/* ---- scaled by the number of inputs and outputs ------------------------------------------------ */
+/* ---- scaled by the number of inputs and outputs ---------------------------------------------- */
 
 /* fan_in = size(1) * r, fan_out = size(0) * r, r = product of the other sizes */
 static tn_status fans(const tn_tensor *tensor, double *fan_in, double *fan_out)
@@ -260,7 +260,7 @@ static tn_status xavier_normal(const void *data, tn_tensor *tensor)
     return status == TN_OK ? draw_normal(tensor, 0.0, std) : status;
 }
 
-/* ---- the table --------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 #define INIT(name_, help_, options_, size_, fill_)                                                 \
     {                                                                                              \

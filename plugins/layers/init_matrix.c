@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Initialisations that look at the tensor as a matrix or kernel, and the truncated normal: names and parameters are
- * those of torch.nn.init. What an operator cannot say is computed on the host and copied over, once for a tensor. */
+ * Initialisations of matrices and kernels, and the truncated normal. Names and parameters are those
+ * of torch.nn.init. What no operator can express is computed on the host and copied. */
 #include "layers.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- truncated normal ---------------------------------------------------------------------------- */
+/* ---- truncated normal ------------------------------------------------------------------------ */
 
 struct truncated {
     double mean;
@@ -43,7 +43,7 @@ static tn_status trunc_normal(const void *data, tn_tensor *tensor)
     return status_of(tn_truncated_normal_(tensor, &o));
 }
 
-/* ---- numbers of the host ------------------------------------------------------------------------- */
+/* ---- numbers of the host --------------------------------------------------------------------- */
 
 /* Those of the tensor's device that can be read: float64 where the tensor has it, else float32. */
 static tn_dtype wide_of(const tn_tensor *tensor)
@@ -111,7 +111,7 @@ static tn_status put(tn_tensor *tensor, const double *numbers)
     return status == TN_OK ? status_of(tn_copy_(tensor, from)) : status;
 }
 
-/* ---- eye, dirac ---------------------------------------------------------------------------------- */
+/* ---- eye, dirac ------------------------------------------------------------------------------ */
 
 static tn_status only_matrix(const tn_tensor *tensor)
 {
@@ -184,7 +184,7 @@ static tn_status dirac(const void *data, tn_tensor *tensor)
     return status;
 }
 
-/* ---- orthogonal ---------------------------------------------------------------------------------- */
+/* ---- orthogonal ------------------------------------------------------------------------------ */
 
 struct orthogonal {
     tn_value gain;
@@ -195,8 +195,9 @@ static const tn_option orthogonal_options[] = {
     TN_OPTION_END
 };
 
-/* Makes `count` vectors of `length` orthonormal, one after the other; twice, since the first time leaves what rounding
- * left. Their lengths are positive, which is the QR decomposition with a positive diagonal. */
+/* Makes `count` vectors of `length` orthonormal, one after the other; twice, since the first time
+ * leaves what rounding left. Their lengths are positive, which is the QR decomposition with a
+ * positive diagonal. */
 static tn_status orthonormal(double *vectors, int64_t count, int64_t length)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -255,7 +256,7 @@ static tn_status orthogonal(const void *data, tn_tensor *tensor)
     return status;
 }
 
-/* ---- sparse -------------------------------------------------------------------------------------- */
+/* ---- sparse ---------------------------------------------------------------------------------- */
 
 struct sparse {
     double sparsity;
@@ -268,7 +269,8 @@ static const tn_option sparse_options[] = {
     TN_OPTION_FLOAT(struct sparse, std, "0.01", "standard deviation of the others"), TN_OPTION_END
 };
 
-/* Zeros the elements of a column whose draws are the `zeros` smallest: as good as a random permutation. */
+/* Zeros the elements of a column whose draws are the `zeros` smallest: as good as a random
+ * permutation. */
 static void thin_out(double *numbers, const double *draws, int64_t column, int64_t rows,
                      int64_t columns, int64_t zeros)
 {
@@ -318,7 +320,7 @@ static tn_status sparse(const void *data, tn_tensor *tensor)
     return status;
 }
 
-/* ---- the table ----------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 #define INIT(name_, help_, options_, size_, fill_)                                                 \
     {                                                                                              \

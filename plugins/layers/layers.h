@@ -6,6 +6,8 @@
 
 #include <tenon/plugin.h>
 
+#include <string.h>
+
 #include "schema.h"
 
 /* X(name) for every layer and every initialisation, by file. */
@@ -23,7 +25,7 @@
     /* dropout.c */ X(dropout) X(dropout1d) X(dropout2d) X(dropout3d) X(alpha_dropout) \
     X(feature_alpha_dropout) \
     /* embedding.c */ X(embedding) X(embedding_bag) \
-    /* fold.c */ X(unfold) X(fold) \
+    /* fold.c */ X(unfold) X(fold) X(max_unpool1d) X(max_unpool2d) X(max_unpool3d) \
     /* linear.c */ X(linear) X(plain_linear) X(lazy_linear) X(bilinear) X(identity) \
     /* loss.c */ X(mse_loss) X(l1_loss) X(smooth_l1_loss) X(huber_loss) X(bce_loss) \
     X(bce_with_logits_loss) X(kl_div_loss) X(poisson_nll_loss) X(gaussian_nll_loss) \
@@ -46,7 +48,6 @@
     X(adaptive_max_pool1d) X(adaptive_max_pool2d) X(adaptive_max_pool3d) X(lp_pool1d) X(lp_pool2d) \
     X(lp_pool3d) \
     /* pool_fractional.c */ X(fractional_max_pool2d) X(fractional_max_pool3d) \
-    /* pool_unpool.c */ X(max_unpool1d) X(max_unpool2d) X(max_unpool3d) \
     /* resample.c */ X(upsample) X(upsampling_nearest2d) X(upsampling_bilinear2d) X(pixel_shuffle) \
     X(pixel_unshuffle) X(channel_shuffle) \
     /* rnn.c */ X(rnn) X(lstm) X(gru) X(rnn_cell) X(lstm_cell) X(gru_cell) \
@@ -67,6 +68,18 @@ INITS_ALL(INITS_DECLARE)
 #undef LAYERS_DECLARE
 #undef INITS_DECLARE
 
+/* The descriptor of a layer: LAYER(linear, "Linear", .help = ..., ...). */
+#define LAYER(id, name_, ...)                                                                      \
+    const tn_layer layer_##id = { TN_HEAD(tn_layer), .name = name_, .version = 1, __VA_ARGS__ }
+
+/* How many dimensions a layer such as "Conv2d" works on: the digit in its name. */
+static inline int layers_dims(const tn_module *self)
+{
+    const char *type = tn_module_type(self);
+
+    return type[strlen(type) - 2] - '0';
+}
+
 /* parameters.c: size * by, for the shape of one; an error where that is no size any more. */
 TN_HIDDEN tn_status layers_times(tn_module *self, const char *option, int64_t size, int64_t by,
                                  int64_t *out);
@@ -80,7 +93,7 @@ TN_HIDDEN tn_status layers_spread(tn_module *self, const char *name, double boun
 /* loss.c: TN_OK where `word` is none, mean or sum. */
 TN_HIDDEN tn_status layers_check_reduction(tn_module *self, const char *word);
 
-/* init.c: the factor that keeps the variance behind a nonlinearity: a number, its name, or the name
+/* init.c: the factor that keeps the variance after a nonlinearity: a number, its name, or the name
  * and its parameter. */
 #define LAYERS_GAIN_HELP "factor, or what follows: relu, tanh, ('leaky_relu', 0.2)"
 TN_HIDDEN tn_status layers_gain(const tn_value *value, double *gain);
@@ -93,7 +106,7 @@ TN_HIDDEN tn_status layers_child(tn_module *self, const char *name, const char *
 TN_HIDDEN tn_status layers_child_value(tn_module *self, const char *name, const tn_value *value);
 /* The module that an option holds; the caller's. */
 TN_HIDDEN tn_module *layers_module(const tn_value *value);
-/* A repr that PyTorch leaves empty. */
+/* An empty repr, as PyTorch has it. */
 TN_HIDDEN int64_t layers_no_words(tn_module *self, char *out, size_t size);
 /* The values of a call by place or name, `count` of them; kind TN_VALUE_NONE where one was not
  * given. Then one of them as a tensor, which has to be there, or as a truth, false if not there. */
@@ -104,8 +117,8 @@ TN_HIDDEN tn_status layers_tensor_of(tn_module *self, const char *name, const tn
 TN_HIDDEN tn_status layers_flag_of(tn_module *self, const char *name, const tn_value *value,
                                    bool *out);
 
-/* The first result of a call of a part with these tensors, and of the named values those that were given. A NULL goes
- * through without a new error. */
+/* Calls a child with these tensors and those of the named values that were given; its first result.
+ * NULL inputs give NULL without a new error. */
 TN_HIDDEN tn_tensor *layers_call(tn_module *part, tn_tensor *const *in, int64_t n_in,
                                  const char *const *names, const tn_value *values, int64_t count);
 /* One more result of a call; NULL is the error that made it so. */
@@ -118,7 +131,8 @@ typedef struct layers_text {
     int64_t used;
 } layers_text;
 TN_HIDDEN void layers_put(layers_text *text, const char *format, ...);
-/* 3 or (3, 4), as PyTorch prints what it was given; `dims` more than 0: always that many, in parentheses. */
+/* 3 or (3, 4), as PyTorch prints what it was given; `dims` more than 0: always that many, in
+ * parentheses. */
 TN_HIDDEN void layers_put_row(layers_text *text, tn_ints row, int64_t dims);
 
 /* The status of an operator that returned a tensor or NULL. */

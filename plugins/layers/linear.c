@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Linear and Identity. */
+ * Linear, LazyLinear, Bilinear and Identity. */
 #include "layers.h"
 
 #include <math.h>
 
-/* ---- Linear: y = x . weight^T + bias ----------------------------------------------------------- */
+/* ---- Linear: y = x . weight^T + bias --------------------------------------------------------- */
 
 struct linear {
     int64_t in_features;
@@ -73,7 +73,7 @@ const tn_layer layer_plain_linear = {
     .forward = linear_forward,
 };
 
-/* ---- LazyLinear: in_features from the first input ---------------------------------------------- */
+/* ---- LazyLinear: in_features from the first input -------------------------------------------- */
 
 static const tn_option lazy_options[] = {
     TN_OPTION_ROW(struct linear, out_features, NULL, "size of each output sample",
@@ -139,7 +139,7 @@ const tn_layer layer_lazy_linear = {
     .becomes = "Linear",
 };
 
-/* ---- Bilinear: y = x1 . weight . x2 + bias ------------------------------------------------------ */
+/* ---- Bilinear: y = x1 . weight . x2 + bias --------------------------------------------------- */
 
 struct bilinear {
     int64_t in1_features;
@@ -210,7 +210,7 @@ const tn_layer layer_bilinear = {
     .call = bilinear_call,
 };
 
-/* ---- Identity: y = x; arguments of any kind are accepted and not used, as in PyTorch ----------- */
+/* ---- Identity: y = x; arguments of any kind are accepted and not used, as in PyTorch --------- */
 
 struct identity {
     tn_values unused;

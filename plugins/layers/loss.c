@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Losses of two or three tensors. Options that PyTorch deprecates (size_average, reduce) do not exist, so
- * options are given by name where those come between. Weights are tensors and no options of a spec. */
+ * Losses of two or three tensors. Options that PyTorch deprecates (size_average, reduce) do not
+ * exist, so options are given by name where those come between. Weights are tensors and no options
+ * of a spec. */
 #include "layers.h"
 #include <string.h>
 
@@ -59,12 +60,14 @@ static int64_t repr(tn_module *self, char *out, size_t size)
     return tn_snprint(out, size, "%s", "");
 }
 
-/* `count` tensors, positional or by these names. */
-static tn_status take(tn_module *self, const tn_pack *pack, int64_t count, const char *const *names,
+/* Tensors, positional or by these names, which NULL ends. */
+static tn_status take(tn_module *self, const tn_pack *pack, const char *const *names,
                       tn_tensor **in)
 {
-    int64_t positional = tn_pack_positional(pack);
+    int64_t positional = tn_pack_positional(pack), count = 0;
 
+    while (names[count] != NULL)
+        count++;
     if (tn_pack_count(pack) != count)
         return tn_fail(TN_ERR_TYPE, "%s takes %lld tensors, got %lld value%s", tn_module_type(self),
                        (long long)count, (long long)tn_pack_count(pack),
@@ -82,88 +85,84 @@ static tn_status take(tn_module *self, const tn_pack *pack, int64_t count, const
     return TN_OK;
 }
 
-#define LOSS(id, Name, table, help_, count, expression, ...)                                       \
+/* ID_call: `result` in terms of the tensors in[], which have these names, and the options s. */
+#define CALL(id, result, ...)                                                                      \
     static tn_status id##_call(tn_module *self, const tn_pack *input, tn_pack *output)             \
     {                                                                                              \
-        static const char *const names[] = { __VA_ARGS__ };                                        \
+        static const char *const names[] = { __VA_ARGS__, NULL };                                  \
         const struct loss *s = tn_module_data(self);                                               \
-        tn_tensor *in[count], *y;                                                                  \
-        tn_status status = take(self, input, count, names, in);                                    \
-        if (status != TN_OK)                                                                       \
-            return status;                                                                         \
-        expression if (y == NULL) return tn_error_last()->code;                                    \
-        return tn_pack_add(output, NULL, tn_value_tensor(y));                                      \
-    }                                                                                              \
-    const tn_layer layer_##id = {                                                                  \
-        TN_HEAD(tn_layer),                                                                         \
-        .name = #Name,                                                                             \
-        .help = help_,                                                                             \
-        .options = table,                                                                          \
-        .data_size = sizeof(struct loss),                                                          \
-        .version = 1,                                                                              \
-        .build = check,                                                                            \
-        .call = id##_call,                                                                         \
-        .repr = repr,                                                                              \
-    };
-#define OPTIONS(op, OP)                                                                            \
-    tn_##op##_options o = TN_##OP##_OPTIONS;                                                       \
-    o.reduction = s->reduction;
+        tn_tensor *in[4];                                                                          \
+        tn_status status = take(self, input, names, in);                                           \
+        return status == TN_OK ? layers_give(output, result) : status;                             \
+    }
+/* The options of the operator. */
+#define OPTIONS(op, ...)                                                                           \
+    &(tn_##op##_options)                                                                           \
+    {                                                                                              \
+        .size = (uint32_t)sizeof(tn_##op##_options), .reduction = s->reduction, __VA_ARGS__        \
+    }
+#define LOSS(id, name_, table, help_)                                                              \
+    LAYER(id, name_, .help = help_, .options = table, .data_size = sizeof(struct loss),            \
+          .build = check, .call = id##_call, .repr = repr)
 
 static const tn_option plain[] = { REDUCTION, TN_OPTION_END };
 
-LOSS(mse_loss, MSELoss, plain, "(input - target)^2, reduced", 2,
-     OPTIONS(mse_loss, MSE_LOSS) y = tn_mse_loss(in[0], in[1], &o);
-     , "input", "target")
-LOSS(l1_loss, L1Loss, plain, "|input - target|, reduced", 2,
-     OPTIONS(l1_loss, L1_LOSS) y = tn_l1_loss(in[0], in[1], &o);
-     , "input", "target")
-LOSS(bce_loss, BCELoss, plain, "binary cross entropy of probabilities", 2,
-     OPTIONS(binary_cross_entropy, BINARY_CROSS_ENTROPY)
-         y = tn_binary_cross_entropy(in[0], in[1], TN_NONE, &o);
-     , "input", "target")
-LOSS(bce_with_logits_loss, BCEWithLogitsLoss, plain, "binary cross entropy of log-odds", 2,
-     OPTIONS(binary_cross_entropy_with_logits, BINARY_CROSS_ENTROPY_WITH_LOGITS)
-         y = tn_binary_cross_entropy_with_logits(in[0], in[1], TN_NONE, TN_NONE, &o);
-     , "input", "target")
-LOSS(soft_margin_loss, SoftMarginLoss, plain, "log(1 + e^(-target input)), reduced", 2,
-     OPTIONS(soft_margin_loss, SOFT_MARGIN_LOSS) y = tn_soft_margin_loss(in[0], in[1], &o);
-     , "input", "target")
-LOSS(multilabel_margin_loss, MultiLabelMarginLoss, plain, "hinge between targets and other classes",
-     2,
-     OPTIONS(multilabel_margin_loss, MULTILABEL_MARGIN_LOSS)
-         y = tn_multilabel_margin_loss(in[0], in[1], &o);
-     , "input", "target")
-LOSS(multilabel_soft_margin_loss, MultiLabelSoftMarginLoss, plain,
-     "binary cross entropy of log-odds, mean over classes", 2,
-     OPTIONS(multilabel_soft_margin_loss, MULTILABEL_SOFT_MARGIN_LOSS)
-         y = tn_multilabel_soft_margin_loss(in[0], in[1], TN_NONE, &o);
-     , "input", "target")
+CALL(mse_loss, tn_mse_loss(in[0], in[1], OPTIONS(mse_loss)), "input", "target")
+LOSS(mse_loss, "MSELoss", plain, "(input - target)^2, reduced");
+
+CALL(l1_loss, tn_l1_loss(in[0], in[1], OPTIONS(l1_loss)), "input", "target")
+LOSS(l1_loss, "L1Loss", plain, "|input - target|, reduced");
+
+CALL(bce_loss, tn_binary_cross_entropy(in[0], in[1], TN_NONE, OPTIONS(binary_cross_entropy)),
+     "input", "target")
+LOSS(bce_loss, "BCELoss", plain, "binary cross entropy of probabilities");
+
+CALL(bce_with_logits_loss,
+     tn_binary_cross_entropy_with_logits(in[0], in[1], TN_NONE, TN_NONE,
+                                         OPTIONS(binary_cross_entropy_with_logits)),
+     "input", "target")
+LOSS(bce_with_logits_loss, "BCEWithLogitsLoss", plain, "binary cross entropy of log-odds");
+
+CALL(soft_margin_loss, tn_soft_margin_loss(in[0], in[1], OPTIONS(soft_margin_loss)), "input",
+     "target")
+LOSS(soft_margin_loss, "SoftMarginLoss", plain, "log(1 + e^(-target input)), reduced");
+
+CALL(multilabel_margin_loss,
+     tn_multilabel_margin_loss(in[0], in[1], OPTIONS(multilabel_margin_loss)), "input", "target")
+LOSS(multilabel_margin_loss, "MultiLabelMarginLoss", plain,
+     "hinge between targets and other classes");
+
+CALL(multilabel_soft_margin_loss,
+     tn_multilabel_soft_margin_loss(in[0], in[1], TN_NONE, OPTIONS(multilabel_soft_margin_loss)),
+     "input", "target")
+LOSS(multilabel_soft_margin_loss, "MultiLabelSoftMarginLoss", plain,
+     "binary cross entropy of log-odds, mean over classes");
 
 static const tn_option smooth[] = { REDUCTION,
                                     TN_OPTION_ROW(struct loss, beta, "1.0",
                                                   "where the square becomes a line",
                                                   TN_OPTION_KIND_FLOAT, TN_OPTION_KEYWORD),
                                     TN_OPTION_END };
-LOSS(smooth_l1_loss, SmoothL1Loss, smooth, "a square near 0, a line further out", 2,
-     OPTIONS(smooth_l1_loss, SMOOTH_L1_LOSS) o.beta = s->beta;
-     y = tn_smooth_l1_loss(in[0], in[1], &o);, "input", "target")
+CALL(smooth_l1_loss, tn_smooth_l1_loss(in[0], in[1], OPTIONS(smooth_l1_loss, .beta = s->beta)),
+     "input", "target")
+LOSS(smooth_l1_loss, "SmoothL1Loss", smooth, "a square near 0, a line further out");
 
 static const tn_option huber[] = {
     TN_OPTION_ROW(struct loss, reduction, "'mean'", "none, mean or sum", TN_OPTION_KIND_STRING, 0),
     NUMBER(delta, "1.0", "where the square becomes a line"), TN_OPTION_END
 };
-LOSS(huber_loss, HuberLoss, huber, "a square near 0, a line of slope delta further out", 2,
-     OPTIONS(huber_loss, HUBER_LOSS) o.delta = s->delta;
-     y = tn_huber_loss(in[0], in[1], &o);, "input", "target")
+CALL(huber_loss, tn_huber_loss(in[0], in[1], OPTIONS(huber_loss, .delta = s->delta)), "input",
+     "target")
+LOSS(huber_loss, "HuberLoss", huber, "a square near 0, a line of slope delta further out");
 
 static const tn_option kl[] = { WORD("'mean'", "none, mean, batchmean or sum"),
                                 TN_OPTION_ROW(struct loss, log_target, "False",
                                               "target are logarithms", TN_OPTION_KIND_BOOL,
                                               TN_OPTION_KEYWORD),
                                 TN_OPTION_END };
-LOSS(kl_div_loss, KLDivLoss, kl, "target (log target - input), reduced", 2,
-     OPTIONS(kl_div, KL_DIV) o.log_target = s->log_target;
-     y = tn_kl_div(in[0], in[1], &o);, "input", "target")
+CALL(kl_div_loss, tn_kl_div(in[0], in[1], OPTIONS(kl_div, .log_target = s->log_target)), "input",
+     "target")
+LOSS(kl_div_loss, "KLDivLoss", kl, "target (log target - input), reduced");
 
 static const tn_option poisson[] = { FLAG(log_input, "True", "input are logarithms"),
                                      FLAG(full, "False", "adds Stirling's term"),
@@ -171,10 +170,12 @@ static const tn_option poisson[] = { FLAG(log_input, "True", "input are logarith
                                                    "keeps the logarithm finite",
                                                    TN_OPTION_KIND_FLOAT, TN_OPTION_KEYWORD),
                                      REDUCTION, TN_OPTION_END };
-LOSS(poisson_nll_loss, PoissonNLLLoss, poisson, "e^input - target input, reduced", 2,
-     OPTIONS(poisson_nll_loss, POISSON_NLL_LOSS) o.log_input = s->log_input;
-     o.full = s->full; o.eps = s->eps; y = tn_poisson_nll_loss(in[0], in[1], &o);
-     , "input", "target")
+CALL(poisson_nll_loss,
+     tn_poisson_nll_loss(in[0], in[1],
+                         OPTIONS(poisson_nll_loss, .log_input = s->log_input, .full = s->full,
+                                 .eps = s->eps)),
+     "input", "target")
+LOSS(poisson_nll_loss, "PoissonNLLLoss", poisson, "e^input - target input, reduced");
 
 static const tn_option gaussian[] = { TN_OPTION_ROW(struct loss, full, "False", "adds the constant",
                                                     TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD),
@@ -182,27 +183,35 @@ static const tn_option gaussian[] = { TN_OPTION_ROW(struct loss, full, "False", 
                                                     "the smallest variance", TN_OPTION_KIND_FLOAT,
                                                     TN_OPTION_KEYWORD),
                                       REDUCTION, TN_OPTION_END };
-LOSS(gaussian_nll_loss, GaussianNLLLoss, gaussian,
-     "(log var + (input - target)^2 / var) / 2, reduced", 3,
-     OPTIONS(gaussian_nll_loss, GAUSSIAN_NLL_LOSS) o.full = s->full;
-     o.eps = s->eps; y = tn_gaussian_nll_loss(in[0], in[1], in[2], &o);, "input", "target", "var")
+CALL(gaussian_nll_loss,
+     tn_gaussian_nll_loss(in[0], in[1], in[2],
+                          OPTIONS(gaussian_nll_loss, .full = s->full, .eps = s->eps)),
+     "input", "target", "var")
+LOSS(gaussian_nll_loss, "GaussianNLLLoss", gaussian,
+     "(log var + (input - target)^2 / var) / 2, reduced");
 
 static const tn_option hinge[] = { NUMBER(margin, "1.0", "how far apart"), REDUCTION,
                                    TN_OPTION_END };
 static const tn_option ranking[] = { NUMBER(margin, "0.0", "how far apart"), REDUCTION,
                                      TN_OPTION_END };
-LOSS(hinge_embedding_loss, HingeEmbeddingLoss, hinge,
-     "input where target is 1, max(0, margin - input) where it is -1", 2,
-     OPTIONS(hinge_embedding_loss, HINGE_EMBEDDING_LOSS) o.margin = s->margin;
-     y = tn_hinge_embedding_loss(in[0], in[1], &o);, "input", "target")
-LOSS(margin_ranking_loss, MarginRankingLoss, ranking,
-     "max(0, -target (input1 - input2) + margin), reduced", 3,
-     OPTIONS(margin_ranking_loss, MARGIN_RANKING_LOSS) o.margin = s->margin;
-     y = tn_margin_ranking_loss(in[0], in[1], in[2], &o);, "input1", "input2", "target")
-LOSS(cosine_embedding_loss, CosineEmbeddingLoss, ranking,
-     "1 - cos where target is 1, max(0, cos - margin) where it is -1", 3,
-     OPTIONS(cosine_embedding_loss, COSINE_EMBEDDING_LOSS) o.margin = s->margin;
-     y = tn_cosine_embedding_loss(in[0], in[1], in[2], &o);, "input1", "input2", "target")
+CALL(hinge_embedding_loss,
+     tn_hinge_embedding_loss(in[0], in[1], OPTIONS(hinge_embedding_loss, .margin = s->margin)),
+     "input", "target")
+LOSS(hinge_embedding_loss, "HingeEmbeddingLoss", hinge,
+     "input where target is 1, max(0, margin - input) where it is -1");
+
+CALL(margin_ranking_loss,
+     tn_margin_ranking_loss(in[0], in[1], in[2], OPTIONS(margin_ranking_loss, .margin = s->margin)),
+     "input1", "input2", "target")
+LOSS(margin_ranking_loss, "MarginRankingLoss", ranking,
+     "max(0, -target (input1 - input2) + margin), reduced");
+
+CALL(cosine_embedding_loss,
+     tn_cosine_embedding_loss(in[0], in[1], in[2],
+                              OPTIONS(cosine_embedding_loss, .margin = s->margin)),
+     "input1", "input2", "target")
+LOSS(cosine_embedding_loss, "CosineEmbeddingLoss", ranking,
+     "1 - cos where target is 1, max(0, cos - margin) where it is -1");
 
 static const tn_option multi[] = { { "p",
                                      "1",
@@ -214,9 +223,11 @@ static const tn_option multi[] = { { "p",
                                    NUMBER(margin, "1.0", "how far apart"),
                                    REDUCTION,
                                    TN_OPTION_END };
-LOSS(multi_margin_loss, MultiMarginLoss, multi, "hinge between the target and other classes", 2,
-     OPTIONS(multi_margin_loss, MULTI_MARGIN_LOSS) o.p = s->power;
-     o.margin = s->margin; y = tn_multi_margin_loss(in[0], in[1], TN_NONE, &o);, "input", "target")
+CALL(multi_margin_loss,
+     tn_multi_margin_loss(in[0], in[1], TN_NONE,
+                          OPTIONS(multi_margin_loss, .p = s->power, .margin = s->margin)),
+     "input", "target")
+LOSS(multi_margin_loss, "MultiMarginLoss", multi, "hinge between the target and other classes");
 
 static const tn_option triplet[] = { NUMBER(margin, "1.0", "how far apart"),
                                      NUMBER(p, "2.0", "of the norm"),
@@ -224,11 +235,13 @@ static const tn_option triplet[] = { NUMBER(margin, "1.0", "how far apart"),
                                      FLAG(swap, "False", "the nearer pair counts"),
                                      REDUCTION,
                                      TN_OPTION_END };
-LOSS(triplet_margin_loss, TripletMarginLoss, triplet,
-     "max(0, |anchor - positive| - |anchor - negative| + margin), reduced", 3,
-     OPTIONS(triplet_margin_loss, TRIPLET_MARGIN_LOSS) o.margin = s->margin;
-     o.p = s->p; o.eps = s->eps; o.swap = s->swap;
-     y = tn_triplet_margin_loss(in[0], in[1], in[2], &o);, "anchor", "positive", "negative")
+CALL(triplet_margin_loss,
+     tn_triplet_margin_loss(in[0], in[1], in[2],
+                            OPTIONS(triplet_margin_loss, .margin = s->margin, .p = s->p,
+                                    .eps = s->eps, .swap = s->swap)),
+     "anchor", "positive", "negative")
+LOSS(triplet_margin_loss, "TripletMarginLoss", triplet,
+     "max(0, |anchor - positive| - |anchor - negative| + margin), reduced");
 
 static const tn_option ctc[] = {
     TN_OPTION_ROW(struct loss, blank, "0", "the class that stands for nothing", TN_OPTION_KIND_INT,
@@ -238,7 +251,8 @@ static const tn_option ctc[] = {
                   TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD),
     TN_OPTION_END
 };
-LOSS(ctc_loss, CTCLoss, ctc, "of a sequence for an unsegmented target", 4,
-     OPTIONS(ctc_loss, CTC_LOSS) o.blank = s->blank;
-     o.zero_infinity = s->zero_infinity; y = tn_ctc_loss(in[0], in[1], in[2], in[3], &o);
-     , "log_probs", "targets", "input_lengths", "target_lengths")
+CALL(ctc_loss,
+     tn_ctc_loss(in[0], in[1], in[2], in[3],
+                 OPTIONS(ctc_loss, .blank = s->blank, .zero_infinity = s->zero_infinity)),
+     "log_probs", "targets", "input_lengths", "target_lengths")
+LOSS(ctc_loss, "CTCLoss", ctc, "of a sequence for an unsegmented target");

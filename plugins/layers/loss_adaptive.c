@@ -28,7 +28,7 @@ static const tn_option adaptive_options[] = {
     TN_OPTION_END
 };
 
-/* The class behind the last of cluster `i`. */
+/* One past the last class of cluster `i`. */
 static int64_t end_of(const struct adaptive *s, int64_t i)
 {
     return i + 1 < s->cutoffs.count ? s->cutoffs.at[i + 1] : s->n_classes;

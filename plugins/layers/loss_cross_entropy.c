@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Losses of classes: CrossEntropyLoss, NLLLoss, LinearCrossEntropyLoss. Options are given by name only,
- * since PyTorch has others between them. */
+ * Losses of classes: CrossEntropyLoss, NLLLoss, LinearCrossEntropyLoss. Options are given by name
+ * only, since PyTorch has others between them. */
 #include "layers.h"
 
 struct loss {
@@ -115,7 +115,7 @@ const tn_layer layer_nll_loss = {
     .repr = repr,
 };
 
-/* ---- LinearCrossEntropyLoss: a linear layer and the cross entropy of what it gives ---------------- */
+/* ---- LinearCrossEntropyLoss: a linear layer and the cross entropy of what it gives ----------- */
 
 struct linear_loss {
     int64_t in_features;

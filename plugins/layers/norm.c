@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalisation. */
+ * Normalisation over the batch, the instance, the last dimensions or groups of channels. */
 #include "layers.h"
 
 #include <math.h>
@@ -162,7 +162,8 @@ static tn_status lazy_infer(tn_module *self, const tn_pack *input, int32_t least
     return status;
 }
 
-/* Version 2 came with num_batches_tracked: what was saved before has none, and keeps the module's own. */
+/* Version 2 came with num_batches_tracked: what was saved before has none, and keeps the module's
+ * own. */
 static tn_status running_load(tn_module *self, tn_loading *loading)
 {
     const struct running *s = tn_module_data(self);
@@ -251,8 +252,9 @@ static tn_tensor *batch_forward(tn_module *self, tn_tensor *x, int32_t least, in
                          tn_module_get(self, "weight"), tn_module_get(self, "bias"), &o);
 }
 
-static tn_tensor *instance_forward(tn_module *self, tn_tensor *x, int32_t batched)
+static tn_tensor *instance_forward(tn_module *self, tn_tensor *x)
 {
+    int32_t batched = layers_dims(self) + 2;
     const struct running *s = tn_module_data(self);
     tn_instance_norm_options o = TN_INSTANCE_NORM_OPTIONS;
     tn_squeeze_options first = TN_SQUEEZE_OPTIONS;
@@ -272,64 +274,69 @@ static tn_tensor *instance_forward(tn_module *self, tn_tensor *x, int32_t batche
     return single && y != NULL ? tn_squeeze(y, &first) : y;
 }
 
-#define LAZY(kind, dims, least, most, batched, Name, table)                                        \
-    static tn_status lazy_##kind##dims##_infer(tn_module *self, const tn_pack *input)              \
-    {                                                                                              \
-        return lazy_infer(self, input, least, most, batched);                                      \
-    }                                                                                              \
-    const tn_layer layer_lazy_##kind##_norm##dims##d = {                                           \
-        TN_HEAD(tn_layer),                                                                         \
-        .name = "Lazy" Name #dims "d",                                                             \
-        .help = "a " Name #dims "d that takes num_features from its first input",                  \
-        .options = table,                                                                          \
-        .data_size = sizeof(struct running),                                                       \
-        .version = 2,                                                                              \
-        .build = lazy_build,                                                                       \
-        .repr = running_repr,                                                                      \
-        .forward = kind##dims##_forward,                                                           \
-        .infer = lazy_##kind##dims##_infer,                                                        \
-        .becomes = Name #dims "d",                                                                 \
-    };
-#define NORM(dims, least)                                                                          \
-    static tn_tensor *batch##dims##_forward(tn_module *self, tn_tensor *x)                         \
-    {                                                                                              \
-        return batch_forward(self, x, least, dims + 2);                                            \
-    }                                                                                              \
-    static tn_tensor *instance##dims##_forward(tn_module *self, tn_tensor *x)                      \
-    {                                                                                              \
-        return instance_forward(self, x, dims + 2);                                                \
-    }                                                                                              \
-    const tn_layer layer_batch_norm##dims##d = {                                                   \
-        TN_HEAD(tn_layer),                                                                         \
-        .name = "BatchNorm" #dims "d",                                                             \
-        .help = "each channel less its mean, over its spread, times weight, plus bias",            \
-        .options = batch_options,                                                                  \
-        .data_size = sizeof(struct running),                                                       \
-        .version = 2,                                                                              \
-        .build = running_build,                                                                    \
-        .load_state = running_load,                                                                \
-        .reset = running_reset,                                                                    \
-        .repr = running_repr,                                                                      \
-        .forward = batch##dims##_forward,                                                          \
-    };                                                                                             \
-    const tn_layer layer_instance_norm##dims##d = {                                                \
-        TN_HEAD(tn_layer),                                                                         \
-        .name = "InstanceNorm" #dims "d",                                                          \
-        .help = "each channel of each image less its mean, over its spread",                       \
-        .options = instance_options,                                                               \
-        .data_size = sizeof(struct running),                                                       \
-        .version = 2,                                                                              \
-        .build = running_build,                                                                    \
-        .load_state = running_load,                                                                \
-        .reset = running_reset,                                                                    \
-        .repr = running_repr,                                                                      \
-        .forward = instance##dims##_forward,                                                       \
-    };                                                                                             \
-    LAZY(batch, dims, least, dims + 2, least, "BatchNorm", lazy_batch_options)                     \
-    LAZY(instance, dims, dims + 1, dims + 2, dims + 2, "InstanceNorm", lazy_instance_options)
-NORM(1, 2)
-NORM(2, 4)
-NORM(3, 5)
+static tn_tensor *batch1d_forward(tn_module *self, tn_tensor *x)
+{
+    return batch_forward(self, x, 2, 3);
+}
+
+static tn_tensor *batch2d_forward(tn_module *self, tn_tensor *x)
+{
+    return batch_forward(self, x, 4, 4);
+}
+
+static tn_tensor *batch3d_forward(tn_module *self, tn_tensor *x)
+{
+    return batch_forward(self, x, 5, 5);
+}
+
+/* num_features is the size of the channels, whose place depends on whether there is a batch. */
+static tn_status lazy_batch_infer(tn_module *self, const tn_pack *input)
+{
+    int dims = layers_dims(self), least = dims == 1 ? 2 : dims + 2;
+
+    return lazy_infer(self, input, least, dims + 2, least);
+}
+
+static tn_status lazy_instance_infer(tn_module *self, const tn_pack *input)
+{
+    int dims = layers_dims(self);
+
+    return lazy_infer(self, input, dims + 1, dims + 2, dims + 2);
+}
+
+/* Version 2 of the state: with num_batches_tracked. */
+#define NORM_LAYER(id, name_, ...)                                                                 \
+    const tn_layer layer_##id = { TN_HEAD(tn_layer), .name = name_, .version = 2, __VA_ARGS__ }
+#define BATCH                                                                                      \
+    .help = "each channel less its mean, over its spread, times weight, plus bias",                \
+    .options = batch_options, RUNNING_LAYER
+#define INSTANCE                                                                                   \
+    .help = "each channel of each image less its mean, over its spread",                           \
+    .options = instance_options, .forward = instance_forward, RUNNING_LAYER
+#define RUNNING_LAYER                                                                              \
+    .data_size = sizeof(struct running), .build = running_build, .load_state = running_load,       \
+    .reset = running_reset, .repr = running_repr
+NORM_LAYER(batch_norm1d, "BatchNorm1d", BATCH, .forward = batch1d_forward);
+NORM_LAYER(batch_norm2d, "BatchNorm2d", BATCH, .forward = batch2d_forward);
+NORM_LAYER(batch_norm3d, "BatchNorm3d", BATCH, .forward = batch3d_forward);
+NORM_LAYER(instance_norm1d, "InstanceNorm1d", INSTANCE);
+NORM_LAYER(instance_norm2d, "InstanceNorm2d", INSTANCE);
+NORM_LAYER(instance_norm3d, "InstanceNorm3d", INSTANCE);
+
+#define LAZY(name)                                                                                 \
+    "Lazy" name, .help = "a " name " that takes num_features from its first input",                \
+                 .becomes = name, .data_size = sizeof(struct running), .build = lazy_build,        \
+                 .repr = running_repr
+#define LAZY_BATCH(name) LAZY(name), .options = lazy_batch_options, .infer = lazy_batch_infer
+#define LAZY_INSTANCE(name)                                                                        \
+    LAZY(name), .options = lazy_instance_options, .infer = lazy_instance_infer,                    \
+                .forward = instance_forward
+NORM_LAYER(lazy_batch_norm1d, LAZY_BATCH("BatchNorm1d"), .forward = batch1d_forward);
+NORM_LAYER(lazy_batch_norm2d, LAZY_BATCH("BatchNorm2d"), .forward = batch2d_forward);
+NORM_LAYER(lazy_batch_norm3d, LAZY_BATCH("BatchNorm3d"), .forward = batch3d_forward);
+NORM_LAYER(lazy_instance_norm1d, LAZY_INSTANCE("InstanceNorm1d"));
+NORM_LAYER(lazy_instance_norm2d, LAZY_INSTANCE("InstanceNorm2d"));
+NORM_LAYER(lazy_instance_norm3d, LAZY_INSTANCE("InstanceNorm3d"));
 
 /* ---- over the last dimensions ---- */
 

@@ -27,8 +27,9 @@ static const tn_option constant_options[] = {
     TN_OPTION_END
 };
 
-static tn_status pad_build(tn_module *self, int64_t dims)
+static tn_status pad_build(tn_module *self)
 {
+    int64_t dims = layers_dims(self);
     struct padding *s = tn_module_data(self);
 
     if (s->padding.count != 1 && s->padding.count != 2 * dims)
@@ -39,9 +40,9 @@ static tn_status pad_build(tn_module *self, int64_t dims)
     return TN_OK;
 }
 
-static tn_tensor *padded(tn_module *self, tn_tensor *x, int64_t dims, const char *mode,
-                         double value)
+static tn_tensor *padded(tn_module *self, tn_tensor *x, const char *mode, double value)
 {
+    int64_t dims = layers_dims(self);
     const struct padding *s = tn_module_data(self);
     tn_pad_options o = TN_PAD_OPTIONS;
 
@@ -58,55 +59,80 @@ static tn_tensor *padded(tn_module *self, tn_tensor *x, int64_t dims, const char
     return tn_pad(x, (tn_ints){ s->sizes, 2 * dims }, &o);
 }
 
-static int64_t pad_repr(tn_module *self, char *out, size_t size, int64_t dims, bool value)
+static int64_t pad_repr(tn_module *self, char *out, size_t size)
 {
     const struct padding *s = tn_module_data(self);
+    int64_t dims = layers_dims(self);
     layers_text text = { out, size, 0 };
 
-    if (value)
-        layers_put(&text, "padding=");
     layers_put_row(&text, (tn_ints){ s->sizes, 2 * dims }, 2 * dims);
-    if (value)
-        layers_put(&text, ", value=%g", s->value);
     return text.used;
 }
 
-#define PAD(dims, id, Name, table, mode, value_, has_value, help_)                                 \
-    static tn_status id##dims##_build(tn_module *self)                                             \
-    {                                                                                              \
-        return pad_build(self, dims);                                                              \
-    }                                                                                              \
-    static tn_tensor *id##dims##_forward(tn_module *self, tn_tensor *x)                            \
-    {                                                                                              \
-        const struct padding *s = tn_module_data(self);                                            \
-        (void)s;                                                                                   \
-        return padded(self, x, dims, mode, value_);                                                \
-    }                                                                                              \
-    static int64_t id##dims##_repr(tn_module *self, char *out, size_t size)                        \
-    {                                                                                              \
-        return pad_repr(self, out, size, dims, has_value);                                         \
-    }                                                                                              \
-    const tn_layer layer_##id##dims##d = {                                                         \
-        TN_HEAD(tn_layer),                                                                         \
-        .name = #Name #dims "d",                                                                   \
-        .help = help_,                                                                             \
-        .options = table,                                                                          \
-        .data_size = sizeof(struct padding),                                                       \
-        .version = 1,                                                                              \
-        .build = id##dims##_build,                                                                 \
-        .forward = id##dims##_forward,                                                             \
-        .repr = id##dims##_repr,                                                                   \
-    };
-#define PADS(dims)                                                                                 \
-    PAD(dims, zero_pad, ZeroPad, pad_options, "constant", 0, false, "zeros at the edges")          \
-    PAD(dims, constant_pad, ConstantPad, constant_options, "constant", s->value, true,             \
-        "a number at the edges")                                                                   \
-    PAD(dims, reflection_pad, ReflectionPad, pad_options, "reflect", 0, false,                     \
-        "the image mirrored at the edges")                                                         \
-    PAD(dims, replication_pad, ReplicationPad, pad_options, "replicate", 0, false,                 \
-        "the edges repeated")                                                                      \
-    PAD(dims, circular_pad, CircularPad, pad_options, "circular", 0, false,                        \
-        "the image goes on at the other edge")
-PADS(1)
-PADS(2)
-PADS(3)
+static int64_t constant_repr(tn_module *self, char *out, size_t size)
+{
+    const struct padding *s = tn_module_data(self);
+    int64_t dims = layers_dims(self);
+    layers_text text = { out, size, 0 };
+
+    layers_put(&text, "padding=");
+    layers_put_row(&text, (tn_ints){ s->sizes, 2 * dims }, 2 * dims);
+    layers_put(&text, ", value=%g", s->value);
+    return text.used;
+}
+
+static tn_tensor *zero_forward(tn_module *self, tn_tensor *x)
+{
+    return padded(self, x, "constant", 0);
+}
+
+static tn_tensor *constant_forward(tn_module *self, tn_tensor *x)
+{
+    const struct padding *s = tn_module_data(self);
+
+    return padded(self, x, "constant", s->value);
+}
+
+static tn_tensor *reflection_forward(tn_module *self, tn_tensor *x)
+{
+    return padded(self, x, "reflect", 0);
+}
+
+static tn_tensor *replication_forward(tn_module *self, tn_tensor *x)
+{
+    return padded(self, x, "replicate", 0);
+}
+
+static tn_tensor *circular_forward(tn_module *self, tn_tensor *x)
+{
+    return padded(self, x, "circular", 0);
+}
+
+/* ---- the layers ---- */
+
+#define PAD(forward_)                                                                              \
+    .options = pad_options, .data_size = sizeof(struct padding), .build = pad_build,               \
+    .forward = forward_, .repr = pad_repr
+#define ZERO PAD(zero_forward), .help = "zeros at the edges"
+#define REFLECTION PAD(reflection_forward), .help = "the image mirrored at the edges"
+#define REPLICATION PAD(replication_forward), .help = "the edges repeated"
+#define CIRCULAR PAD(circular_forward), .help = "the image goes on at the other edge"
+#define CONSTANT                                                                                   \
+    .options = constant_options, .data_size = sizeof(struct padding), .build = pad_build,          \
+    .forward = constant_forward, .repr = constant_repr, .help = "a number at the edges"
+
+LAYER(zero_pad1d, "ZeroPad1d", ZERO);
+LAYER(zero_pad2d, "ZeroPad2d", ZERO);
+LAYER(zero_pad3d, "ZeroPad3d", ZERO);
+LAYER(constant_pad1d, "ConstantPad1d", CONSTANT);
+LAYER(constant_pad2d, "ConstantPad2d", CONSTANT);
+LAYER(constant_pad3d, "ConstantPad3d", CONSTANT);
+LAYER(reflection_pad1d, "ReflectionPad1d", REFLECTION);
+LAYER(reflection_pad2d, "ReflectionPad2d", REFLECTION);
+LAYER(reflection_pad3d, "ReflectionPad3d", REFLECTION);
+LAYER(replication_pad1d, "ReplicationPad1d", REPLICATION);
+LAYER(replication_pad2d, "ReplicationPad2d", REPLICATION);
+LAYER(replication_pad3d, "ReplicationPad3d", REPLICATION);
+LAYER(circular_pad1d, "CircularPad1d", CIRCULAR);
+LAYER(circular_pad2d, "CircularPad2d", CIRCULAR);
+LAYER(circular_pad3d, "CircularPad3d", CIRCULAR);

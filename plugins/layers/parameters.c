@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What layers do to their parameters: build makes them without values, reset fills them. */
+ * Helpers for parameters: build adds them without values, reset fills them. */
 #include "layers.h"
 
 tn_status layers_add(tn_module *self, const char *name, bool wanted, tn_ints shape)

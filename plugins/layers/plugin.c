@@ -3,9 +3,9 @@
  * The standard layers and initialisations: the table. */
 #include "layers.h"
 
-#define LAYER(name) &layer_##name,
-#define INIT(name) &init_##name,
-static const void *const contributions[] = { LAYERS_ALL(LAYER) INITS_ALL(INIT) };
+#define LAYER_ROW(name) &layer_##name,
+#define INIT_ROW(name) &init_##name,
+static const void *const contributions[] = { LAYERS_ALL(LAYER_ROW) INITS_ALL(INIT_ROW) };
 
 static const tn_plugin layers = {
     TN_HEAD(tn_plugin),

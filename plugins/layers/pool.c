@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pooling. */
+ * Pooling over windows of one to three dimensions. */
 #include "layers.h"
 
 /* The options of all of them; each has those that its table names. */
@@ -82,8 +82,9 @@ static tn_status row_fits(tn_module *self, const char *option, tn_ints row, int6
                    tn_module_type(self), option, (long long)dims, (long long)row.count);
 }
 
-static tn_status pool_build(tn_module *self, int64_t dims)
+static tn_status pool_build(tn_module *self)
 {
+    int64_t dims = layers_dims(self);
     const struct pool *s = tn_module_data(self);
     tn_status status = row_fits(self, "kernel_size", s->kernel_size, dims);
 
@@ -96,8 +97,9 @@ static tn_status pool_build(tn_module *self, int64_t dims)
     return status;
 }
 
-static tn_status adaptive_build(tn_module *self, int64_t dims)
+static tn_status adaptive_build(tn_module *self)
 {
+    int64_t dims = layers_dims(self);
     struct pool *s = tn_module_data(self);
     const tn_value *v = &s->output_size;
     bool row = v->kind == TN_VALUE_LIST || v->kind == TN_VALUE_TUPLE;
@@ -148,9 +150,11 @@ static int64_t max_repr(tn_module *self, char *out, size_t size)
     return text.used;
 }
 
-static int64_t avg_text(tn_module *self, char *out, size_t size, int64_t dims)
+/* AvgPool1d prints its numbers in parentheses. */
+static int64_t avg_repr(tn_module *self, char *out, size_t size)
 {
     const struct pool *s = tn_module_data(self);
+    int64_t dims = layers_dims(self) == 1 ? 1 : 0;
     layers_text text = { out, size, 0 };
 
     layers_put(&text, "kernel_size=");
@@ -160,16 +164,6 @@ static int64_t avg_text(tn_module *self, char *out, size_t size, int64_t dims)
     layers_put(&text, ", padding=");
     layers_put_row(&text, s->padding, dims);
     return text.used;
-}
-
-static int64_t line_repr(tn_module *self, char *out, size_t size)
-{
-    return avg_text(self, out, size, 1);
-}
-
-static int64_t avg_repr(tn_module *self, char *out, size_t size)
-{
-    return avg_text(self, out, size, 0);
 }
 
 static void put_size(layers_text *text, int64_t size)
@@ -214,144 +208,184 @@ static int64_t lp_repr(tn_module *self, char *out, size_t size)
     return text.used;
 }
 
-/* One tensor in; the result, and its places where they were asked for. */
-static tn_status one_tensor(const tn_pack *input, tn_tensor **x)
+/* ---- the largest ---- */
+
+/* One tensor in; NULL is an error. */
+static tn_tensor *one_tensor(const tn_pack *input)
 {
-    if (tn_pack_count(input) != 1)
-        return tn_fail(TN_ERR_TYPE, "a pooling layer takes one tensor, got %lld values",
-                       (long long)tn_pack_count(input));
-    *x = tn_pack_tensor(input, 0);
-    return *x != NULL ? TN_OK : tn_error_last()->code;
+    if (tn_pack_count(input) == 1)
+        return tn_pack_tensor(input, 0);
+    (void)tn_fail(TN_ERR_TYPE, "a pooling layer takes one tensor, got %lld values",
+                  (long long)tn_pack_count(input));
+    return NULL;
 }
 
-static tn_status give(tn_pack *output, tn_tensor *y, tn_tensor *places)
+/* The result, and its indices where they were asked for. */
+static tn_status give(tn_pack *output, tn_tensor *y, tn_tensor *indices)
 {
-    tn_status status = y == NULL || places == NULL ? tn_error_last()->code
-                                                   : tn_pack_add(output, NULL, tn_value_tensor(y));
+    tn_status status = y == NULL || indices == NULL ? tn_error_last()->code
+                                                    : tn_pack_add(output, NULL, tn_value_tensor(y));
 
-    return status != TN_OK || places == TN_NONE
+    return status != TN_OK || indices == TN_NONE
                ? status
-               : tn_pack_add(output, NULL, tn_value_tensor(places));
+               : tn_pack_add(output, NULL, tn_value_tensor(indices));
 }
 
-#define POOL(dims, avg_table, avg_print, divisor_line)                                             \
-    static tn_status pool##dims##_build(tn_module *self)                                           \
+/* The operators by number of dimensions, with the options of the layer. */
+typedef tn_tensor *pool_op(const struct pool *s, tn_tensor *x);
+typedef tn_status pool_with_indices_op(const struct pool *s, tn_tensor *x, tn_tensor **y,
+                                       tn_tensor **indices);
+
+#define MAX_WINDOW                                                                                 \
+    .stride = stride_of(s), .padding = s->padding, .dilation = s->dilation,                        \
+    .ceil_mode = s->ceil_mode
+#define MAX_POOL(op)                                                                               \
+    static tn_tensor *op(const struct pool *s, tn_tensor *x)                                       \
     {                                                                                              \
-        return pool_build(self, dims);                                                             \
-    }                                                                                              \
-    static tn_status adaptive##dims##_build(tn_module *self)                                       \
+        tn_##op##_options o = { .size = sizeof o, MAX_WINDOW };                                    \
+        return tn_##op(x, s->kernel_size, &o);                                                     \
+    }
+#define MAX_POOL_WITH_INDICES(op)                                                                  \
+    static tn_status op(const struct pool *s, tn_tensor *x, tn_tensor **y, tn_tensor **indices)    \
     {                                                                                              \
-        return adaptive_build(self, dims);                                                         \
-    }                                                                                              \
-    static tn_status max##dims##_call(tn_module *self, const tn_pack *input, tn_pack *output)      \
-    {                                                                                              \
-        const struct pool *s = tn_module_data(self);                                               \
-        tn_max_pool##dims##d_with_indices_options o = TN_MAX_POOL##dims##D_WITH_INDICES_OPTIONS;   \
-        tn_max_pool##dims##d_options plain = TN_MAX_POOL##dims##D_OPTIONS;                         \
-        tn_tensor *x, *y, *places;                                                                 \
-        tn_status status = one_tensor(input, &x);                                                  \
-        if (status != TN_OK)                                                                       \
-            return status;                                                                         \
-        o.stride = plain.stride = stride_of(s);                                                    \
-        o.padding = plain.padding = s->padding;                                                    \
-        o.dilation = plain.dilation = s->dilation;                                                 \
-        o.ceil_mode = plain.ceil_mode = s->ceil_mode;                                              \
-        if (!s->return_indices)                                                                    \
-            return give(output, tn_max_pool##dims##d(x, s->kernel_size, &plain), TN_NONE);         \
-        status = tn_max_pool##dims##d_with_indices(x, s->kernel_size, &o, &y, &places);            \
-        return status != TN_OK ? status : give(output, y, places);                                 \
-    }                                                                                              \
-    static tn_tensor *avg##dims##_forward(tn_module *self, tn_tensor *x)                           \
-    {                                                                                              \
-        const struct pool *s = tn_module_data(self);                                               \
-        tn_avg_pool##dims##d_options o = TN_AVG_POOL##dims##D_OPTIONS;                             \
-        o.stride = stride_of(s);                                                                   \
-        o.padding = s->padding;                                                                    \
-        o.ceil_mode = s->ceil_mode;                                                                \
-        o.count_include_pad = s->count_include_pad;                                                \
-        divisor_line return tn_avg_pool##dims##d(x, s->kernel_size, &o);                           \
-    }                                                                                              \
-    static tn_tensor *adaptive_avg##dims##_forward(tn_module *self, tn_tensor *x)                  \
-    {                                                                                              \
-        const struct pool *s = tn_module_data(self);                                               \
-        return tn_adaptive_avg_pool##dims##d(x, output_of(s));                                     \
-    }                                                                                              \
-    static tn_status adaptive_max##dims##_call(tn_module *self, const tn_pack *input,              \
-                                               tn_pack *output)                                    \
-    {                                                                                              \
-        const struct pool *s = tn_module_data(self);                                               \
-        tn_tensor *x, *y, *places;                                                                 \
-        tn_status status = one_tensor(input, &x);                                                  \
-        if (status != TN_OK)                                                                       \
-            return status;                                                                         \
-        if (!s->return_indices)                                                                    \
-            return give(output, tn_adaptive_max_pool##dims##d(x, output_of(s)), TN_NONE);          \
-        status = tn_adaptive_max_pool##dims##d_with_indices(x, output_of(s), &y, &places);         \
-        return status != TN_OK ? status : give(output, y, places);                                 \
-    }                                                                                              \
-    static tn_tensor *lp##dims##_forward(tn_module *self, tn_tensor *x)                            \
-    {                                                                                              \
-        const struct pool *s = tn_module_data(self);                                               \
-        tn_lp_pool##dims##d_options o = TN_LP_POOL##dims##D_OPTIONS;                               \
-        o.stride = stride_of(s);                                                                   \
-        o.ceil_mode = s->ceil_mode;                                                                \
-        return tn_lp_pool##dims##d(x, s->norm_type, s->kernel_size, &o);                           \
-    }                                                                                              \
-    const tn_layer layer_max_pool##dims##d = {                                                     \
-        TN_HEAD(tn_layer),                                                                         \
-        .name = "MaxPool" #dims "d",                                                               \
-        .help = "the largest of each window",                                                      \
-        .options = max_options,                                                                    \
-        .data_size = sizeof(struct pool),                                                          \
-        .version = 1,                                                                              \
-        .build = pool##dims##_build,                                                               \
-        .call = max##dims##_call,                                                                  \
-        .repr = max_repr,                                                                          \
-    };                                                                                             \
-    const tn_layer layer_avg_pool##dims##d = {                                                     \
-        TN_HEAD(tn_layer),                                                                         \
-        .name = "AvgPool" #dims "d",                                                               \
-        .help = "the mean of each window",                                                         \
-        .options = avg_table,                                                                      \
-        .data_size = sizeof(struct pool),                                                          \
-        .version = 1,                                                                              \
-        .build = pool##dims##_build,                                                               \
-        .forward = avg##dims##_forward,                                                            \
-        .repr = avg_print,                                                                         \
-    };                                                                                             \
-    const tn_layer layer_adaptive_avg_pool##dims##d = {                                            \
-        TN_HEAD(tn_layer),                                                                         \
-        .name = "AdaptiveAvgPool" #dims "d",                                                       \
-        .help = "the mean of windows that divide the input evenly",                                \
-        .options = adaptive_options,                                                               \
-        .data_size = sizeof(struct pool),                                                          \
-        .version = 1,                                                                              \
-        .build = adaptive##dims##_build,                                                           \
-        .forward = adaptive_avg##dims##_forward,                                                   \
-        .repr = adaptive_repr,                                                                     \
-    };                                                                                             \
-    const tn_layer layer_adaptive_max_pool##dims##d = {                                            \
-        TN_HEAD(tn_layer),                                                                         \
-        .name = "AdaptiveMaxPool" #dims "d",                                                       \
-        .help = "the largest of windows that divide the input evenly",                             \
-        .options = adaptive_max_options,                                                           \
-        .data_size = sizeof(struct pool),                                                          \
-        .version = 1,                                                                              \
-        .build = adaptive##dims##_build,                                                           \
-        .call = adaptive_max##dims##_call,                                                         \
-        .repr = adaptive_repr,                                                                     \
-    };                                                                                             \
-    const tn_layer layer_lp_pool##dims##d = {                                                      \
-        TN_HEAD(tn_layer),                                                                         \
-        .name = "LPPool" #dims "d",                                                                \
-        .help = "(sum over each window of x^p)^(1/p)",                                             \
-        .options = lp_options,                                                                     \
-        .data_size = sizeof(struct pool),                                                          \
-        .version = 1,                                                                              \
-        .build = pool##dims##_build,                                                               \
-        .forward = lp##dims##_forward,                                                             \
-        .repr = lp_repr,                                                                           \
+        tn_##op##_options o = { .size = sizeof o, MAX_WINDOW };                                    \
+        return tn_##op(x, s->kernel_size, &o, y, indices);                                         \
+    }
+MAX_POOL(max_pool1d)
+MAX_POOL(max_pool2d)
+MAX_POOL(max_pool3d)
+MAX_POOL_WITH_INDICES(max_pool1d_with_indices)
+MAX_POOL_WITH_INDICES(max_pool2d_with_indices)
+MAX_POOL_WITH_INDICES(max_pool3d_with_indices)
+
+static tn_status max_call(tn_module *self, const tn_pack *input, tn_pack *output)
+{
+    static pool_op *const max_pool[] = { max_pool1d, max_pool2d, max_pool3d };
+    static pool_with_indices_op *const with_indices[] = { max_pool1d_with_indices,
+                                                          max_pool2d_with_indices,
+                                                          max_pool3d_with_indices };
+    const struct pool *s = tn_module_data(self);
+    int dims = layers_dims(self);
+    tn_tensor *x = one_tensor(input), *y, *indices;
+    tn_status status;
+
+    if (x == NULL)
+        return tn_error_last()->code;
+    if (!s->return_indices)
+        return give(output, max_pool[dims - 1](s, x), TN_NONE);
+    status = with_indices[dims - 1](s, x, &y, &indices);
+    return status != TN_OK ? status : give(output, y, indices);
+}
+
+static tn_status adaptive_max_call(tn_module *self, const tn_pack *input, tn_pack *output)
+{
+    static tn_tensor *(*const max_pool[])(tn_tensor *, tn_ints) = { tn_adaptive_max_pool1d,
+                                                                    tn_adaptive_max_pool2d,
+                                                                    tn_adaptive_max_pool3d };
+    static tn_status (*const with_indices[])(tn_tensor *, tn_ints, tn_tensor **, tn_tensor **) = {
+        tn_adaptive_max_pool1d_with_indices, tn_adaptive_max_pool2d_with_indices,
+        tn_adaptive_max_pool3d_with_indices
     };
-POOL(1, line_options, line_repr, )
-POOL(2, avg_options, avg_repr, o.divisor_override = s->divisor_override;)
-POOL(3, avg_options, avg_repr, o.divisor_override = s->divisor_override;)
+    const struct pool *s = tn_module_data(self);
+    int dims = layers_dims(self);
+    tn_tensor *x = one_tensor(input), *y, *indices;
+    tn_status status;
+
+    if (x == NULL)
+        return tn_error_last()->code;
+    if (!s->return_indices)
+        return give(output, max_pool[dims - 1](x, output_of(s)), TN_NONE);
+    status = with_indices[dims - 1](x, output_of(s), &y, &indices);
+    return status != TN_OK ? status : give(output, y, indices);
+}
+
+/* ---- means and powers ---- */
+
+#define AVG_POOL(op, divisor)                                                                      \
+    static tn_tensor *op(const struct pool *s, tn_tensor *x)                                       \
+    {                                                                                              \
+        tn_##op##_options o = { .size = sizeof o,                                                  \
+                                .stride = stride_of(s),                                            \
+                                .padding = s->padding,                                             \
+                                .ceil_mode = s->ceil_mode,                                         \
+                                .count_include_pad = s->count_include_pad,                         \
+                                .divisor_override = divisor };                                     \
+        return tn_##op(x, s->kernel_size, &o);                                                     \
+    }
+AVG_POOL(avg_pool1d, INT64_MIN)
+AVG_POOL(avg_pool2d, s->divisor_override)
+AVG_POOL(avg_pool3d, s->divisor_override)
+
+static tn_tensor *avg_forward(tn_module *self, tn_tensor *x)
+{
+    static pool_op *const avg_pool[] = { avg_pool1d, avg_pool2d, avg_pool3d };
+
+    return avg_pool[layers_dims(self) - 1](tn_module_data(self), x);
+}
+
+static tn_tensor *adaptive_avg_forward(tn_module *self, tn_tensor *x)
+{
+    static tn_tensor *(*const avg_pool[])(tn_tensor *, tn_ints) = { tn_adaptive_avg_pool1d,
+                                                                    tn_adaptive_avg_pool2d,
+                                                                    tn_adaptive_avg_pool3d };
+
+    return avg_pool[layers_dims(self) - 1](x, output_of(tn_module_data(self)));
+}
+
+#define LP_POOL(op)                                                                                \
+    static tn_tensor *op(const struct pool *s, tn_tensor *x)                                       \
+    {                                                                                              \
+        tn_##op##_options o = { .size = sizeof o,                                                  \
+                                .stride = stride_of(s),                                            \
+                                .ceil_mode = s->ceil_mode };                                       \
+        return tn_##op(x, s->norm_type, s->kernel_size, &o);                                       \
+    }
+LP_POOL(lp_pool1d)
+LP_POOL(lp_pool2d)
+LP_POOL(lp_pool3d)
+
+static tn_tensor *lp_forward(tn_module *self, tn_tensor *x)
+{
+    static pool_op *const lp_pool[] = { lp_pool1d, lp_pool2d, lp_pool3d };
+
+    return lp_pool[layers_dims(self) - 1](tn_module_data(self), x);
+}
+
+/* ---- the layers ---- */
+
+#define MAX                                                                                        \
+    .help = "the largest of each window", .options = max_options,                                  \
+    .data_size = sizeof(struct pool), .build = pool_build, .call = max_call, .repr = max_repr
+LAYER(max_pool1d, "MaxPool1d", MAX);
+LAYER(max_pool2d, "MaxPool2d", MAX);
+LAYER(max_pool3d, "MaxPool3d", MAX);
+
+#define AVG                                                                                        \
+    .help = "the mean of each window", .data_size = sizeof(struct pool), .build = pool_build,      \
+    .forward = avg_forward, .repr = avg_repr
+LAYER(avg_pool1d, "AvgPool1d", AVG, .options = line_options);
+LAYER(avg_pool2d, "AvgPool2d", AVG, .options = avg_options);
+LAYER(avg_pool3d, "AvgPool3d", AVG, .options = avg_options);
+
+#define ADAPTIVE_AVG                                                                               \
+    .help = "the mean of windows that divide the input evenly", .options = adaptive_options,       \
+    .data_size = sizeof(struct pool), .build = adaptive_build, .forward = adaptive_avg_forward,    \
+    .repr = adaptive_repr
+LAYER(adaptive_avg_pool1d, "AdaptiveAvgPool1d", ADAPTIVE_AVG);
+LAYER(adaptive_avg_pool2d, "AdaptiveAvgPool2d", ADAPTIVE_AVG);
+LAYER(adaptive_avg_pool3d, "AdaptiveAvgPool3d", ADAPTIVE_AVG);
+
+#define ADAPTIVE_MAX                                                                               \
+    .help = "the largest of windows that divide the input evenly",                                 \
+    .options = adaptive_max_options, .data_size = sizeof(struct pool), .build = adaptive_build,    \
+    .call = adaptive_max_call, .repr = adaptive_repr
+LAYER(adaptive_max_pool1d, "AdaptiveMaxPool1d", ADAPTIVE_MAX);
+LAYER(adaptive_max_pool2d, "AdaptiveMaxPool2d", ADAPTIVE_MAX);
+LAYER(adaptive_max_pool3d, "AdaptiveMaxPool3d", ADAPTIVE_MAX);
+
+#define LP                                                                                         \
+    .help = "(sum over each window of x^p)^(1/p)", .options = lp_options,                          \
+    .data_size = sizeof(struct pool), .build = pool_build, .forward = lp_forward, .repr = lp_repr
+LAYER(lp_pool1d, "LPPool1d", LP);
+LAYER(lp_pool2d, "LPPool2d", LP);
+LAYER(lp_pool3d, "LPPool3d", LP);

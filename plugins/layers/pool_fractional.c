@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pooling with windows whose places are drawn anew at every call. */
+ * Max pooling with windows whose positions are drawn at every call. */
 #include "layers.h"
 
 enum { MOST = 3 };
@@ -25,8 +25,9 @@ static const tn_option options[] = {
     TN_OPTION_END
 };
 
-static tn_status build(tn_module *self, int64_t dims)
+static tn_status build(tn_module *self)
 {
+    int64_t dims = layers_dims(self);
     const struct fractional *s = tn_module_data(self);
     const char *type = tn_module_type(self);
     bool sized = s->output_size.count > 0, part = s->output_ratio.count > 0;
@@ -61,8 +62,9 @@ static tn_status build(tn_module *self, int64_t dims)
     return TN_OK;
 }
 
-static tn_status call(tn_module *self, int64_t dims, const tn_pack *input, tn_pack *output)
+static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
 {
+    int64_t dims = layers_dims(self);
     const struct fractional *s = tn_module_data(self);
     int64_t kernel[MOST], size[MOST], drawn[3], ndim, before;
     tn_tensor *x, *samples, *y = NULL, *places = NULL;
@@ -112,25 +114,8 @@ static int64_t repr(tn_module *self, char *out, size_t size)
     return tn_snprint(out, size, "%s", "");
 }
 
-#define FRACTIONAL(dims)                                                                           \
-    static tn_status build##dims(tn_module *self)                                                  \
-    {                                                                                              \
-        return build(self, dims);                                                                  \
-    }                                                                                              \
-    static tn_status call##dims(tn_module *self, const tn_pack *input, tn_pack *output)            \
-    {                                                                                              \
-        return call(self, dims, input, output);                                                    \
-    }                                                                                              \
-    const tn_layer layer_fractional_max_pool##dims##d = {                                          \
-        TN_HEAD(tn_layer),                                                                         \
-        .name = "FractionalMaxPool" #dims "d",                                                     \
-        .help = "the largest of windows whose places are drawn",                                   \
-        .options = options,                                                                        \
-        .data_size = sizeof(struct fractional),                                                    \
-        .version = 1,                                                                              \
-        .build = build##dims,                                                                      \
-        .call = call##dims,                                                                        \
-        .repr = repr,                                                                              \
-    };
-FRACTIONAL(2)
-FRACTIONAL(3)
+#define FRACTIONAL                                                                                 \
+    .help = "the largest of windows whose places are drawn", .options = options,                   \
+    .data_size = sizeof(struct fractional), .build = build, .call = call, .repr = repr
+LAYER(fractional_max_pool2d, "FractionalMaxPool2d", FRACTIONAL);
+LAYER(fractional_max_pool3d, "FractionalMaxPool3d", FRACTIONAL);

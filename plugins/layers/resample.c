@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Upsample with its two old names; channels traded for size. */
+ * Upsample with its two old names; PixelShuffle and its relatives. */
 #include "layers.h"
 #include <string.h>
 
@@ -128,23 +128,15 @@ static int64_t bilinear_repr(tn_module *self, char *out, size_t size)
     return text_of(self, "bilinear", out, size);
 }
 
-#define UPSAMPLE(id, Name, table, id_forward, help_)                                               \
-    const tn_layer layer_##id = {                                                                  \
-        TN_HEAD(tn_layer),                                                                         \
-        .name = #Name,                                                                             \
-        .help = help_,                                                                             \
-        .options = table,                                                                          \
-        .data_size = sizeof(struct upsample),                                                      \
-        .version = 1,                                                                              \
-        .build = check,                                                                            \
-        .forward = id_forward##_forward,                                                           \
-        .repr = id_forward##_repr,                                                                 \
-    };
-UPSAMPLE(upsample, Upsample, upsample_options, upsample, "the input in another size")
-UPSAMPLE(upsampling_nearest2d, UpsamplingNearest2d, sized_options, nearest,
-         "the image in another size, by its nearest elements")
-UPSAMPLE(upsampling_bilinear2d, UpsamplingBilinear2d, sized_options, bilinear,
-         "the image in another size, by lines between elements; corners stay corners")
+#define UPSAMPLE(forward_, repr_)                                                                  \
+    .data_size = sizeof(struct upsample), .build = check, .forward = forward_, .repr = repr_
+LAYER(upsample, "Upsample", UPSAMPLE(upsample_forward, upsample_repr), .options = upsample_options,
+      .help = "the input in another size");
+LAYER(upsampling_nearest2d, "UpsamplingNearest2d", UPSAMPLE(nearest_forward, nearest_repr),
+      .options = sized_options, .help = "the image in another size, by its nearest elements");
+LAYER(upsampling_bilinear2d, "UpsamplingBilinear2d", UPSAMPLE(bilinear_forward, bilinear_repr),
+      .options = sized_options,
+      .help = "the image in another size, by lines between elements; corners stay corners");
 
 /* ---- PixelShuffle, PixelUnshuffle, ChannelShuffle ---- */
 
@@ -167,21 +159,21 @@ static const tn_option up_options[] = FACTOR("upscale_factor", "how much larger"
 static const tn_option down_options[] = FACTOR("downscale_factor", "how much smaller");
 static const tn_option group_options[] = FACTOR("groups", "divides the channels");
 
-#define SHUFFLE(id, Name, table, help_)                                                            \
-    static tn_tensor *id##_forward(tn_module *self, tn_tensor *x)                                  \
+#define SHUFFLE(op)                                                                                \
+    static tn_tensor *op##_forward(tn_module *self, tn_tensor *x)                                  \
     {                                                                                              \
         const struct shuffle *s = tn_module_data(self);                                            \
-        return tn_##id(x, s->factor);                                                              \
-    }                                                                                              \
-    const tn_layer layer_##id = {                                                                  \
-        TN_HEAD(tn_layer),                                                                         \
-        .name = #Name,                                                                             \
-        .help = help_,                                                                             \
-        .options = table,                                                                          \
-        .data_size = sizeof(struct shuffle),                                                       \
-        .version = 1,                                                                              \
-        .forward = id##_forward,                                                                   \
-    };
-SHUFFLE(pixel_shuffle, PixelShuffle, up_options, "channels become pixels between pixels")
-SHUFFLE(pixel_unshuffle, PixelUnshuffle, down_options, "neighbouring pixels become channels")
-SHUFFLE(channel_shuffle, ChannelShuffle, group_options, "channels of the groups in turn")
+        return tn_##op(x, s->factor);                                                              \
+    }
+SHUFFLE(pixel_shuffle)
+SHUFFLE(pixel_unshuffle)
+SHUFFLE(channel_shuffle)
+
+LAYER(pixel_shuffle, "PixelShuffle", .options = up_options, .data_size = sizeof(struct shuffle),
+      .forward = pixel_shuffle_forward, .help = "channels become pixels between pixels");
+LAYER(pixel_unshuffle, "PixelUnshuffle", .options = down_options,
+      .data_size = sizeof(struct shuffle), .forward = pixel_unshuffle_forward,
+      .help = "neighbouring pixels become channels");
+LAYER(channel_shuffle, "ChannelShuffle", .options = group_options,
+      .data_size = sizeof(struct shuffle), .forward = channel_shuffle_forward,
+      .help = "channels of the groups in turn");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Recurrent networks over sequences, and their cells. Names, order of gates, initialisation and printed form are PyTorch's; the states go in and
- * come out as values of their own: output, h_n (and c_n) = module(input, h_0 (, c_0)). `lengths`, by name, says how long each
- * sequence of the batch is. */
+ * Recurrent networks over sequences, and their cells. Names, order of gates, initialisation and
+ * repr are PyTorch's. States are arguments and results of their own: output, h_n (and c_n) =
+ * module(input, h_0 (, c_0)). `lengths`, by name, gives the length of each sequence of the
+ * batch. */
 #include "layers.h"
 
 #include <math.h>
@@ -94,8 +95,8 @@ static tn_status check(tn_module *self, bool whole)
     return TN_OK;
 }
 
-/* Those of one direction of one layer, or of a cell: weight_ih, weight_hh, bias_ih, bias_hh with `end` behind, and
- * weight_hr where h is projected. */
+/* The parameters of one direction of one layer, or of a cell: weight_ih, weight_hh, bias_ih,
+ * bias_hh with the suffix `end`, and weight_hr where h is projected. */
 static tn_status add_weights(tn_module *self, int64_t inputs, const char *end)
 {
     static const char *const names[] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh" };
@@ -452,35 +453,25 @@ static int64_t cell_repr(tn_module *self, char *out, size_t size)
     return text.used;
 }
 
-#define RECURRENT(id, Name, table, cell_table, help_, calls_)                                      \
-    const tn_layer layer_##id = {                                                                  \
-        TN_HEAD(tn_layer),                                                                         \
-        .name = #Name,                                                                             \
-        .help = help_ " over a sequence: " calls_,                                                 \
-        .options = table,                                                                          \
-        .data_size = sizeof(struct recurrent),                                                     \
-        .version = 1,                                                                              \
-        .build = build,                                                                            \
-        .reset = reset,                                                                            \
-        .call = call,                                                                              \
-        .repr = repr,                                                                              \
-    };                                                                                             \
-    const tn_layer layer_##id##_cell = {                                                           \
-        TN_HEAD(tn_layer),                                                                         \
-        .name = #Name "Cell",                                                                      \
-        .help = "one step of " help_,                                                              \
-        .options = cell_table,                                                                     \
-        .data_size = sizeof(struct recurrent),                                                     \
-        .version = 1,                                                                              \
-        .build = cell_build,                                                                       \
-        .reset = reset,                                                                            \
-        .call = cell_call,                                                                         \
-        .repr = cell_repr,                                                                         \
-    };
-#define ONE_STATE "it takes input, or input and h_0, and gives two values: output and h_n"
+/* ---- the layers ---- */
+
+#define SEQUENCE                                                                                   \
+    .data_size = sizeof(struct recurrent), .build = build, .reset = reset, .call = call,           \
+    .repr = repr
+#define CELL                                                                                       \
+    .data_size = sizeof(struct recurrent), .build = cell_build, .reset = reset, .call = cell_call, \
+    .repr = cell_repr
+#define ONE_STATE                                                                                  \
+    " over a sequence: it takes input, or input and h_0, and gives two values: output and h_n"
 #define TWO_STATES                                                                                 \
-    "it takes input, or input, h_0 and c_0, and gives three values: output, h_n and c_n (PyTorch " \
-    "puts the last two into a tuple)"
-RECURRENT(rnn, RNN, rnn_options, rnn_cell_options, "Elman's network", ONE_STATE)
-RECURRENT(lstm, LSTM, lstm_options, cell_options, "long short-term memory", TWO_STATES)
-RECURRENT(gru, GRU, gated_options, cell_options, "gated recurrent units", ONE_STATE)
+    " over a sequence: it takes input, or input, h_0 and c_0, and gives three values: output, "    \
+    "h_n and c_n (PyTorch puts the last two into a tuple)"
+LAYER(rnn, "RNN", SEQUENCE, .options = rnn_options, .help = "Elman's network" ONE_STATE);
+LAYER(rnn_cell, "RNNCell", CELL, .options = rnn_cell_options,
+      .help = "one step of Elman's network");
+LAYER(lstm, "LSTM", SEQUENCE, .options = lstm_options, .help = "long short-term memory" TWO_STATES);
+LAYER(lstm_cell, "LSTMCell", CELL, .options = cell_options,
+      .help = "one step of long short-term memory");
+LAYER(gru, "GRU", SEQUENCE, .options = gated_options, .help = "gated recurrent units" ONE_STATE);
+LAYER(gru_cell, "GRUCell", CELL, .options = cell_options,
+      .help = "one step of gated recurrent units");

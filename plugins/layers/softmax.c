@@ -3,7 +3,7 @@
  * Softmax and its relatives, along one dimension. */
 #include "layers.h"
 
-/* ---- Softmax, LogSoftmax ----------------------------------------------------------------------- */
+/* ---- Softmax, LogSoftmax --------------------------------------------------------------------- */
 
 struct softmax {
     int64_t dim; /* INT64_MIN: by the number of dimensions */
@@ -55,7 +55,7 @@ const tn_layer layer_log_softmax = {
     .forward = log_softmax_forward,
 };
 
-/* ---- Softmin, Softmax2d ------------------------------------------------------------------------ */
+/* ---- Softmin, Softmax2d ---------------------------------------------------------------------- */
 
 static const tn_option softmin_options[] = {
     TN_OPTION_ROW(struct softmax, dim, "None", "the dimension", TN_OPTION_KIND_INT,

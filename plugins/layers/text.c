@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the printed forms of layers share. */
+ * Helpers for the repr of layers. */
 #include "layers.h"
 
 void layers_put(layers_text *text, const char *format, ...)

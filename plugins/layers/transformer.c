@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * TransformerEncoderLayer and TransformerDecoderLayer: attention and two linear layers, each with dropout, a sum with what went in, and a
- * normalisation. The parts are modules of their own, with PyTorch's names in PyTorch's order. */
+ * TransformerEncoderLayer and TransformerDecoderLayer: attention and two linear layers, each with
+ * dropout, a residual sum and a normalisation. The children have PyTorch's names and order. */
 #include "layers.h"
 
 #include <string.h>
@@ -131,7 +131,8 @@ static tn_tensor *feed(tn_module *self, const char *dropout, tn_tensor *x)
     return through(self, dropout, through(self, "linear2", through(self, "dropout", x)));
 }
 
-/* One step: attention (to memory, or to x itself where it is NULL), or the linear layers where `a` is NULL. */
+/* One step: attention (to memory, or to x itself where it is NULL), or the linear layers where `a`
+ * is NULL. */
 static tn_tensor *step(tn_module *self, tn_tensor *x, const char *norm, const char *dropout,
                        const struct attending *a, tn_tensor *memory)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * TransformerEncoder, TransformerDecoder and Transformer: stacks of layers that begin as copies of one, with a
- * normalisation at the end. */
+ * TransformerEncoder, TransformerDecoder and Transformer: stacks of layers that begin as copies of
+ * one layer, with a normalisation at the end. */
 #include "layers.h"
 
 #include <string.h>

@@ -138,8 +138,9 @@ UNARY(silu, tn_mul(x, tn_sigmoid(x)),
       tn__is_complex(d->in_meta[0].dtype) ? tn__common_chain(gy, silu_slope(x))
                                           : tn_silu_grad(gy, x));
 DECOMPOSE_GRAD(silu_grad, tn_mul(gy, silu_slope(x)))
-/* t + x (1 - t^2) sigmoid(x), t = tanh(s), s = ln(1 + e^x); 1 - t^2 = 4 w / (1 + w)^2, w = e^(-2 s), does not cancel for large x.
- * s as an operator with a derivative of its own: smooth's pieces have a corner at 0. */
+/* t + x (1 - t^2) sigmoid(x), t = tanh(s), s = ln(1 + e^x); 1 - t^2 = 4 w / (1 + w)^2, w = e^(-2
+ * s), does not cancel for large x. s as an operator with a derivative of its own: smooth's pieces
+ * have a corner at 0. */
 static tn_tensor *mish_slope(tn_tensor *x)
 {
     tn_tensor *s = tn_neg(tn_logsigmoid(tn_neg(x)));

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Arithmetic of two numbers, with broadcasting. The core sums the gradients of broadcast operands to
- * their shape. */
+ * Arithmetic of two numbers, with broadcasting. The core sums the gradients of broadcast operands
+ * to their shape. */
 #include "formula.h"
-
-static bool is_whole(double value)
-{
-    return value == floor(value) && fabs(value) < 0x1p63;
-}
-static tn_tensor *scaled(tn_tensor *x, double factor)
-{
-    return factor == 1.0 ? x : tn_mul_scalar(x, factor);
-}
 
 /* Nothing of alpha is lost without a word. */
 static tn_status scaled_infer(tn_infer *infer, double alpha)
@@ -44,7 +35,7 @@ static tn_status add_derive(tn_derive *d)
     if (tn__needs(d, 0))
         d->gin[0] = d->gout[0];
     if (tn__needs(d, 1))
-        d->gin[1] = scaled(d->gout[0], o->alpha);
+        d->gin[1] = times(d->gout[0], o->alpha);
     return TN_OK;
 }
 
@@ -234,18 +225,18 @@ static tn_status pow_scalar_infer(tn_infer *infer)
     double exponent = ((const tn_pow_scalar_options *)infer->options)->exponent;
     tn_dtype dtype = tn_view_dtype(infer->in[0]);
 
-    if ((tn__is_int(dtype) || dtype == TN_BOOL) && is_whole(exponent) && exponent < 0)
+    if ((tn__is_int(dtype) || dtype == TN_BOOL) && tn__is_whole(exponent) && exponent < 0)
         return tn_fail(TN_ERR_RUNTIME,
                        "exponent: Integers to negative integer powers are not allowed, got %g for "
                        "elements of %s; cast to a float type first",
                        exponent, tn_dtype_name(dtype));
-    if (tn__is_int(dtype) && is_whole(exponent) &&
+    if (tn__is_int(dtype) && tn__is_whole(exponent) &&
         tn__common_fits(dtype, exponent, "exponent") != TN_OK)
         return tn_error_last()->code;
-    if (tn__is_int(dtype) && !is_whole(exponent))
+    if (tn__is_int(dtype) && !tn__is_whole(exponent))
         infer->dtype = tn_default_dtype();
     if (dtype == TN_BOOL)
-        infer->dtype = is_whole(exponent) ? TN_I64 : tn_default_dtype();
+        infer->dtype = tn__is_whole(exponent) ? TN_I64 : tn_default_dtype();
     return tn__common_unary(infer);
 }
 

@@ -2,11 +2,6 @@
  *
  * Arithmetic of three numbers: clamp, lerp, addcmul, addcdiv. */
 #include "formula.h"
-static bool is_whole(double value)
-{
-    return value == floor(value) && fabs(value) < 0x1p63;
-}
-
 /* ---- bounds ---- */
 
 /* A bound of integers that all of them meet may be out of range, and one that none can meet not. */
@@ -29,8 +24,8 @@ static tn_status clamp_infer(tn_infer *infer)
 
     if (!tn__given_number(o->min) && !tn__given_number(o->max))
         return tn_fail(TN_ERR_VALUE, "at least one of min and max has to be given");
-    if (tn__is_int(dtype) && ((tn__given_number(o->min) && !is_whole(o->min)) ||
-                              (tn__given_number(o->max) && !is_whole(o->max))))
+    if (tn__is_int(dtype) && ((tn__given_number(o->min) && !tn__is_whole(o->min)) ||
+                              (tn__given_number(o->max) && !tn__is_whole(o->max))))
         infer->dtype = tn_default_dtype();
     else if (tn__is_int(dtype))
         return clamp_whole(infer, o);
@@ -90,7 +85,8 @@ static tn_status one_bound_derive(tn_derive *d, int which)
     return TN_OK;
 }
 
-/* Two bounds: who is taken gets it all, a bound that is met gets half when it is not the other one too. */
+/* The gradient goes to the operand that was selected; x and a bound that are equal share it, unless
+ * the bounds are equal too. */
 static tn_status clamp_tensor_derive(tn_derive *d)
 {
     tn_tensor *gy = d->gout[0], *x = d->in[0], *min = d->in[1], *max = d->in[2], *half, *at_min,
@@ -170,7 +166,7 @@ static tn_status addcmul_infer(tn_infer *infer)
 
     if (infer->dtype == TN_DTYPE_AUTO)
         infer->dtype = tn_view_dtype(infer->in[0]);
-    if (tn__is_int(infer->dtype) && !is_whole(value))
+    if (tn__is_int(infer->dtype) && !tn__is_whole(value))
         return tn_fail(
             TN_ERR_VALUE,
             "value %g of %s tensors; it has to be a whole number, or a tensor of a float type",

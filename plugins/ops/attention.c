@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attention of queries to keys and its gradient. Devices may have kernels for attend that keep nothing
- * as large as the scores; the decomposition here keeps all scores. */
+ * Attention of queries to keys and its gradient. Devices may have kernels for attend that keep
+ * nothing as large as the scores; the decomposition here keeps all scores. */
 #include "common.h"
 #include <math.h>
 
@@ -151,7 +151,7 @@ static tn_status attend_grad_infer(tn_infer *infer)
     return TN_OK;
 }
 
-/* ---- by operators ---- */
+/* ---- decompositions ---- */
 
 static tn_tensor *as_wide(tn_tensor *x)
 {
@@ -225,7 +225,8 @@ struct drop {
     int64_t seed, block;
 };
 
-/* 1 / (1 - p) where it is kept and 0 where it is dropped, as tn_dropout has it; TN_NONE where all is kept. */
+/* 1 / (1 - p) where an element is kept, 0 where it is dropped, as in tn_dropout; TN_NONE: all are
+ * kept. */
 static tn_tensor *kept(tn_tensor *s, tn_dtype dtype, struct drop drop)
 {
     tn_tensor *room, *keep;
@@ -281,7 +282,7 @@ static tn_status attend_decompose(tn_tensor *const *in, int64_t n_in, const void
     return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last()->code;
 }
 
-/* What the gradients are made of: the gradient of the scores, and the shares as they were dropped. */
+/* What all gradients need: the gradient of the scores, and the softmax after dropout. */
 struct slopes {
     tn_tensor *s, *dropped;
 };
@@ -409,7 +410,8 @@ static tn_status scaled_dot_product_attention_infer(tn_infer *infer)
     return tn__common_open(infer);
 }
 
-/* The dimensions before the last two of everything, broadcast; with enable_gqa the heads stay as they are. */
+/* The broadcast leading dimensions of all inputs; with enable_gqa each input keeps its own
+ * heads. */
 struct leading {
     int64_t size[TN_MAX_DIMS];
     int64_t count;

@@ -107,7 +107,8 @@ static tn_status no_broadcast(const tn_view *a, const tn_view *b, int32_t d, int
         tn__common_text(text_b, tn__common_shape(b)));
 }
 
-/* The usual case: one shape, both row-major. What was written of the result is written again otherwise. */
+/* The usual case: one shape, both row-major. Where it returns false, the caller overwrites the
+ * shape that it wrote. */
 static inline bool binary_plain(const tn_view *a, const tn_view *b, tn_meta *meta)
 {
     int64_t expected = 1;
@@ -146,8 +147,8 @@ tn_status tn__common_binary(tn_infer *infer)
         like_a &= at_a >= 0 && meta->shape[d] == size_a;
         like_b &= at_b >= 0 && meta->shape[d] == size_b;
     }
-    /* The order of the strides that are there is kept where all that have the full shape agree; one that has no order (an
-     * expanded tensor) leaves it to the other. */
+    /* The result keeps the stride order of the inputs of full shape if they agree; an input without
+     * an order (an expanded tensor) takes that of the other. */
     if (like_a) {
         int of_a = layout(a), of_b = like_b ? layout(b) : 0;
         bool same = of_a == 2 && of_b == 2;
@@ -322,7 +323,7 @@ bool tn__common_view_strides(const tn_view *view, tn_ints shape, int64_t *stride
             strides[d] = 1;
         return true;
     }
-    /* Runs of dimensions that lie in memory as one are given the new sizes, from the last on. */
+    /* Contiguous runs of dimensions are split into the new sizes, from the last on. */
     base = view->strides[view->ndim - 1];
     for (int32_t d = view->ndim - 1; d >= 0; d--) {
         chunk *= view->shape[d];

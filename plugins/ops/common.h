@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the families of operators share: inference of shapes, dims as PyTorch reads them, small
- * steps of derivatives. Error texts of inference do not name the operator: the core puts its name
- * in front. */
+ * steps of derivatives. Error texts of inference do not name the operator: the core prefixes its
+ * name. */
 #ifndef TN_OPS_COMMON_H
 #define TN_OPS_COMMON_H
 
 #include <tenon/plugin.h>
 
+#include <math.h>
 #include <string.h>
 
 #include "schema.h"
@@ -35,7 +36,7 @@ tn_status tn__common_unary(tn_infer *infer);  /* one input, elementwise */
 tn_status tn__common_binary(tn_infer *infer); /* two, broadcast */
 /* Two of one shape and dtype: a gradient and what it belongs to. */
 tn_status tn__common_pair(tn_infer *infer);
-/* All inputs that are there broadcast together to output 0. */
+/* All present inputs broadcast together to output 0. */
 tn_status tn__common_broadcast(tn_infer *infer);
 tn_status tn__common_view_of(tn_infer *infer,
                              int32_t ndim); /* output 0 as a view; shape and strides follow */
@@ -75,7 +76,8 @@ tn_status tn__common_index_into(const tn_view *x, int32_t dim, const tn_view *in
 tn_status tn__common_complete(const tn_view *view, tn_ints wanted, int64_t *shape);
 
 /* ---- decompositions ---- */
-/* For operators that are always taken apart: all outputs of in[0]'s dtype, shapes as they come. */
+/* For operators that are always decomposed: all outputs have in[0]'s dtype, shapes are left
+ * open. */
 tn_status tn__common_open(tn_infer *infer);
 /* Zeros of a shape, dtype and device as `like` has them. */
 tn_tensor *tn__common_zeros(tn_tensor *like, tn_ints shape);
@@ -112,6 +114,11 @@ tn_status tn__common_real(const tn_derive *d);
 static inline bool tn__is_int(tn_dtype dtype)
 {
     return (TN_MASK_INT & TN_BIT(dtype)) != 0;
+}
+/* Whether an int64 holds it without loss. */
+static inline bool tn__is_whole(double value)
+{
+    return value == floor(value) && fabs(value) < 0x1p63;
 }
 static inline bool tn__is_complex(tn_dtype dtype)
 {

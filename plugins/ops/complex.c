@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Complex numbers: made of parts, seen as parts, turned. The gradient of a complex number z = a + bi
- * is that of a plus i times that of b, as in PyTorch; derivatives are multiplied conjugate. */
-#include "common.h"
+ * Complex numbers from parts, their parts, and conjugates. The gradient of a complex number
+ * z = a + bi is that of a plus i times that of b, as in PyTorch: the conjugate of the derivative is
+ * multiplied. */
+#include "formula.h"
 
-static tn_tensor *zero(tn_tensor *like)
-{
-    return tn__common_number(like, 0.0);
-}
-
-/* ---- made of parts ---- */
+/* ---- from parts ---- */
 
 static tn_status complex_infer(tn_infer *infer)
 {
@@ -34,7 +30,7 @@ static tn_status complex_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* ---- seen as parts ---- */
+/* ---- views of parts ---- */
 
 /* Every number is two of half the size. */
 static tn_status part_infer(tn_infer *infer, int which)
@@ -82,13 +78,13 @@ static tn_status real_derive(tn_derive *d)
 {
     tn_tensor *gy = d->gout[0];
 
-    d->gin[0] = tn__is_complex(d->in_meta[0].dtype) ? tn_complex(gy, zero(gy)) : gy;
+    d->gin[0] = tn__is_complex(d->in_meta[0].dtype) ? tn_complex(gy, number(gy, 0.0)) : gy;
     return TN_OK;
 }
 
 static tn_status imag_derive(tn_derive *d)
 {
-    d->gin[0] = tn_complex(zero(d->gout[0]), d->gout[0]);
+    d->gin[0] = tn_complex(number(d->gout[0], 0.0), d->gout[0]);
     return TN_OK;
 }
 
@@ -100,7 +96,7 @@ static tn_status view_as_real_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* ---- turned ---- */
+/* ---- conjugate and angle ---- */
 
 static tn_status conj_derive(tn_derive *d)
 {
@@ -135,7 +131,7 @@ static tn_status angle_decompose(tn_tensor *const *in, int64_t n_in, const void 
     (void)n_in, (void)options;
     if (tn__is_complex(tn_tensor_dtype(x)))
         return tn__common_given(out, tn_atan2(tn_imag(x), tn_real(x)));
-    turned = tn_where(tn_lt(x, zero(x)), tn__common_number(x, PI), zero(x));
+    turned = tn_where(tn_lt(x, number(x, 0.0)), tn__common_number(x, PI), number(x, 0.0));
     return tn__common_given(out, tn_where(tn_ne(x, x), x, turned));
 }
 
@@ -151,7 +147,7 @@ static tn_status angle_derive(tn_derive *d)
     re = tn_real(x);
     im = tn_imag(x);
     size = tn_add(tn_mul(re, re), tn_mul(im, im), NULL);
-    gy = tn_where(tn_eq(size, zero(size)), zero(gy), tn_div(gy, size, NULL));
+    gy = tn_where(tn_eq(size, number(size, 0.0)), number(gy, 0.0), tn_div(gy, size, NULL));
     d->gin[0] = tn_complex(tn_neg(tn_mul(gy, im)), tn_mul(gy, re));
     return TN_OK;
 }
@@ -174,7 +170,8 @@ static tn_status sgn_decompose(tn_tensor *const *in, int64_t n_in, const void *o
     if (!tn__is_complex(tn_tensor_dtype(x)))
         return tn__common_given(out, tn_sign(x));
     size = tn_abs(x);
-    return tn__common_given(out, tn_where(tn_eq(size, zero(size)), zero(x), tn_div(x, size, NULL)));
+    return tn__common_given(
+        out, tn_where(tn_eq(size, number(size, 0.0)), number(x, 0.0), tn_div(x, size, NULL)));
 }
 
 /* What of gy is across y, over |x|; 0 at 0 */
@@ -188,7 +185,7 @@ static tn_status sgn_derive(tn_derive *d)
     }
     size = tn_abs(d->in[0]);
     along = tn_mul(y, tn_real(tn_mul(tn_conj(y), gy)));
-    d->gin[0] = tn_where(tn_eq(size, zero(size)), zero(gy),
+    d->gin[0] = tn_where(tn_eq(size, number(size, 0.0)), number(gy, 0.0),
                          tn_div(tn_sub(gy, along, NULL), size, NULL));
     return TN_OK;
 }

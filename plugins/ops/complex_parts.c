@@ -1,33 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Primitives of complex numbers by means of the same ones of their parts, for devices that have no
+ * Primitives of complex numbers decomposed into primitives of their parts, for devices without a
  * kernel for complex numbers. z = a + b i throughout. */
-#include "common.h"
-
-static tn_tensor *times(tn_tensor *x, double factor)
-{
-    return tn_mul_scalar(x, factor);
-}
-
-static tn_tensor *plus(tn_tensor *x, tn_tensor *y)
-{
-    return tn_add(x, y, NULL);
-}
-
-static tn_tensor *minus(tn_tensor *x, tn_tensor *y)
-{
-    return tn_sub(x, y, NULL);
-}
-
-static tn_tensor *over(tn_tensor *x, tn_tensor *y)
-{
-    return tn_div(x, y, NULL);
-}
-
-static tn_tensor *number(tn_tensor *like, double value)
-{
-    return tn__common_number(like, value);
-}
+#include "formula.h"
 
 static tn_tensor *if_zero(tn_tensor *x, tn_tensor *then, tn_tensor *otherwise)
 {
@@ -65,8 +40,8 @@ OF_PAIRS(eq, tn_bitwise_and(tn_eq(a, c), tn_eq(b, d)))
 OF_PARTS(neg, tn_complex(tn_neg(a), tn_neg(b)))
 OF_PARTS(add_scalar,
          tn_complex(tn_add_scalar(a, ((const tn_add_scalar_options *)options)->value), tn_copy(b)))
-OF_PARTS(mul_scalar, tn_complex(times(a, ((const tn_mul_scalar_options *)options)->value),
-                                times(b, ((const tn_mul_scalar_options *)options)->value)))
+OF_PARTS(mul_scalar, tn_complex(tn_mul_scalar(a, ((const tn_mul_scalar_options *)options)->value),
+                                tn_mul_scalar(b, ((const tn_mul_scalar_options *)options)->value)))
 
 /* By the larger part of w, so that nothing overflows on the way. */
 static tn_tensor *quotient(tn_tensor *a, tn_tensor *b, tn_tensor *c, tn_tensor *d)
@@ -96,8 +71,8 @@ OF_PARTS(abs, size_of(a, b))
 /* t = sqrt((|z| + |a|) / 2) is the larger part of the root, |b| / 2t the other. */
 static tn_tensor *root(tn_tensor *a, tn_tensor *b)
 {
-    tn_tensor *t = tn_sqrt(times(plus(size_of(a, b), tn_abs(a)), 0.5));
-    tn_tensor *other = if_zero(t, number(t, 0.0), over(tn_abs(b), times(t, 2.0)));
+    tn_tensor *t = tn_sqrt(tn_mul_scalar(plus(size_of(a, b), tn_abs(a)), 0.5));
+    tn_tensor *other = if_zero(t, number(t, 0.0), over(tn_abs(b), tn_mul_scalar(t, 2.0)));
     tn_tensor *right = tn_ge(a, number(a, 0.0)), *up = tn_where(right, other, t);
 
     return tn_complex(tn_where(right, t, other),
@@ -123,15 +98,16 @@ OF_PAIRS(pow, ((void)a, (void)b, (void)c, (void)d, power(in[0], in[1])))
 
 OF_PARTS(exp, tn_complex(tn_mul(tn_exp(a), tn_cos(b)), tn_mul(tn_exp(a), tn_sin(b))))
 OF_PARTS(log, tn_complex(tn_ln(size_of(a, b)), tn_atan2(b, a)))
-OF_PARTS(log2, times(tn_ln(in[0]), 1.44269504088896340736))
-OF_PARTS(log10, times(tn_ln(in[0]), 0.43429448190325182765))
+OF_PARTS(log2, tn_mul_scalar(tn_ln(in[0]), 1.44269504088896340736))
+OF_PARTS(log10, tn_mul_scalar(tn_ln(in[0]), 0.43429448190325182765))
 /* ln |1 + z| = ln(1 + a (2 + a) + b^2) / 2 */
 OF_PARTS(log1p,
-         tn_complex(times(tn_log1p(plus(tn_mul(a, tn_add_scalar(a, 2.0)), tn_mul(b, b))), 0.5),
+         tn_complex(tn_mul_scalar(tn_log1p(plus(tn_mul(a, tn_add_scalar(a, 2.0)), tn_mul(b, b))),
+                                  0.5),
                     tn_atan2(b, tn_add_scalar(a, 1.0))))
 /* e^a cos b - 1 = (e^a - 1) cos b - 2 sin(b / 2)^2 */
 OF_PARTS(expm1, tn_complex(minus(tn_mul(tn_expm1(a), tn_cos(b)),
-                                 times(tn_square(tn_sin(times(b, 0.5))), 2.0)),
+                                 tn_mul_scalar(tn_square(tn_sin(tn_mul_scalar(b, 0.5))), 2.0)),
                            tn_mul(tn_exp(a), tn_sin(b))))
 OF_PARTS(sigmoid, over(number(in[0], 1.0), tn_add_scalar(tn_exp(tn_neg(in[0])), 1.0)))
 
@@ -142,14 +118,16 @@ OF_PARTS(cos, tn_complex(tn_mul(tn_cos(a), tn_cosh(b)), tn_neg(tn_mul(tn_sin(a),
 OF_PARTS(sinh, tn_complex(tn_mul(tn_sinh(a), tn_cos(b)), tn_mul(tn_cosh(a), tn_sin(b))))
 OF_PARTS(cosh, tn_complex(tn_mul(tn_cosh(a), tn_cos(b)), tn_mul(tn_sinh(a), tn_sin(b))))
 
-/* With e = e^(-2 |a|): (sign(a) (1 - e^2) + 2 e sin 2b i) / ((1 - e)^2 + 4 e cos^2 b), as two parts. */
+/* With e = e^(-2 |a|): (sign(a) (1 - e^2) + 2 e sin 2b i) / ((1 - e)^2 + 4 e cos^2 b), as two
+ * parts. */
 static void tangent(tn_tensor *a, tn_tensor *b, tn_tensor **re, tn_tensor **im)
 {
-    tn_tensor *far = times(tn_abs(a), -2.0), *e = tn_exp(far);
-    tn_tensor *whole = plus(tn_square(tn_expm1(far)), times(tn_mul(e, tn_square(tn_cos(b))), 4.0));
+    tn_tensor *far = tn_mul_scalar(tn_abs(a), -2.0), *e = tn_exp(far);
+    tn_tensor *whole = plus(tn_square(tn_expm1(far)),
+                            tn_mul_scalar(tn_mul(e, tn_square(tn_cos(b))), 4.0));
 
-    *re = over(tn_neg(tn_mul(tn_sign(a), tn_expm1(times(far, 2.0)))), whole);
-    *im = over(times(tn_mul(e, tn_sin(times(b, 2.0))), 2.0), whole);
+    *re = over(tn_neg(tn_mul(tn_sign(a), tn_expm1(tn_mul_scalar(far, 2.0)))), whole);
+    *im = over(tn_mul_scalar(tn_mul(e, tn_sin(tn_mul_scalar(b, 2.0))), 2.0), whole);
 }
 
 tn_status tn__parts_tanh(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
@@ -193,7 +171,7 @@ static tn_tensor *arc(tn_tensor *z, bool cosine)
               *above = tn_sqrt(tn_add_scalar(z, 1.0));
 
     if (cosine)
-        return tn_complex(times(tn_atan2(tn_real(below), tn_real(above)), 2.0),
+        return tn_complex(tn_mul_scalar(tn_atan2(tn_real(below), tn_real(above)), 2.0),
                           area(across(above, below)));
     return tn_complex(tn_atan2(tn_real(z), tn_real(tn_mul(below, above))),
                       area(across(below, above)));
@@ -207,8 +185,10 @@ static tn_tensor *arctangent(tn_tensor *a, tn_tensor *b)
     tn_tensor *square = tn_mul(a, a), *less = tn_add_scalar(tn_neg(b), 1.0);
     tn_tensor *rest = minus(tn_mul(less, tn_add_scalar(b, 1.0)), square);
 
-    return tn_complex(times(tn_atan2(times(a, 2.0), rest), 0.5),
-                      times(tn_log1p(over(times(b, 4.0), plus(square, tn_mul(less, less)))), 0.25));
+    return tn_complex(
+        tn_mul_scalar(tn_atan2(tn_mul_scalar(a, 2.0), rest), 0.5),
+        tn_mul_scalar(tn_log1p(over(tn_mul_scalar(b, 4.0), plus(square, tn_mul(less, less)))),
+                      0.25));
 }
 OF_PARTS(atan, arctangent(a, b))
 

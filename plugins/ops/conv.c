@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolutions. A window of x, with all its channels, is a column; the products of the weight with all columns
- * are the result. The gradient of the input is a convolution again, of gy with zeros between its
- * elements and the weight turned round. */
+ * Convolutions, as products of matrices: each window of x, with all its channels, is a column, and
+ * the result is the weight times these columns. The gradient of the input is again a convolution,
+ * of gy with zeros between its elements and the flipped weight. */
 #include "window.h"
 
 /* What the three operators of the family have in common. */
@@ -16,7 +16,7 @@ static tn_ints after(const tn_view *view, int32_t first)
     return (tn_ints){ view->shape + first, view->ndim - first };
 }
 
-/* `size` of x and `kernel` are behind the channels. */
+/* `size` and `kernel`: the dimensions of x and of the weight after the channels. */
 static tn_status lay_out(layout *l, tn_ints size, tn_ints kernel, tn_ints stride, tn_ints padding,
                          tn_ints dilation, int64_t groups)
 {
@@ -226,8 +226,8 @@ static tn_status convolution_grad_input_infer(tn_infer *infer)
     return TN_OK;
 }
 
-/* gy with zeros between its elements where windows step, cut or filled so that windows of the same reach over it are
- * as many as x has elements. */
+/* gy with stride - 1 zeros between its elements, cropped or padded so that a convolution over it
+ * has as many windows as x has elements. */
 static tn_tensor *spread(tn_tensor *gy, const layout *l)
 {
     int64_t shape[2 + TN__SLIDE_DIMS] = { l->images, l->outputs }, sizes[2 * TN__SLIDE_DIMS];
@@ -258,7 +258,7 @@ static tn_tensor *spread(tn_tensor *gy, const layout *l)
     return tn_pad(wide, (tn_ints){ sizes, 2 * s->dims }, NULL);
 }
 
-/* [O, C / groups, ...] as [C, O / groups, ...], its windows turned round */
+/* [O, C / groups, ...] as [C, O / groups, ...], flipped along the kernel dimensions */
 static tn_tensor *turned(tn_tensor *weight, const layout *l)
 {
     int64_t shape[3 + TN__SLIDE_DIMS] = { l->groups, l->outputs / l->groups,

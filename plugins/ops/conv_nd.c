@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The convolutions that programs call: by number of dimensions, without N too, padded so that the size stays, and
- * transposed. */
+ * The convolutions that programs call, for one to three dimensions: with or without N, with
+ * automatic padding, and transposed. All are decomposed into the primitives of conv.c. */
 #include "window.h"
 
 /* The options of conv1d to conv3d, which are alike. */
@@ -137,8 +137,8 @@ static tn_status back(tn_tensor *const *in, int64_t n_in, int32_t dims, const ba
         if (size[i] < 1)
             return tn_fail(TN_ERR_RUNTIME, "the result would have the size %lld; x is %s",
                            (long long)size[i], tn__common_text(text, tn_tensor_shape(in[0])));
-        /* Windows that are dilated leave room for output_padding beyond a stride, where windows of the convolution
-         * that this turns round would begin: they are of zeros. */
+        /* With dilation, output_padding may exceed the stride. The convolution that this inverts
+         * has windows there; they contain zeros. */
         zeros[2 * (dims - 1 - i) + 1] = more[i] / stride[i];
         wider |= more[i] >= stride[i];
     }

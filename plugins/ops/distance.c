@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Lengths of vectors, and distances and angles between them. */
-#include "common.h"
-
-static tn_tensor *less(tn_tensor *a, tn_tensor *b)
-{
-    return tn_sub(a, b, NULL);
-}
+#include "formula.h"
 
 static tn_tensor *length_along(tn_tensor *x, double p, int64_t dim, bool keepdim)
 {
@@ -16,14 +11,6 @@ static tn_tensor *length_along(tn_tensor *x, double p, int64_t dim, bool keepdim
     o.dims = (tn_ints){ &dim, 1 };
     o.keepdim = keepdim;
     return tn_norm(x, &o);
-}
-
-static tn_tensor *at_least(tn_tensor *x, double least)
-{
-    tn_clamp_options o = TN_CLAMP_OPTIONS;
-
-    o.min = least;
-    return tn_clamp(x, &o);
 }
 
 static tn_status normalize_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
@@ -87,7 +74,7 @@ static tn_status pairwise_distance_decompose(tn_tensor *const *in, int64_t n_in,
 
     (void)n_in;
     return tn__common_given(
-        out, length_along(tn_add_scalar(less(in[0], in[1]), o->eps), o->p, -1, o->keepdim));
+        out, length_along(tn_add_scalar(minus(in[0], in[1]), o->eps), o->p, -1, o->keepdim));
 }
 
 static tn_status cdist_infer(tn_infer *infer)
@@ -110,7 +97,7 @@ static tn_status cdist_decompose(tn_tensor *const *in, int64_t n_in, const void 
                                  tn_tensor **out)
 {
     const tn_cdist_options *o = options;
-    tn_tensor *apart = less(tn_unsqueeze(in[0], -2), tn_unsqueeze(in[1], -3));
+    tn_tensor *apart = minus(tn_unsqueeze(in[0], -2), tn_unsqueeze(in[1], -3));
     tn_sum_options sum = TN_SUM_OPTIONS;
     int64_t last = -1;
 

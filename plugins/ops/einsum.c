@@ -228,7 +228,7 @@ static int32_t where_is(const named *x, int letter)
     return -1;
 }
 
-/* Takes diagonals of letters that are there twice. */
+/* Takes the diagonal of letters that occur twice. */
 static void single(named *x)
 {
     for (int32_t a = 0; a < x->count; a++)
@@ -329,8 +329,7 @@ static tn_status together(named *a, const named *b, const bool *needed, const in
     return a->x != NULL ? TN_OK : tn_error_last()->code;
 }
 
-/* Dimensions of size 1 that stand for larger ones go: what is the same everywhere need not be
- * named. */
+/* Removes dimensions of size 1 that broadcast to larger ones. */
 static tn_tensor *narrowed(tn_tensor *x, equation *e, int64_t i)
 {
     for (int32_t d = e->count[i]; d-- > 0 && x != NULL;) {

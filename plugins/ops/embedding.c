@@ -104,7 +104,7 @@ static tn_status embedding_bag_infer(tn_infer *infer)
     return tn__common_open(infer);
 }
 
-/* 1 where an index counts, else 0, as numbers of the weight's dtype; NULL with `failed` unset: all do. */
+/* 1 where an index counts, else 0, in the weight's dtype; NULL without an error: all count. */
 static tn_tensor *counting(tn_tensor *weight, tn_tensor *index, int64_t padding)
 {
     if (padding < 0)
@@ -137,7 +137,7 @@ static int64_t *read_offsets(tn_tensor *offsets, int64_t n, int64_t *count)
     return at;
 }
 
-/* The bag of every index: how many offsets lie at or before it, less one. */
+/* The bag of every index: the number of offsets at or before it, minus one. */
 static tn_tensor *bags_of(tn_tensor *like, const int64_t *at, int64_t bags, int64_t n)
 {
     int64_t *bag = tn_malloc((size_t)(n > 0 ? n : 1) * sizeof *bag);
@@ -153,7 +153,7 @@ static tn_tensor *bags_of(tn_tensor *like, const int64_t *at, int64_t bags, int6
     return to;
 }
 
-/* Bags of one length, the places behind their ends not counting: index [B, L] and what counts. */
+/* Bags padded to one length: index [B, L], and a mask of the places that count. */
 static tn_tensor *squared(tn_tensor *index, const int64_t *at, int64_t bags, tn_tensor **counts)
 {
     int64_t n = tn_tensor_size(index, 0), longest = 0, *place;
@@ -166,7 +166,7 @@ static tn_tensor *squared(tn_tensor *index, const int64_t *at, int64_t bags, tn_
         longest = length > longest ? length : longest;
     }
     longest = longest > 0 ? longest : 1;
-    if (n == 0) { /* nothing to look up: any row stands for the places that do not count */
+    if (n == 0) { /* nothing to look up: the places that do not count may take any row */
         *counts = tn_tensor_full(TN_SHAPE(bags, longest), 0, TN_BOOL, tn_tensor_device(index));
         return tn_tensor_full(TN_SHAPE(bags, longest), 0, TN_I64, tn_tensor_device(index));
     }

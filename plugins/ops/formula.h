@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The words in which derivatives and decompositions are written, so that they read as the formulas
- * do. A NULL tensor goes through all of them without a new error. */
+ * Shorthands for derivatives and decompositions, so that these read as formulas. A NULL tensor goes
+ * through all of them without a new error. */
 #ifndef TN_OPS_FORMULA_H
 #define TN_OPS_FORMULA_H
 
@@ -72,6 +72,15 @@ static inline tn_tensor *clamped(tn_tensor *x, double min, double max)
     o.min = min;
     o.max = max;
     return tn_clamp(x, &o);
+}
+
+/* x with all dimensions from `from` on as one */
+static inline tn_tensor *flattened(tn_tensor *x, int64_t from)
+{
+    tn_flatten_options o = TN_FLATTEN_OPTIONS;
+
+    o.start_dim = from;
+    return tn_flatten(x, &o);
 }
 
 /* ---- masks ---- */

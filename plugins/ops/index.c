@@ -234,7 +234,7 @@ static tn_status masked_select_decompose(tn_tensor *const *in, int64_t n_in, con
 
 /* ---- places that several indices name ---- */
 
-/* What the indices have together, then the dimensions of x behind those they choose from. */
+/* The broadcast shape of the indices, then the dimensions of x that they do not index. */
 static tn_status chosen(const tn_view *x, const tn_view *const *indices, int64_t n, tn_meta *meta)
 {
     tn_infer all = { TN_HEAD(tn_infer), .in = indices, .n_in = n, .n_out = 1, .out = meta };
@@ -297,7 +297,7 @@ static tn_tensor *offsets_of(tn_tensor *index, int64_t size, int64_t step, tn_in
     return tn_expand(tn_reshape(tn_gather(steps, at, 0), tn_tensor_shape(index)), shape);
 }
 
-/* One index, which chooses rows of x: scatter takes it for each row, refusing what is out of range. */
+/* One index, which selects rows of x: scatter with the index expanded, which checks the range. */
 static tn_status put_rows(tn_tensor *const *in, bool accumulate, tn_meta *meta, tn_tensor **out)
 {
     const tn_view *x = tn_tensor_view(in[0]);

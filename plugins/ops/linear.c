@@ -110,7 +110,8 @@ static tn_tensor *follow_back(int which, tn_tensor *gy, tn_tensor *seen)
     }
 }
 
-/* Whether `before` is there: the derivative needs what went into the activation, or its result is hidden in the sum. */
+/* Whether `before` is stored: the derivative needs the input of the activation, or its result is
+ * not available because the residual was added. */
 static bool keeps_before(int which, bool residual)
 {
     return !followers[which].by_result || (which != NONE && residual);

@@ -209,7 +209,8 @@ static tn_tensor *along_classes(tn_tensor *weight, tn_tensor *x, int64_t at)
     return tn_reshape(weight, (tn_ints){ shape, ndim });
 }
 
-/* Of log-probabilities x, each target with its weight; `smoothing` spreads a part over all classes. */
+/* From log-probabilities x: each target with its weight; `smoothing` spreads a share over all
+ * classes. */
 static tn_tensor *by_index(tn_tensor *x, tn_tensor *target, tn_tensor *weight, int64_t ignore,
                            double smoothing, const char *reduction)
 {
@@ -220,7 +221,7 @@ static tn_tensor *by_index(tn_tensor *x, tn_tensor *target, tn_tensor *weight, i
     tn_squeeze_options one = TN_SQUEEZE_OPTIONS;
 
     one.dims = (tn_ints){ &at, 1 };
-    /* whatever stands where the target is ignored, and whatever comes back there, counts as 0 */
+    /* ignored targets contribute 0, forward and backward */
     y = tn_masked_fill(tn_neg(tn_squeeze(tn_gather(x, tn_unsqueeze(safe, at), at), &one)), out,
                        0.0);
     if (y == NULL)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Connectionist temporal classification: the forward recursion in logarithms over the target with blanks between its
- * elements, for the whole batch at once; derivatives follow from the operators it is made of, but for what with_scores() adds. */
-#include "common.h"
+ * Connectionist temporal classification: the forward recursion in logarithms over the target with
+ * blanks between its elements, for the whole batch at once. Derivatives follow from the operators
+ * that it is made of, except for what with_scores() adds. */
+#include "formula.h"
 
 #include <math.h>
 
@@ -10,15 +11,10 @@ struct ctc {
     int64_t t, n, c, s; /* s: 2 * longest target + 1 */
     int64_t *label;     /* [N, S] of the stretched target */
     bool *skip;         /* [N, S]: the blank before may be left out */
-    int64_t *last;      /* [N, 2]: where the last element and the last blank stand */
+    int64_t *last;      /* [N, 2]: indices of the last element and the last blank */
     bool *alone;        /* [N]: the target is empty, so there is no last element */
     int64_t *input, *target;
 };
-
-static bool is(const char *text, const char *word)
-{
-    return text != NULL && strcmp(text, word) == 0;
-}
 
 static tn_status ctc_loss_infer(tn_infer *infer)
 {
@@ -164,7 +160,8 @@ static tn_tensor *later(tn_tensor *x, int64_t by)
     return tn_pad(tn_narrow(x, 1, 0, tn_tensor_size(x, 1) - by), TN_SHAPE(by, 0), &o);
 }
 
-/* log of the sum of exponentials. Where all parts are impossible so is the whole, and nothing flows back. */
+/* Log of the sum of exponentials. Where all parts are impossible the sum is too, and has no
+ * gradient. */
 static tn_tensor *either(tn_tensor *const *parts, int64_t count)
 {
     int64_t first = 0;
@@ -230,9 +227,10 @@ static tn_tensor *recursion(const struct ctc *k, tn_tensor *x)
     return either(parts, 2);
 }
 
-/* The gradient of log_probs that stand behind no log_softmax is PyTorch's, too: there the step from probabilities to scores
- * is part of it. That is one of the probabilities' own sum, whose value is taken off again. What is impossible has NaN as
- * its gradient unless `zeros` are wanted: an infinite y times 1 and over 1 has infinity less infinity, any other y nothing. */
+/* The gradient of log_probs is PyTorch's, which includes the step from probabilities to scores even
+ * where no log_softmax produced them. It is the gradient of the probabilities' sum, whose value is
+ * subtracted again. An impossible target has NaN as its gradient unless `zeros` are wanted: an
+ * infinite y times 1 and over 1 gives infinity minus infinity, any other y adds nothing. */
 static tn_tensor *with_scores(const struct ctc *k, tn_tensor *x, tn_tensor *y, bool zeros)
 {
     int64_t dims[] = { 0, 2 };

@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-/* x and target element by element: PyTorch broadcasts with a warning, which is a mistake far more often than a wish. */
+/* x and target have to have one shape. PyTorch broadcasts with a warning; that is nearly always a
+ * mistake. */
 static tn_status same_shape(const tn_infer *infer)
 {
     const tn_view *x = infer->in[0], *target = infer->in[1];
@@ -218,7 +219,8 @@ static tn_tensor *poisson(tn_tensor *x, tn_tensor *target, const tn_poisson_nll_
 
 EACH(poisson_nll_loss, TN_OK, poisson(in[0], in[1], o), NULL);
 
-/* PyTorch's rule: var has x's shape, or that with one dimension of size 1, or lacks the last one. */
+/* PyTorch's rule: var has x's shape, or that with one dimension of size 1, or lacks the last
+ * one. */
 static tn_status gaussian_check(const tn_infer *infer, double eps)
 {
     const tn_view *x = infer->in[0], *var = infer->in[2];

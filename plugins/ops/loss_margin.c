@@ -82,7 +82,7 @@ static tn_status class_shapes(const tn_infer *infer, bool each)
     if (x->ndim == 2)
         fits = target->ndim == (each ? 2 : 1) && target->shape[0] == x->shape[0] &&
                (!each || target->shape[1] == classes);
-    else if (fits) /* one row: a number stands for a row of one */
+    else if (fits) /* one row: a 0-d tensor is a row of one */
         fits = target->ndim == 0 ? !each || classes == 1
                                  : target->ndim == 1 && target->shape[0] == (each ? classes : 1);
     if (!fits)
@@ -137,7 +137,8 @@ static tn_status multi_margin_check(const tn_infer *infer, int64_t p)
 
 LOSS(multi_margin_loss, multi_margin_check(infer, o->p), multi_margin(in, o));
 
-/* A place counts until the first negative one; a class that is among the targets is no other class. */
+/* Targets count up to the first negative one; target classes are excluded from the other
+ * classes. */
 static tn_tensor *multilabel(tn_tensor *x, tn_tensor *target)
 {
     int64_t last, classes, second = -1, both[2];

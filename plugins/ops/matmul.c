@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of matrices and vectors. Devices have kernels for bmm; the others are decomposed into it. */
+ * Products of matrices and vectors. Devices have kernels for bmm; the others are decomposed into
+ * it. */
 #include "matmul.h"
 
 static tn_status shapes_differ(const tn_view *a, const tn_view *b, const char *rule)

@@ -1,38 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalisation: numbers less their mean, in units of their spread; over the last dimensions. */
+ * Normalisation over the last dimensions: minus the mean, divided by the standard deviation. */
 #include "norm.h"
+#include "reduction.h"
 
 #include <float.h>
 #include <math.h>
 
 /* ---- standardize ---- */
-
-static double members(tn_ints shape, tn_ints dims)
-{
-    bool reduced[TN_MAX_DIMS];
-    double n = 1;
-
-    if (tn__common_dims(dims, (int32_t)shape.count, reduced) != TN_OK)
-        return 0;
-    for (int64_t d = 0; d < shape.count; d++)
-        n *= reduced[d] ? (double)shape.at[d] : 1;
-    return n;
-}
-
-static tn_tensor *mean_of(tn_tensor *x, tn_ints dims)
-{
-    tn_mean_options o = TN_MEAN_OPTIONS;
-
-    o.dims = dims;
-    o.keepdim = true;
-    return tn_mean(x, &o);
-}
-
-static tn_tensor *less(tn_tensor *a, tn_tensor *b)
-{
-    return tn_sub(a, b, NULL);
-}
 
 static tn_status moments_infer(const tn_view *x, tn_ints dims, tn_meta *mean, tn_meta *var)
 {
@@ -99,9 +74,9 @@ static tn_status standardize_decompose(tn_tensor *const *in, int64_t n_in, const
     tn_tensor *x = tn__normal_as_wide(in[0]), *centred, *y;
 
     (void)n_in;
-    out[1] = mean_of(x, o->dims);
-    centred = less(x, out[1]);
-    out[2] = mean_of(tn_square(centred), o->dims);
+    out[1] = mean_of(x, o->dims, true);
+    centred = minus(x, out[1]);
+    out[2] = mean_of(tn_square(centred), o->dims, true);
     y = tn_mul(centred, tn__normal_spread(out[2], o->eps));
     if (in[1] != TN_NONE)
         y = tn_mul(y, tn__normal_as_wide(in[1]));
@@ -122,7 +97,7 @@ static tn_tensor *moments_back(tn_derive *d, tn_ints dims, tn_tensor *gx)
         gx = gx == TN_NONE ? part : tn_add(gx, part, NULL);
     }
     if (d->gout[2] != TN_NONE) {
-        tn_tensor *part = tn_mul(tn_mul_scalar(d->gout[2], 2.0 / n), less(d->in[0], d->out[1]));
+        tn_tensor *part = tn_mul(tn_mul_scalar(d->gout[2], 2.0 / n), minus(d->in[0], d->out[1]));
 
         gx = gx == TN_NONE ? part : tn_add(gx, part, NULL);
     }
@@ -168,7 +143,8 @@ static tn_status standardize_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* Of gy, the moments and weight beside x: what the derivatives share. `more` are the inputs between gy and x. */
+/* Checks gy, the moments and the weight against x for all derivatives. `more`: the number of inputs
+ * between gy and x. */
 static tn_status back_infer(tn_infer *infer, int more, tn_ints dims, tn_ints affine_shape)
 {
     const tn_view *gy = infer->in[0], *const *in = infer->in + more, *x = in[1];
@@ -215,13 +191,13 @@ static tn_status standardize_grad_decompose(tn_tensor *const *in, int64_t n_in, 
     tn_dtype dtype = tn_tensor_dtype(in[0]);
     tn_tensor *gy = tn__normal_as_wide(in[0]), *mean = tn__normal_moment(in[2], gy), *g = gy;
     tn_tensor *spread = tn__normal_spread(tn__normal_moment(in[3], gy), o->eps);
-    tn_tensor *unit = tn_mul(less(tn__normal_as_wide(in[1]), mean), spread);
+    tn_tensor *unit = tn_mul(minus(tn__normal_as_wide(in[1]), mean), spread);
 
     (void)n_in;
     if (in[4] != TN_NONE)
         g = tn_mul(gy, tn__normal_as_wide(in[4]));
-    g = tn_mul(spread,
-               less(less(g, mean_of(g, o->dims)), tn_mul(unit, mean_of(tn_mul(g, unit), o->dims))));
+    g = tn_mul(spread, minus(minus(g, mean_of(g, o->dims, true)),
+                             tn_mul(unit, mean_of(tn_mul(g, unit), o->dims, true))));
     if (g == NULL)
         return tn_error_last()->code;
     out[0] = tn_cast(g, dtype);
@@ -235,7 +211,7 @@ static tn_status standardize_grad_decompose(tn_tensor *const *in, int64_t n_in, 
     return out[0] != NULL && out[1] != NULL && out[2] != NULL ? TN_OK : tn_error_last()->code;
 }
 
-/* ---- and relu behind it ---- */
+/* ---- followed by relu ---- */
 
 static tn_status standardize_relu_infer(tn_infer *infer)
 {
@@ -406,8 +382,9 @@ static tn_status rms_norm_decompose(tn_tensor *const *in, int64_t n_in, const vo
     tn_tensor *x = tn__normal_as_wide(in[0]), *y;
 
     (void)n_in;
-    y = tn_mul(x, tn__normal_spread(
-                      mean_of(tn_square(x), last_dims(o->normalized_shape.count, dims)), eps));
+    y = tn_mul(x,
+               tn__normal_spread(
+                   mean_of(tn_square(x), last_dims(o->normalized_shape.count, dims), true), eps));
     if (in[1] != TN_NONE)
         y = tn_mul(y, tn__normal_as_wide(in[1]));
     return tn__common_given(out, y == NULL ? NULL : tn_cast(y, dtype));

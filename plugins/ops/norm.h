@@ -4,7 +4,7 @@
 #ifndef TN_OPS_NORM_H
 #define TN_OPS_NORM_H
 
-#include "common.h"
+#include "formula.h"
 
 /* The dtype in which moments are computed: float32 at least. */
 static inline tn_dtype tn__normal_wide(tn_dtype dtype)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Steps of optimizers for many parameters at once, and the norm of all their gradients: what they ask of their tensors, and how
- * they come apart into operators, one parameter after the other. */
+ * Steps of optimizers for many parameters at once, and the norm of all their gradients: checks of
+ * the tensors, and decompositions, one parameter after the other. */
 #include "common.h"
 
 #include <math.h>
@@ -64,7 +64,7 @@ static tn_status adam_step_infer(tn_infer *infer)
                         o->amsgrad ? "itself, gradient, m, v, w" : "itself, gradient, m, v");
 }
 
-/* ---- how they come apart --------------------------------------------------------------------- */
+/* ---- decompositions --------------------------------------------------------------------- */
 
 /* x = x + alpha * y; NULL passes through. */
 static tn_tensor *add_scaled(tn_tensor *x, tn_tensor *y, double alpha)
@@ -84,8 +84,9 @@ static tn_tensor *effective(tn_tensor *p, tn_tensor *gradient, double decay, boo
     return decay == 0 ? gradient : tn_add(gradient, p, &o);
 }
 
-static tn_tensor *sgd_one(tn_tensor *const *t, const tn_sgd_step_options *o)
+static tn_tensor *sgd_one(tn_tensor *const *t, const void *options)
 {
+    const tn_sgd_step_options *o = options;
     tn_tensor *g = effective(t[0], t[1], o->weight_decay, o->maximize);
     if (o->momentum != 0 && g != NULL) {
         tn_add_options ahead = TN_ADD_OPTIONS;
@@ -98,8 +99,9 @@ static tn_tensor *sgd_one(tn_tensor *const *t, const tn_sgd_step_options *o)
     return add_scaled(t[0], g, -o->lr);
 }
 
-static tn_tensor *adam_one(tn_tensor *const *t, const tn_adam_step_options *o)
+static tn_tensor *adam_one(tn_tensor *const *t, const void *options)
 {
+    const tn_adam_step_options *o = options;
     double one = 1 - pow(o->beta1, (double)o->step), two = 1 - pow(o->beta2, (double)o->step);
     if (o->decoupled && o->weight_decay != 0 &&
         tn_mul_scalar_(t[0], 1 - o->lr * o->weight_decay) == NULL)
@@ -113,23 +115,35 @@ static tn_tensor *adam_one(tn_tensor *const *t, const tn_adam_step_options *o)
     return add_scaled(t[0], tn_div(m, tn_add_scalar_(root, o->eps), NULL), -o->lr / one);
 }
 
-#define DECOMPOSE(name)                                                                            \
-    static tn_status name##_step_decompose(tn_tensor *const *in, int64_t n_in,                     \
-                                           const void *options, tn_tensor **out)                   \
-    {                                                                                              \
-        int64_t size = name##_group(options);                                                      \
-        (void)out;                                                                                 \
-        for (int64_t i = 0; i < n_in; i += size) {                                                 \
-            uint64_t scope = tn_scope_begin();                                                     \
-            bool good = name##_one(in + i, options) != NULL;                                       \
-            tn_scope_end(scope);                                                                   \
-            if (!good)                                                                             \
-                return tn_error_last()->code;                                                      \
-        }                                                                                          \
-        return TN_OK;                                                                              \
+/* `one` for each group of `size` tensors, whose temporaries end with it. */
+static tn_status each_group(tn_tensor *const *in, int64_t n_in, int64_t size,
+                            tn_tensor *(*one)(tn_tensor *const *, const void *),
+                            const void *options)
+{
+    for (int64_t i = 0; i < n_in; i += size) {
+        uint64_t scope = tn_scope_begin();
+        bool good = one(in + i, options) != NULL;
+
+        tn_scope_end(scope);
+        if (!good)
+            return tn_error_last()->code;
     }
-DECOMPOSE(sgd)
-DECOMPOSE(adam)
+    return TN_OK;
+}
+
+static tn_status sgd_step_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                    tn_tensor **out)
+{
+    (void)out;
+    return each_group(in, n_in, sgd_group(options), sgd_one, options);
+}
+
+static tn_status adam_step_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
+                                     tn_tensor **out)
+{
+    (void)out;
+    return each_group(in, n_in, adam_group(options), adam_one, options);
+}
 
 /* ---- the norm of all gradients --------------------------------------------------------------- */
 

@@ -67,8 +67,8 @@ static tn_tensor *flipped(tn_tensor *x, int64_t dim)
     return x == NULL ? NULL : tn_flip(x, (tn_ints){ &dim, 1 });
 }
 
-/* What goes to an edge of `dim`: `count` elements, at the front or behind. `replicate` repeats an edge of what was there before
- * anything was cut off. */
+/* The `count` elements that are added at one end of `dim`. `replicate` repeats the edge as it was
+ * before negative padding cropped it. */
 static tn_tensor *edge(tn_tensor *x, int64_t dim, int64_t count, bool front,
                        const tn_pad_options *o)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pooling: windows of [N, C, ...], and one number out of each. */
+ * Pooling: one number from each window of [N, C, ...]. */
 #include "window.h"
 
 /* What the options of pooling come to. */
@@ -78,7 +78,8 @@ static tn_tensor *one_each(tn_tensor *x, int64_t dim)
     return x == NULL ? NULL : tn_squeeze(x, &o);
 }
 
-/* The place of the largest of each window: windows [N, C, count..., k], places [1, 1, count..., k]. */
+/* The index of the largest of each window: windows [N, C, count..., k], places [1, 1, count...,
+ * k]. */
 static tn_status largest(tn_tensor *windows, tn_tensor *places, tn_tensor **out)
 {
     tn_max_dim_options o = TN_MAX_DIM_OPTIONS;
@@ -95,7 +96,7 @@ static tn_status largest(tn_tensor *windows, tn_tensor *places, tn_tensor **out)
     return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last()->code;
 }
 
-/* ---- the largest ---- */
+/* ---- max_pool ---- */
 
 static pool max_options(const tn_max_pool_options *o)
 {
@@ -159,7 +160,7 @@ static tn_status max_pool_grad_infer(tn_infer *infer)
                        tn__common_text(text_i, tn__common_shape(indices)));
     tn__slide_meta(&infer->out[0], tn_view_dtype(gy), gy->shape[0], gy->shape[1], o->input_size.at,
                    (int32_t)o->input_size.count);
-    tn__slide_keep_order(&infer->out[0], indices); /* they lie as x did */
+    tn__slide_keep_order(&infer->out[0], indices); /* the indices have the stride order of x */
     return TN_OK;
 }
 
@@ -210,7 +211,7 @@ static tn_status max_pool_grad_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* ---- the mean ---- */
+/* ---- avg_pool ---- */
 
 typedef struct mean_options {
     pool pool;
@@ -254,8 +255,7 @@ static tn_tensor *counts(tn_tensor *like, const tn__slide *s, const mean_options
     if (even || o->divisor != INT64_MIN)
         return NULL;
     *all = 0;
-    /* Along each dimension: from the larger of the window's and the image's beginnings to the smaller of
-     * their ends. */
+    /* Along each dimension: the overlap of the window and the image. */
     for (int32_t i = 0; i < s->dims; i++) {
         int64_t pad = s->padding[i], low = o->with_pad ? -pad : 0,
                 high = s->size[i] + (o->with_pad ? pad : 0),

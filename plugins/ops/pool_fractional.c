@@ -4,14 +4,6 @@
 #include "formula.h"
 enum { MOST = 3 };
 
-static tn_tensor *flattened(tn_tensor *x, int64_t from)
-{
-    tn_flatten_options o = TN_FLATTEN_OPTIONS;
-
-    o.start_dim = from;
-    return tn_flatten(x, &o);
-}
-
 static tn_status fractional_infer(tn_infer *infer, int32_t dims, tn_ints kernel, tn_ints output)
 {
     const tn_view *x = infer->in[0], *samples = infer->in[1];
@@ -72,11 +64,12 @@ static tn_status fractional(tn_tensor *const *in, int32_t dims, tn_ints kernel, 
         return tn_error_last()->code;
     n = tn_tensor_size(x, 0);
     c = tn_tensor_size(x, 1);
-    /* the place of every element of every window: [N, C, o..., k...], summed up dimension by dimension */
+    /* the index of every element of every window: [N, C, o..., k...], summed over the dimensions */
     for (int32_t d = 0; d < dims; d++) {
         int64_t size = tn_tensor_size(x, 2 + d);
         tn_arange_options whole = TN_ARANGE_OPTIONS;
-        /* PyTorch draws the width before the height of an image, but depth, height, width of a volume. */
+        /* PyTorch draws the width before the height of an image, but depth, height, width of a
+         * volume. */
         tn_tensor *sample = tn_unsqueeze(tn_select(samples, 2, dims == 2 ? 1 - d : d), 2), *part;
 
         whole.dtype = TN_I64;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pooling operators that programs call: by number of dimensions, without N too, and those made of
- * others. */
+ * The pooling operators that programs call, for one to three dimensions, with or without N. All are
+ * decomposed, most of them into the primitives of pool.c. */
 #include "window.h"
 
 static tn_status image_open(tn_infer *infer, int32_t dims)
@@ -33,7 +33,7 @@ static tn_status two_given(tn_tensor **out, int32_t n_out, tn_tensor **result, i
     return TN_OK;
 }
 
-/* ---- the largest, the mean ---- */
+/* ---- max and average ---- */
 
 static tn_status max_pooled(tn_tensor *const *in, int32_t dims, const tn_max_pool_options *o,
                             tn_tensor **out, int32_t n_out)
@@ -80,10 +80,10 @@ COMPOSED(avg_pool1d, image_open(infer, 1), avg_pooled(in, 1, o->kernel, AVG_OPTI
 COMPOSED(avg_pool2d, image_open(infer, 2), avg_pooled(in, 2, o->kernel, AVG_OPTIONS, out));
 COMPOSED(avg_pool3d, image_open(infer, 3), avg_pooled(in, 3, o->kernel, AVG_OPTIONS, out));
 
-/* ---- windows that divide x evenly ---- */
+/* ---- adaptive ---- */
 
-/* Windows of uneven sizes are chosen by index; this many along one dimension are 2 GiB of indices, and behind that only mistakes
- * lie. */
+/* Windows of uneven sizes are gathered by index. This many along one dimension need 2 GiB of
+ * indices; a larger size is taken for a mistake. */
 enum { MOST_CHOSEN = 1 << 28 };
 
 static tn_status adaptive_size(tn_tensor *x, tn_ints given, int32_t dims, int64_t *out)
@@ -162,8 +162,8 @@ static int64_t longest_of(int64_t size, int64_t count)
     return longest;
 }
 
-/* [.., size, ..] to [.., count, longest, ..]: the windows along `dim`; short ones repeat their last element, which
- * changes no maximum. */
+/* [.., size, ..] to [.., count, longest, ..]: the windows along `dim`. Short ones repeat their last
+ * element, which changes no maximum. */
 static tn_tensor *windows_along(tn_tensor *x, int64_t dim, int64_t size, int64_t count)
 {
     tn_arange_options whole = TN_ARANGE_OPTIONS;
@@ -189,8 +189,9 @@ static tn_tensor *windows_along(tn_tensor *x, int64_t dim, int64_t size, int64_t
     return tn_reshape(x, (tn_ints){ shape, ndim + 1 });
 }
 
-/* The mean along one dimension: each element is added to the windows that hold it, so that an infinity stays in those. There are
- * no more pairs of the two than a line has elements and windows together: those of one sort first, then what is shared. */
+/* The mean along one dimension. Each element is added to the windows that contain it, so that an
+ * infinity stays in those. There are at most size + count pairs of element and window: first one
+ * per element (or window), then the shared ones. */
 static tn_tensor *mean_along(tn_tensor *x, int64_t dim, int64_t count)
 {
     int64_t size = tn_tensor_size(x, dim), shape[TN_MAX_DIMS], ones[TN_MAX_DIMS], shared = 0;
@@ -341,7 +342,7 @@ COMPOSED(adaptive_max_pool2d_with_indices, image_open(infer, 2),
 COMPOSED(adaptive_max_pool3d_with_indices, image_open(infer, 3),
          max_adaptive(in, 3, o->output_size, out, 2));
 
-/* ---- powers ---- */
+/* ---- lp_pool ---- */
 
 /* PyTorch's way: the mean of powers, its negative values kept out, times the count. */
 static tn_status powers(tn_tensor *const *in, int32_t dims, double p, tn_ints kernel,
@@ -371,7 +372,7 @@ COMPOSED(lp_pool1d, image_open(infer, 1), powers(in, 1, o->p, o->kernel, LP_OPTI
 COMPOSED(lp_pool2d, image_open(infer, 2), powers(in, 2, o->p, o->kernel, LP_OPTIONS, out));
 COMPOSED(lp_pool3d, image_open(infer, 3), powers(in, 3, o->p, o->kernel, LP_OPTIONS, out));
 
-/* ---- back to where the largest were ---- */
+/* ---- max_unpool ---- */
 
 static bool same_shape(tn_ints a, tn_ints b)
 {

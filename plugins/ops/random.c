@@ -3,7 +3,8 @@
  * Random numbers, from Philox with a given key or drawn from the generator. */
 #include "common.h"
 
-/* Elements and 32-bit words of each: the generator is asked for as many, whatever the device. */
+/* Reserves `words` 32-bit words of the generator for each element, the same number on every
+ * device. */
 static tn_status take(tn_tensor *x, uint32_t words, int64_t *seed, int64_t *block)
 {
     uint64_t key, first;
@@ -113,8 +114,9 @@ static tn_status randint_infer(tn_infer *infer)
     return tn__common_unary(infer);
 }
 
-/* A few thousand numbers from 24 bits, more of them from 53. What is drawn below `count` stays below it: the largest
- * is count less more than half of the distance to the number before. */
+/* Ranges of a few thousand numbers are drawn from 24 bits, larger ones from 53. A draw times
+ * `count` stays below `count`: the largest product is more than half a unit in the last place below
+ * it. */
 static tn_status randint_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
                                    tn_tensor **out)
 {

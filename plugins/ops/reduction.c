@@ -130,7 +130,7 @@ static tn_status prod_infer(tn_infer *infer)
     return tn__reduce_infer(infer, o->dims, o->keepdim, dtype);
 }
 
-/* The product of all before an element and of all behind it, with x [..., n]. */
+/* The product of all elements before an element and of all after it, with x [..., n]. */
 static tn_tensor *others(tn_tensor *x, tn_ints shape)
 {
     int64_t n = shape.at[shape.count - 1], one[TN_MAX_DIMS], last[1] = { -1 };
@@ -151,7 +151,7 @@ static tn_tensor *others(tn_tensor *x, tn_ints shape)
     return tn_mul(before, behind);
 }
 
-/* The same for any dims: they are moved behind the others, as one, and back. This way can be
+/* The same for any dims: they are moved to the end as one dimension, and back. This form can be
  * differentiated again, also where there are zeros. */
 static tn_tensor *others_of(tn_tensor *x, tn_ints shape, tn_ints dims)
 {
@@ -228,7 +228,7 @@ static tn_tensor *as_asked(tn_tensor *truth, tn_tensor *x)
     return tn_tensor_dtype(x) == TN_U8 ? tn_cast(truth, TN_U8) : truth;
 }
 
-/* No dimensions, unlike dimensions that are not given: each element is asked alone, as in PyTorch. */
+/* An empty list of dims, unlike none given: each element is tested alone, as in PyTorch. */
 static bool alone(tn_ints dims)
 {
     return dims.count == 0;

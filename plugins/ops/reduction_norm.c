@@ -161,7 +161,7 @@ static tn_status norm_derive(tn_derive *d)
     } else if (o->p == 1) {
         d->gin[0] = tn_mul(tn_sgn(x), gy);
     } else if (o->p == 2) {
-        /* Where the norm is 0, nothing is divided by it: a derivative of this derivative would be NaN. */
+        /* No division where the norm is 0: the second derivative would be NaN. */
         tn_tensor *none = tn_eq(y, zero), *safe = tn_where(none, tn__common_number(y, 1.0), y);
 
         d->gin[0] = tn_mul(x, or_zero(none, over(gy, safe)));

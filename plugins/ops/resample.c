@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Images of other sizes. One dimension after the other: every new element is a sum of few old ones, whose places and
- * shares are worked out on the host. */
+ * Images of other sizes, one dimension after the other. Every new element is a weighted sum of a
+ * few old ones; their indices and weights are computed on the host. */
 #include "common.h"
 
 #include <math.h>
 
-enum { TAPS = 4, MOST = 3 /* dimensions behind N and C */ };
+enum { TAPS = 4, MOST = 3 /* dimensions after N and C */ };
 
 enum mode { NEAREST, EXACT, LINEAR, CUBIC };
 
 static const struct {
     const char *name;
     enum mode mode;
-    int32_t dims; /* behind N and C; 0: one to three */
+    int32_t dims; /* after N and C; 0: one to three */
 } modes[] = {
     { "nearest", NEAREST, 0 }, { "nearest-exact", EXACT, 0 }, { "linear", LINEAR, 1 },
     { "bilinear", LINEAR, 2 }, { "bicubic", CUBIC, 2 },       { "trilinear", LINEAR, 3 }
@@ -48,7 +48,7 @@ static double factor_of(const tn_interpolate_options *o, int64_t d)
     return given.at[given.count == 1 ? 0 : d];
 }
 
-/* The sizes behind N and C. */
+/* The sizes after N and C. */
 static tn_status new_sizes(const tn_interpolate_options *o, tn_ints shape, int64_t *sizes)
 {
     int64_t dims = shape.count - 2;

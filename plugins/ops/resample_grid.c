@@ -26,14 +26,6 @@ static tn_tensor *taken(tn_tensor *flat, tn_tensor *at)
         2);
 }
 
-static tn_tensor *flattened(tn_tensor *x, int64_t from)
-{
-    tn_flatten_options o = TN_FLATTEN_OPTIONS;
-
-    o.start_dim = from;
-    return tn_flatten(x, &o);
-}
-
 /* ---- affine_grid ---- */
 
 static tn_status affine_grid_infer(tn_infer *infer)
@@ -139,7 +131,7 @@ static tn_status grid_sample_infer(tn_infer *infer)
     return tn__common_open(infer);
 }
 
-/* Kept within [0, most]; where it was not, there is no gradient (nor for what is no number, which becomes 0). */
+/* x clamped to [0, most]. Clamped elements have no gradient; NaN becomes 0 and has none either. */
 static tn_tensor *clipped(tn_tensor *x, double most)
 {
     return tn_where(tn_gt(x, number(x, 0)), tn_where(tn_lt(x, number(x, most)), x, number(x, most)),

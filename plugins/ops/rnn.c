@@ -139,7 +139,8 @@ struct weights {
     enum { TANH, RELU, LSTM, GRU } kind;
 };
 
-/* x [L, N, I], h [N, P] (P is H where nothing projects), c [N, H]; `w`: w_ih, w_hh, b_ih, b_hh, w_hr, lengths. */
+/* x [L, N, I], h [N, P] (P is H where nothing projects), c [N, H]; `w`: w_ih, w_hh, b_ih, b_hh,
+ * w_hr, lengths. */
 static tn_status sequence_infer(tn_infer *infer, int64_t gates, const tn_view *c,
                                 const tn_view *const *w, const tn_view *w_hr,
                                 const tn_view *lengths)
@@ -197,7 +198,8 @@ static tn_status step(const struct weights *w, tn_tensor *gx, tn_tensor **h, tn_
     return *h != NULL && (c == NULL || *c != NULL) ? TN_OK : tn_error_last()->code;
 }
 
-/* lengths are read on the host, where there are values: each from 1 to that of x, as sequences are packed. */
+/* lengths are read on the host, where there are values: each from 1 to that of x, as sequences are
+ * packed. */
 static tn_status lengths_check(const struct weights *w, int64_t length)
 {
     static const char *const names[] = { "rnn", "rnn", "lstm", "gru" };
@@ -266,7 +268,7 @@ static tn_status along(const struct weights *w, tn_tensor *x, tn_tensor *h, tn_t
     }
     if (status == TN_OK) {
         out[0] = tn_stack(all, length, 0);
-        if (there != NULL) /* behind the ends there is nothing */
+        if (there != NULL) /* zeros after the end of each sequence */
             out[0] = tn_masked_fill(out[0], tn_logical_not(there), 0);
         out[1] = h;
         if (w->kind == LSTM)

@@ -69,7 +69,8 @@ static tn_tensor *one_by_one(tn_tensor *x, tn_tensor *gy, int64_t dim)
     return all != NULL ? all : tn_copy(gy);
 }
 
-/* Where there is no zero by division, which is of 0 behind the first one; at that from the products that leave it out. */
+/* Without a zero: by division. After the first zero the gradient is 0; at it, it is the sum of the
+ * products that leave it out. */
 static tn_status cumprod_derive(tn_derive *d)
 {
     const tn_cumprod_options *o = d->options;

@@ -331,7 +331,7 @@ static tn_status unfold_infer(tn_infer *infer)
     return TN_OK;
 }
 
-/* Where windows are no longer, gradients are added place by place in them: each is one addition of slices. */
+/* Windows up to this length: gradients are added by one slice for each position in the window. */
 enum { MOST_SLICES = 64 };
 
 static tn_status unfold_derive(tn_derive *d)

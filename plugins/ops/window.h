@@ -10,7 +10,7 @@
 enum { TN__SLIDE_DIMS = 3 };
 
 typedef struct tn__slide {
-    int32_t dims; /* behind N and C */
+    int32_t dims; /* after N and C */
     int64_t size[TN__SLIDE_DIMS];
     int64_t kernel[TN__SLIDE_DIMS], stride[TN__SLIDE_DIMS], padding[TN__SLIDE_DIMS],
         dilation[TN__SLIDE_DIMS];
@@ -20,18 +20,18 @@ typedef struct tn__slide {
 /* One number for all dimensions or one for each; none: `otherwise`. */
 tn_status tn__slide_row(tn_ints given, int32_t dims, int64_t otherwise, int64_t least,
                         const char *name, int64_t *out);
-/* Reads the rows and counts the windows. dims, size and kernel are there already. `up`: a last window may begin
- * inside and end outside. */
+/* Reads the rows and counts the windows; dims, size and kernel are already set. `up`: a last window
+ * may begin inside and end outside. */
 tn_status tn__slide_lay(tn__slide *s, tn_ints stride, tn_ints padding, tn_ints dilation, bool up);
 
-/* [N, C, ...] to its windows [N, C, count..., kernel...], without a copy of what is inside; edges are filled with
- * `value`, or with their neighbours. */
+/* [N, C, ...] to a view of its windows, [N, C, count..., kernel...]. Padding has the value `value`,
+ * or repeats the edge. */
 tn_tensor *tn__slide_windows(tn_tensor *x, const tn__slide *s, double value, bool replicate);
-/* The place 0, 1, ... that each element of each window has in [...], as int64 [1, 1, count..., kernel...];
- * in the padding, the nearest place. `like` says the device. */
+/* The index in [...] of each element of each window, int64 [1, 1, count..., kernel...]; in the
+ * padding the nearest index. On the device of `like`. */
 tn_tensor *tn__slide_places(tn_tensor *like, const tn__slide *s);
 
-/* How many there are in a row of numbers. */
+/* The product of `dims` numbers. */
 static inline int64_t tn__slide_product(const int64_t *row, int32_t dims)
 {
     int64_t all = 1;
@@ -41,7 +41,7 @@ static inline int64_t tn__slide_product(const int64_t *row, int32_t dims)
     return all;
 }
 
-/* x with N in front where it had none; the other way round for the result. */
+/* x with N in front if it had none; the inverse for the result. */
 tn_tensor *tn__slide_batched(tn_tensor *x, int32_t dims);
 tn_tensor *tn__slide_unbatched(tn_tensor *y, int32_t dims, const tn_tensor *x);
 /* Whether x is [N, C, ...] or [C, ...]. */
@@ -50,10 +50,10 @@ tn_status tn__slide_check(const tn_view *x, int32_t dims);
 void tn__slide_meta(tn_meta *meta, tn_dtype dtype, int64_t n, int64_t c, const int64_t *rest,
                     int32_t dims);
 
-/* Layout is strides: images that come channels-last, as x, leave so. */
+/* The result keeps the stride order of x, such as channels-last. */
 void tn__slide_keep_order(tn_meta *meta, const tn_view *x);
 
-/* [C] as [1, C, 1, ...] with `dims` behind. */
+/* [C] as [1, C, 1, ...] with `dims` dimensions after C. */
 tn_tensor *tn__slide_per_channel(tn_tensor *bias, int32_t dims);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * From the parameters of an optimizer to calls of an operator that steps many of them: those that are alike (device, dtype,
- * steps taken) go together, each with its gradient and its state. */
+ * From the parameters of an optimizer to calls of an operator that steps many of them: those that
+ * are alike (device, dtype, steps taken) go together, each with its gradient and its state. */
 #include "optim.h"
 
 #include <string.h>
@@ -35,8 +35,8 @@ static tn_tensor *in_its_order(tn_tensor *gradient, tn_tensor *parameter)
     return copy != NULL ? tn_copy_(copy, gradient) : NULL;
 }
 
-/* State `name` of a parameter, made of zeros at first, in the dtype and the order of the parameter: it follows where that was
- * converted. */
+/* State `name` of a parameter, made of zeros at first, in the dtype and the order of the parameter:
+ * it follows where that was converted. */
 static tn_tensor *state_of(tn_optimizer *self, int64_t index, const char *name,
                            tn_tensor *parameter)
 {

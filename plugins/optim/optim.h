@@ -22,8 +22,9 @@ struct optim_all {
     tn_tensor *const *parameters, *const *gradients;
     const char *const *states; /* names of what is kept for a parameter, zeros at first */
     int64_t n_states;
-    /* A call for parameters that have all taken `steps` steps, this one included, and whose first state was there before or,
-     * `fresh`, was not: the parameter, its gradient, its states, then the next one's. */
+    /* A call for parameters that have all taken `steps` steps, this one included, and whose first
+     * state was there before or, `fresh`, was not: the parameter, its gradient, its states, then
+     * the next one's. */
     tn_status (*run)(tn_optimizer *self, int64_t steps, bool fresh, tn_tensor *const *list,
                      int64_t n);
 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Learning-rate schedules in their closed forms; lr0 is the rate at the start, t the number of steps. */
+ * Learning-rate schedules in their closed forms; lr0 is the rate at the start, t the number of
+ * steps. */
 #include "optim.h"
 
 #include <math.h>
 
-/* ---- StepLR: lr0 * gamma^floor(t / step_size) -------------------------------------------------- */
+/* ---- StepLR: lr0 * gamma^floor(t / step_size) ------------------------------------------------ */
 
 struct step_lr {
     int64_t step_size;
@@ -43,7 +44,7 @@ const tn_scheduler_def schedule_step = {
     .rate = step_rate,
 };
 
-/* ---- CosineAnnealingLR: eta_min + (lr0 - eta_min) * (1 + cos(pi * t / T_max)) / 2 --------------- */
+/* ---- CosineAnnealingLR: eta_min + (lr0 - eta_min) * (1 + cos(pi * t / T_max)) / 2 ------------ */
 
 struct cosine_lr {
     int64_t T_max;
@@ -83,7 +84,7 @@ const tn_scheduler_def schedule_cosine = {
     .rate = cosine_rate,
 };
 
-/* ---- LinearLR: lr0 * (start + (end - start) * min(t, total) / total) ---------------------------- */
+/* ---- LinearLR: lr0 * (start + (end - start) * min(t, total) / total) ------------------------- */
 
 struct linear_lr {
     double start_factor;
@@ -134,7 +135,7 @@ const tn_scheduler_def schedule_linear = {
     .rate = linear_rate,
 };
 
-/* ---- ExponentialLR: lr0 * gamma^t --------------------------------------------------------------- */
+/* ---- ExponentialLR: lr0 * gamma^t ------------------------------------------------------------ */
 
 struct exponential_lr {
     double gamma;
