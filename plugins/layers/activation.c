@@ -221,7 +221,7 @@ static tn_status prelu_build(tn_module *self)
     const struct prelu *s = tn_module_data(self);
 
     if (s->num_parameters < 1)
-        return tn_fail(TN_ERR_VALUE, "PReLU: num_parameters is %lld; 1 or more is taken",
+        return tn_fail(TN_ERR_VALUE, "PReLU: num_parameters is %lld; expected 1 or more",
                        (long long)s->num_parameters);
     return layers_add(self, "weight", true, TN_SHAPE(s->num_parameters));
 }
@@ -281,10 +281,11 @@ static tn_status rrelu_build(tn_module *self)
 
     return isfinite(s->lower) && isfinite(s->upper) && s->lower <= s->upper
                ? TN_OK
-               : tn_fail(TN_ERR_VALUE,
-                         "RReLU: lower is %g, upper %g; finite numbers are taken, the lower not "
-                         "above the upper",
-                         s->lower, s->upper);
+               : tn_fail(
+                     TN_ERR_VALUE,
+                     "RReLU: lower is %g, upper %g; expected finite numbers, the lower not above "
+                     "the upper",
+                     s->lower, s->upper);
 }
 
 static tn_tensor *rrelu_forward(tn_module *self, tn_tensor *x)

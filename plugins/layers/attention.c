@@ -76,7 +76,7 @@ static tn_status build(tn_module *self)
                        (long long)e, (long long)s->num_heads);
     if (!(s->dropout >= 0 && s->dropout <= 1))
         return tn_fail(TN_ERR_VALUE,
-                       "MultiheadAttention: dropout is %g; a probability between 0 and 1 is taken",
+                       "MultiheadAttention: dropout is %g; expected a probability from 0 to 1",
                        s->dropout);
     status = add_projections(self, kdim, vdim);
     if (status != TN_OK)
@@ -186,11 +186,11 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
     batched = tn_tensor_ndim(x[QUERY]) == 3;
     for (int i = 0; i < 3; i++) {
         if (tn_tensor_ndim(x[i]) != (batched ? 3 : 2))
-            return tn_fail(TN_ERR_RUNTIME,
-                           "MultiheadAttention: %s has %d dimension%s; three are taken, or two for "
-                           "all of query, key and value",
-                           arguments[i], (int)tn_tensor_ndim(x[i]),
-                           tn_tensor_ndim(x[i]) == 1 ? "" : "s");
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "MultiheadAttention: %s has %d dimension%s; expected three, or two for all of "
+                "query, key and value",
+                arguments[i], (int)tn_tensor_ndim(x[i]), tn_tensor_ndim(x[i]) == 1 ? "" : "s");
         x[i] = !batched ? tn_unsqueeze(x[i], 1) : s->batch_first ? tn_transpose(x[i], 0, 1) : x[i];
         if (x[i] == NULL)
             return tn_error_last()->code;

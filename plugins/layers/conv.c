@@ -86,7 +86,7 @@ static tn_status spread(const char *type, const char *name, tn_ints row, int dim
     for (int i = 0; i < dims; i++) {
         out[i] = row.at[row.count == 1 ? 0 : i];
         if (out[i] < least)
-            return tn_fail(TN_ERR_VALUE, "%s: %s is %lld; %lld or more is taken", type, name,
+            return tn_fail(TN_ERR_VALUE, "%s: %s is %lld; expected %lld or more", type, name,
                            (long long)out[i], (long long)least);
     }
     return TN_OK;
@@ -155,8 +155,8 @@ static tn_status conv_check(tn_module *self, int dims, bool transposed, bool laz
         (transposed || (strcmp(mode, "reflect") != 0 && strcmp(mode, "replicate") != 0 &&
                         strcmp(mode, "circular") != 0)))
         return tn_fail(TN_ERR_VALUE, "%s: padding_mode is %q; %s", type, mode,
-                       transposed ? "only 'zeros' is there"
-                                  : "'zeros', 'reflect', 'replicate' and 'circular' are there");
+                       transposed ? "expected 'zeros'"
+                                  : "expected 'zeros', 'reflect', 'replicate' or 'circular'");
     status = spread(type, "kernel_size", s->kernel_size, dims, 1, s->kernel);
     if (status == TN_OK)
         status = spread(type, "stride", s->stride, dims, 1, s->step);

@@ -20,7 +20,7 @@ struct embedding {
 /* clang-format off */
 #define MAX_NORM_OPTIONS \
     TN_OPTION_ROW(struct embedding, max_norm, "None", \
-                  "before they are looked up, rows that are longer are made as long, in the table itself", \
+                  "rows that are longer are scaled to this length in place when looked up", \
                   TN_OPTION_KIND_FLOAT, TN_OPTION_OPTIONAL), \
     TN_OPTION_ROW(struct embedding, norm_type, "2.0", "p of the length", TN_OPTION_KIND_FLOAT, 0), \
     TN_OPTION_ROW(struct embedding, scale_grad_by_freq, "False", "True is refused", \
@@ -185,7 +185,7 @@ static tn_status bag_build(tn_module *self)
     const struct embedding *s = tn_module_data(self);
 
     if (strcmp(s->mode, "sum") != 0 && strcmp(s->mode, "mean") != 0 && strcmp(s->mode, "max") != 0)
-        return tn_fail(TN_ERR_VALUE, "EmbeddingBag: mode is %q; sum, mean and max are there",
+        return tn_fail(TN_ERR_VALUE, "EmbeddingBag: mode is %q; expected sum, mean or max",
                        s->mode);
     return build(self);
 }

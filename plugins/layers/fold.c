@@ -52,7 +52,8 @@ static tn_status counts(tn_module *self, tn_ints row, const char *name, int64_t 
                          tn_module_type(self), name, (long long)dims);
 }
 
-/* What all three have. MaxUnpool's stride is that of the pooling, which None leaves to the kernel. */
+/* What all three have. MaxUnpool's stride is that of the pooling, which None leaves to the
+ * kernel. */
 static tn_status check(tn_module *self, int64_t dims)
 {
     const struct window *s = tn_module_data(self);

@@ -110,7 +110,8 @@ static tn_status fans(const tn_tensor *tensor, double *fan_in, double *fan_out)
     if (shape.count < 2)
         return tn_fail(
             TN_ERR_VALUE,
-            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions; it has %lld",
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions; it "
+            "has %lld",
             (long long)shape.count);
     double field = 1.0;
     for (int64_t i = 2; i < shape.count; i++)

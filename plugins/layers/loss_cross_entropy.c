@@ -162,8 +162,7 @@ static tn_status linear_loss_build(tn_module *self)
     for (int64_t i = 0; i < s->out_features.count && status == TN_OK; i++) {
         if (s->out_features.at[i] < 1)
             status = tn_fail(TN_ERR_VALUE,
-                             "LinearCrossEntropyLoss: out_features has %lld; sizes from 1 are "
-                             "taken",
+                             "LinearCrossEntropyLoss: out_features has %lld; expected sizes from 1",
                              (long long)s->out_features.at[i]);
         else
             status = layers_times(self, "num_classes, times out_features,", all,

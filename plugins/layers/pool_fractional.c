@@ -49,11 +49,11 @@ static tn_status build(tn_module *self)
                            names[i], (long long)dims);
     for (int64_t i = 0; i < s->kernel_size.count; i++)
         if (s->kernel_size.at[i] < 1)
-            return tn_fail(TN_ERR_VALUE, "%s: kernel_size is %lld; 1 or more is taken", type,
+            return tn_fail(TN_ERR_VALUE, "%s: kernel_size is %lld; expected 1 or more", type,
                            (long long)s->kernel_size.at[i]);
     for (int64_t i = 0; i < s->output_size.count; i++)
         if (s->output_size.at[i] < 1)
-            return tn_fail(TN_ERR_VALUE, "%s: output_size is %lld; 1 or more is taken", type,
+            return tn_fail(TN_ERR_VALUE, "%s: output_size is %lld; expected 1 or more", type,
                            (long long)s->output_size.at[i]);
     for (int64_t i = 0; i < s->output_ratio.count; i++)
         if (!(s->output_ratio.at[i] > 0 && s->output_ratio.at[i] < 1))

@@ -61,11 +61,12 @@ static tn_tensor *upsampled(tn_module *self, tn_tensor *x, const char *mode, boo
     if (x == NULL)
         return NULL;
     if (dims < 1 || dims > MOST || (given != 1 && given != dims)) {
-        tn_fail(TN_ERR_VALUE,
-                "%s: the input has %d dimension%s; [N, C] and one to three are taken, "
-                "and one %s or one for each of them",
-                tn_module_type(self), (int)tn_tensor_ndim(x), tn_tensor_ndim(x) == 1 ? "" : "s",
-                scaled ? "scale_factor" : "size");
+        tn_fail(
+            TN_ERR_VALUE,
+            "%s: the input has %d dimension%s; expected [N, C] and one to three, and one %s or one "
+            "for each of them",
+            tn_module_type(self), (int)tn_tensor_ndim(x), tn_tensor_ndim(x) == 1 ? "" : "s",
+            scaled ? "scale_factor" : "size");
         return NULL;
     }
     for (int64_t d = 0; d < dims && !scaled; d++)

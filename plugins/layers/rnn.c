@@ -83,14 +83,14 @@ static tn_status check(tn_module *self, bool whole)
         return tn_fail(TN_ERR_VALUE, "%s: input_size, hidden_size and num_layers have to be %s",
                        type, whole ? "positive" : "0 or more");
     if (whole && !(s->dropout >= 0 && s->dropout <= 1))
-        return tn_fail(TN_ERR_VALUE, "%s: dropout is %g; a probability between 0 and 1 is taken",
-                       type, s->dropout);
+        return tn_fail(TN_ERR_VALUE, "%s: dropout is %g; expected a probability from 0 to 1", type,
+                       s->dropout);
     if (s->proj_size < 0 || (s->proj_size > 0 && s->proj_size >= s->hidden_size))
         return tn_fail(TN_ERR_VALUE,
                        "%s: proj_size has to be smaller than hidden_size, and not negative", type);
     if (kind_of(self) == RNN && strcmp(s->nonlinearity, "tanh") != 0 &&
         strcmp(s->nonlinearity, "relu") != 0)
-        return tn_fail(TN_ERR_VALUE, "%s: nonlinearity is %q; tanh and relu are there", type,
+        return tn_fail(TN_ERR_VALUE, "%s: nonlinearity is %q; expected tanh or relu", type,
                        s->nonlinearity);
     return TN_OK;
 }

@@ -61,7 +61,7 @@ static tn_status stack_build(tn_module *self)
     tn_status status;
 
     if (s->num_layers < 1)
-        return tn_fail(TN_ERR_VALUE, "%s: num_layers is %lld; 1 or more is taken",
+        return tn_fail(TN_ERR_VALUE, "%s: num_layers is %lld; expected 1 or more",
                        tn_module_type(self), (long long)s->num_layers);
     first = layers_module(&s->layer);
     if (first == NULL)

@@ -276,7 +276,8 @@ static tn_status prelu_infer(tn_infer *infer)
     if (count != 1 && count != channels)
         return tn_fail(
             TN_ERR_RUNTIME,
-            "Mismatch of parameter numbers and input channel size: %lld weights and %lld channels (x has shape %s); "
+            "Mismatch of parameter numbers and input channel size: %lld weights and %lld channels "
+            "(x has shape %s); "
             "expected 1 or %lld weights",
             (long long)count, (long long)channels, tn__common_text(text, tn__common_shape(x)),
             (long long)channels);

@@ -38,12 +38,12 @@ static tn_status check_shapes(const tn_view *q, const tn_view *k, const tn_view 
         q->shape[0] != v->shape[0] || k->shape[1] != v->shape[1] || q->shape[3] != k->shape[3] ||
         k->shape[2] != v->shape[2] ||
         (k->shape[1] < 1 ? q->shape[1] != 0 : q->shape[1] % k->shape[1] != 0))
-        return tn_fail(TN_ERR_RUNTIME,
-                       "q %s, k %s, v %s: [N, H, L, E], [N, G, S, E] and [N, G, S, V] are taken, "
-                       "G dividing H",
-                       tn__common_text(text, tn__common_shape(q)),
-                       tn__common_text(text_k, tn__common_shape(k)),
-                       tn__common_text(text_v, tn__common_shape(v)));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "q %s, k %s, v %s; expected [N, H, L, E], [N, G, S, E] and [N, G, S, V], G dividing H",
+            tn__common_text(text, tn__common_shape(q)),
+            tn__common_text(text_k, tn__common_shape(k)),
+            tn__common_text(text_v, tn__common_shape(v)));
     tn_status status = tn__common_same_dtype(q, "q", k, "k");
     return status == TN_OK ? tn__common_same_dtype(q, "q", v, "v") : status;
 }
@@ -74,7 +74,7 @@ static tn_status check_mask(const tn_view *mask, const tn_view *q, const tn_view
 static tn_status check_options(bool is_causal, double dropout_p, const tn_view *mask)
 {
     if (!(dropout_p >= 0 && dropout_p <= 1))
-        return tn_fail(TN_ERR_VALUE, "dropout_p is %g; a probability between 0 and 1 is taken",
+        return tn_fail(TN_ERR_VALUE, "dropout_p is %g; expected a probability from 0 to 1",
                        dropout_p);
     if (is_causal && mask != NULL)
         return tn_fail(TN_ERR_RUNTIME, "mask and is_causal are both given: one of them");
@@ -385,7 +385,7 @@ static tn_status scaled_dot_product_attention_infer(tn_infer *infer)
         q->shape[q->ndim - 1] != k->shape[k->ndim - 1] ||
         k->shape[k->ndim - 2] != v->shape[v->ndim - 2])
         return tn_fail(TN_ERR_RUNTIME,
-                       "q %s, k %s, v %s: [..., L, E], [..., S, E] and [..., S, V] are taken",
+                       "q %s, k %s, v %s; expected [..., L, E], [..., S, E] and [..., S, V]",
                        tn__common_text(text, tn__common_shape(q)),
                        tn__common_text(text_k, tn__common_shape(k)),
                        tn__common_text(text_v, tn__common_shape(v)));
@@ -393,7 +393,7 @@ static tn_status scaled_dot_product_attention_infer(tn_infer *infer)
         (status = tn__common_same_dtype(q, "q", v, "v")) != TN_OK)
         return status;
     if (!(o->dropout_p >= 0 && o->dropout_p <= 1))
-        return tn_fail(TN_ERR_VALUE, "dropout_p is %g; a probability between 0 and 1 is taken",
+        return tn_fail(TN_ERR_VALUE, "dropout_p is %g; expected a probability from 0 to 1",
                        o->dropout_p);
     if (o->is_causal && infer->in[3] != NULL)
         return tn_fail(TN_ERR_RUNTIME, "mask and is_causal are both given: one of them");

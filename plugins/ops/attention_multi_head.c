@@ -39,7 +39,7 @@ static tn_status heads_infer(tn_infer *infer, struct heads heads)
     if (q->ndim != 3 || k->ndim != 3 || v->ndim != 3 || q->shape[1] != k->shape[1] ||
         k->shape[1] != v->shape[1] || k->shape[0] != v->shape[0])
         return tn_fail(TN_ERR_RUNTIME,
-                       "q %s, k %s, v %s: [L, N, E], [S, N, K] and [S, N, V] are taken",
+                       "q %s, k %s, v %s; expected [L, N, E], [S, N, K] and [S, N, V]",
                        tn__common_text(text, tn__common_shape(q)),
                        tn__common_text(text_k, tn__common_shape(k)),
                        tn__common_text(text_v, tn__common_shape(v)));
@@ -51,7 +51,7 @@ static tn_status heads_infer(tn_infer *infer, struct heads heads)
         return tn_fail(TN_ERR_VALUE, "num_heads is %lld; it has to divide the %lld features of q",
                        (long long)heads.count, (long long)e);
     if (!(heads.dropout_p >= 0 && heads.dropout_p <= 1))
-        return tn_fail(TN_ERR_VALUE, "dropout_p is %g; a probability between 0 and 1 is taken",
+        return tn_fail(TN_ERR_VALUE, "dropout_p is %g; expected a probability from 0 to 1",
                        heads.dropout_p);
     if (one == three || (one && (in[W_Q] != NULL || in[W_K] != NULL || in[W_V] != NULL)))
         return tn_fail(TN_ERR_VALUE, "either w_in or all of w_q, w_k and w_v have to be given");

@@ -55,7 +55,7 @@ static tn_status convolution_infer(tn_infer *infer)
         return status;
     if (x->ndim < 3 || weight->ndim != x->ndim)
         return tn_fail(TN_ERR_RUNTIME,
-                       "x %s and weight %s: [N, C, ...] and [O, C / groups, ...] are taken",
+                       "x %s and weight %s; expected [N, C, ...] and [O, C / groups, ...]",
                        tn__common_text(text, tn__common_shape(x)),
                        tn__common_text(text_w, tn__common_shape(weight)));
     l.images = x->shape[0];

@@ -26,8 +26,7 @@ static tn_status forth_infer(tn_infer *infer, int32_t dims, const forth_options 
     if (status != TN_OK || o->auto_padding == NULL)
         return status == TN_OK ? tn__common_open(infer) : status;
     if (strcmp(o->auto_padding, "same") != 0 && strcmp(o->auto_padding, "valid") != 0)
-        return tn_fail(TN_ERR_VALUE, "auto_padding is %q: same and valid are there",
-                       o->auto_padding);
+        return tn_fail(TN_ERR_VALUE, "auto_padding is %q; expected same or valid", o->auto_padding);
     if (o->padding.count > 0)
         return tn_fail(TN_ERR_VALUE, "padding and auto_padding are both given: one of them");
     for (int32_t i = 0; i < dims; i++)

@@ -123,7 +123,7 @@ static tn_status one_hot_infer(tn_infer *infer)
         return tn_fail(TN_ERR_RUNTIME, "classes is %lld; more than 0, or -1 for as many as occur",
                        (long long)o->classes);
     if (o->classes > INT32_MAX)
-        return tn_fail(TN_ERR_VALUE, "classes is %lld; at most %lld are taken",
+        return tn_fail(TN_ERR_VALUE, "classes is %lld; expected at most %lld",
                        (long long)o->classes, (long long)INT32_MAX);
     if (o->classes == -1 && tn__common_count(tn__common_shape(x)) == 0)
         return tn_fail(TN_ERR_RUNTIME,

@@ -8,7 +8,7 @@
 static tn_status share_infer(tn_infer *infer, double p)
 {
     if (!(p >= 0 && p <= 1))
-        return tn_fail(TN_ERR_VALUE, "p is %g; a probability between 0 and 1 is taken", p);
+        return tn_fail(TN_ERR_VALUE, "p is %g; expected a probability from 0 to 1", p);
     return tn__common_open(infer);
 }
 

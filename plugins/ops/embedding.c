@@ -75,17 +75,17 @@ static tn_status embedding_bag_infer(tn_infer *infer)
                        tn__common_text(text, tn__common_shape(weight)));
     if (!(index->ndim == 2 && offsets == NULL) &&
         !(index->ndim == 1 && offsets != NULL && offsets->ndim == 1))
-        return tn_fail(TN_ERR_VALUE,
-                       "index %s, offsets %s: index [B, L] without offsets, or index [n] with "
-                       "offsets [B] is taken",
-                       tn__common_text(text, tn__common_shape(index)),
-                       offsets != NULL ? tn__common_text(text_o, tn__common_shape(offsets))
-                                       : "None");
+        return tn_fail(
+            TN_ERR_VALUE,
+            "index %s, offsets %s; expected index [B, L] without offsets, or index [n] with "
+            "offsets [B]",
+            tn__common_text(text, tn__common_shape(index)),
+            offsets != NULL ? tn__common_text(text_o, tn__common_shape(offsets)) : "None");
     if (offsets != NULL && o->include_last_offset && offsets->shape[0] < 1)
         return tn_fail(TN_ERR_VALUE,
                        "include_last_offset: offsets has to have one element at least");
     if (!is(o->mode, "sum") && !is(o->mode, "mean") && !is(o->mode, "max"))
-        return tn_fail(TN_ERR_VALUE, "mode is %q; sum, mean and max are there",
+        return tn_fail(TN_ERR_VALUE, "mode is %q; expected sum, mean or max",
                        o->mode != NULL ? o->mode : "");
     if (factors != NULL && !is(o->mode, "sum"))
         return tn_fail(TN_ERR_NOT_IMPLEMENTED, "per_sample_weights go with mode sum, not %s",

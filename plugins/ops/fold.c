@@ -56,7 +56,7 @@ static tn_status im2col_infer(tn_infer *infer)
     tn_status status;
 
     if (x->ndim != 3 && x->ndim != 4)
-        return tn_fail(TN_ERR_RUNTIME, "x has %d dimension%s; [N, C, H, W] or [C, H, W] are taken",
+        return tn_fail(TN_ERR_RUNTIME, "x has %d dimension%s; expected [N, C, H, W] or [C, H, W]",
                        (int)x->ndim, x->ndim == 1 ? "" : "s");
     status = lay_out(x->shape + x->ndim - 2, o->kernel, o->dilation, o->padding, o->stride, &w);
     if (status != TN_OK)
@@ -140,7 +140,7 @@ static tn_status fold_infer(tn_infer *infer)
 
     if (x->ndim != 2 && x->ndim != 3)
         return tn_fail(TN_ERR_RUNTIME,
-                       "x has %d dimension%s; [N, C * kh * kw, windows] or without N are taken",
+                       "x has %d dimension%s; expected [N, C * kh * kw, windows] or without N",
                        (int)x->ndim, x->ndim == 1 ? "" : "s");
     status = pair(o->output_size, 0, 1, "output_size", size);
     if (status == TN_OK)

@@ -271,7 +271,7 @@ static tn_status cross_entropy_weighted_infer(tn_infer *infer)
         infer->dtype = tn_dtype_promote(infer->dtype, dtype);
     status = check(infer, o->reduction);
     if (status == TN_OK && dtype != TN_I64 && !is_share(dtype))
-        return tn_fail(TN_ERR_TYPE, "target is %s: int64 indices or probabilities are taken",
+        return tn_fail(TN_ERR_TYPE, "target is %s; expected int64 indices or probabilities",
                        tn_dtype_name(dtype));
     if (status == TN_OK && !(o->label_smoothing >= 0 && o->label_smoothing <= 1))
         return tn_fail(TN_ERR_VALUE, "label_smoothing is %g; it has to be between 0 and 1",

@@ -26,11 +26,12 @@ static tn_status ctc_loss_infer(tn_infer *infer)
 
     if ((x->ndim != 2 && !batched) || targets->ndim > 2 || targets->ndim < 1 ||
         (targets->ndim == 2 && targets->shape[0] != n))
-        return tn_fail(TN_ERR_RUNTIME,
-                       "log_probs %s and targets %s: [T, N, C] with [N, S] or [sum of lengths], or "
-                       "[T, C] with [S] are taken",
-                       tn__common_text(text, tn__common_shape(x)),
-                       tn__common_text(text_t, tn__common_shape(targets)));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "log_probs %s and targets %s; expected [T, N, C] with [N, S] or [sum of lengths], or "
+            "[T, C] with [S]",
+            tn__common_text(text, tn__common_shape(x)),
+            tn__common_text(text_t, tn__common_shape(targets)));
     for (int i = 2; i < 4; i++) {
         const tn_view *lengths = infer->in[i];
 
@@ -83,11 +84,12 @@ static tn_status check(const struct ctc *k, tn_ints targets, const int64_t *labe
             int64_t value = label[n * targets.at[1] + i];
 
             if (value < 0 || value >= k->c || value == blank)
-                return tn_fail(TN_ERR_RUNTIME,
-                               "ctc_loss: target %lld of sequence %lld is %lld; a class below %lld "
-                               "other than the blank %lld is taken",
-                               (long long)i, (long long)n, (long long)value, (long long)k->c,
-                               (long long)blank);
+                return tn_fail(
+                    TN_ERR_RUNTIME,
+                    "ctc_loss: target %lld of sequence %lld is %lld; expected a class below %lld "
+                    "other than the blank %lld",
+                    (long long)i, (long long)n, (long long)value, (long long)k->c,
+                    (long long)blank);
         }
         if (length > INT64_MAX / 4 - all)
             return tn_fail(TN_ERR_RUNTIME, "ctc_loss: target lengths without bound");
@@ -99,10 +101,11 @@ static tn_status check(const struct ctc *k, tn_ints targets, const int64_t *labe
                        (long long)all, (long long)targets.at[0]);
     for (int64_t i = 0; targets.count == 1 && i < all; i++)
         if (label[i] < 0 || label[i] >= k->c || label[i] == blank)
-            return tn_fail(TN_ERR_RUNTIME,
-                           "ctc_loss: target %lld is %lld; a class below %lld other than the blank "
-                           "%lld is taken",
-                           (long long)i, (long long)label[i], (long long)k->c, (long long)blank);
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "ctc_loss: target %lld is %lld; expected a class below %lld other than the blank "
+                "%lld",
+                (long long)i, (long long)label[i], (long long)k->c, (long long)blank);
     return TN_OK;
 }
 

@@ -132,7 +132,7 @@ static tn_tensor *multi_margin(tn_tensor *const *in, const tn_multi_margin_loss_
 static tn_status multi_margin_check(const tn_infer *infer, int64_t p)
 {
     return p == 1 || p == 2 ? class_shapes(infer, false)
-                            : tn_fail(TN_ERR_VALUE, "p is %lld: 1 and 2 are there", (long long)p);
+                            : tn_fail(TN_ERR_VALUE, "p is %lld; expected 1 or 2", (long long)p);
 }
 
 LOSS(multi_margin_loss, multi_margin_check(infer, o->p), multi_margin(in, o));

@@ -400,7 +400,7 @@ static tn_status local_response_norm_infer(tn_infer *infer)
         return tn_fail(TN_ERR_VALUE, "x %s has to have 3 dimensions or more, [N, C, ...]",
                        tn__common_text(text, tn__common_shape(x)));
     if (o->neighbours < 1)
-        return tn_fail(TN_ERR_VALUE, "neighbours %lld: at least 1 is taken",
+        return tn_fail(TN_ERR_VALUE, "neighbours %lld; expected at least 1",
                        (long long)o->neighbours);
     return tn__common_open(infer);
 }

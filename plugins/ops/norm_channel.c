@@ -10,7 +10,7 @@ static tn_status image_infer(tn_infer *infer)
     char text[TN__TEXT];
 
     if (x->ndim < 2)
-        return tn_fail(TN_ERR_VALUE, "x %s has %d dimension%s; [N, C, ...] is taken",
+        return tn_fail(TN_ERR_VALUE, "x %s has %d dimension%s; expected [N, C, ...]",
                        tn__common_text(text, tn__common_shape(x)), (int)x->ndim,
                        x->ndim == 1 ? "" : "s");
     for (int64_t i = 1; i < infer->n_in; i++) {

@@ -22,7 +22,7 @@ static tn_status pad_infer(tn_infer *infer)
 
     if (!constant && !reflect && !circular && !is_mode(o->mode, "replicate"))
         return tn_fail(TN_ERR_VALUE,
-                       "mode is %q: constant, reflect, replicate and circular are there",
+                       "mode is %q; expected constant, reflect, replicate or circular",
                        o->mode != NULL ? o->mode : "");
     if (o->sizes.count % 2 != 0 || o->sizes.count / 2 > x->ndim)
         return tn_fail(
@@ -36,7 +36,7 @@ static tn_status pad_infer(tn_infer *infer)
         int64_t left;
 
         if (before > FAR || after > FAR || before < -FAR || after < -FAR)
-            return tn_fail(TN_ERR_RUNTIME, "sizes %s: at most %lld at one end are taken",
+            return tn_fail(TN_ERR_RUNTIME, "sizes %s; expected at most %lld at one end",
                            tn__common_text(text, o->sizes), (long long)FAR);
         left = size + (before < 0 ? before : 0) + (after < 0 ? after : 0);
         int64_t most = reflect ? left - 1 : circular ? left : size > 0 ? INT64_MAX : 0;

@@ -16,8 +16,7 @@ static tn_status lay_out(tn__slide *s, tn_ints size, const pool *o)
 
     if (size.count < 1 || size.count > TN__SLIDE_DIMS)
         return tn_fail(TN_ERR_RUNTIME,
-                       "images of %s: one to three dimensions behind [N, C] are "
-                       "taken",
+                       "images of %s; expected one to three dimensions after [N, C]",
                        tn__common_text(text, size));
     if (o->kernel.count < 1)
         return tn_fail(TN_ERR_VALUE, "kernel is empty: the size of a window is needed");

@@ -107,7 +107,7 @@ static tn_status adaptive_size(tn_tensor *x, tn_ints given, int32_t dims, int64_
             return tn_fail(
                 TN_ERR_VALUE,
                 "output_size %s: windows along dimension %d, of %lld, would have more than %lld "
-                "elements; sizes that divide it, or smaller ones, are taken",
+                "elements; expected sizes that divide it, or smaller ones",
                 tn__common_text(text, given), (int)i, (long long)size, (long long)MOST_CHOSEN);
         shape[2 + i] = out[i];
     }
@@ -354,7 +354,7 @@ static tn_status powers(tn_tensor *const *in, int32_t dims, double p, tn_ints ke
     if (x == NULL || tn__slide_row(kernel, dims, 1, 1, "kernel", row) != TN_OK)
         return tn_error_last()->code;
     if (p == 0)
-        return tn_fail(TN_ERR_VALUE, "p is 0: there is no zeroth root");
+        return tn_fail(TN_ERR_VALUE, "p is 0; expected any other number");
     y = tn_avg_pool(tn_pow_scalar(x, p), kernel, o);
     y = tn_mul(tn_sign(y), tn_relu(tn_abs(y)));
     y = tn_pow_scalar(tn_mul_scalar(y, (double)tn__slide_product(row, dims)), 1.0 / p);

@@ -28,13 +28,12 @@ static tn_status find_mode(const char *name, int32_t dims, enum mode *mode)
         if (modes[i].dims == 0 || modes[i].dims == dims)
             return TN_OK;
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "mode %s takes x with %d dimensions behind [N, C], not %d", name,
+                       "mode %s takes x with %d dimensions after [N, C], not %d", name,
                        (int)modes[i].dims, (int)dims);
     }
     return tn_fail(
         TN_ERR_NOT_IMPLEMENTED,
-        "mode is %q: nearest, nearest-exact, linear, bilinear, bicubic and trilinear are "
-        "there",
+        "mode is %q; expected nearest, nearest-exact, linear, bilinear, bicubic or trilinear",
         name != NULL ? name : "");
 }
 
@@ -56,15 +55,17 @@ static tn_status new_sizes(const tn_interpolate_options *o, tn_ints shape, int64
     char text[TN__TEXT], text_s[TN__TEXT];
 
     if (dims < 1 || dims > MOST || (o->output_size.count != dims && o->output_size.count > 0))
-        return tn_fail(TN_ERR_VALUE,
-                       "x %s and output_size %s: [N, C, ...] with one to three dimensions more is "
-                       "taken, and a size for each of them",
-                       tn__common_text(text, shape), tn__common_text(text_s, o->output_size));
+        return tn_fail(
+            TN_ERR_VALUE,
+            "x %s and output_size %s; expected [N, C, ...] with one to three dimensions more, and "
+            "a size for each of them",
+            tn__common_text(text, shape), tn__common_text(text_s, o->output_size));
     if (factors.count > 1 && factors.count != dims)
-        return tn_fail(TN_ERR_VALUE,
-                       "x %s with %d scale factors: one is taken, or one for each of the %d "
-                       "dimensions behind [N, C]",
-                       tn__common_text(text, shape), (int)factors.count, (int)dims);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "x %s with %d scale factors; expected one, or one for each of the %d dimensions after "
+            "[N, C]",
+            tn__common_text(text, shape), (int)factors.count, (int)dims);
     if (o->output_size.count < 1 && factors.count < 1)
         return tn_fail(TN_ERR_VALUE, "either output_size or scale_factor has to be given");
     for (int64_t i = 0; i < factors.count; i++)
@@ -81,7 +82,7 @@ static tn_status new_sizes(const tn_interpolate_options *o, tn_ints shape, int64
                            factors.at[factors.count == 1 ? 0 : d]);
         sizes[d] = o->output_size.count < 1 ? (int64_t)scaled : o->output_size.at[d];
         if (sizes[d] > INT32_MAX)
-            return tn_fail(TN_ERR_VALUE, "output_size %s: sizes from 1 to %lld are taken",
+            return tn_fail(TN_ERR_VALUE, "output_size %s; expected sizes from 1 to %lld",
                            tn__common_text(text_s, o->output_size), (long long)INT32_MAX);
         if (shape.at[2 + d] < 1 || sizes[d] < 1)
             return tn_fail(TN_ERR_RUNTIME, "x %s to size %s: sizes have to be at least 1",

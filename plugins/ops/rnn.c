@@ -47,8 +47,7 @@ static tn_status cell_infer(tn_infer *infer, int64_t gates, bool memory)
     }
     if (!fits)
         return tn_fail(TN_ERR_RUNTIME,
-                       "x %s and h %s: [N, inputs] and [N, hidden], or without N, "
-                       "are taken%s",
+                       "x %s and h %s; expected [N, inputs] and [N, hidden], or without N%s",
                        tn__common_text(text, tn__common_shape(x)),
                        tn__common_text(text_h, tn__common_shape(h)), memory ? ", and c as h" : "");
     hidden = h->shape[h->ndim - 1];
@@ -153,7 +152,7 @@ static tn_status sequence_infer(tn_infer *infer, int64_t gates, const tn_view *c
         (c != NULL && (c->ndim != 2 || c->shape[0] != h->shape[0])))
         return tn_fail(
             TN_ERR_RUNTIME,
-            "x %s and h %s: [L, N, inputs] with L at least 1, and [N, hidden] are taken%s",
+            "x %s and h %s; expected [L, N, inputs] with L at least 1, and [N, hidden]%s",
             tn__common_text(text, tn__common_shape(x)),
             tn__common_text(text_h, tn__common_shape(h)), c != NULL ? ", and c [N, hidden]" : "");
     n = h->shape[0];
@@ -215,7 +214,7 @@ static tn_status lengths_check(const struct weights *w, int64_t length)
     for (int64_t i = 0; i < count && status == TN_OK; i++)
         if (at[i] < 1 || at[i] > length)
             status = tn_fail(TN_ERR_VALUE,
-                             "%s_sequence: lengths[%lld] is %lld; 1 to %lld, as x has, are taken",
+                             "%s_sequence: lengths[%lld] is %lld; expected 1 to %lld, as x has",
                              names[w->kind], (long long)i, (long long)at[i], (long long)length);
     tn_free(at);
     return status;
@@ -285,7 +284,7 @@ static tn_status rnn_sequence_infer(tn_infer *infer)
 
     if (o->nonlinearity == NULL ||
         (strcmp(o->nonlinearity, "tanh") != 0 && strcmp(o->nonlinearity, "relu") != 0))
-        return tn_fail(TN_ERR_VALUE, "nonlinearity is %q; tanh and relu are there",
+        return tn_fail(TN_ERR_VALUE, "nonlinearity is %q; expected tanh or relu",
                        o->nonlinearity != NULL ? o->nonlinearity : "");
     return sequence_infer(infer, 1, NULL, infer->in + 2, NULL, infer->in[6]);
 }

@@ -171,7 +171,8 @@ static tn_status repeat_infer(tn_infer *infer)
         if (__builtin_mul_overflow(x->shape[d], o->times.at[lead + d], &size))
             return tn_fail(
                 TN_ERR_VALUE,
-                "dimension %lld of size %lld cannot be repeated %lld times: the size cannot be counted",
+                "dimension %lld of size %lld cannot be repeated %lld times: the size cannot be "
+                "counted",
                 (long long)d, (long long)x->shape[d], (long long)o->times.at[lead + d]);
     }
     return tn__common_open(infer);

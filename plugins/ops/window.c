@@ -14,7 +14,7 @@ tn_status tn__slide_row(tn_ints given, int32_t dims, int64_t otherwise, int64_t 
     for (int32_t i = 0; i < dims; i++) {
         out[i] = given.count <= 0 ? otherwise : given.at[given.count == 1 ? 0 : i];
         if (out[i] < least || out[i] > INT32_MAX)
-            return tn_fail(TN_ERR_VALUE, "%s %s: numbers from %lld to %lld are taken", name,
+            return tn_fail(TN_ERR_VALUE, "%s %s; expected numbers from %lld to %lld", name,
                            tn__common_text(text, given), (long long)least, (long long)INT32_MAX);
     }
     return TN_OK;
@@ -113,7 +113,7 @@ tn_status tn__slide_check(const tn_view *x, int32_t dims)
     if (x->ndim == dims + 1 || x->ndim == dims + 2)
         return TN_OK;
     return tn_fail(TN_ERR_RUNTIME,
-                   "x %s has %d dimension%s; %d ([N, C, ...]) or %d (without N) are taken",
+                   "x %s has %d dimension%s; expected %d ([N, C, ...]) or %d (without N)",
                    tn__common_text(text, tn__common_shape(x)), (int)x->ndim,
                    x->ndim == 1 ? "" : "s", (int)dims + 2, (int)dims + 1);
 }

@@ -26,16 +26,16 @@ die "usage: generate.pl --srcdir S --outdir B\n" unless defined $srcdir && defin
 
 my %C_TYPE = (bool => 'bool', int => 'int64_t', float => 'double', string => 'const char *',
               ints => 'tn_ints', floats => 'tn_floats', dtype => 'tn_dtype');
-my %ZERO = (bool => 'false', int => '0', float => '0.0', string => 'NULL', ints => '{ NULL, 0 }', floats => '{ NULL, 0 }',
-            dtype => 'TN_DTYPE_AUTO');
+my %ZERO = (bool => 'false', int => '0', float => '0.0', string => 'NULL', ints => '{ NULL, 0 }',
+            floats => '{ NULL, 0 }', dtype => 'TN_DTYPE_AUTO');
 my %CLASS = (float => 'TN_MASK_FLOAT', int => 'TN_MASK_INT', arith => 'TN_MASK_ARITH', bool => 'TN_BIT(TN_BOOL)',
              all => 'TN_MASK_ALL', complex => 'TN_MASK_COMPLEX');
 my %DTYPE = map { $_ => "TN_BIT(TN_\U$_)" } qw(u8 i8 i16 i32 i64 f16 bf16 f32 f64 c64 c128 u16 u32 u64);
 my %DTYPE_NAME = (uint8 => 'U8', int8 => 'I8', int16 => 'I16', int32 => 'I32', int64 => 'I64', float16 => 'F16',
                   bfloat16 => 'BF16', float32 => 'F32', float64 => 'F64', bool => 'BOOL', complex64 => 'C64',
                   complex128 => 'C128');
-my %OPERAND = (optional => 'TN_OPERAND_OPTIONAL', nograd => 'TN_OPERAND_NO_GRAD', nopromote => 'TN_OPERAND_NO_PROMOTE',
-               list => 'TN_OPERAND_LIST', anydevice => 'TN_OPERAND_ANY_DEVICE', apart => 'TN_OPERAND_APART',
+my %OPERAND = (optional => 'TN_OPERAND_OPTIONAL', nograd => 'TN_OPERAND_NO_GRAD',
+               nopromote => 'TN_OPERAND_NO_PROMOTE', list => 'TN_OPERAND_LIST', anydevice => 'TN_OPERAND_ANY_DEVICE', apart => 'TN_OPERAND_APART',
                written => 'TN_OPERAND_WRITTEN');
 my %FLAG = map { $_ => "TN_OP_\U$_" } qw(primitive view promote promote_float inplace into random);
 
@@ -95,7 +95,8 @@ sub finish
     refuse("operator $op->{name} has no `math` line") unless defined $op->{math};
     my $writes = grep { $_->{words}{written} } @{ $op->{in} };
     refuse("operator $op->{name} has no output, and writes into no input") unless @{ $op->{out} } || $writes;
-    refuse("operator $op->{name} has no output: `dispatch` has to name an input") unless @{ $op->{out} } || defined $op->{dispatch};
+    refuse("operator $op->{name} has no output: `dispatch` has to name an input")
+        unless @{ $op->{out} } || defined $op->{dispatch};
     refuse("operator $op->{name} has more than 16 operands") if @{ $op->{in} } > 16 || @{ $op->{out} } > 16;
     for my $i (0 .. $#{ $op->{in} } - 1) {
         refuse("operator $op->{name}: only the last input can be a list") if $op->{in}[$i]{words}{list};
@@ -195,7 +196,7 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
         ($line_number, $line) = @$_;
         $line =~ s/\s+$//;
         if ($line =~ /^\s*#\s*(.*)/) {
-            $family->{title} = $1 if $line_number == 1;
+            $family->{title} .= ($family->{title} eq '' ? '' : ' ') . $1 unless $op;
             next;
         }
         next if $line eq '';
@@ -285,7 +286,7 @@ sub declare
     return $C_TYPE{$type} =~ /\*$/ ? "$C_TYPE{$type}$name" : "$C_TYPE{$type} $name";
 }
 
-# Words of a long comment or of a macro, folded to the width of the house.
+# Words of a long comment or of a macro, folded to 100 columns.
 sub fold
 {
     my ($first, $next, $text, $tail) = @_;
@@ -439,6 +440,9 @@ static int64_t inplace_repr(tn_module *self, char *out, size_t size)
 
     return tn_snprint(out, size, "%s", s->inplace ? "inplace=True" : "");
 }
+
+#define INPLACE \\
+    .options = inplace_options, .data_size = sizeof(struct activation), .repr = inplace_repr
 END
 my $schema_h = <<"END";
 /* SPDX-License-Identifier: MIT
@@ -526,30 +530,28 @@ for my $family (@families) {
             '.help = ' . quote($op->{help} // ''), ".revision = $op->{rev}",
             '.flags = ' . (join(' | ', map { $FLAG{$_} } sort keys %{ $op->{flags} }) || '0'),
             '.inputs = ' . (@{ $op->{in} } ? "tn_schema_${name}_in" : 'NULL'),
-            '.outputs = ' . (@{ $op->{out} } ? "tn_schema_${name}_out" : 'NULL'), '.n_inputs = ' . @{ $op->{in} }, '.n_outputs = ' . @{ $op->{out} });
+            '.outputs = ' . (@{ $op->{out} } ? "tn_schema_${name}_out" : 'NULL'),
+            '.n_inputs = ' . @{ $op->{in} }, '.n_outputs = ' . @{ $op->{out} });
         push @pieces, ".options = tn_schema_${name}_options", ".defaults = &tn_schema_${name}_defaults",
             ".options_size = sizeof($struct)" if @options;
         push @pieces, ".dispatch_input = $op->{dispatch_input}", ".save_in = $op->{save_in}u",
             ".save_out = $op->{save_out}u";
-        push @pieces, ".save_for = (const uint32_t[]){ " . join(', ', map { sprintf '%#xu', $_ } @{ $op->{save_for} }) . " }"
-            if $op->{save_for};
+        push @pieces, ".save_for = (const uint32_t[]){ "
+            . join(', ', map { sprintf '%#xu', $_ } @{ $op->{save_for} }) . " }" if $op->{save_for};
         $schema_h .= "#define TN_SCHEMA_$name \\\n    " . join(", \\\n    ", @pieces) . "\n\n";
 
         push @list, $name;
         if ($op->{layer}) {
-            my ($layer, $x) = ($op->{layer}, $op->{in}[0]{name});
+            my $layer = $op->{layer};
             push @layers, $name;
             $layers_c .= "\nstatic tn_tensor *${name}_forward(tn_module *self, tn_tensor *x)\n{\n";
             $layers_c .= $layer->{inplace}
                 ? "    const struct activation *s = tn_module_data(self);\n\n"
                 . "    return s->inplace ? tn_$op->{wrapper}_(x) : tn_$op->{wrapper}(x);\n}\n"
                 : "    (void)self;\n    return tn_$op->{wrapper}(x);\n}\n";
-            $layers_c .= "\nconst tn_layer layer_$name = {\n    TN_HEAD(tn_layer),\n    .name = \"$layer->{name}\",\n";
-            $layers_c .= "    .help = " . quote($op->{math}) . ",\n";
-            $layers_c .= "    .options = inplace_options,\n    .data_size = sizeof(struct activation),\n" if $layer->{inplace};
-            $layers_c .= "    .version = 1,\n    .forward = ${name}_forward,\n";
-            $layers_c .= "    .repr = inplace_repr,\n" if $layer->{inplace};
-            $layers_c .= "};\n";
+            $layers_c .= "\nLAYER($name, \"$layer->{name}\",";
+            $layers_c .= " INPLACE," if $layer->{inplace};
+            $layers_c .= " .forward = ${name}_forward,\n      .help = " . quote($op->{math}) . ");\n";
         }
 
         # for people
