@@ -25,7 +25,7 @@
     /* dropout.c */ X(dropout) X(dropout1d) X(dropout2d) X(dropout3d) X(alpha_dropout) \
     X(feature_alpha_dropout) \
     /* embedding.c */ X(embedding) X(embedding_bag) \
-    /* fold.c */ X(unfold) X(fold) X(max_unpool1d) X(max_unpool2d) X(max_unpool3d) \
+    /* fold.c */ X(unfold) X(fold) \
     /* linear.c */ X(linear) X(plain_linear) X(lazy_linear) X(bilinear) X(identity) \
     /* loss.c */ X(mse_loss) X(l1_loss) X(smooth_l1_loss) X(huber_loss) X(bce_loss) \
     X(bce_with_logits_loss) X(kl_div_loss) X(poisson_nll_loss) X(gaussian_nll_loss) \
@@ -48,6 +48,7 @@
     X(adaptive_max_pool1d) X(adaptive_max_pool2d) X(adaptive_max_pool3d) X(lp_pool1d) X(lp_pool2d) \
     X(lp_pool3d) \
     /* pool_fractional.c */ X(fractional_max_pool2d) X(fractional_max_pool3d) \
+    /* pool_unpool.c */ X(max_unpool1d) X(max_unpool2d) X(max_unpool3d) \
     /* resample.c */ X(upsample) X(upsampling_nearest2d) X(upsampling_bilinear2d) X(pixel_shuffle) \
     X(pixel_unshuffle) X(channel_shuffle) \
     /* rnn.c */ X(rnn) X(lstm) X(gru) X(rnn_cell) X(lstm_cell) X(gru_cell) \

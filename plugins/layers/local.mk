@@ -25,6 +25,7 @@ plugins_layers_la_SOURCES = \
 	%D%/plugin.c \
 	%D%/pool.c \
 	%D%/pool_fractional.c \
+	%D%/pool_unpool.c \
 	%D%/resample.c \
 	%D%/rnn.c \
 	%D%/schema.c \
@@ -33,7 +34,8 @@ plugins_layers_la_SOURCES = \
 	%D%/softmax.c \
 	%D%/text.c \
 	%D%/transformer.c \
-	%D%/transformer_stack.c
+	%D%/transformer_stack.c \
+	%D%/window.h
 plugins_layers_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) -I$(builddir)/plugins/layers -I$(srcdir)/plugins/layers
 plugins_layers_la_LDFLAGS = $(TN_PLUGIN_LINK)
 plugins_layers_la_LIBADD = $(LIBM)
