@@ -332,7 +332,7 @@ START_TEST(what_does_not_fit_is_refused_with_the_numbers)
     FAILED(TN_ERR_VALUE, "needs stride 1");
     o.auto_padding = "most";
     ck_assert_ptr_null(tn_conv2d(x, w, TN_NONE, &o));
-    FAILED(TN_ERR_VALUE, "same and valid");
+    FAILED(TN_ERR_VALUE, "same or valid");
     o.auto_padding = NULL;
     o.padding = (tn_ints){ minus, 1 };
     ck_assert_ptr_null(tn_conv2d(x, w, TN_NONE, &o));
