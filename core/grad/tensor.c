@@ -340,6 +340,45 @@ tn_status tn_tensor_set_grad(tn_tensor *tensor, tn_tensor *gradient)
     return TN_OK;
 }
 
+/* A gradient has its tensor's shape: the next one could not be added to it. */
+static bool gradient_fits(tn_tensor *to, const tn_tensor *from)
+{
+    tn_ints shape = tn__shape(from), own;
+    uint64_t scope = tn_scope_begin();
+    const tn_tensor *gradient = tn_tensor_is_leaf(to) ? tn_tensor_grad(to) : TN_NONE;
+    bool fits = gradient != NULL;
+
+    if (fits && !tn__is_none(gradient)) {
+        own = tn__shape(gradient);
+        fits = own.count == shape.count &&
+               (own.count == 0 ||
+                memcmp(own.at, shape.at, (size_t)own.count * sizeof *own.at) == 0);
+        if (!fits) {
+            tn__text text = { 0 };
+
+            tn__text_ints(&text, own);
+            tn__text_add(&text, ", and elements of shape ");
+            tn__text_ints(&text, shape);
+            tn_fail(TN_ERR_RUNTIME,
+                    "tn_tensor_swap: the tensor has a gradient of shape %s are to come; clear the "
+                    "gradient before (tn_tensor_set_grad with TN_NONE)",
+                    text.at != NULL ? text.at : "");
+            tn__text_free(&text);
+        }
+    }
+    tn_scope_end(scope);
+    return fits;
+}
+
+tn_status tn_tensor_swap(tn_tensor *a, tn_tensor *b)
+{
+    if (!tn__tensor_ok(a) || !tn__tensor_ok(b))
+        return tn__tensor_bad(!tn__tensor_ok(a) ? a : b, "tn_tensor_swap");
+    if (a != b && (!gradient_fits(a, b) || !gradient_fits(b, a)))
+        return tn_error_last()->code;
+    return tn__tensor_exchange(a, b);
+}
+
 tn_status tn_tensor_retain_grad(tn_tensor *tensor)
 {
     tn_status status = usable(tensor, "tn_tensor_retain_grad");

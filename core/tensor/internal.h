@@ -145,7 +145,7 @@ static inline void tn__tensor_written(tn_tensor *tensor)
 /* Whether the memory ranges of two tensors overlap / are exactly the same view. */
 bool tn__tensor_overlap(const tn_tensor *a, const tn_tensor *b);
 bool tn__tensor_same_view(const tn_tensor *a, const tn_tensor *b);
-/* tn_tensor_swap without a look at gradients. */
+/* What tn_tensor_swap (core/grad) does once gradients allow it. */
 tn_status tn__tensor_exchange(tn_tensor *a, tn_tensor *b);
 /* Whether sizes and strides alone show that no two elements share a place: each stride is beyond
  * the reach of the smaller ones. Dimensions whose bit is set in `without` do not count. */
