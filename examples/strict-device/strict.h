@@ -117,7 +117,7 @@ tn_status strict_enqueue(const tn_call *call, strict_body *body,
 bool strict_lost(void *device);
 uint64_t strict_kernels_run(void);
 
-/* ---- kernels: elementwise.c, functions.c, reduce.c and along.c ---- */
+/* ---- kernels: a file per family of operators ---- */
 
 /* Steps through a shape in row-major order. */
 static inline bool strict_step(int64_t *index, const struct strict_view *shape)
@@ -138,7 +138,7 @@ static inline int64_t strict_count(const struct strict_view *view)
     return count;
 }
 
-/* Where element `index` of a shape with `ndim` dimensions stands in a view that broadcasts to
+/* The offset of element `index` of a shape with `ndim` dimensions in a view that broadcasts to
  * it. */
 static inline int64_t strict_place(const struct strict_view *view, const int64_t *index,
                                    int32_t ndim)
@@ -154,6 +154,63 @@ static inline bool strict_is_float(tn_dtype dtype)
 {
     return dtype == TN_F32 || dtype == TN_F64;
 }
+
+/* ---- operators along a dimension ---- */
+
+/* Checks the dimension and writes it to whole[0]. */
+static inline tn_status strict_dim(const tn_call *call, struct strict_work *work, int64_t dim)
+{
+    int64_t ndim = call->in[0]->ndim > 0 ? call->in[0]->ndim : 1;
+    work->whole[0] = dim < 0 ? dim + ndim : dim;
+    if (work->whole[0] < 0 || work->whole[0] >= ndim)
+        return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %lld dimensions",
+                       call->op, (long long)dim, (long long)ndim);
+    return TN_OK;
+}
+
+static inline int64_t strict_length(const struct strict_view *view, int64_t dim)
+{
+    return view->ndim > 0 ? view->shape[dim] : 1;
+}
+
+static inline int64_t strict_stride(const struct strict_view *view, int64_t dim)
+{
+    return dim < view->ndim ? view->strides[dim] : 0;
+}
+
+/* The offset of element `index` of a view, at 0 along `dim`. */
+static inline int64_t strict_line(const struct strict_view *view, const int64_t *index, int64_t dim)
+{
+    int64_t at = 0;
+    for (int32_t i = 0; i < view->ndim; i++)
+        if (i != dim)
+            at += index[i] * view->strides[i];
+    return at;
+}
+
+/* The view with size 1 along `dim`: stepping through it visits each line once. */
+static inline struct strict_view strict_lines(const struct strict_view *view, int64_t dim)
+{
+    struct strict_view outer = *view;
+    if (outer.ndim > 0 && outer.shape[dim] > 0)
+        outer.shape[dim] = 1;
+    return outer;
+}
+
+/* The offset of element `index` of a view. */
+static inline int64_t strict_offset(const struct strict_view *view, const int64_t *index)
+{
+    int64_t at = 0;
+    for (int32_t d = 0; d < view->ndim; d++)
+        at += index[d] * view->strides[d];
+    return at;
+}
+
+/* creation.c: writes real[0] to all of the first view. */
+tn_status strict_fill_body(struct strict_work *work);
+/* copy.c: copies an element, converting its type. */
+void strict_convert_element(struct strict_work *work, const struct strict_view *to, int64_t to_at,
+                            const struct strict_view *from, int64_t from_at);
 
 #define STRICT_KERNEL(op) tn_status strict_##op(const tn_call *call)
 tn_status strict_copy_kernel(const tn_call *call); /* strict_copy is the device function */

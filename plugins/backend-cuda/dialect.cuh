@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The language of the kernel texts in CUDA (plugins/backend-opencl/dialect.cl defines it for OpenCL),
- * and what every text needs. */
+ * The language of the kernel texts in CUDA (plugins/backend-opencl/dialect.cl defines it for
+ * OpenCL), and what every text needs. */
 #ifndef TN_CUDA_DIALECT
 #define TN_CUDA_DIALECT
 

@@ -4,7 +4,7 @@
 # text of the kernels, which OpenCL compiles when it is first used and nvcc at build time.
 
 TN_GPU_HOST = %D%/gpu.h %D%/kernel_list.h %D%/kernel_table.h %D%/arithmetic.c %D%/call.c %D%/compare.c \
-	%D%/complex.c %D%/copy.c %D%/creation.c %D%/index.c %D%/kernel.c %D%/loss.c %D%/matmul.c \
+	%D%/complex.c %D%/copy.c %D%/creation.c %D%/index.c %D%/kernel_list.c %D%/loss.c %D%/matmul.c \
 	%D%/random.c %D%/reduction.c %D%/scalar.c %D%/scan.c %D%/shape.c %D%/softmax.c %D%/sort.c \
 	%D%/unary.c %D%/view.c
 TN_GPU_TEXTS = %D%/kernels/activation.cl %D%/kernels/arithmetic.cl %D%/kernels/compare.cl \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening oneDNN, and its errors in words. */
+ * Opens oneDNN; names its errors. */
 #include "dnnl_api.h"
 
 #include <dlfcn.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * oneDNN as this plugin uses it: types from its headers, functions from the library that is opened when the plugin is
- * activated (rule 1: it brings the OpenMP runtime along). Nothing is linked. */
+ * oneDNN as this plugin uses it: types from its headers, functions from the library that is
+ * opened when the plugin is activated (rule 1: it brings the OpenMP runtime along). Nothing is
+ * linked. */
 #ifndef DNNL_API_H
 #define DNNL_API_H
 
@@ -10,13 +11,16 @@
 
 /* clang-format off */
 #define DNNL_FUNCTIONS(X) \
-    X(dnnl_version) X(dnnl_engine_create) X(dnnl_engine_destroy) X(dnnl_stream_create) X(dnnl_stream_destroy) X(dnnl_stream_wait) \
-    X(dnnl_memory_desc_init_by_tag) X(dnnl_memory_desc_get_size) X(dnnl_memory_create) X(dnnl_memory_destroy) \
-    X(dnnl_dilated_convolution_forward_desc_init) X(dnnl_dilated_convolution_backward_data_desc_init) \
+    X(dnnl_version) X(dnnl_engine_create) X(dnnl_engine_destroy) X(dnnl_stream_create) \
+    X(dnnl_stream_destroy) X(dnnl_stream_wait) X(dnnl_memory_desc_init_by_tag) \
+    X(dnnl_memory_desc_get_size) X(dnnl_memory_create) X(dnnl_memory_destroy) \
+    X(dnnl_dilated_convolution_forward_desc_init) \
+    X(dnnl_dilated_convolution_backward_data_desc_init) \
     X(dnnl_dilated_convolution_backward_weights_desc_init) X(dnnl_reorder_primitive_desc_create) \
-    X(dnnl_primitive_attr_create) X(dnnl_primitive_attr_destroy) X(dnnl_primitive_attr_set_scratchpad_mode) \
-    X(dnnl_primitive_desc_create) X(dnnl_primitive_desc_destroy) X(dnnl_primitive_desc_query_md) \
-    X(dnnl_primitive_create) X(dnnl_primitive_destroy) X(dnnl_primitive_execute) X(dnnl_sgemm)
+    X(dnnl_primitive_attr_create) X(dnnl_primitive_attr_destroy) \
+    X(dnnl_primitive_attr_set_scratchpad_mode) X(dnnl_primitive_desc_create) \
+    X(dnnl_primitive_desc_destroy) X(dnnl_primitive_desc_query_md) X(dnnl_primitive_create) \
+    X(dnnl_primitive_destroy) X(dnnl_primitive_execute) X(dnnl_sgemm)
 /* clang-format on */
 
 struct dnnl_api {
@@ -32,15 +36,16 @@ struct dnnl_api {
 /* Filled by dnnl_api_open. */
 extern struct dnnl_api dnnl;
 
-/* Opens the library (a name or a path); TN_ERR_UNAVAILABLE with words when it is not there or of another version than
- * the headers that this was compiled with. */
+/* Opens the library (a name or a path); TN_ERR_UNAVAILABLE when it is missing or has another
+ * version than the headers that this was compiled with. */
 tn_status dnnl_api_open(const char *library);
 void dnnl_api_close(void);
-/* Records a failure of oneDNN; returns the status that fits. */
+/* Records a failure of oneDNN and returns its status. */
 tn_status dnnl_api_fail(dnnl_status_t error, const char *what);
 
-/* The threads are the host's: oneDNN computes in the calling one. `enter` returns what `leave` puts back: the number that
- * OpenMP has for this thread is the program's own setting (law 6). */
+/* oneDNN computes in the calling thread, which is one of the host's. `enter` returns the number
+ * of threads that OpenMP has for this thread, and `leave` restores it: it is a setting of the
+ * program. */
 int dnnl_api_enter(void);
 void dnnl_api_leave(int before);
 

@@ -8,9 +8,9 @@
 
 #include "dnnl_api.h"
 
-/* The process that opened oneDNN: a child after fork may find its locks held for good. */
+/* The process that opened oneDNN: in a child after fork its locks may stay locked. */
 extern pid_t onednn_process;
-/* Every shape is taken that oneDNN can compute, not only those that measured faster. */
+/* Whether to take every shape that oneDNN can compute, not only those that measured faster. */
 extern bool onednn_all_shapes;
 
 /* convolution, convolution_grad_input, convolution_grad_weight. */

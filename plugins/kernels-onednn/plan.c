@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Making plans, and the table that keeps them. Making one takes oneDNN up to some milliseconds, so a shape is compiled once;
- * of too many shapes those go first that were not asked for the longest. */
+ * Creates plans and caches them. oneDNN takes up to some milliseconds for one, so a shape is
+ * compiled once. A full cache drops the plan that was used least recently. */
 #include "plan.h"
 
 #include <pthread.h>
@@ -22,7 +22,7 @@ static void plan_free(struct plan *plan)
     tn_free(plan);
 }
 
-/* ---- making ---------------------------------------------------------------------------------- */
+/* ---- creating -------------------------------------------------------------------------------- */
 
 static const dnnl_format_tag_t last_tags[] = { dnnl_nwc, dnnl_nhwc, dnnl_ndhwc };
 static const dnnl_format_tag_t plain_tags[2][DIMS] = { { dnnl_oiw, dnnl_oihw, dnnl_oidhw },
@@ -46,7 +46,7 @@ static dnnl_status_t weight(dnnl_memory_desc_t *desc, const struct shape *s, dnn
                                              grouped ? dims : dims + 1, dnnl_f32, tag);
 }
 
-/* The primitive of a description whose scratch memory the caller brings; *size is how much. */
+/* The primitive of a description; the caller provides *size bytes of scratch memory. */
 static dnnl_status_t compile(const_dnnl_op_desc_t op, const_dnnl_primitive_desc_t hint,
                              dnnl_primitive_desc_t *desc)
 {
@@ -68,7 +68,7 @@ static size_t scratch_of(const_dnnl_primitive_desc_t desc)
     return scratch ? dnnl.dnnl_memory_desc_get_size(scratch) : 0;
 }
 
-/* Between the order that oneDNN wants the weight in and rows. */
+/* Between oneDNN's order of the weight and row-major order. */
 static dnnl_status_t make_reorder(struct plan *plan)
 {
     bool out = plan->shape.kind == PLAN_WEIGHT;
@@ -105,7 +105,7 @@ static dnnl_status_t make_main(struct plan *plan, const dnnl_memory_desc_t *any)
     dnnl_status_t status;
 
     for (int64_t i = 0; i < s->dims; i++) {
-        dilation[i] = s->dilation[i] - 1; /* oneDNN counts from 0 */
+        dilation[i] = s->dilation[i] - 1; /* 0 in oneDNN means 1 */
         stride[i] = s->stride[i];
         padding[i] = s->padding[i];
     }
@@ -178,7 +178,7 @@ static struct plan *plan_make(const struct shape *shape)
     return plan;
 }
 
-/* ---- keeping --------------------------------------------------------------------------------- */
+/* ---- caching --------------------------------------------------------------------------------- */
 
 struct plan *plan_take(const struct shape *shape)
 {
@@ -207,7 +207,7 @@ struct plan *plan_take(const struct shape *shape)
                 plan_free(plans[place]);
             plans[place] = plan;
         } else if (!kept) {
-            plan->stamp = 0; /* all places are in use: it goes with its last user */
+            plan->stamp = 0; /* all slots are in use: its last user frees it */
         }
     }
     pthread_mutex_unlock(&lock);

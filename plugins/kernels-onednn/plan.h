@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plans: what oneDNN compiled for one shape of a convolution, kept for the next call of that shape. */
+ * Plans: what oneDNN compiled for one shape of a convolution, kept for the next call of that
+ * shape. */
 #ifndef ONEDNN_PLAN_H
 #define ONEDNN_PLAN_H
 
 #include "dnnl_api.h"
 
-enum { DIMS = 3 }; /* behind images and channels; fewer leave the rest at 0 */
+enum { DIMS = 3 }; /* besides images and channels; unused ones are 0 */
 
 enum plan_kind { PLAN_FORTH = 1, PLAN_INPUT, PLAN_WEIGHT };
 
-/* Whatever tells two plans apart; compared as bytes, so it is zeroed first. All activations are dense, channels last. */
+/* The key of a plan; compared as bytes, so it is zeroed first. All activations are dense,
+ * channels last. */
 struct shape {
     int64_t kind, dims, bias;
-    int64_t images; /* of one part of the batch: parts are computed side by side */
+    int64_t images; /* of one part of the batch; parts run in parallel */
     int64_t groups, inputs, outputs;
     int64_t x[DIMS], y[DIMS], kernel[DIMS], stride[DIMS], padding[DIMS], dilation[DIMS];
 };
@@ -29,10 +31,11 @@ struct plan {
     uint64_t stamp;
 };
 
-/* The plan of a shape, made now if need be; NULL when it cannot be made for want of memory. Give it back. */
+/* The plan of a shape, created if it is not cached; NULL when there is no memory. The caller
+ * returns it. */
 struct plan *plan_take(const struct shape *shape);
 void plan_give(struct plan *plan);
-/* Forgets all; nobody may hold one. */
+/* Frees all plans; none may be in use. */
 void plan_forget_all(void);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A kernel pack: kernels of oneDNN for the cpu device, where they measure faster than the device's own. */
+ * A kernel pack: kernels of oneDNN for the cpu device, where they measure faster than the
+ * device's own. */
 #include <string.h>
 #include <unistd.h>
 
@@ -18,7 +19,8 @@ static const tn_option options[] = {
     TN_OPTION_STRING(struct options, library, "\"libdnnl.so.2\"", "oneDNN, a name or a path"),
     TN_OPTION_STRING(
         struct options, shapes, "'faster'",
-        "which shapes are taken: faster (those that measured faster than the device's own kernels) or all"),
+        "which shapes are taken: faster (those that measured faster than the device's own kernels) "
+        "or all"),
     TN_OPTION_END
 };
 

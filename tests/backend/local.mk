@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: MIT
 #
-# The strict device and its kernel pack are built here as a stranger would build them: with the sdk's headers and nothing else. tests/house/outside.sh
-# does it once more against an installation.
+# The strict device and its kernel pack are built as outside of the tree: with the sdk's headers and
+# nothing else. tests/house/outside.sh builds them again against an installation.
 
 TN_BACKEND_EXAMPLES = examples/strict-device/strict.la examples/kernel-pack/relu_pack.la
 check_LTLIBRARIES += $(TN_BACKEND_EXAMPLES)
-examples_strict_device_strict_la_SOURCES = examples/strict-device/strict.h examples/strict-device/plugin.c \
-	examples/strict-device/queue.c examples/strict-device/memory.c examples/strict-device/inject.c \
-	examples/strict-device/elementwise.c examples/strict-device/functions.c \
-	examples/strict-device/reduce.c examples/strict-device/along.c
+examples_strict_device_strict_la_SOURCES = examples/strict-device/strict.h \
+	examples/strict-device/plugin.c examples/strict-device/queue.c examples/strict-device/memory.c \
+	examples/strict-device/inject.c examples/strict-device/copy.c examples/strict-device/creation.c \
+	examples/strict-device/elementwise.c examples/strict-device/elementwise_function.c \
+	examples/strict-device/index.c examples/strict-device/loss.c examples/strict-device/matmul.c \
+	examples/strict-device/random.c examples/strict-device/reduction.c examples/strict-device/scan.c \
+	examples/strict-device/shape.c examples/strict-device/sort.c
 examples_strict_device_strict_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 examples_strict_device_strict_la_LDFLAGS = $(TN_PLUGIN_LINK) -rpath /nowhere
 examples_strict_device_strict_la_LIBADD = $(LIBM)

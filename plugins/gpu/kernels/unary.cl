@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions of one element. exp, log and sqrt have a kernel each. The others share "map", which takes
- * the function as an argument (GPU_F_* of layout.cl), so that all work items take the same branch.
- * bitwise_not is among these. */
+ * Functions of one element. exp, log and sqrt have a kernel each. The others share "map", which
+ * takes the function as an argument (GPU_F_* of layout.cl), so that all work items take the same
+ * branch. bitwise_not is among these. */
 #ifdef TN_REAL
 #ifdef TN_FLOATING
 UNARY(exp, exp(A_))

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The strict device's reductions, products of matrices and losses: plain C, sums in float64. */
+ * The strict device's reductions: sums in float64. whole[0] has a bit for each dimension that is
+ * reduced. */
 #include <math.h>
 #include <string.h>
 
 #include "strict.h"
-
-/* ---- reductions: whole[0] has a bit for each dimension that goes ----------------------------- */
 
 static tn_status choose(struct strict_work *work, const tn_call *call, tn_ints dims)
 {
@@ -230,138 +229,4 @@ STRICT_KERNEL(amax)
 STRICT_KERNEL(argmax)
 {
     return strict_enqueue(call, argmax_body, fill_argmax);
-}
-
-/* ---- products of matrices -------------------------------------------------------------------- */
-
-static tn_status bmm_body(struct strict_work *work)
-{
-    const struct strict_view *y = &work->view[0], *a = &work->view[1], *b = &work->view[2];
-    bool real = strict_is_float(y->dtype);
-    for (int64_t n = 0; n < y->shape[0]; n++)
-        for (int64_t i = 0; i < y->shape[1]; i++)
-            for (int64_t j = 0; j < y->shape[2]; j++) {
-                double sum = 0;
-                uint64_t whole = 0;
-                for (int64_t k = 0; k < a->shape[2]; k++) {
-                    int64_t at_a = (a->shape[0] == 1 ? 0 : n * a->strides[0]) + i * a->strides[1] +
-                                   k * a->strides[2];
-                    int64_t at_b = (b->shape[0] == 1 ? 0 : n * b->strides[0]) + k * b->strides[1] +
-                                   j * b->strides[2];
-                    if (real)
-                        sum += strict_get(work, a, at_a) * strict_get(work, b, at_b);
-                    else
-                        whole += (uint64_t)strict_get_int(work, a, at_a) *
-                                 (uint64_t)strict_get_int(work, b, at_b);
-                }
-                int64_t at = n * y->strides[0] + i * y->strides[1] + j * y->strides[2];
-                if (real)
-                    strict_set(work, y, at, sum);
-                else
-                    strict_set_int(work, y, at, (int64_t)whole);
-            }
-    return TN_OK;
-}
-
-STRICT_KERNEL(bmm)
-{
-    return strict_enqueue(call, bmm_body, NULL);
-}
-
-/* ---- losses: whole[0] the reduction, whole[1] the index that does not count ------------------ */
-
-enum { NONE, MEAN, SUM };
-
-static tn_status read_reduction(const tn_call *call, const char *text, int64_t *out)
-{
-    static const char *const names[] = { "none", "mean", "sum" };
-    for (int i = 0; i < 3; i++) {
-        if (text && strcmp(text, names[i]) == 0) {
-            *out = i;
-            return TN_OK;
-        }
-    }
-    return tn_fail(TN_ERR_VALUE, "%s: reduction %q is not known: none, mean or sum", call->op,
-                   text ? text : "");
-}
-
-/* False for a target that does not count; an index out of range is not used. */
-static bool target(struct strict_work *work, const struct strict_view *targets, int64_t n,
-                   int64_t classes, int64_t *c, tn_status *status)
-{
-    *c = strict_get_int(work, targets, n * targets->strides[0]);
-    if (*c == work->whole[1])
-        return false;
-    if (*c >= 0 && *c < classes)
-        return true;
-    if (*status == TN_OK)
-        *status = tn_fail(TN_ERR_INDEX,
-                          "%s: target %lld at index %lld is out of range for %lld classes",
-                          work->op, (long long)*c, (long long)n, (long long)classes);
-    return false;
-}
-
-static tn_status nll_loss_body(struct strict_work *work)
-{
-    const struct strict_view *y = &work->view[0], *total = &work->view[1], *x = &work->view[2],
-                             *t = &work->view[3];
-    tn_status status = TN_OK;
-    double sum = 0, counted = 0;
-    for (int64_t n = 0; n < x->shape[0]; n++) {
-        int64_t c;
-        double loss = 0;
-        if (target(work, t, n, x->shape[1], &c, &status)) {
-            loss = -strict_get(work, x, n * x->strides[0] + c * x->strides[1]);
-            counted++;
-        }
-        sum += loss;
-        if (work->whole[0] == NONE)
-            strict_set(work, y, n * y->strides[0], loss);
-    }
-    if (work->whole[0] != NONE)
-        strict_set(work, y, 0, work->whole[0] == MEAN ? sum / counted : sum);
-    strict_set(work, total, 0, counted);
-    return status;
-}
-
-static tn_status fill_nll_loss(const tn_call *call, struct strict_work *work)
-{
-    const tn_nll_loss_options *options = call->options;
-    work->whole[1] = options->ignore_index;
-    return read_reduction(call, options->reduction, &work->whole[0]);
-}
-
-static tn_status nll_loss_grad_body(struct strict_work *work)
-{
-    const struct strict_view *gx = &work->view[0], *gy = &work->view[1], *t = &work->view[2],
-                             *total = &work->view[3];
-    tn_status status = TN_OK;
-    for (int64_t n = 0; n < gx->shape[0]; n++) {
-        int64_t c;
-        for (int64_t k = 0; k < gx->shape[1]; k++)
-            strict_set(work, gx, n * gx->strides[0] + k * gx->strides[1], 0);
-        if (!target(work, t, n, gx->shape[1], &c, &status))
-            continue;
-        double g = -strict_get(work, gy, work->whole[0] == NONE ? n * gy->strides[0] : 0);
-        if (work->whole[0] == MEAN)
-            g /= strict_get(work, total, 0);
-        strict_set(work, gx, n * gx->strides[0] + c * gx->strides[1], g);
-    }
-    return status;
-}
-
-static tn_status fill_nll_loss_grad(const tn_call *call, struct strict_work *work)
-{
-    const tn_nll_loss_grad_options *options = call->options;
-    work->whole[1] = options->ignore_index;
-    return read_reduction(call, options->reduction, &work->whole[0]);
-}
-
-STRICT_KERNEL(nll_loss)
-{
-    return strict_enqueue(call, nll_loss_body, fill_nll_loss);
-}
-STRICT_KERNEL(nll_loss_grad)
-{
-    return strict_enqueue(call, nll_loss_grad_body, fill_nll_loss_grad);
 }

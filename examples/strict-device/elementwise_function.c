@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The strict device's functions of one and of two numbers, comparisons, bounds and choice: tables
- * of plain C functions. float32 is worked out in double and rounded once. */
+ * The strict device's functions of one and of two numbers, comparisons and bitwise operators by a
+ * table; clamp, where and complex. float32 is computed in double and rounded once. */
 #include <math.h>
 
 #include "strict.h"
@@ -11,7 +11,7 @@
 struct function {
     const char *op;
     double (*real)(double a, double b);     /* NULL: no floating numbers */
-    int64_t (*whole)(int64_t a, int64_t b); /* NULL: no whole ones */
+    int64_t (*whole)(int64_t a, int64_t b); /* NULL: no integers */
 };
 
 #define REAL(name, expr)                                                                           \
@@ -65,7 +65,7 @@ BOTH(eq, a == b)
 BOTH(lt, a < b)
 BOTH(le, a <= b)
 
-/* Halving the interval until its ends are neighbours: slow and sure. */
+/* By bisection. */
 static double erfinv_real(double y, double unused)
 {
     double low = 0, high = 6, size = fabs(y);
@@ -94,7 +94,7 @@ static double div_trunc_real(double a, double b)
     return trunc(a / b);
 }
 
-/* By way of the rest, so that it is right where a / b is rounded up to a whole number. */
+/* Computed from the remainder: a / b itself may be rounded up to an integer. */
 static double div_floor_real(double a, double b)
 {
     double rest = fmod(a, b), quotient = (a - rest) / b;
@@ -198,9 +198,9 @@ static bool same_text(const char *a, const char *b)
     return false;
 }
 
-/* ---- one element after the other ------------------------------------------------------------- */
+/* ---- the kernel of the table ----------------------------------------------------------------- */
 
-/* Comparisons are worked on in the type of what they compare. */
+/* Comparisons are computed in the type of their inputs. */
 static tn_status function_body(struct strict_work *work)
 {
     const struct function *function = &functions[work->whole[0]];
@@ -216,7 +216,7 @@ static tn_status function_body(struct strict_work *work)
                 at_b = strict_place(b, index, y->ndim);
         if (strict_is_float(a->dtype)) {
             double p = strict_get(work, a, at_a), q = strict_get(work, b, at_b);
-            /* a quotient that float32 rounds to a whole number is one */
+            /* the quotient is rounded to float32 before it is truncated */
             if (a->dtype == TN_F32 && function->real == div_trunc_real)
                 strict_set(work, y, at_y, truncf((float)p / (float)q));
             else
@@ -265,7 +265,7 @@ STRICT_KERNEL(div_rounded)
     return strict_enqueue(call, function_body, fill_rounded);
 }
 
-/* ---- bounds, choice -------------------------------------------------------------------------- */
+/* ---- clamp, where ---------------------------------------------------------------------------- */
 
 static tn_status clamp_body(struct strict_work *work)
 {
@@ -276,7 +276,7 @@ static tn_status clamp_body(struct strict_work *work)
         return TN_OK;
     do {
         int64_t at_y = strict_place(y, index, y->ndim), at_x = strict_place(x, index, y->ndim);
-        /* a bound that is NaN is none */
+        /* a bound that is NaN is ignored */
         if (strict_is_float(y->dtype)) {
             double v = strict_get(work, x, at_x);
             v = v < low ? low : v;
@@ -325,7 +325,7 @@ STRICT_KERNEL(where)
     return strict_enqueue(call, where_body, NULL);
 }
 
-/* ---- complex numbers: y as its parts --------------------------------------------------------- */
+/* ---- complex: y as its two parts ------------------------------------------------------------- */
 
 static tn_status complex_body(struct strict_work *work)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolution and its two derivatives by oneDNN, for float32 activations that lie channels last. The batch is cut into parts by its
- * size alone, each part is computed in one thread, and partial gradients are added in the order of the parts: the bits do
- * not depend on the number of threads. Which shapes are worth it is measured: see worth() and docs/kernels-onednn.md. */
+ * Convolution and its two derivatives by oneDNN, for float32 activations with channels last. The
+ * batch is divided into parts by its size alone, each part is computed in one thread, and
+ * partial gradients are added in the order of the parts. So the bits do not depend on the number
+ * of threads. worth() takes the shapes for which oneDNN measured faster: docs/kernels-onednn.md. */
 #include <string.h>
 #include <unistd.h>
 
@@ -21,7 +22,8 @@ static char *at(const tn_view *view)
     return (char *)view->data + view->byte_offset;
 }
 
-/* The three operators in one form: y is the activation with the output's channels, whichever way it goes. */
+/* The three operators in one form: y is the activation with the output's channels, as input or
+ * output. */
 struct job {
     struct shape shape;
     const tn_view *x, *y, *weight, *bias;
@@ -90,7 +92,7 @@ static struct job job_of(const tn_call *call)
 
 /* ---- which calls are taken ------------------------------------------------------------------- */
 
-/* Dense, the channels next to one another, then the last dimension. */
+/* Dense, with channels contiguous, then the last dimension. */
 static bool channels_last(const tn_view *view)
 {
     int64_t expect = 1;
@@ -120,7 +122,7 @@ static int64_t count(const tn_view *view)
     return n;
 }
 
-/* Of these the backend has Winograd's algorithm, unless TENON_MATH=exact. */
+/* The backend uses Winograd's algorithm for these, unless TENON_MATH=exact. */
 static bool winograd(const struct shape *s)
 {
     for (int64_t d = 0; d < s->dims; d++)
@@ -129,7 +131,8 @@ static bool winograd(const struct shape *s)
     return s->inputs % 16 == 0 && s->outputs % 16 == 0 && s->inputs >= 32 && s->outputs >= 32;
 }
 
-/* What measures faster than the backend's own kernels: bench/convolutions, the numbers are in docs/kernels-onednn.md. */
+/* Whether oneDNN measured faster than the backend's own kernels (bench/convolutions,
+ * docs/kernels-onednn.md). */
 static bool worth(const struct job *job)
 {
     enum { POINT = 16384, MANY = 64 };
@@ -180,8 +183,8 @@ bool onednn_convolution_supports(const tn_call *call, char *reason, size_t size)
 
 /* ---- computing ------------------------------------------------------------------------------- */
 
-/* The workspace: the weight in oneDNN's order (or one of them for every part), then scratch memory for every part, at
- * least as much as the reordering wants. */
+/* The workspace: the weight in oneDNN's order (or one per part), then scratch memory per part,
+ * at least as much as the reordering needs. */
 struct room {
     int64_t weight, scratch, total;
 };
