@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A kernel pack: code for an operator on a device that another plugin made. It puts its own relu
- * before the strict device's (priority 10 and the override flag, rule 22), reaches the device's
- * queue through the interface that the device publishes, and counts its calls. Where it does not
- * want a call (`supports`: float32 only), the device's own kernel runs. */
+ * A kernel pack: kernels for a device of another plugin. Its relu takes precedence over that of
+ * the strict device (priority 10 and the override flag, rule 22). It uses the device's queue
+ * through the interface that the device publishes, and counts its calls. Calls that its
+ * `supports` refuses (all but float32) go to the device's own kernel. */
 #include <stdatomic.h>
 
 #include "../strict-device/strict.h"
@@ -11,7 +11,7 @@
 static _Atomic(const struct strict_api *) strict;
 static _Atomic int64_t calls;
 
-/* The published interface of the device, asked for once. */
+/* The published interface of the device, fetched once. */
 static const struct strict_api *find_api(void)
 {
     const struct strict_api *api = atomic_load(&strict);

@@ -78,7 +78,7 @@ static tn_status fill_add(const tn_call *call, struct strict_work *work)
 {
     work->real[0] = ((const tn_add_options *)call->options)->alpha;
     if (tn_view_dtype(call->out[0]) == TN_BOOL)
-        work->real[0] = work->real[0] != 0; /* as in PyTorch it has the result's type */
+        work->real[0] = work->real[0] != 0; /* as in PyTorch, alpha has the type of the result */
     return TN_OK;
 }
 FLOATS(add, a + (float)P * b, a + P * b)

@@ -105,7 +105,7 @@ static double div_floor_real(double a, double b)
     return quotient == 0 ? copysign(0, a / b) : nearbyint(quotient);
 }
 
-/* The body has refused zeros; the smallest number over -1 wraps around. */
+/* b is not zero: function_body checks it. The smallest integer divided by -1 wraps around. */
 static int64_t fmod_whole(int64_t a, int64_t b)
 {
     return b == -1 ? 0 : a % b;

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Failures on demand. TENON_STRICT_FAIL (or the published inject function) takes a list with
- * commas:
- *   alloc:N         the N-th allocation from now fails; alloc:N+ that one and all after it
- *   memory:BYTES    the device has no more than that
- *   lost:N          the device is lost at its N-th piece of work from now
- *   slow:MICROS     every piece of work takes that much longer
- *   kernel:OP:N     the N-th run of the operator from now fails; kernel:OP:N+ and all after it */
+ * Failures on demand. TENON_STRICT_FAIL (or the published inject function) is a list, separated
+ * by commas: alloc:N         the N-th allocation from now fails; alloc:N+ it and all after it
+ * memory:BYTES    the device has no more memory than that lost:N          the device is lost at
+ * its N-th piece of work from now slow:MICROS     every piece of work takes that much longer
+ * kernel:OP:N     the N-th run of the operator from now fails; kernel:OP:N+ it and all after it */
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -85,7 +83,7 @@ tn_status strict_inject(const char *text)
     return status;
 }
 
-/* Counts down to the one that fails; `on`: and stays there. */
+/* Counts down to the one that fails; `on`: all later ones fail, too. */
 static bool reached(int64_t *at, bool on)
 {
     if (*at == 0 || (*at == 1 && on))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The strict device's memory. A handle is a number that is no address on any machine; behind it
- * lies a mapping without any access rights, which the device's thread opens for as long as a
- * piece of work runs on it. So a host that treats a handle as a pointer, or reads device memory
- * behind the device's back, faults at once. */
+ * The strict device's memory. A handle is a number that is not a valid address on any machine. Its
+ * memory is a mapping without access rights, which the device's thread makes accessible only while
+ * a piece of work uses it. So a host that uses a handle as a pointer, or accesses device memory
+ * directly, crashes at once. */
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,7 +18,7 @@ enum { MAX_REGIONS = 4096 };
 
 struct region {
     char *at;       /* NULL: free */
-    uint64_t bytes; /* asked for */
+    uint64_t bytes; /* requested */
     uint64_t mapped;
     uint32_t serial;
     int32_t uses; /* by queued work */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The device type "strict" as a plugin. It is slow on purpose and forgives nothing: use it to
- * find out whether a program, a layer or the core itself respects that device memory is not the
- * host's and that work is not done when a call returns. */
+ * The device type "strict" as a plugin. It is slow and checks every access: use it to find out
+ * whether a program, a layer or the core respects that device memory is not the host's and that
+ * work may not be done when a call returns. */
 #include "strict.h"
 
 static struct options {
@@ -106,11 +106,11 @@ static const tn_backend strict = {
 #define MORE (NUMBERS | TN_BIT(TN_BOOL))
 #define KERNEL(op, dtypes) TN_KERNEL(#op, "strict", "tn_" #op, dtypes, strict_##op)
 
-/* All by one function, which looks for the operator's name. */
+/* One function for all of these, which finds the operator's name in a table. */
 #define FUNCTION(op, dtypes) TN_KERNEL(#op, "strict", "tn_" #op, dtypes, strict_function)
 #define BITS (TN_MASK_INT | TN_BIT(TN_BOOL))
 
-/* Copies between equal types move bytes: any type; between different ones, those of MORE. */
+/* A copy between equal types moves bytes, of any type; a conversion takes the types of MORE. */
 static bool copy_supports(const tn_call *call, char *reason, size_t size)
 {
     tn_dtype from = tn_view_dtype(call->in[0]), to = tn_view_dtype(call->out[0]);

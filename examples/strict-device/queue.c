@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The strict device at work: one thread that takes pieces of work from the queues of the
- * streams, each queue in its order. A call is checked and copied when it is queued; what fails
- * later is kept by the stream until somebody synchronises with it. */
+ * The strict device's queues: one thread takes work from the queues of the streams, each queue in
+ * its order. A call is checked and copied when it is queued. The stream keeps a later failure until
+ * it is synchronised. */
 #include <pthread.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ enum item_kind { KERNEL, COPY_IN, COPY_OUT, COPY, RECORD, WAIT };
 
 struct event {
     int32_t refs;
-    uint64_t asked, reached; /* the newest record that was queued / that was passed */
+    uint64_t asked, reached; /* the newest record that was queued, that was reached */
 };
 
 struct item {
@@ -23,7 +23,7 @@ struct item {
     uint64_t memory[2];      /* copies: to, from */
     uint64_t offset[2];
     size_t bytes;
-    void *host; /* COPY_OUT: the caller's, who waits; COPY_IN: own copy, after the item */
+    void *host; /* COPY_OUT: the caller's, which waits; COPY_IN: a copy, allocated with the item */
     struct event *event;
     uint64_t number; /* of the record */
 };
@@ -124,8 +124,8 @@ static void drop_item(struct item *item)
     tn_free(item);
 }
 
-/* The first item of a stream that may run now, taken out of its queue. A stream that got its
- * turn goes to the end of the list. */
+/* Takes the first item that may run now from its stream's queue. The stream moves to the end of
+ * the list. */
 static struct item *take(struct device *device, struct stream **out)
 {
     for (struct stream **at = &device->streams; *at; at = &(*at)->next) {
@@ -251,8 +251,8 @@ tn_status strict_stream_new(void *handle, void **out)
     return TN_OK;
 }
 
-/* Waits for the stream's work; the caller holds the lock. Gives and forgets the first failure,
- * its words in `text`. */
+/* Waits for the stream's work; the caller holds the lock. Returns and clears the first failure,
+ * with its message in `text`. */
 static tn_status drain(struct device *device, struct stream *stream, char text[512])
 {
     while (stream->first || stream->busy)
@@ -296,7 +296,7 @@ tn_status strict_stream_sync(void *handle, void *stream)
     return code == TN_OK ? TN_OK : tn_fail(code, "%s", text);
 }
 
-/* Takes the item over, also when it fails. */
+/* Owns the item from here on, also when it fails. */
 static tn_status push(struct stream *stream, struct item *item)
 {
     struct device *device = stream->device;
@@ -465,7 +465,7 @@ tn_status strict_copy(void *device, void *stream, void *to, uint64_t to_offset, 
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* Copies a view; every element that it can reach has to lie in live memory of the device. */
+/* Copies a view; all its elements have to be in live memory of the device. */
 static tn_status check_view(const tn_call *call, const char *what, int64_t index,
                             const tn_view *view, struct strict_view *out)
 {
@@ -512,7 +512,7 @@ tn_status strict_enqueue(const tn_call *call, strict_body *body,
     struct strict_work *copy = &item->work;
     item->kind = KERNEL;
     item->body = body;
-    copy->op = call->kernel->op; /* lives as long as the kernel; the call's may not */
+    copy->op = call->kernel->op; /* valid as long as the kernel; that of the call may not be */
     copy->device = call->device;
     copy->n_in = (int32_t)call->n_in;
     copy->n_out = call->n_out;

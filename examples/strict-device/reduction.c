@@ -22,7 +22,7 @@ static tn_status choose(struct strict_work *work, const tn_call *call, tn_ints d
     return TN_OK;
 }
 
-/* The element of y to which element `index` of x goes. */
+/* The offset in y of the result that element `index` of x is part of. */
 static int64_t result_place(const struct strict_view *y, const struct strict_view *x,
                             const int64_t *index, int64_t gone)
 {
@@ -37,7 +37,7 @@ static int64_t result_place(const struct strict_view *y, const struct strict_vie
     return at;
 }
 
-/* For each result: the numbers that go into it, one after the other. */
+/* Visits the elements of one result, in order. */
 typedef void visit(struct strict_work *work, const struct strict_view *x, int64_t at, int64_t order,
                    void *state);
 

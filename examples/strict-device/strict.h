@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The strict device: what its files share, and (first part) what it publishes for kernel packs
- * and tests. A kernel never sees a pointer: it names an operand and an element, and each access
- * is checked. */
+ * The strict device: what it publishes for kernel packs and tests, then what its files share. A
+ * kernel gets no pointers: it names an operand and an element, and each access is checked. */
 #ifndef STRICT_H
 #define STRICT_H
 
-#ifndef TENON_TENON_H /* a program has its own headers already: tests do */
+#ifndef TENON_TENON_H /* programs and tests include their own headers */
 #include <tenon/plugin.h>
 #endif
 
@@ -15,7 +14,7 @@
 #define STRICT_API_ID "org.example.strict.api/1"
 #define STRICT_MAX_VIEWS 6
 
-/* A view as the queue keeps it: copied, checked. */
+/* A view in the queue: copied and checked. */
 struct strict_view {
     uint64_t memory; /* the handle */
     uint64_t offset; /* bytes */
@@ -25,7 +24,7 @@ struct strict_view {
     int64_t strides[TN_MAX_DIMS]; /* in elements */
 };
 
-/* A call that waits in a queue: its views, and its options as plain numbers. */
+/* A call in a queue: its views, and its options as numbers. */
 struct strict_work {
     const char *op;
     int32_t n_in, n_out;
@@ -40,8 +39,8 @@ typedef tn_status strict_body(struct strict_work *work);
 
 struct strict_api {
     uint32_t size;
-    /* Checks and copies the call's views, and runs body(work) on the device's thread behind what
-     * the stream has to do. `fill` (may be NULL) turns the options into numbers, now. A body
+    /* Checks and copies the call's views, and runs body(work) on the device's thread after the
+     * work of the stream. `fill` (may be NULL) turns the options into numbers, now. A body
      * reports failures with tn_fail. [any-thread] */
     tn_status (*enqueue)(const tn_call *call, strict_body *body,
                          tn_status (*fill)(const tn_call *, struct strict_work *));
@@ -51,7 +50,7 @@ struct strict_api {
     void (*set)(struct strict_work *work, const struct strict_view *view, int64_t at, double value);
     /* Injects failures from now on: the text of TENON_STRICT_FAIL, "" for none. [any-thread] */
     tn_status (*inject)(const char *text);
-    /* Kernels that ran; accesses and frees that broke a rule; all bytes that are allocated.
+    /* Kernels that ran; invalid accesses and frees; all bytes that are allocated.
      * [any-thread] */
     void (*counts)(uint64_t *kernels, uint64_t *violations, uint64_t *bytes);
 };
@@ -62,9 +61,9 @@ struct strict_api {
 
 tn_status strict_alloc(size_t bytes, uint64_t *handle);
 void strict_free(uint64_t handle);
-/* The size of a live region; false and an error for what is no handle of this device. */
+/* The size of a live region; false and an error for any other handle. */
 bool strict_region(uint64_t handle, uint64_t *bytes);
-/* Opens a region for the device's thread / closes it to everybody. */
+/* Makes a region accessible to the device's thread, and inaccessible again. */
 void strict_region_open(uint64_t handle);
 void strict_region_close(uint64_t handle);
 /* Marks a use by queued work, which must not outlive the region. */
@@ -119,7 +118,7 @@ uint64_t strict_kernels_run(void);
 
 /* ---- kernels: a file per family of operators ---- */
 
-/* Steps through a shape in row-major order. */
+/* The next index of a shape in row-major order; false after the last one. */
 static inline bool strict_step(int64_t *index, const struct strict_view *shape)
 {
     for (int32_t i = shape->ndim; i-- > 0;) {
