@@ -153,7 +153,7 @@ bool onednn_convolution_supports(const tn_call *call, char *reason, size_t size)
 {
     const char *why = NULL;
     if (call->out == NULL || call->out[0] == NULL) {
-        tn_snprint(reason, size, "the result's place is not known yet");
+        tn_snprint(reason, size, "the strides of the result are not known yet");
         return false;
     }
     struct job job = job_of(call);
@@ -163,17 +163,17 @@ bool onednn_convolution_supports(const tn_call *call, char *reason, size_t size)
              count(job.y) == 0 || count(job.weight) == 0)
         why = "there is nothing to compute";
     else if (job.parts < 2)
-        why = "a batch that cannot be cut would be left to one thread";
+        why = "the batch cannot be divided among threads";
     else if (!channels_last(job.x) || !channels_last(job.y))
-        why = "oneDNN is asked where activations lie channels last";
+        why = "the activations are not channels last";
     else if (!rows(job.weight) || (job.bias && !rows(job.bias)))
-        why = "the weight does not lie row by row";
+        why = "the weight is not row-major";
     else if (!onednn_all_shapes && !worth(&job))
         why = "the device's own kernel is faster for this shape";
     if (!why) {
         struct plan *plan = plan_take(&job.shape);
         if (!plan || !plan->main)
-            why = "oneDNN has nothing for this shape";
+            why = "oneDNN has no implementation for this shape";
         plan_give(plan);
     }
     if (why)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * An OpenCL loader whose queues cannot be made when TENON_TEST_OPENCL_FAILS names the step: queue,
- * buffer, write. Everything else is the real loader's. */
+ * An OpenCL loader that cannot create queues when TENON_TEST_OPENCL_FAILS names the step that
+ * fails: queue, buffer, write. All other functions are those of the real loader. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,31 +27,30 @@ static int fails(const char *step)
     return wanted != NULL && strcmp(wanted, step) == 0;
 }
 
-/* ---- what is handed on: whoever looks a name up gets the real function -------------------------- */
+/* ---- functions of the real loader ---------------------------------------------------------- */
 
-#define HANDED_ON(X)                                                                               \
-    X(clGetPlatformIDs)                                                                            \
-    X(clGetPlatformInfo)                                                                           \
-    X(clGetDeviceIDs) X(clGetDeviceInfo) X(clCreateContext) X(clReleaseContext)                    \
-        X(clReleaseCommandQueue) X(clReleaseMemObject) X(clEnqueueReadBuffer)                      \
-            X(clEnqueueCopyBuffer) X(clEnqueueFillBuffer) X(clCreateProgramWithSource)             \
-                X(clBuildProgram) X(clGetProgramBuildInfo) X(clReleaseProgram) X(clCreateKernel)   \
-                    X(clReleaseKernel) X(clSetKernelArg) X(clEnqueueNDRangeKernel)                 \
-                        X(clEnqueueMarkerWithWaitList) X(clEnqueueBarrierWithWaitList)             \
-                            X(clWaitForEvents) X(clGetEventInfo) X(clReleaseEvent) X(clFlush)      \
-                                X(clFinish)
+/* clang-format off */
+#define FORWARDED(X) \
+    X(clGetPlatformIDs) X(clGetPlatformInfo) X(clGetDeviceIDs) X(clGetDeviceInfo) \
+    X(clCreateContext) X(clReleaseContext) X(clReleaseCommandQueue) X(clReleaseMemObject) \
+    X(clEnqueueReadBuffer) X(clEnqueueCopyBuffer) X(clEnqueueFillBuffer) \
+    X(clCreateProgramWithSource) X(clBuildProgram) X(clGetProgramBuildInfo) X(clReleaseProgram) \
+    X(clCreateKernel) X(clReleaseKernel) X(clSetKernelArg) X(clEnqueueNDRangeKernel) \
+    X(clEnqueueMarkerWithWaitList) X(clEnqueueBarrierWithWaitList) X(clWaitForEvents) \
+    X(clGetEventInfo) X(clReleaseEvent) X(clFlush) X(clFinish)
+/* clang-format on */
 
 typedef void function(void);
 
-#define HAND_ON(name)                                                                              \
+#define FORWARD(name)                                                                              \
     function name __attribute__((ifunc("find_" #name), visibility("default")));                    \
     __attribute__((used)) static function *find_##name(void)                                       \
     {                                                                                              \
         return (function *)find(#name);                                                            \
     }
-HANDED_ON(HAND_ON)
+FORWARDED(FORWARD)
 
-/* ---- what may fail ------------------------------------------------------------------------------ */
+/* ---- functions that can fail --------------------------------------------------------------- */
 
 typedef void *make_queue(void *context, void *device, unsigned long properties, int *error);
 typedef void *make_buffer(void *context, unsigned long flags, size_t size, void *host, int *error);
