@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The ground of the binary interface: how a header declares a function for two linkages, the frozen
- * prefix of every shared struct, and the version of the ABI. Nothing in here may ever change shape.
- */
+ * The base of the binary interface: how a header declares a function for two linkages, the frozen
+ * prefix of every shared struct, and the version of the ABI. The layout of what is declared here
+ * never changes. */
 #ifndef TENON_ABI_H
 #define TENON_ABI_H
 
@@ -24,9 +24,9 @@
 #define TN_ATTR(...)
 #endif
 
-/* A program links libtenon and calls what it exports. A plugin (<tenon/plugin.h>) links nothing of
- * ours: there the same prototypes are static inline functions, which <tenon/host.h> (generated from
- * these headers) defines as calls through the tables that the host handed over. TN_PROGRAM marks
+/* A program links libtenon and calls what it exports. A plugin (<tenon/plugin.h>) does not link
+ * libtenon: there the same prototypes are static inline functions, which <tenon/host.h> (generated
+ * from these headers) defines as calls through the tables that the host passed. TN_PROGRAM marks
  * the few functions that only a program may call. */
 #ifdef TN_BUILD_PLUGIN
 #define TN_API TN_ATTR(unused) static inline
@@ -37,8 +37,8 @@
 #define TN_HIDDEN TN_ATTR(visibility("hidden"))
 #endif
 
-/* Interfaces are drafts until docs/abi.md declares revision 1: major 0 is checked for equality,
- * from 1 on a minor number may be newer on either side. */
+/* Interfaces are drafts until docs/abi.md declares revision 1. Major 0 requires equal versions;
+ * from major 1 on, either side may have a newer minor version. */
 #define TN_ABI_MAJOR 0
 #define TN_ABI_MINOR 1
 
@@ -68,10 +68,11 @@ typedef enum tn_kind {
     TN_KIND_END = 64
 } tn_kind;
 
-/* The frozen prefix of every struct that crosses the boundary. Whoever understands nothing else can
- * still tell what it is, how long it is, which ABI wrote it, and release it. [any-thread] */
+/* The frozen prefix of every struct that crosses the boundary. Code that knows only this prefix can
+ * still determine the kind, the size and the ABI version of a struct, and release it. [any-thread]
+ */
 typedef struct tn_head {
-    uint32_t size;  /* sizeof the whole struct, as its writer's compiler had it */
+    uint32_t size;  /* sizeof the whole struct, for the compiler that built it */
     uint16_t kind;  /* a tn_kind */
     uint16_t flags; /* 0 */
     uint16_t abi_major;
@@ -84,7 +85,7 @@ typedef struct tn_head {
 #define TN_HEAD(type)                                                                              \
     .head = { (uint32_t)sizeof(type), TN_KIND_##type, 0, TN_ABI_MAJOR, TN_ABI_MINOR, 0, NULL }
 
-/* Whether the struct at `p`, written by somebody else, is long enough to have `member`. */
+/* Whether the struct at `p`, written by other code, is long enough to contain `member`. */
 #define TN_HAS(p, type, member)                                                                    \
     ((p)->head.size >= offsetof(type, member) + sizeof(((type *)0)->member))
 

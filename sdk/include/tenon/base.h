@@ -6,7 +6,7 @@
  * Tags in brackets on each function are a closed list, read by a generator (CONTRIBUTING.md):
  *   threads    [any-thread] [stream] [main] [callback]
  *   ownership  [owned] the caller drops the result · [scoped] the innermost scope owns it ·
- *              [borrowed] it lives as long as what it was asked of · [static] it is never freed
+ *              [borrowed] it lives as long as the object it came from · [static] it is never freed
  *   arguments  [null-ok: NAMES] these may be NULL; every other pointer may not ·
  *              [array: NAME COUNT, ...] COUNT elements, may be NULL where COUNT is 0 ·
  *              [null-through] a NULL tensor, module, optimizer ... makes the call fail without a
@@ -25,23 +25,23 @@ typedef int32_t tn_status;
 
 enum {
     TN_OK = 0,
-    TN_ERR_TYPE = 1,            /* the wrong kind of thing: dtype, option type, object */
+    TN_ERR_TYPE = 1,            /* wrong type: dtype, option type, object */
     TN_ERR_KEY = 2,             /* no entry of that name */
     TN_ERR_ATTR = 3,            /* no such attribute (parameter, buffer, child) */
-    TN_ERR_VALUE = 4,           /* the right kind, a value that is not accepted */
-    TN_ERR_RUNTIME = 5,         /* a state in which the call is not possible */
+    TN_ERR_VALUE = 4,           /* right type, but the value is not accepted */
+    TN_ERR_RUNTIME = 5,         /* the call is not possible in this state */
     TN_ERR_INDEX = 6,           /* an index or a dimension out of range */
-    TN_ERR_NOT_IMPLEMENTED = 7, /* nobody provides it: the text says who could */
-    TN_ERR_ASSERT = 8,   /* an invariant of ours is broken: a bug, with a request to report it */
+    TN_ERR_NOT_IMPLEMENTED = 7, /* no plugin provides it; the message says which could */
+    TN_ERR_ASSERT = 8,   /* an internal invariant is broken: a bug; the message asks to report it */
     TN_ERR_MEMORY = 9,   /* out of memory, on the host or on a device */
     TN_ERR_IO = 10,      /* a file cannot be read or written */
     TN_ERR_FORMAT = 11,  /* a file or a text is malformed */
     TN_ERR_DEVICE = 12,  /* a device reported a failure; `native` has its code */
     TN_ERR_LOST = 13,    /* a device is lost: only its tensors are, the process goes on */
-    TN_ERR_VERSION = 14, /* ABI or file versions do not fit */
+    TN_ERR_VERSION = 14, /* incompatible ABI or file versions */
     TN_ERR_REFUSED = 15, /* policy: ownership, deny list, a taken name, a checked boundary */
     TN_ERR_UNAVAILABLE = 16, /* no such hardware, or a library it needs is absent */
-    TN_ERR_CANCELLED = 17,   /* the program's progress callback asked for it */
+    TN_ERR_CANCELLED = 17,   /* the program's progress callback cancelled the call */
     TN_ERR_COUNT
 };
 
@@ -55,7 +55,7 @@ typedef struct tn_error {
     tn_status code;
     int32_t native;    /* errno, CUresult, cl_int ... 0 if none */
     char plugin[64];   /* id of the plugin that failed; "" for the core */
-    char message[952]; /* what was asked, what is wrong, what would work */
+    char message[952]; /* what was requested, what is wrong, what would work */
 } tn_error;
 
 /* Whether a call of this thread failed since the last clear. [any-thread] */
@@ -79,18 +79,19 @@ TN_API tn_status tn_error_take(tn_error *out);
 /* Forgets the failures of this thread. [any-thread] */
 TN_API void tn_error_clear(void);
 
-/* For code that tries something and recovers: remembers what had failed before, and puts that back,
- * so that what failed between the two is forgotten; the last failure is then the first that is
- * held. `mark` nests freely; what is cleared or taken between the two stays so. [any-thread] */
+/* For code that tries something and recovers: mark saves the failures recorded so far, restore
+ * brings them back and forgets those recorded in between; the last failure is then the first one
+ * that is kept. Marks nest freely; failures that were cleared or taken in between stay so.
+ * [any-thread] */
 TN_API uint64_t tn_error_mark(void);
 TN_API void tn_error_restore(uint64_t mark);
 
-/* Records a failure of this thread and returns `code`, so that one writes `return tn_fail(...)`.
- * The format is tn_snprint's. The site that decides an error words it, once. [any-thread] */
+/* Records a failure of this thread and returns `code`, for use as `return tn_fail(...)`. The format
+ * is tn_snprint's. The code that detects an error writes its message, once. [any-thread] */
 TN_API tn_status tn_failv(tn_status code, const char *format, va_list args);
 TN_API tn_status tn_fail(tn_status code, const char *format, ...);
 
-/* The same with the native code of a library below (errno, CUresult, cl_int). [any-thread] */
+/* The same with the native error code of a lower library (errno, CUresult, cl_int). [any-thread] */
 TN_API tn_status tn_fail_nativev(tn_status code, int32_t native, const char *format, va_list args);
 TN_API tn_status tn_fail_native(tn_status code, int32_t native, const char *format, ...);
 
@@ -101,18 +102,19 @@ TN_API tn_status tn_error_prefix(const char *format, ...);
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* printf for all our texts, independent of the locale. Flags `-` `0` `+`, width, precision and `*`
- * as in C; conversions: %d %i %u %x (with l, ll, z, j), %c, %s, %p, %%, %f %e %g with a precision
- * as in C; %g without one is the shortest text that reads back to the same double, as Python prints
- * it (0.1, 1.0, 1e-05, inf, nan: always a float when read again); %q is a string in double quotes
- * with escapes as the spec grammar reads them (None for NULL); %b is an int: True or False. Writes
- * at most `size` bytes with the final NUL; returns the length that the whole text has, or -1 for a
- * format with a conversion that is not in this list. [any-thread] [null-ok: out] */
+/* printf for all texts of Tenon, independent of the locale. Flags `-` `0` `+`, width, precision and
+ * `*` as in C; conversions: %d %i %u %x (with l, ll, z, j), %c, %s, %p, %%, %f %e %g with a
+ * precision as in C; %g without one is the shortest text that reads back to the same double, as
+ * Python prints it (0.1, 1.0, 1e-05, inf, nan: always a float when read again); %q is a string in
+ * double quotes with escapes as the spec grammar reads them (None for NULL); %b is an int: True or
+ * False. Writes at most `size` bytes with the final NUL; returns the length that the whole text
+ * has, or -1 for a format with a conversion that is not in this list. [any-thread] [null-ok: out]
+ */
 TN_API int64_t tn_snprintv(char *out, size_t size, const char *format, va_list args);
 TN_API int64_t tn_snprint(char *out, size_t size, const char *format, ...);
 
 /* Reads a whole number / a decimal floating number (also inf, -inf, nan), whatever the locale. The
- * text must be all number; false otherwise or when out of range. [any-thread] */
+ * whole text must be a number; false otherwise or when out of range. [any-thread] */
 TN_API bool tn_read_int(const char *text, int64_t *out);
 TN_API bool tn_read_float(const char *text, double *out);
 
@@ -120,9 +122,9 @@ TN_API bool tn_read_float(const char *text, double *out);
 
 enum { TN_LOG_ERROR = 1, TN_LOG_WARNING = 2, TN_LOG_INFO = 3, TN_LOG_DEBUG = 4 };
 
-/* Says something to whoever listens: by default warnings and errors go to standard error of the
- * program (TENON_LOG=off|error|warning|info|debug, or =LEVEL:FILE). TENON_LOG chooses the level for
- * every sink. [any-thread] */
+/* Writes a message to the log: by default warnings and errors go to standard error of the program
+ * (TENON_LOG=off|error|warning|info|debug, or =LEVEL:FILE). TENON_LOG chooses the level for every
+ * sink. [any-thread] */
 TN_API void tn_logv(int level, const char *format, va_list args);
 TN_API void tn_log(int level, const char *format, ...);
 
@@ -138,8 +140,8 @@ TN_PROGRAM void tn_log_set_sink(tn_log_sink sink, void *user);
 
 /* ---- host memory ----------------------------------------------------------------------------- */
 
-/* Where all host memory of the library comes from, tensors of host devices included.
- * `alignment` is a power of two; `resize` may move. All: [any-thread] */
+/* The source of all host memory of the library, including tensors of host devices. `alignment` is a
+ * power of two; `resize` may move. All: [any-thread] */
 typedef struct tn_allocator {
     void *(*alloc)(void *user, size_t size, size_t alignment);
     void *(*resize)(void *user, void *block, size_t old_size, size_t size, size_t alignment);
@@ -155,7 +157,7 @@ TN_PROGRAM tn_status tn_set_allocator(const tn_allocator *allocator);
 #endif
 
 /* Memory from the process's allocator, aligned for any type (zeroed by tn_calloc); NULL and an
- * error of this thread when there is none. [any-thread] [owned] */
+ * error of this thread when out of memory. [any-thread] [owned] */
 TN_API void *tn_malloc(size_t size);
 TN_API void *tn_calloc(size_t count, size_t size);
 /* [any-thread] [owned] [null-ok: block] */
@@ -183,14 +185,14 @@ TN_API tn_status tn_parallel_for(int64_t count, int64_t grain,
 TN_API int tn_num_threads(void);
 
 #ifdef TN_PROGRAM
-/* Changes that number; waits for calls under way. [any-thread] */
+/* Changes that number; waits for running calls. [any-thread] */
 TN_PROGRAM tn_status tn_set_num_threads(int count);
 #endif
 
 /* ---- long calls ------------------------------------------------------------------------------ */
 
-/* Asked now and then by calls that may take long (loading, saving, copying much); `done` and
- * `total` are in units that `what` names, total 0 if unknown. False cancels: the call returns
+/* Called repeatedly by calls that may take long (loading, saving, large copies); `done` and `total`
+ * are in units that `what` names, total 0 if unknown. False cancels: the call returns
  * TN_ERR_CANCELLED and leaves things as they were. */
 typedef bool (*tn_progress)(void *user, const char *what, uint64_t done, uint64_t total);
 
@@ -205,7 +207,7 @@ TN_PROGRAM void tn_set_progress(tn_progress callback, void *user);
 /* Version of the library, "0.1.0". [any-thread] [static] */
 TN_PROGRAM const char *tn_version(void);
 
-/* Gives back what can be given back: deactivates plugins, joins the pool, frees caches. Objects
+/* Releases what can be released: deactivates plugins, joins the thread pool, frees caches. Objects
  * that are still alive stay valid until dropped. Optional; for leak checkers and for hosts that
  * unload late. [main] */
 TN_PROGRAM void tn_shutdown(void);

@@ -2,9 +2,8 @@
  *
  * What a plugin (or a program, with tn_register) contributes: the descriptors. All are `static
  * const`, begin with TN_HEAD, are copied by the core into its own zero-filled structs (an absent
- * member is NULL), and have to stay where they are as long as the process lives. Callbacks report
- * failures with tn_fail and return its code; they never end the process, print, or start threads.
- */
+ * member is NULL), and must remain valid until the process ends. Callbacks report failures with
+ * tn_fail and return its code; they never end the process, print, or start threads. */
 #ifndef TENON_CONTRIB_H
 #define TENON_CONTRIB_H
 
@@ -23,8 +22,8 @@ enum {
     TN_BACKEND_AFTER_FORK = 8 /* works in a child after fork (host memory, no threads of its own) */
 };
 
-/* DLPack has numbers for some types; a backend without one gives 0 and the core assigns from here
- * on. */
+/* DLPack has numbers for some device types; a backend without one sets 0, and the core assigns
+ * numbers from here on. */
 #define TN_DEVICE_TYPE_FIRST 1000
 
 /* What a device says about itself; `head.size` is the limit that the host set. Strings are
@@ -37,12 +36,12 @@ typedef struct tn_device_info {
     int64_t memory_free;   /* bytes, -1 unknown */
     int64_t compute_units; /* cores, multiprocessors */
     int64_t alignment;     /* of every allocation's start, a power of two */
-    uint32_t dtypes;       /* TN_BIT mask that it can hold in arithmetic */
+    uint32_t dtypes;       /* TN_BIT mask of the types it computes in */
     uint32_t reserved32;
 } tn_device_info;
 
-/* A device type. Handles that a backend gives (device, stream, event, memory) are opaque to the
- * core. All functions: [any-thread] unless said otherwise; those that take a stream are called by
+/* A device type. Handles that a backend returns (device, stream, event, memory) are opaque to the
+ * core. All functions: [any-thread] unless stated otherwise; those that take a stream are called by
  * one thread at a time per stream. */
 typedef struct tn_backend {
     tn_head head;
@@ -51,8 +50,8 @@ typedef struct tn_backend {
     uint32_t flags;      /* TN_BACKEND_* */
     int32_t dlpack_type; /* DLDeviceType or 0 */
 
-    /* Looks for devices; called after activation, once. TN_ERR_UNAVAILABLE (with words) where there
-     * is no such hardware. */
+    /* Looks for devices; called after activation, once. TN_ERR_UNAVAILABLE (with a reason) where
+     * there is no such hardware. */
     tn_status (*enumerate)(int32_t *count);
     /* Opens device `index` of them; called once each, before any other call with it. close: at
      * shutdown. */
@@ -60,14 +59,14 @@ typedef struct tn_backend {
     void (*close)(void *device);
     tn_status (*info)(void *device, tn_device_info *out);
 
-    /* Memory, from the device itself: the core caches, so speed is no matter. TN_ERR_MEMORY when
-     * there is none left. */
+    /* Memory, from the device itself: the core caches it, so this may be slow. TN_ERR_MEMORY when
+     * none is left. */
     tn_status (*alloc)(void *device, size_t bytes, void **memory);
     void (*free)(void *device, void *memory, size_t bytes);
 
-    /* Streams and events; all NULL for a device that is done when a call returns (its stream is
-     * NULL then). stream_sync waits and returns the first failure that work on the stream met since
-     * the last sync; event_query gives *done. */
+    /* Streams and events; all NULL for a device whose calls are complete when they return (its
+     * stream is NULL then). stream_sync waits and returns the first failure of the stream's work
+     * since the last sync; event_query sets *done. */
     tn_status (*stream_new)(void *device, void **stream);
     void (*stream_drop)(void *device, void *stream);
     tn_status (*stream_sync)(void *device, void *stream);
@@ -100,7 +99,7 @@ typedef struct tn_backend {
 
 /* ==== op: an operator ========================================================================= */
 
-/* What inference says of an output. Strides are in elements; without TN_META_STRIDED they are
+/* What inference returns for an output. Strides are in elements; without TN_META_STRIDED they are
  * row-major. */
 enum { TN_META_STRIDED = 1 };
 typedef struct tn_meta {
@@ -114,32 +113,33 @@ typedef struct tn_meta {
 } tn_meta;
 
 /* The arguments of inference. `in[i]` is a view with shape, strides and dtype but possibly no data
- * (meta devices, graph capture); NULL for an absent optional input. `dtype` is what promotion gave,
- * TN_DTYPE_AUTO without promotion. */
+ * (meta devices, graph capture); NULL for an absent optional input. `dtype` is the result of
+ * promotion, TN_DTYPE_AUTO without promotion. */
 typedef struct tn_infer {
     tn_head head;
     const tn_view *const *in;
     int64_t n_in;
     const void *options;
     tn_dtype dtype; /* may be written: the inputs that take part in promotion are then cast to it,
-                       and infer is asked again */
+                       and infer is called again */
     int32_t n_out;
     tn_meta *out; /* n_out of them, to be written: dtype, ndim, shape (ndim -1: known only to the
                      kernel, see tn_call.make_output) */
-    int64_t in0_offset; /* offset of in[0] in its storage, in elements: what the offset of a view
-                           counts from */
-    /* May be written, where one list is `written`: its inputs come in groups of `group`, and input i
-     * of each is only read where bit i of `only_read` is set. 0: all are written. */
+    int64_t in0_offset; /* offset of in[0] in its storage, in elements: the base for the offset of a
+                           view */
+    /* May be written, where one list is `written`: its inputs come in groups of `group`, and input
+     * i of each is only read where bit i of `only_read` is set. 0: all are written. */
     int64_t group;
     uint64_t only_read;
 } tn_infer;
 
 /* The arguments of a derivative: write gin[i] for every i with bit i of `need`, by operators;
  * TN_NONE says zero. A gradient that is larger by broadcasting than the input, or of another dtype,
- * is reduced and cast by the core. `in` and `out` hold what the definition asked to save, NULL
- * elsewhere and where it was changed in place meanwhile: give it to operators, which then fail, and
- * the core says why. `in_meta` has shape and dtype of every input; gout[i] is TN_NONE where no
- * gradient came (all of them absent: derive is not called). Runs in a scope of its own. */
+ * is reduced and cast by the core. `in` and `out` hold the tensors that the definition asked to
+ * save, NULL elsewhere and where one was changed in place meanwhile: pass that to operators, which
+ * then fail, and the core reports the reason. `in_meta` has shape and dtype of every input; gout[i]
+ * is TN_NONE where there is no gradient (if all are absent, derive is not called). Runs in its own
+ * scope. */
 typedef struct tn_derive {
     tn_head head;
     const void *options;
@@ -149,10 +149,10 @@ typedef struct tn_derive {
     const tn_meta *in_meta; /* NULL entries do not occur: ndim -1 for absent inputs */
     int64_t n_in;
     int32_t n_out;
-    uint32_t need; /* bit i: gin[i] is wanted; of lists, bit 31 stands for all from 31 on */
+    uint32_t need; /* bit i: gin[i] is wanted; in lists, bit 31 means all from 31 on */
     tn_tensor **gin;
-    /* The gradient of in[0] that came from its other uses, of its shape and dtype, or NULL. A
-     * derivative that touches few of its elements may add to it in place; gin[0] is then `sum`. */
+    /* The gradient of in[0] from its other uses, of its shape and dtype, or NULL. A derivative that
+     * changes few of its elements may add to it in place; gin[0] is then `sum`. */
     tn_tensor *sum;
 } tn_derive;
 
@@ -166,23 +166,24 @@ typedef struct tn_operand {
 enum {
     TN_OPERAND_OPTIONAL = 1,    /* TN_NONE is accepted */
     TN_OPERAND_NO_GRAD = 2,     /* never differentiable (indices, targets) */
-    TN_OPERAND_NO_PROMOTE = 4,  /* stays out of type promotion */
+    TN_OPERAND_NO_PROMOTE = 4,  /* does not take part in type promotion */
     TN_OPERAND_LIST = 8,        /* last one: any number of them, at least one */
-    TN_OPERAND_ANY_DEVICE = 16, /* may live elsewhere than the rest */
-    TN_OPERAND_APART = 32,      /* may not be what is written in place: read in another order */
+    TN_OPERAND_ANY_DEVICE = 16, /* may be on another device than the others */
+    TN_OPERAND_APART = 32,      /* may not be the tensor written in place: it is read in another
+                                   order */
     TN_OPERAND_WRITTEN =
-        64 /* the operator writes into it: such an operator may have no outputs, has
-                                   no derivative, and runs only where no gradient would be recorded */
+        64 /* written by the operator, which may have no outputs, has no derivative, and runs only
+              where no gradient would be recorded */
 };
 
 enum {
     TN_OP_PRIMITIVE = 1, /* a device must have it: it has no decomposition */
     TN_OP_VIEW =
-        2, /* the output is a view of input 0 as inferred: no kernel runs, no memory is made */
+        2, /* the output is a view of input 0 as inferred: no kernel runs, no memory is allocated */
     TN_OP_PROMOTE = 4,       /* inputs are cast to their common type first */
     TN_OP_PROMOTE_FLOAT = 8, /* the same, and integers become the default dtype */
     TN_OP_INPLACE = 16,      /* has an in-place form: output 0 may be input 0 */
-    TN_OP_RANDOM = 32,       /* draws numbers: never merged or replayed blindly */
+    TN_OP_RANDOM = 32,       /* draws random numbers: calls are never merged or replayed */
     TN_OP_INTO =
         64 /* its in-place form writes into any tensor: converts dtype, broadcasts (copy) */
 };
@@ -207,22 +208,22 @@ typedef struct tn_op_def {
     uint32_t save_out;      /* bit i: derive needs output i */
     tn_status (*infer)(tn_infer *infer);
     tn_status (*derive)(tn_derive *derive); /* NULL: not differentiable */
-    /* The operator by means of others, in a scope of its own. Giving back an input says that there
-     * was nothing to do. */
+    /* Computes the operator with other operators, in its own scope. Returning an input means that
+     * there was nothing to do. */
     tn_status (*decompose)(tn_tensor *const *in, int64_t n_in, const void *options,
                            tn_tensor **out);
-    /* Inputs, then outputs: bit i says that what is saved of it is for the gradient of input i alone.
-     * NULL: for all of them. */
+    /* For each input, then each output: bit i means that its saved value is used only for the
+     * gradient of input i. NULL: for all of them. */
     const uint32_t *save_for;
-    /* TN_BIT mask of the dtypes (of the one that chooses the kernel) that `decompose` is for; 0: all.
-     * A primitive can so come apart for complex numbers. */
+    /* TN_BIT mask of the dtypes (of the one that chooses the kernel) that `decompose` handles; 0:
+     * all. So a primitive can be decomposed for complex numbers. */
     uint32_t decompose_dtypes;
 } tn_op_def;
 
 /* ==== kernel: code for an operator on a device type =========================================== */
 
-/* One call. `in[i]` is NULL for an absent optional input. Memory of `out` is made (or, in-place, is
- * that of in[0]) before the call. make_output: [callback], from inside `run`. */
+/* One call. `in[i]` is NULL for an absent optional input. Memory of `out` is allocated before the
+ * call (in-place: it is that of in[0]). make_output: [callback], from inside `run`. */
 typedef struct tn_call {
     tn_head head;
     const char *op;
@@ -236,14 +237,14 @@ typedef struct tn_call {
     void *stream;
     const tn_view *workspace; /* of the size asked for; NULL if none */
     const struct tn_kernel *kernel;
-    /* For outputs whose shape is known only now: makes output `index` with that shape; its view is
-     * then out[index]. */
+    /* For outputs whose shape is known only now: creates output `index` with that shape; its view
+     * is then out[index]. */
     tn_status (*make_output)(const struct tn_call *call, int32_t index, tn_ints shape);
     void *host; /* the core's */
 } tn_call;
 
 enum {
-    TN_KERNEL_OVERRIDE = 1, /* meant to go before a kernel of another plugin (rule 22) */
+    TN_KERNEL_OVERRIDE = 1, /* meant to take precedence over a kernel of another plugin (rule 22) */
     TN_KERNEL_DETERMINISTIC = 2
 };
 /* Its functions: [stream], one thread at a time for a stream, several streams at the same time. */
@@ -257,8 +258,8 @@ typedef struct tn_kernel {
     int32_t priority;   /* higher is asked first; a backend's own kernels have 0 */
     uint32_t flags;
     const void *data; /* the kernel's own */
-    /* NULL: whatever has the dtype. Says no with words in reason[size], which tn_snprint may fill.
-     * Asked with the real call, workspace NULL. */
+    /* NULL: every call of these dtypes. Returns false with a reason in reason[size], written with
+     * tn_snprint. Called with the real call; its workspace is NULL. */
     bool (*supports)(const tn_call *call, char *reason, size_t size);
     size_t (*workspace)(const tn_call *call); /* bytes; NULL: none */
     tn_status (*run)(const tn_call *call);
@@ -293,25 +294,25 @@ typedef struct tn_layer {
     /* Makes parameters, buffers and children from the options. May be NULL. */
     tn_status (*build)(tn_module *self);
     /* Releases what build made in the data beyond slots. Called once for every module whose build
-     * began, also when it failed: the data were zeroed before, so what is not there is NULL. May be
-     * NULL. */
+     * began, also when it failed: the data were zeroed before, so members not yet set are NULL. May
+     * be NULL. */
     void (*destroy)(tn_module *self);
     /* One of the two, which then serves both kinds of calls, or both; a list or dictionary may have
-     * none. */
+     * neither. */
     tn_tensor *(*forward)(tn_module *self, tn_tensor *input);
     tn_status (*call)(tn_module *self, const tn_pack *input, tn_pack *output);
-    /* What stands in the parentheses of repr; NULL: from the option table. Returns the length. */
+    /* The text in the parentheses of repr; NULL: from the option table. Returns the length. */
     int64_t (*repr)(tn_module *self, char *out, size_t size);
     /* For tn_module_copy: the data of `self` are those of `from`, byte for byte; what build made
-     * beyond slots is to be made anew. Called before the slots are there; when it fails, destroy is
+     * beyond slots must be made anew. Called before the slots are copied; when it fails, destroy is
      * not called. NULL: nothing to do; a layer with destroy cannot be copied then. */
     tn_status (*copy)(tn_module *self, tn_module *from);
-    /* After tn_module_train set the mode of the module and of all below it: may set that of children
-     * anew, with tn_module_train. May be NULL. */
+    /* After tn_module_train set the mode of the module and of all below it: may set that of
+     * children again, with tn_module_train. May be NULL. */
     tn_status (*train)(tn_module *self, bool training);
     /* What it keeps beyond parameters and buffers, under the name "_extra_state" (both may be NULL,
-     * and one may be there alone): adds one value to `out`; takes such a value, which may come from
-     * a file of an older version: only the tensors in it are kept compatible by Tenon. */
+     * either may be absent): adds one value to `out`; takes such a value, which may come from a
+     * file of an older version: only the tensors in it are kept compatible by Tenon. */
     tn_status (*get_extra_state)(tn_module *self, tn_pack *out);
     tn_status (*set_extra_state)(tn_module *self, const tn_value *value);
     /* In the place of tn_module_save_own and tn_module_load_own: other names, older versions. The
@@ -323,9 +324,9 @@ typedef struct tn_layer {
     /* Fills the module's own parameters and buffers by their default initialisation, in place.
      * Called after build, and by tn_module_reset_parameters. May be NULL. */
     tn_status (*reset)(tn_module *self);
-    /* A lazy layer: gives shapes to what build left without (tn_module_materialize), from the
-     * values of the first call; then the module is of type `becomes`, a layer of the same plugin
-     * with the same data. Both or none. */
+    /* A lazy layer: sets the shapes that build left open (tn_module_materialize), from the values
+     * of the first call; then the module is of type `becomes`, a layer of the same plugin with the
+     * same data. Both or none. */
     tn_status (*infer)(tn_module *self, const tn_pack *input);
     const char *becomes;
 } tn_layer;
@@ -344,7 +345,7 @@ typedef struct tn_optimizer_def {
      * first. */
     tn_status (*step)(tn_optimizer *self, int64_t index, tn_tensor *parameter, tn_tensor *gradient);
     /* The same for all parameters that have a gradient at once: `index[i]` is the number of
-     * parameters[i]. One of the two; a rule that has it is asked here. Parameters before the one
+     * parameters[i]. One of the two; if both are set, this one is called. Parameters before the one
      * that failed may have changed. */
     tn_status (*step_all)(tn_optimizer *self, int64_t count, const int64_t *index,
                           tn_tensor *const *parameters, tn_tensor *const *gradients);
@@ -386,7 +387,7 @@ typedef struct tn_sink {
     const char *path;
     tn_status (*write)(void *user, const void *from, size_t bytes);
 } tn_sink;
-/* What a format has room for; of a state with more, the core keeps the rest in texts, or refuses. */
+/* What a format can store; for a state with more, the core stores the rest as texts, or refuses. */
 enum {
     TN_FORMAT_TEXTS = 1,  /* texts: the core then keeps versions, values and ties there, under keys
                             that begin with "tenon." */
@@ -409,7 +410,8 @@ typedef struct tn_format {
 /* ==== observer ================================================================================ */
 
 /* Around calls, [any-thread]; any may be NULL; `end` gets back what `begin` gave. The first call
- * (op or module) activates the plugin, which hears of memory from then on. At most 16 listen. */
+ * (op or module) activates the plugin, which receives memory events from then on. At most 16
+ * observers are active. */
 typedef struct tn_observer {
     tn_head head;
     const char *name;

@@ -3,9 +3,10 @@
  * Moving, converting and copying modules.
  * tenon-interface: tenon.convert 0
  *
- * Conversions work in place: the tensor objects of a module stay and look at other memory, so that
- * ties, optimizers and whoever holds a parameter go on, and gradients are converted with their
- * parameters. They are outside any graph. On failure the module is as it was. */
+ * Conversions work in place: the tensor objects of a module stay and refer to new memory, so tied
+ * parameters, optimizers and other holders of a parameter remain valid. Gradients are converted
+ * with their parameters. Conversions are not recorded in a graph. On failure the module is
+ * unchanged. */
 #ifndef TENON_CONVERT_H
 #define TENON_CONVERT_H
 
@@ -38,7 +39,7 @@ enum {
     TN_CONVERT_ALL = 4           /* integers and bool change their dtype, too, and to any */
 };
 
-/* All of it at once. `format` touches tensors of four and five dimensions only. [any-thread]
+/* All of these at once. `format` changes only tensors of four and five dimensions. [any-thread]
  * [null-ok: device] */
 TN_API tn_status tn_module_convert(tn_module *module, const tn_device *device, tn_dtype dtype,
                                    tn_memory_format format, uint32_t flags);
@@ -56,28 +57,28 @@ TN_API tn_status tn_module_convert(tn_module *module, const tn_device *device, t
     tn_module_convert(module, NULL, dtype, TN_FORMAT_KEEP, TN_CONVERT_ALL)
 
 /* Memory of the same shapes and dtypes on a device, the values undefined; without `recurse` the
- * module's own tensors only. The way from a device without memory (`meta`) to one that has some.
+ * module's own tensors only. Used to move from a device without memory (`meta`) to one with memory.
  * [any-thread] */
 TN_API tn_status tn_module_to_empty(tn_module *module, const tn_device *device, bool recurse);
-/* Moves all tensors to memory that processes share which this one forks; the last one that uses it
- * frees it. What shared a storage shares one again. Tensors on devices whose memory the host does
- * not reach stay as they are. [any-thread] [null-through] */
+/* Moves all tensors to memory shared with processes that this one forks; the last user frees it.
+ * Tensors that shared a storage share one again. Tensors on devices whose memory the host does not
+ * reach stay as they are. [any-thread] [null-through] */
 TN_API tn_status tn_module_share_memory(tn_module *module);
 
-/* What all of these are made of: calls `change` for every tensor, children's first (each child of a
- * module once), then parameters with their gradients, then buffers. `*out` is the tensor at the
- * call; another one put there takes its place when all went well. A tensor that is reached again is
- * handed over as it is by then. What `change` writes in place stays written when a later one fails.
- * [any-thread] [null-ok: user] */
+/* The basis of the functions above: calls `change` for every tensor, children's first (each child
+ * of a module once), then parameters with their gradients, then buffers. `*out` is the tensor at
+ * the call; another one stored there replaces it when all calls succeed. A tensor that is reached
+ * again is passed in its current state. What `change` writes in place stays written when a later
+ * call fails. [any-thread] [null-ok: user] */
 TN_API tn_status tn_module_map(tn_module *module, bool recurse,
                                tn_status (*change)(void *user, tn_tensor *tensor, tn_tensor **out),
                                void *user);
 
 /* ---- copying --------------------------------------------------------------------------------- */
 
-/* A copy with storages of its own: what was tied, shared or a view of the same storage is so again
- * among the copies. Modes, requires_grad, reserved names, computed slots and hooks are copied;
- * gradients of parameters are not. [any-thread] [owned] [null-through] */
+/* A copy with its own storages: tensors that were tied, shared or views of one storage are so among
+ * the copies. Modes, requires_grad, reserved names, computed slots and hooks are copied; gradients
+ * of parameters are not. [any-thread] [owned] [null-through] */
 TN_API tn_module *tn_module_copy(tn_module *module);
 
 /* ---- compiling ------------------------------------------------------------------------------- */

@@ -4,9 +4,9 @@
  * loaded) gives them. A layer with `infer` makes them in its build.
  * tenon-interface: tenon.lazy 0
  *
- * Until then a slot holds a tensor of shape [0] that has the dtype and the device of what will be
- * there, so conversion, optimizers and states work before; it is the same object afterwards.
- * tn_module_get refuses it. */
+ * Until then a slot holds a tensor of shape [0] with the final dtype and device, so conversion,
+ * optimizers and states work before that; it stays the same object afterwards. tn_module_get
+ * refuses it. */
 #ifndef TENON_LAZY_H
 #define TENON_LAZY_H
 
@@ -17,8 +17,8 @@ TN_BEGIN_DECLS
 /* Registers a parameter (TN_SLOT_PARAMETER) or a persistent buffer (TN_SLOT_BUFFER) without a
  * shape. [any-thread] */
 TN_API tn_status tn_module_add_lazy(tn_module *module, uint32_t kind, const char *name);
-/* Gives it one; its values are whatever was in the memory. Nothing happens to a slot that has its
- * shape already. [any-thread] */
+/* Sets its shape; its values are undefined. Does nothing to a slot that already has its shape.
+ * [any-thread] */
 TN_API tn_status tn_module_materialize(tn_module *module, const char *name, tn_ints shape);
 /* Whether a slot of this name waits for its shape / NULL: any slot of this module. [any-thread]
  * [null-ok: name] */

@@ -19,12 +19,12 @@ TN_BEGIN_DECLS
  * Parameters are made on the default device. [any-thread] [owned] */
 TN_API tn_module *tn_module_newv(const char *format, va_list args);
 TN_API tn_module *tn_module_new(const char *format, ...);
-/* The same from text that is not a format: whatever a user supplies; reads printed modules (repr),
- * too. [any-thread] [owned] */
+/* The same from text that is not a format: for text from a user; also reads printed modules (repr).
+ * [any-thread] [owned] */
 TN_API tn_module *tn_module_parse(const char *text);
-/* A module whose parameters and buffers hold whatever was in their memory: no initialisation runs
- * and no random number is drawn; for one that is about to be loaded. NULL device: the default
- * device. [any-thread] [owned] [null-ok: device] */
+/* A module whose parameters and buffers are not initialised, and no random number is drawn; for a
+ * module whose state is loaded next. NULL device: the default device. [any-thread] [owned]
+ * [null-ok: device] */
 TN_API tn_module *tn_module_skip_initv(const tn_device *device, const char *format, va_list args);
 TN_API tn_module *tn_module_skip_init(const tn_device *device, const char *format, ...);
 /* The typed form, for bindings: positional arguments first, then named ones; `names[i]` is NULL for
@@ -41,8 +41,8 @@ TN_API void tn_module_drop(tn_module *module);
 
 /* One tensor in, one out. [any-thread] [scoped] [null-through] */
 TN_API tn_tensor *tn_module_call(tn_module *module, tn_tensor *input);
-/* The child of that name, called: what forward of a module with children says most.
- * [any-thread] [scoped] [null-through] */
+/* Calls the child of that name: the usual step in forward of a module with children. [any-thread]
+ * [scoped] [null-through] */
 TN_API tn_tensor *tn_module_call_child(tn_module *module, const char *name, tn_tensor *input);
 /* Value packs in and out; `output` is empty at the call. [any-thread] */
 TN_API tn_status tn_module_call_pack(tn_module *module, const tn_pack *input, tn_pack *output);
@@ -55,7 +55,7 @@ TN_API const char *tn_module_type(const tn_module *module);
 TN_API void *tn_module_data(const tn_module *module);
 /* [any-thread] */
 TN_API bool tn_module_is_training(const tn_module *module);
-/* Sets the mode of the module and all below; a layer's `train` is told. [any-thread] */
+/* Sets the mode of the module and all below; calls a layer's `train`. [any-thread] */
 TN_API tn_status tn_module_train(tn_module *module, bool training);
 #define tn_module_eval(module) tn_module_train(module, false)
 /* Complete text that builds the same again / PyTorch's printed form. Writes at most `size` bytes;
@@ -74,9 +74,9 @@ typedef enum tn_slot_kind {
 
 enum { TN_SLOT_NOT_PERSISTENT = 1 }; /* a buffer that state_dict leaves out */
 
-/* Registers a parameter: what tn_parameter made, a plain tensor is TN_ERR_TYPE; TN_NONE reserves the name.
- * The name is not empty, has no dot and is not taken by another kind: TN_ERR_KEY. The module keeps
- * a reference of its own. [any-thread] */
+/* Registers a parameter: the result of tn_parameter; a plain tensor is TN_ERR_TYPE; TN_NONE
+ * reserves the name. The name is not empty, has no dot and is not taken by another kind:
+ * TN_ERR_KEY. The module keeps a reference of its own. [any-thread] */
 TN_API tn_status tn_module_add_parameter(tn_module *module, const char *name, tn_tensor *tensor);
 /* [any-thread] */
 TN_API tn_status tn_module_add_buffer(tn_module *module, const char *name, tn_tensor *tensor,
@@ -96,37 +96,37 @@ TN_API tn_status tn_module_reserve_child(tn_module *module, const char *name);
 /* How a computed slot gets its tensor. Frozen. Its functions: [any-thread]. */
 typedef struct tn_computed {
     /* Called by every tn_module_get of the name, in a scope of its own: the tensor, or NULL with an
-     * error. Not to ask for the same name, nor to take the slot away. */
+     * error. Must not get the same name or remove the slot. */
     tn_tensor *(*get)(void *user, tn_module *module, const char *name);
-    /* Called when something is put into the slot; NULL: it cannot be set. */
+    /* Called when the slot is assigned; NULL: it cannot be set. */
     tn_status (*set)(void *user, tn_module *module, const char *name, tn_tensor *tensor);
-    /* Frees `user` when the slot goes. May be NULL. */
+    /* Frees `user` when the slot is removed. May be NULL. */
     void (*release)(void *user);
-    /* For a copy of the module: gives what `user` is there. NULL: `user` is NULL, or the module
-     * cannot be copied. */
+    /* For a copy of the module: returns its `user`. NULL: `user` is NULL, or the module cannot be
+     * copied. */
     tn_status (*copy)(void *user, tn_module *copy, void **copied);
     void *reserved[4];
 } tn_computed;
 
-/* Registers a name whose tensor is computed whenever it is asked for: from parameters of the module
- * or of a child, mostly. `how` is copied; on failure `user` stays the caller's. [any-thread]
- * [null-ok: user] */
+/* Registers a name whose tensor is computed on every access, usually from parameters of the module
+ * or of a child. `how` is copied; on failure `user` stays the caller's. [any-thread] [null-ok:
+ * user] */
 TN_API tn_status tn_module_add_computed(tn_module *module, const char *name, const tn_computed *how,
                                         void *user);
 
 /* The tensor in a slot of this module (parameter, buffer, or computed now), TN_NONE if reserved,
  * NULL and TN_ERR_ATTR if there is none. What forward calls. [any-thread] [borrowed] */
 TN_API tn_tensor *tn_module_get(tn_module *module, const char *name);
-/* Assigns a tensor to a name, as `module.name = tensor` does in Python: a parameter takes the name,
- * whatever else had it (buffer, child, parameter); any other tensor goes into the buffer or the
- * computed slot of that name and is TN_ERR_TYPE for a parameter or a child; TN_NONE empties the slot,
- * whose name and place stay. A name that nothing has is TN_ERR_ATTR: a plain tensor registers
+/* Assigns a tensor to a name, as `module.name = tensor` does in Python: a parameter takes the name
+ * from a buffer, child or parameter that has it; any other tensor goes into the buffer or the
+ * computed slot of that name and is TN_ERR_TYPE for a parameter or a child; TN_NONE empties the
+ * slot, whose name and place stay. An unknown name is TN_ERR_ATTR: a plain tensor registers
  * nothing. [any-thread] */
 TN_API tn_status tn_module_set(tn_module *module, const char *name, tn_tensor *tensor);
-/* The same for any value: a module takes the name, whatever else had it; None empties the slot; what
- * is neither a tensor nor a module is TN_ERR_TYPE. [any-thread] */
+/* The same for any value: a module takes the name from any slot that has it; None empties the slot;
+ * a value that is neither a tensor nor a module is TN_ERR_TYPE. [any-thread] */
 TN_API tn_status tn_module_assign(tn_module *module, const char *name, tn_value value);
-/* What a name of this module stands for; 0 if for nothing. [any-thread] */
+/* The kind of the slot of that name; 0 if there is none. [any-thread] */
 TN_API uint32_t tn_module_slot_kind(const tn_module *module, const char *name);
 /* Child by name / number of children / child by place (negative: from the end) and its name; a name
  * that is reserved gives NULL without an error. [any-thread] [borrowed] */
@@ -144,15 +144,14 @@ TN_API tn_tensor *tn_module_find_tensor(tn_module *module, const char *path);
  * parameter is an error, too; a reserved buffer is TN_NONE. [any-thread] [borrowed] */
 TN_API tn_tensor *tn_module_find_parameter(tn_module *module, const char *path);
 TN_API tn_tensor *tn_module_find_buffer(tn_module *module, const char *path);
-/* Puts a child at a dotted path: in the place of the one that is there, else at the end of its
- * parent, which has to be there; with `strict` only in the place of another. [any-thread]
- * [null-through] */
+/* Stores a child at a dotted path: replaces an existing one, else adds it at the end of its parent,
+ * which must exist; with `strict` it only replaces. [any-thread] [null-through] */
 TN_API tn_status tn_module_set_child(tn_module *module, const char *path, tn_module *child,
                                      bool strict);
 
 /* ---- walking --------------------------------------------------------------------------------- */
 
-/* A set of modules: what walks have been to. It does not keep them alive. */
+/* A set of modules that walks have visited. It does not keep them alive. */
 typedef struct tn_memo tn_memo;
 /* [any-thread] [owned] */
 TN_API tn_memo *tn_memo_new(void);
@@ -163,16 +162,16 @@ TN_API tn_status tn_memo_add(tn_memo *memo, const tn_module *module);
 TN_API bool tn_memo_has(const tn_memo *memo, const tn_module *module);
 
 enum {
-    TN_WALK_DUPLICATES = 1, /* what is reached twice is visited twice, under each of its paths */
+    TN_WALK_DUPLICATES = 1, /* tensors and modules reached twice are visited twice, once per path */
     TN_WALK_DIRECT = 2      /* the module's own slots: its tensors, its children; not itself */
 };
 
 typedef struct tn_walk_options {
     uint32_t size; /* sizeof(tn_walk_options) */
     uint32_t flags;
-    const char *prefix; /* stands in front of every path; NULL: nothing */
-    tn_memo *memo; /* these modules, and what is below them, are left out; those that are visited
-                      come in, unless with TN_WALK_DUPLICATES. NULL: none */
+    const char *prefix; /* prepended to every path; NULL: nothing */
+    tn_memo *memo; /* these modules, and all below them, are skipped; visited ones are added, except
+                      with TN_WALK_DUPLICATES. NULL: none */
 } tn_walk_options;
 
 /* What a walk visits. Frozen. */
@@ -184,7 +183,7 @@ typedef struct tn_visit {
     uint32_t flags;    /* TN_SLOT_NOT_PERSISTENT */
 } tn_visit;
 
-/* Walks over what `kinds` (an OR of tn_slot_kind) asks for: per module itself, its parameters, its
+/* Visits what `kinds` (an OR of tn_slot_kind) selects: for each module, itself, its parameters, its
  * buffers, then the same of its children, depth first, in order of registration; reserved slots are
  * left out. The walk sees the module as it was when it began, so `visit` may change it. A failing
  * visit ends it. [any-thread] [null-ok: options, user] */
@@ -200,8 +199,8 @@ TN_API tn_status tn_module_each_tensor(tn_module *module, uint32_t kinds, bool d
 TN_API tn_status tn_module_each(tn_module *module, bool duplicates,
                                 tn_status (*visit)(void *user, const char *path, tn_module *module),
                                 void *user);
-/* Calls `visit` for every module, children before the one that has them, the module itself last: to
- * initialise, mostly. What two modules share is visited for each of them. [any-thread] [null-ok:
+/* Calls `visit` for every module, children before their parent, the module itself last; usually to
+ * initialise. A child that two modules share is visited for each of them. [any-thread] [null-ok:
  * user] */
 TN_API tn_status tn_module_apply(tn_module *module,
                                  tn_status (*visit)(void *user, tn_module *module), void *user);
@@ -212,7 +211,7 @@ TN_API int64_t tn_module_parameter_count(tn_module *module);
 
 /* Sets gradients of parameters to none. [any-thread] [null-through] */
 TN_API tn_status tn_module_zero_grad(tn_module *module);
-/* Fills those that are there with zeros instead, in the same memory and outside any graph.
+/* Fills existing gradients with zeros instead, in the same memory and outside any graph.
  * [any-thread] [null-through] */
 TN_API tn_status tn_module_zero_grad_in_place(tn_module *module);
 /* [any-thread] */

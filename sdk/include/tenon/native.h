@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The native handles that the backends of this tree publish, for kernel packs that speak to the
- * device themselves: tn_device_native(device, TN_OPENCL_NATIVE) and the like. Types are void * so
- * that no vendor's header is needed. */
+ * The native handles that the backends of this tree publish, for kernel packs that use the device
+ * directly: tn_device_native(device, TN_OPENCL_NATIVE) and the like. Types are void * so that no
+ * vendor's header is needed. */
 #ifndef TENON_NATIVE_H
 #define TENON_NATIVE_H
 
@@ -11,11 +11,11 @@
 TN_BEGIN_DECLS
 
 /* OpenCL. Memory handles in views are cl_mem; call->stream goes to `queue`, which gives its
- * in-order cl_command_queue. A pack's cl_kernel objects are its own to guard: a stream is used by
- * one thread at a time. queue: [any-thread] [borrowed] */
+ * in-order cl_command_queue. A pack must protect its own cl_kernel objects: only a stream is used
+ * by one thread at a time. queue: [any-thread] [borrowed] */
 #define TN_OPENCL_NATIVE "tenon.opencl.queue/1"
 typedef struct tn_opencl_native {
-    uint32_t size; /* sizeof(tn_opencl_native), as the backend had it */
+    uint32_t size; /* sizeof(tn_opencl_native), in the backend's build */
     uint32_t reserved;
     void *platform; /* cl_platform_id */
     void *device;   /* cl_device_id */
@@ -27,7 +27,7 @@ typedef struct tn_opencl_native {
 /* CUDA. Memory handles are CUdeviceptr; `stream`: [any-thread] gives the CUstream of a stream. */
 #define TN_CUDA_NATIVE "tenon.cuda.stream/1"
 typedef struct tn_cuda_native {
-    uint32_t size;  /* sizeof(tn_cuda_native), as the backend had it */
+    uint32_t size;  /* sizeof(tn_cuda_native), in the backend's build */
     int32_t device; /* CUdevice */
     void *context;  /* CUcontext, the primary one */
     void *library;  /* the driver library, for dlsym */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Operators: finding and calling them by name. The typed wrappers (tn_relu(x)) are generated into
- * <tenon/ops.h> from sdk/operators and come down to tn_op_call. tenon-interface: tenon.op 0 */
+ * <tenon/ops.h> from sdk/operators and call tn_op_call. tenon-interface: tenon.op 0 */
 #ifndef TENON_OP_H
 #define TENON_OP_H
 
@@ -14,9 +14,9 @@ typedef struct tn_op tn_op;
 #define TN_MAX_OPERANDS                                                                            \
     16 /* of a schema with named inputs; operators over lists (cat) take any number */
 
-/* The operator of a name; revision 0 is the newest. The handle stays valid for good, also when
- * kernels come and go. TN_ERR_NOT_IMPLEMENTED when no loaded plugin defines it, with the nearest
- * name. [any-thread] [static] */
+/* The operator of a name; revision 0 is the newest. The handle stays valid until the process ends,
+ * also when kernels are added. TN_ERR_NOT_IMPLEMENTED when no loaded plugin defines it, with the
+ * nearest name. [any-thread] [static] */
 TN_API const tn_op *tn_op_find(const char *name, uint32_t revision);
 
 /* Calls an operator. `in`: n_in tensors in schema order (NULL for none); TN_NONE for absent
@@ -30,12 +30,12 @@ TN_API tn_status tn_op_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
 /* The same for one output that is written into an existing tensor instead of a new one: `into` is
  * input 0 for the in-place form x.add_(y), or any tensor of the result's exact shape (its dtype may
  * be wider in the sense of PyTorch's casting rules) for the out= form, where no gradient may be
- * wanted. Inputs that partly overlap `into` are refused. [any-thread] [array: in n_in]
- * [null-ok: options] */
+ * recorded. Inputs that partly overlap `into` are refused. [any-thread] [array: in n_in] [null-ok:
+ * options] */
 TN_API tn_status tn_op_call_into(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                                  const void *options, tn_tensor *into);
 
-/* What generated wrappers keep: found on the first call. */
+/* The cache of a generated wrapper, filled on the first call. */
 typedef struct tn_op_ref {
     const char *name;
     uint32_t revision;
@@ -71,8 +71,8 @@ TN_API int64_t tn_op_route(const tn_op *op, const char *device_type, tn_dtype dt
 
 /* ---- fallback -------------------------------------------------------------------------------- */
 
-/* Operators that a device lacked and that ran elsewhere because TENON_FALLBACK (or tn_set_fallback)
- * asked for it. */
+/* Operators that a device lacks and that ran on another device because TENON_FALLBACK (or
+ * tn_set_fallback) allows it. */
 typedef struct tn_fallback_count {
     const char *op;
     const char *from;

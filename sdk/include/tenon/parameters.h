@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is done with parameters as a whole: the length of their gradients, clipping, one vector of all.
+ * Functions over all parameters of a module: the norm of their gradients, clipping, one vector of
+ * all.
  *
- * These functions are written with operators and compiled into whoever uses them: the library itself
- * computes nothing. They run where the tensors live, are not recorded unless it is said, and are
- * [any-thread]. */
+ * These functions are written with operators and compiled into the program that uses them: the
+ * library itself computes nothing. They run on the tensors' device, are not recorded unless stated,
+ * and are [any-thread]. */
 #ifndef TENON_PARAMETERS_H
 #define TENON_PARAMETERS_H
 
@@ -31,8 +32,8 @@ static inline tn_status tn_parameter_row_add(void *user, const char *path, tn_te
     return TN_OK;
 }
 
-/* Writes the parameters of a module, each once, into `out` as far as there is room; returns how many
- * there are, -1 on failure. They are the module's. */
+/* Writes the parameters of a module, each once, into `out`, at most `room`; returns how many there
+ * are, -1 on failure. The module owns them. */
 TN_ATTR(unused)
 static inline int64_t tn_module_parameters(tn_module *module, tn_tensor **out, int64_t room)
 {
@@ -43,9 +44,9 @@ static inline int64_t tn_module_parameters(tn_module *module, tn_tensor **out, i
                : -1;
 }
 
-/* The norm of order `p` (INFINITY: the largest absolute value) of all gradients as one vector, on the
- * device of the first: a tensor without dimensions of the scope. Parameters without a gradient are
- * left out; without any the norm is 0. */
+/* The norm of order `p` (INFINITY: the largest absolute value) of all gradients as one vector, on
+ * the device of the first: a tensor without dimensions of the scope. Parameters without a gradient
+ * are left out; without any the norm is 0. */
 TN_ATTR(unused)
 static inline tn_tensor *tn_grad_norm(tn_tensor *const *parameters, int64_t count, double p)
 {
@@ -63,7 +64,7 @@ static inline tn_tensor *tn_grad_norm(tn_tensor *const *parameters, int64_t coun
             continue;
         if (gradient != NULL && found > 0 &&
             tn_tensor_device(gradient) != tn_tensor_device(list[0])) {
-            /* Elsewhere: of that one only its norm comes over. */
+            /* On another device: copy only its norm. */
             gradient = tn_total_norm(&gradient, 1, &options);
             if (gradient != NULL)
                 gradient = tn_tensor_full(TN_SCALAR_SHAPE, tn_tensor_item(gradient),
@@ -83,8 +84,8 @@ static inline tn_tensor *tn_grad_norm(tn_tensor *const *parameters, int64_t coun
     return total;
 }
 
-/* Scales all gradients, in place, by max_norm / (norm + 1e-6), by 1 at most. `*norm` receives the norm
- * before (NULL: nobody wants it). With `error_if_nonfinite` a norm that is no number or infinite is
+/* Scales all gradients, in place, by max_norm / (norm + 1e-6), by 1 at most. `*norm` receives the
+ * norm before scaling (may be NULL). With `error_if_nonfinite` a norm that is NaN or infinite is
  * TN_ERR_RUNTIME, and nothing is scaled. */
 TN_ATTR(unused)
 static inline tn_status tn_clip_grad_norm(tn_tensor *const *parameters, int64_t count,
@@ -148,7 +149,7 @@ static inline tn_status tn_clip_grad_value(tn_tensor *const *parameters, int64_t
     return status;
 }
 
-/* Where a list of parameters is not on one device. */
+/* Fails where the parameters are not all on `device`. */
 TN_ATTR(unused)
 static inline tn_status tn_parameters_on(tn_tensor *const *parameters, int64_t count,
                                          const tn_device *device)
@@ -187,8 +188,8 @@ static inline tn_tensor *tn_parameters_to_vector(tn_tensor *const *parameters, i
     return vector;
 }
 
-/* Makes every parameter look at its part of the vector: values come from there, and what is written to
- * one is seen in the other. The vector has the parameters' dtype and device and as many elements. */
+/* Makes every parameter a view of its part of the vector: they share values and writes. The vector
+ * has the parameters' dtype and device and as many elements. */
 TN_ATTR(unused)
 static inline tn_status tn_vector_to_parameters(tn_tensor *vector, tn_tensor *const *parameters,
                                                 int64_t count)

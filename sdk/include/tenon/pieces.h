@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A tensor in pieces along one dimension: views, made by narrow and select, so that gradients and
- * changes in place go through them as through any view. A piece owns nothing: tn_cat and tn_stack put
- * pieces together again. */
+ * A tensor in pieces along one dimension: views, made by narrow and select, so gradients and
+ * in-place changes pass through them as through any view. A piece owns no memory; tn_cat and
+ * tn_stack join pieces again. */
 #ifndef TENON_PIECES_H
 #define TENON_PIECES_H
 
@@ -37,8 +37,8 @@ static inline int64_t tn_pieces_room(int64_t count, int64_t capacity, const char
     return -1;
 }
 
-/* Pieces of `size` along dim, the last one shorter where it does not come out even. Returns how many
- * there are in `out`; -1 and an error also where `capacity` is too small. */
+/* Pieces of `size` along dim, the last one shorter where `size` does not divide the dimension.
+ * Returns the number of pieces in `out`; -1 and an error also where `capacity` is too small. */
 TN_ATTR(unused)
 static inline int64_t tn_split(tn_tensor *x, int64_t size, int64_t dim, tn_tensor **out,
                                int64_t capacity)
@@ -88,8 +88,8 @@ static inline tn_status tn_split_sizes(tn_tensor *x, tn_ints sizes, int64_t dim,
     return TN_OK;
 }
 
-/* At most `chunks` pieces of equal size, the last one shorter: fewer where fewer of that size fill the
- * dimension, as in PyTorch. Returns how many there are; -1 and an error. */
+/* At most `chunks` pieces of equal size, the last one shorter: fewer if fewer cover the dimension,
+ * as in PyTorch. Returns how many there are; -1 and an error. */
 TN_ATTR(unused)
 static inline int64_t tn_chunk(tn_tensor *x, int64_t chunks, int64_t dim, tn_tensor **out,
                                int64_t capacity)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Everything a plugin needs: cc -shared -fPIC plugin.c $(pkg-config --cflags tenon-plugin). It
- * replaces <tenon/tenon.h>; nothing of libtenon is linked. One source file of the plugin has
+ * replaces <tenon/tenon.h>; libtenon is not linked. One source file of the plugin has
  * TN_PLUGIN. */
 #ifndef TENON_PLUGIN_H
 #define TENON_PLUGIN_H

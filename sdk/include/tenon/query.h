@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How host and plugin meet: the one exported symbol, its arguments, and the macros that write it.
- */
+ * The entry point of a plugin: the one exported symbol, its arguments, and the macros that define
+ * it. */
 #ifndef TENON_QUERY_H
 #define TENON_QUERY_H
 
@@ -9,7 +9,7 @@
 
 TN_BEGIN_DECLS
 
-/* Facts that the compiler knows, not the author. Frozen. */
+/* Facts recorded by the compiler, not by the author. Frozen. */
 typedef struct tn_build_facts {
     const char *compiler;
     uint32_t pointer_bits;
@@ -29,7 +29,7 @@ typedef struct tn_interface_need {
     uint32_t reserved;
 } tn_interface_need;
 
-/* Another plugin that has to be there: versions in [min, max), "" for no bound. Frozen. */
+/* Another plugin that is required: versions in [min, max), "" for no bound. Frozen. */
 typedef struct tn_requirement {
     const char *id;
     const char *min;
@@ -54,8 +54,8 @@ typedef struct tn_plugin {
     const tn_requirement *requires_; /* ends with a NULL id */
     const tn_option *options; /* settable as TENON_<LAST PART OF ID>_<OPTION>; over options_data */
     void *options_data;
-    /* When the first contribution is needed: opens libraries, chooses code. After it failed it is
-     * not called again. */
+    /* When the first contribution is needed: opens libraries, selects code. It is not called again
+     * after a failure. */
     tn_status (*activate)(void);
     void (*deactivate)(void);
 } tn_plugin;
@@ -76,7 +76,7 @@ typedef struct tn_plugin_info {
 typedef struct tn_host_info {
     tn_head head;
     const char *version;
-    /* The table of an interface whose revision lies in [min, max], NULL if there is none; its
+    /* The table of an interface whose revision is in [min, max], NULL if there is none; its
      * revision and size. */
     const void *(*interface_find)(const char *id, uint32_t min, uint32_t max, uint32_t *revision,
                                   uint32_t *size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plugins of this process: what was found, what came of it, and the environment.
+ * The plugins of this process, the result of loading each, and the environment.
  * tenon-interface: tenon.runtime 0 */
 #ifndef TENON_RUNTIME_H
 #define TENON_RUNTIME_H
@@ -31,11 +31,11 @@ typedef enum tn_stage {
 /* One line of the load report. Strings live until the process ends. `head`-less, frozen at 128
  * bytes. */
 typedef struct tn_plugin_report {
-    const char *id; /* "" when the plugin could not be asked */
+    const char *id; /* "" when the plugin could not be queried */
     const char *version;
     const char *file; /* "(program)" for tn_register, "(static)" for preloaded ones */
     const char *help;
-    const char *reason; /* "" when all is well */
+    const char *reason; /* "" on success */
     int32_t outcome;    /* tn_outcome */
     int32_t stage;      /* the last one it reached */
     int32_t active;
@@ -44,7 +44,7 @@ typedef struct tn_plugin_report {
     void *reserved[8];
 } tn_plugin_report;
 
-/* Looks for plugins, if that was not done yet, and returns how many lines the report has.
+/* Searches for plugins, if not done yet, and returns the number of lines of the report.
  * [any-thread] */
 TN_API int64_t tn_plugin_count(void);
 /* Line `index`. [any-thread] */
@@ -57,16 +57,16 @@ TN_API tn_status tn_plugin_activate(const char *id);
 TN_API const char *tn_outcome_name(int32_t outcome);
 TN_API const char *tn_stage_name(int32_t stage);
 
-/* Names in a registry (kind: a tn_kind of a contribution), sorted, and what is behind one: the
- * descriptor as the core copied it, and the plugin that gave it. NULL and TN_ERR_KEY if unknown,
- * with the nearest name. [any-thread] */
+/* Names in a registry (kind: a tn_kind of a contribution), sorted, and what each name refers to:
+ * the descriptor as the core copied it, and the plugin that provides it. NULL and TN_ERR_KEY if
+ * unknown, with the nearest name. [any-thread] */
 TN_API int64_t tn_registry_count(uint32_t kind);
 /* [any-thread] [static] */
 TN_API const char *tn_registry_name(uint32_t kind, int64_t index);
 TN_API const tn_head *tn_registry_find(uint32_t kind, const char *name);
 TN_API const char *tn_registry_plugin(uint32_t kind, const char *name);
 
-/* What the device says of itself. [any-thread] */
+/* The device's description of itself. [any-thread] */
 TN_API tn_status tn_device_describe(const tn_device *device, tn_device_info *out);
 /* A native interface that a backend published: tn_device_native(d, "tenon.opencl.queue/1"). NULL
  * and an error if it has none. [any-thread] [static] */

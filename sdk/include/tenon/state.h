@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * States: what a module keeps, by name and in order; taken out, put back, in files.
+ * States: the named, ordered values of a module; saving, loading, files.
  * tenon-interface: tenon.state 0
  *
  * A state is PyTorch's state_dict: names to tensors, and to other values (extra state); a version
- * for each module it came from, by path; text beside them. docs/state.md tells the whole. */
+ * for each module it came from, by path; and text metadata. See docs/state.md. */
 #ifndef TENON_STATE_H
 #define TENON_STATE_H
 
@@ -24,27 +24,27 @@ typedef struct tn_state tn_state;
 TN_API tn_state *tn_state_new(void);
 /* [any-thread] [null-ok: state] */
 TN_API void tn_state_drop(tn_state *state);
-/* Puts a tensor under a name: in the place of what is there, else at the end. The state keeps a
- * reference of its own. [any-thread] */
+/* Stores a tensor under a name: replaces an existing entry, else adds one at the end. The state
+ * keeps its own reference. [any-thread] */
 TN_API tn_status tn_state_set(tn_state *state, const char *name, tn_tensor *tensor);
 /* The same for any value but an opaque one; strings, bytes and lists are copied. [any-thread] */
 TN_API tn_status tn_state_set_value(tn_state *state, const char *name, tn_value value);
-/* Takes an entry out / gives it another name, in its place. TN_ERR_KEY when there is no such entry,
- * or there is one of the other name. [any-thread] */
+/* Removes an entry / renames it, keeping its place. TN_ERR_KEY when there is no such entry, or the
+ * new name is taken. [any-thread] */
 TN_API tn_status tn_state_remove(tn_state *state, const char *name);
 TN_API tn_status tn_state_rename(tn_state *state, const char *name, const char *to);
 /* [any-thread] */
 TN_API int64_t tn_state_count(const tn_state *state);
 /* [any-thread] [borrowed] */
 TN_API const char *tn_state_name(const tn_state *state, int64_t index);
-/* NULL and TN_ERR_TYPE for an entry that is no tensor. [any-thread] [borrowed] */
+/* NULL and TN_ERR_TYPE for an entry that is not a tensor. [any-thread] [borrowed] */
 TN_API tn_tensor *tn_state_tensor(const tn_state *state, int64_t index);
 /* Kind TN_VALUE_TENSOR for a tensor. [any-thread] [borrowed] */
 TN_API tn_value tn_state_value(const tn_state *state, int64_t index);
 /* -1 if absent, not an error. [any-thread] */
 TN_API int64_t tn_state_find(const tn_state *state, const char *name);
 
-/* Text beside the tensors. A NULL value when there is none. [any-thread] [borrowed] */
+/* Text metadata. A NULL value when there is none. [any-thread] [borrowed] */
 TN_API const char *tn_state_meta(const tn_state *state, const char *key);
 TN_API tn_status tn_state_set_meta(tn_state *state, const char *key, const char *value);
 TN_API tn_status tn_state_remove_meta(tn_state *state, const char *key);
@@ -67,8 +67,8 @@ enum { TN_STATE_KEEP_VARS = 1 }; /* the module's own tensors, not views outside 
 /* Parameters, persistent buffers and extra state of the whole tree by dotted name, module by
  * module; the tensors share storage with the module's. [any-thread] [owned] */
 TN_API tn_state *tn_module_state(tn_module *module);
-/* The same into a state that is there, with `prefix` ("" for none) in front of every name as it is:
- * "net." gives net.weight. When it fails, what was put in stays in. [any-thread] */
+/* The same into an existing state, with `prefix` ("" for none) prepended to every name unchanged:
+ * "net." gives net.weight. On failure, entries already added stay. [any-thread] */
 TN_API tn_status tn_module_state_into(tn_module *module, tn_state *state, const char *prefix,
                                       uint32_t flags);
 /* What a layer's own save_state would replace: parameters and persistent buffers of this module
@@ -84,15 +84,15 @@ typedef struct tn_names tn_names;
 TN_API int64_t tn_names_count(const tn_names *names);
 /* [any-thread] [borrowed] */
 TN_API const char *tn_names_at(const tn_names *names, int64_t index);
-/* Adds a copy at the end / takes one out / takes all out. [any-thread] */
+/* Adds a copy at the end / removes one / removes all. [any-thread] */
 TN_API tn_status tn_names_add(tn_names *names, const char *name);
 TN_API tn_status tn_names_remove(tn_names *names, int64_t index);
 TN_API void tn_names_clear(tn_names *names);
 
 /* ---- into a module --------------------------------------------------------------------------- */
 
-/* What a load found: names that the module has and the state has not, names that the module does
- * not know, and what went wrong with others, as sentences. */
+/* What a load found: names that only the module has (missing), names that only the state has
+ * (unexpected), and the errors of others, as sentences. */
 typedef struct tn_load_report tn_load_report;
 
 /* [any-thread] [owned] */
@@ -109,32 +109,33 @@ TN_API int64_t tn_load_report_text(const tn_load_report *report, char *out, size
 
 enum {
     TN_LOAD_STRICT = 1, /* missing and unexpected names are an error */
-    TN_LOAD_ASSIGN = 2, /* the state's tensors take the place of the module's: dtype, device and
-                           strides are then theirs, requires_grad stays the module's; optimizers
-                           that were made before hold the old ones */
-    TN_LOAD_WHOLE = 4   /* all or nothing: what fits is put in when all was found to fit. Without it
-                           it has been put in when the call fails, as in PyTorch */
+    TN_LOAD_ASSIGN = 2, /* the state's tensors replace the module's, with their dtype, device and
+                           strides; requires_grad stays the module's; existing optimizers keep the
+                           old tensors */
+    TN_LOAD_WHOLE = 4   /* all or nothing: values are loaded only when all of them fit. Without it
+                           those that fit are loaded even when the call fails, as in PyTorch */
 };
 
 /* Copies values in, without recording it: dtype and device are converted, the module's tensors
  * stay. Shapes have to fit. With `strict`, missing and unexpected names are errors; the message
  * lists them all. [any-thread] */
 TN_API tn_status tn_module_load_state(tn_module *module, const tn_state *state, bool strict);
-/* The same with flags (TN_LOAD_*); `report` gets the lists, whatever comes of the call, and what it
- * held before is forgotten. [any-thread] [null-ok: report] */
+/* The same with flags (TN_LOAD_*); `report` receives the lists whether or not the call succeeds;
+ * its earlier content is dropped. [any-thread] [null-ok: report] */
 TN_API tn_status tn_module_load_report(tn_module *module, const tn_state *state, uint32_t flags,
                                        tn_load_report *report);
 
-/* What a layer's load_state and the hooks before loading get. An entry of `state` that load_state
- * reads (tn_state_tensor, tn_state_value) counts as expected in a strict load, and need not be
- * removed; one that it only looks for (tn_state_find) does not count. [callback] */
+/* The argument of a layer's load_state and of the hooks before loading. An entry of `state` that
+ * load_state reads (tn_state_tensor, tn_state_value) counts as expected in a strict load, and need
+ * not be removed; one that it only looks for (tn_state_find) does not count. [callback] */
 typedef struct tn_loading {
     tn_head head;
-    tn_state *state;    /* all that is meant for this module and those below it, under whole names;
-                           may be changed: they alone will see it */
+    tn_state *state;    /* all entries for this module and those below it, under full names; may be
+                           changed: only these modules see the change */
     const char *prefix; /* of this module: "" or "encoder.0." */
     int64_t version;    /* of the module that was saved; -1: unknown */
-    uint32_t flags;     /* TN_LOAD_*; strict is always set: all is listed, and judged at the end */
+    uint32_t flags;     /* TN_LOAD_*; strict is always set: all names are listed and checked at the
+                           end */
     uint32_t reserved;
     tn_names *missing; /* so far, of the whole tree; may be changed */
     tn_names *unexpected;
@@ -153,22 +154,21 @@ TN_API tn_status tn_module_set_extra_state(tn_module *module, tn_value value);
 
 /* ---- hooks ----------------------------------------------------------------------------------- */
 
-/* Before a module puts its own part into a state: its version is there already. */
+/* Before a module adds its own part to a state; its version is already set. */
 typedef tn_status (*tn_state_pre_hook)(void *user, tn_module *module, const char *prefix,
                                        uint32_t flags);
-/* After the module and those below it have put in theirs; may change the state. */
+/* After the module and those below it have added theirs; may change the state. */
 typedef tn_status (*tn_state_hook)(void *user, tn_module *module, tn_state *state,
                                    const char *prefix);
-/* Before a module loads its own part; may change what `loading` shows: rename old names, put in what
- * is missing. */
+/* Before a module loads its own part; may change `loading`: rename old names, add missing ones. */
 typedef tn_status (*tn_load_pre_hook)(void *user, tn_module *module, tn_loading *loading);
 /* After the module and those below it have loaded; may change the lists of missing and unexpected
- * names, of the whole tree so far, by which the load is judged at its end. Errors are not in this
- * report and stay. With TN_LOAD_WHOLE the values come after. */
+ * names, of the whole tree so far, which decide at the end whether the load succeeds. Errors are
+ * not in this report and remain. With TN_LOAD_WHOLE the values are copied afterwards. */
 typedef tn_status (*tn_load_hook)(void *user, tn_module *module, tn_load_report *report);
 
 /* Hooks of one module, in the order of their registration; a status other than TN_OK ends the call.
- * tn_hook_remove takes one away; `release` (may be NULL) frees `user` then, or with the module. Deep
+ * tn_hook_remove removes one; `release` (may be NULL) frees `user` then, or with the module. Deep
  * copies have them, too. 0 and a failure otherwise. [any-thread] [null-ok: user, release] */
 TN_API tn_hook_handle tn_module_hook_state_pre(tn_module *module, tn_state_pre_hook hook,
                                                void *user, void (*release)(void *user));
@@ -181,9 +181,9 @@ TN_API tn_hook_handle tn_module_hook_load(tn_module *module, tn_load_hook hook, 
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* The format follows from the extension (writing) or the content (reading). Writing is atomic: the
- * old file or the new one, never half. Loading is strict, and all or nothing. [any-thread]
- * [null-through] */
+/* The format follows from the extension (writing) or the content (reading). Writing is atomic: a
+ * crash leaves either the old or the new file intact. Loading is strict, and all or nothing.
+ * [any-thread] [null-through] */
 TN_API tn_status tn_module_save(tn_module *module, const char *path);
 TN_API tn_status tn_module_load(tn_module *module, const char *path);
 /* [any-thread] [null-through] */
@@ -192,30 +192,30 @@ TN_API tn_status tn_state_save(const tn_state *state, const char *path);
 TN_API tn_state *tn_state_load(const char *path);
 
 enum {
-    TN_FILE_MAP = 1, /* on a device of the host tensors lie in the file as it is mapped; what is
-                              written to them stays in this process. The file may be replaced and
-                              removed, but not changed in place, as long as one of them lives */
+    TN_FILE_MAP = 1, /* on a device with host memory the tensors are the mapped file; writes to them
+                        stay in this process. The file may be replaced and removed, but not changed
+                        in place, as long as one of them lives */
     TN_FILE_READ_ONLY = 2 /* with TN_FILE_MAP: operators refuse to write to them */
 };
 /* The same with flags (TN_FILE_*). [any-thread] [owned] */
 TN_API tn_state *tn_state_load_as(const char *path, uint32_t flags);
 /* Saves in several files with at most `most` bytes of tensors each (one that is larger has a file
- * of its own), and `path`, which ends in ".index.json", with the name of the file of each: PyTorch's
- * and Hugging Face's convention. The index is written last: it stands for the old files or the new
- * ones, whole. [any-thread] [null-through] */
+ * of its own), and `path`, which ends in ".index.json", with the name of the file of each:
+ * PyTorch's and Hugging Face's convention. The index is written last: a crash leaves either the old
+ * or the new set intact. [any-thread] [null-through] */
 TN_API tn_status tn_state_save_parts(const tn_state *state, const char *path, uint64_t most);
 
 /* For the readers of formats: a tensor on the default device with the values that begin at `offset`
- * of the file, row-major, in the byte order of the host; where the file is mapped, the values are
- * there already. [callback] [scoped] */
+ * of the file, row-major, in the byte order of the host; where the file is mapped, the tensor
+ * refers to the mapping. [callback] [scoped] */
 TN_API tn_tensor *tn_source_tensor(const struct tn_source *source, uint64_t offset, tn_dtype dtype,
                                    tn_ints shape);
-/* Whether it is mapped: then what it holds should not be read before it is needed. [callback] */
+/* Whether it is mapped: then its content should not be read before it is needed. [callback] */
 TN_API bool tn_source_is_mapped(const struct tn_source *source);
 
-/* Takes `prefix` ("module.") off every name that begins with it, and off the paths of versions (that
- * of "module" becomes that of the root); others stay. TN_ERR_KEY, and nothing is changed, where two
- * entries would then have one name. [any-thread] */
+/* Removes `prefix` ("module.") from every name that begins with it, and from the paths of versions
+ * (that of "module" becomes that of the root); others stay. TN_ERR_KEY, without any change, where
+ * two entries would then have the same name. [any-thread] */
 TN_API tn_status tn_state_strip_prefix(tn_state *state, const char *prefix);
 
 TN_END_DECLS

@@ -3,11 +3,11 @@
  * Element types, devices, tensors, scopes, exchange by DLPack.
  * tenon-interface: tenon.tensor 0
  *
- * A tensor is a view of a storage: dtype, shape, strides (in elements), offset. What an operator
- * or a call returns belongs to the thread's innermost scope; tn_tensor_keep adds a reference of the
+ * A tensor is a view of a storage: dtype, shape, strides (in elements), offset. What an operator or
+ * a call returns belongs to the thread's innermost scope; tn_tensor_keep adds a reference of the
  * caller's own, paired with tn_tensor_drop. A NULL tensor argument makes a call fail without a new
- * error where the function says [null-through]; so an expression is written whole and checked once.
- */
+ * error where the function says [null-through]; so a nested expression needs only one check at its
+ * end. */
 #ifndef TENON_TENSOR_H
 #define TENON_TENSOR_H
 
@@ -36,7 +36,7 @@ typedef enum tn_dtype {
     TN_F8_E4M3 = 15,
     TN_F8_E5M2 = 16,
     TN_DTYPE_COUNT,
-    TN_DTYPE_AUTO = 255 /* as an argument: the default, or as the input has it */
+    TN_DTYPE_AUTO = 255 /* as an argument: the default, or the input's */
 } tn_dtype;
 
 #define TN_BIT(dtype) (1u << (dtype))
@@ -62,9 +62,9 @@ TN_API tn_dtype tn_dtype_promote(tn_dtype a, tn_dtype b);
 
 #define TN_MAX_DIMS 16
 
-/* Layout of DLTensor, to the byte: what kernels see, and what goes to PyTorch, NumPy, JAX, CuPy.
- * `data` is the memory handle of the device: a pointer for devices of the host, a cl_mem for
- * OpenCL; only data and byte_offset together say where the first element lies. */
+/* Layout of DLTensor, to the byte: what kernels see, and what is exchanged with PyTorch, NumPy,
+ * JAX, CuPy. `data` is the memory handle of the device: a pointer for devices of the host, a cl_mem
+ * for OpenCL; the address of the first element is data and byte_offset together. */
 typedef struct tn_view {
     void *data;
     struct {
@@ -112,27 +112,27 @@ static inline tn_dtype tn_view_dtype(const tn_view *view)
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-/* The device of a name, "cpu", "cuda:1"; activates the plugin that provides it. When it is not to
- * be had, the error carries its line of the load report. Never freed. [any-thread] [static] */
+/* The device of a name, "cpu", "cuda:1"; activates the plugin that provides it. When it is
+ * unavailable, the error includes its line of the load report. Never freed. [any-thread] [static]
+ */
 TN_API const tn_device *tn_device_find(const char *name);
 
-/* Its name, always with an index: "cpu:0". Type alone: "cpu". For messages, NULL is "?", "?" and -1.
- * [any-thread] [static] [null-ok: device] */
+/* Its name, always with an index: "cpu:0". The type alone: "cpu". For messages, NULL is "?", "?"
+ * and -1. [any-thread] [static] [null-ok: device] */
 TN_API const char *tn_device_name(const tn_device *device);
 TN_API const char *tn_device_type(const tn_device *device);
 TN_API int tn_device_index(const tn_device *device);
 
 /* Whether tensor memory of the device can be read and written by the host through tn_tensor_data;
- * whether it has memory at all (`meta` has none). Not so for NULL. [any-thread] [null-ok: device] */
+ * whether it has memory at all (`meta` has none). False for NULL. [any-thread] [null-ok: device] */
 TN_API bool tn_device_is_host(const tn_device *device);
 TN_API bool tn_device_has_memory(const tn_device *device);
 
-/* Waits until all that was asked of the device so far is done and returns the failures that its
- * work met. [any-thread] */
+/* Waits until all work queued on the device is done and returns its failures. [any-thread] */
 TN_API tn_status tn_device_sync(const tn_device *device);
 
 /* The device where new tensors go: the innermost tn_device_begin of this thread, else
- * tn_default_device, else TENON_DEVICE, else cpu. NULL and an error when it cannot be had.
+ * tn_default_device, else TENON_DEVICE, else cpu. NULL and an error when it is unavailable.
  * [any-thread] [static] */
 TN_API const tn_device *tn_device_default(void);
 
@@ -140,9 +140,9 @@ TN_API const tn_device *tn_device_default(void);
  * "cuda,cpu". [any-thread] */
 TN_API tn_status tn_default_device(const char *names);
 
-/* The same for this thread until the paired end. NULL device: as it was. Where begin fails (there is
- * no memory), the device before stays in use, and the end is due all the same. [any-thread]
- * [null-ok: device] */
+/* The same for this thread until the paired end. NULL device: as it was. Where begin fails (out of
+ * memory), the previous device stays in use, and the end is still required. [any-thread] [null-ok:
+ * device] */
 TN_API tn_status tn_device_begin(const tn_device *device);
 TN_API void tn_device_end(void);
 
@@ -166,7 +166,7 @@ typedef struct tn_memory_stats {
 
 /* [any-thread] */
 TN_API tn_status tn_device_memory(const tn_device *device, tn_memory_stats *out);
-/* Starts the peak anew. [any-thread] */
+/* Resets the peak. [any-thread] */
 TN_API tn_status tn_device_reset_peak(const tn_device *device);
 /* Gives cached memory back to the device. [any-thread] */
 TN_API tn_status tn_device_trim(const tn_device *device);
@@ -174,8 +174,8 @@ TN_API tn_status tn_device_trim(const tn_device *device);
 /* The default dtype of new floating tensors, float32 unless set (per process). [any-thread] */
 TN_API tn_dtype tn_default_dtype(void);
 TN_API tn_status tn_set_default_dtype(tn_dtype dtype);
-/* The same for this thread until the paired end, which takes what begin gave; here complex types
- * are accepted, too. TN_DTYPE_AUTO, and what is no such type: as it was. [any-thread] */
+/* The same for this thread until the paired end, which takes the value that begin returned; complex
+ * types are accepted here, too. TN_DTYPE_AUTO, and any other type: unchanged. [any-thread] */
 TN_API tn_dtype tn_dtype_begin(tn_dtype dtype);
 TN_API void tn_dtype_end(tn_dtype before);
 
@@ -190,14 +190,14 @@ typedef struct tn_event tn_event;
 TN_API tn_stream *tn_stream_new(const tn_device *device);
 /* Waits for the stream's work first. [any-thread] [null-ok: stream] */
 TN_API void tn_stream_drop(tn_stream *stream);
-/* Work of this thread on the stream's device goes there until the paired end. Where begin fails, the
- * stream before stays in use, and the end is due all the same. [any-thread] */
+/* Work of this thread on the stream's device goes there until the paired end. Where begin fails,
+ * the previous stream stays in use, and the end is still required. [any-thread] */
 TN_API tn_status tn_stream_begin(tn_stream *stream);
 TN_API void tn_stream_end(void);
-/* Waits for its work; returns the first failure that work met. [any-thread] */
+/* Waits for its work; returns the first failure of that work. [any-thread] */
 TN_API tn_status tn_stream_sync(tn_stream *stream);
-/* Marks the place that the stream has reached. NULL stream: the current one of the device.
- * [any-thread] [owned] [null-ok: stream] */
+/* Records an event at the current position of the stream. NULL stream: the current one of the
+ * device. [any-thread] [owned] [null-ok: stream] */
 TN_API tn_event *tn_event_record(const tn_device *device, tn_stream *stream);
 /* Makes later work of the stream wait for the event; the host does not wait. [any-thread] [null-ok:
  * stream] */
@@ -211,11 +211,11 @@ TN_API void tn_event_drop(tn_event *event);
 /* ---- scopes ---------------------------------------------------------------------------------- */
 
 /* Opens a scope of this thread and returns its number; tn_scope_end drops what the scope owns, and
- * first ends the scopes that were opened inside it. 0 and an error where there is no memory: the
- * scope around it then owns what comes, and the end of 0 does nothing. [any-thread] */
+ * first ends the scopes that were opened inside it. 0 and an error when out of memory: the
+ * enclosing scope then owns new tensors, and ending 0 does nothing. [any-thread] */
 TN_API uint64_t tn_scope_begin(void);
 TN_API void tn_scope_end(uint64_t scope);
-/* Ends the scope but moves `count` tensors (TN_NONE and NULL are skipped) to the one around it.
+/* Ends the scope but moves `count` tensors (TN_NONE and NULL are skipped) to the enclosing one.
  * [any-thread] [array: tensors count] */
 TN_API void tn_scope_end_with(uint64_t scope, tn_tensor *const *tensors, int64_t count);
 
@@ -237,12 +237,12 @@ TN_ATTR(unused) static inline void tn_scope_end_at(uint64_t *scope)
 /* The absent optional tensor. NULL is always an error that happened earlier. */
 #define TN_NONE ((tn_tensor *)(uintptr_t)16)
 
-/* Adds a reference of the caller's own and returns the tensor. [any-thread] [null-through] */
+/* Adds a reference for the caller and returns the tensor. [any-thread] [null-through] */
 TN_API tn_tensor *tn_tensor_keep(tn_tensor *tensor);
 /* [any-thread] [null-ok: tensor] */
 TN_API void tn_tensor_drop(tn_tensor *tensor);
 #define tn_keep(tensor) tn_tensor_keep(tensor)
-/* Makes the innermost scope own one reference that the caller has. Returns the tensor. [any-thread]
+/* Transfers one reference from the caller to the innermost scope. Returns the tensor. [any-thread]
  * [scoped] [null-through] */
 TN_API tn_tensor *tn_tensor_to_scope(tn_tensor *tensor);
 
@@ -261,14 +261,14 @@ TN_API tn_tensor *tn_tensor_from(const void *data, tn_dtype dtype, tn_ints shape
 TN_API tn_tensor *tn_tensor_full(tn_ints shape, double value, tn_dtype dtype,
                                  const tn_device *device);
 /* A tensor over memory of the program, on a device of the host (NULL: cpu); `release` is called
- * once when no tensor needs it any more. [any-thread] [scoped] [null-ok: release, user, device,
+ * once when no tensor uses it any more. [any-thread] [scoped] [null-ok: release, user, device,
  * strides] */
 TN_API tn_tensor *tn_tensor_wrap(void *data, tn_dtype dtype, tn_ints shape, const int64_t *strides,
                                  const tn_device *device, void (*release)(void *user, void *data),
                                  void *user);
 /* Another view of the same storage. `offset` counts elements from the storage's start. No gradient
- * flows through it: the operators reshape, permute, select and their like are the differentiable
- * form. [any-thread] [scoped] [null-through] */
+ * flows through it: the operators reshape, permute, select and similar are the differentiable form.
+ * [any-thread] [scoped] [null-through] */
 TN_API tn_tensor *tn_tensor_as_strided(tn_tensor *tensor, tn_ints shape, tn_ints strides,
                                        int64_t offset);
 
@@ -289,7 +289,7 @@ TN_API int64_t tn_tensor_numel(const tn_tensor *tensor);
 /* Elements from the start of the storage to the first element. [any-thread] */
 TN_API int64_t tn_tensor_offset(const tn_tensor *tensor);
 TN_API bool tn_tensor_is_contiguous(const tn_tensor *tensor);
-/* Whether two tensors look at the same storage. [any-thread] */
+/* Whether two tensors share the same storage. [any-thread] */
 TN_API bool tn_tensor_shares_storage(const tn_tensor *a, const tn_tensor *b);
 /* Bytes of the whole storage; how often it was written through an operator. [any-thread] */
 TN_API size_t tn_tensor_storage_size(const tn_tensor *tensor);
@@ -297,7 +297,7 @@ TN_API uint64_t tn_tensor_version(const tn_tensor *tensor);
 /* Whether its memory is shared with processes that this one forks (tn_module_share_memory).
  * [any-thread] */
 TN_API bool tn_tensor_is_shared(const tn_tensor *tensor);
-/* Says that the storage was written by other means than operators. [any-thread] */
+/* Records that the storage was written by other means than operators. [any-thread] */
 TN_API tn_status tn_tensor_touch(tn_tensor *tensor);
 /* The view that kernels get; valid as long as the tensor. [any-thread] [borrowed] */
 TN_API const tn_view *tn_tensor_view(const tn_tensor *tensor);
@@ -315,8 +315,8 @@ TN_API tn_status tn_tensor_copy_in(tn_tensor *tensor, const void *data, size_t b
 TN_API double tn_tensor_item(tn_tensor *tensor);
 #define tn_item(tensor) tn_tensor_item(tensor)
 
-/* Exchanges what two tensors look at (storage, shape, dtype, device); both objects, their
- * requires_grad and who holds them stay. A tensor that has a gradient takes its shape only. For
+/* Exchanges the contents of two tensors (storage, shape, dtype, device); both objects, their
+ * requires_grad and their references stay. A tensor that has a gradient takes its shape only. For
  * conversion of modules. [any-thread] */
 TN_API tn_status tn_tensor_swap(tn_tensor *a, tn_tensor *b);
 
@@ -345,14 +345,14 @@ typedef struct tn_dlpack_versioned {
     tn_view tensor;
 } tn_dlpack_versioned;
 
-/* Gives the tensor away without a copy: the consumer calls `deleter` once. `stream` is the
- * consumer's, as the device's native handle (0 or NULL: the work is waited for); its later work is
- * ordered after ours. A device that DLPack has no number for is an error. [any-thread] [owned]
- * [null-ok: stream] */
+/* Exports the tensor without a copy: the consumer calls `deleter` once. `stream` is the consumer's,
+ * as the device's native handle (0 or NULL: the work is waited for); its later work is ordered
+ * after Tenon's. A device that has no DLPack number is an error. [any-thread] [owned] [null-ok:
+ * stream] */
 TN_API tn_dlpack *tn_tensor_to_dlpack(tn_tensor *tensor, void *stream);
 TN_API tn_dlpack_versioned *tn_tensor_to_dlpack_versioned(tn_tensor *tensor, void *stream);
-/* Takes a tensor over without a copy, and with it the duty to call `deleter` (when this fails, it
- * stays the caller's). A read-only one is refused for writing later. [any-thread] [scoped] */
+/* Imports a tensor without a copy; Tenon then calls `deleter` (on failure the caller must). A
+ * read-only one is refused for writing later. [any-thread] [scoped] */
 TN_API tn_tensor *tn_tensor_from_dlpack(tn_dlpack *managed);
 TN_API tn_tensor *tn_tensor_from_dlpack_versioned(tn_dlpack_versioned *managed);
 
@@ -363,18 +363,18 @@ TN_API tn_tensor *tn_tensor_from_dlpack_versioned(tn_dlpack_versioned *managed);
  * [any-thread] */
 TN_API void tn_random_seed(uint64_t seed);
 /* Takes the blocks for `count` elements, `words` (1, 2 or 4) 32-bit words each, and gives seed and
- * first block. Fails only where there was no memory to read TENON_SEED. [any-thread] [null-ok: seed,
+ * first block. Fails only when out of memory while reading TENON_SEED. [any-thread] [null-ok: seed,
  * block] */
 TN_API tn_status tn_random_take(uint64_t count, uint32_t words, uint64_t *seed, uint64_t *block);
-/* Saves and puts back: state[0] seed, state[1] next block. [any-thread] */
+/* Saves and restores: state[0] seed, state[1] next block. [any-thread] */
 TN_API tn_status tn_random_get_state(uint64_t state[2]);
 TN_API tn_status tn_random_set_state(const uint64_t state[2]);
 
 /* ---- storage with another type --------------------------------------------------------------- */
 
-/* A tensor over the storage of another with a type of its own: `offset` and strides (NULL: row-major)
- * count elements of that type from the storage's start. No gradient flows through it. [any-thread]
- * [scoped] [null-through] [null-ok: strides] */
+/* A tensor over the storage of another with a different type: `offset` and strides (NULL:
+ * row-major) count elements of that type from the storage's start. No gradient flows through it.
+ * [any-thread] [scoped] [null-through] [null-ok: strides] */
 TN_API tn_tensor *tn_tensor_over(tn_tensor *tensor, tn_dtype dtype, tn_ints shape,
                                  const int64_t *strides, int64_t offset);
 

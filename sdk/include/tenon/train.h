@@ -46,15 +46,15 @@ TN_API int64_t tn_optimizer_state_count(const tn_optimizer *optimizer, int64_t i
 /* [any-thread] [borrowed] */
 TN_API const char *tn_optimizer_state_name(const tn_optimizer *optimizer, int64_t index,
                                            int64_t state);
-/* Steps a parameter has taken, counted by the core. Setting them, and the states, goes on where
- * another optimizer of the same spec was. [any-thread] */
+/* Steps a parameter has taken, counted by the core. Setting them and the states continues from
+ * another optimizer of the same spec. [any-thread] */
 TN_API int64_t tn_optimizer_steps(const tn_optimizer *optimizer, int64_t index);
 TN_API tn_status tn_optimizer_set_steps(tn_optimizer *optimizer, int64_t index, int64_t steps);
 
 /* A numeric option by name ("lr"). [any-thread] */
 TN_API tn_status tn_optimizer_get(const tn_optimizer *optimizer, const char *option, double *value);
 TN_API tn_status tn_optimizer_set(tn_optimizer *optimizer, const char *option, double value);
-/* Complete text that makes the same again. [any-thread] [null-ok: out] */
+/* Complete text that builds the same optimizer again. [any-thread] [null-ok: out] */
 TN_API int64_t tn_optimizer_spec(const tn_optimizer *optimizer, char *out, size_t size);
 
 /* A schedule for the optimizer's "lr": "CosineAnnealingLR(T_max=300)". Sets the rate of step 0 at
@@ -64,7 +64,7 @@ TN_API tn_scheduler *tn_scheduler_newv(tn_optimizer *optimizer, const char *form
 TN_API tn_scheduler *tn_scheduler_new(tn_optimizer *optimizer, const char *format, ...);
 /* [any-thread] [null-ok: scheduler] */
 TN_API void tn_scheduler_drop(tn_scheduler *scheduler);
-/* Goes one step on and sets the learning rate. [any-thread] [null-through] */
+/* Advances one step and sets the learning rate. [any-thread] [null-through] */
 TN_API tn_status tn_scheduler_step(tn_scheduler *scheduler);
 /* [any-thread] */
 TN_API int64_t tn_scheduler_steps(const tn_scheduler *scheduler);

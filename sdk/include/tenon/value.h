@@ -14,14 +14,14 @@ typedef struct tn_tensor tn_tensor;
 typedef struct tn_module tn_module;
 typedef struct tn_device tn_device;
 
-/* A row of whole numbers: a shape, strides, dims. It does not own what it points to. */
+/* An array of integers: a shape, strides, dims. It does not own what it points to. */
 typedef struct tn_ints {
     const int64_t *at;
     int64_t count;
 } tn_ints;
 
-/* TN_INTS(2, 3): a row for the length of the block (C) or of the expression (C++). TN_SHAPE reads
- * better for shapes. */
+/* TN_INTS(2, 3): an array that lives until the end of the block (C) or of the expression (C++).
+ * TN_SHAPE is the same, for shapes. */
 #ifdef __cplusplus
 TN_END_DECLS
 #include <initializer_list>
@@ -58,8 +58,8 @@ typedef enum tn_value_kind {
     TN_VALUE_SPEC = 7,    /* as.s: the text of a nested spec, Linear(4, 3) */
     TN_VALUE_TENSOR = 8,  /* as.tensor */
     TN_VALUE_MODULE = 9,  /* as.module */
-    TN_VALUE_OPAQUE = 10, /* as.opaque: passes through, known to the two ends only */
-    TN_VALUE_BYTES = 11   /* as.s, `count` bytes, whatever they are */
+    TN_VALUE_OPAQUE = 10, /* as.opaque: passed through, known only to sender and receiver */
+    TN_VALUE_BYTES = 11   /* as.s, `count` arbitrary bytes */
 } tn_value_kind;
 
 /* One value. Frozen: 16 bytes. */
@@ -98,7 +98,7 @@ typedef struct tn_floats {
 } tn_floats;
 
 enum {
-    TN_OPTION_REQUIRED = 1, /* no default: it has to be given */
+    TN_OPTION_REQUIRED = 1, /* no default: required */
     TN_OPTION_KEYWORD = 2,  /* by name only */
     TN_OPTION_MANY = 4, /* last in the table, kind VALUE stored as tn_values: all further arguments,
                            named ones too */
@@ -156,8 +156,8 @@ typedef struct tn_values {
 
 /* ---- value packs ----------------------------------------------------------------------------- */
 
-/* Positional values and named ones: what a module call takes and gives when it is more than one
- * tensor. Holds references to tensors and modules in it, copies strings and lists. */
+/* Positional values and named ones: the arguments and results of a module call with more than one
+ * tensor. Holds references to its tensors and modules, copies strings and lists. */
 typedef struct tn_pack tn_pack;
 
 /* A new, empty pack. [any-thread] [owned] */
@@ -177,7 +177,7 @@ TN_API tn_value tn_pack_at(const tn_pack *pack, int64_t index);
 TN_API const char *tn_pack_name(const tn_pack *pack, int64_t index);
 /* Index of a name, -1 if absent (not an error). [any-thread] */
 TN_API int64_t tn_pack_find(const tn_pack *pack, const char *name);
-/* Tensor `index`; an error that says what is there instead. [any-thread] [borrowed] */
+/* Tensor `index`; an error that names what it is instead. [any-thread] [borrowed] */
 TN_API tn_tensor *tn_pack_tensor(const tn_pack *pack, int64_t index);
 
 static inline tn_value tn_value_tensor(tn_tensor *tensor)
