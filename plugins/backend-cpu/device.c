@@ -7,7 +7,9 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
-#include "base/kernels.h"
+#include "device.h"
+#include "matmul/blas.h"
+#include "simd/simd.h"
 
 enum { ALIGNMENT = 64, MOVED = 98304 /* bytes, worth another thread */ };
 
@@ -61,7 +63,7 @@ static tn_status info(void *device, tn_device_info *out)
     struct sysinfo memory;
     (void)device;
     processor_name(out->name, sizeof out->name);
-    tn_snprint(out->driver, sizeof out->driver, "%s loops, %s", tn__loops->name,
+    tn_snprint(out->driver, sizeof out->driver, "%s loops, %s", tn__simd.name,
                tn__blas.sgemm ? "OpenBLAS" : "own matrix code");
     out->memory_free = -1;
     if (sysinfo(&memory) == 0) {

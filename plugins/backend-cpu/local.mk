@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: MIT
 
 TN_PLUGINS += plugins/backend-cpu.la
-TN_CPU_SHARED = %D%/base/cpu.h %D%/base/kernels.h %D%/conv/conv.h %D%/conv/winograd.h \
-	%D%/math/exp_log.h %D%/math/float16.h %D%/math/float32.h %D%/math/float32_via_float64.h \
-	%D%/math/float64.h %D%/math/float64_erf.h %D%/math/float64_pow.h %D%/math/float64_trig.h \
-	%D%/math/sqrt.h %D%/matmul/matmul.h %D%/op/reduction.h %D%/simd/elementwise.h %D%/simd/norm.h
+TN_CPU_SHARED = %D%/base/dtype.h %D%/base/elementwise.h %D%/base/kernel.h %D%/base/scratch.h \
+	%D%/base/span.h %D%/base/vector.h %D%/conv/conv.h %D%/conv/winograd.h %D%/math/exp_log.h \
+	%D%/math/float16.h %D%/math/float32.h %D%/math/float32_via_float64.h %D%/math/float64.h \
+	%D%/math/float64_erf.h %D%/math/float64_pow.h %D%/math/float64_trig.h %D%/math/sqrt.h \
+	%D%/matmul/blas.h %D%/matmul/gemm.h %D%/matmul/matmul.h %D%/op/copy.h \
+	%D%/op/elementwise.h %D%/op/reduction.h %D%/simd/elementwise.h %D%/simd/norm.h \
+	%D%/simd/simd.h %D%/simd/sum_template.h %D%/device.h
 plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c \
 	%D%/base/dtype.c %D%/base/scratch.c %D%/base/span.c \
-	%D%/op/bitwise.c %D%/op/copy.c %D%/op/creation.c %D%/op/elementwise.c \
+	%D%/op/activation.c %D%/op/arithmetic.c %D%/op/bitwise.c %D%/op/compare.c \
+	%D%/op/complex.c %D%/op/copy.c %D%/op/creation.c %D%/op/elementwise.c \
 	%D%/op/elementwise_scalar.c %D%/op/index.c %D%/op/index_nonzero.c %D%/op/random.c \
 	%D%/op/random_permutation.c %D%/op/reduction.c %D%/op/reduction_strided.c %D%/op/scan.c \
 	%D%/op/sort.c %D%/op/ternary.c %D%/op/where.c \
@@ -21,45 +25,45 @@ TN_CPU_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) -I$(srcdir)/plugins/backend-cpu
 plugins_backend_cpu_la_CPPFLAGS = $(TN_CPU_CPPFLAGS) $(TN_X86_LOOPS)
 plugins_backend_cpu_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=off
 plugins_backend_cpu_la_LDFLAGS = $(TN_PLUGIN_LINK)
-plugins_backend_cpu_la_LIBADD = libkernels-base.la $(LIBM)
+plugins_backend_cpu_la_LIBADD = libsimd-baseline.la $(LIBM)
 
 # The files of simd/ are compiled once per instruction set; activation chooses one. GCC may assume
 # that nobody reads errno and the floating-point status after these loops. Only gemm.c is compiled
 # with contraction to fused multiply-adds: see there and in elementwise.c.
-TN_LOOPS_SOURCES = $(TN_CPU_SHARED) %D%/simd/convert.c %D%/simd/copy.c %D%/simd/elementwise.c \
-	%D%/simd/float16.c %D%/simd/functions.c %D%/simd/norm.c %D%/simd/optimizer.c \
-	%D%/simd/reduction.c %D%/simd/winograd.c
-TN_PRODUCTS_SOURCES = %D%/base/cpu.h %D%/simd/gemm.c
+TN_SIMD_SOURCES = $(TN_CPU_SHARED) %D%/simd/convert.c %D%/simd/copy.c %D%/simd/elementwise.c %D%/simd/float16.c \
+	%D%/simd/functions.c %D%/simd/norm.c %D%/simd/optimizer.c %D%/simd/random.c \
+	%D%/simd/reduction.c %D%/simd/softmax.c %D%/simd/winograd.c
+TN_SIMD_FUSED_SOURCES = $(TN_CPU_SHARED) %D%/simd/gemm.c
 
-noinst_LTLIBRARIES += libkernels-base.la libproducts-base.la
-libkernels_base_la_SOURCES = $(TN_LOOPS_SOURCES)
-libkernels_base_la_CPPFLAGS = $(TN_CPU_CPPFLAGS) -DTN__LOOPS_NAME=tn__loops_base -DTN__LOOPS_TEXT='"baseline"'
-libkernels_base_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=off
-libkernels_base_la_LIBADD = libproducts-base.la
-libproducts_base_la_SOURCES = $(TN_PRODUCTS_SOURCES)
-libproducts_base_la_CPPFLAGS = $(TN_CPU_CPPFLAGS) -DTN__PRODUCTS_NAME=tn__products_base
-libproducts_base_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=fast
+noinst_LTLIBRARIES += libsimd-baseline.la libsimd-fused-baseline.la
+libsimd_baseline_la_SOURCES = $(TN_SIMD_SOURCES)
+libsimd_baseline_la_CPPFLAGS = $(TN_CPU_CPPFLAGS) -DTN__SIMD_SET=baseline
+libsimd_baseline_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=off
+libsimd_baseline_la_LIBADD = libsimd-fused-baseline.la
+libsimd_fused_baseline_la_SOURCES = $(TN_SIMD_FUSED_SOURCES)
+libsimd_fused_baseline_la_CPPFLAGS = $(TN_CPU_CPPFLAGS) -DTN__SIMD_SET=baseline
+libsimd_fused_baseline_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=fast
 
 if HAVE_X86_LOOPS
 TN_AVX2 = -mavx2 -mfma -mf16c
 TN_AVX512 = -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c -mprefer-vector-width=512
-plugins_backend_cpu_la_LIBADD += libkernels-avx2.la libkernels-avx512.la
+plugins_backend_cpu_la_LIBADD += libsimd-avx2.la libsimd-avx512.la
 
-noinst_LTLIBRARIES += libkernels-avx2.la libproducts-avx2.la libkernels-avx512.la libproducts-avx512.la
-libkernels_avx2_la_SOURCES = $(TN_LOOPS_SOURCES)
-libkernels_avx2_la_CPPFLAGS = $(TN_CPU_CPPFLAGS) -DTN__LOOPS_NAME=tn__loops_avx2 -DTN__LOOPS_TEXT='"avx2"' $(TN_X86_LOOPS)
-libkernels_avx2_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=off $(TN_AVX2)
-libkernels_avx2_la_LIBADD = libproducts-avx2.la
-libproducts_avx2_la_SOURCES = $(TN_PRODUCTS_SOURCES)
-libproducts_avx2_la_CPPFLAGS = $(TN_CPU_CPPFLAGS) -DTN__PRODUCTS_NAME=tn__products_avx2 $(TN_X86_LOOPS)
-libproducts_avx2_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=fast $(TN_AVX2)
+noinst_LTLIBRARIES += libsimd-avx2.la libsimd-fused-avx2.la libsimd-avx512.la libsimd-fused-avx512.la
+libsimd_avx2_la_SOURCES = $(TN_SIMD_SOURCES)
+libsimd_avx2_la_CPPFLAGS = $(TN_CPU_CPPFLAGS) -DTN__SIMD_SET=avx2 $(TN_X86_LOOPS)
+libsimd_avx2_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=off $(TN_AVX2)
+libsimd_avx2_la_LIBADD = libsimd-fused-avx2.la
+libsimd_fused_avx2_la_SOURCES = $(TN_SIMD_FUSED_SOURCES)
+libsimd_fused_avx2_la_CPPFLAGS = $(TN_CPU_CPPFLAGS) -DTN__SIMD_SET=avx2 $(TN_X86_LOOPS)
+libsimd_fused_avx2_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=fast $(TN_AVX2)
 
-libkernels_avx512_la_SOURCES = $(TN_LOOPS_SOURCES)
-libkernels_avx512_la_CPPFLAGS = $(TN_CPU_CPPFLAGS) -DTN__LOOPS_NAME=tn__loops_avx512 -DTN__LOOPS_TEXT='"avx512"' $(TN_X86_LOOPS)
-libkernels_avx512_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=off $(TN_AVX512)
-libkernels_avx512_la_LIBADD = libproducts-avx512.la
-libproducts_avx512_la_SOURCES = $(TN_PRODUCTS_SOURCES)
-libproducts_avx512_la_CPPFLAGS = $(TN_CPU_CPPFLAGS) -DTN__PRODUCTS_NAME=tn__products_avx512 $(TN_X86_LOOPS)
-libproducts_avx512_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=fast $(TN_AVX512)
+libsimd_avx512_la_SOURCES = $(TN_SIMD_SOURCES)
+libsimd_avx512_la_CPPFLAGS = $(TN_CPU_CPPFLAGS) -DTN__SIMD_SET=avx512 $(TN_X86_LOOPS)
+libsimd_avx512_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=off $(TN_AVX512)
+libsimd_avx512_la_LIBADD = libsimd-fused-avx512.la
+libsimd_fused_avx512_la_SOURCES = $(TN_SIMD_FUSED_SOURCES)
+libsimd_fused_avx512_la_CPPFLAGS = $(TN_CPU_CPPFLAGS) -DTN__SIMD_SET=avx512 $(TN_X86_LOOPS)
+libsimd_fused_avx512_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=fast $(TN_AVX512)
 endif
 EXTRA_DIST += %D%/math/fit_series.py

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * The types in which numbers are worked on, and which of them stands between two element types. */
-#include "base/cpu.h"
+#include "simd/simd.h"
 
 tn__load *tn__convert_load(tn_dtype from, enum tn__ct ct)
 {
-    return (*tn__conversions)[from].load[ct];
+    return tn__simd.convert->of[from].load[ct];
 }
 
 tn__store *tn__convert_store(enum tn__ct ct, tn_dtype to)
 {
-    return (*tn__conversions)[to].store[ct];
+    return tn__simd.convert->of[to].store[ct];
 }
 
 size_t tn__ct_size(enum tn__ct ct)

@@ -4,7 +4,7 @@
  * belongs to whoever exchanges it out of its slot. */
 #include <stdatomic.h>
 
-#include "base/cpu.h"
+#include "base/scratch.h"
 
 enum { SLOTS = 8, CLASSES = 11, SMALLEST = 65536, ALIGNMENT = 64 }; /* up to 64 MiB are kept */
 

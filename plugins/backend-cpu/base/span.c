@@ -2,7 +2,7 @@
  *
  * Walking over several strided views together: broadcasting by stride 0, dimensions merged where
  * all views allow it. */
-#include "base/cpu.h"
+#include "base/span.h"
 
 int64_t tn__view_count(const tn_view *view)
 {

@@ -5,8 +5,13 @@
  * tap looked at. The work is cut by shape alone, so the bits do not depend on the number of threads. */
 #include <string.h>
 
-#include "base/kernels.h"
+#include "base/scratch.h"
+#include "base/span.h"
+#include "conv/conv.h"
 #include "conv/winograd.h"
+#include "matmul/gemm.h"
+#include "op/copy.h"
+#include "simd/simd.h"
 
 enum {
     DEPTH = 512, /* of windows that are made at a time, about */
@@ -189,7 +194,7 @@ static tn_status forth(struct windows_of *at, const tn_view *weight, bool turned
                        const tn_view *bias)
 {
     struct tn__windows *w = &at->w;
-    int64_t all = w->images * w->places, mr = tn__products->strips[w->ct].mr;
+    int64_t all = w->images * w->places, mr = tn__simd.gemm->strips[w->ct].mr;
     struct panels p = { .ct = w->ct,
                         .item = w->item,
                         .groups = w->groups,
@@ -235,7 +240,7 @@ static tn_status forth(struct windows_of *at, const tn_view *weight, bool turned
     return status;
 }
 
-tn_status tn__convolution(const tn_call *call)
+static tn_status run_convolution(const tn_call *call)
 {
     const tn_convolution_options *o = call->options;
     const tn_view *x = call->in[0], *weight = call->in[1], *y = call->out[0];
@@ -415,7 +420,7 @@ static bool turn(struct tn__windows *w)
     return true;
 }
 
-tn_status tn__convolution_grad_input(const tn_call *call)
+static tn_status run_convolution_grad_input(const tn_call *call)
 {
     const tn_convolution_grad_input_options *o = call->options;
     const tn_view *gy = call->in[0], *weight = call->in[1], *gx = call->out[0];
@@ -441,3 +446,9 @@ tn_status tn__convolution_grad_input(const tn_call *call)
     tn__images_done(&at.x, gy, false);
     return status;
 }
+
+static const tn_kernel kernels[] = {
+    TN__KERNEL(convolution, TN__F32_F64),
+    TN__KERNEL(convolution_grad_input, TN__F32_F64),
+};
+TN__KERNEL_TABLE(conv);

@@ -5,7 +5,7 @@
 #ifndef TN_BACKEND_CPU_WINDOWS_H
 #define TN_BACKEND_CPU_WINDOWS_H
 
-#include "base/cpu.h"
+#include "base/dtype.h"
 
 enum { TN__DIMS = 3 }; /* fewer are filled up with 1 in front */
 

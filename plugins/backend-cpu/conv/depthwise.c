@@ -5,8 +5,12 @@
  * shape alone, so the bits do not depend on the number of threads. */
 #include <string.h>
 
-#include "base/kernels.h"
+#include "base/scratch.h"
+#include "base/span.h"
 #include "conv/conv.h"
+#include "matmul/gemm.h"
+#include "op/copy.h"
+#include "simd/simd.h"
 
 enum {
     TAPS = 128, /* of a window, at most */
@@ -103,7 +107,7 @@ static tn_status lines_part(void *user, int64_t begin, int64_t end)
         for (int64_t at = 0; at < f->size[2]; at++) {
             int64_t count = meet(f, &r, at, f->weight, x, weight);
             char *to = r.target + at * f->to->step[2] * f->w->item;
-            tn__products->weigh_rows[f->w->ct](f->channels, count, x, weight, f->bias, to);
+            tn__simd.gemm->weigh_rows[f->w->ct](f->channels, count, x, weight, f->bias, to);
         }
     }
     return TN_OK;
@@ -132,7 +136,7 @@ static tn_status weigh_part(void *user, int64_t begin, int64_t end)
             for (int64_t at = 0; at < f->size[2]; at++) {
                 int64_t count = meet(f, &r, at, here, x, sum);
                 const char *gy = r.target + at * f->to->step[2] * w->item;
-                tn__products->spread_row[w->ct](f->channels, count, x, gy, sum);
+                tn__simd.gemm->spread_row[w->ct](f->channels, count, x, gy, sum);
             }
             tn__gemm_add_row(w->ct, numbers, here, all);
         }

@@ -4,8 +4,10 @@
  * only a few lines of the image with what surrounds them. */
 #include <string.h>
 
-#include "base/kernels.h"
+#include "base/kernel.h"
+#include "base/scratch.h"
 #include "conv/conv.h"
+#include "matmul/gemm.h"
 
 enum {
     FEW = 32,       /* channels: of more, copying windows is little beside multiplying them */

@@ -5,8 +5,13 @@
  * the bits do not depend on the number of threads. */
 #include <string.h>
 
-#include "base/kernels.h"
+#include "base/scratch.h"
+#include "base/span.h"
+#include "conv/conv.h"
 #include "conv/winograd.h"
+#include "matmul/gemm.h"
+#include "op/copy.h"
+#include "simd/simd.h"
 
 enum {
     ROWS = 128,      /* windows that are made at a time */
@@ -57,7 +62,7 @@ static tn_status weigh_piece(const struct weigh *f, int64_t index)
     g.b_step = plain ? step : tn__up(n, g.width) + 16;
     g.m = w->outputs - output < f->across ? w->outputs - output : f->across;
     g.k = ROWS;
-    const int64_t strip = tn__gemm_strip(w->ct, ROWS), mr = tn__products->strips[w->ct].mr;
+    const int64_t strip = tn__gemm_strip(w->ct, ROWS), mr = tn__simd.gemm->strips[w->ct].mr;
     const int64_t strips = (g.m + mr - 1) / mr, a_step = g.a_step;
     const bool crowded = tn__gemm_crowded(&g);
     char *gathered = crowded ? tn__scratch_take((size_t)(strips * strip * item)) : NULL;
@@ -163,7 +168,7 @@ static void cut(struct weigh *f)
     f->parts = (all + f->rows - 1) / f->rows;
 }
 
-tn_status tn__convolution_grad_weight(const tn_call *call)
+static tn_status run_convolution_grad_weight(const tn_call *call)
 {
     const tn_convolution_grad_weight_options *o = call->options;
     const tn_view *gy = call->in[0], *x = call->in[1], *gw = call->out[0];
@@ -202,10 +207,15 @@ tn_status tn__convolution_grad_weight(const tn_call *call)
 }
 
 /* The result lies row by row: the core makes it so unless it was given. */
-bool tn__convolution_plain(const tn_call *call, char *reason, size_t size)
+static bool supports_unit_padding(const tn_call *call, char *reason, size_t size)
 {
     if (call->out == NULL || call->out[0] == NULL || tn__view_dense(call->out[0]))
         return true;
     tn_snprint(reason, size, "the gradient of a weight is written row by row only");
     return false;
 }
+
+static const tn_kernel kernels[] = {
+    TN__KERNEL_SUPPORTS(convolution_grad_weight, TN__F32_F64, supports_unit_padding),
+};
+TN__KERNEL_TABLE(conv_grad_weight);

@@ -3,8 +3,11 @@
  * Images with their channels side by side, and their windows as rows of a matrix. */
 #include <string.h>
 
-#include "base/kernels.h"
+#include "base/dtype.h"
+#include "base/scratch.h"
+#include "base/span.h"
 #include "conv/conv.h"
+#include "op/copy.h"
 
 static void read_row(tn_ints given, int32_t dims, int64_t otherwise, int64_t *out)
 {

@@ -5,8 +5,12 @@
  * threads. */
 #include <string.h>
 
-#include "base/kernels.h"
+#include "base/scratch.h"
+#include "conv/conv.h"
 #include "conv/winograd.h"
+#include "matmul/gemm.h"
+#include "op/copy.h"
+#include "simd/simd.h"
 
 enum {
     WIDTH = 64,    /* of the weight's panels at most, with all instruction sets */
@@ -15,7 +19,6 @@ enum {
     KEPT = 1 << 21 /* numbers of its sums, before there are fewer parts */
 };
 
-const struct tn__transforms *tn__transforms = &tn__loops_base_transforms;
 bool tn__winograd_allowed = true;
 
 struct tiles {
@@ -127,8 +130,8 @@ static tn_status weigh(void *user, int64_t begin, int64_t end)
             tn__transpose_4(9, here, (char *)nine + 8 * line, -line, from, 9 * 4);
         else
             tn__transpose_4(9, here, (char *)nine, line, from, w->channels * 9 * 4);
-        tn__transforms->weight(f->width, nine, f->u + (panel * w->channels + c) * f->width,
-                               f->u_step);
+        tn__simd.winograd->weight(f->width, nine, f->u + (panel * w->channels + c) * f->width,
+                                  f->u_step);
     }
     return TN_OK;
 }
@@ -156,7 +159,7 @@ static tn_status forth_piece(const struct forth *f, int64_t index)
         return TN_ERR_MEMORY;
     for (int64_t i = 0; i < n; i++) {
         struct tn__square s = seen(w, f->x, &f->tiles, first + i);
-        tn__transforms->input(&s, v + i * w->channels, v_step);
+        tn__simd.winograd->input(&s, v + i * w->channels, v_step);
     }
     for (int64_t i = 0; i < TN__WINO_ALL; i++) {
         g.a = v + i * v_step;
@@ -166,7 +169,7 @@ static tn_status forth_piece(const struct forth *f, int64_t index)
     }
     for (int64_t i = 0; i < n; i++) {
         struct tn__square s = made(w, f->y, &f->tiles, first + i, output, outputs);
-        tn__transforms->output(m + i * outputs, m_step, f->bias ? f->bias + output : NULL, &s);
+        tn__simd.winograd->output(m + i * outputs, m_step, f->bias ? f->bias + output : NULL, &s);
     }
     tn__scratch_give(v);
     return TN_OK;
@@ -256,8 +259,8 @@ static tn_status back_piece(const struct back *b, int64_t index)
         for (int64_t i = 0; i < g.k; i++) {
             struct tn__square x = seen(w, b->x, &b->tiles, at + i),
                               gy = made(w, b->gy, &b->tiles, at + i, output, outputs);
-            tn__transforms->input(&x, v + i * w->channels, v_step);
-            tn__transforms->gradient(&gy, u + i * outputs, u_step);
+            tn__simd.winograd->input(&x, v + i * w->channels, v_step);
+            tn__simd.winograd->gradient(&gy, u + i * outputs, u_step);
         }
         for (int64_t i = 0; i < TN__WINO_ALL; i++) {
             g.a = u + i * u_step;
@@ -298,7 +301,7 @@ static tn_status finish(void *user, int64_t begin, int64_t end)
                         to[k] += from[k];
                 }
             }
-            tn__transforms->weight_back(TN__WINO_LANES, sums, TN__WINO_LANES, nine);
+            tn__simd.winograd->weight_back(TN__WINO_LANES, sums, TN__WINO_LANES, nine);
             tn__transpose_4(TN__WINO_LANES, 9, (char *)(b->gw + (o * n + c) * 9), 9 * 4,
                             (const char *)nine, TN__WINO_LANES * 4);
         }

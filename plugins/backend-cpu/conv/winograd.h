@@ -6,6 +6,7 @@
 #define TN_BACKEND_CPU_WINOGRAD_H
 
 #include "conv/conv.h"
+#include "simd/simd.h"
 
 enum { TN__WINO_IN = 6, TN__WINO_OUT = 4, TN__WINO_ALL = 36, TN__WINO_LANES = 16 };
 
@@ -19,7 +20,7 @@ struct tn__square {
 };
 
 /* The 36 numbers of a channel lie `step` apart. */
-struct tn__transforms {
+struct tn__simd_winograd {
     void (*input)(const struct tn__square *x, float *to, int64_t step);     /* 6 x 6: B' x B */
     void (*gradient)(const struct tn__square *gy, float *to, int64_t step); /* 4 x 4: A gy A' */
     /* 4 x 4: A' m A, and a bias for each channel, NULL for none */
@@ -28,12 +29,6 @@ struct tn__transforms {
     void (*weight)(int64_t n, const float *w, float *to, int64_t step);
     void (*weight_back)(int64_t n, const float *m, int64_t step, float *w);
 };
-extern const struct tn__transforms *tn__transforms;
-extern const struct tn__transforms tn__loops_base_transforms;
-#ifdef TN__HAVE_X86_LOOPS
-extern const struct tn__transforms tn__loops_avx2_transforms;
-extern const struct tn__transforms tn__loops_avx512_transforms;
-#endif
 
 /* TENON_MATH=exact forbids it; set at activation. */
 extern bool tn__winograd_allowed;

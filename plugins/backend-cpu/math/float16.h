@@ -4,9 +4,8 @@
 #ifndef TN_BACKEND_CPU_NARROW_H
 #define TN_BACKEND_CPU_NARROW_H
 
+#include <stdint.h>
 #include <string.h>
-
-#include "base/cpu.h"
 
 static inline uint32_t float_bits(float x)
 {

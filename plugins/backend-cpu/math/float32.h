@@ -10,9 +10,9 @@
 #define TN_BACKEND_CPU_NEAR_H
 
 #include "math/exp_log.h"
+#include "base/vector.h"
 
 /* Into each loop, however long it is: a call would keep the compiler from making vectors. */
-#define TN__INTO_LOOPS static inline __attribute__((always_inline))
 
 /* a b + c */
 #ifdef __FP_FAST_FMAF

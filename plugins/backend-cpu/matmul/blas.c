@@ -10,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cpu.h"
+#include "matmul/blas.h"
+#include "simd/simd.h"
 
 struct tn__blas tn__blas;
 
@@ -101,7 +102,7 @@ static bool try_open(const char *path, char *why, size_t size)
     /* OpenBLAS before 0.3.22 takes its Haswell kernels on every AMD processor, those with
      * AVX-512 too. */
     void *core = dlsym(library, "openblas_get_corename");
-    if (core && strcmp(tn__loops->name, "avx512") == 0) {
+    if (core && strcmp(tn__simd.name, "avx512") == 0) {
         char *(*name)(void);
         memcpy(&name, &core, sizeof name);
         tn__blas.narrow = strcmp(name(), "Haswell") == 0 || strcmp(name(), "Zen") == 0;

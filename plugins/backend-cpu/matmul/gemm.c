@@ -3,7 +3,9 @@
  * One product of matrices on one thread, by strips: c = a b (+ bias), or c += a b. b lies in panels, or row by row. */
 #include <string.h>
 
-#include "base/kernels.h"
+#include "matmul/gemm.h"
+#include "op/copy.h"
+#include "simd/simd.h"
 
 enum {
     GAP = 16,
@@ -19,7 +21,7 @@ static const double nothing[MOST_COLUMNS];
 
 int64_t tn__gemm_width(enum tn__ct ct, int64_t n)
 {
-    const struct tn__strips *s = &tn__products->strips[ct];
+    const struct tn__strips *s = &tn__simd.gemm->strips[ct];
     int64_t vectors = (n + s->vector - 1) / s->vector;
 
     return (vectors < 1 ? 1 : vectors < 3 ? vectors : s->vectors) * s->vector;
@@ -43,14 +45,14 @@ static void edge(const struct tn__gemm *g, tn__strip_run *run, int64_t rows, int
 
 bool tn__gemm_crowded(const struct tn__gemm *g)
 {
-    return g->by_columns && g->n > 4 * tn__products->strips[g->ct].vector &&
+    return g->by_columns && g->n > 4 * tn__simd.gemm->strips[g->ct].vector &&
            g->a_step * (int64_t)tn__ct_size(g->ct) >= 512;
 }
 
 /* GAP more, or strips of a depth of 2^n would be written into the same lines of the cache, each pushing the one before out. */
 int64_t tn__gemm_strip(enum tn__ct ct, int64_t k)
 {
-    return k * tn__products->strips[ct].mr + GAP;
+    return k * tn__simd.gemm->strips[ct].mr + GAP;
 }
 
 /* Without a call. */
@@ -65,7 +67,7 @@ static inline void copy_short(char *to, const char *from, int64_t bytes)
 void tn__gemm_gather(const struct tn__gemm *g, int64_t a_strip, int64_t first, int64_t count,
                      void *strips)
 {
-    const int64_t size = (int64_t)tn__ct_size(g->ct), mr = tn__products->strips[g->ct].mr;
+    const int64_t size = (int64_t)tn__ct_size(g->ct), mr = tn__simd.gemm->strips[g->ct].mr;
     const int64_t m = g->m - first * mr < count * mr ? g->m - first * mr : count * mr;
     const int64_t wide = mr * size, next = a_strip * size, rest = m % mr * size;
 
@@ -94,7 +96,7 @@ struct strip {
 /* The strip times the panel of columns from j on: so many rows at once as registers are for. */
 static void multiply(const struct tn__gemm *g, const struct strip *s, int64_t j, const char *bias)
 {
-    const struct tn__strips *strips = &tn__products->strips[g->ct];
+    const struct tn__strips *strips = &tn__simd.gemm->strips[g->ct];
     const int64_t size = (int64_t)tn__ct_size(g->ct);
     const int64_t n = g->n - j < g->width ? g->n - j : g->width;
     const struct tn__strip *strip = &strips->of[(n - 1) / strips->vector];
@@ -115,7 +117,7 @@ static void multiply(const struct tn__gemm *g, const struct strip *s, int64_t j,
 /* Strip by strip over panels that stay near, so that a's strip is read from the first-level cache. */
 void tn__gemm_run(const struct tn__gemm *g)
 {
-    const int64_t size = (int64_t)tn__ct_size(g->ct), mr = tn__products->strips[g->ct].mr;
+    const int64_t size = (int64_t)tn__ct_size(g->ct), mr = tn__simd.gemm->strips[g->ct].mr;
     const int64_t down = g->by_columns ? 1 : g->a_step, deep = g->by_columns ? g->a_step : 1;
     const int64_t a_strip = g->a_strip ? g->a_strip : mr * down;
     const int64_t rounds = g->rounds > 1 ? g->rounds : 1;
@@ -177,7 +179,7 @@ void tn__gemm_pack(enum tn__ct ct, int64_t k, int64_t n, int64_t width, const vo
 void tn__gemm_add_row(enum tn__ct ct, int64_t n, const void *from, void *to)
 {
     if (ct == TN__F32)
-        tn__products->axpy_f32(n, 1, from, to);
+        tn__simd.gemm->axpy_f32(n, 1, from, to);
     else
-        tn__products->axpy_f64(n, 1, from, to);
+        tn__simd.gemm->axpy_f64(n, 1, from, to);
 }

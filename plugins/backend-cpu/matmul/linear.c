@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Linear layers: a product over the last dimension, with bias, and with an activation and a sum behind it. */
-#include "base/kernels.h"
 #include "matmul/matmul.h"
+#include "op/copy.h"
+#include "op/elementwise.h"
+#include "simd/simd.h"
 
 #include <string.h>
 
@@ -90,7 +92,7 @@ static tn_status compute(const tn_call *call, struct layer *l)
     return status;
 }
 
-tn_status tn__linear(const tn_call *call)
+static tn_status run_linear(const tn_call *call)
 {
     struct layer l = { .x = call->in[0],
                        .weight = call->in[1],
@@ -132,16 +134,16 @@ static tn_status follow(const tn_call *call, enum tn__ew op, const tn_view *z,
     tn_status status = TN_OK;
     pass.in = in;
     if (op != TN__EW_COUNT)
-        status = tn__elementwise_run(&pass, op, 1);
+        status = tn__elementwise_run(&pass, op, 1, NULL);
     if (residual && status == TN_OK) {
         in[0] = y;
         in[1] = residual;
-        status = tn__elementwise_run(&pass, TN__ADD, 2);
+        status = tn__elementwise_run(&pass, TN__ADD, 2, NULL);
     }
     return status;
 }
 
-tn_status tn__linear_activation(const tn_call *call)
+static tn_status run_linear_activation(const tn_call *call)
 {
     const tn_linear_activation_options *o = call->options;
     const tn_view *y = call->out[0], *before = call->out[1], *residual = call->in[3];
@@ -170,3 +172,9 @@ tn_status tn__linear_activation(const tn_call *call)
         status = follow(call, op, l.y, residual);
     return status;
 }
+
+static const tn_kernel kernels[] = {
+    TN__KERNEL(linear, TN__FLOATS),
+    TN__KERNEL(linear_activation, TN__FLOATS),
+};
+TN__KERNEL_TABLE(linear);

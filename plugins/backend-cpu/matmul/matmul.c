@@ -5,8 +5,12 @@
  * threads, and each piece is one single-threaded computation. */
 #include <string.h>
 
-#include "base/kernels.h"
+#include "base/scratch.h"
+#include "matmul/blas.h"
+#include "matmul/gemm.h"
 #include "matmul/matmul.h"
+#include "op/copy.h"
+#include "simd/simd.h"
 
 enum {
     FEW_ROWS = 4,
@@ -45,13 +49,13 @@ static void rows_by_dots(const struct tn__product *p, const struct tn__matrix *y
             char *to = y->at + i * y->row + (j0 + j) * y->column;
             const char *row = a->at + i * a->row;
             if (p->ct == TN__F32) {
-                float value = tn__products->dot_f32(p->k, (const float *)(const void *)row,
-                                                    (const float *)(const void *)column);
+                float value = tn__simd.gemm->dot_f32(p->k, (const float *)(const void *)row,
+                                                     (const float *)(const void *)column);
                 value = p->bias ? value + (float)bias : value;
                 memcpy(to, &value, sizeof value);
             } else {
-                double value = tn__products->dot_f64(p->k, (const double *)(const void *)row,
-                                                     (const double *)(const void *)column);
+                double value = tn__simd.gemm->dot_f64(p->k, (const double *)(const void *)row,
+                                                      (const double *)(const void *)column);
                 value = p->bias ? value + bias : value;
                 memcpy(to, &value, sizeof value);
             }
@@ -82,11 +86,11 @@ static void rows_by_sums(const struct tn__product *p, const struct tn__matrix *y
                 memcpy(p->ct == TN__F32 ? (void *)&f32[d] : (void *)&f64[d], from + d * a->column,
                        (size_t)b->item);
             if (p->ct == TN__F32)
-                tn__products->axpy4_f32(n, f32, (const float *)(const void *)row, b->row / b->item,
-                                        (float *)(void *)to);
+                tn__simd.gemm->axpy4_f32(n, f32, (const float *)(const void *)row, b->row / b->item,
+                                         (float *)(void *)to);
             else
-                tn__products->axpy4_f64(n, f64, (const double *)(const void *)row, b->row / b->item,
-                                        (double *)(void *)to);
+                tn__simd.gemm->axpy4_f64(n, f64, (const double *)(const void *)row,
+                                         b->row / b->item, (double *)(void *)to);
         }
         for (; k < p->k; k++) {
             const char *from = a->at + i * a->row + k * a->column,
@@ -94,13 +98,13 @@ static void rows_by_sums(const struct tn__product *p, const struct tn__matrix *y
             if (p->ct == TN__F32) {
                 float value;
                 memcpy(&value, from, sizeof value);
-                tn__products->axpy_f32(n, value, (const float *)(const void *)row,
-                                       (float *)(void *)to);
+                tn__simd.gemm->axpy_f32(n, value, (const float *)(const void *)row,
+                                        (float *)(void *)to);
             } else {
                 double value;
                 memcpy(&value, from, sizeof value);
-                tn__products->axpy_f64(n, value, (const double *)(const void *)row,
-                                       (double *)(void *)to);
+                tn__simd.gemm->axpy_f64(n, value, (const double *)(const void *)row,
+                                        (double *)(void *)to);
             }
         }
     }
@@ -229,7 +233,7 @@ static tn_status piece_by_tiles(const struct tn__product *p, const struct tn__ma
                                 const struct tn__matrix *a, const struct tn__matrix *b, int64_t m,
                                 int64_t n, int64_t j0)
 {
-    const struct tn__tile *tile = &tn__products->tile[p->ct];
+    const struct tn__tile *tile = &tn__simd.gemm->tile[p->ct];
     int64_t size = (int64_t)tn__ct_size(p->ct), mr = tile->mr, nr = tile->nr;
     int64_t up_m = (m + mr - 1) / mr * mr, up_n = (n + nr - 1) / nr * nr;
     size_t bytes = (size_t)(size * (up_m * up_n + KC * (up_m + up_n) + KC)) + 64;
@@ -363,7 +367,7 @@ tn_status tn__product_run(struct tn__product *p, const tn_view *y)
     return tn_parallel_for(pieces, grain, part, p);
 }
 
-tn_status tn__bmm(const tn_call *call)
+static tn_status run_bmm(const tn_call *call)
 {
     const tn_view *a = call->in[0], *b = call->in[1], *y = call->out[0];
     struct tn__product p = {
@@ -378,3 +382,8 @@ tn_status tn__bmm(const tn_call *call)
     p.ct = tn__ct_of(p.y.dtype);
     return tn__product_run(&p, y);
 }
+
+static const tn_kernel kernels[] = {
+    TN__KERNEL(bmm, TN__REALS),
+};
+TN__KERNEL_TABLE(matmul);

@@ -5,7 +5,8 @@
 #ifndef TN_BACKEND_CPU_MATMUL_H
 #define TN_BACKEND_CPU_MATMUL_H
 
-#include "base/cpu.h"
+#include "base/elementwise.h"
+#include "base/span.h"
 
 /* y[m, n] = x[m, k] . w[k, n] (+ bias[n]), each with its own type and strides in elements. */
 struct tn__matrix {

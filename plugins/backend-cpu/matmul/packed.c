@@ -5,8 +5,11 @@
  * is computed the other way round, y^T = b^T a^T, and each piece turned back. */
 #include <string.h>
 
-#include "base/kernels.h"
+#include "base/scratch.h"
+#include "matmul/gemm.h"
 #include "matmul/matmul.h"
+#include "op/copy.h"
+#include "simd/simd.h"
 
 enum {
     LEAST_ROWS = 6, /* fewer are not worth packing the other matrix */
@@ -146,7 +149,7 @@ static tn_status part(void *user, int64_t begin, int64_t end)
 {
     const struct strips *s = user;
     const struct tn__product *p = s->p;
-    const int64_t item = p->y.item, mr = tn__products->strips[p->ct].mr;
+    const int64_t item = p->y.item, mr = tn__simd.gemm->strips[p->ct].mr;
 
     for (int64_t i = begin, next; i < end; i = next) {
         int64_t j = i % s->across * s->wide, row = i / s->across % s->down * s->rows,
@@ -231,7 +234,7 @@ static bool turns(const struct tn__product *p)
 static void lay_out(struct strips *s)
 {
     const struct tn__product *p = s->p;
-    int64_t mr = tn__products->strips[p->ct].mr;
+    int64_t mr = tn__simd.gemm->strips[p->ct].mr;
 
     s->down = (s->m + MOST_ROWS - 1) / MOST_ROWS;
     if (s->turned && s->down < PIECES) /* no pieces side by side */
@@ -318,7 +321,7 @@ tn_status tn__strips_run(struct tn__product *p)
     lay_out(&s);
     s.panels = tn__scratch_take((size_t)(s.matrices_b * full * depth * item));
     if (s.crowded) {
-        const int64_t mr = tn__products->strips[p->ct].mr;
+        const int64_t mr = tn__simd.gemm->strips[p->ct].mr;
         s.strips = (s.m + mr - 1) / mr;
         s.strip = tn__gemm_strip(p->ct, depth);
         s.gathered = tn__scratch_take((size_t)(s.matrices_a * s.strips * s.strip * item));

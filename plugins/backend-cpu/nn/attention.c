@@ -5,7 +5,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/kernels.h"
+#include "base/kernel.h"
+#include "base/scratch.h"
+#include "base/span.h"
+#include "matmul/gemm.h"
+#include "simd/simd.h"
 
 enum {
     BLOCK = 128, /* queries and keys of a block */
@@ -227,12 +231,12 @@ static void draw(const struct attention *a, int64_t n, int64_t head, int64_t row
 
     if (a->ct == TN__F32) {
         float *x = (float *)(void *)to, keep = (float)a->keep, factor = (float)a->factor;
-        tn__loops->uniform_f32(a->seed, a->block, first, keys, 0, 1, x);
+        tn__simd.random->uniform_f32(a->seed, a->block, first, keys, 0, 1, x);
         for (int64_t i = 0; i < keys; i++)
             x[i] = x[i] < keep ? factor : 0;
     } else {
         double *x = (double *)(void *)to;
-        tn__loops->uniform_f64(a->seed, a->block, first, keys, 0, 1, x);
+        tn__simd.random->uniform_f64(a->seed, a->block, first, keys, 0, 1, x);
         for (int64_t i = 0; i < keys; i++)
             x[i] = x[i] < a->keep ? a->factor : 0;
     }
@@ -249,8 +253,8 @@ static void multiply_row(const struct attention *a, int64_t n, const char *by, c
 
 static double row_max(const struct attention *a, int64_t n, const char *x)
 {
-    return a->ct == TN__F32 ? (double)tn__loops->max_f32(n, (const float *)(const void *)x)
-                            : tn__loops->max_f64(n, (const double *)(const void *)x);
+    return a->ct == TN__F32 ? (double)tn__simd.softmax->max_f32(n, (const float *)(const void *)x)
+                            : tn__simd.softmax->max_f64(n, (const double *)(const void *)x);
 }
 
 /* Scores become e^(score - largest so far), what was summed so far is made less to go with them. */
@@ -267,8 +271,8 @@ static void forth_row(const struct attention *a, int64_t keys, char *x, char *su
     if (*sum != 0 && less != 1)
         times(a, a->v, less, sums);
     *sum = *sum * less + (a->ct == TN__F32
-                              ? tn__loops->attend_f32(keys, largest, (float *)(void *)x)
-                              : tn__loops->attend_f64(keys, largest, (double *)(void *)x));
+                              ? tn__simd.softmax->attend_f32(keys, largest, (float *)(void *)x)
+                              : tn__simd.softmax->attend_f64(keys, largest, (double *)(void *)x));
     *top = largest;
 }
 
@@ -367,10 +371,10 @@ static void load_queries(const struct attention *a, struct desk *d, const struct
         if (a->glogsumexp.at)
             load(1, place(&a->glogsumexp, s->n, head, q0 + i), 0, &more);
         d->sum[i] = (a->ct == TN__F32
-                         ? (double)tn__products->dot_f32(a->v, (const float *)(const void *)y,
-                                                         (const float *)(const void *)gy)
-                         : tn__products->dot_f64(a->v, (const double *)(const void *)y,
-                                                 (const double *)(const void *)gy)) -
+                         ? (double)tn__simd.gemm->dot_f32(a->v, (const float *)(const void *)y,
+                                                          (const float *)(const void *)gy)
+                         : tn__simd.gemm->dot_f64(a->v, (const double *)(const void *)y,
+                                                  (const double *)(const void *)gy)) -
                     more;
     }
 }
@@ -389,11 +393,11 @@ static void back_block(const struct attention *a, struct desk *d, const struct s
             multiply_row(a, keys, d->line, g);
         }
         if (a->ct == TN__F32)
-            tn__loops->attend_grad_f32(keys, d->top[i], d->sum[i], (float *)(void *)x,
-                                       (float *)(void *)g);
+            tn__simd.softmax->attend_grad_f32(keys, d->top[i], d->sum[i], (float *)(void *)x,
+                                              (float *)(void *)g);
         else
-            tn__loops->attend_grad_f64(keys, d->top[i], d->sum[i], (double *)(void *)x,
-                                       (double *)(void *)g);
+            tn__simd.softmax->attend_grad_f64(keys, d->top[i], d->sum[i], (double *)(void *)x,
+                                              (double *)(void *)g);
         if (a->drops)
             multiply_row(a, keys, d->line, x);
     }
@@ -553,7 +557,7 @@ static tn_status spread(struct attention *a, int64_t pieces, double each,
     return tn_parallel_for(pieces, each >= WORTH ? 1 : (int64_t)(WORTH / (each + 1)) + 1, part, a);
 }
 
-tn_status tn__attend(const tn_call *call)
+static tn_status run_attend(const tn_call *call)
 {
     const tn_attend_options *o = call->options;
     struct attention a = { .scale = o->scale, .causal = o->is_causal };
@@ -568,7 +572,7 @@ tn_status tn__attend(const tn_call *call)
                   (double)a.bq * (double)a.s * (double)(a.e + a.v), forth_part);
 }
 
-tn_status tn__attend_grad(const tn_call *call)
+static tn_status run_attend_grad(const tn_call *call)
 {
     const tn_attend_grad_options *o = call->options;
     struct attention a = { .scale = o->scale, .causal = o->is_causal, .back = true };
@@ -596,3 +600,9 @@ tn_status tn__attend_grad(const tn_call *call)
     }
     return spread(&a, pieces, each, back_part);
 }
+
+static const tn_kernel kernels[] = {
+    TN__KERNEL(attend, TN__FLOATS),
+    TN__KERNEL(attend_grad, TN__FLOATS),
+};
+TN__KERNEL_TABLE(attention);

@@ -5,7 +5,9 @@
  * layout alone. */
 #include <string.h>
 
-#include "base/kernels.h"
+#include "base/kernel.h"
+#include "base/span.h"
+#include "simd/simd.h"
 
 enum {
     BLOCK = 2048,  /* elements worked out at a time */
@@ -103,9 +105,11 @@ struct block {
 static void empty(struct block *block)
 {
     if (block->job->ct == TN__F32)
-        block->sum += tn__loops->sum_f32(block->filled, (const float *)(const void *)block->to);
+        block->sum += tn__simd.reduction->sum_f32(block->filled,
+                                                  (const float *)(const void *)block->to);
     else
-        block->sum += tn__loops->sum_f64(block->filled, (const double *)(const void *)block->to);
+        block->sum += tn__simd.reduction->sum_f64(block->filled,
+                                                  (const double *)(const void *)block->to);
     block->filled = 0;
 }
 
@@ -217,41 +221,41 @@ static tn_status lose(const tn_call *call, loss_way *each, const char *reduction
 
 /* ---- kernels ---------------------------------------------------------------------------------- */
 
-tn_status tn__mse_loss(const tn_call *call)
+static tn_status run_mse_loss(const tn_call *call)
 {
     return lose(call, squares, ((const tn_mse_loss_options *)call->options)->reduction, 0, 0);
 }
 
-tn_status tn__l1_loss(const tn_call *call)
+static tn_status run_l1_loss(const tn_call *call)
 {
     return lose(call, sizes, ((const tn_l1_loss_options *)call->options)->reduction, 0, 0);
 }
 
-tn_status tn__smooth_l1_loss(const tn_call *call)
+static tn_status run_smooth_l1_loss(const tn_call *call)
 {
     const tn_smooth_l1_loss_options *o = call->options;
     return lose(call, o->beta == 0 ? sizes : bends, o->reduction, o->beta, 1 / o->beta);
 }
 
-tn_status tn__huber_loss(const tn_call *call)
+static tn_status run_huber_loss(const tn_call *call)
 {
     const tn_huber_loss_options *o = call->options;
     return lose(call, bends, o->reduction, o->delta, 1);
 }
 
-tn_status tn__soft_margin_loss(const tn_call *call)
+static tn_status run_soft_margin_loss(const tn_call *call)
 {
     return lose(call, soft_margins, ((const tn_soft_margin_loss_options *)call->options)->reduction,
                 0, 0);
 }
 
-tn_status tn__margin_ranking_loss(const tn_call *call)
+static tn_status run_margin_ranking_loss(const tn_call *call)
 {
     const tn_margin_ranking_loss_options *o = call->options;
     return lose(call, margins, o->reduction, o->margin, 0);
 }
 
-bool tn__poisson_nll_loss_takes(const tn_call *call, char *reason, size_t size)
+static bool supports_poisson_nll_loss(const tn_call *call, char *reason, size_t size)
 {
     if (!((const tn_poisson_nll_loss_options *)call->options)->full)
         return true;
@@ -259,8 +263,19 @@ bool tn__poisson_nll_loss_takes(const tn_call *call, char *reason, size_t size)
     return false;
 }
 
-tn_status tn__poisson_nll_loss(const tn_call *call)
+static tn_status run_poisson_nll_loss(const tn_call *call)
 {
     const tn_poisson_nll_loss_options *o = call->options;
     return lose(call, o->log_input ? poisson_of_logs : poisson, o->reduction, o->eps, 0);
 }
+
+static const tn_kernel kernels[] = {
+    TN__KERNEL(mse_loss, TN__F32_F64),
+    TN__KERNEL(l1_loss, TN__F32_F64),
+    TN__KERNEL(smooth_l1_loss, TN__F32_F64),
+    TN__KERNEL(huber_loss, TN__F32_F64),
+    TN__KERNEL(soft_margin_loss, TN__F32_F64),
+    TN__KERNEL(margin_ranking_loss, TN__F32_F64),
+    TN__KERNEL_SUPPORTS(poisson_nll_loss, TN__F32_F64, supports_poisson_nll_loss),
+};
+TN__KERNEL_TABLE(loss_elementwise);

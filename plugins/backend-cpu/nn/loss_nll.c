@@ -3,7 +3,9 @@
  * The negative log-likelihood and its derivative. */
 #include <string.h>
 
-#include "base/kernels.h"
+#include "base/dtype.h"
+#include "base/span.h"
+#include "op/copy.h"
 
 enum reduction { NONE, MEAN, SUM };
 
@@ -56,7 +58,7 @@ static inline double number_at(const tn_view *view, int64_t offset)
     return get(view, offset);
 }
 
-tn_status tn__nll_loss(const tn_call *call)
+static tn_status run_nll_loss(const tn_call *call)
 {
     const tn_nll_loss_options *options = call->options;
     const tn_view *x = call->in[0], *target = call->in[1], *y = call->out[0], *total = call->out[1];
@@ -87,7 +89,7 @@ tn_status tn__nll_loss(const tn_call *call)
     return TN_OK;
 }
 
-tn_status tn__nll_loss_grad(const tn_call *call)
+static tn_status run_nll_loss_grad(const tn_call *call)
 {
     const tn_nll_loss_grad_options *options = call->options;
     const tn_view *gy = call->in[0], *target = call->in[1], *total = call->in[2],
@@ -114,3 +116,9 @@ tn_status tn__nll_loss_grad(const tn_call *call)
     }
     return TN_OK;
 }
+
+static const tn_kernel kernels[] = {
+    TN__KERNEL(nll_loss, TN__FLOATS),
+    TN__KERNEL(nll_loss_grad, TN__FLOATS),
+};
+TN__KERNEL_TABLE(loss_nll);

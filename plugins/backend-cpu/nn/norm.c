@@ -2,8 +2,11 @@
  *
  * Normalisation in few passes (simd/norm.c): populations that are rows (the last dimensions) or channels (all but dimension 1) of
  * numbers that lie row by row, or channels that lie side by side. Narrow floats become float32 first. */
-#include "base/kernels.h"
+#include "base/kernel.h"
+#include "base/scratch.h"
+#include "base/span.h"
 #include "simd/norm.h"
+#include "simd/simd.h"
 
 static bool side_by_side(const tn_view *view)
 {
@@ -127,7 +130,7 @@ static bool no(char *reason, size_t size)
 static bool reads(const tn_view *x, const tn_view *part)
 {
     return !part || tn_view_dtype(part) == tn_view_dtype(x) ||
-           (tn__narrow_of(tn_view_dtype(x)) >= 0 && part->dtype.bits <= 32);
+           (tn__float16_index(tn_view_dtype(x)) >= 0 && part->dtype.bits <= 32);
 }
 
 static bool same_type(const tn_view *x, const tn_view *other)
@@ -144,7 +147,7 @@ static bool takes(const tn_call *call, tn_ints dims, struct tn__people *people)
            (call->out == NULL || lies(people, call->out[0]));
 }
 
-bool tn__standardize_takes(const tn_call *call, char *reason, size_t size)
+static bool supports_standardize(const tn_call *call, char *reason, size_t size)
 {
     const tn_standardize_options *o = call->options;
     struct tn__people people = { .affine = TN__NO_AFFINE };
@@ -152,7 +155,7 @@ bool tn__standardize_takes(const tn_call *call, char *reason, size_t size)
     return takes(call, o->dims, &people) || no(reason, size);
 }
 
-bool tn__standardize_relu_takes(const tn_call *call, char *reason, size_t size)
+static bool supports_standardize_relu(const tn_call *call, char *reason, size_t size)
 {
     const tn_standardize_relu_options *o = call->options;
     struct tn__people people = { .affine = TN__NO_AFFINE };
@@ -182,7 +185,7 @@ static bool back_takes(const tn_call *call, int at, tn_ints dims, tn_ints affine
     return fits && (call->out == NULL || lies(people, call->out[0]));
 }
 
-bool tn__standardize_grad_takes(const tn_call *call, char *reason, size_t size)
+static bool supports_standardize_grad(const tn_call *call, char *reason, size_t size)
 {
     const tn_standardize_grad_options *o = call->options;
     struct tn__people people = { .affine = TN__NO_AFFINE };
@@ -190,7 +193,7 @@ bool tn__standardize_grad_takes(const tn_call *call, char *reason, size_t size)
     return back_takes(call, 1, o->dims, o->affine_shape, &people) || no(reason, size);
 }
 
-bool tn__standardize_relu_grad_takes(const tn_call *call, char *reason, size_t size)
+static bool supports_standardize_relu_grad(const tn_call *call, char *reason, size_t size)
 {
     const tn_standardize_relu_grad_options *o = call->options;
     struct tn__people people = { .affine = TN__NO_AFFINE };
@@ -249,9 +252,10 @@ static tn_status forth(const tn_call *call, tn_ints dims, struct tn__norm_work *
     find_affine(call->in[0], call->in[1], &w->people);
     find_affine(call->in[0], call->in[2], &w->people);
     if (w->people.side_by_side)
-        return in_blocks(w, tn__view_item(call->in[0]), tn__norms->side_sums[which],
-                         tn__norms->side_moments[which], tn__norms->side_forth[which]);
-    return tn_parallel_for(w->people.populations, grain_of(&w->people), tn__norms->forth[which], w);
+        return in_blocks(w, tn__view_item(call->in[0]), tn__simd.norm->side_sums[which],
+                         tn__simd.norm->side_moments[which], tn__simd.norm->side_forth[which]);
+    return tn_parallel_for(w->people.populations, grain_of(&w->people), tn__simd.norm->forth[which],
+                           w);
 }
 
 static tn_status standardize(const tn_call *call)
@@ -292,15 +296,15 @@ static tn_status back(const tn_call *call, int at, tn_ints dims, bool wants_affi
     if (wants_affine)
         find_affine(x, gw, &w->people);
     if (w->people.side_by_side)
-        return in_blocks(w, tn__view_item(x), tn__norms->side_back_sums[which],
-                         tn__norms->side_back_moments[which], tn__norms->side_back[which]);
+        return in_blocks(w, tn__view_item(x), tn__simd.norm->side_back_sums[which],
+                         tn__simd.norm->side_back_moments[which], tn__simd.norm->side_back[which]);
     if (w->people.affine == TN__PER_POPULATION)
-        return tn_parallel_for(w->people.channels, grain_of(&w->people), tn__norms->channels[which],
-                               w);
-    status = tn_parallel_for(w->people.populations, grain_of(&w->people), tn__norms->rows[which],
-                             w);
+        return tn_parallel_for(w->people.channels, grain_of(&w->people),
+                               tn__simd.norm->channels[which], w);
+    status = tn_parallel_for(w->people.populations, grain_of(&w->people),
+                             tn__simd.norm->rows[which], w);
     if (status == TN_OK && wants_affine)
-        status = tn_parallel_for(w->people.length, 64, tn__norms->columns[which], w);
+        status = tn_parallel_for(w->people.length, 64, tn__simd.norm->columns[which], w);
     return status;
 }
 
@@ -370,7 +374,7 @@ static int64_t need(tn_view *views, const tn_view *const *from, int64_t n, int64
 
 static tn_status as_float32(const tn_call *call, tn_status (*run)(const tn_call *))
 {
-    if (tn__narrow_of(call->dtype) < 0)
+    if (tn__float16_index(call->dtype) < 0)
         return run(call);
     tn_view in[WIDEST], out[WIDEST];
     const tn_view *in_at[WIDEST], *out_at[WIDEST];
@@ -419,22 +423,30 @@ static tn_status as_float32(const tn_call *call, tn_status (*run)(const tn_call 
     return status;
 }
 
-tn_status tn__standardize(const tn_call *call)
+static tn_status run_standardize(const tn_call *call)
 {
     return as_float32(call, standardize);
 }
 
-tn_status tn__standardize_relu(const tn_call *call)
+static tn_status run_standardize_relu(const tn_call *call)
 {
     return as_float32(call, standardize_relu);
 }
 
-tn_status tn__standardize_grad(const tn_call *call)
+static tn_status run_standardize_grad(const tn_call *call)
 {
     return as_float32(call, standardize_grad);
 }
 
-tn_status tn__standardize_relu_grad(const tn_call *call)
+static tn_status run_standardize_relu_grad(const tn_call *call)
 {
     return as_float32(call, standardize_relu_grad);
 }
+
+static const tn_kernel kernels[] = {
+    TN__KERNEL_SUPPORTS(standardize, TN__FLOATS, supports_standardize),
+    TN__KERNEL_SUPPORTS(standardize_grad, TN__FLOATS, supports_standardize_grad),
+    TN__KERNEL_SUPPORTS(standardize_relu, TN__FLOATS, supports_standardize_relu),
+    TN__KERNEL_SUPPORTS(standardize_relu_grad, TN__FLOATS, supports_standardize_relu_grad),
+};
+TN__KERNEL_TABLE(norm);

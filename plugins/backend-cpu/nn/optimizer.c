@@ -5,7 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/kernels.h"
+#include "base/kernel.h"
+#include "base/scratch.h"
+#include "base/span.h"
+#include "simd/simd.h"
 
 enum { PIECE = 16384, MOST = 5 };
 
@@ -70,12 +73,12 @@ static int64_t adam_group(const tn_call *call)
     return ((const tn_adam_step_options *)call->options)->amsgrad ? 5 : 4;
 }
 
-bool tn__sgd_step_takes(const tn_call *call, char *reason, size_t size)
+static bool supports_sgd_step(const tn_call *call, char *reason, size_t size)
 {
     return takes(call, sgd_group(call), reason, size);
 }
 
-bool tn__adam_step_takes(const tn_call *call, char *reason, size_t size)
+static bool supports_adam_step(const tn_call *call, char *reason, size_t size)
 {
     return takes(call, adam_group(call), reason, size);
 }
@@ -110,9 +113,9 @@ static tn_status pieces(void *user, int64_t begin, int64_t end)
             at[k] = tn__view_at(views[k]) + from * tn__view_item(views[k]);
         n = n < PIECE ? n : PIECE;
         if (w->sgd)
-            tn__steps->sgd[w->ct](n, w->sgd, at);
+            tn__simd.optimizer->sgd[w->ct](n, w->sgd, at);
         else if (w->adam)
-            tn__steps->adam[w->ct](n, w->adam, at);
+            tn__simd.optimizer->adam[w->ct](n, w->adam, at);
         else
             w->fold[w->ct](n, at[0], &w->parts[piece]);
     }
@@ -140,7 +143,7 @@ static tn_status run(struct work *w, bool folds)
     status = tn_parallel_for(all, 2, pieces, w);
     for (int64_t i = 0; folds && i < all; i++) { /* in the order of the pieces */
         double part = w->parts[i];
-        if (w->fold != tn__steps->largest)
+        if (w->fold != tn__simd.optimizer->largest)
             w->norm += part;
         else if (part > w->norm || part != part)
             w->norm = part;
@@ -149,7 +152,7 @@ static tn_status run(struct work *w, bool folds)
     return status;
 }
 
-tn_status tn__sgd_step(const tn_call *call)
+static tn_status run_sgd_step(const tn_call *call)
 {
     const tn_sgd_step_options *o = call->options;
     struct tn__sgd numbers = { o->lr,       o->momentum, o->dampening, o->weight_decay,
@@ -159,7 +162,7 @@ tn_status tn__sgd_step(const tn_call *call)
     return run(&w, false);
 }
 
-tn_status tn__adam_step(const tn_call *call)
+static tn_status run_adam_step(const tn_call *call)
 {
     const tn_adam_step_options *o = call->options;
     double one = 1 - pow(o->beta1, (double)o->step), two = 1 - pow(o->beta2, (double)o->step);
@@ -180,7 +183,7 @@ tn_status tn__adam_step(const tn_call *call)
     return run(&w, false);
 }
 
-bool tn__total_norm_takes(const tn_call *call, char *reason, size_t size)
+static bool supports_total_norm(const tn_call *call, char *reason, size_t size)
 {
     double p = ((const tn_total_norm_options *)call->options)->p;
 
@@ -190,14 +193,14 @@ bool tn__total_norm_takes(const tn_call *call, char *reason, size_t size)
     return false;
 }
 
-tn_status tn__total_norm(const tn_call *call)
+static tn_status run_total_norm(const tn_call *call)
 {
     double p = ((const tn_total_norm_options *)call->options)->p;
     struct work w = { .call = call,
                       .group = 1,
-                      .fold = p == 1   ? tn__steps->sum
-                              : p == 2 ? tn__steps->squares
-                                       : tn__steps->largest };
+                      .fold = p == 1   ? tn__simd.optimizer->sum
+                              : p == 2 ? tn__simd.optimizer->squares
+                                       : tn__simd.optimizer->largest };
     tn_status status = run(&w, true);
     double norm = p == 2 ? sqrt(w.norm) : w.norm;
 
@@ -207,3 +210,10 @@ tn_status tn__total_norm(const tn_call *call)
         *(double *)(void *)tn__view_at(call->out[0]) = norm;
     return status;
 }
+
+static const tn_kernel kernels[] = {
+    TN__KERNEL_SUPPORTS(sgd_step, TN__F32_F64, supports_sgd_step),
+    TN__KERNEL_SUPPORTS(adam_step, TN__F32_F64, supports_adam_step),
+    TN__KERNEL_SUPPORTS(total_norm, TN__F32_F64, supports_total_norm),
+};
+TN__KERNEL_TABLE(optimizer);

@@ -4,8 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/kernels.h"
+#include "base/span.h"
 #include "conv/conv.h"
+#include "op/copy.h"
+#include "simd/simd.h"
 
 enum { DIMS = 3, PLANES = 4 /* for a thread at least */ };
 
@@ -317,7 +319,7 @@ static tn_status side_back(struct pool *p)
                            p->ct == TN__F32 ? side_back_f32 : side_back_f64, p);
 }
 
-tn_status tn__max_pool(const tn_call *call)
+static tn_status run_max_pool(const tn_call *call)
 {
     const tn_max_pool_options *o = call->options;
     struct pool p = { 0 };
@@ -354,7 +356,7 @@ static tn_status turned_back(struct pool *p, const tn_view *gy)
     return status;
 }
 
-tn_status tn__max_pool_grad(const tn_call *call)
+static tn_status run_max_pool_grad(const tn_call *call)
 {
     const tn_view *gx = call->out[0], *gy = call->in[0], *places = call->in[1];
     struct pool p = { 0 };
@@ -372,7 +374,7 @@ tn_status tn__max_pool_grad(const tn_call *call)
     return planes(&p, max_back_part);
 }
 
-tn_status tn__avg_pool(const tn_call *call)
+static tn_status run_avg_pool(const tn_call *call)
 {
     const tn_avg_pool_options *o = call->options;
     struct pool p = { .with_pad = o->count_include_pad, .divisor = o->divisor_override };
@@ -380,7 +382,7 @@ tn_status tn__avg_pool(const tn_call *call)
     return planes(&p, avg_part);
 }
 
-tn_status tn__avg_pool_grad(const tn_call *call)
+static tn_status run_avg_pool_grad(const tn_call *call)
 {
     const tn_avg_pool_grad_options *o = call->options;
     struct pool p = { .with_pad = o->count_include_pad, .divisor = o->divisor_override };
@@ -388,3 +390,11 @@ tn_status tn__avg_pool_grad(const tn_call *call)
     lay_out(&p, call->out[0], call->in[0], NULL, o->kernel, o->stride, o->padding, tn_no_ints());
     return status == TN_OK ? planes(&p, avg_back_part) : status;
 }
+
+static const tn_kernel kernels[] = {
+    TN__KERNEL(max_pool, TN__F32_F64),
+    TN__KERNEL(max_pool_grad, TN__F32_F64),
+    TN__KERNEL(avg_pool, TN__F32_F64),
+    TN__KERNEL(avg_pool_grad, TN__F32_F64),
+};
+TN__KERNEL_TABLE(pool);

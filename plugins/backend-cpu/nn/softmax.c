@@ -2,7 +2,10 @@
  *
  * softmax, log_softmax and their derivatives: one row along the dimension at a time. A row that
  * does not lie in one piece, or has another type, goes through a buffer; of rows that stand upright, many side by side. */
-#include "base/kernels.h"
+#include "base/kernel.h"
+#include "base/scratch.h"
+#include "base/span.h"
+#include "simd/simd.h"
 
 enum { GRAIN = 8192 };
 
@@ -18,36 +21,36 @@ struct job {
     void (*run)(const struct job *job, const void *const *in, void *out);
 };
 
-static void run_softmax(const struct job *job, const void *const *in, void *out)
+static void row_softmax(const struct job *job, const void *const *in, void *out)
 {
     if (job->ct == TN__F32)
-        tn__loops->softmax_f32(job->n, in[0], out);
+        tn__simd.softmax->softmax_f32(job->n, in[0], out);
     else
-        tn__loops->softmax_f64(job->n, in[0], out);
+        tn__simd.softmax->softmax_f64(job->n, in[0], out);
 }
 
-static void run_log_softmax(const struct job *job, const void *const *in, void *out)
+static void row_log_softmax(const struct job *job, const void *const *in, void *out)
 {
     if (job->ct == TN__F32)
-        tn__loops->log_softmax_f32(job->n, in[0], out);
+        tn__simd.softmax->log_softmax_f32(job->n, in[0], out);
     else
-        tn__loops->log_softmax_f64(job->n, in[0], out);
+        tn__simd.softmax->log_softmax_f64(job->n, in[0], out);
 }
 
-static void run_log_softmax_grad(const struct job *job, const void *const *in, void *out)
+static void row_log_softmax_grad(const struct job *job, const void *const *in, void *out)
 {
     if (job->ct == TN__F32)
-        tn__loops->log_softmax_grad_f32(job->n, in[0], in[1], out);
+        tn__simd.softmax->log_softmax_grad_f32(job->n, in[0], in[1], out);
     else
-        tn__loops->log_softmax_grad_f64(job->n, in[0], in[1], out);
+        tn__simd.softmax->log_softmax_grad_f64(job->n, in[0], in[1], out);
 }
 
-static void run_softmax_grad(const struct job *job, const void *const *in, void *out)
+static void row_softmax_grad(const struct job *job, const void *const *in, void *out)
 {
     if (job->ct == TN__F32)
-        tn__loops->softmax_grad_f32(job->n, in[0], in[1], out);
+        tn__simd.softmax->softmax_grad_f32(job->n, in[0], in[1], out);
     else
-        tn__loops->softmax_grad_f64(job->n, in[0], in[1], out);
+        tn__simd.softmax->softmax_grad_f64(job->n, in[0], in[1], out);
 }
 
 struct rows {
@@ -79,7 +82,7 @@ static void each_row(void *user, int64_t n, char *const *at, const int64_t *stri
 
 /* Where the rows stand upright, blocks of neighbouring ones are worked on together, line by line:
  * few enough that the block stays in the cache. */
-enum { MOST = TN__NEIGHBOURS, LEAST = 64, CACHE = 1 << 18, PIECES = 4 };
+enum { MOST = TN__SOFTMAX_COLUMNS, LEAST = 64, CACHE = 1 << 18, PIECES = 4 };
 enum { TALL = 8192 }; /* a block of longer rows is no buffer any more, but memory */
 
 static int64_t block_width(const struct job *job)
@@ -125,7 +128,7 @@ static tn_status upright_part(void *user, int64_t begin, int64_t end)
     int32_t inner = rows->ndim - 1;
     int64_t width = block_width(job), blocks = (rows->shape[inner] + width - 1) / width;
     struct block block = { .job = job, .size = (int64_t)tn__ct_size(job->ct) };
-    bool logarithm = job->run == run_log_softmax || job->run == run_log_softmax_grad;
+    bool logarithm = job->run == row_log_softmax || job->run == row_log_softmax_grad;
     char *memory = NULL, *buffer[3] = { NULL, NULL, NULL };
     if (job->converted) {
         int64_t each = job->n * width * block.size;
@@ -155,11 +158,12 @@ static tn_status upright_part(void *user, int64_t begin, int64_t end)
             at[k] = job->converted ? buffer[k] : at[k];
         }
         if (job->inputs == 2)
-            tn__loops->softmax_grad_side[job->ct](job->n, block.wide, at[1], block.step[1], at[2],
-                                                  block.step[2], at[0], block.step[0], logarithm);
+            tn__simd.softmax->softmax_grad_columns[job->ct](job->n, block.wide, at[1],
+                                                            block.step[1], at[2], block.step[2],
+                                                            at[0], block.step[0], logarithm);
         else
-            tn__loops->softmax_side[job->ct](job->n, block.wide, at[1], block.step[1], at[0],
-                                             block.step[0], logarithm);
+            tn__simd.softmax->softmax_columns[job->ct](job->n, block.wide, at[1], block.step[1],
+                                                       at[0], block.step[0], logarithm);
         for (int64_t i = 0; job->converted && i < job->n; i++)
             tn__convert_store(job->ct, job->dtype[0])(block.wide, at[0] + i * block.step[0],
                                                       to + i * job->step[0], job->item[0]);
@@ -246,23 +250,31 @@ static tn_status run(const tn_call *call, int64_t dim,
     return tn_parallel_for(job.rows.count, grain, part, &job);
 }
 
-tn_status tn__softmax(const tn_call *call)
+static tn_status run_softmax(const tn_call *call)
 {
-    return run(call, ((const tn_softmax_options *)call->options)->dim, run_softmax);
+    return run(call, ((const tn_softmax_options *)call->options)->dim, row_softmax);
 }
 
-tn_status tn__log_softmax(const tn_call *call)
+static tn_status run_log_softmax(const tn_call *call)
 {
-    return run(call, ((const tn_log_softmax_options *)call->options)->dim, run_log_softmax);
+    return run(call, ((const tn_log_softmax_options *)call->options)->dim, row_log_softmax);
 }
 
-tn_status tn__softmax_grad(const tn_call *call)
+static tn_status run_softmax_grad(const tn_call *call)
 {
-    return run(call, ((const tn_softmax_grad_options *)call->options)->dim, run_softmax_grad);
+    return run(call, ((const tn_softmax_grad_options *)call->options)->dim, row_softmax_grad);
 }
 
-tn_status tn__log_softmax_grad(const tn_call *call)
+static tn_status run_log_softmax_grad(const tn_call *call)
 {
     return run(call, ((const tn_log_softmax_grad_options *)call->options)->dim,
-               run_log_softmax_grad);
+               row_log_softmax_grad);
 }
+
+static const tn_kernel kernels[] = {
+    TN__KERNEL(softmax, TN__FLOATS),
+    TN__KERNEL(log_softmax, TN__FLOATS),
+    TN__KERNEL(softmax_grad, TN__FLOATS),
+    TN__KERNEL(log_softmax_grad, TN__FLOATS),
+};
+TN__KERNEL_TABLE(softmax);

@@ -4,7 +4,8 @@
  * type; else the loops of elementwise.c run. */
 #include <string.h>
 
-#include "base/kernels.h"
+#include "op/elementwise.h"
+#include "simd/simd.h"
 
 enum { GRAIN = 1 << 17 }; /* bytes */
 
@@ -18,7 +19,7 @@ static tn_status part(void *user, int64_t begin, int64_t end)
 {
     const struct job *job = user;
 
-    tn__moves->bits[job->kind](end - begin, job->y + begin, job->a + begin, job->b + begin);
+    tn__simd.copy->bits[job->kind](end - begin, job->y + begin, job->a + begin, job->b + begin);
     return TN_OK;
 }
 
@@ -61,23 +62,37 @@ static tn_status bits(const tn_call *call, enum tn__bits kind,
     return bytes <= GRAIN ? part(&job, 0, bytes) : tn_parallel_for(bytes, GRAIN, part, &job);
 }
 
-tn_status tn__bits_and(const tn_call *call)
+static tn_status run_bitwise_and(const tn_call *call)
 {
     return bits(call, TN__BITS_AND, tn__elementwise);
 }
 
-tn_status tn__bits_or(const tn_call *call)
+static tn_status run_bitwise_or(const tn_call *call)
 {
     return bits(call, TN__BITS_OR, tn__elementwise);
 }
 
-tn_status tn__bits_xor(const tn_call *call)
+static tn_status run_bitwise_xor(const tn_call *call)
 {
     return bits(call, TN__BITS_XOR, tn__elementwise);
 }
 
-tn_status tn__bits_not(const tn_call *call)
+static tn_status elementwise_not(const tn_call *call)
 {
-    return bits(call, tn_view_dtype(call->in[0]) == TN_BOOL ? TN__BITS_FLIP : TN__BITS_NOT,
-                tn__bitwise_not);
+    bool truth = tn_view_dtype(call->in[0]) == TN_BOOL;
+    return tn__elementwise_run(call, truth ? TN__LOGICAL_NOT : TN__BITWISE_NOT, 1, NULL);
 }
+
+static tn_status run_bitwise_not(const tn_call *call)
+{
+    return bits(call, tn_view_dtype(call->in[0]) == TN_BOOL ? TN__BITS_NOT_BOOL : TN__BITS_NOT,
+                elementwise_not);
+}
+
+static const tn_kernel kernels[] = {
+    TN__ELEMENTWISE_KERNEL(bitwise_and, TN__INTS_BOOL, run_bitwise_and, TN__BITWISE_AND, 2, NULL),
+    TN__ELEMENTWISE_KERNEL(bitwise_or, TN__INTS_BOOL, run_bitwise_or, TN__BITWISE_OR, 2, NULL),
+    TN__ELEMENTWISE_KERNEL(bitwise_xor, TN__INTS_BOOL, run_bitwise_xor, TN__BITWISE_XOR, 2, NULL),
+    TN__KERNEL(bitwise_not, TN__INTS_BOOL),
+};
+TN__KERNEL_TABLE(bitwise);

@@ -3,7 +3,9 @@
  * Copies between layouts and types, filling, and the derivative of narrow. */
 #include <string.h>
 
-#include "base/kernels.h"
+#include "base/span.h"
+#include "op/copy.h"
+#include "simd/simd.h"
 
 enum { GRAIN = 24576 };
 
@@ -41,7 +43,7 @@ static bool move_specially(int64_t item, int64_t n, char *const *at, const int64
     }
     if (stride[1] != -item || item > 8)
         return false;
-    tn__moves->back[tn__moves_of(item)](n, at[0], at[1]);
+    tn__simd.copy->reverse[tn__copy_index(item)](n, at[0], at[1]);
     return true;
 }
 
@@ -219,13 +221,13 @@ tn_status tn__copy_views(const tn_view *to, const tn_view *from)
     return tn_parallel_for(job.span.count, GRAIN, part, &job);
 }
 
-tn_status tn__copy(const tn_call *call)
+static tn_status run_copy(const tn_call *call)
 {
     return tn__copy_views(call->out[0], call->in[0]);
 }
 
 /* The same elements, some dimensions walked from their end. */
-tn_status tn__flip(const tn_call *call)
+static tn_status run_flip(const tn_call *call)
 {
     const tn_flip_options *o = call->options;
     const tn_view *x = call->in[0];
@@ -258,7 +260,7 @@ static void set(void *user, int64_t n, char *const *at, const int64_t *stride)
             return;
         }
         if (job->item <= 8) {
-            tn__moves->set[tn__moves_of(job->item)](n, at[0], job->value);
+            tn__simd.copy->fill[tn__copy_index(job->item)](n, at[0], job->value);
             return;
         }
     }
@@ -293,14 +295,14 @@ tn_status tn__copy_zero(const tn_view *to)
     return fill_view(to, 0);
 }
 
-tn_status tn__fill(const tn_call *call)
+static tn_status run_fill(const tn_call *call)
 {
     return fill_view(call->out[0], ((const tn_fill_options *)call->options)->value);
 }
 
 /* ---- gx = 0, gx[..., start : start + length, ...] = gy --------------------------------------- */
 
-tn_status tn__narrow_grad(const tn_call *call)
+static tn_status run_narrow_grad(const tn_call *call)
 {
     const tn_narrow_grad_options *options = call->options;
     const tn_view *gx = call->out[0], *gy = call->in[0];
@@ -324,3 +326,11 @@ tn_status tn__narrow_grad(const tn_call *call)
     slice.byte_offset += (uint64_t)(start * gx->strides[dim] * tn__view_item(gx));
     return tn__copy_views(&slice, gy);
 }
+
+static const tn_kernel kernels[] = {
+    TN__KERNEL(copy, TN_MASK_ALL),
+    TN__KERNEL(fill, TN_MASK_ALL),
+    TN__KERNEL(flip, TN_MASK_ALL),
+    TN__KERNEL(narrow_grad, TN__NUMBERS_BOOL),
+};
+TN__KERNEL_TABLE(copy);

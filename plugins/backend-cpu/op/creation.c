@@ -3,9 +3,11 @@
  * Tensors that a formula gives: numbers at equal steps, ones where an index points. */
 #include <string.h>
 
-#include "base/kernels.h"
+#include "base/span.h"
+#include "op/copy.h"
+#include "simd/simd.h"
 
-enum { GRAIN = 16384 };
+enum { GRAIN = 16384, TRIANGLE_GRAIN = 32768 };
 
 /* ---- equal steps ----------------------------------------------------------------------------- */
 
@@ -52,7 +54,7 @@ static tn_status write_steps(struct steps *s)
     return tn_parallel_for(count, GRAIN, steps_part, s);
 }
 
-tn_status tn__arange(const tn_call *call)
+static tn_status run_arange(const tn_call *call)
 {
     const tn_arange_options *o = call->options;
     const tn_view *y = call->out[0];
@@ -66,7 +68,7 @@ tn_status tn__arange(const tn_call *call)
 }
 
 /* The second half from the end, so that this is met exactly. */
-tn_status tn__linspace(const tn_call *call)
+static tn_status run_linspace(const tn_call *call)
 {
     const tn_linspace_options *o = call->options;
     const tn_view *y = call->out[0];
@@ -79,7 +81,7 @@ tn_status tn__linspace(const tn_call *call)
 
 /* ---- ones where an index points ---------------------------------------------------------------- */
 
-bool tn__one_hot_takes(const tn_call *call, char *reason, size_t size)
+static bool supports_one_hot(const tn_call *call, char *reason, size_t size)
 {
     const tn_view *x = call->in[0];
     if (tn_view_dtype(x) == TN_I64 && tn__view_dense(x) && tn__view_count(x) > 0)
@@ -103,15 +105,15 @@ static tn_status ones_part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-tn_status tn__one_hot(const tn_call *call)
+static tn_status run_one_hot(const tn_call *call)
 {
     const tn_view *x = call->in[0];
     int64_t classes = ((const tn_one_hot_options *)call->options)->classes, n = tn__view_count(x);
     int64_t shape[TN_MAX_DIMS + 1];
     struct ones ones = { .x = (const int64_t *)(const void *)tn__view_at(x) };
     union tn__number least, most;
-    tn__folds->min[TN__I64](n, ones.x, &least);
-    tn__folds->max[TN__I64](n, ones.x, &most);
+    tn__simd.reduction->min[TN__I64](n, ones.x, &least);
+    tn__simd.reduction->max[TN__I64](n, ones.x, &most);
     if (least.i < 0)
         return tn_fail(TN_ERR_RUNTIME, "%s: Class values must be non-negative, not %lld", call->op,
                        (long long)least.i);
@@ -132,3 +134,91 @@ tn_status tn__one_hot(const tn_call *call)
     int64_t grain = GRAIN / classes + 1;
     return n <= grain ? ones_part(&ones, 0, n) : tn_parallel_for(n, grain, ones_part, &ones);
 }
+
+/* ---- triangles and ones on the diagonal -------------------------------------------------------- */
+
+struct triangle {
+    const tn_view *y, *x;
+    int64_t diagonal, item;
+    bool upper;
+};
+
+/* Row `index` of all: the columns [from, to) are x's, the others 0. */
+static tn_status triangle_part(void *user, int64_t begin, int64_t end)
+{
+    const struct triangle *t = user;
+    const tn_view *y = t->y, *x = t->x;
+    int64_t columns = y->shape[y->ndim - 1], rows = y->shape[y->ndim - 2];
+    int64_t sy = y->strides[y->ndim - 1] * t->item, sx = x->strides[x->ndim - 1] * t->item;
+    for (int64_t index = begin; index < end; index++) {
+        int64_t rest = index, middle = index % rows + t->diagonal, from, to;
+        char *at = tn__view_at(y);
+        const char *source = tn__view_at(x);
+        for (int32_t d = y->ndim - 1; d-- > 0; rest /= y->shape[d]) {
+            at += rest % y->shape[d] * y->strides[d] * t->item;
+            source += rest % y->shape[d] * x->strides[d] * t->item;
+        }
+        from = t->upper ? middle : 0;
+        to = t->upper ? columns : middle + 1;
+        from = from < 0 ? 0 : from > columns ? columns : from;
+        to = to < 0 ? 0 : to > columns ? columns : to;
+        if (sy == t->item && sx == t->item) {
+            memset(at, 0, (size_t)(from * sy));
+            memmove(at + from * sy, source + from * sx, (size_t)((to - from) * sy));
+            memset(at + to * sy, 0, (size_t)((columns - to) * sy));
+            continue;
+        }
+        for (int64_t j = 0; j < columns; j++) {
+            if (j >= from && j < to)
+                memcpy(at + j * sy, source + j * sx, (size_t)t->item);
+            else
+                memset(at + j * sy, 0, (size_t)t->item);
+        }
+    }
+    return TN_OK;
+}
+
+static tn_status triangle(const tn_call *call, int64_t diagonal, bool upper)
+{
+    const tn_view *y = call->out[0];
+    int64_t most = INT64_MAX / 4;
+    struct triangle t = { .y = y, .x = call->in[0], .item = tn__view_item(y), .upper = upper };
+    if (tn__view_count(y) == 0)
+        return TN_OK;
+    t.diagonal = diagonal > most ? most : diagonal < -most ? -most : diagonal;
+    int64_t columns = y->shape[y->ndim - 1], rows = tn__view_count(y) / columns;
+    return tn_parallel_for(rows, TRIANGLE_GRAIN / columns + 1, triangle_part, &t);
+}
+
+static tn_status run_tril(const tn_call *call)
+{
+    return triangle(call, ((const tn_tril_options *)call->options)->diagonal, false);
+}
+
+static tn_status run_triu(const tn_call *call)
+{
+    return triangle(call, ((const tn_triu_options *)call->options)->diagonal, true);
+}
+
+static tn_status run_eye(const tn_call *call)
+{
+    const tn_view *y = call->out[0];
+    int64_t n = y->shape[0] < y->shape[1] ? y->shape[0] : y->shape[1], shape[1] = { n };
+    int64_t strides[1] = { y->strides[0] + y->strides[1] };
+    tn_view diagonal = *y;
+    tn_status status = tn__copy_zero(y);
+    diagonal.ndim = 1;
+    diagonal.shape = shape;
+    diagonal.strides = strides;
+    return status || n == 0 ? status : tn__copy_value(&diagonal, 1);
+}
+
+static const tn_kernel kernels[] = {
+    TN__KERNEL(arange, TN__REALS),
+    TN__KERNEL(linspace, TN__FLOATS),
+    TN__KERNEL_SUPPORTS(one_hot, TN_BIT(TN_I64), supports_one_hot),
+    TN__KERNEL(eye, TN__REALS_BOOL),
+    TN__KERNEL(tril, TN__REALS_BOOL),
+    TN__KERNEL(triu, TN__REALS_BOOL),
+};
+TN__KERNEL_TABLE(creation);

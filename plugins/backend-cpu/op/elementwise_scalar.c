@@ -4,7 +4,7 @@
  * quotients, remainders and powers of whole numbers, hypotenuses by the C library. */
 #include <math.h>
 
-#include "base/cpu.h"
+#include "simd/simd.h"
 
 #define BINARY(name, T, expr)                                                                      \
     static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
@@ -64,7 +64,7 @@ F_LOOPS(double, f64, )
     {                                                                                              \
         [TN__F32] = name##_f32, [TN__F64] = name##_f64                                             \
     }
-tn__ew_loop *const tn__loops_once[TN__EW_COUNT][TN__I64 + 1] = {
+tn__ew_loop *const tn__scalar_loops[TN__EW_COUNT][TN__I64 + 1] = {
     [TN__DIV_TRUNC] = { [TN__I64] = div_trunc_i64 },
     [TN__DIV_FLOOR] = { [TN__I64] = div_floor_i64 },
     [TN__REMAINDER] = { [TN__I64] = remainder_i64 },

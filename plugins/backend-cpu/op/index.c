@@ -3,7 +3,9 @@
  * Elements chosen by index. Whatever the threads, sums at one place are taken in order. */
 #include <string.h>
 
-#include "base/kernels.h"
+#include "base/span.h"
+#include "op/copy.h"
+#include "simd/simd.h"
 
 enum { GRAIN = 16384, ROW = 16, PARTS = 8, WHOLE_ROW = 64, RANGES = 4 };
 
@@ -154,7 +156,7 @@ static void run(void *user, int64_t n, char *const *base, const int64_t *stride)
         return;
     if (job->gather && job->item <= 8 && index == walk->checked && n <= walk->count && sx == 0 &&
         si == walk->step && si == 8 && step == job->item && so == job->item) {
-        tn__moves->pick[tn__moves_of(job->item)](n, other, x, (const void *)index);
+        tn__simd.copy->gather[tn__copy_index(job->item)](n, other, x, (const void *)index);
         return; /* the same index for several rows */
     }
     if (si == 0 && n > 1 && (sx != 0 || job->gather)) {
@@ -185,7 +187,8 @@ static void run(void *user, int64_t n, char *const *base, const int64_t *stride)
     case ADD_32: ADD(uint32_t);
     case ADD_64: ADD(uint64_t);
     case ADD_NARROW: {
-        int64_t done = tn__narrow->add_at[job->narrow](n, x, sx, step, size, index, si, other, so);
+        int64_t done = tn__simd.float16->add_at[job->narrow](n, x, sx, step, size, index, si, other,
+                                                             so);
         if (done < n) {
             walk->bad = true;
             memcpy(&walk->at, index + done * si, sizeof walk->at);
@@ -294,7 +297,7 @@ static void make(struct job *job, const tn_call *call, const tn_view *x, const t
     tn__span_merge(span);
 }
 
-tn_status tn__gather(const tn_call *call)
+static tn_status run_gather(const tn_call *call)
 {
     struct job job = { .gather = true };
     make(&job, call, call->in[0], call->in[1], call->out[0],
@@ -305,7 +308,7 @@ tn_status tn__gather(const tn_call *call)
 }
 
 /* The index stands for itself in all other dimensions. */
-tn_status tn__index_select(const tn_call *call)
+static tn_status run_index_select(const tn_call *call)
 {
     const tn_view *x = call->in[0], *y = call->out[0];
     int64_t dim = ((const tn_index_select_options *)call->options)->dim,
@@ -337,9 +340,9 @@ static tn_status scatter(const tn_call *call, int64_t dim, bool add)
         job.store = tn__convert_store(job.whole ? TN__I64 : TN__F64, dtype);
         if (tn__ct_dtype(ct) == dtype)
             job.sum = tn__loop_of(TN__ADD, ct);
-        job.narrow = tn__narrow_of(dtype);
+        job.narrow = tn__float16_index(dtype);
         if (job.narrow >= 0)
-            job.sum = tn__narrow->add[job.narrow];
+            job.sum = tn__simd.float16->add[job.narrow];
     }
     make(&job, call, call->out[0], call->in[1], call->in[2], dim);
     if (tn__view_at(call->out[0]) == tn__view_at(call->in[0]))
@@ -364,12 +367,20 @@ static tn_status scatter(const tn_call *call, int64_t dim, bool add)
     return tn_parallel_for(size, grain, part_apart, &job);
 }
 
-tn_status tn__scatter(const tn_call *call)
+static tn_status run_scatter(const tn_call *call)
 {
     return scatter(call, ((const tn_scatter_options *)call->options)->dim, false);
 }
 
-tn_status tn__scatter_add(const tn_call *call)
+static tn_status run_scatter_add(const tn_call *call)
 {
     return scatter(call, ((const tn_scatter_add_options *)call->options)->dim, true);
 }
+
+static const tn_kernel kernels[] = {
+    TN__KERNEL(gather, TN_MASK_ALL),
+    TN__KERNEL(index_select, TN_MASK_ALL),
+    TN__KERNEL(scatter, TN_MASK_ALL),
+    TN__KERNEL(scatter_add, TN__REALS),
+};
+TN__KERNEL_TABLE(index);

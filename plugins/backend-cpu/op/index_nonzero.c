@@ -4,7 +4,9 @@
  * pieces, each where the ones before it end. */
 #include <string.h>
 
-#include "base/kernels.h"
+#include "base/dtype.h"
+#include "base/kernel.h"
+#include "base/span.h"
 
 enum { PIECE = 32768 };
 
@@ -76,7 +78,7 @@ static tn_status part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-tn_status tn__nonzero(const tn_call *call)
+static tn_status run_nonzero(const tn_call *call)
 {
     const tn_view *x = call->in[0];
     tn_dtype dtype = tn_view_dtype(x);
@@ -103,3 +105,8 @@ tn_status tn__nonzero(const tn_call *call)
     tn_free(job.before);
     return status;
 }
+
+static const tn_kernel kernels[] = {
+    TN__KERNEL(nonzero, TN__REALS_BOOL),
+};
+TN__KERNEL_TABLE(index_nonzero);

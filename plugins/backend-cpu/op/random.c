@@ -2,7 +2,9 @@
  *
  * Random numbers from Philox 4x32-10: element i in row-major order depends on seed, block and i
  * alone. */
-#include "base/kernels.h"
+#include "base/kernel.h"
+#include "base/span.h"
+#include "simd/simd.h"
 
 enum { GRAIN = 16384 };
 
@@ -25,11 +27,11 @@ static void draw(const struct job *job, int64_t first, int64_t n, void *to)
 {
     uint64_t at = (uint64_t)first;
     if (job->ct == TN__F32)
-        (job->normal ? tn__loops->normal_f32 : tn__loops->uniform_f32)(
+        (job->normal ? tn__simd.random->normal_f32 : tn__simd.random->uniform_f32)(
             job->seed, job->block, at, n, (float)job->p0, (float)job->p1, to);
     else
-        (job->normal ? tn__loops->normal_f64 : tn__loops->uniform_f64)(job->seed, job->block, at, n,
-                                                                       job->p0, job->p1, to);
+        (job->normal ? tn__simd.random->normal_f64 : tn__simd.random->uniform_f64)(
+            job->seed, job->block, at, n, job->p0, job->p1, to);
 }
 
 static void run(void *user, int64_t n, char *const *at, const int64_t *stride)
@@ -79,14 +81,20 @@ static tn_status philox(const tn_call *call, bool normal, double p0, double p1, 
     return tn_parallel_for(job.span.count, GRAIN, part, &job);
 }
 
-tn_status tn__philox_uniform(const tn_call *call)
+static tn_status run_philox_uniform(const tn_call *call)
 {
     const tn_philox_uniform_options *o = call->options;
     return philox(call, false, o->low, o->high - o->low, o->seed, o->block);
 }
 
-tn_status tn__philox_normal(const tn_call *call)
+static tn_status run_philox_normal(const tn_call *call)
 {
     const tn_philox_normal_options *o = call->options;
     return philox(call, true, o->mean, o->std, o->seed, o->block);
 }
+
+static const tn_kernel kernels[] = {
+    TN__KERNEL(philox_uniform, TN__FLOATS),
+    TN__KERNEL(philox_normal, TN__FLOATS),
+};
+TN__KERNEL_TABLE(random);

@@ -3,7 +3,10 @@
  * Numbers in random order: the places of random keys, sorted. Keys are drawn evenly, so the highest bits of a key tell
  * nearly where it goes: it is dealt to one of many bins that fit into the first-level cache, and these are sorted by
  * what comes next. The order is that of a stable sort whatever the pieces, as a number's place stands below its key. */
-#include "base/kernels.h"
+#include "base/kernel.h"
+#include "base/scratch.h"
+#include "base/span.h"
+#include "simd/simd.h"
 
 enum {
     CHUNK = 512, /* keys drawn at a time */
@@ -36,7 +39,7 @@ static tn_status draw(void *user, int64_t begin, int64_t end)
             count[b] = 0;
         for (int64_t at = p * job->piece; at < last; at += CHUNK) {
             int64_t many = last - at < CHUNK ? last - at : CHUNK;
-            tn__loops->uniform_f64(job->seed, job->block, (uint64_t)at, many, 0, 1, u);
+            tn__simd.random->uniform_f64(job->seed, job->block, (uint64_t)at, many, 0, 1, u);
             for (int64_t i = 0; i < many; i++) {
                 uint64_t key = (uint64_t)(int64_t)(u[i] * 0x1p53);
                 job->y[at + i] = key;
@@ -104,7 +107,7 @@ static tn_status sort_bins(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-tn_status tn__philox_permutation(const tn_call *call)
+static tn_status run_philox_permutation(const tn_call *call)
 {
     const tn_philox_permutation_options *o = call->options;
     struct job job = { .seed = (uint64_t)o->seed,
@@ -143,3 +146,8 @@ tn_status tn__philox_permutation(const tn_call *call)
     tn__scratch_give(memory);
     return status;
 }
+
+static const tn_kernel kernels[] = {
+    TN__KERNEL(philox_permutation, TN_BIT(TN_I64)),
+};
+TN__KERNEL_TABLE(random_permutation);

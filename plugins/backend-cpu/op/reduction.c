@@ -4,7 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/kernels.h"
+#include "base/kernel.h"
+#include "base/scratch.h"
+#include "base/span.h"
 #include "op/reduction.h"
 
 enum { BYTES_GRAIN = 262144 };
@@ -70,7 +72,7 @@ static tn_status sum_complex(const tn_view *x, const tn_view *y, const bool *goe
     return TN_OK;
 }
 
-tn_status tn__sum(const tn_call *call)
+static tn_status run_sum(const tn_call *call)
 {
     const tn_sum_options *o = call->options;
     bool goes[TN_MAX_DIMS];
@@ -86,7 +88,7 @@ static double scaled(const struct tn__reduction *r, double value, double from)
     return value * r->factor;
 }
 
-tn_status tn__mean(const tn_call *call)
+static tn_status run_mean(const tn_call *call)
 {
     const tn_mean_options *o = call->options;
     bool goes[TN_MAX_DIMS];
@@ -98,7 +100,7 @@ tn_status tn__mean(const tn_call *call)
     return tn__reduce(&r, call->in[0], call->out[0], goes);
 }
 
-tn_status tn__prod(const tn_call *call)
+static tn_status run_prod(const tn_call *call)
 {
     return simple(call, TN__FOLD_PROD, ((const tn_prod_options *)call->options)->dims);
 }
@@ -118,23 +120,23 @@ static tn_status extreme(const tn_call *call, enum tn__fold what, tn_ints dims)
     return tn__reduce(&r, call->in[0], call->out[0], goes);
 }
 
-tn_status tn__amax(const tn_call *call)
+static tn_status run_amax(const tn_call *call)
 {
     return extreme(call, TN__FOLD_MAX, ((const tn_amax_options *)call->options)->dims);
 }
 
-tn_status tn__amin(const tn_call *call)
+static tn_status run_amin(const tn_call *call)
 {
     return extreme(call, TN__FOLD_MIN, ((const tn_amin_options *)call->options)->dims);
 }
 
-tn_status tn__argmax(const tn_call *call)
+static tn_status run_argmax(const tn_call *call)
 {
     int64_t dim = ((const tn_argmax_options *)call->options)->dim;
     return extreme(call, TN__FOLD_ARGMAX, dim == INT64_MIN ? tn_no_ints() : (tn_ints){ &dim, 1 });
 }
 
-tn_status tn__argmin(const tn_call *call)
+static tn_status run_argmin(const tn_call *call)
 {
     int64_t dim = ((const tn_argmin_options *)call->options)->dim;
     return extreme(call, TN__FOLD_ARGMIN, dim == INT64_MIN ? tn_no_ints() : (tn_ints){ &dim, 1 });
@@ -181,13 +183,13 @@ static tn_status spread(const tn_call *call, tn_ints dims, double correction, bo
     return twice(call, goes, &mean, &r);
 }
 
-tn_status tn__var(const tn_call *call)
+static tn_status run_var(const tn_call *call)
 {
     const tn_var_options *o = call->options;
     return spread(call, o->dims, o->correction, false);
 }
 
-tn_status tn__std(const tn_call *call)
+static tn_status run_std(const tn_call *call)
 {
     const tn_std_options *o = call->options;
     return spread(call, o->dims, o->correction, true);
@@ -206,7 +208,7 @@ static double log_from(const struct tn__reduction *r, double value, double from)
     return log(value) + from;
 }
 
-tn_status tn__logsumexp(const tn_call *call)
+static tn_status run_logsumexp(const tn_call *call)
 {
     const tn_logsumexp_options *o = call->options;
     bool goes[TN_MAX_DIMS];
@@ -226,7 +228,7 @@ static double root(const struct tn__reduction *r, double value, double from)
     return r->p == 2 ? sqrt(value) : pow(value, 1 / r->p);
 }
 
-tn_status tn__norm(const tn_call *call)
+static tn_status run_norm(const tn_call *call)
 {
     const tn_norm_options *o = call->options;
     bool goes[TN_MAX_DIMS];
@@ -313,12 +315,29 @@ static tn_status truth(const tn_call *call, tn_ints dims, bool all)
     return tn__reduce(&r, x, y, goes);
 }
 
-tn_status tn__any(const tn_call *call)
+static tn_status run_any(const tn_call *call)
 {
     return truth(call, ((const tn_any_options *)call->options)->dims, false);
 }
 
-tn_status tn__all(const tn_call *call)
+static tn_status run_all(const tn_call *call)
 {
     return truth(call, ((const tn_all_options *)call->options)->dims, true);
 }
+
+static const tn_kernel kernels[] = {
+    TN__KERNEL(sum, TN__NUMBERS_BOOL),
+    TN__KERNEL(amax, TN__REALS_BOOL),
+    TN__KERNEL(argmax, TN__REALS),
+    TN__KERNEL(mean, TN__FLOATS),
+    TN__KERNEL(var, TN__FLOATS),
+    TN__KERNEL(std, TN__FLOATS),
+    TN__KERNEL(norm, TN__FLOATS),
+    TN__KERNEL(logsumexp, TN__FLOATS),
+    TN__KERNEL(any, TN_BIT(TN_BOOL)),
+    TN__KERNEL(all, TN_BIT(TN_BOOL)),
+    TN__KERNEL(prod, TN__REALS_BOOL),
+    TN__KERNEL(amin, TN__REALS_BOOL &TN__NOT_U64),
+    TN__KERNEL(argmin, TN__REALS &TN__NOT_U64),
+};
+TN__KERNEL_TABLE(reduction);

@@ -5,8 +5,6 @@
 #ifndef TN_BACKEND_CPU_REDUCE_H
 #define TN_BACKEND_CPU_REDUCE_H
 
-#include "base/cpu.h"
-
 enum tn__fold {
     TN__FOLD_SUM,
     TN__FOLD_SQUARES, /* the sum of the squares */

@@ -6,7 +6,16 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/span.h"
 #include "op/reduction.h"
+#include "simd/simd.h"
+
+/* The largest or smallest element and its index; NaN counts as both. */
+struct extreme {
+    double f;
+    int64_t i;
+    int64_t at;
+};
 
 enum {
     SUPER = 65536,  /* numbers of one result that one piece of work takes */
@@ -31,12 +40,12 @@ struct job {
     int64_t super;
     int64_t columns;             /* results folded together; 0: one at a time */
     int64_t groups;              /* of kept results: kept.count, or blocks of columns */
-    struct tn__largest *partial; /* [supers][kept.count] or NULL when there is one piece */
+    struct extreme *partial; /* [supers][kept.count] or NULL when there is one piece */
 };
 
 /* ---- putting results together ---------------------------------------------------------------- */
 
-static void start(const struct job *job, struct tn__largest *at)
+static void start(const struct job *job, struct extreme *at)
 {
     at->f = job->r->what == TN__FOLD_PROD ? 1 : 0;
     at->i = job->r->what == TN__FOLD_PROD ? 1 : 0;
@@ -44,8 +53,8 @@ static void start(const struct job *job, struct tn__largest *at)
 }
 
 /* Adds what came from the numbers that follow. */
-static void add_result(const struct job *job, struct tn__largest *all,
-                       const struct tn__largest *more)
+static void add_result(const struct job *job, struct extreme *all,
+                       const struct extreme *more)
 {
     bool whole = job->ct == TN__I64, better;
     if (more->at < 0)
@@ -72,9 +81,9 @@ static void add_result(const struct job *job, struct tn__largest *all,
 
 /* n contiguous numbers, the first of which has index `first`, added to `all`. */
 static void take_block(const struct job *job, int64_t n, const void *x, int64_t first,
-                       struct tn__largest *all)
+                       struct extreme *all)
 {
-    struct tn__largest out = { 0, 0, first };
+    struct extreme out = { 0, 0, first };
     union tn__number number = { .i = 0 };
     enum tn__fold what = job->r->what;
     if (n <= 0)
@@ -82,28 +91,28 @@ static void take_block(const struct job *job, int64_t n, const void *x, int64_t 
     switch (what) {
     case TN__FOLD_SUM:
         if (job->ct == TN__F32)
-            out.f = tn__loops->sum_f32(n, x);
+            out.f = tn__simd.reduction->sum_f32(n, x);
         else if (job->ct == TN__F64)
-            out.f = tn__loops->sum_f64(n, x);
+            out.f = tn__simd.reduction->sum_f64(n, x);
         else
-            out.i = tn__loops->sum_i64(n, x);
+            out.i = tn__simd.reduction->sum_i64(n, x);
         add_result(job, all, &out);
         return;
     case TN__FOLD_SQUARES: /* BLOCK at a time: float32 lanes stay short */
         for (int64_t at = 0; at < n; at += BLOCK) {
             int64_t count = n - at < BLOCK ? n - at : BLOCK;
-            out.f = job->ct == TN__F32 ? (double)tn__products->dot_f32(count, (const float *)x + at,
-                                                                       (const float *)x + at)
-                                       : tn__products->dot_f64(count, (const double *)x + at,
-                                                               (const double *)x + at);
+            out.f = job->ct == TN__F32 ? (double)tn__simd.gemm->dot_f32(
+                                             count, (const float *)x + at, (const float *)x + at)
+                                       : tn__simd.gemm->dot_f64(count, (const double *)x + at,
+                                                                (const double *)x + at);
             add_result(job, all, &out);
         }
         return;
-    case TN__FOLD_PROD: tn__folds->prod[job->ct](n, x, &number); break;
+    case TN__FOLD_PROD: tn__simd.reduction->prod[job->ct](n, x, &number); break;
     case TN__FOLD_MAX:
-    case TN__FOLD_ARGMAX: tn__folds->max[job->ct](n, x, &number); break;
+    case TN__FOLD_ARGMAX: tn__simd.reduction->max[job->ct](n, x, &number); break;
     case TN__FOLD_MIN:
-    case TN__FOLD_ARGMIN: tn__folds->min[job->ct](n, x, &number); break;
+    case TN__FOLD_ARGMIN: tn__simd.reduction->min[job->ct](n, x, &number); break;
     }
     if (job->ct == TN__I64)
         out.i = number.i;
@@ -113,7 +122,7 @@ static void take_block(const struct job *job, int64_t n, const void *x, int64_t 
     add_result(job, all, &out);
     /* The place is looked for only where it counts. */
     if ((what == TN__FOLD_ARGMAX || what == TN__FOLD_ARGMIN) && all->at != before)
-        all->at = first + tn__folds->place[job->ct](n, x, number);
+        all->at = first + tn__simd.reduction->find[job->ct](n, x, number);
     else if ((what == TN__FOLD_ARGMAX || what == TN__FOLD_ARGMIN) && before < 0)
         all->at = first;
 }
@@ -176,7 +185,7 @@ static void gather_run(void *user, int64_t n, char *const *at, const int64_t *st
 }
 
 static void take_stretch(const struct job *job, char *x, int64_t begin, int64_t end, double from,
-                         struct tn__largest *all)
+                         struct extreme *all)
 {
     const struct tn__span *gone = &job->gone;
     bool in_a_row = job->plain &&
@@ -204,7 +213,7 @@ static void take_stretch(const struct job *job, char *x, int64_t begin, int64_t 
     }
 }
 
-static void write_result(const struct job *job, const struct tn__largest *all, int64_t index,
+static void write_result(const struct job *job, const struct extreme *all, int64_t index,
                          char *y)
 {
     const struct tn__reduction *r = job->r;
@@ -252,7 +261,7 @@ static void write_results(const struct job *job, int64_t count, const union tn__
     }
     for (int64_t k = 0; k < count; k++, y += step) {
         bool whole = job->ct == TN__I64;
-        struct tn__largest one = { whole ? 0 : from[k].f, whole ? from[k].i : 0, 0 };
+        struct extreme one = { whole ? 0 : from[k].f, whole ? from[k].i : 0, 0 };
         write_result(job, &one, first + k, y);
     }
 }
@@ -286,15 +295,15 @@ static void take_rows(const struct job *job, int64_t rows, int64_t wide, const c
     enum tn__ct ct = job->ct;
     switch (job->r->what) {
     case TN__FOLD_SUM:
-    case TN__FOLD_SQUARES: tn__folds->rows_sum[ct](rows, wide, x, stride, to->all); return;
-    case TN__FOLD_PROD: tn__folds->rows_prod[ct](rows, wide, x, stride, to->all); return;
-    case TN__FOLD_MAX: tn__folds->rows_max[ct](rows, wide, x, stride, to->all); return;
-    case TN__FOLD_MIN: tn__folds->rows_min[ct](rows, wide, x, stride, to->all); return;
+    case TN__FOLD_SQUARES: tn__simd.reduction->rows_sum[ct](rows, wide, x, stride, to->all); return;
+    case TN__FOLD_PROD: tn__simd.reduction->rows_prod[ct](rows, wide, x, stride, to->all); return;
+    case TN__FOLD_MAX: tn__simd.reduction->rows_max[ct](rows, wide, x, stride, to->all); return;
+    case TN__FOLD_MIN: tn__simd.reduction->rows_min[ct](rows, wide, x, stride, to->all); return;
     case TN__FOLD_ARGMAX:
-        tn__folds->rows_argmax[ct](rows, wide, x, stride, to->all, to->at, first);
+        tn__simd.reduction->rows_argmax[ct](rows, wide, x, stride, to->all, to->at, first);
         return;
     case TN__FOLD_ARGMIN:
-        tn__folds->rows_argmin[ct](rows, wide, x, stride, to->all, to->at, first);
+        tn__simd.reduction->rows_argmin[ct](rows, wide, x, stride, to->all, to->at, first);
         return;
     }
 }
@@ -333,7 +342,7 @@ static void take_columns(const struct job *job, int64_t first, int64_t wide, int
     bool direct = job->plain && step == job->item && job->r->before == TN__AS_IT_IS &&
                   job->r->what != TN__FOLD_SQUARES;
     int narrow = step == job->item && job->r->before == TN__AS_IT_IS && job->r->what == TN__FOLD_SUM
-                     ? tn__narrow_of(job->from)
+                     ? tn__float16_index(job->from)
                      : -1;
     float from_f32[COLUMNS];
     const void *from = NULL;
@@ -359,7 +368,7 @@ static void take_columns(const struct job *job, int64_t first, int64_t wide, int
             take_rows(job, rows - i < DEEP ? rows - i : DEEP, wide, x + offset + i * stride, stride,
                       at + i, to);
         if (narrow >= 0)
-            tn__narrow->rows_sum[narrow](rows, wide, x + offset, stride, (double *)to->all);
+            tn__simd.float16->rows_sum[narrow](rows, wide, x + offset, stride, (double *)to->all);
         else if (!direct)
             take_rows_prepared(job, rows, wide, x + offset, stride, step, at, from, to);
         at += rows;
@@ -375,7 +384,7 @@ static void do_group(struct job *job, int64_t group, int64_t super)
     if (end > job->gone.count)
         end = job->gone.count;
     if (job->columns == 0) {
-        struct tn__largest all;
+        struct extreme all;
         locate(&job->kept, group, &y, &x);
         take_stretch(job, x, begin, end, job->r->from ? job->r->from[group] : 0, &all);
         if (job->partial)
@@ -396,7 +405,7 @@ static void do_group(struct job *job, int64_t group, int64_t super)
         return;
     }
     for (int64_t i = 0; i < wide; i++, y += job->kept.stride[0][job->kept.ndim - 1]) {
-        struct tn__largest one = { 0, 0, columns.at[i] };
+        struct extreme one = { 0, 0, columns.at[i] };
         if (job->ct == TN__I64)
             one.i = columns.all[i].i;
         else
@@ -429,19 +438,19 @@ static void fold_rows(const struct job *job, int64_t count, const char *row, int
     enum tn__fold what = job->r->what;
     int64_t n = job->gone.count;
     void (*fold)(int64_t, const void *,
-                 union tn__number *) = what == TN__FOLD_PROD  ? tn__folds->prod[job->ct]
-                                       : what == TN__FOLD_MAX ? tn__folds->max[job->ct]
-                                       : what == TN__FOLD_MIN ? tn__folds->min[job->ct]
+                 union tn__number *) = what == TN__FOLD_PROD  ? tn__simd.reduction->prod[job->ct]
+                                       : what == TN__FOLD_MAX ? tn__simd.reduction->max[job->ct]
+                                       : what == TN__FOLD_MIN ? tn__simd.reduction->min[job->ct]
                                                               : NULL;
     for (int64_t k = 0; k < count; k++, row += step) {
-        struct tn__largest all;
+        struct extreme all;
         const char *x = job->plain ? row : buffer;
         if (!job->plain)
             job->load(n, row, job->item, buffer);
         if (fold) {
             fold(n, x, &to[k]);
         } else if (what == TN__FOLD_SUM && job->ct == TN__F32) {
-            to[k].f = tn__loops->sum_f32(n, (const float *)(const void *)x);
+            to[k].f = tn__simd.reduction->sum_f32(n, (const float *)(const void *)x);
         } else {
             start(job, &all);
             take_block(job, n, x, 0, &all);
@@ -495,9 +504,9 @@ static tn_status run_job(struct job *job)
                            ? part(job, 0, work)
                            : tn_parallel_for(work, grain > 0 ? grain : 1, part, job);
     for (int64_t k = 0; job->partial && status == TN_OK && k < job->kept.count; k++) {
-        struct tn__largest all = job->partial[k];
+        struct extreme all = job->partial[k];
         char *y, *x;
-        const struct tn__largest *more = job->partial + job->kept.count + k;
+        const struct extreme *more = job->partial + job->kept.count + k;
         bool sums = job->r->what <= TN__FOLD_SQUARES && job->ct != TN__I64;
         for (int64_t s = 1; s < job->supers; s++, more += job->kept.count) {
             if (sums)

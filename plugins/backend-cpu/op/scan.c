@@ -5,7 +5,9 @@
  * lines side by side. */
 #include <string.h>
 
-#include "base/kernels.h"
+#include "base/dtype.h"
+#include "base/kernel.h"
+#include "base/span.h"
 
 enum { GRAIN = 16384, SIDE = 256 };
 
@@ -229,14 +231,20 @@ static tn_status run(const tn_call *call, int64_t dim, bool product, bool revers
     return tn_parallel_for(pieces, grain > 0 ? grain : 1, part, &job);
 }
 
-tn_status tn__cumsum(const tn_call *call)
+static tn_status run_cumsum(const tn_call *call)
 {
     const tn_cumsum_options *o = call->options;
     return run(call, o->dim, false, o->reverse);
 }
 
-tn_status tn__cumprod(const tn_call *call)
+static tn_status run_cumprod(const tn_call *call)
 {
     const tn_cumprod_options *o = call->options;
     return run(call, o->dim, true, false);
 }
+
+static const tn_kernel kernels[] = {
+    TN__KERNEL(cumsum, TN__REALS_BOOL),
+    TN__KERNEL(cumprod, TN__REALS_BOOL),
+};
+TN__KERNEL_TABLE(scan);

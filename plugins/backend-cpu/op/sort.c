@@ -6,7 +6,10 @@
  * of the element is in the lower half of the number. */
 #include <string.h>
 
-#include "base/kernels.h"
+#include "base/dtype.h"
+#include "base/kernel.h"
+#include "base/scratch.h"
+#include "base/span.h"
 
 enum {
     GRAIN = 16384,
@@ -300,14 +303,20 @@ static tn_status run(const tn_call *call, int64_t dim, int64_t k, bool descendin
     return tn_parallel_for(job.lines.count, grain > 0 ? grain : 1, part, &job);
 }
 
-tn_status tn__sort(const tn_call *call)
+static tn_status run_sort(const tn_call *call)
 {
     const tn_sort_options *o = call->options;
     return run(call, o->dim, -1, o->descending);
 }
 
-tn_status tn__topk(const tn_call *call)
+static tn_status run_topk(const tn_call *call)
 {
     const tn_topk_options *o = call->options;
     return run(call, o->dim, call->in[0]->ndim > 0 ? o->k : 1, o->largest);
 }
+
+static const tn_kernel kernels[] = {
+    TN__KERNEL(sort, TN__REALS_BOOL &TN__NOT_U64),
+    TN__KERNEL(topk, TN__REALS_BOOL &TN__NOT_U64),
+};
+TN__KERNEL_TABLE(sort);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operators that work element by element on three tensors of one type in one go, narrow floats as float32 in
- * buffers, and what else stands for several steps: other types come apart. */
-#include <math.h>
+ * Elementwise operators on three tensors of one dtype; float16 and bfloat16 are converted to
+ * float32 in buffers. Other dtypes are decomposed. */
 #include <string.h>
 
-#include "base/kernels.h"
+#include "op/elementwise.h"
+#include "simd/simd.h"
 
 enum { GRAIN = 32768 }; /* pieces: see elementwise.c */
 
 struct job {
     struct tn__span span;
-    enum tn__mix mix;
+    enum tn__ternary mix;
     enum tn__ct ct;
     double number;
     void (*narrow)(int64_t n, char *const *at, const int64_t *stride, double number);
@@ -23,7 +23,7 @@ struct job {
 static void run(void *user, int64_t n, char *const *at, const int64_t *stride)
 {
     const struct job *job = user;
-    tn__loops->mix[job->mix][job->ct](n, at, stride, job->number);
+    tn__simd.elementwise->ternary[job->mix][job->ct](n, at, stride, job->number);
 }
 
 /* What stands still is loaded once. */
@@ -66,7 +66,7 @@ static tn_status part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-static tn_status mix(const tn_call *call, double number, enum tn__mix which)
+static tn_status mix(const tn_call *call, double number, enum tn__ternary which)
 {
     const tn_view *y = call->out[0], *last = call->n_in > 2 ? call->in[2] : call->in[1];
     const tn_view *views[4] = { y, call->in[0], call->in[1], last };
@@ -76,9 +76,9 @@ static tn_status mix(const tn_call *call, double number, enum tn__mix which)
                        .number = number,
                        .inputs = (int32_t)call->n_in };
     tn__span_make(&job.span, 4, views, false);
-    int narrow = tn__narrow_of(dtype);
-    if (narrow >= 0 && tn__narrow_lies(&job.span))
-        job.narrow = tn__narrow->mix[which][narrow];
+    int narrow = tn__float16_index(dtype);
+    if (narrow >= 0 && tn__float16_contiguous(&job.span))
+        job.narrow = tn__simd.float16->ternary[which][narrow];
     if (narrow >= 0 && !job.narrow) {
         job.load = tn__convert_load(dtype, TN__F32);
         job.store = tn__convert_store(TN__F32, dtype);
@@ -88,7 +88,7 @@ static tn_status mix(const tn_call *call, double number, enum tn__mix which)
     return tn_parallel_for(job.span.count, GRAIN / 2, part, &job);
 }
 
-bool tn__mixtures_take(const tn_call *call, char *reason, size_t size)
+static bool supports_one_dtype(const tn_call *call, char *reason, size_t size)
 {
     for (int64_t i = 0; i < call->n_in; i++) {
         if (!call->in[i] || memcmp(&call->in[i]->dtype, &call->out[0]->dtype, 4) != 0) {
@@ -99,122 +99,37 @@ bool tn__mixtures_take(const tn_call *call, char *reason, size_t size)
     return true;
 }
 
-tn_status tn__clamp_tensor(const tn_call *call)
+static tn_status run_clamp_tensor(const tn_call *call)
 {
-    return mix(call, 0, TN__MIX_CLAMP_TENSOR);
+    return mix(call, 0, TN__TERNARY_CLAMP_TENSOR);
 }
 
-tn_status tn__lerp(const tn_call *call)
+static tn_status run_lerp(const tn_call *call)
 {
-    return mix(call, 0, TN__MIX_LERP);
+    return mix(call, 0, TN__TERNARY_LERP);
 }
 
-tn_status tn__lerp_scalar(const tn_call *call)
+static tn_status run_lerp_scalar(const tn_call *call)
 {
-    return mix(call, ((const tn_lerp_scalar_options *)call->options)->weight, TN__MIX_LERP_SCALAR);
+    return mix(call, ((const tn_lerp_scalar_options *)call->options)->weight,
+               TN__TERNARY_LERP_SCALAR);
 }
 
-tn_status tn__addcmul(const tn_call *call)
+static tn_status run_addcmul(const tn_call *call)
 {
-    return mix(call, ((const tn_addcmul_options *)call->options)->value, TN__MIX_ADDCMUL);
+    return mix(call, ((const tn_addcmul_options *)call->options)->value, TN__TERNARY_ADDCMUL);
 }
 
-tn_status tn__addcdiv(const tn_call *call)
+static tn_status run_addcdiv(const tn_call *call)
 {
-    return mix(call, ((const tn_addcdiv_options *)call->options)->value, TN__MIX_ADDCDIV);
+    return mix(call, ((const tn_addcdiv_options *)call->options)->value, TN__TERNARY_ADDCDIV);
 }
 
-/* ---- triangles and ones on the diagonal -------------------------------------------------------- */
-
-struct triangle {
-    const tn_view *y, *x;
-    int64_t diagonal, item;
-    bool upper;
+static const tn_kernel kernels[] = {
+    TN__KERNEL_SUPPORTS(clamp_tensor, TN__FLOATS, supports_one_dtype),
+    TN__KERNEL_SUPPORTS(lerp, TN__FLOATS, supports_one_dtype),
+    TN__KERNEL_SUPPORTS(lerp_scalar, TN__FLOATS, supports_one_dtype),
+    TN__KERNEL_SUPPORTS(addcmul, TN__FLOATS, supports_one_dtype),
+    TN__KERNEL_SUPPORTS(addcdiv, TN__FLOATS, supports_one_dtype),
 };
-
-/* Row `index` of all: the columns [from, to) are x's, the others 0. */
-static tn_status triangle_part(void *user, int64_t begin, int64_t end)
-{
-    const struct triangle *t = user;
-    const tn_view *y = t->y, *x = t->x;
-    int64_t columns = y->shape[y->ndim - 1], rows = y->shape[y->ndim - 2];
-    int64_t sy = y->strides[y->ndim - 1] * t->item, sx = x->strides[x->ndim - 1] * t->item;
-    for (int64_t index = begin; index < end; index++) {
-        int64_t rest = index, middle = index % rows + t->diagonal, from, to;
-        char *at = tn__view_at(y);
-        const char *source = tn__view_at(x);
-        for (int32_t d = y->ndim - 1; d-- > 0; rest /= y->shape[d]) {
-            at += rest % y->shape[d] * y->strides[d] * t->item;
-            source += rest % y->shape[d] * x->strides[d] * t->item;
-        }
-        from = t->upper ? middle : 0;
-        to = t->upper ? columns : middle + 1;
-        from = from < 0 ? 0 : from > columns ? columns : from;
-        to = to < 0 ? 0 : to > columns ? columns : to;
-        if (sy == t->item && sx == t->item) {
-            memset(at, 0, (size_t)(from * sy));
-            memmove(at + from * sy, source + from * sx, (size_t)((to - from) * sy));
-            memset(at + to * sy, 0, (size_t)((columns - to) * sy));
-            continue;
-        }
-        for (int64_t j = 0; j < columns; j++) {
-            if (j >= from && j < to)
-                memcpy(at + j * sy, source + j * sx, (size_t)t->item);
-            else
-                memset(at + j * sy, 0, (size_t)t->item);
-        }
-    }
-    return TN_OK;
-}
-
-static tn_status triangle(const tn_call *call, int64_t diagonal, bool upper)
-{
-    const tn_view *y = call->out[0];
-    int64_t most = INT64_MAX / 4;
-    struct triangle t = { .y = y, .x = call->in[0], .item = tn__view_item(y), .upper = upper };
-    if (tn__view_count(y) == 0)
-        return TN_OK;
-    t.diagonal = diagonal > most ? most : diagonal < -most ? -most : diagonal;
-    int64_t columns = y->shape[y->ndim - 1], rows = tn__view_count(y) / columns;
-    return tn_parallel_for(rows, GRAIN / columns + 1, triangle_part, &t);
-}
-
-tn_status tn__tril(const tn_call *call)
-{
-    return triangle(call, ((const tn_tril_options *)call->options)->diagonal, false);
-}
-
-tn_status tn__triu(const tn_call *call)
-{
-    return triangle(call, ((const tn_triu_options *)call->options)->diagonal, true);
-}
-
-tn_status tn__eye(const tn_call *call)
-{
-    const tn_view *y = call->out[0];
-    int64_t n = y->shape[0] < y->shape[1] ? y->shape[0] : y->shape[1], shape[1] = { n };
-    int64_t strides[1] = { y->strides[0] + y->strides[1] };
-    tn_view diagonal = *y;
-    tn_status status = tn__copy_zero(y);
-    diagonal.ndim = 1;
-    diagonal.shape = shape;
-    diagonal.strides = strides;
-    return status || n == 0 ? status : tn__copy_value(&diagonal, 1);
-}
-
-/* ---- a gate: a sigmoid(b), a and b the halves ------------------------------------------------- */
-
-tn_status tn__glu(const tn_call *call)
-{
-    const tn_view *x = call->in[0];
-    int64_t dim = ((const tn_glu_options *)call->options)->dim;
-    dim = dim < 0 ? dim + x->ndim : dim;
-    tn_view a = *x, b = *x;
-    const tn_view *in[2] = { &a, &b };
-    tn_call halves = *call;
-    a.shape = b.shape = call->out[0]->shape;
-    b.byte_offset += (uint64_t)(call->out[0]->shape[dim] * x->strides[dim] * tn__view_item(x));
-    halves.in = in;
-    halves.n_in = 2;
-    return tn__gate(&halves);
-}
+TN__KERNEL_TABLE(ternary);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Choice between two tensors by a third: bytes are moved as they are, whatever they mean. */
-#include "base/kernels.h"
+#include "base/kernel.h"
+#include "base/span.h"
+#include "simd/simd.h"
 
 enum { GRAIN = 32768 };
 
@@ -64,7 +66,7 @@ static tn_status part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-tn_status tn__where(const tn_call *call)
+static tn_status run_where(const tn_call *call)
 {
     const tn_view *views[4] = { call->out[0], call->in[0], call->in[1], call->in[2] };
     struct job job;
@@ -80,3 +82,8 @@ tn_status tn__where(const tn_call *call)
         return part(&job, 0, job.span.count);
     return tn_parallel_for(job.span.count, GRAIN, part, &job);
 }
+
+static const tn_kernel kernels[] = {
+    TN__KERNEL(where, TN_MASK_ALL),
+};
+TN__KERNEL_TABLE(where);

@@ -11,12 +11,7 @@
 #endif
 
 #include "math/float16.h"
-
-#ifndef TN__LOOPS_NAME
-#define TN__LOOPS_NAME tn__loops_base
-#endif
-#define PASTE_TWO(a, b) a##b
-#define PASTE(a, b) PASTE_TWO(a, b)
+#include "simd/simd.h"
 
 struct c64 {
     float re, im;
@@ -288,7 +283,8 @@ COMPLEX_FUNCTIONS(c128, struct c128, (double))
                 { store_f32_##name, store_f64_##name, store_i64_##name, store_c64_##name,          \
                   store_c128_##name } }
 
-tn__conversions_table PASTE(TN__LOOPS_NAME, _conversions) = {
+const struct tn__simd_convert TN__SIMD_TABLE(convert) = {
+    .of = {
     ROW(TN_BOOL, truth),
     ROW(TN_U8, u8),
     ROW(TN_I8, i8),
@@ -309,4 +305,5 @@ tn__conversions_table PASTE(TN__LOOPS_NAME, _conversions) = {
     ROW(TN_U64, u64),
     ROW(TN_F8_E4M3, e4m3),
     ROW(TN_F8_E5M2, e5m2),
+},
 };

@@ -4,13 +4,7 @@
  * bytes. Compiled once per instruction set. */
 #include <string.h>
 
-#include "base/cpu.h"
-
-#ifndef TN__LOOPS_NAME
-#define TN__LOOPS_NAME tn__loops_base
-#endif
-#define PASTE_TWO(a, b) a##b
-#define PASTE(a, b) PASTE_TWO(a, b)
+#include "simd/simd.h"
 
 /* Vectors of the compiler: as wide as the machine has them, at any address. */
 typedef uint64_t wide __attribute__((vector_size(64), aligned(1), may_alias));
@@ -69,9 +63,9 @@ BITS(bits_not, ~a, ~a)
 /* A truth value: what is not 0 is true. The highest bit of a byte says whether it is more than 0: no carry leaves it. */
 BITS(bits_flip, ((((a & SEVEN) + SEVEN) | a) >> 7 & ONES) ^ ONES, a == 0)
 
-const struct tn__moves PASTE(TN__LOOPS_NAME, _moves) = {
-    .set = { set_uint8_t, set_uint16_t, set_uint32_t, set_uint64_t },
-    .back = { back_uint8_t, back_uint16_t, back_uint32_t, back_uint64_t },
-    .pick = { pick_uint8_t, pick_uint16_t, pick_uint32_t, pick_uint64_t },
+const struct tn__simd_copy TN__SIMD_TABLE(copy) = {
+    .fill = { set_uint8_t, set_uint16_t, set_uint32_t, set_uint64_t },
+    .reverse = { back_uint8_t, back_uint16_t, back_uint32_t, back_uint64_t },
+    .gather = { pick_uint8_t, pick_uint16_t, pick_uint32_t, pick_uint64_t },
     .bits = { bits_and, bits_or, bits_xor, bits_not, bits_flip },
 };

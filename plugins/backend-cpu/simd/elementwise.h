@@ -5,7 +5,7 @@
 #ifndef TN_BACKEND_CPU_EACH_H
 #define TN_BACKEND_CPU_EACH_H
 
-#include "base/cpu.h"
+#include "simd/simd.h"
 
 /* y may be the same memory as a or b, element for element: TN__IVDEP says so. Each shape of
  * strides that is frequent gets its own loop. */

@@ -7,14 +7,9 @@
 #include <immintrin.h>
 #endif
 
-#include "simd/elementwise.h"
 #include "math/float16.h"
-
-#ifndef TN__LOOPS_NAME
-#define TN__LOOPS_NAME tn__loops_base
-#endif
-#define PASTE_TWO(a, b) a##b
-#define PASTE(a, b) PASTE_TWO(a, b)
+#include "simd/elementwise.h"
+#include "simd/simd.h"
 
 TN__UNARY(other_sign, uint16_t, a ^ 0x8000)
 TN__UNARY(no_sign, uint16_t, a & 0x7fff)
@@ -269,7 +264,7 @@ static void add_halves(int64_t n, char *y, int64_t sy, const char *a, int64_t sa
     {                                                                                              \
         name##_f16, name##_bf16                                                                    \
     }
-const struct tn__narrow PASTE(TN__LOOPS_NAME, _narrow) = {
+const struct tn__simd_float16 TN__SIMD_TABLE(float16) = {
     .ew = {
         [TN__NEG] = { other_sign, other_sign },
         [TN__ABS] = { no_sign, no_sign },
@@ -293,7 +288,7 @@ const struct tn__narrow PASTE(TN__LOOPS_NAME, _narrow) = {
     },
 #ifdef __AVX512BW__
     .add = PAIR(sum),
-    .mix = { [TN__MIX_LERP] = PAIR(lerp), [TN__MIX_LERP_SCALAR] = PAIR(lerp_scalar), [TN__MIX_ADDCMUL] = PAIR(addcmul), [TN__MIX_ADDCDIV] = PAIR(addcdiv), [TN__MIX_CLAMP_TENSOR] = PAIR(clamp_tensor) },
+    .ternary = { [TN__TERNARY_LERP] = PAIR(lerp), [TN__TERNARY_LERP_SCALAR] = PAIR(lerp_scalar), [TN__TERNARY_ADDCMUL] = PAIR(addcmul), [TN__TERNARY_ADDCDIV] = PAIR(addcdiv), [TN__TERNARY_CLAMP_TENSOR] = PAIR(clamp_tensor) },
 #else
     .add = { add_halves, add_bf16 },
 #endif

@@ -6,18 +6,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/cpu.h"
-#include "simd/elementwise.h"
-#include "math/float64_trig.h"
+#include "math/float32_via_float64.h"
 #include "math/float64_erf.h"
 #include "math/float64_pow.h"
-#include "math/float32_via_float64.h"
-
-#ifndef TN__LOOPS_NAME
-#define TN__LOOPS_NAME tn__loops_base
-#endif
-#define PASTE_TWO(a, b) a##b
-#define PASTE(a, b) PASTE_TWO(a, b)
+#include "math/float64_trig.h"
+#include "simd/elementwise.h"
+#include "simd/simd.h"
 
 /* ---- in blocks ------------------------------------------------------------------------------- */
 
@@ -327,7 +321,8 @@ CURVES(double, f64, )
     {                                                                                              \
         [TN__F32] = name##_f32, [TN__F64] = name##_f64                                             \
     }
-tn__ew_loop *const PASTE(TN__LOOPS_NAME, _curves)[TN__EW_COUNT][TN__I64 + 1] = {
+const struct tn__simd_functions TN__SIMD_TABLE(functions) = {
+    .ew = {
     [TN__EXP] = FLOATS(exp),
     [TN__LOG] = FLOATS(log),
     [TN__SIGMOID] = FLOATS(sigmoid),
@@ -380,4 +375,5 @@ tn__ew_loop *const PASTE(TN__LOOPS_NAME, _curves)[TN__EW_COUNT][TN__I64 + 1] = {
     [TN__BENT] = FLOATS(bent),
     [TN__HINGE] = FLOATS(hinge),
     [TN__NAN_TO_NUM] = FLOATS(nan_to_num),
+},
 };

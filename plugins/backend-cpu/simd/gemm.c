@@ -3,11 +3,7 @@
  * Sums of products, compiled once per instruction set (TN__PRODUCTS_NAME) and, other than
  * simd/elementwise.c, with fused multiply-adds where there are any: the innermost tile of the own product
  * of matrices (MR x NR sums in registers, two vectors wide), dot products, y += a x. */
-#include "base/cpu.h"
-
-#ifndef TN__PRODUCTS_NAME
-#define TN__PRODUCTS_NAME tn__products_base
-#endif
+#include "simd/simd.h"
 
 #if defined(__AVX512F__)
 #define TILE_BYTES 64
@@ -249,7 +245,7 @@ ROW_PRODUCTS(double, f64)
 ROWS(f32, float, tile_v_f32)
 ROWS(f64, double, tile_v_f64)
 
-const struct tn__products TN__PRODUCTS_NAME = {
+const struct tn__simd_gemm TN__SIMD_TABLE(gemm) = {
     .dot_f32 = dot_f32,
     .dot_f64 = dot_f64,
     .axpy_f32 = axpy_f32,

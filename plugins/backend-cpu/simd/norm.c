@@ -7,12 +7,7 @@
 
 #include "math/float32.h"
 #include "simd/norm.h"
-
-#ifndef TN__LOOPS_NAME
-#define TN__LOOPS_NAME tn__loops_base
-#endif
-#define PASTE_(a, b) a##b
-#define PASTE(a, b) PASTE_(a, b)
+#include "simd/simd.h"
 
 enum { LANES = 16, ROWS_AT_ONCE = 64, SIDE_AT_ONCE = 256 };
 
@@ -448,7 +443,7 @@ SIDE(f64, double)
         name##_f32, name##_f64                                                                     \
     }
 
-const struct tn__norms PASTE(TN__LOOPS_NAME, _norms) = {
+const struct tn__simd_norm TN__SIMD_TABLE(norm) = {
     .forth = BOTH(forth),
     .channels = BOTH(channels),
     .rows = BOTH(rows),

@@ -4,7 +4,7 @@
 #ifndef TN_BACKEND_CPU_NORMS_H
 #define TN_BACKEND_CPU_NORMS_H
 
-#include "base/cpu.h"
+#include "simd/simd.h"
 
 /* Population p has `segments` stretches of `length` numbers, stretch s from (s * populations + p) * length on. */
 struct tn__people {
@@ -34,7 +34,7 @@ struct tn__norm_work {
 
 /* Bodies of tn_parallel_for, over the work; [0] float32, [1] float64. */
 typedef tn_status tn__norm_part(void *work, int64_t begin, int64_t end);
-struct tn__norms {
+struct tn__simd_norm {
     tn__norm_part *forth[2];    /* populations */
     tn__norm_part *channels[2]; /* back, channels with all their populations */
     tn__norm_part *rows[2];     /* back, populations */
@@ -43,11 +43,5 @@ struct tn__norms {
     tn__norm_part *side_sums[2], *side_moments[2], *side_forth[2];
     tn__norm_part *side_back_sums[2], *side_back_moments[2], *side_back[2];
 };
-extern const struct tn__norms *tn__norms;
-extern const struct tn__norms tn__loops_base_norms;
-#ifdef TN__HAVE_X86_LOOPS
-extern const struct tn__norms tn__loops_avx2_norms;
-extern const struct tn__norms tn__loops_avx512_norms;
-#endif
 
 #endif

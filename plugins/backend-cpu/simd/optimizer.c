@@ -2,15 +2,9 @@
  *
  * Steps of optimizers over numbers in a row, in one pass: compiled once per instruction set. The numbers that
  * do not change from element to element come rounded to the type. */
-#include "base/cpu.h"
+#include "simd/simd.h"
 
 #include <math.h>
-
-#ifndef TN__LOOPS_NAME
-#define TN__LOOPS_NAME tn__loops_base
-#endif
-#define PASTE_TWO(a, b) a##b
-#define PASTE(a, b) PASTE_TWO(a, b)
 
 enum { LANES = 16 };
 
@@ -126,7 +120,7 @@ ADAM(f64, double, sqrt)
 NORM(f32, float)
 NORM(f64, double)
 
-const struct tn__steps PASTE(TN__LOOPS_NAME, _steps) = {
+const struct tn__simd_optimizer TN__SIMD_TABLE(optimizer) = {
     .sgd = { [TN__F32] = sgd_f32, [TN__F64] = sgd_f64 },
     .adam = { [TN__F32] = adam_f32, [TN__F64] = adam_f64 },
     .sum = { [TN__F32] = sum_f32, [TN__F64] = sum_f64 },

@@ -2,13 +2,8 @@
  *
  * Largest, smallest and product of numbers in a row, and these and sums of columns: compiled once per
  * instruction set. Products of floats are taken in float64. */
-#include "base/cpu.h"
-
-#ifndef TN__LOOPS_NAME
-#define TN__LOOPS_NAME tn__loops_base
-#endif
-#define PASTE_TWO(a, b) a##b
-#define PASTE(a, b) PASTE_TWO(a, b)
+#include "simd/simd.h"
+#include "simd/sum_template.h"
 
 enum { WIDE = 256, BLOCK = 32, PART = 16 };
 
@@ -138,6 +133,14 @@ PLACE(place_i64, int64_t, i)
 PRODUCT(prod_f32, float, double, double, f, KEEP_NORMAL)
 PRODUCT(prod_f64, double, double, double, f, KEEP)
 PRODUCT(prod_i64, int64_t, uint64_t, int64_t, i, KEEP)
+
+static int64_t sum_i64(int64_t n, const int64_t *x)
+{
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += (uint64_t)x[i];
+    return (int64_t)sum;
+}
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
@@ -273,11 +276,14 @@ ROWS_PLACE(rows_argmin_i64, int64_t, int64_t, int64_t, FIRST_WHOLE, LESS_WHOLE)
         [TN__F32] = name##_f32, [TN__F64] = name##_f64, [TN__I64] = name##_i64                     \
     }
 
-const struct tn__folds PASTE(TN__LOOPS_NAME, _folds) = {
+const struct tn__simd_reduction TN__SIMD_TABLE(reduction) = {
+    .sum_f32 = sum_f32,
+    .sum_f64 = sum_f64,
+    .sum_i64 = sum_i64,
     .max = EACH_TYPE(max),
     .min = EACH_TYPE(min),
     .prod = EACH_TYPE(prod),
-    .place = EACH_TYPE(place),
+    .find = EACH_TYPE(place),
     .rows_sum = EACH_TYPE(rows_sum),
     .rows_max = EACH_TYPE(rows_max),
     .rows_min = EACH_TYPE(rows_min),

@@ -8,12 +8,7 @@
  *       | 0  2 -1 -2  1  0 |       | 1/24 -1/12   1/6 |       | 0  1 -1  8 -8  1 |
  *       | 0  4  0 -5  0  1 |       |   0     0     1  | */
 #include "conv/winograd.h"
-
-#ifndef TN__LOOPS_NAME
-#define TN__LOOPS_NAME tn__loops_base
-#endif
-#define PASTE_(a, b) a##b
-#define PASTE(a, b) PASTE_(a, b)
+#include "simd/simd.h"
 
 #if defined(__AVX512F__)
 enum { LANES = 16 };
@@ -184,7 +179,7 @@ static void weight_back(int64_t n, const float *m, int64_t step, float *w)
     }
 }
 
-const struct tn__transforms PASTE(TN__LOOPS_NAME, _transforms) = {
+const struct tn__simd_winograd TN__SIMD_TABLE(winograd) = {
     .input = input,
     .gradient = gradient,
     .output = output,

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Compute types and conversion between them and the dtypes of tensors. */
+#ifndef TN_BACKEND_CPU_BASE_DTYPE_H
+#define TN_BACKEND_CPU_BASE_DTYPE_H
+
+#include <tenon/plugin.h>
+
+/* The types in which numbers are worked on. All others are converted in chunks: float16,
+ * bfloat16 and float8 to float32, integers and bool to int64 (which wraps around to the narrower
+ * type just as its own arithmetic does). */
+enum tn__ct { TN__F32, TN__F64, TN__I64, TN__C64, TN__C128, TN__CT_COUNT };
+
+#define TN__CT_MAX_SIZE 16
+#define TN__CHUNK 512 /* elements converted at a time: the buffers stay in the first-level cache */
+
+size_t tn__ct_size(enum tn__ct ct);
+/* The compute type of arithmetic in `dtype`. */
+enum tn__ct tn__ct_of(tn_dtype dtype);
+/* The dtype that a compute type is. */
+tn_dtype tn__ct_dtype(enum tn__ct ct);
+/* The compute type through which values go from one dtype to another. */
+enum tn__ct tn__ct_between(tn_dtype from, tn_dtype to);
+
+/* n elements, `stride` bytes apart, to contiguous numbers of a compute type, and back. */
+typedef void tn__load(int64_t n, const char *from, int64_t stride, void *to);
+typedef void tn__store(int64_t n, const void *from, char *to, int64_t stride);
+tn__load *tn__convert_load(tn_dtype from, enum tn__ct ct);
+tn__store *tn__convert_store(enum tn__ct ct, tn_dtype to);
+
+#endif

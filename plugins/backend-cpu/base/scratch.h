@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Scratch memory for the work of one call. */
+#ifndef TN_BACKEND_CPU_BASE_SCRATCH_H
+#define TN_BACKEND_CPU_BASE_SCRATCH_H
+
+#include <tenon/plugin.h>
+
+/* Memory for a piece of work, kept for the next one instead of going back to the system (whose
+ * fresh pages cost more than the work on them). It begins on a line of the cache. NULL and an error when there is none. */
+void *tn__scratch_take(size_t bytes);
+void tn__scratch_give(void *memory);
+/* Gives back what is kept. */
+void tn__scratch_drop(void);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Arithmetic and functions of one and two numbers, element by element. */
+#include <string.h>
+
+#include "op/elementwise.h"
+
+static tn_status run_add(const tn_call *call)
+{
+    double alpha = ((const tn_add_options *)call->options)->alpha;
+    if (tn_view_dtype(call->out[0]) == TN_BOOL)
+        alpha = alpha != 0; /* as in PyTorch it has the result's type */
+    const double numbers[3] = { alpha };
+    return tn__elementwise_run(call, alpha == 1 ? TN__ADD : TN__ADD_ALPHA, 2, numbers);
+}
+
+static tn_status run_sub(const tn_call *call)
+{
+    double alpha = ((const tn_sub_options *)call->options)->alpha;
+    const double numbers[3] = { -alpha };
+    return tn__elementwise_run(call, alpha == 1 ? TN__SUB : TN__ADD_ALPHA, 2, numbers);
+}
+
+static void find_zero(void *user, int64_t n, char *const *at, const int64_t *stride)
+{
+    bool *found = user;
+    int64_t b;
+    for (int64_t i = 0; i < n; i++) {
+        memcpy(&b, at[0] + i * stride[0], sizeof b);
+        *found |= b == 0;
+    }
+}
+
+/* Whole numbers cannot be divided by zero. */
+static tn_status check_divisor(const tn_call *call)
+{
+    const tn_view *b = call->in[1];
+    tn_dtype dtype = tn_view_dtype(b);
+    if (!(TN_MASK_INT & TN_BIT(dtype)))
+        return TN_OK;
+    struct tn__span span;
+    bool found = false;
+    tn__span_make(&span, 1, &b, false);
+    if (dtype == TN_I64) {
+        tn__span_walk(&span, 0, span.count, find_zero, &found);
+    } else {
+        tn__load *load = tn__convert_load(dtype, TN__I64);
+        for (int64_t i = 0; i < span.count && !found; i++) {
+            int64_t rest = i, number;
+            const char *at = span.base[0];
+            for (int32_t d = span.ndim; d-- > 0; rest /= span.shape[d])
+                at += rest % span.shape[d] * span.stride[0][d];
+            load(1, at, 0, &number);
+            found = number == 0;
+        }
+    }
+    return found
+               ? tn_fail(TN_ERR_RUNTIME, "%s: ZeroDivisionError: b (%s) has a zero; expected none",
+                         call->op, tn_dtype_name(dtype))
+               : TN_OK;
+}
+
+static tn_status run_div(const tn_call *call)
+{
+    const char *mode = ((const tn_div_options *)call->options)->rounding_mode;
+    if (!mode)
+        return tn__elementwise_run(call, TN__DIV, 2, NULL);
+    tn_status status = check_divisor(call);
+    return status
+               ? status
+               : tn__elementwise_run(call, mode[0] == 'f' ? TN__DIV_FLOOR : TN__DIV_TRUNC, 2, NULL);
+}
+
+static tn_status run_remainder(const tn_call *call)
+{
+    tn_status status = check_divisor(call);
+    return status ? status : tn__elementwise(call);
+}
+
+static bool supports_pow_scalar(const tn_call *call, char *reason, size_t size)
+{
+    if (((const tn_pow_scalar_options *)call->options)->exponent == 3)
+        return true;
+    tn_snprint(reason, size, "it is for the exponent 3");
+    return false;
+}
+
+static tn_status run_pow_scalar(const tn_call *call)
+{
+    return tn__elementwise_run(call, TN__CUBE, 1, NULL);
+}
+
+/* ---- options as numbers ----------------------------------------------------------------------- */
+
+static void fill_add_scalar(const void *options, double *numbers)
+{
+    const tn_add_scalar_options *o = options;
+    numbers[0] = o->value;
+}
+
+static void fill_mul_scalar(const void *options, double *numbers)
+{
+    const tn_mul_scalar_options *o = options;
+    numbers[0] = o->value;
+}
+
+static const tn_kernel kernels[] = {
+    TN__KERNEL(add, TN__NUMBERS_BOOL),
+    TN__KERNEL(sub, TN__NUMBERS),
+    TN__BINARY_KERNEL(mul, TN__NUMBERS_BOOL, TN__MUL),
+    TN__KERNEL(div, (TN__FLOATS_COMPLEX | TN_MASK_INT) & TN__NOT_U64),
+    TN__ELEMENTWISE_KERNEL(remainder, TN__REALS &TN__NOT_U64, run_remainder, TN__REMAINDER, 2,
+                           NULL),
+    TN__ELEMENTWISE_KERNEL(fmod, TN__REALS &TN__NOT_U64, run_remainder, TN__FMOD, 2, NULL),
+    TN__BINARY_KERNEL(pow, TN__REALS, TN__POW),
+    TN__BINARY_KERNEL(atan2, TN__FLOATS, TN__ATAN2),
+    TN__KERNEL_SUPPORTS(pow_scalar, TN__FLOATS, supports_pow_scalar),
+    TN__UNARY_KERNEL_OPTIONS(add_scalar, TN__NUMBERS, TN__ADD_SCALAR),
+    TN__UNARY_KERNEL_OPTIONS(mul_scalar, TN__NUMBERS, TN__MUL_SCALAR),
+    TN__UNARY_KERNEL(neg, TN__NUMBERS, TN__NEG),
+    TN__UNARY_KERNEL(exp, TN__FLOATS_COMPLEX, TN__EXP),
+    TN__UNARY_KERNEL(log, TN__FLOATS_COMPLEX, TN__LOG),
+    TN__UNARY_KERNEL(sqrt, TN__FLOATS_COMPLEX, TN__SQRT),
+    TN__UNARY_KERNEL(abs, TN__REALS &TN__NOT_U64, TN__ABS),
+    TN__UNARY_KERNEL(sign, TN__REALS &TN__NOT_U64, TN__SIGN),
+    TN__UNARY_KERNEL(floor, TN__REALS, TN__FLOOR),
+    TN__UNARY_KERNEL(ceil, TN__REALS, TN__CEIL),
+    TN__UNARY_KERNEL(trunc, TN__REALS, TN__TRUNC),
+    TN__UNARY_KERNEL(round, TN__REALS, TN__ROUND),
+    TN__UNARY_KERNEL(frac, TN__FLOATS, TN__FRAC),
+    TN__UNARY_KERNEL(square, TN__NUMBERS, TN__SQUARE),
+    TN__UNARY_KERNEL(reciprocal, TN__FLOATS_COMPLEX, TN__RECIPROCAL),
+    TN__UNARY_KERNEL(rsqrt, TN__FLOATS_COMPLEX, TN__RSQRT),
+    TN__UNARY_KERNEL(expm1, TN__FLOATS, TN__EXPM1),
+    TN__UNARY_KERNEL(log1p, TN__FLOATS, TN__LOG1P),
+    TN__UNARY_KERNEL(log2, TN__FLOATS_COMPLEX, TN__LOG2),
+    TN__UNARY_KERNEL(log10, TN__FLOATS_COMPLEX, TN__LOG10),
+    TN__UNARY_KERNEL(sin, TN__FLOATS_COMPLEX, TN__SIN),
+    TN__UNARY_KERNEL(cos, TN__FLOATS_COMPLEX, TN__COS),
+    TN__UNARY_KERNEL(tan, TN__FLOATS_COMPLEX, TN__TAN),
+    TN__UNARY_KERNEL(asin, TN__FLOATS_COMPLEX, TN__ASIN),
+    TN__UNARY_KERNEL(acos, TN__FLOATS_COMPLEX, TN__ACOS),
+    TN__UNARY_KERNEL(atan, TN__FLOATS_COMPLEX, TN__ATAN),
+    TN__UNARY_KERNEL(sinh, TN__FLOATS_COMPLEX, TN__SINH),
+    TN__UNARY_KERNEL(cosh, TN__FLOATS_COMPLEX, TN__COSH),
+    TN__UNARY_KERNEL(tanh, TN__FLOATS_COMPLEX, TN__TANH),
+    TN__UNARY_KERNEL(erf, TN__FLOATS, TN__ERF),
+    TN__UNARY_KERNEL(erfc, TN__FLOATS, TN__ERFC),
+    TN__UNARY_KERNEL(erfinv, TN__FLOATS, TN__ERFINV),
+};
+TN__KERNEL_TABLE(arithmetic);

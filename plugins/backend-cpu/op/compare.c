@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Comparisons, bounds and replacement of NaN, element by element. */
+#include <math.h>
+
+#include "op/elementwise.h"
+
+/* The largest number of the dtype stands for an infinity where no other is given. */
+static tn_status run_nan_to_num(const tn_call *call)
+{
+    const tn_nan_to_num_options *o = call->options;
+    tn_dtype dtype = tn_view_dtype(call->out[0]);
+    double most = dtype == TN_F16    ? 65504.0
+                  : dtype == TN_BF16 ? 0x1.fep127
+                  : dtype == TN_F64  ? 1.7976931348623157e308
+                                     : 0x1.fffffep127;
+    const double numbers[3] = { isnan(o->nan) ? 0 : o->nan, isnan(o->posinf) ? most : o->posinf,
+                                isnan(o->neginf) ? -most : o->neginf };
+    return tn__elementwise_run(call, TN__NAN_TO_NUM, 1, numbers);
+}
+
+/* ---- options as numbers ----------------------------------------------------------------------- */
+
+static void fill_clamp(const void *options, double *numbers)
+{
+    const tn_clamp_options *o = options;
+    numbers[0] = o->min;
+    numbers[1] = o->max;
+}
+
+static const tn_kernel kernels[] = {
+    TN__BINARY_KERNEL(eq, TN__NUMBERS_BOOL, TN__EQ),
+    TN__BINARY_KERNEL(ne, TN__NUMBERS_BOOL, TN__NE),
+    TN__BINARY_KERNEL(lt, TN__REALS_BOOL &TN__NOT_U64, TN__LT),
+    TN__BINARY_KERNEL(le, TN__REALS_BOOL &TN__NOT_U64, TN__LE),
+    TN__BINARY_KERNEL(gt, TN__REALS_BOOL &TN__NOT_U64, TN__GT),
+    TN__BINARY_KERNEL(ge, TN__REALS_BOOL &TN__NOT_U64, TN__GE),
+    TN__BINARY_KERNEL(maximum, TN__REALS_BOOL, TN__MAXIMUM),
+    TN__BINARY_KERNEL(minimum, TN__REALS_BOOL &TN__NOT_U64, TN__MINIMUM),
+    TN__UNARY_KERNEL_OPTIONS(clamp, TN__REALS &TN__NOT_U64, TN__CLAMP),
+    TN__KERNEL(nan_to_num, TN__FLOATS),
+};
+TN__KERNEL_TABLE(compare);
