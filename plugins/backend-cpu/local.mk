@@ -1,13 +1,22 @@
 # SPDX-License-Identifier: MIT
 
 TN_PLUGINS += plugins/backend-cpu.la
-TN_CPU_SHARED = %D%/base/dtype.h %D%/base/elementwise.h %D%/base/kernel.h %D%/base/scratch.h \
-	%D%/base/span.h %D%/base/vector.h %D%/conv/conv.h %D%/conv/winograd.h %D%/math/exp_log.h \
-	%D%/math/float16.h %D%/math/float32.h %D%/math/float32_via_float64.h %D%/math/float64.h \
-	%D%/math/float64_erf.h %D%/math/float64_pow.h %D%/math/float64_trig.h %D%/math/sqrt.h \
-	%D%/matmul/blas.h %D%/matmul/gemm.h %D%/matmul/matmul.h %D%/op/copy.h \
-	%D%/op/elementwise.h %D%/op/reduction.h %D%/simd/elementwise.h %D%/simd/norm.h \
-	%D%/simd/simd.h %D%/simd/sum_template.h %D%/device.h
+TN_CPU_SHARED = %D%/base/dtype.h %D%/base/elementwise.h %D%/base/for_floats.h \
+	%D%/base/for_sizes.h %D%/base/kernel.h %D%/base/scratch.h %D%/base/span.h %D%/base/vector.h \
+	%D%/conv/conv.h %D%/conv/winograd.h %D%/math/exp_log.h %D%/math/float16.h %D%/math/float32.h \
+	%D%/math/float32_via_float64.h %D%/math/float64.h %D%/math/float64_erf.h %D%/math/float64_pow.h \
+	%D%/math/float64_trig.h %D%/math/sqrt.h %D%/matmul/blas.h %D%/matmul/gemm.h %D%/matmul/matmul.h \
+	%D%/nn/pool_template.h %D%/op/complex_template.h %D%/op/copy.h %D%/op/elementwise.h \
+	%D%/op/index_add_template.h %D%/op/index_template.h %D%/op/reduction.h %D%/op/scan_template.h \
+	%D%/op/sort_template.h %D%/op/where_template.h %D%/simd/copy_template.h %D%/simd/elementwise.h \
+	%D%/simd/elementwise_template.h %D%/simd/float16_scalar_template.h %D%/simd/float16_template.h \
+	%D%/simd/float16_vector_template.h %D%/simd/functions_template.h \
+	%D%/simd/gemm_strip_rows_template.h %D%/simd/gemm_strip_step.h %D%/simd/gemm_strip_template.h \
+	%D%/simd/gemm_strips_template.h %D%/simd/gemm_template.h %D%/simd/gemm_tile_template.h \
+	%D%/simd/guarded_template.h %D%/simd/loop_template.h %D%/simd/norm.h %D%/simd/norm_template.h \
+	%D%/simd/optimizer_template.h %D%/simd/random_template.h %D%/simd/reduction_rows_sum_template.h \
+	%D%/simd/reduction_rows_template.h %D%/simd/reduction_template.h %D%/simd/simd.h \
+	%D%/simd/softmax_template.h %D%/simd/sqrt_template.h %D%/simd/sum_template.h %D%/device.h
 plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c \
 	%D%/base/dtype.c %D%/base/scratch.c %D%/base/span.c \
 	%D%/op/activation.c %D%/op/arithmetic.c %D%/op/bitwise.c %D%/op/compare.c \
@@ -30,8 +39,8 @@ plugins_backend_cpu_la_LIBADD = libsimd-baseline.la $(LIBM)
 # The files of simd/ are compiled once per instruction set; activation chooses one. GCC may assume
 # that nobody reads errno and the floating-point status after these loops. Only gemm.c is compiled
 # with contraction to fused multiply-adds: see there and in elementwise.c.
-TN_SIMD_SOURCES = $(TN_CPU_SHARED) %D%/simd/convert.c %D%/simd/copy.c %D%/simd/elementwise.c %D%/simd/float16.c \
-	%D%/simd/functions.c %D%/simd/norm.c %D%/simd/optimizer.c %D%/simd/random.c \
+TN_SIMD_SOURCES = $(TN_CPU_SHARED) %D%/simd/convert.c %D%/simd/copy.c \
+	%D%/simd/elementwise.c %D%/simd/float16.c %D%/simd/functions.c %D%/simd/norm.c %D%/simd/optimizer.c %D%/simd/random.c \
 	%D%/simd/reduction.c %D%/simd/softmax.c %D%/simd/winograd.c
 TN_SIMD_FUSED_SOURCES = $(TN_CPU_SHARED) %D%/simd/gemm.c
 

@@ -1,77 +1,49 @@
 /* SPDX-License-Identifier: MIT
  *
- * Square roots and their reciprocals. The processor's square root of a 512-bit vector keeps its unit
- * busy for longer than an estimate and what corrects it take; the result is rounded just the same. */
-#ifndef TN_BACKEND_CPU_ROOTS_H
-#define TN_BACKEND_CPU_ROOTS_H
-
-#include "simd/elementwise.h"
+ * Square roots of 512-bit vectors. The processor's instruction takes longer than an estimate and
+ * its correction; the result is rounded the same. */
+#ifndef TN_BACKEND_CPU_MATH_SQRT_H
+#define TN_BACKEND_CPU_MATH_SQRT_H
 
 #ifdef __AVX512F__
 #include <immintrin.h>
 
 /* With r = 1 / sqrt(x) to 14 bits: g = x r, h = r / 2; each step g += g e, h += h e, e = 1/2 - g h,
- * doubles the bits. The last one goes by the exact rest, g + (x - g^2) h: what is lost before it is
- * rounded is less than any root is apart from the middle of two numbers, but for some hundred
- * fractions, and tests know those. Numbers whose rest might leave the normal range, among them 0,
- * infinity and NaN, take the processor's root. */
-#define TN__ROOT(name, V, F, MASK, INT, CAST, first, behind, steps)                                \
-    static inline V name(V x)                                                                      \
-    {                                                                                              \
-        const V half = _mm512_set1_##F(0.5);                                                       \
-        V r = _mm512_rsqrt14_##F(x), g = _mm512_mul_##F(x, r), h = _mm512_mul_##F(r, half);        \
-        for (int i = 0; i < (steps); i++) {                                                        \
-            V e = _mm512_fnmadd_##F(g, h, half);                                                   \
-            g = _mm512_fmadd_##F(g, e, g);                                                         \
-            h = _mm512_fmadd_##F(h, e, h);                                                         \
-        }                                                                                          \
-        V y = _mm512_fmadd_##F(_mm512_fnmadd_##F(g, g, x), h, g);                                  \
-        MASK odd = _mm512_cmp_##INT##_mask(                                                        \
-            _mm512_sub_##CAST(_mm512_cast##F##_si512(x), _mm512_set1_##CAST(first)),               \
-            _mm512_set1_##CAST((behind) - (first)), _MM_CMPINT_NLT);                               \
-        return odd ? _mm512_mask_sqrt_##F(y, odd, x) : y;                                          \
+ * doubles the bits. The last step uses the exact remainder, g + (x - g^2) h: the error before the
+ * rounding is smaller than the distance of any root from the middle of two numbers, except for some
+ * hundred fractions, which tests cover. Numbers whose remainder might leave the normal range, and
+ * 0, infinity and NaN, use the processor's square root. */
+static inline __m512 tn__root_f32(__m512 x)
+{
+    const __m512 half = _mm512_set1_ps(0.5);
+    __m512 r = _mm512_rsqrt14_ps(x), g = _mm512_mul_ps(x, r), h = _mm512_mul_ps(r, half);
+    for (int i = 0; i < 1; i++) {
+        __m512 e = _mm512_fnmadd_ps(g, h, half);
+        g = _mm512_fmadd_ps(g, e, g);
+        h = _mm512_fmadd_ps(h, e, h);
     }
-TN__ROOT(tn__root_f32, __m512, ps, __mmask16, epu32, epi32, 0x0d800000, 0x7f000000, 1)
-TN__ROOT(tn__root_f64, __m512d, pd, __mmask8, epu64, epi64, 0x0600000000000000, 0x7fd0000000000000,
-         2)
+    __m512 y = _mm512_fmadd_ps(_mm512_fnmadd_ps(g, g, x), h, g);
+    __mmask16 odd = _mm512_cmp_epu32_mask(
+        _mm512_sub_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x0d800000)),
+        _mm512_set1_epi32((0x7f000000) - (0x0d800000)), _MM_CMPINT_NLT);
+    return odd ? _mm512_mask_sqrt_ps(y, odd, x) : y;
+}
 
-/* expr of the root g of each vector. */
-#define TN__ROOTS(name, T, V, F, MASK, s, f, expr, scalar)                                         \
-    static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
-                     int64_t sb, const double *param)                                              \
-    {                                                                                              \
-        enum { WIDE = 64 / sizeof(T) };                                                            \
-        (void)bp, (void)sb, (void)param;                                                           \
-        if (sy != (int64_t)sizeof(T) || sa != (int64_t)sizeof(T)) {                                \
-            for (int64_t i = 0; i < n; i++) {                                                      \
-                const T g = __builtin_sqrt##f(*(const T *)(const void *)(ap + i * sa));            \
-                *(T *)(void *)(yp + i * sy) = scalar;                                              \
-            }                                                                                      \
-            return;                                                                                \
-        }                                                                                          \
-        const V one = _mm512_set1_##F(1);                                                          \
-        T *y = (T *)(void *)yp;                                                                    \
-        const T *a = (const T *)(const void *)ap;                                                  \
-        (void)one;                                                                                 \
-        for (; n >= WIDE; n -= WIDE, a += WIDE, y += WIDE) {                                       \
-            const V g = tn__root_##s(_mm512_loadu_##F(a));                                         \
-            _mm512_storeu_##F(y, expr);                                                            \
-        }                                                                                          \
-        if (n > 0) {                                                                               \
-            const MASK some = (MASK)((1u << n) - 1);                                               \
-            const V g = tn__root_##s(_mm512_mask_loadu_##F(one, some, a));                         \
-            _mm512_mask_storeu_##F(y, some, expr);                                                 \
-        }                                                                                          \
+static inline __m512d tn__root_f64(__m512d x)
+{
+    const __m512d half = _mm512_set1_pd(0.5);
+    __m512d r = _mm512_rsqrt14_pd(x), g = _mm512_mul_pd(x, r), h = _mm512_mul_pd(r, half);
+    for (int i = 0; i < 2; i++) {
+        __m512d e = _mm512_fnmadd_pd(g, h, half);
+        g = _mm512_fmadd_pd(g, e, g);
+        h = _mm512_fmadd_pd(h, e, h);
     }
-TN__ROOTS(sqrt_f32, float, __m512, ps, __mmask16, f32, f, g, g)
-TN__ROOTS(sqrt_f64, double, __m512d, pd, __mmask8, f64, , g, g)
-TN__ROOTS(rsqrt_f32, float, __m512, ps, __mmask16, f32, f, _mm512_div_ps(one, g), 1 / g)
-TN__ROOTS(rsqrt_f64, double, __m512d, pd, __mmask8, f64, , _mm512_div_pd(one, g), 1 / g)
-#else
-TN__UNARY(sqrt_f32, float, __builtin_sqrtf(a))
-TN__UNARY(sqrt_f64, double, __builtin_sqrt(a))
-TN__UNARY(rsqrt_f32, float, 1 / __builtin_sqrtf(a))
-TN__UNARY(rsqrt_f64, double, 1 / __builtin_sqrt(a))
+    __m512d y = _mm512_fmadd_pd(_mm512_fnmadd_pd(g, g, x), h, g);
+    __mmask8 odd = _mm512_cmp_epu64_mask(
+        _mm512_sub_epi64(_mm512_castpd_si512(x), _mm512_set1_epi64(0x0600000000000000)),
+        _mm512_set1_epi64((0x7fd0000000000000) - (0x0600000000000000)), _MM_CMPINT_NLT);
+    return odd ? _mm512_mask_sqrt_pd(y, odd, x) : y;
+}
 #endif
 
 #endif

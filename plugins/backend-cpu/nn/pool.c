@@ -11,7 +11,12 @@
 
 enum { DIMS = 3, PLANES = 4 /* for a thread at least */ };
 
+struct pool;
+/* One image and channel. */
+typedef tn_status plane_function(const struct pool *p, void *image, void *result, int64_t *where);
+
 struct pool {
+    plane_function *plane;
     const tn_view *image, *result,
         *places; /* [N, C, size...], [N, C, count...], and the indices or NULL */
     enum tn__ct ct;
@@ -113,65 +118,6 @@ static tn_status out_of_range(int64_t place, int64_t most)
                    (long long)place, (long long)most);
 }
 
-#define PLANES_OF(s, T)                                                                            \
-    static void max_##s(const struct pool *p, const T *x, T *y, int64_t *where)                    \
-    {                                                                                              \
-        EACH_WINDOW                                                                                \
-        {                                                                                          \
-            T best = -(T)INFINITY;                                                                 \
-            int64_t place = -1;                                                                    \
-            EACH_MEMBER                                                                            \
-            {                                                                                      \
-                T value = x[IN_IMAGE];                                                             \
-                if (value > best || value != value || place < 0) {                                 \
-                    if (place >= 0 && best != best)                                                \
-                        continue; /* the first NaN stays */                                        \
-                    best = value;                                                                  \
-                    place = (MEMBER(0, k0) * p->size[1] + MEMBER(1, k1)) * p->size[2] +            \
-                            MEMBER(2, k2);                                                         \
-                }                                                                                  \
-            }                                                                                      \
-            if (place < 0) /* all of it is in the padding: the nearest place */                    \
-                for (int32_t d = 0; d < DIMS; d++)                                                 \
-                    place = (place < 0 ? 0 : place) * p->size[d] + nearest(p, at, d);              \
-            y[PLACE(p->result_step)] = best;                                                       \
-            where[PLACE(p->places_step)] = place;                                                  \
-        }                                                                                          \
-    }                                                                                              \
-    static void avg_##s(const struct pool *p, const T *x, T *y)                                    \
-    {                                                                                              \
-        EACH_WINDOW                                                                                \
-        {                                                                                          \
-            T sum = 0;                                                                             \
-            EACH_MEMBER sum += x[IN_IMAGE];                                                        \
-            y[PLACE(p->result_step)] = sum / (T)share_of(p, at);                                   \
-        }                                                                                          \
-    }                                                                                              \
-    static void avg_back_##s(const struct pool *p, T *gx, const T *gy)                             \
-    {                                                                                              \
-        EACH_WINDOW                                                                                \
-        {                                                                                          \
-            T each = gy[PLACE(p->result_step)] / (T)share_of(p, at);                               \
-            EACH_MEMBER gx[IN_IMAGE] += each;                                                      \
-        }                                                                                          \
-    }                                                                                              \
-    static tn_status max_back_##s(const struct pool *p, T *gx, const T *gy, const int64_t *where)  \
-    {                                                                                              \
-        int64_t plane = p->size[1] * p->size[2], most = p->size[0] * plane;                        \
-        EACH_WINDOW                                                                                \
-        {                                                                                          \
-            int64_t place = where[PLACE(p->places_step)];                                          \
-            if (place < 0 || place >= most)                                                        \
-                return out_of_range(place, most);                                                  \
-            gx[place / plane * p->image_step[0] +                                                  \
-               place / p->size[2] % p->size[1] * p->image_step[1] +                                \
-               place % p->size[2] * p->image_step[2]] += gy[PLACE(p->result_step)];                \
-        }                                                                                          \
-        return TN_OK;                                                                              \
-    }
-PLANES_OF(f32, float)
-PLANES_OF(f64, double)
-
 /* ---- channels side by side ------------------------------------------------------------------- */
 
 enum { WIDE = 256 /* channels at a time */ };
@@ -183,96 +129,10 @@ static bool side_by_side(const struct pool *p)
            p->size[0] * p->size[1] * p->size[2] <= INT32_MAX;
 }
 
-#define SIDE(s, T, I)                                                                              \
-    /* A NaN is largest, and the first stays. */                                                   \
-    static void side_max_##s(int64_t n, const T *x, int64_t at, T *best, I *place)                 \
-    {                                                                                              \
-        const I here = (I)at;                                                                      \
-        TN__IVDEP                                                                                  \
-        for (int64_t k = 0; k < n; k++) {                                                          \
-            T v = x[k], b = best[k];                                                               \
-            I old = place[k];                                                                      \
-            bool more = !(v <= b) & (b == b);                                                      \
-            best[k] = more ? v : b;                                                                \
-            place[k] = more ? here : old;                                                          \
-        }                                                                                          \
-    }                                                                                              \
-    static tn_status side_max_rows_##s(void *user, int64_t begin, int64_t end)                     \
-    {                                                                                              \
-        const struct pool *p = user;                                                               \
-        int64_t channels = p->image->shape[1], lines = p->count[0] * p->count[1];                  \
-        T best[WIDE];                                                                              \
-        I place[WIDE];                                                                             \
-        for (int64_t line = begin; line < end; line++) {                                           \
-            int64_t at[DIMS] = { line % lines / p->count[1], line % p->count[1], 0 };              \
-            const T *x = (const T *)(const void *)tn__view_at(p->image) +                          \
-                         line / lines * p->image->strides[0];                                      \
-            T *y = (T *)(void *)tn__view_at(p->result) + line / lines * p->result->strides[0];     \
-            int64_t *where = (int64_t *)(void *)tn__view_at(p->places) +                           \
-                             line / lines * p->places->strides[0];                                 \
-            for (; at[2] < p->count[2]; at[2]++)                                                   \
-                for (int64_t c = 0; c < channels; c += WIDE) {                                     \
-                    int64_t n = channels - c < WIDE ? channels - c : WIDE, near = 0;               \
-                    bool any = false;                                                              \
-                    EACH_MEMBER                                                                    \
-                    {                                                                              \
-                        const T *from = x + IN_IMAGE + c;                                          \
-                        int64_t here = (MEMBER(0, k0) * p->size[1] + MEMBER(1, k1)) * p->size[2] + \
-                                       MEMBER(2, k2);                                              \
-                        if (any) {                                                                 \
-                            side_max_##s(n, from, here, best, place);                              \
-                            continue;                                                              \
-                        }                                                                          \
-                        any = true;                                                                \
-                        for (int64_t k = 0; k < n; k++) {                                          \
-                            best[k] = from[k];                                                     \
-                            place[k] = (I)here;                                                    \
-                        }                                                                          \
-                    }                                                                              \
-                    for (int32_t d = 0; !any && d < DIMS; d++)                                     \
-                        near = near * p->size[d] + nearest(p, at, d);                              \
-                    for (int64_t k = 0; !any && k < n; k++) {                                      \
-                        best[k] = -(T)INFINITY;                                                    \
-                        place[k] = (I)near;                                                        \
-                    }                                                                              \
-                    memcpy(y + PLACE(p->result_step) + c, best, (size_t)n * sizeof(T));            \
-                    for (int64_t k = 0; k < n; k++)                                                \
-                        where[PLACE(p->places_step) + c + k] = place[k];                           \
-                }                                                                                  \
-        }                                                                                          \
-        return TN_OK;                                                                              \
-    }                                                                                              \
-    /* Pieces are WIDE channels of an image. */                                                    \
-    static tn_status side_back_##s(void *user, int64_t begin, int64_t end)                         \
-    {                                                                                              \
-        const struct pool *p = user;                                                               \
-        int64_t channels = p->image->shape[1], blocks = (channels + WIDE - 1) / WIDE;              \
-        int64_t plane = p->size[1] * p->size[2], most = p->size[0] * plane;                        \
-        bool even = p->image_step[1] == p->size[2] * p->image_step[2] &&                           \
-                    (p->size[0] == 1 || p->image_step[0] == p->size[1] * p->image_step[1]);        \
-        for (int64_t i = begin; i < end; i++) {                                                    \
-            int64_t c = i % blocks * WIDE, n = channels - c < WIDE ? channels - c : WIDE;          \
-            T *gx = (T *)(void *)tn__view_at(p->image) + i / blocks * p->image->strides[0] + c;    \
-            const T *gy = (const T *)(const void *)tn__view_at(p->result) +                        \
-                          i / blocks * p->result->strides[0] + c;                                  \
-            const int64_t *where = (const int64_t *)(const void *)tn__view_at(p->places) +         \
-                                   i / blocks * p->places->strides[0] + c;                         \
-            EACH_WINDOW                                                                            \
-            for (int64_t k = 0; k < n; k++) {                                                      \
-                int64_t place = where[PLACE(p->places_step) + k];                                  \
-                if (place < 0 || place >= most)                                                    \
-                    return out_of_range(place, most);                                              \
-                int64_t to = even ? place * p->image_step[2]                                       \
-                                  : place / plane * p->image_step[0] +                             \
-                                        place / p->size[2] % p->size[1] * p->image_step[1] +       \
-                                        place % p->size[2] * p->image_step[2];                     \
-                gx[to + k] += gy[PLACE(p->result_step) + k];                                       \
-            }                                                                                      \
-        }                                                                                          \
-        return TN_OK;                                                                              \
-    }
-SIDE(f32, float, int32_t)
-SIDE(f64, double, int64_t)
+typedef int32_t index_f32;
+typedef int64_t index_f64;
+#define TEMPLATE "nn/pool_template.h"
+#include "base/for_floats.h"
 
 /* ---- planes ---- */
 
@@ -286,31 +146,19 @@ static void *plane_of(const tn_view *view, int64_t index)
                tn__view_item(view);
 }
 
-#define PART(name, call_f32, call_f64)                                                             \
-    static tn_status name##_part(void *user, int64_t begin, int64_t end)                           \
-    {                                                                                              \
-        const struct pool *p = user;                                                               \
-        tn_status status = TN_OK;                                                                  \
-        for (int64_t i = begin; i < end && status == TN_OK; i++) {                                 \
-            void *image = plane_of(p->image, i), *result = plane_of(p->result, i),                 \
-                 *places = plane_of(p->places, i);                                                 \
-            (void)places;                                                                          \
-            if (p->ct == TN__F32)                                                                  \
-                call_f32;                                                                          \
-            else                                                                                   \
-                call_f64;                                                                          \
-        }                                                                                          \
-        return status;                                                                             \
-    }
-PART(max, max_f32(p, image, result, places), max_f64(p, image, result, places))
-PART(avg, avg_f32(p, image, result), avg_f64(p, image, result))
-PART(avg_back, avg_back_f32(p, image, result), avg_back_f64(p, image, result))
-PART(max_back, status = max_back_f32(p, image, result, places),
-     status = max_back_f64(p, image, result, places))
-
-static tn_status planes(struct pool *p, tn_status (*part)(void *, int64_t, int64_t))
+static tn_status planes_part(void *user, int64_t begin, int64_t end)
 {
-    return tn_parallel_for(p->image->shape[0] * p->image->shape[1], PLANES, part, p);
+    const struct pool *p = user;
+    tn_status status = TN_OK;
+    for (int64_t i = begin; i < end && status == TN_OK; i++)
+        status = p->plane(p, plane_of(p->image, i), plane_of(p->result, i), plane_of(p->places, i));
+    return status;
+}
+
+static tn_status planes(struct pool *p, plane_function *f32, plane_function *f64)
+{
+    p->plane = p->ct == TN__F32 ? f32 : f64;
+    return tn_parallel_for(p->image->shape[0] * p->image->shape[1], PLANES, planes_part, p);
 }
 
 static tn_status side_back(struct pool *p)
@@ -329,7 +177,7 @@ static tn_status run_max_pool(const tn_call *call)
         return tn_parallel_for(p.image->shape[0] * p.count[0] * p.count[1],
                                1 + 4096 / (p.count[2] * p.image->shape[1]),
                                p.ct == TN__F32 ? side_max_rows_f32 : side_max_rows_f64, &p);
-    return planes(&p, max_part);
+    return planes(&p, max_f32, max_f64);
 }
 
 /* Image and indices have their channels side by side, gy has not: it is turned first. */
@@ -371,7 +219,7 @@ static tn_status run_max_pool_grad(const tn_call *call)
     if (side_by_side(&p) && tn__view_count(gy) > 0)
         return turned_back(&p, gy);
     p.result = gy;
-    return planes(&p, max_back_part);
+    return planes(&p, max_back_f32, max_back_f64);
 }
 
 static tn_status run_avg_pool(const tn_call *call)
@@ -379,7 +227,7 @@ static tn_status run_avg_pool(const tn_call *call)
     const tn_avg_pool_options *o = call->options;
     struct pool p = { .with_pad = o->count_include_pad, .divisor = o->divisor_override };
     lay_out(&p, call->in[0], call->out[0], NULL, o->kernel, o->stride, o->padding, tn_no_ints());
-    return planes(&p, avg_part);
+    return planes(&p, avg_f32, avg_f64);
 }
 
 static tn_status run_avg_pool_grad(const tn_call *call)
@@ -388,7 +236,7 @@ static tn_status run_avg_pool_grad(const tn_call *call)
     struct pool p = { .with_pad = o->count_include_pad, .divisor = o->divisor_override };
     tn_status status = tn__copy_zero(call->out[0]);
     lay_out(&p, call->out[0], call->in[0], NULL, o->kernel, o->stride, o->padding, tn_no_ints());
-    return status == TN_OK ? planes(&p, avg_back_part) : status;
+    return status == TN_OK ? planes(&p, avg_back_f32, avg_back_f64) : status;
 }
 
 static const tn_kernel kernels[] = {

@@ -2,86 +2,37 @@
  *
  * Complex numbers: their inner loops, compiled once for all instruction sets, and the operators that
  * make them of real numbers. */
-#include <complex.h>
 #include <string.h>
+#include <tgmath.h>
 
 #include "op/copy.h"
 #include "op/elementwise.h"
 #include "simd/simd.h"
 
-#define COMPLEX(name, T, expr)                                                                     \
-    static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
-                     int64_t sb, const double *param)                                              \
+#define LOOP(name, expr)                                                                           \
+    static inline T NAME(name##_formula)(T a, T b, REAL p)                                         \
     {                                                                                              \
-        (void)param;                                                                               \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            T a, b, y;                                                                             \
-            memcpy(&a, ap + i * sa, sizeof a);                                                     \
-            memcpy(&b, bp + i * sb, sizeof b);                                                     \
-            y = (T)(expr);                                                                         \
-            memcpy(yp + i * sy, &y, sizeof y);                                                     \
-        }                                                                                          \
-    }
-/* Without the C library's care for infinities, which costs a call and which PyTorch does without. */
-#define COMPLEX_PRODUCT(T, R, s, f)                                                                \
-    static inline T product_##s(T a, T b)                                                          \
+        return (void)b, (void)p, (T)(expr);                                                        \
+    }                                                                                              \
+    static void NAME(name)(int64_t n, char *y, int64_t sy, const char *a, int64_t sa,              \
+                           const char *b, int64_t sb, const double *param)                         \
     {                                                                                              \
-        R x = creal##f(a), y = cimag##f(a), u = creal##f(b), v = cimag##f(b), parts[2];            \
-        T z;                                                                                       \
-                                                                                                   \
-        parts[0] = x * u - y * v;                                                                  \
-        parts[1] = x * v + y * u;                                                                  \
-        memcpy(&z, parts, sizeof z);                                                               \
-        return z;                                                                                  \
+        NAME(loop)(n, y, sy, a, sa, b, sb, param, NAME(name##_formula));                           \
     }
-COMPLEX_PRODUCT(float complex, float, c64, f)
-COMPLEX_PRODUCT(double complex, double, c128, )
-#define COMPLEX_LOOPS(T, R, s, f)                                                                  \
-    COMPLEX(add_##s, T, a + b)                                                                     \
-    COMPLEX(sub_##s, T, a - b)                                                                     \
-    COMPLEX(add_alpha_##s, T, a + (R)*param * b)                                                   \
-    COMPLEX(mul_##s, T, product_##s(a, b))                                                         \
-    COMPLEX(div_##s, T, a / b)                                                                     \
-    COMPLEX(add_scalar_##s, T, a + (R)*param)                                                      \
-    COMPLEX(mul_scalar_##s, T, a *(R)*param)                                                       \
-    COMPLEX(conj_##s, T, conj##f(a))                                                               \
-    COMPLEX(neg_##s, T, -a)                                                                        \
-    COMPLEX(exp_##s, T, cexp##f(a))                                                                \
-    COMPLEX(log_##s, T, clog##f(a))                                                                \
-    COMPLEX(sqrt_##s, T, csqrt##f(a))                                                              \
-    COMPLEX(square_##s, T, product_##s(a, a))                                                      \
-    COMPLEX(reciprocal_##s, T, 1 / a)                                                              \
-    COMPLEX(rsqrt_##s, T, 1 / csqrt##f(a))                                                         \
-    COMPLEX(sigmoid_##s, T, 1 / (1 + cexp##f(-a)))                                                 \
-    COMPLEX(log2_##s, T, clog##f(a) * (R)1.44269504088896340736)                                   \
-    COMPLEX(log10_##s, T, clog##f(a) * (R)0.43429448190325182765)                                  \
-    COMPLEX(sin_##s, T, csin##f(a))                                                                \
-    COMPLEX(cos_##s, T, ccos##f(a))                                                                \
-    COMPLEX(tan_##s, T, ctan##f(a))                                                                \
-    COMPLEX(asin_##s, T, casin##f(a))                                                              \
-    COMPLEX(acos_##s, T, cacos##f(a))                                                              \
-    COMPLEX(atan_##s, T, catan##f(a))                                                              \
-    COMPLEX(sinh_##s, T, csinh##f(a))                                                              \
-    COMPLEX(cosh_##s, T, ccosh##f(a))                                                              \
-    COMPLEX(tanh_##s, T, ctanh##f(a))
-#define COMPLEX_COMPARE(name, T, expr)                                                             \
-    static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
-                     int64_t sb, const double *param)                                              \
-    {                                                                                              \
-        (void)param;                                                                               \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            T a, b;                                                                                \
-            memcpy(&a, ap + i * sa, sizeof a);                                                     \
-            memcpy(&b, bp + i * sb, sizeof b);                                                     \
-            *(uint8_t *)(yp + i * sy) = (uint8_t)(expr);                                           \
-        }                                                                                          \
-    }
-COMPLEX_COMPARE(eq_c64, float complex, a == b)
-COMPLEX_COMPARE(ne_c64, float complex, a != b)
-COMPLEX_COMPARE(eq_c128, double complex, a == b)
-COMPLEX_COMPARE(ne_c128, double complex, a != b)
-COMPLEX_LOOPS(float complex, float, c64, f)
-COMPLEX_LOOPS(double complex, double, c128, )
+#define T float complex
+#define NAME(x) x##_c64
+#define REAL float
+#include "op/complex_template.h"
+#undef T
+#undef NAME
+#undef REAL
+#define T double complex
+#define NAME(x) x##_c128
+#define REAL double
+#include "op/complex_template.h"
+#undef T
+#undef NAME
+#undef REAL
 
 #define PAIR(name)                                                                                 \
     {                                                                                              \

@@ -10,13 +10,13 @@
     static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
                      int64_t sb, const double *numbers)                                            \
     {                                                                                              \
-        (void)numbers;                                                                             \
-        for (int64_t i = 0; i < n; i++) {                                                          \
+        for (int64_t i = 0; (void)numbers, i < n; i++) {                                           \
             const T a = *(const T *)(const void *)(ap + i * sa);                                   \
             const T b = *(const T *)(const void *)(bp + i * sb);                                   \
             *(T *)(void *)(yp + i * sy) = (T)(expr);                                               \
         }                                                                                          \
     }
+
 /* ---- whole numbers --------------------------------------------------------------------------- */
 
 /* Kernels have refused zeros; the smallest number over -1 wraps around. */

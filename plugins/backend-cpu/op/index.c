@@ -73,76 +73,65 @@ static void rows(const struct job *job, int64_t n, char *x, int64_t sx, char *ot
     }
 }
 
-#define EACH(action)                                                                               \
-    for (int64_t i = 0; i < n; i++) {                                                              \
-        int64_t at;                                                                                \
-        memcpy(&at, index + i * si, sizeof at);                                                    \
-        if ((uint64_t)at >= size) {                                                                \
-            walk->bad = true;                                                                      \
-            walk->at = at;                                                                         \
-            return;                                                                                \
-        }                                                                                          \
-        char *p = x + i * sx + at * step, *q = other + i * so;                                     \
-        action;                                                                                    \
-    }
-#define GET(T)                                                                                     \
-    {                                                                                              \
-        T v;                                                                                       \
-        EACH(memcpy(&v, p, sizeof v); memcpy(q, &v, sizeof v))                                     \
-    }                                                                                              \
-    break
-#define PUT(T)                                                                                     \
-    {                                                                                              \
-        T v;                                                                                       \
-        EACH(memcpy(&v, q, sizeof v); memcpy(p, &v, sizeof v))                                     \
-    }                                                                                              \
-    break
-#define ADD(T)                                                                                     \
-    {                                                                                              \
-        T v, w;                                                                                    \
-        EACH(memcpy(&v, p, sizeof v); memcpy(&w, q, sizeof w); v = (T)(v + w);                     \
-             memcpy(p, &v, sizeof v))                                                              \
-    }                                                                                              \
-    break
-
 struct pair {
     uint64_t low, high;
 };
 
-enum kind {
-    GET_1,
-    GET_2,
-    GET_4,
-    GET_8,
-    GET_16,
-    PUT_1,
-    PUT_2,
-    PUT_4,
-    PUT_8,
-    PUT_16,
-    ADD_F32,
-    ADD_F64,
-    ADD_32,
-    ADD_64,
-    ADD_NARROW,
-    ADD_ANY
-};
+#define RUN_PARAMETERS                                                                             \
+    int64_t n, char *x, int64_t sx, int64_t step, uint64_t size, const char *index, int64_t si,    \
+        char *other, int64_t so
+#define TEMPLATE "op/index_template.h"
+#include "base/for_sizes.h"
+#define T struct pair
+#define NAME(x) x##_16
+#include "op/index_template.h"
+#undef T
+#undef NAME
+#define TEMPLATE "op/index_add_template.h"
+#include "base/for_floats.h"
+#define T uint32_t
+#define NAME(x) x##_u32
+#include "op/index_add_template.h"
+#undef T
+#undef NAME
+#define T uint64_t
+#define NAME(x) x##_u64
+#include "op/index_add_template.h"
+#undef T
+#undef NAME
 
-static enum kind kind_of(const struct job *job)
+typedef int64_t run_function(RUN_PARAMETERS);
+
+/* The function for contiguous storage of a dtype; NULL: none. */
+static run_function *run_for(const struct job *job)
 {
-    if (!job->add) {
-        int size = job->item == 1   ? 0
-                   : job->item == 2 ? 1
-                   : job->item == 4 ? 2
-                   : job->item == 8 ? 3
-                                    : 4;
-        return (enum kind)((job->gather ? GET_1 : PUT_1) + size);
-    }
+    static run_function *const gathers[4] = { gather_run_1, gather_run_2, gather_run_4,
+                                              gather_run_8 },
+                               *const scatters[4] = { scatter_run_1, scatter_run_2, scatter_run_4,
+                                                      scatter_run_8 };
+    int size = tn__copy_index(job->item);
+    if (!job->add && size < 0)
+        return job->gather ? gather_run_16 : scatter_run_16;
+    if (!job->add)
+        return (job->gather ? gathers : scatters)[size];
     if (job->item == 4)
-        return job->whole ? ADD_32 : ADD_F32;
+        return job->whole ? add_run_u32 : add_run_f32;
     if (job->item == 8)
-        return job->whole ? ADD_64 : ADD_F64;
-    return job->narrow >= 0 ? ADD_NARROW : ADD_ANY;
+        return job->whole ? add_run_u64 : add_run_f64;
+    return NULL;
+}
+
+/* Any dtype, by conversion. */
+static int64_t add_any_run(const struct job *job, RUN_PARAMETERS)
+{
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at;
+        memcpy(&at, index + i * si, sizeof at);
+        if ((uint64_t)at >= size)
+            return i;
+        add_one(job, x + i * sx + at * step, other + i * so);
+    }
+    return n;
 }
 
 static void run(void *user, int64_t n, char *const *base, const int64_t *stride)
@@ -171,32 +160,18 @@ static void run(void *user, int64_t n, char *const *base, const int64_t *stride)
         }
         return;
     }
-    switch (kind_of(job)) {
-    case GET_1: GET(uint8_t);
-    case GET_2: GET(uint16_t);
-    case GET_4: GET(uint32_t);
-    case GET_8: GET(uint64_t);
-    case GET_16: GET(struct pair);
-    case PUT_1: PUT(uint8_t);
-    case PUT_2: PUT(uint16_t);
-    case PUT_4: PUT(uint32_t);
-    case PUT_8: PUT(uint64_t);
-    case PUT_16: PUT(struct pair);
-    case ADD_F32: ADD(float);
-    case ADD_F64: ADD(double);
-    case ADD_32: ADD(uint32_t);
-    case ADD_64: ADD(uint64_t);
-    case ADD_NARROW: {
-        int64_t done = tn__simd.float16->add_at[job->narrow](n, x, sx, step, size, index, si, other,
-                                                             so);
-        if (done < n) {
-            walk->bad = true;
-            memcpy(&walk->at, index + done * si, sizeof walk->at);
-            return;
-        }
-        break;
-    }
-    case ADD_ANY: EACH(add_one(job, p, q)) break;
+    run_function *run_of = run_for(job);
+    int64_t done;
+    if (run_of)
+        done = run_of(n, x, sx, step, size, index, si, other, so);
+    else if (job->narrow >= 0)
+        done = tn__simd.float16->add_at[job->narrow](n, x, sx, step, size, index, si, other, so);
+    else
+        done = add_any_run(job, n, x, sx, step, size, index, si, other, so);
+    if (done < n) {
+        walk->bad = true;
+        memcpy(&walk->at, index + done * si, sizeof walk->at);
+        return;
     }
     walk->checked = index;
     walk->count = n;

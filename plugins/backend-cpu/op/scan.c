@@ -8,6 +8,7 @@
 #include "base/dtype.h"
 #include "base/kernel.h"
 #include "base/span.h"
+#include "base/vector.h"
 
 enum { GRAIN = 16384, SIDE = 256 };
 
@@ -102,29 +103,8 @@ static void scan_line(const struct job *job, int64_t line)
 
 /* float32 and float64 in a row: LINES of them at a time, so that one need not wait for its own last sum. */
 enum { LINES = 8 };
-
-#define SCAN_LINES(name, T, op)                                                                    \
-    static void name(int64_t n, int64_t step, const char *const *from, char *const *to,            \
-                     double first)                                                                 \
-    {                                                                                              \
-        double all[LINES];                                                                         \
-        const T *x[LINES];                                                                         \
-        T *y[LINES];                                                                               \
-        for (int k = 0; k < LINES; k++) {                                                          \
-            all[k] = first;                                                                        \
-            x[k] = (const T *)(const void *)from[k];                                               \
-            y[k] = (T *)(void *)to[k];                                                             \
-        }                                                                                          \
-        for (int64_t i = 0, at = step > 0 ? 0 : n - 1; i < n; i++, at += step)                     \
-            for (int k = 0; k < LINES; k++) {                                                      \
-                all[k] = all[k] op(double) x[k][at];                                               \
-                y[k][at] = (T)all[k];                                                              \
-            }                                                                                      \
-    }
-SCAN_LINES(add_lines_f32, float, +)
-SCAN_LINES(add_lines_f64, double, +)
-SCAN_LINES(multiply_lines_f32, float, *)
-SCAN_LINES(multiply_lines_f64, double, *)
+#define TEMPLATE "op/scan_template.h"
+#include "base/for_floats.h"
 
 /* `line` and those behind it. */
 static void scan_lines(const struct job *job, int64_t line)
@@ -137,9 +117,9 @@ static void scan_lines(const struct job *job, int64_t line)
         x[k] = tn__lines_at(&job->lines, 1, line + k);
     }
     if (job->lines.step[0] == (int64_t)sizeof(float))
-        (job->product ? multiply_lines_f32 : add_lines_f32)(n, step, x, y, job->product ? 1 : 0);
+        (job->product ? multiply_lines_f32 : add_lines_f32)(n, step, x, y);
     else
-        (job->product ? multiply_lines_f64 : add_lines_f64)(n, step, x, y, job->product ? 1 : 0);
+        (job->product ? multiply_lines_f64 : add_lines_f64)(n, step, x, y);
 }
 
 /* ---- lines side by side ---------------------------------------------------------------------- */

@@ -99,95 +99,28 @@ static void keys_wide(const struct job *job, int64_t n, const void *numbers, str
 
 /* ---- sorting --------------------------------------------------------------------------------- */
 
-#define NARROW_KEY(x) ((x) >> 32)
-#define WIDE_KEY(x) ((x).key)
+static inline uint64_t key_narrow(uint64_t x)
+{
+    return x >> 32;
+}
+
+static inline uint64_t key_wide(struct placed x)
+{
+    return x.key;
+}
+
+enum { PASSES_narrow = 4, PASSES_wide = 8 }; /* bytes of a key */
 #define BYTE(x, p) ((x) >> (8 * (p)) & (BYTES - 1))
-
-/* Gives the one of the two rooms in which the sorted ones are. */
-#define SORT(name, T, KEY, PASSES)                                                                 \
-    static T *name(int64_t n, T *from, T *to)                                                      \
-    {                                                                                              \
-        int64_t count[PASSES][BYTES];                                                              \
-        if (n <= BY_INSERTION) {                                                                   \
-            for (int64_t i = 1; i < n; i++) {                                                      \
-                T x = from[i];                                                                     \
-                int64_t k = i;                                                                     \
-                for (; k > 0 && KEY(from[k - 1]) > KEY(x); k--)                                    \
-                    from[k] = from[k - 1];                                                         \
-                from[k] = x;                                                                       \
-            }                                                                                      \
-            return from;                                                                           \
-        }                                                                                          \
-        memset(count, 0, sizeof count);                                                            \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            for (int p = 0; p < PASSES; p++)                                                       \
-                count[p][BYTE(KEY(from[i]), p)]++;                                                 \
-        for (int p = 0; p < PASSES; p++) {                                                         \
-            int64_t next = 0;                                                                      \
-            if (count[p][BYTE(KEY(from[0]), p)] == n) /* all alike */                              \
-                continue;                                                                          \
-            for (int b = 0; b < BYTES; b++) {                                                      \
-                int64_t here = count[p][b];                                                        \
-                count[p][b] = next;                                                                \
-                next += here;                                                                      \
-            }                                                                                      \
-            for (int64_t i = 0; i < n; i++)                                                        \
-                to[count[p][BYTE(KEY(from[i]), p)]++] = from[i];                                   \
-            T *other = from;                                                                       \
-            from = to;                                                                             \
-            to = other;                                                                            \
-        }                                                                                          \
-        return from;                                                                               \
-    }
-SORT(sort_narrow, uint64_t, NARROW_KEY, 4)
-SORT(sort_wide, struct placed, WIDE_KEY, 8)
-
-/* Brings the k smallest of n to the front, in the order they came, by the bytes from the highest:
- * what is below the byte of the k-th is in, what has that byte is looked at again. */
-#define SELECT(name, T, KEY, PASSES)                                                               \
-    static void name(int64_t n, int64_t k, T *x, T *room)                                          \
-    {                                                                                              \
-        int64_t sure = 0;                                                                          \
-        for (int p = PASSES - 1; p >= 0 && n > k - sure; p--) {                                    \
-            int64_t count[BYTES] = { 0 }, below = 0, left = 0;                                     \
-            uint64_t edge = 0;                                                                     \
-            T *rest = x + sure;                                                                    \
-            for (int64_t i = 0; i < n; i++)                                                        \
-                count[BYTE(KEY(rest[i]), p)]++;                                                    \
-            while (below + count[edge] < k - sure)                                                 \
-                below += count[edge++];                                                            \
-            for (int64_t i = 0; i < n; i++) {                                                      \
-                uint64_t b = BYTE(KEY(rest[i]), p);                                                \
-                if (b < edge)                                                                      \
-                    x[sure++] = rest[i];                                                           \
-                else if (b == edge)                                                                \
-                    room[left++] = rest[i];                                                        \
-            }                                                                                      \
-            memcpy(x + sure, room, (size_t)left * sizeof *x);                                      \
-            n = left;                                                                              \
-        }                                                                                          \
-    }
-SELECT(select_narrow, uint64_t, NARROW_KEY, 4)
-SELECT(select_wide, struct placed, WIDE_KEY, 8)
-
-/* For a small k: those so far in order; most elements are only compared with the last of them. */
-#define FIRST_FEW(name, T, KEY)                                                                    \
-    static void name(int64_t n, int64_t k, T *x)                                                   \
-    {                                                                                              \
-        T best[FEW];                                                                               \
-        int64_t have = 0;                                                                          \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            if (have == k && KEY(x[i]) >= KEY(best[k - 1]))                                        \
-                continue;                                                                          \
-            int64_t at = have < k ? have++ : k - 1;                                                \
-            for (; at > 0 && KEY(best[at - 1]) > KEY(x[i]); at--)                                  \
-                best[at] = best[at - 1];                                                           \
-            best[at] = x[i];                                                                       \
-        }                                                                                          \
-        memcpy(x, best, (size_t)k * sizeof *x);                                                    \
-    }
-FIRST_FEW(few_narrow, uint64_t, NARROW_KEY)
-FIRST_FEW(few_wide, struct placed, WIDE_KEY)
+#define T uint64_t
+#define NAME(x) x##_narrow
+#include "op/sort_template.h"
+#undef T
+#undef NAME
+#define T struct placed
+#define NAME(x) x##_wide
+#include "op/sort_template.h"
+#undef T
+#undef NAME
 
 /* The k first of a long line: what is below the last of them so far is gathered until there is no
  * room for more, then most of it goes. */
@@ -212,7 +145,7 @@ static void first_of_many(const struct job *job, int64_t line, uint64_t *keys, u
         have = k;
         limit = 0;
         for (int64_t i = 0; i < k; i++)
-            limit = NARROW_KEY(keys[i]) > limit ? NARROW_KEY(keys[i]) : limit;
+            limit = key_narrow(keys[i]) > limit ? key_narrow(keys[i]) : limit;
     }
 }
 

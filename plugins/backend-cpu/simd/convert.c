@@ -85,22 +85,24 @@ static inline uint64_t to_uint(double x)
 #define IDENTITY(x) (x)
 
 /* name, storage type, from storage to a number, and from float32, float64, int64 to storage */
-#define REAL_TYPES(X)                                                                              \
+#define INTEGER_TYPES(X)                                                                           \
     X(truth, uint8_t, TRUTH, (x != 0), (x != 0), (x != 0))                                         \
     X(u8, uint8_t, IDENTITY, (uint8_t)to_int((double)x), (uint8_t)to_int(x), (uint8_t)x)           \
     X(i8, int8_t, IDENTITY, (int8_t)to_int((double)x), (int8_t)to_int(x), (int8_t)x)               \
     X(i16, int16_t, IDENTITY, (int16_t)to_int((double)x), (int16_t)to_int(x), (int16_t)x)          \
     X(i32, int32_t, IDENTITY, (int32_t)to_int((double)x), (int32_t)to_int(x), (int32_t)x)          \
     X(i64, int64_t, IDENTITY, to_int((double)x), to_int(x), x)                                     \
+    X(u16, uint16_t, IDENTITY, (uint16_t)to_int((double)x), (uint16_t)to_int(x), (uint16_t)x)      \
+    X(u32, uint32_t, IDENTITY, (uint32_t)to_int((double)x), (uint32_t)to_int(x), (uint32_t)x)      \
+    X(u64, uint64_t, IDENTITY, to_uint((double)x), to_uint(x), (uint64_t)x)
+#define FLOAT_TYPES(X)                                                                             \
     X(f16, uint16_t, f16_to_float, float_to_f16(x), float_to_f16((float)x),                        \
       float_to_f16((float)x))                                                                      \
     X(bf16, uint16_t, bf16_to_float, float_to_bf16(x), float_to_bf16((float)x),                    \
       float_to_bf16((float)x))                                                                     \
     X(f32, float, IDENTITY, x, (float)x, (float)x)                                                 \
-    X(f64, double, IDENTITY, (double)x, x, (double)x)                                              \
-    X(u16, uint16_t, IDENTITY, (uint16_t)to_int((double)x), (uint16_t)to_int(x), (uint16_t)x)      \
-    X(u32, uint32_t, IDENTITY, (uint32_t)to_int((double)x), (uint32_t)to_int(x), (uint32_t)x)      \
-    X(u64, uint64_t, IDENTITY, to_uint((double)x), to_uint(x), (uint64_t)x)                        \
+    X(f64, double, IDENTITY, (double)x, x, (double)x)
+#define FLOAT8_TYPES(X)                                                                            \
     X(e4m3, uint8_t, e4m3_to_float, float_to_e4m3(x), float_to_e4m3((float)x),                     \
       float_to_e4m3((float)x))                                                                     \
     X(e5m2, uint8_t, e5m2_to_float, float_to_e5m2(x), float_to_e5m2((float)x),                     \
@@ -109,17 +111,16 @@ static inline uint64_t to_uint(double x)
 #define TRUTH(x) ((x) != 0)
 
 /* Elements are read and written by memcpy: storage may be shared with other types. */
-#define LOOP(T, body)                                                                              \
+#define LOOP_OF(step, ...)                                                                         \
+    for (int64_t i = 0; i < n; i++) {                                                              \
+        const int64_t s = step;                                                                    \
+        __VA_ARGS__                                                                                \
+    }
+#define LOOP(T, ...)                                                                               \
     if (stride == (int64_t)sizeof(T))                                                              \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            const int64_t s = (int64_t)sizeof(T);                                                  \
-            body                                                                                   \
-        }                                                                                          \
+        LOOP_OF((int64_t)sizeof(T), __VA_ARGS__)                                                   \
     else                                                                                           \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            const int64_t s = stride;                                                              \
-            body                                                                                   \
-        }
+        LOOP_OF(stride, __VA_ARGS__)
 
 #define LOAD_TO(name, T, decode, suffix, CT, convert)                                              \
     static void load_##name##_##suffix(int64_t n, const char *from, int64_t stride, void *to)      \
@@ -138,8 +139,7 @@ static inline uint64_t to_uint(double x)
         LOOP(T, {                                                                                  \
             T x;                                                                                   \
             memcpy(&x, from + i * s, sizeof x);                                                    \
-            y[i].re = (R)decode(x);                                                                \
-            y[i].im = 0;                                                                           \
+            y[i] = (CT){ (R)decode(x), 0 };                                                        \
         })                                                                                         \
     }
 #define STORE_FROM(name, T, suffix, CT, R, part, expr)                                             \
@@ -161,18 +161,24 @@ static inline uint64_t to_uint(double x)
                : to_int((double)(x)), default                                                      \
                : (int64_t)(x))))
 
-#define REAL_FUNCTIONS(name, T, decode, from_f32, from_f64, from_i64)                              \
+#define REAL_LOADS(name, T, decode, from_f32, from_f64, from_i64)                                  \
     LOAD_TO(name, T, decode, f32, float, TO_FLOAT)                                                 \
     LOAD_TO(name, T, decode, f64, double, TO_DOUBLE)                                               \
     LOAD_TO(name, T, decode, i64, int64_t, TO_INT)                                                 \
     LOAD_COMPLEX(name, T, decode, c64, struct c64, float)                                          \
-    LOAD_COMPLEX(name, T, decode, c128, struct c128, double)                                       \
+    LOAD_COMPLEX(name, T, decode, c128, struct c128, double)
+#define REAL_STORES(name, T, decode, from_f32, from_f64, from_i64)                                 \
     STORE_FROM(name, T, f32, float, float, , from_f32)                                             \
     STORE_FROM(name, T, f64, double, double, , from_f64)                                           \
     STORE_FROM(name, T, i64, int64_t, int64_t, , from_i64)                                         \
     STORE_FROM(name, T, c64, struct c64, float, .re, from_f32)                                     \
     STORE_FROM(name, T, c128, struct c128, double, .re, from_f64)
-REAL_TYPES(REAL_FUNCTIONS)
+INTEGER_TYPES(REAL_LOADS)
+INTEGER_TYPES(REAL_STORES)
+FLOAT_TYPES(REAL_LOADS)
+FLOAT_TYPES(REAL_STORES)
+FLOAT8_TYPES(REAL_LOADS)
+FLOAT8_TYPES(REAL_STORES)
 
 /* float16 by the instruction for it, eight at a time, sixteen where there are vectors of them. */
 #ifdef __F16C__
@@ -263,19 +269,22 @@ static void store_brains(int64_t n, const void *from, char *to, int64_t stride)
     }
 #define AS_C64 ((struct c64){ (float)x.re, (float)x.im })
 #define AS_C128 ((struct c128){ (double)x.re, (double)x.im })
-#define COMPLEX_FUNCTIONS(name, T, self)                                                           \
+#define COMPLEX_LOADS(name, T)                                                                     \
     COMPLEX_LOAD(name, T, f32, float, (float)x.re)                                                 \
     COMPLEX_LOAD(name, T, f64, double, (double)x.re)                                               \
     COMPLEX_LOAD(name, T, i64, int64_t, to_int((double)x.re))                                      \
     COMPLEX_LOAD(name, T, c64, struct c64, AS_C64)                                                 \
-    COMPLEX_LOAD(name, T, c128, struct c128, AS_C128)                                              \
+    COMPLEX_LOAD(name, T, c128, struct c128, AS_C128)
+#define COMPLEX_STORES(name, T, self)                                                              \
     COMPLEX_STORE(name, T, f32, float, ((T){ x, 0 }))                                              \
     COMPLEX_STORE(name, T, f64, double, ((T){ self x, 0 }))                                        \
     COMPLEX_STORE(name, T, i64, int64_t, ((T){ self x, 0 }))                                       \
     COMPLEX_STORE(name, T, c64, struct c64, ((T){ self x.re, self x.im }))                         \
     COMPLEX_STORE(name, T, c128, struct c128, ((T){ self x.re, self x.im }))
-COMPLEX_FUNCTIONS(c64, struct c64, (float))
-COMPLEX_FUNCTIONS(c128, struct c128, (double))
+COMPLEX_LOADS(c64, struct c64)
+COMPLEX_STORES(c64, struct c64, (float))
+COMPLEX_LOADS(c128, struct c128)
+COMPLEX_STORES(c128, struct c128, (double))
 
 #define ROW(dtype, name)                                                                           \
     [dtype] = { { load_##name##_f32, load_##name##_f64, load_##name##_i64, load_##name##_c64,      \

@@ -13,88 +13,55 @@
 #include "simd/elementwise.h"
 #include "simd/simd.h"
 
-/* ---- in blocks ------------------------------------------------------------------------------- */
+/* ---- a short and a long way ------------------------------------------------------------------- */
 
-/* What is seen of a block's numbers while it goes the short way, and which of them do not fit. By a
- * key, whose largest is found at the price of one step a number, or by a test. */
+/* What is known of a block's numbers, by a key or by a test: the largest key, or 1 if one of them
+ * does not fit. */
+typedef uint32_t seen_f32;
+typedef uint64_t seen_f64;
+typedef seen_f32 watch_f32(seen_f32 seen, float a, float b);
+typedef seen_f64 watch_f64(seen_f64 seen, double a, double b);
+typedef seen_f32 odd_f32(float a, float b);
+typedef seen_f64 odd_f64(double a, double b);
+#define TEMPLATE "simd/guarded_template.h"
+#include "base/for_floats.h"
+
+/* The numbers whose key is above the limit do not fit. */
 #define KEYED(check, key, limit)                                                                   \
     TN__INTO_LOOPS uint32_t check##_odd(float a, float b)                                          \
     {                                                                                              \
-        (void)b;                                                                                   \
-        return (key) > (limit);                                                                    \
+        return (void)b, (key) > (limit);                                                           \
     }                                                                                              \
     TN__INTO_LOOPS uint32_t check##_watch(uint32_t seen, float a, float b)                         \
     {                                                                                              \
-        const uint32_t now = (key);                                                                \
-        (void)b;                                                                                   \
-        return now > seen ? now : seen;                                                            \
+        return (void)b, (key) > seen ? (key) : seen;                                               \
     }                                                                                              \
-    static const uint32_t check##_limit = (limit);
-#define TESTED(check, T, fits)                                                                     \
-    TN__INTO_LOOPS seen_##T check##_odd(T a, T b)                                                  \
+    static const uint32_t check##_limit = limit;
+#define TESTED(check, s, T, fits)                                                                  \
+    TN__INTO_LOOPS seen_##s check##_odd(T a, T b)                                                  \
     {                                                                                              \
         return !fits(a, b);                                                                        \
     }                                                                                              \
-    TN__INTO_LOOPS seen_##T check##_watch(seen_##T seen, T a, T b)                                 \
+    TN__INTO_LOOPS seen_##s check##_watch(seen_##s seen, T a, T b)                                 \
     {                                                                                              \
         return fits(a, b) ? seen : 1;                                                              \
     }                                                                                              \
-    static const seen_##T check##_limit = 0;
-typedef uint32_t seen_float;
-typedef uint64_t seen_double;
-
-/* A block goes the short way; where numbers in it do not fit, these go the other one after it. The
- * result of a number depends on nothing else. y may be the same memory as a or b: then the numbers
- * are still wanted when it is written. */
-#define GUARDED(name, T, check, near, far)                                                         \
-    static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
-                     int64_t sb, const double *param)                                              \
+    static const uint32_t check##_limit = 0;
+#define GUARDED(name, s, check, near, far)                                                         \
+    static void name##_##s(TN__LOOP_PARAMETERS)                                                    \
     {                                                                                              \
-        enum { BLOCK = 4096 / sizeof(T) };                                                         \
-        const bool direct = sy == (int64_t)sizeof(T) && yp != ap && yp != bp;                      \
-        T xa[BLOCK], xb[BLOCK], room[BLOCK];                                                       \
         (void)param;                                                                               \
-        for (int64_t at = 0; at < n; at += BLOCK) {                                                \
-            const int64_t size = n - at < BLOCK ? n - at : BLOCK;                                  \
-            const T *a = in_a_row_##T(size, ap + at * sa, sa, xa);                                 \
-            const T *b = bp == ap ? a : in_a_row_##T(size, bp + at * sb, sb, xb);                  \
-            char *to = yp + at * sy;                                                               \
-            T *y = direct ? (T *)(void *)to : room;                                                \
-            seen_##T seen = 0;                                                                     \
-            TN__IVDEP for (int64_t i = 0; i < size; i++)                                           \
-            {                                                                                      \
-                seen = check##_watch(seen, a[i], b[i]);                                            \
-                y[i] = near(a[i], b[i]);                                                           \
-            }                                                                                      \
-            for (int64_t i = 0; seen > check##_limit && i < size; i++)                             \
-                if (check##_odd(a[i], b[i]))                                                       \
-                    y[i] = far(a[i], b[i]);                                                        \
-            if (!direct && sy == (int64_t)sizeof *y)                                               \
-                memcpy(to, y, (size_t)size * sizeof *y);                                           \
-            else if (!direct)                                                                      \
-                for (int64_t i = 0; i < size; i++)                                                 \
-                    *(T *)(void *)(to + i * sy) = y[i];                                            \
-        }                                                                                          \
+        guarded_loop_##s(n, y, sy, a, sa, b, sb, check##_watch, check##_odd, check##_limit, near,  \
+                         far);                                                                     \
     }
-#define IN_A_ROW(T)                                                                                \
-    static inline const T *in_a_row_##T(int64_t n, const char *from, int64_t stride, T *to)        \
-    {                                                                                              \
-        if (stride == (int64_t)sizeof *to)                                                         \
-            return (const T *)(const void *)from;                                                  \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            to[i] = *(const T *)(const void *)(from + i * stride);                                 \
-        return to;                                                                                 \
-    }
-IN_A_ROW(float)
-IN_A_ROW(double)
 KEYED(exp, tn__size_key(a), TN__EXP_LIMIT)
 KEYED(log, tn__log_key(a), TN__LOG_LIMIT)
 KEYED(circle, tn__size_key(a), TN__CIRCLE_LIMIT)
 KEYED(erfc, tn__size_key(a), TN__ERFC_LIMIT)
-TESTED(always, float, tn__fits_always)
-TESTED(angle, float, tn__angle_fits)
-TESTED(rest, float, tn__rest_fits)
-TESTED(power, float, tn__power_fits)
+TESTED(always, f32, float, tn__fits_always)
+TESTED(angle, f32, float, tn__angle_fits)
+TESTED(rest, f32, float, tn__rest_fits)
+TESTED(power, f32, float, tn__power_fits)
 
 /* Of one number: `_near` and `_far` with an operand that is not used. */
 #define WAY(name, expr)                                                                            \
@@ -106,17 +73,19 @@ TESTED(power, float, tn__power_fits)
 #define WAYS(name, near_expr, far_expr)                                                            \
     WAY(name##_near, near_expr)                                                                    \
     WAY(name##_far, far_expr)
+/* clang-format off */
 WAYS(exp, tn__near_exp_f32(a), tn__exp_f32(a))
 WAYS(log, tn__near_log_f32(a), tn__log_f32(a))
 WAYS(log2, tn__near_log2_f32(a), tn__log2_f32(a))
 WAYS(log10, tn__near_log10_f32(a), tn__log10_f32(a))
 WAYS(sigmoid, tn__near_sigmoid_f32(a), 1 / (1 + tn__exp_f32(-a)))
-WAYS(silu, a *tn__near_sigmoid_f32(a), a / (1 + tn__exp_f32(-a)))
+WAYS(silu, a * tn__near_sigmoid_f32(a), a / (1 + tn__exp_f32(-a)))
 WAYS(mish, tn__near_mish_f32(a), tn__mish_f32(a))
 WAYS(sin, tn__near_circle_f32(a, 0), tn__turn_fits(a, b) ? tn__wide_sin(a, b) : sinf(a))
 WAYS(cos, tn__near_circle_f32(a, 1), tn__turn_fits(a, b) ? tn__wide_cos(a, b) : cosf(a))
 WAYS(tan, tn__near_tan_f32(a), tn__turn_fits(a, b) ? tn__wide_tan(a, b) : tanf(a))
 WAYS(erfc, tn__near_erfc_f32(a), erfcf(a))
+/* clang-format on */
 static inline float power_far(float a, float b)
 {
     return tn__power_is_plain(a, b) ? tn__wide_pow(a, b) : powf(a, b);
@@ -126,36 +95,44 @@ static inline float remainder_far(float a, float b)
     float rest = fmodf(a, b);
     return rest != 0 && (b < 0) != (rest < 0) ? rest + b : rest;
 }
-GUARDED(exp_f32, float, exp, exp_near, exp_far)
-GUARDED(log_f32, float, log, log_near, log_far)
-GUARDED(log2_f32, float, log, log2_near, log2_far)
-GUARDED(log10_f32, float, log, log10_near, log10_far)
-GUARDED(sigmoid_f32, float, exp, sigmoid_near, sigmoid_far)
-GUARDED(silu_f32, float, exp, silu_near, silu_far)
-GUARDED(mish_f32, float, exp, mish_near, mish_far)
-GUARDED(sin_f32, float, circle, sin_near, sin_far)
-GUARDED(cos_f32, float, circle, cos_near, cos_far)
-GUARDED(tan_f32, float, circle, tan_near, tan_far)
-GUARDED(erfc_f32, float, erfc, erfc_near, erfc_far)
-GUARDED(sinh_f32, float, always, tn__wide_sinh, tn__wide_sinh)
-GUARDED(cosh_f32, float, always, tn__wide_cosh, tn__wide_cosh)
-GUARDED(atan2_f32, float, angle, tn__near_atan2_f32, atan2f)
-GUARDED(fmod_f32, float, rest, tn__wide_fmod, fmodf)
-GUARDED(remainder_f32, float, rest, tn__wide_remainder, remainder_far)
-GUARDED(div_floor_f32, float, rest, tn__wide_div_floor, tn__div_floor_f32)
-GUARDED(pow_f32, float, power, tn__near_pow_f32, power_far)
+/* clang-format off */
+GUARDED(exp, f32, exp, exp_near, exp_far)
+GUARDED(log, f32, log, log_near, log_far)
+GUARDED(log2, f32, log, log2_near, log2_far)
+GUARDED(log10, f32, log, log10_near, log10_far)
+GUARDED(sigmoid, f32, exp, sigmoid_near, sigmoid_far)
+GUARDED(silu, f32, exp, silu_near, silu_far)
+GUARDED(mish, f32, exp, mish_near, mish_far)
+GUARDED(sin, f32, circle, sin_near, sin_far)
+GUARDED(cos, f32, circle, cos_near, cos_far)
+GUARDED(tan, f32, circle, tan_near, tan_far)
+GUARDED(erfc, f32, erfc, erfc_near, erfc_far)
+GUARDED(sinh, f32, always, tn__wide_sinh, tn__wide_sinh)
+GUARDED(cosh, f32, always, tn__wide_cosh, tn__wide_cosh)
+GUARDED(atan2, f32, angle, tn__near_atan2_f32, atan2f)
+GUARDED(fmod, f32, rest, tn__wide_fmod, fmodf)
+GUARDED(remainder, f32, rest, tn__wide_remainder, remainder_far)
+GUARDED(div_floor, f32, rest, tn__wide_div_floor, tn__div_floor_f32)
+GUARDED(pow, f32, power, tn__near_pow_f32, power_far)
+/* clang-format on */
 
 /* ---- one way for all ------------------------------------------------------------------------- */
 
-TN__UNARY(expm1_f32, float, tn__expm1_f32(a))
-TN__UNARY(log1p_f32, float, tn__log1p_f32(a))
-TN__UNARY(tanh_f32, float, tn__near_tanh_f32(a))
-TN__UNARY(erf_f32, float, tn__near_erf_f32(a))
-TN__UNARY(atan_f32, float, tn__near_atan_f32(a))
-TN__UNARY(asin_f32, float, tn__near_asin_f32(a))
-TN__UNARY(erfinv_f32, float, tn__near_erfinv_f32(a))
-TN__UNARY(acos_f32, float, tn__near_acos_f32(a))
-TN__UNARY(gelu_f32, float, a * 0.5f * (1 + tn__near_erf_f32(a * 0.70710678118654752440f)))
+#define T float
+#define NAME(x) x##_f32
+/* clang-format off */
+UNARY(expm1, tn__expm1_f32(a))
+UNARY(log1p, tn__log1p_f32(a))
+UNARY(tanh, tn__near_tanh_f32(a))
+UNARY(erf, tn__near_erf_f32(a))
+UNARY(atan, tn__near_atan_f32(a))
+UNARY(asin, tn__near_asin_f32(a))
+UNARY(erfinv, tn__near_erfinv_f32(a))
+UNARY(acos, tn__near_acos_f32(a))
+UNARY(gelu, a * 0.5f * (1 + tn__near_erf_f32(a * 0.70710678118654752440f)))
+/* clang-format on */
+#undef T
+#undef NAME
 
 /* ---- float64 --------------------------------------------------------------------------------- */
 
@@ -168,8 +145,8 @@ TN__UNARY(gelu_f32, float, a * 0.5f * (1 + tn__near_erf_f32(a * 0.70710678118654
 #define WAYS64(name, fits, near, far)                                                              \
     WAY64(name##_near64, near)                                                                     \
     WAY64(name##_far64, far)                                                                       \
-    TESTED(name##64, double, fits)                                                                 \
-    GUARDED(name##_f64, double, name##64, name##_near64, name##_far64)
+    TESTED(name##64, f64, double, fits)                                                            \
+    GUARDED(name, f64, name##64, name##_near64, name##_far64)
 /* One way for all: NaN goes the other one, which is the same. */
 #define ALL64(name, expr) WAYS64(name, is_number64, expr, expr)
 TN__INTO_LOOPS int32_t is_number64(double a, double b)
@@ -181,6 +158,7 @@ TN__INTO_LOOPS int32_t slope_fits64(double a, double b)
 {
     return tn__normal64_fits(b, a);
 }
+/* clang-format off */
 WAYS64(exp, tn__exp64_fits, tn__near_exp64(a), tn__exp64(a))
 WAYS64(sigmoid, tn__exp64_fits, tn__near_sigmoid64(a), tn__sigmoid64(a))
 WAYS64(silu, tn__exp64_fits, a / (1 + tn__near_exp64(-a)), a / (1 + tn__exp64(-a)))
@@ -190,7 +168,7 @@ WAYS64(log2, tn__log64_fits, tn__near_log2_64(a), tn__log2_64(a))
 WAYS64(log10, tn__log64_fits, tn__near_log10_64(a), tn__log10_64(a))
 WAYS64(erfc, tn__erfc64_fits, tn__near_erfc64(a), tn__erfc64(a))
 WAYS64(gelu, tn__normal64_fits, tn__near_gelu64(a), tn__gelu64(a))
-WAYS64(gelu_grad, slope_fits64, a *tn__near_gelu_slope64(b), a *tn__gelu_slope64(b))
+WAYS64(gelu_grad, slope_fits64, a * tn__near_gelu_slope64(b), a * tn__gelu_slope64(b))
 WAYS64(sin, tn__circle64_fits, tn__sin64(a), sin(a))
 WAYS64(cos, tn__circle64_fits, tn__cos64(a), cos(a))
 WAYS64(tan, tn__circle64_fits, tn__tan64(a), tan(a))
@@ -204,116 +182,47 @@ ALL64(asin, tn__asin64(a))
 ALL64(acos, tn__acos64(a))
 ALL64(atan, tn__atan64(a))
 ALL64(erf, tn__erf64(a))
-TESTED(angle64, double, tn__angle64_fits)
-TESTED(pow64, double, tn__pow64_fits)
-TESTED(rest64, double, tn__rest64_fits)
-GUARDED(atan2_f64, double, angle64, tn__atan2_64, atan2)
-GUARDED(pow_f64, double, pow64, tn__pow64, pow)
-GUARDED(fmod_f64, double, rest64, tn__fmod64, fmod)
-GUARDED(remainder_f64, double, rest64, tn__remainder64, tn__remainder64_far)
-GUARDED(div_floor_f64, double, rest64, tn__div_floor64, tn__div_floor64_far)
+TESTED(angle64, f64, double, tn__angle64_fits)
+TESTED(pow64, f64, double, tn__pow64_fits)
+TESTED(rest64, f64, double, tn__rest64_fits)
+GUARDED(atan2, f64, angle64, tn__atan2_64, atan2)
+GUARDED(pow, f64, pow64, tn__pow64, pow)
+GUARDED(fmod, f64, rest64, tn__fmod64, fmod)
+GUARDED(remainder, f64, rest64, tn__remainder64, tn__remainder64_far)
+GUARDED(div_floor, f64, rest64, tn__div_floor64, tn__div_floor64_far)
+/* clang-format on */
 
 /* ---- for both types -------------------------------------------------------------------------- */
 
-/* The functions that they are written with. */
-#define EXP_BELOW_f32 tn__near_exp_below_f32
-#define EXP_BELOW_f64 tn__exp64_below
-#define EXPM1_BELOW_f32 tn__near_expm1_below_f32
-#define EXPM1_BELOW_f64 tn__expm1_64
-#define TANH_f32 tn__near_tanh_f32
-#define TANH_f64 tn__tanh64
-#define SOFTPLUS_f32 tn__near_softplus_f32
-#define SOFTPLUS_f64 tn__softplus64
-#define LARGEST_f32 TN__LARGEST_F32
-#define LARGEST_f64 1.7976931348623157e308
+#define fabs_of_f32 __builtin_fabsf
+#define fabs_of_f64 __builtin_fabs
+/* The functions that the template is written with. */
+#define exp_below_f32 tn__near_exp_below_f32
+#define exp_below_f64 tn__exp64_below
+#define expm1_below_f32 tn__near_expm1_below_f32
+#define expm1_below_f64 tn__expm1_64
+#define tanh_of_f32 tn__near_tanh_f32
+#define tanh_of_f64 tn__tanh64
+#define softplus_of_f32 tn__near_softplus_f32
+#define softplus_of_f64 tn__softplus64
+#define largest_f32 TN__LARGEST_F32
+#define largest_f64 1.7976931348623157e308
 #define ROOT_TWO_OVER_PI 0.79788456080286535588
 #define CUBIC 0.044715
+#define TEMPLATE "simd/functions_template.h"
+#include "base/for_floats.h"
 
-/* 1 / (1 + e^-x) for x of any size: e^-|x| does not overflow. */
-#define SMOOTH_STEP(T, s)                                                                          \
-    TN__INTO_LOOPS T step_##s(T x)                                                                 \
-    {                                                                                              \
-        T e = EXP_BELOW_##s(-(x < 0 ? -x : x));                                                    \
-        return (x < 0 ? e : 1) / (1 + e);                                                          \
-    }
-SMOOTH_STEP(float, f32)
-SMOOTH_STEP(double, f64)
-
-/* With s = sigmoid(x): s + x s (1 - s). */
-#define SLOPES_OF(T, s)                                                                            \
-    TN__INTO_LOOPS T silu_slope_##s(T x)                                                           \
-    {                                                                                              \
-        T y = step_##s(x);                                                                         \
-        return y * (1 + x * (1 - y));                                                              \
-    }                                                                                              \
-    /* e w / (e^2 + 2 e + 2)^2, w = 4 (x + 1) + 4 e^2 + e^3 + e (4 x + 6), e = e^x; 1 far up. */   \
-    TN__INTO_LOOPS T mish_slope_##s(T x)                                                           \
-    {                                                                                              \
-        T in = x > 20 ? (T)20 : x, e = EXP_BELOW_##s(in > 0 ? -in : in);                           \
-        e = in > 0 ? 1 / e : e;                                                                    \
-        T w = 4 * (in + 1) + e * ((4 * in + 6) + e * (4 + e)), d = 2 + e * (2 + e);                \
-        T slope = e / d * (w / d);                                                                 \
-        return x > 20 ? 1 : slope;                                                                 \
-    }                                                                                              \
-    TN__INTO_LOOPS T gelu_tanh_slope_##s(T x)                                                      \
-    {                                                                                              \
-        T square = x * x, t = step_##s(x * (1 + square * (T)CUBIC) * (T)(2 * ROOT_TWO_OVER_PI));   \
-        return t * (1 + x * (1 + square * (T)(3 * CUBIC)) * (T)(2 * ROOT_TWO_OVER_PI) * (1 - t));  \
-    }
-SLOPES_OF(float, f32)
-SLOPES_OF(double, f64)
 TN__INTO_LOOPS float gelu_slope_f32(float x)
 {
     float density = 0.39894228040143267794f * tn__near_exp_below_f32(x * x * -0.5f);
     return 0.5f * (1 + tn__near_erf_f32(x * 0.70710678118654752440f)) + x * density;
 }
 
-/* A square up to the bend, then a line. */
-#define BEND(T, s)                                                                                 \
-    TN__INTO_LOOPS T bend_##s(T d, T most)                                                         \
-    {                                                                                              \
-        T c = d < -most ? -most : d;                                                               \
-        c = c > most ? most : c;                                                                   \
-        return c * (d + c * (T)-0.5);                                                              \
-    }                                                                                              \
-    TN__INTO_LOOPS T at_least_none_##s(T x)                                                        \
-    {                                                                                              \
-        return x < 0 ? 0 : x;                                                                      \
-    }
-BEND(float, f32)
-BEND(double, f64)
-
-/* Slopes: a is the gradient, b the input or the result of the function. */
-#define CURVES(T, s, f)                                                                            \
-    TN__UNARY(tanhshrink_##s, T, a - TANH_##s(a))                                                  \
-    TN__UNARY(logsigmoid_##s, T, -SOFTPLUS_##s(-a))                                                \
-    TN__UNARY(softplus_##s, T, a *p > q ? a : SOFTPLUS_##s(a * p) / p)                             \
-    TN__UNARY(elu_##s, T, a <= 0 ? EXPM1_BELOW_##s(a * r) * q : a * p)                             \
-    TN__UNARY(gelu_tanh_##s, T,                                                                    \
-              a *(T)0.5 * (1 + TANH_##s(a * (1 + a * a * (T)CUBIC) * (T)ROOT_TWO_OVER_PI)))        \
-    TN__BINARY(sigmoid_grad_##s, T, a *(b * (1 - b)))                                              \
-    TN__BINARY(tanh_grad_##s, T, a *(1 - b * b))                                                   \
-    TN__BINARY(hardtanh_grad_##s, T, ((b <= p) | (b >= q)) ? 0 : a)                                \
-    TN__BINARY(leaky_relu_grad_##s, T, b > 0 ? a : a * p)                                          \
-    TN__BINARY(threshold_grad_##s, T, b <= p ? 0 : a)                                              \
-    TN__BINARY(hardsigmoid_grad_##s, T, ((b > -3) & (b < 3)) ? a / 6 : 0)                          \
-    TN__BINARY(hardswish_grad_##s, T,                                                              \
-               b <= -3 ? 0 : (b >= 3 ? a : a * (b * (T)(1 / 3.0) + (T)0.5)))                       \
-    TN__BINARY(hardshrink_grad_##s, T, ((b >= -p) & (b <= p)) ? 0 : a)                             \
-    TN__BINARY(elu_grad_##s, T, a *(b <= 0 ? EXP_BELOW_##s((b > 0 ? 0 : b) * r) * (q * r) : p))    \
-    TN__BINARY(softplus_grad_##s, T, b *p > q ? a : a * step_##s(b * p))                           \
-    TN__BINARY(silu_grad_##s, T, a *silu_slope_##s(b))                                             \
-    TN__BINARY(mish_grad_##s, T, a *mish_slope_##s(b))                                             \
-    TN__BINARY(gelu_tanh_grad_##s, T, a *gelu_tanh_slope_##s(b))                                   \
-    TN__BINARY(gate_##s, T, a *step_##s(b))                                                        \
-    TN__BINARY(square_apart_##s, T, (a - b) * (a - b))                                             \
-    TN__BINARY(size_apart_##s, T, __builtin_fabs##f(a - b))                                        \
-    TN__BINARY(bent_##s, T, bend_##s(a - b, p) * q)                                                \
-    TN__BINARY(hinge_##s, T, at_least_none_##s(p - a * b))                                         \
-    TN__UNARY(nan_to_num_##s, T, a != a ? p : (a > LARGEST_##s ? q : (a < -LARGEST_##s ? r : a)))
-CURVES(float, f32, f)
-TN__BINARY(gelu_grad_f32, float, a *gelu_slope_f32(b))
-CURVES(double, f64, )
+#define T float
+#define NAME(x) x##_f32
+BINARY(gelu_grad, a * gelu_slope_f32(b))
+#undef T
+#undef NAME
 
 /* ---- the table ------------------------------------------------------------------------------- */
 

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Pooling of a plane and of rows with the channels last, for one type. */
+
+/* ---- planes: one image, one channel ----------------------------------------------------------- */
+
+static tn_status NAME(max)(const struct pool *p, void *image, void *result, int64_t *where)
+{
+    const T *x = image;
+    T *y = result;
+    EACH_WINDOW
+    {
+        T best = -(T)INFINITY;
+        int64_t place = -1;
+        EACH_MEMBER
+        {
+            T value = x[IN_IMAGE];
+            if (value > best || value != value || place < 0) {
+                if (place >= 0 && best != best)
+                    continue; /* the first NaN stays */
+                best = value;
+                place = (MEMBER(0, k0) * p->size[1] + MEMBER(1, k1)) * p->size[2] + MEMBER(2, k2);
+            }
+        }
+        if (place < 0) /* all of it is in the padding: the nearest place */
+            for (int32_t d = 0; d < DIMS; d++)
+                place = (place < 0 ? 0 : place) * p->size[d] + nearest(p, at, d);
+        y[PLACE(p->result_step)] = best;
+        where[PLACE(p->places_step)] = place;
+    }
+    return TN_OK;
+}
+
+static tn_status NAME(avg)(const struct pool *p, void *image, void *result, int64_t *where)
+{
+    const T *x = image;
+    T *y = result;
+    (void)where;
+    EACH_WINDOW
+    {
+        T sum = 0;
+        EACH_MEMBER sum += x[IN_IMAGE];
+        y[PLACE(p->result_step)] = sum / (T)share_of(p, at);
+    }
+    return TN_OK;
+}
+
+static tn_status NAME(avg_back)(const struct pool *p, void *image, void *result, int64_t *where)
+{
+    T *gx = image;
+    const T *gy = result;
+    (void)where;
+    EACH_WINDOW
+    {
+        T each = gy[PLACE(p->result_step)] / (T)share_of(p, at);
+        EACH_MEMBER gx[IN_IMAGE] += each;
+    }
+    return TN_OK;
+}
+
+static tn_status NAME(max_back)(const struct pool *p, void *image, void *result, int64_t *where)
+{
+    T *gx = image;
+    const T *gy = result;
+    int64_t plane = p->size[1] * p->size[2], most = p->size[0] * plane;
+    EACH_WINDOW
+    {
+        int64_t place = where[PLACE(p->places_step)];
+        if (place < 0 || place >= most)
+            return out_of_range(place, most);
+        gx[place / plane * p->image_step[0] + place / p->size[2] % p->size[1] * p->image_step[1] +
+           place % p->size[2] * p->image_step[2]] += gy[PLACE(p->result_step)];
+    }
+    return TN_OK;
+}
+
+/* ---- channels last ----------------------------------------------------------------------------- */
+
+/* A NaN is largest, and the first stays. */
+static void NAME(side_max)(int64_t n, const T *x, int64_t at, T *best, NAME(index) * place)
+{
+    const NAME(index) here = (NAME(index))at;
+    TN__IVDEP
+    for (int64_t k = 0; k < n; k++) {
+        T v = x[k], b = best[k];
+        NAME(index) old = place[k];
+        bool more = !(v <= b) & (b == b);
+        best[k] = more ? v : b;
+        place[k] = more ? here : old;
+    }
+}
+
+static tn_status NAME(side_max_rows)(void *user, int64_t begin, int64_t end)
+{
+    const struct pool *p = user;
+    int64_t channels = p->image->shape[1], lines = p->count[0] * p->count[1];
+    T best[WIDE];
+    NAME(index) place[WIDE];
+    for (int64_t line = begin; line < end; line++) {
+        int64_t at[DIMS] = { line % lines / p->count[1], line % p->count[1], 0 };
+        const T *x = (const T *)(const void *)tn__view_at(p->image) +
+                     line / lines * p->image->strides[0];
+        T *y = (T *)(void *)tn__view_at(p->result) + line / lines * p->result->strides[0];
+        int64_t *where = (int64_t *)(void *)tn__view_at(p->places) +
+                         line / lines * p->places->strides[0];
+        for (; at[2] < p->count[2]; at[2]++)
+            for (int64_t c = 0; c < channels; c += WIDE) {
+                int64_t n = channels - c < WIDE ? channels - c : WIDE, near = 0;
+                bool any = false;
+                EACH_MEMBER
+                {
+                    const T *from = x + IN_IMAGE + c;
+                    int64_t here = (MEMBER(0, k0) * p->size[1] + MEMBER(1, k1)) * p->size[2] +
+                                   MEMBER(2, k2);
+                    if (any) {
+                        NAME(side_max)(n, from, here, best, place);
+                        continue;
+                    }
+                    any = true;
+                    for (int64_t k = 0; k < n; k++) {
+                        best[k] = from[k];
+                        place[k] = (NAME(index))here;
+                    }
+                }
+                for (int32_t d = 0; !any && d < DIMS; d++)
+                    near = near * p->size[d] + nearest(p, at, d);
+                for (int64_t k = 0; !any && k < n; k++) {
+                    best[k] = -(T)INFINITY;
+                    place[k] = (NAME(index))near;
+                }
+                memcpy(y + PLACE(p->result_step) + c, best, (size_t)n * sizeof(T));
+                for (int64_t k = 0; k < n; k++)
+                    where[PLACE(p->places_step) + c + k] = place[k];
+            }
+    }
+    return TN_OK;
+}
+
+/* Pieces are WIDE channels of an image. */
+static tn_status NAME(side_back)(void *user, int64_t begin, int64_t end)
+{
+    const struct pool *p = user;
+    int64_t channels = p->image->shape[1], blocks = (channels + WIDE - 1) / WIDE;
+    int64_t plane = p->size[1] * p->size[2], most = p->size[0] * plane;
+    bool even = p->image_step[1] == p->size[2] * p->image_step[2] &&
+                (p->size[0] == 1 || p->image_step[0] == p->size[1] * p->image_step[1]);
+    for (int64_t i = begin; i < end; i++) {
+        int64_t c = i % blocks * WIDE, n = channels - c < WIDE ? channels - c : WIDE;
+        T *gx = (T *)(void *)tn__view_at(p->image) + i / blocks * p->image->strides[0] + c;
+        const T *gy = (const T *)(const void *)tn__view_at(p->result) +
+                      i / blocks * p->result->strides[0] + c;
+        const int64_t *where = (const int64_t *)(const void *)tn__view_at(p->places) +
+                               i / blocks * p->places->strides[0] + c;
+        EACH_WINDOW
+        for (int64_t k = 0; k < n; k++) {
+            int64_t place = where[PLACE(p->places_step) + k];
+            if (place < 0 || place >= most)
+                return out_of_range(place, most);
+            int64_t to = even ? place * p->image_step[2]
+                              : place / plane * p->image_step[0] +
+                                    place / p->size[2] % p->size[1] * p->image_step[1] +
+                                    place % p->size[2] * p->image_step[2];
+            gx[to + k] += gy[PLACE(p->result_step) + k];
+        }
+    }
+    return TN_OK;
+}

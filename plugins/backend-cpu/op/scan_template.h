@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Running sums and products of several contiguous lines, for one type. */
+
+TN__INTO_LOOPS void NAME(scan_lines)(int64_t n, int64_t step, const char *const *from,
+                                     char *const *to, const bool product)
+{
+    double all[LINES];
+    const T *x[LINES];
+    T *y[LINES];
+    for (int k = 0; k < LINES; k++) {
+        all[k] = product ? 1 : 0;
+        x[k] = (const T *)(const void *)from[k];
+        y[k] = (T *)(void *)to[k];
+    }
+    for (int64_t i = 0, at = step > 0 ? 0 : n - 1; i < n; i++, at += step)
+        for (int k = 0; k < LINES; k++) {
+            all[k] = product ? all[k] * (double)x[k][at] : all[k] + (double)x[k][at];
+            y[k][at] = (T)all[k];
+        }
+}
+
+static void NAME(add_lines)(int64_t n, int64_t step, const char *const *from, char *const *to)
+{
+    NAME(scan_lines)(n, step, from, to, false);
+}
+
+static void NAME(multiply_lines)(int64_t n, int64_t step, const char *const *from, char *const *to)
+{
+    NAME(scan_lines)(n, step, from, to, true);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sorting for one type of keys. */
+
+/* Gives the one of the two rooms in which the sorted ones are. */
+static T *NAME(sort)(int64_t n, T *from, T *to)
+{
+    int64_t count[NAME(PASSES)][BYTES];
+    if (n <= BY_INSERTION) {
+        for (int64_t i = 1; i < n; i++) {
+            T x = from[i];
+            int64_t k = i;
+            for (; k > 0 && NAME(key)(from[k - 1]) > NAME(key)(x); k--)
+                from[k] = from[k - 1];
+            from[k] = x;
+        }
+        return from;
+    }
+    memset(count, 0, sizeof count);
+    for (int64_t i = 0; i < n; i++)
+        for (int p = 0; p < NAME(PASSES); p++)
+            count[p][BYTE(NAME(key)(from[i]), p)]++;
+    for (int p = 0; p < NAME(PASSES); p++) {
+        int64_t next = 0;
+        if (count[p][BYTE(NAME(key)(from[0]), p)] == n) /* all alike */
+            continue;
+        for (int b = 0; b < BYTES; b++) {
+            int64_t here = count[p][b];
+            count[p][b] = next;
+            next += here;
+        }
+        for (int64_t i = 0; i < n; i++)
+            to[count[p][BYTE(NAME(key)(from[i]), p)]++] = from[i];
+        T *other = from;
+        from = to;
+        to = other;
+    }
+    return from;
+}
+
+/* Brings the k smallest of n to the front, in the order they came, by the bytes from the highest:
+ * what is below the byte of the k-th is in, what has that byte is looked at again. */
+static void NAME(select)(int64_t n, int64_t k, T *x, T *room)
+{
+    int64_t sure = 0;
+    for (int p = NAME(PASSES) - 1; p >= 0 && n > k - sure; p--) {
+        int64_t count[BYTES] = { 0 }, below = 0, left = 0;
+        uint64_t edge = 0;
+        T *rest = x + sure;
+        for (int64_t i = 0; i < n; i++)
+            count[BYTE(NAME(key)(rest[i]), p)]++;
+        while (below + count[edge] < k - sure)
+            below += count[edge++];
+        for (int64_t i = 0; i < n; i++) {
+            uint64_t b = BYTE(NAME(key)(rest[i]), p);
+            if (b < edge)
+                x[sure++] = rest[i];
+            else if (b == edge)
+                room[left++] = rest[i];
+        }
+        memcpy(x + sure, room, (size_t)left * sizeof *x);
+        n = left;
+    }
+}
+
+/* For a small k: those so far in order; most elements are only compared with the last of them. */
+static void NAME(few)(int64_t n, int64_t k, T *x)
+{
+    T best[FEW];
+    int64_t have = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (have == k && NAME(key)(x[i]) >= NAME(key)(best[k - 1]))
+            continue;
+        int64_t at = have < k ? have++ : k - 1;
+        for (; at > 0 && NAME(key)(best[at - 1]) > NAME(key)(x[i]); at--)
+            best[at] = best[at - 1];
+        best[at] = x[i];
+    }
+    memcpy(x, best, (size_t)k * sizeof *x);
+}

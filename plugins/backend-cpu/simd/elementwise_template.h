@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Elementwise operations of one or a few instructions, for a float type. */
+
+/* A bound that is NaN does not count; the upper bound wins. */
+TN__INTO_LOOPS T NAME(bounded)(T x, T low, T high)
+{
+    T y = x < low ? low : x;
+    return y > high ? high : y;
+}
+
+/* clang-format off */
+COMPARE(eq, a == b)
+COMPARE(ne, a != b)
+COMPARE(lt, a < b)
+COMPARE(le, a <= b)
+COMPARE(gt, a > b)
+COMPARE(ge, a >= b)
+/* clang-format on */
+
+/* clang-format off */
+BINARY(add, a + b)
+BINARY(sub, a - b)
+BINARY(add_alpha, a + p * b)
+BINARY(mul, a * b)
+BINARY(div, a / b)
+BINARY(div_trunc, NAME(trunc_of)(a / b))
+BINARY(maximum, ((a != a) | (a > b)) ? a : b)
+BINARY(minimum, ((a != a) | (a < b)) ? a : b)
+BINARY(relu_grad, b <= 0 ? 0 : a)
+BINARY(prelu, a > 0 ? a : a * b)
+UNARY(add_scalar, a + p)
+UNARY(mul_scalar, a * p)
+UNARY(neg, -a)
+UNARY(abs, NAME(fabs_of)(a))
+UNARY(sign, (T)(a > 0) - (T)(a < 0))
+UNARY(floor, NAME(floor_of)(a))
+UNARY(ceil, NAME(ceil_of)(a))
+UNARY(trunc, NAME(trunc_of)(a))
+UNARY(round, NAME(rint_of)(a))
+UNARY(frac, a - NAME(trunc_of)(a))
+UNARY(square, a * a)
+UNARY(cube, a * a * a)
+UNARY(reciprocal, 1 / a)
+UNARY(clamp, NAME(bounded)(a, p, q))
+UNARY(relu, a < 0 ? 0 : a)
+UNARY(leaky_relu, a > 0 ? a : a * p)
+UNARY(hardsigmoid, NAME(bounded)(a + 3, 0, 6) / 6)
+UNARY(hardswish, a * NAME(bounded)(a + 3, 0, 6) / 6)
+UNARY(softshrink, a > p ? a - p : a < -p ? a + p : a * 0)
+UNARY(hardshrink, ((a >= -p) & (a <= p)) ? 0 : a)
+UNARY(threshold, a <= p ? q : a)
+UNARY(softsign, a / (1 + NAME(fabs_of)(a)))
+/* clang-format on */
+
+/* ---- three operands -------------------------------------------------------------------------- */
+
+/* At least b, then at most c. NaN is tested last: a chain of choices would become branches, which
+ * are not vectorised. */
+TN__INTO_LOOPS T NAME(within)(T a, T b, T c)
+{
+    T high = a > b ? a : b, y = high < c ? high : c;
+    y = b != b ? b : y;
+    return a != a ? a : y;
+}
+
+/* clang-format off */
+TERNARY(lerp, a + c * (b - a))
+TERNARY(lerp_scalar, a + p * (b - a))
+TERNARY(addcmul, a + p * (b * c))
+TERNARY(addcdiv, a + p * (b / c))
+TERNARY(clamp_tensor, NAME(within)(a, b, c))
+/* clang-format on */

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Loops over 16 float16 or bfloat16 at a time: NAME(x) is x_f16 or x_bf16. */
+
+/* y = of(a, b, c, p); c is b where there are two operands. */
+TN__INTO_LOOPS void NAME(vector_loop)(int64_t n, char *const *at, const int64_t *stride,
+                                      float number, lanes_formula *of)
+{
+    uint16_t all[LANES] = { 0 };
+    const lanes p = _mm512_set1_ps(number);
+    const int64_t sy = stride[0], sa = stride[1], sb = stride[2], sc = stride[3];
+    int64_t i = 0;
+    if (sy == 2 && PLAIN(sa) && PLAIN(sb) && PLAIN(sc) && n >= LANES) {
+        lanes a = NAME(first)(at[1], sa, all), b = NAME(first)(at[2], sb, all),
+              c = NAME(first)(at[3], sc, all);
+        for (; i + LANES <= n; i += LANES) {
+            a = sa ? NAME(load)(at[1] + 2 * i) : a;
+            b = sb ? NAME(load)(at[2] + 2 * i) : b;
+            c = sc ? NAME(load)(at[3] + 2 * i) : c;
+            NAME(store)(at[0] + 2 * i, of(a, b, c, p));
+        }
+    }
+    for (; i < n; i += LANES) {
+        int64_t count = n - i < LANES ? n - i : LANES;
+        lanes x[3];
+        for (int k = 0; k < 3; k++) {
+            collect(count, at[k + 1] + i * stride[k + 1], stride[k + 1], all);
+            x[k] = NAME(load)(all);
+        }
+        NAME(store)(all, of(x[0], x[1], x[2], p));
+        for (int64_t j = 0; j < count; j++)
+            memcpy(at[0] + (i + j) * sy, all + j, sizeof *all);
+    }
+}
+
+/* Columns: 64 at a time, those from n on masked; 32 rows one after the other, then in float64. */
+static void NAME(rows_sum)(int64_t rows, int64_t n, const char *x, int64_t stride, double *all)
+{
+    for (int64_t at = 0; at < n; at += 4 * LANES) {
+        int64_t wide = n - at < 4 * LANES ? n - at : 4 * LANES;
+        __mmask16 mask[4];
+        for (int64_t k = 0; k < 4; k++) {
+            int64_t left = wide - k * LANES;
+            mask[k] = (__mmask16)(left <= 0 ? 0 : left >= LANES ? 0xffff : (1 << left) - 1);
+        }
+        for (int64_t first = 0; first < rows; first += DEEP) {
+            int64_t end = rows - first < DEEP ? rows : first + DEEP;
+            lanes sum[4] = { { 0 } };
+            float out[4 * LANES];
+            for (int64_t i = first; i < end; i++)
+                for (int k = 0; k < 4; k++)
+                    sum[k] += NAME(some)(mask[k], x + i * stride + 2 * (at + k * LANES));
+            for (int k = 0; k < 4; k++)
+                _mm512_storeu_ps(out + k * LANES, sum[k]);
+            for (int64_t j = 0; j < wide; j++)
+                all[at + j] += (double)out[j];
+        }
+    }
+}
+
+/* clang-format off */
+BINARY16(sum, a + b)
+BINARY16(difference, a - b)
+BINARY16(sum_alpha, a + p * b)
+BINARY16(product, a * b)
+BINARY16(quotient, a / b)
+BINARY16(maximum, larger(a, b))
+BINARY16(minimum, smaller(a, b))
+BINARY16(square, a * a)
+BINARY16(reciprocal, 1.0f / a)
+BINARY16(root, _mm512_sqrt_ps(a))
+BINARY16(one_by_root, 1.0f / _mm512_sqrt_ps(a))
+BINARY16(sum_scalar, a + p)
+BINARY16(product_scalar, a * p)
+BINARY16(tanh_grad, a * (1.0f - b * b))
+BINARY16(sigmoid_grad, a * (b * (1.0f - b)))
+TERNARY16(lerp, a + c * (b - a))
+TERNARY16(lerp_scalar, a + p * (b - a))
+TERNARY16(addcmul, a + p * (b * c))
+TERNARY16(addcdiv, a + p * (b / c))
+TERNARY16(clamp_tensor, smaller(larger(a, b), c))
+/* clang-format on */

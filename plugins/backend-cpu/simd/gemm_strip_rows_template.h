@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Strips of VECTORS vectors and 1 to MOST_ROWS rows, and the function that chooses among them. */
+#define ROWS 1
+#include "simd/gemm_strip_template.h"
+#undef ROWS
+#define ROWS 2
+#include "simd/gemm_strip_template.h"
+#undef ROWS
+#define ROWS 3
+#include "simd/gemm_strip_template.h"
+#undef ROWS
+#define ROWS 4
+#include "simd/gemm_strip_template.h"
+#undef ROWS
+#if MOST_ROWS >= 6
+#define ROWS 5
+#include "simd/gemm_strip_template.h"
+#undef ROWS
+#define ROWS 6
+#include "simd/gemm_strip_template.h"
+#undef ROWS
+#endif
+#if MOST_ROWS >= 12
+#define ROWS 7
+#include "simd/gemm_strip_template.h"
+#undef ROWS
+#define ROWS 8
+#include "simd/gemm_strip_template.h"
+#undef ROWS
+#define ROWS 9
+#include "simd/gemm_strip_template.h"
+#undef ROWS
+#define ROWS 10
+#include "simd/gemm_strip_template.h"
+#undef ROWS
+#define ROWS 11
+#include "simd/gemm_strip_template.h"
+#undef ROWS
+#define ROWS 12
+#include "simd/gemm_strip_template.h"
+#undef ROWS
+#endif
+
+#define CASE(rows_)                                                                                \
+    case rows_:                                                                                    \
+        STRIP(STRIP_KIND, VECTORS, rows_)                                                          \
+        (kc, a, step, b, pace, c, ldc, bias, rounds, jump);                                        \
+        break;
+static void STRIP_OF(STRIP_KIND, VECTORS)(int64_t rows, int64_t kc, const void *a, int64_t step,
+                                          const void *b, int64_t pace, void *c, int64_t ldc,
+                                          const void *bias, int64_t rounds, int64_t jump)
+{
+    switch (rows) {
+        CASE(1)
+        CASE(2)
+        CASE(3)
+        CASE(4)
+#if MOST_ROWS >= 6
+        CASE(5)
+        CASE(6)
+#endif
+#if MOST_ROWS >= 12
+        CASE(7)
+        CASE(8)
+        CASE(9)
+        CASE(10)
+        CASE(11)
+        CASE(12)
+#endif
+    }
+}
+#undef CASE

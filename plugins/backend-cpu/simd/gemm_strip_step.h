@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One step of the depth of a strip: a part of a function of gemm_strip_template.h. The asm keeps the
+ * compiler from computing addresses of its own for each row. */
+{
+    NAME(tile_v) line[VECTORS];
+#pragma GCC unroll 4
+    for (int v = 0; v < VECTORS; v++)
+        line[v] = *(const NAME(tile_v) *)(const void *)(b + v * W);
+#pragma GCC unroll 16
+    for (int i = 0; i < ROWS; i++)
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++)
+            acc[i][v] += A_AT(i) * line[v];
+    a += A_PACE;
+    b += pace;
+    __asm__("" : "+r"(a), "+r"(b));
+}

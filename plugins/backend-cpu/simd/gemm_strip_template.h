@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A strip of ROWS rows and VECTORS vectors of a product: one function, so that the sums stay in
+ * registers. A_AT(i) is the element of row i, A_PACE the step of the depth. */
+
+/* Two steps of the depth per iteration: counters and pointers compete with the multiply-adds. */
+static void STRIP(STRIP_KIND, VECTORS, ROWS)(int64_t kc, const T *a, int64_t step, const T *b,
+                                             int64_t pace, T *c, int64_t ldc, const T *bias,
+                                             int64_t rounds, int64_t jump)
+{
+    enum { W = TILE_BYTES / (int)sizeof(T) };
+    NAME(tile_v) acc[ROWS][VECTORS] = { { { 0 } } };
+    for (; rounds > 0; rounds--, a += jump) {
+        int64_t k = 0;
+        for (; k + 1 < kc; k += 2) {
+#include "simd/gemm_strip_step.h"
+
+#include "simd/gemm_strip_step.h"
+        }
+        if (k < kc) {
+#include "simd/gemm_strip_step.h"
+        }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < ROWS; i++) {
+        T *to = c + i * ldc;
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++) {
+            NAME(tile_v) *at = (NAME(tile_v) *)(void *)(to + v * W);
+            *at = acc[i][v] + (bias ? *(const NAME(tile_v) *)(const void *)(bias + v * W) : *at);
+        }
+    }
+}

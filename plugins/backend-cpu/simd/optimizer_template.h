@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Steps of optimizers and norms of gradients for one type. */
+
+/* Whether there is momentum is asked once a row, not once a number. */
+static void NAME(sgd)(int64_t n, const struct tn__sgd *c, void *const *at)
+{
+    T *restrict p = at[0];
+    const T *restrict gradient = at[1];
+    const T sign = c->maximize ? (T)-1 : (T)1, decay = (T)c->weight_decay, lr = (T)c->lr;
+    const T keep = c->first ? 0 : (T)c->momentum, take = c->first ? 1 : (T)(1 - c->dampening);
+    const T ahead = (T)c->momentum;
+    if (c->momentum == 0) {
+        for (int64_t i = 0; i < n; i++)
+            p[i] -= lr * (sign * gradient[i] + decay * p[i]);
+        return;
+    }
+    T *restrict buffer = at[2];
+    if (c->first) /* whatever is there, NaN too, has no influence */
+        for (int64_t i = 0; i < n; i++)
+            buffer[i] = 0;
+    if (c->nesterov) {
+        for (int64_t i = 0; i < n; i++) {
+            T g = sign * gradient[i] + decay * p[i];
+            T b = keep * buffer[i] + take * g;
+            buffer[i] = b;
+            p[i] -= lr * (g + ahead * b);
+        }
+    } else {
+        for (int64_t i = 0; i < n; i++) {
+            T g = sign * gradient[i] + decay * p[i];
+            T b = keep * buffer[i] + take * g;
+            buffer[i] = b;
+            p[i] -= lr * b;
+        }
+    }
+}
+
+static void NAME(adam)(int64_t n, const struct tn__adam *c, void *const *at)
+{
+    T *restrict p = at[0], *restrict m = at[2], *restrict v = at[3];
+    const T *restrict gradient = at[1];
+    const T sign = c->maximize ? (T)-1 : (T)1, decay = (T)c->weight_decay, shrink = (T)c->shrink,
+            follow1 = (T)c->follow1, keep2 = (T)c->keep2, follow2 = (T)c->follow2,
+            rate = (T)c->rate, scale = (T)c->scale, eps = (T)c->eps;
+    if (c->amsgrad) {
+        T *restrict w = at[4];
+        for (int64_t i = 0; i < n; i++) {
+            T x = p[i] * shrink, g = sign * gradient[i] + decay * x;
+            T a = m[i] + follow1 * (g - m[i]), b = keep2 * v[i] + follow2 * (g * g), d = w[i];
+            d = ((b > d) | (b != b)) ? b : d;
+            m[i] = a;
+            v[i] = b;
+            w[i] = d;
+            p[i] = x - rate * (a / (NAME(root)(d) * scale + eps));
+        }
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        T x = p[i] * shrink, g = sign * gradient[i] + decay * x;
+        T a = m[i] + follow1 * (g - m[i]), b = keep2 * v[i] + follow2 * (g * g);
+        m[i] = a;
+        v[i] = b;
+        p[i] = x - rate * (a / (NAME(root)(b) * scale + eps));
+    }
+}
+
+/* Of n numbers, in lanes that are added in one order: absolute values, squares, the largest (NaN wins). */
+static void NAME(sum)(int64_t n, const void *from, double *out)
+{
+    const T *x = from;
+    double lane[LANES] = { 0 }, all = 0;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int j = 0; j < LANES; j++)
+            lane[j] += fabs((double)x[i + j]);
+    for (int j = 0; j < LANES; j++)
+        all += lane[j];
+    for (; i < n; i++)
+        all += fabs((double)x[i]);
+    *out = all;
+}
+
+static void NAME(squares)(int64_t n, const void *from, double *out)
+{
+    const T *x = from;
+    double lane[LANES] = { 0 }, all = 0;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int j = 0; j < LANES; j++)
+            lane[j] += (double)x[i + j] * (double)x[i + j];
+    for (int j = 0; j < LANES; j++)
+        all += lane[j];
+    for (; i < n; i++)
+        all += (double)x[i] * (double)x[i];
+    *out = all;
+}
+
+static void NAME(largest)(int64_t n, const void *from, double *out)
+{
+    const T *x = from;
+    double all = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double a = fabs((double)x[i]);
+        all = ((a > all) | (a != a)) ? a : all;
+    }
+    *out = all;
+}

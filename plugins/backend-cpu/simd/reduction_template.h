@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reductions of contiguous elements and of columns, for one compute type. In it:
+ *   RESULT      the type of a result, and MEMBER its member of union tn__number
+ *   PRODUCT     the type of a product
+ *   LANES       how many elements are compared at a time
+ *   INDEX       the type of an index while rows are compared
+ *   IS_NAN(v,w) whether one of two elements is NaN; NOT_A_NUMBER what a result is then
+ * The choices have no branch, so that they become comparisons and selections of vectors. */
+
+/* ---- contiguous elements ---------------------------------------------------------------------- */
+
+typedef T NAME(choice)(T v, T b);
+
+TN__INTO_LOOPS T NAME(larger)(T v, T b)
+{
+    return b > v ? b : v;
+}
+
+TN__INTO_LOOPS T NAME(smaller)(T v, T b)
+{
+    return b < v ? b : v;
+}
+
+TN__INTO_LOOPS void NAME(combine_halves)(T *best, const int half, NAME(choice) * choose)
+{
+    for (int j = 0; j < half; j++)
+        best[j] = choose(best[j + half], best[j]);
+}
+
+/* The minimum or maximum by the processor's instruction: the later of two equal elements, of numbers
+ * that are not NaN. Whether one is NaN is asked separately, for two at a time. There is no branch in
+ * the whole row: on unordered numbers one costs as much as a hundred elements. Loop bounds are
+ * constants, so that the lanes stay in registers. */
+TN__INTO_LOOPS void NAME(extreme)(int64_t n, const void *from, union tn__number *out,
+                                  NAME(choice) * choose)
+{
+    const T *x = from;
+    T best[LANES], all = x[0];
+    int32_t odd[LANES] = { 0 }, any = 0;
+    int64_t i = 0;
+    if (n >= LANES) {
+        for (int j = 0; j < LANES; j++)
+            best[j] = x[0];
+        for (; i + 2 * LANES <= n; i += 2 * LANES)
+            for (int j = 0; j < LANES; j++) {
+                T v = x[i + j], w = x[i + LANES + j], b = choose(v, best[j]);
+                odd[j] |= IS_NAN(v, w);
+                best[j] = choose(w, b);
+            }
+        if (i + LANES <= n) {
+            for (int j = 0; j < LANES; j++) {
+                T v = x[i + j];
+                odd[j] |= IS_NAN(v, v);
+                best[j] = choose(v, best[j]);
+            }
+            i += LANES;
+        }
+        for (int j = 0; j < LANES; j++)
+            any |= odd[j];
+        if (LANES == 32)
+            NAME(combine_halves)(best, 16, choose);
+        NAME(combine_halves)(best, 8, choose);
+        NAME(combine_halves)(best, 4, choose);
+        NAME(combine_halves)(best, 2, choose);
+        all = choose(best[1], best[0]);
+    }
+    for (; i < n; i++) {
+        T v = x[i];
+        any |= IS_NAN(v, v);
+        all = choose(v, all);
+    }
+    out->MEMBER = any ? NOT_A_NUMBER : (RESULT)all;
+}
+
+static void NAME(max)(int64_t n, const void *from, union tn__number *out)
+{
+    NAME(extreme)(n, from, out, NAME(larger));
+}
+
+static void NAME(min)(int64_t n, const void *from, union tn__number *out)
+{
+    NAME(extreme)(n, from, out, NAME(smaller));
+}
+
+/* A stretch at a time, without a branch in it; only the one that has it is searched one by one. */
+static int64_t NAME(find)(int64_t n, const void *from, union tn__number best)
+{
+    enum { STRETCH = 64 };
+    const T *x = from;
+    const T wanted = (T)best.MEMBER;
+    int64_t i = 0;
+    for (; i + STRETCH <= n; i += STRETCH) {
+        T found = 0;
+        for (int j = 0; j < STRETCH; j++)
+            found = ((x[i + j] == wanted) | (x[i + j] != x[i + j])) ? 1 : found;
+        if (found != 0)
+            break;
+    }
+    for (; i < n; i++)
+        if (x[i] == wanted || x[i] != x[i])
+            return i;
+    return 0;
+}
+
+static void NAME(prod)(int64_t n, const void *from, union tn__number *out)
+{
+    enum { PARTS = 32, STEPS = 16 };
+    const T *x = from;
+    PRODUCT part[PARTS], rest = 1;
+    int64_t i = 0;
+    for (int j = 0; j < PARTS; j++)
+        part[j] = 1;
+    while (i + PARTS <= n) {
+        for (int step = 0; step < STEPS && i + PARTS <= n; step++, i += PARTS)
+            for (int j = 0; j < PARTS; j++)
+                part[j] *= (PRODUCT)x[i + j];
+        for (int j = 0; j < PARTS; j++)
+            part[j] = NAME(flush)(part[j]);
+    }
+    for (int j = 0; j < PART / 2; j++)
+        part[j] = (part[j] * part[j + 8]) * (part[j + 16] * part[j + 24]);
+    for (; i + PART / 2 <= n; i += PART / 2)
+        for (int j = 0; j < PART / 2; j++)
+            part[j] *= (PRODUCT)x[i + j];
+    for (; i < n; i++)
+        rest *= (PRODUCT)x[i];
+    for (int j = 0; j < PART / 4; j++)
+        part[j] *= part[j + PART / 4];
+    out->MEMBER = (RESULT)(((part[0] * part[1]) * (part[2] * part[3])) * rest);
+}
+
+/* ---- columns ---------------------------------------------------------------------------------- */
+
+/* Whether v is better than b; NaN is. */
+typedef bool NAME(comparison)(T v, T b);
+
+TN__INTO_LOOPS bool NAME(is_larger)(T v, T b)
+{
+    return (v > b) | IS_NAN(v, v);
+}
+
+TN__INTO_LOOPS bool NAME(is_smaller)(T v, T b)
+{
+    return (v < b) | IS_NAN(v, v);
+}
+
+TN__INTO_LOOPS T NAME(larger_or_nan)(T v, T b)
+{
+    return NAME(is_larger)(v, b) ? v : b;
+}
+
+TN__INTO_LOOPS T NAME(smaller_or_nan)(T v, T b)
+{
+    return NAME(is_smaller)(v, b) ? v : b;
+}
+
+static void NAME(rows_max)(int64_t rows, int64_t n, const char *x, int64_t stride, void *to)
+{
+    NAME(rows_choice)(rows, n, x, stride, to, NAME(larger_or_nan));
+}
+
+static void NAME(rows_min)(int64_t rows, int64_t n, const char *x, int64_t stride, void *to)
+{
+    NAME(rows_choice)(rows, n, x, stride, to, NAME(smaller_or_nan));
+}
+
+TN__INTO_LOOPS void NAME(rows_index)(int64_t rows, int64_t n, const char *x, int64_t stride,
+                                     void *to, int64_t *places, int64_t first,
+                                     NAME(comparison) * better)
+{
+    for (int64_t at = 0; at < n; at += WIDE) {
+        int64_t wide = n - at < WIDE ? n - at : WIDE;
+        RESULT *all = (RESULT *)to + at;
+        T best[WIDE];
+        INDEX place[WIDE];
+        for (int64_t j = 0; j < wide; j++) {
+            best[j] = (T)all[j];
+            place[j] = -1;
+        }
+        for (int64_t i = 0; i < rows; i++) {
+            const T *row = (const T *)(const void *)(x + i * stride) + at;
+            const INDEX here = (INDEX)i;
+            for (int64_t j = 0; j < wide; j++) {
+                T v = row[j], b = best[j];
+                INDEX p = place[j];
+                bool replace = better(v, b) & !IS_NAN(b, b); /* a NaN so far stays */
+                best[j] = replace ? v : b;
+                place[j] = replace ? here : p;
+            }
+        }
+        for (int64_t j = 0; j < wide; j++) {
+            all[j] = (RESULT)best[j];
+            places[at + j] = place[j] >= 0 ? first + place[j] : places[at + j];
+        }
+    }
+}
+
+static void NAME(rows_argmax)(int64_t rows, int64_t n, const char *x, int64_t stride, void *to,
+                              int64_t *places, int64_t first)
+{
+    NAME(rows_index)(rows, n, x, stride, to, places, first, NAME(is_larger));
+}
+
+static void NAME(rows_argmin)(int64_t rows, int64_t n, const char *x, int64_t stride, void *to,
+                              int64_t *places, int64_t first)
+{
+    NAME(rows_index)(rows, n, x, stride, to, places, first, NAME(is_smaller));
+}
