@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The device: one for the whole processor; memory of the host's allocator; everything is done
- * when a call returns. */
+ * The device: one for the whole processor; memory from the host's allocator; all work is done when
+ * a call returns. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "matmul/blas.h"
 #include "simd/simd.h"
 
-enum { ALIGNMENT = 64, MOVED = 98304 /* bytes, worth another thread */ };
+enum { ALIGNMENT = 64, MOVED = 98304 /* bytes that justify another thread */ };
 
 static tn_status enumerate(int32_t *count)
 {
@@ -76,9 +76,9 @@ static tn_status info(void *device, tn_device_info *out)
     return TN_OK;
 }
 
-/* tn_malloc aligns for any type only; the block's own start stands just before the memory that is
- * given, and in a table, so that leak checkers see a pointer to it. What has no place there only lacks
- * that. No lock: a child after fork can go on. */
+/* tn_malloc aligns for any type only. The address of the block is stored just before the memory
+ * that the caller gets, and in a table, so that leak checkers see a pointer to it; what does not
+ * fit into the table is only missing there. No lock: a child after fork can continue. */
 static _Atomic(void *) starts[512];
 
 static void note_start(void *from, void *to)

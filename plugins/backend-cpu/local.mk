@@ -40,7 +40,8 @@ plugins_backend_cpu_la_LIBADD = libsimd-baseline.la $(LIBM)
 # that nobody reads errno and the floating-point status after these loops. Only gemm.c is compiled
 # with contraction to fused multiply-adds: see there and in elementwise.c.
 TN_SIMD_SOURCES = $(TN_CPU_SHARED) %D%/simd/convert.c %D%/simd/copy.c \
-	%D%/simd/elementwise.c %D%/simd/float16.c %D%/simd/functions.c %D%/simd/norm.c %D%/simd/optimizer.c %D%/simd/random.c \
+	%D%/simd/elementwise.c %D%/simd/float16.c %D%/simd/functions.c %D%/simd/norm.c \
+	%D%/simd/optimizer.c %D%/simd/random.c \
 	%D%/simd/reduction.c %D%/simd/softmax.c %D%/simd/winograd.c
 TN_SIMD_FUSED_SOURCES = $(TN_CPU_SHARED) %D%/simd/gemm.c
 

@@ -52,7 +52,7 @@ static bool has_f16c(void)
 }
 #endif
 
-/* Whether this processor has what variant `name` was compiled for. */
+/* Whether this processor has the instruction set `name`. */
 static bool runs_here(const char *name)
 {
 #ifdef TN__HAVE_X86_LOOPS

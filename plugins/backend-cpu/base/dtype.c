@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The types in which numbers are worked on, and which of them stands between two element types. */
+ * The compute types, and which of them a conversion between two dtypes goes through. */
 #include "simd/simd.h"
 
 tn__load *tn__convert_load(tn_dtype from, enum tn__ct ct)

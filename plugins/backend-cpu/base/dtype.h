@@ -6,9 +6,9 @@
 
 #include <tenon/plugin.h>
 
-/* The types in which numbers are worked on. All others are converted in chunks: float16,
- * bfloat16 and float8 to float32, integers and bool to int64 (which wraps around to the narrower
- * type just as its own arithmetic does). */
+/* The types that kernels compute in. All others are converted in chunks: float16, bfloat16 and
+ * float8 to float32, integers and bool to int64 (which wraps around to the narrower type just as
+ * its own arithmetic does). */
 enum tn__ct { TN__F32, TN__F64, TN__I64, TN__C64, TN__C128, TN__CT_COUNT };
 
 #define TN__CT_MAX_SIZE 16

@@ -6,7 +6,7 @@
 
 #include "base/dtype.h"
 
-/* What is worked out element by element: p, q, r are numbers that go with a call. */
+/* The operations: p, q, r are numbers that go with a call. */
 enum tn__ew {
     TN__ADD, /* a + b */
     TN__SUB,
@@ -35,7 +35,7 @@ enum tn__ew {
     TN__LEAKY_RELU,  /* a > 0 ? a : p * a */
     TN__HARDSIGMOID, /* between 0 and 1 */
     TN__HARDSWISH,
-    TN__SOFTSHRINK, /* p nearer to 0 */
+    TN__SOFTSHRINK, /* moved by p towards 0 */
     TN__HARDSHRINK, /* 0 within p of 0 */
     TN__THRESHOLD,  /* a > p ? a : q */
     TN__SOFTSIGN,
@@ -56,21 +56,21 @@ enum tn__ew {
     TN__BITWISE_OR,
     TN__BITWISE_XOR,
     TN__BITWISE_NOT,
-    TN__LOGICAL_NOT, /* of numbers 0 and 1 */
+    TN__LOGICAL_NOT, /* of 0 and 1 */
     TN__EQ,          /* from here to TN__GE: the result is a byte, 0 or 1 */
     TN__NE,
     TN__LT,
     TN__LE,
     TN__GT,
     TN__GE,
-    TN__EXP, /* from here on worth a thread early */
+    TN__EXP, /* from here on expensive: worth several threads earlier */
     TN__LOG,
     TN__SQRT,
     TN__SIGMOID,
     TN__RECIPROCAL,
     TN__RSQRT,
     TN__SILU,
-    TN__DIV_FLOOR, /* from here on several steps a number, in simd/functions.c */
+    TN__DIV_FLOOR, /* from here on several steps per element, in simd/functions.c */
     TN__REMAINDER,
     TN__FMOD,
     TN__POW,

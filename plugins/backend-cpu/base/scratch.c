@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Scratch memory: a few blocks of each size that wait for the next piece of work. No lock: a block
- * belongs to whoever exchanges it out of its slot. */
+ * Scratch memory: a few blocks of each size, kept for the next call. There is no lock: a thread
+ * owns the block that it exchanges out of its slot. */
 #include <stdatomic.h>
 
 #include "base/scratch.h"
 
 enum { SLOTS = 8, CLASSES = 11, SMALLEST = 65536, ALIGNMENT = 64 }; /* up to 64 MiB are kept */
 
-/* What lies before the memory that is given away; both begin on a line of the cache. */
+/* The header before the memory that the caller gets; both begin on a cache line. */
 struct block {
     void *whole; /* what tn_malloc gave */
     int32_t class;

@@ -6,11 +6,12 @@
 
 #include <tenon/plugin.h>
 
-/* Memory for a piece of work, kept for the next one instead of going back to the system (whose
- * fresh pages cost more than the work on them). It begins on a line of the cache. NULL and an error when there is none. */
+/* Memory for one call, kept for the next one instead of being returned to the system (whose fresh
+ * pages cost more than the work on them). It begins on a cache line. NULL and an error when there
+ * is none. */
 void *tn__scratch_take(size_t bytes);
 void tn__scratch_give(void *memory);
-/* Gives back what is kept. */
+/* Frees the memory that is kept. */
 void tn__scratch_drop(void);
 
 #endif

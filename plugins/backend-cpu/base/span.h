@@ -8,8 +8,8 @@
 
 #define TN__MAX_SPAN 4
 
-/* Several views walked together: dimensions of size 1 are gone, neighbours that can be one are
- * one, strides are in bytes. */
+/* Several views walked together: dimensions of size 1 are removed, neighbouring dimensions merged
+ * where possible, strides are in bytes. */
 struct tn__span {
     int32_t operands;
     int32_t ndim;
@@ -28,7 +28,7 @@ static inline int64_t tn__view_item(const tn_view *view)
 {
     return (int64_t)view->dtype.bits / 8;
 }
-/* What it shows are floats of so many bits from now on. */
+/* Makes it a view of floats of so many bits. */
 static inline void tn__view_as_floats(tn_view *view, int bits)
 {
     view->dtype.code = 2; /* DLPack's */
@@ -38,11 +38,11 @@ static inline void tn__view_as_floats(tn_view *view, int bits)
 int64_t tn__view_count(const tn_view *view);
 bool tn__view_dense(const tn_view *view);
 
-/* views[0] gives the shape, the others broadcast to it. `in_order` keeps the row-major order of
- * the shape; without it the dimensions are ordered as views[0] has them in memory. */
+/* views[0] has the shape, the others broadcast to it. `in_order` keeps the row-major order of the
+ * shape; without it the dimensions are ordered as views[0] has them in memory. */
 void tn__span_make(struct tn__span *span, int32_t operands, const tn_view *const *views,
                    bool in_order);
-/* Puts neighbouring dimensions together where all operands allow it. */
+/* Merges neighbouring dimensions where all operands allow it. */
 void tn__span_merge(struct tn__span *span);
 /* Calls body for runs that together are [begin, end) of the span, in its order. */
 typedef void tn__span_body(void *user, int64_t n, char *const *at, const int64_t *stride);

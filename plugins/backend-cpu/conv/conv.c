@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolution and the gradient of its input as products of matrices: windows of the image, made a block at a time, times the
- * weight in panels. With strides the gradient of the input is a product for each tap, added up at the places that the
- * tap looked at. The work is cut by shape alone, so the bits do not depend on the number of threads. */
+ * Convolution and the gradient of its input as products of matrices: windows of the image, copied a
+ * block at a time, times the weight in panels. With strides the gradient of the input is a product
+ * per tap, added up at the positions that the tap read. Work is divided by shape alone, so the bits
+ * do not depend on the number of threads. */
 #include <string.h>
 
 #include "base/scratch.h"
@@ -16,7 +17,7 @@
 enum {
     DEPTH = 512, /* of windows that are made at a time, about */
     MOST = 192,  /* rows of a block, at most */
-    ACROSS = 256 /* outputs that are worked on together */
+    ACROSS = 256 /* outputs that are computed together */
 };
 
 /* ---- the weight in panels -------------------------------------------------------------------- */
@@ -25,9 +26,9 @@ enum {
 struct panels {
     enum tn__ct ct;
     int64_t item, width, depth, columns, groups;
-    int64_t inner; /* depth = taps * inner: channels, or outputs when it is turned */
+    int64_t inner; /* depth = taps * inner: channels, or outputs for the gradient */
     int64_t taps;
-    bool turned;        /* for the gradient: windows turned round, outputs and channels exchanged */
+    bool turned;        /* for the gradient: windows rotated, outputs and channels exchanged */
     const char *weight; /* [groups * outputs][channels][taps] */
     char *to;
 };
@@ -44,7 +45,8 @@ static void pack_panel(const struct panels *p, int64_t index)
     int64_t here = p->columns - first < p->width ? p->columns - first : p->width;
     char *to = p->to + index * p->depth * p->width * item;
     const char *from = p->weight + group * p->columns * p->depth * item;
-    /* A column is an output, or (turned) a channel; to the next one and along the inner side: */
+    /* A column is an output or, for the gradient, a channel; steps to the next one and along the
+     * inner side: */
     int64_t column = (p->turned ? p->taps : p->depth) * item,
             along = (p->turned ? p->columns * p->taps : p->taps) * item;
     int64_t line = p->width * item, step = p->inner * line;
@@ -174,7 +176,7 @@ static tn_status forth_part(void *user, int64_t begin, int64_t end)
     return status;
 }
 
-/* All outputs with their bias, in rows that end with a whole panel. */
+/* The bias of all outputs, in rows that end with a whole panel. */
 static char *bias_of(const struct tn__windows *w, const tn_view *bias, int64_t width)
 {
     int64_t full = tn__up(w->outputs, width);
@@ -299,7 +301,8 @@ static tn_status back_pack(void *user, int64_t begin, int64_t end)
 ADD_ROW(f32, float)
 ADD_ROW(f64, double)
 
-/* Adds rows[n], the products of tap `tap` for windows [first, first + n) of an image, to where the windows looked. */
+/* Adds rows[n], the products of tap `tap` for windows [first, first + n) of an image, to where the
+ * windows looked. */
 static void spread(const struct back *b, char *image, int64_t channels, int64_t first, int64_t n,
                    int64_t tap, const char *rows, int64_t pitch)
 {
@@ -399,7 +402,8 @@ static tn_status back(const struct tn__windows *w, const struct tn__images *gy,
     return status;
 }
 
-/* Without strides it is a convolution of gy with the weight turned round; false when its padding would be negative. */
+/* Without strides it is a convolution of gy with the rotated weight; false when its padding would
+ * be negative. */
 static bool turn(struct tn__windows *w)
 {
     int64_t channels = w->channels;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the convolutions share: images whose channels lie side by side, and their windows as rows of a matrix. A row
- * holds the window's elements in the order (tap, channel), a tap being a place in the kernel. */
+ * Types and functions that the convolutions share: images with the channels last, and their windows
+ * as rows of a matrix. A row holds the elements of a window in the order (tap, channel); a tap is
+ * one position in the kernel. */
 #ifndef TN_BACKEND_CPU_WINDOWS_H
 #define TN_BACKEND_CPU_WINDOWS_H
 
@@ -9,13 +10,14 @@
 
 enum { TN__DIMS = 3 }; /* fewer are filled up with 1 in front */
 
-/* [images][size...][groups * channels], the channels side by side; steps in elements. */
+/* [images][size...][groups * channels], channels last; steps in elements. */
 struct tn__images {
     char *at;
     int64_t image, step[TN__DIMS];
-    void *owned; /* scratch memory, when the tensor lies otherwise */
-    bool
-        even; /* all pixels of all images are one step apart, step[TN__DIMS - 1]: always so when taken */
+    void *owned; /* scratch memory, when the tensor has another layout */
+    /* All pixels of all images are one step apart, step[TN__DIMS - 1]: always true after
+     * tn__images_take. */
+    bool even;
 };
 
 struct tn__windows {
@@ -29,19 +31,20 @@ struct tn__windows {
     int64_t places; /* windows of an image */
 };
 
-/* x and y give the sizes: x may be the gradient that is wanted, y the one that came. */
+/* x and y have the sizes: x may be the gradient to compute, y the incoming gradient. */
 void tn__windows_make(struct tn__windows *w, const tn_view *x, const tn_view *y,
                       const tn_view *weight, tn_ints stride, tn_ints padding, tn_ints dilation,
                       int64_t groups);
-/* The images of `view`, all their pixels one step apart; with `write` they are to be filled, and tn__images_done copies them to it. */
+/* The images of `view`, all pixels one step apart; with `write` they are results, which
+ * tn__images_done copies to the view. */
 tn_status tn__images_take(struct tn__images *images, const tn_view *view, bool write);
 tn_status tn__images_done(struct tn__images *images, const tn_view *view, bool write);
 
-/* Rows of windows [first, first + n) of all images, for taps [tap, tap + taps) and the channels of a group, into
- * to[n][pitch]. */
+/* Rows of windows [first, first + n) of all images, for taps [tap, tap + taps) and the channels of
+ * a group, into to[n][pitch]. */
 void tn__windows_rows(const struct tn__windows *w, const struct tn__images *x, int64_t group,
                       int64_t first, int64_t n, int64_t tap, int64_t taps, void *to, int64_t pitch);
-/* Whether the rows lie in x already, `step` elements apart. */
+/* Whether x itself contains the rows, `step` elements apart. */
 bool tn__windows_plain(const struct tn__windows *w, const struct tn__images *x, int64_t *step);
 
 /* direct.c: few channels, whose windows are not copied. */
@@ -54,7 +57,7 @@ tn_status tn__direct_forth(const struct tn__windows *w, const struct tn__images 
 tn_status tn__direct_weight(const struct tn__windows *w, const struct tn__images *x,
                             const struct tn__images *gy, int64_t first, int64_t count, char *sums);
 
-/* depthwise.c: one window for every channel. All y, all gx and all gw are written; gw lies row by row. */
+/* depthwise.c: one window per channel. Writes all of y, gx or gw; gw is row-major. */
 bool tn__depthwise_takes(const struct tn__windows *w);
 tn_status tn__depthwise_forth(const struct tn__windows *w, const struct tn__images *x,
                               const struct tn__images *y, const tn_view *weight,

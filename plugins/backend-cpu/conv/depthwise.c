@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolutions in which every channel has a window of its own, and their gradients: all channels of a pixel at once, pixel by
- * pixel, without windows being copied. Lines are worked on as wholes, and the gradient of the weight has parts chosen by
- * shape alone, so the bits do not depend on the number of threads. */
+ * Depthwise convolutions and their gradients: all channels of a pixel at once, pixel by pixel,
+ * without copying windows. Whole lines are computed together. The gradient of the weight is
+ * computed in parts chosen by shape alone, so the bits do not depend on the number of threads. */
 #include <string.h>
 
 #include "base/scratch.h"
@@ -20,8 +20,9 @@ enum {
 
 struct deep {
     const struct tn__windows *w;
-    const struct tn__images *from, *to; /* what taps look at, what pixels are walked over */
-    bool back;                          /* from the results' gradient to the images' */
+    const struct tn__images *from,
+        *to;   /* the image that the taps read, and the pixels to compute */
+    bool back; /* from the results' gradient to the images' */
     int64_t channels;
     int64_t size[TN__DIMS]; /* of `to` */
     char *weight;           /* [tap][channel] */
@@ -35,7 +36,8 @@ bool tn__depthwise_takes(const struct tn__windows *w)
     return w->groups > 1 && w->channels == 1 && w->outputs == 1 && w->taps <= TAPS;
 }
 
-/* Where tap k of pixel `at` looks in dimension d; false when it is outside or, back, when no window began there. */
+/* Where tap k of pixel `at` looks in dimension d; false when it is outside or, back, when no window
+ * began there. */
 static bool looks_at(const struct deep *f, int32_t d, int64_t at, int64_t k, int64_t *place)
 {
     const struct tn__windows *w = f->w;
@@ -113,7 +115,8 @@ static tn_status lines_part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* Sums over a line are made apart and added to the part's, so that long sums stay exact. */
+/* Sums over a line are computed separately and then added to those of the part, so that long sums
+ * stay exact. */
 static tn_status weigh_part(void *user, int64_t begin, int64_t end)
 {
     const struct deep *f = user;
@@ -145,7 +148,7 @@ static tn_status weigh_part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* The weight and the bias, which may lie in any way. */
+/* The weight and the bias, of any layout. */
 static tn_status read_weight(struct deep *f, const tn_view *weight, const tn_view *bias)
 {
     const struct tn__windows *w = f->w;

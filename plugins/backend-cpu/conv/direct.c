@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolutions of few channels, directly: the windows of a line of results are a matrix whose rows overlap, so that they are not copied,
- * only a few lines of the image with what surrounds them. */
+ * Convolutions of few channels without copying windows: the windows of a line of results are a
+ * matrix with overlapping rows. Only a few lines of the image are copied, with their padding. */
 #include <string.h>
 
 #include "base/kernel.h"
@@ -10,14 +10,14 @@
 #include "matmul/gemm.h"
 
 enum {
-    FEW = 32,       /* channels: of more, copying windows is little beside multiplying them */
-    LEAST = 8,      /* lines of all images at least: they are the pieces */
-    PIECES = 16,    /* so many are wanted */
-    NEAR = 1 << 16, /* numbers of the lines that a piece copies, about */
-    BEHIND = 64     /* numbers behind the last line, which vectors may read */
+    FEW = 32, /* channels: with more, copying windows costs little compared with multiplying them */
+    LEAST = 8,      /* lines of all images at least: they are divided among the threads */
+    PIECES = 16,    /* pieces to aim for */
+    NEAR = 1 << 16, /* elements of the lines that a piece copies, about */
+    BEHIND = 64     /* elements after the last line, which vectors may read */
 };
 
-/* Lines of an image with what surrounds them: that many numbers each. */
+/* Lines of an image with their padding: that many elements each. */
 static int64_t line_of(const struct tn__windows *w)
 {
     return ((w->count[2] - 1) * w->stride[2] + w->kernel[2]) * w->channels;
@@ -67,7 +67,8 @@ static char *take_lines(const struct tn__windows *w, int64_t results)
     return tn__scratch_take((size_t)((lines_for(w, results) * line_of(w) + BEHIND) * w->item));
 }
 
-/* Results of a piece, in lines: so many that their image stays near, and that there are pieces enough. */
+/* Results of a piece, in lines: few enough that their image stays in the cache and that there are
+ * enough pieces. */
 static int64_t lines_at_once(const struct tn__windows *w, int64_t images)
 {
     int64_t blocks = (PIECES + images - 1) / images, near = NEAR / (line_of(w) * w->stride[1] + 1);

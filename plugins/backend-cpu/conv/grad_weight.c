@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The gradient of a convolution's weight: gy, pixel by pixel, times the windows of x. Some taps, some outputs and a part
- * of all pixels are one piece with sums of its own; these are added up in order. The pieces are chosen by shape alone, so
- * the bits do not depend on the number of threads. */
+ * The gradient of a convolution's weight: gy, pixel by pixel, times the windows of x. A piece is
+ * some taps, some outputs and a part of all pixels, with its own sums; these are added up in order.
+ * Pieces are chosen by shape alone, so the bits do not depend on the number of threads. */
 #include <string.h>
 
 #include "base/scratch.h"
@@ -17,8 +17,8 @@ enum {
     ROWS = 128,      /* windows that are made at a time */
     DEPTH = 576,     /* elements of each, about */
     ACROSS = 252,    /* outputs of a piece: whole strips */
-    PIECES = 12,     /* are wanted at least */
-    KEPT = 1 << 21,  /* sums that all parts together may keep */
+    PIECES = 12,     /* to aim for, at least */
+    KEPT = 1 << 21,  /* memory for the sums of all parts */
     SHORTEST = 1024, /* pixels of a part, at least */
 };
 
@@ -206,7 +206,7 @@ static tn_status run_convolution_grad_weight(const tn_call *call)
     return status;
 }
 
-/* The result lies row by row: the core makes it so unless it was given. */
+/* The result is row-major: the core allocates it so unless the caller gave it. */
 static bool supports_unit_padding(const tn_call *call, char *reason, size_t size)
 {
     if (call->out == NULL || call->out[0] == NULL || tn__view_dense(call->out[0]))

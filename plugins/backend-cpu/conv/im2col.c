@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Images with their channels side by side, and their windows as rows of a matrix. */
+ * Images with the channels last, and their windows as rows of a matrix (im2col). */
 #include <string.h>
 
 #include "base/dtype.h"
@@ -43,7 +43,7 @@ void tn__windows_make(struct tn__windows *w, const tn_view *x, const tn_view *y,
     }
 }
 
-/* `view` as it would lie with its channels side by side. */
+/* `view` as if its channels were last. */
 static tn_view side_by_side(const tn_view *view, int64_t *strides, void *data)
 {
     tn_view out = *view;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolutions of 3 x 3 windows by Winograd's F(4 x 4, 3 x 3): tiles of the image are transformed, a block of them at a
- * time, then there are 36 products of matrices. Blocks are cut by shape alone, so the bits do not depend on the number of
- * threads. */
+ * Convolutions of 3 x 3 windows by Winograd's F(4 x 4, 3 x 3): a block of tiles of the image is
+ * transformed, followed by 36 products of matrices. Blocks are chosen by shape alone, so the bits
+ * do not depend on the number of threads. */
 #include <string.h>
 
 #include "base/scratch.h"
@@ -44,7 +44,8 @@ static bool possible(const struct tn__windows *w)
            w->outputs % TN__WINO_LANES == 0 && w->channels >= 32 && w->outputs >= 32;
 }
 
-/* For each pair of channel and output, in units of a multiply-add: what the transformed weight costs in memory. */
+/* For each pair of channel and output, in units of a multiply-add: the memory cost of the
+ * transformed weight. */
 bool tn__winograd_takes(const struct tn__windows *w)
 {
     return possible(w) && (double)tiles_of(w).all * 36 * 1.4 + 2000 <
@@ -57,7 +58,8 @@ bool tn__winograd_takes_weight(const struct tn__windows *w)
                               (double)w->images * (double)w->places * 9 * 1.1;
 }
 
-/* The square of n x n elements whose first is (row, column) of an image; what lies outside of the image is not there. */
+/* The square of n x n elements that begins at (row, column) of an image, without the part outside
+ * of the image. */
 static struct tn__square square_at(const struct tn__images *x, int64_t image, int64_t rows,
                                    int64_t columns, int64_t row, int64_t column, int32_t n,
                                    int64_t channels)
@@ -72,7 +74,8 @@ static struct tn__square square_at(const struct tn__images *x, int64_t image, in
     return s;
 }
 
-/* Tile `index` of what the windows look at, and of their results, channels from `first` on. */
+/* The elements that the windows of tile `index` read, and their results, channels from `first`
+ * on. */
 static struct tn__square seen(const struct tn__windows *w, const struct tn__images *x,
                               const struct tiles *t, int64_t index)
 {
@@ -183,7 +186,8 @@ static tn_status forth_part(void *user, int64_t begin, int64_t end)
     return status;
 }
 
-/* Tiles of a piece: so that their transforms stay near, but a weight that does not is read seldom. */
+/* Tiles of a piece: few enough that their transforms stay in the cache, and enough that a weight
+ * that does not is read seldom. */
 static int64_t block_of(int64_t channels, int64_t outputs)
 {
     return channels + outputs <= 128 ? 24 : channels + outputs <= 256 ? 48 : 96;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Winograd's F(4 x 4, 3 x 3): a tile of 4 x 4 results of a 3 x 3 window from 6 x 6 elements, by 36 products instead of
- * 144. simd/winograd.c has the way there and back for an instruction set, winograd.c the three convolutions. */
+ * Winograd's F(4 x 4, 3 x 3): 4 x 4 results of a 3 x 3 window from 6 x 6 elements, by 36
+ * multiplications instead of 144. simd/winograd.c has the transforms for an instruction set,
+ * conv/winograd.c the three convolutions. */
 #ifndef TN_BACKEND_CPU_WINOGRAD_H
 #define TN_BACKEND_CPU_WINOGRAD_H
 
@@ -10,8 +11,8 @@
 
 enum { TN__WINO_IN = 6, TN__WINO_OUT = 4, TN__WINO_ALL = 36, TN__WINO_LANES = 16 };
 
-/* A square of n x n elements, each `channels` numbers side by side, of which rows [top, bottom) and columns [left, right)
- * are there; the others are zeros when read, and not written. */
+/* A square of n x n elements of `channels` contiguous numbers. Rows [top, bottom) and columns
+ * [left, right) exist; the others are read as zeros and not written. */
 struct tn__square {
     float *at;
     int64_t row, column; /* steps */
@@ -19,7 +20,7 @@ struct tn__square {
     int64_t channels; /* a multiple of TN__WINO_LANES */
 };
 
-/* The 36 numbers of a channel lie `step` apart. */
+/* The 36 numbers of a channel are `step` elements apart. */
 struct tn__simd_winograd {
     void (*input)(const struct tn__square *x, float *to, int64_t step);     /* 6 x 6: B' x B */
     void (*gradient)(const struct tn__square *gy, float *to, int64_t step); /* 4 x 4: A gy A' */
@@ -32,12 +33,12 @@ struct tn__simd_winograd {
 
 /* TENON_MATH=exact forbids it; set at activation. */
 extern bool tn__winograd_allowed;
-/* Whether it is possible and worth it: for products with the weight, for its gradient. */
+/* Whether it is possible and faster: for products with the weight, for its gradient. */
 bool tn__winograd_takes(const struct tn__windows *w);
 bool tn__winograd_takes_weight(const struct tn__windows *w);
 
-/* y from x; the weight row by row. `turned`: as the gradient of an input wants it, windows turned round, outputs and
- * channels exchanged. bias: w->outputs numbers, or NULL. */
+/* y from x; the weight is row-major. `turned`: for the gradient of an input, windows are rotated
+ * and outputs and channels exchanged. bias: w->outputs numbers, or NULL. */
 tn_status tn__winograd_forth(const struct tn__windows *w, const struct tn__images *x,
                              const struct tn__images *y, const char *weight, bool turned,
                              const float *bias);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * exp, log and what follows from them for float32 and float64, written so that a compiler makes
- * vectors of loops over them: no branch, no table, no call. exp and log follow FreeBSD's msun
- * (Sun Microsystems, 1993): errors are below one unit in the last place. */
+ * exp, log and functions of them for float32 and float64, written so that compilers vectorise loops
+ * over them: no branch, no table, no call. exp and log follow FreeBSD's msun (Sun Microsystems,
+ * 1993): errors are below one unit in the last place. */
 #ifndef TN_BACKEND_CPU_FUNCTIONS_H
 #define TN_BACKEND_CPU_FUNCTIONS_H
 
@@ -106,8 +106,8 @@ static inline double tn__log_f64(double x)
     return x >= 0 ? y : tn__of_bits_f64(0x7ff8000000000000u);
 }
 
-/* e^x - 1 = 2^k (e^r - 1) + (2^k - 1): nothing is lost near 0, where k is 0. Far up the 1 is lost
- * anyway. */
+/* e^x - 1 = 2^k (e^r - 1) + (2^k - 1): no digits are lost near 0, where k is 0. For large x the 1
+ * has no effect. */
 static inline float tn__expm1_f32(float x)
 {
     float in = x < -40.0f ? -40.0f : x > 89.0f ? 89.0f : x;
@@ -155,8 +155,8 @@ static inline float tn__mish_f32(float x)
     return x > 20 ? x : x * (n / (n + 2));
 }
 
-/* The same logarithm, its power of two apart: log_b x = k log_b 2 + ln(1 + f) / ln b; where k is
- * not 0 it has the larger part. */
+/* The same logarithm, with its power of two separate: log_b x = k log_b 2 + ln(1 + f) / ln b; where
+ * k is not 0 it has the larger part. */
 static inline float tn__log_base_f32(float x, float high, float low, float scale)
 {
     int tiny = x < 0x1p-126f;

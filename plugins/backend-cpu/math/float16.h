@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * float16 and bfloat16, one number at a time: to float32 and back, rounded to the nearest, ties to the even one. */
+ * Conversion of single float16 and bfloat16 numbers to float32 and back, rounded to nearest, ties
+ * to even. */
 #ifndef TN_BACKEND_CPU_NARROW_H
 #define TN_BACKEND_CPU_NARROW_H
 

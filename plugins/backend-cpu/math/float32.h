@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions of ordinary float32 numbers: short series in float32 with few steps in a row, errors
- * of a few units in the last place. Where `.._fits` says no, or `.._key` is above its limit (large
- * numbers, zeros and infinities where they are special), another function has to work; the choice is made number by
- * number, so that it depends on nothing else. Multiply-adds are fused where the instruction set
- * has them: AVX2, AVX-512 and NEON give the same bits, a processor without may differ in the last
- * place. Series are fitted to the smallest largest error. */
+ * Functions of ordinary float32 numbers: short series in float32 with few dependent steps, errors
+ * of a few units in the last place. Where `.._fits` is false, or `.._key` is above its limit (large
+ * numbers, zeros and infinities where they are special), another function is used; the choice is
+ * made per element, so that it depends on nothing else. Multiply-adds are fused where the
+ * instruction set has them: AVX2, AVX-512 and NEON give the same bits, a processor without them may
+ * differ in the last place. The series are minimax approximations. */
 #ifndef TN_BACKEND_CPU_NEAR_H
 #define TN_BACKEND_CPU_NEAR_H
 
@@ -43,8 +43,8 @@ TN__INTO_LOOPS uint32_t tn__size_key(float x)
 }
 #define TN__EXP_LIMIT 0x42ae0000u /* 87 */
 
-/* 2^k e^r, k = shifted without its large number, |r| <= ln 2 / 2; e^r = 1 + r + r^2 p(r). The power goes into the
- * exponent's bits: the result is in the normal range. */
+/* 2^k e^r, k = shifted without its large number, |r| <= ln 2 / 2; e^r = 1 + r + r^2 p(r). The power
+ * goes into the exponent's bits: the result is in the normal range. */
 TN__INTO_LOOPS float tn__near_exp_of_f32(float r, float shifted)
 {
     float p = TN__MA(r, 1.381314454e-03f, 8.369418832e-03f);
@@ -163,7 +163,8 @@ TN__INTO_LOOPS uint32_t tn__log_key(float x)
 }
 #define TN__LOG_LIMIT (0x7f7fffffu - 0x00800000u)
 
-/* ln(1 + f) - f = f^2 (f p(f) - 1/2) for sqrt(2)/2 <= 1 + f < sqrt(2); this is the factor of f^2. */
+/* ln(1 + f) - f = f^2 (f p(f) - 1/2) for sqrt(2)/2 <= 1 + f < sqrt(2); this is the factor of
+ * f^2. */
 TN__INTO_LOOPS float tn__near_log_rest_f32(float f)
 {
     float p = TN__MA(f, -7.634497756e-02f, 1.276157754e-01f);
@@ -190,7 +191,7 @@ TN__INTO_LOOPS float tn__near_split_f32(float x, float *k)
     return tn__of_bits_f32((above & 0x007fffffu) + 0x3f3504f3u) - 1;
 }
 
-/* Where the product with k is not rounded on the way, ln 2 as one number is near enough. */
+/* Where the product with k is not rounded on the way, ln 2 as one number is precise enough. */
 TN__INTO_LOOPS float tn__near_log_f32(float x)
 {
     float k, f = tn__near_split_f32(x, &k);
@@ -345,7 +346,7 @@ TN__INTO_LOOPS float tn__near_acos_f32(float x)
     return size > 0.5f ? near : far;
 }
 
-/* ---- the error function's inverse -------------------------------------------------------------- */
+/* ---- the error function's inverse ------------------------------------------------------------ */
 
 /* x p(w), w = -ln(1 - x^2): p fitted to 4e-9 below 5, and in sqrt(w) to 3e-8 above. */
 TN__INTO_LOOPS float tn__near_erfinv_f32(float x)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions of float32 numbers that are worked out in float64: short series do, and results are
- * right but for the last rounding. Where `.._fits` says no (rare), the C library has to. The
- * choice is made number by number, so that it depends on nothing else. */
+ * Functions of float32 numbers computed in float64: short series suffice, and only the last
+ * rounding has an error. Where `.._fits` is false (rarely), the C library is called. The choice is
+ * made per element, so that it depends on nothing else. */
 #ifndef TN_BACKEND_CPU_THROUGH_DOUBLE_H
 #define TN_BACKEND_CPU_THROUGH_DOUBLE_H
 
@@ -18,8 +18,8 @@ TN__INTO_LOOPS int tn__turn_fits(float x, float unused)
     return __builtin_fabsf(x) < 0x1p27f;
 }
 
-/* Sine (turn 0) and cosine (turn 1): the rest within an eighth of a turn, in two series of FreeBSD's
- * msun. */
+/* Sine (turn 0) and cosine (turn 1): the rest within an eighth of a turn, in two series of
+ * FreeBSD's msun. */
 TN__INTO_LOOPS double tn__sine(double x, uint64_t turn)
 {
     double shifted = x * 6.36619772367581382433e-01 + 0x1.8p52, k = shifted - 0x1.8p52;
@@ -52,7 +52,7 @@ TN__INTO_LOOPS float tn__wide_tan(float x, float unused)
     return x == 0 ? x : (float)(tn__sine((double)x, 0) / tn__sine((double)x, 1));
 }
 
-/* ---- hyperbolas ------------------------------------------------------------------------------- */
+/* ---- hyperbolas ------------------------------------------------------------------------------ */
 
 TN__INTO_LOOPS float tn__wide_cosh(float x, float unused)
 {
@@ -90,7 +90,8 @@ TN__INTO_LOOPS float tn__wide_remainder(float a, float b)
     return ((rest != 0) & ((b < 0) != (rest < 0))) ? rest + b : rest;
 }
 
-/* As elementwise_scalar.c's: from the remainder, so that it is right where a / b is rounded up to a whole number. */
+/* As elementwise_scalar.c's: from the remainder, so that it is right where a / b is rounded up to a
+ * whole number. */
 static inline float tn__div_floor_f32(float a, float b)
 {
     if (b == 0)

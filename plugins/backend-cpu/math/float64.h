@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Exponentials and logarithms of float64 numbers, and what is made of them, as one expression that a
- * compiler makes vectors of: no branch, no table, no call. All numbers are welcome, those below the
- * normal range, infinities and NaN among them. Multiply-adds are fused where the instruction set
- * has them, as in math/float32.h. The series come from fit_series.py; they are summed in pairs, so that few
- * steps wait for each other. */
+ * Exponentials and logarithms of float64 numbers, and functions of them, as single expressions that
+ * compilers vectorise: no branch, no table, no call. They accept all numbers, also those below the
+ * normal range, infinities and NaN. Multiply-adds are fused where the instruction set has them, as
+ * in math/float32.h. The series come from fit_series.py; they are summed in pairs, so that few
+ * steps depend on each other. */
 #ifndef TN_BACKEND_CPU_FLOAT64_H
 #define TN_BACKEND_CPU_FLOAT64_H
 
@@ -48,7 +48,8 @@ TN__INTO_LOOPS double tn__product64(double a, double b, double *low)
 #define TN__LN2_HIGH 0x1.62e42feep-1 /* 32 bits: products with the exponent are exact */
 #define TN__LN2_LOW 0x1.a39ef35793c76p-33
 
-/* x = n ln 2 + r + rest, |r| <= ln 2 / 2, for -800 <= x <= 712; the low bits of `scale` hold n + 2046. */
+/* x = n ln 2 + r + rest, |r| <= ln 2 / 2, for -800 <= x <= 712; the low bits of `scale` hold n +
+ * 2046. */
 TN__INTO_LOOPS double tn__exp64_split(double x, double *rest, uint64_t *scale)
 {
     double shifted = TN__MA64(x, 0x1.71547652b82fep0, 0x1.8p52 + 2046),
@@ -79,7 +80,7 @@ TN__INTO_LOOPS double tn__exp64_parts(double x, double *tail, uint64_t *scale)
     return r;
 }
 
-/* e^(x + low) = 2^n (1 + the result), low small beside 1 */
+/* e^(x + low) = 2^n (1 + the result); low is small compared with 1 */
 TN__INTO_LOOPS double tn__exp64_sum(double x, double low, uint64_t *scale)
 {
     double rest, first = tn__exp64_split(x, &rest, scale), r = first + (rest += low);
@@ -125,8 +126,8 @@ TN__INTO_LOOPS double tn__exp64_below(double x)
     return x < -708.0 ? 0.0 : y;
 }
 
-/* Half of e^x - 1, up to n = 1024: 2^(n - 1) - 1/2, r and the tail times 2^(n - 1), in a sum that loses
- * nothing. */
+/* Half of e^x - 1, up to n = 1024: 2^(n - 1) - 1/2, r and the tail times 2^(n - 1), in a sum that
+ * loses nothing. */
 TN__INTO_LOOPS double tn__half_expm1_64(double r, double tail, uint64_t scale)
 {
     double power = tn__of_bits_f64((scale - 1024) << 52), s = power - 0.5, a = r * power, y = s + a;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The error function of float64 numbers, its complement and inverse, and the normal distribution, written
- * like float64.h. */
+ * The error function of float64 numbers, its complement and inverse, and the normal distribution,
+ * written like float64.h. */
 #ifndef TN_BACKEND_CPU_FLOAT64_ERRORS_H
 #define TN_BACKEND_CPU_FLOAT64_ERRORS_H
 
@@ -100,7 +100,7 @@ TN__INTO_LOOPS double tn__erfc64(double x)
     return tn__erfc64_whole(x, tn__erfc64_of(__builtin_fabs(x)));
 }
 
-/* ---- the normal distribution ------------------------------------------------------------------ */
+/* ---- the normal distribution ----------------------------------------------------------------- */
 
 TN__INTO_LOOPS int32_t tn__normal64_fits(double x, double unused)
 {
@@ -108,8 +108,8 @@ TN__INTO_LOOPS int32_t tn__normal64_fits(double x, double unused)
     return __builtin_fabs(x) <= 37;
 }
 
-/* e^(-z^2 / 2) = 2^scale (1 + bell); the result times that is how much of the distribution is beyond
- * z >= 0. */
+/* e^(-z^2 / 2) = 2^scale (1 + bell); the result times that is how much of the distribution is
+ * beyond z >= 0. */
 TN__INTO_LOOPS double tn__normal64(double z, double *bell, uint64_t *scale)
 {
     double low, t = tn__product64(z, 0x1.6a09e667f3bcdp-1, &low);
@@ -154,7 +154,7 @@ TN__INTO_LOOPS double tn__gelu_slope64(double x)
     return TN__MA64(x * 0x1.9884533d43651p-2, bell, x < 0 ? y : 1 - y);
 }
 
-/* ---- the inverse ------------------------------------------------------------------------------ */
+/* ---- the inverse ----------------------------------------------------------------------------- */
 
 TN__INTO_LOOPS int32_t tn__erfinv64_fits(double x, double unused)
 {

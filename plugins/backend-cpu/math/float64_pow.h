@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Powers and remainders of float64 numbers, written like float64.h. Where `.._fits` says no, the C
- * library has to; the choice is made number by number. */
+ * Powers and remainders of float64 numbers, written like float64.h. Where `.._fits` is false, the C
+ * library is called; the choice is made per element. */
 #ifndef TN_BACKEND_CPU_FLOAT64_POWERS_H
 #define TN_BACKEND_CPU_FLOAT64_POWERS_H
 
@@ -10,8 +10,8 @@
 
 /* ---- powers ---------------------------------------------------------------------------------- */
 
-/* ln x = the result + low, to some 66 bits: with s = f / (2 + f), 2 s + 2/3 s^3 + s^5 p(s^2), the first
- * two in two parts each. */
+/* ln x = the result + low, to some 66 bits: with s = f / (2 + f), 2 s + 2/3 s^3 + s^5 p(s^2), the
+ * first two in two parts each. */
 TN__INTO_LOOPS double tn__log64_long(double x, double *low)
 {
     double k, f = tn__split_all64(x, &k), g = 2 + f, inverse = 1 / g, s = f * inverse, s_low;

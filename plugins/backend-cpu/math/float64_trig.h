@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Sine, cosine, tangent and their inverses of float64 numbers, written like float64.h. Where
- * `.._fits` says no, the C library has to; the choice is made number by number. */
+ * `.._fits` is false, the C library is called; the choice is made per element. */
 #ifndef TN_BACKEND_CPU_FLOAT64_CIRCLES_H
 #define TN_BACKEND_CPU_FLOAT64_CIRCLES_H
 
@@ -20,9 +20,9 @@ TN__INTO_LOOPS int32_t tn__circle64_fits(double x, double unused)
     return __builtin_fabs(x) <= 1e6;
 }
 
-/* The rest of x within an eighth of a turn, in two parts, and the number of quarters. A quarter is taken
- * away in three parts of 33 bits, whose products are exact, and a fourth: 152 bits, more than any
- * x within the bound can lose. */
+/* The rest of x within an eighth of a turn, in two parts, and the number of quarters. A quarter is
+ * taken away in three parts of 33 bits, whose products are exact, and a fourth: 152 bits, more than
+ * any x within the bound can lose. */
 TN__INTO_LOOPS double tn__quarter64(double x, double *low, uint64_t *n)
 {
     double shifted = TN__MA64(x, 0x1.45f306dc9c883p-1, 0x1.8p52), k = shifted - 0x1.8p52;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * OpenBLAS, opened privately at activation. Only a flavour without threads will do: another one
- * starts its own when it is mapped and fights with the host's pool over the cores. So libraries
- * are looked for where distributions put the serial flavour, and never by a bare name. */
+ * OpenBLAS, opened privately at activation. Only a build without threads is suitable: another one
+ * starts its own threads when it is mapped, and they compete with the host's pool for the cores. So
+ * libraries are searched for where distributions install the serial build, and never by a bare
+ * name. */
 #include <dlfcn.h>
 #include <glob.h>
 #include <sched.h>
@@ -15,8 +16,9 @@
 
 struct tn__blas tn__blas;
 
-/* The process that is inside; 0: none. Not a mutex: one that another thread held at a fork would stay
- * locked in the child for good, where a foreign number shows that nobody is inside any more. */
+/* The process that is inside; 0: none. Not a mutex: one that another thread held at a fork would
+ * stay locked in the child for good, where a foreign number shows that nobody is inside any
+ * more. */
 static _Atomic int32_t inside;
 
 void tn__blas_enter(void)
@@ -48,8 +50,8 @@ static const char *const places[] = {
     "/usr/local/lib/openblas-serial/libopenblas.so.0",
 };
 
-/* Another OpenBLAS in the program must not take the place of the symbols inside of ours; the
- * sanitizers, however, refuse that way of opening. */
+/* Another OpenBLAS in the program must not replace the symbols inside of ours; the sanitizers,
+ * however, refuse to open a library that way. */
 static int open_flags(bool *possible)
 {
     *possible = true;
@@ -99,8 +101,8 @@ static bool try_open(const char *path, char *why, size_t size)
     }
     memcpy(&tn__blas.sgemm, &sgemm, sizeof sgemm);
     memcpy(&tn__blas.dgemm, &dgemm, sizeof dgemm);
-    /* OpenBLAS before 0.3.22 takes its Haswell kernels on every AMD processor, those with
-     * AVX-512 too. */
+    /* OpenBLAS before 0.3.22 uses its Haswell kernels on every AMD processor, those with AVX-512
+     * too. */
     void *core = dlsym(library, "openblas_get_corename");
     if (core && strcmp(tn__simd.name, "avx512") == 0) {
         char *(*name)(void);
@@ -129,7 +131,7 @@ tn_status tn__blas_open(const char *wanted)
                            "TENON_CPU_BLAS=%s cannot be used: %s; auto looks for a library, none "
                            "does without",
                            wanted, why);
-        tn__blas.narrow = false; /* asked for by name */
+        tn__blas.narrow = false; /* the user named it */
         return TN_OK;
     }
 #ifndef TN_WITH_OPENBLAS

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One product of matrices on one thread, by strips: c = a b (+ bias), or c += a b. b lies in panels, or row by row. */
+ * One product of matrices on one thread, by strips: c = a b (+ bias), or c += a b. b is packed into
+ * panels, or row-major. */
 #include <string.h>
 
 #include "matmul/gemm.h"
@@ -12,9 +13,7 @@ enum {
     MOST_COLUMNS = 64,
     MOST_ROWS = 12,
     WHOLE = 12 * 4,
-    NEAR =
-        1
-        << 19 /* bytes of panels that are gone through for each strip: they stay in the second-level cache */
+    NEAR = 1 << 19 /* bytes of panels per strip: they stay in the second-level cache */
 };
 
 static const double nothing[MOST_COLUMNS];
@@ -27,7 +26,7 @@ int64_t tn__gemm_width(enum tn__ct ct, int64_t n)
     return (vectors < 1 ? 1 : vectors < 3 ? vectors : s->vectors) * s->vector;
 }
 
-/* A vector's end is not to be written: the sums go through a place beside c. */
+/* The rest of a vector must not be written: the sums go through a buffer. */
 static void edge(const struct tn__gemm *g, tn__strip_run *run, int64_t rows, int64_t columns,
                  int64_t rounds, int64_t kc, const char *a, int64_t step, const char *b, char *c,
                  const char *bias)
@@ -49,7 +48,8 @@ bool tn__gemm_crowded(const struct tn__gemm *g)
            g->a_step * (int64_t)tn__ct_size(g->ct) >= 512;
 }
 
-/* GAP more, or strips of a depth of 2^n would be written into the same lines of the cache, each pushing the one before out. */
+/* GAP more, or strips of a depth of 2^n would be written into the same lines of the cache, each
+ * pushing the one before out. */
 int64_t tn__gemm_strip(enum tn__ct ct, int64_t k)
 {
     return k * tn__simd.gemm->strips[ct].mr + GAP;
@@ -93,7 +93,7 @@ struct strip {
     char *c;
 };
 
-/* The strip times the panel of columns from j on: so many rows at once as registers are for. */
+/* The strip times the panel of columns from j on: as many rows together as fit in registers. */
 static void multiply(const struct tn__gemm *g, const struct strip *s, int64_t j, const char *bias)
 {
     const struct tn__strips *strips = &tn__simd.gemm->strips[g->ct];
@@ -114,7 +114,8 @@ static void multiply(const struct tn__gemm *g, const struct strip *s, int64_t j,
     }
 }
 
-/* Strip by strip over panels that stay near, so that a's strip is read from the first-level cache. */
+/* Strip by strip over panels that stay in the cache, so that a's strip is read from the first
+ * level. */
 void tn__gemm_run(const struct tn__gemm *g)
 {
     const int64_t size = (int64_t)tn__ct_size(g->ct), mr = tn__simd.gemm->strips[g->ct].mr;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Linear layers: a product over the last dimension, with bias, and with an activation and a sum behind it. */
+ * Linear layers: a product over the last dimension, with bias, followed by an activation and a
+ * sum. */
 #include "matmul/matmul.h"
 #include "op/copy.h"
 #include "op/elementwise.h"
@@ -8,7 +9,7 @@
 
 #include <string.h>
 
-/* Whether all dimensions but the last go together as one, and then its size and stride. */
+/* Whether all dimensions but the last can be merged, and the size and stride of the result. */
 static bool as_rows(const tn_view *view, int64_t *rows, int64_t *stride)
 {
     *rows = 1;
@@ -37,7 +38,7 @@ struct layer {
 
 static tn_status compute(const tn_call *call, struct layer *l);
 
-/* x [..., in] whose leading dimensions do not go together is copied first. */
+/* x [..., in] is copied first when its leading dimensions cannot be merged. */
 static tn_status compute_copied(const tn_call *call, const struct layer *given, bool *finished)
 {
     const tn_view *x = given->x;
@@ -113,7 +114,8 @@ static enum tn__ew follower(const char *activation)
                                                   : TN__EW_COUNT;
 }
 
-/* Whether the rows of `view` are numbers in a row, one stride apart; where they begin, and how far apart in bytes. */
+/* Whether the rows of `view` are contiguous and evenly spaced; their first address, and their
+ * distance in bytes. */
 static bool find_rows(const tn_view *view, char **at, int64_t *step)
 {
     int64_t rows, stride;

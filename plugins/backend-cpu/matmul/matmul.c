@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of matrices. Four ways, chosen by shape, layout and type alone: rows at a time for a few
- * rows; strips over one packed matrix for float32 and float64 (packed.c); BLAS for what is left of these; own packed tiles. The result is cut into pieces by its shape, never by the number of
- * threads, and each piece is one single-threaded computation. */
+ * Products of matrices. Four methods, chosen by shape, layout and dtype alone: row by row for a few
+ * rows; strips over one packed matrix for float32 and float64 (packed.c); BLAS for the rest of
+ * these; own packed tiles. The result is divided into pieces by its shape, never by the number of
+ * threads, and each piece is computed by one thread. */
 #include <string.h>
 
 #include "base/scratch.h"
@@ -37,7 +38,7 @@ static double bias_at(const struct tn__product *p, int64_t j)
     return value;
 }
 
-/* b's columns lie in rows (a transposed weight): dot products. */
+/* b's columns are contiguous (a transposed weight): dot products. */
 static void rows_by_dots(const struct tn__product *p, const struct tn__matrix *y,
                          const struct tn__matrix *a, const struct tn__matrix *b, int64_t m,
                          int64_t j0, int64_t n)
@@ -63,7 +64,7 @@ static void rows_by_dots(const struct tn__product *p, const struct tn__matrix *y
     }
 }
 
-/* b's rows lie in rows: y gets multiples of them. */
+/* b's rows are contiguous: y is a sum of multiples of them. */
 static void rows_by_sums(const struct tn__product *p, const struct tn__matrix *y,
                          const struct tn__matrix *a, const struct tn__matrix *b, int64_t m,
                          int64_t j0, int64_t n)
@@ -135,7 +136,7 @@ static enum way choose_way(const struct tn__product *p)
             dense_columns(&p->y, p->ct) && (!p->bias || p->bias_dtype == p->y.dtype))
             return SUMS;
     }
-    /* One thread at a time may be in BLAS, so what goes to several threads does without it. */
+    /* Only one thread at a time may be in BLAS, so products for several threads do not use it. */
     bool blas = p->alone && (p->ct == TN__F32 ? tn__blas.sgemm != NULL
                                               : p->ct == TN__F64 && tn__blas.dgemm != NULL);
     if (tn__blas.narrow && p->m >= 32 && p->n >= 64 && p->k >= 32)
@@ -149,8 +150,8 @@ static enum way choose_way(const struct tn__product *p)
 
 /* ---- BLAS ------------------------------------------------------------------------------------ */
 
-/* How BLAS sees a matrix: transposed or not, and its leading dimension, which it wants to be
- * large enough even where it is not used. */
+/* A matrix for BLAS: transposed or not, and its leading dimension, which must be large enough even
+ * where it is not used. */
 static int transposed(const struct tn__matrix *x, int64_t rows, int64_t columns, int *leading)
 {
     bool plain = x->column == x->item || columns <= 1;
@@ -187,8 +188,8 @@ static void piece_by_blas(const struct tn__product *p, const struct tn__matrix *
 
 /* ---- own tiles ------------------------------------------------------------------------------- */
 
-/* Panels of `wide` neighbours (rows of a, columns of b), the depth running slowest, filled up
- * with zeros: to[panel][k][wide]. `step` goes from one neighbour to the next, `deep` along k. */
+/* Panels of `wide` neighbours (rows of a, columns of b), the depth slowest, padded with zeros:
+ * to[panel][k][wide]. `step` is the distance of neighbours, `deep` the distance along k. */
 static void pack(const struct tn__matrix *x, int64_t step, int64_t deep, int64_t count, int64_t kc,
                  int64_t wide, enum tn__ct ct, char *to, char *line)
 {
@@ -212,7 +213,7 @@ static void pack(const struct tn__matrix *x, int64_t step, int64_t deep, int64_t
                 tn__transpose_8(kc, here, to, wide * 8, x->at + first * step, step);
             continue;
         }
-        if (step < deep || kc == 1) { /* neighbours are near: row by row */
+        if (step < deep || kc == 1) { /* contiguous elements: row by row */
             for (int64_t k = 0; k < kc; k++)
                 load(here, x->at + first * step + k * deep, step, to + k * wide * size);
             continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A product of matrices as the files that compute it share it: matmul.c chooses the way, packed.c is one of them, linear.c
- * makes products of layers. */
+ * A product of matrices, shared by the files that compute it: matmul.c chooses the method, packed.c
+ * is one of them, linear.c makes the products of layers. */
 #ifndef TN_BACKEND_CPU_MATMUL_H
 #define TN_BACKEND_CPU_MATMUL_H
 
@@ -16,7 +16,8 @@ struct tn__matrix {
     int64_t item;
 };
 
-/* What becomes of y when it is whole, of float32 or float64 with rows in a row: loop(y) (NULL: y) and + residual. */
+/* What follows the product in float32 or float64 with contiguous rows: loop(y) (NULL: y) and +
+ * residual. */
 struct tn__finish {
     tn__ew_loop *loop;
     char *into; /* NULL: into y; otherwise y stays */
@@ -40,7 +41,7 @@ struct tn__product {
     bool finished;                   /* it was done; only strips do it */
 };
 
-enum { TN__PRODUCT_SMALL = 64 * 64 * 64 * 2 }; /* so many multiplications are one piece */
+enum { TN__PRODUCT_SMALL = 64 * 64 * 64 * 2 }; /* at most so many multiplications are one piece */
 
 static inline struct tn__matrix tn__matrix_of(const tn_view *view, int32_t row, int32_t column)
 {
@@ -53,7 +54,7 @@ static inline struct tn__matrix tn__matrix_of(const tn_view *view, int32_t row, 
 /* Computes y, the view that p->y was made of, in pieces for the threads. */
 tn_status tn__product_run(struct tn__product *p, const tn_view *y);
 
-/* Whether packed.c computes this product; and that, with what p->finish asks for. */
+/* Whether packed.c computes this product; computes it and applies p->finish. */
 bool tn__strips_take(const struct tn__product *p);
 tn_status tn__strips_run(struct tn__product *p);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of float32 and float64 by strips: one matrix is packed into panels, in parallel, the other is read where it lies, or
- * gathered where its columns lie far apart, in rounds that copy a bounded part of a long depth; what is to become of the result (struct tn__finish) is done while it is in the cache. Where it packs less, the product
- * is computed the other way round, y^T = b^T a^T, and each piece turned back. */
+ * Products of float32 and float64 by strips: one matrix is packed into panels, in parallel. The
+ * other is read in place, or gathered when its columns are far apart, in rounds that copy a bounded
+ * part of a long depth. What follows the product (struct tn__finish) is applied while the result is
+ * in the cache. Where it packs less, the product is computed transposed, y^T = b^T a^T, and each
+ * piece is transposed back. */
 #include <string.h>
 
 #include "base/scratch.h"
@@ -12,11 +14,11 @@
 #include "simd/simd.h"
 
 enum {
-    LEAST_ROWS = 6, /* fewer are not worth packing the other matrix */
+    LEAST_ROWS = 6, /* with fewer, packing the other matrix does not pay */
     MOST_ROWS = 192,
     ACROSS = 128,  /* rows of a piece at most, columns at least */
-    PIECES = 16,   /* so many are wanted */
-    GATHERED = 16, /* strips that are gathered at once: neighbours lie on the same lines */
+    PIECES = 16,   /* pieces to aim for */
+    GATHERED = 16, /* strips that are gathered together: neighbours share cache lines */
     COPIED =
         1 << 22 /* elements of both matrices that are copied before they are multiplied, about */
 };
@@ -30,13 +32,13 @@ struct strips {
     struct tn__gemm g;
     bool crowded;
     int64_t k0, matrices_a, matrices_b; /* where the round begins; how many there are of each */
-    char *gathered;        /* a of each matrix, [batch][strip][k][mr]; NULL: read where it lies */
+    char *gathered;        /* a of each matrix, [batch][strip][k][mr]; NULL: read in place */
     int64_t strips, strip; /* of a matrix; elements from one to the next */
     char *panels;          /* b of each matrix of the batch, [batch][panel][k][width] */
     int64_t each;          /* elements of a batch's panels */
     int64_t count, rows, down;
-    int64_t wide, across; /* columns of a piece, pieces next to one another */
-    const char *bias;     /* in a row; NULL: none */
+    int64_t wide, across; /* columns of a piece, number of pieces of a row */
+    const char *bias;     /* contiguous; NULL: none */
 };
 
 bool tn__strips_take(const struct tn__product *p)
@@ -53,7 +55,7 @@ bool tn__strips_take(const struct tn__product *p)
 
 /* ---- what becomes of the result -------------------------------------------------------------- */
 
-/* A part of y that is whole. */
+/* A finished part of y. */
 static void finish(const struct tn__product *p, int64_t row, int64_t rows, int64_t column,
                    int64_t columns)
 {
@@ -104,7 +106,7 @@ static tn_status pack(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* Rows of b that are numbers in a row go to all panels at once: read in the order of memory. */
+/* Contiguous rows of b are packed into all panels together: read in the order of memory. */
 static tn_status pack_rows(void *user, int64_t begin, int64_t end)
 {
     const struct strips *s = user;
@@ -122,7 +124,7 @@ static tn_status pack_rows(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* Where the round's part of a lies for a matrix of the batch, from a row on that begins a strip. */
+/* The round's part of a for a matrix of the batch, from a row that begins a strip. */
 static const char *rows_of_a(const struct strips *s, int64_t which, int64_t row)
 {
     return s->a.at + which * s->batch_a + row * s->a.row + s->k0 * s->a.column;
@@ -156,7 +158,7 @@ static tn_status part(void *user, int64_t begin, int64_t end)
                 which = i / s->across / s->down, last;
         struct tn__gemm g = s->g;
         struct place place = { p, row, j };
-        next = (i / s->across + 1) * s->across; /* pieces of the same rows at once */
+        next = (i / s->across + 1) * s->across; /* pieces of the same rows together */
         next = next < end ? next : end;
         last = j + (next - i) * s->wide;
         g.m = s->m - row < s->rows ? s->m - row : s->rows;
@@ -180,7 +182,7 @@ static tn_status part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* A piece is some columns of y with all of its rows: computed as rows, then turned. */
+/* A piece is some columns of y with all rows: computed as rows, then transposed. */
 static tn_status turned_part(void *user, int64_t begin, int64_t end)
 {
     enum { AT_ONCE = 32 };
@@ -220,7 +222,8 @@ static tn_status turned_part(void *user, int64_t begin, int64_t end)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Whether less is copied the other way round: what is packed, what is turned, rows that crowd the cache and are gathered. */
+/* Whether the transposed product copies less: what is packed and transposed, and rows that are
+ * gathered because they evict each other from the cache. */
 static bool turns(const struct tn__product *p)
 {
     double m = (double)p->m, n = (double)p->n, k = (double)p->k;
@@ -237,7 +240,7 @@ static void lay_out(struct strips *s)
     int64_t mr = tn__simd.gemm->strips[p->ct].mr;
 
     s->down = (s->m + MOST_ROWS - 1) / MOST_ROWS;
-    if (s->turned && s->down < PIECES) /* no pieces side by side */
+    if (s->turned && s->down < PIECES) /* the result is not divided into columns */
         s->down = PIECES;
     s->rows = ((s->m + s->down - 1) / s->down + mr - 1) / mr * mr;
     s->down = (s->m + s->rows - 1) / s->rows;
@@ -250,7 +253,7 @@ static void lay_out(struct strips *s)
     s->across = (s->n + s->wide - 1) / s->wide;
 }
 
-/* The depth of a round. What is computed the other way round has one, and copies little. */
+/* The depth of a round. The transposed product has one round, and copies little. */
 static int64_t depth_of(const struct strips *s)
 {
     const int64_t copied = s->matrices_b * s->n + (s->crowded ? s->matrices_a * s->m : 0);
@@ -260,7 +263,7 @@ static int64_t depth_of(const struct strips *s)
     return depth < s->p->k ? depth : s->p->k;
 }
 
-/* Copies what has to be copied for g.k steps of the depth from k0 on, and multiplies it. */
+/* Packs g.k steps of the depth from k0 on where needed, and multiplies them. */
 static tn_status round_of(struct strips *s)
 {
     const struct tn__product *p = s->p;
@@ -326,7 +329,7 @@ tn_status tn__strips_run(struct tn__product *p)
         s.strip = tn__gemm_strip(p->ct, depth);
         s.gathered = tn__scratch_take((size_t)(s.matrices_a * s.strips * s.strip * item));
     }
-    if (p->bias) { /* with room for a whole panel */
+    if (p->bias) { /* a whole panel may be read */
         int64_t room = (p->n + 2 * width) * item;
         bias = tn__scratch_take((size_t)room);
         if (bias) {

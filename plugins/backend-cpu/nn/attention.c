@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attention and its gradient over blocks of queries and keys: the scores of one block at a time, which stay in the
- * cache. Sizes of blocks and the order of sums follow from the shapes alone. */
+ * Attention and its gradient over blocks of queries and keys: one block of scores at a time, which
+ * stays in the cache. Block sizes and the order of sums follow from the shapes alone. */
 #include <math.h>
 #include <string.h>
 
@@ -13,12 +13,12 @@
 
 enum {
     BLOCK = 128, /* queries and keys of a block */
-    FEW = 32,    /* queries at least, where there are not pieces enough */
-    WHOLE = 192, /* so many keys are one block */
+    FEW = 32,    /* queries at least, when there are too few pieces */
+    WHOLE = 192, /* keys of a block */
     GAP = 16,    /* numbers between rows of scores, which would push one another out of the cache */
-    PIECES = 16, /* so many are wanted */
-    HEADS = 8,   /* so many are worked on one by one; of fewer the gradients are cut into blocks */
-    WORTH = 64 * 64 * 64 * 2 /* multiplications that are worth a thread */
+    PIECES = 16, /* pieces to aim for */
+    HEADS = 8, /* so many are computed one by one; of fewer the gradients are divided into blocks */
+    WORTH = 64 * 64 * 64 * 2 /* multiplications that justify a thread */
 };
 
 /* [N, heads, rows, columns], strides in bytes. */
@@ -36,16 +36,18 @@ struct attention {
     double scale;
     bool causal;
     bool drops;
-    double keep, factor; /* a number below `keep` is kept, and multiplied by `factor` */
+    double keep,
+        factor; /* dropout: a random number below `keep` keeps the score, multiplied by `factor` */
     uint64_t seed, block;
     int64_t bq, bk,
         pitch; /* queries and keys of a block; numbers from one row of scores to the next */
     int64_t wk, we, wv;       /* columns of panels: keys, E, V */
-    int64_t q_range, k_range; /* rows whose gradients are added up by one piece */
+    int64_t q_range, k_range; /* rows whose gradients one piece sums */
     bool back;
 };
 
-/* Where one thread works: matrices of numbers of the compute type; `.._panels` as tn__gemm_pack leaves them. */
+/* Where one thread works: matrices of numbers of the compute type; `.._panels` as tn__gemm_pack
+ * leaves them. */
 struct desk {
     char *q, *gy;                /* [bq][E], times scale, and [bq][V] */
     char *q_panels, *gy_panels;  /* b [bq][E], [bq][V] */
@@ -54,8 +56,8 @@ struct desk {
     char *scores, *slopes;       /* [bq][pitch] */
     char *sums;                  /* [bq][V] */
     char *gq, *gk, *gv;          /* [q_range][E], [k_range][E], [k_range][V] */
-    char *dense, *line;          /* what has to be converted first; one row */
-    double *top, *sum;           /* of each query; of gradients: logsumexp, and what is taken off */
+    char *dense, *line;          /* buffers for conversion; of one row */
+    double *top, *sum; /* of each query; of gradients: logsumexp, and what is subtracted */
 };
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -73,7 +75,7 @@ static char *lay(char *base, size_t *used, int64_t count, int64_t size)
     return base ? base + at : NULL;
 }
 
-/* With base NULL: how many bytes it takes. */
+/* With base NULL: returns the size in bytes. */
 static size_t lay_out(const struct attention *a, char *base, struct desk *d)
 {
     int64_t most = a->e > a->v ? a->e : a->v, z = a->size;
@@ -132,7 +134,7 @@ static void store_row(const struct attention *a, const struct operand *o, int64_
     tn__convert_store(a->ct, o->dtype)(columns, from, place(o, n, head, row), o->step[3]);
 }
 
-/* Rows as panels: each a row of b, or (`turned`) a column. */
+/* Packs rows into panels: each is a row of b or, if `turned`, a column. */
 static void pack(const struct attention *a, const struct operand *o, int64_t n, int64_t head,
                  int64_t first, int64_t rows, int64_t columns, bool turned, char *dense, char *to)
 {
@@ -176,7 +178,7 @@ static void multiply(const struct attention *a, int64_t m, int64_t n, int64_t k,
         tn__gemm_run(&g);
 }
 
-/* ---- one block of scores ---------------------------------------------------------------------- */
+/* ---- one block of scores --------------------------------------------------------------------- */
 
 static void hide(const struct attention *a, int64_t from, int64_t to, char *x)
 {
@@ -257,13 +259,13 @@ static double row_max(const struct attention *a, int64_t n, const char *x)
                             : tn__simd.softmax->max_f64(n, (const double *)(const void *)x);
 }
 
-/* Scores become e^(score - largest so far), what was summed so far is made less to go with them. */
+/* Scores become e^(score - largest so far); the sums so far are scaled to match. */
 static void forth_row(const struct attention *a, int64_t keys, char *x, char *sums, double *top,
                       double *sum)
 {
     double here = row_max(a, keys, x), largest = here != here || here > *top ? here : *top, less;
 
-    if (largest == -INFINITY) { /* nothing seen so far */
+    if (largest == -INFINITY) { /* no key so far */
         memset(x, 0, (size_t)(keys * a->size));
         return;
     }
@@ -344,13 +346,15 @@ static tn_status forth_part(void *user, int64_t begin, int64_t end)
 
 /* ---- back ------------------------------------------------------------------------------------ */
 
-/* What one piece of the gradient adds up: of these heads, queries and keys; for the queries, for the keys, or both. */
+/* What one piece of the gradient sums: these heads, queries and keys; for the queries, for the
+ * keys, or both. */
 struct share {
     int64_t n, shared, head, heads, q0, queries, k0, keys; /* `shared`: the head of the keys */
     bool for_q, for_k;
 };
 
-/* What the block's queries bring along: themselves, the gradient of their results, logsumexp and sum gy y. */
+/* What the block's queries bring along: themselves, the gradient of their results, logsumexp and
+ * sum gy y. */
 static void load_queries(const struct attention *a, struct desk *d, const struct share *s,
                          int64_t head, int64_t q0, int64_t rows)
 {
@@ -535,7 +539,7 @@ static void set_up(struct attention *a, const tn_view *q, const tn_view *k, cons
     a->wv = tn__gemm_width(a->ct, a->v);
 }
 
-/* The share that is kept is rounded as a tensor of q's dtype would have it. */
+/* The factor of dropout is rounded as a tensor of q's dtype would round it. */
 static void set_dropout(struct attention *a, tn_dtype dtype, double p, int64_t seed, int64_t block)
 {
     char rounded[16];

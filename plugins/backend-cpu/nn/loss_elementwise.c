@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Losses of elements in one pass: a block of them is worked out and added up while it is near, so
- * that no tensor of them comes to be. Blocks and what they add up to follow from the shape and the
- * layout alone. */
+ * Elementwise losses, summed block by block in the cache; there is no temporary tensor. Blocks and
+ * the order of sums follow from the shape and the layout alone. */
 #include <string.h>
 
 #include "base/kernel.h"
@@ -10,13 +9,13 @@
 #include "simd/simd.h"
 
 enum {
-    BLOCK = 2048,  /* elements worked out at a time */
+    BLOCK = 2048,  /* elements computed at a time */
     PIECE = 16384, /* elements that are added up on their own */
-    GRAIN = 2      /* pieces for which another thread is worth it */
+    GRAIN = 2      /* pieces that justify another thread */
 };
 
 struct job;
-/* to[i] = the loss of element i, in a row; `more` is room for as many numbers. */
+/* to[i] = the loss of element i, contiguous; `more` is a buffer of the same size. */
 typedef void loss_way(const struct job *job, int64_t n, char *const *at, const int64_t *stride,
                       void *to, void *more);
 
@@ -30,7 +29,7 @@ struct job {
     double *sums; /* of the pieces */
 };
 
-/* ---- one element ------------------------------------------------------------------------------ */
+/* ---- one element ----------------------------------------------------------------------------- */
 
 static void step(const struct job *job, enum tn__ew op, int64_t n, void *to, const void *a,
                  int64_t sa, const void *b, int64_t sb, const double *numbers)
@@ -92,7 +91,7 @@ static void poisson(const struct job *job, int64_t n, char *const *at, const int
     step(job, TN__SUB, n, to, at[1], stride[1], more, w, job->numbers);
 }
 
-/* ---- all of them ------------------------------------------------------------------------------ */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 /* Blocks are filled up across runs, however short those are. */
 struct block {
@@ -211,7 +210,7 @@ static tn_status lose(const tn_call *call, loss_way *each, const char *reduction
     for (int32_t d = 0; whole && d < all.ndim; d++)
         whole = call->in[0]->shape[d] == shape[d];
     job.size = (int64_t)tn__ct_size(job.ct);
-    /* Without a tensor of results the first input says in which order the memory is gone through. */
+    /* Without a tensor of results the first input decides the order in which memory is read. */
     views[0] = job.writes ? y : whole ? call->in[0] : &all;
     for (int64_t k = 0; k < call->n_in; k++)
         views[k + 1] = call->in[k];
@@ -219,7 +218,7 @@ static tn_status lose(const tn_call *call, loss_way *each, const char *reduction
     return add_up(&job, y, strcmp(reduction, "mean") == 0);
 }
 
-/* ---- kernels ---------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 static tn_status run_mse_loss(const tn_call *call)
 {

@@ -49,7 +49,7 @@ static tn_status bad_target(const tn_call *call, int64_t target, int64_t n, int6
                    call->op, (long long)target, (long long)n, (long long)classes);
 }
 
-/* Numbers that are taken and put one by one: by type, without a call for each. */
+/* Single elements read and written: by dtype, without a call for each. */
 static inline double number_at(const tn_view *view, int64_t offset)
 {
     const char *at = tn__view_at(view);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalisation in few passes (simd/norm.c): populations that are rows (the last dimensions) or channels (all but dimension 1) of
- * numbers that lie row by row, or channels that lie side by side. Narrow floats become float32 first. */
+ * Normalisation in few passes (simd/norm.c). A population is a row (the last dimensions) or a
+ * channel (all dimensions but dimension 1); elements are row-major, or the channels are last.
+ * float16 and bfloat16 are converted to float32 first. */
 #include "base/kernel.h"
 #include "base/scratch.h"
 #include "base/span.h"
@@ -69,7 +70,8 @@ static bool find_people(const tn_view *x, tn_ints dims, struct tn__people *out)
     return true;
 }
 
-/* Whether `part` (weight or bias, NULL for none) has a number for each element of a row, or for each channel. */
+/* Whether `part` (weight or bias, NULL for none) has a number for each element of a row, or for
+ * each channel. */
 static bool find_affine(const tn_view *x, const tn_view *part, struct tn__people *people)
 {
     int64_t count = part ? tn__view_count(part) : 0, at = 0;
@@ -84,7 +86,7 @@ static bool find_affine(const tn_view *x, const tn_view *part, struct tn__people
             at = i - part->ndim + x->ndim;
             lasting++;
         }
-    /* [..., C, 1, ...]: a number for each channel, which a population lies within */
+    /* [..., C, 1, ...]: a number per channel, and a population is within one channel */
     bool channel = x->ndim >= 2 &&
                    ((lasting == 1 && at == 1) || (lasting == 0 && x->shape[1] == 1));
     int64_t behind = 1;
@@ -125,8 +127,8 @@ static bool no(char *reason, size_t size)
     return false;
 }
 
-/* Whether weight, bias or a moment can be read beside x: it has x's type or, where all is worked on
- * as float32, one that fits into that. */
+/* Whether weight, bias or a moment can be used with x: it has x's dtype or, where all is computed
+ * in float32, one that float32 contains. */
 static bool reads(const tn_view *x, const tn_view *part)
 {
     return !part || tn_view_dtype(part) == tn_view_dtype(x) ||
@@ -165,7 +167,7 @@ static bool supports_standardize_relu(const tn_call *call, char *reason, size_t 
            no(reason, size);
 }
 
-/* Of the gradient `gy`, and of x and what follows it among the inputs, from in[at] on. */
+/* Views of the gradient `gy`, and of x and the inputs after it, from in[at] on. */
 static bool back_takes(const tn_call *call, int at, tn_ints dims, tn_ints affine_shape,
                        struct tn__people *people)
 {
@@ -210,14 +212,14 @@ static const void *at_of(const tn_view *view)
     return view ? tn__view_at(view) : NULL;
 }
 
-/* Populations for a thread at least: 32768 numbers are worth one. */
+/* Populations for a thread at least: 32768 elements justify one. */
 static int64_t grain_of(const struct tn__people *e)
 {
     int64_t each = e->segments * e->length;
     return each >= 32768 ? 1 : 32768 / each + 1;
 }
 
-/* Channels side by side: sums of blocks of rows, what follows from them, the rows. */
+/* Channels last: sums of blocks of rows, the moments from them, the rows. */
 static tn_status in_blocks(struct tn__norm_work *w, int64_t item, tn__norm_part *sums,
                            tn__norm_part *moments, tn__norm_part *rows)
 {
@@ -274,7 +276,7 @@ static tn_status standardize_relu(const tn_call *call)
     return forth(call, o->dims, &w);
 }
 
-/* x and what follows it from in[at] on. */
+/* x and the inputs after it, from in[at] on. */
 static tn_status back(const tn_call *call, int at, tn_ints dims, bool wants_affine,
                       struct tn__norm_work *w)
 {
@@ -328,7 +330,8 @@ static tn_status standardize_relu_grad(const tn_call *call)
 
 /* ---- narrow floats --------------------------------------------------------------------------- */
 
-/* What lies packed in any order, as float32 in the same order: all that the kernels above take. */
+/* Dense tensors of any order of dimensions, as float32 in the same order: all that the kernels
+ * above take. */
 struct packed {
     const tn_view *from;
     float *to;

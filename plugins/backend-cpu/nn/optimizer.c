@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Steps of optimizers for all parameters of a group, and the norm of their gradients: every element is read and written once, in pieces that are cut by the
- * sizes of the parameters alone and shared out to the threads. */
+ * Steps of optimizers for all parameters of a group, and the norm of their gradients. Each element
+ * is read and written once, in pieces that depend on the sizes of the parameters alone and are
+ * distributed to the threads. */
 #include <math.h>
 #include <string.h>
 
@@ -19,8 +20,8 @@ struct work {
     const struct tn__sgd *sgd; /* one of the two */
     const struct tn__adam *adam;
     void (*const *fold)(int64_t n, const void *x, double *out); /* or this */
-    int64_t *first; /* number of the first piece of each parameter, and how many there are */
-    double *parts;  /* what each piece folds to */
+    int64_t *first; /* index of the first piece of each parameter, and the number of pieces */
+    double *parts;  /* the result of each piece */
     double norm;
 };
 
@@ -83,7 +84,7 @@ static bool supports_adam_step(const tn_call *call, char *reason, size_t size)
     return takes(call, adam_group(call), reason, size);
 }
 
-/* The number of the parameter in which piece `piece` lies. */
+/* The index of the parameter that contains piece `piece`. */
 static int64_t parameter_of(const struct work *w, int64_t piece)
 {
     int64_t low = 0, high = w->call->n_in / w->group;
@@ -122,7 +123,7 @@ static tn_status pieces(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* Cuts, computes, and where there is something to fold puts the parts together. */
+/* Divides into pieces, computes and, for a norm, combines the results. */
 static tn_status run(struct work *w, bool folds)
 {
     int64_t count = w->call->n_in / w->group, all = 0;

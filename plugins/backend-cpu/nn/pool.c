@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pooling: a plane [N, C] at a time, each by one thread; where channels lie side by side, a row of windows with all channels. */
+ * Pooling: a plane [N, C] at a time, each by one thread; with the channels last, a row of windows
+ * for all channels. */
 #include <math.h>
 #include <string.h>
 
@@ -105,7 +106,7 @@ static double share_of(const struct pool *p, const int64_t *at)
     (MEMBER(0, k0) * p->image_step[0] + MEMBER(1, k1) * p->image_step[1] +                         \
      MEMBER(2, k2) * p->image_step[2])
 
-/* The place in dimension d that is nearest to a window in the padding. */
+/* The position in dimension d that is nearest to a window in the padding. */
 static int64_t nearest(const struct pool *p, const int64_t *at, int32_t d)
 {
     int64_t near = at[d] * p->stride[d] - p->padding[d];
@@ -118,7 +119,7 @@ static tn_status out_of_range(int64_t place, int64_t most)
                    (long long)place, (long long)most);
 }
 
-/* ---- channels side by side ------------------------------------------------------------------- */
+/* ---- channels last --------------------------------------------------------------------------- */
 
 enum { WIDE = 256 /* channels at a time */ };
 
@@ -180,7 +181,7 @@ static tn_status run_max_pool(const tn_call *call)
     return planes(&p, max_f32, max_f64);
 }
 
-/* Image and indices have their channels side by side, gy has not: it is turned first. */
+/* Image and indices have the channels last and gy has not: gy is copied to that layout first. */
 static tn_status turned_back(struct pool *p, const tn_view *gy)
 {
     int64_t strides[TN_MAX_DIMS];
@@ -215,7 +216,7 @@ static tn_status run_max_pool_grad(const tn_call *call)
         return status;
     if (side_by_side(&p))
         return side_back(&p);
-    p.result = places; /* would it be, with gy as the indices lie? */
+    p.result = places; /* are the channels last if gy has the layout of the indices? */
     if (side_by_side(&p) && tn__view_count(gy) > 0)
         return turned_back(&p, gy);
     p.result = gy;

@@ -2,7 +2,7 @@
  *
  * Pooling of a plane and of rows with the channels last, for one type. */
 
-/* ---- planes: one image, one channel ----------------------------------------------------------- */
+/* ---- planes: one image, one channel ---------------------------------------------------------- */
 
 static tn_status NAME(max)(const struct pool *p, void *image, void *result, int64_t *where)
 {
@@ -22,7 +22,7 @@ static tn_status NAME(max)(const struct pool *p, void *image, void *result, int6
                 place = (MEMBER(0, k0) * p->size[1] + MEMBER(1, k1)) * p->size[2] + MEMBER(2, k2);
             }
         }
-        if (place < 0) /* all of it is in the padding: the nearest place */
+        if (place < 0) /* the whole window is in the padding: the nearest position */
             for (int32_t d = 0; d < DIMS; d++)
                 place = (place < 0 ? 0 : place) * p->size[d] + nearest(p, at, d);
         y[PLACE(p->result_step)] = best;
@@ -74,7 +74,7 @@ static tn_status NAME(max_back)(const struct pool *p, void *image, void *result,
     return TN_OK;
 }
 
-/* ---- channels last ----------------------------------------------------------------------------- */
+/* ---- channels last --------------------------------------------------------------------------- */
 
 /* A NaN is largest, and the first stays. */
 static void NAME(side_max)(int64_t n, const T *x, int64_t at, T *best, NAME(index) * place)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * softmax, log_softmax and their derivatives: one row along the dimension at a time. A row that
- * does not lie in one piece, or has another type, goes through a buffer; of rows that stand upright, many side by side. */
+ * softmax, log_softmax and their derivatives, one row along the dimension at a time. A row that is
+ * not contiguous, or of another dtype, goes through a buffer; when the dimension is strided, many
+ * rows are computed together. */
 #include "base/kernel.h"
 #include "base/scratch.h"
 #include "base/span.h"
@@ -78,10 +79,10 @@ static void each_row(void *user, int64_t n, char *const *at, const int64_t *stri
     }
 }
 
-/* ---- rows side by side ----------------------------------------------------------------------- */
+/* ---- strided rows --------------------------------------------------------------------------- */
 
-/* Where the rows stand upright, blocks of neighbouring ones are worked on together, line by line:
- * few enough that the block stays in the cache. */
+/* When the softmax dimension is strided, blocks of neighbouring rows are computed together, line by
+ * line: few enough that a block stays in the cache. */
 enum { MOST = TN__SOFTMAX_COLUMNS, LEAST = 64, CACHE = 1 << 18, PIECES = 4 };
 enum { TALL = 8192 }; /* a block of longer rows is no buffer any more, but memory */
 
@@ -112,7 +113,7 @@ struct block {
     int64_t step[3]; /* from line to line, of y and the inputs */
 };
 
-/* The block of operand k in the type that is worked in. */
+/* The block of operand k in the compute type. */
 static void load_lines(const struct block *block, int32_t k, const char *from, char *to)
 {
     const struct job *job = block->job;

@@ -33,7 +33,7 @@ static tn_status run_glu(const tn_call *call)
     return tn__elementwise_run(&halves, TN__GATE, 2, NULL);
 }
 
-/* The weight is one number or one for each place of dimension 1. */
+/* The weight is one number or one per index of dimension 1. */
 static tn_status run_prelu(const tn_call *call)
 {
     const tn_view *x = call->in[0];
@@ -56,7 +56,7 @@ static tn_status run_prelu(const tn_call *call)
     return tn__elementwise_run(&aligned, TN__PRELU, 2, NULL);
 }
 
-/* ---- options as numbers ----------------------------------------------------------------------- */
+/* ---- options as numbers ---------------------------------------------------------------------- */
 
 #define SELU_ALPHA 1.6732632423543772848170429916717
 #define SELU_SCALE 1.0507009873554804934193349852946

@@ -90,7 +90,7 @@ static tn_status run_pow_scalar(const tn_call *call)
     return tn__elementwise_run(call, TN__CUBE, 1, NULL);
 }
 
-/* ---- options as numbers ----------------------------------------------------------------------- */
+/* ---- options as numbers ---------------------------------------------------------------------- */
 
 static void fill_add_scalar(const void *options, double *numbers)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bits of whole numbers and truth values: where everything lies packed in one order, bytes are all the same, whatever the
- * type; else the loops of elementwise.c run. */
+ * Bitwise operators of integers and booleans. Dense tensors of one layout are processed as bytes,
+ * whatever the dtype; others by the loops of elementwise.c. */
 #include <string.h>
 
 #include "op/elementwise.h"
@@ -23,7 +23,7 @@ static tn_status part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* Whether all views have one shape and lie packed, row by row. */
+/* Whether all views have one shape and are dense and row-major. */
 static bool all_packed(const tn_call *call, int64_t *bytes)
 {
     const tn_view *y = call->out[0];

@@ -5,7 +5,7 @@
 
 #include "op/elementwise.h"
 
-/* The largest number of the dtype stands for an infinity where no other is given. */
+/* Without another value, an infinity is replaced by the largest number of the dtype. */
 static tn_status run_nan_to_num(const tn_call *call)
 {
     const tn_nan_to_num_options *o = call->options;
@@ -19,7 +19,7 @@ static tn_status run_nan_to_num(const tn_call *call)
     return tn__elementwise_run(call, TN__NAN_TO_NUM, 1, numbers);
 }
 
-/* ---- options as numbers ----------------------------------------------------------------------- */
+/* ---- options as numbers ---------------------------------------------------------------------- */
 
 static void fill_clamp(const void *options, double *numbers)
 {

@@ -15,7 +15,8 @@ static inline void NAME(loop)(int64_t n, char *yp, int64_t sy, const char *ap, i
     }
 }
 
-/* Unlike the C library, without a special case for infinities, which costs a call; PyTorch has none. */
+/* Unlike the C library, without a special case for infinities, which costs a call; PyTorch has
+ * none. */
 static inline T NAME(product)(T a, T b)
 {
     REAL x = creal(a), y = cimag(a), u = creal(b), v = cimag(b), parts[2];

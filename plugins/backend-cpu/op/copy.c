@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies between layouts and types, filling, and the derivative of narrow. */
+ * Copies between layouts and dtypes, fill, flip, and the derivative of narrow. */
 #include <string.h>
 
 #include "base/span.h"
@@ -15,7 +15,7 @@ struct job {
     tn__load *load; /* both NULL: same type, bytes move */
     tn__store *store;
     bool whole;    /* the loaded numbers are the result */
-    int64_t given; /* what is loaded are the numbers already, so large; 0: they are not */
+    int64_t given; /* the size of source elements of the compute type; 0: other elements */
     _Alignas(16) char value[16];
 };
 
@@ -28,7 +28,7 @@ struct job {
         memcpy(at[0] + i * stride[0], &x, sizeof x);                                               \
     }
 
-/* One element over and over, or a row from its end. */
+/* One element repeated, or a reversed row. */
 static bool move_specially(int64_t item, int64_t n, char *const *at, const int64_t *stride)
 {
     if (stride[1] == 0) {
@@ -119,7 +119,8 @@ static inline void turn_four(char *to, int64_t sy, const char *from, int64_t sx)
 
 void tn__transpose_4(int64_t rows, int64_t columns, char *y, int64_t sy, const char *x, int64_t sx)
 {
-    /* Where rows of y are near, a line of x is read whole: others that lie a power of two apart push it out. */
+    /* Where rows of y are close to each other, a line of x is read whole: lines that are a power of
+     * two apart would evict it. */
     const int64_t deep = sy <= 4 * TILE && sy > 0 ? 16 : 4, whole = rows / 4 * 4;
     for (int64_t j0 = 0; j0 < whole; j0 += deep) {
         const int64_t end = j0 + deep < whole ? j0 + deep : whole;
@@ -172,7 +173,7 @@ static tn_status tiles_part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* Whether to's rows are from's columns; then those two dimensions come last. */
+/* Whether the rows of `to` are the columns of `from`; then these two dimensions come last. */
 static bool transposed(struct job *job)
 {
     struct tn__span *span = &job->span;

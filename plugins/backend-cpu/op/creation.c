@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tensors that a formula gives: numbers at equal steps, ones where an index points. */
+ * Tensors given by a formula: evenly spaced numbers, one-hot vectors, the identity, triangles. */
 #include <string.h>
 
 #include "base/span.h"
@@ -79,7 +79,7 @@ static tn_status run_linspace(const tn_call *call)
     return write_steps(&s);
 }
 
-/* ---- ones where an index points ---------------------------------------------------------------- */
+/* ---- ones where an index points -------------------------------------------------------------- */
 
 static bool supports_one_hot(const tn_call *call, char *reason, size_t size)
 {
@@ -135,7 +135,7 @@ static tn_status run_one_hot(const tn_call *call)
     return n <= grain ? ones_part(&ones, 0, n) : tn_parallel_for(n, grain, ones_part, &ones);
 }
 
-/* ---- triangles and ones on the diagonal -------------------------------------------------------- */
+/* ---- triangles and ones on the diagonal ------------------------------------------------------ */
 
 struct triangle {
     const tn_view *y, *x;

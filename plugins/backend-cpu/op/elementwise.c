@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operators that work element by element: any strides, broadcasting by stride 0, in place, types
- * that differ converted in chunks. */
+ * Elementwise operators: any strides, broadcasting by stride 0, in place; operands of other dtypes
+ * are converted in chunks. */
 #include <string.h>
 
 #include "op/elementwise.h"
 #include "simd/simd.h"
 
-/* Fewer elements than this never leave the calling thread; more are cut into pieces of half as many,
- * so that two threads have the same to do of three times as many. */
+/* With fewer elements only the calling thread works; more are divided into pieces of half as many,
+ * so that two threads share three times as many evenly. */
 enum { GRAIN_CHEAP = 32768, GRAIN_COSTLY = 16384 };
 
 static inline tn__ew_loop *find_loop(enum tn__ew op, enum tn__ct ct)
@@ -37,7 +37,7 @@ static void direct(void *user, int64_t n, char *const *at, const int64_t *stride
     job->loop(n, at[0], stride[0], at[1], stride[1], at[b], stride[b], job->numbers);
 }
 
-/* Through buffers: what has another type than the numbers are worked on in. */
+/* Operands of another dtype than the compute type, through buffers. */
 static void converted(void *user, int64_t n, char *const *at, const int64_t *stride)
 {
     const struct job *job = user;
@@ -73,7 +73,8 @@ static tn_status part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* For narrow floats that lie in a row or stand still: without a buffer, where there is such a loop. */
+/* For float16 and bfloat16 operands that are contiguous or have stride 0: a loop without a buffer,
+ * if there is one. */
 static tn__ew_loop *narrow_loop(const tn_call *call, enum tn__ew op, const struct tn__span *span)
 {
     tn_dtype dtype = tn_view_dtype(call->out[0]);
@@ -87,8 +88,8 @@ static TN_ATTR(noinline) tn_status
     run_any(const tn_call *call, enum tn__ew op, int32_t inputs, const double *numbers)
 {
     tn_dtype dtype = tn_view_dtype(call->out[0]);
-    /* Comparisons are worked on in the inputs' type. All others in the result's, such as a sum of
-     * integers and a number that is not whole (add_scalar). */
+    /* Comparisons are computed in the inputs' type. All others in the result's, such as a sum of
+     * integers and a number that is not an integer (add_scalar). */
     bool compares = op >= TN__EQ && op <= TN__GE;
     enum tn__ct ct = tn__ct_of(compares ? tn_view_dtype(call->in[0]) : dtype);
     struct job job = { .loop = find_loop(op, ct),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions that are worked out one number at a time, the same code for all instruction sets:
- * quotients, remainders and powers of whole numbers, hypotenuses by the C library. */
+ * Functions computed one element at a time, the same code for all instruction sets: quotients,
+ * remainders and powers of integers, hypotenuses by the C library. */
 #include <math.h>
 
 #include "simd/simd.h"

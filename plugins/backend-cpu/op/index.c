@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elements chosen by index. Whatever the threads, sums at one place are taken in order. */
+ * gather, index_select, scatter, scatter_add. Sums at one place are added in the order of the
+ * index, whatever the number of threads. */
 #include <string.h>
 
 #include "base/span.h"
@@ -20,15 +21,14 @@ struct job {
     tn__ew_loop *sum; /* of rows */
     int narrow;       /* which of the narrow types is added; -1: another one */
     bool gather, add, whole;
-    int32_t split; /* the dimension of the span whose parts are worked on apart */
+    int32_t split; /* the dimension of the span that is divided among the threads */
 };
 
 struct walk {
     const struct job *job;
     bool bad;
     int64_t at;
-    int64_t first,
-        past; /* where past is not 0, rows go only to places from first on, before past */
+    int64_t first, past; /* where past is not 0, only rows [first, past) are added to */
     const char *checked; /* a run of the index that is known to be in bounds */
     int64_t count, step;
 };
@@ -190,7 +190,7 @@ static tn_status result_of(const struct job *job, const struct walk *walk)
                    (long long)job->dim_size, (long long)job->dim_size - 1);
 }
 
-/* In place: a bad index is found before anything is written. */
+/* In place: bad indices are reported before anything is written. */
 static void look(void *user, int64_t n, char *const *base, const int64_t *stride)
 {
     struct walk *walk = user;
@@ -219,8 +219,8 @@ static tn_status part(void *user, int64_t begin, int64_t end)
     return result_of(job, &walk);
 }
 
-/* Parts of one dimension other than the one of the index never meet in a place, and each takes
- * what goes to a place in the order of the index. */
+/* Parts of a dimension other than the one of the index never write to the same place, and each adds
+ * in the order of the index. */
 static tn_status part_apart(void *user, int64_t begin, int64_t end)
 {
     const struct job *job = user;
@@ -234,8 +234,8 @@ static tn_status part_apart(void *user, int64_t begin, int64_t end)
     return result_of(job, &walk);
 }
 
-/* A range of the places, where whole rows go to them: each goes through the index and takes what is its own, so that no
- * two threads write side by side. */
+/* A range of the destination, where whole rows are added: each thread reads the whole index and
+ * adds the rows of its own range, so that no two threads write to the same place. */
 static tn_status part_range(void *user, int64_t begin, int64_t end)
 {
     const struct job *job = user;
@@ -282,7 +282,7 @@ static tn_status run_gather(const tn_call *call)
     return tn_parallel_for(job.span.count, GRAIN, part, &job);
 }
 
-/* The index stands for itself in all other dimensions. */
+/* The index broadcasts over all other dimensions. */
 static tn_status run_index_select(const tn_call *call)
 {
     const tn_view *x = call->in[0], *y = call->out[0];

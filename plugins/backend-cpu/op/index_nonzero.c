@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The places of what is not zero: counted in pieces of the tensor, then written by the same
- * pieces, each where the ones before it end. */
+ * The indices of elements that are not zero: counted in pieces of the tensor, then written by the
+ * same pieces, each after the results of the previous ones. */
 #include <string.h>
 
 #include "base/dtype.h"
@@ -15,7 +15,7 @@ struct job {
     tn__load *load;
     enum tn__ct ct;
     const tn_view *x, *y; /* y NULL: count */
-    int64_t *before;      /* of each piece: how many it has, then how many come before it */
+    int64_t *before;      /* of each piece: its number of results, then the number before it */
 };
 
 struct piece {

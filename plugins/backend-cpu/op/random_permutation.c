@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers in random order: the places of random keys, sorted. Keys are drawn evenly, so the highest bits of a key tell
- * nearly where it goes: it is dealt to one of many bins that fit into the first-level cache, and these are sorted by
- * what comes next. The order is that of a stable sort whatever the pieces, as a number's place stands below its key. */
+ * A random permutation: the indices of random keys, sorted. Keys are uniform, so the highest bits
+ * of a key give its approximate position: it goes to one of many bins that fit into the first-level
+ * cache, and each bin is sorted by the remaining bits. The order is that of a stable sort whatever
+ * the pieces, because the index is below the key in the sorted number. */
 #include "base/kernel.h"
 #include "base/scratch.h"
 #include "base/span.h"
@@ -13,7 +14,7 @@ enum {
     PIECE = 32768,
     PIECES = 8,
     KEY = 53,   /* bits of a key */
-    PLACE = 11, /* bits of a place that has room beside a whole key */
+    PLACE = 11, /* bits of an index that fits next to a whole key */
     BYTES = 256,
     GRAIN = 16384
 };
@@ -21,10 +22,10 @@ enum {
 struct job {
     uint64_t seed, block;
     int64_t n, piece, pieces, bins;
-    int place, bin;  /* bits of a place, and of the number of a bin */
-    uint64_t *y;     /* the result; first keys, then room for sorting */
-    uint64_t *dealt; /* keys without the bits that their bin has, and places */
-    int64_t *starts; /* [pieces][bins] how many, then where the next one goes */
+    int place, bin;  /* bits of an index and of a bin */
+    uint64_t *y;     /* the result; first keys, then a buffer for sorting */
+    uint64_t *dealt; /* keys without the bits of their bin, and indices */
+    int64_t *starts; /* [pieces][bins] counts, then the position of the next one */
     int64_t *ends;   /* of bins */
 };
 
@@ -65,7 +66,7 @@ static tn_status deal(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* By the two highest bytes; few have both in common, and these are near each other then. */
+/* By the two highest bytes; few keys share both, and these end up close to each other. */
 static void sort_bin(int64_t n, int bits, uint64_t *x, uint64_t *room)
 {
     uint32_t high[BYTES] = { 0 }, low[BYTES] = { 0 }, h = 0, l = 0;

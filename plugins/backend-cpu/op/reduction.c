@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The reductions: what is folded, and what becomes of the results. */
+ * The operators that reduce dimensions: what is reduced, and how results are finished. */
 #include <math.h>
 #include <string.h>
 
@@ -144,7 +144,7 @@ static tn_status run_argmin(const tn_call *call)
 
 /* ---- in two passes --------------------------------------------------------------------------- */
 
-/* First what `from` will be, then with it. */
+/* Two passes: first `from` is computed, then the result with it. */
 static tn_status twice(const tn_call *call, const bool *goes, struct tn__reduction *first,
                        struct tn__reduction *then)
 {
@@ -195,7 +195,7 @@ static tn_status run_std(const tn_call *call)
     return spread(call, o->dims, o->correction, true);
 }
 
-/* The largest; 0 where it is infinite, so that infinite ones are left where they are. */
+/* The largest; 0 where it is infinite, so that infinities stay. */
 static double when_finite(const struct tn__reduction *r, double value, double from)
 {
     (void)r, (void)from;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a reduction is made of, between reduction_strided.c, which goes through the numbers, and
- * reduction.c, which says what is done with them. */
+ * A reduction, between reduction_strided.c, which reads the elements, and reduction.c, which says
+ * what is done with them. */
 #ifndef TN_BACKEND_CPU_REDUCE_H
 #define TN_BACKEND_CPU_REDUCE_H
 
@@ -15,7 +15,7 @@ enum tn__fold {
     TN__FOLD_ARGMIN
 };
 
-/* What is done with each number before it is folded. */
+/* How each element is changed before it is reduced. */
 enum tn__before {
     TN__AS_IT_IS,
     TN__APART,    /* x - from */
@@ -30,13 +30,13 @@ struct tn__reduction {
     enum tn__before before;
     double p;
     const double *from; /* one for each result, or NULL */
-    double *into;       /* NULL, or where results go in place of y */
-    /* What becomes of a result (NULL: nothing); `from` is its own. */
+    double *into;       /* NULL, or the results' destination instead of y */
+    /* How a result is finished (NULL: not at all); `from` is its own. */
     double (*finish)(const struct tn__reduction *r, double value, double from);
     double factor; /* for finish */
 };
 
-/* y = the reduction of x over the dimensions that go. */
+/* y = the reduction of x over the dimensions marked in `goes`. */
 tn_status tn__reduce(const struct tn__reduction *r, const tn_view *x, const tn_view *y,
                      const bool *goes);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Folding numbers over any dimensions of any layout. How the numbers are grouped depends on the
- * shape and the layout alone: each result takes its numbers in stretches of `super`, worked on in
- * parallel; the stretches' results are put together in order. */
+ * Reductions over any dimensions of any layout. How elements are grouped depends on the shape and
+ * the layout alone: the elements of a result are divided into stretches of SUPER, computed in
+ * parallel; the results of the stretches are combined in order. */
 #include <math.h>
 #include <string.h>
 
@@ -18,28 +18,28 @@ struct extreme {
 };
 
 enum {
-    SUPER = 65536,  /* numbers of one result that one piece of work takes */
-    BLOCK = 4096,   /* numbers that are worked on at a time where they are not taken as they lie */
-    COLUMNS = 1024, /* neighbouring results that are folded together */
-    DEEP = 32,      /* rows of those that are gone through together */
+    SUPER = 65536,  /* elements of one result that one piece of work takes */
+    BLOCK = 4096,   /* elements that are converted or prepared at a time */
+    COLUMNS = 1024, /* neighbouring results that are computed together */
+    DEEP = 32,      /* rows of those that are read together */
     PIECES = 8,     /* that a reduction of columns is cut into, if it is large */
-    GRAIN = 24576   /* numbers for which another thread is worth it */
+    GRAIN = 24576   /* elements that justify another thread */
 };
 
-/* Dimensions that stay (kept) and those that go, as views of x: merged where they can be. */
+/* Dimensions that are kept and those that are reduced, as views of x: merged where possible. */
 struct job {
     const struct tn__reduction *r;
     tn_dtype from, to;
-    enum tn__ct ct;     /* the numbers are taken in it */
+    enum tn__ct ct;     /* the compute type of the elements */
     int64_t item, size; /* bytes of an element of x, of a number of ct */
     bool plain;         /* x has that type */
     tn__load *load;
     struct tn__span kept; /* operand 0: y, 1: x */
     struct tn__span gone; /* operand 0: x (base unused) */
-    int64_t supers;       /* pieces a result */
+    int64_t supers;       /* pieces of a result */
     int64_t super;
-    int64_t columns;             /* results folded together; 0: one at a time */
-    int64_t groups;              /* of kept results: kept.count, or blocks of columns */
+    int64_t columns;         /* results computed together; 0: one at a time */
+    int64_t groups;          /* of kept results: kept.count, or blocks of columns */
     struct extreme *partial; /* [supers][kept.count] or NULL when there is one piece */
 };
 
@@ -52,9 +52,8 @@ static void start(const struct job *job, struct extreme *at)
     at->at = -1;
 }
 
-/* Adds what came from the numbers that follow. */
-static void add_result(const struct job *job, struct extreme *all,
-                       const struct extreme *more)
+/* Adds the result of the elements that follow. */
+static void add_result(const struct job *job, struct extreme *all, const struct extreme *more)
 {
     bool whole = job->ct == TN__I64, better;
     if (more->at < 0)
@@ -120,7 +119,7 @@ static void take_block(const struct job *job, int64_t n, const void *x, int64_t 
         out.f = number.f;
     int64_t before = all->at;
     add_result(job, all, &out);
-    /* The place is looked for only where it counts. */
+    /* The index is searched only where it is needed. */
     if ((what == TN__FOLD_ARGMAX || what == TN__FOLD_ARGMIN) && all->at != before)
         all->at = first + tn__simd.reduction->find[job->ct](n, x, number);
     else if ((what == TN__FOLD_ARGMAX || what == TN__FOLD_ARGMIN) && before < 0)
@@ -133,8 +132,8 @@ static void take_block(const struct job *job, int64_t n, const void *x, int64_t 
     for (int64_t i = 0; i < n; i++)                                                                \
     ((T *)to)[i] = ((const T *)x)[i] != 0
 
-/* What is folded of n contiguous numbers: `x` itself, or what is written to `to`, which may be x.
- * `from` is one number (step 0) or as many as there are. */
+/* The elements to reduce, of n contiguous ones: `x` itself, or what is written to `to`, which may
+ * be x. `from` is one number (step 0) or n. */
 static const void *prepare(const struct job *job, int64_t n, const void *x, const void *from,
                            int64_t step, void *to)
 {
@@ -213,8 +212,7 @@ static void take_stretch(const struct job *job, char *x, int64_t begin, int64_t 
     }
 }
 
-static void write_result(const struct job *job, const struct extreme *all, int64_t index,
-                         char *y)
+static void write_result(const struct job *job, const struct extreme *all, int64_t index, char *y)
 {
     const struct tn__reduction *r = job->r;
     double value = job->ct == TN__I64 && (r->finish || r->into) ? (double)all->i : all->f;
@@ -238,7 +236,7 @@ static void write_result(const struct job *job, const struct extreme *all, int64
     }
 }
 
-/* The places of result `index` in y and x. */
+/* The addresses of result `index` in y and x. */
 static void locate(const struct tn__span *kept, int64_t index, char **y, char **x)
 {
     *y = kept->base[0];
@@ -266,7 +264,7 @@ static void write_results(const struct job *job, int64_t count, const union tn__
     }
 }
 
-/* ---- columns: neighbouring results whose numbers lie side by side ---------------------------- */
+/* ---- columns: neighbouring results with contiguous elements --------------------------------- */
 
 struct columns {
     union tn__number all[COLUMNS];
@@ -288,7 +286,7 @@ static void start_columns(const struct job *job, int64_t wide, struct columns *t
     memset(to->at, 0, (size_t)wide * sizeof *to->at);
 }
 
-/* Rows of numbers, `stride` bytes apart, the first of which is number `first`. */
+/* Rows of elements, `stride` bytes apart; the first has index `first`. */
 static void take_rows(const struct job *job, int64_t rows, int64_t wide, const char *x,
                       int64_t stride, int64_t first, struct columns *to)
 {
@@ -417,7 +415,7 @@ static void do_group(struct job *job, int64_t group, int64_t super)
     }
 }
 
-/* ---- rows: each result from numbers that lie in a row ---------------------------------------- */
+/* ---- rows: each result from contiguous elements ---------------------------------------------- */
 
 enum { ROWS = 64 }; /* that are folded before their results are written */
 
@@ -430,7 +428,7 @@ static bool has_rows(const struct job *job)
            (gone->ndim == 0 || (gone->ndim == 1 && gone->stride[0][0] == job->item));
 }
 
-/* A row of another type goes through a buffer. */
+/* A row of another dtype goes through a buffer. */
 static void fold_rows(const struct job *job, int64_t count, const char *row, int64_t step,
                       union tn__number *to)
 {
@@ -523,8 +521,8 @@ static tn_status run_job(struct job *job)
 
 /* ---- setting up ------------------------------------------------------------------------------ */
 
-/* Views of x and y over the dimensions that stay, and of x over those that go: in the order of
- * the memory, where no places are asked for. */
+/* Views of x and y over the dimensions that are kept, and of x over the reduced ones: in the order
+ * of the memory, unless indices are wanted. */
 static void make_spans(struct job *job, const tn_view *x, const tn_view *y, const bool *goes)
 {
     int64_t kept_shape[TN_MAX_DIMS], kept_x[TN_MAX_DIMS], kept_y[TN_MAX_DIMS],

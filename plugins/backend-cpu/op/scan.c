@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Running sums and products along a dimension. Floats are worked on in float64, whole numbers in
- * int64. Lines that lie in a row one by one; where neighbours belong to neighbouring lines, many
- * lines side by side. */
+ * Running sums and products along a dimension. Floats are computed in float64, integers in int64.
+ * Contiguous lines one by one; when the dimension is strided, many neighbouring lines together. */
 #include <string.h>
 
 #include "base/dtype.h"
@@ -17,7 +16,7 @@ struct job {
     tn__load *load;
     tn__store *store;
     bool whole, product, reverse, plain;
-    int64_t blocks; /* of SIDE lines in a row; 0: one by one */
+    int64_t blocks; /* of SIDE neighbouring lines; 0: one by one */
     bool together;  /* LINES of them at a time */
 };
 
@@ -28,7 +27,8 @@ union numbers {
 
 /* ---- one line -------------------------------------------------------------------------------- */
 
-/* float32: four numbers a step, so that one addition a step waits for the one before. */
+/* float32: four elements per step, so that only one addition per step depends on the previous
+ * step. */
 static void sums_f32(int64_t n, const char *x, int64_t sx, char *y, int64_t sy)
 {
     double all = 0;
@@ -99,14 +99,15 @@ static void scan_line(const struct job *job, int64_t line)
     }
 }
 
-/* ---- several lines at a time ------------------------------------------------------------------- */
+/* ---- several lines at a time ----------------------------------------------------------------- */
 
-/* float32 and float64 in a row: LINES of them at a time, so that one need not wait for its own last sum. */
+/* Contiguous float32 and float64: LINES lines at a time, so that an addition need not wait for the
+ * previous one of its line. */
 enum { LINES = 8 };
 #define TEMPLATE "op/scan_template.h"
 #include "base/for_floats.h"
 
-/* `line` and those behind it. */
+/* LINES lines from `line` on. */
 static void scan_lines(const struct job *job, int64_t line)
 {
     const char *x[LINES];
@@ -122,7 +123,7 @@ static void scan_lines(const struct job *job, int64_t line)
         (job->product ? multiply_lines_f64 : add_lines_f64)(n, step, x, y);
 }
 
-/* ---- lines side by side ---------------------------------------------------------------------- */
+/* ---- neighbouring lines ---------------------------------------------------------------------- */
 
 static void scan_block(const struct job *job, int64_t block)
 {
@@ -201,7 +202,7 @@ static tn_status run(const tn_call *call, int64_t dim, bool product, bool revers
         lines->count >= LINES && lines->step[0] == tn__view_item(views[0]) &&
         lines->step[1] == lines->step[0]) {
         job.together = true;
-        job.plain = false; /* those that are left over, in the same order */
+        job.plain = false; /* the remaining lines are added in the same order */
         pieces = (lines->count + LINES - 1) / LINES;
         size = lines->length * LINES;
     }

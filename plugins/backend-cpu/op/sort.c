@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Order along a dimension: sort and topk, line by line. Each element becomes a whole number that
- * stands in the wanted order (NaN is largest, the two zeros are one), which is sorted by its
- * bytes, the lowest first; so equal elements stay in order. For types of up to 32 bits the place
- * of the element is in the lower half of the number. */
+ * sort and topk, line by line. Each element becomes an unsigned key in the wanted order (NaN is
+ * largest, the two zeros are equal), and keys are sorted by radix from the lowest byte; so equal
+ * elements keep their order. For dtypes of up to 32 bits the index of the element is in the lower
+ * half of the key. */
 #include <string.h>
 
 #include "base/dtype.h"
@@ -16,7 +16,7 @@ enum {
     BY_INSERTION = 48,
     FEW = 16,
     BYTES = 256,
-    CHUNK = 1024 /* elements of a long line of which a few are kept, at a time */
+    CHUNK = 1024 /* elements of a long line that are read at a time when only a few are kept */
 };
 
 struct job {
@@ -32,7 +32,7 @@ struct placed {
     uint64_t key, at;
 };
 
-/* ---- numbers that stand in order ------------------------------------------------------------- */
+/* ---- keys in the wanted order ---------------------------------------------------------------- */
 
 static inline uint32_t order_f32(uint32_t bits)
 {
@@ -67,7 +67,7 @@ static void keys_narrow(const struct job *job, int64_t n, const void *numbers, u
         keys[i] = (uint64_t)((uint32_t)x[i] ^ flip) << 32 | (uint64_t)i;
 }
 
-/* Writes the numbers below `limit` one after another, and tells how many they are. */
+/* Writes the keys below `limit` one after another, and returns their number. */
 static int64_t keys_below(const struct job *job, int64_t n, const void *numbers, int64_t first,
                           uint64_t limit, uint64_t *keys)
 {
@@ -122,8 +122,8 @@ enum { PASSES_narrow = 4, PASSES_wide = 8 }; /* bytes of a key */
 #undef T
 #undef NAME
 
-/* The k first of a long line: what is below the last of them so far is gathered until there is no
- * room for more, then most of it goes. */
+/* The first k of a long line: elements below the k-th so far are collected until the buffer is
+ * full, then all but k are dropped. */
 static int64_t room_for(int64_t k)
 {
     return (k > CHUNK / 2 ? 2 * k : CHUNK) + CHUNK;
@@ -224,7 +224,7 @@ static tn_status run(const tn_call *call, int64_t dim, int64_t k, bool descendin
     job.wide = job.item == 8 || job.lines.length > (int64_t)UINT32_MAX;
     job.ct = !floating ? TN__I64 : job.wide ? TN__F64 : TN__F32;
     job.load = tn__convert_load(dtype, job.ct);
-    if (!floating) /* negative ones come first */
+    if (!floating) /* flips the sign, so that negative numbers come first */
         job.flip = job.wide ? (uint64_t)1 << 63 : dtype == TN_U32 ? 0 : 0x80000000u;
     if (descending)
         job.flip = ~job.flip;

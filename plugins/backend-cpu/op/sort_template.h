@@ -2,7 +2,7 @@
  *
  * Sorting for one type of keys. */
 
-/* Gives the one of the two rooms in which the sorted ones are. */
+/* Returns the one of the two buffers that has the sorted keys. */
 static T *NAME(sort)(int64_t n, T *from, T *to)
 {
     int64_t count[NAME(PASSES)][BYTES];
@@ -38,8 +38,8 @@ static T *NAME(sort)(int64_t n, T *from, T *to)
     return from;
 }
 
-/* Brings the k smallest of n to the front, in the order they came, by the bytes from the highest:
- * what is below the byte of the k-th is in, what has that byte is looked at again. */
+/* Moves the k smallest of n to the front, in their order, byte by byte from the highest: keys below
+ * the byte of the k-th are selected, keys with that byte are examined again. */
 static void NAME(select)(int64_t n, int64_t k, T *x, T *room)
 {
     int64_t sure = 0;
@@ -63,7 +63,7 @@ static void NAME(select)(int64_t n, int64_t k, T *x, T *room)
     }
 }
 
-/* For a small k: those so far in order; most elements are only compared with the last of them. */
+/* For a small k: the best so far, sorted; most elements are only compared with the last of them. */
 static void NAME(few)(int64_t n, int64_t k, T *x)
 {
     T best[FEW];

@@ -26,7 +26,7 @@ static void run(void *user, int64_t n, char *const *at, const int64_t *stride)
     tn__simd.elementwise->ternary[job->mix][job->ct](n, at, stride, job->number);
 }
 
-/* What stands still is loaded once. */
+/* Operands of stride 0 are loaded once. */
 static void converted(void *user, int64_t n, char *const *at, const int64_t *stride)
 {
     const struct job *job = user;

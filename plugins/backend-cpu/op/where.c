@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Choice between two tensors by a third: bytes are moved as they are, whatever they mean. */
+ * where: elements of one of two tensors, copied as bytes whatever their dtype. */
 #include "base/kernel.h"
 #include "base/span.h"
 #include "simd/simd.h"

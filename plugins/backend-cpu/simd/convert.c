@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers between the element types. What PyTorch does decides: a float becomes an integer by
- * truncation and then wraps around; float64 goes to float16, bfloat16 and float8 through
- * float32; a complex number gives its real part. A float that int64 cannot hold becomes the
- * smallest int64 (uint64: what that type can hold is kept). float8 e4m3 has no infinity: what is
- * too large becomes its largest number. Compiled once per instruction set. */
+ * Conversion between dtypes. PyTorch's behaviour decides: a float becomes an integer by truncation
+ * and then wraps around; float64 is converted to float16, bfloat16 and float8 through float32; a
+ * complex number gives its real part. A float that int64 cannot hold becomes the smallest int64
+ * (uint64: values that it can hold are kept). float8 e4m3 has no infinity: too large values become
+ * its largest number. */
 #include <string.h>
 #ifdef __F16C__
 #include <immintrin.h>
@@ -110,7 +110,7 @@ static inline uint64_t to_uint(double x)
 
 #define TRUTH(x) ((x) != 0)
 
-/* Elements are read and written by memcpy: storage may be shared with other types. */
+/* Elements are read and written by memcpy: the storage may be shared with other types. */
 #define LOOP_OF(step, ...)                                                                         \
     for (int64_t i = 0; i < n; i++) {                                                              \
         const int64_t s = step;                                                                    \
@@ -180,7 +180,7 @@ FLOAT_TYPES(REAL_STORES)
 FLOAT8_TYPES(REAL_LOADS)
 FLOAT8_TYPES(REAL_STORES)
 
-/* float16 by the instruction for it, eight at a time, sixteen where there are vectors of them. */
+/* float16 by the processor's instruction, eight at a time, or sixteen with 512-bit vectors. */
 #ifdef __F16C__
 static void load_halves(int64_t n, const char *from, int64_t stride, void *to)
 {
@@ -216,8 +216,9 @@ static void store_halves(int64_t n, const void *from, char *to, int64_t stride)
 #define store_halves store_f32_f16
 #endif
 
-/* bfloat16, 32 at a time: the compiler's own loop packs each vector on its own and looks for NaN in each, which is most
- * of its work. The instruction for it (AVX512_BF16) will not do: it takes subnormal numbers for 0. */
+/* bfloat16, 32 at a time: the compiler's own loop packs each vector separately and tests each for
+ * NaN, which is most of its work. The instruction for it (AVX512_BF16) is not suitable: it flushes
+ * subnormal numbers to 0. */
 #ifdef __AVX512BW__
 static void store_brains(int64_t n, const void *from, char *to, int64_t stride)
 {

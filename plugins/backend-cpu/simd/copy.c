@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elements that move as they are: one value everywhere, rows from their end, elements by their index, bits of packed
- * bytes. Compiled once per instruction set. */
+ * Elements copied unchanged: fill, reverse, gather; and bitwise operations on bytes. */
 #include <string.h>
 
 #include "simd/simd.h"
 
-/* Vectors of the compiler: as wide as the machine has them, at any address. */
+/* Vectors of the compiler: as wide as the machine has them, unaligned. */
 typedef uint64_t wide __attribute__((vector_size(64), aligned(1), may_alias));
 
-/* ---- one value, and backwards ---------------------------------------------------------------- */
+/* ---- fill, reverse, gather ------------------------------------------------------------------- */
 
 #define TEMPLATE "simd/copy_template.h"
 #include "base/for_sizes.h"
@@ -52,7 +51,8 @@ BITS(bits_or, a | b, a | b)
 BITS(bits_xor, a ^ b, a ^ b)
 BITS(bits_not, ~a, ~a)
 /* clang-format on */
-/* A truth value: what is not 0 is true. The highest bit of a byte says whether it is more than 0: no carry leaves it. */
+/* A boolean: anything but 0 is true. The highest bit of a byte says whether it is more than 0: no
+ * carry leaves it. */
 BITS(bits_flip, ((((a & SEVEN) + SEVEN) | a) >> 7 & ONES) ^ ONES, a == 0)
 
 const struct tn__simd_copy TN__SIMD_TABLE(copy) = {

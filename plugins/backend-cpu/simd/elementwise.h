@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inner loops by formula. A line such as UNARY(relu, a < 0 ? 0 : a) in a template defines the
- * loop relu_f32, relu_f64 ...; a and b are the operands, p, q and r the numbers that go with a call. */
+ * * Inner loops by formula. A line such as UNARY(relu, a < 0 ? 0 : a) in a template defines the
+ * loop relu_f32, relu_f64 ...; a and b are the operands, p, q and r the numbers that go with a
+ * call. */
 #ifndef TN_BACKEND_CPU_SIMD_ELEMENTWISE_H
 #define TN_BACKEND_CPU_SIMD_ELEMENTWISE_H
 
@@ -9,7 +10,8 @@
 
 #define TN__EACH TN__IVDEP for (int64_t i = 0; i < n; i++)
 
-/* int64 wraps around: its formulas use unsigned numbers. A number outside of int64 becomes its limit. */
+/* int64 wraps around: its formulas use unsigned numbers. A number outside of int64 becomes its
+ * limit. */
 static inline int64_t number_i64(double p)
 {
     return p >= 0x1p63 ? INT64_MAX : p >= -0x1p63 ? (int64_t)p : INT64_MIN;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * float16 and bfloat16 without a buffer of float32: signs, arithmetic, sums by index and of columns.
- * A sum of two numbers of either type that is rounded to float32 first is the same as one that is
- * rounded once: float32 has more than twice their digits. */
+ * * float16 and bfloat16 without a buffer of float32: signs, arithmetic, sums by index and of
+ * columns. A sum of two numbers of either type that is rounded to float32 first is the same as one
+ * that is rounded once: float32 has more than twice their digits. */
 #ifdef __F16C__
 #include <immintrin.h>
 #endif
@@ -10,7 +10,7 @@
 #include "math/float16.h"
 #include "simd/elementwise.h"
 
-/* ---- one element at a time -------------------------------------------------------------------- */
+/* ---- one element at a time ------------------------------------------------------------------- */
 
 static inline uint16_t sum_of_bf16(uint16_t a, uint16_t b)
 {
@@ -55,8 +55,8 @@ BINARY(add_f16, sum_of_f16(a, b))
 
 /* ---- in vectors ------------------------------------------------------------------------------ */
 
-/* 16 at a time, from memory to memory: a division or a square root hides the time of the conversions,
- * which a buffer does not. The bits are the same as with a buffer of float32. */
+/* 16 at a time, from memory to memory: a division or a square root hides the time of the
+ * conversions, which a buffer does not. The bits are the same as with a buffer of float32. */
 #ifdef __AVX512BW__
 typedef __m512 lanes;
 enum { LANES = 16 };
@@ -223,7 +223,13 @@ const struct tn__simd_float16 TN__SIMD_TABLE(float16) = {
     },
 #ifdef __AVX512BW__
     .add = PAIR(sum),
-    .ternary = { [TN__TERNARY_LERP] = PAIR(lerp), [TN__TERNARY_LERP_SCALAR] = PAIR(lerp_scalar), [TN__TERNARY_ADDCMUL] = PAIR(addcmul), [TN__TERNARY_ADDCDIV] = PAIR(addcdiv), [TN__TERNARY_CLAMP_TENSOR] = PAIR(clamp_tensor) },
+    .ternary = {
+        [TN__TERNARY_LERP] = PAIR(lerp),
+        [TN__TERNARY_LERP_SCALAR] = PAIR(lerp_scalar),
+        [TN__TERNARY_ADDCMUL] = PAIR(addcmul),
+        [TN__TERNARY_ADDCDIV] = PAIR(addcdiv),
+        [TN__TERNARY_CLAMP_TENSOR] = PAIR(clamp_tensor),
+    },
 #else
     .add = { add_halves, add_bf16_u16 },
 #endif

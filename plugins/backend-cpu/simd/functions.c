@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions that take several steps a number, and their derivatives times a gradient: compiled
- * once per instruction set. Those of float32 have a way for ordinary numbers
- * (math/float32.h) and one for the others. */
+ * Functions of several steps per element, and their derivatives times a gradient. Those of float32
+ * have a short way for ordinary numbers (math/float32.h) and a long one for the others. */
 #include <math.h>
 #include <string.h>
 
@@ -13,7 +12,7 @@
 #include "simd/elementwise.h"
 #include "simd/simd.h"
 
-/* ---- a short and a long way ------------------------------------------------------------------- */
+/* ---- a short and a long way ------------------------------------------------------------------ */
 
 /* What is known of a block's numbers, by a key or by a test: the largest key, or 1 if one of them
  * does not fit. */
@@ -147,7 +146,7 @@ UNARY(gelu, a * 0.5f * (1 + tn__near_erf_f32(a * 0.70710678118654752440f)))
     WAY64(name##_far64, far)                                                                       \
     TESTED(name##64, f64, double, fits)                                                            \
     GUARDED(name, f64, name##64, name##_near64, name##_far64)
-/* One way for all: NaN goes the other one, which is the same. */
+/* The same way for all numbers; NaN takes the long one, which is equal. */
 #define ALL64(name, expr) WAYS64(name, is_number64, expr, expr)
 TN__INTO_LOOPS int32_t is_number64(double a, double b)
 {
@@ -220,7 +219,7 @@ TN__INTO_LOOPS float gelu_slope_f32(float x)
 
 #define T float
 #define NAME(x) x##_f32
-BINARY(gelu_grad, a * gelu_slope_f32(b))
+BINARY(gelu_grad, a *gelu_slope_f32(b))
 #undef T
 #undef NAME
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sums of products, compiled with fused multiply-adds where the processor has them, unlike the other
- * files of this folder: the innermost tile of a product of matrices (MR x NR sums in registers, two
- * vectors wide), strips, dot products, y += a x. */
+ * * Sums of products, compiled with fused multiply-adds where the processor has them, unlike the
+ * other files of this folder: the innermost tile of a product of matrices (MR x NR sums in
+ * registers, two vectors wide), strips, dot products, y += a x. */
 #include "simd/simd.h"
 
 #if defined(__AVX512F__)
@@ -22,7 +22,7 @@
 #define TILE_NR_F64 (2 * TILE_BYTES / 8)
 #define TILE_NR_I64 TILE_NR_F64
 
-/* Vectors of the instruction set's width that may lie at any address of an element. */
+/* Unaligned vectors of the instruction set's width. */
 typedef float tile_v_f32 __attribute__((vector_size(TILE_BYTES), aligned(4), may_alias));
 typedef double tile_v_f64 __attribute__((vector_size(TILE_BYTES), aligned(8), may_alias));
 typedef uint64_t tile_v_i64 __attribute__((vector_size(TILE_BYTES), aligned(8), may_alias));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalisation, compiled once per instruction set. A population is one thread's, its sums in a fixed order; where
- * populations lie side by side, so are blocks of rows: the bits do not depend on the number of threads. */
+ * Normalisation. One thread computes a population, with its sums in a fixed order; of strided
+ * populations, a block of rows: the bits do not depend on the number of threads. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 enum { LANES = 16, ROWS_AT_ONCE = 64, SIDE_AT_ONCE = 256 };
 
-/* What of the gradient g at k goes through relu, where there is one. */
+/* The gradient g at k after relu, if there is one. */
 #define GATED(g, k) (gated && gate[k] <= 0 ? 0 : (g))
 
 #define TEMPLATE "simd/norm_template.h"

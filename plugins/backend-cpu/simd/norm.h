@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalisation as nn/norm.c hands it to the loops of an instruction set, simd/norm.c. */
+ * Normalisation, as nn/norm.c passes it to the functions of an instruction set, simd/norm.c. */
 #ifndef TN_BACKEND_CPU_NORMS_H
 #define TN_BACKEND_CPU_NORMS_H
 
 #include "simd/simd.h"
 
-/* Population p has `segments` stretches of `length` numbers, stretch s from (s * populations + p) * length on. */
+/* Population p has `segments` stretches of `length` elements; stretch s begins at element
+ * (s * populations + p) * length. */
 struct tn__people {
     int64_t populations, segments, length;
-    /* How weight and bias go with it. */
+    /* How weight and bias are indexed. */
     enum { TN__NO_AFFINE, TN__PER_ELEMENT, TN__PER_POPULATION } affine;
     int64_t channels; /* PER_POPULATION: its number is p modulo this */
-    bool
-        side_by_side; /* one number of each population after the other: `segments` rows of `populations` */
+    /* Strided populations: `segments` rows of one element of each of the `populations`. */
+    bool side_by_side;
 };
 
-enum { TN__NORM_ROWS = 256 }; /* side by side: rows whose sums are short */
+enum { TN__NORM_ROWS = 256 }; /* strided: rows that are summed in the type itself */
 
 struct tn__norm_work {
     struct tn__people people;
@@ -24,22 +25,23 @@ struct tn__norm_work {
     const void *x, *gy, *weight, *bias, *mean_in, *var_in;
     void *y, *mean, *var, *gx, *gw, *gb;
     bool wants_affine;
-    /* With relu behind it: what is added before, NULL for nothing; back, the result, and where what goes through it is
-     * left, NULL where that is not wanted. */
+    /* With relu after it: the residual that is added before, or NULL. Backward: the result, and
+     * where the gradient of relu is stored, or NULL. */
     bool relu;
     const void *residual, *gate;
     void *gr;
-    void *sums; /* side by side: [block of rows][2][populations] */
+    void *sums; /* strided: [block of rows][2][populations] */
 };
 
-/* Bodies of tn_parallel_for, over the work; [0] float32, [1] float64. */
+/* Bodies of tn_parallel_for; [0] float32, [1] float64. */
 typedef tn_status tn__norm_part(void *work, int64_t begin, int64_t end);
 struct tn__simd_norm {
     tn__norm_part *forth[2];    /* populations */
     tn__norm_part *channels[2]; /* back, channels with all their populations */
     tn__norm_part *rows[2];     /* back, populations */
     tn__norm_part *columns[2];  /* weight and bias, elements of a population */
-    /* Side by side: sums of blocks of rows; from them, for each population, the moments; the rows. */
+    /* Strided populations: sums of blocks of rows; the moments from them, for each population; the
+     * rows. */
     tn__norm_part *side_sums[2], *side_moments[2], *side_forth[2];
     tn__norm_part *side_back_sums[2], *side_back_moments[2], *side_back[2];
 };

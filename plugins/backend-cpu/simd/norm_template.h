@@ -2,7 +2,7 @@
  *
  * Normalisation for one type. */
 
-/* The sum of f over a stretch, in lanes. */
+/* The sum of a stretch, in lanes. */
 static double NAME(sum)(int64_t n, const T *x)
 {
     T lane[LANES] = { 0 };
@@ -11,7 +11,7 @@ static double NAME(sum)(int64_t n, const T *x)
     for (; i + LANES <= n; i += LANES) {
         for (int k = 0; k < LANES; k++)
             lane[k] += x[i + k];
-        if (i / LANES % 256 == 255) /* float32 sums are kept short */
+        if (i / LANES % 256 == 255) /* few elements per float32 sum */
             for (int k = 0; k < LANES; k++) {
                 all += (double)lane[k];
                 lane[k] = 0;
@@ -47,7 +47,7 @@ static double NAME(squares)(int64_t n, const T *x, T mean)
     return all;
 }
 
-/* n results from `at` on, just written: the sum with the residual, and relu. */
+/* n results from `at` on, just written: adds the residual and applies relu. */
 static void NAME(follow)(const struct tn__norm_work *w, int64_t n, int64_t at)
 {
     T *y = (T *)w->y + at;
@@ -65,7 +65,7 @@ static void NAME(follow)(const struct tn__norm_work *w, int64_t n, int64_t at)
     }
 }
 
-/* What goes back through relu, left for whoever wants it; where that is. */
+/* Stores the gradient of relu for the caller, and returns its address. */
 static const T *NAME(leave)(const struct tn__norm_work *w, int64_t n, int64_t at)
 {
     const T *gy = (const T *)w->gy + at, *y = (const T *)w->gate + at;
@@ -114,7 +114,7 @@ static void NAME(one)(const struct tn__norm_work *w, int64_t p)
     }
 }
 
-/* Sums over a population of g and of g times its place, g = gy weight; gx from them. */
+/* Sums over a population of g and of g times the deviation, g = gy weight; then gx. */
 TN__INTO_LOOPS void NAME(back)(const struct tn__norm_work *w, int64_t p, double *sum_gy,
                                double *sum_gyu, const bool gated)
 {
@@ -257,10 +257,10 @@ static tn_status NAME(columns)(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* ---- strided populations ---------------------------------------------------------------------- */
+/* ---- strided populations --------------------------------------------------------------------- */
 
-/* Populations side by side. Sums of a block of rows are taken of what lies above the block's first row, so that they
- * stay small; blocks are put together in double, in order. */
+/* Strided populations. Sums of a block of rows are of deviations from the block's first row, so
+ * that they stay small; blocks are combined in double, in order. */
 static tn_status NAME(side_sums)(void *user, int64_t begin, int64_t end)
 {
     const struct tn__norm_work *w = user;
@@ -374,7 +374,7 @@ static tn_status NAME(side_back_sums)(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* Leaves in the first block's sums what the rows need: the mean of gy, and the slope. */
+/* Stores in the first block's sums what the rows need: the mean of gy, and the slope. */
 static tn_status NAME(side_back_moments)(void *user, int64_t begin, int64_t end)
 {
     const struct tn__norm_work *w = user;

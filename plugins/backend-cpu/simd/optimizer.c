@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Steps of optimizers over numbers in a row, in one pass: compiled once per instruction set. The numbers that
- * do not change from element to element come rounded to the type. */
+ * Steps of optimizers over contiguous elements, in one pass. Numbers that are the same for all
+ * elements are rounded to the type first. */
 #include "simd/simd.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
  *
  * Steps of optimizers and norms of gradients for one type. */
 
-/* Whether there is momentum is asked once a row, not once a number. */
+/* Whether there is momentum is tested once per row, not per element. */
 static void NAME(sgd)(int64_t n, const struct tn__sgd *c, void *const *at)
 {
     T *restrict p = at[0];
@@ -16,7 +16,7 @@ static void NAME(sgd)(int64_t n, const struct tn__sgd *c, void *const *at)
         return;
     }
     T *restrict buffer = at[2];
-    if (c->first) /* whatever is there, NaN too, has no influence */
+    if (c->first) /* the previous contents, NaN too, have no influence */
         for (int64_t i = 0; i < n; i++)
             buffer[i] = 0;
     if (c->nesterov) {
@@ -65,7 +65,8 @@ static void NAME(adam)(int64_t n, const struct tn__adam *c, void *const *at)
     }
 }
 
-/* Of n numbers, in lanes that are added in one order: absolute values, squares, the largest (NaN wins). */
+/* Of n elements, in lanes that are added in a fixed order: absolute values, squares, the largest
+ * (NaN wins). */
 static void NAME(sum)(int64_t n, const void *from, double *out)
 {
     const T *x = from;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Largest, smallest and product of numbers in a row, and these and sums of columns: compiled once per
- * instruction set. Products of floats are taken in float64. */
+ * Sum, largest, smallest and product of contiguous elements, and of columns. Products of floats are
+ * computed in float64. */
 #include "simd/simd.h"
 
 #define TEMPLATE "simd/sum_template.h"
@@ -101,7 +101,7 @@ static inline uint64_t flush_i64(uint64_t x)
 #undef IS_NAN
 #undef NOT_A_NUMBER
 
-/* ---- sums and products of columns ------------------------------------------------------------- */
+/* ---- sums and products of columns ------------------------------------------------------------ */
 
 #define TEMPLATE "simd/reduction_rows_sum_template.h"
 #include "base/for_floats.h"

@@ -8,7 +8,7 @@
  *   IS_NAN(v,w) whether one of two elements is NaN; NOT_A_NUMBER what a result is then
  * The choices have no branch, so that they become comparisons and selections of vectors. */
 
-/* ---- contiguous elements ---------------------------------------------------------------------- */
+/* ---- contiguous elements --------------------------------------------------------------------- */
 
 typedef T NAME(choice)(T v, T b);
 
@@ -28,10 +28,10 @@ TN__INTO_LOOPS void NAME(combine_halves)(T *best, const int half, NAME(choice) *
         best[j] = choose(best[j + half], best[j]);
 }
 
-/* The minimum or maximum by the processor's instruction: the later of two equal elements, of numbers
- * that are not NaN. Whether one is NaN is asked separately, for two at a time. There is no branch in
- * the whole row: on unordered numbers one costs as much as a hundred elements. Loop bounds are
- * constants, so that the lanes stay in registers. */
+/* The minimum or maximum by the processor's instruction: the later of two equal elements, of
+ * numbers that are not NaN. Whether one is NaN is asked separately, for two at a time. There is no
+ * branch in the whole row: on unordered numbers one costs as much as a hundred elements. Loop
+ * bounds are constants, so that the lanes stay in registers. */
 TN__INTO_LOOPS void NAME(extreme)(int64_t n, const void *from, union tn__number *out,
                                   NAME(choice) * choose)
 {
@@ -130,7 +130,7 @@ static void NAME(prod)(int64_t n, const void *from, union tn__number *out)
     out->MEMBER = (RESULT)(((part[0] * part[1]) * (part[2] * part[3])) * rest);
 }
 
-/* ---- columns ---------------------------------------------------------------------------------- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 /* Whether v is better than b; NaN is. */
 typedef bool NAME(comparison)(T v, T b);

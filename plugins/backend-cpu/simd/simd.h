@@ -182,13 +182,14 @@ struct tn__simd_optimizer {
     /* at: the parameter, its gradient (read only), the state of the rule. */
     void (*sgd[TN__F64 + 1])(int64_t n, const struct tn__sgd *numbers, void *const *at);
     void (*adam[TN__F64 + 1])(int64_t n, const struct tn__adam *numbers, void *const *at);
-    /* Of n contiguous elements: the sum of absolute values, of squares, the largest absolute value. */
+    /* Of n contiguous elements: the sum of absolute values, of squares, the largest absolute
+     * value. */
     void (*sum[TN__F64 + 1])(int64_t n, const void *x, double *out);
     void (*squares[TN__F64 + 1])(int64_t n, const void *x, double *out);
     void (*largest[TN__F64 + 1])(int64_t n, const void *x, double *out);
 };
 
-/* ---- random.c: n numbers from element `first`, four 32-bit words a block of Philox ------------ */
+/* ---- random.c: n numbers from element `first`, four 32-bit words a block of Philox ----------- */
 
 struct tn__simd_random {
     void (*uniform_f32)(uint64_t seed, uint64_t block, uint64_t first, int64_t n, float low,

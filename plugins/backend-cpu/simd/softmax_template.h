@@ -2,8 +2,7 @@
  *
  * Softmax, its derivative and the rows of attention for one type. */
 
-/* NaN if any number is: the sum of all differences of numbers with themselves tells (infinity is
- * no difference there). */
+/* The largest element, or NaN if there is one. */
 static T NAME(max)(int64_t n, const T *x)
 {
     enum { LANES = 16 };
@@ -53,7 +52,7 @@ static void NAME(log_softmax_grad)(int64_t n, const T *gy, const T *y, T *gx)
     TN__EACH gx[i] = gy[i] - NAME(EXP)(y[i]) * sum;
 }
 
-/* y (gy - sum gy y), as gy y - y sum gy y: the products are there already. */
+/* y (gy - sum gy y), as gy y - y sum gy y: the products are computed already. */
 static void NAME(softmax_grad)(int64_t n, const T *gy, const T *y, T *gx)
 {
     TN__EACH gx[i] = gy[i] * y[i];
@@ -61,8 +60,8 @@ static void NAME(softmax_grad)(int64_t n, const T *gy, const T *y, T *gx)
     TN__EACH gx[i] = gx[i] - y[i] * sum;
 }
 
-/* Rows that stand side by side: `rows` lines of n numbers, one of each row. 32 numbers of a row add up in the type
- * itself, these in float64. */
+/* The softmax dimension is strided: n columns of `rows` elements. 32 elements of a column are
+ * summed in the type itself, these sums in float64. */
 static void NAME(softmax_columns)(int64_t rows, int64_t n, const char *xp, int64_t sx, char *yp,
                                   int64_t sy, bool logarithm)
 {
@@ -133,8 +132,8 @@ static void NAME(softmax_grad_columns)(int64_t rows, int64_t n, const char *gp, 
     }
 }
 
-/* Of attention: scores become e^(x - top), whose sum is returned; they become e^(x - norm), and their gradient g what
- * goes on: (g - less) of it. */
+/* Attention: scores become e^(x - top), whose sum is returned; they become e^(x - norm), and their
+ * gradient g becomes (g - less) of it. */
 static double NAME(attend)(int64_t n, double top, T *x)
 {
     const T high = (T)top;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The transforms of Winograd's F(4 x 4, 3 x 3), compiled once per instruction set. With the points 0, 1, -1, 2, -2:
+ * The transforms of Winograd's F(4 x 4, 3 x 3), with the points 0, 1, -1, 2, -2:
  *       | 4  0 -5  0  1  0 |       |  1/4    0     0  |
  *       | 0 -4 -4  1  1  0 |       | -1/6  -1/6  -1/6 |       | 1  1  1  1  1  0 |
  *  B' = | 0  4 -4 -1  1  0 |  G =  | -1/6   1/6  -1/6 |  A' = | 0  1 -1  2 -2  0 |
