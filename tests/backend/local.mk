@@ -21,8 +21,11 @@ examples_kernel_pack_relu_pack_la_LDFLAGS = $(TN_PLUGIN_LINK) -rpath /nowhere
 EXTRA_DIST += examples/strict-device/Makefile examples/kernel-pack/Makefile
 
 if HAVE_CHECK
-TN_BACKEND_TESTS = %D%/test_index %D%/test_conv %D%/test_copy %D%/test_math_float32 %D%/test_elementwise %D%/test_math_float64 %D%/test_large_tensors %D%/test_math %D%/test_fused %D%/test_sequence_cost %D%/test_vector_tails %D%/test_float16 \
-	%D%/test_decomposed %D%/test_pool %D%/test_matmul %D%/test_random %D%/test_reduction %D%/test_optimizer %D%/test_strict %D%/test_training
+TN_BACKEND_TESTS = %D%/test_conv %D%/test_copy %D%/test_decomposed %D%/test_elementwise \
+	%D%/test_float16 %D%/test_fused %D%/test_index %D%/test_large_tensors %D%/test_math \
+	%D%/test_math_float32 %D%/test_math_float64 %D%/test_matmul %D%/test_optimizer %D%/test_pool \
+	%D%/test_random %D%/test_reduction %D%/test_reduction_prod %D%/test_scan \
+	%D%/test_sequence_cost %D%/test_sort %D%/test_strict %D%/test_training %D%/test_vector_tails
 if HAVE_ONEDNN
 TN_BACKEND_TESTS += %D%/test_onednn
 %C%_test_onednn_SOURCES = %D%/test_onednn.c $(TN_BACKEND_SHARED)
@@ -84,7 +87,22 @@ EXTRA_%C%_test_copy_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 %C%_test_elementwise_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_elementwise_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 
-%C%_test_index_SOURCES = %D%/test_index.c $(TN_BACKEND_SHARED)
+%C%_test_reduction_prod_SOURCES = %D%/test_reduction_prod.c %D%/types.h $(TN_BACKEND_SHARED)
+%C%_test_reduction_prod_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_reduction_prod_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_reduction_prod_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_sort_SOURCES = %D%/test_sort.c %D%/types.h $(TN_BACKEND_SHARED)
+%C%_test_sort_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_sort_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_sort_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_scan_SOURCES = %D%/test_scan.c %D%/types.h $(TN_BACKEND_SHARED)
+%C%_test_scan_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_scan_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_scan_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_index_SOURCES = %D%/test_index.c %D%/types.h $(TN_BACKEND_SHARED)
 %C%_test_index_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_index_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_index_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)

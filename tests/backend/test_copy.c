@@ -295,7 +295,7 @@ START_TEST(meta_has_no_values_and_says_so)
 }
 END_TEST
 
-RUN_SUITE("copies", numbers_go_from_every_type_to_every_other_in_every_layout,
+RUN_SUITE("copy", numbers_go_from_every_type_to_every_other_in_every_layout,
           negative_numbers_wrap_around_in_unsigned_types,
           copying_into_a_tensor_converts_and_broadcasts,
           writing_into_part_of_a_tensor_leaves_the_rest,

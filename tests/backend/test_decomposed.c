@@ -472,7 +472,7 @@ START_TEST(float16_there_and_back)
 }
 END_TEST
 
-RUN_SUITE("onepass", prelu_takes_its_weights_from_the_channel, third_powers,
+RUN_SUITE("decomposed", prelu_takes_its_weights_from_the_channel, third_powers,
           bounds_may_be_what_is_written, a_square_becomes_a_line, losses_are_added_up_as_they_come,
           losses_of_one_number_and_of_none, equal_steps_meet_both_ends,
           ones_stand_where_the_index_points, rows_are_put_where_one_index_says,

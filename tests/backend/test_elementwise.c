@@ -389,6 +389,25 @@ START_TEST(complex_numbers_are_worked_on_on_the_cpu)
 }
 END_TEST
 
+START_TEST(complex_numbers_are_put_together_from_their_parts)
+{
+    EACH_DEVICE(device)
+    for (int layout = 0; layout < LAYOUTS; layout++) {
+        TN_SCOPE;
+        float found[6];
+        tn_tensor *re = put(device, TN_F32, TN_SHAPE(3), NUMBERS(1, 2, 3), (enum layout)layout);
+        tn_tensor *im = put(device, TN_F32, TN_SHAPE(1), NUMBERS(-4), (enum layout)layout);
+        tn_tensor *y = tn_complex(re, im);
+        there(y);
+        ok(tn_tensor_copy_out(y, found, sizeof found));
+        for (int i = 0; i < 3; i++) {
+            ck_assert_float_eq(found[2 * i], (float)(i + 1));
+            ck_assert_float_eq(found[2 * i + 1], -4);
+        }
+    }
+}
+END_TEST
+
 RUN_SUITE("elementwise", operators_of_one_input_agree_with_float64_in_every_layout_and_in_place,
           exp_log_and_relu_keep_infinities_and_NaN,
           exp_and_log_are_right_in_the_whole_range_on_the_cpu,
@@ -397,4 +416,5 @@ RUN_SUITE("elementwise", operators_of_one_input_agree_with_float64_in_every_layo
           adding_truth_values_is_or_and_multiplying_is_and, alpha_and_scalars_are_used,
           types_are_promoted_as_in_PyTorch, maximum_and_relu_grad_follow_their_definitions,
           many_elements_go_through_the_pool_and_give_the_same,
-          complex_numbers_are_worked_on_on_the_cpu)
+          complex_numbers_are_worked_on_on_the_cpu,
+          complex_numbers_are_put_together_from_their_parts)

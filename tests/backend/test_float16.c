@@ -316,5 +316,5 @@ START_TEST(narrow_floats_with_the_baseline)
 }
 END_TEST
 
-RUN_SUITE("narrow", narrow_floats_with_the_best_instruction_set, narrow_floats_with_avx2,
+RUN_SUITE("float16", narrow_floats_with_the_best_instruction_set, narrow_floats_with_avx2,
           narrow_floats_with_the_baseline)

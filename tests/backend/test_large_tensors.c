@@ -501,7 +501,7 @@ START_TEST(repeat_along_several_dimensions)
 }
 END_TEST
 
-RUN_SUITE("folds", reductions_by_rows_and_columns_are_those_of_their_definition,
+RUN_SUITE("large_tensors", reductions_by_rows_and_columns_are_those_of_their_definition,
           NaN_reaches_the_results_of_its_column_and_row, NaN_in_any_piece_of_a_long_line_counts,
           reductions_of_nothing, reductions_do_not_depend_on_the_number_of_threads,
           softmax_of_upright_rows, long_lines_are_sorted_and_their_first_ones_found,

@@ -366,7 +366,7 @@ START_TEST(clamp_keeps_bounds_and_NaN)
 }
 END_TEST
 
-RUN_SUITE("functions", functions_of_one_number_agree_with_float64_in_every_layout_and_in_place,
+RUN_SUITE("math", functions_of_one_number_agree_with_float64_in_every_layout_and_in_place,
           ends_of_the_range_are_what_c_says_they_are,
           functions_of_two_numbers_agree_with_float64_and_broadcast,
           quotients_of_floats_are_rounded_as_asked, whole_numbers_are_exact,

@@ -147,6 +147,6 @@ START_TEST(derivatives_of_activations_in_float32_are_those_in_float64)
 }
 END_TEST
 
-RUN_SUITE("curves", functions_are_right_with_what_the_processor_has, functions_are_right_with_avx2,
+RUN_SUITE("math_float32", functions_are_right_with_what_the_processor_has, functions_are_right_with_avx2,
           functions_are_right_with_the_baseline_instructions,
           derivatives_of_activations_in_float32_are_those_in_float64)

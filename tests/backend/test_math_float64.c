@@ -458,7 +458,7 @@ START_TEST(roots_are_rounded_to_the_nearest_number)
 }
 END_TEST
 
-RUN_SUITE("float64", float64_functions_are_right_with_what_the_processor_has,
+RUN_SUITE("math_float64", float64_functions_are_right_with_what_the_processor_has,
           float64_functions_are_right_with_avx2,
           float64_functions_are_right_with_the_baseline_instructions,
           roots_are_rounded_to_the_nearest_number)

@@ -150,6 +150,6 @@ START_TEST(rounds_add_up_and_bits_do_not_depend_on_threads)
 }
 END_TEST
 
-RUN_SUITE("products", products_are_the_sums_with_avx512, products_are_the_sums_with_avx2,
+RUN_SUITE("matmul", products_are_the_sums_with_avx512, products_are_the_sums_with_avx2,
           products_are_the_sums_with_the_baseline_instructions,
           rounds_add_up_and_bits_do_not_depend_on_threads)

@@ -310,7 +310,7 @@ START_TEST(what_was_written_counts_as_changed)
 }
 END_TEST
 
-RUN_SUITE("steps", sgd_steps_all_parameters_by_the_formula,
+RUN_SUITE("optimizer", sgd_steps_all_parameters_by_the_formula,
           adam_steps_all_parameters_by_the_formula, a_first_step_ignores_what_the_buffers_hold,
           the_norm_of_many_tensors_is_that_of_all_their_elements, the_norm_can_be_differentiated,
           bits_do_not_depend_on_the_threads, what_does_not_fit_is_refused_and_changes_nothing,

@@ -546,7 +546,7 @@ START_TEST(narrow_grad_puts_the_gradient_into_zeros)
 }
 END_TEST
 
-RUN_SUITE("reduce", sums_and_maxima_over_every_choice_of_dimensions,
+RUN_SUITE("reduction", sums_and_maxima_over_every_choice_of_dimensions,
           integers_and_truth_values_add_up_in_int64,
           argmax_gives_the_first_of_equals_and_NaN_counts_as_largest,
           the_sum_of_nothing_is_zero_and_its_largest_an_error,

@@ -170,6 +170,6 @@ START_TEST(special_numbers_among_others_in_place)
 }
 END_TEST
 
-RUN_SUITE("moves", one_value_and_backwards_at_every_length, truth_values_at_every_length,
+RUN_SUITE("vector_tails", one_value_and_backwards_at_every_length, truth_values_at_every_length,
           elements_by_index_along_each_dimension, extremes_and_sums_of_rows_at_every_length,
           special_numbers_among_others_in_place)

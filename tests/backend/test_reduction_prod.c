@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * prod, amin and argmin, on every device. */
+#include "tests/backend/types.h"
+
+START_TEST(products_and_smallest_ones_over_any_dimension)
+{
+    EACH_TYPE(device, t, "amin")
+    {
+        TN_SCOPE;
+        static const int64_t one[] = { 1 }, zero[] = { 0 };
+        tn_prod_options prod = TN_PROD_OPTIONS;
+        tn_amin_options amin = TN_AMIN_OPTIONS;
+        tn_argmin_options argmin = TN_ARGMIN_OPTIONS;
+        tn_tensor *in = put(device, types[t], TN_SHAPE(2, 3), x, (enum layout)layout);
+        prod.dims = amin.dims = (tn_ints){ one, 1 };
+        argmin.dim = 1;
+        same("prod", device, types[t], tn_prod(in, &prod), NUMBERS(6, 0), 0, 0);
+        same("prod", device, types[t], tn_prod(in, NULL), NUMBERS(0), 0, 0);
+        same("amin", device, types[t], tn_amin(in, &amin), NUMBERS(1, 0), 0, 0);
+        same("amin", device, types[t], tn_amin(in, NULL), NUMBERS(0), 0, 0);
+        same("argmin", device, types[t], tn_argmin(in, &argmin), NUMBERS(1, 0), 0, 0);
+        same("argmin", device, types[t], tn_argmin(in, NULL), NUMBERS(3), 0, 0);
+        prod.dims = (tn_ints){ zero, 1 };
+        same("prod", device, types[t], tn_prod(in, &prod), NUMBERS(0, 2, 10), 0, 0);
+        same("prod", device, types[t], tn_prod(put(device, types[t], TN_SHAPE(0), x, DENSE), NULL),
+             NUMBERS(1), 0, 0);
+        if (whole(types[t]))
+            continue;
+        tn_tensor *odd = put(device, types[t], TN_SHAPE(3), NUMBERS(1, NAN, -INFINITY), DENSE);
+        same("amin", device, types[t], tn_amin(odd, NULL), NUMBERS(NAN), 0, 0);
+        same("argmin", device, types[t], tn_argmin(odd, NULL), NUMBERS(1), 0, 0);
+    }
+}
+END_TEST
+
+START_TEST(long_products_and_smallest_ones_are_cut_into_pieces)
+{
+    enum { COUNT = 70000 };
+    double *numbers = malloc(COUNT * sizeof *numbers);
+    for (int i = 0; i < COUNT; i++)
+        numbers[i] = i % 1000 == 0 ? (i % 2000 ? 2 : 0.5) : 1;
+    numbers[65000] = -4;
+    EACH_DEVICE(device)
+    {
+        TN_SCOPE;
+        if (strcmp(tn_device_type(device), "strict") == 0)
+            continue; /* one element at a time */
+        tn_tensor *in = put(device, TN_F32, TN_SHAPE(COUNT), numbers, DENSE);
+        same("prod", device, TN_F32, tn_prod(in, NULL), NUMBERS(-2), 0, 0);
+        same("amin", device, TN_F32, tn_amin(in, NULL), NUMBERS(-4), 0, 0);
+        same("argmin", device, TN_F32, tn_argmin(in, NULL), NUMBERS(65000), 0, 0);
+    }
+    free(numbers);
+}
+END_TEST
+
+RUN_SUITE("reduction_prod", products_and_smallest_ones_over_any_dimension,
+          long_products_and_smallest_ones_are_cut_into_pieces)
