@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The cases of tenon check: text files, one line a word and its values. The format is written down in docs/conform.md. */
+ * The cases of tenon check: text files, one line a word and its values. docs/conform.md describes
+ * the format. */
 #include "conform.h"
 
 #include <dirent.h>
@@ -23,7 +24,7 @@ typedef struct reader {
     bool stop;
     char *words;
     size_t size;
-    void **blocks; /* what the case holds, behind what kept ones do */
+    void **blocks; /* the data of the case, after that of kept cases */
     int64_t n_blocks, n_kept, capacity;
 } reader;
 
@@ -131,7 +132,7 @@ static double *read_values(reader *r, const char *text, int64_t *count)
     return NULL;
 }
 
-/* The file has the memory beneath; the case wants the elements in order. */
+/* The file has the memory in order; the case needs the elements in order. */
 static bool spread(reader *r, conform_tensor *t, const double *memory, int64_t held)
 {
     int64_t index[TN_MAX_DIMS] = { 0 }, parts = is_complex(t->dtype) ? 2 : 1;
@@ -267,7 +268,7 @@ static bool read_cotangent(reader *r, const char *text)
     return r->one.cotangent.values != NULL || wrong(r, "%s", "the values are no numbers");
 }
 
-/* A case is whole when the next one begins. */
+/* A case is complete when the next one begins. */
 static void hand_out(reader *r)
 {
     if (r->ours && r->one.n_in > 0 && !r->stop) {
@@ -471,7 +472,7 @@ tn_tensor *conform_tensor_make(const conform_tensor *from, tn_dtype dtype, const
         return NULL;
     }
     for (int64_t i = 0; i < held * parts; i++)
-        memory[i] = 85; /* a pattern that bool, bytes and floats can hold */
+        memory[i] = 85; /* a pattern that is valid for bool, bytes and floats */
     for (int64_t i = 0; i < from->count; i++) {
         int64_t place = offset;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The process of one test of tenon check: it loads the plugin, finds or makes what the test is about, and says on its way
- * home what came of it. */
+ * The process of one test of tenon check: it loads the plugin, finds or creates the subject of the
+ * test, runs it, and reports the result. */
 #include "conform.h"
 
 #include <stdarg.h>
@@ -85,7 +85,7 @@ static bool find_plugin(const char *file, tn_plugin_report *report)
     return false;
 }
 
-/* Loads the plugin and finds what it brings; false after words. */
+/* Loads the plugin and finds its contributions; false after a message. */
 static bool load(conform *c, conform_plugin *plugin)
 {
     const conform_options *o = plugin->options;
@@ -164,7 +164,7 @@ static bool all_on_host(const conform_plugin *plugin)
     return host;
 }
 
-/* What is tested by name, once for each that the plugin brings. */
+/* Tests with a name, one for each contribution of that kind. */
 static const struct named_kind {
     uint32_t kind;
     int level;

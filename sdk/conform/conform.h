@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inside of `tenon check`: what a test is, what it may say, and the cases that operators are called with. The kit is a
- * program like any other: it uses the public headers alone.
+ * Internals of `tenon check`: tests, their outcomes, and the cases for operators. It is a program
+ * like any other: it uses the public headers only.
  *
- * Every test runs in a process of its own (run.c); it tells the outcome through a pipe. */
+ * Every test runs in a process of its own (run.c); it reports the outcome through a pipe. */
 #ifndef TENON_CONFORM_CONFORM_H
 #define TENON_CONFORM_CONFORM_H
 
@@ -18,7 +18,7 @@ typedef enum conform_verdict { CONFORM_PASS, CONFORM_FAIL, CONFORM_SKIP } confor
 /* What the command line asked for. */
 typedef struct conform_options {
     const char *file;   /* the plugin */
-    const char *device; /* for plugins that bring none: where their operators run; layers are
+    const char *device; /* for plugins without a device: where their operators run; layers are
                            checked on several: cpu,opencl */
     const char *cases;  /* a file, or a folder of them */
     const char *only;   /* a glob of test names; NULL: all */
@@ -31,7 +31,7 @@ typedef struct conform_options {
     const char *self;                              /* this program, to be run again */
 } conform_options;
 
-/* The plugin under test, as the process sees it that has loaded it. */
+/* The plugin under test, in the process that has loaded it. */
 typedef struct conform_plugin {
     const conform_options *options;
     const char *id;
@@ -50,14 +50,17 @@ typedef struct conform {
     int64_t checks;
 } conform;
 
-/* The first failure counts; the test may go on or not. Returns false, for `return conform_fail(...)`. */
+/* The first failure counts; the test may continue. Returns false, for `return conform_fail(...)`.
+ */
 bool conform_fail(conform *c, const char *format, ...) TN_ATTR(format(printf, 2, 3));
 void conform_skip(conform *c, const char *format, ...) TN_ATTR(format(printf, 2, 3));
-/* A line of the operator table: how a dtype of it went. `worst` is the largest share of the tolerance that was used. */
+/* A line of the operator table: the result for one dtype. `worst` is the largest share of the
+ * tolerance that was used. */
 void conform_row(conform *c, const char *op, const char *dtype, const char *route, int64_t cases,
                  int64_t failed, double worst);
 
-/* Opens a regular file for reading. NULL, and why not: opening a FIFO, say, would wait. */
+/* Opens a regular file for reading. NULL and the reason otherwise: opening a FIFO, for example,
+ * would block. */
 FILE *conform_open(const char *path, const char **why);
 
 /* ---- tests ---- */
@@ -77,20 +80,21 @@ void conform_gradient(conform *c);
 void conform_layer(conform *c);
 void conform_optimizer(conform *c);
 void conform_format(conform *c);
-/* Whether an operator is the plugin's business: it defines it, runs it, or runs a kernel for it. */
+/* Whether an operator concerns the plugin: it defines it, runs it, or runs a kernel for it. */
 bool conform_concerns(const conform_plugin *plugin, const char *op);
 /* Whether a kernel of the plugin is the first choice for it, in a dtype, on the device. */
 bool conform_runs(const conform_plugin *plugin, const char *op);
 
 /* ---- host memory (scarce.c) ---- */
 
-/* Host memory of this process fails when a test says so; before anything is made. */
+/* Makes host memory of this process fail when a test requests it; call it before the first
+ * allocation. */
 void conform_scarce_memory(void);
-/* From now on: `after` allocations succeed, then one fails, and with `all` every one behind it. */
+/* From now on `after` allocations succeed, then one fails, and with `all` every later one. */
 void conform_memory_fails(int64_t after, bool all);
-/* Memory is there again; returns how many allocations failed. */
+/* Allocations succeed again; returns how many failed. */
 int64_t conform_memory_is_back(void);
-/* Allocations since memory was last told to fail, and blocks that are in use. */
+/* Allocations since failures were last enabled, and blocks in use. */
 int64_t conform_memory_taken(void);
 int64_t conform_memory_blocks(void);
 
@@ -115,26 +119,28 @@ typedef struct conform_case {
     bool has_cotangent;
     conform_tensor cotangent;
     bool refused; /* the call has to fail */
-    bool keep;    /* set by who takes it: it stays until all cases were handed out */
+    bool keep;    /* set by the receiver to keep the case until all cases are delivered */
 } conform_case;
 
-/* Reads the cases of an operator and hands them out one after the other; `take` returns false to stop. An error text in
- * `words` and -1 where the files are not as they should be; else how many there were. */
+/* Reads the cases of an operator and passes them to `take` one by one; `take` returns false to
+ * stop. Returns the number of cases, or -1 with an error text in `words` for malformed files. */
 int64_t conform_cases(const char *path, const char *op, bool (*take)(void *user, conform_case *one),
                       void *user, char *words, size_t size);
 
-/* How a tensor lies in memory. */
+/* The layout of a tensor in memory. */
 typedef enum conform_layout {
     CONFORM_AS_GIVEN,
     CONFORM_APART,    /* every second element, from the fourth on, with a pattern in between */
     CONFORM_BACKWARD, /* the first dimension is the innermost */
     CONFORM_LAYOUTS,
-    CONFORM_PLAIN /* row-major; the cases as given are that or harder */
+    CONFORM_PLAIN /* row-major; the cases as given are row-major or more general */
 } conform_layout;
-/* A tensor of another dtype on a device; floats are rounded to it. `whole` gets all of the memory beneath. */
+/* A tensor of another dtype on a device; floats are rounded to it. `whole` receives all of its
+ * memory. */
 tn_tensor *conform_tensor_make(const conform_tensor *from, tn_dtype dtype, const tn_device *device,
                                conform_layout layout, tn_tensor **whole);
-/* The elements of a tensor on any device as doubles (complex: two each); NULL and an error if they cannot be had. */
+/* The elements of a tensor on any device as doubles (complex: two each); NULL and an error on
+ * failure. */
 double *conform_values(tn_tensor *tensor, int64_t *count);
 /* The bytes of all elements in row-major order. */
 void *conform_bytes(tn_tensor *tensor, size_t *size);
@@ -147,9 +153,10 @@ double conform_tolerance(tn_dtype dtype);
 
 /* ---- running ---- */
 
-/* Whole run: plans, starts a process for every test, reports. The exit status of the command. */
+/* The whole run: plans, starts a process for every test, reports. The exit status of the command.
+ */
 int conform_run(const conform_options *options);
-/* The process of one test: loads the plugin, runs, tells through `fd`. */
+/* The process of one test: loads the plugin, runs, reports through `fd`. */
 int conform_child(const conform_options *options, const char *test, int fd);
 
 /* What came of a test, in the run. */
@@ -167,13 +174,13 @@ typedef struct conform_line {
 typedef struct conform_report {
     const conform_options *options;
     char id[128], device[64];
-    bool host; /* the memory of the devices is the host's: guards around it are cheap */
+    bool host; /* the devices use host memory: guard zones are cheap */
     conform_outcome *outcome;
     int64_t n_outcomes;
     conform_line *line;
     int64_t n_lines;
 } conform_report;
-/* Write the files that were asked for; false after words on standard error. */
+/* Write the requested report files; false after a message on standard error. */
 bool conform_write_reports(const conform_report *report);
 
 #endif

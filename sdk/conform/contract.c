@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The level contract of tenon check: what docs/plugins.md and docs/backends.md ask of every plugin, and of a device type,
- * before anything is computed. */
+ * The level contract of tenon check: the requirements of docs/plugins.md and docs/backends.md for
+ * every plugin, and of a device type, before anything is computed. */
 #include "conform.h"
 
 #include <elf.h>
@@ -48,7 +48,8 @@ static void is_complete(conform *c)
     c->checks += 3;
 }
 
-/* What a plugin brings, less what the registry has by name, are kernels. Of these one has to run somewhere. */
+/* The contributions of a plugin that no registry lists by name are kernels. One of them has to run
+ * on some device. */
 static void has_kernels_that_run(conform *c)
 {
     tn_plugin_report report;
@@ -134,7 +135,7 @@ static void leaves_the_process_alone(conform *c)
 {
     struct sigaction action;
 
-    if (tn_plugin_activate(c->plugin->id) != TN_OK) { /* refused by what TENON_CHECK=1 sees */
+    if (tn_plugin_activate(c->plugin->id) != TN_OK) { /* refused by TENON_CHECK=1 */
         if (strstr(tn_error_text(), "checked boundary") != NULL)
             conform_fail(c, "%s", tn_error_text());
         tn_error_clear();
@@ -155,7 +156,7 @@ static void leaves_the_process_alone(conform *c)
 #endif
 }
 
-/* Names that a file of ELF gives to others, beside the query. */
+/* Symbols that an ELF file exports, except the query. */
 static void exports_one_name(conform *c)
 {
     int file = open(c->plugin->options->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -246,7 +247,7 @@ static void bears_scarce_memory(conform *c)
     const tn_device *device = c->plugin->device;
     int64_t failed = 0;
 
-    { /* once in peace, so that what is made once is there */
+    { /* once without failures, so that one-time allocations are done */
         uint64_t scope = tn_scope_begin();
 
         if (tn_add(numbers(device, COUNT), numbers(device, COUNT), NULL) == NULL)
@@ -335,7 +336,7 @@ static void keeps_bytes(conform *c)
                 conform_fail(c, "%lld bytes came back otherwise than they went in", (long long)n);
             else if (out[0] != 0 || out[n + 1] != 0x5a)
                 conform_fail(c, "copy_out of %lld bytes writes beyond them", (long long)n);
-            /* a part: what lies before and behind stays */
+            /* a part: the bytes before and after it stay */
             if (n >= 64) {
                 middle = tn_narrow(x, 0, 5, n - 12);
                 memset(out + 1, 0xEE, (size_t)n);
@@ -419,7 +420,7 @@ static void keeps_the_order_of_work(conform *c)
     float first = -1;
     bool chain;
 
-    /* a long chain, then a copy out: all of it has to be done */
+    /* a long chain, then a copy out: all of it must be complete */
     for (int i = 0; x != NULL && i < 60; i++)
         x = tn_add_scalar(x, 1);
     chain = x != NULL || tn_error_code() != TN_ERR_NOT_IMPLEMENTED;

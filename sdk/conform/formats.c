@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Formats for tenon check: what was written is read again, whole; and what is cut short or damaged is refused with words or
- * read, never a crash. The functions of the format work on memory here, no file is touched. */
+ * Formats for tenon check: a written file is read back completely; a truncated or damaged file is
+ * refused with a message or read, without a crash. The functions of the format work on memory here,
+ * no file is touched. */
 #include "conform.h"
 
 #include <stdlib.h>
@@ -131,7 +132,8 @@ static tn_state *part(const tn_state *from, int64_t first, int64_t count)
 
 /* ---- comparing ---- */
 
-/* Words about the first difference, false without one. A format for one tensor calls it as it likes. */
+/* Describes the first difference; false if there is none. A format for one tensor may change its
+ * name. */
 static bool differ(const tn_state *got, const tn_state *expected, char *words, size_t size)
 {
     if (tn_state_count(got) != tn_state_count(expected)) {
@@ -176,7 +178,7 @@ typedef struct trial {
     int64_t written;
 } trial;
 
-/* Writes and reads; a state that the format refuses with words is none of its business. */
+/* Writes and reads; skips a state that the format refuses with a message. */
 static bool round_trip(trial *t, tn_state *state, const char *what)
 {
     char words[400];
@@ -233,7 +235,7 @@ static bool all_dtypes(trial *t)
     return t->written > 0 || conform_fail(t->c, "it refuses every state: %s", tn_error_text());
 }
 
-/* What the flags promise beyond tensors. */
+/* What the flags declare beyond tensors. */
 static bool texts_and_values(trial *t)
 {
     static const tn_value inner[] = { { TN_VALUE_INT, 0, { .i = 3 } },
@@ -280,7 +282,7 @@ static size_t next_position(size_t at, size_t size)
     return at + step;
 }
 
-/* Refused with words, or all of it can be read; and, `same`, it is what was written. */
+/* Refused with a message, or readable completely; with `same`, equal to what was written. */
 static bool judge(trial *t, image *file, bool same, const char *what, size_t at)
 {
     tn_state *got;
@@ -317,7 +319,7 @@ static bool damaged(trial *t)
     image cut = t->largest;
     bool well = true;
 
-    /* memory of its own length: what reads beyond it is seen by tools that watch memory */
+    /* memory of exact length, so that memory checkers detect reads beyond it */
     for (size_t at = 0; well && at < t->largest.size; at = next_position(at, t->largest.size)) {
         cut.size = at;
         cut.at = malloc(at + (at == 0));
@@ -384,7 +386,7 @@ static bool recognizes(trial *t)
     return true;
 }
 
-/* Bytes of no meaning: refused with words. */
+/* Random bytes: refused with a message. */
 static bool refuses_noise(trial *t)
 {
     unsigned char bytes[256];

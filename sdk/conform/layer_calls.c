@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the checks of layers share: building one, calling it, comparing what came out. */
+ * What the checks of layers share: building one, calling it, comparing results. */
 #include "layers.h"
 
 #include <math.h>
@@ -106,7 +106,7 @@ bool conform_layer_called(const conform_subject *s, tn_module *module, tn_tensor
 
 /* ---- comparing ---- */
 
-/* Whether two tensors are as near as `tolerance` (0: equal); words where they are not. */
+/* Whether two tensors agree within `tolerance` (0: equal); a message if not. */
 bool conform_layer_near(const conform_subject *s, tn_tensor *got, tn_tensor *expected,
                         double tolerance, const char *what)
 {

@@ -4,7 +4,7 @@
  *   layer SPEC
  *   eval                                in training it is not what is checked
  *   in DTYPE SHAPE [g] [: NUMBERS]      "-" for no dimension; without numbers some are drawn
- * Lines of other cases may stand in the same folder: what comes before a `layer` line is skipped. */
+ * Files in the same folder may contain other cases: lines before a `layer` line are skipped. */
 #include "layers.h"
 
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Deep copies of layers, for tenon check: a copy is the same in everything that can be asked of it, computes the same, has
- * the hooks, and goes its own way. */
+ * Deep copies of layers, for tenon check: a copy has the same properties, computes the same, has
+ * the hooks, and is independent. */
 #include "layers.h"
 
 #include <stdlib.h>
@@ -109,7 +109,7 @@ static bool load(const conform_subject *s, tn_module *module, const tn_state *st
            conform_layer_say(s, "%s does not load a state: %s", what, tn_error_text());
 }
 
-/* What is written into one is not read from the other, either way. */
+/* A write to one is not visible in the other, in either direction. */
 static bool independent(const pair *p, tn_tensor *const *in, const conform_results *plain)
 {
     const conform_subject *s = p->s;

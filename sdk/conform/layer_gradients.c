@@ -56,7 +56,7 @@ static tn_status backward_weighted(const conform_results *out)
     return count > 0 ? tn_backward_from(roots, weights, count, NULL) : TN_OK;
 }
 
-/* One tensor: `gradient` is what backward says, a few elements are moved to and fro. */
+/* One tensor: `gradient` is the result of backward; a few elements are moved in both directions. */
 static bool slope(const conform_subject *s, tn_module *module, tn_tensor *const *in,
                   tn_tensor *variable, const char *name)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The level layers of tenon check: what a module has to keep to so that saving, converting, hooking, printing and training
- * work with it. One test a layer type; each of its cases goes through all of the checks, on every device. */
+ * The level layers of tenon check: the contract of a module that makes saving, converting, hooks,
+ * printing and training work. One test per layer type; each case runs all checks, on every device.
+ */
 #include "layers.h"
 
 #include <stdlib.h>
@@ -56,7 +57,8 @@ static bool traversal(const conform_subject *s, tn_module *module)
     return s->c->verdict == CONFORM_PASS;
 }
 
-/* Printed, read and printed again. `may_refuse`: repr does not always say enough, and then says so. */
+/* Printed, read and printed again. `may_refuse`: repr is not always complete, and then reports it.
+ */
 static bool round_trip(const conform_subject *s, tn_module *module, conform_layer_printer *print,
                        const char *what, bool may_refuse)
 {
@@ -135,8 +137,9 @@ static bool modes(const conform_subject *s, tn_module *module)
     return well;
 }
 
-/* Another module of the spec gives the same when it has loaded the state; and when the tensors in its slots are exchanged
- * for others: all that it computes with stands in the state, and is asked for at every call. */
+/* Another module of the spec gives the same when it has loaded the state; and when the tensors in
+ * its slots are exchanged for others: everything that forward uses is in the state, and is read on
+ * every call. */
 static bool state(const conform_subject *s, tn_module *module)
 {
     tn_tensor *in[CONFORM_LAYER_INPUTS];
@@ -318,7 +321,7 @@ static bool check_on(conform_subject *s)
     return well;
 }
 
-/* A lazy layer is another one after its first call: nothing that is asked before and after compares. */
+/* A lazy layer changes its type on its first call: results before and after cannot be compared. */
 static bool is_lazy(const char *spec)
 {
     tn_module *module = tn_module_parse(spec);
@@ -357,7 +360,7 @@ static bool take_case(void *user, conform_layer_case *one)
     return true;
 }
 
-/* A layer without a case is built without options and fed a row of numbers; if it takes that. */
+/* A layer without a case is built without options and called with a vector, if it accepts that. */
 static void without_case(conform *c)
 {
     double values[6] = { 0.5, -1.25, 2, 0.75, -0.5, 1 };
@@ -381,7 +384,7 @@ static void without_case(conform *c)
     takes = module != NULL && tn_module_to(module, s.device, TN_F32) == TN_OK &&
             conform_layer_inputs(&s, TN_F32, in) &&
             conform_layer_call(&s, module, in, &out) == TN_OK;
-    /* A list or dictionary may be there to hold others only. */
+    /* A list or dictionary may only hold other modules. */
     mark = tn_error_mark();
     holds = !takes && module != NULL && (tn_list_count(module) == 0 || tn_dict_count(module) == 0);
     tn_error_restore(mark);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Cases of layers for tenon check: how one is built, and what it is fed. */
+ * Cases of layers for tenon check: how one is built, and its inputs. */
 #ifndef TENON_CONFORM_LAYERS_H
 #define TENON_CONFORM_LAYERS_H
 
@@ -15,8 +15,8 @@ typedef struct conform_layer_case {
     int64_t n_in;
 } conform_layer_case;
 
-/* Hands out the cases of a layer type from a file, or from the files *.txt of a folder; `take` returns false to stop. How
- * many there were; -1 and words where a file is not as it should be. */
+/* Passes on the cases of a layer type from a file, or from the files *.txt of a folder; `take`
+ * returns false to stop. Returns their number; -1 and a message for a malformed file. */
 int64_t conform_layer_cases(const char *path, const char *type,
                             bool (*take)(void *user, conform_layer_case *one), void *user,
                             char *words, size_t size);
@@ -48,15 +48,15 @@ static inline bool is_float(tn_dtype dtype)
 /* A failure of the test, with the spec and the device in front; false. */
 bool conform_layer_say(const conform_subject *s, const char *format, ...)
     TN_ATTR(format(printf, 2, 3));
-/* The module of the case on the device, in the mode of the case; NULL after words. */
+/* The module of the case on the device, in the mode of the case; NULL after a message. */
 tn_module *conform_layer_build(const conform_subject *s);
 bool conform_layer_inputs(const conform_subject *s, tn_dtype dtype, tn_tensor **in);
-/* Calls it; every call draws the same random numbers. The second form says what went wrong. */
+/* Calls it; every call draws the same random numbers. The second form reports failures. */
 tn_status conform_layer_call(const conform_subject *s, tn_module *module, tn_tensor *const *in,
                              conform_results *out);
 bool conform_layer_called(const conform_subject *s, tn_module *module, tn_tensor *const *in,
                           conform_results *out, const char *when);
-/* Whether tensors, results or states are as near as `tolerance` (0: equal); words where not. */
+/* Whether tensors, results or states agree within `tolerance` (0: equal); a message if not. */
 bool conform_layer_near(const conform_subject *s, tn_tensor *got, tn_tensor *expected,
                         double tolerance, const char *what);
 bool conform_layer_all_near(const conform_subject *s, const conform_results *got,
@@ -66,8 +66,8 @@ tn_status conform_layer_remember(void *user, const char *path, tn_tensor *tensor
 
 /* ---- layer_state.c ---- */
 
-/* Whether two states have the same names in the same order and, with `values`, equal tensors and equal other values; words
- * where not. */
+/* Whether two states have the same names in the same order and, with `values`, equal tensors and
+ * equal other values; a message if not. */
 bool conform_layer_same_state(const conform_subject *s, const tn_state *got,
                               const tn_state *expected, bool values, const char *what);
 /* The same for the state that the module has now. */
@@ -81,7 +81,8 @@ bool conform_layer_replace_slots(const conform_subject *s, tn_module *module, tn
 
 /* ---- layer_calls.c ---- */
 
-/* The spec or the repr of a module, by the function that prints it; the caller frees it. NULL: not to be had. */
+/* The spec or the repr of a module, by the function that prints it; the caller frees it. NULL on
+ * failure. */
 typedef int64_t conform_layer_printer(tn_module *module, char *out, size_t size);
 char *conform_layer_printed(tn_module *module, conform_layer_printer *print);
 
@@ -92,7 +93,7 @@ typedef struct conform_hook_counts {
     int pre, after, back;
 } conform_hook_counts;
 
-/* A call and its backward, whose results are `plain` and in which each hook that was hung up to count runs once. */
+/* A call and its backward, whose results are `plain` and in which each counting hook runs once. */
 bool conform_layer_hooked(const conform_subject *s, tn_module *module, tn_tensor *const *in,
                           const conform_results *plain, conform_hook_counts *counts,
                           const char *when);

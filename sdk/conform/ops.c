@@ -9,7 +9,8 @@
 
 #include "reference.h"
 
-/* Operators whose results jump where a rounding error decides: the reference computes them in the dtype itself. */
+/* Operators whose results are discontinuous, so that a rounding error changes them: the reference
+ * computes them in the dtype itself. */
 static const char *const jumping[] = { "softplus",
                                        "philox_uniform",
                                        "philox_normal",
@@ -152,7 +153,7 @@ static bool in_place(subject *s, const where_from *given, tn_dtype from, tn_tens
         return conform_differ(s, w, tn_error_text());
     }
     after = conform_bytes(a.whole[0], &size);
-    /* elements may change, what lies between them may not */
+    /* elements may change, the gaps between them may not */
     if (before != NULL && after != NULL) {
         size_t each = tn_dtype_size(tn_tensor_dtype(into));
         int64_t held = (int64_t)(size / each);
@@ -202,7 +203,7 @@ static bool forward(subject *s, conform_case *one, tn_dtype from, tn_dtype dtype
             before[i] = one->in[i].there ? conform_bytes(a.whole[i], &sizes[i]) : NULL;
         if (conform_call(one, s->device, 7, &a) != TN_OK) {
             if (layout == CONFORM_BACKWARD && (one->def->flags & TN_OP_VIEW) && s->called > 0)
-                tn_error_clear(); /* there is no view of memory in this order, which is an answer */
+                tn_error_clear(); /* no view of memory has this order: a valid answer */
             else if (layout > 0 && !(tn_error_code() == TN_ERR_NOT_IMPLEMENTED &&
                                      strncmp(s->row[dtype].route, "decomposition", 13) == 0))
                 /* a device does an operator for all strides, or not at all */
@@ -273,7 +274,8 @@ static bool take(void *user, conform_case *one)
         if (!own && !accepts(one, from, (tn_dtype)dtype))
             continue;
         note_route(s, one, (tn_dtype)dtype);
-        /* Narrow types take part with the cases that were written for them, and kernels with a few of the others. */
+        /* Narrow types run the cases that were written for them, and kernels with a few of the
+         * others. */
         if (!own && tn_dtype_size((tn_dtype)dtype) < 4 &&
             (row->cases >= 4 || s->gradients || strncmp(row->route, "kernel", 6) != 0))
             continue;
@@ -320,7 +322,7 @@ static void work(conform *c, bool gradients)
     cases = conform_cases(c->plugin->options->cases, c->subject, take, s, words, sizeof words);
     for (int i = 0; i < (int)DTYPES; i++) {
         const tally *row = &s->row[i];
-        /* Empty tensors need no kernel: what ran with nothing else has not been shown to run. */
+        /* Empty tensors need no kernel: an operator that ran only with those was not tested. */
         bool ran = row->elements > 0 || (row->missing == 0 && strcmp(row->route, "missing") != 0);
 
         if (row->cases == 0 || (row->elements == 0 && row->missing == 0 && row->failed == 0))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the levels ops and grad share: a case under way on a device, and how its results are compared. */
+ * What the files of the levels ops and grad share: a case that runs on a device, and how its
+ * results are compared. */
 #ifndef TN_CONFORM_OPS_H
 #define TN_CONFORM_OPS_H
 
@@ -28,9 +29,9 @@ typedef struct subject {
     bool gradients;
     tally row[DTYPES];
     int64_t refused, called;
-    int seconds; /* cases of which second derivatives were looked at */
+    int seconds; /* cases whose second derivatives were checked */
     clock_t spent;
-    conform_case plain; /* one that went well, for after a refusal; op is NULL: none yet */
+    conform_case plain; /* one that passed, for use after a refusal; op is NULL: none yet */
     tn_dtype plain_dtype;
     void *plain_bits[OPERANDS]; /* what it gave */
     size_t plain_size[OPERANDS];
@@ -64,38 +65,40 @@ extern const char *const conform_layout_names[];
 /* Inputs in `dtype` where the case has `from`; on the reference in float64 where `wide` says so. */
 tn_status conform_inputs(const conform_case *one, tn_dtype from, tn_dtype dtype, bool wide,
                          const tn_device *device, conform_layout layout, bool grad, attempt *a);
-/* How many tensors a call gives: of an operator that has no outputs, those that it writes into. */
+/* How many tensors a call returns: of an operator that has no outputs, those that it writes into.
+ */
 int32_t conform_results(const conform_case *one);
-/* The operator alone; what is written into are copies, so that the inputs serve again. */
+/* The operator alone; what is written into are copies, so that the inputs can be reused. */
 tn_status conform_operator(const conform_case *one, tn_tensor *const *in, tn_tensor **out);
 /* With the device chosen, random numbers from `seed`, until it is done. */
 tn_status conform_call(const conform_case *one, const tn_device *device, uint64_t seed, attempt *a);
 bool conform_differ(subject *s, const where_from *w, const char *words);
-/* Shapes, then elements, against what the reference gave. */
+/* Compares shapes, then elements, with the reference. */
 bool conform_compare(subject *s, const where_from *w, tn_tensor *got, tn_tensor *expected);
-/* Whether the bytes between and beside the elements are as they were. */
+/* Whether the bytes between and around the elements are unchanged. */
 bool conform_untouched(subject *s, const where_from *w, const conform_case *one, tn_tensor **whole,
                        void *const *before, const size_t *sizes);
 /* Twice the same call: twice the same bits. */
 bool conform_same_bits(subject *s, const where_from *w, tn_tensor *first, tn_tensor *second,
                        const char *how);
 bool conform_in_threads(subject *s, const where_from *w, tn_dtype from);
-/* What the device does not do is no failure, when it says so. */
+/* An unsupported call is no failure if the device reports it. */
 bool conform_missing(subject *s, const conform_case *one, tn_dtype dtype);
 bool conform_jumps(const conform_case *one);
 /* A cotangent for output `index`. */
 tn_tensor *conform_cotangent(const conform_case *one, tn_tensor *out, int32_t index);
 bool conform_case_gradient(subject *s, const conform_case *one, tn_dtype from, tn_dtype dtype);
-/* A derivative is right when it is the slope: at the case's own values, or, where these sit on a corner, beside them. */
+/* A derivative is right when it is the slope: at the case's own values or, where the function has a
+ * corner there, next to them. */
 bool conform_case_slopes(subject *s, conform_case *one);
-/* Each allocation of a pass fails in turn: an error, nothing lost, and the same again gives the same. `a` is a call that went
- * well; for the backward pass with a graph behind its outputs, which stays. */
+/* Each allocation of a pass fails in turn: an error, no leak, and the repeated call gives the same.
+ * `a` is a call that passed; for the backward pass with a graph behind its outputs, which stays. */
 bool conform_scarce_forward(subject *s, const where_from *w, attempt *a);
 bool conform_scarce_backward(subject *s, const where_from *w, attempt *a);
-/* Keeps a case that went well, and what it gives: after a refusal it has to give the same. */
+/* Keeps a case that passed, and its result: after a refusal it must give the same. */
 void conform_remember(subject *s, conform_case *one, tn_dtype dtype);
 void conform_forget(subject *s);
-/* A case that has to be refused: an error with words, and the device goes on. */
+/* A case that must be refused: an error with a message, and the device still works. */
 void conform_refusal(subject *s, const conform_case *one);
 
 #endif

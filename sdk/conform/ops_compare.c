@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * One call of an operator for the levels ops and grad, and what is asked of its results: the numbers of the reference, inputs and
- * the memory around them untouched, the same bits again and from several threads. */
+ * One call of an operator for the levels ops and grad, and the checks of its results: equal to the
+ * reference, inputs and the memory around them unchanged, the same bits again and from several
+ * threads. */
 #include "ops.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@
 
 #include "reference.h"
 
-/* What a kernel may be off in a type; what comes apart rounds at every step, and so do gradients. */
+/* The tolerance of a kernel per dtype. Decomposed operators and gradients round at every step. */
 static double allowance(const tally *row, tn_dtype dtype, bool gradients)
 {
     bool steps = gradients || strncmp(row->route, "kernel", 6) != 0;
@@ -213,7 +214,8 @@ static void *beside(void *user)
 
 enum { THREADS = 3 };
 
-/* The case with its floats made smaller: other numbers for every thread, which an operator takes as well. */
+/* The case with its floats made smaller: other numbers for every thread, which an operator accepts
+ * as well. */
 static bool prepare(subject *s, conform_case *copy, conform_tensor *tensors,
                     const conform_case *one, double factor, tn_dtype from, tn_dtype dtype,
                     attempt *a, side *to)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What an operator does when something goes wrong: host memory fails in the middle of its forward or backward pass, or the call
- * is refused. An error with words, nothing left behind, and the same call in peace gives the same as before. */
+ * What an operator does when something goes wrong: host memory fails in the middle of its forward
+ * or backward pass, or the call is refused. An error with a message, no leak, and the same call
+ * without failure gives the same as before. */
 #include "ops.h"
 
 #include <stdlib.h>
@@ -20,7 +21,7 @@ typedef struct trial {
     int64_t n_roots;
     tn_tensor *peaceful[OPERANDS]; /* what it gives in peace */
     int64_t n_results;
-    int64_t at; /* the allocation that fails, and whether all behind it do */
+    int64_t at; /* the allocation that fails, and whether all later ones do */
     bool all;
 } trial;
 
@@ -34,7 +35,7 @@ static bool complain(trial *t, const char *what, const char *words)
     return conform_differ(t->s, &t->w, text);
 }
 
-/* Does it; what came of it stands in `results`, absent gradients as TN_NONE. */
+/* Runs it and stores its results in `results`, absent gradients as TN_NONE. */
 static tn_status once(trial *t, tn_tensor **results)
 {
     const conform_case *one = t->w.one;
@@ -86,7 +87,8 @@ static bool as_in_peace(trial *t, tn_tensor *const *results, bool to_the_bit)
     return well;
 }
 
-/* Memory fails at one place, then the same in peace. `broke` says whether that place was reached. */
+/* Memory fails at one place, then the same call runs without failure. `broke` says whether that
+ * place was reached. */
 static bool fail_there(trial *t, bool *broke)
 {
     tn_tensor *results[OPERANDS] = { NULL };
@@ -134,7 +136,7 @@ static int64_t in_use(const subject *s)
     return conform_memory_blocks() + stats.live;
 }
 
-/* A cache may grow once; what grows every time is lost. */
+/* A cache may grow once; growth every time is a leak. */
 static bool nothing_lost(trial *t)
 {
     int64_t before = in_use(t->s), after = before;
@@ -165,7 +167,7 @@ static bool everywhere(trial *t)
         return true; /* the other checks say what is wrong */
     }
     for (int64_t i = 0; i < t->n_results && t->gradients && well; i++)
-        if (t->peaceful[i] != TN_NONE) { /* the next gradients add up elsewhere */
+        if (t->peaceful[i] != TN_NONE) { /* the next gradients accumulate in another tensor */
             t->peaceful[i] = tn_clone(tn_detach(t->peaceful[i]));
             well = t->peaceful[i] != NULL || conform_missing(t->s, t->w.one, t->w.dtype);
         }
@@ -292,7 +294,7 @@ static bool still_computes(subject *s, const conform_case *refused)
     if (x != NULL && tn_tensor_copy_in(x, numbers, sizeof numbers) == TN_OK) {
         y = tn_add(x, x, NULL);
         if (y == NULL && tn_error_code() == TN_ERR_NOT_IMPLEMENTED)
-            y = x; /* a device that is not worked down to sums yet */
+            y = x; /* a device that does not implement sums yet */
     }
     if (well && (y == NULL || tn_tensor_copy_out(y, sums, sizeof sums) != TN_OK))
         well = conform_fail(s->c, "after case %s was refused, the device does not add: %s",

@@ -42,10 +42,10 @@ tn_tensor *conform_cotangent(const conform_case *one, tn_tensor *out, int32_t in
     return to;
 }
 
-/* Which outputs a walk begins at: one, or all that are differentiable. */
+/* The outputs at which backward starts: one, or all that are differentiable. */
 enum { ALL = -1 };
 
-/* The graph stays; gradients are those of this walk alone. */
+/* The graph is kept; gradients are those of this backward alone. */
 static tn_status backward(const conform_case *one, attempt *a, int32_t which)
 {
     tn_backward_options options = { .size = sizeof options, .retain_graph = 1 };
@@ -120,7 +120,7 @@ bool conform_case_gradient(subject *s, const conform_case *one, tn_dtype from, t
     well = same_gradients(s, &w, &ref, &a);
     for (int32_t i = 0; i < conform_results(one); i++)
         outputs += tn_tensor_requires_grad(ref.out[i]);
-    /* and what comes through one of several alone */
+    /* and the gradients of one of several outputs alone */
     for (int32_t i = 0; i < conform_results(one) && outputs > 1 && well; i++) {
         snprintf(what, sizeof what, "gradient through output %d alone, of input", i);
         w.what = what;
@@ -220,7 +220,7 @@ static tn_status make_doubles(const conform_case *one, const tn_device *device, 
     return TN_OK;
 }
 
-/* Second derivatives take a walk for each element: of small cases only. */
+/* Second derivatives need a backward for each element: of small cases only. */
 static bool second_too(const conform_case *one)
 {
     int64_t count = 0;
@@ -238,7 +238,7 @@ static bool no_slope(const char *words)
     return number != NULL && !isfinite(strtod(number + 16, NULL));
 }
 
-/* What the differences say of all outputs that have a slope, and of each alone. */
+/* Finite differences of all differentiable outputs together, and of each alone. */
 static tn_status compare_slopes(subject *s, closure *code, tn_tensor *const *in, int64_t n_in,
                                 char *words, size_t size)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Optimizers for tenon check: what holds for every update rule. Each rule steps a few parameters with gradients that are
- * known, and is compared with itself: on the reference device in float64, a second time, with its state and its steps moved
- * to another one. Cases with numbers (docs/conform.md) compare it with what its author computed. */
+ * Optimizers for tenon check: properties of every update rule. Each rule steps a few parameters
+ * with gradients that are known, and is compared with itself: on the reference device in float64, a
+ * second time, with its state and its steps moved to another one. Cases with numbers
+ * (docs/conform.md) compare it with what its author computed. */
 #include "conform.h"
 
 #include <dirent.h>
@@ -173,7 +174,8 @@ static char *spec_of(const tn_optimizer *optimizer)
     return text;
 }
 
-/* Its spec builds one with the same spec, also after its learning rate was set; and both step alike. */
+/* Its spec builds one with the same spec, also after its learning rate was set; and both take the
+ * same steps. */
 static bool prints_itself(const rule *r, tn_dtype dtype, const tn_device *device)
 {
     trainer a, b = { { NULL }, NULL };
@@ -294,7 +296,7 @@ static bool move_state(const rule *r, const trainer *from, trainer *to, int i)
     return well || say(r, "the state of parameter %d cannot be moved: %s", i, tn_error_text());
 }
 
-/* Parameters, state and steps are all that it goes on from. */
+/* Parameters, state and steps are everything that a step depends on. */
 static bool goes_on(const rule *r, tn_dtype dtype, const tn_device *device)
 {
     trainer whole, first = { { NULL }, NULL }, second = { { NULL }, NULL };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The reference: a device type that computes every primitive in the widest numbers of the host, one element after the
- * other. Nothing here is fast, and nothing is shared with a backend. What kernels of it have in common. */
+ * The reference: a device type that computes every primitive in the widest types of the host, one
+ * element after the other. It is not fast, and shares no code with a backend. This header has what
+ * its kernels share. */
 #ifndef TENON_CONFORM_REFERENCE_H
 #define TENON_CONFORM_REFERENCE_H
 
@@ -51,7 +52,7 @@ tn_status ref_fold(const tn_call *call); /* sums and the like */
 tn_status ref_move(const tn_call *call); /* copies, indices, products, random numbers */
 extern const char *const ref_each_names[], *const ref_fold_names[], *const ref_move_names[];
 
-/* Makes the device type "reference" known to this process. */
+/* Registers the device type "reference" in this process. */
 tn_status conform_reference(void);
 
 #endif

@@ -8,7 +8,7 @@
 
 typedef long double real;
 
-/* What an element's function may look at besides its operands. */
+/* What an element's function may read besides its operands. */
 struct extra {
     real value, low, high; /* of options; NAN: not given */
     int rounding;          /* of div: 0 none, 't', 'f' */
@@ -98,7 +98,8 @@ R1(sigmoid, 1 / (1 + expl(-a)))
 R2(add, a + e->value * b)
 R2(sub, a - e->value * b)
 R2(mul, a *b)
-/* What jumps at whole numbers does so where the quotient in the operands' own precision is one. */
+/* Discontinuities at integers occur where the quotient in the operands' own precision is an
+ * integer. */
 static real div_r(real a, real b, const struct extra *e)
 {
     if (e->rounding == 'f')
@@ -309,7 +310,7 @@ const char *const ref_each_names[] = {
     "bitwise_not", "fill",       NULL
 };
 
-/* What of the options the functions look at. */
+/* The options that the functions read. */
 static struct extra extra_of(const tn_call *call)
 {
     struct extra e = { 1, none, none, 0, tn_dtype_size(call->dtype) <= 4 };

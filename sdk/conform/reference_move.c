@@ -85,7 +85,8 @@ static tn_status arange(const tn_call *call)
 
 /* ---- indices ---- */
 
-/* Where the elements of an index [..] along `dim` stand in x: its own place with that coordinate. */
+/* The positions in x of the elements of an index [..] along `dim`: the index's own position with
+ * that coordinate. */
 static tn_status place_of(const tn_call *call, const tn_view *x, const tn_view *index, int64_t dim,
                           int64_t i, int64_t value, int64_t *out)
 {
@@ -112,7 +113,7 @@ static tn_status place_of(const tn_call *call, const tn_view *x, const tn_view *
     return TN_OK;
 }
 
-/* Where element i of an index's shape stands in src, which may be larger. */
+/* The position in src, which may be larger, of element i of an index's shape. */
 static int64_t in_source(const tn_view *src, const tn_view *index, int64_t i)
 {
     int64_t at[TN_MAX_DIMS], place = 0;

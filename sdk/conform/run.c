@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs the tests of tenon check, each in a process of its own (child.c): what a plugin does to its process, from printing to
- * crashing, is the failure of that test and of no other. */
+ * Runs the tests of tenon check, each in a process of its own (child.c): whatever a plugin does to
+ * its process, from printing to crashing, fails only that test. */
 #include "conform.h"
 
 #include <errno.h>
@@ -92,10 +92,9 @@ static bool start(const conform_options *o, const char *test, bool guarded, runn
 #ifdef __linux__
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* and it with the run */
 #endif
-        if (guarded) /* the core looks around what kernels write */
+        if (guarded) /* the core checks the memory around what kernels write */
             setenv("TENON_CHECK", "1", 1);
-        setenv("TENON_LOG", "off",
-               0); /* what the plugin prints is seen, not what the log says of it */
+        setenv("TENON_LOG", "off", 0); /* captures what the plugin prints, not its log */
         dup2(nothing, 0);
         dup2(said[1], 1);
         dup2(said[1], 2);
@@ -183,7 +182,7 @@ static void add_line(conform_report *report, const char *text)
     report->line[report->n_lines++] = one;
 }
 
-/* What a process told, and how it ended, become the outcome of its test. */
+/* The report of a process and its exit become the outcome of its test. */
 static void conclude(conform_report *report, running *r, int status, conform_outcome *out)
 {
     bool done = false, ended = false;
@@ -247,8 +246,8 @@ static void finish(conform_report *report, running *r, conform_outcome *out)
     free(r->prints.at);
 }
 
-/* Ends a process that takes too long, with all that it started. True when it is gone and something else holds its
- * pipes, which nobody waits for. */
+/* Ends a process that takes too long, with all that it started. True when it has ended and another
+ * process holds its pipes; then nothing waits for them. */
 static bool is_stuck(const conform_options *o, running *r)
 {
     siginfo_t about = { 0 };
@@ -274,7 +273,7 @@ static void wait_for(const conform_options *o, running *r)
         ;
 }
 
-/* The plan: names in the order in which the process told them. */
+/* The plan: names in the order in which the process reported them. */
 static bool make_plan(conform_report *report)
 {
     const conform_options *o = report->options;
@@ -339,7 +338,8 @@ static void say(const conform_report *report, const conform_outcome *out)
     fflush(stdout);
 }
 
-/* TENON_CHECK=1 for the contract, and for what runs in memory of the host, but gradients, which are many calls. */
+/* TENON_CHECK=1 for the contract, and for devices with host memory, but not for gradients, which
+ * are many calls. */
 static bool is_guarded(const conform_report *report, const char *test)
 {
     return strncmp(test, "contract/", 9) == 0 || (report->host && strncmp(test, "grad/", 5) != 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Host memory that fails when a test says so: the allocator of the processes of tenon check, which counts what is taken and
- * given back. */
+ * Host memory that fails when a test requests it: the allocator of the processes of tenon check,
+ * which counts allocations and frees. */
 #include "conform.h"
 
 #include <stdatomic.h>
