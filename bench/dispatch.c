@@ -178,7 +178,7 @@ static tn_tensor *pass_on(tn_module *self, tn_tensor *input)
     return input;
 }
 
-static const tn_layer pass = { TN_HEAD(tn_layer), .name = "Pass", .forward = pass_on };
+static const tn_layer_def pass = { TN_HEAD(tn_layer_def), .name = "Pass", .forward = pass_on };
 
 static int prepare(void)
 {

@@ -249,8 +249,8 @@ static void call(work *w, bool gradient)
 /* TENON_DEVICE may name a device whose kernels still run when a call returns. */
 static void finish(void)
 {
-    if (!tn_device_is_host(tn_device_default()))
-        tn_device_sync(tn_device_default());
+    if (!tn_device_is_host(tn_default_device()))
+        tn_device_sync(tn_default_device());
 }
 
 /* The least of what batches of calls took, in seconds a call. */

@@ -269,7 +269,7 @@ static bool save_and_check(tn_module *net, const struct settings *settings, cons
                            const struct samples *test, double accuracy)
 {
     char path[96];
-    if (tn_registry_count(TN_KIND_tn_format) == 0) {
+    if (tn_registry_count(TN_KIND_tn_format_def) == 0) {
         printf("  weights not saved: no plugin with a file format is there\n");
         return true;
     }

@@ -67,12 +67,12 @@ static const tn_option options[] = { TN_OPTION_INT_REQUIRED(struct block, in, "c
                                      TN_OPTION_INT_REQUIRED(struct block, out, "channels"),
                                      TN_OPTION_INT(struct block, stride, "1", "of conv1"),
                                      TN_OPTION_END };
-static const tn_layer block = { TN_HEAD(tn_layer),    .name = "BasicBlock",
-                                .options = options,   .data_size = sizeof(struct block),
-                                .build = block_build, .forward = block_forward,
-                                .repr = no_words };
-static const tn_layer net = { TN_HEAD(tn_layer), .name = "ResNet", .build = net_build,
-                              .forward = net_forward };
+static const tn_layer_def block = { TN_HEAD(tn_layer_def), .name = "BasicBlock",
+                                    .options = options,    .data_size = sizeof(struct block),
+                                    .build = block_build,  .forward = block_forward,
+                                    .repr = no_words };
+static const tn_layer_def net = { TN_HEAD(tn_layer_def), .name = "ResNet", .build = net_build,
+                                  .forward = net_forward };
 
 int main(int count, char **arguments)
 {

@@ -1,6 +1,8 @@
 #include <tenon/plugin.h>
 
-struct swish { double beta; };
+struct swish {
+    double beta;
+};
 
 static const tn_option options[] = {
     TN_OPTION_FLOAT(struct swish, beta, "1.0", "slope inside the sigmoid"), TN_OPTION_END
@@ -12,6 +14,6 @@ static tn_tensor *forward(tn_module *self, tn_tensor *x)
     return tn_mul(x, tn_sigmoid(tn_mul_scalar(x, s->beta)));
 }
 
-static const tn_layer swish = { TN_HEAD(tn_layer), .name = "Swish", .options = options,
-                                .data_size = sizeof(struct swish), .forward = forward };
+static const tn_layer_def swish = { TN_HEAD(tn_layer_def), .name = "Swish", .options = options,
+                                    .data_size = sizeof(struct swish), .forward = forward };
 TN_PLUGIN("org.example.swish", "1.0.0", &swish);

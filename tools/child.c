@@ -66,7 +66,7 @@ bool child_here(void)
     if (!text)
         return false;
     if (steps_fd < 0 && sscanf(text, "%d:%d", &steps_fd, &user_level) == 2)
-        tn_log_set_sink(write_step, NULL);
+        tn_set_log_sink(write_step, NULL);
     return steps_fd >= 0;
 }
 

@@ -144,7 +144,7 @@ static void end(void *user, uint64_t token, tn_status status, tn_tensor *const *
 
 tn_status count_operators(op_count *count)
 {
-    static tn_observer observer = { TN_HEAD(tn_observer), .name = "count" };
+    static tn_observer_def observer = { TN_HEAD(tn_observer_def), .name = "count" };
     observer.user = count;
     observer.op_begin = begin;
     observer.op_end = end;

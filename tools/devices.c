@@ -21,7 +21,7 @@ static void device_json(const tn_device *device, const tn_device_info *info,
     json_text("name", tn_device_name(device));
     json_text("type", tn_device_type(device));
     json_int("index", tn_device_index(device));
-    json_text("plugin", tn_registry_plugin(TN_KIND_tn_backend, tn_device_type(device)));
+    json_text("plugin", tn_registry_plugin(TN_KIND_tn_backend_def, tn_device_type(device)));
     json_text("device", info->name);
     json_text("driver", info->driver);
     json_int("compute_units", info->compute_units);

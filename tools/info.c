@@ -24,7 +24,7 @@ static void operands(const char *title, const tn_operand *list, int32_t count)
 void op_print(const tn_op_def *def)
 {
     const tn_op *op = tn_op_find(def->name, def->revision);
-    int64_t types = tn_registry_count(TN_KIND_tn_backend);
+    int64_t types = tn_registry_count(TN_KIND_tn_backend_def);
     if (def->math)
         print_wrapped("math", 15, def->math);
     operands("inputs", def->inputs, def->n_inputs);
@@ -34,7 +34,7 @@ void op_print(const tn_op_def *def)
                   : def->decompose ? "through its decomposition"
                                    : "none");
     for (int64_t i = 0; op && i < types; i++) {
-        const char *type = tn_registry_name(TN_KIND_tn_backend, i);
+        const char *type = tn_registry_name(TN_KIND_tn_backend_def, i);
         char lead[64], text[512];
         snprintf(lead, sizeof lead, "on %s", type);
         if (tn_op_route(op, type, TN_F32, text, sizeof text) >= 0)
@@ -54,8 +54,8 @@ static void shown(const kind_name *kind, const char *name, const tn_head *head, 
         json_text("help", help_of(head));
         if (head->kind == TN_KIND_tn_op_def)
             json_text("math", ((const tn_op_def *)head)->math);
-        if (head->kind == TN_KIND_tn_format)
-            json_text("extensions", ((const tn_format *)head)->extensions);
+        if (head->kind == TN_KIND_tn_format_def)
+            json_text("extensions", ((const tn_format_def *)head)->extensions);
         options_json(options_of(head));
         json_end('}');
         return;
@@ -65,8 +65,8 @@ static void shown(const kind_name *kind, const char *name, const tn_head *head, 
         print_wrapped("", 0, help_of(head));
     if (head->kind == TN_KIND_tn_op_def)
         op_print((const tn_op_def *)head);
-    if (head->kind == TN_KIND_tn_format && ((const tn_format *)head)->extensions)
-        print_wrapped("files", 15, ((const tn_format *)head)->extensions);
+    if (head->kind == TN_KIND_tn_format_def && ((const tn_format_def *)head)->extensions)
+        print_wrapped("files", 15, ((const tn_format_def *)head)->extensions);
     if (options_of(head) && options_of(head)->kind) {
         putchar('\n');
         options_print(options_of(head));

@@ -142,7 +142,7 @@ static int run_inspect(int count, char **arguments, bool json)
 {
     (void)count;
     /* A device without memory: formats read what describes the tensors and pass over the values. */
-    if (tn_default_device("meta") != TN_OK)
+    if (tn_set_default_device("meta") != TN_OK)
         return tool_fail(NULL);
     tn_state *state = tn_state_load(arguments[0]);
     if (state == NULL)
@@ -175,7 +175,7 @@ static int run_convert(int count, char **arguments, bool json)
     char text[160];
     (void)count;
     /* The values come through the memory of the host, whatever TENON_DEVICE says. */
-    if (tn_default_device("cpu") != TN_OK)
+    if (tn_set_default_device("cpu") != TN_OK)
         return tool_fail(NULL);
     tn_state *state = tn_state_load(arguments[0]);
     if (state == NULL)

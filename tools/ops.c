@@ -33,7 +33,7 @@ static void operand_json(const char *key, const tn_operand *operands, int32_t co
 static void op_json(const tn_op *op, const tn_op_def *def)
 {
     char text[512];
-    int64_t types = tn_registry_count(TN_KIND_tn_backend);
+    int64_t types = tn_registry_count(TN_KIND_tn_backend_def);
     json_begin(NULL, '{');
     json_text("name", def->name);
     json_int("revision", def->revision);
@@ -46,7 +46,7 @@ static void op_json(const tn_op *op, const tn_op_def *def)
     operand_json("outputs", def->outputs, def->n_outputs);
     json_begin("routes", '{');
     for (int64_t i = 0; i < types; i++) {
-        const char *type = tn_registry_name(TN_KIND_tn_backend, i);
+        const char *type = tn_registry_name(TN_KIND_tn_backend_def, i);
         json_text(type, route(op, type, TN_F32, text, sizeof text));
     }
     json_end('}');
@@ -82,13 +82,13 @@ static int one(const char *name, int64_t types, bool json)
     op_print(def);
     table t = { .columns = 1 + (int)types };
     for (int64_t i = 0; i < types; i++)
-        snprintf(cells[i], sizeof cells[i], "%s", tn_registry_name(TN_KIND_tn_backend, i));
+        snprintf(cells[i], sizeof cells[i], "%s", tn_registry_name(TN_KIND_tn_backend_def, i));
     putchar('\n');
     row(&t, "DTYPE", cells);
     for (int dtype = 0; dtype <= TN_C128; dtype++) {
         for (int64_t k = 0; k < types; k++) {
-            const char *how = route(op, tn_registry_name(TN_KIND_tn_backend, k), (tn_dtype)dtype,
-                                    text, sizeof text);
+            const char *how = route(op, tn_registry_name(TN_KIND_tn_backend_def, k),
+                                    (tn_dtype)dtype, text, sizeof text);
             snprintf(cells[k], sizeof cells[k], "%.*s", (int)strcspn(how, " ("), how);
         }
         row(&t, tn_dtype_name((tn_dtype)dtype), cells);
@@ -100,7 +100,7 @@ static int one(const char *name, int64_t types, bool json)
 static int run(int count, char **arguments, bool json)
 {
     char cells[TYPES][16] = { "" }, text[512];
-    int64_t ops = tn_op_count(), types = tn_registry_count(TN_KIND_tn_backend), primitives = 0;
+    int64_t ops = tn_op_count(), types = tn_registry_count(TN_KIND_tn_backend_def), primitives = 0;
     if (ops < 0 || types < 0)
         return tool_fail("the operators cannot be listed");
     types = types < TYPES ? types : TYPES;
@@ -108,7 +108,7 @@ static int run(int count, char **arguments, bool json)
         return one(arguments[0], types, json);
     table t = { .columns = 1 + (int)types };
     for (int64_t i = 0; i < types; i++)
-        snprintf(cells[i], sizeof cells[i], "%s", tn_registry_name(TN_KIND_tn_backend, i));
+        snprintf(cells[i], sizeof cells[i], "%s", tn_registry_name(TN_KIND_tn_backend_def, i));
     if (json) {
         json_begin(NULL, '{');
         json_begin("operators", '[');
@@ -127,7 +127,7 @@ static int run(int count, char **arguments, bool json)
         }
         primitives += (def->flags & TN_OP_PRIMITIVE) != 0;
         for (int64_t k = 0; k < types; k++) {
-            const char *how = route(op, tn_registry_name(TN_KIND_tn_backend, k), TN_F32, text,
+            const char *how = route(op, tn_registry_name(TN_KIND_tn_backend_def, k), TN_F32, text,
                                     sizeof text);
             snprintf(cells[k], sizeof cells[k], "%.*s", (int)strcspn(how, " ("), how);
         }

@@ -6,14 +6,14 @@
 #include <string.h>
 
 const kind_name kind_names[] = {
-    { TN_KIND_tn_backend, "device", "devices" },
+    { TN_KIND_tn_backend_def, "device", "devices" },
     { TN_KIND_tn_op_def, "operator", "operators" },
-    { TN_KIND_tn_layer, "layer", "layers" },
+    { TN_KIND_tn_layer_def, "layer", "layers" },
     { TN_KIND_tn_optimizer_def, "optimizer", "optimizers" },
     { TN_KIND_tn_scheduler_def, "scheduler", "schedulers" },
     { TN_KIND_tn_init_def, "init", "inits" },
-    { TN_KIND_tn_format, "format", "formats" },
-    { TN_KIND_tn_observer, "observer", "observers" },
+    { TN_KIND_tn_format_def, "format", "formats" },
+    { TN_KIND_tn_observer_def, "observer", "observers" },
     { 0, NULL, NULL },
 };
 
@@ -27,7 +27,7 @@ const tn_option *options_of(const tn_head *head)
 {
     switch (head->kind) {
     case TN_KIND_tn_op_def: return ((const tn_op_def *)head)->options;
-    case TN_KIND_tn_layer: return ((const tn_layer *)head)->options;
+    case TN_KIND_tn_layer_def: return ((const tn_layer_def *)head)->options;
     case TN_KIND_tn_optimizer_def: return ((const tn_optimizer_def *)head)->options;
     case TN_KIND_tn_scheduler_def: return ((const tn_scheduler_def *)head)->options;
     case TN_KIND_tn_init_def: return ((const tn_init_def *)head)->options;
@@ -39,13 +39,13 @@ const char *help_of(const tn_head *head)
 {
     const char *help = NULL;
     switch (head->kind) {
-    case TN_KIND_tn_backend: help = ((const tn_backend *)head)->help; break;
+    case TN_KIND_tn_backend_def: help = ((const tn_backend_def *)head)->help; break;
     case TN_KIND_tn_op_def: help = ((const tn_op_def *)head)->help; break;
-    case TN_KIND_tn_layer: help = ((const tn_layer *)head)->help; break;
+    case TN_KIND_tn_layer_def: help = ((const tn_layer_def *)head)->help; break;
     case TN_KIND_tn_optimizer_def: help = ((const tn_optimizer_def *)head)->help; break;
     case TN_KIND_tn_scheduler_def: help = ((const tn_scheduler_def *)head)->help; break;
     case TN_KIND_tn_init_def: help = ((const tn_init_def *)head)->help; break;
-    case TN_KIND_tn_format: help = ((const tn_format *)head)->help; break;
+    case TN_KIND_tn_format_def: help = ((const tn_format_def *)head)->help; break;
     default: break;
     }
     return help ? help : "";

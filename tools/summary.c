@@ -476,7 +476,7 @@ static tn_status first_call(tn_module *module, const tn_pack *input)
 
 static tn_status call(tn_module *module, tn_pack *input, summary *s)
 {
-    static tn_observer observer = { TN_HEAD(tn_observer), .name = "summary" };
+    static tn_observer_def observer = { TN_HEAD(tn_observer_def), .name = "summary" };
     observer.user = s;
     observer.module_begin = module_begin;
     observer.module_end = module_end;
@@ -485,7 +485,7 @@ static tn_status call(tn_module *module, tn_pack *input, summary *s)
     if (status == TN_OK)
         status = count_operators(&s->ops);
     if (status == TN_OK && tn_global_hook_forward(after_forward, 0, s, NULL) == 0)
-        status = tn_error_last()->code;
+        status = tn_error_last_code();
     if (status == TN_OK)
         status = tn_module_call_pack(module, input, output);
     tn_pack_drop(output);
@@ -499,7 +499,7 @@ static int summarize(const request *wanted)
     TN_SCOPE;
     summary s = { .rows = NULL };
     totals t = { 0 };
-    if (tn_default_device("meta") != TN_OK)
+    if (tn_set_default_device("meta") != TN_OK)
         return tool_fail(NULL);
     char *spec = read_spec(wanted->spec);
     tn_module *module = spec != NULL ? tn_module_parse(spec) : NULL;

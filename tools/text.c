@@ -3,29 +3,13 @@
  * Text in columns that fit a terminal, and JSON. */
 #include "tool.h"
 
+#include "sdk/conform/conform.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- UTF-8 ----------------------------------------------------------------------------------- */
-
-/* Length in bytes of the character at `at`, 0 when it is not well formed. */
-static int character(const unsigned char *at)
-{
-    if (at[0] < 0x80)
-        return 1;
-    int length = at[0] >= 0xc2 && at[0] < 0xe0   ? 2
-                 : (at[0] & 0xf0) == 0xe0        ? 3
-                 : at[0] >= 0xf0 && at[0] < 0xf5 ? 4
-                                                 : 0;
-    for (int i = 1; i < length; i++)
-        if ((at[i] & 0xc0) != 0x80)
-            return 0;
-    if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
-        (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f))
-        return 0;
-    return length;
-}
+/* ---- columns --------------------------------------------------------------------------------- */
 
 /* Columns that a text takes; each character counts one. */
 static int width_of(const char *text)
@@ -35,8 +19,6 @@ static int width_of(const char *text)
         width += (*text & 0xc0) != 0x80;
     return width;
 }
-
-/* ---- columns --------------------------------------------------------------------------------- */
 
 /* A copy that a terminal can take: no control characters, nothing that is no UTF-8. */
 static char *copy(const char *text)
@@ -48,7 +30,7 @@ static char *copy(const char *text)
         exit(EXIT_NOT_OK);
     }
     while (*text) {
-        int bytes = character((const unsigned char *)text);
+        int bytes = conform_utf8((const unsigned char *)text);
         const char *from = text;
         text += bytes ? bytes : 1;
         if (!bytes) {
@@ -212,26 +194,6 @@ const char *bytes_text(int64_t bytes, char *out, size_t size)
 static int depth;
 static bool first = true;
 
-static void quoted(const char *text)
-{
-    putchar('"');
-    for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        int length = character(at);
-        if (!length) {
-            fputs("\xef\xbf\xbd", stdout);
-            at++;
-        } else if (*at == '"' || *at == '\\') {
-            printf("\\%c", *at++);
-        } else if (*at < 0x20 || *at == 0x7f) {
-            printf("\\u%04x", *at++);
-        } else {
-            while (length--)
-                putchar(*at++);
-        }
-    }
-    putchar('"');
-}
-
 static void member(const char *key)
 {
     if (!first)
@@ -240,7 +202,7 @@ static void member(const char *key)
         printf("\n%*s", 2 * depth, "");
     first = false;
     if (key) {
-        quoted(key);
+        conform_json_string(stdout, key);
         fputs(": ", stdout);
     }
 }
@@ -278,7 +240,7 @@ void json_text(const char *key, const char *text)
         return;
     }
     member(key);
-    quoted(text);
+    conform_json_string(stdout, text);
 }
 
 void json_int(const char *key, int64_t number)

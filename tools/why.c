@@ -73,13 +73,13 @@ static bool devices_good(const char *type, char *words, size_t size)
 /* Activates, and opens the devices of its device types. */
 static void go_all_the_way(const tn_plugin_report *r, char *words, size_t size)
 {
-    int64_t types = tn_registry_count(TN_KIND_tn_backend);
+    int64_t types = tn_registry_count(TN_KIND_tn_backend_def);
     if (r->outcome != TN_OUTCOME_OK || !r->id[0])
         return;
     bool good = tn_plugin_activate(r->id) == TN_OK;
     for (int64_t i = 0; good && i < types; i++) {
-        const char *type = tn_registry_name(TN_KIND_tn_backend, i);
-        const char *owner = type ? tn_registry_plugin(TN_KIND_tn_backend, type) : NULL;
+        const char *type = tn_registry_name(TN_KIND_tn_backend_def, i);
+        const char *owner = type ? tn_registry_plugin(TN_KIND_tn_backend_def, type) : NULL;
         if (owner && !strcmp(owner, r->id))
             devices_good(type, words, size);
     }

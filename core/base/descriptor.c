@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening and writing files inside somebody else's process: its standard streams may be closed, and
+ * Opening and writing files inside a program's process: its standard streams may be closed, and
  * its signal handlers stay as they are. */
 #include "core/base/descriptor.h"
 
@@ -19,7 +19,8 @@ int tn__descriptor_open(int folder, const char *name, int flags, mode_t mode)
     int low[STDERR_FILENO + 1], count = 0;
 
     /* A file that gets the number of a closed standard stream, even for a moment, receives what
-     * other threads print. Reserved descriptors take these numbers first; they cannot be written. */
+     * other threads print. Reserved descriptors take these numbers first; they cannot be
+     * written. */
     while (count <= STDERR_FILENO) {
         int reserved = open("/", O_PATH | O_CLOEXEC);
         if (reserved < 0)

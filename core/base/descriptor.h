@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening and writing files inside somebody else's process. */
+ * Opening and writing files inside a program's process. */
 #ifndef TN_CORE_BASE_DESCRIPTOR_H
 #define TN_CORE_BASE_DESCRIPTOR_H
 

@@ -124,17 +124,34 @@ tn_dtype tn_dtype_promote(tn_dtype a, tn_dtype b)
 /* Of this thread; TN_DTYPE_AUTO: the process's. */
 static _Thread_local tn_dtype thread_dtype = TN_DTYPE_AUTO;
 
-tn_dtype tn_dtype_begin(tn_dtype dtype)
+enum { LEVELS = 1024 };
+static _Thread_local struct {
+    int32_t depth;
+    uint8_t before[LEVELS];
+} begun;
+
+tn_status tn_dtype_begin(tn_dtype dtype)
 {
-    tn_dtype before = thread_dtype;
-    if (known(dtype) && (TN_BIT(dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)) != 0)
+    tn_status status = TN_OK;
+
+    if (begun.depth < LEVELS)
+        begun.before[begun.depth] = (uint8_t)thread_dtype;
+    else
+        status = tn_fail(TN_ERR_RUNTIME,
+                         "tn_dtype_begin: %d levels deep; the dtype before stays in use", LEVELS);
+    begun.depth++;
+    if (status == TN_OK && known(dtype) &&
+        (TN_BIT(dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)) != 0)
         thread_dtype = dtype;
-    return before;
+    return status;
 }
 
-void tn_dtype_end(tn_dtype before)
+void tn_dtype_end(void)
 {
-    thread_dtype = before;
+    if (begun.depth == 0)
+        tn_fail(TN_ERR_RUNTIME, "tn_dtype_end without a tn_dtype_begin in this thread");
+    else if (--begun.depth < LEVELS)
+        thread_dtype = (tn_dtype)begun.before[begun.depth];
 }
 
 tn_dtype tn_default_dtype(void)

@@ -20,7 +20,7 @@ typedef struct tn__dtype_row {
 } tn__dtype_row;
 extern const tn__dtype_row tn__dtypes[TN_DTYPE_COUNT];
 
-/* In one piece: kernels read it in one, at once, and would have to wait for several. */
+/* As one store: kernels load it at once, which would stall after several stores. */
 static inline void tn__dtype_to_view(tn_dtype dtype, tn_view *view)
 {
     _Static_assert(sizeof view->dtype == sizeof tn__dtypes[0].view, "both are DLPack's");

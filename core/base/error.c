@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Failures of a thread. Each thread keeps two records, the first failure since the last clear and
- * the last one. They are made at its first need and freed when it ends; where there is no memory
- * for them a reserve stands in, so that running out of memory is an error like any other. Every
- * failure has a serial number; a mark is the number of the last one before it, which is why marks
- * nest without a stack. */
+ * Failures of a thread. Each thread keeps two records, the first failure since the last clear
+ * and the last one. They are made at its first need and freed when it ends; without memory for
+ * them a static reserve is used, so that running out of memory is an error like any other. Every
+ * failure has a serial number; a mark is the number of the last one before it, which is why
+ * marks nest without a stack. */
 #include "core/base/internal.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * fork: the child has one thread, and finds the locks of this room free. The handlers are
+ * fork: the child has one thread, and finds the locks of this folder free. The handlers are
  * registered by the first call that needs to know, not when the library is loaded. */
 #include "core/base/internal.h"
 

@@ -225,7 +225,7 @@ static const char *read_number(const char *at, int *out)
     return at;
 }
 
-/* Reads what stands between % and the letter; `*` arguments are taken from the list. */
+/* Reads what is between % and the letter; `*` arguments are taken from the list. */
 static const char *read_conversion(const char *at, struct conversion *c, va_list *args)
 {
     *c = (struct conversion){ .precision = -1 };

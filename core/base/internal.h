@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the rooms of the core share from core/base: texts, option tables, small containers,
+ * What the folders of the core share from core/base: texts, option tables, small containers,
  * environment. Nothing here is public. */
 #ifndef TN_CORE_BASE_INTERNAL_H
 #define TN_CORE_BASE_INTERNAL_H
@@ -13,8 +13,8 @@
 #include <tenon/tenon.h>
 #include <tenon/query.h>
 
-/* For what a thread asks on every call: reached without a call. Such storage has to be small, or programs cannot dlopen
- * the library: pointers and numbers only. */
+/* For what a thread asks on every call: reached without a call. Such storage has to be small, or
+ * programs cannot dlopen the library: pointers and numbers only. */
 #define TN__TLS_NEAR __attribute__((tls_model("initial-exec")))
 
 /* ---- texts that grow ------------------------------------------------------------------------- */
@@ -100,8 +100,8 @@ void tn__spec_place(const char *text, int32_t column, char *out, size_t size);
 /* tn_snprintv into fresh memory (tn_free). */
 char *tn__format_take(const char *format, va_list args);
 
-/* A copy of a value that owns what is in it: strings and lists lie in *block (NULL when there are
- * none), tensors and modules are kept. */
+/* A copy of a value that owns what is in it: strings and lists are in *block (NULL when there
+ * are none), tensors and modules are kept. */
 tn_status tn__value_copy(const tn_value *from, tn_value *to, void **block);
 void tn__value_free(const tn_value *value, void *block);
 /* "int", "list" ..., for error texts. */
@@ -116,9 +116,9 @@ typedef struct tn__keep tn__keep;
 tn_status tn__options_fill(const tn_option *table, void *data, const char *what,
                            const char *spec_text, const tn_value *values, const char *const *names,
                            const int32_t *columns, int64_t count, tn__keep **keep);
-/* Whether a table that a plugin declared can be used: its rows lie inside [first, data_size) of the
- * struct, aligned and apart, have names and kinds that are known, each name once, and defaults that
- * parse. `what` ("layer Linear") begins the message. */
+/* Whether a table that a plugin declared can be used: its rows are inside [first, data_size) of
+ * the struct, aligned, do not overlap, have names and kinds that are known, each name once, and
+ * defaults that parse. `what` ("layer Linear") begins the message. */
 tn_status tn__options_check(const tn_option *table, size_t first, size_t data_size,
                             const char *what);
 /* Another owner of what option structs point to, which does not change. NULL is accepted. */
@@ -192,7 +192,7 @@ static inline const char *tn__error_plugin_id(void)
 void tn__log(int level, const char *format, ...);
 /* Takes `prefix` off the words of the last failure where they begin with it. */
 void tn__error_cut(const char *prefix);
-/* Records a failure as it stands, its plugin and native code with it: one that came from another
+/* Records a failure as it is, its plugin and native code with it: one that came from another
  * thread. */
 void tn__error_put(const tn_error *error);
 /* What a function does that got NULL for an object: the code of the first held error, which says
@@ -222,8 +222,8 @@ static inline uint64_t tn__error_count(void)
 
 /* ---- handles of hooks ------------------------------------------------------------------------ */
 
-/* A registration that tn_hook_remove finds by its number; the first member of what a room keeps for
- * a hook. */
+/* A registration that tn_hook_remove finds by its number; the first member of what a folder
+ * keeps for a hook. */
 typedef struct tn__handle {
     uint64_t id;
     void (*unlink)(struct tn__handle *handle); /* under the lock: out of its owner's list */
@@ -246,7 +246,8 @@ void tn__free_aligned(void *block, size_t size, size_t alignment);
 /* Fault injection, for tests that link the core: the n-th allocation from now fails (0: none);
  * returns how many were made since the last call. */
 uint64_t tn__fail_alloc(uint64_t nth);
-/* Whether that is going on: what is kept to be used again is then asked for anew, so that it can fail. */
+/* Whether that is going on: what is kept to be used again is then asked for anew, so that it can
+ * fail. */
 extern _Atomic bool tn__alloc_watched;
 /* How many allocations of host memory failed in this process so far: what fails meanwhile may work
  * when it is tried again, unlike a device that says that its own memory is used up. */
@@ -260,7 +261,8 @@ void *tn__realloc_quiet(void *block, size_t size);
 #define tn__add_overflow(a, b, out) __builtin_add_overflow(a, b, out)
 
 #define tn__countof(array) ((int64_t)(sizeof(array) / sizeof((array)[0])))
-/* For what every call of an operator passes through: calls between such small steps cost as much as the steps. */
+/* For what every call of an operator passes through: calls between such small steps cost as much
+ * as the steps. */
 #define TN__INLINE inline __attribute__((always_inline))
 #define tn__likely(x) __builtin_expect(!!(x), 1)
 #define tn__unlikely(x) __builtin_expect(!!(x), 0)

@@ -37,7 +37,8 @@ void tn__log_fork(int stage)
 
 /* ---- the default sink ------------------------------------------------------------------------ */
 
-/* A FIFO whose reader does not keep up is waited for once; then lines are lost until it has room. */
+/* A FIFO whose reader is too slow is waited for once; then lines are dropped until it is
+ * writable. */
 static bool write_quietly(int to, const char *bytes, size_t count)
 {
     size_t done = 0;
@@ -206,7 +207,7 @@ void tn__log(int level, const char *format, ...)
     tn__error_plugin_back(plugin);
 }
 
-void tn_log_set_sink(tn_log_sink function, void *user)
+void tn_set_log_sink(tn_log_sink function, void *user)
 {
     if (!inside)
         pthread_mutex_lock(&lock);

@@ -18,8 +18,8 @@ typedef struct tn__map {
 
 /* 1: the key was new; 0: it was there; -1: no memory, with an error. */
 int tn__map_add(tn__map *map, const void *key);
-/* The value of a key (NULL at first), to be read or written; NULL for a key that is not there. Valid
- * until the next tn__map_add. */
+/* The value of a key (NULL at first), to be read or written; NULL for a key that is not there.
+ * Valid until the next tn__map_add. */
 void **tn__map_value(const tn__map *map, const void *key);
 /* Nothing for a key that is not there. */
 void tn__map_remove(tn__map *map, const void *key);

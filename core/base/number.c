@@ -335,7 +335,7 @@ void tn__number_digits(double value, int count, bool fixed, tn__digits *out)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* quotient * 2^exponent, with `rest` for what lies below its last bit, rounded half to even. */
+/* quotient * 2^exponent, with `rest` for what is below its last bit, rounded half to even. */
 static bool put_together(uint64_t quotient, int exponent, bool rest, double *out)
 {
     int lead = __builtin_clzll(quotient);

@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-/* The value of an argument as it lies in the provider's struct; tensors and modules in it are kept.
- */
+/* The value of an argument as the provider's struct has it; tensors and modules in it are kept.
+ * */
 struct held {
     tn_value value;
     void *block;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Option tables that somebody else declared, looked at before anything is stored through them: rows
- * inside the struct, aligned, apart from each other, of a known kind, with defaults that parse. */
+ * Option tables of plugins, looked at before anything is stored through them: rows inside the
+ * struct, aligned, without overlap, of a known kind, with defaults that parse. */
 #include "core/base/internal.h"
 
 /* A table without TN_OPTION_END does not end; no table has more rows. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread pool behind tn_parallel_for. Calls post themselves in one of a few slots; threads, the
- * caller among them, claim pieces one by one from the slot's ticket until none is left. A ticket
- * holds the call's number, how many pieces it has and the next one, so that whoever claims a piece
- * by compare-and-swap knows that the call is still under way, and may read the rest of the slot.
- * Threads that find nothing spin for some tens of microseconds and then sleep. */
+ * The thread pool behind tn_parallel_for. Calls post themselves in one of a few slots; threads,
+ * the caller among them, claim pieces one by one from the slot's ticket until none is left. A
+ * ticket holds the call's number, how many pieces it has and the next one, so that the thread
+ * that claims a piece by compare-and-swap knows that the call is still under way, and may read
+ * the rest of the slot. Threads that find nothing spin for some tens of microseconds and then
+ * sleep. */
 #include "core/base/internal.h"
 
 #include <sched.h>
@@ -89,12 +90,12 @@ static void relax(void)
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
-/* Pieces of numbers begin where lines of the cache do, if the whole does: a loop over vectors that
- * each lie in two lines takes half as long again. */
+/* Pieces of numbers begin where lines of the cache do, if the whole does: a loop over vectors
+ * that each span two cache lines takes half as long again. */
 #define LINE 64
 
-/* Where piece `index` begins: they differ by one line (or one, where grain is no number of lines) at
- * most, and by what is left of the last one. */
+/* Where piece `index` begins: they differ by one line (or one, where grain is no number of
+ * lines) at most, and by what is left of the last one. */
 static int64_t piece_begin(int64_t count, int64_t line, uint32_t pieces, uint32_t index)
 {
     int64_t lines = count / line, rest = lines % pieces;
@@ -114,7 +115,7 @@ static tn_status run_piece(part_function *part, void *user, int64_t begin, int64
     status = part(user, begin, end);
     in_piece = nested;
     if (tn__unlikely(status != TN_OK)) {
-        if (tn__error_count() == mark || tn_error_last()->code != status)
+        if (tn__error_count() == mark || tn_error_last_code() != status)
             tn_fail(status, "a part of tn_parallel_for failed with %s and left no words",
                     tn_status_name(status));
         *error = *tn_error_last();
@@ -221,8 +222,8 @@ static void start_threads(void)
 {
     sigset_t all, before;
 
-    /* Whoever holds this is starting threads, too, or waits for our call to be over: it goes on
-     * with what there is. */
+    /* The thread that holds this starts threads, too, or waits for our call to be over: it goes
+     * on with what there is. */
     if (pthread_mutex_trylock(&pool.config) != 0)
         return;
     sigfillset(&all); /* signals are for the program's threads */

@@ -106,7 +106,7 @@ static tn_status parse_row(struct tn__parser *p, tn_value *out)
     return TN_OK;
 }
 
-/* Whether "(name):" begins here; its name lies in [*from, *from + *length). */
+/* Whether "(name):" begins here; its name is in [*from, *from + *length). */
 static bool at_child(const struct tn__parser *p, size_t *from, size_t *length)
 {
     size_t at = p->at;
@@ -194,8 +194,8 @@ static tn_status parse_child(struct tn__parser *p, size_t from, size_t length)
     return status;
 }
 
-/* What stands between the parentheses of a call, p->at behind the opening one; the items stay on
- * the stack. */
+/* What is between the parentheses of a call, p->at behind the opening one; the items stay on the
+ * stack. */
 static tn_status parse_arguments(struct tn__parser *p, size_t open)
 {
     bool named = false, comma = true, child = false;

@@ -42,8 +42,9 @@ bool tn__spec_is(const struct tn__parser *p, size_t at, size_t length, const cha
  * last. */
 tn_status tn__spec_number(struct tn__parser *p, tn_value *out);
 tn_status tn__spec_string(struct tn__parser *p, tn_value *out);
-/* What PyTorch prints for a parameter in a list or dictionary, "Parameter containing: [torch.float32
- * of size 2x3]": as the value (2, 3, 'torch.float32'). Whether it begins here; reading it. */
+/* What PyTorch prints for a parameter in a list or dictionary, "Parameter containing:
+ * [torch.float32 of size 2x3]": as the value (2, 3, 'torch.float32'). Whether it begins here;
+ * reading it. */
 bool tn__spec_at_parameter(const struct tn__parser *p);
 tn_status tn__spec_parameter(struct tn__parser *p, tn_value *out);
 

@@ -156,7 +156,7 @@ static int put_utf8(char *to, unsigned letter)
     return 3;
 }
 
-/* One escape, p->at behind the backslash; the bytes that it stands for. */
+/* One escape, p->at behind the backslash; the bytes that it means. */
 static tn_status parse_escape(struct tn__parser *p, char bytes[4], int *count)
 {
     static const char letters[] = "ntr\\'\"", meanings[] = "\n\t\r\\'\"";

@@ -11,8 +11,8 @@
 bool tn__vector_extend(void *array, const void *first, int64_t *capacity, int64_t count,
                        size_t size);
 
-/* Memory for at least `count` elements of `size` bytes. `array` is the address of the pointer, which
- * is NULL at first. False and an error when there is no memory: nothing has changed then. */
+/* Memory for at least `count` elements of `size` bytes. `array` is the address of the pointer,
+ * which is NULL at first. False and an error when there is no memory: nothing has changed then. */
 static inline bool tn__vector_room(void *array, int64_t *capacity, int64_t count, size_t size)
 {
     return tn__likely(count <= *capacity) || tn__vector_extend(array, NULL, capacity, count, size);

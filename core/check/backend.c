@@ -7,7 +7,7 @@
 #include "core/op/internal.h"
 
 struct slot {
-    tn_backend real;
+    tn_backend_def real;
     const tn__plugin *plugin;
 };
 
@@ -232,7 +232,7 @@ static void *native_stream(void *handle, void *stream)
 
 /* ---- wrapping -------------------------------------------------------------------------------- */
 
-tn_status tn__check_backend(tn_backend *backend, const tn__plugin *plugin)
+tn_status tn__check_backend(tn_backend_def *backend, const tn__plugin *plugin)
 {
     int32_t n = atomic_fetch_add(&used, 1);
     if (n >= TN__MAX_DEVICE_TYPES)

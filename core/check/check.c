@@ -33,7 +33,7 @@ bool tn__check_object(bool given, const char *function, const char *argument, co
 {
     if (tn__likely(given))
         return true;
-    if (tn_error_last()->code != TN_OK && tn__error_failed_inside())
+    if (tn_error_last_code() != TN_OK && tn__error_failed_inside())
         return false;
     return refuse(function, caller, argument, "it is NULL, and its header does not allow that");
 }
@@ -95,7 +95,7 @@ tn_status tn__check_status(tn_status status, uint64_t before, const tn__plugin *
             status,
             "checked boundary: plugin %q: %s failed with %s and recorded no words (tn_fail does)",
             plugin->id, function, tn_status_name(status));
-    if (status == TN_OK && tn_failed() && tn_error_last()->code != TN_OK)
+    if (status == TN_OK && tn_failed() && tn_error_last_code() != TN_OK)
         return tn_fail(
             TN_ERR_REFUSED,
             "checked boundary: plugin %q: %s returned TN_OK after it recorded a failure: %s",
@@ -106,7 +106,7 @@ tn_status tn__check_status(tn_status status, uint64_t before, const tn__plugin *
 /* ---- kernels --------------------------------------------------------------------------------- */
 
 struct shadow {
-    tn_kernel real;
+    tn_kernel_def real;
     const tn__plugin *plugin;
 };
 
@@ -157,7 +157,8 @@ static uint64_t fold(uint64_t sum, const void *bytes, size_t count)
     return sum;
 }
 
-/* Of the views whose bit is set in `which`; there are more than 64 of inputs only, all of them asked for. */
+/* Of the views whose bit is set in `which`; there are more than 64 of inputs only, all of them
+ * asked for. */
 static uint64_t views_sum(const tn_view *const *views, int64_t count, uint64_t which)
 {
     uint64_t sum = 0;
@@ -228,7 +229,7 @@ static tn_status checked_run(const tn_call *call)
     return TN_OK;
 }
 
-void tn__check_kernel(tn_kernel *kernel, void *room, const tn__plugin *plugin)
+void tn__check_kernel(tn_kernel_def *kernel, void *room, const tn__plugin *plugin)
 {
     struct shadow *shadow = room;
     shadow->real = *kernel;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The checked boundary: whether a kernel wrote to an input that it may only read. On a device of the host the elements of the
- * inputs are summed up before and after; of large ones a sample. */
+ * The checked boundary: whether a kernel wrote to an input that it may only read. On a device of
+ * the host the elements of the inputs are summed up before and after; of large ones a sample. */
 #include "core/op/internal.h"
 #include "core/check/check.h"
 

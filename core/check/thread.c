@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The checked boundary: modes, scopes and the state of the processor that a function of a plugin has to leave as they were. */
+ * The checked boundary: modes, scopes and the state of the processor that a function of a plugin
+ * has to leave as they were. */
 #include "core/check/check.h"
 #include "core/plugin/check_thread.h"
 #include "core/tensor/mode.h"
@@ -62,7 +63,7 @@ void tn__check_threads_note(tn__check_thread *before)
         before->threads = threads_now();
 }
 
-/* ---- one kind of change each: words about it, NULL without one; it is put back ---------------- */
+/* ---- one kind of change each: a message about it, NULL without one; it is put back ----------- */
 
 static const char *rounding(const tn__check_thread *before)
 {

@@ -116,7 +116,7 @@ tn_status tn__anomaly_look(const tn__node *node, uint32_t need, tn_tensor *const
             continue;
         found = find_nan(gin[i], &place);
         if (found < 0)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         if (!found)
             continue;
         write_call(node, &text);

@@ -117,7 +117,7 @@ static tn_status seed_all(tn__walk *w, tn_tensor *const *roots, tn_tensor *const
         tn_status status;
 
         if (gradient == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         status = tn__grad_edge(roots[i], &edge);
         if (status != TN_OK) {
             tn_tensor_drop(gradient);
@@ -254,7 +254,7 @@ tn_status tn_grad(tn_tensor *const *outputs, tn_tensor *const *cotangents, int64
         if (status == TN_OK) {
             gradients[i] = tn__scope_push(gradients[i]);
             if (gradients[i] == NULL)
-                status = tn_error_last()->code;
+                status = tn_error_last_code();
         } else {
             tn_tensor_drop(gradients[i]);
             gradients[i] = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tn_gradcheck: gradients against central differences, in float64 and complex128. All outputs are weighted with
- * fixed numbers and added up, so one backward and two forwards for each element say it all. */
+ * tn_gradcheck: gradients against central differences, in float64 and complex128. All outputs
+ * are weighted with fixed numbers and added up, so one backward and two forwards for each
+ * element say it all. */
 #include <math.h>
 
 #include "core/grad/private.h"
@@ -85,7 +86,7 @@ static tn_status number(check *c, double *sum)
         double *values = values_of(c->out[i]);
 
         if (values == NULL) {
-            status = tn_error_last()->code;
+            status = tn_error_last_code();
             break;
         }
         for (int64_t k = 0; k < parts_of(c->out[i]); k++)
@@ -118,7 +119,7 @@ static tn_status analytic(check *c)
                                         c->out[i]->device);
         if (values == NULL || cotangents[n] == NULL) {
             tn_free(values);
-            status = tn_error_last()->code;
+            status = tn_error_last_code();
             break;
         }
         for (int64_t k = 0; k < count; k++)
@@ -145,7 +146,7 @@ static tn_status compare(check *c, int64_t i, double step, double tolerance)
     if (!tn__is_none(c->gradients[i]))
         g = values_of(c->gradients[i]);
     if (x == NULL || (g == NULL && !tn__is_none(c->gradients[i])))
-        status = tn_error_last()->code;
+        status = tn_error_last_code();
     for (int64_t k = 0; k < parts_of(leaf) && status == TN_OK; k++) {
         double at = x[k], above = 0, below = 0, numeric, found = g != NULL ? g[k] : 0;
 
@@ -203,7 +204,7 @@ static tn_status copy_inputs(check *c)
             return status;
         c->leaves[i] = tn__gradient_copy(from);
         if (c->leaves[i] == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         status = tn_tensor_set_requires_grad(c->leaves[i], true);
         if (status != TN_OK)
             return status;
@@ -277,7 +278,7 @@ static tn_status gradients_of(void *user, tn_tensor *const *in, tn_tensor **out)
         if (tn__is_none(out[i])) {
             out[i] = tn_tensor_full(tn__shape(in[i]), 0, (tn_dtype)in[i]->dtype, in[i]->device);
             if (out[i] == NULL)
-                status = tn_error_last()->code;
+                status = tn_error_last_code();
         }
     tn_grad_end();
     return status;
@@ -316,11 +317,11 @@ tn_status tn_gradgradcheck(tn_status (*code)(void *user, tn_tensor *const *in, t
             status = tn__tensor_bad(s.out[i], "tn_gradgradcheck: an output");
             break;
         }
-        /* 0.75, so that no term of a derivative vanishes or stands alone */
+        /* 0.75, so that no term of a derivative vanishes or is the only one */
         all[n_in + i] = tn_tensor_full(tn__shape(s.out[i]), 0.75, (tn_dtype)s.out[i]->dtype,
                                        s.out[i]->device);
         if (all[n_in + i] == NULL)
-            status = tn_error_last()->code;
+            status = tn_error_last_code();
     }
     if (status == TN_OK)
         status = run_check((check){ .code = gradients_of,

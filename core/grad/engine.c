@@ -102,7 +102,7 @@ static int by_age(const void *a, const void *b)
                : (*x)->node->sequence > (*y)->node->sequence;
 }
 
-/* Which nodes lie on the way to what was asked for: from the oldest on, each asks those that its
+/* Which nodes are on the way to what was asked for: from the oldest on, each asks those that its
  * edges lead to. */
 tn_status tn__walk_mark(tn__walk *w)
 {
@@ -200,7 +200,7 @@ tn_status tn__walk_deliver(tn__walk *w, int64_t index, int32_t output, tn_tensor
     sum = tn__add(*at, gradient, w->record);
     tn_tensor_drop(gradient);
     if (sum == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     tn_tensor_drop(*at);
     *at = sum;
     return TN_OK;

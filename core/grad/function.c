@@ -114,7 +114,8 @@ static tn_status mark_view(tn_tensor *out, tn_tensor *const *in, int64_t n_in)
     return TN_OK;
 }
 
-/* What the node keeps of forward: the saved tensors, those that are no output with their history. */
+/* What the node keeps of forward: the saved tensors, those that are no output with their
+ * history. */
 static tn_status build_saved(tn_function_ctx *ctx, tn__node *node, tn_tensor *const *out,
                              int64_t n_out)
 {
@@ -275,9 +276,9 @@ static tn_status own_outputs(const tn_function_ctx *ctx, tn_tensor **out, int64_
         if (own == NULL) {
             for (int64_t k = 0; k < i; k++)
                 tn_tensor_drop(out[k]);
-            return tn_error_last()->code;
+            return tn_error_last_code();
         }
-        /* what was said of the tensor holds for the one that stands for it */
+        /* what was said of the tensor holds for its alias */
         if (own != out[i] && is_marked(ctx, out[i], FLAT)) {
             for (int32_t k = 0; k < ctx->count; k++)
                 if (ctx->kept[k].tensor == out[i] && ctx->kept[k].role == FLAT) {
@@ -309,7 +310,7 @@ static tn_status call(tn_function_ctx *ctx, const tn_function *function, void *u
                     !is_marked(ctx, in[i], DIRTY)) {
                     out[k] = tn_tensor_detach(in[i]);
                     if (out[k] == NULL)
-                        status = tn_error_last()->code;
+                        status = tn_error_last_code();
                 }
     if (status == TN_OK)
         status = check_dirty(ctx, out, n_out, wanted);
@@ -367,7 +368,7 @@ tn_status tn_function_call(const tn_function *function, void *user, tn_tensor *c
     for (int64_t i = 0; i < n_out && status == TN_OK; i++) {
         out[i] = tn__scope_push(out[i]);
         if (out[i] == NULL) {
-            status = tn_error_last()->code;
+            status = tn_error_last_code();
             while (++i < n_out)
                 tn_tensor_drop(out[i]);
         }
@@ -389,7 +390,7 @@ static tn_status materialize(const tn__node *node, tn_tensor *const *gout, tn_te
         else
             whole[i] = tn__zeros(&made[i].meta, made[i].device);
         if (whole[i] == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
     }
     return TN_OK;
 }
@@ -421,7 +422,7 @@ tn_status tn__function_run(tn__node *node, tn_tensor *const *gout, uint32_t need
             node->name);
     for (int32_t i = 0; i < node->n_in && status == TN_OK; i++)
         if ((need >> (i < 31 ? i : 31) & 1) && gin[i] == NULL)
-            status = tn_failed() ? tn_error_last()->code
+            status = tn_failed() ? tn_error_last_code()
                                  : tn_fail(TN_ERR_RUNTIME,
                                            "gave nothing for input %d; TN_NONE says zero", (int)i);
     for (int32_t i = 0; i < node->n_saved + node->n_out; i++)

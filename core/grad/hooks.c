@@ -261,7 +261,7 @@ tn_status tn__hooks_run(tn__node *node, int32_t index, tn_tensor **gradient, boo
                     status = tn__slot_add(row->slot, own, record);
                     tn_tensor_drop(own);
                 } else {
-                    status = tn_error_last()->code;
+                    status = tn_error_last_code();
                 }
             }
             drop(row);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * In-place changes and history. A tensor that is changed gets the operator as its new maker.
- * Through a view, the base gets it: its gradient is split into what lies under the view, which
+ * Through a view, the base gets it: its gradient is split into the part under the view, which
  * goes through the operator, and the rest; all views of that base look their history up anew. */
 #include "core/grad/private.h"
 
@@ -10,7 +10,7 @@ tn_status tn__grad_view(tn_tensor *view, tn_tensor *base)
     struct tn__autograd *autograd = tn__autograd_of(view), *of_base = base->autograd;
 
     if (autograd == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     autograd->blind_view = !tn__grad_on() || base->blind ||
                            (of_base != NULL && of_base->blind_view);
     autograd->of_function = of_base != NULL && of_base->of_function;
@@ -32,7 +32,7 @@ void tn__grad_alone(tn_tensor *tensor)
     autograd->blind_view = false;
 }
 
-/* Where a view lies in its base, as if the base began its memory; counted in elements of the view,
+/* Where a view is in its base, as if the base began its memory; counted in elements of the view,
  * which are smaller where it shows the parts of complex numbers. False: that is no whole number. */
 static bool region_of(const tn_tensor *view, const tn_tensor *base, tn_meta *base_meta,
                       tn_meta *view_meta)
@@ -108,7 +108,7 @@ tn_status tn__grad_edge_of_view(tn_tensor *tensor, tn__edge *edge)
         tn_status status;
 
         if (node == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         status = tn__node_attach(node, tensor, 0);
         tn__node_drop(node);
         if (status != TN_OK)
@@ -195,7 +195,7 @@ tn_status tn__grad_before_inplace(const tn_op *op, tn_tensor *into, tn_tensor *c
         (op->def.save_in & 1) == 0)
         return status;
     *original = tn__gradient_copy(into);
-    return *original != NULL ? TN_OK : tn_error_last()->code;
+    return *original != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn__node *node_of(const tn_op *op, tn_tensor *into, tn_tensor *const *in, int64_t n_in,
@@ -238,7 +238,7 @@ static tn_status rebase_base(tn__node *inner, tn_tensor *view)
     node = new_region_node(TN__NODE_SLICE, inner->name, inner->n_in + 1, n_sizes, view, base,
                            &sizes);
     if (node == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     for (int32_t i = 0; i < inner->n_in; i++) {
         node->seen[i + 1] = inner->seen[i]; /* shapes stay in the block of `inner` */
         node->edges[i + 1] = inner->edges[i];
@@ -254,13 +254,13 @@ static tn_status rebase_base(tn__node *inner, tn_tensor *view)
     return status == TN_OK ? tn__grad_edge(view, &edge) : status;
 }
 
-/* The values are changed, but the history could not be: whoever walks it has to hear of that. */
+/* The values are changed, but the history could not be: a later walk has to fail. */
 static tn_status lose(tn_tensor *into)
 {
     static tn__node lost = {
         .refs = 1 << 30, .kind = TN__NODE_LOST, .name = "in-place", .n_out = 1
     };
-    tn_status status = tn_error_last()->code;
+    tn_status status = tn_error_last_code();
     tn_tensor *all[2] = { into, into->autograd != NULL ? into->autograd->base : NULL };
 
     for (int i = 0; i < 2; i++) {

@@ -6,8 +6,8 @@
 
 #include "core/op/internal.h"
 
-/* Writes where the thread is, "Sequential, module \"0\" (Linear)"; nothing outside of modules. Whoever calls modules
- * says how. */
+/* Writes where the thread is, "Sequential, module \"0\" (Linear)"; nothing outside of modules.
+ * core/module sets it. */
 typedef void tn__where_writer(tn__text *text);
 extern tn__where_writer *_Atomic tn__anomaly_where;
 

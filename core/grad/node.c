@@ -171,7 +171,7 @@ tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bo
     else
         saved->tensor = tn__tensor_alias(tensor);
     if (saved->tensor == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     saved->shell = saved->tensor != tensor;
     saved->storage = saved->shell ? tensor->storage : tn__storage_keep(tensor->storage);
     return TN_OK;
@@ -322,7 +322,7 @@ static tn_status hang(tn__node *node, tn_tensor *tensor, int32_t index)
 
     if (autograd == NULL) {
         tn__node_drop(node);
-        return tn_error_last()->code;
+        return tn_error_last_code();
     }
     if (autograd->node != NULL) {
         if (autograd->retains)
@@ -356,7 +356,7 @@ tn_status tn__grad_record(const tn_op *op, tn_tensor *const *in, int64_t n_in, c
         return TN_OK;
     node = tn__node_of_op(op, in, n_in, options, out, n_out, NULL, NULL);
     if (node == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     for (int64_t i = 0; i < last && status == TN_OK; i++)
         if (can_have_grad(out[i]->dtype))
             status = tn__node_attach(node, out[i], (int32_t)i);

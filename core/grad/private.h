@@ -199,7 +199,8 @@ tn_status tn__hooks_retain(tn__node *node, int32_t index, tn__slot *slot);
 void tn__hooks_unretain(tn__node *node, tn__slot *slot);
 
 /* ---- running -------------------------------------------------------------------- */
-/* gin[i] for the edges that `need` says, owned by the caller; TN_NONE for zero. `sum` is tn_derive.sum. */
+/* gin[i] for the edges that `need` says, owned by the caller; TN_NONE for zero. `sum` is
+ * tn_derive.sum. */
 tn_status tn__node_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record,
                        tn_tensor **gin, tn_tensor *sum);
 tn_status tn__function_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record,
@@ -211,7 +212,8 @@ tn_tensor *tn__zeros_like(const tn_tensor *tensor);                 /* packed, o
 /* What was saved as the derivative may see it: with its history when the derivative is itself
  * recorded. */
 tn_status tn__saved_attach(tn__node *node, const tn__saved *saved, tn_tensor **tensor);
-/* Whether a tensor may be changed in place as far as its history goes; who does it, for the error. */
+/* Whether a tensor may be changed in place as far as its history goes; who does it, for the
+ * error. */
 tn_status tn__grad_changeable(const char *who, const char *suffix, tn_tensor *into);
 /* Makes the node, which has one output, the maker of what it changed: of a view's base, too. */
 tn_status tn__grad_rebase(tn__node *node, tn_tensor *into);

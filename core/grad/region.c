@@ -10,7 +10,7 @@ static tn_status zero(tn_tensor *tensor)
     tn_fill_options options = TN_FILL_OPTIONS;
 
     if (fill == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     options.value = 0.0;
     return tn__op_run(fill, &tensor, 1, &options, NULL, 0, tensor);
 }
@@ -36,7 +36,7 @@ tn_tensor *tn__zeros(const tn_meta *meta, const tn_device *device)
     return out;
 }
 
-/* The part of a base-shaped tensor that lies under the view. */
+/* The part of a base-shaped tensor under the view. */
 static tn_tensor *region(tn_tensor *whole, const tn_meta *view)
 {
     tn_meta meta = *view;
@@ -66,7 +66,7 @@ tn_status tn__slice_output(tn__node *slice, tn__edge *edge)
                                   2 * sizeof(tn_meta), &tail);
 
     if (node == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     node->as.slice.inner = NULL;
     node->as.slice.base = tail;
     node->as.slice.view = node->as.slice.base + 1;
@@ -101,7 +101,7 @@ static tn_status fold(tn_meta *view, tn_tensor **gradient)
     if (!any)
         return TN_OK;
     if (op == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     options.shape = (tn_ints){ view->shape, view->ndim };
     status = tn__plain_call(op, gradient, 1, &options, &sum, 1, NULL);
     if (status != TN_OK)
@@ -143,10 +143,10 @@ static tn_status add_to(tn_tensor *whole, const tn_meta *view, tn_tensor *gradie
     tn_status status;
 
     if (op == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     in[0] = record ? recorded_region(whole, view) : region(whole, view);
     if (in[0] == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     status = record ? tn__inplace_call(op, in, 2, &options, in[0])
                     : tn__op_run(op, in, 2, &options, NULL, 0, in[0]);
     if (!record)
@@ -191,11 +191,11 @@ static tn_status add_parts(tn_tensor *whole, const tn_meta *view, uint32_t set, 
     tn_status status;
 
     if (copy == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (record) /* memory of its own, so that parts of it are views with a history */
         status = tn__plain_call(copy, &gradient, 1, NULL, &dense, 1, NULL);
     else
-        status = (dense = tn_tensor_keep(gradient)) != NULL ? TN_OK : tn_error_last()->code;
+        status = (dense = tn_tensor_keep(gradient)) != NULL ? TN_OK : tn_error_last_code();
     if (status != TN_OK)
         return status;
     tn__tensor_meta(dense, &of);
@@ -204,7 +204,7 @@ static tn_status add_parts(tn_tensor *whole, const tn_meta *view, uint32_t set, 
         tn_meta from = part_at(&of, set, place), to = part_at(view, set, place);
         tn_tensor *part = record ? recorded_region(dense, &from) : region(dense, &from);
 
-        status = part == NULL ? tn_error_last()->code : add_to(whole, &to, part, record);
+        status = part == NULL ? tn_error_last_code() : add_to(whole, &to, part, record);
         if (!record)
             tn_tensor_drop(part);
     } while (status == TN_OK && next_place(&of, set, place));
@@ -220,7 +220,7 @@ static tn_status put(tn_tensor *whole, const tn_meta *view, tn_tensor *gradient,
     tn_status status;
 
     if (copy == NULL || part == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (record)
         return tn__inplace_call(copy, &gradient, 1, NULL, part);
     status = tn__copy(part, gradient);
@@ -237,7 +237,7 @@ static tn_status strided_run(tn__node *node, tn_tensor *gout, bool record, tn_te
     tn_status status;
 
     if (whole == NULL || tn__scope_push(whole) == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     status = zero(whole);
     if (status != TN_OK)
         return status;
@@ -253,7 +253,7 @@ static tn_status strided_run(tn__node *node, tn_tensor *gout, bool record, tn_te
     return status;
 }
 
-/* What the change left of the base's gradient, in gin[0], and a copy of what lies under the view.
+/* What the change left of the base's gradient, in gin[0], and a copy of the part under the view.
  * All in the scope. */
 static tn_status split(tn__node *node, tn_tensor *gout, tn_tensor **under, tn_tensor **gin)
 {
@@ -261,16 +261,16 @@ static tn_status split(tn__node *node, tn_tensor *gout, tn_tensor **under, tn_te
     tn_status status;
 
     if (whole == NULL || tn__scope_push(whole) == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     status = tn__copy(whole, gout);
     if (status != TN_OK)
         return status;
     part = region(whole, node->as.slice.view);
     if (part == NULL || tn__scope_push(part) == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     *under = tn__gradient_copy(part);
     if (*under == NULL || tn__scope_push(*under) == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     gin[0] = whole;
     return zero(part);
 }
@@ -285,18 +285,18 @@ static tn_status split_recorded(tn__node *node, tn_tensor *gout, tn_tensor **und
     tn_status status;
 
     if (whole == NULL || tn__scope_push(whole) == NULL || copy == NULL || fill == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     status = tn__inplace_call(copy, &gout, 1, NULL, whole);
     if (status != TN_OK)
         return status;
     part = recorded_region(whole, node->as.slice.view);
     if (part == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     status = tn__plain_call(copy, &part, 1, NULL, under, 1, NULL);
     if (status != TN_OK)
         return status;
     if (tn__scope_push(*under) == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     options.value = 0.0;
     gin[0] = whole;
     return tn__inplace_call(fill, &part, 1, &options, part);
@@ -321,7 +321,7 @@ tn_status tn__slice_run(tn__node *node, tn_tensor *gout, uint32_t need, bool rec
     status = tn__node_run(inner, &under, need >> 1, record, gin + 1, NULL);
     for (int32_t i = 1; i < node->n_in && status == TN_OK; i++)
         if (!tn__is_none(gin[i]) && tn__scope_push(gin[i]) == NULL) {
-            status = tn_error_last()->code;
+            status = tn_error_last_code();
             gin[i] = TN_NONE;
         }
     return status;

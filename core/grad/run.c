@@ -42,7 +42,7 @@ static tn_status change(tn_tensor **gradient, const tn_op *op, const void *optio
     tn_status status;
 
     if (op == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     status = tn__plain_call(op, gradient, 1, options, &out, 1, NULL);
     if (status != TN_OK)
         return status;
@@ -95,7 +95,7 @@ tn_status tn__gradient_fit(const tn__node *node, int32_t i, tn_tensor **gradient
         tn_tensor *cast = tn__cast(*gradient, (tn_dtype)seen->dtype);
 
         if (cast == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         tn_tensor_drop(*gradient);
         *gradient = cast;
     }
@@ -132,7 +132,7 @@ tn_status tn__saved_attach(tn__node *node, const tn__saved *saved, tn_tensor **t
         return TN_OK;
     fresh = tn__tensor_alias(*tensor);
     if (fresh == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     tn_tensor_drop(*tensor);
     *tensor = fresh;
     if (saved->is_output && node->outer != NULL) { /* the walk does not come by this node */
@@ -193,7 +193,7 @@ static tn_status derive(tn__node *node, tn_tensor *const *gout, uint32_t need, b
             continue;
         /* an operator failed, and the derivative gave its NULL on */
         if (tn__error_count() != errors && tn_failed())
-            status = tn_error_last()->code;
+            status = tn_error_last_code();
         else
             status = tn_fail(
                 TN_ERR_ASSERT,
@@ -253,7 +253,7 @@ static tn_status overwritten(const tn_tensor *gout, tn_tensor **gin)
     if (*gin != NULL && tn__scope_push(*gin) != NULL)
         return TN_OK;
     *gin = TN_NONE;
-    return tn_error_last()->code;
+    return tn_error_last_code();
 }
 
 tn_status tn__node_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record,

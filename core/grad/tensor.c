@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a tensor knows of gradients: whether it requires one, where it adds up, which node made it. */
+ * What a tensor knows of gradients: whether it requires one, where it adds up, which node made
+ * it. */
 #include "core/grad/private.h"
 
 /* ---- slots ---------------------------------------------------------------------- */
@@ -100,7 +101,7 @@ tn_status tn__slot_add(tn__slot *slot, tn_tensor *gradient, bool record)
             before = exchange(slot, before);
             if (before != NULL)
                 tn_tensor_drop(before);
-            return tn_error_last()->code;
+            return tn_error_last_code();
         }
         tn_tensor_drop(before);
     }
@@ -118,7 +119,7 @@ tn_status tn__slot_add(tn__slot *slot, tn_tensor *gradient, bool record)
         tn_tensor_drop(mine);
         mine = sum;
     }
-    return tn_error_last()->code;
+    return tn_error_last_code();
 }
 
 /* ---- the tensor's record -------------------------------------------------------- */
@@ -173,7 +174,7 @@ tn_status tn__edge_attach(const tn__edge *edge, tn_tensor *to)
         return tn__node_attach(edge->node, to, edge->index);
     autograd = tn__autograd_of(to);
     if (autograd == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     autograd->leaf = tn__node_keep(edge->node);
     autograd->slot = edge->node->as.slot;
     atomic_fetch_add_explicit(&autograd->slot->refs, 1, memory_order_relaxed);
@@ -259,7 +260,7 @@ tn_status tn_tensor_set_requires_grad(tn_tensor *tensor, bool requires_grad)
     if (requires_grad) { /* all that recording needs is made now: threads can share the leaf */
         autograd = tn__autograd_of(tensor);
         if (autograd == NULL || slot_of(tensor) == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         if (autograd->leaf == NULL) {
             tn__node *leaf = tn__node_new(TN__NODE_LEAF, "leaf", 0, 1, 0, 0, 0, NULL);
 
@@ -375,7 +376,7 @@ tn_status tn_tensor_swap(tn_tensor *a, tn_tensor *b)
     if (!tn__tensor_ok(a) || !tn__tensor_ok(b))
         return tn__tensor_bad(!tn__tensor_ok(a) ? a : b, "tn_tensor_swap");
     if (a != b && (!gradient_fits(a, b) || !gradient_fits(b, a)))
-        return tn_error_last()->code;
+        return tn_error_last_code();
     return tn__tensor_exchange(a, b);
 }
 

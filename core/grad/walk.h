@@ -48,7 +48,7 @@ int64_t tn__walk_find(const tn__walk *w, const tn__node *node);
 int64_t tn__walk_meet(tn__walk *w, tn__node *node);
 /* Meets everything behind the nodes on the stack. */
 tn_status tn__walk_discover(tn__walk *w);
-/* Marks what lies on the way to the gradients that were asked for. */
+/* Marks the nodes on the way to the gradients that were asked for. */
 tn_status tn__walk_mark(tn__walk *w);
 /* Adds a gradient to output `output` of a task; takes over the reference. */
 tn_status tn__walk_deliver(tn__walk *w, int64_t index, int32_t output, tn_tensor *gradient);

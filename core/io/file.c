@@ -29,26 +29,27 @@ static bool has_extension(const char *path, const char *extensions)
     return false;
 }
 
-static const tn_format *format_of(const tn__entry *entry)
+static const tn_format_def *format_of(const tn__entry *entry)
 {
-    return (const tn_format *)entry->contribution;
+    return (const tn_format_def *)entry->contribution;
 }
 
 const tn__entry *tn__format_by_extension(const char *path)
 {
     const tn__entry *const *all = NULL;
-    int64_t count = tn__registry_all(TN_KIND_tn_format, &all);
+    int64_t count = tn__registry_all(TN_KIND_tn_format_def, &all);
     for (int64_t i = 0; i < count; i++)
         if (has_extension(path, format_of(all[i])->extensions))
             return all[i];
     return NULL;
 }
 
-/* The first format that knows the content; a plugin that cannot be used is passed over, its line in the load report says why. */
+/* The first format that knows the content; a plugin that cannot be used is passed over, its line
+ * in the load report says why. */
 static const tn__entry *by_content(const tn_source *source)
 {
     const tn__entry *const *all = NULL;
-    int64_t count = tn__registry_all(TN_KIND_tn_format, &all);
+    int64_t count = tn__registry_all(TN_KIND_tn_format_def, &all);
     for (int64_t i = 0; i < count; i++) {
         uint64_t mark = tn_error_mark();
         bool known = format_of(all[i])->recognize != NULL &&
@@ -61,13 +62,14 @@ static const tn__entry *by_content(const tn_source *source)
     return NULL;
 }
 
-/* "safetensors (.safetensors), npy (.npy)", for error texts: all, or those that one file is saved in. */
+/* "safetensors (.safetensors), npy (.npy)", for error texts: all, or those that one file is
+ * saved in. */
 static void put_formats(tn__text *text, bool to_save)
 {
     const tn__entry *const *all = NULL;
-    int64_t count = tn__registry_all(TN_KIND_tn_format, &all), named = 0;
+    int64_t count = tn__registry_all(TN_KIND_tn_format_def, &all), named = 0;
     for (int64_t i = 0; i < count; i++) {
-        const tn_format *format = format_of(all[i]);
+        const tn_format_def *format = format_of(all[i]);
         if (to_save && (format->save == NULL || (format->flags & TN_FORMAT_INDEX) != 0))
             continue;
         tn__text_add(text, "%s%s (%s)", named++ > 0 ? ", " : "", all[i]->name,
@@ -153,7 +155,7 @@ tn_status tn__format_save(const tn__entry *entry, const char *path, const tn_sta
     return status;
 }
 
-/* A format without room for values cannot hold other entries than tensors. */
+/* A format that cannot hold values cannot hold other entries than tensors. */
 static tn_status check_tensors(const tn_state *state, const char *path, const char *format)
 {
     for (int64_t i = 0; i < tn_state_count(state); i++) {
@@ -188,7 +190,7 @@ static tn_status save(const char *path, const tn_state *state)
         return status == TN_OK ? tn__format_save(entry, path, state, NULL) : status;
     }
     tn_state *plain = tn__texts_from_state(state, path);
-    status = plain != NULL ? tn__format_save(entry, path, plain, NULL) : tn_error_last()->code;
+    status = plain != NULL ? tn__format_save(entry, path, plain, NULL) : tn_error_last_code();
     tn_state_drop(plain);
     return status;
 }
@@ -226,8 +228,8 @@ tn_state *tn__format_load(const char *path, uint32_t flags, bool *index)
         status = tn__reader_open(&reader, path, flags);
     if (status != TN_OK)
         return NULL;
-    /* A damaged file is recognized by nobody; its extension still finds somebody who can say what is
-     * wrong. */
+    /* A damaged file is recognized by nobody; its extension still finds somebody who can say
+     * what is wrong. */
     const tn__entry *entry = by_content(&reader.source);
     if (entry == NULL)
         entry = tn__format_by_extension(path);
@@ -317,7 +319,7 @@ tn_status tn_module_save(tn_module *module, const char *path)
     if (module == NULL || path == NULL)
         return tn__null_input("an argument of tn_module_save");
     tn_state *state = tn_module_state(module);
-    tn_status status = state != NULL ? save(path, state) : tn_error_last()->code;
+    tn_status status = state != NULL ? save(path, state) : tn_error_last_code();
     tn_state_drop(state);
     return status;
 }
@@ -328,7 +330,7 @@ tn_status tn_module_load(tn_module *module, const char *path)
         return tn__null_input("an argument of tn_module_load");
     tn_state *state = tn_state_load(path);
     if (state == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     tn_status status = tn_module_load_report(module, state, TN_LOAD_STRICT | TN_LOAD_WHOLE, NULL);
     if (status != TN_OK)
         tn_error_prefix("%s: ", path);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files that are not finished: their names, and those that killed processes left behind. The process
- * that writes such a file holds a lock on it, so a file that can be locked has lost its writer. */
+ * Files that are not finished: their names, and those that killed processes left behind. The
+ * process that writes such a file holds a lock on it, so a file that can be locked has lost its
+ * writer. */
 #include "core/io/private.h"
 
 #include "core/base/descriptor.h"
@@ -29,7 +30,8 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* A number for this machine: locks do not reach from one machine to another on every file system. */
+/* A number for this machine: locks do not reach from one machine to another on every file
+ * system. */
 static uint32_t machine(void)
 {
     struct utsname names;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weights in several files with an index. The parts of a save have names that no file has yet, and the
- * index takes the old one's place last: a process that is killed leaves the old set or the new one. */
+ * Weights in several files with an index. The parts of a save have names that no file has yet,
+ * and the index takes the old one's place last: a process that is killed leaves the old set or
+ * the new one. */
 #include "core/base/vector.h"
 #include "core/io/private.h"
 
@@ -58,7 +59,7 @@ static tn_status take_entry(struct opened *o, const tn_state *index, int64_t i, 
         return tn_fail(TN_ERR_FORMAT, "%s: the file of %q is not a name", path, name);
     tn_state *part = open_part(o, path, file.as.s, flags);
     if (part == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     int64_t found = tn_state_find(part, name);
     if (found < 0)
         return tn_fail(TN_ERR_FORMAT,
@@ -123,7 +124,7 @@ static uint64_t bytes_of(const tn_state *state, int64_t i)
     return (uint64_t)tn_tensor_numel(tensor) * tn_dtype_size(tn_tensor_dtype(tensor));
 }
 
-/* In order, as many into each file as have room. */
+/* In order, as many into each file as fit. */
 static tn_status divide(struct saving *s, uint64_t most)
 {
     int64_t count = tn_state_count(s->state);
@@ -217,10 +218,10 @@ static tn_status save_all(struct saving *s, uint64_t most)
 static bool is_index(const tn__entry *entry)
 {
     return entry != NULL &&
-           (((const tn_format *)entry->contribution)->flags & TN_FORMAT_INDEX) != 0;
+           (((const tn_format_def *)entry->contribution)->flags & TN_FORMAT_INDEX) != 0;
 }
 
-/* The formats of the index and of the files beside it, by their extensions. */
+/* The formats of the index and of the files next to it, by their extensions. */
 static tn_status find_formats(struct saving *s)
 {
     tn__scheme scheme;
@@ -255,7 +256,7 @@ tn_status tn_state_save_parts(const tn_state *state, const char *path, uint64_t 
         return status;
     tn_state *plain = tn__texts_from_state(state, path);
     if (plain == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     s.state = plain;
     status = save_all(&s, most);
     tn_state_drop(plain);

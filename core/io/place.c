@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where a new file goes: the folder, opened once, and the name in it. Links are followed one by one,
- * so that a link stays a link, also one whose target does not exist yet. */
+ * Where a new file goes: the folder, opened once, and the name in it. Links are followed one by
+ * one, so that a link stays a link, also one whose target does not exist yet. */
 #include "core/io/private.h"
 
 #include "core/base/descriptor.h"
@@ -12,6 +12,12 @@
 #include <unistd.h>
 
 #define LINKS_MAX 40
+
+size_t tn__folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? (size_t)(slash - path) + 1 : 0;
+}
 
 /* Opens the folder of `path`, which is relative to the one that is open. A folder that cannot be
  * listed can still be written to. */
@@ -65,8 +71,8 @@ static tn_status enter(tn__place *place, const char *path, const char *asked)
     return name[0] != '\0' ? TN_OK : tn__io_fail(asked, "cannot write", EISDIR);
 }
 
-/* A link that another user put into a folder that everybody may write to: following it would let that
- * user choose which of our files is replaced. The system protects open() in the same way. */
+/* A link that another user put into a folder that everybody may write to: following it would let
+ * that user choose which of our files is replaced. The system protects open() in the same way. */
 static bool is_trap(const tn__place *place, const struct stat *link)
 {
     const mode_t shared = S_ISVTX | S_IWOTH;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of this room share. */
+ * What the files of this folder share. */
 #ifndef TN_CORE_IO_PRIVATE_H
 #define TN_CORE_IO_PRIVATE_H
 
@@ -33,8 +33,8 @@ int tn__own_create(int folder, const char *ending, mode_t mode, char name[TN__OW
 /* Gives a file without a name a new name of ours, or this name if no file has it. 0, or errno. */
 int tn__own_link(int folder, int file, const char *ending, char name[TN__OWN_NAME]);
 int tn__own_link_as(int folder, int file, const char *name);
-/* Removes the files of our naming whose writer is gone. `settle` may be NULL; it looks at one first,
- * and one for which it says false stays. */
+/* Removes the files of our naming whose writer is gone. `settle` may be NULL; it looks at one
+ * first, and one for which it says false stays. */
 void tn__own_sweep(int folder, const char *ending, bool (*settle)(void *user, int file),
                    void *user);
 
@@ -58,8 +58,8 @@ size_t tn__folder_length(const char *path);
 /* The path of a name in the folder of `path` (tn_free). */
 char *tn__beside(const char *path, const char *name);
 
-/* How the files beside an index are named: STEM-v2-00001-of-00003EXTENSION. Points into the name of
- * the index. */
+/* How the files next to an index are named: STEM-v2-00001-of-00003EXTENSION. Points into the
+ * name of the index. */
 typedef struct tn__scheme {
     const char *stem;
     size_t stem_length;
@@ -82,20 +82,22 @@ typedef struct tn__set {
     bool exists;
 } tn__set;
 
-/* Settles what killed saves left in the folder, then begins. On failure there is nothing to close. */
+/* Settles what killed saves left in the folder, then begins. On failure there is nothing to
+ * close. */
 tn_status tn__set_open(tn__set *set, const char *path);
 /* The first of these alone, before a file is saved in the folder of `path`. */
 void tn__set_sweep(const char *path);
 /* Before a new file gets its name; before the files of an index may become superfluous. */
 tn_status tn__set_note(tn__set *set, const char *name, int file);
 tn_status tn__set_note_old(tn__set *set, const tn_state *index);
-/* Removes the noted files that no index of the folder names: those of the old set, or of this one. */
+/* Removes the noted files that no index of the folder names: those of the old set, or of this
+ * one. */
 void tn__set_close(tn__set *set);
 
 /* ---- writing (writer.c) ---- */
 
-/* A file that is written beside the one it will replace. After commit or abort it is gone; commit
- * that failed has removed what was written. */
+/* A file that is written next to the one that it will replace. After commit or abort it is gone;
+ * commit that failed has removed what was written. */
 typedef struct tn__writer {
     tn_sink sink;
     int file;
@@ -117,18 +119,18 @@ void tn__writer_abort(tn__writer *writer);
 /* Records TN_ERR_IO "PATH: what: words of errno". */
 tn_status tn__io_fail(const char *path, const char *what, int number);
 
-/* ---- what a format has no room for, as texts (texts.c) ---- */
+/* ---- what a format cannot hold, as texts (texts.c) ------------------------------------------- */
 
-/* A state of tensors and texts alone that stands for `state`: values, versions and ties become the
- * texts "tenon.values", "tenon.versions", "tenon.ties". NULL and an error. */
+/* A state of tensors and texts alone that represents `state`: values, versions and ties become
+ * the texts "tenon.values", "tenon.versions", "tenon.ties". NULL and an error. */
 tn_state *tn__texts_from_state(const tn_state *state, const char *path);
 /* The reverse; takes `state` over, also when it fails. */
 tn_state *tn__texts_to_state(tn_state *state, const char *path);
 
 /* ---- ties (ties.c) ---- */
 
-/* first[i]: the first entry that is the same view of the same storage as entry i. Owned by the caller
- * (tn_free), also when it fails. */
+/* first[i]: the first entry that is the same view of the same storage as entry i. Owned by the
+ * caller (tn_free), also when it fails. */
 tn_status tn__ties_find(const tn_state *state, int64_t **first);
 /* Makes two entries one tensor again, if their values are still the same. */
 tn_status tn__ties_join(tn_state *state, const char *name, const char *with);

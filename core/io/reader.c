@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading a file by place, and mapping it: tensors of the values that stand in it. */
+ * Reading a file by place, and mapping it: tensors of its values. */
 #include "core/io/private.h"
 
 #include "core/base/descriptor.h"
@@ -152,7 +152,7 @@ static tn_tensor *read_tensor(const tn_source *source, uint64_t offset, size_t b
     bool direct = tn_device_is_host(device);
     void *to = direct ? tn_tensor_data(tensor) : tn_malloc(bytes);
     tn_status status = to != NULL ? source->read(source->user, offset, to, bytes)
-                                  : tn_error_last()->code;
+                                  : tn_error_last_code();
     if (status == TN_OK && meta->dtype == TN_BOOL)
         make_bools(to, bytes);
     if (status == TN_OK && !direct)
@@ -167,7 +167,7 @@ tn_tensor *tn_source_tensor(const tn_source *source, uint64_t offset, tn_dtype d
     if (!tn__given(source != NULL, "tn_source_tensor: source") ||
         !tn__given(shape.at != NULL || shape.count <= 0, "tn_source_tensor: shape"))
         return NULL;
-    const tn_device *device = tn_device_default();
+    const tn_device *device = tn_default_device();
     tn_meta meta = { .dtype = dtype };
     uint64_t bytes = 0, end;
     if (device == NULL || shape.count < 0 || shape.count > TN_MAX_DIMS) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The files of a set that an index names: how they are called, which of them may be removed. A save
- * notes each file before it gets its name, in a journal of our own beside them. At its end, or in the
- * next save when the process was killed, what is noted and no index names is removed; nothing else is. */
+ * The files of a set that an index names: how they are called, which of them may be removed. A
+ * save notes each file before it gets its name, in a journal in the same folder. At its end, or
+ * in the next save when the process was killed, what is noted and no index names is removed;
+ * nothing else is. */
 #include "core/io/private.h"
 
 #include "core/base/descriptor.h"
@@ -24,12 +25,6 @@ static const char ending[] = ".set", index_ending[] = ".index.json";
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-size_t tn__folder_length(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? (size_t)(slash - path) + 1 : 0;
-}
-
 char *tn__beside(const char *path, const char *name)
 {
     tn__text text = { 0 };
@@ -38,7 +33,7 @@ char *tn__beside(const char *path, const char *name)
     return tn__text_take(&text);
 }
 
-/* "model" and ".x" of "model.x.index.json". Of a stem that leaves no room for numbers, a part that
+/* "model" and ".x" of "model.x.index.json". Of a stem that is too long for numbers, a part that
  * ends at a whole character. */
 bool tn__scheme_of(const char *name, tn__scheme *scheme)
 {
@@ -366,7 +361,8 @@ static void mark_one(void *user, int64_t version)
         used->versions[version] = true;
 }
 
-/* The first version of which there is no file: the old set stays readable until the index changes. */
+/* The first version of which there is no file: the old set stays readable until the index
+ * changes. */
 static tn_status choose_version(tn__set *set)
 {
     struct used used = { NULL, 0 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What files of tensors and texts have no room for, as texts: versions of modules, values that are no
- * tensors, tensors that are one (ties). docs/formats.md describes them. A text is lines; a backslash
- * stands before a backslash and for a newline (\n) within one. */
+ * What files of tensors and texts cannot hold, as texts: versions of modules, values that are no
+ * tensors, tensors that are one (ties). docs/formats.md describes them. A text is lines; a
+ * backslash stands before a backslash and for a newline (\n) within one. */
 #include "core/io/private.h"
 
 #define DEPTH_MAX 64
@@ -356,7 +356,8 @@ static tn_status raise_ties(tn_state *state, struct lines *l)
     return status;
 }
 
-/* Entries of `from`, from place *next on, up to `count` in all, but for those that are in `used`. */
+/* Entries of `from`, from place *next on, up to `count` in all, but for those that are in
+ * `used`. */
 static tn_status move_tensors(const tn_state *from, int64_t *next, int64_t count,
                               const tn_state *used, tn_state *to)
 {
@@ -383,8 +384,8 @@ static tn_status copy_beside(const tn_state *from, tn_state *to)
     return status;
 }
 
-/* A first pass finds the tensors that stand inside values, the second puts values between the others;
- * `to` NULL: the first. */
+/* A first pass finds the tensors inside values, the second puts values between the others; `to`
+ * NULL: the first. */
 static tn_status values_pass(tn_state *state, struct lines l, tn_state *used, tn_state *to)
 {
     tn_status status = TN_OK;

@@ -84,7 +84,7 @@ static tn_status same_bits(tn_tensor *a, tn_tensor *b, bool *same)
         tn_tensor_is_contiguous(b)) {
         const void *left = tn_tensor_data(a), *right = tn_tensor_data(b);
         if (left == NULL || right == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         *same = memcmp(left, right, size) == 0;
         return TN_OK;
     }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Atomic writing: a new file in the same folder, on the disk before it takes the old one's name. Whatever goes wrong,
- * the old file is as it was and the new one is gone. The new file has no name while it is written, where the file
- * system can do that: nothing is left then of a process that is killed. */
+ * Atomic writing: a new file in the same folder, on the disk before it takes the old one's name.
+ * Whatever goes wrong, the old file is as it was and the new one is gone. The new file has no
+ * name while it is written, where the file system can do that: nothing is left then of a process
+ * that is killed. */
 #include "core/io/private.h"
 
 #include "core/base/descriptor.h"
@@ -54,8 +55,8 @@ static tn_status take(void *user, const void *from, size_t bytes)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* The file whose owner and mode the new one gets: the one that it replaces, or the old index of its set, so
- * that the parts of a private model stay private; NULL: none. */
+/* The file whose owner and mode the new one gets: the one that it replaces, or the old index of
+ * its set, so that the parts of a private model stay private; NULL: none. */
 static const struct stat *model_of(const tn__writer *writer)
 {
     if (writer->place.exists)
@@ -101,8 +102,8 @@ tn_status tn__writer_open(tn__writer *writer, const char *path, uint64_t total, 
 
 /* ---- putting it in its place ----------------------------------------------------------------- */
 
-/* Owner, group and permissions of the file that is replaced; never its set-uid and set-gid bits. Where
- * the group cannot be kept, the new one gets no more rights than all others had. */
+/* Owner, group and permissions of the file that is replaced; never its set-uid and set-gid bits.
+ * Where the group cannot be kept, the new one gets no more rights than all others had. */
 static tn_status keep_owner(const tn__writer *writer)
 {
     const struct stat *old = model_of(writer);
@@ -124,7 +125,8 @@ static tn_status keep_owner(const tn__writer *writer)
     return TN_OK;
 }
 
-/* Gives a file without a name its name, or one of our own where it replaces another. 0, or errno. */
+/* Gives a file without a name its name, or one of our own where it replaces another. 0, or
+ * errno. */
 static int link_new(tn__writer *writer, bool *placed)
 {
     int number = EEXIST;

@@ -8,7 +8,7 @@
 struct node {
     int64_t values;   /* positional values of the pack */
     int64_t count;    /* of them tracked; 0: there is no node */
-    int64_t *tracked; /* where they stand */
+    int64_t *tracked; /* their indices */
 };
 
 /* A backward that has come by the outputs and not yet by the inputs. */
@@ -163,7 +163,7 @@ static tn_status unpack(const struct node *node, const tn_pack *pack, const char
                            (long long)node->tracked[i], tn__value_kind_name(value.kind));
         gradients[i] = tn_tensor_to_scope(tn_tensor_keep(value.as.tensor));
         if (gradients[i] == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
     }
     return TN_OK;
 }
@@ -231,7 +231,7 @@ static tn_status run_full(tn__passage *passage, int64_t i, const tn_pack *grad_i
 static tn_status run_full_at_outputs(tn__passage *passage, const tn_pack *grad_output)
 {
     tn_pack *grad_input = pack_of(&passage->input, NULL);
-    tn_status status = grad_input != NULL ? TN_OK : tn_error_last()->code;
+    tn_status status = grad_input != NULL ? TN_OK : tn_error_last_code();
 
     for (int64_t i = 0; i < passage->full.count && status == TN_OK; i++) {
         tn_pack *replaced;
@@ -253,7 +253,7 @@ static tn_status output_backward(tn_function_ctx *ctx, void *user, tn_tensor *co
 {
     tn__passage *passage = user;
     tn_pack *grad_output = pack_of(&passage->output, gout);
-    tn_status status = grad_output != NULL ? TN_OK : tn_error_last()->code;
+    tn_status status = grad_output != NULL ? TN_OK : tn_error_last_code();
 
     (void)ctx;
     if (status == TN_OK)
@@ -309,7 +309,7 @@ static tn_status input_backward(tn_function_ctx *ctx, void *user, tn_tensor *con
         return TN_OK;
     }
     grad_input = pack_of(node, gin);
-    status = grad_input != NULL ? TN_OK : tn_error_last()->code;
+    status = grad_input != NULL ? TN_OK : tn_error_last_code();
     if (status == TN_OK)
         status = run_full_at_inputs(passage, &grad_input, grad_output);
     if (status == TN_OK)
@@ -319,7 +319,7 @@ static tn_status input_backward(tn_function_ctx *ctx, void *user, tn_tensor *con
     return status;
 }
 
-/* ---- putting the nodes there ------------------------------------------------------------------ */
+/* ---- putting the nodes there ----------------------------------------------------------------- */
 
 /* The inputs as they are: what comes out looks at the same memory. */
 static tn_status pass_inputs(tn_function_ctx *ctx, void *user, tn_tensor *const *in,

@@ -25,8 +25,9 @@ struct exchange {
     tn_pack *pack_out;
 };
 
-/* A hook or a forward may take the module that is being called out of its tree. It lives until its outermost call of this
- * thread ends: a reference for every call would cost more than the rest of it. */
+/* A hook or a forward may take the module that is being called out of its tree. It lives until
+ * its outermost call of this thread ends: a reference for every call would cost more than the
+ * rest of it. */
 bool tn__call_holds(const tn_module *module)
 {
     struct frame *holder = NULL;
@@ -168,7 +169,7 @@ static tn_status forward_with_packs(tn_module *module, const tn_pack *in, tn_pac
                        (long long)positional, (long long)(count - positional));
     tn_tensor *input = tn_pack_tensor(in, 0);
     if (input == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     tn_tensor *output = NULL;
     tn_status status = forward_one(module, input, &output);
     if (status == TN_OK) {
@@ -244,7 +245,7 @@ static tn_status run_pre_hook(struct hooked *h, const tn__hook *hook)
     tn_pack *own, *replaced = NULL;
     const tn_pack *input = seen_by(hook, h->input, &own);
     tn__hook_turn turn;
-    tn_status status = input != NULL ? tn__hook_turn_begin(&turn) : tn_error_last()->code;
+    tn_status status = input != NULL ? tn__hook_turn_begin(&turn) : tn_error_last_code();
 
     if (status == TN_OK) {
         status = hook->code->function.forward_pre(hook->code->user, h->module, input,
@@ -288,7 +289,7 @@ static tn_status run_forward_hook(struct hooked *h, const tn__hook *hook)
     tn_pack *own, *replaced = NULL;
     const tn_pack *input = seen_by(hook, h->input, &own);
     tn__hook_turn turn;
-    tn_status status = input != NULL ? tn__hook_turn_begin(&turn) : tn_error_last()->code;
+    tn_status status = input != NULL ? tn__hook_turn_begin(&turn) : tn_error_last_code();
 
     if (status == TN_OK) {
         status = hook->code->function.forward(hook->code->user, h->module, input, h->output,
@@ -312,7 +313,8 @@ static tn_status run_forward_hooks(struct hooked *h)
     return status;
 }
 
-/* Whether the last failure is this one. Behind a message's end there is whatever was there before. */
+/* Whether the last failure is this one. Behind a message's end there is whatever was there
+ * before. */
 static bool last_failure_is(const tn_error *e)
 {
     const tn_error *last = tn_error_last();
@@ -409,7 +411,7 @@ static tn_status run_hooked(tn_module *module, struct exchange *x)
     return status;
 }
 
-/* ---- the call's inside ------------------------------------------------------------------------ */
+/* ---- the call's inside ----------------------------------------------------------------------- */
 
 static tn_status run_layer(tn_module *module, struct exchange *x)
 {
@@ -431,7 +433,7 @@ static tn_status run_layer(tn_module *module, struct exchange *x)
 /* ---- observers ------------------------------------------------------------------------------- */
 
 struct watch {
-    const tn_observer *observers[TN__OBSERVERS];
+    const tn_observer_def *observers[TN__OBSERVERS];
     uint64_t tokens[TN__OBSERVERS];
     int64_t count;
 };
@@ -440,7 +442,7 @@ static void watch_begin(struct watch *watch, tn_module *module)
 {
     watch->count = tn__observers(watch->observers);
     for (int64_t i = 0; i < watch->count; i++) {
-        const tn_observer *observer = watch->observers[i];
+        const tn_observer_def *observer = watch->observers[i];
         watch->tokens[i] = observer->module_begin != NULL
                                ? observer->module_begin(observer->user, module)
                                : 0;
@@ -450,7 +452,7 @@ static void watch_begin(struct watch *watch, tn_module *module)
 static void watch_end(struct watch *watch, tn_status status)
 {
     for (int64_t i = watch->count; i-- > 0;) {
-        const tn_observer *observer = watch->observers[i];
+        const tn_observer_def *observer = watch->observers[i];
         if (observer->module_end != NULL)
             observer->module_end(observer->user, watch->tokens[i], status);
     }
@@ -475,7 +477,7 @@ static tn_status call_in_scope(tn_module *module, struct exchange *x)
         if (tn_error_mark() == failures)
             tn_fail(status, "forward failed without words (%s)", tn_status_name(status));
         word_failure(&frame);
-        status = tn_error_last()->code;
+        status = tn_error_last_code();
     }
     tn__error_plugin_back(before);
     innermost = frame.outer;

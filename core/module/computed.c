@@ -35,7 +35,7 @@ tn_status tn_module_add_computed(tn_module *module, const char *name, const tn_c
     tn__slot *slot = made != NULL ? tn__slots_make(&module->computed, name) : NULL;
     if (slot == NULL) {
         tn_free(made);
-        return tn_error_last()->code;
+        return tn_error_last_code();
     }
     made->how = *how;
     made->user = user;

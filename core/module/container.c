@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Containers: lists and dictionaries of modules or of parameters. An entry is a slot of the container;
- * entries go in through the functions that register children and parameters, so their checks hold
- * here, too; this file keeps the order and the numbers. */
+ * Containers: lists and dictionaries of modules or of parameters. An entry is a slot of the
+ * container; entries go in through the functions that register children and parameters, so their
+ * checks hold here, too; this file keeps the order and the numbers. */
 #include "core/module/internal.h"
 
 /* ---- what a container is --------------------------------------------------------------------- */
@@ -72,7 +72,7 @@ static tn_status add_parameter(tn_module *module, const char *name, tn_tensor *t
         tensor = tn_parameter(tensor, (TN_BIT(tn_tensor_dtype(tensor)) & real) != 0);
     }
     tn_status status = tensor != NULL ? tn_module_add_parameter(module, name, tensor)
-                                      : tn_error_last()->code;
+                                      : tn_error_last_code();
     tn_scope_end(scope);
     return status;
 }
@@ -136,8 +136,8 @@ static bool is_numbered(const tn__slots *slots)
     return true;
 }
 
-/* The last entry goes to `place`, those behind it one on. Names stay where they are, so the index over
- * them stays right. */
+/* The last entry goes to `place`, those behind it one on. Names stay where they are, so the
+ * index over them stays right. */
 static void move_last(tn__slots *slots, int64_t place)
 {
     tn__slot last = slots->at[slots->count - 1];
@@ -361,7 +361,7 @@ tn_module *tn_list_slice(tn_module *list, int64_t start, int64_t stop, int64_t s
         return NULL;
     tn_module *made = like(list);
     bool keep = (list->layer->flags & TN_LAYER_KEEP_KEYS) != 0;
-    tn_status status = made != NULL ? TN_OK : tn_error_last()->code;
+    tn_status status = made != NULL ? TN_OK : tn_error_last_code();
     for (int64_t i = 0; i < range.count && status == TN_OK; i++) {
         const tn__slot *from = &entries(list)->at[range.first + i * range.step];
         status = keep ? add_entry(made, from->name, from) : append_entry(made, from);
@@ -374,7 +374,7 @@ tn_module *tn_list_join(tn_module *first, tn_module *second)
     if (same_kind(first, second, TN_LAYER_LIST, "tn_list_join") != TN_OK)
         return NULL;
     tn_module *made = like(first);
-    tn_status status = made != NULL ? tn_list_extend(made, first) : tn_error_last()->code;
+    tn_status status = made != NULL ? tn_list_extend(made, first) : tn_error_last_code();
     if (status == TN_OK)
         status = tn_list_extend(made, second);
     return finished(made, status);
@@ -385,7 +385,7 @@ tn_module *tn_list_repeat(tn_module *list, int64_t count)
     if (is_a(list, TN_LAYER_LIST, "tn_list_repeat") != TN_OK)
         return NULL;
     tn_module *made = like(list);
-    tn_status status = made != NULL ? tn_list_extend(made, list) : tn_error_last()->code;
+    tn_status status = made != NULL ? tn_list_extend(made, list) : tn_error_last_code();
     if (status == TN_OK)
         status = tn_list_multiply(made, count);
     return finished(made, status);
@@ -537,7 +537,7 @@ tn_module *tn_dict_from_keys(tn_module *dict, const char *const *keys, int64_t c
     if (holds(dict, TN_LAYER_DICT, true, "tn_dict_from_keys") != TN_OK)
         return NULL;
     tn_module *made = like(dict);
-    tn_status status = made != NULL ? TN_OK : tn_error_last()->code;
+    tn_status status = made != NULL ? TN_OK : tn_error_last_code();
     for (int64_t i = 0; i < count && status == TN_OK; i++)
         status = tn_dict_set_tensor(made, keys[i], tensor);
     return finished(made, status);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Converting a module: every tensor object stays, what it looks at is exchanged. First all new values are
- * made, then all are exchanged, so that a failure leaves the module as it was. */
+ * Converting a module: every tensor object stays, what it looks at is exchanged. First all new
+ * values are made, then all are exchanged, so that a failure leaves the module as it was. */
 #include "core/base/vector.h"
 #include "core/module/internal.h"
 
-/* ---- the map over all tensors ------------------------------------------------------------------ */
+/* ---- the map over all tensors ---------------------------------------------------------------- */
 
 struct exchange {
     tn_tensor *tensor; /* kept */
@@ -47,7 +47,7 @@ static tn_status note(struct map *map, tn_tensor *tensor, const tn_tensor *out, 
 {
     tn_tensor *with = object_over(out);
     if (with == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     struct exchange *known = exchange_of(map, tensor);
     if (known != NULL) {
         tn_tensor_drop(known->with);
@@ -225,7 +225,7 @@ tn_status tn_module_map(tn_module *module, bool recurse,
     return status;
 }
 
-/* ---- to ---------------------------------------------------------------------------------------- */
+/* ---- to -------------------------------------------------------------------------------------- */
 
 struct conversion {
     const tn_device *device; /* NULL: keep */
@@ -234,7 +234,8 @@ struct conversion {
     uint32_t convertible; /* dtypes that change */
 };
 
-/* The dimensions from the innermost outwards, as a format has them; false where it does not apply. */
+/* The dimensions from the innermost outwards, as a format has them; false where it does not
+ * apply. */
 static bool format_order(tn_memory_format format, int32_t ndim, int *order)
 {
     int32_t at = 0;
@@ -263,7 +264,8 @@ static bool order_strides(const tn_tensor *tensor, const int *order, tn_meta *me
     return same;
 }
 
-/* Strides of a copy: those of `tensor` when it fills its memory without gaps or repeats, else row-major. */
+/* Strides of a copy: those of `tensor` when it fills its memory without gaps or repeats, else
+ * row-major. */
 static void keep_strides(const tn_tensor *tensor, tn_meta *meta)
 {
     int order[TN_MAX_DIMS];
@@ -289,7 +291,7 @@ static tn_status copied(tn_tensor *made, const tn_tensor *tensor, tn_tensor **ou
 {
     const tn_device *device = tensor->device;
     if (made == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     tn_status status = TN_OK;
     if (tensor->numel > 0 && tn_device_has_memory(made->device)) {
         status = tn_device_has_memory(device)
@@ -304,7 +306,7 @@ static tn_status copied(tn_tensor *made, const tn_tensor *tensor, tn_tensor **ou
         return status;
     }
     *out = tn__scope_push(made);
-    return *out != NULL ? TN_OK : tn_error_last()->code;
+    return *out != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_status convert(void *user, tn_tensor *tensor, tn_tensor **out)
@@ -386,7 +388,7 @@ tn_status tn_module_to_device(tn_module *module, const char *name)
     if (module == NULL || name == NULL)
         return tn__null_input("an argument of tn_module_to_device");
     const tn_device *device = tn_device_find(name);
-    return device != NULL ? tn_module_to(module, device, TN_DTYPE_AUTO) : tn_error_last()->code;
+    return device != NULL ? tn_module_to(module, device, TN_DTYPE_AUTO) : tn_error_last_code();
 }
 
 tn_status tn_module_to_like(tn_module *module, const tn_tensor *other)
@@ -398,7 +400,7 @@ tn_status tn_module_to_like(tn_module *module, const tn_tensor *other)
     return tn_module_to(module, other->device, (tn_dtype)other->dtype);
 }
 
-/* ---- empty ------------------------------------------------------------------------------------- */
+/* ---- empty ----------------------------------------------------------------------------------- */
 
 static tn_status empty_like(void *user, tn_tensor *tensor, tn_tensor **out)
 {
@@ -406,7 +408,7 @@ static tn_status empty_like(void *user, tn_tensor *tensor, tn_tensor **out)
     tn__tensor_meta(tensor, &meta);
     tn_tensor *made = make_like(tensor, &meta, user);
     if (made == NULL || (*out = tn__scope_push(made)) == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     return TN_OK;
 }
 
@@ -417,7 +419,7 @@ tn_status tn_module_to_empty(tn_module *module, const tn_device *device, bool re
     return tn_module_map(module, recurse, empty_like, (void *)(uintptr_t)device);
 }
 
-/* ---- shared memory ------------------------------------------------------------------------------ */
+/* ---- shared memory --------------------------------------------------------------------------- */
 
 /* What looked at one storage looks at one again. */
 static tn_status share(void *user, tn_tensor *tensor, tn_tensor **out)
@@ -429,7 +431,7 @@ static tn_status share(void *user, tn_tensor *tensor, tn_tensor **out)
     if (shared == NULL) {
         tn__storage *made = tn__storage_shared(tensor->storage);
         if (made == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         if (tn__map_add(storages, tensor->storage) < 0) {
             tn__storage_drop(made);
             return TN_ERR_MEMORY;
@@ -441,7 +443,7 @@ static tn_status share(void *user, tn_tensor *tensor, tn_tensor **out)
     tn__tensor_meta(tensor, &meta);
     tn_tensor *over = tn__tensor_over(*shared, &meta);
     if (over == NULL || (*out = tn__scope_push(over)) == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     return TN_OK;
 }
 
@@ -458,7 +460,7 @@ tn_status tn_module_share_memory(tn_module *module)
     return status;
 }
 
-/* ---- compile ------------------------------------------------------------------------------------ */
+/* ---- compile --------------------------------------------------------------------------------- */
 
 tn_status tn_module_compile(tn_module *module)
 {

@@ -8,7 +8,7 @@ struct copier {
         storages; /* each noted with its copy, of which the copier owns a reference */
 };
 
-/* ---- tensors ------------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 /* The bytes of a whole storage, as a tensor. */
 static tn_tensor *bytes_over(tn__storage *storage)
@@ -33,7 +33,8 @@ static tn__storage *copy_storage(tn__storage *from)
     return NULL;
 }
 
-/* The place where the copy of `from` is, or goes; NULL without memory. *is_new: it is not there yet. */
+/* The place where the copy of `from` is, or goes; NULL without memory. *is_new: it is not there
+ * yet. */
 static void **place_of(tn__map *seen, const void *from, bool *is_new)
 {
     int added = tn__map_add(seen, from);
@@ -97,23 +98,23 @@ static tn_status copy_slots(struct copier *c, const tn_module *module, const tn_
         tn_tensor *tensor = tn__is_none(slot->tensor) ? slot->tensor : copy_tensor(c, slot->tensor);
         if (tensor == NULL) {
             tn_error_prefix("copying '%s' of %s: ", slot->name, module->type);
-            return tn_error_last()->code;
+            return tn_error_last_code();
         }
         tn__slot *made = tn__slots_make(to, slot->name);
         if (made == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         made->flags = slot->flags;
         made->tensor = tn__is_none(tensor) ? tensor : tn_tensor_keep(tensor);
     }
     return TN_OK;
 }
 
-/* ---- modules ------------------------------------------------------------------------------------- */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 /* The layer's struct: its bytes; what options point to is shared, it never changes. */
 static tn_status copy_data(tn_module *from, tn_module *to)
 {
-    const tn_layer *layer = from->layer;
+    const tn_layer_def *layer = from->layer;
     if (layer == NULL)
         return TN_OK;
     if (layer->destroy != NULL && layer->copy == NULL)
@@ -162,10 +163,10 @@ static tn_status copy_children(struct copier *c, const tn_module *from, tn_modul
         const tn__slot *slot = &from->children.at[i];
         tn_module *child = slot->child != NULL ? copy_module(c, slot->child, depth + 1) : NULL;
         if (slot->child != NULL && child == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         tn__slot *made = tn__slots_make(&to->children, slot->name);
         if (made == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         tn__slot_hold(to, made, tn_module_keep(child));
     }
     return TN_OK;

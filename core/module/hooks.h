@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hooks of modules as the files of this room share them. */
+ * Hooks of modules as the files of this folder share them. */
 #ifndef TN_CORE_MODULE_HOOKS_H
 #define TN_CORE_MODULE_HOOKS_H
 
@@ -74,7 +74,8 @@ static inline uint32_t tn__hook_kinds(tn_module *module)
     return own == NULL ? kinds : kinds | atomic_load_explicit(&own->kinds, memory_order_relaxed);
 }
 
-/* Registers a hook of one module; `given`: whether there is a function. 0 and a failure otherwise. */
+/* Registers a hook of one module; `given`: whether there is a function. 0 and a failure
+ * otherwise. */
 tn_hook_handle tn__hook_register(tn_module *module, tn__hook_kind kind, uint32_t flags,
                                  tn__hook_function function, bool given, void *user,
                                  void (*release)(void *user));
@@ -106,7 +107,7 @@ tn_status tn__hook_turn_begin(tn__hook_turn *turn);
 tn_status tn__hook_turn_end(tn__hook_turn *turn, tn_status status, const char *what,
                             const char *may, tn_pack **replaced);
 
-/* ---- backward: identity nodes on what goes in and what comes out ------------------------------ */
+/* ---- backward: identity nodes on what goes in and what comes out ----------------------------- */
 
 /* What the two nodes of one call share; reference counted. */
 typedef struct tn__passage tn__passage;

@@ -57,16 +57,16 @@ tn_status tn_initv(tn_tensor *tensor, const char *format, va_list args)
         return tn_fail(TN_ERR_TYPE, "tn_init: TN_NONE is not a tensor");
     char *text = tn__format_take(format, args);
     if (text == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     tn_status status = TN_OK;
     tn__spec *spec = tn__spec_parse(text);
     const tn__entry *entry = NULL;
     if (spec == NULL)
-        status = tn_error_last()->code;
+        status = tn_error_last_code();
     else if (spec->type[0] == '\0')
         status = tn_fail(TN_ERR_FORMAT, "%q is not an init: write name(arguments)", text);
     else if ((entry = tn__registry_use(TN_KIND_tn_init_def, spec->type)) == NULL)
-        status = tn_error_last()->code;
+        status = tn_error_last_code();
     else
         status = fill(entry, spec, tensor);
     tn__spec_free(spec);

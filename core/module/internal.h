@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Modules and states as the rooms of the core see them. */
+ * Modules and states as the other folders of the core see them. */
 #ifndef TN_CORE_MODULE_INTERNAL_H
 #define TN_CORE_MODULE_INTERNAL_H
 
@@ -31,11 +31,11 @@ struct tn_module {
     int32_t height;          /* levels below it, as far as they were there when children came */
     _Atomic int32_t depth;   /* levels above it, as far as they were there when it got a holder */
     bool training;
-    bool build_began;      /* then the layer's destroy has to be called */
-    const tn_layer *layer; /* the host's full-size copy; NULL for a tree without a forward */
+    bool build_began;          /* then the layer's destroy has to be called */
+    const tn_layer_def *layer; /* the host's full-size copy; NULL for a tree without a forward */
     struct tn__plugin *plugin;
     const char *type;
-    char *tree_type; /* of a tree: the type's name and what stood before the children */
+    char *tree_type; /* of a tree: the type's name and the text before the children */
     char *tree_extra;
     void *data; /* the layer's struct */
     tn__keep *keep;
@@ -58,7 +58,8 @@ void tn__slots_clear(tn__slots *slots);
 void tn__slots_remove(tn__slots *slots, tn__slot *slot);
 /* After names changed or slots moved. */
 void tn__slots_reindex(tn__slots *slots);
-/* Puts a child (or NULL) into a slot of the module and takes over the reference; drops what was there. */
+/* Puts a child (or NULL) into a slot of the module and takes over the reference; drops what was
+ * there. */
 void tn__slot_hold(tn_module *module, tn__slot *slot, tn_module *child);
 /* Names compared and modules visited by this thread: what a test counts instead of time. */
 extern _Thread_local uint64_t tn__slot_steps;
@@ -76,7 +77,8 @@ void tn__computed_free(struct tn__computed *computed);
 
 /* An empty module of a type, whose name is not copied. */
 tn_module *tn__module_new(const char *type);
-/* Whether a call of this thread is under way in the module, whose last reference went: its outermost call buries it. */
+/* Whether a call of this thread is under way in the module, whose last reference went: its
+ * outermost call buries it. */
 bool tn__call_holds(const tn_module *module);
 void tn__module_bury(tn_module *module);
 
@@ -118,8 +120,8 @@ bool tn__init_skipped(void);
 
 /* ---- lazy modules ---------------------------------------------------------------------------- */
 
-/* A slot whose tensor has no shape yet (beside TN_SLOT_NOT_PERSISTENT): it holds one of shape [0]
- * with the right dtype and device. */
+/* A slot whose tensor has no shape yet (used with TN_SLOT_NOT_PERSISTENT): it holds one of shape
+ * [0] with the right dtype and device. */
 enum { TN__SLOT_UNSHAPED = 1 << 16 };
 
 /* Whether the module itself has such slots. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lazy modules: slots without a shape, the first call that gives them one, and what loading does. */
+ * Lazy modules: slots without a shape, the first call that gives them one, and what loading
+ * does. */
 #include "core/module/internal.h"
 
 static tn__slot *unshaped(const tn_module *module, const char *name)
@@ -35,7 +36,7 @@ tn_status tn_module_add_lazy(tn_module *module, uint32_t kind, const char *name)
                        kind);
     uint64_t scope = tn_scope_begin();
     tn_tensor *empty = tn_tensor_empty(TN_SHAPE(0), TN_DTYPE_AUTO, NULL);
-    tn_status status = empty == NULL ? tn_error_last()->code
+    tn_status status = empty == NULL ? tn_error_last_code()
                        : kind == TN_SLOT_PARAMETER
                            ? tn_module_add_parameter(module, name, tn_parameter(empty, true))
                            : tn_module_add_buffer(module, name, empty, 0);
@@ -53,7 +54,7 @@ static tn_status give_shape(tn__slot *slot, tn_ints shape)
     tn_grad_begin(false);
     tn_tensor *with = tn_tensor_empty(shape, tn_tensor_dtype(slot->tensor),
                                       tn_tensor_device(slot->tensor));
-    tn_status status = with != NULL ? tn_tensor_swap(slot->tensor, with) : tn_error_last()->code;
+    tn_status status = with != NULL ? tn_tensor_swap(slot->tensor, with) : tn_error_last_code();
     tn_grad_end();
     tn_scope_end(scope);
     if (status == TN_OK)
@@ -80,11 +81,11 @@ tn_status tn_module_materialize(tn_module *module, const char *name, tn_ints sha
 /* The layer that the module is from now on. */
 static tn_status become(tn_module *module)
 {
-    const tn_layer *lazy = module->layer;
-    const tn__entry *entry = tn__registry_use(TN_KIND_tn_layer, lazy->becomes);
+    const tn_layer_def *lazy = module->layer;
+    const tn__entry *entry = tn__registry_use(TN_KIND_tn_layer_def, lazy->becomes);
     if (entry == NULL)
         return tn_error_prefix("layer %s becomes %s: ", lazy->name, lazy->becomes);
-    const tn_layer *plain = (const tn_layer *)entry->contribution;
+    const tn_layer_def *plain = (const tn_layer_def *)entry->contribution;
     if (entry->plugin != module->plugin || plain->data_size != lazy->data_size)
         return tn_fail(TN_ERR_RUNTIME,
                        "layer %s cannot become %s: that has to be a layer of the same plugin with "

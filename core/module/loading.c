@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A state, put into a module: module by module, each one's own part by its layer or by default, then
- * its extra state, then the names that nobody knows, then its children. All that is wrong is listed,
- * and judged at the end. */
+ * A state, put into a module: module by module, each one's own part by its layer or by default,
+ * then its extra state, then the names that nobody knows, then its children. All that is wrong
+ * is listed, and judged at the end. */
 #include "core/base/vector.h"
 #include "core/module/loading.h"
 #include "core/module/table.h"
@@ -19,7 +19,7 @@ struct step {
 struct loader {
     const tn_state *root;
     tn_load_report *report;
-    tn_names errors; /* apart from the report, which hooks may change */
+    tn_names errors; /* separate from the report, which hooks may change */
     uint32_t flags;
     bool later; /* steps are kept, not done */
     struct step *steps;
@@ -123,7 +123,7 @@ static tn_status assign(tn_module *module, const char *name, bool parameter, tn_
             from = tn_parameter(from, false);
         tn_status status = from != NULL
                                ? tn_tensor_set_requires_grad(from, tn_tensor_requires_grad(to))
-                               : tn_error_last()->code;
+                               : tn_error_last_code();
         if (status != TN_OK)
             return status;
     }
@@ -148,7 +148,7 @@ static tn_status put_tensor(struct loader *l, tn_module *module, const char *key
     if (is_old_scalar(to, from))
         from = tn_tensor_as_strided(from, TN_SCALAR_SHAPE, TN_SCALAR_SHAPE, tn_tensor_offset(from));
     if (from == NULL)
-        status = tn_error_last()->code;
+        status = tn_error_last_code();
     else if ((l->flags & TN_LOAD_ASSIGN) != 0)
         status = assign(module, name, parameter, to, from);
     else
@@ -293,7 +293,7 @@ static tn_status sort_out(tn_module *module, const struct part *part, size_t pre
     tn_status status = TN_OK;
     for (int64_t i = 0; i < module->children.count && status == TN_OK; i++)
         if (tn__table_add(&names, module->children.at[i].name) < 0)
-            status = tn_error_last()->code;
+            status = tn_error_last_code();
     for (int64_t i = 0; i < part->count && status == TN_OK; i++) {
         const char *key = tn_state_name(part->state, part->at[i]), *rest = key + prefix;
         const char *dot = strchr(rest, '.');
@@ -449,7 +449,7 @@ static tn_status load_tree(struct loader *l, tn_module *module, const struct par
                    tn__has_hooks(module, TN__HOOK_LOAD_PRE);
     tn_state *copy = changes ? copy_of(part) : NULL;
     if (changes && copy == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     tn_loading loading = {
         TN_HEAD(tn_loading),
         .state = copy != NULL ? copy : part->state,

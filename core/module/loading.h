@@ -30,8 +30,8 @@ int64_t tn__module_version(const tn_module *module);
  * tn__error_plugin. */
 const char *tn__module_enter(const tn_module *module);
 
-/* Runs the module's hooks of one kind (state_hooks.c). `loading` is for load_pre, `report` for load,
- * `state` and `flags` for the others. */
+/* Runs the module's hooks of one kind (state_hooks.c). `loading` is for load_pre, `report` for
+ * load, `state` and `flags` for the others. */
 static inline bool tn__has_hooks(tn_module *module, tn__hook_kind kind)
 {
     tn__hooks *own = atomic_load_explicit(&module->hooks, memory_order_acquire);

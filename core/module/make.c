@@ -37,7 +37,8 @@ tn_module *tn__module_new(const char *type)
 /* While this thread builds a container from its printed form. */
 static _Thread_local bool entries_printed;
 
-/* From text: `printed` where it stands in the printed form of another module, which may name types that nobody provides. */
+/* From text: `printed` where it is part of the printed form of another module, which may name
+ * types that no plugin provides. */
 static tn_module *parse(const char *text, bool printed);
 
 /* A child that a spec names: the text of one, or a module. The result is the caller's. */
@@ -63,7 +64,7 @@ static tn_status add_from(tn_module *module, const char *name, const tn_value *v
 
     if (child == NULL) {
         tn_error_prefix("%s, child \"%s\": ", module->type, name);
-        return tn_error_last()->code;
+        return tn_error_last_code();
     }
     status = tn_module_add_child(module, name, child);
     tn_module_drop(child);
@@ -83,7 +84,7 @@ static tn_status add_children(tn_module *module, const tn_value *values, const c
             status = tn_fail(TN_ERR_VALUE, "%s: module \"%s\" was given twice", module->type,
                              names[i]);
         else if (tn__table_add(&given, names[i]) < 0)
-            status = tn_error_last()->code;
+            status = tn_error_last_code();
         else if (values[i].kind != TN_VALUE_NONE) /* "(name): None" is a slot without a module */
             status = add_from(module, names[i], &values[i], true);
     }
@@ -91,7 +92,8 @@ static tn_status add_children(tn_module *module, const tn_value *values, const c
     return status;
 }
 
-/* Text of a module whose type nobody provides, with its children: a tree that can be looked at, loaded and saved. */
+/* Text of a module whose type no plugin provides, with its children: a tree that can be looked
+ * at, loaded and saved. */
 static tn_module *tree_new(const char *type, const tn_value *values, const char *const *names,
                            const uint8_t *children, int64_t count)
 {
@@ -154,7 +156,7 @@ tn_status tn_module_add_childrenv(tn_module *module, const char *format, va_list
     if (call != NULL)
         spec = tn__spec_parse(call);
     tn_free(call);
-    tn_status status = spec != NULL ? add_all(module, spec) : tn_error_last()->code;
+    tn_status status = spec != NULL ? add_all(module, spec) : tn_error_last_code();
     tn__spec_free(spec);
     return status;
 }
@@ -218,7 +220,7 @@ static tn_status factory_device(const tn_value *value, struct factory *f)
     if (value->kind == TN_VALUE_NONE)
         return TN_OK;
     f->device = tn_device_find(value->as.s);
-    return f->device != NULL ? TN_OK : tn_error_last()->code;
+    return f->device != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_status factory_dtype(const tn_value *value, struct factory *f)
@@ -236,7 +238,7 @@ static tn_status factory_dtype(const tn_value *value, struct factory *f)
 
 /* Takes device and dtype out of the arguments, unless the layer has options of these names. Only
  * words and None are meant: anything else under these names is an entry of a container. */
-static tn_status factory_take(const tn_layer *layer, const char *spec_text, struct arguments *a,
+static tn_status factory_take(const tn_layer_def *layer, const char *spec_text, struct arguments *a,
                               struct factory *f)
 {
     static const struct {
@@ -324,7 +326,7 @@ tn_status tn_module_reset_parameters(tn_module *module)
 static tn_status fill_and_build(tn_module *module, const char *spec_text,
                                 const struct arguments *all, bool printed)
 {
-    const tn_layer *layer = module->layer;
+    const tn_layer_def *layer = module->layer;
     struct arguments picked = { 0 };
     const struct arguments *options = all;
     /* A layer that takes many makes its children itself; of others they are put in afterwards. */
@@ -366,14 +368,16 @@ static tn_status make(tn_module *module, const char *spec_text, struct arguments
     if (status != TN_OK)
         return status;
     status = tn_device_begin(factory.device);
-    tn_dtype before = tn_dtype_begin(factory.dtype);
-    /* A container parses its entries itself: in a printed one they may name types that nobody provides. */
+    tn_status typed = tn_dtype_begin(factory.dtype);
+    status = status == TN_OK ? typed : status;
+    /* A container parses its entries itself: in a printed one they may name types that no plugin
+     * provides. */
     bool outside = entries_printed;
     entries_printed = printed && takes_many(module->layer->options);
     if (status == TN_OK)
         status = fill_and_build(module, spec_text, a, printed);
     entries_printed = outside;
-    tn_dtype_end(before);
+    tn_dtype_end();
     tn_device_end();
     return status;
 }
@@ -392,9 +396,9 @@ static tn_module *make_counted(const char *type, const char *spec_text, const tn
 {
     bool printed = any_child(children, count);
     uint64_t mark = tn_error_mark();
-    const tn__entry *entry = tn__registry_use(TN_KIND_tn_layer, type);
+    const tn__entry *entry = tn__registry_use(TN_KIND_tn_layer_def, type);
     if (entry == NULL) {
-        if ((!printed && !inside) || tn_error_last()->code != TN_ERR_KEY)
+        if ((!printed && !inside) || tn_error_last_code() != TN_ERR_KEY)
             return NULL;
         tn_error_restore(mark);
         return tree_new(type, values, names, children, count);
@@ -403,7 +407,7 @@ static tn_module *make_counted(const char *type, const char *spec_text, const tn
     if (module == NULL)
         return NULL;
     struct arguments all = { 0 };
-    const tn_layer *layer = (const tn_layer *)entry->contribution;
+    const tn_layer_def *layer = (const tn_layer_def *)entry->contribution;
     module->plugin = entry->plugin;
     module->data = tn_calloc(1, layer->data_size > 0 ? layer->data_size : 1);
     tn_status status = module->data != NULL ? arguments_room(&all, count) : TN_ERR_MEMORY;

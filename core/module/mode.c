@@ -34,9 +34,10 @@ tn_status tn_module_train(tn_module *module, bool training)
     return set_mode(module, training, 0);
 }
 
-/* ---- gradients: nothing is allocated ----------------------------------------------------------- */
+/* ---- gradients: nothing is allocated --------------------------------------------------------- */
 
-/* Applies `change` to every module below, to one that is shared more than once, which does no harm. */
+/* Applies `change` to every module below, to one that is shared more than once, which does no
+ * harm. */
 static tn_status apply(tn_module *module, tn_status (*change)(tn_module *module, bool value),
                        bool value, int depth)
 {
@@ -92,7 +93,7 @@ tn_status tn_module_set_requires_grad(tn_module *module, bool requires_grad)
     return apply(module, change_requires_grad, requires_grad, 0);
 }
 
-/* ---- gradients that stay and become zero ------------------------------------------------------- */
+/* ---- gradients that stay and become zero ----------------------------------------------------- */
 
 /* The gradient outside any graph, over the same memory: what a graph holds keeps its history. */
 static tn_status zero_in_place(tn_tensor *tensor)
@@ -103,7 +104,7 @@ static tn_status zero_in_place(tn_tensor *tensor)
     if (!tn_tensor_is_leaf(gradient)) {
         gradient = tn_tensor_detach(gradient);
         tn_status status = gradient != NULL ? tn_tensor_set_grad(tensor, gradient)
-                                            : tn_error_last()->code;
+                                            : tn_error_last_code();
         if (status != TN_OK)
             return status;
     } else if (tn_tensor_requires_grad(gradient)) {
@@ -118,7 +119,7 @@ static tn_status zero_in_place(tn_tensor *tensor)
     } zero = { sizeof zero, 0.0 };
     const tn_op *fill = tn__needed(TN__NEED_fill);
     return fill != NULL ? tn_op_call_into(fill, &gradient, 1, &zero, gradient)
-                        : tn_error_last()->code;
+                        : tn_error_last_code();
 }
 
 tn_status tn_module_zero_grad_in_place(tn_module *module)

@@ -25,7 +25,8 @@ void tn__module_bury(tn_module *module)
     tn_module_drop(module);
 }
 
-/* Iterative: a tree may be deeper than the stack. Modules whose last reference went wait in a list. */
+/* Iterative: a tree may be deeper than the stack. Modules whose last reference went wait in a
+ * list. */
 void tn_module_drop(tn_module *module)
 {
     if (module == NULL || !release(module))

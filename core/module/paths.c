@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Dotted paths: what lies below a module, and putting a module there. */
+ * Dotted paths: what is below a module, and putting a module there. */
 #include "core/module/internal.h"
 
 /* Says why the part `atom` of `path` is no parameter, buffer or child of `at`. */
@@ -142,7 +142,7 @@ tn_status tn_module_set_child(tn_module *module, const char *path, tn_module *ch
     const char *name;
     module = find_holder(module, path, &name);
     if (module == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     uint32_t kind = tn_module_slot_kind(module, name);
     if (kind == TN_SLOT_CHILD || (kind == 0 && !strict))
         return tn_module_add_child(module, name, child);

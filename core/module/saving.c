@@ -36,7 +36,7 @@ static tn_status save_slots(const tn__slots *slots, tn_state *state, const char 
         uint64_t scope = tn_scope_begin();
         tn_tensor *tensor = (flags & TN_STATE_KEEP_VARS) != 0 ? slot->tensor
                                                               : tn_tensor_detach(slot->tensor);
-        status = tensor != NULL ? tn_state_set(state, key.at, tensor) : tn_error_last()->code;
+        status = tensor != NULL ? tn_state_set(state, key.at, tensor) : tn_error_last_code();
         tn_scope_end(scope);
     }
     tn__text_free(&key);

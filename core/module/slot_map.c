@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * One ordered map of names to slots. Few names are compared one by one; beyond FEW there is an index
- * over them, kept by what changes the map, so that looking up writes nothing and may happen in
- * several threads. */
+ * One ordered map of names to slots. Few names are compared one by one; beyond FEW there is an
+ * index over them, kept by what changes the map, so that looking up writes nothing and may
+ * happen in several threads. */
 #include "core/base/vector.h"
 #include "core/module/internal.h"
 

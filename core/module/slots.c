@@ -99,7 +99,7 @@ static tn_status put_parameter(tn_module *module, const char *name, tn_tensor *t
         return status;
     tn__slot *slot = tn__slots_make(&module->parameters, name);
     if (slot == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     slot_put(slot, tensor);
     return TN_OK;
 }
@@ -128,7 +128,7 @@ tn_status tn_module_add_buffer(tn_module *module, const char *name, tn_tensor *t
         return status;
     tn__slot *slot = tn__slots_make(&module->buffers, name);
     if (slot == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     slot->flags = flags;
     slot_put(slot, tensor);
     return TN_OK;
@@ -184,8 +184,8 @@ tn_tensor *tn_module_get(tn_module *module, const char *name)
 
 /* ---- children -------------------------------------------------------------------------------- */
 
-/* Whether `what` is `from` or below it: 1, 0, or -1 with an error. `depth` is that of `from` once it
- * is a child. */
+/* Whether `what` is `from` or below it: 1, 0, or -1 with an error. `depth` is that of `from`
+ * once it is a child. */
 static int reaches(const tn_module *from, const tn_module *what, tn__map *seen, int depth)
 {
     tn__slot_steps++;
@@ -214,8 +214,9 @@ static int32_t depth_of(const tn_module *module)
     return atomic_load(&module->holders) > 0 ? atomic_load(&module->depth) : 0;
 }
 
-/* Whether `child` is `module` or contains it: 1, 0, or -1 with an error. What no slot holds is in no
- * other module, so a tree that is built from its leaves up is not walked again at every level. */
+/* Whether `child` is `module` or contains it: 1, 0, or -1 with an error. What no slot holds is
+ * in no other module, so a tree that is built from its leaves up is not walked again at every
+ * level. */
 static int contains(const tn_module *child, const tn_module *module)
 {
     tn__map seen = { 0 };
@@ -249,7 +250,7 @@ static tn_status put_child(tn_module *module, const char *name, tn_module *child
     tn_status status = TN_OK;
 
     if (cycle < 0)
-        status = tn_error_last()->code;
+        status = tn_error_last_code();
     if (cycle > 0)
         status = tn_fail(TN_ERR_VALUE,
                          "child '%s': this %s is the %s itself or contains it; modules form a tree",
@@ -257,7 +258,7 @@ static tn_status put_child(tn_module *module, const char *name, tn_module *child
     tn__slot *slot = status == TN_OK ? tn__slots_make(&module->children, name) : NULL;
     if (slot == NULL) {
         tn_module_drop(child);
-        return status != TN_OK ? status : tn_error_last()->code;
+        return status != TN_OK ? status : tn_error_last_code();
     }
     tn__slot_hold(module, slot, child);
     deepen(child, depth_of(module) + 1, atomic_load(&module->holders) > 0);
@@ -283,7 +284,7 @@ tn_status tn_module_reserve_child(tn_module *module, const char *name)
         return status;
     tn__slot *slot = tn__slots_make(&module->children, name);
     if (slot == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     tn__slot_hold(module, slot, NULL);
     return TN_OK;
 }
@@ -413,7 +414,7 @@ static tn_status assign_tensor(tn_module *module, const char *name, tn_tensor *t
     /* a hook may have changed the slots */
     tn__slot *slot = tn__slots_make(&module->buffers, name);
     if (slot == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     slot_put(slot, tensor);
     return TN_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The state: values by name and in order, versions of the modules they came from, text beside them. */
+ * The state: values by name and in order, versions of the modules they came from, and text. */
 #include "core/base/vector.h"
 #include "core/module/loading.h"
 #include "core/module/table.h"
@@ -78,7 +78,7 @@ static tn_status put(tn_state *state, const char *name, struct entry entry)
         return TN_ERR_MEMORY;
     int64_t place = tn__table_add(&state->names, name);
     if (place < 0)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     state->entries[place] = entry;
     return TN_OK;
 }
@@ -238,7 +238,7 @@ tn_status tn_state_set_version(tn_state *state, const char *path, int64_t versio
             return TN_ERR_MEMORY;
         int64_t place = tn__table_add(&state->paths, path);
         if (place < 0)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         state->versions[place] = version;
     }
     return TN_OK;
@@ -250,7 +250,8 @@ static const char *stripped(const char *name, const char *prefix)
     return strncmp(name, prefix, length) == 0 ? name + length : NULL;
 }
 
-/* The paths of modules as the names of their entries: that of the prefix itself is the root's then. */
+/* The paths of modules as the names of their entries: that of the prefix itself is the root's
+ * then. */
 static tn_status strip_paths(tn_state *state, const char *prefix)
 {
     size_t length = strlen(prefix);
@@ -315,7 +316,7 @@ const char *tn_state_version_path(const tn_state *state, int64_t index)
                                                                      : NULL;
 }
 
-/* ---- text beside them ------------------------------------------------------------------------ */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 const char *tn_state_meta(const tn_state *state, const char *key)
 {
@@ -344,7 +345,7 @@ tn_status tn_state_set_meta(tn_state *state, const char *key, const char *value)
         place = tn__table_add(&state->keys, key);
     if (place < 0) {
         tn_free(text);
-        return tn_error_last()->code;
+        return tn_error_last_code();
     }
     state->texts[place] = text;
     return TN_OK;

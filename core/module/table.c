@@ -49,7 +49,7 @@ tn_status tn__table_rename(tn__table *table, int64_t place, const char *name)
     char *copy = tn_strdup(name);
     if (copy == NULL || !tn__index_add(&table->index, hash_of(name), place)) {
         tn_free(copy);
-        return tn_error_last()->code;
+        return tn_error_last_code();
     }
     tn__index_remove(&table->index, hash_of(table->names[place]), place);
     tn_free(table->names[place]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names in order, each found at once: what a state keeps its entries, versions and texts under. What
- * belongs to a name is in an array of the owner, at the name's place. */
+ * Names in order, each found at once: what a state keeps its entries, versions and texts under.
+ * What belongs to a name is in an array of the owner, at the name's place. */
 #ifndef TN_CORE_MODULE_TABLE_H
 #define TN_CORE_MODULE_TABLE_H
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The two printed forms of a module: spec, which builds the same again, and repr, which is PyTorch's. */
+ * The two printed forms of a module: spec, which builds the same again, and repr, which is
+ * PyTorch's. */
 #include "core/module/internal.h"
 
 #include <ctype.h>
 
-/* The option table without the row that takes many (its values are the children); tn_free. NULL without options. */
+/* The option table without the row that takes many (its values are the children); tn_free. NULL
+ * without options. */
 static tn_status table_without_many(const tn_option *table, tn_option **out, bool *many)
 {
     int64_t count = 0;
@@ -32,7 +34,7 @@ static void separate(tn__text *text, size_t start)
 
 /* ---- spec ------------------------------------------------------------------------------------ */
 
-/* Whether a name can stand before "=" in a spec. */
+/* Whether a name can come before "=" in a spec. */
 static bool is_identifier(const char *name)
 {
     if (!(isalpha((unsigned char)name[0]) || name[0] == '_'))
@@ -106,7 +108,8 @@ static void put_dtype(const tn_module *module, tn__text *text, size_t start)
 
 static tn_status put_spec(const tn_module *module, tn__text *text, int depth);
 
-/* Children that a layer did not get through its arguments stand in repr's form, which reads back for every type. */
+/* Children that a layer did not get through its arguments are printed in repr's form, which
+ * reads back for every type. */
 static tn_status put_spec_children(const tn_module *module, tn__text *text, size_t start, bool many,
                                    int depth)
 {
@@ -128,7 +131,7 @@ static tn_status put_spec_children(const tn_module *module, tn__text *text, size
     return TN_OK;
 }
 
-/* The options; a module that was given as a value stands there as its spec. */
+/* The options; a module that was given as a value is printed as its spec. */
 static tn_status put_options(const tn_module *module, const tn_option *table, tn__text *text,
                              int depth)
 {
@@ -208,10 +211,10 @@ int64_t tn_module_spec(tn_module *module, char *out, size_t size)
 
 /* ---- repr ------------------------------------------------------------------------------------ */
 
-/* What stands between the parentheses before the children. */
+/* What is between the parentheses before the children. */
 static tn_status put_extra(tn_module *module, tn__text *text)
 {
-    const tn_layer *layer = module->layer;
+    const tn_layer_def *layer = module->layer;
     if (layer == NULL) {
         tn__text_add(text, "%s", module->tree_extra);
         return TN_OK;
@@ -280,7 +283,7 @@ static tn_status put_children(const tn_module *module, tn__text *text, int depth
     return status;
 }
 
-/* Runs of children that print alike stand on one line: (0-2): 3 x Linear(...). */
+/* Runs of children that print alike are printed on one line: (0-2): 3 x Linear(...). */
 static tn_status put_runs(const tn_module *module, tn__text *text, int depth)
 {
     const tn__slots *children = &module->children;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Walks over a tree of modules. A walk first collects what it will visit, with references of its own, so a visitor
- * may change the tree: what it sees is the tree as it was at the start. */
+ * Walks over a tree of modules. A walk first collects what it will visit, with references of its
+ * own, so a visitor may change the tree: what it sees is the tree as it was at the start. */
 #include "core/base/vector.h"
 #include "core/module/internal.h"
 
@@ -47,7 +47,7 @@ struct collector {
     tn__text path;
 };
 
-/* Adds the path so far (plus a name) with what lies there. */
+/* Adds the path so far (plus a name) with its module or tensor. */
 static tn_status met(struct collector *c, const char *name, tn_module *module, tn_tensor *tensor,
                      uint32_t kind, uint32_t flags)
 {

@@ -129,8 +129,8 @@ static TN__INLINE tn_status check_inputs(tn__work *work, bool *mixed)
         }
         grad |= (flags & TN_OPERAND_NO_GRAD) == 0 && tn__requires_grad(tensor);
     }
-    if (tn__unlikely(device == NULL) && (device = tn_device_default()) == NULL)
-        return tn_error_last()->code;
+    if (tn__unlikely(device == NULL) && (device = tn_default_device()) == NULL)
+        return tn_error_last_code();
     work->device = device;
     work->dtype = TN_DTYPE_AUTO;
     if (op->flags & (TN_OP_PROMOTE | TN_OP_PROMOTE_FLOAT) && dtype >= 0) {
@@ -159,7 +159,7 @@ static tn_status cast_inputs(tn__work *work)
             for (int64_t k = 0; !work->promoted && k < i; k++)
                 if (!tn__is_none(work->cast[k]))
                     tn_tensor_drop(work->cast[k]);
-            return tn_error_last()->code;
+            return tn_error_last_code();
         }
         if (work->promoted &&
             !tn__is_none(work->cast[i])) /* the second time: what the first made */
@@ -418,7 +418,7 @@ static tn_status call_recorded(tn__work *work, tn_tensor **out)
     return status;
 }
 
-/* `meta` has room for all outputs. */
+/* `meta` holds all outputs. */
 static TN__INLINE tn_status run_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                                      const void *options, tn_tensor **out, tn_meta *meta)
 {
@@ -487,7 +487,7 @@ tn_status tn_op_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const 
             continue;
         while (++i < n_out)
             tn_tensor_drop(out[i]);
-        status = tn_error_last()->code;
+        status = tn_error_last_code();
     }
     if (tn__unlikely(status != TN_OK))
         for (int64_t i = 0; i < n_out; i++)

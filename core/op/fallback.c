@@ -119,7 +119,7 @@ tn_status tn__fallback(tn__work *work, tn_tensor **out, bool *done)
     for (int64_t i = 0; i < work->n_in && status == TN_OK; i++) {
         in[i] = tn__is_none(work->in[i]) ? TN_NONE : moved(work->in[i], to, &bytes);
         if (in[i] == NULL)
-            status = tn_error_last()->code;
+            status = tn_error_last_code();
     }
     if (status == TN_OK)
         status = tn__op_run(work->op, in, work->n_in, work->options, in + work->n_in, work->n_out,
@@ -133,7 +133,7 @@ tn_status tn__fallback(tn__work *work, tn_tensor **out, bool *done)
             bytes += (uint64_t)result->numel * tn_dtype_size((tn_dtype)result->dtype);
         } else {
             out[i] = moved(result, work->device, &bytes);
-            status = out[i] != NULL ? TN_OK : tn_error_last()->code;
+            status = out[i] != NULL ? TN_OK : tn_error_last_code();
         }
         for (int32_t k = 0; status != TN_OK && k < i; k++) {
             tn_tensor_drop(out[k]);

@@ -145,7 +145,7 @@ static tn_status copy_into(const tn_op *op, tn_tensor *const *in, tn_tensor *int
     }
     wide = tn__tensor_over(from->storage, &meta);
     if (wide == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     status = tn__copy(into, wide);
     tn_tensor_drop(wide);
     return status;
@@ -188,7 +188,7 @@ static tn_status recorded_into(const tn_op *op, tn_tensor *const *in, int64_t n_
     tn_status status;
 
     if (copy == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     operands = tn_malloc((size_t)n_in * sizeof(tn_tensor *));
     if (operands == NULL)
         return TN_ERR_MEMORY;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operators as the rooms of the core see them. */
+ * Operators as the other folders of the core see them. */
 #ifndef TN_CORE_OP_INTERNAL_H
 #define TN_CORE_OP_INTERNAL_H
 
@@ -23,13 +23,13 @@ struct tn_op {
     const tn_option *dtype_option; /* the option that is an element type, NULL without one */
 };
 enum {
-    TN__OP_LIST = 1 << 16,  /* the last input stands for any number */
+    TN__OP_LIST = 1 << 16,  /* the last input may be repeated */
     TN__OP_WRITES = 1 << 17 /* into inputs (TN_OPERAND_WRITTEN) */
 };
 
 /* Called by core/plugin for contributions. */
 tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin);
-tn_status tn__kernel_add(const tn_kernel *kernel, tn__plugin *plugin);
+tn_status tn__kernel_add(const tn_kernel_def *kernel, tn__plugin *plugin);
 /* Tells of every kernel of a plugin that no operator of that revision, or no device type, is there
  * for, with words. Under the lock of the registry. */
 void tn__kernels_idle(void (*tell)(tn__plugin *plugin, const char *words));
@@ -61,7 +61,7 @@ static inline const tn_operand *tn__operand(const tn_op *op, int64_t index)
  * after it has added one to its registry. */
 extern _Atomic int32_t tn__observers_on;
 /* Those that listen, at most TN__OBSERVERS; their plugins are activated for it. */
-int64_t tn__observers(const tn_observer **out);
+int64_t tn__observers(const tn_observer_def **out);
 void tn__observers_changed(void);
 void tn__observers_shutdown(void);
 

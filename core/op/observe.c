@@ -9,7 +9,7 @@ _Atomic int32_t tn__observers_on;
 /* The observer of an entry, NULL when it does not listen: one of a plugin hears nothing before the
  * plugin is activated (rule 1), which `activate` does. Failing at that is a line of the log and of
  * the report, and nothing that the call of the user would hear of. */
-static const tn_observer *listener(const tn__entry *entry, bool activate)
+static const tn_observer_def *listener(const tn__entry *entry, bool activate)
 {
     _Atomic int32_t *active = &entry->plugin->active;
     if (tn__unlikely(atomic_load_explicit(active, memory_order_acquire) == 0) && activate) {
@@ -20,24 +20,24 @@ static const tn_observer *listener(const tn__entry *entry, bool activate)
         tn_error_restore(mark);
     }
     return atomic_load_explicit(active, memory_order_acquire) > 0
-               ? (const tn_observer *)entry->contribution
+               ? (const tn_observer_def *)entry->contribution
                : NULL;
 }
 
-static int64_t listening(const tn_observer **out, bool activate)
+static int64_t listening(const tn_observer_def **out, bool activate)
 {
     const tn__entry *const *entries;
-    int64_t count = tn__registry_all(TN_KIND_tn_observer, &entries), used = 0;
+    int64_t count = tn__registry_all(TN_KIND_tn_observer_def, &entries), used = 0;
 
     for (int64_t i = 0; i < count && used < TN__OBSERVERS; i++) {
-        const tn_observer *observer = listener(entries[i], activate);
+        const tn_observer_def *observer = listener(entries[i], activate);
         if (observer != NULL)
             out[used++] = observer;
     }
     return used;
 }
 
-int64_t tn__observers(const tn_observer **out)
+int64_t tn__observers(const tn_observer_def **out)
 {
     return listening(out, true);
 }
@@ -45,7 +45,7 @@ int64_t tn__observers(const tn_observer **out)
 /* From inside the allocator, where no plugin can be activated. */
 static void memory_changed(const tn_device *device, int64_t bytes)
 {
-    const tn_observer *observers[TN__OBSERVERS];
+    const tn_observer_def *observers[TN__OBSERVERS];
     int64_t count = listening(observers, false);
 
     for (int64_t i = 0; i < count; i++)
@@ -56,7 +56,7 @@ static void memory_changed(const tn_device *device, int64_t bytes)
 void tn__observers_changed(void)
 {
     const tn__entry *const *entries;
-    int64_t count = tn__registry_all(TN_KIND_tn_observer, &entries);
+    int64_t count = tn__registry_all(TN_KIND_tn_observer_def, &entries);
 
     atomic_store_explicit(&tn__memory_hook, count > 0 ? memory_changed : NULL,
                           memory_order_release);
@@ -72,7 +72,7 @@ void tn__observers_shutdown(void)
 tn_status tn__observed_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                             const void *options, tn_tensor **out, int64_t n_out, tn_tensor *into)
 {
-    const tn_observer *observers[TN__OBSERVERS];
+    const tn_observer_def *observers[TN__OBSERVERS];
     uint64_t tokens[TN__OBSERVERS];
     int64_t count = tn__observers(observers);
     const tn_device *device = into != NULL && !tn__is_none(into) ? into->device : NULL;

@@ -8,7 +8,7 @@
 #include "core/op/internal.h"
 
 typedef struct tn__kernel_entry {
-    tn_kernel kernel; /* the host's zero-filled copy; its name is never NULL */
+    tn_kernel_def kernel; /* the host's zero-filled copy; its name is never NULL */
     tn__plugin *plugin;
     const char *id; /* of the plugin; "": the program's own */
     bool refused;   /* lost against another one (rule 22) */

@@ -141,7 +141,7 @@ tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin)
     tn_status status;
 
     if (op == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     memcpy(&op->def, def, size);
     op->def.head.size = sizeof op->def;
     op->plugin = plugin;
@@ -207,7 +207,7 @@ static int loser(const tn__kernel_entry *a, const tn__kernel_entry *b)
         strcmp(a->kernel.op, b->kernel.op) != 0 || strcmp(a->kernel.device, b->kernel.device) != 0)
         return 0;
     if (a->kernel.priority == b->kernel.priority) {
-        if (a->plugin == b->plugin) /* a family of kernels that `supports` tells apart */
+        if (a->plugin == b->plugin) /* a family of kernels among which `supports` chooses */
             return a->kernel.supports != NULL || b->kernel.supports != NULL ? 0 : 1;
         return strcmp(file_of(a->plugin), file_of(b->plugin)) <= 0 ? 1 : -1;
     }
@@ -267,7 +267,7 @@ static tn_status add_entry(tn__kernel_entry *entry)
     return TN_OK;
 }
 
-tn_status tn__kernel_add(const tn_kernel *kernel, tn__plugin *plugin)
+tn_status tn__kernel_add(const tn_kernel_def *kernel, tn__plugin *plugin)
 {
     size_t size = kernel->head.size < sizeof *kernel ? kernel->head.size : sizeof *kernel;
     tn__kernel_entry *entry;
@@ -331,7 +331,7 @@ struct tn__kernel_list *tn__kernels_build(const tn_op *op, const tn__device_type
 }
 
 /* Why nothing calls a kernel; false when something may. */
-static bool is_idle(const snapshot *all, const tn_kernel *kernel, char *words, size_t size)
+static bool is_idle(const snapshot *all, const tn_kernel_def *kernel, char *words, size_t size)
 {
     const char *name = kernel->name, *nearest;
     const tn_op *newest = find(all, kernel->op, 0);
@@ -517,7 +517,7 @@ tn_status tn__missing(const tn__work *work, tn_dtype dtype, const char *reasons)
 
     pthread_mutex_lock(&lock);
     for (int64_t i = 0; i < n_kernels; i++) {
-        const tn_kernel *kernel = &kernels[i]->kernel;
+        const tn_kernel_def *kernel = &kernels[i]->kernel;
 
         if (kernels[i]->refused || kernel->revision != op->def.revision ||
             strcmp(kernel->op, op->def.name) != 0)

@@ -63,7 +63,7 @@ static tn_status make_output(const tn_call *call, int32_t index, tn_ints shape)
         meta.shape[d] = shape.at[d];
     work->out[index] = tn__tensor_make(&meta, work->device);
     if (work->out[index] == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     ((const tn_view **)(uintptr_t)call->out)[index] = &work->out[index]->view;
     return TN_OK;
 }
@@ -120,7 +120,8 @@ static tn_status check_guards(const tn_device *device, const tn__kernel_entry *e
                            entry->plugin->id, name);
 }
 
-/* Memory that the kernel asks for beside its operands; *space is NULL when it wants none. */
+/* Memory that the kernel asks for in addition to its operands; *space is NULL when it wants
+ * none. */
 static tn_status make_workspace(tn__work *work, const tn__kernel_entry *entry, tn_call *call,
                                 tn_tensor **space)
 {
@@ -196,7 +197,7 @@ static bool plugin_starts(const tn__kernel_entry *entry, char *reasons, tn_statu
     if (tn__plugin_use(entry->plugin) == TN_OK)
         return true;
     if (atomic_load(&entry->plugin->ended) || tn__alloc_failures() != failures) {
-        *status = tn_error_last()->code;
+        *status = tn_error_last_code();
         return false;
     }
     add_reason(reasons, entry, tn_error_last()->message);
@@ -281,7 +282,7 @@ static TN__INLINE tn_status try_kernels(tn__work *work, const struct tn__kernel_
                 break;
             stream = tn__stream_current(work->device);
             if (tn__unlikely(stream == NULL)) {
-                status = tn_error_last()->code;
+                status = tn_error_last_code();
                 break;
             }
             call.stream = stream->handle;
@@ -351,8 +352,8 @@ static bool is_input(const tn__work *work, const tn_tensor *result)
     return false;
 }
 
-/* What a result of a decomposition is to later gradients. An input that was returned as it is stays as
- * it is: other threads may be reading it. */
+/* What a result of a decomposition is to later gradients. An input that was returned as it is
+ * stays as it is: other threads may be reading it. */
 static void settle_result(const tn__work *work, tn_tensor *result, bool quiet)
 {
     bool seen;
@@ -370,8 +371,8 @@ static tn_status decompose(tn__work *work, tn_tensor **out, bool record)
     const tn_op_def *def = &work->op->def;
     uint64_t scope = tn_scope_begin();
     const char *before = tn__error_plugin(work->op->id);
-    /* Inner operators that stand for this one speak for themselves: views remember their base also
-     * while no gradient is wanted yet. */
+    /* Inner operators record themselves: views remember their base also while no gradient is
+     * wanted yet. */
     bool quiet = !record && (def->derive != NULL || work->into != NULL);
     tn__check_thread thread;
     tn_status status;
@@ -421,7 +422,7 @@ static tn_status run_view(tn__work *work, tn_tensor **out)
     } else if (tn__op_up.grad_view(out[0], work->in[0]) != TN_OK) {
         tn_tensor_drop(out[0]);
         out[0] = NULL;
-        return tn_error_last()->code;
+        return tn_error_last_code();
     }
     return TN_OK;
 }
@@ -533,13 +534,13 @@ tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in,
         if ((entry->kernel.dtypes & TN_BIT(dtype)) == 0)
             continue;
         if (entry->plugin != NULL && tn__plugin_use(entry->plugin) != TN_OK)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         status = tn__device_usable(work.device);
         if (status != TN_OK)
             return status;
         stream = tn__stream_current(work.device);
         if (stream == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         make_call(&work, &call, dtype, out_views);
         call.kernel = &entry->kernel;
         call.stream = stream->handle;

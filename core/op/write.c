@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operators that write into their inputs (TN_OPERAND_WRITTEN): many tensors change in one call, as in the step of an
- * optimizer. What is written has to be writable, may not be reached twice, and nothing may be recorded of it. */
+ * Operators that write into their inputs (TN_OPERAND_WRITTEN): many tensors change in one call,
+ * as in the step of an optimizer. What is written has to be writable, may not be reached twice,
+ * and nothing may be recorded of it. */
 #include "core/op/private.h"
 
 #include <stdlib.h>

@@ -83,8 +83,8 @@ static tn_status run(tn__plugin *plugin, const uint64_t *failures)
     return status;
 }
 
-/* Takes the turn to activate, or waits until somebody else has; false when there is nothing left
- * to do. */
+/* Takes the turn to activate, or waits until another thread has; false when there is nothing
+ * left to do. */
 static bool take_turn(tn__plugin *plugin, tn_status *status)
 {
     tn__plugin_private *own = plugin->private;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The checked boundary (TENON_CHECK=1): what a plugin's function must leave as it was, in the thread that called it. Without
- * checking a call costs one load. */
+ * The checked boundary (TENON_CHECK=1): what a plugin's function must leave as it was, in the
+ * thread that called it. Without checking a call costs one load. */
 #ifndef TN_CORE_PLUGIN_CHECK_THREAD_H
 #define TN_CORE_PLUGIN_CHECK_THREAD_H
 
@@ -32,8 +32,8 @@ static inline void tn__check_threads(tn__check_thread *before)
     tn__plugin_up.check_threads_note(before);
 }
 
-/* After it: what it left changed is put back; TN_ERR_REFUSED with the plugin, the function and the change when it succeeded
- * otherwise, else `status`. */
+/* After it: what it left changed is put back; TN_ERR_REFUSED with the plugin, the function and
+ * the change when it succeeded otherwise, else `status`. */
 static inline tn_status tn__check_leave(const tn__check_thread *before, const char *plugin,
                                         const char *what, tn_status status)
 {

@@ -24,7 +24,7 @@ static tn_status add_op(uint32_t kind, const char *name, const tn_head *copy, tn
 static tn_status add_backend(uint32_t kind, const char *name, const tn_head *copy,
                              tn__plugin *plugin)
 {
-    tn_backend *backend = (tn_backend *)copy;
+    tn_backend_def *backend = (tn_backend_def *)copy;
     (void)kind, (void)name;
     if (tn__checked() && tn__plugin_up.check_backend(backend, plugin) != TN_OK)
         return TN_ERR_MEMORY;
@@ -34,7 +34,7 @@ static tn_status add_backend(uint32_t kind, const char *name, const tn_head *cop
 static tn_status add_kernel(uint32_t kind, const char *name, const tn_head *copy,
                             tn__plugin *plugin)
 {
-    tn_kernel *kernel = (tn_kernel *)copy;
+    tn_kernel_def *kernel = (tn_kernel_def *)copy;
     (void)kind, (void)name;
     if (!kernel->device || !kernel->device[0])
         return tn_fail(TN_ERR_VALUE, "kernel %q for operator %q names no device type",
@@ -63,26 +63,26 @@ static tn_status add_observer(uint32_t kind, const char *name, const tn_head *co
 
 #define END(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
 #define ROW(type, name_, last, pass, options, add)                                                 \
-    [TN_KIND_##type - TN_KIND_tn_backend] = {                                                      \
+    [TN_KIND_##type - TN_KIND_tn_backend_def] = {                                                  \
         #type, sizeof(type), END(type, last), offsetof(type, name_), pass, options, add            \
     }
 #define OPTIONS(type) offsetof(type, options)
 
 static const struct kind kinds[] = {
-    ROW(tn_backend, type, copy, TN__PASS_BACKENDS, 0, add_backend),
+    ROW(tn_backend_def, type, copy, TN__PASS_BACKENDS, 0, add_backend),
     ROW(tn_op_def, name, infer, TN__PASS_OPS, OPTIONS(tn_op_def), add_op),
-    ROW(tn_kernel, op, run, TN__PASS_KERNELS, 0, add_kernel),
-    ROW(tn_layer, name, forward, TN__PASS_NAMED, OPTIONS(tn_layer), tn__registry_add),
+    ROW(tn_kernel_def, op, run, TN__PASS_KERNELS, 0, add_kernel),
+    ROW(tn_layer_def, name, forward, TN__PASS_NAMED, OPTIONS(tn_layer_def), tn__registry_add),
     ROW(tn_optimizer_def, name, step, TN__PASS_NAMED, OPTIONS(tn_optimizer_def), tn__registry_add),
     ROW(tn_scheduler_def, name, rate, TN__PASS_NAMED, OPTIONS(tn_scheduler_def), tn__registry_add),
     ROW(tn_init_def, name, fill, TN__PASS_NAMED, OPTIONS(tn_init_def), tn__registry_add),
-    ROW(tn_format, name, extensions, TN__PASS_NAMED, 0, tn__registry_add),
-    ROW(tn_observer, name, user, TN__PASS_NAMED, 0, add_observer),
+    ROW(tn_format_def, name, extensions, TN__PASS_NAMED, 0, tn__registry_add),
+    ROW(tn_observer_def, name, user, TN__PASS_NAMED, 0, add_observer),
 };
 
 static const struct kind *kind_of(const tn_head *head)
 {
-    int64_t index = (int64_t)head->kind - TN_KIND_tn_backend;
+    int64_t index = (int64_t)head->kind - TN_KIND_tn_backend_def;
     return index >= 0 && index < tn__countof(kinds) && kinds[index].size ? &kinds[index] : NULL;
 }
 
@@ -93,14 +93,13 @@ static const char *name_in(const struct kind *kind, const void *copy)
     return name;
 }
 
-/* Members that a descriptor of the kind cannot do without; the room of tensors looks at backends
- * itself. */
+/* Members that a descriptor of the kind cannot do without; core/tensor checks backends itself. */
 static tn_status complete(const struct kind *kind, const tn_head *copy)
 {
     const char *what = NULL;
     switch (copy->kind) {
-    case TN_KIND_tn_layer: {
-        const tn_layer *l = (const tn_layer *)copy;
+    case TN_KIND_tn_layer_def: {
+        const tn_layer_def *l = (const tn_layer_def *)copy;
         /* A container may be there to be looked at only. */
         what = !l->forward && !l->call && !(l->flags & (TN_LAYER_LIST | TN_LAYER_DICT))
                    ? "forward or call"
@@ -118,7 +117,7 @@ static tn_status complete(const struct kind *kind, const tn_head *copy)
         what = ((const tn_scheduler_def *)copy)->rate ? NULL : "rate";
         break;
     case TN_KIND_tn_init_def: what = ((const tn_init_def *)copy)->fill ? NULL : "fill"; break;
-    case TN_KIND_tn_kernel: what = ((const tn_kernel *)copy)->run ? NULL : "run"; break;
+    case TN_KIND_tn_kernel_def: what = ((const tn_kernel_def *)copy)->run ? NULL : "run"; break;
     case TN_KIND_tn_op_def: what = ((const tn_op_def *)copy)->infer ? NULL : "infer"; break;
     default: break;
     }
@@ -155,14 +154,14 @@ static tn_status op_names(const tn_op_def *def)
 }
 
 /* The name of a kernel is for reports only and may be absent. */
-static tn_status kernel_names(const tn_kernel *kernel)
+static tn_status kernel_names(const tn_kernel_def *kernel)
 {
-    tn_status status = tn__name_check(kernel->op, ".", "tn_kernel: op");
+    tn_status status = tn__name_check(kernel->op, ".", "tn_kernel_def: op");
 
     if (status == TN_OK && kernel->name)
-        status = tn__name_check(kernel->name, ".-", "tn_kernel for %s: name", kernel->op);
+        status = tn__name_check(kernel->name, ".-", "tn_kernel_def for %s: name", kernel->op);
     if (status == TN_OK && kernel->device && kernel->device[0])
-        status = tn__name_check(kernel->device, "", "tn_kernel for %s: device", kernel->op);
+        status = tn__name_check(kernel->device, "", "tn_kernel_def for %s: device", kernel->op);
     return status;
 }
 
@@ -174,13 +173,13 @@ static tn_status names_acceptable(const struct kind *kind, const tn_head *copy)
 
     if (!name || !name[0])
         return tn_fail(TN_ERR_VALUE, "a %s has no name", kind->type);
-    if (copy->kind == TN_KIND_tn_backend) /* the room of tensors has a rule of its own */
+    if (copy->kind == TN_KIND_tn_backend_def) /* core/tensor has a rule of its own */
         return TN_OK;
-    if (copy->kind == TN_KIND_tn_kernel)
-        return kernel_names((const tn_kernel *)copy);
+    if (copy->kind == TN_KIND_tn_kernel_def)
+        return kernel_names((const tn_kernel_def *)copy);
     if (copy->kind == TN_KIND_tn_op_def)
         status = op_names((const tn_op_def *)copy);
-    else if (copy->kind == TN_KIND_tn_format || copy->kind == TN_KIND_tn_observer)
+    else if (copy->kind == TN_KIND_tn_format_def || copy->kind == TN_KIND_tn_observer_def)
         status = tn__name_check(name, ".-", "%s: name", kind->type);
     else
         status = tn__name_check_type(name, kind->type);
@@ -193,7 +192,7 @@ static tn_status names_acceptable(const struct kind *kind, const tn_head *copy)
 static size_t options_size(const tn_head *copy)
 {
     switch (copy->kind) {
-    case TN_KIND_tn_layer: return ((const tn_layer *)copy)->data_size;
+    case TN_KIND_tn_layer_def: return ((const tn_layer_def *)copy)->data_size;
     case TN_KIND_tn_op_def: return ((const tn_op_def *)copy)->options_size;
     case TN_KIND_tn_optimizer_def: return ((const tn_optimizer_def *)copy)->data_size;
     case TN_KIND_tn_scheduler_def: return ((const tn_scheduler_def *)copy)->data_size;
@@ -307,10 +306,11 @@ static tn_status contribute_table(tn__plugin *plugin, uint8_t *handed)
     char words[200];
     if (!own->kernels || own->n_kernels <= 0)
         return TN_OK;
-    if (own->kernel_size < kinds[TN_KIND_tn_kernel - TN_KIND_tn_backend].least) {
-        tn_snprint(words, sizeof words,
-                   "its table of %lld kernels has a kernel_size of %u; sizeof(tn_kernel) is meant",
-                   (long long)own->n_kernels, own->kernel_size);
+    if (own->kernel_size < kinds[TN_KIND_tn_kernel_def - TN_KIND_tn_backend_def].least) {
+        tn_snprint(
+            words, sizeof words,
+            "its table of %lld kernels has a kernel_size of %u; sizeof(tn_kernel_def) is meant",
+            (long long)own->n_kernels, own->kernel_size);
         tn__plugins_lock();
         if (!handed[0])
             refused(plugin, words, own->n_kernels);

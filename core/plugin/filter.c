@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * TENON_PLUGINS: which plugins may load, and what to say when the list, or the path beside it, lets
+ * TENON_PLUGINS: which plugins may load, and what to say when the list, or the plugin path, lets
  * nothing in. */
 #include "core/plugin/private.h"
 

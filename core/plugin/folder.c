@@ -35,7 +35,7 @@ bool tn__folder_beside(const char *compiled, const char *own, char *out, size_t 
     size_t length = strlen(compiled),
            ending = (size_t)tn_snprint(tail, sizeof tail, "/tenon/%d", TN_ABI_MAJOR);
     if (length <= ending || length >= sizeof libdir || strcmp(compiled + length - ending, tail))
-        return false; /* chosen apart from the library's: it stays where it is */
+        return false; /* chosen independently of the library's: it stays where it is */
     tn_snprint(libdir, sizeof libdir, "%.*s", (int)(length - ending), compiled);
     if (realpath(libdir, real) && !strcmp(real, own))
         return false;

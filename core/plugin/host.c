@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the host is to a plugin: one struct, the same for all, whose address tells two copies of
- * the core apart (rule 20). */
+ * What the host is to a plugin: one struct, the same for all, whose address distinguishes two
+ * copies of the core (rule 20). */
 #include "core/plugin/private.h"
 
 #include <strings.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plugins and registries as the rooms of the core see them. */
+ * Plugins and registries as the other folders of the core see them. */
 #ifndef TN_CORE_PLUGIN_INTERNAL_H
 #define TN_CORE_PLUGIN_INTERNAL_H
 
@@ -27,14 +27,14 @@ tn_status tn__plugins_discover(void);
 tn_status tn__plugin_use(tn__plugin *plugin);
 
 /* What came of looking for the devices of a backend of this plugin; for the report (stage
- * "probe"). A failure takes its words from the thread's last error. */
+ * "probe"). The message of a failure is the thread's last error. */
 void tn__plugin_probed(tn__plugin *plugin, tn_status status);
 
-/* The id of the plugin in whose file an address of code is; where that is unknown (a call that ended
- * a function was compiled as a jump), of the one that this thread entered last. */
+/* The id of the plugin in whose file an address of code is; where that is unknown (a call that
+ * ended a function was compiled as a jump), of the one that this thread entered last. */
 const char *tn__plugin_of_code(const void *address);
 
-/* The load report's words about a device type or name that is not to be had: "plugin X (file):
+/* The load report's line about a device type or name that is not available: "plugin X (file):
  * FAILED at dlopen: ...", for error texts. Appends nothing when the report knows nothing of it. */
 void tn__plugins_explain(const char *name, tn__text *text);
 
@@ -91,9 +91,9 @@ typedef struct tn__plugin_calls {
     /* The table for plugins of an interface (generated). */
     const void *(*host_interface)(const char *id, uint32_t min, uint32_t max, uint32_t *revision,
                                   uint32_t *size);
-    tn_status (*backend_add)(const tn_backend *backend, tn__plugin *plugin);
+    tn_status (*backend_add)(const tn_backend_def *backend, tn__plugin *plugin);
     tn_status (*op_add)(const tn_op_def *def, tn__plugin *plugin);
-    tn_status (*kernel_add)(const tn_kernel *kernel, tn__plugin *plugin);
+    tn_status (*kernel_add)(const tn_kernel_def *kernel, tn__plugin *plugin);
     void (*kernels_idle)(void (*tell)(tn__plugin *plugin, const char *words));
     void (*observers_changed)(void);
     int64_t (*op_count)(void);
@@ -105,9 +105,9 @@ typedef struct tn__plugin_calls {
     /* The same of a device type; NULL without an error. */
     const tn_head *(*device_type_find)(const char *name, tn__plugin **plugin);
     /* Checking functions for the copies of descriptors (core/check/check.h). */
-    tn_status (*check_backend)(tn_backend *backend, const tn__plugin *plugin);
+    tn_status (*check_backend)(tn_backend_def *backend, const tn__plugin *plugin);
     size_t (*check_kernel_size)(void);
-    void (*check_kernel)(tn_kernel *kernel, void *shadow, const tn__plugin *plugin);
+    void (*check_kernel)(tn_kernel_def *kernel, void *shadow, const tn__plugin *plugin);
     void (*check_thread_note)(struct tn__check_thread *before);
     void (*check_threads_note)(struct tn__check_thread *before);
     tn_status (*check_thread_judge)(const struct tn__check_thread *before, const char *plugin,

@@ -231,7 +231,7 @@ static bool build_fits(tn__plugin *plugin, const tn_build_facts *build)
     return true;
 }
 
-/* The interfaces that it was compiled against, with the words of rule 6. */
+/* The interfaces that it was compiled against, with the message of rule 6. */
 static bool needs_fit(tn__plugin *plugin, const tn_interface_need *need)
 {
     for (; need && need->id; need++) {
@@ -336,8 +336,8 @@ static void start_over(tn__plugin *plugin, tn_stage stage)
     atomic_store_explicit(&plugin->active, 0, memory_order_release);
 }
 
-/* Whether a plugin that did not load is to be tried again: host memory ran out since `failures`. The
- * failure is recorded then. */
+/* Whether a plugin that did not load is to be tried again: host memory ran out since `failures`.
+ * The failure is recorded then. */
 static bool again_after(tn__plugin *plugin, uint64_t failures)
 {
     if (plugin->report.outcome == TN_OUTCOME_OK || tn__alloc_failures() == failures)

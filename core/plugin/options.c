@@ -25,7 +25,7 @@ static void prefix_of(const tn__plugin *plugin, char *to, size_t size)
     tn_snprint(to, size, "TENON_%s_", part);
 }
 
-/* The value as the grammar of specs reads it; a STRING is taken as it stands. */
+/* The value as the grammar of specs reads it; a STRING is taken as it is. */
 static tn_status fill(tn__plugin *plugin, const tn_option *table, const char *what,
                       const char **names, tn_value *values, int64_t count)
 {
@@ -71,7 +71,8 @@ static tn_status take(struct given *given, const tn_option *row, const char *var
     return TN_OK;
 }
 
-/* The row that `tenon env` shows. The default stands in the help: unset is unset. */
+/* The row that `tenon env` shows. The default is in the help: a variable that is not set has no
+ * value. */
 static tn_status add_row(tn__plugin *plugin, const tn_option *row, const char *variable)
 {
     const char *help = row->help ? row->help : "";
@@ -133,7 +134,7 @@ bool tn__plugin_options(tn__plugin *plugin)
     return false;
 }
 
-/* ---- variables that nobody reads ------------------------------------------------------------- */
+/* ---- variables that nothing reads ------------------------------------------------------------ */
 
 static void warn(const char *name)
 {
@@ -151,7 +152,7 @@ static void warn(const char *name)
         name, near ? "; nearest: " : "", near ? near : "");
 }
 
-/* A variable of a few words, read by those whom it concerns: a wrong word would change nothing. */
+/* A variable of a few words, read where it is needed: an unknown word would change nothing. */
 static void warn_of_math(void)
 {
     const char *math = tn_env_get("TENON_MATH");

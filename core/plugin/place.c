@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What is looked at before a file is mapped: who may have written it (rule 14), and whether
- * mapping it would end the process (a sanitizer's runtime that comes too late exits, a file that was
- * cut off is a bus error). */
+ * mapping it would end the process (a sanitizer's runtime that comes too late exits, a file that
+ * was cut off is a bus error). */
 #include "core/plugin/private.h"
 
 #include <dlfcn.h>
@@ -236,8 +236,8 @@ static const char *const openmp_names[] = { "libgomp.so", "libomp.so", "libiomp5
 static const char *const blas_names[] = { "openblas", "libmkl_core", "libmkl_rt",
                                           "libblis",  "libf77blas",  NULL };
 static const char *const nothing[] = { NULL };
-/* Two OpenMP runtimes have a pool each. A BLAS that a plugin opened for itself (RTLD_LOCAL) is called by it alone, whatever
- * others the program has, as every program with NumPy does. */
+/* Two OpenMP runtimes have a pool each. A BLAS that a plugin opened for itself (RTLD_LOCAL) is
+ * called by it alone, whatever others the program has, as every program with NumPy does. */
 static struct family families[] = {
     { "OpenMP", openmp_names, TN_LOG_WARNING,
       "their threads compete, and results may be wrong; link all parts against one", "" },

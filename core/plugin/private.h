@@ -41,8 +41,8 @@ typedef struct tn__plugin_private {
     tn__plugin *waits_for;
 } tn__plugin_private;
 
-/* A recursive lock over the list and the reports. Nothing of another room is called while it is
- * held: contributions are handed over and plugins activated outside of it. */
+/* A recursive lock over the list and the reports. Nothing of another folder is called while it
+ * is held: contributions are handed over and plugins activated outside of it. */
 void tn__plugins_lock(void);
 void tn__plugins_unlock(void);
 
@@ -58,8 +58,7 @@ tn__plugin *tn__plugin_by_inode(const struct stat *at);
 /* Memory that lives as long as the process; zeroed. */
 void *tn__plugin_keep(tn__plugin *plugin, size_t size);
 
-/* What became of it. The words are kept; when there is no memory for them, a fixed text stands
- * in. */
+/* Its outcome. The message is kept; without memory for it, a fixed text is put in. */
 void tn__plugin_outcome(tn__plugin *plugin, tn_outcome outcome, tn_stage stage, tn_status code,
                         const char *format, ...);
 void tn__plugin_reason(tn__plugin *plugin, const char *format, ...);
@@ -95,13 +94,13 @@ const char *tn__plugin_folder(void);
 bool tn__folder_beside(const char *compiled, const char *own, char *out, size_t size);
 /* Number by number: < 0, 0, > 0. */
 int tn__compare_versions(const char *a, const char *b);
-/* Owner and permissions (rule 14): words when they are not acceptable. */
+/* Owner and permissions (rule 14): a message when they are not acceptable. */
 bool tn__trusted_place(const struct stat *at, const char *what, char *words, size_t size);
 /* The same of the folders above `path`, by which it is reached: one that anybody may write to lets
  * everything below it be replaced, but for the sticky bit. */
 bool tn__trusted_above(const char *path, char *words, size_t size);
-/* What an ELF file says before it is mapped: another outcome than OK, with words, when mapping it
- * would end the process. */
+/* What an ELF file says before it is mapped: another outcome than OK, with a message, when
+ * mapping it would end the process. */
 tn_outcome tn__elf_acceptable(const char *path, char *words, size_t size);
 /* Whether an address is in memory that a file was mapped to as code; how many bytes of what was
  * mapped follow it (SIZE_MAX where that is not known). */
@@ -116,7 +115,7 @@ tn_status tn__plugins_settle(void);
 bool tn__plugin_options(tn__plugin *plugin);
 /* A failure when TENON_CHECK has a value that means neither yes nor no. */
 tn_status tn__check_mode_check(void);
-/* Warns about variables TENON_* that nobody reads, once each. */
+/* Warns about variables TENON_* that nothing reads, once each. */
 void tn__options_warn_unknown(void);
 /* Warns once about two OpenMP or BLAS runtimes in the process (rule 13). */
 void tn__runtimes_warn(void);
@@ -130,8 +129,7 @@ tn_status tn__contribute(tn__plugin *plugin, int pass);
 /* One contribution; the failure is recorded. */
 tn_status tn__contribute_one(const tn_head *head, tn__plugin *plugin);
 
-/* The zero-filled full-size copy of a struct that somebody else wrote: `least` bytes have to be
- * there. */
+/* The zero-filled full-size copy of a plugin's struct: `least` bytes have to be there. */
 tn_status tn__copy_struct(void *to, size_t size, size_t least, const tn_head *from,
                           const char *what);
 

@@ -11,7 +11,7 @@ struct snapshot {
     const tn__entry *at[];
 };
 
-enum { KINDS = TN_KIND_END - TN_KIND_tn_backend };
+enum { KINDS = TN_KIND_END - TN_KIND_tn_backend_def };
 
 static _Atomic(struct snapshot *) current[KINDS];
 
@@ -19,11 +19,11 @@ static const struct {
     uint32_t kind;
     const char *what;
 } words[] = {
-    { TN_KIND_tn_backend, "device type" },     { TN_KIND_tn_op_def, "operator" },
-    { TN_KIND_tn_kernel, "kernel" },           { TN_KIND_tn_layer, "layer" },
+    { TN_KIND_tn_backend_def, "device type" }, { TN_KIND_tn_op_def, "operator" },
+    { TN_KIND_tn_kernel_def, "kernel" },       { TN_KIND_tn_layer_def, "layer" },
     { TN_KIND_tn_optimizer_def, "optimizer" }, { TN_KIND_tn_scheduler_def, "scheduler" },
-    { TN_KIND_tn_init_def, "init" },           { TN_KIND_tn_format, "file format" },
-    { TN_KIND_tn_dataset_def, "dataset" },     { TN_KIND_tn_observer, "observer" },
+    { TN_KIND_tn_init_def, "init" },           { TN_KIND_tn_format_def, "file format" },
+    { TN_KIND_tn_observer_def, "observer" },
 };
 
 static const char *what_is(uint32_t kind)
@@ -36,8 +36,9 @@ static const char *what_is(uint32_t kind)
 
 static _Atomic(struct snapshot *) *slot_of(uint32_t kind)
 {
-    return kind >= TN_KIND_tn_backend && kind < TN_KIND_END ? &current[kind - TN_KIND_tn_backend]
-                                                            : NULL;
+    return kind >= TN_KIND_tn_backend_def && kind < TN_KIND_END
+               ? &current[kind - TN_KIND_tn_backend_def]
+               : NULL;
 }
 
 static const struct snapshot *snapshot_of(uint32_t kind)
@@ -46,7 +47,7 @@ static const struct snapshot *snapshot_of(uint32_t kind)
     return slot ? atomic_load_explicit(slot, memory_order_acquire) : NULL;
 }
 
-/* The place of a name, or where it would stand. */
+/* The place of a name, or where it would be inserted. */
 static int64_t place_of(const struct snapshot *all, const char *name, bool *found)
 {
     int64_t low = 0, high = all ? all->count : 0;
@@ -177,7 +178,7 @@ void tn__registry_shutdown(void)
     }
 }
 
-/* ---- public: the registries of operators and device types live with their rooms -------------- */
+/* ---- public: core/op and core/tensor have registries of their own ---------------------------- */
 
 int64_t tn_registry_count(uint32_t kind)
 {
@@ -185,7 +186,7 @@ int64_t tn_registry_count(uint32_t kind)
         return -1;
     if (kind == TN_KIND_tn_op_def)
         return tn__plugin_up.op_count();
-    if (kind == TN_KIND_tn_backend)
+    if (kind == TN_KIND_tn_backend_def)
         return tn__plugin_up.device_type_count();
     return tn__registry_all(kind, NULL);
 }
@@ -201,7 +202,7 @@ const char *tn_registry_name(uint32_t kind, int64_t index)
     }
     if (kind == TN_KIND_tn_op_def)
         return tn__plugin_up.op_name(index);
-    if (kind == TN_KIND_tn_backend)
+    if (kind == TN_KIND_tn_backend_def)
         return tn__plugin_up.device_type_name(index);
     tn__registry_all(kind, &entries);
     return entries[index]->name;
@@ -214,7 +215,7 @@ static const tn_head *look_up(uint32_t kind, const char *name, tn__plugin **plug
         return NULL;
     if (kind == TN_KIND_tn_op_def)
         return tn__plugin_up.op_find(name, plugin);
-    if (kind == TN_KIND_tn_backend) {
+    if (kind == TN_KIND_tn_backend_def) {
         const tn_head *backend = tn__plugin_up.device_type_find(name, plugin);
         if (!backend)
             unknown(kind, name);

@@ -192,7 +192,7 @@ void tn__plugin_probed(tn__plugin *plugin, tn_status status)
         return;
     tn__plugins_lock();
     int32_t active = atomic_load_explicit(&plugin->active, memory_order_acquire);
-    if (status == TN_OK) /* words of refused contributions stay */
+    if (status == TN_OK) /* messages of refused contributions stay */
         plugin->report.stage = TN_STAGE_PROBE;
     else
         tn__plugin_outcome(
@@ -218,10 +218,10 @@ static bool is_about(const tn__plugin *plugin, const char *name, size_t length)
         return true;
     const tn_plugin *own = plugin->plugin;
     for (int64_t i = 0; own && i < own->n_contributions; i++) {
-        const tn_backend *backend = own->contributions[i];
-        if (backend && backend->head.kind == TN_KIND_tn_backend &&
-            TN_HAS(backend, tn_backend, type) && backend->type && strlen(backend->type) == length &&
-            !strncmp(backend->type, name, length))
+        const tn_backend_def *backend = own->contributions[i];
+        if (backend && backend->head.kind == TN_KIND_tn_backend_def &&
+            TN_HAS(backend, tn_backend_def, type) && backend->type &&
+            strlen(backend->type) == length && !strncmp(backend->type, name, length))
             return true;
     }
     return false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The caching allocator: what threads keep, what is counted, and what happens when memory runs out. */
+ * The caching allocator: what threads keep, what is counted, and what happens when memory runs
+ * out. */
 #include "core/tensor/allocator.h"
 #include "core/plugin/internal.h"
 
@@ -139,7 +140,8 @@ static tn__cache *cache_of(const tn_device *device, const tn__thread *thread)
                : NULL;
 }
 
-/* The thread's cache in a state that fits: made, attached, of this stream, of this epoch. NULL when there is none to be had; no error. */
+/* The thread's cache in a state that fits: made, attached, of this stream, of this epoch. NULL
+ * when there is none; no error. */
 static tn__cache *cache_ready(struct tn__allocator *allocator, tn_stream *stream)
 {
     tn__thread *thread;
@@ -210,8 +212,8 @@ static inline void begin_life(tn__storage *storage, uint64_t bytes)
         TN__UNPOISON((char *)storage->memory + storage->offset, bytes);
 }
 
-/* Waits for the streams, as far as they are free, and gives everything that nobody needs back to the device. No lock is held
- * while waiting. */
+/* Waits for the streams, as far as they are free, and gives everything that is not used back to
+ * the device. No lock is held while waiting. */
 static void reclaim(struct tn__allocator *allocator)
 {
     tn_device *device = allocator->device;
@@ -417,7 +419,8 @@ tn_status tn__storage_use_slow(tn__storage *storage, tn_stream *stream)
     tn_stream *wait = NULL;
     int i;
 
-    /* Work on devices without streams is done when a call returns; foreign memory is waited for when it ends; guarded memory, too. */
+    /* Work on devices without streams is done when a call returns; foreign memory is waited for
+     * when it ends; guarded memory, too. */
     if (stream->lock == NULL || block == NULL || allocator->guarded)
         return TN_OK;
     pthread_mutex_lock(&allocator->lock);

@@ -90,16 +90,19 @@ static inline int tn__block_class(const struct tn__allocator *allocator, uint64_
 }
 /* Bytes that it has, and its class. */
 uint64_t tn__block_size(const struct tn__allocator *allocator, uint64_t bytes, int *size_class);
-/* A block of exactly `size` (a little more for large ones); NULL without an error when the device has to be asked. */
+/* A block of exactly `size` (a little more for large ones); NULL without an error when the
+ * device has to be asked. */
 tn__block *tn__block_take(struct tn__allocator *allocator, tn_stream *stream, uint64_t size);
 /* Asks the device. */
 tn_status tn__segment_add(struct tn__allocator *allocator, uint64_t size);
 /* Takes a block back: to its bin, or to the pending list while other streams use it. */
 void tn__block_give(struct tn__allocator *allocator, tn__block *block);
-/* Blocks that a stream is done with may be used by all; joined with their neighbours. NULL: all streams. */
+/* Blocks that a stream is done with may be used by all; joined with their neighbours. NULL: all
+ * streams. */
 void tn__blocks_release(struct tn__allocator *allocator, const tn_stream *stream);
 void tn__blocks_poll(struct tn__allocator *allocator);
-/* Gives segments without a taken block back to the device, those whose blocks may be used by all. */
+/* Gives segments without a taken block back to the device, those whose blocks may be used by
+ * all. */
 void tn__segments_trim(struct tn__allocator *allocator);
 void tn__spare_free(struct tn__allocator *allocator);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elements on the host, one by one: for printing, item, and copies in and out of tensors that are not contiguous. Slow and simple; kernels are elsewhere. */
+ * Elements on the host, one by one: for printing, item, and copies in and out of tensors that
+ * are not contiguous. Slow and simple; kernels are elsewhere. */
 #ifndef TN_CORE_TENSOR_CONVERT_H
 #define TN_CORE_TENSOR_CONVERT_H
 
@@ -18,7 +19,8 @@ double tn__f16_value(uint16_t bits);
 double tn__bf16_value(uint16_t bits);
 double tn__f8_e4m3_value(uint8_t bits);
 double tn__f8_e5m2_value(uint8_t bits);
-/* Round to nearest even; too large becomes infinity, the largest number where the type has none (as PyTorch does). */
+/* Round to nearest even; too large becomes infinity, the largest number where the type has none
+ * (as PyTorch does). */
 uint16_t tn__f16_bits(double value);
 uint16_t tn__bf16_bits(double value);
 uint8_t tn__f8_e4m3_bits(double value);
@@ -27,7 +29,8 @@ uint8_t tn__f8_e5m2_bits(double value);
 /* Reads an element at any address. */
 tn__number tn__element_read(const void *at, tn_dtype dtype);
 double tn__number_double(const tn__number *number);
-/* Writes a number as C converts it (whole numbers wrap around; NaN and what does not fit become the nearest number or 0). */
+/* Writes a number as C converts it (whole numbers wrap around; NaN and what does not fit become
+ * the nearest number or 0). */
 void tn__element_write(void *at, tn_dtype dtype, double value);
 
 /* Copies the elements of a strided piece of host memory to row-major order at `to`, and back. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies: between tensors of any layout, type and device, and between tensors and memory of the program. What has to be
- * converted is converted by the operator `copy` on one of the two devices; the host converts only where the
- * program's own memory is the other side. */
+ * Copies: between tensors of any layout, type and device, and between tensors and memory of the
+ * program. What has to be converted is converted by the operator `copy` on one of the two
+ * devices; the host converts only where the program's own memory is the other side. */
 #include "core/base/dtype.h"
 #include "core/tensor/convert.h"
 #include "core/tensor/device.h"
@@ -26,7 +26,7 @@ static void *host_at(const tn_tensor *tensor)
 #define WITH_STREAM(tensor_, status_, what_, ...)                                                  \
     do {                                                                                           \
         const tn_device *device_ = (tensor_)->device;                                              \
-        const tn_backend *b = tn__backend(device_);                                                \
+        const tn_backend_def *b = tn__backend(device_);                                            \
         tn_stream *stream_ = tn__stream_current(device_);                                          \
         void *device = device_->handle, *stream;                                                   \
         (status_) = tn__device_usable(device_);                                                    \
@@ -73,7 +73,8 @@ static tn_status bytes_inside(const tn_tensor *to, const tn_tensor *from)
     return status;
 }
 
-/* What `later` does from now on comes after what `first` was asked to do, on their current streams. */
+/* What `later` does from now on comes after what `first` was asked to do, on their current
+ * streams. */
 static tn_status in_order(const tn_device *first, const tn_device *later)
 {
     tn_event *event;
@@ -82,14 +83,13 @@ static tn_status in_order(const tn_device *first, const tn_device *later)
     if ((first->flags & TN_BACKEND_ASYNC) == 0)
         return TN_OK;
     event = tn_event_record(first, NULL);
-    status = event != NULL ? tn_event_wait(event, tn__stream_current(later))
-                           : tn_error_last()->code;
+    status = event != NULL ? tn_event_wait(event, tn__stream_current(later)) : tn_error_last_code();
     tn_event_drop(event);
     return status;
 }
 
-/* On the source's stream, after what the target's stream still does with the memory, and before what it
- * does next. */
+/* On the source's stream, after what the target's stream still does with the memory, and before
+ * what it does next. */
 static tn_status bytes_peer(const tn_tensor *to, const tn_tensor *from)
 {
     tn_status status = tn__device_usable(to->device);
@@ -147,7 +147,7 @@ static tn_status copy_inside(tn_tensor *to, const tn_tensor *from)
         return TN_OK;
     if (tn__tensor_overlap(to, from)) {
         between = dense_like(from, (tn_dtype)from->dtype, from->device);
-        status = between == NULL ? tn_error_last()->code : copy_inside(between, from);
+        status = between == NULL ? tn_error_last_code() : copy_inside(between, from);
         if (status == TN_OK)
             status = copy_inside(to, between);
         tn_tensor_drop(between);
@@ -187,8 +187,8 @@ static tn_status move_bytes(tn_tensor *to, const tn_tensor *from)
     return status;
 }
 
-/* A contiguous tensor with the values of `from` on its device, of type `dtype` where the device can do that; `from` itself when it is that
- * already. Owned by the caller. */
+/* A contiguous tensor with the values of `from` on its device, of type `dtype` where the device
+ * can do that; `from` itself when it is that already. Owned by the caller. */
 static tn_tensor *prepare(const tn_tensor *from, tn_dtype dtype)
 {
     uint64_t mark = tn_error_mark();
@@ -224,12 +224,12 @@ static tn_status copy_between(tn_tensor *to, const tn_tensor *from)
     tn_status status;
 
     if (source == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (to->contiguous && to->dtype == source->dtype)
         target = tn_tensor_keep(to);
     else
         target = dense_like(to, (tn_dtype)source->dtype, to->device);
-    status = target == NULL ? tn_error_last()->code : move_bytes(target, source);
+    status = target == NULL ? tn_error_last_code() : move_bytes(target, source);
     if (status == TN_OK && target != to)
         status = kernel_copy(to, target);
     tn_tensor_drop(target);
@@ -309,7 +309,8 @@ static uint64_t reach_of(const tn_tensor *tensor)
     return (last + 1) * tn_dtype_size((tn_dtype)tensor->dtype);
 }
 
-/* The device makes it contiguous if it can, so that only the elements travel; else its whole reach does. */
+/* The device makes it contiguous if it can, so that only the elements travel; else its whole
+ * reach does. */
 static tn_status out_strided(const tn_tensor *tensor, void *data)
 {
     tn_tensor *dense = dense_like(tensor, (tn_dtype)tensor->dtype, tensor->device);
@@ -318,7 +319,7 @@ static tn_status out_strided(const tn_tensor *tensor, void *data)
     char *stage;
 
     if (dense == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     status = kernel_copy(dense, tensor);
     if (status == TN_OK)
         status = bytes_out(data, dense, 0, bytes_of(dense));
@@ -345,7 +346,7 @@ static tn_status in_strided(tn_tensor *tensor, const void *data)
     char *stage;
 
     if (dense == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     status = bytes_in(dense, 0, data, bytes_of(dense));
     if (status == TN_OK)
         status = kernel_copy(tensor, dense);

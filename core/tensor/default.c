@@ -7,8 +7,8 @@
 
 static const tn_device *_Atomic resolved; /* of the process, NULL until it was needed */
 
-/* A name that no plugin gives or failed to give, an index that its type does not have, or no name at
- * all: likely to be misspelt, and warned about also when a later one of the list works. */
+/* A name that no plugin gives or failed to give, an index that its type does not have, or no
+ * name at all: likely to be misspelt, and warned about also when a later one of the list works. */
 static bool is_misspelt(const char *name)
 {
     char type[64];
@@ -19,14 +19,15 @@ static bool is_misspelt(const char *name)
     tn_snprint(type, sizeof type, "%.*s", (int)strcspn(name, ":"), name);
     tn__plugins_explain(type, &line);
     found = tn__device_type_find(type);
-    bool known = tn_error_last()->code != TN_ERR_VALUE && (found != NULL || line.length > 0);
+    bool known = tn_error_last_code() != TN_ERR_VALUE && (found != NULL || line.length > 0);
     if (known && found != NULL && name[strlen(type)] == ':' && found->count > 0)
         known = tn_read_int(name + strlen(type) + 1, &index) && index < found->count;
     tn__text_free(&line);
     return !known;
 }
 
-/* The first device of a list "a,b:1,c" that can be had. Says in the log which it is, and why not those before it. */
+/* The first device of a list "a,b:1,c" that can be had. Says in the log which it is, and why not
+ * those before it. */
 static const tn_device *choose(const char *names)
 {
     const char *at = names;
@@ -84,7 +85,7 @@ static const tn_device *choose(const char *names)
     return device;
 }
 
-const tn_device *tn_device_default(void)
+const tn_device *tn_default_device(void)
 {
     const tn__thread *thread = tn__thread_here;
     const tn_device *device;
@@ -104,15 +105,15 @@ const tn_device *tn_device_default(void)
     return device;
 }
 
-tn_status tn_default_device(const char *names)
+tn_status tn_set_default_device(const char *names)
 {
     const tn_device *device;
 
     if (names == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_default_device: the name is NULL");
+        return tn_fail(TN_ERR_VALUE, "tn_set_default_device: the name is NULL");
     device = choose(names);
     if (device == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     atomic_store_explicit(&resolved, device, memory_order_release);
     return TN_OK;
 }
@@ -126,7 +127,7 @@ tn_status tn_device_begin(const tn_device *device)
     uint64_t before = tn__error_count();
     tn__thread *thread = tn__thread_get();
 
-    /* NULL stands for what was in force before, so that begin and end always pair. */
+    /* NULL keeps what was in force before, so that begin and end always pair. */
     if (thread == NULL || missed > 0 ||
         !tn__vector_room(&thread->devices, &thread->devices_capacity, thread->n_devices + 1,
                          sizeof *thread->devices)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Device types and devices: registered by plugins, enumerated and opened at the first need, never freed. */
+ * Device types and devices: registered by plugins, enumerated and opened at the first need,
+ * never freed. */
 #include "core/tensor/device.h"
 #include "core/plugin/internal.h"
 #include "core/tensor/thread.h"
@@ -36,7 +37,7 @@ static const char *file_of(const struct tn__plugin *plugin)
 }
 
 /* What a backend has to have; the answer is the name of what is missing. */
-static const char *missing(const tn_backend *b)
+static const char *missing(const tn_backend_def *b)
 {
     const struct {
         const char *name;
@@ -86,7 +87,7 @@ static tn__device_type *find_type(const char *name, size_t length)
     return NULL;
 }
 
-tn_status tn__backend_add(const tn_backend *backend, struct tn__plugin *plugin)
+tn_status tn__backend_add(const tn_backend_def *backend, struct tn__plugin *plugin)
 {
     tn__device_type *type = tn_calloc(1, sizeof *type), *other;
     size_t size = backend->head.size;
@@ -243,7 +244,7 @@ static tn_status enumerate(tn__device_type *type)
 
 static tn_status open_parts(tn_device *device)
 {
-    const tn_backend *b = tn__backend(device);
+    const tn_backend_def *b = tn__backend(device);
     const char *before = tn__error_plugin(device->type->plugin != NULL ? device->type->plugin->id
                                                                        : "");
     tn__log(TN_LOG_DEBUG, "opening %s (%s)", device->name, file_of(device->type->plugin));
@@ -256,7 +257,7 @@ static tn_status open_parts(tn_device *device)
     if (status == TN_OK) {
         device->allocator = tn__allocator_new(device);
         if (device->allocator == NULL) {
-            status = tn_error_last()->code;
+            status = tn_error_last_code();
             tn__streams_close(device);
         }
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Devices, for the files of this room. */
+ * Devices, for the files of this folder. */
 #ifndef TN_CORE_TENSOR_DEVICE_H
 #define TN_CORE_TENSOR_DEVICE_H
 
@@ -13,16 +13,18 @@ tn_status tn__streams_open(tn_device *device);
 void tn__streams_close(tn_device *device);
 /* Waits for all streams; the first failure. */
 tn_status tn__streams_sync(const tn_device *device);
-/* All streams but the default one: entries are only added, at the front, so the list can be walked without a lock. */
+/* All streams but the default one: entries are only added, at the front, so the list can be
+ * walked without a lock. */
 tn_stream *tn__streams_first(const tn_device *device);
-/* Waits for the stream without telling: a failure is kept for the next tn_stream_sync. False when the stream stayed busy in another thread. */
+/* Waits for the stream without telling: a failure is kept for the next tn_stream_sync. False
+ * when the stream stayed busy in another thread. */
 bool tn__stream_drain(tn_stream *stream);
 /* Gives back what can be given back before the device closes; whether nothing of it is in use. */
 bool tn__allocator_idle(struct tn__allocator *allocator);
 /* The preference list in force, and what has been resolved from it, are forgotten. */
 void tn__default_device_forget(void);
 
-static inline const tn_backend *tn__backend(const tn_device *device)
+static inline const tn_backend_def *tn__backend(const tn_device *device)
 {
     return &device->type->backend;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * DLPack: tensors to and from other libraries without a copy, in the old form and in the versioned one. */
+ * DLPack: tensors to and from other libraries without a copy, in the old form and in the
+ * versioned one. */
 #include "core/tensor/device.h"
 #include "core/base/dtype.h"
 #include "core/tensor/thread.h"
@@ -29,8 +30,8 @@ _Static_assert(offsetof(tn_dlpack_versioned, tensor) == 32, "DLManagedTensorVers
 
 /* ---- out ---- */
 
-/* The managed struct, and behind it the tensor that it keeps. The tensor's own view would do, but it may change
- * (tn_tensor_swap) while the consumer looks at it. */
+/* The managed struct, and behind it the tensor that it keeps. The tensor's own view would do,
+ * but it may change (tn_tensor_swap) while the consumer looks at it. */
 struct exported {
     union {
         tn_dlpack plain;
@@ -67,8 +68,9 @@ static tn_status hand_over(const tn_tensor *tensor, void *consumer)
     if ((device->flags & TN_BACKEND_ASYNC) == 0)
         return tn__device_usable(device);
     stream = tn__stream_current(device);
-    /* The consumer's work on the same stream comes later by itself. For another of its streams the host waits: an event
-     * could be waited for only through a handle that the backend did not make. */
+    /* The consumer's work on the same stream comes later by itself. For another of its streams
+     * the host waits: an event could be waited for only through a handle that the backend did
+     * not make. */
     if (consumer != NULL && tn__backend(device)->native_stream != NULL &&
         tn__backend(device)->native_stream(device->handle, stream->handle) == consumer &&
         tensor->storage->stream == stream)
@@ -181,7 +183,8 @@ static tn_status read_view(const tn_view *view, tn_meta *meta)
     meta->offset = 0;
     for (int32_t i = 0; i < view->ndim; i++) {
         meta->shape[i] = view->shape[i];
-        /* The stride of a dimension that has nothing to step to means nothing, and may be negative. */
+        /* The stride of a dimension that has nothing to step to means nothing, and may be
+         * negative. */
         if (view->strides != NULL)
             meta->strides[i] = view->shape[i] > 1     ? view->strides[i]
                                : view->strides[i] < 0 ? 0

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plain allocator of TENON_CHECK=1: each tensor has memory of its own between two guard zones, fresh memory
- * and freed memory have patterns. Slow, and nothing is used again. */
+ * The plain allocator of TENON_CHECK=1: each tensor has memory of its own between two guard
+ * zones, fresh memory and freed memory have patterns. Slow, and nothing is used again. */
 #include "core/tensor/allocator.h"
 
 #define GUARD_BYTE 0xFB
@@ -71,7 +71,8 @@ static tn_status paint(const tn__guarded *g, uint64_t offset, uint64_t size, int
     return status;
 }
 
-/* The zones and the fresh memory between them. One copy where all of it is small: each waits for the device. */
+/* The zones and the fresh memory between them. One copy where all of it is small: each waits for
+ * the device. */
 static tn_status paint_fresh(const tn__guarded *g)
 {
     uint64_t size = g->storage.size;
@@ -174,7 +175,7 @@ static void drain(const tn_device *device)
 
 tn__storage *tn__guard_get(struct tn__allocator *allocator, tn_stream *stream, uint64_t bytes)
 {
-    const tn_backend *b = tn__backend(allocator->device);
+    const tn_backend_def *b = tn__backend(allocator->device);
     tn__guarded *g = tn_calloc(1, sizeof *g);
     uint64_t mark = tn_error_mark();
     tn_status status;
@@ -242,7 +243,8 @@ void tn__guard_put(struct tn__allocator *allocator, tn__storage *storage)
     }
     if (atomic_load(&device->lost) == 0) {
         drain(device);
-        /* Dropping cannot fail, so that what was found is recorded in the thread and said in the log. */
+        /* Dropping cannot fail, so that what was found is recorded in the thread and said in the
+         * log. */
         if (check(g) == TN_ERR_ASSERT)
             tn_log(TN_LOG_ERROR, "%s", tn_error_last()->message);
         /* A stale pointer into the host's memory meets the pattern. A device's memory goes back to

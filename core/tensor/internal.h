@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tensor, its storage and the device as the rooms of the core see them. */
+ * The tensor, its storage and the device as the other folders of the core see them. */
 #ifndef TN_CORE_TENSOR_INTERNAL_H
 #define TN_CORE_TENSOR_INTERNAL_H
 
@@ -18,7 +18,7 @@ struct tn__allocator;
 
 /* A device type: one backend contribution, copied full-size. */
 typedef struct tn__device_type {
-    tn_backend backend; /* the host's zero-filled copy */
+    tn_backend_def backend; /* the host's zero-filled copy */
     struct tn__plugin *plugin;
     int32_t index;  /* small number: dispatch tables are indexed by it */
     int32_t dlpack; /* what views say */
@@ -122,8 +122,8 @@ tn_tensor *tn__scope_push(tn_tensor *tensor);
 /* Gives the memory range that a dense tensor needs as one: contiguous in some order of its
  * dimensions, nothing left out, nothing twice. */
 bool tn__tensor_is_dense(const tn_tensor *tensor);
-/* TN_OK when it may be written; TN_ERR_REFUSED for memory that came read-only (DLPack). For whoever
- * runs kernels in place. */
+/* TN_OK when it may be written; TN_ERR_REFUSED for memory that came read-only (DLPack). For
+ * callers that run kernels in place. */
 tn_status tn__tensor_writable(const tn_tensor *tensor);
 /* For arguments that are no tensor: NULL gives the code of the error that is held (TN_ERR_RUNTIME,
  * recorded, if none is); TN_NONE is a TN_ERR_TYPE. */
@@ -132,7 +132,8 @@ static inline bool tn__tensor_ok(const tn_tensor *tensor)
 {
     return tn__likely((uintptr_t)tensor > (uintptr_t)TN_NONE);
 }
-/* For a question about a tensor: NULL leaves a failure on record, TN_NONE has an answer of its own. */
+/* For a question about a tensor: NULL leaves a failure on record, TN_NONE has an answer of its
+ * own. */
 static inline bool tn__tensor_asked(const tn_tensor *tensor, const char *what)
 {
     return tn__tensor_ok(tensor) || (tensor == NULL && tn__tensor_bad(tensor, what) == TN_OK);
@@ -199,7 +200,7 @@ static inline tn__storage *tn__storage_keep(tn__storage *storage)
     atomic_fetch_add_explicit(&storage->refs, 1, memory_order_relaxed);
     return storage;
 }
-/* Nobody has it any more. */
+/* The last reference is gone. */
 void tn__storage_free(tn__storage *storage);
 static inline void tn__storage_drop(tn__storage *storage)
 {
@@ -208,7 +209,7 @@ static inline void tn__storage_drop(tn__storage *storage)
         atomic_fetch_sub_explicit(&storage->refs, 1, memory_order_acq_rel) == 1)
         tn__storage_free(storage);
 }
-/* Over memory that somebody else owns; `release` is called once, and frees nothing of the storage
+/* Over memory with another owner; `release` is called once, and frees nothing of the storage
  * itself. */
 tn__storage *tn__storage_foreign(const tn_device *device, void *memory, uint64_t offset,
                                  size_t size, void (*release)(tn__storage *self), void *user0,
@@ -232,7 +233,7 @@ tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *strea
 void tn__allocator_put(struct tn__allocator *allocator, tn__storage *storage);
 /* Writes what holds the memory of a device to a text, for out-of-memory errors. */
 void tn__allocator_explain(struct tn__allocator *allocator, tn__text *text);
-/* Memory from the backend: a failure has words, and a success has memory. */
+/* Memory from the backend: a failure has a message, and a success has memory. */
 tn_status tn__allocator_ask(struct tn__allocator *allocator, uint64_t bytes, void **memory);
 /* The whole of that error; what the device said, the last failure, goes into it and takes its place
  * since `mark`. */
@@ -246,7 +247,7 @@ extern void (*_Atomic tn__memory_hook)(const tn_device *device, int64_t bytes);
 
 /* ---- devices ---- */
 /* Called by core/plugin for a backend contribution; keeps name order, refuses a taken type. */
-tn_status tn__backend_add(const tn_backend *backend, struct tn__plugin *plugin);
+tn_status tn__backend_add(const tn_backend_def *backend, struct tn__plugin *plugin);
 /* Device type by name, without opening anything; NULL without an error if unknown. */
 tn__device_type *tn__device_type_find(const char *type);
 tn__device_type *tn__device_type_at(int32_t index);
@@ -266,7 +267,7 @@ static inline void tn__stream_unlock(tn_stream *stream)
         pthread_mutex_unlock(stream->lock);
 }
 /* What every call of a backend or of a kernel passes through: TN_ERR_LOST marks the device, a
- * failure without words gets some. */
+ * failure without a message gets one. */
 tn_status tn__device_result(const tn_device *device, tn_status status, const char *what);
 /* A TN_ERR_LOST guard at the start of whatever asks a device for work; fork is caught here, too. */
 tn_status tn__device_usable_slow(const tn_device *device);

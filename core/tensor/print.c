@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * A tensor as text: what NumPy 2.4 prints (str of an array, precision 8, threshold 1000, three items at each edge, 75
- * columns), with the dtype behind it when it is neither the default one nor int64, bool or complex64.
+ * A tensor as text: what NumPy 2.4 prints (str of an array, precision 8, threshold 1000, three
+ * items at each edge, 75 columns), with the dtype behind it when it is neither the default one nor
+ * int64, bool or complex64.
  *
- * The rules, after numpy/_core/arrayprint.py: floating numbers are written with the fewest digits that read back as the
- * same number of their type, at most 8 behind the point; all of them in exponent form when the smallest is below 1e-4, the ratio of largest and smallest
- * above 1000, or the largest at least 1e8 (double precision), 1e6 (single), 1e3 (below); columns are aligned at the point. */
+ * The rules, after numpy/_core/arrayprint.py: floating numbers are written with the fewest
+ * digits that read back as the same number of their type, at most 8 behind the point; all of
+ * them in exponent form when the smallest is below 1e-4, the ratio of largest and smallest above
+ * 1000, or the largest at least 1e8 (double precision), 1e6 (single), 1e3 (below); columns are
+ * aligned at the point. */
 #include "core/tensor/convert.h"
 #include "core/tensor/decimal.h"
 #include "core/tensor/device.h"
@@ -172,7 +175,7 @@ static void spaces(tn__text *text, int count)
         tn__text_put(text, " ", 1);
 }
 
-/* One number with its padding; `tail` ("j") stands before the padding on the right. */
+/* One number with its padding; `tail` ("j") comes before the padding on the right. */
 static void put_float(tn__text *text, const float_format *f, double value, const char *tail)
 {
     char number[64], exponent[16];
@@ -189,7 +192,8 @@ static void put_float(tn__text *text, const float_format *f, double value, const
         return;
     }
     if (f->scientific) {
-        /* As many digits as the longest needs: those beyond the shortest form are of the exact value. */
+        /* As many digits as the longest needs: those beyond the shortest form are of the exact
+         * value. */
         tn__decimal_scientific(value, f->places, &d);
     } else {
         tn__decimal_shortest(value, f->dtype, &d);
@@ -263,7 +267,7 @@ static void trim_line(tn__text *text)
         text->at[--text->length] = '\0';
 }
 
-/* The last dimension: words that wrap at the width. `indent` characters stand before each line. */
+/* The last dimension: words that wrap at the width. `indent` characters come before each line. */
 static void put_row(const printer *p, int64_t at, int indent, int width)
 {
     int64_t count = p->shape[p->ndim - 1], step = p->index_step[p->ndim - 1];
@@ -396,8 +400,9 @@ struct fetch {
     const bool *cut;
 };
 
-/* Copies out the elements that are printed: of a cut dimension the first and the last three. Each corner of the tensor is
- * a view of its own, so that a large one on a distant device does not travel. */
+/* Copies out the elements that are printed: of a cut dimension the first and the last three.
+ * Each corner of the tensor is a view of its own, so that a large one on a distant device does
+ * not travel. */
 static tn_status fetch(const struct fetch *f, int32_t dim, const tn_meta *meta, int64_t at)
 {
     size_t item = tn_dtype_size(meta->dtype);
@@ -416,7 +421,7 @@ static tn_status fetch(const struct fetch *f, int32_t dim, const tn_meta *meta, 
     }
     piece = tn__tensor_over(f->tensor->storage, meta);
     if (piece == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     dense = tn_malloc((size_t)piece->numel * item);
     status = dense == NULL ? TN_ERR_MEMORY
                            : tn_tensor_copy_out(piece, dense, (size_t)piece->numel * item);

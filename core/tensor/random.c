@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The state of the one random number generator: a seed and the next block. The numbers themselves are drawn by kernels. */
+ * The state of the one random number generator: a seed and the next block. The numbers
+ * themselves are drawn by kernels. */
 #include "core/tensor/internal.h"
 
 #include <sys/random.h>
@@ -23,7 +24,7 @@ static tn_status seed_once(void)
         return TN_OK;
     text = tn_env_get("TENON_SEED");
     if (text == NULL && tn__error_count() != before)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     seeded = true;
     if (text != NULL && text[0] != '\0') {
         if (tn_read_int(text, &number)) {

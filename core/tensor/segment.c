@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of the allocator that a device's threads share: segments split into blocks, free blocks
- * in bins by size, best fit. Everything here runs under the allocator's lock. Streams are never waited
- * for and their locks only tried: a thread that has a stream may be waiting for our lock. */
+ * The part of the allocator that a device's threads share: segments split into blocks, free
+ * blocks in bins by size, best fit. Everything here runs under the allocator's lock. Streams are
+ * never waited for and their locks only tried: a thread that has a stream may be waiting for our
+ * lock. */
 #include "core/tensor/allocator.h"
 
 #define SMALL_SEGMENT ((uint64_t)1 << 20)
@@ -158,8 +159,8 @@ static void block_place(struct tn__allocator *allocator, tn__block *block, tn__s
     block->storage.block = block;
 }
 
-/* Cuts a block that is in no bin, so that it has `size`; the rest goes to its bin. Without memory for the rest's
- * object the block stays as large as it is. */
+/* Cuts a block that is in no bin, so that it has `size`; the rest goes to its bin. Without
+ * memory for the rest's object the block stays as large as it is. */
 static void split(struct tn__allocator *allocator, tn__block *block, uint64_t size)
 {
     uint64_t rest = block->size - size;
@@ -186,7 +187,8 @@ static void split(struct tn__allocator *allocator, tn__block *block, uint64_t si
     bin_add(allocator, other);
 }
 
-/* Whether two free blocks may become one: used last by the same stream, or one of them by all (it then belongs to the other's). */
+/* Whether two free blocks may become one: used last by the same stream, or one of them by all
+ * (it then belongs to the other's). */
 static bool joins(const tn__block *block, const tn__block *other)
 {
     const tn_stream *a = block->storage.stream;
@@ -195,7 +197,7 @@ static bool joins(const tn__block *block, const tn__block *other)
            (a == NULL || other->storage.stream == NULL || other->storage.stream == a);
 }
 
-/* Joins a free block in no bin with the free blocks beside it. */
+/* Joins a free block in no bin with the adjacent free blocks. */
 static tn__block *join(struct tn__allocator *allocator, tn__block *block)
 {
     tn__block *other = block->after;
@@ -230,7 +232,7 @@ static tn__block *join(struct tn__allocator *allocator, tn__block *block)
 /* Whether all work on a stream so far is done, as far as can be told without waiting. */
 static bool is_idle(struct tn__allocator *allocator, tn_stream *stream)
 {
-    const tn_backend *b = tn__backend(allocator->device);
+    const tn_backend_def *b = tn__backend(allocator->device);
     void *device = allocator->device->handle, *event = NULL;
     bool done = false;
     uint64_t mark;
@@ -253,11 +255,11 @@ static bool is_idle(struct tn__allocator *allocator, tn_stream *stream)
     return done;
 }
 
-/* Whether a pending block's user is done. Its event is recorded here when that was not possible before: later than needed, and so
- * still right. */
+/* Whether a pending block's user is done. Its event is recorded here when that was not possible
+ * before: later than needed, and so still right. */
 static bool user_done(struct tn__allocator *allocator, tn__block *block, int user)
 {
-    const tn_backend *b = tn__backend(allocator->device);
+    const tn_backend_def *b = tn__backend(allocator->device);
     void *device = allocator->device->handle;
     tn_stream *stream = block->users[user];
     bool done = false;
@@ -435,7 +437,7 @@ tn_status tn__segment_add(struct tn__allocator *allocator, uint64_t size)
 
 void tn__segments_trim(struct tn__allocator *allocator)
 {
-    const tn_backend *b = tn__backend(allocator->device);
+    const tn_backend_def *b = tn__backend(allocator->device);
     tn__segment **at = &allocator->segments, *segment;
 
     if (!tn__device_survived(allocator->device))

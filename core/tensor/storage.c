@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Storages: the reference-counted memory behind tensors. Those of the allocator lie in its blocks; here are
- * the others, for foreign memory and for none, and the end of all. */
+ * Storages: the reference-counted memory behind tensors. Those of the allocator are in its
+ * blocks; here are the others, for foreign memory and for none, and the end of all. */
 #include "core/tensor/allocator.h"
 
 __thread bool tn__inference_here __attribute__((tls_model("initial-exec")));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams and events: those of a backend, and trivially done ones for a device that has finished when a call
- * returns. A stream's struct is never freed before its device closes: memory that was last used on it may name it. */
+ * Streams and events: those of a backend, and trivially done ones for a device that has finished
+ * when a call returns. A stream's struct is never freed before its device closes: memory that
+ * was last used on it may name it. */
 #include "core/tensor/device.h"
 #include "core/tensor/thread.h"
 
@@ -19,7 +20,7 @@ static _Atomic uint64_t next_id = 1;
 
 static tn_status open_stream(tn_device *device, tn_stream *stream)
 {
-    const tn_backend *b = tn__backend(device);
+    const tn_backend_def *b = tn__backend(device);
     pthread_mutexattr_t
         recursive; /* a kernel that makes its output may have to wait for its own stream */
     void *handle = NULL;
@@ -250,7 +251,8 @@ bool tn__stream_drain(tn_stream *stream)
 
     if (stream->lock == NULL)
         return true;
-    /* Not for ever: the caller may be inside a kernel that has another stream, whose owner waits for ours. */
+    /* Not for ever: the caller may be inside a kernel that has another stream, whose owner waits
+     * for ours. */
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += 100 * 1000 * 1000;
     until.tv_sec += until.tv_nsec / 1000000000;
@@ -309,7 +311,7 @@ tn_status tn_device_sync(const tn_device *device)
 
 tn_event *tn_event_record(const tn_device *device, tn_stream *stream)
 {
-    const tn_backend *b;
+    const tn_backend_def *b;
     tn_event *event;
     tn_status status;
 

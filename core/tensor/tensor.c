@@ -140,8 +140,8 @@ static tn_status check_dims(tn_ints shape)
     return TN_OK;
 }
 
-/* Writes row-major strides; returns the number of elements. Sizes are checked; beside a zero they may be so large that
- * strides overflow, and then mean nothing. */
+/* Writes row-major strides; returns the number of elements. Sizes are checked; with a zero among
+ * them they may be so large that strides overflow, and then mean nothing. */
 static TN__INLINE int64_t row_major(int32_t ndim, const int64_t *shape, int64_t *strides)
 {
     int64_t step = 1;
@@ -247,14 +247,14 @@ static TN__INLINE int64_t set_dims(tn_tensor *tensor, const tn_meta *meta)
     for (int32_t i = 0; i < meta->ndim; i++) {
         tensor->view.strides[i] = meta->strides[i];
         if (numel != 0 && tn__mul_overflow(numel, meta->shape[i], &numel))
-            numel = 0; /* only beside a zero: sizes are checked */
+            numel = 0; /* only with a zero among them: sizes are checked */
     }
     tensor->contiguous = is_row_major(meta->ndim, meta->shape, meta->strides, numel);
     return numel;
 }
 
-/* The usual case of tn__meta_bytes, without a call: row-major from the start, at least one element, nothing that would overflow.
- * 0 for all others. */
+/* The usual case of tn__meta_bytes, without a call: row-major from the start, at least one
+ * element, nothing that would overflow. 0 for all others. */
 static TN__INLINE uint64_t plain_bytes(const tn_meta *meta)
 {
     int64_t count = 1;
@@ -349,8 +349,8 @@ static tn_status make_meta(tn_meta *meta, tn_ints shape, tn_dtype dtype, const t
     meta->ndim = (int32_t)shape.count;
     for (int64_t i = 0; i < shape.count; i++)
         meta->shape[i] = shape.at[i];
-    if (device != NULL && *device == NULL && (*device = tn_device_default()) == NULL)
-        return tn_error_last()->code;
+    if (device != NULL && *device == NULL && (*device = tn_default_device()) == NULL)
+        return tn_error_last_code();
     return TN_OK;
 }
 
@@ -365,8 +365,8 @@ tn_tensor *tn_tensor_empty(tn_ints shape, tn_dtype dtype, const tn_device *devic
     return tn__scope_push(tensor);
 }
 
-/* Whether two elements may lie in the same place although no stride is 0. Exact for small tensors; for large ones the strides have
- * to nest, as those of all sensible layouts do. */
+/* Whether two elements may share memory although no stride is 0. Exact for small tensors; for
+ * large ones the strides have to nest, as those of all sensible layouts do. */
 static bool shares_elements(const tn_meta *meta)
 {
     int order[TN_MAX_DIMS], count = 0;

@@ -10,7 +10,8 @@ static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static bool key_made;
 static _Atomic uint64_t threads;
 
-/* Places to count in: a thread has one for its life and leaves its sum behind. What comes late shares one. */
+/* Places to count in: a thread has one for its life and leaves its sum behind. What comes late
+ * shares one. */
 enum { PLACES = 64 };
 static struct {
     _Alignas(64) _Atomic int64_t nodes;

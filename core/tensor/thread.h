@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a thread keeps for tensors: its scopes, free objects, cached blocks, and the devices and streams that it is
- * using. One pointer in thread-local storage; made at the first need, given back when the thread ends and by
- * tn_shutdown. */
+ * What a thread keeps for tensors: its scopes, free objects, cached blocks, and the devices and
+ * streams that it is using. One pointer in thread-local storage; made at the first need, given
+ * back when the thread ends and by tn_shutdown. */
 #ifndef TN_CORE_TENSOR_THREAD_H
 #define TN_CORE_TENSOR_THREAD_H
 
@@ -34,8 +34,8 @@
 #define TN__PIECE_UNIT ((size_t)64)
 #define TN__FREE_PIECES 128 /* of each size */
 
-/* Blocks of one device that a thread has at hand, by size class. The owner alone touches the lists; counters
- * are written by the owner and read by anybody. */
+/* Blocks of one device that a thread caches, by size class. The owner alone touches the lists;
+ * counters are written by the owner and read by all. */
 typedef struct tn__cache {
     tn_stream *stream; /* on which all the blocks were last used */
     struct tn__allocator *allocator;
@@ -88,8 +88,8 @@ static inline tn__thread *tn__thread_get(void)
     tn__thread *thread = tn__thread_here;
     return tn__likely(thread != NULL) ? thread : tn__thread_make();
 }
-/* Nodes of graphs that are alive: each thread counts in a place of its own, which only it writes, without waiting for
- * others. */
+/* Nodes of live graphs: each thread counts in a place of its own, which only it writes, without
+ * waiting for others. */
 extern _Atomic int64_t tn__nodes_elsewhere;
 static inline void tn__nodes_count(int64_t by)
 {
@@ -103,8 +103,9 @@ static inline void tn__nodes_count(int64_t by)
 }
 int64_t tn__nodes_alive(void);
 
-/* Small pieces of host memory for what is made and dropped with every call that is recorded: as tn_malloc and tn_free,
- * but that whoever gives one back knows how large it was. NULL and an error. */
+/* Small pieces of host memory for what is made and dropped with every call that is recorded: as
+ * tn_malloc and tn_free, but the caller passes the size when it gives one back. NULL and an
+ * error. */
 static inline void *tn__piece_take(size_t size)
 {
     tn__thread *thread = tn__thread_here;

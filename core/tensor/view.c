@@ -95,7 +95,7 @@ bool tn__tensor_overlap(const tn_tensor *a, const tn_tensor *b)
     if (a->storage != b->storage && !tn_device_is_host(a->device) && a->view.data != b->view.data)
         return false;
     if (tn_device_is_host(a->device)) {
-        /* Foreign memory may lie anywhere, also in that of another storage. */
+        /* Foreign memory may be anywhere, also in that of another storage. */
         a0 += (uintptr_t)a->view.data;
         b0 += (uintptr_t)b->view.data;
         return a0 < b0 + (end_of(b) - b->view.byte_offset) &&
@@ -228,7 +228,7 @@ tn_status tn__tensor_writable(const tn_tensor *tensor)
 
 /* ---- exchange ---- */
 
-/* The dims' pointers follow their object when they lie inside it. */
+/* Pointers to dims inside their object follow it. */
 static void settle_dims(tn_tensor *tensor)
 {
     if (tensor->has_inline_dims) {

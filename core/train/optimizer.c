@@ -192,7 +192,7 @@ static tn_status follow(tn__param *param)
         meta.offset = 0;
         tn_tensor *moved = tn__tensor_make(&meta, device);
         if (moved == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         tn_status status = tn__copy(moved, state);
         if (status == TN_OK)
             status = tn_tensor_swap(state, moved);
@@ -362,7 +362,7 @@ tn_status tn_optimizer_set_state(tn_optimizer *optimizer, int64_t index, const c
         return tn_fail(TN_ERR_TYPE, "optimizer state \"%s\": TN_NONE is not a tensor", name);
     tn__param *param = param_at(optimizer, index);
     if (param == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     tn__param_state *state = state_find(param, name);
     if (state != NULL) {
         tn_tensor *before = state->tensor;
@@ -407,7 +407,7 @@ tn_status tn_optimizer_set_steps(tn_optimizer *optimizer, int64_t index, int64_t
 {
     tn__param *param = param_at(optimizer, index);
     if (param == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (steps < 0)
         return tn_fail(TN_ERR_VALUE,
                        "optimizer %s: a parameter has taken %lld steps; expected 0 "
@@ -474,7 +474,7 @@ tn_status tn_optimizer_get(const tn_optimizer *optimizer, const char *option, do
         return tn__null_input("an argument of tn_optimizer_get");
     const tn_option *row = numeric_option(optimizer, option);
     if (row == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     *value = option_read(row, optimizer->data);
     return TN_OK;
 }
@@ -485,7 +485,7 @@ tn_status tn_optimizer_set(tn_optimizer *optimizer, const char *option, double v
         return tn__null_input("an argument of tn_optimizer_set");
     const tn_option *row = numeric_option(optimizer, option);
     if (row == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (row->kind == TN_OPTION_KIND_INT && !(fabs(value) < 9e15 && value == floor(value)))
         return tn_fail(TN_ERR_VALUE, "option %q of optimizer %s takes a whole number, got %g",
                        option, optimizer->def->name, value);

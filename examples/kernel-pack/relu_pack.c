@@ -56,8 +56,8 @@ static tn_status relu_run(const tn_call *call)
     return api->enqueue(call, relu_body, NULL);
 }
 
-static const tn_kernel relu = {
-    TN_HEAD(tn_kernel),
+static const tn_kernel_def relu = {
+    TN_HEAD(tn_kernel_def),
     .op = "relu",
     .device = "strict",
     .name = "relu_pack",

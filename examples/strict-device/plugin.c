@@ -75,8 +75,8 @@ static const void *native(void *device, const char *id)
     return &api;
 }
 
-static const tn_backend strict = {
-    TN_HEAD(tn_backend),
+static const tn_backend_def strict = {
+    TN_HEAD(tn_backend_def),
     .type = "strict",
     .help = "a checking device with memory of its own, asynchronous, with failures on demand",
     .flags = TN_BACKEND_ASYNC,
@@ -121,8 +121,8 @@ static bool copy_supports(const tn_call *call, char *reason, size_t size)
     return false;
 }
 
-static const tn_kernel kernels[] = {
-    { TN_HEAD(tn_kernel), .op = "copy", .device = "strict", .name = "tn_copy", .revision = 1,
+static const tn_kernel_def kernels[] = {
+    { TN_HEAD(tn_kernel_def), .op = "copy", .device = "strict", .name = "tn_copy", .revision = 1,
       .dtypes = TN_MASK_ALL, .supports = copy_supports, .run = strict_copy_kernel },
     KERNEL(fill, MORE),
     KERNEL(narrow_grad, MORE),
@@ -210,7 +210,7 @@ static const tn_plugin plugin = {
     .n_contributions = 1,
     .kernels = kernels,
     .n_kernels = (int64_t)(sizeof kernels / sizeof *kernels),
-    .kernel_size = sizeof(tn_kernel),
+    .kernel_size = sizeof(tn_kernel_def),
     .options = options,
     .options_data = &options_data,
     .activate = activate,

@@ -41,17 +41,16 @@ struct strict_api {
     uint32_t size;
     /* Checks and copies the call's views, and runs body(work) on the device's thread after the
      * work of the stream. `fill` (may be NULL) turns the options into numbers, now. A body
-     * reports failures with tn_fail. [any-thread] */
+     * reports failures with tn_fail. */
     tn_status (*enqueue)(const tn_call *call, strict_body *body,
                          tn_status (*fill)(const tn_call *, struct strict_work *));
     /* Element `at` (in elements from the view's first) of a view, as a number. Only inside a
      * body. */
     double (*get)(struct strict_work *work, const struct strict_view *view, int64_t at);
     void (*set)(struct strict_work *work, const struct strict_view *view, int64_t at, double value);
-    /* Injects failures from now on: the text of TENON_STRICT_FAIL, "" for none. [any-thread] */
+    /* Injects failures from now on: the text of TENON_STRICT_FAIL, "" for none. */
     tn_status (*inject)(const char *text);
-    /* Kernels that ran; invalid accesses and frees; all bytes that are allocated.
-     * [any-thread] */
+    /* Kernels that ran; invalid accesses and frees; all bytes that are allocated. */
     void (*counts)(uint64_t *kernels, uint64_t *violations, uint64_t *bytes);
 };
 

@@ -159,8 +159,8 @@ static tn_status copy(void *device, void *stream, void *to, uint64_t to_offset, 
                            MOVED / ALIGNMENT, move_part, &move);
 }
 
-const tn_backend tn__backend_cpu = {
-    TN_HEAD(tn_backend),
+const tn_backend_def tn__backend_cpu = {
+    TN_HEAD(tn_backend_def),
     .type = "cpu",
     .help = "the processor, with the host's memory",
     .flags = TN_BACKEND_HOST_MEMORY | TN_BACKEND_AFTER_FORK,

@@ -6,6 +6,6 @@
 
 #include <tenon/plugin.h>
 
-extern const tn_backend tn__backend_cpu;
+extern const tn_backend_def tn__backend_cpu;
 
 #endif

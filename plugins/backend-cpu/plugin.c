@@ -94,7 +94,7 @@ static tn_status activate(void)
     uint64_t before = tn_error_mark();
     const char *math = tn_env_get("TENON_MATH");
     if (status == TN_OK && !math && tn_error_mark() != before)
-        return tn_error_last()->code; /* no memory to read it: not the same as unset */
+        return tn_error_last_code(); /* no memory to read it: not the same as unset */
     tn__winograd_allowed = !math || strcmp(math, "exact") != 0;
     return status == TN_OK ? tn__blas_open(options_data.blas) : status;
 }
@@ -105,7 +105,7 @@ static tn_status activate(void)
 static const struct tn__kernel_table *const tables[] = { TN__KERNEL_FAMILIES(REFERENCE) };
 
 enum { MOST_KERNELS = 256 };
-static tn_kernel kernels[MOST_KERNELS];
+static tn_kernel_def kernels[MOST_KERNELS];
 
 static const void *const contributions[] = { &tn__backend_cpu };
 
@@ -118,7 +118,7 @@ static tn_plugin plugin = {
     .contributions = contributions,
     .n_contributions = 1,
     .kernels = kernels,
-    .kernel_size = sizeof(tn_kernel),
+    .kernel_size = sizeof(tn_kernel_def),
     .options = options,
     .options_data = &options_data,
     .activate = activate,

@@ -81,6 +81,6 @@ tn_status cuda_run_bmm(const tn_call *call);
 size_t cuda_workspace_bmm(const tn_call *call);
 
 /* device.c */
-extern const tn_backend cuda_backend;
+extern const tn_backend_def cuda_backend;
 
 #endif

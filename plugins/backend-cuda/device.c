@@ -520,8 +520,8 @@ static void *native_stream(void *handle, void *stream)
     return stream_of(stream);
 }
 
-const tn_backend cuda_backend = {
-    TN_HEAD(tn_backend),
+const tn_backend_def cuda_backend = {
+    TN_HEAD(tn_backend_def),
     .type = "cuda",
     .help = "NVIDIA GPUs through the CUDA driver",
     .flags = TN_BACKEND_ASYNC,

@@ -19,7 +19,7 @@ static const tn_option options[] = {
 #define GPU_DEVICE "cuda"
 #define GPU_BMM_RUN cuda_run_bmm
 #define GPU_BMM_WORKSPACE cuda_workspace_bmm
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
 #include "../gpu/kernel_table.h"
 };
 
@@ -49,7 +49,7 @@ static const tn_plugin plugin = {
     .n_contributions = 1,
     .kernels = kernels,
     .n_kernels = sizeof kernels / sizeof *kernels,
-    .kernel_size = sizeof(tn_kernel),
+    .kernel_size = sizeof(tn_kernel_def),
     .options = options,
     .options_data = &cuda_options,
     .activate = activate,

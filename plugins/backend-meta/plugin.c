@@ -82,8 +82,8 @@ static tn_status copy(void *device, void *stream, void *to, uint64_t to_offset, 
     return TN_OK;
 }
 
-static const tn_backend meta = {
-    TN_HEAD(tn_backend),
+static const tn_backend_def meta = {
+    TN_HEAD(tn_backend_def),
     .type = "meta",
     .help = "shapes and types without memory",
     .flags = TN_BACKEND_NO_MEMORY | TN_BACKEND_AFTER_FORK,

@@ -484,8 +484,8 @@ static void *native_stream(void *handle, void *stream)
     return queue_of(stream);
 }
 
-const tn_backend opencl_backend = {
-    TN_HEAD(tn_backend),
+const tn_backend_def opencl_backend = {
+    TN_HEAD(tn_backend_def),
     .type = "opencl",
     .help = "every OpenCL 1.2 device of this machine, compiled for when first used",
     .flags = TN_BACKEND_ASYNC,

@@ -45,7 +45,7 @@ struct opencl_stream {
 };
 
 /* device.c */
-extern const tn_backend opencl_backend;
+extern const tn_backend_def opencl_backend;
 tn_status opencl_enumerate(int32_t *count);
 void opencl_reset(void);
 tn_status opencl_check_errors(struct opencl_stream *stream);

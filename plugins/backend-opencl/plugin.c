@@ -14,7 +14,7 @@ static const tn_option options[] = {
 #define GPU_DEVICE "opencl"
 #define GPU_BMM_RUN gpu_run_bmm
 #define GPU_BMM_WORKSPACE NULL
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
 #include "../gpu/kernel_table.h"
 };
 
@@ -40,7 +40,7 @@ static const tn_plugin plugin = {
     .n_contributions = 1,
     .kernels = kernels,
     .n_kernels = sizeof kernels / sizeof *kernels,
-    .kernel_size = sizeof(tn_kernel),
+    .kernel_size = sizeof(tn_kernel_def),
     .options = options,
     .options_data = &opencl_options,
     .activate = activate,

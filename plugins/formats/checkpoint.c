@@ -13,60 +13,6 @@
 
 static const char magic[8] = { 'T', 'N', 'C', 'K', 'P', 'T', '\r', '\n' };
 
-/* ---- the sum: XXH64 with seed 0 -------------------------------------------------------------- */
-
-#define P1 UINT64_C(0x9E3779B185EBCA87)
-#define P2 UINT64_C(0xC2B2AE3D27D4EB4F)
-#define P3 UINT64_C(0x165667B19E3779F9)
-#define P4 UINT64_C(0x85EBCA77C2B2AE63)
-#define P5 UINT64_C(0x27D4EB2F165667C5)
-
-static uint64_t turn(uint64_t x, int bits)
-{
-    return x << bits | x >> (64 - bits);
-}
-
-static uint64_t word_at(const unsigned char *at, size_t bytes)
-{
-    uint64_t word = 0;
-    memcpy(&word, at, bytes);
-    return word;
-}
-
-static uint64_t mix(uint64_t sum, uint64_t word)
-{
-    return turn(sum + word * P2, 31) * P1;
-}
-
-uint64_t ck_sum(const void *bytes, size_t count)
-{
-    const unsigned char *at = bytes;
-    size_t rest = count;
-    uint64_t sum = P5;
-    if (count >= 32) {
-        uint64_t lanes[4] = { P1 + P2, P2, 0, 0 - P1 };
-        for (; rest >= 32; at += 32, rest -= 32)
-            for (int i = 0; i < 4; i++)
-                lanes[i] = mix(lanes[i], word_at(at + 8 * i, 8));
-        sum = turn(lanes[0], 1) + turn(lanes[1], 7) + turn(lanes[2], 12) + turn(lanes[3], 18);
-        for (int i = 0; i < 4; i++)
-            sum = (sum ^ mix(0, lanes[i])) * P1 + P4;
-    }
-    sum += count;
-    for (; rest >= 8; at += 8, rest -= 8)
-        sum = turn(sum ^ mix(0, word_at(at, 8)), 27) * P1 + P4;
-    if (rest >= 4) {
-        sum = turn(sum ^ word_at(at, 4) * P1, 23) * P2 + P3;
-        at += 4;
-        rest -= 4;
-    }
-    for (; rest > 0; at++, rest--)
-        sum = turn(sum ^ *at * P5, 11) * P1;
-    sum = (sum ^ sum >> 33) * P2;
-    sum = (sum ^ sum >> 29) * P3;
-    return sum ^ sum >> 32;
-}
-
 /* ---- storages -------------------------------------------------------------------------------- */
 
 /* A storage by the first tensor over it that was met. */
@@ -119,7 +65,7 @@ static tn_status put_text(struct writing *w, const char *text, size_t length)
 
 static int64_t home_of(const struct writing *w, uintptr_t memory, uint64_t start)
 {
-    uint64_t hash = ((uint64_t)memory + start) * P1;
+    uint64_t hash = ((uint64_t)memory + start) * UINT64_C(0x9E3779B185EBCA87);
     return (int64_t)(hash >> 32) & (w->index_size - 1);
 }
 
@@ -195,7 +141,7 @@ static tn_status check_bools(const struct writing *w, const char *name, tn_tenso
     void *copied = NULL;
     uint64_t visits, scope = tn_scope_begin();
     const void *bytes = storage->size > 0 ? storage_bytes(storage, &copied) : "";
-    tn_status status = bytes != NULL ? TN_OK : tn_error_last()->code;
+    tn_status status = bytes != NULL ? TN_OK : tn_error_last_code();
     if (status == TN_OK && storage->size > 0 &&
         !fm_are_bools(bytes, storage->size, tn_tensor_shape(tensor), tn_tensor_strides(tensor),
                       tn_tensor_offset(tensor), &visits))
@@ -308,7 +254,7 @@ static tn_status put_storages(struct writing *w)
             if (bytes != NULL)
                 sum = ck_sum(bytes, (size_t)w->storages[i].size);
             else
-                status = tn_error_last()->code;
+                status = tn_error_last_code();
         }
         tn_free(copied);
         tn_scope_end(scope);
@@ -333,7 +279,7 @@ static tn_status write_storages(const struct writing *w, const tn_sink *sink)
         uint64_t scope = tn_scope_begin();
         if (size > 0) {
             const void *bytes = storage_bytes(&w->storages[i], &copied);
-            status = bytes != NULL ? sink->write(sink->user, bytes, size) : tn_error_last()->code;
+            status = bytes != NULL ? sink->write(sink->user, bytes, size) : tn_error_last_code();
         }
         tn_free(copied);
         tn_scope_end(scope);
@@ -390,8 +336,8 @@ static bool recognize(const tn_source *source)
            memcmp(start, magic, sizeof magic) == 0;
 }
 
-const tn_format format_checkpoint = {
-    TN_HEAD(tn_format),
+const tn_format_def format_checkpoint = {
+    TN_HEAD(tn_format_def),
     .name = "checkpoint",
     .help = "whole states: strides and shared storages, values of any kind, versions",
     .extensions = ".checkpoint",

@@ -139,7 +139,7 @@ static tn_status check_sum(const struct reading *r, const struct storage *s, boo
         return TN_OK;
     const void *bytes = tn_tensor_data(s->bytes);
     if (bytes == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (ck_sum(bytes, (size_t)s->size) == s->sum)
         return TN_OK;
     return tn_fail(
@@ -159,7 +159,7 @@ static tn_status open_storage(struct reading *r, uint64_t number, tn_tensor **by
         int64_t size = (int64_t)s->size;
         s->bytes = tn_source_tensor(r->source, r->data + s->place, TN_U8, (tn_ints){ &size, 1 });
         if (s->bytes == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         tn_tensor_keep(s->bytes);
         status = check_sum(r, s, tn_source_is_mapped(r->source));
     }
@@ -181,7 +181,7 @@ static tn_status check_bools(struct reading *r, const struct storage *s, tn_ints
     bool direct = tn_device_is_host(device);
     void *bytes = direct ? tn_tensor_data(s->bytes) : tn_malloc((size_t)s->size);
     if (bytes == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     tn_status status = direct ? TN_OK
                               : r->source->read(r->source->user, r->data + s->place, bytes,
                                                 (size_t)s->size);

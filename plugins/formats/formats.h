@@ -7,8 +7,8 @@
 #include <tenon/plugin.h>
 
 /* safetensors.c, safetensors_index.c, checkpoint.c, npy.c, npz.c, pytorch.c */
-TN_HIDDEN extern const tn_format format_safetensors, format_safetensors_index, format_checkpoint,
-    format_npy, format_npz, format_pytorch;
+TN_HIDDEN extern const tn_format_def format_safetensors, format_safetensors_index,
+    format_checkpoint, format_npy, format_npz, format_pytorch;
 
 /* plugin.c: adds to *sum bytes that a file claims in memory beyond its own size (deflated data,
  * tensors whose elements share memory), and refuses what passes the setting unpacked_max. */
@@ -30,7 +30,7 @@ TN_HIDDEN bool fm_are_bools(const unsigned char *bytes, uint64_t size, tn_ints s
                             tn_ints strides, int64_t offset, uint64_t *visits);
 
 /* safetensors_header.c: one tensor as the header describes it. */
-struct st_tensor {
+struct safetensors_tensor {
     char *name;
     tn_dtype dtype;
     int32_t ndim;
@@ -38,19 +38,19 @@ struct st_tensor {
     uint64_t begin, end; /* bytes from the start of the data */
 };
 
-struct st_header {
-    struct st_tensor *at; /* in the order of the header */
+struct safetensors_header {
+    struct safetensors_tensor *at; /* in the order of the header */
     int64_t count;
     uint64_t data; /* where the data begin in the file */
 };
 
-TN_HIDDEN tn_status st_header_read(const tn_source *source, struct st_header *header,
-                                   tn_state *state);
-TN_HIDDEN void st_header_free(struct st_header *header);
+TN_HIDDEN tn_status safetensors_header_read(const tn_source *source,
+                                            struct safetensors_header *header, tn_state *state);
+TN_HIDDEN void safetensors_header_free(struct safetensors_header *header);
 /* The header's bytes with their length in front, padded (tn_free), and the order in which the
  * tensors' data follow. */
-TN_HIDDEN tn_status st_header_write(const tn_state *state, const char *path, int64_t *order,
-                                    char **bytes, size_t *size);
+TN_HIDDEN tn_status safetensors_header_write(const tn_state *state, const char *path,
+                                             int64_t *order, char **bytes, size_t *size);
 
 /* checkpoint_read.c */
 TN_HIDDEN tn_status ck_load(const tn_source *source, tn_state *state);

@@ -5,6 +5,7 @@ TN_PLUGIN_LIBS += $(JANSSON_LIBS) $(ZLIB_LIBS)
 plugins_formats_la_SOURCES = \
 	%D%/checkpoint.c \
 	%D%/checkpoint_read.c \
+	%D%/checkpoint_sum.c \
 	%D%/formats.h \
 	%D%/npy.c \
 	%D%/npz.c \

@@ -295,13 +295,13 @@ tn_status fm_npy_load(const tn_source *source, const char *name, tn_state *state
     tn_tensor *tensor = tn_tensor_empty((tn_ints){ header.shape, header.ndim },
                                         dtypes[header.type].dtype, NULL);
     if (tensor == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     status = fm_read_values(source, header.data, (size_t)header.bytes,
                             header.swap ? dtypes[header.type].word : 0, tensor);
     if (status == TN_OK && header.fortran && header.ndim > 1 && header.bytes > 0)
         tensor = turned(&header, tensor);
     if (status == TN_OK && tensor == NULL)
-        status = tn_error_last()->code;
+        status = tn_error_last_code();
     return status == TN_OK ? tn_state_set(state, name, tensor) : status;
 }
 
@@ -358,8 +358,8 @@ static tn_status save(const tn_sink *sink, const tn_state *state)
     return fm_npy_save(sink, state, 0);
 }
 
-const tn_format format_npy = {
-    TN_HEAD(tn_format),
+const tn_format_def format_npy = {
+    TN_HEAD(tn_format_def),
     .name = "npy",
     .help = "one array without a name, as NumPy saves it; it is arr_0 here",
     .extensions = ".npy",

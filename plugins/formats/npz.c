@@ -111,8 +111,8 @@ static tn_status save(const tn_sink *sink, const tn_state *state)
     return status;
 }
 
-const tn_format format_npz = {
-    TN_HEAD(tn_format),
+const tn_format_def format_npz = {
+    TN_HEAD(tn_format_def),
     .name = "npz",
     .help = "named arrays in a zip archive, as NumPy saves them",
     .extensions = ".npz",

@@ -6,18 +6,13 @@
 
 #include <string.h>
 
-tn_status pk_bad(const struct pk *pk, const char *what)
-{
-    return tn_fail(TN_ERR_FORMAT, "%s: pickle, byte %zu: %s", pk->path, pk->op, what);
-}
-
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-static const char *take(struct pk *pk, uint64_t size)
+static const char *take(struct pickle *pk, uint64_t size)
 {
     if (size > pk->size - pk->at) {
         pk->cut = true;
-        pk_bad(pk, "it is cut");
+        pickle_bad(pk, "it is cut");
         return NULL;
     }
     const char *at = pk->bytes + pk->at;
@@ -26,7 +21,7 @@ static const char *take(struct pk *pk, uint64_t size)
 }
 
 /* A whole number of `size` bytes, the lowest first; what is missing is an error. */
-static bool take_number(struct pk *pk, int size, uint64_t *out)
+static bool take_number(struct pickle *pk, int size, uint64_t *out)
 {
     const unsigned char *at = (const unsigned char *)take(pk, (uint64_t)size);
     *out = 0;
@@ -35,7 +30,7 @@ static bool take_number(struct pk *pk, int size, uint64_t *out)
     return at != NULL;
 }
 
-static const char *take_line(struct pk *pk, size_t *size)
+static const char *take_line(struct pickle *pk, size_t *size)
 {
     const char *from = pk->bytes + pk->at, *end = memchr(from, '\n', pk->size - pk->at);
     if (end == NULL)
@@ -62,10 +57,10 @@ static tn_status make_room(void *array, int64_t count, int64_t *room, size_t siz
     return TN_OK;
 }
 
-static tn_status push(struct pk *pk, struct pk_value *value)
+static tn_status push(struct pickle *pk, struct pickle_value *value)
 {
     if (value == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     void *stack = pk->stack;
     tn_status status = make_room(&stack, pk->height, &pk->stack_room, sizeof *pk->stack);
     pk->stack = stack;
@@ -75,55 +70,55 @@ static tn_status push(struct pk *pk, struct pk_value *value)
 }
 
 /* What is below the last mark belongs to an unfinished list and is out of reach. */
-static int64_t floor_of(const struct pk *pk)
+static int64_t floor_of(const struct pickle *pk)
 {
     return pk->mark_count > 0 ? pk->marks[pk->mark_count - 1] : 0;
 }
 
-static bool has(struct pk *pk, int64_t count)
+static bool has(struct pickle *pk, int64_t count)
 {
     if (pk->height - floor_of(pk) >= count)
         return true;
-    pk_bad(pk, "the stack has too few values");
+    pickle_bad(pk, "the stack has too few values");
     return false;
 }
 
-static struct pk_value *pop(struct pk *pk)
+static struct pickle_value *pop(struct pickle *pk)
 {
     return has(pk, 1) ? pk->stack[--pk->height] : NULL;
 }
 
 /* Where the values after the last mark begin; the mark is gone. -1: there is none. */
-static int64_t to_mark(struct pk *pk)
+static int64_t to_mark(struct pickle *pk)
 {
     if (pk->mark_count > 0)
         return pk->marks[--pk->mark_count];
-    pk_bad(pk, "there is no mark");
+    pickle_bad(pk, "there is no mark");
     return -1;
 }
 
 /* ---- opcodes: values ------------------------------------------------------------------------- */
 
-static tn_status push_int(struct pk *pk, pk_kind kind, int64_t number)
+static tn_status push_int(struct pickle *pk, pickle_kind kind, int64_t number)
 {
-    struct pk_value *value = pk_new(pk, kind);
+    struct pickle_value *value = pickle_new(pk, kind);
     if (value != NULL)
         value->as.i = number;
     return push(pk, value);
 }
 
-static tn_status op_none(struct pk *pk, unsigned char op)
+static tn_status op_none(struct pickle *pk, unsigned char op)
 {
     (void)op;
-    return push(pk, pk_new(pk, PK_NONE));
+    return push(pk, pickle_new(pk, PK_NONE));
 }
 
-static tn_status op_bool(struct pk *pk, unsigned char op)
+static tn_status op_bool(struct pickle *pk, unsigned char op)
 {
     return push_int(pk, PK_BOOL, op == 0x88);
 }
 
-static tn_status op_int(struct pk *pk, unsigned char op)
+static tn_status op_int(struct pickle *pk, unsigned char op)
 {
     uint64_t number;
     if (!take_number(pk, op == 'K' ? 1 : op == 'M' ? 2 : 4, &number))
@@ -131,14 +126,14 @@ static tn_status op_int(struct pk *pk, unsigned char op)
     return push_int(pk, PK_INT, op == 'J' ? (int64_t)(int32_t)(uint32_t)number : (int64_t)number);
 }
 
-static tn_status op_long(struct pk *pk, unsigned char op)
+static tn_status op_long(struct pickle *pk, unsigned char op)
 {
     uint64_t size;
     const char *at = take_number(pk, op == 0x8a ? 1 : 4, &size) ? take(pk, size) : NULL;
     if (at == NULL)
         return TN_ERR_FORMAT;
     if (size > 8) {
-        struct pk_value *value = pk_new(pk, PK_LONG);
+        struct pickle_value *value = pickle_new(pk, PK_LONG);
         if (value != NULL) {
             value->as.text.at = at;
             value->as.text.size = (size_t)size;
@@ -151,7 +146,7 @@ static tn_status op_long(struct pk *pk, unsigned char op)
     return push_int(pk, PK_INT, (int64_t)number);
 }
 
-static tn_status op_float(struct pk *pk, unsigned char op)
+static tn_status op_float(struct pickle *pk, unsigned char op)
 {
     const unsigned char *at = (const unsigned char *)take(pk, 8);
     (void)op;
@@ -160,19 +155,19 @@ static tn_status op_float(struct pk *pk, unsigned char op)
     uint64_t bits = 0; /* the highest byte first */
     for (int i = 0; i < 8; i++)
         bits = bits << 8 | at[i];
-    struct pk_value *value = pk_new(pk, PK_FLOAT);
+    struct pickle_value *value = pickle_new(pk, PK_FLOAT);
     if (value != NULL)
         memcpy(&value->as.f[0], &bits, sizeof bits);
     return push(pk, value);
 }
 
-static tn_status push_text(struct pk *pk, pk_kind kind, int length_size)
+static tn_status push_text(struct pickle *pk, pickle_kind kind, int length_size)
 {
     uint64_t size;
     const char *at = take_number(pk, length_size, &size) ? take(pk, size) : NULL;
     if (at == NULL)
         return TN_ERR_FORMAT;
-    struct pk_value *value = pk_new(pk, kind);
+    struct pickle_value *value = pickle_new(pk, kind);
     if (value != NULL) {
         value->as.text.at = at;
         value->as.text.size = (size_t)size;
@@ -180,27 +175,27 @@ static tn_status push_text(struct pk *pk, pk_kind kind, int length_size)
     return push(pk, value);
 }
 
-static tn_status op_text(struct pk *pk, unsigned char op)
+static tn_status op_text(struct pickle *pk, unsigned char op)
 {
     return push_text(pk, PK_TEXT, op == 0x8c || op == 'U' ? 1 : op == 0x8d ? 8 : 4);
 }
 
-static tn_status op_bytes(struct pk *pk, unsigned char op)
+static tn_status op_bytes(struct pickle *pk, unsigned char op)
 {
     return push_text(pk, PK_BYTES, op == 'C' ? 1 : op == 'B' ? 4 : 8);
 }
 
-static tn_status op_empty(struct pk *pk, unsigned char op)
+static tn_status op_empty(struct pickle *pk, unsigned char op)
 {
-    return push(pk, pk_new(pk, op == '}'   ? PK_DICT
-                               : op == ']' ? PK_LIST
-                               : op == ')' ? PK_TUPLE
-                                           : PK_SET));
+    return push(pk, pickle_new(pk, op == '}'   ? PK_DICT
+                                   : op == ']' ? PK_LIST
+                                   : op == ')' ? PK_TUPLE
+                                               : PK_SET));
 }
 
 /* ---- opcodes: collections -------------------------------------------------------------------- */
 
-static tn_status op_mark(struct pk *pk, unsigned char op)
+static tn_status op_mark(struct pickle *pk, unsigned char op)
 {
     (void)op;
     void *marks = pk->marks;
@@ -212,53 +207,53 @@ static tn_status op_mark(struct pk *pk, unsigned char op)
 }
 
 /* Moves what is on the stack from `begin` on to the end of a collection. */
-static tn_status gather(struct pk *pk, struct pk_value *into, int64_t begin)
+static tn_status gather(struct pickle *pk, struct pickle_value *into, int64_t begin)
 {
-    tn_status status = into != NULL ? TN_OK : tn_error_last()->code;
+    tn_status status = into != NULL ? TN_OK : tn_error_last_code();
     for (int64_t i = begin; i < pk->height && status == TN_OK; i++)
-        status = pk_add(pk, into, pk->stack[i]);
+        status = pickle_add(pk, into, pk->stack[i]);
     pk->height = begin;
     return status;
 }
 
-static tn_status op_collect(struct pk *pk, unsigned char op)
+static tn_status op_collect(struct pickle *pk, unsigned char op)
 {
-    pk_kind kind = op == 't' ? PK_TUPLE : op == 'l' ? PK_LIST : op == 'd' ? PK_DICT : PK_SET;
+    pickle_kind kind = op == 't' ? PK_TUPLE : op == 'l' ? PK_LIST : op == 'd' ? PK_DICT : PK_SET;
     int64_t begin = to_mark(pk);
     if (begin < 0)
         return TN_ERR_FORMAT;
     if (kind == PK_DICT && (pk->height - begin) % 2 != 0)
-        return pk_bad(pk, "a key without a value");
-    struct pk_value *value = pk_new(pk, kind);
+        return pickle_bad(pk, "a key without a value");
+    struct pickle_value *value = pickle_new(pk, kind);
     tn_status status = gather(pk, value, begin);
     return status == TN_OK ? push(pk, value) : status;
 }
 
-static tn_status op_tuple(struct pk *pk, unsigned char op)
+static tn_status op_tuple(struct pickle *pk, unsigned char op)
 {
     int64_t count = op - 0x84;
     if (!has(pk, count))
         return TN_ERR_FORMAT;
-    struct pk_value *value = pk_new(pk, PK_TUPLE);
+    struct pickle_value *value = pickle_new(pk, PK_TUPLE);
     tn_status status = gather(pk, value, pk->height - count);
     return status == TN_OK ? push(pk, value) : status;
 }
 
 /* The collection below the values has to be of that kind: nothing else changes after it was
  * made. */
-static tn_status extend(struct pk *pk, pk_kind kind, int64_t begin)
+static tn_status extend(struct pickle *pk, pickle_kind kind, int64_t begin)
 {
     if (begin - 1 < floor_of(pk))
-        return pk_bad(pk, "the stack has too few values");
-    struct pk_value *into = pk->stack[begin - 1];
+        return pickle_bad(pk, "the stack has too few values");
+    struct pickle_value *into = pk->stack[begin - 1];
     if (into->kind != kind)
-        return pk_bad(pk, "values are put into something that does not take them");
+        return pickle_bad(pk, "values are put into something that does not take them");
     if (kind == PK_DICT && (pk->height - begin) % 2 != 0)
-        return pk_bad(pk, "a key without a value");
+        return pickle_bad(pk, "a key without a value");
     return gather(pk, into, begin);
 }
 
-static tn_status op_extend(struct pk *pk, unsigned char op)
+static tn_status op_extend(struct pickle *pk, unsigned char op)
 {
     int64_t begin = to_mark(pk);
     if (begin < 0)
@@ -266,7 +261,7 @@ static tn_status op_extend(struct pk *pk, unsigned char op)
     return extend(pk, op == 'u' ? PK_DICT : op == 'e' ? PK_LIST : PK_SET, begin);
 }
 
-static tn_status op_extend_one(struct pk *pk, unsigned char op)
+static tn_status op_extend_one(struct pickle *pk, unsigned char op)
 {
     int64_t count = op == 's' ? 2 : 1;
     return has(pk, count) ? extend(pk, op == 's' ? PK_DICT : PK_LIST, pk->height - count)
@@ -275,23 +270,23 @@ static tn_status op_extend_one(struct pk *pk, unsigned char op)
 
 /* ---- opcodes: the machine itself ------------------------------------------------------------- */
 
-static tn_status op_proto(struct pk *pk, unsigned char op)
+static tn_status op_proto(struct pickle *pk, unsigned char op)
 {
     uint64_t version;
     (void)op;
     if (!take_number(pk, 1, &version))
         return TN_ERR_FORMAT;
-    return version <= 5 ? TN_OK : pk_bad(pk, "a protocol later than 5");
+    return version <= 5 ? TN_OK : pickle_bad(pk, "a protocol later than 5");
 }
 
-static tn_status op_frame(struct pk *pk, unsigned char op)
+static tn_status op_frame(struct pickle *pk, unsigned char op)
 {
     uint64_t size;
     (void)op;
     return take_number(pk, 8, &size) ? TN_OK : TN_ERR_FORMAT;
 }
 
-static tn_status op_pop(struct pk *pk, unsigned char op)
+static tn_status op_pop(struct pickle *pk, unsigned char op)
 {
     if (op == '1' || pk->height == floor_of(pk)) {
         int64_t begin = to_mark(pk);
@@ -304,15 +299,15 @@ static tn_status op_pop(struct pk *pk, unsigned char op)
 
 /* Numbers of the memo are given one after the other: one beyond the bytes of the pickle is
  * nobody's. */
-static tn_status memorize(struct pk *pk, uint64_t number)
+static tn_status memorize(struct pickle *pk, uint64_t number)
 {
     if (!has(pk, 1))
         return TN_ERR_FORMAT;
     if (number > pk->at)
-        return pk_bad(pk, "a number of the memo that is too large");
+        return pickle_bad(pk, "a number of the memo that is too large");
     if ((int64_t)number >= pk->memo_size) {
         int64_t size = (int64_t)number * 2 + 64;
-        struct pk_value **grown = tn_realloc(pk->memo, (size_t)size * sizeof *grown);
+        struct pickle_value **grown = tn_realloc(pk->memo, (size_t)size * sizeof *grown);
         if (grown == NULL)
             return TN_ERR_MEMORY;
         memset(grown + pk->memo_size, 0, (size_t)(size - pk->memo_size) * sizeof *grown);
@@ -323,83 +318,83 @@ static tn_status memorize(struct pk *pk, uint64_t number)
     return TN_OK;
 }
 
-static tn_status op_put(struct pk *pk, unsigned char op)
+static tn_status op_put(struct pickle *pk, unsigned char op)
 {
     uint64_t number;
     return take_number(pk, op == 'q' ? 1 : 4, &number) ? memorize(pk, number) : TN_ERR_FORMAT;
 }
 
 /* MEMOIZE: under the next number, which is how many there are. */
-static tn_status op_memoize(struct pk *pk, unsigned char op)
+static tn_status op_memoize(struct pickle *pk, unsigned char op)
 {
     (void)op;
     return memorize(pk, (uint64_t)pk->memoized++);
 }
 
-static tn_status op_get(struct pk *pk, unsigned char op)
+static tn_status op_get(struct pickle *pk, unsigned char op)
 {
     uint64_t number;
     if (!take_number(pk, op == 'h' ? 1 : 4, &number))
         return TN_ERR_FORMAT;
     if ((int64_t)number >= pk->memo_size || pk->memo[number] == NULL)
-        return pk_bad(pk, "a number of the memo that is not there");
+        return pickle_bad(pk, "a number of the memo that is not there");
     return push(pk, pk->memo[number]);
 }
 
-static tn_status op_global(struct pk *pk, unsigned char op)
+static tn_status op_global(struct pickle *pk, unsigned char op)
 {
     size_t module_size = 0, name_size = 0;
     (void)op;
     const char *module = take_line(pk, &module_size);
     const char *name = module != NULL ? take_line(pk, &name_size) : NULL;
-    return name != NULL ? push(pk, pk_global(pk, module, module_size, name, name_size))
+    return name != NULL ? push(pk, pickle_global(pk, module, module_size, name, name_size))
                         : TN_ERR_FORMAT;
 }
 
-static tn_status op_stack_global(struct pk *pk, unsigned char op)
+static tn_status op_stack_global(struct pickle *pk, unsigned char op)
 {
     (void)op;
-    struct pk_value *name = pop(pk), *module = name != NULL ? pop(pk) : NULL;
+    struct pickle_value *name = pop(pk), *module = name != NULL ? pop(pk) : NULL;
     if (module == NULL)
         return TN_ERR_FORMAT;
     if (name->kind != PK_TEXT || module->kind != PK_TEXT)
-        return pk_bad(pk, "a name that is no text");
-    return push(pk, pk_global(pk, module->as.text.at, module->as.text.size, name->as.text.at,
-                              name->as.text.size));
+        return pickle_bad(pk, "a name that is no text");
+    return push(pk, pickle_global(pk, module->as.text.at, module->as.text.size, name->as.text.at,
+                                  name->as.text.size));
 }
 
-static tn_status op_reduce(struct pk *pk, unsigned char op)
+static tn_status op_reduce(struct pickle *pk, unsigned char op)
 {
     (void)op;
-    struct pk_value *arguments = pop(pk), *name = arguments != NULL ? pop(pk) : NULL;
+    struct pickle_value *arguments = pop(pk), *name = arguments != NULL ? pop(pk) : NULL;
     if (name == NULL)
         return TN_ERR_FORMAT;
     if (name->kind != PK_NAME || arguments->kind != PK_TUPLE)
-        return pk_bad(pk, "a call of something that is no name, or without a tuple");
-    return push(pk, pk_call(pk, name, arguments));
+        return pickle_bad(pk, "a call of something that is no name, or without a tuple");
+    return push(pk, pickle_call(pk, name, arguments));
 }
 
-static tn_status op_build(struct pk *pk, unsigned char op)
+static tn_status op_build(struct pickle *pk, unsigned char op)
 {
     (void)op;
     if (!has(pk, 2))
         return TN_ERR_FORMAT;
-    struct pk_value *state = pop(pk);
-    return pk_build(pk, pk->stack[pk->height - 1], state);
+    struct pickle_value *state = pop(pk);
+    return pickle_build(pk, pk->stack[pk->height - 1], state);
 }
 
-static tn_status op_persistent(struct pk *pk, unsigned char op)
+static tn_status op_persistent(struct pickle *pk, unsigned char op)
 {
     (void)op;
-    struct pk_value *id = pop(pk);
-    return id != NULL ? push(pk, pk_persistent(pk, id)) : TN_ERR_FORMAT;
+    struct pickle_value *id = pop(pk);
+    return id != NULL ? push(pk, pickle_persistent(pk, id)) : TN_ERR_FORMAT;
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct opcode {
     const char *name; /* of those that are known and not data */
-    tn_status (*run)(struct pk *pk, unsigned char op);
+    tn_status (*run)(struct pickle *pk, unsigned char op);
 } opcodes[256] = {
     ['N'] = { NULL, op_none },
     [0x88] = { NULL, op_bool },
@@ -470,7 +465,7 @@ static const struct opcode {
     ['2'] = { "DUP", NULL },
 };
 
-static tn_status step(struct pk *pk, unsigned char op)
+static tn_status step(struct pickle *pk, unsigned char op)
 {
     if (opcodes[op].run != NULL)
         return opcodes[op].run(pk, op);
@@ -483,7 +478,7 @@ static tn_status step(struct pk *pk, unsigned char op)
                    pk->path, pk->op, opcodes[op].name);
 }
 
-tn_status pk_read(struct pk *pk, const char *path, const char *bytes, size_t size)
+tn_status pickle_read(struct pickle *pk, const char *path, const char *bytes, size_t size)
 {
     memset(pk, 0, sizeof *pk);
     pk->path = path;
@@ -501,16 +496,16 @@ tn_status pk_read(struct pk *pk, const char *path, const char *bytes, size_t siz
             return status;
     }
     if (pk->mark_count > 0)
-        return pk_bad(pk, "a mark is left at its end");
+        return pickle_bad(pk, "a mark is left at its end");
     pk->result = pop(pk);
     if (pk->result == NULL)
         return TN_ERR_FORMAT;
-    return pk->height == 0 ? TN_OK : pk_bad(pk, "several values are left at its end");
+    return pk->height == 0 ? TN_OK : pickle_bad(pk, "several values are left at its end");
 }
 
-void pk_free(struct pk *pk)
+void pickle_free(struct pickle *pk)
 {
-    pk_free_values(pk);
+    pickle_free_values(pk);
     tn_free(pk->stack);
     tn_free(pk->memo);
     tn_free(pk->marks);

@@ -22,7 +22,7 @@ enum call {
     CALL_STORAGE
 };
 
-struct pk_name {
+struct pickle_name {
     const char *module, *name;
     enum call call;
     int dtype; /* of a storage type or a dtype; of others TN_DTYPE_AUTO */
@@ -38,7 +38,7 @@ struct pk_name {
         "torch", name, CALL_STORAGE, dtype                                                         \
     }
 
-static const struct pk_name names[] = {
+static const struct pickle_name names[] = {
     { "collections", "OrderedDict", CALL_DICT, OTHER },
     { "collections", "Counter", CALL_COPY, OTHER },
     { "__builtin__", "set", CALL_SET, OTHER },
@@ -99,13 +99,13 @@ static bool same(const char *text, const char *bytes, size_t size)
     return strlen(text) == size && memcmp(text, bytes, size) == 0;
 }
 
-struct pk_value *pk_global(struct pk *pk, const char *module, size_t module_size, const char *name,
-                           size_t name_size)
+struct pickle_value *pickle_global(struct pickle *pk, const char *module, size_t module_size,
+                                   const char *name, size_t name_size)
 {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!same(names[i].module, module, module_size) || !same(names[i].name, name, name_size))
             continue;
-        struct pk_value *value = pk_new(pk, PK_NAME);
+        struct pickle_value *value = pickle_new(pk, PK_NAME);
         if (value != NULL) {
             value->as.name = &names[i];
             value->dtype = (uint8_t)(names[i].call == CALL_NOTHING ? names[i].dtype : OTHER);
@@ -123,7 +123,7 @@ struct pk_value *pk_global(struct pk *pk, const char *module, size_t module_size
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-static bool is_sizes(const struct pk_value *value)
+static bool is_sizes(const struct pickle_value *value)
 {
     /* A list might still change after it was looked at. */
     bool good = value->kind == PK_TUPLE && value->as.list.count <= TN_MAX_DIMS;
@@ -132,32 +132,34 @@ static bool is_sizes(const struct pk_value *value)
     return good;
 }
 
-static bool is_empty(const struct pk_value *value)
+static bool is_empty(const struct pickle_value *value)
 {
     return value->kind == PK_NONE || (value->kind == PK_DICT && value->as.list.count == 0);
 }
 
-static struct pk_value *make_tensor(struct pk *pk, struct pk_value *arguments, bool with_dtype)
+static struct pickle_value *make_tensor(struct pickle *pk, struct pickle_value *arguments,
+                                        bool with_dtype)
 {
-    struct pk_value **at = arguments->as.list.at;
+    struct pickle_value **at = arguments->as.list.at;
     uint32_t count = arguments->as.list.count, extra = with_dtype ? 7 : 6;
     if (count < (with_dtype ? 7u : 4u) || at[0]->kind != PK_STORAGE || at[1]->kind != PK_INT ||
         at[1]->as.i < 0 || !is_sizes(at[2]) || !is_sizes(at[3]) ||
         at[2]->as.list.count != at[3]->as.list.count) {
-        pk_bad(pk, "a tensor is not a storage, an offset, at most 16 sizes and as many strides");
+        pickle_bad(pk,
+                   "a tensor is not a storage, an offset, at most 16 sizes and as many strides");
         return NULL;
     }
     if (with_dtype && (at[6]->kind != PK_NAME || at[6]->dtype == OTHER)) {
-        pk_bad(pk, "a tensor has something else where its dtype belongs");
+        pickle_bad(pk, "a tensor has something else where its dtype belongs");
         return NULL;
     }
     /* Whether its values are to be conjugated or negated, which Tenon would have to compute. */
     if (count > extra && !is_empty(at[extra])) {
-        pk_bad(pk, "a tensor with a conjugate or negative bit; save tensor.resolve_conj() or "
-                   "resolve_neg()");
+        pickle_bad(pk, "a tensor with a conjugate or negative bit; save tensor.resolve_conj() or "
+                       "resolve_neg()");
         return NULL;
     }
-    struct pk_value *tensor = pk_new(pk, PK_TENSOR);
+    struct pickle_value *tensor = pickle_new(pk, PK_TENSOR);
     if (tensor != NULL) {
         tensor->dtype = with_dtype ? at[6]->dtype : at[0]->dtype;
         tensor->as.tensor.at = at;
@@ -166,26 +168,27 @@ static struct pk_value *make_tensor(struct pk *pk, struct pk_value *arguments, b
 }
 
 /* _rebuild_from_type_v2(function, type, arguments, attributes) */
-static struct pk_value *make_typed(struct pk *pk, struct pk_value *arguments)
+static struct pickle_value *make_typed(struct pickle *pk, struct pickle_value *arguments)
 {
-    struct pk_value **at = arguments->as.list.at;
+    struct pickle_value **at = arguments->as.list.at;
     if (arguments->as.list.count < 3 || at[0]->kind != PK_NAME || at[1]->kind != PK_NAME ||
         at[2]->kind != PK_TUPLE || at[0]->as.name->call == CALL_TYPED) {
-        pk_bad(pk, "a tensor of some type is not a function, a type and arguments");
+        pickle_bad(pk, "a tensor of some type is not a function, a type and arguments");
         return NULL;
     }
-    return pk_call(pk, at[0], at[2]);
+    return pickle_call(pk, at[0], at[2]);
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static struct pk_value *make_complex(struct pk *pk, struct pk_value **at, uint32_t count)
+static struct pickle_value *make_complex(struct pickle *pk, struct pickle_value **at,
+                                         uint32_t count)
 {
     if (count != 2 || at[0]->kind != PK_FLOAT || at[1]->kind != PK_FLOAT) {
-        pk_bad(pk, "a complex number is not two numbers");
+        pickle_bad(pk, "a complex number is not two numbers");
         return NULL;
     }
-    struct pk_value *value = pk_new(pk, PK_COMPLEX);
+    struct pickle_value *value = pickle_new(pk, PK_COMPLEX);
     if (value != NULL) {
         value->as.f[0] = at[0]->as.f[0];
         value->as.f[1] = at[1]->as.f[0];
@@ -194,41 +197,41 @@ static struct pk_value *make_complex(struct pk *pk, struct pk_value **at, uint32
 }
 
 /* OrderedDict(), or OrderedDict([[key, value], ...]) as Python 2 wrote it. */
-static struct pk_value *make_dict(struct pk *pk, struct pk_value **at, uint32_t count)
+static struct pickle_value *make_dict(struct pickle *pk, struct pickle_value **at, uint32_t count)
 {
-    struct pk_value *dict = pk_new(pk, PK_DICT);
+    struct pickle_value *dict = pickle_new(pk, PK_DICT);
     if (dict == NULL || count == 0)
         return dict;
     bool good = count == 1 && at[0]->kind == PK_LIST;
     for (uint32_t i = 0; good && i < at[0]->as.list.count; i++) {
-        struct pk_value *pair = at[0]->as.list.at[i];
+        struct pickle_value *pair = at[0]->as.list.at[i];
         good = (pair->kind == PK_LIST || pair->kind == PK_TUPLE) && pair->as.list.count == 2;
-        if (good && (pk_add(pk, dict, pair->as.list.at[0]) != TN_OK ||
-                     pk_add(pk, dict, pair->as.list.at[1]) != TN_OK))
+        if (good && (pickle_add(pk, dict, pair->as.list.at[0]) != TN_OK ||
+                     pickle_add(pk, dict, pair->as.list.at[1]) != TN_OK))
             return NULL;
     }
     if (!good)
-        pk_bad(pk, "an OrderedDict is not made of pairs");
+        pickle_bad(pk, "an OrderedDict is not made of pairs");
     return good ? dict : NULL;
 }
 
-static struct pk_value *make_set(struct pk *pk, struct pk_value **at, uint32_t count)
+static struct pickle_value *make_set(struct pickle *pk, struct pickle_value **at, uint32_t count)
 {
     if (count > 1 || (count == 1 && at[0]->kind != PK_LIST && at[0]->kind != PK_TUPLE)) {
-        pk_bad(pk, "a set is not made of a list");
+        pickle_bad(pk, "a set is not made of a list");
         return NULL;
     }
-    struct pk_value *set = pk_new(pk, PK_SET);
+    struct pickle_value *set = pickle_new(pk, PK_SET);
     for (uint32_t i = 0; set != NULL && count == 1 && i < at[0]->as.list.count; i++)
-        if (pk_add(pk, set, at[0]->as.list.at[i]) != TN_OK)
+        if (pickle_add(pk, set, at[0]->as.list.at[i]) != TN_OK)
             return NULL;
     return set;
 }
 
 /* The text stands there as UTF-8 with characters up to 255; they stay so until they are printed. */
-static struct pk_value *make_bytes(struct pk *pk, struct pk_value **at, uint32_t count)
+static struct pickle_value *make_bytes(struct pickle *pk, struct pickle_value **at, uint32_t count)
 {
-    bool good = count == 2 && at[0]->kind == PK_TEXT && pk_is_text(at[1], "latin1");
+    bool good = count == 2 && at[0]->kind == PK_TEXT && pickle_is_text(at[1], "latin1");
     for (size_t i = 0; good && i < at[0]->as.text.size; i++) {
         const unsigned char *c = (const unsigned char *)at[0]->as.text.at + i;
         if (*c < 128)
@@ -236,19 +239,20 @@ static struct pk_value *make_bytes(struct pk *pk, struct pk_value **at, uint32_t
         good = (*c & 0xfe) == 0xc2 && i + 1 < at[0]->as.text.size && (c[1] & 0xc0) == 0x80;
         i++;
     }
-    struct pk_value *bytes = good ? pk_new(pk, PK_BYTES) : NULL;
+    struct pickle_value *bytes = good ? pickle_new(pk, PK_BYTES) : NULL;
     if (bytes != NULL) {
         bytes->as.text = at[0]->as.text;
         bytes->dtype = 1;
     } else if (!good) {
-        pk_bad(pk, "encode of something else than a text, or to something else than latin1");
+        pickle_bad(pk, "encode of something else than a text, or to something else than latin1");
     }
     return bytes;
 }
 
-struct pk_value *pk_call(struct pk *pk, const struct pk_value *name, struct pk_value *arguments)
+struct pickle_value *pickle_call(struct pickle *pk, const struct pickle_value *name,
+                                 struct pickle_value *arguments)
 {
-    struct pk_value **at = arguments->as.list.at;
+    struct pickle_value **at = arguments->as.list.at;
     uint32_t count = arguments->as.list.count;
     switch (name->as.name->call) {
     case CALL_DICT: return make_dict(pk, at, count);
@@ -260,7 +264,7 @@ struct pk_value *pk_call(struct pk *pk, const struct pk_value *name, struct pk_v
     case CALL_TYPED: return make_typed(pk, arguments);
     case CALL_BYTES:
         if (count == 0)
-            return pk_new(pk, PK_BYTES);
+            return pickle_new(pk, PK_BYTES);
         break;
     case CALL_COPY:
         if (count == 1 && (at[0]->kind == PK_DICT || at[0]->kind == PK_TUPLE))
@@ -283,38 +287,38 @@ struct pk_value *pk_call(struct pk *pk, const struct pk_value *name, struct pk_v
 }
 
 /* The attributes of a dictionary: state_dict keeps its versions in one of an OrderedDict. */
-tn_status pk_build(struct pk *pk, struct pk_value *object, struct pk_value *state)
+tn_status pickle_build(struct pickle *pk, struct pickle_value *object, struct pickle_value *state)
 {
     if (object->kind != PK_DICT || state->kind != PK_DICT || object->as.list.attributes != NULL)
-        return pk_bad(pk, "attributes of something else than an OrderedDict");
+        return pickle_bad(pk, "attributes of something else than an OrderedDict");
     object->as.list.attributes = state;
     return TN_OK;
 }
 
 /* ('storage', type, key, location, size[, view]): the location is where it was, and does not matter
  * here. */
-struct pk_value *pk_persistent(struct pk *pk, const struct pk_value *id)
+struct pickle_value *pickle_persistent(struct pickle *pk, const struct pickle_value *id)
 {
-    struct pk_value **at = id->as.list.at;
+    struct pickle_value **at = id->as.list.at;
     uint32_t count = id->kind == PK_TUPLE ? id->as.list.count : 0;
-    if (count < 5 || count > 6 || !pk_is_text(at[0], "storage") || at[1]->kind != PK_NAME ||
+    if (count < 5 || count > 6 || !pickle_is_text(at[0], "storage") || at[1]->kind != PK_NAME ||
         at[1]->as.name->call != CALL_STORAGE || at[2]->kind != PK_TEXT || at[4]->kind != PK_INT ||
         at[4]->as.i < 0) {
-        pk_bad(pk, "what is kept outside is no storage with type, key and size");
+        pickle_bad(pk, "what is kept outside is no storage with type, key and size");
         return NULL;
     }
     if (count == 6 && at[5]->kind != PK_NONE) {
-        pk_bad(pk,
-               "a view of a storage, as PyTorch wrote before 0.4; save it again with a later one");
+        pickle_bad(
+            pk, "a view of a storage, as PyTorch wrote before 0.4; save it again with a later one");
         return NULL;
     }
     if (pk->storages == NULL)
-        pk->storages = pk_new(pk, PK_LIST);
-    struct pk_value *storage = pk->storages != NULL ? pk_new(pk, PK_STORAGE) : NULL;
+        pk->storages = pickle_new(pk, PK_LIST);
+    struct pickle_value *storage = pk->storages != NULL ? pickle_new(pk, PK_STORAGE) : NULL;
     if (storage == NULL)
         return NULL;
     storage->dtype = (uint8_t)at[1]->as.name->dtype;
     storage->as.storage.key = at[2];
     storage->as.storage.size = at[4]->as.i;
-    return pk_add(pk, pk->storages, storage) == TN_OK ? storage : NULL;
+    return pickle_add(pk, pk->storages, storage) == TN_OK ? storage : NULL;
 }

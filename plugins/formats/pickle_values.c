@@ -1,48 +1,54 @@
 /* SPDX-License-Identifier: MIT
  *
- * Values of a pickle: their memory, which goes all at once, and their text. */
+ * Values of a pickle: their memory, which is freed all at once, their text, and the error of a
+ * damaged pickle. */
 #include "pickle.h"
 
 #include <string.h>
 
 enum { CHUNK = 512 };
 
-struct pk_chunk {
-    struct pk_chunk *next;
-    struct pk_value at[CHUNK];
+struct pickle_chunk {
+    struct pickle_chunk *next;
+    struct pickle_value at[CHUNK];
 };
 
-static bool has_list(const struct pk_value *value)
+tn_status pickle_bad(const struct pickle *pk, const char *what)
+{
+    return tn_fail(TN_ERR_FORMAT, "%s: pickle, byte %zu: %s", pk->path, pk->op, what);
+}
+
+static bool has_list(const struct pickle_value *value)
 {
     return value->kind == PK_LIST || value->kind == PK_TUPLE || value->kind == PK_SET ||
            value->kind == PK_DICT;
 }
 
-struct pk_value *pk_new(struct pk *pk, pk_kind kind)
+struct pickle_value *pickle_new(struct pickle *pk, pickle_kind kind)
 {
     if (pk->values == PK_VALUES_MAX) {
-        pk_bad(pk, "more than 16777216 values");
+        pickle_bad(pk, "more than 16777216 values");
         return NULL;
     }
     if (pk->chunks == NULL || pk->used == CHUNK) {
-        struct pk_chunk *chunk = tn_malloc(sizeof *chunk);
+        struct pickle_chunk *chunk = tn_malloc(sizeof *chunk);
         if (chunk == NULL)
             return NULL;
         chunk->next = pk->chunks;
         pk->chunks = chunk;
         pk->used = 0;
     }
-    struct pk_value *value = &pk->chunks->at[pk->used++];
+    struct pickle_value *value = &pk->chunks->at[pk->used++];
     memset(value, 0, sizeof *value);
     value->kind = (uint8_t)kind;
     pk->values++;
     return value;
 }
 
-void pk_free_values(struct pk *pk)
+void pickle_free_values(struct pickle *pk)
 {
     while (pk->chunks != NULL) {
-        struct pk_chunk *chunk = pk->chunks;
+        struct pickle_chunk *chunk = pk->chunks;
         for (int64_t i = 0; i < pk->used; i++)
             if (has_list(&chunk->at[i]))
                 tn_free(chunk->at[i].as.list.at);
@@ -52,12 +58,12 @@ void pk_free_values(struct pk *pk)
     }
 }
 
-tn_status pk_add(struct pk *pk, struct pk_value *list, struct pk_value *item)
+tn_status pickle_add(struct pickle *pk, struct pickle_value *list, struct pickle_value *item)
 {
     (void)pk;
     if (list->as.list.count == list->as.list.capacity) {
         uint32_t capacity = list->as.list.capacity > 0 ? list->as.list.capacity * 2 : 4;
-        struct pk_value **grown = tn_realloc(list->as.list.at, capacity * sizeof *grown);
+        struct pickle_value **grown = tn_realloc(list->as.list.at, capacity * sizeof *grown);
         if (grown == NULL)
             return TN_ERR_MEMORY;
         list->as.list.at = grown;
@@ -67,23 +73,23 @@ tn_status pk_add(struct pk *pk, struct pk_value *list, struct pk_value *item)
     return TN_OK;
 }
 
-bool pk_is_text(const struct pk_value *value, const char *text)
+bool pickle_is_text(const struct pickle_value *value, const char *text)
 {
     return value->kind == PK_TEXT && value->as.text.size == strlen(text) &&
            memcmp(value->as.text.at, text, value->as.text.size) == 0;
 }
 
-struct pk_value *pk_get(const struct pk_value *dict, const char *key)
+struct pickle_value *pickle_get(const struct pickle_value *dict, const char *key)
 {
     if (dict->kind != PK_DICT)
         return NULL;
     for (uint32_t i = 0; i < dict->as.list.count; i += 2)
-        if (pk_is_text(dict->as.list.at[i], key))
+        if (pickle_is_text(dict->as.list.at[i], key))
             return dict->as.list.at[i + 1];
     return NULL;
 }
 
-tn_status pk_visit(struct pk *pk, int depth)
+tn_status pickle_visit(struct pickle *pk, int depth)
 {
     if (depth > PK_DEPTH_MAX)
         return tn_fail(TN_ERR_FORMAT,
@@ -125,7 +131,7 @@ static tn_status put_float(struct text *text, double number)
 }
 
 /* In quotes, control characters (and of bytes whatever is not ASCII) as \xNN. */
-static tn_status put_quoted(struct text *text, const struct pk_value *value)
+static tn_status put_quoted(struct text *text, const struct pickle_value *value)
 {
     bool bytes = value->kind == PK_BYTES;
     tn_status status = put(text, bytes ? "b'" : "'", bytes ? 2 : 1);
@@ -144,7 +150,7 @@ static tn_status put_quoted(struct text *text, const struct pk_value *value)
 }
 
 /* A whole number of many bytes, in base 16, as Python reads it too. */
-static tn_status put_long(struct text *text, const struct pk_value *value)
+static tn_status put_long(struct text *text, const struct pickle_value *value)
 {
     size_t size = value->as.text.size;
     const unsigned char *bytes = (const unsigned char *)value->as.text.at;
@@ -165,10 +171,10 @@ static tn_status put_long(struct text *text, const struct pk_value *value)
     return status;
 }
 
-static tn_status put_value(struct pk *pk, struct text *text, const struct pk_value *value,
+static tn_status put_value(struct pickle *pk, struct text *text, const struct pickle_value *value,
                            int depth);
 
-static tn_status put_items(struct pk *pk, struct text *text, const struct pk_value *value,
+static tn_status put_items(struct pickle *pk, struct text *text, const struct pickle_value *value,
                            int depth)
 {
     static const char brackets[][2] = { [PK_LIST] = { '[', ']' },
@@ -189,11 +195,11 @@ static tn_status put_items(struct pk *pk, struct text *text, const struct pk_val
     return status == TN_OK ? put(text, &brackets[value->kind][1], 1) : status;
 }
 
-static tn_status put_value(struct pk *pk, struct text *text, const struct pk_value *value,
+static tn_status put_value(struct pickle *pk, struct text *text, const struct pickle_value *value,
                            int depth)
 {
     char out[80];
-    tn_status status = pk_visit(pk, depth);
+    tn_status status = pickle_visit(pk, depth);
     if (status != TN_OK)
         return status;
     switch (value->kind) {
@@ -226,7 +232,7 @@ static tn_status put_value(struct pk *pk, struct text *text, const struct pk_val
                    pk->path);
 }
 
-tn_status pk_print(struct pk *pk, const struct pk_value *value, char **out)
+tn_status pickle_print(struct pickle *pk, const struct pickle_value *value, char **out)
 {
     struct text text = { NULL, 0, 0 };
     tn_status status = value->kind == PK_TEXT ? put(&text, value->as.text.at, value->as.text.size)

@@ -26,7 +26,7 @@ static const struct zip_member *find_pickle(const struct zip *zip)
 static bool recognize(const tn_source *source)
 {
     struct zip zip;
-    if (pt_legacy_recognize(source))
+    if (pytorch_legacy_recognize(source))
         return true;
     if (!zip_recognize(source) || zip_open(source, &zip) != TN_OK)
         return false;
@@ -62,7 +62,7 @@ static tn_status read_whole(struct zip *zip, const struct zip_member *member, ui
 }
 
 /* A short member beside the pickle, "" if there is none. */
-static tn_status read_fact(struct pt_file *file, const char *name, char *out, size_t size)
+static tn_status read_fact(struct pytorch_file *file, const char *name, char *out, size_t size)
 {
     char *whole = NULL;
     size_t room = strlen(file->folder) + strlen(name) + 1;
@@ -79,7 +79,7 @@ static tn_status read_fact(struct pt_file *file, const char *name, char *out, si
     return status;
 }
 
-static tn_status check_facts(struct pt_file *file)
+static tn_status check_facts(struct pytorch_file *file)
 {
     char order[16], version[16];
     tn_status status = read_fact(file, "byteorder", order, sizeof order);
@@ -100,23 +100,23 @@ static tn_status check_facts(struct pt_file *file)
     return TN_OK;
 }
 
-static tn_status load_archive(struct pt_file *file, const struct zip_member *pickle)
+static tn_status load_archive(struct pytorch_file *file, const struct zip_member *pickle)
 {
-    struct pk pk;
+    struct pickle pk;
     char *bytes = NULL;
     tn_status status = check_facts(file);
     if (status == TN_OK)
         status = read_whole(file->zip, pickle, PK_SIZE_MAX, &bytes);
     if (status != TN_OK)
         return status;
-    status = pk_read(&pk, file->source->path, bytes, (size_t)pickle->size);
+    status = pickle_read(&pk, file->source->path, bytes, (size_t)pickle->size);
     if (status == TN_OK && pk.at != pk.size)
         status = tn_fail(TN_ERR_FORMAT, "%s: something stands behind its pickle",
                          file->source->path);
     if (status == TN_OK)
-        status = pt_fill_state(file, &pk);
-    pt_storages_free(file);
-    pk_free(&pk);
+        status = pytorch_fill_state(file, &pk);
+    pytorch_storages_free(file);
+    pickle_free(&pk);
     tn_free(bytes);
     return status;
 }
@@ -124,15 +124,15 @@ static tn_status load_archive(struct pt_file *file, const struct zip_member *pic
 static tn_status load(const tn_source *source, tn_state *state)
 {
     struct zip zip;
-    if (pt_legacy_recognize(source))
-        return pt_legacy_load(source, state);
+    if (pytorch_legacy_recognize(source))
+        return pytorch_legacy_load(source, state);
     tn_status status = zip_open(source, &zip);
     if (status != TN_OK)
         return status;
     /* PyTorch can be told to write no check sums. */
     zip.crc_is_absent = true;
     const struct zip_member *pickle = find_pickle(&zip);
-    struct pt_file file = { .source = source, .state = state, .zip = &zip };
+    struct pytorch_file file = { .source = source, .state = state, .zip = &zip };
     if (pickle == NULL) {
         status = tn_fail(TN_ERR_FORMAT,
                          "%s: an archive without (one) NAME/data.pkl, which a file "
@@ -153,8 +153,8 @@ static tn_status load(const tn_source *source, tn_state *state)
     return status;
 }
 
-const tn_format format_pytorch = {
-    TN_HEAD(tn_format),
+const tn_format_def format_pytorch = {
+    TN_HEAD(tn_format_def),
     .name = "pytorch",
     .help = "what torch.save wrote, as far as it is data: tensors, numbers, texts, dictionaries",
     .extensions = ".pt .pth .bin",

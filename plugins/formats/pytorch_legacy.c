@@ -12,7 +12,7 @@
 static const char magic[] = "\x80\2\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
 enum { MAGIC_SIZE = sizeof magic - 1, PROTOCOL = 1001 };
 
-bool pt_legacy_recognize(const tn_source *source)
+bool pytorch_legacy_recognize(const tn_source *source)
 {
     char start[MAGIC_SIZE];
     return source->size >= MAGIC_SIZE &&
@@ -21,15 +21,15 @@ bool pt_legacy_recognize(const tn_source *source)
 }
 
 struct pickles {
-    struct pk version, machine, saved, keys;
+    struct pickle version, machine, saved, keys;
     size_t size; /* of all in the file */
     bool cut;    /* the window is too small */
 };
 
 static tn_status read_one(const tn_source *source, const char *bytes, size_t size,
-                          struct pickles *all, struct pk *pk)
+                          struct pickles *all, struct pickle *pk)
 {
-    tn_status status = pk_read(pk, source->path, bytes + all->size, size - all->size);
+    tn_status status = pickle_read(pk, source->path, bytes + all->size, size - all->size);
     all->cut = all->cut || pk->cut;
     all->size += pk->at;
     return status;
@@ -47,8 +47,9 @@ static tn_status read_pickles(const tn_source *source, const char *bytes, size_t
                        source->path, PROTOCOL);
     if (status == TN_OK)
         status = read_one(source, bytes, size, all, &all->machine);
-    const struct pk_value *little = status == TN_OK ? pk_get(all->machine.result, "little_endian")
-                                                    : NULL;
+    const struct pickle_value *little = status == TN_OK
+                                            ? pickle_get(all->machine.result, "little_endian")
+                                            : NULL;
     if (little != NULL && (little->kind != PK_BOOL || !little->as.i))
         return tn_fail(TN_ERR_FORMAT,
                        "%s: its bytes are those of a big-endian machine; save it "
@@ -61,10 +62,10 @@ static tn_status read_pickles(const tn_source *source, const char *bytes, size_t
 
 static void free_pickles(struct pickles *all)
 {
-    pk_free(&all->version);
-    pk_free(&all->machine);
-    pk_free(&all->saved);
-    pk_free(&all->keys);
+    pickle_free(&all->version);
+    pickle_free(&all->machine);
+    pickle_free(&all->saved);
+    pickle_free(&all->keys);
 }
 
 /* Where the pickles end is known only when they are read: what is read of the file grows until they
@@ -98,17 +99,19 @@ static tn_status read_start(const tn_source *source, char **bytes, struct pickle
 /* ---- the storages ---------------------------------------------------------------------------- */
 
 /* Every storage that the pickle names, as elements of its own type. */
-static tn_status list_storages(struct pt_file *file, const struct pk *saved)
+static tn_status list_storages(struct pytorch_file *file, const struct pickle *saved)
 {
-    const struct pk_value *all = saved->storages;
+    const struct pickle_value *all = saved->storages;
     for (uint32_t i = 0; all != NULL && i < all->as.list.count; i++)
-        if (pt_storage_of(file, all->as.list.at[i], (tn_dtype)all->as.list.at[i]->dtype) == NULL)
-            return tn_error_last()->code;
+        if (pytorch_storage_of(file, all->as.list.at[i], (tn_dtype)all->as.list.at[i]->dtype) ==
+            NULL)
+            return tn_error_last_code();
     return TN_OK;
 }
 
 /* The bytes of a key, for each type that it was listed with. */
-static tn_status place_storage(struct pt_file *file, const struct pk_value *key, uint64_t *at)
+static tn_status place_storage(struct pytorch_file *file, const struct pickle_value *key,
+                               uint64_t *at)
 {
     unsigned char count[8];
     uint64_t size = 0, bytes = UINT64_MAX;
@@ -118,7 +121,7 @@ static tn_status place_storage(struct pt_file *file, const struct pk_value *key,
     for (int i = 8; i-- > 0;)
         size = size << 8 | count[i];
     for (int dtype = 0; dtype < TN_DTYPE_COUNT; dtype++) {
-        struct pt_storage *storage = pt_storage_find(file, key, (tn_dtype)dtype);
+        struct pytorch_storage *storage = pytorch_storage_find(file, key, (tn_dtype)dtype);
         if (storage == NULL)
             continue;
         if ((uint64_t)storage->size != size || storage->place != 0 || bytes != UINT64_MAX)
@@ -138,9 +141,9 @@ static tn_status place_storage(struct pt_file *file, const struct pk_value *key,
     return TN_OK;
 }
 
-static tn_status place_storages(struct pt_file *file, const struct pickles *all)
+static tn_status place_storages(struct pytorch_file *file, const struct pickles *all)
 {
-    const struct pk_value *keys = all->keys.result;
+    const struct pickle_value *keys = all->keys.result;
     uint64_t at = all->size;
     if (keys->kind != PK_LIST)
         return tn_fail(TN_ERR_FORMAT, "%s: the keys of the storages are no list",
@@ -163,9 +166,9 @@ static tn_status place_storages(struct pt_file *file, const struct pickles *all)
     return status;
 }
 
-tn_status pt_legacy_load(const tn_source *source, tn_state *state)
+tn_status pytorch_legacy_load(const tn_source *source, tn_state *state)
 {
-    struct pt_file file = { .source = source, .state = state };
+    struct pytorch_file file = { .source = source, .state = state };
     struct pickles all;
     char *bytes = NULL;
     tn_status status = read_start(source, &bytes, &all);
@@ -173,8 +176,8 @@ tn_status pt_legacy_load(const tn_source *source, tn_state *state)
         return status;
     status = place_storages(&file, &all);
     if (status == TN_OK)
-        status = pt_fill_state(&file, &all.saved);
-    pt_storages_free(&file);
+        status = pytorch_fill_state(&file, &all.saved);
+    pytorch_storages_free(&file);
     free_pickles(&all);
     tn_free(bytes);
     return status;

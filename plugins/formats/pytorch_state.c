@@ -14,7 +14,7 @@ struct path {
 };
 
 /* "a" becomes "a.key"; the size before is what to go back to. */
-static tn_status enter(struct pt_file *file, struct path *path, const char *key, size_t size,
+static tn_status enter(struct pytorch_file *file, struct path *path, const char *key, size_t size,
                        size_t *before)
 {
     *before = path->size;
@@ -47,30 +47,31 @@ static void leave(struct path *path, size_t before)
         path->at[before] = '\0';
 }
 
-static tn_status add(struct pt_file *file, struct pk *pk, struct path *path,
-                     const struct pk_value *value, int depth);
+static tn_status add(struct pytorch_file *file, struct pickle *pk, struct path *path,
+                     const struct pickle_value *value, int depth);
 
 /* ---- leaves ---------------------------------------------------------------------------------- */
 
-static tn_status twice(const struct pt_file *file, const char *name)
+static tn_status twice(const struct pytorch_file *file, const char *name)
 {
     return tn_fail(TN_ERR_FORMAT, "%s: two values have the name %q", file->source->path, name);
 }
 
-static tn_status add_tensor(struct pt_file *file, const char *name, const struct pk_value *value)
+static tn_status add_tensor(struct pytorch_file *file, const char *name,
+                            const struct pickle_value *value)
 {
     if (tn_state_find(file->state, name) >= 0)
         return twice(file, name);
-    tn_tensor *tensor = pt_tensor_of(file, value, name);
-    return tensor != NULL ? tn_state_set(file->state, name, tensor) : tn_error_last()->code;
+    tn_tensor *tensor = pytorch_tensor_of(file, value, name);
+    return tensor != NULL ? tn_state_set(file->state, name, tensor) : tn_error_last_code();
 }
 
-static tn_status add_value(struct pt_file *file, struct pk *pk, const char *name,
-                           const struct pk_value *value)
+static tn_status add_value(struct pytorch_file *file, struct pickle *pk, const char *name,
+                           const struct pickle_value *value)
 {
     if (tn_state_find(file->state, name) >= 0 || tn_state_meta(file->state, name) != NULL)
         return twice(file, name);
-    return pt_add_value(file, pk, name, value);
+    return pytorch_add_value(file, pk, name, value);
 }
 
 /* ---- versions -------------------------------------------------------------------------------- */
@@ -78,22 +79,22 @@ static tn_status add_value(struct pt_file *file, struct pk *pk, const char *name
 /* state_dict keeps {"path of a module": {"version": 2}, ...} as the attribute _metadata of its
  * dictionary. What is not of this form says nothing about versions and is no reason to refuse the
  * tensors. */
-static tn_status add_versions(struct pt_file *file, struct pk *pk, struct path *path,
-                              const struct pk_value *dict, int depth)
+static tn_status add_versions(struct pytorch_file *file, struct pickle *pk, struct path *path,
+                              const struct pickle_value *dict, int depth)
 {
-    const struct pk_value *all = dict->as.list.attributes != NULL
-                                     ? pk_get(dict->as.list.attributes, "_metadata")
-                                     : NULL;
+    const struct pickle_value *all = dict->as.list.attributes != NULL
+                                         ? pickle_get(dict->as.list.attributes, "_metadata")
+                                         : NULL;
     tn_status status = TN_OK;
 
     if (all == NULL || all->kind != PK_DICT)
         return TN_OK;
     for (uint32_t i = 0; i < all->as.list.count && status == TN_OK; i += 2) {
-        const struct pk_value *key = all->as.list.at[i];
-        const struct pk_value *version = pk_get(all->as.list.at[i + 1], "version");
+        const struct pickle_value *key = all->as.list.at[i];
+        const struct pickle_value *version = pickle_get(all->as.list.at[i + 1], "version");
         size_t before = path->size;
 
-        status = pk_visit(pk, depth);
+        status = pickle_visit(pk, depth);
         if (status != TN_OK || key->kind != PK_TEXT || version == NULL || version->kind != PK_INT ||
             version->as.i < 0)
             continue;
@@ -110,8 +111,8 @@ static tn_status add_versions(struct pt_file *file, struct pk *pk, struct path *
 /* ---- dictionaries and lists ------------------------------------------------------------------ */
 
 /* Keys of state_dicts are texts, those of optimizers numbers. */
-static tn_status enter_key(struct pt_file *file, struct path *path, const struct pk_value *key,
-                           size_t *before)
+static tn_status enter_key(struct pytorch_file *file, struct path *path,
+                           const struct pickle_value *key, size_t *before)
 {
     char number[24];
     if (key->kind == PK_TEXT)
@@ -125,8 +126,8 @@ static tn_status enter_key(struct pt_file *file, struct path *path, const struct
     return enter(file, path, number, strlen(number), before);
 }
 
-static tn_status add_dict(struct pt_file *file, struct pk *pk, struct path *path,
-                          const struct pk_value *dict, int depth)
+static tn_status add_dict(struct pytorch_file *file, struct pickle *pk, struct path *path,
+                          const struct pickle_value *dict, int depth)
 {
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < dict->as.list.count && status == TN_OK; i += 2) {
@@ -139,8 +140,8 @@ static tn_status add_dict(struct pt_file *file, struct pk *pk, struct path *path
     return status == TN_OK ? add_versions(file, pk, path, dict, depth) : status;
 }
 
-static tn_status add_list(struct pt_file *file, struct pk *pk, struct path *path,
-                          const struct pk_value *list, int depth)
+static tn_status add_list(struct pytorch_file *file, struct pickle *pk, struct path *path,
+                          const struct pickle_value *list, int depth)
 {
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < list->as.list.count && status == TN_OK; i++) {
@@ -157,11 +158,11 @@ static tn_status add_list(struct pt_file *file, struct pk *pk, struct path *path
 
 /* Whether a list has to be taken apart. A visit that fails says yes: `add` will meet the same
  * failure. */
-static bool has_parts(struct pk *pk, const struct pk_value *list, int depth)
+static bool has_parts(struct pickle *pk, const struct pickle_value *list, int depth)
 {
     for (uint32_t i = 0; i < list->as.list.count; i++) {
-        const struct pk_value *item = list->as.list.at[i];
-        if (item->kind == PK_TENSOR || item->kind == PK_DICT || pk_visit(pk, depth) != TN_OK)
+        const struct pickle_value *item = list->as.list.at[i];
+        if (item->kind == PK_TENSOR || item->kind == PK_DICT || pickle_visit(pk, depth) != TN_OK)
             return true;
         if ((item->kind == PK_LIST || item->kind == PK_TUPLE || item->kind == PK_SET) &&
             has_parts(pk, item, depth + 1))
@@ -170,10 +171,10 @@ static bool has_parts(struct pk *pk, const struct pk_value *list, int depth)
     return false;
 }
 
-static tn_status add(struct pt_file *file, struct pk *pk, struct path *path,
-                     const struct pk_value *value, int depth)
+static tn_status add(struct pytorch_file *file, struct pickle *pk, struct path *path,
+                     const struct pickle_value *value, int depth)
 {
-    tn_status status = pk_visit(pk, depth);
+    tn_status status = pickle_visit(pk, depth);
     if (status != TN_OK)
         return status;
     /* What the file holds may be one tensor, without a name. */
@@ -188,7 +189,7 @@ static tn_status add(struct pt_file *file, struct pk *pk, struct path *path,
     return add_value(file, pk, path->size > 0 ? path->at : "value", value);
 }
 
-tn_status pt_fill_state(struct pt_file *file, struct pk *pk)
+tn_status pytorch_fill_state(struct pytorch_file *file, struct pickle *pk)
 {
     struct path path = { NULL, 0, 0 };
     tn_status status = add(file, pk, &path, pk->result, 0);

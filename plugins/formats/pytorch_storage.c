@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static uint64_t hash_of(const struct pk_value *key, tn_dtype dtype)
+static uint64_t hash_of(const struct pickle_value *key, tn_dtype dtype)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ (uint64_t)dtype;
     for (size_t i = 0; i < key->as.text.size; i++)
@@ -14,12 +14,12 @@ static uint64_t hash_of(const struct pk_value *key, tn_dtype dtype)
     return hash ^ (hash >> 29);
 }
 
-static int64_t *place_of(const struct pt_file *file, int64_t *index, int64_t size,
-                         const struct pk_value *key, tn_dtype dtype)
+static int64_t *place_of(const struct pytorch_file *file, int64_t *index, int64_t size,
+                         const struct pickle_value *key, tn_dtype dtype)
 {
     int64_t place = (int64_t)(hash_of(key, dtype) & (uint64_t)(size - 1));
     for (; index[place] != 0; place = (place + 1) & (size - 1)) {
-        const struct pt_storage *storage = &file->at[index[place] - 1];
+        const struct pytorch_storage *storage = &file->at[index[place] - 1];
         if (storage->dtype == dtype && storage->key->as.text.size == key->as.text.size &&
             memcmp(storage->key->as.text.at, key->as.text.at, key->as.text.size) == 0)
             break;
@@ -28,11 +28,11 @@ static int64_t *place_of(const struct pt_file *file, int64_t *index, int64_t siz
 }
 
 /* Room for one more. */
-static tn_status make_room(struct pt_file *file)
+static tn_status make_room(struct pytorch_file *file)
 {
     if (file->count == file->capacity) {
         int64_t capacity = file->capacity > 0 ? file->capacity * 2 : 16;
-        struct pt_storage *grown = tn_realloc(file->at, (size_t)capacity * sizeof *grown);
+        struct pytorch_storage *grown = tn_realloc(file->at, (size_t)capacity * sizeof *grown);
         if (grown == NULL)
             return TN_ERR_MEMORY;
         file->at = grown;
@@ -52,8 +52,8 @@ static tn_status make_room(struct pt_file *file)
     return TN_OK;
 }
 
-struct pt_storage *pt_storage_find(const struct pt_file *file, const struct pk_value *key,
-                                   tn_dtype dtype)
+struct pytorch_storage *pytorch_storage_find(const struct pytorch_file *file,
+                                             const struct pickle_value *key, tn_dtype dtype)
 {
     int64_t *place = file->index_size > 0
                          ? place_of(file, file->index, file->index_size, key, dtype)
@@ -61,10 +61,10 @@ struct pt_storage *pt_storage_find(const struct pt_file *file, const struct pk_v
     return place != NULL && *place != 0 ? &file->at[*place - 1] : NULL;
 }
 
-struct pt_storage *pt_storage_of(struct pt_file *file, const struct pk_value *storage,
-                                 tn_dtype dtype)
+struct pytorch_storage *pytorch_storage_of(struct pytorch_file *file,
+                                           const struct pickle_value *storage, tn_dtype dtype)
 {
-    const struct pk_value *key = storage->as.storage.key;
+    const struct pickle_value *key = storage->as.storage.key;
     size_t have = tn_dtype_size((tn_dtype)storage->dtype), wanted = tn_dtype_size(dtype);
     int64_t bytes;
     if (make_room(file) != TN_OK)
@@ -80,12 +80,12 @@ struct pt_storage *pt_storage_of(struct pt_file *file, const struct pk_value *st
     }
     int64_t *place = place_of(file, file->index, file->index_size, key, dtype);
     if (*place == 0) {
-        file->at[file->count++] = (struct pt_storage){ .key = key,
-                                                       .dtype = dtype,
-                                                       .size = bytes / (int64_t)wanted };
+        file->at[file->count++] = (struct pytorch_storage){ .key = key,
+                                                            .dtype = dtype,
+                                                            .size = bytes / (int64_t)wanted };
         *place = file->count;
     }
-    struct pt_storage *found = &file->at[*place - 1];
+    struct pytorch_storage *found = &file->at[*place - 1];
     if (found->size == bytes / (int64_t)wanted)
         return found;
     tn_fail(TN_ERR_FORMAT, "%s: storage %.*s has %lld elements in one place and %lld in another",
@@ -96,8 +96,8 @@ struct pt_storage *pt_storage_of(struct pt_file *file, const struct pk_value *st
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static tn_status read_member(struct pt_file *file, const struct pt_storage *storage, size_t bytes,
-                             tn_tensor *into)
+static tn_status read_member(struct pytorch_file *file, const struct pytorch_storage *storage,
+                             size_t bytes, tn_tensor *into)
 {
     size_t room = strlen(file->folder) + storage->key->as.text.size + 8;
     char *name = tn_malloc(room);
@@ -124,11 +124,13 @@ static tn_status read_member(struct pt_file *file, const struct pt_storage *stor
 }
 
 /* Where the bytes are that were listed with another type; 0 if nowhere. */
-static uint64_t place_of_bytes(const struct pt_file *file, const struct pt_storage *storage)
+static uint64_t place_of_bytes(const struct pytorch_file *file,
+                               const struct pytorch_storage *storage)
 {
     uint64_t place = storage->place;
     for (int dtype = 0; dtype < TN_DTYPE_COUNT && place == 0; dtype++) {
-        const struct pt_storage *other = pt_storage_find(file, storage->key, (tn_dtype)dtype);
+        const struct pytorch_storage *other = pytorch_storage_find(file, storage->key,
+                                                                   (tn_dtype)dtype);
         if (other != NULL && (uint64_t)other->size * tn_dtype_size(other->dtype) ==
                                  (uint64_t)storage->size * tn_dtype_size(storage->dtype))
             place = other->place;
@@ -136,7 +138,7 @@ static uint64_t place_of_bytes(const struct pt_file *file, const struct pt_stora
     return place;
 }
 
-static tn_status load_values(struct pt_file *file, struct pt_storage *storage)
+static tn_status load_values(struct pytorch_file *file, struct pytorch_storage *storage)
 {
     size_t bytes = (size_t)storage->size * tn_dtype_size(storage->dtype);
     /* Before memory is asked for: deflated members are held against a limit of their own. */
@@ -150,7 +152,7 @@ static tn_status load_values(struct pt_file *file, struct pt_storage *storage)
         status = fm_unpacked(file->source, &file->expanded, bytes - file->source->size);
     if (status == TN_OK) {
         values = tn_tensor_empty(TN_SHAPE(storage->size), storage->dtype, NULL);
-        status = values != NULL ? TN_OK : tn_error_last()->code;
+        status = values != NULL ? TN_OK : tn_error_last_code();
     }
     if (status == TN_OK)
         status = file->zip != NULL ? read_member(file, storage, bytes, values)
@@ -167,8 +169,8 @@ static tn_status load_values(struct pt_file *file, struct pt_storage *storage)
 
 /* Whether all elements lie in the storage. Elements that share memory count against the limit of
  * what may be unpacked: whoever copies the tensor pays for them. */
-static tn_status check_extent(struct pt_file *file, const struct pt_storage *storage, tn_ints shape,
-                              tn_ints strides, int64_t offset, const char *name)
+static tn_status check_extent(struct pytorch_file *file, const struct pytorch_storage *storage,
+                              tn_ints shape, tn_ints strides, int64_t offset, const char *name)
 {
     int64_t last = offset, count = 1, step, bytes;
     bool empty = false, overflow = false;
@@ -193,16 +195,17 @@ static tn_status check_extent(struct pt_file *file, const struct pt_storage *sto
                : TN_OK;
 }
 
-tn_tensor *pt_tensor_of(struct pt_file *file, const struct pk_value *value, const char *name)
+tn_tensor *pytorch_tensor_of(struct pytorch_file *file, const struct pickle_value *value,
+                             const char *name)
 {
-    struct pk_value **at = value->as.tensor.at;
+    struct pickle_value **at = value->as.tensor.at;
     int64_t sizes[TN_MAX_DIMS], steps[TN_MAX_DIMS];
     tn_ints shape = { sizes, at[2]->as.list.count }, strides = { steps, at[3]->as.list.count };
     for (int64_t i = 0; i < shape.count; i++) {
         sizes[i] = at[2]->as.list.at[i]->as.i;
         steps[i] = at[3]->as.list.at[i]->as.i;
     }
-    struct pt_storage *storage = pt_storage_of(file, at[0], (tn_dtype)value->dtype);
+    struct pytorch_storage *storage = pytorch_storage_of(file, at[0], (tn_dtype)value->dtype);
     if (storage == NULL || check_extent(file, storage, shape, strides, at[1]->as.i, name) != TN_OK)
         return NULL;
     if (storage->values == NULL && load_values(file, storage) != TN_OK)
@@ -210,7 +213,7 @@ tn_tensor *pt_tensor_of(struct pt_file *file, const struct pk_value *value, cons
     return tn_tensor_as_strided(storage->values, shape, strides, at[1]->as.i);
 }
 
-void pt_storages_free(struct pt_file *file)
+void pytorch_storages_free(struct pytorch_file *file)
 {
     for (int64_t i = 0; i < file->count; i++)
         tn_tensor_drop(file->at[i].values);

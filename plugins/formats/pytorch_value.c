@@ -17,10 +17,10 @@ struct piece {
 };
 struct pieces {
     struct piece *first;
-    struct pt_file *file;
+    struct pytorch_file *file;
 };
 
-static tn_status count_of(struct pt_file *file, size_t size)
+static tn_status count_of(struct pytorch_file *file, size_t size)
 {
     file->values_size += size;
     if (file->values_size > VALUES_SIZE_MAX)
@@ -52,7 +52,7 @@ static void pieces_free(struct pieces *pieces)
     }
 }
 
-static bool has_kind(struct pk *pk, const struct pk_value *value, int depth)
+static bool has_kind(struct pickle *pk, const struct pickle_value *value, int depth)
 {
     switch (value->kind) {
     case PK_NONE:
@@ -66,7 +66,7 @@ static bool has_kind(struct pk *pk, const struct pk_value *value, int depth)
     default: return false;
     }
     /* A visit that fails says yes: value_of will meet the same failure. */
-    if (pk_visit(pk, depth) != TN_OK)
+    if (pickle_visit(pk, depth) != TN_OK)
         return true;
     for (uint32_t i = 0; i < value->as.list.count; i++)
         if (!has_kind(pk, value->as.list.at[i], depth + 1))
@@ -74,14 +74,14 @@ static bool has_kind(struct pk *pk, const struct pk_value *value, int depth)
     return true;
 }
 
-static tn_status text_of(struct pk *pk, const struct pk_value *value, struct pieces *pieces,
+static tn_status text_of(struct pickle *pk, const struct pickle_value *value, struct pieces *pieces,
                          tn_value *out)
 {
     size_t size = value->as.text.size;
     char *text = piece_of(pieces, size + 1);
 
     if (text == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (memchr(value->as.text.at, '\0', size) != NULL)
         return tn_fail(TN_ERR_FORMAT, "%s: pickle: a text with a NUL in it", pk->path);
     memcpy(text, value->as.text.at, size);
@@ -91,13 +91,13 @@ static tn_status text_of(struct pk *pk, const struct pk_value *value, struct pie
 }
 
 /* Protocols before 3 have bytes as text of the characters 0 to 255. */
-static tn_status bytes_of(const struct pk_value *value, struct pieces *pieces, tn_value *out)
+static tn_status bytes_of(const struct pickle_value *value, struct pieces *pieces, tn_value *out)
 {
     size_t size = value->as.text.size, count = 0;
     unsigned char *bytes = piece_of(pieces, size + 1);
 
     if (bytes == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     for (size_t i = 0; i < size; i++) {
         unsigned char c = (unsigned char)value->as.text.at[i];
         if (value->dtype == 1 && c > 127 && i + 1 < size)
@@ -108,11 +108,11 @@ static tn_status bytes_of(const struct pk_value *value, struct pieces *pieces, t
     return TN_OK;
 }
 
-static tn_status value_of(struct pk *pk, const struct pk_value *value, int depth,
+static tn_status value_of(struct pickle *pk, const struct pickle_value *value, int depth,
                           struct pieces *pieces, tn_value *out)
 {
     tn_value *items;
-    tn_status status = pk_visit(pk, depth);
+    tn_status status = pickle_visit(pk, depth);
 
     if (status != TN_OK)
         return status;
@@ -128,7 +128,7 @@ static tn_status value_of(struct pk *pk, const struct pk_value *value, int depth
     }
     items = piece_of(pieces, (value->as.list.count + (size_t)1) * sizeof *items);
     if (items == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     for (uint32_t i = 0; i < value->as.list.count && status == TN_OK; i++)
         status = value_of(pk, value->as.list.at[i], depth + 1, pieces, &items[i]);
     out->kind = value->kind == PK_LIST ? TN_VALUE_LIST : TN_VALUE_TUPLE;
@@ -137,8 +137,8 @@ static tn_status value_of(struct pk *pk, const struct pk_value *value, int depth
     return status;
 }
 
-tn_status pt_add_value(struct pt_file *file, struct pk *pk, const char *name,
-                       const struct pk_value *value)
+tn_status pytorch_add_value(struct pytorch_file *file, struct pickle *pk, const char *name,
+                            const struct pickle_value *value)
 {
     struct pieces pieces = { NULL, file };
     tn_value made;
@@ -152,7 +152,7 @@ tn_status pt_add_value(struct pt_file *file, struct pk *pk, const char *name,
         pieces_free(&pieces);
         return status;
     }
-    status = pk_print(pk, value, &text);
+    status = pickle_print(pk, value, &text);
     if (status == TN_OK)
         status = count_of(file, strlen(text));
     if (status == TN_OK)

@@ -17,23 +17,23 @@ static bool recognize(const tn_source *source)
     return length >= 2 && length <= source->size - 8 && start[8] == '{';
 }
 
-static tn_status load_one(const tn_source *source, const struct st_header *header, int64_t i,
-                          tn_state *state)
+static tn_status load_one(const tn_source *source, const struct safetensors_header *header,
+                          int64_t i, tn_state *state)
 {
-    const struct st_tensor *entry = &header->at[i];
+    const struct safetensors_tensor *entry = &header->at[i];
     uint64_t scope = tn_scope_begin();
     tn_tensor *tensor = tn_source_tensor(source, header->data + entry->begin, entry->dtype,
                                          (tn_ints){ entry->shape, entry->ndim });
     tn_status status = tensor != NULL ? tn_state_set(state, entry->name, tensor)
-                                      : tn_error_last()->code;
+                                      : tn_error_last_code();
     tn_scope_end(scope);
     return status;
 }
 
 static tn_status load(const tn_source *source, tn_state *state)
 {
-    struct st_header header;
-    tn_status status = st_header_read(source, &header, state);
+    struct safetensors_header header;
+    tn_status status = safetensors_header_read(source, &header, state);
     uint64_t done = 0;
     for (int64_t i = 0; status == TN_OK && i < header.count; i++) {
         status = load_one(source, &header, i, state);
@@ -41,7 +41,7 @@ static tn_status load(const tn_source *source, tn_state *state)
         if (status == TN_OK)
             status = tn_progress_report("reading bytes", done, source->size - header.data);
     }
-    st_header_free(&header);
+    safetensors_header_free(&header);
     return status;
 }
 
@@ -55,7 +55,7 @@ static tn_status save(const tn_sink *sink, const tn_state *state)
         return TN_ERR_MEMORY;
     char *header = NULL;
     size_t size = 0;
-    tn_status status = st_header_write(state, sink->path, order, &header, &size);
+    tn_status status = safetensors_header_write(state, sink->path, order, &header, &size);
     if (status == TN_OK)
         status = sink->write(sink->user, header, size);
     for (int64_t i = 0; i < count && status == TN_OK; i++)
@@ -65,8 +65,8 @@ static tn_status save(const tn_sink *sink, const tn_state *state)
     return status;
 }
 
-const tn_format format_safetensors = {
-    TN_HEAD(tn_format),
+const tn_format_def format_safetensors = {
+    TN_HEAD(tn_format_def),
     .name = "safetensors",
     .help = "named tensors, no code; read and written by PyTorch, JAX, NumPy and others",
     .extensions = ".safetensors",

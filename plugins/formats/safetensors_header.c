@@ -60,8 +60,8 @@ static bool read_number(const json_t *value, uint64_t *out)
     return true;
 }
 
-static tn_status read_shape(const tn_source *source, const json_t *shape, struct st_tensor *tensor,
-                            uint64_t *bytes)
+static tn_status read_shape(const tn_source *source, const json_t *shape,
+                            struct safetensors_tensor *tensor, uint64_t *bytes)
 {
     if (!json_is_array(shape))
         return bad(source, tensor->name, "its shape is missing or not a list");
@@ -90,7 +90,7 @@ static tn_status read_shape(const tn_source *source, const json_t *shape, struct
 }
 
 static tn_status read_offsets(const tn_source *source, const json_t *offsets,
-                              struct st_tensor *tensor, uint64_t bytes, uint64_t data_size)
+                              struct safetensors_tensor *tensor, uint64_t bytes, uint64_t data_size)
 {
     if (!json_is_array(offsets) || json_array_size(offsets) != 2 ||
         !read_number(json_array_get(offsets, 0), &tensor->begin) ||
@@ -114,7 +114,7 @@ static tn_status read_offsets(const tn_source *source, const json_t *offsets,
 }
 
 static tn_status read_tensor(const tn_source *source, const char *name, const json_t *entry,
-                             struct st_tensor *tensor, uint64_t data_size)
+                             struct safetensors_tensor *tensor, uint64_t data_size)
 {
     tensor->name = tn_strdup(name);
     if (tensor->name == NULL)
@@ -157,18 +157,18 @@ static tn_status read_meta(const tn_source *source, const json_t *meta, tn_state
 
 static int by_place(const void *a, const void *b)
 {
-    const struct st_tensor *x = *(const struct st_tensor *const *)a;
-    const struct st_tensor *y = *(const struct st_tensor *const *)b;
+    const struct safetensors_tensor *x = *(const struct safetensors_tensor *const *)a;
+    const struct safetensors_tensor *y = *(const struct safetensors_tensor *const *)b;
     if (x->begin != y->begin)
         return x->begin < y->begin ? -1 : 1;
     return x->end < y->end ? -1 : x->end > y->end;
 }
 
 /* Every byte of the data belongs to one tensor: no hole, no overlap, nothing after the last. */
-static tn_status check_cover(const tn_source *source, const struct st_header *header,
+static tn_status check_cover(const tn_source *source, const struct safetensors_header *header,
                              uint64_t data_size)
 {
-    const struct st_tensor **sorted = tn_calloc((size_t)header->count + 1, sizeof *sorted);
+    const struct safetensors_tensor **sorted = tn_calloc((size_t)header->count + 1, sizeof *sorted);
     if (sorted == NULL)
         return TN_ERR_MEMORY;
     for (int64_t i = 0; i < header->count; i++)
@@ -191,8 +191,8 @@ static tn_status check_cover(const tn_source *source, const struct st_header *he
     return status;
 }
 
-static tn_status read_entries(const tn_source *source, const json_t *root, struct st_header *header,
-                              tn_state *state)
+static tn_status read_entries(const tn_source *source, const json_t *root,
+                              struct safetensors_header *header, tn_state *state)
 {
     uint64_t data_size = source->size - header->data;
     header->at = tn_calloc(json_object_size(root) + 1, sizeof *header->at);
@@ -236,10 +236,11 @@ static tn_status read_length(const tn_source *source, uint64_t *length)
     return status;
 }
 
-tn_status st_header_read(const tn_source *source, struct st_header *header, tn_state *state)
+tn_status safetensors_header_read(const tn_source *source, struct safetensors_header *header,
+                                  tn_state *state)
 {
     uint64_t length = 0;
-    *header = (struct st_header){ NULL, 0, 0 };
+    *header = (struct safetensors_header){ NULL, 0, 0 };
     tn_status status = read_length(source, &length);
     if (status != TN_OK)
         return status;
@@ -264,16 +265,16 @@ tn_status st_header_read(const tn_source *source, struct st_header *header, tn_s
         status = read_entries(source, root, header, state);
     json_decref(root);
     if (status != TN_OK)
-        st_header_free(header);
+        safetensors_header_free(header);
     return status;
 }
 
-void st_header_free(struct st_header *header)
+void safetensors_header_free(struct safetensors_header *header)
 {
     for (int64_t i = 0; i < header->count; i++)
         tn_free(header->at[i].name);
     tn_free(header->at);
-    *header = (struct st_header){ NULL, 0, 0 };
+    *header = (struct safetensors_header){ NULL, 0, 0 };
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -402,8 +403,8 @@ static tn_status dump(const json_t *root, const char *path, char **bytes, size_t
     return TN_OK;
 }
 
-tn_status st_header_write(const tn_state *state, const char *path, int64_t *order, char **bytes,
-                          size_t *size)
+tn_status safetensors_header_write(const tn_state *state, const char *path, int64_t *order,
+                                   char **bytes, size_t *size)
 {
     uint64_t *begin = tn_calloc((size_t)tn_state_count(state) + 1, sizeof *begin);
     json_t *root = json_object();

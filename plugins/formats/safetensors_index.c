@@ -163,8 +163,8 @@ static tn_status save(const tn_sink *sink, const tn_state *state)
     return status;
 }
 
-const tn_format format_safetensors_index = {
-    TN_HEAD(tn_format),
+const tn_format_def format_safetensors_index = {
+    TN_HEAD(tn_format_def),
     .name = "safetensors-index",
     .help = "which of several files each tensor is in",
     .extensions = ".safetensors.index.json",

@@ -81,7 +81,7 @@ tn_status fm_read_values(const tn_source *source, uint64_t offset, size_t size, 
     bool direct = tn_device_is_host(tn_tensor_device(tensor));
     void *bytes = direct ? tn_tensor_data(tensor) : tn_malloc(size);
     if (bytes == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     tn_status status = source->read(source->user, offset, bytes, size);
     if (status == TN_OK && swap > 1)
         swap_words(bytes, size, swap);
@@ -104,7 +104,7 @@ tn_status fm_write_values(const tn_sink *sink, tn_tensor *tensor)
     bool truth = tn_tensor_dtype(tensor) == TN_BOOL;
     if (!truth && tn_device_is_host(tn_tensor_device(tensor)) && tn_tensor_is_contiguous(tensor)) {
         const void *bytes = tn_tensor_data(tensor);
-        return bytes != NULL ? sink->write(sink->user, bytes, size) : tn_error_last()->code;
+        return bytes != NULL ? sink->write(sink->user, bytes, size) : tn_error_last_code();
     }
     void *bytes = tn_malloc(size);
     if (bytes == NULL)

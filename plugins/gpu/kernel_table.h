@@ -6,7 +6,7 @@
 
 /* clang-format off */
 #define GPU_ROW(op_, dtypes_, run_, data_, supports_, workspace_) \
-    { TN_HEAD(tn_kernel), .op = op_, .device = GPU_DEVICE, .name = "tn_" op_, .revision = 1, \
+    { TN_HEAD(tn_kernel_def), .op = op_, .device = GPU_DEVICE, .name = "tn_" op_, .revision = 1, \
       .dtypes = dtypes_, .flags = TN_KERNEL_DETERMINISTIC, .data = data_, \
       .supports = supports_, .workspace = workspace_, .run = run_ },
 #define GPU_PLAIN(op_, dtypes_, run_) GPU_ROW(op_, dtypes_, run_, NULL, gpu_supports, NULL)

@@ -26,13 +26,14 @@ static const tn_option options[] = {
 
 #define CONVOLUTION(op_)                                                                           \
     {                                                                                              \
-        TN_HEAD(tn_kernel), .op = op_, .device = "cpu", .name = "onednn_" op_, .revision = 1,      \
-                            .dtypes = TN_BIT(TN_F32), .priority = 10, .flags = TN_KERNEL_OVERRIDE, \
-                            .supports = onednn_convolution_supports,                               \
-                            .workspace = onednn_convolution_workspace, .run = onednn_convolution   \
+        TN_HEAD(tn_kernel_def),                                                                    \
+            .op = op_, .device = "cpu", .name = "onednn_" op_, .revision = 1,                      \
+            .dtypes = TN_BIT(TN_F32), .priority = 10, .flags = TN_KERNEL_OVERRIDE,                 \
+            .supports = onednn_convolution_supports, .workspace = onednn_convolution_workspace,    \
+            .run = onednn_convolution                                                              \
     }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     CONVOLUTION("convolution"),
     CONVOLUTION("convolution_grad_input"),
     CONVOLUTION("convolution_grad_weight"),
@@ -66,7 +67,7 @@ static const tn_plugin plugin = {
     .license = "MIT",
     .kernels = kernels,
     .n_kernels = sizeof kernels / sizeof *kernels,
-    .kernel_size = sizeof(tn_kernel),
+    .kernel_size = sizeof(tn_kernel_def),
     .flags = TN_PLUGIN_OWN_THREADS,
     .requires_ = requirements,
     .options = options,

@@ -29,8 +29,8 @@ static int64_t relu_repr(tn_module *self, char *out, size_t size)
     return tn_snprint(out, size, "%s", s->inplace ? "inplace=True" : "");
 }
 
-const tn_layer layer_relu = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_relu = {
+    TN_HEAD(tn_layer_def),
     .name = "ReLU",
     .help = "y = max(x, 0)",
     .options = relu_options,
@@ -245,8 +245,8 @@ static int64_t prelu_repr(tn_module *self, char *out, size_t size)
     return tn_snprint(out, size, "num_parameters=%lld", (long long)s->num_parameters);
 }
 
-const tn_layer layer_prelu = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_prelu = {
+    TN_HEAD(tn_layer_def),
     .name = "PReLU",
     .help = "y = x > 0 ? x : weight x, the weight learned",
     .options = prelu_table,
@@ -316,8 +316,8 @@ static int64_t rrelu_repr(tn_module *self, char *out, size_t size)
                       s->inplace ? ", inplace=True" : "");
 }
 
-const tn_layer layer_rrelu = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_rrelu = {
+    TN_HEAD(tn_layer_def),
     .name = "RReLU",
     .help = "y = x > 0 ? x : slope x; in training, each slope is drawn between lower and upper",
     .options = rrelu_table,

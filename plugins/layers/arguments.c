@@ -113,7 +113,7 @@ tn_tensor *layers_call(tn_module *part, tn_tensor *const *in, int64_t n_in,
         return NULL;
     input = tn_pack_new();
     output = tn_pack_new();
-    status = input == NULL || output == NULL ? tn_error_last()->code : TN_OK;
+    status = input == NULL || output == NULL ? tn_error_last_code() : TN_OK;
     for (int64_t i = 0; i < n_in && status == TN_OK; i++)
         status = tn_pack_add(input, NULL, tn_value_tensor(in[i]));
     for (int64_t i = 0; i < count && status == TN_OK; i++)
@@ -132,5 +132,5 @@ tn_tensor *layers_call(tn_module *part, tn_tensor *const *in, int64_t n_in,
 
 tn_status layers_give(tn_pack *output, tn_tensor *y)
 {
-    return y == NULL ? tn_error_last()->code : tn_pack_add(output, NULL, tn_value_tensor(y));
+    return y == NULL ? tn_error_last_code() : tn_pack_add(output, NULL, tn_value_tensor(y));
 }

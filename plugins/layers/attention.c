@@ -84,7 +84,7 @@ static tn_status build(tn_module *self)
     out = tn_module_new("NonDynamicallyQuantizableLinear(%lld, %lld, bias=%s)", (long long)e,
                         (long long)e, s->bias ? "True" : "False");
     if (out == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     status = tn_module_add_child(self, "out_proj", out);
     tn_module_drop(out);
     for (int i = 0; i < 2 && status == TN_OK; i++)
@@ -107,7 +107,7 @@ static tn_status reset(tn_module *self)
         { "bias_v", "xavier_normal()" },
     };
     tn_module *out = tn_module_child(self, "out_proj");
-    tn_status status = out == NULL ? tn_error_last()->code : layers_fill(out, "bias", 0);
+    tn_status status = out == NULL ? tn_error_last_code() : layers_fill(out, "bias", 0);
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows && status == TN_OK; i++)
         status = layers_init(self, rows[i].name, rows[i].init);
@@ -179,7 +179,7 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
     if (status == TN_OK)
         status = tensor_of(input, MASK, false, &mask);
     if (status != TN_OK || last == NULL)
-        return status != TN_OK ? status : tn_error_last()->code;
+        return status != TN_OK ? status : tn_error_last_code();
     if (truth_of(input, CAUSAL, false) && mask == TN_NONE)
         return tn_fail(TN_ERR_RUNTIME, "MultiheadAttention: Need attn_mask if specifying the "
                                        "is_causal hint.");
@@ -193,7 +193,7 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
                 arguments[i], (int)tn_tensor_ndim(x[i]), tn_tensor_ndim(x[i]) == 1 ? "" : "s");
         x[i] = !batched ? tn_unsqueeze(x[i], 1) : s->batch_first ? tn_transpose(x[i], 0, 1) : x[i];
         if (x[i] == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
     }
     if (!batched && padded != TN_NONE)
         padded = tn_unsqueeze(padded, 0);
@@ -230,7 +230,7 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
     if (weights != NULL && !batched)
         weights = tn_select(weights, 0, 0);
     if (y == NULL || (need && weights == NULL))
-        return tn_error_last()->code;
+        return tn_error_last_code();
     status = tn_pack_add(output, NULL, tn_value_tensor(y));
     return status == TN_OK && need ? tn_pack_add(output, NULL, tn_value_tensor(weights)) : status;
 }
@@ -242,8 +242,8 @@ static int64_t repr(tn_module *self, char *out, size_t size)
     return tn_snprint(out, size, "%s", "");
 }
 
-const tn_layer layer_multihead_attention = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_multihead_attention = {
+    TN_HEAD(tn_layer_def),
     .name = "MultiheadAttention",
     .help =
         "output, weights = module(query, key, value, key_padding_mask, need_weights, attn_mask, "

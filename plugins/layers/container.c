@@ -159,8 +159,8 @@ static tn_status sequential_call(tn_module *self, const tn_pack *input, tn_pack 
     return status;
 }
 
-const tn_layer layer_sequential = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_sequential = {
+    TN_HEAD(tn_layer_def),
     .name = "Sequential",
     .help = "feeds its input through its modules in order",
     .options = list_options,
@@ -172,8 +172,8 @@ const tn_layer layer_sequential = {
     .flags = TN_LAYER_LIST | TN_LAYER_KEEP_KEYS,
 };
 
-const tn_layer layer_module_list = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_module_list = {
+    TN_HEAD(tn_layer_def),
     .name = "ModuleList",
     .help = "modules in order, for a layer that calls them itself",
     .options = list_options,
@@ -183,8 +183,8 @@ const tn_layer layer_module_list = {
     .flags = TN_LAYER_LIST | TN_LAYER_COLLAPSE,
 };
 
-const tn_layer layer_module_dict = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_module_dict = {
+    TN_HEAD(tn_layer_def),
     .name = "ModuleDict",
     .help = "modules by name, for a layer that calls them itself",
     .options = dict_options,
@@ -216,8 +216,8 @@ static tn_tensor *residual_forward(tn_module *self, tn_tensor *x)
     return through(self, "activation", tn_add(y, through(self, "shortcut", x), NULL));
 }
 
-const tn_layer layer_residual = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_residual = {
+    TN_HEAD(tn_layer_def),
     .name = "Residual",
     .help = "y = activation(branch(x) + shortcut(x)); without them x itself, and the sum itself",
     .options = residual_options,
@@ -290,7 +290,7 @@ static tn_status add_tensor(tn_module *self, const char *name, const tn_value *v
     tn_tensor *tensor = value->kind == TN_VALUE_TENSOR ? value->as.tensor
                         : value->kind == TN_VALUE_NONE ? TN_NONE
                                                        : zeros_of(value);
-    tn_status status = tensor == NULL ? tn_error_last()->code
+    tn_status status = tensor == NULL ? tn_error_last_code()
                        : dict         ? tn_dict_set_tensor(self, name, tensor)
                                       : tn_list_append_tensor(self, tensor);
     return status == TN_OK ? TN_OK
@@ -366,8 +366,8 @@ static int64_t parameters_repr(tn_module *self, char *out, size_t size)
     return lines.text.used;
 }
 
-const tn_layer layer_parameter_list = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_parameter_list = {
+    TN_HEAD(tn_layer_def),
     .name = "ParameterList",
     .help = "parameters in order, for a layer that uses them itself; from shapes: zeros",
     .options = parameters_options,
@@ -379,8 +379,8 @@ const tn_layer layer_parameter_list = {
     .flags = TN_LAYER_LIST | TN_LAYER_PARAMETERS,
 };
 
-const tn_layer layer_parameter_dict = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_parameter_dict = {
+    TN_HEAD(tn_layer_def),
     .name = "ParameterDict",
     .help = "parameters by name, for a layer that uses them itself; from shapes: zeros",
     .options = parameters_options,

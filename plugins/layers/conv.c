@@ -221,7 +221,7 @@ static tn_status lazy_infer(tn_module *self, const tn_pack *input)
     tn_status status;
 
     if (x == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (tn_tensor_ndim(x) != dims + 1 && tn_tensor_ndim(x) != dims + 2)
         return tn_fail(TN_ERR_RUNTIME,
                        "Expected %dD (unbatched) or %dD (batched) input to %s, but "

@@ -45,7 +45,7 @@ static tn_status take_two(tn_module *self, const tn_pack *input, tn_tensor **in)
                            names[i]);
         in[i] = tn_pack_tensor(input, at);
         if (in[i] == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
     }
     return TN_OK;
 }
@@ -76,8 +76,8 @@ static tn_status pair_call(tn_module *self, const tn_pack *input, tn_pack *outpu
 }
 
 #define DISTANCE(id, Name, table, call_, help_)                                                    \
-    const tn_layer layer_##id = {                                                                  \
-        TN_HEAD(tn_layer),                                                                         \
+    const tn_layer_def layer_##id = {                                                              \
+        TN_HEAD(tn_layer_def),                                                                     \
         .name = #Name,                                                                             \
         .help = help_,                                                                             \
         .options = table,                                                                          \

@@ -147,8 +147,8 @@ static int64_t repr(tn_module *self, char *out, size_t size)
     return text.used;
 }
 
-const tn_layer layer_embedding = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_embedding = {
+    TN_HEAD(tn_layer_def),
     .name = "Embedding",
     .help = "rows of a table, by their numbers; weight [num_embeddings, embedding_dim]",
     .options = options,
@@ -207,15 +207,15 @@ static tn_status bag_call(tn_module *self, const tn_pack *input, tn_pack *output
             continue;
         in[i] = tn_pack_tensor(input, at);
         if (in[i] == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
     }
     o.mode = s->mode;
     o.padding_idx = s->padding_idx;
     o.include_last_offset = s->include_last_offset;
     if (!isnan(s->max_norm) && shorten(s, weight, in[0]) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     y = tn_embedding_bag(weight, in[0], in[1], in[2], &o);
-    return y == NULL ? tn_error_last()->code : tn_pack_add(output, NULL, tn_value_tensor(y));
+    return y == NULL ? tn_error_last_code() : tn_pack_add(output, NULL, tn_value_tensor(y));
 }
 
 static int64_t bag_repr(tn_module *self, char *out, size_t size)
@@ -231,8 +231,8 @@ static int64_t bag_repr(tn_module *self, char *out, size_t size)
     return text.used;
 }
 
-const tn_layer layer_embedding_bag = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_embedding_bag = {
+    TN_HEAD(tn_layer_def),
     .name = "EmbeddingBag",
     .help = "rows of a table, summed, averaged or their largest elements: module(input, offsets, "
             "per_sample_weights)",

@@ -67,8 +67,8 @@ static int64_t window_repr(tn_module *self, char *out, size_t size)
     return text.used;
 }
 
-const tn_layer layer_unfold = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_unfold = {
+    TN_HEAD(tn_layer_def),
     .name = "Unfold",
     .help = "the windows of an image as columns, [N, C kh kw, windows]",
     .options = unfold_options,
@@ -78,8 +78,8 @@ const tn_layer layer_unfold = {
     .forward = unfold_forward,
     .repr = window_repr,
 };
-const tn_layer layer_fold = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_fold = {
+    TN_HEAD(tn_layer_def),
     .name = "Fold",
     .help = "the image whose windows are these columns, summed where they overlap",
     .options = fold_options,

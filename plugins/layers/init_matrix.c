@@ -72,7 +72,7 @@ static tn_status draw(const tn_tensor *tensor, bool normal, double *numbers)
 
     drawn = normal ? tn_normal_(drawn, NULL) : tn_uniform_(drawn, NULL);
     if (drawn == NULL || tn_tensor_copy_out(drawn, numbers, bytes) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (dtype != TN_F64) { /* from the end: floats take less room than what they become */
         const char *floats = (const char *)numbers;
 
@@ -96,7 +96,7 @@ static tn_status put(tn_tensor *tensor, const double *numbers)
     tn_status status;
 
     if (from == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (tn_tensor_dtype(from) == TN_F64) {
         status = tn_tensor_copy_in(from, numbers, (size_t)count * sizeof *numbers);
         return status == TN_OK ? status_of(tn_copy_(tensor, from)) : status;

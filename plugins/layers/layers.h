@@ -62,7 +62,7 @@
     X(kaiming_normal) X(xavier_uniform) X(xavier_normal) \
     /* init_matrix.c */ X(trunc_normal) X(eye) X(dirac) X(orthogonal) X(sparse)
 /* clang-format on */
-#define LAYERS_DECLARE(name) TN_HIDDEN extern const tn_layer layer_##name;
+#define LAYERS_DECLARE(name) TN_HIDDEN extern const tn_layer_def layer_##name;
 #define INITS_DECLARE(name) TN_HIDDEN extern const tn_init_def init_##name;
 LAYERS_ALL(LAYERS_DECLARE)
 INITS_ALL(INITS_DECLARE)
@@ -71,7 +71,8 @@ INITS_ALL(INITS_DECLARE)
 
 /* The descriptor of a layer: LAYER(linear, "Linear", .help = ..., ...). */
 #define LAYER(id, name_, ...)                                                                      \
-    const tn_layer layer_##id = { TN_HEAD(tn_layer), .name = name_, .version = 1, __VA_ARGS__ }
+    const tn_layer_def layer_##id = { TN_HEAD(tn_layer_def), .name = name_, .version = 1,          \
+                                      __VA_ARGS__ }
 
 /* How many dimensions a layer such as "Conv2d" works on: the digit in its name. */
 static inline int layers_dims(const tn_module *self)
@@ -139,7 +140,7 @@ TN_HIDDEN void layers_put_row(layers_text *text, tn_ints row, int64_t dims);
 /* The status of an operator that returned a tensor or NULL. */
 static inline tn_status status_of(const tn_tensor *result)
 {
-    return result != NULL ? TN_OK : tn_error_last()->code;
+    return result != NULL ? TN_OK : tn_error_last_code();
 }
 
 #endif

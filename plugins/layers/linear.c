@@ -48,8 +48,8 @@ static tn_tensor *linear_forward(tn_module *self, tn_tensor *input)
     return tn_linear(input, tn_module_get(self, "weight"), tn_module_get(self, "bias"));
 }
 
-const tn_layer layer_linear = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_linear = {
+    TN_HEAD(tn_layer_def),
     .name = "Linear",
     .help = "y = x . weight^T + bias over the last dimension; weight [out, in], bias [out]",
     .options = linear_options,
@@ -61,8 +61,8 @@ const tn_layer layer_linear = {
 };
 
 /* The same under the name that PyTorch has for the last projection of MultiheadAttention. */
-const tn_layer layer_plain_linear = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_plain_linear = {
+    TN_HEAD(tn_layer_def),
     .name = "NonDynamicallyQuantizableLinear",
     .help = "Linear, as MultiheadAttention names it",
     .options = linear_options,
@@ -107,7 +107,7 @@ static tn_status lazy_infer(tn_module *self, const tn_pack *input)
     tn_tensor *x = tn_pack_tensor(input, 0);
     tn_status status;
     if (x == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (tn_tensor_ndim(x) < 1)
         return tn_fail(TN_ERR_VALUE, "LazyLinear: the input has no last dimension");
     s->in_features = tn_tensor_size(x, -1);
@@ -125,8 +125,8 @@ static int64_t lazy_repr(tn_module *self, char *out, size_t size)
                       s->bias ? "True" : "False");
 }
 
-const tn_layer layer_lazy_linear = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_lazy_linear = {
+    TN_HEAD(tn_layer_def),
     .name = "LazyLinear",
     .help = "a Linear that takes in_features from its first input",
     .options = lazy_options,
@@ -192,14 +192,14 @@ static tn_status bilinear_call(tn_module *self, const tn_pack *input, tn_pack *o
     for (int64_t i = 0; i < 2; i++) {
         in[i] = tn_pack_tensor(input, i);
         if (in[i] == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
     }
     y = tn_bilinear(in[0], in[1], tn_module_get(self, "weight"), tn_module_get(self, "bias"));
-    return y == NULL ? tn_error_last()->code : tn_pack_add(output, NULL, tn_value_tensor(y));
+    return y == NULL ? tn_error_last_code() : tn_pack_add(output, NULL, tn_value_tensor(y));
 }
 
-const tn_layer layer_bilinear = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_bilinear = {
+    TN_HEAD(tn_layer_def),
     .name = "Bilinear",
     .help = "y = x1 . weight . x2 + bias; weight [out, in1, in2], bias [out]",
     .options = bilinear_options,
@@ -227,8 +227,8 @@ static tn_tensor *identity_forward(tn_module *self, tn_tensor *input)
     return input;
 }
 
-const tn_layer layer_identity = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_identity = {
+    TN_HEAD(tn_layer_def),
     .name = "Identity",
     .help = "y = x; takes any arguments, so that it can stand where another layer stood",
     .options = identity_options,

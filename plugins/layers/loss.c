@@ -80,7 +80,7 @@ static tn_status take(tn_module *self, const tn_pack *pack, const char *const *n
                            names[i]);
         in[i] = tn_pack_tensor(pack, at);
         if (in[i] == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
     }
     return TN_OK;
 }

@@ -68,7 +68,7 @@ static tn_status adaptive_build(tn_module *self)
             (long long)s->in_features, (long long)inner, (long long)inner,
             (long long)(end_of(s, i) - s->cutoffs.at[i]));
 
-        status = part == NULL ? tn_error_last()->code : tn_list_append(tail, part);
+        status = part == NULL ? tn_error_last_code() : tn_list_append(tail, part);
         tn_module_drop(part);
     }
     return status;
@@ -210,8 +210,8 @@ static tn_status adaptive_call(tn_module *self, const tn_pack *input, tn_pack *o
     return status == TN_OK ? layers_give(output, tn_neg(tn_mean(y, NULL))) : status;
 }
 
-const tn_layer layer_adaptive_log_softmax = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_adaptive_log_softmax = {
+    TN_HEAD(tn_layer_def),
     .name = "AdaptiveLogSoftmaxWithLoss",
     .help = "output, loss = module(input, target): log p of each target, and the mean of -output; "
             "module(input): log p of every class",

@@ -60,7 +60,7 @@ static tn_status take_two(const tn_pack *pack, tn_tensor **input, tn_tensor **ta
                        (long long)tn_pack_count(pack), tn_pack_count(pack) == 1 ? "" : "s");
     *input = tn_pack_tensor(pack, at[0]);
     *target = tn_pack_tensor(pack, at[1]);
-    return *input != NULL && *target != NULL ? TN_OK : tn_error_last()->code;
+    return *input != NULL && *target != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_status cross_entropy(tn_module *self, const tn_pack *input, tn_pack *output)
@@ -91,8 +91,8 @@ static tn_status nll(tn_module *self, const tn_pack *input, tn_pack *output)
     return status == TN_OK ? layers_give(output, loss) : status;
 }
 
-const tn_layer layer_cross_entropy_loss = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_cross_entropy_loss = {
+    TN_HEAD(tn_layer_def),
     .name = "CrossEntropyLoss",
     .help = "-log_softmax(input)[target], reduced",
     .options = cross_entropy_options,
@@ -103,8 +103,8 @@ const tn_layer layer_cross_entropy_loss = {
     .repr = repr,
 };
 
-const tn_layer layer_nll_loss = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_nll_loss = {
+    TN_HEAD(tn_layer_def),
     .name = "NLLLoss",
     .help = "-input[target], reduced; input has log-probabilities",
     .options = nll_options,
@@ -198,7 +198,7 @@ static tn_status linear_loss_call(tn_module *self, const tn_pack *input, tn_pack
                        (int)tn_tensor_ndim(x[0]), tn_tensor_ndim(x[0]) == 1 ? "" : "s");
     y = tn_module_call(tn_module_child(self, "linear"), x[0]);
     if (y == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (tn_tensor_ndim(y) == 2)
         shape[ndim++] = tn_tensor_size(y, 0);
     shape[ndim++] = s->num_classes;
@@ -232,8 +232,8 @@ static int64_t linear_loss_repr(tn_module *self, char *out, size_t size)
     return text.used;
 }
 
-const tn_layer layer_linear_cross_entropy = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_linear_cross_entropy = {
+    TN_HEAD(tn_layer_def),
     .name = "LinearCrossEntropyLoss",
     .help = "the cross entropy of a linear layer of the input: loss = module(input, target)",
     .options = linear_loss_options,

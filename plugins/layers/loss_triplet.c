@@ -74,8 +74,8 @@ static tn_status triplet_call(tn_module *self, const tn_pack *input, tn_pack *ou
     return layers_give(output, y);
 }
 
-const tn_layer layer_triplet_with_distance = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_triplet_with_distance = {
+    TN_HEAD(tn_layer_def),
     .name = "TripletMarginWithDistanceLoss",
     .help = "max(0, d(anchor, positive) - d(anchor, negative) + margin), reduced",
     .options = triplet_options,

@@ -30,7 +30,7 @@ static tn_status add_moment(tn_module *self, const char *name, tn_ints shape, tn
 {
     tn_tensor *tensor = tn_tensor_empty(shape, dtype, NULL);
 
-    return tensor == NULL ? tn_error_last()->code : tn_module_add_buffer(self, name, tensor, 0);
+    return tensor == NULL ? tn_error_last_code() : tn_module_add_buffer(self, name, tensor, 0);
 }
 
 /* ---- by channels, with running moments ---- */
@@ -148,7 +148,7 @@ static tn_status lazy_infer(tn_module *self, const tn_pack *input, int32_t least
     struct running *s = tn_module_data(self);
     tn_tensor *x = tn_pack_tensor(input, 0);
     tn_ints shape = { &s->num_features, 1 };
-    tn_status status = x == NULL ? tn_error_last()->code : check_dims(self, x, least, most);
+    tn_status status = x == NULL ? tn_error_last_code() : check_dims(self, x, least, most);
 
     if (status != TN_OK)
         return status;
@@ -179,7 +179,7 @@ static tn_status running_load(tn_module *self, tn_loading *loading)
         if (count != NULL && count != TN_NONE && !tn_device_has_memory(tn_tensor_device(count)))
             count = tn_tensor_full(TN_SCALAR_SHAPE, 0, TN_I64, NULL);
         if (count == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         if (count != TN_NONE && tn_state_find(loading->state, key) < 0)
             status = tn_state_set(loading->state, key, count);
     }
@@ -216,11 +216,11 @@ static tn_status count_batch(tn_module *self, double *momentum)
 
     *momentum = isnan(s->momentum) ? 0 : s->momentum;
     if (count == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (count == TN_NONE)
         return TN_OK;
     if (tn_add_scalar_(count, 1) == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (isnan(s->momentum))
         *momentum = 1 / tn_item(count);
     return TN_OK;
@@ -306,7 +306,8 @@ static tn_status lazy_instance_infer(tn_module *self, const tn_pack *input)
 
 /* Version 2 of the state: with num_batches_tracked. */
 #define NORM_LAYER(id, name_, ...)                                                                 \
-    const tn_layer layer_##id = { TN_HEAD(tn_layer), .name = name_, .version = 2, __VA_ARGS__ }
+    const tn_layer_def layer_##id = { TN_HEAD(tn_layer_def), .name = name_, .version = 2,          \
+                                      __VA_ARGS__ }
 #define BATCH                                                                                      \
     .help = "each channel less its mean, over its spread, times weight, plus bias",                \
     .options = batch_options, RUNNING_LAYER
@@ -397,8 +398,8 @@ static int64_t layer_repr(tn_module *self, char *out, size_t size)
     return text.used;
 }
 
-const tn_layer layer_layer_norm = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_layer_norm = {
+    TN_HEAD(tn_layer_def),
     .name = "LayerNorm",
     .help = "the last dimensions less their mean, over their spread, times weight, plus bias",
     .options = layer_options,
@@ -445,8 +446,8 @@ static int64_t rms_repr(tn_module *self, char *out, size_t size)
     return text.used;
 }
 
-const tn_layer layer_rms_norm = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_rms_norm = {
+    TN_HEAD(tn_layer_def),
     .name = "RMSNorm",
     .help = "the last dimensions over the root of their mean square, times weight",
     .options = rms_options,
@@ -514,8 +515,8 @@ static tn_tensor *group_forward(tn_module *self, tn_tensor *x)
                          s->num_groups, &o);
 }
 
-const tn_layer layer_group_norm = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_group_norm = {
+    TN_HEAD(tn_layer_def),
     .name = "GroupNorm",
     .help = "groups of channels of each image less their mean, over their spread",
     .options = group_options,
@@ -557,8 +558,8 @@ static tn_tensor *response_forward(tn_module *self, tn_tensor *x)
     return tn_local_response_norm(x, s->size, &o);
 }
 
-const tn_layer layer_local_response_norm = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_local_response_norm = {
+    TN_HEAD(tn_layer_def),
     .name = "LocalResponseNorm",
     .help = "each channel over a power of the squares around it",
     .options = response_options,

@@ -16,7 +16,7 @@ tn_status layers_init(tn_module *self, const char *name, const char *init)
     tn_tensor *tensor = tn_module_get(self, name);
 
     if (tensor == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     return tensor == TN_NONE ? TN_OK : tn_init(tensor, "%s", init);
 }
 
@@ -25,7 +25,7 @@ tn_status layers_fill(tn_module *self, const char *name, double value)
     tn_tensor *tensor = tn_module_get(self, name);
 
     if (tensor == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     return tensor == TN_NONE ? TN_OK : status_of(tn_fill_(tensor, value));
 }
 
@@ -34,7 +34,7 @@ tn_status layers_spread(tn_module *self, const char *name, double bound)
     tn_tensor *tensor = tn_module_get(self, name);
 
     if (tensor == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     return tensor == TN_NONE ? TN_OK : tn_init(tensor, "uniform(a=%g, b=%g)", -bound, bound);
 }
 

@@ -223,7 +223,7 @@ static tn_tensor *one_tensor(const tn_pack *input)
 /* The result, and its indices where they were asked for. */
 static tn_status give(tn_pack *output, tn_tensor *y, tn_tensor *indices)
 {
-    tn_status status = y == NULL || indices == NULL ? tn_error_last()->code
+    tn_status status = y == NULL || indices == NULL ? tn_error_last_code()
                                                     : tn_pack_add(output, NULL, tn_value_tensor(y));
 
     return status != TN_OK || indices == TN_NONE
@@ -270,7 +270,7 @@ static tn_status max_call(tn_module *self, const tn_pack *input, tn_pack *output
     tn_status status;
 
     if (x == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (!s->return_indices)
         return give(output, max_pool[dims - 1](s, x), TN_NONE);
     status = with_indices[dims - 1](s, x, &y, &indices);
@@ -292,7 +292,7 @@ static tn_status adaptive_max_call(tn_module *self, const tn_pack *input, tn_pac
     tn_status status;
 
     if (x == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (!s->return_indices)
         return give(output, max_pool[dims - 1](x, output_of(s)), TN_NONE);
     status = with_indices[dims - 1](x, output_of(s), &y, &indices);

@@ -75,7 +75,7 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
                        (long long)tn_pack_count(input));
     x = tn_pack_tensor(input, 0);
     if (x == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     ndim = tn_tensor_ndim(x);
     before = ndim - dims;
     if (before != 1 && before != 2)
@@ -98,7 +98,7 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
                               tn_tensor_device(x));
     samples = tn_uniform_(samples, NULL);
     if (samples == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     status = (dims == 2 ? tn_fractional_max_pool2d : tn_fractional_max_pool3d)(
         x, samples, (tn_ints){ kernel, dims }, (tn_ints){ size, dims }, &y, &places);
     if (status == TN_OK)

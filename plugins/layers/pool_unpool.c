@@ -16,7 +16,7 @@ static tn_status take_two(tn_module *self, const tn_pack *input, tn_tensor **in)
     for (int64_t i = 0; i < 2; i++) {
         in[i] = tn_pack_tensor(input, i);
         if (in[i] == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
     }
     return TN_OK;
 }
@@ -85,7 +85,7 @@ static tn_status unpool_call(tn_module *self, const tn_pack *input, tn_pack *out
     if (status != TN_OK)
         return status;
     y = max_unpool[dims - 1](tn_module_data(self), in, output_size);
-    return y == NULL ? tn_error_last()->code : tn_pack_add(output, NULL, tn_value_tensor(y));
+    return y == NULL ? tn_error_last_code() : tn_pack_add(output, NULL, tn_value_tensor(y));
 }
 
 static int64_t unpool_repr(tn_module *self, char *out, size_t size)

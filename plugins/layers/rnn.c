@@ -186,7 +186,7 @@ static tn_status weights_of(tn_module *self, const char *end, tn_tensor **w)
         tn_snprint(name, sizeof name, "%s%s", names[i], end);
         w[i] = absent ? TN_NONE : tn_module_get(self, name);
         if (w[i] == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
     }
     return TN_OK;
 }
@@ -236,7 +236,7 @@ static tn_status take(tn_module *self, const tn_pack *input, tn_tensor **in)
     for (int64_t i = 0; i < count; i++) {
         in[i] = tn_pack_tensor(input, i);
         if (in[i] == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
     }
     return TN_OK;
 }
@@ -300,7 +300,7 @@ static tn_status first_state(tn_module *self, tn_tensor *given, tn_tensor *x, bo
         given = tn_unsqueeze(given, 1);
     state = given;
     if (state == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (tn_tensor_ndim(state) != 3 || tn_tensor_size(state, 0) != layers ||
         tn_tensor_size(state, 1) != n || tn_tensor_size(state, 2) != features)
         return tn_fail(TN_ERR_RUNTIME, "%s: a state has to be [%lld, %lld, %lld]%s",
@@ -325,7 +325,7 @@ static tn_status run(tn_module *self, tn_tensor *x, tn_tensor *lengths, tn_tenso
 
             parts[d] = along(self, x, lengths, i, d == 1, &h, &c);
             if (parts[d] == NULL)
-                return tn_error_last()->code;
+                return tn_error_last_code();
             last_h[at] = h;
             last_c[at] = c;
         }
@@ -337,7 +337,7 @@ static tn_status run(tn_module *self, tn_tensor *x, tn_tensor *lengths, tn_tenso
             x = tn_dropout(x, &o);
         }
         if (x == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
     }
     *out = x;
     return TN_OK;
@@ -367,7 +367,7 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
     else if (s->batch_first)
         x = tn_transpose(x, 0, 1);
     if (x == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (tn_tensor_size(x, 0) < 1)
         return tn_fail(TN_ERR_RUNTIME, "%s: a sequence has to have one element at least",
                        tn_module_type(self));
@@ -378,7 +378,7 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
         return status;
     last = tn_malloc((size_t)(2 * states) * sizeof(tn_tensor *));
     if (last == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     status = run(self, x, lengths, h0, c0, last, last + states, &y);
     if (status == TN_OK) {
         y = !batched ? tn_select(y, 1, 0) : s->batch_first ? tn_transpose(y, 0, 1) : y;
@@ -410,7 +410,7 @@ static tn_status cell_call(tn_module *self, const tn_pack *input, tn_pack *outpu
     if (memory)
         c = in[2] == TN_NONE ? zeros(in[0], shape) : in[2];
     if (h == NULL || (memory && c == NULL))
-        return tn_error_last()->code;
+        return tn_error_last_code();
     status = step(self, in[0], &h, &c, w);
     if (status == TN_OK)
         status = layers_give(output, h);

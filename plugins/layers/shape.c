@@ -29,8 +29,8 @@ static tn_tensor *flatten_forward(tn_module *self, tn_tensor *input)
     return tn_flatten(input, &options);
 }
 
-const tn_layer layer_flatten = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_flatten = {
+    TN_HEAD(tn_layer_def),
     .name = "Flatten",
     .help = "dimensions start_dim..end_dim become one",
     .options = flatten_options,
@@ -79,8 +79,8 @@ static tn_tensor *unflatten_forward(tn_module *self, tn_tensor *input)
     return tn_reshape(input, (tn_ints){ to, shape.count - 1 + inner.count });
 }
 
-const tn_layer layer_unflatten = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_unflatten = {
+    TN_HEAD(tn_layer_def),
     .name = "Unflatten",
     .help = "one dimension becomes several",
     .options = unflatten_options,

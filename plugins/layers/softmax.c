@@ -30,8 +30,8 @@ static tn_tensor *softmax_forward(tn_module *self, tn_tensor *input)
     return tn_softmax(input, softmax_dim(self, input));
 }
 
-const tn_layer layer_softmax = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_softmax = {
+    TN_HEAD(tn_layer_def),
     .name = "Softmax",
     .help = "y = e^x / sum of e^x along dim",
     .options = softmax_options,
@@ -45,8 +45,8 @@ static tn_tensor *log_softmax_forward(tn_module *self, tn_tensor *input)
     return tn_log_softmax(input, softmax_dim(self, input));
 }
 
-const tn_layer layer_log_softmax = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_log_softmax = {
+    TN_HEAD(tn_layer_def),
     .name = "LogSoftmax",
     .help = "y = x - ln(sum of e^x) along dim",
     .options = softmax_options,
@@ -68,8 +68,8 @@ static tn_tensor *softmin_forward(tn_module *self, tn_tensor *input)
     return tn_softmin(input, softmax_dim(self, input));
 }
 
-const tn_layer layer_softmin = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_softmin = {
+    TN_HEAD(tn_layer_def),
     .name = "Softmin",
     .help = "softmax of -x along dim",
     .options = softmin_options,
@@ -90,8 +90,8 @@ static tn_tensor *softmax2d_forward(tn_module *self, tn_tensor *input)
     return tn_softmax(input, -3);
 }
 
-const tn_layer layer_softmax2d = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_softmax2d = {
+    TN_HEAD(tn_layer_def),
     .name = "Softmax2d",
     .help = "softmax over the channels of [N, C, H, W]",
     .version = 1,

@@ -203,8 +203,8 @@ static tn_status decoder_call(tn_module *self, const tn_pack *input, tn_pack *ou
     return layers_give(output, step(self, x, "norm3", "dropout3", NULL, NULL));
 }
 
-const tn_layer layer_transformer_encoder_layer = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_transformer_encoder_layer = {
+    TN_HEAD(tn_layer_def),
     .name = "TransformerEncoderLayer",
     .help = "y = module(src, src_mask, src_key_padding_mask, is_causal)",
     .options = options,
@@ -215,8 +215,8 @@ const tn_layer layer_transformer_encoder_layer = {
     .repr = layers_no_words,
 };
 
-const tn_layer layer_transformer_decoder_layer = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_transformer_decoder_layer = {
+    TN_HEAD(tn_layer_def),
     .name = "TransformerDecoderLayer",
     .help = "y = module(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, "
             "memory_key_padding_mask, tgt_is_causal, memory_is_causal)",

@@ -48,7 +48,7 @@ static tn_status add_copies(tn_module *list, tn_module *first, int64_t count)
     for (int64_t i = 0; i < count && status == TN_OK; i++) {
         tn_module *made = tn_module_copy(first);
 
-        status = made == NULL ? tn_error_last()->code : tn_list_append(list, made);
+        status = made == NULL ? tn_error_last_code() : tn_list_append(list, made);
         tn_module_drop(made);
     }
     return status;
@@ -67,7 +67,7 @@ static tn_status stack_build(tn_module *self)
     if (first == NULL)
         return tn_error_prefix("%s, layers: ", tn_module_type(self));
     list = tn_module_new("ModuleList()");
-    status = list == NULL ? tn_error_last()->code : add_copies(list, first, s->num_layers);
+    status = list == NULL ? tn_error_last_code() : add_copies(list, first, s->num_layers);
     if (status == TN_OK)
         status = tn_module_add_child(self, "layers", list);
     tn_module_drop(list);
@@ -139,8 +139,8 @@ static tn_status decoder_call(tn_module *self, const tn_pack *input, tn_pack *ou
                : status;
 }
 
-const tn_layer layer_transformer_encoder = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_transformer_encoder = {
+    TN_HEAD(tn_layer_def),
     .name = "TransformerEncoder",
     .help = "y = module(src, mask, src_key_padding_mask, is_causal)",
     .options = encoder_options,
@@ -151,8 +151,8 @@ const tn_layer layer_transformer_encoder = {
     .repr = layers_no_words,
 };
 
-const tn_layer layer_transformer_decoder = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_transformer_decoder = {
+    TN_HEAD(tn_layer_def),
     .name = "TransformerDecoder",
     .help = "y = module(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, "
             "memory_key_padding_mask, tgt_is_causal, memory_is_causal)",
@@ -321,8 +321,8 @@ static tn_status whole_call(tn_module *self, const tn_pack *input, tn_pack *outp
     return layers_give(output, y);
 }
 
-const tn_layer layer_transformer = {
-    TN_HEAD(tn_layer),
+const tn_layer_def layer_transformer = {
+    TN_HEAD(tn_layer_def),
     .name = "Transformer",
     .help = "y = module(src, tgt, src_mask, tgt_mask, memory_mask, src_key_padding_mask, "
             "tgt_key_padding_mask, memory_key_padding_mask, src_is_causal, tgt_is_causal, "

@@ -325,7 +325,7 @@ static tn_status prelu_derive(tn_derive *d)
                   *shaped = prelu_weight(x, weight);
 
         if (shaped == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         d->gin[1] = tn_reshape(tn_sum_to(all, tn_tensor_shape(shaped)), tn_tensor_shape(weight));
     }
     return TN_OK;

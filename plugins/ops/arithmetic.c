@@ -232,7 +232,7 @@ static tn_status pow_scalar_infer(tn_infer *infer)
                        exponent, tn_dtype_name(dtype));
     if (tn__is_int(dtype) && tn__is_whole(exponent) &&
         tn__common_fits(dtype, exponent, "exponent") != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (tn__is_int(dtype) && !tn__is_whole(exponent))
         infer->dtype = tn_default_dtype();
     if (dtype == TN_BOOL)

@@ -172,7 +172,7 @@ static tn_status addcmul_infer(tn_infer *infer)
             "value %g of %s tensors; it has to be a whole number, or a tensor of a float type",
             value, tn_dtype_name(infer->dtype));
     if (tn__common_factor(infer->dtype, value, "value") != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     return tn__common_broadcast(infer);
 }
 

@@ -263,7 +263,7 @@ static tn_status attend_decompose(tn_tensor *const *in, int64_t n_in, const void
     (void)n_in;
     s = scores(in[0], in[1], in[3], o->scale, o->is_causal);
     if (s == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (tn_tensor_size(s, 3) > 0) {
         out[1] = tn_logsumexp(s, (tn_ints){ &last, 1 }, NULL);
         out[1] = tn_masked_fill(
@@ -279,7 +279,7 @@ static tn_status attend_decompose(tn_tensor *const *in, int64_t n_in, const void
         p = tn_mul(p, keep);
     out[0] = tn_matmul(p, repeated(as_wide(in[2]), sharing(in[0], in[1])));
     out[0] = out[0] == NULL ? NULL : tn_cast(out[0], tn_tensor_dtype(in[0]));
-    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last()->code;
+    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last_code();
 }
 
 /* What all gradients need: the gradient of the scores, and the softmax after dropout. */
@@ -311,7 +311,7 @@ static tn_status find_slopes(tn_tensor *gy, tn_tensor *q, tn_tensor *k, tn_tenso
     if (glogsumexp != TN_NONE)
         less = tn_sub(less, tn_unsqueeze(as_scores(glogsumexp, q), 3), NULL);
     out->s = tn_mul(p, tn_sub(gp, less, NULL));
-    return out->s != NULL && out->dropped != NULL ? TN_OK : tn_error_last()->code;
+    return out->s != NULL && out->dropped != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_status attend_grad_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
@@ -334,7 +334,7 @@ static tn_status attend_grad_decompose(tn_tensor *const *in, int64_t n_in, const
     for (int i = 0; i < 3; i++) {
         out[i] = out[i] == NULL ? NULL : tn_cast(out[i], dtype);
         if (out[i] == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
     }
     return TN_OK;
 }
@@ -356,7 +356,7 @@ static tn_status attend_derive(tn_derive *d)
     if (tn__needs(d, 0) || tn__needs(d, 1) || tn__needs(d, 2)) {
         if (tn_attend_grad(gy, q, k, v, mask, d->out[0], d->out[1], d->gout[1], o->scale, &g,
                            &all[0], &all[1], &all[2]) != TN_OK)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         for (int i = 0; i < 3; i++)
             if (tn__needs(d, i))
                 d->gin[i] = all[i];

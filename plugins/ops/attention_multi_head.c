@@ -136,7 +136,7 @@ static tn_status project(tn_tensor *const *in, struct heads heads, struct attent
         part[i] = tn_linear(in[QUERY + i], w,
                             in[B_IN] != TN_NONE ? tn_narrow(in[B_IN], 0, i * e, e) : TN_NONE);
         if (part[i] == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
     }
     if (in[BIAS_K] != TN_NONE) {
         for (int i = 1; i < 3; i++)
@@ -153,22 +153,22 @@ static tn_status project(tn_tensor *const *in, struct heads heads, struct attent
     a->v = split_heads(part[2], heads.count);
     a->mask = NULL;
     if (a->q == NULL || a->k == NULL || a->v == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (in[MASK] != TN_NONE) {
         mask = wider(to_add(in[MASK], a->q), added);
         if (mask != NULL && tn_tensor_ndim(mask) == 3)
             mask = tn_reshape(
                 mask, TN_SHAPE(n, heads.count, tn_tensor_size(mask, 1), tn_tensor_size(mask, 2)));
         if (mask == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
     }
     if (in[KEY_MASK] != TN_NONE) {
         keys = tn_unsqueeze(tn_unsqueeze(wider(to_add(in[KEY_MASK], a->q), added), 1), 1);
         if (keys == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
     }
     a->mask = mask == NULL ? keys : keys == NULL ? mask : tn_add(mask, keys, NULL);
-    return mask != NULL && keys != NULL && a->mask == NULL ? tn_error_last()->code : TN_OK;
+    return mask != NULL && keys != NULL && a->mask == NULL ? tn_error_last_code() : TN_OK;
 }
 
 /* [N, heads, L, E / heads] to [L, N, E], through the last projection */
@@ -238,7 +238,7 @@ static tn_status multi_head_attention_with_weights_decompose(tn_tensor *const *i
     over_heads.dims = (tn_ints){ &head, 1 };
     out[0] = joined(tn_matmul(s, a.v), in);
     out[1] = o->average_attn_weights ? tn_mean(s, &over_heads) : s;
-    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last()->code;
+    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last_code();
 }
 
 TN__OP(multi_head_attention, .infer = multi_head_attention_infer,

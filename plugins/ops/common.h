@@ -96,7 +96,7 @@ tn_tensor *tn__common_number(tn_tensor *like, double value);
 static inline tn_status tn__common_given(tn_tensor **out, tn_tensor *result)
 {
     out[0] = result;
-    return result != NULL ? TN_OK : tn_error_last()->code;
+    return result != NULL ? TN_OK : tn_error_last_code();
 }
 /* Whether an option is there. */
 static inline bool tn__given_number(double value)

@@ -135,7 +135,7 @@ static tn_status convolution_decompose(tn_tensor *const *in, int64_t n_in, const
 
     if (lay_out(&l, shape_after(in[0], 2), shape_after(in[1], 2), o->stride, o->padding,
                 o->dilation, o->groups) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     y = images_of(
         tn_bmm(tn_reshape(in[1], TN_SHAPE(l.groups, l.outputs / l.groups,
                                           l.channels / l.groups *
@@ -288,7 +288,7 @@ static tn_status convolution_grad_input_decompose(tn_tensor *const *in, int64_t 
     (void)n_in;
     if (lay_out(&l, o->input_size, shape_after(in[1], 2), o->stride, o->padding, o->dilation,
                 o->groups) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     plain.dilation = o->dilation;
     plain.groups = o->groups;
     return tn__common_given(out,
@@ -348,7 +348,7 @@ static tn_status convolution_grad_weight_decompose(tn_tensor *const *in, int64_t
     (void)n_in;
     if (lay_out(&l, shape_after(in[1], 2), o->kernel, o->stride, o->padding, o->dilation,
                 o->groups) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     shape[0] = l.outputs;
     shape[1] = l.channels / l.groups;
     for (int32_t i = 0; i < l.slide.dims; i++)

@@ -51,7 +51,7 @@ static tn_status forth(tn_tensor *const *in, int64_t n_in, int32_t dims, const f
         bool uneven = false;
 
         if (tn__slide_row(o->dilation, dims, 1, 1, "dilation", dilation) != TN_OK)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         for (int32_t i = 0; i < dims; i++) {
             int64_t all = dilation[i] * (tn_tensor_size(in[1], 2 + i) - 1);
 
@@ -129,7 +129,7 @@ static tn_status back(tn_tensor *const *in, int64_t n_in, int32_t dims, const ba
         tn__slide_row(o->padding, dims, 0, 0, "padding", padding) != TN_OK ||
         tn__slide_row(o->dilation, dims, 1, 1, "dilation", dilation) != TN_OK ||
         tn__slide_row(o->output_padding, dims, 0, 0, "output_padding", more) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     for (int32_t i = 0; i < dims; i++) {
         size[i] = (tn_tensor_size(x, 2 + i) - 1) * stride[i] - 2 * padding[i] +
                   dilation[i] * (tn_tensor_size(in[1], 2 + i) - 1) + more[i] + 1;

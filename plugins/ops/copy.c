@@ -50,7 +50,7 @@ static tn_status cast_decompose(tn_tensor *const *in, int64_t n_in, const void *
                                            tn_tensor_device(in[0]))
                  : tn_tensor_empty(shape, o->dtype, tn_tensor_device(in[0]));
     out[0] = out[0] != NULL ? tn_copy_(out[0], in[0]) : NULL;
-    return out[0] != NULL ? TN_OK : tn_error_last()->code;
+    return out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_status clone_derive(tn_derive *d)

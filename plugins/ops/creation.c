@@ -74,7 +74,7 @@ static tn_status linspace_decompose(tn_tensor *const *in, int64_t n_in, const vo
 
     (void)n_in;
     if (at == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     left = tn_add_scalar(tn_neg(at), (double)(o->steps - 1));
     up = tn_add_scalar(tn_mul_scalar(tn_cast(at, inner), step), o->start);
     down = tn_add_scalar(tn_mul_scalar(tn_cast(left, inner), -step), o->end);
@@ -141,7 +141,7 @@ static tn_status one_hot_decompose(tn_tensor *const *in, int64_t n_in, const voi
         tn_tensor *low = tn_amin(in[0], NULL), *high = tn_amax(in[0], NULL);
 
         if (low == NULL || high == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         least = (int64_t)tn_tensor_item(low);
         most = (int64_t)tn_tensor_item(high);
     }

@@ -326,7 +326,7 @@ static tn_status together(named *a, const named *b, const bool *needed, const in
         }
     }
     a->x = tn_reshape(y, (tn_ints){ shape, at });
-    return a->x != NULL ? TN_OK : tn_error_last()->code;
+    return a->x != NULL ? TN_OK : tn_error_last_code();
 }
 
 /* Removes dimensions of size 1 that broadcast to larger ones. */
@@ -360,7 +360,7 @@ static tn_status einsum_decompose(tn_tensor *const *in, int64_t n_in, const void
         status = measure(text, &e, i, tn_tensor_shape(in[i]));
     for (int64_t i = 0; i < n_in && status == TN_OK; i++) {
         operand[i] = narrowed(in[i], &e, i);
-        status = operand[i] != NULL ? TN_OK : tn_error_last()->code;
+        status = operand[i] != NULL ? TN_OK : tn_error_last_code();
     }
     for (int64_t i = 0; i < n_in && status == TN_OK; i++) {
         bool needed[NAMES] = { false };

@@ -48,7 +48,7 @@ static tn_status embedding_derive(tn_derive *d)
     tn_tensor *index = d->in[1], *gy = d->gout[0];
 
     if (index == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     rows[0] = tn_tensor_numel(index);
     rows[1] = table.at[1];
     if (padding != INT64_MIN) {
@@ -91,7 +91,7 @@ static tn_status embedding_bag_infer(tn_infer *infer)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED, "per_sample_weights go with mode sum, not %s",
                        o->mode);
     if (tn__common_same_dtype(weight, "weight", factors, "per_sample_weights") != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     for (int32_t d = 0; factors != NULL && d < index->ndim; d++)
         if (factors->ndim != index->ndim || factors->shape[d] != index->shape[d])
             return tn_fail(TN_ERR_VALUE, "per_sample_weights %s has to have the shape of index %s",
@@ -302,12 +302,12 @@ static tn_status embedding_bag_decompose(tn_tensor *const *in, int64_t n_in, con
         return tn__common_given(out, even_bags(o, in[0], in[1], in[3]));
     at = read_offsets(in[2], tn_tensor_size(in[1], 0), &bags);
     if (at == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (o->include_last_offset)
         bags--;
     out[0] = uneven_bags(o, in, at, bags);
     tn_free(at);
-    return out[0] != NULL ? TN_OK : tn_error_last()->code;
+    return out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 TN__OP(embedding, .infer = embedding_infer, .derive = embedding_derive,
        .decompose = embedding_decompose);

@@ -121,11 +121,11 @@ static tn_status im2col_decompose(tn_tensor *const *in, int64_t n_in, const void
 
     (void)n_in;
     if (x == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     size[0] = tn_tensor_size(x, 2);
     size[1] = tn_tensor_size(x, 3);
     if (lay_out(size, o->kernel, o->dilation, o->padding, o->stride, &w) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     return tn__common_given(out, unbatched(columns(with_edges(x, &w), &w), x == in[0]));
 }
 
@@ -174,7 +174,7 @@ static tn_status fold_decompose(tn_tensor *const *in, int64_t n_in, const void *
     (void)n_in;
     if (x == NULL || pair(o->output_size, 0, 1, "output_size", size) != TN_OK ||
         lay_out(size, o->kernel, o->dilation, o->padding, o->stride, &w) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     image[0] = image[1] = 1;
     image[2] = size[0] + 2 * w.padding[0];
     image[3] = size[1] + 2 * w.padding[1];

@@ -95,7 +95,7 @@ static tn_status scatter_derive(tn_derive *d)
     tn_tensor *gy = d->gout[0], *index = d->in[1];
 
     if (index == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (tn__needs(d, 0))
         d->gin[0] = tn_scatter(gy, index, tn__common_zeros(gy, tn_tensor_shape(index)), o->dim);
     if (tn__needs(d, 2))
@@ -149,7 +149,7 @@ static tn_status index_select_decompose(tn_tensor *const *in, int64_t n_in, cons
 
     (void)n_in;
     if (tn__common_dim(o->dim, tn_tensor_ndim(in[0]), &dim) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     return tn__common_given(
         out, tn_gather(in[0], tn__common_spread(in[1], tn_tensor_shape(in[0]), dim), dim));
 }
@@ -194,7 +194,7 @@ static tn_status index_add_decompose(tn_tensor *const *in, int64_t n_in, const v
 
     (void)n_in;
     if (tn__common_dim(o->dim, tn_tensor_ndim(in[0]), &dim) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     return tn__common_given(
         out,
         tn_scatter_add(in[0], tn__common_spread(in[1], tn_tensor_shape(in[2]), dim), src, dim));
@@ -343,7 +343,7 @@ static tn_status index_put_decompose(tn_tensor *const *in, int64_t n_in, const v
 
         at = at != NULL && more != NULL ? tn_add(at, more, NULL) : more;
         if (at == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         step *= x->shape[i];
     }
     /* every element of what an index names */

@@ -161,10 +161,10 @@ static tn_status linear_activation_decompose(tn_tensor *const *in, int64_t n_in,
     if (y != NULL && residual)
         y = tn_add(y, in[3], NULL);
     if (y == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     out[1] = keeps_before(which, residual) ? z : tn__common_zeros(z, TN_SHAPE(0));
     out[0] = y;
-    return out[1] != NULL ? TN_OK : tn_error_last()->code;
+    return out[1] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_status linear_activation_derive(tn_derive *d)
@@ -184,7 +184,7 @@ static tn_status linear_activation_derive(tn_derive *d)
         linear_back(d, gz);
     if (tn__needs(d, 3))
         d->gin[3] = d->gout[0];
-    return gz != NULL ? TN_OK : tn_error_last()->code;
+    return gz != NULL ? TN_OK : tn_error_last_code();
 }
 /* ---- bilinear ---- */
 

@@ -167,7 +167,7 @@ static tn_status cross_entropy_decompose(tn_tensor *const *in, int64_t n_in, con
     if (ndim != 2 && strcmp(o->reduction, "none") == 0)
         y = tn_reshape(y, tn_tensor_shape(in[1]));
     out[0] = y;
-    return y != NULL ? TN_OK : tn_error_last()->code;
+    return y != NULL ? TN_OK : tn_error_last_code();
 }
 /* ---- with a weight for each class ---- */
 
@@ -287,7 +287,7 @@ static tn_status cross_entropy_weighted_decompose(tn_tensor *const *in, int64_t 
 
     (void)n_in;
     if (x == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     return tn__common_given(
         out, is_share(tn_tensor_dtype(in[1]))
                  ? by_share(x, in[1], in[2], o->label_smoothing, o->reduction)

@@ -121,7 +121,7 @@ static tn_status stretch(struct ctc *k, tn_ints targets, const int64_t *given, i
     k->last = tn_malloc((size_t)(2 * k->n + 1) * sizeof *k->last);
     k->alone = tn_malloc((size_t)(k->n + 1) * sizeof *k->alone);
     if (k->label == NULL || k->skip == NULL || k->last == NULL || k->alone == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     for (int64_t n = 0; n < k->n; n++) {
         const int64_t *own = given + (targets.count == 2 ? n * targets.at[1] : from);
         int64_t *label = k->label + n * k->s, length = k->target[n];
@@ -304,7 +304,7 @@ static tn_status ctc_loss_decompose(tn_tensor *const *in, int64_t n_in, const vo
 
     (void)n_in;
     if (x == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     k.t = tn_tensor_size(x, 0);
     k.n = tn_tensor_size(x, 1);
     k.c = tn_tensor_size(x, 2);

@@ -58,7 +58,7 @@ static tn_status bent_derive(tn_derive *d, const char *reduction, double bend, d
     tn_tensor *apart = minus(d->in[0], d->in[1]), *gy = d->gout[0];
 
     if (apart == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (is(reduction, "mean"))
         factor /= (double)tn_tensor_numel(apart);
     gy = tn_mul(bend == 0 ? tn_sign(apart) : within(apart, bend), times(gy, factor));

@@ -83,7 +83,7 @@ static tn_status standardize_decompose(tn_tensor *const *in, int64_t n_in, const
     if (in[2] != TN_NONE)
         y = tn_add(y, tn__normal_as_wide(in[2]), NULL);
     out[0] = y == NULL ? NULL : tn_cast(y, tn_tensor_dtype(in[0]));
-    return out[0] != NULL ? TN_OK : tn_error_last()->code;
+    return out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
 /* What the outputs mean and var add to the gradient of x. */
@@ -138,7 +138,7 @@ static tn_status standardize_derive(tn_derive *d)
     if (d->gout[0] != TN_NONE &&
         tn_standardize_grad(d->gout[0], d->in[0], d->out[1], d->out[2], saved_weight(d), o->dims,
                             &g, &all[0], &all[1], &all[2]) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     give_back(d, o->dims, all);
     return TN_OK;
 }
@@ -199,7 +199,7 @@ static tn_status standardize_grad_decompose(tn_tensor *const *in, int64_t n_in, 
     g = tn_mul(spread, minus(minus(g, mean_of(g, o->dims, true)),
                              tn_mul(unit, mean_of(tn_mul(g, unit), o->dims, true))));
     if (g == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     out[0] = tn_cast(g, dtype);
     if (o->affine_shape.count > 0) {
         out[1] = tn_cast(tn_sum_to(tn_mul(gy, unit), o->affine_shape), tn__normal_wide(dtype));
@@ -208,7 +208,7 @@ static tn_status standardize_grad_decompose(tn_tensor *const *in, int64_t n_in, 
         out[1] = tn__common_zeros(gy, TN_SHAPE(0));
         out[2] = tn__common_zeros(gy, TN_SHAPE(0));
     }
-    return out[0] != NULL && out[1] != NULL && out[2] != NULL ? TN_OK : tn_error_last()->code;
+    return out[0] != NULL && out[1] != NULL && out[2] != NULL ? TN_OK : tn_error_last_code();
 }
 
 /* ---- followed by relu ---- */
@@ -261,7 +261,7 @@ static tn_status standardize_relu_derive(tn_derive *d)
         tn_standardize_relu_grad(d->gout[0], d->out[0], d->in[0], d->out[1], d->out[2],
                                  saved_weight(d), o->dims, &g, &all[0], &all[1], &all[2],
                                  &all[3]) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     give_back(d, o->dims, all);
     if (tn__needs(d, 3))
         d->gin[3] = all[3];
@@ -296,9 +296,9 @@ static tn_status standardize_relu_grad_decompose(tn_tensor *const *in, int64_t n
     g.affine_shape = o->affine_shape;
     if (gz == NULL || tn_standardize_grad(gz, in[2], in[3], in[4], in[5], o->dims, &g, &out[0],
                                           &out[1], &out[2]) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     out[3] = o->residual ? gz : tn__common_zeros(gz, TN_SHAPE(0));
-    return out[3] != NULL ? TN_OK : tn_error_last()->code;
+    return out[3] != NULL ? TN_OK : tn_error_last_code();
 }
 
 /* ---- over the last dimensions ---- */

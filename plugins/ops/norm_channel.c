@@ -55,7 +55,7 @@ static tn_status run_along(tn_tensor *running, tn_tensor *now, double momentum)
     if (now == NULL ||
         tn_copy_(running,
                  tn_lerp_scalar(running, tn_cast(now, tn_tensor_dtype(running)), momentum)) == NULL)
-        status = tn_error_last()->code;
+        status = tn_error_last_code();
     tn_grad_end();
     return status;
 }
@@ -251,7 +251,7 @@ static tn_status group_norm_decompose(tn_tensor *const *in, int64_t n_in, const 
 
     (void)n_in;
     if (x == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     for (int64_t d = 1; d < shape.count; d++)
         each *= shape.at[d];
     s.eps = o->eps;

@@ -126,7 +126,7 @@ static tn_status each_group(tn_tensor *const *in, int64_t n_in, int64_t size,
 
         tn_scope_end(scope);
         if (!good)
-            return tn_error_last()->code;
+            return tn_error_last_code();
     }
     return TN_OK;
 }
@@ -166,7 +166,7 @@ static tn_status total_norm_decompose(tn_tensor *const *in, int64_t n_in, const 
     o.p = ((const tn_total_norm_options *)options)->p;
     for (int64_t i = 0; i < n_in && status == TN_OK; i++) {
         norms[i] = tn_norm(in[i], &o);
-        status = norms[i] != NULL ? TN_OK : tn_error_last()->code;
+        status = norms[i] != NULL ? TN_OK : tn_error_last_code();
     }
     if (status == TN_OK)
         status = tn__common_given(out, tn_norm(tn_stack(norms, n_in, 0), &o));

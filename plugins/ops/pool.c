@@ -92,7 +92,7 @@ static tn_status largest(tn_tensor *windows, tn_tensor *places, tn_tensor **out)
         return status;
     out[0] = one_each(out[0], last);
     out[1] = one_each(tn_gather(tn_expand(places, tn_tensor_shape(windows)), which, last), last);
-    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last()->code;
+    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last_code();
 }
 
 /* ---- max_pool ---- */
@@ -126,7 +126,7 @@ static tn_status max_pool_decompose(tn_tensor *const *in, int64_t n_in, const vo
 
     (void)n_in;
     if (lay_out(&s, behind(tn_tensor_shape(in[0])), &o) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     return largest(flat_windows(tn__slide_windows(in[0], &s, -INFINITY, false), &s),
                    flat_windows(tn__slide_places(in[0], &s), &s), out);
 }
@@ -322,7 +322,7 @@ static tn_status avg_pool_decompose(tn_tensor *const *in, int64_t n_in, const vo
                                 tn_cast(tn_avg_pool(tn_cast(in[0], TN_F32), o.pool.kernel, options),
                                         tn_tensor_dtype(in[0])));
     if (lay_out(&s, behind(tn_tensor_shape(in[0])), &o.pool) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     for (int32_t i = 0; i < s.dims; i++)
         dims[i] = 2 + s.dims + i;
     sum.dims = (tn_ints){ dims, s.dims };
@@ -388,7 +388,7 @@ static tn_status avg_pool_grad_decompose(tn_tensor *const *in, int64_t n_in, con
                                                          given->kernel, given),
                                         tn_tensor_dtype(in[0])));
     if (lay_out(&s, given->input_size, &o.pool) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     each = shared_out(in[0], &s, &o);
     for (int32_t i = 0; i < 2 + s.dims; i++)
         shape[i] = tn_tensor_size(in[0], i);
@@ -408,7 +408,7 @@ static tn_status avg_pool_grad_decompose(tn_tensor *const *in, int64_t n_in, con
     each = flat(tn_expand(each, (tn_ints){ shape, 2 + 2 * s.dims }));
     places = tn__slide_places(in[0], &wide);
     if (each == NULL || places == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     places = tn_expand(flat(places), tn_tensor_shape(each));
     y = unflat(tn_scatter_add(blank(in[0], tn__slide_product(padded, s.dims)), places, each, 2),
                (tn_ints){ padded, s.dims });

@@ -61,7 +61,7 @@ static tn_status fractional(tn_tensor *const *in, int32_t dims, tn_ints kernel, 
     int64_t n, c, windows = 1, inside = 1, wide[2 + 2 * MOST], shape[2 + MOST];
 
     if (x == NULL || samples == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     n = tn_tensor_size(x, 0);
     c = tn_tensor_size(x, 1);
     /* the index of every element of every window: [N, C, o..., k...], summed over the dimensions */
@@ -93,7 +93,7 @@ static tn_status fractional(tn_tensor *const *in, int32_t dims, tn_ints kernel, 
                    &(tn_max_dim_options){ (uint32_t)sizeof(tn_max_dim_options), .dim = 3,
                                           .keepdim = true },
                    &most, &which) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     at = tn_select(tn_gather(tn_reshape(at, TN_SHAPE(n, c, windows, inside)), which, 3), 3, 0);
     shape[0] = n;
     shape[1] = c;
@@ -104,7 +104,7 @@ static tn_status fractional(tn_tensor *const *in, int32_t dims, tn_ints kernel, 
         out[0] = tn_reshape(tn_gather(flat, at, 2), to);
         out[1] = tn_reshape(at, to);
     }
-    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last()->code;
+    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last_code();
 }
 
 COMPOSED(fractional_max_pool2d, fractional_infer(infer, 2, o->kernel_size, o->output_size),

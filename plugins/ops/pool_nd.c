@@ -28,7 +28,7 @@ static tn_status two_given(tn_tensor **out, int32_t n_out, tn_tensor **result, i
     for (int32_t i = 0; i < n_out; i++) {
         out[i] = tn__slide_unbatched(result[i], dims, x);
         if (out[i] == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
     }
     return TN_OK;
 }
@@ -249,7 +249,7 @@ static tn_status mean_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given
     bool even = true, narrow = tn__common_narrow(in[0]);
 
     if (x == NULL || adaptive_size(x, given, dims, count) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     for (int32_t i = 0; i < dims; i++) {
         even &= count[i] > 0 && tn_tensor_size(x, 2 + i) % count[i] == 0;
         kernel[i] = count[i] > 0 ? tn_tensor_size(x, 2 + i) / count[i] : 0;
@@ -293,7 +293,7 @@ static tn_status max_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given,
     tn_status status;
 
     if (x == NULL || adaptive_size(x, given, dims, count) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     for (int32_t i = 0; i < dims; i++) {
         int64_t size = tn_tensor_size(x, 2 + i);
 
@@ -352,7 +352,7 @@ static tn_status powers(tn_tensor *const *in, int32_t dims, double p, tn_ints ke
     int64_t row[TN__SLIDE_DIMS];
 
     if (x == NULL || tn__slide_row(kernel, dims, 1, 1, "kernel", row) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (p == 0)
         return tn_fail(TN_ERR_VALUE, "p is 0; expected any other number");
     y = tn_avg_pool(tn_pow_scalar(x, p), kernel, o);
@@ -391,7 +391,7 @@ static tn_status unpooled(tn_tensor *const *in, int32_t dims, tn_ints kernel, tn
     if (x == NULL || indices == NULL || tn__slide_row(kernel, dims, 1, 1, "kernel", k) != TN_OK ||
         tn__slide_row(stride.count > 0 ? stride : kernel, dims, 1, 1, "stride", s) != TN_OK ||
         tn__slide_row(padding, dims, 0, 0, "padding", p) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (!same_shape(tn_tensor_shape(in[0]), tn_tensor_shape(in[1])))
         return tn_fail(TN_ERR_RUNTIME, "x %s and indices %s have to have the same shape",
                        tn__common_text(text, tn_tensor_shape(in[0])),

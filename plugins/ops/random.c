@@ -39,7 +39,7 @@ static tn_status uniform_decompose(tn_tensor *const *in, int64_t n_in, const voi
     if (status != TN_OK)
         return status;
     out[0] = tn_philox_uniform(in[0], o->low, o->high, seed, block);
-    return out[0] != NULL ? TN_OK : tn_error_last()->code;
+    return out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_status normal_infer(tn_infer *infer)
@@ -62,7 +62,7 @@ static tn_status normal_decompose(tn_tensor *const *in, int64_t n_in, const void
     if (status != TN_OK)
         return status;
     out[0] = tn_philox_normal(in[0], o->mean, o->std, seed, block);
-    return out[0] != NULL ? TN_OK : tn_error_last()->code;
+    return out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_tensor *uniform(tn_tensor *like, double low, double high)
@@ -160,7 +160,7 @@ static tn_status philox_permutation_decompose(tn_tensor *const *in, int64_t n_in
 
     (void)n_in;
     if (keys == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     return tn_sort(tn_philox_uniform(keys, 0, 1, o->seed, o->block), NULL, &keys, &out[0]);
 }
 
@@ -168,13 +168,13 @@ static tn_status randperm_decompose(tn_tensor *const *in, int64_t n_in, const vo
                                     tn_tensor **out)
 {
     int64_t n = ((const tn_randperm_options *)options)->n;
-    const tn_device *device = in[0] != TN_NONE ? tn_tensor_device(in[0]) : tn_device_default();
+    const tn_device *device = in[0] != TN_NONE ? tn_tensor_device(in[0]) : tn_default_device();
     tn_tensor *like = tn_tensor_empty((tn_ints){ &n, 1 }, TN_I64, device);
     uint64_t seed, block;
 
     (void)n_in;
     if (like == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     tn_status status = tn_random_take((uint64_t)n, 2, &seed,
                                       &block); /* as many words as float64 takes */
     if (status != TN_OK)

@@ -208,7 +208,7 @@ static tn_status prod_derive(tn_derive *d)
     zeros = sum_of(none, o->dims, true);
     product = tn_prod(tn_where(none, tn__common_number(x, 1.0), x), &kept);
     if (product == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     share = tn_mul(product, tn_reshape(d->gout[0], tn_tensor_shape(product)));
     d->gin[0] = tn_where(none, tn_where(tn_eq(zeros, tn__common_number(zeros, 1)), share, zero),
                          over(tn_where(tn_eq(zeros, tn__common_number(zeros, 0)), share, zero), x));

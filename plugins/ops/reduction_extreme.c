@@ -21,7 +21,7 @@ static tn_status amax_derive(tn_derive *d)
     tn_sum_options sum = TN_SUM_OPTIONS;
 
     if (mask == NULL || gy == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     mask = tn_cast(mask, tn_tensor_dtype(gy));
     sum.dims = o->dims;
     sum.keepdim = true;
@@ -101,7 +101,7 @@ static tn_status picked(tn_tensor *x, tn_tensor *places, int64_t dim, bool keepd
         out[0] = tn_squeeze(out[0], &squeeze);
         out[1] = tn_squeeze(out[1], &squeeze);
     }
-    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last()->code;
+    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_status max_dim_decompose(tn_tensor *const *in, int64_t n_in, const void *options,

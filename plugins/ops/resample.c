@@ -228,7 +228,7 @@ static tn_status interpolate_decompose(tn_tensor *const *in, int64_t n_in, const
     (void)n_in;
     if (find_mode(o->mode, tn_tensor_ndim(in[0]) - 2, &mode) != TN_OK ||
         new_sizes(o, tn_tensor_shape(in[0]), sizes) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     for (int64_t d = tn_tensor_ndim(in[0]) - 3; d >= 0 && y != NULL; d--)
         if (sizes[d] != tn_tensor_size(in[0], 2 + d) || !keeps(mode, tn_tensor_ndim(in[0]) - 2))
             y = along(y, 2 + d, sizes[d], mode, o->align_corners, factor_of(o, d));

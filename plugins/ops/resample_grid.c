@@ -72,7 +72,7 @@ static tn_status affine_grid_decompose(tn_tensor *const *in, int64_t n_in, const
         axes[d] = tn_unsqueeze(
             tn_expand(tn_reshape(axis, (tn_ints){ one, dims }), (tn_ints){ shape, dims }), -1);
         if (axes[d] == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
     }
     axes[dims] = tn_expand(number(in[0], 1), (tn_ints){ shape, dims + 1 });
     base = tn_reshape(tn_cat(axes, dims + 1, -1), TN_SHAPE(1, -1, dims + 1));
@@ -118,7 +118,7 @@ static tn_status grid_sample_infer(tn_infer *infer)
             tn__common_text(text, tn__common_shape(x)),
             tn__common_text(text_g, tn__common_shape(grid)));
     if (tn__common_same_dtype(x, "x", grid, "grid") != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (!cubic && !is(o->mode, "bilinear") && !is(o->mode, "nearest"))
         return tn_fail(TN_ERR_VALUE, "mode is %q; expected bilinear, nearest or bicubic",
                        o->mode != NULL ? o->mode : "");
@@ -266,7 +266,7 @@ static tn_status grid_sample_decompose(tn_tensor *const *in, int64_t n_in, const
 
     (void)n_in;
     if (x == NULL || grid == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     s.flat = flattened(x, 2);
     s.dims = tn_tensor_ndim(x) - 2;
     for (int64_t d = 0; d < s.dims; d++) {
@@ -282,7 +282,7 @@ static tn_status grid_sample_decompose(tn_tensor *const *in, int64_t n_in, const
         if (is(o->mode, "nearest"))
             place[d] = tn_round(place[d]);
         if (place[d] == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
     }
     y = is(o->mode, "nearest")   ? elements(&s, place)
         : is(o->mode, "bicubic") ? cubic_sample(&s, place)

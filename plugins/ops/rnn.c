@@ -52,7 +52,7 @@ static tn_status cell_infer(tn_infer *infer, int64_t gates, bool memory)
                        tn__common_text(text_h, tn__common_shape(h)), memory ? ", and c as h" : "");
     hidden = h->shape[h->ndim - 1];
     return weights_infer(w, gates * hidden, x->shape[x->ndim - 1], hidden) != TN_OK
-               ? tn_error_last()->code
+               ? tn_error_last_code()
                : tn__common_open(infer);
 }
 
@@ -109,7 +109,7 @@ static tn_status lstm_cell_decompose(tn_tensor *const *in, int64_t n_in, const v
     out[1] = tn_add(tn_mul(tn_sigmoid(part(gates, 1, 4)), in[2]),
                     tn_mul(tn_sigmoid(part(gates, 0, 4)), tn_tanh(part(gates, 2, 4))), NULL);
     out[0] = tn_mul(tn_sigmoid(part(gates, 3, 4)), tn_tanh(out[1]));
-    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last()->code;
+    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_status gru_infer(tn_infer *infer)
@@ -168,7 +168,7 @@ static tn_status sequence_infer(tn_infer *infer, int64_t gates, const tn_view *c
     if (lengths != NULL && (lengths->ndim != 1 || lengths->shape[0] != n))
         return tn_fail(TN_ERR_RUNTIME, "lengths %s has to be [%lld], one for each sequence",
                        tn__common_text(text, tn__common_shape(lengths)), (long long)n);
-    return weights_infer(w, gates * hidden, x->shape[2], out) != TN_OK ? tn_error_last()->code
+    return weights_infer(w, gates * hidden, x->shape[2], out) != TN_OK ? tn_error_last_code()
                                                                        : tn__common_open(infer);
 }
 
@@ -194,7 +194,7 @@ static tn_status step(const struct weights *w, tn_tensor *gx, tn_tensor **h, tn_
             *h = w->kind == RELU ? tn_relu(gates) : tn_tanh(gates);
         }
     }
-    return *h != NULL && (c == NULL || *c != NULL) ? TN_OK : tn_error_last()->code;
+    return *h != NULL && (c == NULL || *c != NULL) ? TN_OK : tn_error_last_code();
 }
 
 /* lengths are read on the host, where there are values: each from 1 to that of x, as sequences are
@@ -209,7 +209,7 @@ static tn_status lengths_check(const struct weights *w, int64_t length)
         return TN_OK;
     at = tn_malloc((size_t)count * sizeof *at);
     if (at == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     status = tn_tensor_copy_out(w->lengths, at, (size_t)count * sizeof *at);
     for (int64_t i = 0; i < count && status == TN_OK; i++)
         if (at[i] < 1 || at[i] > length)
@@ -242,15 +242,15 @@ static tn_status along(const struct weights *w, tn_tensor *x, tn_tensor *h, tn_t
         return status;
     gx = tn_linear(x, w->w_ih, w->b_ih);
     if (gx == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (w->lengths != TN_NONE) {
         there = belongs(w, length);
         if (there == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
     }
     all = tn_malloc((size_t)length * sizeof(tn_tensor *));
     if (all == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     for (int64_t i = 0; i < length && status == TN_OK; i++) {
         int64_t t = w->reverse ? length - 1 - i : i;
         tn_tensor *old_h = h, *old_c = c, *now = there != NULL ? tn_select(there, 0, t) : NULL;
@@ -261,7 +261,7 @@ static tn_status along(const struct weights *w, tn_tensor *x, tn_tensor *h, tn_t
             if (w->kind == LSTM)
                 c = tn_where(now, c, old_c);
             if (h == NULL || (w->kind == LSTM && c == NULL))
-                status = tn_error_last()->code;
+                status = tn_error_last_code();
         }
         all[t] = h;
     }
@@ -272,7 +272,7 @@ static tn_status along(const struct weights *w, tn_tensor *x, tn_tensor *h, tn_t
         out[1] = h;
         if (w->kind == LSTM)
             out[2] = c;
-        status = out[0] != NULL ? TN_OK : tn_error_last()->code;
+        status = out[0] != NULL ? TN_OK : tn_error_last_code();
     }
     tn_free(all);
     return status;

@@ -82,7 +82,7 @@ static tn_status cumprod_derive(tn_derive *d)
         return TN_OK;
     }
     if (none == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     /* float32 is added up faster than whole numbers, and tells one from more. */
     zeros = tn_cumsum(tn_cast(none, TN_F32), o->dim, NULL);
     first = tn_logical_and(none, tn_eq(zeros, tn__common_number(zeros, 1.0)));

@@ -67,7 +67,7 @@ static tn_status cat_decompose(tn_tensor *const *in, int64_t n_in, const void *o
         if (!left_out(tn_tensor_view(in[i])))
             first = in[i];
     if (tn__common_dim(o->dim, tn_tensor_ndim(first), &dim) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     for (int32_t d = 0; d < tn_tensor_ndim(first); d++)
         shape[d] = tn_tensor_size(first, d);
     shape[dim] = 0;
@@ -80,7 +80,7 @@ static tn_status cat_decompose(tn_tensor *const *in, int64_t n_in, const void *o
         if (left_out(tn_tensor_view(in[i])))
             continue;
         if (tn_copy_(tn_narrow(y, dim, at, tn_tensor_size(in[i], dim)), in[i]) == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         at += tn_tensor_size(in[i], dim);
     }
     return tn__common_given(out, y);
@@ -93,7 +93,7 @@ static tn_status cat_derive(tn_derive *d)
     int32_t dim;
 
     if (tn__common_dim(o->dim, tn_tensor_ndim(d->gout[0]), &dim) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     for (int64_t i = 0; i < d->n_in; i++) {
         const tn_meta *meta = &d->in_meta[i];
         bool none = meta->ndim == 1 && meta->shape[0] == 0;
@@ -141,13 +141,13 @@ static tn_status stack_decompose(tn_tensor *const *in, int64_t n_in, const void 
 
     if (rows == NULL || tn__common_dim(o->dim, tn_tensor_ndim(in[0]) + 1, &dim) != TN_OK) {
         tn_free(rows);
-        return tn_error_last()->code;
+        return tn_error_last_code();
     }
     for (int64_t i = 0; i < n_in; i++)
         rows[i] = tn_unsqueeze(in[i], dim);
     out[0] = tn_cat(rows, n_in, dim);
     tn_free(rows);
-    return out[0] != NULL ? TN_OK : tn_error_last()->code;
+    return out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_status repeat_infer(tn_infer *infer)
@@ -292,7 +292,7 @@ static tn_status roll_derive(tn_derive *d)
         gx = tn_roll(gx, (tn_ints){ back, 1 }, &one);
     }
     d->gin[0] = gx;
-    return gx != NULL ? TN_OK : tn_error_last()->code;
+    return gx != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_tensor *rolled(tn_tensor *x, int64_t dim, int64_t shift)

@@ -65,7 +65,7 @@ static tn_status narrow_derive(tn_derive *d)
         int32_t dim;
 
         if (tn__common_dim(o->dim, d->in_meta[0].ndim, &dim) != TN_OK)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         start += d->in_meta[0].shape[dim];
     }
     d->gin[0] = tn_narrow_grad(d->gout[0], tn__common_in_shape(d, 0), o->dim, start);
@@ -231,7 +231,7 @@ static tn_status slice_derive(tn_derive *d)
     int32_t dim;
 
     if (tn__common_dim(o->dim, (int32_t)shape.count, &dim) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     if (sum != NULL) {
         d->gin[0] = add_into(sum, tn_slice(sum, dim, o), d->gout[0]);
     } else if (o->step == 1) {
@@ -348,7 +348,7 @@ static tn_status unfold_derive(tn_derive *d)
         return TN_OK;
     }
     if (tn__common_dim(o->dim, (int32_t)shape.count, &dim) != TN_OK)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     gx = tn__common_sum(d);
     ok = gx = gx != NULL ? gx : tn__common_zeros(d->gout[0], shape);
     every.step = o->step;
@@ -358,7 +358,7 @@ static tn_status unfold_derive(tn_derive *d)
         ok = tn_add_(tn_slice(gx, dim, &every), tn_select(d->gout[0], -1, k), NULL);
     }
     d->gin[0] = ok != NULL ? gx : NULL;
-    return ok != NULL ? TN_OK : tn_error_last()->code;
+    return ok != NULL ? TN_OK : tn_error_last_code();
 }
 TN__OP(narrow, .infer = narrow_infer, .derive = narrow_derive);
 TN__OP(narrow_grad, .infer = narrow_grad_infer, .derive = narrow_grad_derive,

@@ -144,7 +144,7 @@ static tn_status gumbel_softmax_decompose(tn_tensor *const *in, int64_t n_in, co
     most.keepdim = true;
     best = tn_argmax(tn_detach(soft), &most);
     if (best == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     hard = tn_scatter(
         tn__common_zeros(soft, tn_tensor_shape(soft)), best,
         tn_tensor_full(tn_tensor_shape(best), 1, tn_tensor_dtype(soft), tn_tensor_device(soft)),

@@ -69,7 +69,7 @@ static tn_status topk_decompose(tn_tensor *const *in, int64_t n_in, const void *
     status = tn_sort(in[0], &order, &out[0], &out[1]);
     for (int i = 0; i < 2 && status == TN_OK && tn_tensor_ndim(in[0]) > 0; i++) {
         out[i] = tn_copy(tn_narrow(out[i], o->dim, 0, o->k));
-        status = out[i] != NULL ? TN_OK : tn_error_last()->code;
+        status = out[i] != NULL ? TN_OK : tn_error_last_code();
     }
     return status;
 }

@@ -62,7 +62,7 @@ static tn_status gather(const struct optim_all *all, int64_t i, tn_tensor **list
         list[(*n)++] = state_of(all->self, all->index[i], all->states[k], parameter);
     for (int64_t k = *n - 1 - all->n_states; k < *n; k++)
         if (list[k] == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
     return TN_OK;
 }
 

@@ -25,7 +25,7 @@ my ($srcdir, $outdir);
 GetOptions('srcdir=s' => \$srcdir, 'outdir=s' => \$outdir) && defined $srcdir && defined $outdir
     or die "usage: perl generate.pl --srcdir DIR --outdir DIR\n";
 
-my %thread    = map { $_ => 1 } qw(any-thread stream main callback);
+my %thread    = map { $_ => 1 } qw(stream main callback); # without one: any thread
 my %ownership = map { $_ => 1 } qw(owned scoped borrowed static);
 my %argument  = map { $_ => 1 } qw(null-ok null-through array);
 
@@ -120,8 +120,9 @@ sub prototype_of {
     my ($result, $name, $list) = ($1, $2, $3);
     $result =~ s/^\s+|\s+$//g;
     my ($words, $tags) = contract($file, $line, defined $comment ? $comment : '');
-    complain($file, $line, "$name has no comment above it that says [any-thread], [stream], [main] or [callback]")
-        unless $tags->{thread};
+    complain($file, $line, "$name has no comment above it that says what it does")
+        unless defined $comment && $comment =~ /\S/;
+    $tags->{thread} //= 'any-thread';
     my (@parameters, $variadic);
     for my $piece (parameters($list)) {
         if ($piece eq '...') { $variadic = 1; next }
@@ -158,13 +159,7 @@ sub read_header {
             $text =~ s{^/\*|\*/\s*$}{}g;
             $text =~ s{^\s*\*( |$)}{}mg;
             $comment = $text;
-        } elsif ($line =~ /^typedef struct (\w+) \{/) {
-            my ($struct, $at, $text) = ($1, $i + 1, defined $comment ? $comment : '');
-            my $body = '';
-            $body .= $lines[ ++$i ] while $i < $#lines && $lines[ $i + 1 ] !~ /^\}/;
-            my $tags = join '|', keys %thread;
-            complain($shown, $at, "$struct has functions, and no comment says [any-thread], [stream], [main] or [callback] of them")
-                if $body =~ /\(\*\w+\)\(/ && "$text$body" !~ /\[(?:$tags)\]/;
+        } elsif ($line =~ /^typedef struct/) {
             undef $comment;
         } elsif ($line =~ /^(TN_API|TN_PROGRAM)\s+(.*)$/s) {
             my ($kind, $text, $at) = ($1, $2, $i + 1);
@@ -394,7 +389,7 @@ END
 sub nothing_of {
     my ($type) = @_;
     return undef if $type eq 'void';
-    return 'tn_error_last()->code' if $type eq 'tn_status';
+    return 'tn_error_last_code()' if $type eq 'tn_status';
     return 'NULL' if $type =~ /\*$/;
     return 'false' if $type eq 'bool';
     return '__builtin_nan("")' if $type eq 'double';
@@ -501,7 +496,8 @@ sub shown {
 
 sub tags_of {
     my ($f) = @_;
-    my @tags = "[$f->{tags}{thread}]";
+    my @tags;
+    push @tags, "[$f->{tags}{thread}]" if $f->{tags}{thread} ne 'any-thread';
     push @tags, "[$f->{tags}{ownership}]" if $f->{tags}{ownership};
     push @tags, '[null-ok: ' . join(', ', grep { $f->{known}{$_} } @{ $f->{tags}{null_ok} }) . ']'
         if grep { $f->{known}{$_} } @{ $f->{tags}{null_ok} };
@@ -538,7 +534,8 @@ sub api_md {
 
 sub close_group {
     my ($f) = @_;
-    return "```\n\n" . ($f->{words} ne '' ? "$f->{words} " : '') . '`' . tags_of($f) . "`\n";
+    my $tags = tags_of($f);
+    return "```\n\n" . join(' ', grep { $_ ne '' } $f->{words}, $tags ne '' ? "`$tags`" : '') . "\n";
 }
 
 sub api_json {

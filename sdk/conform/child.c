@@ -118,9 +118,9 @@ static bool find_device(conform *c, conform_plugin *plugin)
 {
     char name[64] = "cpu";
 
-    for (int64_t i = 0; i < tn_registry_count(TN_KIND_tn_backend); i++) {
-        const char *type = tn_registry_name(TN_KIND_tn_backend, i);
-        const char *owner = tn_registry_plugin(TN_KIND_tn_backend, type);
+    for (int64_t i = 0; i < tn_registry_count(TN_KIND_tn_backend_def); i++) {
+        const char *type = tn_registry_name(TN_KIND_tn_backend_def, i);
+        const char *owner = tn_registry_plugin(TN_KIND_tn_backend_def, type);
 
         if (owner != NULL && strcmp(owner, plugin->id) == 0) {
             plugin->backend = true;
@@ -170,9 +170,9 @@ static const struct named_kind {
     int level;
     const char *folder;
     void (*run)(conform *c);
-} kinds[] = { { TN_KIND_tn_layer, CONFORM_LAYERS, "layers/", conform_layer },
+} kinds[] = { { TN_KIND_tn_layer_def, CONFORM_LAYERS, "layers/", conform_layer },
               { TN_KIND_tn_optimizer_def, CONFORM_ALL, "optimizers/", conform_optimizer },
-              { TN_KIND_tn_format, CONFORM_ALL, "formats/", conform_format } };
+              { TN_KIND_tn_format_def, CONFORM_ALL, "formats/", conform_format } };
 
 static void plan_kind(conform *c, const conform_plugin *plugin, const struct named_kind *kind)
 {
@@ -191,9 +191,9 @@ static void plan(conform *c, conform_plugin *plugin)
     bool backend = false;
     int64_t ops;
 
-    for (int64_t i = 0; i < tn_registry_count(TN_KIND_tn_backend); i++) {
-        const char *owner = tn_registry_plugin(TN_KIND_tn_backend,
-                                               tn_registry_name(TN_KIND_tn_backend, i));
+    for (int64_t i = 0; i < tn_registry_count(TN_KIND_tn_backend_def); i++) {
+        const char *owner = tn_registry_plugin(TN_KIND_tn_backend_def,
+                                               tn_registry_name(TN_KIND_tn_backend_def, i));
 
         backend = backend || (owner != NULL && strcmp(owner, plugin->id) == 0);
     }

@@ -183,4 +183,11 @@ typedef struct conform_report {
 /* Write the requested report files; false after a message on standard error. */
 bool conform_write_reports(const conform_report *report);
 
+/* ---- json.c ---- */
+
+/* Length in bytes of the UTF-8 character at `at`, 0 when it is not well formed. */
+int conform_utf8(const unsigned char *at);
+/* A string of JSON with its quotes; "" for NULL. What is not UTF-8 is replaced by U+FFFD. */
+void conform_json_string(FILE *to, const char *text);
+
 #endif

@@ -61,7 +61,7 @@ static void has_kernels_that_run(conform *c)
         return;
     }
     kernels = report.contributions;
-    for (uint32_t kind = TN_KIND_tn_backend; kind < TN_KIND_END; kind++)
+    for (uint32_t kind = TN_KIND_tn_backend_def; kind < TN_KIND_END; kind++)
         for (int64_t i = 0; i < tn_registry_count(kind); i++) {
             const char *owner = tn_registry_plugin(kind, tn_registry_name(kind, i));
 
@@ -542,7 +542,7 @@ static void survives_wrong_indices(conform *c)
 
 static void opens_again_and_again(conform *c)
 {
-    const tn_backend *backend = (const void *)tn_registry_find(TN_KIND_tn_backend,
+    const tn_backend_def *backend = (const void *)tn_registry_find(TN_KIND_tn_backend_def,
                                                                tn_device_type(c->plugin->device));
     int32_t first = 0, second = 0;
 

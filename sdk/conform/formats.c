@@ -50,7 +50,7 @@ static tn_status image_write(void *user, const void *from, size_t bytes)
     return TN_OK;
 }
 
-static tn_status save(const tn_format *format, const tn_state *state, image *file, size_t limit)
+static tn_status save(const tn_format_def *format, const tn_state *state, image *file, size_t limit)
 {
     tn_sink sink = { file, "memory", image_write };
     uint64_t scope = tn_scope_begin();
@@ -64,7 +64,7 @@ static tn_status save(const tn_format *format, const tn_state *state, image *fil
 }
 
 /* NULL when it was refused. */
-static tn_state *load(const tn_format *format, image *file)
+static tn_state *load(const tn_format_def *format, image *file)
 {
     tn_source source = { file, file->size, "memory", image_read };
     tn_state *state = tn_state_new();
@@ -172,7 +172,7 @@ static bool differ(const tn_state *got, const tn_state *expected, char *words, s
 
 typedef struct trial {
     conform *c;
-    const tn_format *format;
+    const tn_format_def *format;
     image file, largest; /* the one being worked on; the longest that was written */
     tn_state *of_largest;
     int64_t written;
@@ -414,7 +414,7 @@ static bool refuses_noise(trial *t)
 void conform_format(conform *c)
 {
     trial t = { .c = c,
-                .format = (const tn_format *)(const void *)tn_registry_find(TN_KIND_tn_format,
+                .format = (const tn_format_def *)(const void *)tn_registry_find(TN_KIND_tn_format_def,
                                                                             c->subject) };
     uint64_t scope = tn_scope_begin();
 

@@ -48,7 +48,7 @@ static tn_status backward_weighted(const conform_results *out)
         if (weights[count] == NULL ||
             tn_tensor_copy_in(weights[count], values, (size_t)n * sizeof *values) != TN_OK) {
             free(values);
-            return tn_error_last()->code;
+            return tn_error_last_code();
         }
         free(values);
         roots[count++] = out->at[i];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hooks of layers, for tenon check: they run once in a call and once in its backward, and change nothing. */
+ * Hooks of layers, for tenon check: they run once in a call and once in its backward, and change
+ * nothing. */
 #include "layers.h"
 
 static tn_status count_pre(void *user, tn_module *module, const tn_pack *input,
@@ -53,7 +54,7 @@ static tn_status backward_of(const conform_results *out)
             ones[count] = tn_tensor_full(tn_tensor_shape(out->at[i]), 1,
                                          tn_tensor_dtype(out->at[i]), tn_tensor_device(out->at[i]));
             if (ones[count] == NULL)
-                return tn_error_last()->code;
+                return tn_error_last_code();
             roots[count++] = out->at[i];
         }
     return count > 0 ? tn_backward_from(roots, ones, count, NULL) : TN_OK;

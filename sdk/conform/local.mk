@@ -14,6 +14,7 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/contract.c \
 	sdk/conform/files.c \
 	sdk/conform/formats.c \
+	sdk/conform/json.c \
 	sdk/conform/layer_calls.c \
 	sdk/conform/layer_cases.c \
 	sdk/conform/layer_copies.c \

@@ -282,8 +282,8 @@ static tn_status copy(void *device, void *stream, void *to, uint64_t to_offset, 
     return TN_OK;
 }
 
-static const tn_backend backend = {
-    TN_HEAD(tn_backend),
+static const tn_backend_def backend = {
+    TN_HEAD(tn_backend_def),
     .type = "reference",
     .help = "what tenon check compares with: every primitive, slow and obvious",
     .flags = TN_BACKEND_HOST_MEMORY | TN_BACKEND_AFTER_FORK,
@@ -302,13 +302,17 @@ enum { KERNELS = 128 };
 
 static tn_status add(const char *const *names, tn_status (*run)(const tn_call *call))
 {
-    static tn_kernel kernels[KERNELS];
+    static tn_kernel_def kernels[KERNELS];
     static int used;
 
     for (; *names != NULL; names++, used++) {
-        const tn_kernel one = { TN_HEAD(tn_kernel), .op = *names,  .device = "reference",
-                                .name = *names,     .revision = 1, .dtypes = TN_MASK_ALL,
-                                .run = run };
+        const tn_kernel_def one = { TN_HEAD(tn_kernel_def),
+                                    .op = *names,
+                                    .device = "reference",
+                                    .name = *names,
+                                    .revision = 1,
+                                    .dtypes = TN_MASK_ALL,
+                                    .run = run };
         tn_status status;
 
         if (used == KERNELS)

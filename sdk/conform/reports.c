@@ -6,19 +6,17 @@
 #include <errno.h>
 #include <string.h>
 
-static void escaped(FILE *to, const char *text, bool xml)
+static void xml(FILE *to, const char *text)
 {
     for (; text != NULL && *text != '\0'; text++) {
         unsigned char byte = (unsigned char)*text;
 
-        if (xml && byte == '&')
+        if (byte == '&')
             fputs("&amp;", to);
-        else if (xml && byte == '<')
+        else if (byte == '<')
             fputs("&lt;", to);
-        else if (xml && byte == '"')
+        else if (byte == '"')
             fputs("&quot;", to);
-        else if (!xml && (byte == '"' || byte == '\\'))
-            fprintf(to, "\\%c", byte);
         else if (byte < 0x20)
             fputs(" ", to);
         else
@@ -51,21 +49,21 @@ static void junit(FILE *to, const conform_report *r)
         skipped += r->outcome[i].verdict == CONFORM_SKIP;
     }
     fprintf(to, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"");
-    escaped(to, r->id, true);
+    xml(to, r->id);
     fprintf(to, "\" tests=\"%lld\" failures=\"%lld\" skipped=\"%lld\">\n", (long long)r->n_outcomes,
             (long long)failed, (long long)skipped);
     for (int64_t i = 0; i < r->n_outcomes; i++) {
         const conform_outcome *o = &r->outcome[i];
 
         fprintf(to, "  <testcase classname=\"tenon.check\" name=\"");
-        escaped(to, o->name, true);
+        xml(to, o->name);
         fprintf(to, "\" time=\"%.3f\"", o->seconds);
         if (o->verdict == CONFORM_PASS) {
             fprintf(to, "/>\n");
             continue;
         }
         fprintf(to, "><%s message=\"", o->verdict == CONFORM_FAIL ? "failure" : "skipped");
-        escaped(to, o->words, true);
+        xml(to, o->words);
         fprintf(to, "\"/></testcase>\n");
     }
     fprintf(to, "</testsuite>\n");
@@ -77,11 +75,11 @@ static void operators(FILE *to, const conform_report *r)
     for (int64_t i = 0; i < r->n_lines; i++) {
         const conform_line *l = &r->line[i];
 
-        fprintf(to, "%s\n    { \"name\": \"", i > 0 ? "," : "");
-        escaped(to, l->op, false);
-        fprintf(to, "\", \"dtype\": \"%s\", \"route\": \"", l->dtype);
-        escaped(to, l->route, false);
-        fprintf(to, "\", \"cases\": %lld, \"failed\": %lld, \"share\": %.3g }", (long long)l->cases,
+        fprintf(to, "%s\n    { \"name\": ", i > 0 ? "," : "");
+        conform_json_string(to, l->op);
+        fprintf(to, ", \"dtype\": \"%s\", \"route\": ", l->dtype);
+        conform_json_string(to, l->route);
+        fprintf(to, ", \"cases\": %lld, \"failed\": %lld, \"share\": %.3g }", (long long)l->cases,
                 (long long)l->failed, l->worst);
     }
     fprintf(to, "\n  ]");
@@ -91,24 +89,23 @@ static void json(FILE *to, const conform_report *r)
 {
     static const char *const words[] = { "passed", "failed", "skipped" };
 
-    fprintf(to, "{\n  \"plugin\": \"");
-    escaped(to, r->id, false);
-    fprintf(to, "\",\n  \"file\": \"");
-    escaped(to, r->options->file, false);
-    fprintf(to, "\",\n  \"device\": \"");
-    escaped(to, r->device, false);
-    fprintf(to, "\",\n  \"seed\": %llu,\n  \"tests\": [", (unsigned long long)r->options->seed);
+    fprintf(to, "{\n  \"plugin\": ");
+    conform_json_string(to, r->id);
+    fprintf(to, ",\n  \"file\": ");
+    conform_json_string(to, r->options->file);
+    fprintf(to, ",\n  \"device\": ");
+    conform_json_string(to, r->device);
+    fprintf(to, ",\n  \"seed\": %llu,\n  \"tests\": [", (unsigned long long)r->options->seed);
     for (int64_t i = 0; i < r->n_outcomes; i++) {
         const conform_outcome *o = &r->outcome[i];
 
-        fprintf(to, "%s\n    { \"name\": \"", i > 0 ? "," : "");
-        escaped(to, o->name, false);
-        fprintf(to, "\", \"outcome\": \"%s\", \"checks\": %lld, \"seconds\": %.3f",
-                words[o->verdict], (long long)o->checks, o->seconds);
+        fprintf(to, "%s\n    { \"name\": ", i > 0 ? "," : "");
+        conform_json_string(to, o->name);
+        fprintf(to, ", \"outcome\": \"%s\", \"checks\": %lld, \"seconds\": %.3f", words[o->verdict],
+                (long long)o->checks, o->seconds);
         if (o->words != NULL) {
-            fprintf(to, ", \"words\": \"");
-            escaped(to, o->words, false);
-            fprintf(to, "\"");
+            fprintf(to, ", \"words\": ");
+            conform_json_string(to, o->words);
         }
         fprintf(to, " }");
     }
@@ -120,11 +117,11 @@ static void json(FILE *to, const conform_report *r)
 /* What the plugin can do, as far as the run showed it. */
 static void capabilities(FILE *to, const conform_report *r)
 {
-    fprintf(to, "{\n  \"tenon\": \"%s\",\n  \"plugin\": \"", tn_version());
-    escaped(to, r->id, false);
-    fprintf(to, "\",\n  \"device\": \"");
-    escaped(to, r->device, false);
-    fprintf(to, "\",\n");
+    fprintf(to, "{\n  \"tenon\": \"%s\",\n  \"plugin\": ", tn_version());
+    conform_json_string(to, r->id);
+    fprintf(to, ",\n  \"device\": ");
+    conform_json_string(to, r->device);
+    fprintf(to, ",\n");
     operators(to, r);
     fprintf(to, "\n}\n");
 }

@@ -398,7 +398,7 @@ my $ops_h = <<"END";
  * Option structs and wrappers of the standard operators. $notice
  * A wrapper gives a tensor that the innermost scope owns, NULL on failure; NULL for an input makes it fail
  * without a new error, TN_NONE is the absent optional input. NULL for `options`: all defaults; else a struct that began as
- * TN_<NAME>_OPTIONS. [any-thread] [scoped] [null-ok: options] */
+ * TN_<NAME>_OPTIONS. [scoped] [null-ok: options] */
 #ifndef TENON_OPS_H
 #define TENON_OPS_H
 

@@ -143,7 +143,7 @@ static void hear(void *user, int level, const char *plugin, const char *text)
 static void open_with_three(int first, int second, int third)
 {
     load();
-    tn_log_set_sink(hear, NULL);
+    tn_set_log_sink(hear, NULL);
     ((struct options *)d.plugin->options_data)->blas = DRIVER ",/nowhere/lt.so," DRIVER "," DRIVER;
     fake->blas_create[0] = first;
     fake->blas_create[1] = second;

@@ -144,7 +144,7 @@ START_TEST(without_kernels_activation_says_so_and_what_would_help)
     ((struct options *)d.plugin->options_data)->kernels = "";
     if (d.plugin->activate() == TN_OK)
         return; /* built with nvcc: the plugin has kernels */
-    expect(tn_error_last()->code, TN_ERR_UNAVAILABLE, "built without CUDA kernels");
+    expect(tn_error_last_code(), TN_ERR_UNAVAILABLE, "built without CUDA kernels");
 }
 END_TEST
 

@@ -362,7 +362,7 @@ START_TEST(a_text_that_does_not_compile_gives_text_type_and_log)
         expect(call_into(&other, "mul", NULL, in, 2, out, 1), TN_ERR_DEVICE,
                "arithmetic.cl for i16 does not compile on");
         call_into(&other, "mul", NULL, in, 2, out, 1);
-        expect(tn_error_last()->code, TN_ERR_DEVICE, "no_such_function");
+        expect(tn_error_last_code(), TN_ERR_DEVICE, "no_such_function");
     }
     array_drop(a);
     other.backend->stream_drop(other.device, other.stream);

@@ -296,7 +296,7 @@ END_TEST
         (void)s, (void)o;                                                                          \
         y = (expression);                                                                          \
         out[0] = y != NULL ? tn_mul(y, y) : NULL;                                                  \
-        return out[0] != NULL ? TN_OK : tn_error_last()->code;                                     \
+        return out[0] != NULL ? TN_OK : tn_error_last_code();                                      \
     }
 CODE(strided, tn_slice(in[0], 1, &s))
 CODE(crossing, tn_diagonal(in[0], &o))
@@ -329,18 +329,18 @@ START_TEST(products_that_leave_the_range_of_float32)
     tn_tensor *x;
     for (int i = 0; i < COUNT; i++)
         values[i] = i % 2 ? 2 : 0.5; /* partial products far down and up, in lanes */
-    x = put(tn_device_default(), TN_F32, TN_SHAPE(COUNT), values, DENSE);
-    same("prod", tn_device_default(), TN_F32, tn_prod(tn_narrow(x, 0, 0, 900), NULL), &expected, 0,
+    x = put(tn_default_device(), TN_F32, TN_SHAPE(COUNT), values, DENSE);
+    same("prod", tn_default_device(), TN_F32, tn_prod(tn_narrow(x, 0, 0, 900), NULL), &expected, 0,
          0);
     for (int i = 0; i < COUNT; i++)
         values[i] = -0.7;
-    x = put(tn_device_default(), TN_F32, TN_SHAPE(COUNT), values, DENSE);
+    x = put(tn_default_device(), TN_F32, TN_SHAPE(COUNT), values, DENSE);
     ck_assert(get(tn_prod(x, NULL))[0] == 0);
     values[COUNT - 1] = NAN;
-    x = put(tn_device_default(), TN_F32, TN_SHAPE(COUNT), values, DENSE);
+    x = put(tn_default_device(), TN_F32, TN_SHAPE(COUNT), values, DENSE);
     ck_assert(isnan(get(tn_prod(x, NULL))[0]));
     values[COUNT - 1] = INFINITY; /* 0 times infinity */
-    x = put(tn_device_default(), TN_F32, TN_SHAPE(COUNT), values, DENSE);
+    x = put(tn_default_device(), TN_F32, TN_SHAPE(COUNT), values, DENSE);
     ck_assert(isnan(get(tn_prod(x, NULL))[0]));
 }
 END_TEST
@@ -362,7 +362,7 @@ START_TEST(rows_of_all_lengths)
             tn_amin_options b = TN_AMIN_OPTIONS;
             tn_prod_options p = TN_PROD_OPTIONS;
             tn_cumsum_options back = TN_CUMSUM_OPTIONS;
-            const tn_device *device = tn_device_default();
+            const tn_device *device = tn_default_device();
             tn_tensor *in;
             s.dims = a.dims = b.dims = p.dims = (tn_ints){ &last, 1 };
             back.reverse = true;
@@ -412,7 +412,7 @@ START_TEST(the_same_bits_whatever_the_threads)
         tn_tensor *in, *results[8 + LOSSES];
         s.dims = (tn_ints){ &last, 1 };
         ok(tn_set_num_threads(threads));
-        in = put(tn_device_default(), TN_F32, TN_SHAPE(ROWS, WIDE), x, DENSE);
+        in = put(tn_default_device(), TN_F32, TN_SHAPE(ROWS, WIDE), x, DENSE);
         results[0] = tn_sum(in, &s);
         results[1] = tn_prod(in, NULL);
         results[2] = tn_cumsum(in, 1, NULL);
@@ -463,11 +463,11 @@ START_TEST(float16_there_and_back)
         else /* a quiet NaN of the same sign */
             ck_assert_msg(back[i] == (i | 0x200), "%04x became %04x", i, back[i]);
     }
-    half = tn_cast(put(tn_device_default(), TN_F32, TN_SHAPE(6),
+    half = tn_cast(put(tn_default_device(), TN_F32, TN_SHAPE(6),
                        NUMBERS(1.00048828125, 1.00146484375, 65519.99, 65520, 0x1p-25, 0x1.8p-25),
                        DENSE),
                    TN_F16);
-    same("cast", tn_device_default(), TN_F16, half,
+    same("cast", tn_default_device(), TN_F16, half,
          NUMBERS(1, 1.001953125, 65504, INFINITY, 0, 0x1p-24), 0, 0);
 }
 END_TEST

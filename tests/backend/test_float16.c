@@ -86,7 +86,7 @@ enum { ROWS = 37, COLUMNS = 41, TAKEN = 90 };
 /* Numbers of the type at places that come again and again: each sum is rounded, in the order of the index. */
 static void check_sums_at_places(void)
 {
-    const tn_device *device = tn_device_default();
+    const tn_device *device = tn_default_device();
     static double x[ROWS * COLUMNS], y[TAKEN * COLUMNS], want[ROWS * COLUMNS];
     int64_t places[TAKEN], each[TAKEN * COLUMNS], shape[2] = { ROWS, COLUMNS },
                                                   taken[2] = { TAKEN, COLUMNS };
@@ -258,7 +258,7 @@ static const struct {
 
 static void check_ways(int64_t rows, int64_t columns)
 {
-    const tn_device *device = tn_device_default();
+    const tn_device *device = tn_default_device();
     int64_t shape[2] = { rows, columns }, count = rows * columns;
     double *x = room(count), *y = room(count), *z = room(count);
     for (int t = 0; t < 2; t++)

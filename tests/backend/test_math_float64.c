@@ -440,8 +440,8 @@ START_TEST(roots_are_rounded_to_the_nearest_number)
         double roots[ENDS_HERE];
         for (int i = 0; i < ENDS_HERE; i++)
             roots[i] = stored(sqrt(limits[i]), type ? TN_F64 : TN_F32);
-        same("sqrt", tn_device_default(), type ? TN_F64 : TN_F32,
-             tn_sqrt(put(tn_device_default(), type ? TN_F64 : TN_F32, TN_SHAPE(ENDS_HERE), limits,
+        same("sqrt", tn_default_device(), type ? TN_F64 : TN_F32,
+             tn_sqrt(put(tn_default_device(), type ? TN_F64 : TN_F32, TN_SHAPE(ENDS_HERE), limits,
                          DENSE)),
              roots, 0, 0);
     }
@@ -452,8 +452,8 @@ START_TEST(roots_are_rounded_to_the_nearest_number)
         double roots[8];
         for (int i = 0; i < 8; i++)
             roots[i] = sqrt(far[i]);
-        same("sqrt", tn_device_default(), TN_F64,
-             tn_sqrt(put(tn_device_default(), TN_F64, TN_SHAPE(8), far, DENSE)), roots, 0, 0);
+        same("sqrt", tn_default_device(), TN_F64,
+             tn_sqrt(put(tn_default_device(), TN_F64, TN_SHAPE(8), far, DENSE)), roots, 0, 0);
     }
 }
 END_TEST

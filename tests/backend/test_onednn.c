@@ -86,7 +86,7 @@ START_TEST(convolutions_are_those_in_float64)
 
     setenv("TENON_LOG", "debug", 1); /* read with the first call */
     setenv("TENON_ONEDNN_SHAPES", "all", 1);
-    tn_log_set_sink(listen, NULL);
+    tn_set_log_sink(listen, NULL);
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
         TN_SCOPE;
         double *from[4];
@@ -159,7 +159,7 @@ static int taken(figure f)
 START_TEST(only_shapes_that_measured_faster_are_taken)
 {
     setenv("TENON_LOG", "debug", 1);
-    tn_log_set_sink(listen, NULL);
+    tn_set_log_sink(listen, NULL);
     ck_assert_int_eq(taken((figure){ 4, 1, 6, 1, 12, 5, 1, 2, 1, false }), 3);
     ck_assert_int_eq(taken((figure){ 4, 32, 32, 32, 8, 3, 1, 1, 1, false }), 3);
     ck_assert_int_eq(taken((figure){ 4, 64, 128, 1, 8, 1, 2, 0, 1, false }), 3);
@@ -175,7 +175,7 @@ START_TEST(an_unknown_choice_of_shapes_is_refused)
 {
     setenv("TENON_ONEDNN_SHAPES", "some", 1);
     setenv("TENON_LOG", "debug", 1);
-    tn_log_set_sink(listen, NULL);
+    tn_set_log_sink(listen, NULL);
     ck_assert_int_eq(taken((figure){ 4, 1, 6, 1, 12, 5, 1, 2, 1, false }), 0);
 }
 END_TEST

@@ -20,7 +20,8 @@ static void count(void *user, const tn_device *device, int64_t bytes)
         atomic_fetch_add(&taken, bytes);
 }
 
-static const tn_observer observer = { TN_HEAD(tn_observer), .name = "bytes", .memory = count };
+static const tn_observer_def observer = { TN_HEAD(tn_observer_def), .name = "bytes",
+                                          .memory = count };
 
 /* Its numbers, where the device is the fake one; NULL otherwise. */
 static const struct fake_cuda *fake_of(const tn_device *device)

@@ -71,7 +71,7 @@ START_TEST(a_host_pointer_is_an_error_and_a_handle_is_no_pointer)
     bad.shape = shape;
     bad.strides = strides;
     const tn_view *in[] = { &bad }, *out[] = { &view };
-    tn_kernel kernel = { .op = "relu" };
+    tn_kernel_def kernel = { .op = "relu" };
     tn_call call = { TN_HEAD(tn_call), .op = "relu", .in = in,         .out = out,
                      .n_in = 1,        .n_out = 1,   .kernel = &kernel };
     ck_assert_int_eq(api()->enqueue(&call, NULL, NULL), TN_ERR_DEVICE);
@@ -102,7 +102,7 @@ START_TEST(a_view_beyond_its_memory_is_refused)
     bad.shape = shape;
     bad.strides = strides;
     const tn_view *in[] = { &bad }, *out[] = { &bad };
-    tn_kernel kernel = { .op = "relu" };
+    tn_kernel_def kernel = { .op = "relu" };
     tn_call call = { TN_HEAD(tn_call), .op = "relu", .in = in,         .out = out,
                      .n_in = 1,        .n_out = 1,   .kernel = &kernel };
     ck_assert_int_eq(api()->enqueue(&call, NULL, NULL), TN_ERR_DEVICE);
@@ -311,7 +311,7 @@ static void listen(void *user, int level, const char *plugin, const char *text)
 START_TEST(rule_22_a_pack_overrides_a_kernel_and_what_it_does_not_support_goes_to_the_next)
 {
     setenv("TENON_LOG", "info", 1);
-    tn_log_set_sink(listen, NULL);
+    tn_set_log_sink(listen, NULL);
     TN_SCOPE;
     char route[256];
     tn_op_route(tn_op_find("relu", 0), "strict", TN_F32, route, sizeof route);

@@ -10,7 +10,7 @@ static void train(const tn_device *device, int steps, double *losses)
 {
     static const float xs[4][2] = { { 0, 0 }, { 0, 1 }, { 1, 0 }, { 1, 1 } };
     static const int64_t ys[4] = { 0, 1, 1, 0 };
-    ok(tn_default_device(tn_device_name(device)));
+    ok(tn_set_default_device(tn_device_name(device)));
     tn_random_seed(1);
     tn_module *net = tn_module_new("Sequential(Linear(2, 16), ReLU(), Linear(16, 2))");
     there(net);
@@ -72,7 +72,7 @@ START_TEST(a_wide_network_is_equal_to_the_bit_for_any_number_of_threads)
 {
     double first[2], losses[2];
     const tn_device *cpu = tn_device_find("cpu");
-    ok(tn_default_device("cpu"));
+    ok(tn_set_default_device("cpu"));
     for (int threads = 1; threads <= 4; threads *= 2) {
         ok(tn_set_num_threads(threads));
         tn_random_seed(3);
@@ -164,7 +164,7 @@ START_TEST(a_network_of_convolutions_learns_the_same_to_the_bit_for_any_number_o
     static const int64_t last[4] = { 1200, 1, 60, 3 };
     tn_tensor *x, *side;
 
-    ok(tn_default_device("cpu"));
+    ok(tn_set_default_device("cpu"));
     x = tn_philox_normal(tn_tensor_empty(TN_SHAPE(4, 3, 20, 20), TN_F32, NULL), 0, 1, 9, 0);
     side = tn_copy_(
         tn_tensor_empty_strided(TN_SHAPE(4, 3, 20, 20), (tn_ints){ last, 4 }, TN_F32, NULL), x);
@@ -180,7 +180,7 @@ START_TEST(a_transformer_learns_the_same_to_the_bit_for_any_number_of_threads)
         "Sequential(TransformerEncoderLayer(64, 4, dim_feedforward=192, dropout=0.0, "
         "batch_first=True), Flatten(), Linear(2560, 10))";
 
-    ok(tn_default_device("cpu"));
+    ok(tn_set_default_device("cpu"));
     same_for_threads(
         net, tn_philox_normal(tn_tensor_empty(TN_SHAPE(6, 40, 64), TN_F32, NULL), 0, 1, 9, 0));
 }

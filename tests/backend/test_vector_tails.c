@@ -85,7 +85,7 @@ START_TEST(elements_by_index_along_each_dimension)
     ck_assert_ptr_nonnull(
         strstr(tn_error_text(), "index 5 is out of bounds for dimension 0 with size 5"));
     tn_error_clear();
-    same("index_select", tn_device_default(), TN_F64,
+    same("index_select", tn_default_device(), TN_F64,
          tn_index_select(tn_select(row, 0, 3),
                          tn_cast(tn_tensor_from(x, TN_F64, TN_SHAPE(1)), TN_I64), 0),
          NUMBERS(3), 0, 0);

@@ -32,7 +32,7 @@ static inline int suite_run(const char *name, const TTest *const *tests)
 /* The last failure has this code and these words in it; it is cleared. */
 #define expect_failure(code_, words)                                                               \
     do {                                                                                           \
-        ck_assert_str_eq(tn_status_name(tn_error_last()->code), tn_status_name(code_));            \
+        ck_assert_str_eq(tn_status_name(tn_error_last_code()), tn_status_name(code_));             \
         if (!strstr(tn_error_last()->message, words))                                              \
             ck_abort_msg("expected the words \"%s\" in \"%s\"", words, tn_error_last()->message);  \
         tn_error_clear();                                                                          \

@@ -183,7 +183,7 @@ START_TEST(a_sink_gets_level_plugin_and_text)
 
     begin_anew();
     unsetenv("TENON_LOG");
-    tn_log_set_sink(sink, &seen);
+    tn_set_log_sink(sink, &seen);
     tn_log(TN_LOG_INFO, "not at the default level");
     ck_assert_int_eq(seen.count, 0);
     const char *before = tn__error_plugin("org.example.x");
@@ -209,7 +209,7 @@ START_TEST(a_sink_gets_level_plugin_and_text)
     setenv("TENON_LOG", "off", 1);
     tn_log(TN_LOG_ERROR, "silence");
     ck_assert_str_eq(seen.text, "fine");
-    tn_log_set_sink(NULL, NULL);
+    tn_set_log_sink(NULL, NULL);
     unsetenv("TENON_LOG");
     begin_anew();
 }
@@ -454,12 +454,12 @@ START_TEST(a_sink_that_logs_does_not_hang)
     int count = 0;
 
     begin_anew();
-    tn_log_set_sink(chatty, &count);
+    tn_set_log_sink(chatty, &count);
     int saved = hold_stderr();
     tn_log(TN_LOG_ERROR, "once");
     ck_assert_str_eq(release_stderr(saved), "tenon: error: from inside a sink\n");
     ck_assert_int_eq(count, 1);
-    tn_log_set_sink(NULL, NULL);
+    tn_set_log_sink(NULL, NULL);
 }
 END_TEST
 
@@ -476,12 +476,12 @@ START_TEST(threads_log_whole_lines)
     struct seen seen = { 0 };
 
     begin_anew();
-    tn_log_set_sink(sink, &seen);
+    tn_set_log_sink(sink, &seen);
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, log_much, NULL), 0);
     for (int i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
-    tn_log_set_sink(NULL, NULL);
+    tn_set_log_sink(NULL, NULL);
     ck_assert_int_eq(seen.count, 800);
 }
 END_TEST

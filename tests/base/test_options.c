@@ -57,7 +57,7 @@ static tn_status fill(const tn_option *table, void *data, size_t size, const cha
 
     if (!spec) {
         *keep = NULL;
-        return tn_error_last()->code;
+        return tn_error_last_code();
     }
     memset(data, 0, size);
     tn_snprint(what, sizeof what, "layer %s", spec->type);

@@ -74,17 +74,17 @@ static tn_status copy(void *device, void *stream, void *to, uint64_t to_offset, 
     return TN_OK;
 }
 
-static const tn_backend backend = { TN_HEAD(tn_backend),
-                                    .type = "bare",
-                                    .help = "memory without kernels",
-                                    .flags = TN_BACKEND_HOST_MEMORY,
-                                    .enumerate = enumerate,
-                                    .open = open_device,
-                                    .close = close_device,
-                                    .info = info,
-                                    .alloc = alloc,
-                                    .free = free_memory,
-                                    .copy_in = copy_in,
-                                    .copy_out = copy_out,
-                                    .copy = copy };
+static const tn_backend_def backend = { TN_HEAD(tn_backend_def),
+                                        .type = "bare",
+                                        .help = "memory without kernels",
+                                        .flags = TN_BACKEND_HOST_MEMORY,
+                                        .enumerate = enumerate,
+                                        .open = open_device,
+                                        .close = close_device,
+                                        .info = info,
+                                        .alloc = alloc,
+                                        .free = free_memory,
+                                        .copy_in = copy_in,
+                                        .copy_out = copy_out,
+                                        .copy = copy };
 TN_PLUGIN("org.example.bare", "1.0.0", &backend);

@@ -61,7 +61,7 @@ static tn_status decompose(tn_tensor *const *in, int64_t n_in, const void *optio
 
     (void)n_in;
     out[0] = tn_mul_scalar(tn_flip(in[0], o->dims), factor(o, true));
-    return out[0] != NULL ? TN_OK : tn_error_last()->code;
+    return out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static const tn_operand in[] = { { "x", 0, TN_MASK_FLOAT } }, out[] = { { "y", 0, 0 } };

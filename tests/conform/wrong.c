@@ -110,7 +110,7 @@ static tn_status cube_decompose(tn_tensor *const *in, int64_t n_in, const void *
     (void)n_in;
     (void)options;
     out[0] = tn_mul(tn_mul(in[0], in[0]), sulks ? tn_neg(in[0]) : in[0]);
-    return out[0] != NULL ? TN_OK : tn_error_last()->code;
+    return out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static const tn_operand cube_in[] = { { "x", 0, TN_MASK_FLOAT } }, cube_out[] = { { "y", 0, 0 } };
@@ -168,7 +168,7 @@ static tn_status pair_decompose(tn_tensor *const *in, int64_t n_in, const void *
     (void)options;
     out[0] = tn_mul(in[0], in[0]);
     out[1] = tn_mul(out[0], in[0]);
-    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last()->code;
+    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static const tn_operand pair_in[] = { { "x", 0, TN_MASK_FLOAT } },
@@ -333,8 +333,8 @@ static bool add_supports(const tn_call *call, char *reason, size_t size)
     return false;
 }
 
-static const tn_kernel kernel = {
-    TN_HEAD(tn_kernel),
+static const tn_kernel_def kernel = {
+    TN_HEAD(tn_kernel_def),
     .op = WRONG == GREEDY ? "add" : "relu",
     .device = WRONG == ELSEWHERE ? "strict" : "cpu",
     .name = "wrong",

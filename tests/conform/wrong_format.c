@@ -158,12 +158,12 @@ static tn_status save(const tn_sink *sink, const tn_state *state)
     return status;
 }
 
-static const tn_format format = { TN_HEAD(tn_format),
-                                  .name = "toy",
-                                  .help = "a format of the tests",
-                                  .extensions = ".toy",
-                                  .recognize = recognize,
-                                  .load = load,
-                                  .save = save,
-                                  .flags = WRONG == TEXTLESS ? TN_FORMAT_TEXTS : 0 };
+static const tn_format_def format = { TN_HEAD(tn_format_def),
+                                      .name = "toy",
+                                      .help = "a format of the tests",
+                                      .extensions = ".toy",
+                                      .recognize = recognize,
+                                      .load = load,
+                                      .save = save,
+                                      .flags = WRONG == TEXTLESS ? TN_FORMAT_TEXTS : 0 };
 TN_PLUGIN("org.example.toy", "1.0.0", &format);

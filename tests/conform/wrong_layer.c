@@ -183,8 +183,8 @@ static tn_tensor *listed_forward(tn_module *self, tn_tensor *x)
     return tn_mul_scalar(x, s->on ? sum : 1);
 }
 
-static const tn_layer layer = {
-    TN_HEAD(tn_layer),
+static const tn_layer_def layer = {
+    TN_HEAD(tn_layer_def),
     .name = "Scaled",
     .options = WRONG == LISTED ? listed_options : options,
     .data_size = WRONG == LISTED ? sizeof(struct listed) : sizeof(struct layer),

@@ -36,7 +36,7 @@ static tn_status write_bytes(void *user, const void *from, size_t count)
     return TN_OK;
 }
 
-static tn_state *load(const tn_format *format, struct bytes *bytes)
+static tn_state *load(const tn_format_def *format, struct bytes *bytes)
 {
     tn_source source = { bytes, bytes->size, "input", read_bytes };
     tn_state *state = tn_state_new();
@@ -91,7 +91,8 @@ static void touch(const tn_state *state)
 static int fuzz_file(const char *name, const uint8_t *data, size_t size)
 {
     TN_SCOPE;
-    const tn_format *format = (const tn_format *)tn_registry_find(TN_KIND_tn_format, name);
+    const tn_format_def *format = (const tn_format_def *)tn_registry_find(TN_KIND_tn_format_def,
+                                                                          name);
     fuzz_require(format != NULL);
     struct bytes input = { (uint8_t *)fuzz_text(data, size), size }, output = { NULL, 0 };
     tn_state *state = load(format, &input);

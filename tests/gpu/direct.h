@@ -28,7 +28,7 @@
 /* A plugin, and one device and stream of it. */
 struct direct {
     const tn_plugin *plugin;
-    const tn_backend *backend;
+    const tn_backend_def *backend;
     void *device, *stream;
     tn_device_info info;
 };
@@ -264,7 +264,7 @@ static inline void array_down(struct array *a)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-static inline const tn_kernel *kernel_find(struct direct *d, const char *op)
+static inline const tn_kernel_def *kernel_find(struct direct *d, const char *op)
 {
     for (int64_t i = 0; i < d->plugin->n_kernels; i++)
         if (strcmp(d->plugin->kernels[i].op, op) == 0)

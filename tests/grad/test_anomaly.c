@@ -86,8 +86,8 @@ static tn_status root_call(tn_module *self, const tn_pack *input, tn_pack *outpu
 
 START_TEST(inside_modules_the_path_is_told)
 {
-    static const tn_layer root = { TN_HEAD(tn_layer), .name = "Root", .help = "square roots",
-                                   .call = root_call };
+    static const tn_layer_def root = { TN_HEAD(tn_layer_def), .name = "Root",
+                                       .help = "square roots", .call = root_call };
     TN_SCOPE;
     tn_module *net;
 

@@ -27,7 +27,7 @@ static tn_tensor *input(tn_ints shape, double first)
     {                                                                                              \
         (void)user;                                                                                \
         out[0] = (expression);                                                                     \
-        return out[0] != NULL ? TN_OK : tn_error_last()->code;                                     \
+        return out[0] != NULL ? TN_OK : tn_error_last_code();                                      \
     }
 
 static tn_tensor *targets(void)
@@ -366,7 +366,7 @@ static void sweep(tn_status (*work)(tn_tensor *x, tn_tensor *w, tn_tensor *b))
     ck_assert_int_eq(work(x, w, b), TN_OK);
     for (int i = 0; i < 9; i++)
         expected[i] = at(tn_tensor_grad(w), i);
-    tn_device_trim(tn_device_default());
+    tn_device_trim(tn_default_device());
     for (;; nth++) {
         tn_status status;
 

@@ -249,10 +249,10 @@ START_TEST(a_begin_without_memory_does_not_end_the_one_outside_it)
     tn_device_end();
     tn_device_end(); /* the one that failed */
     if (depth > 1)
-        ck_assert_ptr_eq(tn_device_default(), meta);
+        ck_assert_ptr_eq(tn_default_device(), meta);
     while (--depth > 0)
         tn_device_end();
-    ck_assert_ptr_eq(tn_device_default(), cpu);
+    ck_assert_ptr_eq(tn_default_device(), cpu);
     FINE();
     tn_device_end();
     FAILED(TN_ERR_RUNTIME, "without a tn_device_begin");

@@ -114,7 +114,7 @@ static tn_status value_of(void *user, tn_tensor *const *in, tn_tensor **out)
     const size_t *row = user;
 
     out[0] = rows[*row].code(in, rows[*row].inputs);
-    return out[0] != NULL ? TN_OK : tn_error_last()->code;
+    return out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
 /* The gradient of a row's code as code itself; of squares, so that it depends on the values. */

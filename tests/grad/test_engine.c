@@ -273,7 +273,7 @@ START_TEST(the_graph_goes_after_backward_and_with_its_tensors)
     int64_t nodes = tn_graph_node_count();
     uint64_t scope = tn_scope_begin();
     tn_memory_stats before, after;
-    const tn_device *device = tn_device_default();
+    const tn_device *device = tn_default_device();
     tn_tensor *x = with_grad(tn_tensor_full(TN_SHAPE(1000), 1, TN_F32, NULL)), *loss;
 
     uint64_t inner = tn_scope_begin();

@@ -51,18 +51,18 @@ static tn_status fill(const void *data, tn_tensor *tensor)
     return tensor ? TN_OK : TN_ERR_VALUE;
 }
 
-static const tn_layer layer = { TN_HEAD(tn_layer), .name = "Scale", .options = options,
-                                .data_size = sizeof(struct scale), .forward = forward };
-static const tn_kernel kernel = TN_KERNEL("relu", "cpu", "tn_relu_f32", TN_BIT(TN_F32), run);
-static const tn_backend backend = { TN_HEAD(tn_backend), .type = "mine" };
+static const tn_layer_def layer = { TN_HEAD(tn_layer_def), .name = "Scale", .options = options,
+                                    .data_size = sizeof(struct scale), .forward = forward };
+static const tn_kernel_def kernel = TN_KERNEL("relu", "cpu", "tn_relu_f32", TN_BIT(TN_F32), run);
+static const tn_backend_def backend = { TN_HEAD(tn_backend_def), .type = "mine" };
 static const tn_op_def op = { TN_HEAD(tn_op_def), .name = "mine", .revision = 1 };
 static const tn_optimizer_def optimizer = { TN_HEAD(tn_optimizer_def), .name = "Mine",
                                             .step = step };
 static const tn_scheduler_def scheduler = { TN_HEAD(tn_scheduler_def), .name = "Mine",
                                             .rate = rate };
 static const tn_init_def init = { TN_HEAD(tn_init_def), .name = "mine", .fill = fill };
-static const tn_format format = { TN_HEAD(tn_format), .name = "mine" };
-static const tn_observer observer = { TN_HEAD(tn_observer), .name = "mine" };
+static const tn_format_def format = { TN_HEAD(tn_format_def), .name = "mine" };
+static const tn_observer_def observer = { TN_HEAD(tn_observer_def), .name = "mine" };
 
 TN_PLUGIN("org.example.descriptors", "1.0.0", &layer, &kernel, &backend, &op, &optimizer,
           &scheduler, &init, &format, &observer);

@@ -105,7 +105,7 @@ int main(int argc, char **argv)
 {
     static const float values[2] = { 0.0f, 2.0f };
     double sum = 0;
-    if (argc > 1 && tn_default_device(argv[1]) != TN_OK)
+    if (argc > 1 && tn_set_default_device(argv[1]) != TN_OK)
         goto out;
     tn_module *net = tn_module_new("Sequential(Linear(2, 3), Swish(beta=%g), Linear(3, 1))", 0.5);
     {

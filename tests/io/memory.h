@@ -26,7 +26,8 @@ static inline tn_status load_memory_as(const char *name, const char *bytes, size
     TN_SCOPE;
     struct memory memory = { bytes, size };
     tn_source source = { &memory, size, "a file", read_memory };
-    const tn_format *format = (const tn_format *)tn_registry_find(TN_KIND_tn_format, name);
+    const tn_format_def *format = (const tn_format_def *)tn_registry_find(TN_KIND_tn_format_def,
+                                                                          name);
     ck_assert_ptr_nonnull(format);
     return format->load(&source, state);
 }

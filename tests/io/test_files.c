@@ -56,12 +56,12 @@ static tn_status silent_save(const tn_sink *sink, const tn_state *state)
     return TN_ERR_TYPE;
 }
 
-static const tn_format test_format = {
-    TN_HEAD(tn_format),     .name = "test.format", .extensions = ".tst .test",
+static const tn_format_def test_format = {
+    TN_HEAD(tn_format_def), .name = "test.format", .extensions = ".tst .test",
     .recognize = recognize, .load = load,          .save = save
 };
-static const tn_format mute_format = { TN_HEAD(tn_format), .name = "test.mute",
-                                       .extensions = ".mute", .save = silent_save };
+static const tn_format_def mute_format = { TN_HEAD(tn_format_def), .name = "test.mute",
+                                           .extensions = ".mute", .save = silent_save };
 
 static char folder[64], path[128];
 

@@ -170,7 +170,7 @@ START_TEST(an_index_that_cannot_be_right_is_refused)
     for (int i = 0; i < tn__countof(cases); i++) {
         write_text(INDEX, cases[i].text);
         ck_assert_msg(tn_state_load(INDEX) == NULL, "%s", cases[i].text);
-        expect_failure(tn_error_last()->code, cases[i].words);
+        expect_failure(tn_error_last_code(), cases[i].words);
     }
     ck_assert_int_eq(tn_state_save(state, INDEX), TN_ERR_VALUE);
     expect_failure(TN_ERR_VALUE, "tn_state_save_parts");

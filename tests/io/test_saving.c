@@ -287,7 +287,7 @@ static tn_status load_it(const void *user)
     const struct saving *s = user;
     tn_state *state = tn_state_load(s->path);
     tn_state_drop(state);
-    return state != NULL ? TN_OK : tn_error_last()->code;
+    return state != NULL ? TN_OK : tn_error_last_code();
 }
 
 START_TEST(closed_standard_streams_do_not_become_the_file)

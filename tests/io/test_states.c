@@ -116,7 +116,7 @@ START_TEST(a_file_goes_to_the_device_that_is_there)
         tn_state_drop(got);
     }
     ck_assert_ptr_null(tn_device_find("warp:3"));
-    expect_failure(tn_error_last()->code, "warp");
+    expect_failure(tn_error_last_code(), "warp");
     TN_PROVES("SER-004");
     tn_state_drop(state);
     leave_folder();
@@ -171,8 +171,8 @@ START_TEST(texts_that_nobody_wrote_are_refused_with_their_line)
     TN_SCOPE;
     in_folder();
     for (int i = 1; i < tn__countof(texts); i++) {
-        const tn_format *format = (const tn_format *)tn_registry_find(TN_KIND_tn_format,
-                                                                      "safetensors");
+        const tn_format_def *format = (const tn_format_def *)tn_registry_find(TN_KIND_tn_format_def,
+                                                                              "safetensors");
         ck_assert_ptr_nonnull(format);
         /* Past the state's own check, as a stranger would write it. */
         tn_state *state = tn_state_new();
@@ -238,10 +238,10 @@ START_TEST(a_mapped_file_is_written_to_in_this_process_only)
         saved(state, paths[i]);
         int64_t before = 0;
         tn_memory_stats stats;
-        tn_device_memory(tn_device_default(), &stats);
+        tn_device_memory(tn_default_device(), &stats);
         before = stats.requests;
         tn_state *got = loaded_as(paths[i], TN_FILE_MAP);
-        tn_device_memory(tn_device_default(), &stats);
+        tn_device_memory(tn_default_device(), &stats);
         ck_assert_int_eq(stats.requests, before); /* no memory was asked for */
         tn_tensor *w = tn_keep(entry(got, "w"));
         tn_state_drop(got);

@@ -160,18 +160,24 @@ static TN_ATTR(unused) tn_tensor *steps_forward(tn_module *self, tn_tensor *inpu
     return tn_mul_scalar(tn_mul(input, input), 3);
 }
 
-static const tn_layer steps = { TN_HEAD(tn_layer), .name = "Steps", .forward = steps_forward };
-static const tn_layer mix = { TN_HEAD(tn_layer), .name = "Mix", .call = mix_call };
-static const tn_layer keeper = { TN_HEAD(tn_layer), .name = "Keeper", .forward = keeper_forward };
-static const tn_layer writer = { TN_HEAD(tn_layer), .name = "Writer", .forward = writer_forward };
-static const tn_layer cutter = { TN_HEAD(tn_layer), .name = "Cutter", .build = scale_build,
-                                 .forward = cut_forward };
-static const tn_layer naming = { TN_HEAD(tn_layer), .name = "Naming", .call = naming_call };
-static const tn_layer square = { TN_HEAD(tn_layer), .name = "Square", .forward = square_forward };
+static const tn_layer_def steps = { TN_HEAD(tn_layer_def), .name = "Steps",
+                                    .forward = steps_forward };
+static const tn_layer_def mix = { TN_HEAD(tn_layer_def), .name = "Mix", .call = mix_call };
+static const tn_layer_def keeper = { TN_HEAD(tn_layer_def), .name = "Keeper",
+                                     .forward = keeper_forward };
+static const tn_layer_def writer = { TN_HEAD(tn_layer_def), .name = "Writer",
+                                     .forward = writer_forward };
+static const tn_layer_def cutter = { TN_HEAD(tn_layer_def), .name = "Cutter", .build = scale_build,
+                                     .forward = cut_forward };
+static const tn_layer_def naming = { TN_HEAD(tn_layer_def), .name = "Naming", .call = naming_call };
+static const tn_layer_def square = { TN_HEAD(tn_layer_def), .name = "Square",
+                                     .forward = square_forward };
 
 static TN_ATTR(unused) void register_all(void)
 {
-    const tn_layer *const layers[] = { &mix, &keeper, &writer, &cutter, &naming, &square, &steps };
+    const tn_layer_def *const layers[] = {
+        &mix, &keeper, &writer, &cutter, &naming, &square, &steps
+    };
     register_hooked();
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
         ck_assert_int_eq(tn_register(layers[i]), TN_OK);

@@ -140,8 +140,8 @@ static tn_status scale_call(tn_module *self, const tn_pack *input, tn_pack *outp
     return tn_pack_add(output, NULL, tn_value_tensor(y));
 }
 
-static const tn_layer scale = { TN_HEAD(tn_layer), .name = "Scale", .build = scale_build,
-                                .call = scale_call };
+static const tn_layer_def scale = { TN_HEAD(tn_layer_def), .name = "Scale", .build = scale_build,
+                                    .call = scale_call };
 
 static inline void register_hooked(void)
 {

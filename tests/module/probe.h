@@ -53,8 +53,8 @@ static tn_tensor *probe_forward(tn_module *self, tn_tensor *input)
     return tn_module_is_training(self) ? tn_add_scalar(input, 1.0) : input;
 }
 
-static const tn_layer probe = {
-    TN_HEAD(tn_layer),        .name = "Probe",
+static const tn_layer_def probe = {
+    TN_HEAD(tn_layer_def),    .name = "Probe",
     .options = probe_options, .data_size = sizeof(struct probe),
     .build = probe_build,     .destroy = probe_destroy,
     .forward = probe_forward,
@@ -70,14 +70,14 @@ static tn_status pair_call(tn_module *self, const tn_pack *input, tn_pack *outpu
     tn_tensor *b = named >= 0 ? tn_pack_tensor(input, named) : a;
     tn_tensor *sum = tn_add(a, b, NULL);
     if (sum == NULL)
-        return tn_error_last()->code;
+        return tn_error_last_code();
     tn_status status = tn_pack_add(output, NULL, tn_value_tensor(sum));
     if (status == TN_OK && named >= 0)
         status = tn_pack_add(output, "words", tn_value_string("two"));
     return status;
 }
 
-static const tn_layer pair = { TN_HEAD(tn_layer), .name = "Pair", .call = pair_call };
+static const tn_layer_def pair = { TN_HEAD(tn_layer_def), .name = "Pair", .call = pair_call };
 
 /* ---- layers that misbehave ------------------------------------------------------------------------ */
 
@@ -108,13 +108,14 @@ static tn_status silent_build(tn_module *self)
     return TN_ERR_DEVICE;
 }
 
-static const tn_layer silent = { TN_HEAD(tn_layer), .name = "Silent", .forward = silent_forward };
-static const tn_layer loud = { TN_HEAD(tn_layer), .name = "Loud", .forward = loud_forward };
-static const tn_layer silent_builder = { TN_HEAD(tn_layer), .name = "SilentBuilder",
-                                         .build = silent_build, .forward = loud_forward };
-static const tn_layer giver = { TN_HEAD(tn_layer),        .name = "Giver",
-                                .options = probe_options, .data_size = sizeof(struct probe),
-                                .build = probe_build,     .forward = weight_forward };
+static const tn_layer_def silent = { TN_HEAD(tn_layer_def), .name = "Silent",
+                                     .forward = silent_forward };
+static const tn_layer_def loud = { TN_HEAD(tn_layer_def), .name = "Loud", .forward = loud_forward };
+static const tn_layer_def silent_builder = { TN_HEAD(tn_layer_def), .name = "SilentBuilder",
+                                             .build = silent_build, .forward = loud_forward };
+static const tn_layer_def giver = { TN_HEAD(tn_layer_def),    .name = "Giver",
+                                    .options = probe_options, .data_size = sizeof(struct probe),
+                                    .build = probe_build,     .forward = weight_forward };
 
 /* ---- Block(features): makes children of its own --------------------------------------------------- */
 
@@ -141,14 +142,14 @@ static tn_tensor *block_forward(tn_module *self, tn_tensor *input)
     return tn_add(input, tn_module_call(tn_module_child(self, "fc"), input), NULL);
 }
 
-static const tn_layer block = { TN_HEAD(tn_layer),        .name = "Block",
-                                .options = block_options, .data_size = sizeof(struct block),
-                                .build = block_build,     .forward = block_forward };
+static const tn_layer_def block = { TN_HEAD(tn_layer_def),    .name = "Block",
+                                    .options = block_options, .data_size = sizeof(struct block),
+                                    .build = block_build,     .forward = block_forward };
 
 static inline void register_probes(void)
 {
-    const tn_layer *const layers[] = { &probe,          &pair,  &silent, &loud,
-                                       &silent_builder, &giver, &block };
+    const tn_layer_def *const layers[] = { &probe,          &pair,  &silent, &loud,
+                                           &silent_builder, &giver, &block };
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
         ck_assert_int_eq(tn_register(layers[i]), TN_OK);
     probe_destroyed = 0;
@@ -158,7 +159,7 @@ static inline void register_probes(void)
 static inline int64_t live_bytes(void)
 {
     tn_memory_stats stats;
-    ck_assert_int_eq(tn_device_memory(tn_device_default(), &stats), TN_OK);
+    ck_assert_int_eq(tn_device_memory(tn_default_device(), &stats), TN_OK);
     return stats.live;
 }
 

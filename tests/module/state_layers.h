@@ -54,20 +54,20 @@ static tn_tensor *same(tn_module *self, tn_tensor *input)
     return input;
 }
 
-static const tn_layer noted = { TN_HEAD(tn_layer),
-                                .name = "Noted",
-                                .data_size = sizeof(struct noted),
-                                .version = 3,
-                                .destroy = noted_destroy,
-                                .forward = same,
-                                .get_extra_state = noted_get,
-                                .set_extra_state = noted_set };
-static const tn_layer only_gets = {
-    TN_HEAD(tn_layer),        .name = "OnlyGets", .data_size = sizeof(struct noted),
+static const tn_layer_def noted = { TN_HEAD(tn_layer_def),
+                                    .name = "Noted",
+                                    .data_size = sizeof(struct noted),
+                                    .version = 3,
+                                    .destroy = noted_destroy,
+                                    .forward = same,
+                                    .get_extra_state = noted_get,
+                                    .set_extra_state = noted_set };
+static const tn_layer_def only_gets = {
+    TN_HEAD(tn_layer_def),    .name = "OnlyGets", .data_size = sizeof(struct noted),
     .destroy = noted_destroy, .forward = same,    .get_extra_state = noted_get
 };
-static const tn_layer only_sets = {
-    TN_HEAD(tn_layer),        .name = "OnlySets", .data_size = sizeof(struct noted),
+static const tn_layer_def only_sets = {
+    TN_HEAD(tn_layer_def),    .name = "OnlySets", .data_size = sizeof(struct noted),
     .destroy = noted_destroy, .forward = same,    .set_extra_state = noted_set
 };
 
@@ -92,7 +92,7 @@ static tn_status custom_save(tn_module *self, tn_state *state, const char *prefi
     (void)flags;
     tn_snprint(key, sizeof key, "%sserialized", prefix);
     tn_tensor *value = tn_add_scalar(tn_detach(tn_module_get(self, "param")), 1);
-    return value != NULL ? tn_state_set(state, key, value) : tn_error_last()->code;
+    return value != NULL ? tn_state_set(state, key, value) : tn_error_last_code();
 }
 
 static tn_status custom_load(tn_module *self, tn_loading *loading)
@@ -108,11 +108,11 @@ static tn_status custom_load(tn_module *self, tn_loading *loading)
     tn_grad_begin(false);
     tn_tensor *done = value != NULL ? tn_copy_(to, value) : NULL;
     tn_grad_end();
-    return done != NULL ? tn_state_remove(loading->state, key) : tn_error_last()->code;
+    return done != NULL ? tn_state_remove(loading->state, key) : tn_error_last_code();
 }
 
-static const tn_layer custom = {
-    TN_HEAD(tn_layer),        .name = "Custom", .version = 7,
+static const tn_layer_def custom = {
+    TN_HEAD(tn_layer_def),    .name = "Custom", .version = 7,
     .build = custom_build,    .forward = same,  .save_state = custom_save,
     .load_state = custom_load
 };
@@ -121,7 +121,7 @@ static const tn_layer custom = {
 
 static inline void register_state_layers(void)
 {
-    const tn_layer *const layers[] = { &noted, &only_gets, &only_sets, &custom };
+    const tn_layer_def *const layers[] = { &noted, &only_gets, &only_sets, &custom };
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
         ck_assert_msg(tn_register(layers[i]) == TN_OK, "%s", tn_error_text());
     noted_gives = tn_value_int(5);

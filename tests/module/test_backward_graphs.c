@@ -164,7 +164,7 @@ static void use(void)
 START_TEST(each_allocation_of_a_call_with_hooks_fails_in_turn)
 {
     register_all();
-    tn_log_set_sink(warn, NULL);
+    tn_set_log_sink(warn, NULL);
     use();
     ck_assert_msg(!tn_failed(), "%s", tn_error_text());
     expect_trace("bfpg");
@@ -186,7 +186,7 @@ START_TEST(each_allocation_of_a_call_with_hooks_fails_in_turn)
             break;
     }
     ck_assert_int_gt(failures, 40);
-    tn_log_set_sink(NULL, NULL);
+    tn_set_log_sink(NULL, NULL);
 }
 END_TEST
 

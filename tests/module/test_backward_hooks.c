@@ -306,9 +306,9 @@ START_TEST(named_arguments_and_named_results_are_not_tracked)
     tn_pack_add(in, NULL, tn_value_tensor(leaf(1)));
     full(named, &never, 0);
     tn_module_hook_forward(named, on_forward, 0, &forward, NULL);
-    tn_log_set_sink(warn, NULL);
+    tn_set_log_sink(warn, NULL);
     ck_assert_int_eq(tn_module_call_pack(named, in, out), TN_OK);
-    tn_log_set_sink(NULL, NULL);
+    tn_set_log_sink(NULL, NULL);
     backward(tn_pack_tensor(out, 0));
     ck_assert_int_eq(warnings, 1);
     ck_assert_ptr_nonnull(strstr(warned, "For backward hooks to be called, module output should be "

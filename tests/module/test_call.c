@@ -213,8 +213,8 @@ static void watch_end(void *user, uint64_t given, tn_status status)
     strcat(watched, text);
 }
 
-static const tn_observer watcher = { TN_HEAD(tn_observer), .name = "test.watcher",
-                                     .module_begin = watch_begin, .module_end = watch_end };
+static const tn_observer_def watcher = { TN_HEAD(tn_observer_def), .name = "test.watcher",
+                                         .module_begin = watch_begin, .module_end = watch_end };
 
 START_TEST(observers_see_begin_and_end_of_every_module_call)
 {

@@ -172,10 +172,10 @@ static tn_tensor *pass(tn_module *self, tn_tensor *x)
     return x;
 }
 
-static const tn_layer box_layer = { TN_HEAD(tn_layer),      .name = "Box",
-                                    .options = box_options, .data_size = sizeof(struct box),
-                                    .build = box_build,     .destroy = box_destroy,
-                                    .forward = pass,        .copy = box_copy };
+static const tn_layer_def box_layer = { TN_HEAD(tn_layer_def),  .name = "Box",
+                                        .options = box_options, .data_size = sizeof(struct box),
+                                        .build = box_build,     .destroy = box_destroy,
+                                        .forward = pass,        .copy = box_copy };
 
 START_TEST(a_layers_copy_makes_anew_what_its_data_point_to)
 {

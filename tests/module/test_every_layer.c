@@ -214,9 +214,9 @@ static tn_status mix_call(tn_module *self, const tn_pack *input, tn_pack *output
     return status;
 }
 
-static const tn_layer mix = { TN_HEAD(tn_layer),      .name = "Mix",
-                              .options = mix_options, .data_size = sizeof(struct mix),
-                              .build = mix_build,     .call = mix_call };
+static const tn_layer_def mix = { TN_HEAD(tn_layer_def),  .name = "Mix",
+                                  .options = mix_options, .data_size = sizeof(struct mix),
+                                  .build = mix_build,     .call = mix_call };
 
 START_TEST(a_layer_from_outside_answers_the_same_and_takes_any_values_plg_003)
 {
@@ -318,8 +318,8 @@ static tn_status toy_copy(void *device, void *stream, void *to, uint64_t to_offs
     return TN_OK;
 }
 
-static const tn_backend toy = {
-    TN_HEAD(tn_backend),        .type = "toy",    .help = "a device of this test",
+static const tn_backend_def toy = {
+    TN_HEAD(tn_backend_def),    .type = "toy",    .help = "a device of this test",
     .enumerate = toy_enumerate, .open = toy_open, .close = toy_close,
     .alloc = toy_alloc,         .free = toy_free, .copy_in = toy_in,
     .copy_out = toy_out,        .copy = toy_copy,
@@ -352,7 +352,7 @@ START_TEST(any_device_is_a_target_of_the_same_calls_plg_005)
     tn_tensor_copy_out(tn_module_find_tensor(copy, "0.weight"), after, sizeof after);
     ck_assert_mem_eq(before, after, sizeof before);
     ck_assert_int_ne(tn_module_to_device(m, "toy:2"), TN_OK);
-    expect_failure(tn_error_last()->code, "toy");
+    expect_failure(tn_error_last_code(), "toy");
     TN_PROVES("PLG-005");
     tn_module_drop(copy);
     tn_module_drop(m);

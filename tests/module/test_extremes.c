@@ -241,9 +241,9 @@ static const char *kind_name(const tn_option *row)
 
 static void each_option(void (*take)(const char *layer, const tn_option *row, const char *kind))
 {
-    for (int64_t i = 0; i < tn_registry_count(TN_KIND_tn_layer); i++) {
-        const char *name = tn_registry_name(TN_KIND_tn_layer, i);
-        const tn_layer *layer = (const void *)tn_registry_find(TN_KIND_tn_layer, name);
+    for (int64_t i = 0; i < tn_registry_count(TN_KIND_tn_layer_def); i++) {
+        const char *name = tn_registry_name(TN_KIND_tn_layer_def, i);
+        const tn_layer_def *layer = (const void *)tn_registry_find(TN_KIND_tn_layer_def, name);
 
         for (const tn_option *row = layer->options; row != NULL && row->kind != TN_OPTION_KIND_END;
              row++)

@@ -194,8 +194,8 @@ static tn_tensor *custom_forward(tn_module *self, tn_tensor *x)
 {
     return tn_matmul(x, tn_module_get(self, "weight"));
 }
-static const tn_layer custom = { TN_HEAD(tn_layer), .name = "MyLinear", .build = custom_build,
-                                 .forward = custom_forward };
+static const tn_layer_def custom = { TN_HEAD(tn_layer_def), .name = "MyLinear",
+                                     .build = custom_build, .forward = custom_forward };
 
 START_TEST(a_custom_layer_is_a_layer_like_the_others)
 {

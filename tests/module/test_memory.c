@@ -109,8 +109,8 @@ static char file[128];
 static bool has_safetensors(void)
 {
     bool found = false;
-    for (int64_t i = 0; i < tn_registry_count(TN_KIND_tn_format); i++)
-        found = found || strcmp(tn_registry_name(TN_KIND_tn_format, i), "safetensors") == 0;
+    for (int64_t i = 0; i < tn_registry_count(TN_KIND_tn_format_def); i++)
+        found = found || strcmp(tn_registry_name(TN_KIND_tn_format_def, i), "safetensors") == 0;
     return found;
 }
 

@@ -47,10 +47,10 @@ static tn_tensor *pass(tn_module *self, tn_tensor *x)
     return x;
 }
 
-static const tn_layer keeper = { TN_HEAD(tn_layer), .name = "Keeper", .build = build_one,
-                                 .forward = pass, .train = keep_eval };
-static const tn_layer refuser = { TN_HEAD(tn_layer), .name = "Refuser", .forward = pass,
-                                  .train = refuse_mode };
+static const tn_layer_def keeper = { TN_HEAD(tn_layer_def), .name = "Keeper", .build = build_one,
+                                     .forward = pass, .train = keep_eval };
+static const tn_layer_def refuser = { TN_HEAD(tn_layer_def), .name = "Refuser", .forward = pass,
+                                      .train = refuse_mode };
 
 START_TEST(eval_is_train_false_and_a_layer_is_told_mode_003)
 {

@@ -161,9 +161,9 @@ START_TEST(moving_to_meta_drops_the_values_and_there_is_no_way_back_cnv_024)
     ck_assert_ptr_eq(tn_tensor_device(tn_module_find_tensor(m, "1.bias")), meta);
     tn_module *real = parsed("Sequential(Linear(2, 2), Linear(2, 2))");
     tn_state *values = tn_module_state(real), *none = tn_module_state(m);
-    tn_log_set_sink(count_warnings, NULL);
+    tn_set_log_sink(count_warnings, NULL);
     ck_assert_int_eq(tn_module_load_state(m, values, true), TN_OK); /* LSD-025 */
-    tn_log_set_sink(NULL, NULL);
+    tn_set_log_sink(NULL, NULL);
     ck_assert_int_eq(warnings, 4);
     ck_assert_int_eq(tn_module_load_state(real, none, true), TN_ERR_RUNTIME);
     expect_failure(TN_ERR_RUNTIME, "While copying the parameter named \"0.weight\", whose");

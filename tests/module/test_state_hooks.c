@@ -173,12 +173,12 @@ static tn_status build_p(tn_module *self)
     return tn_module_add_parameter(self, "p", tn_parameter(filled(1, 0), true));
 }
 
-static const tn_layer traced = { TN_HEAD(tn_layer),
-                                 .name = "Traced",
-                                 .build = build_p,
-                                 .forward = same,
-                                 .get_extra_state = give_extra,
-                                 .set_extra_state = take_extra };
+static const tn_layer_def traced = { TN_HEAD(tn_layer_def),
+                                     .name = "Traced",
+                                     .build = build_p,
+                                     .forward = same,
+                                     .get_extra_state = give_extra,
+                                     .set_extra_state = take_extra };
 
 START_TEST(a_module_loads_hooks_own_state_extra_state_children_hooks)
 {

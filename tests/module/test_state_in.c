@@ -324,9 +324,9 @@ START_TEST(a_module_without_values_gets_some_by_assigning)
     fill(from, 6);
     ck_assert_int_eq(tn_module_to(m, tn_device_find("meta"), TN_DTYPE_AUTO), TN_OK);
     tn_state *state = taken(from);
-    tn_log_set_sink(count_warnings, NULL);
+    tn_set_log_sink(count_warnings, NULL);
     ck_assert_int_eq(tn_module_load_state(m, state, true), TN_OK);
-    tn_log_set_sink(NULL, NULL);
+    tn_set_log_sink(NULL, NULL);
     ck_assert_int_eq(warnings, 1);
     ck_assert(!tn_device_has_memory(tn_tensor_device(tn_module_get(m, "weight"))));
     ck_assert_int_eq(tn_module_load_report(m, state, TN_LOAD_STRICT | TN_LOAD_ASSIGN, NULL), TN_OK);
@@ -445,7 +445,7 @@ static tn_status reader_load(tn_module *self, tn_loading *loading)
         if (i == 2)
             tn_state_value(loading->state, found);
         else if (tn_state_tensor(loading->state, found) == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         if (i == 0) {
             tn_snprint(key, sizeof key, "%sparam", loading->prefix);
             tn_status status = tn_state_set(loading->state, key,
@@ -467,8 +467,8 @@ static tn_status reader_build(tn_module *self)
     return status;
 }
 
-static const tn_layer reader = { TN_HEAD(tn_layer), .name = "Reader", .build = reader_build,
-                                 .forward = same, .load_state = reader_load };
+static const tn_layer_def reader = { TN_HEAD(tn_layer_def), .name = "Reader", .build = reader_build,
+                                     .forward = same, .load_state = reader_load };
 
 START_TEST(names_that_a_layer_read_are_expected)
 {

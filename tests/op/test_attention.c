@@ -259,12 +259,12 @@ static int64_t peak_of(int64_t keys)
     tn_tensor *q = with_grad(tn_tensor_full(TN_SHAPE(1, 2, keys, 16), 0.5, TN_F32, NULL));
     int64_t before;
 
-    ck_assert_int_eq(tn_device_memory(tn_device_default(), &stats), TN_OK);
+    ck_assert_int_eq(tn_device_memory(tn_default_device(), &stats), TN_OK);
     before = stats.live;
-    tn_device_reset_peak(tn_device_default());
+    tn_device_reset_peak(tn_default_device());
     ck_assert_int_eq(
         tn_backward(tn_sum(tn_scaled_dot_product_attention(q, q, q, TN_NONE, NULL), NULL)), TN_OK);
-    ck_assert_int_eq(tn_device_memory(tn_device_default(), &stats), TN_OK);
+    ck_assert_int_eq(tn_device_memory(tn_default_device(), &stats), TN_OK);
     return stats.peak - before;
 }
 

@@ -35,9 +35,9 @@ static tn_status mark(const tn_call *call)
 
 #define MARK(op_, device_, name_, number)                                                          \
     {                                                                                              \
-        TN_HEAD(tn_kernel), .op = op_, .device = device_, .name = name_, .revision = 1,            \
-                            .dtypes = TN_BIT(TN_F32), .run = mark,                                 \
-                            .data = (const void *)(intptr_t)(number)                               \
+        TN_HEAD(tn_kernel_def), .op = op_, .device = device_, .name = name_, .revision = 1,        \
+                                .dtypes = TN_BIT(TN_F32), .run = mark,                             \
+                                .data = (const void *)(intptr_t)(number)                           \
     }
 
 static tn_tensor *call_op(const char *name, tn_tensor *x)
@@ -68,10 +68,10 @@ START_TEST(the_kernel_of_higher_priority_wins_and_carries_the_flag) /* rule 22 *
     static const tn_op_def def = { TEST_OP("test_choice") };
     static tn__plugin first = { .id = "a", .file = "/plugins/a.so", .active = 1 },
                       second = { .id = "b", .file = "/plugins/b.so", .active = 1 };
-    tn_kernel base = MARK("test_choice", "cpu", "base", 1),
-              same = MARK("test_choice", "cpu", "same", 2),
-              higher = MARK("test_choice", "cpu", "higher", 3),
-              earlier = MARK("test_choice", "cpu", "earlier", 4);
+    tn_kernel_def base = MARK("test_choice", "cpu", "base", 1),
+                  same = MARK("test_choice", "cpu", "same", 2),
+                  higher = MARK("test_choice", "cpu", "higher", 3),
+                  earlier = MARK("test_choice", "cpu", "earlier", 4);
     char route[200];
 
     ck_assert_int_eq(tn_register(&def), TN_OK);
@@ -133,8 +133,8 @@ START_TEST(a_kernel_that_does_not_support_the_call_is_passed_over)
     TN_SCOPE;
     static const tn_op_def def = { TEST_OP("test_supports") };
     static tn__plugin pack = { .id = "pack", .file = "/plugins/pack.so", .active = 1 };
-    tn_kernel picky = MARK("test_supports", "cpu", "picky", 1);
-    tn_kernel plain = MARK("test_supports", "cpu", "plain", 2);
+    tn_kernel_def picky = MARK("test_supports", "cpu", "picky", 1);
+    tn_kernel_def plain = MARK("test_supports", "cpu", "plain", 2);
 
     picky.supports = only_pairs;
     picky.priority = 1;
@@ -204,9 +204,9 @@ START_TEST(kernels_get_workspace_and_may_size_their_outputs)
     TN_SCOPE;
     static const tn_op_def spacious = { TEST_OP("test_space") };
     tn_op_def open = { TEST_OP("test_positive") }, breaks = { TEST_OP("test_broken") };
-    tn_kernel space = MARK("test_space", "cpu", "space", 5),
-              sized = MARK("test_positive", "cpu", "positives", 0);
-    tn_kernel broke = MARK("test_broken", "cpu", "broke", 0);
+    tn_kernel_def space = MARK("test_space", "cpu", "space", 5),
+                  sized = MARK("test_positive", "cpu", "positives", 0);
+    tn_kernel_def broke = MARK("test_broken", "cpu", "broke", 0);
 
     space.workspace = want_space;
     space.run = use_space;
@@ -241,7 +241,7 @@ static tn_status twice(tn_tensor *const *in, int64_t n_in, const void *options, 
     (void)n_in;
     (void)options;
     out[0] = tn_mul_scalar(in[0], 2);
-    return out[0] != NULL ? TN_OK : tn_error_last()->code;
+    return out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_status misshapen(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
@@ -256,7 +256,7 @@ START_TEST(what_has_no_kernel_comes_apart_into_operators)
 {
     TN_SCOPE;
     tn_op_def def = { TEST_OP("test_twice") }, wrong = { TEST_OP("test_misshapen") };
-    tn_kernel kernel = MARK("test_twice", "cpu", "mark", 7);
+    tn_kernel_def kernel = MARK("test_twice", "cpu", "mark", 7);
     tn_tensor *x = LEAF(1, 2);
 
     def.decompose = twice;
@@ -334,7 +334,7 @@ START_TEST(only_inputs_that_are_written_count_as_changed)
     static const tn_operand operands[] = { { "sum", TN_OPERAND_WRITTEN, TN_MASK_FLOAT },
                                            { "x", 0, TN_MASK_FLOAT } };
     tn_op_def def = { TEST_OP("test_accumulate") };
-    tn_kernel kernel = MARK("test_accumulate", "cpu", "accumulate", 0);
+    tn_kernel_def kernel = MARK("test_accumulate", "cpu", "accumulate", 0);
     tn_tensor *in[2] = { VEC(1, 2), VEC(3, 4) }, *w = LEAF(5, 6);
     tn_tensor *read = tn_sum(tn_mul(w, in[1]), NULL), *written = tn_sum(tn_mul(w, in[0]), NULL);
 
@@ -360,7 +360,7 @@ START_TEST(an_operator_without_derivative_is_an_error_in_backward)
 {
     TN_SCOPE;
     tn_op_def def = { TEST_OP("test_opaque") };
-    tn_kernel kernel = MARK("test_opaque", "cpu", "mark", 7);
+    tn_kernel_def kernel = MARK("test_opaque", "cpu", "mark", 7);
     tn_tensor *x = LEAF(1, 2), *y;
 
     tn_register(&def);
@@ -433,8 +433,8 @@ static void saw_end(void *user, uint64_t token, tn_status status, tn_tensor *con
 START_TEST(observers_see_calls_and_their_outcome)
 {
     TN_SCOPE;
-    static const tn_observer observer = { TN_HEAD(tn_observer), .name = "test",
-                                          .op_begin = saw_begin, .op_end = saw_end };
+    static const tn_observer_def observer = { TN_HEAD(tn_observer_def), .name = "test",
+                                              .op_begin = saw_begin, .op_end = saw_end };
     tn_tensor *x = VEC(1, 2);
 
     ck_assert_int_eq(tn_register(&observer), TN_OK);

@@ -37,16 +37,18 @@ static const tn_operand operand[] = { { "x", 0, 0 } };
 static const tn_op_def op = { TN_HEAD(tn_op_def), .name = "test_memory",    .revision = 1,
                               .inputs = operand,  .outputs = operand,       .n_inputs = 1,
                               .n_outputs = 1,     .flags = TN_OP_PRIMITIVE, .infer = infer_same };
-static const tn_kernel kernel = { TN_HEAD(tn_kernel),   .op = "test_memory", .device = "toy",
-                                  .name = "tn_nothing", .revision = 1,       .dtypes = TN_MASK_ALL,
-                                  .run = run_nothing };
-static const tn_layer layer = { TN_HEAD(tn_layer), .name = "TestMemory", .forward = forward };
+static const tn_kernel_def kernel = { TN_HEAD(tn_kernel_def), .op = "test_memory",
+                                      .device = "toy",        .name = "tn_nothing",
+                                      .revision = 1,          .dtypes = TN_MASK_ALL,
+                                      .run = run_nothing };
+static const tn_layer_def layer = { TN_HEAD(tn_layer_def), .name = "TestMemory",
+                                    .forward = forward };
 
 static tn_status hook(void *user, tn_tensor *gradient, tn_tensor **replacement)
 {
     (void)user;
     *replacement = tn_mul_scalar(gradient, 2.0);
-    return *replacement != NULL ? TN_OK : tn_error_last()->code;
+    return *replacement != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_status squares(tn_function_ctx *ctx, void *user, tn_tensor *const *in, tn_tensor **out)
@@ -58,7 +60,7 @@ static tn_status squares(tn_function_ctx *ctx, void *user, tn_tensor *const *in,
             return status;
     }
     out[0] = tn_mul(in[0], in[0]);
-    return out[0] != NULL ? TN_OK : tn_error_last()->code;
+    return out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_status squares_back(tn_function_ctx *ctx, void *user, tn_tensor *const *gout,
@@ -66,7 +68,7 @@ static tn_status squares_back(tn_function_ctx *ctx, void *user, tn_tensor *const
 {
     (void)user;
     gin[0] = tn_mul(gout[0], tn_mul_scalar(tn_function_saved(ctx, 8), 2.0));
-    return gin[0] != NULL ? TN_OK : tn_error_last()->code;
+    return gin[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static const tn_function function = { .name = "squares",
@@ -145,10 +147,10 @@ static bool register_rest(void)
 /* A number that changes when an operator, a kernel, a layer ... or a device is missing. */
 static uint64_t sum_of_all(void)
 {
-    static const uint32_t kinds[] = { TN_KIND_tn_op_def,        TN_KIND_tn_layer,
-                                      TN_KIND_tn_backend,       TN_KIND_tn_optimizer_def,
+    static const uint32_t kinds[] = { TN_KIND_tn_op_def,        TN_KIND_tn_layer_def,
+                                      TN_KIND_tn_backend_def,   TN_KIND_tn_optimizer_def,
                                       TN_KIND_tn_scheduler_def, TN_KIND_tn_init_def,
-                                      TN_KIND_tn_format };
+                                      TN_KIND_tn_format_def };
     tn_plugin_report report;
     uint64_t sum = 1;
 
@@ -168,7 +170,7 @@ static uint64_t sum_of_all(void)
 static int64_t live(void)
 {
     tn_memory_stats stats;
-    ck_assert_int_eq(tn_device_memory(tn_device_default(), &stats), TN_OK);
+    ck_assert_int_eq(tn_device_memory(tn_default_device(), &stats), TN_OK);
     return stats.live;
 }
 

@@ -149,7 +149,7 @@ static tn_status convolution_twice(void *user, tn_tensor *const *in, int64_t n_i
     o.stride = (tn_ints){ two, 1 };
     o.padding = (tn_ints){ one, 1 };
     out[0] = tn_conv2d(in[0], in[1], in[2], &o);
-    return out[0] != NULL ? TN_OK : tn_error_last()->code;
+    return out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_status pools_twice(void *user, tn_tensor *const *in, int64_t n_in, tn_tensor **out)
@@ -161,7 +161,7 @@ static tn_status pools_twice(void *user, tn_tensor *const *in, int64_t n_in, tn_
     out[0] = tn_add(tn_max_pool2d(tn_square(in[0]), (tn_ints){ two, 1 }, NULL),
                     tn_avg_pool2d(tn_mul(in[0], in[0]), (tn_ints){ two, 1 }, NULL), NULL);
     out[0] = tn_avg_pool2d(out[0], (tn_ints){ three, 1 }, NULL);
-    return out[0] != NULL ? TN_OK : tn_error_last()->code;
+    return out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
 /* The derivative along `direction`, as a function of its own: its gradient is the second derivative. */
@@ -240,7 +240,7 @@ START_TEST(means_of_halves_are_those_of_sums_that_halves_do_not_hold)
     TN_SCOPE;
     static const int64_t all[] = { 5, 7 }, two[] = { 2, 2 }, uneven[] = { 2, 3 }, one[] = { 1 };
     tn_tensor *x = with_grad(
-        tn_tensor_full(TN_SHAPE(1, 1, 5, 7), 40000, TN_F16, tn_device_default()));
+        tn_tensor_full(TN_SHAPE(1, 1, 5, 7), 40000, TN_F16, tn_default_device()));
     tn_tensor *ones = with_grad(tn_tensor_full(TN_SHAPE(1, 1, 70000), 1, TN_F16, NULL));
     tn_avg_pool2d_options by_one = TN_AVG_POOL2D_OPTIONS;
     tn_avg_pool1d_options step = TN_AVG_POOL1D_OPTIONS;

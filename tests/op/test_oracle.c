@@ -90,7 +90,7 @@ static tn_tensor *memory_of(tn_dtype dtype, int64_t count)
     tn_tensor_copy_in(wide, values, (size_t)count * tn_dtype_size(widest));
     if (dtype != widest)
         wide = tn_copy_(tn_tensor_empty(TN_SHAPE(count), dtype, cpu), wide);
-    return moved(wide, tn_device_default());
+    return moved(wide, tn_default_device());
 }
 
 static void set_option(reading *r, const char *name, const char *text)
@@ -169,8 +169,8 @@ static void read_input(reading *r, char *text)
 static void skip(reading *r)
 {
     ck_assert_msg(tn_error_code() == TN_ERR_NOT_IMPLEMENTED, "%s on %s: %s", r->name,
-                  tn_device_name(tn_device_default()), tn_error_text());
-    ck_assert_msg(strcmp(tn_device_type(tn_device_default()), "cpu") != 0, "%s: %s", r->name,
+                  tn_device_name(tn_default_device()), tn_error_text());
+    ck_assert_msg(strcmp(tn_device_type(tn_default_device()), "cpu") != 0, "%s: %s", r->name,
                   tn_error_text());
     tn_error_clear();
     r->skipped = true;
@@ -183,7 +183,7 @@ static tn_status write_into(reading *r)
     for (int64_t i = 0; i < r->n_in; i++) {
         r->out[i] = tn_clone(r->in[i]);
         if (r->out[i] == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
     }
     return tn_op_call(r->op, r->out, r->n_in, r->options, NULL, 0);
 }
@@ -234,7 +234,7 @@ static void compare(reading *r, tn_tensor *tensor, const char *what, int index, 
                                                        step * (1 + fmax(scale, fabs(values[i])));
 
         ck_assert_msg(same, "%s on %s: %s %d, element %lld: %.9g, PyTorch says %.9g", r->name,
-                      tn_device_name(tn_device_default()), what, index, (long long)i, found[i],
+                      tn_device_name(tn_default_device()), what, index, (long long)i, found[i],
                       values[i]);
     }
 }
@@ -262,7 +262,7 @@ static void refuse(reading *r)
     bool late = status == TN_OK;
 
     if (late) { /* a device may find out later, and names the kernel when it is waited for */
-        status = tn_device_sync(tn_device_default());
+        status = tn_device_sync(tn_default_device());
         memset(r->out, 0, sizeof r->out);
     }
     ck_assert_msg(status != TN_OK, "%s: accepted, PyTorch refuses", r->name);

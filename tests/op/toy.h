@@ -79,19 +79,19 @@ static tn_status toy_copy(void *device, void *stream, void *to, uint64_t to_offs
     return TN_OK;
 }
 
-static const tn_backend toy = { TN_HEAD(tn_backend),
-                                .type = "toy",
-                                .help = "a device of the tests",
-                                .flags = TN_BACKEND_HOST_MEMORY,
-                                .enumerate = toy_enumerate,
-                                .open = toy_open,
-                                .close = toy_close,
-                                .info = toy_info,
-                                .alloc = toy_alloc,
-                                .free = toy_free,
-                                .copy_in = toy_in,
-                                .copy_out = toy_out,
-                                .copy = toy_copy };
+static const tn_backend_def toy = { TN_HEAD(tn_backend_def),
+                                    .type = "toy",
+                                    .help = "a device of the tests",
+                                    .flags = TN_BACKEND_HOST_MEMORY,
+                                    .enumerate = toy_enumerate,
+                                    .open = toy_open,
+                                    .close = toy_close,
+                                    .info = toy_info,
+                                    .alloc = toy_alloc,
+                                    .free = toy_free,
+                                    .copy_in = toy_in,
+                                    .copy_out = toy_out,
+                                    .copy = toy_copy };
 
 /* First element of a contiguous float32 view. */
 TN_ATTR(unused) static inline float *toy_floats(const tn_view *view)

@@ -363,7 +363,7 @@ static void check_refused(play *p)
     if (p->op == NULL || p->verdict != FINE)
         return;
     if (!tn_failed()) { /* a device may find out later, and says so when it is waited for */
-        tn_device_sync(tn_device_default());
+        tn_device_sync(tn_default_device());
         memset(p->out, 0, sizeof p->out);
     }
     if (!tn_failed()) {
@@ -496,8 +496,8 @@ int main(int argc, char **argv)
             path = argv[i];
     }
     p.file = path != NULL ? fopen(path, "rb") : NULL;
-    if (p.file == NULL || (device != NULL && tn_default_device(device) != TN_OK) ||
-        tn_device_default() == NULL) {
+    if (p.file == NULL || (device != NULL && tn_set_default_device(device) != TN_OK) ||
+        tn_default_device() == NULL) {
         fprintf(stderr, "replay FILE [--device NAME] [--verbose]: %s\n",
                 tn_failed() ? tn_error_text() : "the file cannot be opened");
         return 2;
@@ -523,7 +523,7 @@ int main(int argc, char **argv)
     fclose(p.file);
     free(p.options);
     tn_scope_end(scope);
-    fine = print_table(tn_device_name(tn_device_default()));
+    fine = print_table(tn_device_name(tn_default_device()));
     tn_shutdown();
     return fine ? 0 : 1;
 }

@@ -124,7 +124,7 @@ static TN_ATTR(unused) void expect(const char *name, int outcome, int stage, con
 static TN_ATTR(unused) void expect_good_beside(void)
 {
     expect("good.so", TN_OUTCOME_OK, TN_STAGE_VERSION, "");
-    ck_assert_ptr_nonnull(tn_registry_find(TN_KIND_tn_layer, "GoodLayer"));
+    ck_assert_ptr_nonnull(tn_registry_find(TN_KIND_tn_layer_def, "GoodLayer"));
     ck_assert_msg(!tn_failed(), "%s", tn_error_text());
 }
 

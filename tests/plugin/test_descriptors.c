@@ -11,7 +11,7 @@ struct data {
     tn_values more;
 };
 
-static const uint32_t kinds[] = { TN_KIND_tn_layer, TN_KIND_tn_op_def, TN_KIND_tn_optimizer_def,
+static const uint32_t kinds[] = { TN_KIND_tn_layer_def, TN_KIND_tn_op_def, TN_KIND_tn_optimizer_def,
                                   TN_KIND_tn_scheduler_def, TN_KIND_tn_init_def };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -20,8 +20,8 @@ static tn_status with_options(uint32_t kind, const char *name, const tn_option *
 {
     static const tn_operand operand[] = { { "x", 0, 0 } };
     static const struct data defaults = { .size = sizeof defaults };
-    tn_layer layer = { TN_HEAD(tn_layer), .name = name, .options = options, .data_size = size,
-                       .forward = forward };
+    tn_layer_def layer = { TN_HEAD(tn_layer_def), .name = name, .options = options,
+                           .data_size = size, .forward = forward };
     tn_op_def op = { TN_HEAD(tn_op_def),    .name = name,
                      .revision = 1,         .outputs = operand,
                      .n_outputs = 1,        .infer = infer,
@@ -34,7 +34,7 @@ static tn_status with_options(uint32_t kind, const char *name, const tn_option *
     tn_init_def init = { TN_HEAD(tn_init_def), .name = name, .options = options, .data_size = size,
                          .fill = fill };
     switch (kind) {
-    case TN_KIND_tn_layer: return tn_register(&layer);
+    case TN_KIND_tn_layer_def: return tn_register(&layer);
     case TN_KIND_tn_op_def: return tn_register(&op);
     case TN_KIND_tn_optimizer_def: return tn_register(&optimizer);
     case TN_KIND_tn_scheduler_def: return tn_register(&scheduler);
@@ -101,7 +101,8 @@ START_TEST(an_option_over_the_size_of_an_operators_struct_is_refused)
     const tn_option options[] = { ROW("size", "True", TN_OPTION_KIND_BOOL, 0, 0), TN_OPTION_END };
     expect_failure(with_options(TN_KIND_tn_op_def, "Refused", options, sizeof(struct data)),
                    TN_ERR_VALUE, "option \"size\": offset 0 and size 1");
-    ck_assert_int_eq(with_options(TN_KIND_tn_layer, "Taken", options, sizeof(struct data)), TN_OK);
+    ck_assert_int_eq(with_options(TN_KIND_tn_layer_def, "Taken", options, sizeof(struct data)),
+                     TN_OK);
 }
 END_TEST
 
@@ -159,7 +160,7 @@ START_TEST(a_default_that_is_no_value_of_its_kind_is_refused)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const tn_option options[] = { ROW("beta", rows[i].def, rows[i].kind, 0, 8), TN_OPTION_END };
         refused_as(options, sizeof(struct data), rows[i].code, rows[i].words);
-        with_options(TN_KIND_tn_layer, "Refused", options, sizeof(struct data));
+        with_options(TN_KIND_tn_layer_def, "Refused", options, sizeof(struct data));
         ck_assert_ptr_nonnull(strstr(tn_error_text(), "the declared default of \"beta\": "));
         tn_error_clear();
     }

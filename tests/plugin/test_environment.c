@@ -19,7 +19,7 @@ static void collect(void *user, int level, const char *plugin, const char *text)
 static void set_up_log(void)
 {
     set_up();
-    tn_log_set_sink(collect, NULL);
+    tn_set_log_sink(collect, NULL);
 }
 
 static bool is_there(const char *name)
@@ -138,7 +138,7 @@ START_TEST(a_filter_that_lets_nothing_in_is_named_in_every_error)
     ck_assert_ptr_null(tn_op_find("add", 0));
     expect_failure(TN_ERR_NOT_IMPLEMENTED, tn_error_code(),
                    "TENON_PLUGINS=\"nothing*\" keeps out ");
-    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "Linear"));
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer_def, "Linear"));
     expect_failure(TN_ERR_KEY, tn_error_code(), "TENON_PLUGINS=\"nothing*\" keeps out ");
 }
 END_TEST
@@ -153,7 +153,7 @@ START_TEST(a_path_without_plugins_is_named_in_every_error)
     expect_failure(TN_ERR_UNAVAILABLE, tn_error_code(), words);
     ck_assert_ptr_null(tn_op_find("add", 0));
     expect_failure(TN_ERR_NOT_IMPLEMENTED, tn_error_code(), words);
-    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "Linear"));
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer_def, "Linear"));
     expect_failure(TN_ERR_KEY, tn_error_code(), words);
 }
 END_TEST
@@ -162,7 +162,7 @@ START_TEST(a_device_that_nothing_gives_is_warned_about_when_another_is_taken)
 {
     place("fails_to_open", NULL);
     setenv("TENON_DEVICE", "bord, board:x, board:7, board:1, board", 1);
-    const tn_device *device = tn_device_default();
+    const tn_device *device = tn_default_device();
     ck_assert_msg(device != NULL, "%s", tn_error_text());
     ck_assert_str_eq(tn_device_name(device), "board:0");
     ck_assert_ptr_nonnull(strstr(logged, "new tensors go to board:0; in the list "));
@@ -181,7 +181,7 @@ START_TEST(a_list_of_known_devices_is_not_warned_about)
 {
     place("fails_to_open", NULL);
     setenv("TENON_DEVICE", "board:1,board", 1);
-    ck_assert_str_eq(tn_device_name(tn_device_default()), "board:0");
+    ck_assert_str_eq(tn_device_name(tn_default_device()), "board:0");
     ck_assert_ptr_null(strstr(logged, "in the list "));
 }
 END_TEST
@@ -225,7 +225,7 @@ START_TEST(another_word_for_the_checked_boundary_is_an_error)
         expect_failure(TN_ERR_VALUE, tn_error_code(),
                        "TENON_CHECK=\"yse\": expected 0, 1, false, true, off or on");
     }
-    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "GoodLayer"));
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer_def, "GoodLayer"));
     expect_failure(TN_ERR_VALUE, tn_error_code(), "TENON_CHECK=");
 }
 END_TEST
@@ -309,7 +309,7 @@ START_TEST(a_value_that_is_not_accepted_refuses_the_plugin)
     setenv("TENON_OPTIONS_DEPTH", "deep", 1);
     expect("options.so", REFUSED, TN_STAGE_VERSION, "depth");
     expect("options.so", REFUSED, TN_STAGE_VERSION, "variables TENON_OPTIONS_*: ");
-    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "Optioned"));
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer_def, "Optioned"));
     tn_error_clear();
     expect_good_beside();
 }
@@ -352,7 +352,7 @@ START_TEST(one_file_can_be_loaded_by_path)
     copy_file(FIXTURES "good.so", path_of("aside/good.so"));
     copy_file(FIXTURES "text.so", path_of("aside/text.so"));
     copy_file(FIXTURES "needs_good.so", path_of("aside/needs_good.so"));
-    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "GoodLayer"));
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer_def, "GoodLayer"));
     tn_error_clear();
     expect_failure(tn_plugin_load(path_of("aside/text.so")), TN_ERR_FORMAT, "FAILED at dlopen");
     expect_failure(tn_plugin_load(path_of("aside/absent.so")), TN_ERR_IO, "No such file");
@@ -360,19 +360,19 @@ START_TEST(one_file_can_be_loaded_by_path)
     ck_assert_int_eq(tn_plugin_load(path_of("aside/good.so")), TN_OK);
     ck_assert_int_eq(tn_plugin_load(path_of("aside/needs_good.so")), TN_OK);
     expect("aside/good.so", OK, TN_STAGE_VERSION, "");
-    ck_assert_ptr_nonnull(tn_registry_find(TN_KIND_tn_layer, "GoodLayer"));
+    ck_assert_ptr_nonnull(tn_registry_find(TN_KIND_tn_layer_def, "GoodLayer"));
 }
 END_TEST
 
 START_TEST(the_nearest_name_and_the_report_are_in_the_error)
 {
     place("good", "cycle_a", NULL);
-    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "GoodLair"));
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer_def, "GoodLair"));
     expect_failure(TN_ERR_KEY, TN_ERR_KEY, "did you mean \"GoodLayer\"?");
-    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "cycle_a"));
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer_def, "cycle_a"));
     expect_failure(TN_ERR_KEY, TN_ERR_KEY,
                    "REFUSED at version: it requires the plugin \"org.tenon.test.cycle_b\"");
-    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_format, "x"));
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_format_def, "x"));
     expect_failure(TN_ERR_KEY, TN_ERR_KEY, "file format");
 }
 END_TEST
@@ -385,16 +385,17 @@ static tn_tensor *forward(tn_module *self, tn_tensor *input)
 
 START_TEST(a_program_registers_like_a_plugin)
 {
-    static const tn_layer own = { TN_HEAD(tn_layer), .name = "Own", .forward = forward };
-    static const tn_layer taken = { TN_HEAD(tn_layer), .name = "GoodLayer", .forward = forward };
-    static const tn_layer empty = { TN_HEAD(tn_layer), .name = "Empty" };
+    static const tn_layer_def own = { TN_HEAD(tn_layer_def), .name = "Own", .forward = forward };
+    static const tn_layer_def taken = { TN_HEAD(tn_layer_def), .name = "GoodLayer",
+                                        .forward = forward };
+    static const tn_layer_def empty = { TN_HEAD(tn_layer_def), .name = "Empty" };
     place("good", NULL);
     ck_assert_int_eq(tn_register(&own), TN_OK);
     expect_failure(tn_register(&own), TN_ERR_REFUSED, "(program)");
     expect_failure(tn_register(&taken), TN_ERR_REFUSED, path_of("good.so"));
     expect_failure(tn_register(&empty), TN_ERR_VALUE, "lacks forward or call");
     expect_failure(tn_register(NULL), TN_ERR_VALUE, "NULL");
-    ck_assert_str_eq(tn_registry_plugin(TN_KIND_tn_layer, "Own"), "program");
+    ck_assert_str_eq(tn_registry_plugin(TN_KIND_tn_layer_def, "Own"), "program");
     ck_assert_int_eq(line_of("(program)").contributions, 1);
     ck_assert_int_eq(line_of("(program)").active, 1);
     ck_assert_str_eq(line_of("(program)").version, tn_version());
@@ -423,7 +424,7 @@ START_TEST(shutdown_deactivates_once_and_says_so_afterwards_rule_16)
     ck_assert_str_eq(logged, "activated\ndeactivated\n");
     expect_failure(tn_plugin_activate("org.tenon.test.counting"), TN_ERR_RUNTIME,
                    "the library was shut down: tn_shutdown deactivated the plugin");
-    ck_assert_ptr_nonnull(tn_registry_find(TN_KIND_tn_layer, "GoodLayer"));
+    ck_assert_ptr_nonnull(tn_registry_find(TN_KIND_tn_layer_def, "GoodLayer"));
 }
 END_TEST
 
@@ -431,7 +432,8 @@ START_TEST(what_is_required_comes_first_and_goes_last_rule_0)
 {
     place("above_counting", "counting", NULL);
     expect("counting.so", OK, TN_STAGE_VERSION, "");
-    ck_assert_str_eq(tn_registry_plugin(TN_KIND_tn_layer, "Counted"), "org.tenon.test.counting");
+    ck_assert_str_eq(tn_registry_plugin(TN_KIND_tn_layer_def, "Counted"),
+                     "org.tenon.test.counting");
     expect("above_counting.so", OK, TN_STAGE_VERSION, path_of("counting.so"));
     ck_assert_int_eq(tn_plugin_activate("org.tenon.test.above_counting"), TN_OK);
     tn_shutdown();
@@ -447,7 +449,7 @@ static tn_tensor *twice(tn_module *self, tn_tensor *input)
 
 START_TEST(an_observer_hears_nothing_before_its_plugin_is_activated_rule_1)
 {
-    static const tn_layer layer = { TN_HEAD(tn_layer), .name = "Twice", .forward = twice };
+    static const tn_layer_def layer = { TN_HEAD(tn_layer_def), .name = "Twice", .forward = twice };
     place("observing", "observing_in_vain", NULL);
     setenv("TENON_PLUGIN_PATH_ADD", TN_TEST_BUILDDIR "/plugins/.libs", 1);
     ck_assert_int_eq(tn_register(&layer), TN_OK);
@@ -479,11 +481,11 @@ END_TEST
 
 START_TEST(an_observer_too_many_is_refused_law_5)
 {
-    static tn_observer many[17];
+    static tn_observer_def many[17];
     static char names[17][24];
     for (int i = 0; i < 17; i++) {
         snprintf(names[i], sizeof names[i], "test.observer%d", i);
-        many[i] = (tn_observer){ TN_HEAD(tn_observer), .name = names[i] };
+        many[i] = (tn_observer_def){ TN_HEAD(tn_observer_def), .name = names[i] };
         if (i < 16)
             ck_assert_int_eq(tn_register(&many[i]), TN_OK);
     }

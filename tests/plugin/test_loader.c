@@ -51,7 +51,7 @@ START_TEST(an_unknown_name_is_told_in_whole_words)
     ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_init_def, "nowhere"));
     ck_assert_ptr_nonnull(strstr(tn_error_text(), "no plugin gives an init \"nowhere\""));
     tn_error_clear();
-    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "Nowhere"));
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer_def, "Nowhere"));
     ck_assert_ptr_nonnull(strstr(tn_error_text(), "no plugin gives a layer \"Nowhere\""));
     tn_error_clear();
 }
@@ -97,7 +97,8 @@ START_TEST(a_plugin_that_closes_itself_stays_mapped_rule_16)
     place("good", "closes_itself", NULL);
     expect("closes_itself.so", OK, TN_STAGE_VERSION, "");
     ck_assert_int_eq(tn_plugin_activate("org.tenon.test.closes_itself"), TN_OK);
-    const tn_layer *layer = (const tn_layer *)tn_registry_find(TN_KIND_tn_layer, "ClosesItself");
+    const tn_layer_def *layer = (const tn_layer_def *)tn_registry_find(TN_KIND_tn_layer_def,
+                                                                       "ClosesItself");
     ck_assert_ptr_nonnull(layer);
     ck_assert_ptr_null(layer->forward(NULL, NULL));
     expect_good_beside();
@@ -127,11 +128,12 @@ START_TEST(an_older_plugin_loads_and_what_it_lacks_is_null_rules_4_and_6)
     place("good", "older", NULL);
     expect("older.so", OK, TN_STAGE_VERSION, "");
     ck_assert_int_eq(line_of("older.so").contributions, 1);
-    const tn_layer *layer = (const tn_layer *)tn_registry_find(TN_KIND_tn_layer, "OldLayer");
+    const tn_layer_def *layer = (const tn_layer_def *)tn_registry_find(TN_KIND_tn_layer_def,
+                                                                       "OldLayer");
     ck_assert_ptr_nonnull(layer);
     ck_assert_ptr_nonnull(layer->forward);
     ck_assert(layer->call == NULL && layer->repr == NULL);
-    ck_assert_uint_eq(layer->head.size, sizeof(tn_layer));
+    ck_assert_uint_eq(layer->head.size, sizeof(tn_layer_def));
     expect_good_beside();
 }
 END_TEST
@@ -158,13 +160,14 @@ END_TEST
 START_TEST(a_short_contribution_is_refused_alone_rule_4)
 {
     place("good", "short_layer", NULL);
-    expect("short_layer.so", OK, TN_STAGE_VERSION, "3 contributions were refused: tn_layer is ");
+    expect("short_layer.so", OK, TN_STAGE_VERSION,
+           "3 contributions were refused: tn_layer_def is ");
     tn_plugin_report report = line_of("short_layer.so");
     ck_assert_int_eq(report.contributions, 1);
     ck_assert_int_eq(report.refused, 3);
     ck_assert_ptr_nonnull(strstr(report.reason, "lacks forward or call"));
-    ck_assert_ptr_nonnull(tn_registry_find(TN_KIND_tn_layer, "Whole"));
-    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "Cut"));
+    ck_assert_ptr_nonnull(tn_registry_find(TN_KIND_tn_layer_def, "Whole"));
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer_def, "Cut"));
     tn_error_clear();
     expect_good_beside();
 }
@@ -257,7 +260,7 @@ START_TEST(a_world_writable_folder_is_refused_whole_rule_14)
     ck_assert_int_eq(chmod(more, 0777), 0);
     setenv("TENON_PLUGIN_PATH_ADD", more, 1);
     expect("open", REFUSED, TN_STAGE_OWNER, "the folder is world-writable");
-    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "Counted"));
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer_def, "Counted"));
     tn_error_clear();
     expect_good_beside();
 }
@@ -290,7 +293,7 @@ START_TEST(a_world_writable_folder_above_is_refused_rule_14)
     snprintf(words, sizeof words, "the folder %s above it is world-writable", path_of("open"));
     expect("open/inner/plugins", REFUSED, TN_STAGE_OWNER, words);
     expect("open/inner/plugins/counting.so", REFUSED, TN_STAGE_OWNER, words);
-    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "Counted"));
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer_def, "Counted"));
     tn_error_clear();
     expect_good_beside();
 }
@@ -368,7 +371,7 @@ START_TEST(a_missing_requirement_is_named_rule_0)
            "requires the plugin \"org.nowhere.absent\", which is not there");
     expect("needs_newer.so", REFUSED, TN_STAGE_VERSION, "in a version from 1.10;");
     expect("needs_older.so", REFUSED, TN_STAGE_VERSION, "in a version from 1.0 below 1.2;");
-    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer, "NeedsAbsent"));
+    ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer_def, "NeedsAbsent"));
     tn_error_clear();
     expect_good_beside();
 }
@@ -388,8 +391,8 @@ START_TEST(a_taken_name_is_refused_and_both_files_are_named_rule_22)
     place("good", "taken_name", NULL);
     expect("taken_name.so", OK, TN_STAGE_VERSION, path_of("good.so"));
     ck_assert_ptr_nonnull(strstr(line_of("taken_name.so").reason, path_of("taken_name.so")));
-    ck_assert_ptr_nonnull(tn_registry_find(TN_KIND_tn_layer, "NotTaken"));
-    ck_assert_str_eq(tn_registry_plugin(TN_KIND_tn_layer, "GoodLayer"), "org.tenon.test.good");
+    ck_assert_ptr_nonnull(tn_registry_find(TN_KIND_tn_layer_def, "NotTaken"));
+    ck_assert_str_eq(tn_registry_plugin(TN_KIND_tn_layer_def, "GoodLayer"), "org.tenon.test.good");
     expect_good_beside();
 }
 END_TEST
@@ -408,7 +411,7 @@ START_TEST(an_unknown_kind_of_contribution_is_refused_alone)
     place("good", "unknown_kind", "bad_kernels", NULL);
     expect("unknown_kind.so", OK, TN_STAGE_VERSION, "kind 60 is unknown");
     ck_assert_int_eq(line_of("unknown_kind.so").refused, 2);
-    ck_assert_ptr_nonnull(tn_registry_find(TN_KIND_tn_layer, "BesideUnknown"));
+    ck_assert_ptr_nonnull(tn_registry_find(TN_KIND_tn_layer_def, "BesideUnknown"));
     expect("bad_kernels.so", OK, TN_STAGE_VERSION, "kernel_size of 8");
     expect_good_beside();
 }

@@ -16,8 +16,9 @@ enum { DONE = 3, WORDS = 1 << 16 };
  * the memory for it; nothing else may. */
 static void describe(char *out)
 {
-    static const uint32_t kinds[] = { TN_KIND_tn_op_def, TN_KIND_tn_layer, TN_KIND_tn_backend,
-                                      TN_KIND_tn_optimizer_def, TN_KIND_tn_format };
+    static const uint32_t kinds[] = { TN_KIND_tn_op_def, TN_KIND_tn_layer_def,
+                                      TN_KIND_tn_backend_def, TN_KIND_tn_optimizer_def,
+                                      TN_KIND_tn_format_def };
     tn_plugin_report report;
     size_t used = 0;
     int64_t count = tn_plugin_count();

@@ -23,31 +23,31 @@ static tn_status with_name(uint32_t kind, const char *name)
     static const tn_operand operand[] = { { "x", 0, 0 } };
     tn_op_def op = { TN_HEAD(tn_op_def), .name = name,   .revision = 1,       .outputs = operand,
                      .n_outputs = 1,     .infer = infer, .dispatch_input = -1 };
-    tn_kernel kernel = { TN_HEAD(tn_kernel),   .op = "add",   .device = "cpu",
-                         .name = name,         .revision = 1, .dtypes = UINT32_MAX >> 15,
-                         .supports = supports, .run = run };
-    tn_layer layer = { TN_HEAD(tn_layer), .name = name, .forward = forward };
+    tn_kernel_def kernel = { TN_HEAD(tn_kernel_def), .op = "add",   .device = "cpu",
+                             .name = name,           .revision = 1, .dtypes = UINT32_MAX >> 15,
+                             .supports = supports,   .run = run };
+    tn_layer_def layer = { TN_HEAD(tn_layer_def), .name = name, .forward = forward };
     tn_optimizer_def optimizer = { TN_HEAD(tn_optimizer_def), .name = name, .step = step };
     tn_scheduler_def scheduler = { TN_HEAD(tn_scheduler_def), .name = name, .rate = rate };
     tn_init_def init = { TN_HEAD(tn_init_def), .name = name, .fill = fill };
-    tn_format format = { TN_HEAD(tn_format), .name = name };
-    tn_observer observer = { TN_HEAD(tn_observer), .name = name };
+    tn_format_def format = { TN_HEAD(tn_format_def), .name = name };
+    tn_observer_def observer = { TN_HEAD(tn_observer_def), .name = name };
     switch (kind) {
     case TN_KIND_tn_op_def: return tn_register(&op);
-    case TN_KIND_tn_kernel: return tn_register(&kernel);
-    case TN_KIND_tn_layer: return tn_register(&layer);
+    case TN_KIND_tn_kernel_def: return tn_register(&kernel);
+    case TN_KIND_tn_layer_def: return tn_register(&layer);
     case TN_KIND_tn_optimizer_def: return tn_register(&optimizer);
     case TN_KIND_tn_scheduler_def: return tn_register(&scheduler);
     case TN_KIND_tn_init_def: return tn_register(&init);
-    case TN_KIND_tn_format: return tn_register(&format);
+    case TN_KIND_tn_format_def: return tn_register(&format);
     default: return tn_register(&observer);
     }
 }
 
-static const uint32_t kinds[] = { TN_KIND_tn_op_def,        TN_KIND_tn_kernel,
-                                  TN_KIND_tn_layer,         TN_KIND_tn_optimizer_def,
+static const uint32_t kinds[] = { TN_KIND_tn_op_def,        TN_KIND_tn_kernel_def,
+                                  TN_KIND_tn_layer_def,     TN_KIND_tn_optimizer_def,
                                   TN_KIND_tn_scheduler_def, TN_KIND_tn_init_def,
-                                  TN_KIND_tn_format,        TN_KIND_tn_observer };
+                                  TN_KIND_tn_format_def,    TN_KIND_tn_observer_def };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 static char megabyte[1 << 20];
@@ -81,7 +81,7 @@ END_TEST
 START_TEST(a_name_that_is_a_value_in_specs_is_refused)
 {
     static const char *const values[] = { "None", "True", "False", "inf", "nan" };
-    static const uint32_t types[] = { TN_KIND_tn_layer, TN_KIND_tn_optimizer_def,
+    static const uint32_t types[] = { TN_KIND_tn_layer_def, TN_KIND_tn_optimizer_def,
                                       TN_KIND_tn_scheduler_def, TN_KIND_tn_init_def };
     for (int k = 0; k < 4; k++)
         for (int i = 0; i < 5; i++)
@@ -97,7 +97,7 @@ START_TEST(a_name_with_dots_and_63_bytes_is_accepted_and_found)
     for (int k = 0; k < KINDS; k++)
         for (int i = 0; i < 3; i++) {
             ck_assert_msg(with_name(kinds[k], names[i]) == TN_OK, "%s", tn_error_text());
-            if (kinds[k] != TN_KIND_tn_kernel)
+            if (kinds[k] != TN_KIND_tn_kernel_def)
                 ck_assert_ptr_nonnull(tn_registry_find(kinds[k], names[i]));
         }
     tn_module *module = tn_module_new("org.example.Thing_2()");
@@ -114,23 +114,26 @@ START_TEST(names_of_operands_options_kernels_and_devices_are_looked_at)
                             TN_OPTION_END };
     tn_op_def op = { TN_HEAD(tn_op_def), .name = "odd_op",   .revision = 1,  .inputs = operand,
                      .n_inputs = 2,      .outputs = operand, .n_outputs = 1, .infer = infer };
-    tn_layer layer = { TN_HEAD(tn_layer), .name = "Odd", .options = options, .data_size = 16,
-                       .forward = forward };
+    tn_layer_def layer = { TN_HEAD(tn_layer_def), .name = "Odd", .options = options,
+                           .data_size = 16, .forward = forward };
     tn_optimizer_def optimizer = { TN_HEAD(tn_optimizer_def), .name = "Odd", .options = options,
                                    .data_size = 16, .step = step };
-    tn_kernel kernel = { TN_HEAD(tn_kernel), .op = "odd op", .device = "cpu", .name = "tn_odd",
-                         .revision = 1,      .dtypes = 1,    .run = run };
+    tn_kernel_def kernel = {
+        TN_HEAD(tn_kernel_def), .op = "odd op", .device = "cpu", .name = "tn_odd",
+        .revision = 1,          .dtypes = 1,    .run = run
+    };
     expect_failure(tn_register(&op), TN_ERR_VALUE,
                    "tn_op_def odd_op: input 2: 0x20 at byte 2 is not accepted, got \"a b\"");
     expect_failure(tn_register(&layer), TN_ERR_VALUE,
-                   "tn_layer Odd: option 2: \",\" at byte 2 is not accepted, got \"a,b\"");
+                   "tn_layer_def Odd: option 2: \",\" at byte 2 is not accepted, got \"a,b\"");
     expect_failure(tn_register(&optimizer), TN_ERR_VALUE, "tn_optimizer_def Odd: option 2: ");
     options[1].name = NULL;
-    expect_failure(tn_register(&layer), TN_ERR_VALUE, "tn_layer Odd: option 2: it is NULL");
-    expect_failure(tn_register(&kernel), TN_ERR_VALUE, "tn_kernel: op: 0x20 at byte 4");
+    expect_failure(tn_register(&layer), TN_ERR_VALUE, "tn_layer_def Odd: option 2: it is NULL");
+    expect_failure(tn_register(&kernel), TN_ERR_VALUE, "tn_kernel_def: op: 0x20 at byte 4");
     kernel.op = "add";
     kernel.device = "c pu";
-    expect_failure(tn_register(&kernel), TN_ERR_VALUE, "tn_kernel for add: device: 0x20 at byte 2");
+    expect_failure(tn_register(&kernel), TN_ERR_VALUE,
+                   "tn_kernel_def for add: device: 0x20 at byte 2");
 }
 END_TEST
 

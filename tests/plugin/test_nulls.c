@@ -47,7 +47,7 @@ static tn_status custom_forward(tn_function_ctx *ctx, void *user, tn_tensor *con
 {
     (void)ctx, (void)user;
     out[0] = tn_mul_scalar(in[0], 2.0);
-    return out[0] != NULL ? TN_OK : tn_error_last()->code;
+    return out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_status custom_backward(tn_function_ctx *ctx, void *user, tn_tensor *const *gout,
@@ -76,8 +76,8 @@ static tn_tensor *layer_forward(tn_module *self, tn_tensor *input)
     return input;
 }
 
-static const tn_layer given_layer = { TN_HEAD(tn_layer), .name = "Given",
-                                      .forward = layer_forward };
+static const tn_layer_def given_layer = { TN_HEAD(tn_layer_def), .name = "Given",
+                                          .forward = layer_forward };
 
 static tn_status source_read(void *user, uint64_t offset, void *to, size_t bytes)
 {

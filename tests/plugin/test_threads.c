@@ -28,11 +28,11 @@ static tn_tensor *forward(tn_module *self, tn_tensor *input)
 static void *everything(void *argument)
 {
     static char names[THREADS][16];
-    static tn_layer layers[THREADS];
+    static tn_layer_def layers[THREADS];
     intptr_t self = (intptr_t)argument;
     long wrong = 0;
     snprintf(names[self], sizeof names[0], "Layer%d", (int)self);
-    layers[self] = (tn_layer){ TN_HEAD(tn_layer), .name = names[self], .forward = forward };
+    layers[self] = (tn_layer_def){ TN_HEAD(tn_layer_def), .name = names[self], .forward = forward };
     pthread_barrier_wait(&barrier);
     wrong += tn_plugin_activate("org.tenon.test.counting") != TN_OK;
     wrong += tn_plugin_activate("org.tenon.test.needs_good") != TN_OK;
@@ -40,9 +40,9 @@ static void *everything(void *argument)
     wrong += tn_register(&layers[self]) != TN_OK;
     wrong += tn_plugin_load(path_of("aside/older.so")) != TN_OK;
     for (int i = 0; i < 50; i++) {
-        wrong += tn_registry_find(TN_KIND_tn_layer, "GoodLayer") == NULL;
-        wrong += tn_registry_find(TN_KIND_tn_layer, names[self]) == NULL;
-        wrong += tn_registry_name(TN_KIND_tn_layer, 0) == NULL;
+        wrong += tn_registry_find(TN_KIND_tn_layer_def, "GoodLayer") == NULL;
+        wrong += tn_registry_find(TN_KIND_tn_layer_def, names[self]) == NULL;
+        wrong += tn_registry_name(TN_KIND_tn_layer_def, 0) == NULL;
         tn_plugin_report report;
         wrong += tn_plugin_report_at(i % 4, &report) != TN_OK;
         wrong += strlen(report.reason) > 4000;
@@ -54,7 +54,7 @@ START_TEST(many_threads_meet_and_each_plugin_is_activated_once_rule_1)
 {
     pthread_t threads[THREADS];
     void *wrong;
-    tn_log_set_sink(count, NULL);
+    tn_set_log_sink(count, NULL);
     place("good", "needs_good", "counting", "failing_activation", "text", NULL);
     ck_assert_int_eq(mkdir(path_of("aside"), 0755), 0);
     copy_file(FIXTURES "older.so", path_of("aside/older.so"));

@@ -345,7 +345,7 @@ int main(int argc, char **argv)
     FILE *file = argc > 1 ? fopen(argv[1], "r") : NULL;
     int64_t nodes = tn_graph_node_count();
 
-    if (file == NULL || tn_device_default() == NULL) {
+    if (file == NULL || tn_default_device() == NULL) {
         fprintf(stderr, "replay FILE: %s\n",
                 tn_failed() ? tn_error_text() : "the file cannot be opened");
         return 2;

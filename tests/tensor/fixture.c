@@ -412,23 +412,23 @@ static const tn_op_def ops[] = {
       .dispatch_input = -1, .infer = infer_like },
 };
 
-static const tn_kernel kernels[] = {
-    { TN_HEAD(tn_kernel), .op = "copy", .device = "cpu", .name = "room_copy", .revision = 1,
+static const tn_kernel_def kernels[] = {
+    { TN_HEAD(tn_kernel_def), .op = "copy", .device = "cpu", .name = "room_copy", .revision = 1,
       .dtypes = TN_MASK_ALL, .data = "host", .run = run_copy },
-    { TN_HEAD(tn_kernel), .op = "copy", .device = "vault", .name = "room_copy", .revision = 1,
+    { TN_HEAD(tn_kernel_def), .op = "copy", .device = "vault", .name = "room_copy", .revision = 1,
       .dtypes = TN_MASK_ALL, .run = run_copy },
-    { TN_HEAD(tn_kernel), .op = "fill", .device = "cpu", .name = "room_fill", .revision = 1,
+    { TN_HEAD(tn_kernel_def), .op = "fill", .device = "cpu", .name = "room_fill", .revision = 1,
       .dtypes = TN_MASK_ALL, .data = "host", .run = run_fill },
 };
 
 /* ---- the table ---- */
 
-static const tn_backend backends[] = {
-    { TN_HEAD(tn_backend), .type = "cpu", .help = "host memory",
+static const tn_backend_def backends[] = {
+    { TN_HEAD(tn_backend_def), .type = "cpu", .help = "host memory",
       .flags = TN_BACKEND_HOST_MEMORY | TN_BACKEND_AFTER_FORK, .dlpack_type = 1, .enumerate = one,
       .open = open_it, .close = close_it, .alloc = host_alloc, .free = host_free,
       .copy_in = host_in, .copy_out = host_out, .copy = host_copy },
-    { TN_HEAD(tn_backend),
+    { TN_HEAD(tn_backend_def),
       .type = "vault",
       .help = "opaque memory",
       .flags = TN_BACKEND_ASYNC,
@@ -454,10 +454,10 @@ static const tn_backend backends[] = {
       .copy_peer = vault_peer,
       .native = vault_native,
       .native_stream = vault_native_stream },
-    { TN_HEAD(tn_backend), .type = "brick", .help = "opaque memory and nothing else",
+    { TN_HEAD(tn_backend_def), .type = "brick", .help = "opaque memory and nothing else",
       .enumerate = one, .open = open_it, .close = close_it, .alloc = lump_alloc, .free = lump_free,
       .copy_in = lump_in, .copy_out = lump_out, .copy = lump_copy },
-    { TN_HEAD(tn_backend), .type = "ghost", .help = "no memory", .flags = TN_BACKEND_NO_MEMORY,
+    { TN_HEAD(tn_backend_def), .type = "ghost", .help = "no memory", .flags = TN_BACKEND_NO_MEMORY,
       .enumerate = one, .open = open_it, .close = close_it },
 };
 

@@ -29,7 +29,7 @@ START_TEST(a_name_that_is_none_is_answered)
     room_open();
     for (int i = 0; i < 8; i++) {
         ck_assert_ptr_null(tn_device_find(bad[i]));
-        ck_assert_int_eq(tn_error_last()->code, TN_ERR_VALUE);
+        ck_assert_int_eq(tn_error_last_code(), TN_ERR_VALUE);
     }
     ck_assert_ptr_null(tn_device_find(NULL));
     tn_error_clear();
@@ -104,18 +104,18 @@ static tn_status countless(int32_t *count)
 
 START_TEST(a_backend_without_devices_says_why_each_time)
 {
-    static const tn_backend many = { TN_HEAD(tn_backend),           .type = "many",
-                                     .flags = TN_BACKEND_NO_MEMORY, .enumerate = countless,
-                                     .open = broken_open,           .close = close_nothing };
-    static const tn_backend absent = { TN_HEAD(tn_backend),           .type = "absent",
-                                       .flags = TN_BACKEND_NO_MEMORY, .enumerate = no_hardware,
-                                       .open = broken_open,           .close = close_nothing };
-    static const tn_backend broken = { TN_HEAD(tn_backend),           .type = "broken",
-                                       .flags = TN_BACKEND_NO_MEMORY, .enumerate = one,
-                                       .open = broken_open,           .close = close_nothing };
-    static const tn_backend silent = { TN_HEAD(tn_backend),           .type = "silent",
-                                       .flags = TN_BACKEND_NO_MEMORY, .enumerate = one,
-                                       .open = silent_open,           .close = close_nothing };
+    static const tn_backend_def many = { TN_HEAD(tn_backend_def),       .type = "many",
+                                         .flags = TN_BACKEND_NO_MEMORY, .enumerate = countless,
+                                         .open = broken_open,           .close = close_nothing };
+    static const tn_backend_def absent = { TN_HEAD(tn_backend_def),       .type = "absent",
+                                           .flags = TN_BACKEND_NO_MEMORY, .enumerate = no_hardware,
+                                           .open = broken_open,           .close = close_nothing };
+    static const tn_backend_def broken = { TN_HEAD(tn_backend_def),       .type = "broken",
+                                           .flags = TN_BACKEND_NO_MEMORY, .enumerate = one,
+                                           .open = broken_open,           .close = close_nothing };
+    static const tn_backend_def silent = { TN_HEAD(tn_backend_def),       .type = "silent",
+                                           .flags = TN_BACKEND_NO_MEMORY, .enumerate = one,
+                                           .open = silent_open,           .close = close_nothing };
 
     room_open();
     ok(tn__backend_add(&absent, NULL));
@@ -138,28 +138,28 @@ START_TEST(a_backend_without_devices_says_why_each_time)
     /* Not counted, and nobody is troubled. */
     ck_assert_int_eq(tn_device_count(), 7);
     ck_assert(!tn_failed());
-    ok(tn_default_device("absent, broken, vault:1, cpu"));
-    ck_assert_str_eq(tn_device_name(tn_device_default()), "vault:1");
-    fails(tn_default_device("absent,broken"), TN_ERR_UNAVAILABLE);
-    ck_assert_int_eq(tn_default_device("absent,broken"), TN_ERR_UNAVAILABLE);
+    ok(tn_set_default_device("absent, broken, vault:1, cpu"));
+    ck_assert_str_eq(tn_device_name(tn_default_device()), "vault:1");
+    fails(tn_set_default_device("absent,broken"), TN_ERR_UNAVAILABLE);
+    ck_assert_int_eq(tn_set_default_device("absent,broken"), TN_ERR_UNAVAILABLE);
     ck_assert_ptr_nonnull(strstr(tn_error_text(), "none of the devices \"absent,broken\""));
     ck_assert_ptr_nonnull(strstr(tn_error_text(), "no such card"));
     said("on fire");
-    ck_assert_str_eq(tn_device_name(tn_device_default()), "vault:1");
+    ck_assert_str_eq(tn_device_name(tn_default_device()), "vault:1");
     room_close();
 }
 END_TEST
 
 START_TEST(rule_22_a_taken_device_type_is_refused)
 {
-    static const tn_backend again = { TN_HEAD(tn_backend),           .type = "vault",
-                                      .flags = TN_BACKEND_NO_MEMORY, .enumerate = one,
-                                      .open = broken_open,           .close = close_nothing };
-    static const tn_backend half = { TN_HEAD(tn_backend), .type = "half", .enumerate = one,
-                                     .open = broken_open, .close = close_nothing };
-    static const tn_backend name = { TN_HEAD(tn_backend),           .type = "No Name",
-                                     .flags = TN_BACKEND_NO_MEMORY, .enumerate = one,
-                                     .open = broken_open,           .close = close_nothing };
+    static const tn_backend_def again = { TN_HEAD(tn_backend_def),       .type = "vault",
+                                          .flags = TN_BACKEND_NO_MEMORY, .enumerate = one,
+                                          .open = broken_open,           .close = close_nothing };
+    static const tn_backend_def half = { TN_HEAD(tn_backend_def), .type = "half", .enumerate = one,
+                                         .open = broken_open, .close = close_nothing };
+    static const tn_backend_def name = { TN_HEAD(tn_backend_def),       .type = "No Name",
+                                         .flags = TN_BACKEND_NO_MEMORY, .enumerate = one,
+                                         .open = broken_open,           .close = close_nothing };
     tn__plugin plugin = { .id = "org.example.second", .file = "/some/where/second.so" };
 
     room_open();
@@ -177,15 +177,16 @@ END_TEST
 
 START_TEST(rule_4_a_shorter_descriptor_of_an_older_plugin_is_completed_with_null)
 {
-    tn_backend old;
+    tn_backend_def old;
 
     room_open();
     memset(&old, 0x5a, sizeof old);
-    old = (tn_backend){ TN_HEAD(tn_backend), .type = "old",       .flags = TN_BACKEND_NO_MEMORY,
-                        .enumerate = one,    .open = broken_open, .close = close_nothing };
-    memset((char *)&old + offsetof(tn_backend, native), 0x5a,
-           sizeof old - offsetof(tn_backend, native));
-    old.head.size = offsetof(tn_backend, native);
+    old = (tn_backend_def){ TN_HEAD(tn_backend_def),       .type = "old",
+                            .flags = TN_BACKEND_NO_MEMORY, .enumerate = one,
+                            .open = broken_open,           .close = close_nothing };
+    memset((char *)&old + offsetof(tn_backend_def, native), 0x5a,
+           sizeof old - offsetof(tn_backend_def, native));
+    old.head.size = offsetof(tn_backend_def, native);
     ok(tn__backend_add(&old, NULL));
     ck_assert_ptr_null(tn__device_type_find("old")->backend.native);
     ck_assert_ptr_null((void *)(uintptr_t)tn__device_type_find("old")->backend.native_stream);
@@ -197,23 +198,23 @@ END_TEST
 START_TEST(the_default_device_is_of_thread_then_program)
 {
     room_open();
-    ck_assert_str_eq(tn_device_name(tn_device_default()), "cpu:0");
+    ck_assert_str_eq(tn_device_name(tn_default_device()), "cpu:0");
     tn_device_begin(device("vault:1"));
-    ck_assert_str_eq(tn_device_name(tn_device_default()), "vault:1");
+    ck_assert_str_eq(tn_device_name(tn_default_device()), "vault:1");
     tn_device_begin(NULL);
-    ck_assert_str_eq(tn_device_name(tn_device_default()), "vault:1");
+    ck_assert_str_eq(tn_device_name(tn_default_device()), "vault:1");
     tn_device_begin(device("brick"));
-    ck_assert_str_eq(tn_device_name(tn_device_default()), "brick:0");
+    ck_assert_str_eq(tn_device_name(tn_default_device()), "brick:0");
     tn_device_end();
     tn_device_end();
     tn_device_end();
-    ck_assert_str_eq(tn_device_name(tn_device_default()), "cpu:0");
+    ck_assert_str_eq(tn_device_name(tn_default_device()), "cpu:0");
     tn_device_end();
     said("tn_device_end without");
-    ok(tn_default_device("brick"));
-    ck_assert_str_eq(tn_device_name(tn_device_default()), "brick:0");
-    fails(tn_default_device(" , "), TN_ERR_VALUE);
-    fails(tn_default_device(NULL), TN_ERR_VALUE);
+    ok(tn_set_default_device("brick"));
+    ck_assert_str_eq(tn_device_name(tn_default_device()), "brick:0");
+    fails(tn_set_default_device(" , "), TN_ERR_VALUE);
+    fails(tn_set_default_device(NULL), TN_ERR_VALUE);
     room_close();
 }
 END_TEST
@@ -222,7 +223,7 @@ START_TEST(the_environment_chooses_the_first_that_works)
 {
     setenv("TENON_DEVICE", "nothing, vault:7 ,vault:1,cpu", 1);
     room_open();
-    ck_assert_str_eq(tn_device_name(tn_device_default()), "vault:1");
+    ck_assert_str_eq(tn_device_name(tn_default_device()), "vault:1");
     ck_assert(!tn_failed());
     room_close();
 }

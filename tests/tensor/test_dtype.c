@@ -68,6 +68,32 @@ START_TEST(the_default_dtype_is_float32_and_floating)
 }
 END_TEST
 
+START_TEST(the_dtype_of_a_thread_nests)
+{
+    ck_assert_int_eq(tn_dtype_begin(TN_F64), TN_OK);
+    ck_assert_int_eq(tn_dtype_begin(TN_C64), TN_OK);
+    ck_assert_int_eq(tn_default_dtype(), TN_C64);
+    ck_assert_int_eq(tn_dtype_begin(TN_DTYPE_AUTO), TN_OK);
+    ck_assert_int_eq(tn_dtype_begin(TN_I32), TN_OK);
+    ck_assert_int_eq(tn_default_dtype(), TN_C64);
+    for (int i = 0; i < 3; i++)
+        tn_dtype_end();
+    ck_assert_int_eq(tn_default_dtype(), TN_F64);
+    tn_dtype_end();
+    ck_assert_int_eq(tn_default_dtype(), TN_F32);
+    ck_assert(!tn_failed());
+    tn_dtype_end();
+    ck_assert_int_eq(tn_error_code(), TN_ERR_RUNTIME);
+    tn_error_clear();
+    for (int i = 0; i < 1025; i++)
+        ck_assert_int_eq(tn_dtype_begin(TN_F64), i < 1024 ? TN_OK : TN_ERR_RUNTIME);
+    for (int i = 0; i < 1025; i++)
+        tn_dtype_end();
+    ck_assert_int_eq(tn_default_dtype(), TN_F32);
+    tn_error_clear();
+}
+END_TEST
+
 START_TEST(half_and_bfloat16_survive_the_way_through_double)
 {
     for (uint32_t bits = 0; bits < 65536; bits++) {

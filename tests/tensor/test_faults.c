@@ -36,25 +36,25 @@ static tn_status walk(void)
         tn_status status = TN_OK;
 
         if (d == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         scope = tn_scope_begin();
         x = tn_tensor_full(TN_SHAPE(4, 5), 1, TN_F32, d);
         y = x == NULL ? NULL : tn_tensor_as_strided(x, TN_SHAPE(5, 4), TN_INTS(1, 5), 0);
         list[0] = y;
         tn_scope_end_with(scope, list, 1);
         if (y == NULL || tn_failed())
-            return tn_error_last()->code;
+            return tn_error_last_code();
         if (tn_tensor_text(y, text, sizeof text) < 0)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         x = tn_tensor_empty((tn_ints){ many, 8 }, TN_I64, d);
         if (x == NULL || tn_tensor_empty(TN_SHAPE(100000), TN_F32, d) == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         s = tn_stream_new(d);
         if (s == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         e = tn_event_record(d, s);
         if (e == NULL)
-            status = tn_error_last()->code;
+            status = tn_error_last_code();
         tn_event_drop(e);
         tn_stream_drop(s);
         if (status != TN_OK)
@@ -62,15 +62,15 @@ static tn_status walk(void)
         if (i == 0) {
             out = tn_tensor_to_dlpack(x, NULL);
             if (out == NULL)
-                return tn_error_last()->code;
+                return tn_error_last_code();
             if (tn_tensor_from_dlpack(out) == NULL) {
                 out->deleter(out);
-                return tn_error_last()->code;
+                return tn_error_last_code();
             }
         }
         x = tn_tensor_full(TN_SHAPE(5, 4), 2, TN_F32, tn_device_find(names[(i + 1) % 3]));
         if (x == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         status = tn__copy(x, y);
         if (status == TN_ERR_NOT_IMPLEMENTED) /* brick */
             tn_error_clear();
@@ -79,7 +79,7 @@ static tn_status walk(void)
     }
     deleted = 0;
     if (tn_tensor_from_dlpack(&managed) == NULL)
-        return deleted == 0 ? tn_error_last()->code : TN_OK;
+        return deleted == 0 ? tn_error_last_code() : TN_OK;
     return TN_OK;
 }
 

@@ -18,7 +18,7 @@ static void begin(void)
 {
     setenv("TENON_CHECK", "1", 1);
     room_open();
-    tn_log_set_sink(listen, NULL);
+    tn_set_log_sink(listen, NULL);
     ck_assert(device("cpu")->allocator->guarded);
 }
 

@@ -445,14 +445,14 @@ static void count_warnings(void *user, int level, const char *plugin, const char
 START_TEST(the_root_scope_warns_once_when_it_holds_many)
 {
     room_open();
-    tn_log_set_sink(count_warnings, NULL);
+    tn_set_log_sink(count_warnings, NULL);
     for (int i = 0; i < 65535; i++)
         tn_tensor_empty(TN_SHAPE(0), TN_F32, NULL);
     ck_assert_int_eq(warnings, 0);
     for (int i = 0; i < 10; i++)
         tn_tensor_empty(TN_SHAPE(0), TN_F32, NULL);
     ck_assert_int_eq(warnings, 1);
-    tn_log_set_sink(NULL, NULL);
+    tn_set_log_sink(NULL, NULL);
     room_close();
 }
 END_TEST

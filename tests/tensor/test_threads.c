@@ -102,7 +102,7 @@ static void *find_devices(void *arg)
     for (int i = 0; i < 200; i++) {
         ck_assert_str_eq(tn_device_name(device(i % 2 ? "vault:1" : "brick")),
                          i % 2 ? "vault:1" : "brick:0");
-        ck_assert_ptr_nonnull(tn_device_default());
+        ck_assert_ptr_nonnull(tn_default_device());
         ck_assert_int_eq(tn_device_count(), 5);
     }
     return NULL;

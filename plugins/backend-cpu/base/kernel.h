@@ -23,12 +23,12 @@
 /* `supports_` declines some calls; those are decomposed. */
 #define TN__KERNEL_SUPPORTS(op_, dtypes_, supports_)                                               \
     {                                                                                              \
-        TN_HEAD(tn_kernel), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,        \
-                            .dtypes = dtypes_, .supports = supports_, .run = run_##op_             \
+        TN_HEAD(tn_kernel_def), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,    \
+                                .dtypes = dtypes_, .supports = supports_, .run = run_##op_         \
     }
 
 struct tn__kernel_table {
-    const tn_kernel *rows;
+    const tn_kernel_def *rows;
     size_t count;
 };
 /* The last line of a file of kernels. */

@@ -451,7 +451,7 @@ static tn_status run_convolution_grad_input(const tn_call *call)
     return status;
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__KERNEL(convolution, TN__F32_F64),
     TN__KERNEL(convolution_grad_input, TN__F32_F64),
 };

@@ -215,7 +215,7 @@ static bool supports_unit_padding(const tn_call *call, char *reason, size_t size
     return false;
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__KERNEL_SUPPORTS(convolution_grad_weight, TN__F32_F64, supports_unit_padding),
 };
 TN__KERNEL_TABLE(conv_grad_weight);

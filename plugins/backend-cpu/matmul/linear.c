@@ -175,7 +175,7 @@ static tn_status run_linear_activation(const tn_call *call)
     return status;
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__KERNEL(linear, TN__FLOATS),
     TN__KERNEL(linear_activation, TN__FLOATS),
 };

@@ -384,7 +384,7 @@ static tn_status run_bmm(const tn_call *call)
     return tn__product_run(&p, y);
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__KERNEL(bmm, TN__REALS),
 };
 TN__KERNEL_TABLE(matmul);

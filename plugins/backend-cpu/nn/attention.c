@@ -605,7 +605,7 @@ static tn_status run_attend_grad(const tn_call *call)
     return spread(&a, pieces, each, back_part);
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__KERNEL(attend, TN__FLOATS),
     TN__KERNEL(attend_grad, TN__FLOATS),
 };

@@ -268,7 +268,7 @@ static tn_status run_poisson_nll_loss(const tn_call *call)
     return lose(call, o->log_input ? poisson_of_logs : poisson, o->reduction, o->eps, 0);
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__KERNEL(mse_loss, TN__F32_F64),
     TN__KERNEL(l1_loss, TN__F32_F64),
     TN__KERNEL(smooth_l1_loss, TN__F32_F64),

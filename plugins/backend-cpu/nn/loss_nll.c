@@ -117,7 +117,7 @@ static tn_status run_nll_loss_grad(const tn_call *call)
     return TN_OK;
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__KERNEL(nll_loss, TN__FLOATS),
     TN__KERNEL(nll_loss_grad, TN__FLOATS),
 };

@@ -446,7 +446,7 @@ static tn_status run_standardize_relu_grad(const tn_call *call)
     return as_float32(call, standardize_relu_grad);
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__KERNEL_SUPPORTS(standardize, TN__FLOATS, supports_standardize),
     TN__KERNEL_SUPPORTS(standardize_grad, TN__FLOATS, supports_standardize_grad),
     TN__KERNEL_SUPPORTS(standardize_relu, TN__FLOATS, supports_standardize_relu),

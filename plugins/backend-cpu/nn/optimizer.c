@@ -212,7 +212,7 @@ static tn_status run_total_norm(const tn_call *call)
     return status;
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__KERNEL_SUPPORTS(sgd_step, TN__F32_F64, supports_sgd_step),
     TN__KERNEL_SUPPORTS(adam_step, TN__F32_F64, supports_adam_step),
     TN__KERNEL_SUPPORTS(total_norm, TN__F32_F64, supports_total_norm),

@@ -240,7 +240,7 @@ static tn_status run_avg_pool_grad(const tn_call *call)
     return status == TN_OK ? planes(&p, avg_back_f32, avg_back_f64) : status;
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__KERNEL(max_pool, TN__F32_F64),
     TN__KERNEL(max_pool_grad, TN__F32_F64),
     TN__KERNEL(avg_pool, TN__F32_F64),

@@ -272,7 +272,7 @@ static tn_status run_log_softmax_grad(const tn_call *call)
                row_log_softmax_grad);
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__KERNEL(softmax, TN__FLOATS),
     TN__KERNEL(log_softmax, TN__FLOATS),
     TN__KERNEL(softmax_grad, TN__FLOATS),

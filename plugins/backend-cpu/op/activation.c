@@ -170,7 +170,7 @@ static void fill_softplus_grad(const void *options, double *numbers)
     numbers[1] = o->threshold;
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__UNARY_KERNEL(relu, TN__REALS, TN__RELU),
     TN__BINARY_KERNEL(relu_grad, TN__FLOATS, TN__RELU_GRAD),
     TN__UNARY_KERNEL(sigmoid, TN__FLOATS_COMPLEX, TN__SIGMOID),

@@ -104,7 +104,7 @@ static void fill_mul_scalar(const void *options, double *numbers)
     numbers[0] = o->value;
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__KERNEL(add, TN__NUMBERS_BOOL),
     TN__KERNEL(sub, TN__NUMBERS),
     TN__BINARY_KERNEL(mul, TN__NUMBERS_BOOL, TN__MUL),

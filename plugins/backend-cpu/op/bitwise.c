@@ -89,7 +89,7 @@ static tn_status run_bitwise_not(const tn_call *call)
                 elementwise_not);
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__ELEMENTWISE_KERNEL(bitwise_and, TN__INTS_BOOL, run_bitwise_and, TN__BITWISE_AND, 2, NULL),
     TN__ELEMENTWISE_KERNEL(bitwise_or, TN__INTS_BOOL, run_bitwise_or, TN__BITWISE_OR, 2, NULL),
     TN__ELEMENTWISE_KERNEL(bitwise_xor, TN__INTS_BOOL, run_bitwise_xor, TN__BITWISE_XOR, 2, NULL),

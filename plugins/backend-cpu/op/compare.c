@@ -28,7 +28,7 @@ static void fill_clamp(const void *options, double *numbers)
     numbers[1] = o->max;
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__BINARY_KERNEL(eq, TN__NUMBERS_BOOL, TN__EQ),
     TN__BINARY_KERNEL(ne, TN__NUMBERS_BOOL, TN__NE),
     TN__BINARY_KERNEL(lt, TN__REALS_BOOL &TN__NOT_U64, TN__LT),

@@ -106,7 +106,7 @@ static tn_status run_complex(const tn_call *call)
     return status;
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN_KERNEL("abs", "cpu", "tn_abs_complex", TN_MASK_COMPLEX, run_abs_complex),
     TN__KERNEL(complex, TN__FLOATS),
     TN__UNARY_KERNEL(conj, TN_MASK_COMPLEX, TN__CONJ),

@@ -328,7 +328,7 @@ static tn_status run_narrow_grad(const tn_call *call)
     return tn__copy_views(&slice, gy);
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__KERNEL(copy, TN_MASK_ALL),
     TN__KERNEL(fill, TN_MASK_ALL),
     TN__KERNEL(flip, TN_MASK_ALL),

@@ -213,7 +213,7 @@ static tn_status run_eye(const tn_call *call)
     return status || n == 0 ? status : tn__copy_value(&diagonal, 1);
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__KERNEL(arange, TN__REALS),
     TN__KERNEL(linspace, TN__FLOATS),
     TN__KERNEL_SUPPORTS(one_hot, TN_BIT(TN_I64), supports_one_hot),

@@ -24,8 +24,8 @@ tn_status tn__elementwise_run(const tn_call *call, enum tn__ew op, int32_t input
 
 #define TN__ELEMENTWISE_KERNEL(op_, dtypes_, run_, ...)                                            \
     {                                                                                              \
-        TN_HEAD(tn_kernel), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,        \
-                            .dtypes = dtypes_, .run = run_, .data = &(const struct tn__ew_row)     \
+        TN_HEAD(tn_kernel_def), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,    \
+                                .dtypes = dtypes_, .run = run_, .data = &(const struct tn__ew_row) \
         {                                                                                          \
             __VA_ARGS__                                                                            \
         }                                                                                          \

@@ -352,7 +352,7 @@ static tn_status run_scatter_add(const tn_call *call)
     return scatter(call, ((const tn_scatter_add_options *)call->options)->dim, true);
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__KERNEL(gather, TN_MASK_ALL),
     TN__KERNEL(index_select, TN_MASK_ALL),
     TN__KERNEL(scatter, TN_MASK_ALL),

@@ -106,7 +106,7 @@ static tn_status run_nonzero(const tn_call *call)
     return status;
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__KERNEL(nonzero, TN__REALS_BOOL),
 };
 TN__KERNEL_TABLE(index_nonzero);

@@ -93,7 +93,7 @@ static tn_status run_philox_normal(const tn_call *call)
     return philox(call, true, o->mean, o->std, o->seed, o->block);
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__KERNEL(philox_uniform, TN__FLOATS),
     TN__KERNEL(philox_normal, TN__FLOATS),
 };

@@ -148,7 +148,7 @@ static tn_status run_philox_permutation(const tn_call *call)
     return status;
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__KERNEL(philox_permutation, TN_BIT(TN_I64)),
 };
 TN__KERNEL_TABLE(random_permutation);

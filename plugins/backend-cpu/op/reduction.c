@@ -325,7 +325,7 @@ static tn_status run_all(const tn_call *call)
     return truth(call, ((const tn_all_options *)call->options)->dims, true);
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__KERNEL(sum, TN__NUMBERS_BOOL),
     TN__KERNEL(amax, TN__REALS_BOOL),
     TN__KERNEL(argmax, TN__REALS),

@@ -224,7 +224,7 @@ static tn_status run_cumprod(const tn_call *call)
     return run(call, o->dim, true, false);
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__KERNEL(cumsum, TN__REALS_BOOL),
     TN__KERNEL(cumprod, TN__REALS_BOOL),
 };

@@ -248,7 +248,7 @@ static tn_status run_topk(const tn_call *call)
     return run(call, o->dim, call->in[0]->ndim > 0 ? o->k : 1, o->largest);
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__KERNEL(sort, TN__REALS_BOOL &TN__NOT_U64),
     TN__KERNEL(topk, TN__REALS_BOOL &TN__NOT_U64),
 };

@@ -125,7 +125,7 @@ static tn_status run_addcdiv(const tn_call *call)
     return mix(call, ((const tn_addcdiv_options *)call->options)->value, TN__TERNARY_ADDCDIV);
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__KERNEL_SUPPORTS(clamp_tensor, TN__FLOATS, supports_one_dtype),
     TN__KERNEL_SUPPORTS(lerp, TN__FLOATS, supports_one_dtype),
     TN__KERNEL_SUPPORTS(lerp_scalar, TN__FLOATS, supports_one_dtype),

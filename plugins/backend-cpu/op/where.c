@@ -48,7 +48,7 @@ static tn_status run_where(const tn_call *call)
     return tn_parallel_for(job.span.count, GRAIN, part, &job);
 }
 
-static const tn_kernel kernels[] = {
+static const tn_kernel_def kernels[] = {
     TN__KERNEL(where, TN_MASK_ALL),
 };
 TN__KERNEL_TABLE(where);

@@ -55,21 +55,21 @@ typedef enum tn_kind {
     TN_KIND_tn_infer = 7,
     TN_KIND_tn_loading = 8,
     /* contributions */
-    TN_KIND_tn_backend = 32,
+    TN_KIND_tn_backend_def = 32,
     TN_KIND_tn_op_def = 33,
-    TN_KIND_tn_kernel = 34,
-    TN_KIND_tn_layer = 35,
+    TN_KIND_tn_kernel_def = 34,
+    TN_KIND_tn_layer_def = 35,
     TN_KIND_tn_optimizer_def = 36,
     TN_KIND_tn_scheduler_def = 37,
     TN_KIND_tn_init_def = 38,
-    TN_KIND_tn_format = 39,
-    TN_KIND_tn_dataset_def = 40,
-    TN_KIND_tn_observer = 41,
+    TN_KIND_tn_format_def = 39,
+    /* 40 is reserved */
+    TN_KIND_tn_observer_def = 41,
     TN_KIND_END = 64
 } tn_kind;
 
 /* The frozen prefix of every struct that crosses the boundary. Code that knows only this prefix can
- * still determine the kind, the size and the ABI version of a struct, and release it. [any-thread]
+ * still determine the kind, the size and the ABI version of a struct, and release it.
  */
 typedef struct tn_head {
     uint32_t size;  /* sizeof the whole struct, for the compiler that built it */
@@ -81,7 +81,8 @@ typedef struct tn_head {
     void (*destroy)(void *self); /* NULL for static data */
 } tn_head;
 
-/* First initialiser of a descriptor: `static const tn_layer swish = { TN_HEAD(tn_layer), ... }`. */
+/* First initialiser of a descriptor: `static const tn_layer_def swish = { TN_HEAD(tn_layer_def),
+ * ... }`. */
 #define TN_HEAD(type)                                                                              \
     .head = { (uint32_t)sizeof(type), TN_KIND_##type, 0, TN_ABI_MAJOR, TN_ABI_MINOR, 0, NULL }
 

@@ -21,66 +21,66 @@ TN_BEGIN_DECLS
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-/* Number of entries; -1 and an error if it is not a list. [any-thread] */
+/* Number of entries; -1 and an error if it is not a list. */
 TN_API int64_t tn_list_count(tn_module *list);
 /* Adds at the end, named by its place. A list that has that name already (a slice that kept its
- * keys) refuses: TN_ERR_KEY. [any-thread] [null-through] */
+ * keys) refuses: TN_ERR_KEY. [null-through] */
 TN_API tn_status tn_list_append(tn_module *list, tn_module *child);
-/* Adds before entry `index` (the count: at the end); all are renumbered. [any-thread]
+/* Adds before entry `index` (the count: at the end); all are renumbered.
  * [null-through] */
 TN_API tn_status tn_list_insert(tn_module *list, int64_t index, tn_module *child);
-/* Replaces an entry, whose name stays. [any-thread] [null-through] */
+/* Replaces an entry, whose name stays. [null-through] */
 TN_API tn_status tn_list_set(tn_module *list, int64_t index, tn_module *child);
-/* Removes and returns an entry; the others are renumbered. [any-thread] [owned] */
+/* Removes and returns an entry; the others are renumbered. [owned] */
 TN_API tn_module *tn_list_pop(tn_module *list, int64_t index);
 
 /* The same for lists of parameters. A tensor that is not a parameter becomes one that shares its
- * memory. [any-thread] [null-through] */
+ * memory. [null-through] */
 TN_API tn_status tn_list_append_tensor(tn_module *list, tn_tensor *tensor);
 TN_API tn_status tn_list_set_tensor(tn_module *list, int64_t index, tn_tensor *tensor);
-/* TN_NONE where the entry is reserved. [any-thread] [borrowed] */
+/* TN_NONE where the entry is reserved. [borrowed] */
 TN_API tn_tensor *tn_list_tensor(tn_module *list, int64_t index);
 
 /* For both kinds. Deletes one entry / those of a range, as Python's [start:stop:step] has them; the
- * others are renumbered from 0. [any-thread] */
+ * others are renumbered from 0. */
 TN_API tn_status tn_list_delete(tn_module *list, int64_t index);
 TN_API tn_status tn_list_delete_range(tn_module *list, int64_t start, int64_t stop, int64_t step);
-/* Adds the entries of another list (or the list itself). [any-thread] */
+/* Adds the entries of another list (or the list itself). */
 TN_API tn_status tn_list_extend(tn_module *list, tn_module *other);
-/* Repeats the entries until the list has them `count` times. [any-thread] */
+/* Repeats the entries until the list has them `count` times. */
 TN_API tn_status tn_list_multiply(tn_module *list, int64_t count);
 /* New lists of the type of the first: the entries of a range, of two lists, of a list `count`
- * times. [any-thread] [owned] */
+ * times. [owned] */
 TN_API tn_module *tn_list_slice(tn_module *list, int64_t start, int64_t stop, int64_t step);
 TN_API tn_module *tn_list_join(tn_module *first, tn_module *second);
 TN_API tn_module *tn_list_repeat(tn_module *list, int64_t count);
 
 /* ---- dictionaries ---------------------------------------------------------------------------- */
 
-/* Number of entries; -1 and an error if it is not a dictionary. [any-thread] */
+/* Number of entries; -1 and an error if it is not a dictionary. */
 TN_API int64_t tn_dict_count(tn_module *dict);
-/* The key of an entry by its place. [any-thread] [borrowed] */
+/* The key of an entry by its place. [borrowed] */
 TN_API const char *tn_dict_key(tn_module *dict, int64_t index);
-/* [any-thread] */
+/* Whether an entry has the key. */
 TN_API bool tn_dict_has(tn_module *dict, const char *key);
-/* Adds an entry at the end, or replaces the one with the same key. [any-thread] [null-through] */
+/* Adds an entry at the end, or replaces the one with the same key. [null-through] */
 TN_API tn_status tn_dict_set(tn_module *dict, const char *key, tn_module *child);
 TN_API tn_status tn_dict_set_tensor(tn_module *dict, const char *key, tn_tensor *tensor);
 /* The parameter of a key, `absent` (may be NULL) when there is none, which is no error.
- * [any-thread] [borrowed] [null-ok: absent] */
+ * [borrowed] [null-ok: absent] */
 TN_API tn_tensor *tn_dict_tensor(tn_module *dict, const char *key, tn_tensor *absent);
-/* The parameter of a key; stores `tensor` there first when there is none. [any-thread] [borrowed]
+/* The parameter of a key; stores `tensor` there first when there is none. [borrowed]
  * [null-through] */
 TN_API tn_tensor *tn_dict_default_tensor(tn_module *dict, const char *key, tn_tensor *tensor);
-/* Remove and return an entry; TN_ERR_KEY when there is none. [any-thread] [owned] */
+/* Remove and return an entry; TN_ERR_KEY when there is none. [owned] */
 TN_API tn_module *tn_dict_pop(tn_module *dict, const char *key);
 TN_API tn_tensor *tn_dict_pop_tensor(tn_module *dict, const char *key);
-/* [any-thread] */
+/* Takes all entries out. */
 TN_API tn_status tn_dict_clear(tn_module *dict);
-/* Sets all entries of another dictionary, in its order. [any-thread] */
+/* Sets all entries of another dictionary, in its order. */
 TN_API tn_status tn_dict_update(tn_module *dict, tn_module *other);
 /* New dictionaries of the type of the first: a shallow copy / the entries of both, the second's
- * where a key is in both / `count` keys with one tensor. [any-thread] [owned] [array: keys count]
+ * where a key is in both / `count` keys with one tensor. [owned] [array: keys count]
  */
 TN_API tn_module *tn_dict_copy(tn_module *dict);
 TN_API tn_module *tn_dict_union(tn_module *first, tn_module *second);

@@ -40,10 +40,10 @@ typedef struct tn_device_info {
     uint32_t reserved32;
 } tn_device_info;
 
-/* A device type. Handles that a backend returns (device, stream, event, memory) are opaque to the
- * core. All functions: [any-thread] unless stated otherwise; those that take a stream are called by
- * one thread at a time per stream. */
-typedef struct tn_backend {
+/* A device type. Handles that a backend returns (device, stream, event, memory) are opaque to
+ * the core. Any thread calls its functions unless stated otherwise; those that take a stream are
+ * called by one thread at a time per stream. */
+typedef struct tn_backend_def {
     tn_head head;
     const char *type;    /* "cpu": lower case letters, digits, `_` */
     const char *help;    /* one line */
@@ -95,7 +95,7 @@ typedef struct tn_backend {
     const void *(*native)(void *device, const char *id);
     /* The stream's native handle for DLPack (CUstream). May be NULL. */
     void *(*native_stream)(void *device, void *stream);
-} tn_backend;
+} tn_backend_def;
 
 /* ==== op: an operator ========================================================================= */
 
@@ -188,7 +188,7 @@ enum {
         64 /* its in-place form writes into any tensor: converts dtype, broadcasts (copy) */
 };
 
-/* An operator. Its functions: [any-thread], several calls at the same time. */
+/* An operator. Any thread calls its functions, several calls at the same time. */
 typedef struct tn_op_def {
     tn_head head;
     const char *name;
@@ -236,7 +236,7 @@ typedef struct tn_call {
     void *device;        /* the backend's handles */
     void *stream;
     const tn_view *workspace; /* of the size asked for; NULL if none */
-    const struct tn_kernel *kernel;
+    const struct tn_kernel_def *kernel;
     /* For outputs whose shape is known only now: creates output `index` with that shape; its view
      * is then out[index]. */
     tn_status (*make_output)(const struct tn_call *call, int32_t index, tn_ints shape);
@@ -248,7 +248,7 @@ enum {
     TN_KERNEL_DETERMINISTIC = 2
 };
 /* Its functions: [stream], one thread at a time for a stream, several streams at the same time. */
-typedef struct tn_kernel {
+typedef struct tn_kernel_def {
     tn_head head;
     const char *op;
     const char *device; /* device type */
@@ -263,14 +263,13 @@ typedef struct tn_kernel {
     bool (*supports)(const tn_call *call, char *reason, size_t size);
     size_t (*workspace)(const tn_call *call); /* bytes; NULL: none */
     tn_status (*run)(const tn_call *call);
-} tn_kernel;
+} tn_kernel_def;
 
-/* Many kernels in one contribution: TN_KERNELS. A plugin lists `const tn_kernel` structs one by
- * one, or tables of them: */
+/* A row of the table of kernels that a plugin gives (tn_plugin.kernels), or a kernel alone. */
 #define TN_KERNEL(op_, device_, name_, dtypes_, run_)                                              \
     {                                                                                              \
-        TN_HEAD(tn_kernel), .op = op_, .device = device_, .name = name_, .revision = 1,            \
-                            .dtypes = dtypes_, .run = run_                                         \
+        TN_HEAD(tn_kernel_def), .op = op_, .device = device_, .name = name_, .revision = 1,        \
+                                .dtypes = dtypes_, .run = run_                                     \
     }
 
 /* ==== layer: a module type ==================================================================== */
@@ -283,8 +282,8 @@ enum {
     TN_LAYER_COLLAPSE = 16   /* repr puts a run of entries that print alike on one line */
 };
 
-/* Its functions: [any-thread]; one thread at a time for a module in training or being built. */
-typedef struct tn_layer {
+/* Any thread calls its functions; one thread at a time for a module in training or being built. */
+typedef struct tn_layer_def {
     tn_head head;
     const char *name; /* "Linear" */
     const char *help;
@@ -329,10 +328,10 @@ typedef struct tn_layer {
      * same data. Both or none. */
     tn_status (*infer)(tn_module *self, const tn_pack *input);
     const char *becomes;
-} tn_layer;
+} tn_layer_def;
 
 /* ==== optimizer, scheduler, init ============================================================== */
-/* An update rule. Its functions: [any-thread], one thread at a time for an optimizer. */
+/* An update rule. Any thread calls its functions, one at a time for an optimizer. */
 typedef struct tn_optimizer_def {
     tn_head head;
     const char *name;
@@ -350,7 +349,7 @@ typedef struct tn_optimizer_def {
     tn_status (*step_all)(tn_optimizer *self, int64_t count, const int64_t *index,
                           tn_tensor *const *parameters, tn_tensor *const *gradients);
 } tn_optimizer_def;
-/* A schedule. Its functions: [any-thread], one thread at a time for a scheduler. */
+/* A schedule. Any thread calls its functions, one at a time for a scheduler. */
 typedef struct tn_scheduler_def {
     tn_head head;
     const char *name;
@@ -362,7 +361,7 @@ typedef struct tn_scheduler_def {
      * scheduler is made. */
     tn_status (*rate)(tn_scheduler *self, int64_t step, double initial, double *rate);
 } tn_scheduler_def;
-/* An initialisation. [any-thread], several tensors at the same time. */
+/* An initialisation. Any thread calls it, several tensors at the same time. */
 typedef struct tn_init_def {
     tn_head head;
     const char *name;
@@ -395,8 +394,8 @@ enum {
     TN_FORMAT_INDEX = 4   /* no tensors, but names and the files that have them, as text values: the
                              core reads and writes those */
 };
-/* A reader and writer of files. Its functions: [any-thread], several files at the same time. */
-typedef struct tn_format {
+/* A reader and writer of files. Any thread calls its functions, several files at the same time. */
+typedef struct tn_format_def {
     tn_head head;
     const char *name; /* "safetensors" */
     const char *help;
@@ -405,14 +404,14 @@ typedef struct tn_format {
     tn_status (*load)(const tn_source *source, tn_state *state);
     tn_status (*save)(const tn_sink *sink, const tn_state *state);
     uint32_t flags; /* TN_FORMAT_* */
-} tn_format;
+} tn_format_def;
 
 /* ==== observer ================================================================================ */
 
-/* Around calls, [any-thread]; any may be NULL; `end` gets back what `begin` gave. The first call
+/* Around calls, in any thread; any may be NULL; `end` gets back what `begin` gave. The first call
  * (op or module) activates the plugin, which receives memory events from then on. At most 16
  * observers are active. */
-typedef struct tn_observer {
+typedef struct tn_observer_def {
     tn_head head;
     const char *name;
     void *user;
@@ -424,7 +423,7 @@ typedef struct tn_observer {
     void (*module_end)(void *user, uint64_t token, tn_status status);
     void (*memory)(void *user, const tn_device *device,
                    int64_t bytes); /* > 0 taken, < 0 given back */
-} tn_observer;
+} tn_observer_def;
 
 TN_END_DECLS
 #endif

@@ -17,12 +17,12 @@ TN_BEGIN_DECLS
 /* ---- moving and converting ------------------------------------------------------------------- */
 
 /* Moves and converts parameters and buffers; NULL device and TN_DTYPE_AUTO keep. Only floating and
- * complex tensors change dtype, and only to a floating or complex one. [any-thread] [null-ok:
+ * complex tensors change dtype, and only to a floating or complex one. [null-ok:
  * device] */
 TN_API tn_status tn_module_to(tn_module *module, const tn_device *device, tn_dtype dtype);
-/* To the device of a name, "cpu" or "cuda:1". [any-thread] */
+/* To the device of a name, "cpu" or "cuda:1". */
 TN_API tn_status tn_module_to_device(tn_module *module, const char *name);
-/* To dtype and device of a tensor. [any-thread] [null-through] */
+/* To dtype and device of a tensor. [null-through] */
 TN_API tn_status tn_module_to_like(tn_module *module, const tn_tensor *other);
 
 /* The order of dimensions in memory. */
@@ -39,7 +39,7 @@ enum {
     TN_CONVERT_ALL = 4           /* integers and bool change their dtype, too, and to any */
 };
 
-/* All of these at once. `format` changes only tensors of four and five dimensions. [any-thread]
+/* All of these at once. `format` changes only tensors of four and five dimensions.
  * [null-ok: device] */
 TN_API tn_status tn_module_convert(tn_module *module, const tn_device *device, tn_dtype dtype,
                                    tn_memory_format format, uint32_t flags);
@@ -57,19 +57,19 @@ TN_API tn_status tn_module_convert(tn_module *module, const tn_device *device, t
     tn_module_convert(module, NULL, dtype, TN_FORMAT_KEEP, TN_CONVERT_ALL)
 
 /* Memory of the same shapes and dtypes on a device, the values undefined; without `recurse` the
- * module's own tensors only. Used to move from a device without memory (`meta`) to one with memory.
- * [any-thread] */
+ * module's own tensors only. Used to move from a device without memory (`meta`) to one with
+ * memory. */
 TN_API tn_status tn_module_to_empty(tn_module *module, const tn_device *device, bool recurse);
 /* Moves all tensors to memory shared with processes that this one forks; the last user frees it.
  * Tensors that shared a storage share one again. Tensors on devices whose memory the host does not
- * reach stay as they are. [any-thread] [null-through] */
+ * reach stay as they are. [null-through] */
 TN_API tn_status tn_module_share_memory(tn_module *module);
 
 /* The basis of the functions above: calls `change` for every tensor, children's first (each child
  * of a module once), then parameters with their gradients, then buffers. `*out` is the tensor at
  * the call; another one stored there replaces it when all calls succeed. A tensor that is reached
  * again is passed in its current state. What `change` writes in place stays written when a later
- * call fails. [any-thread] [null-ok: user] */
+ * call fails. [null-ok: user] */
 TN_API tn_status tn_module_map(tn_module *module, bool recurse,
                                tn_status (*change)(void *user, tn_tensor *tensor, tn_tensor **out),
                                void *user);
@@ -78,13 +78,13 @@ TN_API tn_status tn_module_map(tn_module *module, bool recurse,
 
 /* A copy with its own storages: tensors that were tied, shared or views of one storage are so among
  * the copies. Modes, requires_grad, reserved names, computed slots and hooks are copied; gradients
- * of parameters are not. [any-thread] [owned] [null-through] */
+ * of parameters are not. [owned] [null-through] */
 TN_API tn_module *tn_module_copy(tn_module *module);
 
 /* ---- compiling ------------------------------------------------------------------------------- */
 
 /* Does nothing yet, and says so in the log (information): calls run as they always do. There is
- * nothing to compile to before graphs exist. [any-thread] [null-through] */
+ * nothing to compile to before graphs exist. [null-through] */
 TN_API tn_status tn_module_compile(tn_module *module);
 
 TN_END_DECLS

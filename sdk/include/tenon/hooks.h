@@ -24,7 +24,7 @@ TN_BEGIN_DECLS
 typedef uint64_t tn_hook_handle;
 
 /* Removes a hook; running calls, and graphs that were recorded with it, still run it. False when
- * there was nothing to remove: it was removed before, or its tensor or module is gone. [any-thread]
+ * there was nothing to remove: it was removed before, or its tensor or module is gone.
  */
 TN_API bool tn_hook_remove(tn_hook_handle handle);
 
@@ -82,7 +82,7 @@ typedef tn_status (*tn_backward_hook)(void *user, tn_module *module, const tn_pa
  * starts to run them. Backward runs the hooks that were registered at the time of the forward call.
  * `flags` are an OR of TN_HOOK_PREPEND, TN_HOOK_NAMED (forward kinds) and TN_HOOK_ALWAYS (after
  * forward); 0 and a failure otherwise. Deep copies have the hooks, too; the state does not.
- * [any-thread] [null-ok: user, release] */
+ * [null-ok: user, release] */
 TN_API tn_hook_handle tn_module_hook_forward_pre(tn_module *module, tn_forward_pre_hook hook,
                                                  uint32_t flags, void *user,
                                                  void (*release)(void *user));
@@ -96,13 +96,13 @@ TN_API tn_hook_handle tn_module_hook_backward(tn_module *module, tn_backward_hoo
                                               uint32_t flags, void *user,
                                               void (*release)(void *user));
 /* Removes all hooks of this module (not those of its children): the hooks of a deep copy have no
- * handles. [any-thread] */
+ * handles. */
 TN_API void tn_module_unhook(tn_module *module);
 
 /* ---- hooks of all modules -------------------------------------------------------------------- */
 
 /* The same for the calls of every module, containers included; they run before the module's own.
- * `flags`: TN_HOOK_NAMED and TN_HOOK_ALWAYS after forward, else 0. [any-thread]
+ * `flags`: TN_HOOK_NAMED and TN_HOOK_ALWAYS after forward, else 0.
  * [null-ok: user, release] */
 TN_API tn_hook_handle tn_global_hook_forward_pre(tn_forward_pre_hook hook, uint32_t flags,
                                                  void *user, void (*release)(void *user));
@@ -123,7 +123,7 @@ typedef tn_status (*tn_child_hook)(void *user, tn_module *module, const char *na
 
 /* Hooks on registration in every module, and on replacement: by the functions that add and set, and
  * in the layers' own code. A parameter's hooks do not run for TN_NONE. A replacement passes to the
- * module: a tensor from the scope, a module with the reference that the hook made. [any-thread]
+ * module: a tensor from the scope, a module with the reference that the hook made.
  * [null-ok: user, release] */
 TN_API tn_hook_handle tn_global_hook_parameter(tn_slot_hook hook, void *user,
                                                void (*release)(void *user));

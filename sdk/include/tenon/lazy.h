@@ -15,12 +15,11 @@
 TN_BEGIN_DECLS
 
 /* Registers a parameter (TN_SLOT_PARAMETER) or a persistent buffer (TN_SLOT_BUFFER) without a
- * shape. [any-thread] */
+ * shape. */
 TN_API tn_status tn_module_add_lazy(tn_module *module, uint32_t kind, const char *name);
-/* Sets its shape; its values are undefined. Does nothing to a slot that already has its shape.
- * [any-thread] */
+/* Sets its shape; its values are undefined. Does nothing to a slot that already has its shape. */
 TN_API tn_status tn_module_materialize(tn_module *module, const char *name, tn_ints shape);
-/* Whether a slot of this name waits for its shape / NULL: any slot of this module. [any-thread]
+/* Whether a slot of this name waits for its shape / NULL: any slot of this module.
  * [null-ok: name] */
 TN_API bool tn_module_is_lazy(const tn_module *module, const char *name);
 

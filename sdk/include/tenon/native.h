@@ -12,7 +12,7 @@ TN_BEGIN_DECLS
 
 /* OpenCL. Memory handles in views are cl_mem; call->stream goes to `queue`, which gives its
  * in-order cl_command_queue. A pack must protect its own cl_kernel objects: only a stream is used
- * by one thread at a time. queue: [any-thread] [borrowed] */
+ * by one thread at a time. queue: [borrowed] */
 #define TN_OPENCL_NATIVE "tenon.opencl.queue/1"
 typedef struct tn_opencl_native {
     uint32_t size; /* sizeof(tn_opencl_native), in the backend's build */
@@ -24,7 +24,7 @@ typedef struct tn_opencl_native {
     void *(*queue)(void *stream);
 } tn_opencl_native;
 
-/* CUDA. Memory handles are CUdeviceptr; `stream`: [any-thread] gives the CUstream of a stream. */
+/* CUDA. Memory handles are CUdeviceptr; `stream` gives the CUstream of a stream. */
 #define TN_CUDA_NATIVE "tenon.cuda.stream/1"
 typedef struct tn_cuda_native {
     uint32_t size;  /* sizeof(tn_cuda_native), in the backend's build */

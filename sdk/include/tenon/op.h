@@ -16,21 +16,21 @@ typedef struct tn_op tn_op;
 
 /* The operator of a name; revision 0 is the newest. The handle stays valid until the process ends,
  * also when kernels are added. TN_ERR_NOT_IMPLEMENTED when no loaded plugin defines it, with the
- * nearest name. [any-thread] [static] */
+ * nearest name. [static] */
 TN_API const tn_op *tn_op_find(const char *name, uint32_t revision);
 
 /* Calls an operator. `in`: n_in tensors in schema order (NULL for none); TN_NONE for absent
  * optional ones; a NULL makes the call fail without a new error. `options`: the operator's option
  * struct (its first member is its size), or NULL for all defaults. `out` receives n_out tensors,
  * owned by the innermost scope; on failure all NULL. Differentiable inputs record a graph node.
- * [any-thread] [array: in n_in, out n_out] [null-ok: options] */
+ * [array: in n_in, out n_out] [null-ok: options] */
 TN_API tn_status tn_op_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                             const void *options, tn_tensor **out, int64_t n_out);
 
 /* The same for one output that is written into an existing tensor instead of a new one: `into` is
  * input 0 for the in-place form x.add_(y), or any tensor of the result's exact shape (its dtype may
  * be wider in the sense of PyTorch's casting rules) for the out= form, where no gradient may be
- * recorded. Inputs that partly overlap `into` are refused. [any-thread] [array: in n_in] [null-ok:
+ * recorded. Inputs that partly overlap `into` are refused. [array: in n_in] [null-ok:
  * options] */
 TN_API tn_status tn_op_call_into(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                                  const void *options, tn_tensor *into);
@@ -42,29 +42,29 @@ typedef struct tn_op_ref {
     const tn_op *op;
 } tn_op_ref;
 
-/* tn_op_find with the result kept in `ref` (atomically). [any-thread] [static] */
+/* tn_op_find with the result kept in `ref` (atomically). [static] */
 TN_API const tn_op *tn_op_lookup(tn_op_ref *ref);
 
-/* One-output form that generated wrappers use: NULL on failure. [any-thread] [scoped]
+/* One-output form that generated wrappers use: NULL on failure. [scoped]
  * [array: in n_in] [null-ok: options] */
 TN_API tn_tensor *tn_op_call1(tn_op_ref *ref, tn_tensor *const *in, int64_t n_in,
                               const void *options);
-/* In-place form of the wrappers: returns input 0. [any-thread] [borrowed] [array: in n_in]
+/* In-place form of the wrappers: returns input 0. [borrowed] [array: in n_in]
  * [null-ok: options] [null-through] */
 TN_API tn_tensor *tn_op_call1_into(tn_op_ref *ref, tn_tensor *const *in, int64_t n_in,
                                    const void *options, tn_tensor *into);
 
 /* ---- looking at operators (for `tenon ops`, bindings, tests) --------------------------------- */
 
-/* Names of all operators, sorted; valid until the next plugin is loaded. [any-thread] [borrowed] */
+/* Names of all operators, sorted; valid until the next plugin is loaded. [borrowed] */
 TN_API int64_t tn_op_count(void);
 TN_API const char *tn_op_name_at(int64_t index);
 
-/* The definition behind a handle (contrib.h) as the core copied it. [any-thread] [static] */
+/* The definition behind a handle (contrib.h) as the core copied it. [static] */
 TN_API const struct tn_op_def *tn_op_definition(const tn_op *op);
 
 /* How the operator runs on a device type for a dtype: "kernel tn_add (file)", "decomposition",
- * "view", or "missing". Writes at most `size` bytes; returns the length. [any-thread] [null-ok:
+ * "view", or "missing". Writes at most `size` bytes; returns the length. [null-ok:
  * out] */
 TN_API int64_t tn_op_route(const tn_op *op, const char *device_type, tn_dtype dtype, char *out,
                            size_t size);
@@ -82,9 +82,9 @@ typedef struct tn_fallback_count {
     uint64_t reserved[3];
 } tn_fallback_count;
 
-/* "error" (the default, also for NULL) or the name of a device. [any-thread] [null-ok: policy] */
+/* "error" (the default, also for NULL) or the name of a device. [null-ok: policy] */
 TN_API tn_status tn_set_fallback(const char *policy);
-/* Copies up to `capacity` rows; returns how many there are. [any-thread] [null-ok: out] */
+/* Copies up to `capacity` rows; returns how many there are. [null-ok: out] */
 TN_API int64_t tn_fallback_counts(tn_fallback_count *out, int64_t capacity);
 
 TN_END_DECLS

@@ -5,7 +5,7 @@
  *
  * These functions are written with operators and compiled into the program that uses them: the
  * library itself computes nothing. They run on the tensors' device, are not recorded unless stated,
- * and are [any-thread]. */
+ * and may be called from any thread. */
 #ifndef TENON_PARAMETERS_H
 #define TENON_PARAMETERS_H
 
@@ -94,7 +94,7 @@ static inline tn_status tn_clip_grad_norm(tn_tensor *const *parameters, int64_t 
 {
     uint64_t scope = tn_scope_begin();
     tn_tensor *total = tn_grad_norm(parameters, count, p), *scale = NULL;
-    tn_status status = total != NULL ? TN_OK : tn_error_last()->code;
+    tn_status status = total != NULL ? TN_OK : tn_error_last_code();
     double before = status == TN_OK && (norm != NULL || error_if_nonfinite) ? tn_tensor_item(total)
                                                                             : 0.0;
 
@@ -120,7 +120,7 @@ static inline tn_status tn_clip_grad_norm(tn_tensor *const *parameters, int64_t 
                          ? tn_mul_(gradient, tn_cast(scale, tn_tensor_dtype(gradient)))
                          : tn_mul_scalar_(gradient, tn_tensor_item(scale));
         if (scaled == NULL)
-            status = tn_error_last()->code;
+            status = tn_error_last_code();
     }
     tn_grad_end();
     tn_scope_end(scope);
@@ -143,7 +143,7 @@ static inline tn_status tn_clip_grad_value(tn_tensor *const *parameters, int64_t
     for (int64_t i = 0; i < count && status == TN_OK; i++) {
         tn_tensor *gradient = tn_tensor_grad(parameters[i]);
         if (gradient != TN_NONE && tn_clamp_(gradient, &range) == NULL)
-            status = tn_error_last()->code;
+            status = tn_error_last_code();
     }
     tn_grad_end();
     return status;
@@ -157,7 +157,7 @@ static inline tn_status tn_parameters_on(tn_tensor *const *parameters, int64_t c
     for (int64_t i = 0; i < count; i++) {
         const tn_device *other = tn_tensor_device(parameters[i]);
         if (other == NULL)
-            return tn_error_last()->code;
+            return tn_error_last_code();
         if (other != device)
             return tn_fail(TN_ERR_TYPE,
                            "Found two parameters on different devices, %s and %s: a vector lies on "
@@ -223,7 +223,7 @@ static inline tn_status tn_vector_to_parameters(tn_tensor *vector, tn_tensor *co
         laid.count = shape.count;
         part = tn_tensor_as_strided(
             vector, shape, laid, tn_tensor_offset(vector) + at * tn_tensor_strides(vector).at[0]);
-        status = part != NULL ? tn_tensor_swap(parameters[i], part) : tn_error_last()->code;
+        status = part != NULL ? tn_tensor_swap(parameters[i], part) : tn_error_last_code();
         at += tn_tensor_numel(parameters[i]);
     }
     tn_scope_end(scope);

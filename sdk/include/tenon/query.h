@@ -37,7 +37,7 @@ typedef struct tn_requirement {
     void *reserved;
 } tn_requirement;
 
-/* A plugin, as its author writes it. activate, deactivate: [any-thread], one at a time. */
+/* A plugin, as its author writes it. activate, deactivate: any thread, one at a time. */
 typedef struct tn_plugin {
     tn_head head;
     const char *id;                   /* reverse domain: "org.example.swish" */
@@ -46,7 +46,7 @@ typedef struct tn_plugin {
     const char *license;              /* SPDX */
     const void *const *contributions; /* n_contributions pointers to descriptors */
     int64_t n_contributions;
-    const tn_kernel
+    const tn_kernel_def
         *kernels; /* and a table of kernels, n_kernels long; its stride is kernel_size */
     int64_t n_kernels;
     uint32_t kernel_size;
@@ -72,7 +72,7 @@ typedef struct tn_plugin_info {
     const void *reserved[4];
 } tn_plugin_info;
 
-/* What the host is. interface_find: [any-thread] [static] */
+/* What the host is. What interface_find gives is never freed. */
 typedef struct tn_host_info {
     tn_head head;
     const char *version;
@@ -84,7 +84,7 @@ typedef struct tn_host_info {
 
 #define TN_PLUGIN_SYMBOL "tn_plugin_query"
 /* Pure: no device work, no thread; may be called many times. Fills `out` and, when it refuses,
- * `error`. [any-thread] */
+ * `error`. */
 typedef tn_status tn_plugin_query_fn(const tn_host_info *host, tn_plugin_info *out,
                                      tn_error *error);
 #ifdef TN_BUILD_PLUGIN

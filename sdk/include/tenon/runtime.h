@@ -44,32 +44,31 @@ typedef struct tn_plugin_report {
     void *reserved[8];
 } tn_plugin_report;
 
-/* Searches for plugins, if not done yet, and returns the number of lines of the report.
- * [any-thread] */
+/* Searches for plugins, if not done yet, and returns the number of lines of the report. */
 TN_API int64_t tn_plugin_count(void);
-/* Line `index`. [any-thread] */
+/* Line `index`. */
 TN_API tn_status tn_plugin_report_at(int64_t index, tn_plugin_report *out);
-/* Loads one file now, by path. [any-thread] */
+/* Loads one file now, by path. */
 TN_API tn_status tn_plugin_load(const char *path);
-/* Activates a plugin by id, as the first need of it would. [any-thread] */
+/* Activates a plugin by id, as the first need of it would. */
 TN_API tn_status tn_plugin_activate(const char *id);
-/* "OK", "NOT APPLICABLE", "REFUSED", "FAILED"; "found" ... "probe". [any-thread] [static] */
+/* "OK", "NOT APPLICABLE", "REFUSED", "FAILED"; "found" ... "probe". [static] */
 TN_API const char *tn_outcome_name(int32_t outcome);
 TN_API const char *tn_stage_name(int32_t stage);
 
 /* Names in a registry (kind: a tn_kind of a contribution), sorted, and what each name refers to:
  * the descriptor as the core copied it, and the plugin that provides it. NULL and TN_ERR_KEY if
- * unknown, with the nearest name. [any-thread] */
+ * unknown, with the nearest name. */
 TN_API int64_t tn_registry_count(uint32_t kind);
-/* [any-thread] [static] */
+/* The name of an entry by its place; its descriptor and the id of its plugin by name. [static] */
 TN_API const char *tn_registry_name(uint32_t kind, int64_t index);
 TN_API const tn_head *tn_registry_find(uint32_t kind, const char *name);
 TN_API const char *tn_registry_plugin(uint32_t kind, const char *name);
 
-/* The device's description of itself. [any-thread] */
+/* The device's description of itself. */
 TN_API tn_status tn_device_describe(const tn_device *device, tn_device_info *out);
 /* A native interface that a backend published: tn_device_native(d, "tenon.opencl.queue/1"). NULL
- * and an error if it has none. [any-thread] [static] */
+ * and an error if it has none. [static] */
 TN_API const void *tn_device_native(const tn_device *device, const char *id);
 
 /* One variable of the environment table. Strings live until the process ends. Frozen. */
@@ -81,15 +80,15 @@ typedef struct tn_env_row {
     void *reserved[4];
 } tn_env_row;
 
-/* [any-thread] */
+/* The rows of the environment variables that Tenon knows. */
 TN_API int64_t tn_env_count(void);
 TN_API tn_status tn_env_at(int64_t index, tn_env_row *out);
-/* A variable's value in force, NULL if not set; only names that are in the table. [any-thread]
+/* A variable's value in force, NULL if not set; only names that are in the table.
  * [static] */
 TN_API const char *tn_env_get(const char *name);
 
 #ifdef TN_PROGRAM
-/* Contributes a descriptor from inside a program. [any-thread] */
+/* Contributes a descriptor from inside a program. */
 TN_PROGRAM tn_status tn_register_contribution(const void *contribution);
 #define tn_register(contribution) tn_register_contribution(contribution)
 #endif

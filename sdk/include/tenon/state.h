@@ -20,44 +20,44 @@ struct tn_source;
 /* One thread at a time changes a state; several may read it. */
 typedef struct tn_state tn_state;
 
-/* [any-thread] [owned] */
+/* An empty state. [owned] */
 TN_API tn_state *tn_state_new(void);
-/* [any-thread] [null-ok: state] */
+/* Frees the state. [null-ok: state] */
 TN_API void tn_state_drop(tn_state *state);
 /* Stores a tensor under a name: replaces an existing entry, else adds one at the end. The state
- * keeps its own reference. [any-thread] */
+ * keeps its own reference. */
 TN_API tn_status tn_state_set(tn_state *state, const char *name, tn_tensor *tensor);
-/* The same for any value but an opaque one; strings, bytes and lists are copied. [any-thread] */
+/* The same for any value but an opaque one; strings, bytes and lists are copied. */
 TN_API tn_status tn_state_set_value(tn_state *state, const char *name, tn_value value);
 /* Removes an entry / renames it, keeping its place. TN_ERR_KEY when there is no such entry, or the
- * new name is taken. [any-thread] */
+ * new name is taken. */
 TN_API tn_status tn_state_remove(tn_state *state, const char *name);
 TN_API tn_status tn_state_rename(tn_state *state, const char *name, const char *to);
-/* [any-thread] */
+/* The number of entries. */
 TN_API int64_t tn_state_count(const tn_state *state);
-/* [any-thread] [borrowed] */
+/* The name of an entry by its place. [borrowed] */
 TN_API const char *tn_state_name(const tn_state *state, int64_t index);
-/* NULL and TN_ERR_TYPE for an entry that is not a tensor. [any-thread] [borrowed] */
+/* NULL and TN_ERR_TYPE for an entry that is not a tensor. [borrowed] */
 TN_API tn_tensor *tn_state_tensor(const tn_state *state, int64_t index);
-/* Kind TN_VALUE_TENSOR for a tensor. [any-thread] [borrowed] */
+/* Kind TN_VALUE_TENSOR for a tensor. [borrowed] */
 TN_API tn_value tn_state_value(const tn_state *state, int64_t index);
-/* -1 if absent, not an error. [any-thread] */
+/* -1 if absent, not an error. */
 TN_API int64_t tn_state_find(const tn_state *state, const char *name);
 
-/* Text metadata. A NULL value when there is none. [any-thread] [borrowed] */
+/* Text metadata. A NULL value when there is none. [borrowed] */
 TN_API const char *tn_state_meta(const tn_state *state, const char *key);
 TN_API tn_status tn_state_set_meta(tn_state *state, const char *key, const char *value);
 TN_API tn_status tn_state_remove_meta(tn_state *state, const char *key);
 TN_API int64_t tn_state_meta_count(const tn_state *state);
-/* [any-thread] [borrowed] */
+/* The key of a text by its place. [borrowed] */
 TN_API const char *tn_state_meta_key(const tn_state *state, int64_t index);
 
 /* The version of the module that was at `path` ("" is the root), -1 if unknown. Setting -1 forgets
- * it. [any-thread] */
+ * it. */
 TN_API int64_t tn_state_version(const tn_state *state, const char *path);
 TN_API tn_status tn_state_set_version(tn_state *state, const char *path, int64_t version);
 TN_API int64_t tn_state_version_count(const tn_state *state);
-/* [any-thread] [borrowed] */
+/* The path of a version by its place. [borrowed] */
 TN_API const char *tn_state_version_path(const tn_state *state, int64_t index);
 
 /* ---- out of a module ------------------------------------------------------------------------- */
@@ -65,14 +65,14 @@ TN_API const char *tn_state_version_path(const tn_state *state, int64_t index);
 enum { TN_STATE_KEEP_VARS = 1 }; /* the module's own tensors, not views outside the graph */
 
 /* Parameters, persistent buffers and extra state of the whole tree by dotted name, module by
- * module; the tensors share storage with the module's. [any-thread] [owned] */
+ * module; the tensors share storage with the module's. [owned] */
 TN_API tn_state *tn_module_state(tn_module *module);
 /* The same into an existing state, with `prefix` ("" for none) prepended to every name unchanged:
- * "net." gives net.weight. On failure, entries already added stay. [any-thread] */
+ * "net." gives net.weight. On failure, entries already added stay. */
 TN_API tn_status tn_module_state_into(tn_module *module, tn_state *state, const char *prefix,
                                       uint32_t flags);
 /* What a layer's own save_state would replace: parameters and persistent buffers of this module
- * alone. For that callback. [any-thread] */
+ * alone. For that callback. */
 TN_API tn_status tn_module_save_own(tn_module *module, tn_state *state, const char *prefix,
                                     uint32_t flags);
 
@@ -80,11 +80,11 @@ TN_API tn_status tn_module_save_own(tn_module *module, tn_state *state, const ch
 
 typedef struct tn_names tn_names;
 
-/* [any-thread] */
+/* The number of names. */
 TN_API int64_t tn_names_count(const tn_names *names);
-/* [any-thread] [borrowed] */
+/* [borrowed] */
 TN_API const char *tn_names_at(const tn_names *names, int64_t index);
-/* Adds a copy at the end / removes one / removes all. [any-thread] */
+/* Adds a copy at the end / removes one / removes all. */
 TN_API tn_status tn_names_add(tn_names *names, const char *name);
 TN_API tn_status tn_names_remove(tn_names *names, int64_t index);
 TN_API void tn_names_clear(tn_names *names);
@@ -95,16 +95,16 @@ TN_API void tn_names_clear(tn_names *names);
  * (unexpected), and the errors of others, as sentences. */
 typedef struct tn_load_report tn_load_report;
 
-/* [any-thread] [owned] */
+/* [owned] */
 TN_API tn_load_report *tn_load_report_new(void);
-/* [any-thread] [null-ok: report] */
+/* [null-ok: report] */
 TN_API void tn_load_report_drop(tn_load_report *report);
-/* [any-thread] [borrowed] */
+/* [borrowed] */
 TN_API tn_names *tn_load_report_missing(tn_load_report *report);
 TN_API tn_names *tn_load_report_unexpected(tn_load_report *report);
 TN_API tn_names *tn_load_report_errors(tn_load_report *report);
 /* "<All keys matched successfully>", or the lists as PyTorch prints them. Writes at most `size`
- * bytes; returns the length of the whole. [any-thread] [null-ok: out] */
+ * bytes; returns the length of the whole. [null-ok: out] */
 TN_API int64_t tn_load_report_text(const tn_load_report *report, char *out, size_t size);
 
 enum {
@@ -118,10 +118,10 @@ enum {
 
 /* Copies values in, without recording it: dtype and device are converted, the module's tensors
  * stay. Shapes have to fit. With `strict`, missing and unexpected names are errors; the message
- * lists them all. [any-thread] */
+ * lists them all. */
 TN_API tn_status tn_module_load_state(tn_module *module, const tn_state *state, bool strict);
 /* The same with flags (TN_LOAD_*); `report` receives the lists whether or not the call succeeds;
- * its earlier content is dropped. [any-thread] [null-ok: report] */
+ * its earlier content is dropped. [null-ok: report] */
 TN_API tn_status tn_module_load_report(tn_module *module, const tn_state *state, uint32_t flags,
                                        tn_load_report *report);
 
@@ -144,11 +144,11 @@ typedef struct tn_loading {
 } tn_loading;
 
 /* Loads the parameters and persistent buffers of this module alone, by their own names: what a
- * layer without load_state does. For that callback. [any-thread] */
+ * layer without load_state does. For that callback. */
 TN_API tn_status tn_module_load_own(tn_module *module, tn_loading *loading);
 
 /* The extra state of this module alone, by its layer's callbacks; TN_ERR_NOT_IMPLEMENTED where the
- * layer has none. Getting adds one value to `out`. [any-thread] */
+ * layer has none. Getting adds one value to `out`. */
 TN_API tn_status tn_module_extra_state(tn_module *module, tn_pack *out);
 TN_API tn_status tn_module_set_extra_state(tn_module *module, tn_value value);
 
@@ -169,7 +169,7 @@ typedef tn_status (*tn_load_hook)(void *user, tn_module *module, tn_load_report 
 
 /* Hooks of one module, in the order of their registration; a status other than TN_OK ends the call.
  * tn_hook_remove removes one; `release` (may be NULL) frees `user` then, or with the module. Deep
- * copies have them, too. 0 and a failure otherwise. [any-thread] [null-ok: user, release] */
+ * copies have them, too. 0 and a failure otherwise. [null-ok: user, release] */
 TN_API tn_hook_handle tn_module_hook_state_pre(tn_module *module, tn_state_pre_hook hook,
                                                void *user, void (*release)(void *user));
 TN_API tn_hook_handle tn_module_hook_state(tn_module *module, tn_state_hook hook, void *user,
@@ -183,12 +183,12 @@ TN_API tn_hook_handle tn_module_hook_load(tn_module *module, tn_load_hook hook, 
 
 /* The format follows from the extension (writing) or the content (reading). Writing is atomic: a
  * crash leaves either the old or the new file intact. Loading is strict, and all or nothing.
- * [any-thread] [null-through] */
+ * [null-through] */
 TN_API tn_status tn_module_save(tn_module *module, const char *path);
 TN_API tn_status tn_module_load(tn_module *module, const char *path);
-/* [any-thread] [null-through] */
+/* [null-through] */
 TN_API tn_status tn_state_save(const tn_state *state, const char *path);
-/* Tensors go to the default device. [any-thread] [owned] */
+/* Tensors go to the default device. [owned] */
 TN_API tn_state *tn_state_load(const char *path);
 
 enum {
@@ -197,12 +197,12 @@ enum {
                         in place, as long as one of them lives */
     TN_FILE_READ_ONLY = 2 /* with TN_FILE_MAP: operators refuse to write to them */
 };
-/* The same with flags (TN_FILE_*). [any-thread] [owned] */
+/* The same with flags (TN_FILE_*). [owned] */
 TN_API tn_state *tn_state_load_as(const char *path, uint32_t flags);
 /* Saves in several files with at most `most` bytes of tensors each (one that is larger has a file
  * of its own), and `path`, which ends in ".index.json", with the name of the file of each:
  * PyTorch's and Hugging Face's convention. The index is written last: a crash leaves either the old
- * or the new set intact. [any-thread] [null-through] */
+ * or the new set intact. [null-through] */
 TN_API tn_status tn_state_save_parts(const tn_state *state, const char *path, uint64_t most);
 
 /* For the readers of formats: a tensor on the default device with the values that begin at `offset`
@@ -215,7 +215,7 @@ TN_API bool tn_source_is_mapped(const struct tn_source *source);
 
 /* Removes `prefix` ("module.") from every name that begins with it, and from the paths of versions
  * (that of "module" becomes that of the root); others stay. TN_ERR_KEY, without any change, where
- * two entries would then have the same name. [any-thread] */
+ * two entries would then have the same name. */
 TN_API tn_status tn_state_strip_prefix(tn_state *state, const char *prefix);
 
 TN_END_DECLS

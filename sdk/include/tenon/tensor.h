@@ -47,15 +47,15 @@ typedef enum tn_dtype {
 #define TN_MASK_ARITH (TN_MASK_FLOAT | TN_MASK_COMPLEX | TN_MASK_INT)
 #define TN_MASK_ALL ((1u << TN_DTYPE_COUNT) - 1u)
 
-/* "float32", as PyTorch and NumPy say it; "?" if unknown. [any-thread] [static] */
+/* "float32", as PyTorch and NumPy say it; "?" if unknown. [static] */
 TN_API const char *tn_dtype_name(tn_dtype dtype);
-/* The dtype of such a name ("float32", "f32", "float"); TN_ERR_VALUE lists the names. [any-thread]
+/* The dtype of such a name ("float32", "f32", "float"); TN_ERR_VALUE lists the names.
  */
 TN_API tn_status tn_dtype_parse(const char *name, tn_dtype *out);
-/* Bytes of one element. [any-thread] */
+/* Bytes of one element. */
 TN_API size_t tn_dtype_size(tn_dtype dtype);
 /* The type of the result of arithmetic between the two, as PyTorch promotes; storage-only types
- * promote with themselves alone: TN_DTYPE_AUTO and an error otherwise. [any-thread] */
+ * promote with themselves alone: TN_DTYPE_AUTO and an error otherwise. */
 TN_API tn_dtype tn_dtype_promote(tn_dtype a, tn_dtype b);
 
 /* ---- the view, which is DLPack's DLTensor ---------------------------------------------------- */
@@ -83,7 +83,7 @@ typedef struct tn_view {
     uint64_t byte_offset;
 } tn_view;
 
-/* The dtype of a view, TN_DTYPE_AUTO for what Tenon has no type for. [any-thread] */
+/* The dtype of a view, TN_DTYPE_AUTO for what Tenon has no type for. */
 static inline tn_dtype tn_view_dtype(const tn_view *view)
 {
     /* DLPack's codes: int 0, uint 1, float 2, bfloat 4, complex 5, bool 6, float8_e4m3fn 10,
@@ -113,43 +113,42 @@ static inline tn_dtype tn_view_dtype(const tn_view *view)
 /* ---- devices --------------------------------------------------------------------------------- */
 
 /* The device of a name, "cpu", "cuda:1"; activates the plugin that provides it. When it is
- * unavailable, the error includes its line of the load report. Never freed. [any-thread] [static]
+ * unavailable, the error includes its line of the load report. Never freed. [static]
  */
 TN_API const tn_device *tn_device_find(const char *name);
 
 /* Its name, always with an index: "cpu:0". The type alone: "cpu". For messages, NULL is "?", "?"
- * and -1. [any-thread] [static] [null-ok: device] */
+ * and -1. [static] [null-ok: device] */
 TN_API const char *tn_device_name(const tn_device *device);
 TN_API const char *tn_device_type(const tn_device *device);
 TN_API int tn_device_index(const tn_device *device);
 
 /* Whether tensor memory of the device can be read and written by the host through tn_tensor_data;
- * whether it has memory at all (`meta` has none). False for NULL. [any-thread] [null-ok: device] */
+ * whether it has memory at all (`meta` has none). False for NULL. [null-ok: device] */
 TN_API bool tn_device_is_host(const tn_device *device);
 TN_API bool tn_device_has_memory(const tn_device *device);
 
-/* Waits until all work queued on the device is done and returns its failures. [any-thread] */
+/* Waits until all work queued on the device is done and returns its failures. */
 TN_API tn_status tn_device_sync(const tn_device *device);
 
 /* The device where new tensors go: the innermost tn_device_begin of this thread, else
- * tn_default_device, else TENON_DEVICE, else cpu. NULL and an error when it is unavailable.
- * [any-thread] [static] */
-TN_API const tn_device *tn_device_default(void);
+ * tn_set_default_device, else TENON_DEVICE, else cpu. NULL and an error when it is unavailable.
+ * [static] */
+TN_API const tn_device *tn_default_device(void);
 
 /* Sets the device of the process for new tensors: a name, or a preference list as TENON_DEVICE has:
- * "cuda,cpu". [any-thread] */
-TN_API tn_status tn_default_device(const char *names);
+ * "cuda,cpu". */
+TN_API tn_status tn_set_default_device(const char *names);
 
 /* The same for this thread until the paired end. NULL device: as it was. Where begin fails (out of
- * memory), the previous device stays in use, and the end is still required. [any-thread] [null-ok:
+ * memory), the previous device stays in use, and the end is still required. [null-ok:
  * device] */
 TN_API tn_status tn_device_begin(const tn_device *device);
 TN_API void tn_device_end(void);
 
-/* The number of devices known after activating every backend, and each of them; for listing.
- * [any-thread] */
+/* The number of devices known after activating every backend, and each of them; for listing. */
 TN_API int64_t tn_device_count(void);
-/* [any-thread] [static] */
+/* [static] */
 TN_API const tn_device *tn_device_at(int64_t index);
 
 /* What the core's allocator holds on a device, in bytes. Frozen at 96 bytes. */
@@ -164,20 +163,20 @@ typedef struct tn_memory_stats {
     int64_t reserved[5];
 } tn_memory_stats;
 
-/* [any-thread] */
+/* The bytes that tensors of the device hold, now and at most. */
 TN_API tn_status tn_device_memory(const tn_device *device, tn_memory_stats *out);
-/* Resets the peak. [any-thread] */
+/* Resets the peak. */
 TN_API tn_status tn_device_reset_peak(const tn_device *device);
-/* Gives cached memory back to the device. [any-thread] */
+/* Gives cached memory back to the device. */
 TN_API tn_status tn_device_trim(const tn_device *device);
 
-/* The default dtype of new floating tensors, float32 unless set (per process). [any-thread] */
+/* The default dtype of new floating tensors, float32 unless set (per process). */
 TN_API tn_dtype tn_default_dtype(void);
 TN_API tn_status tn_set_default_dtype(tn_dtype dtype);
-/* The same for this thread until the paired end, which takes the value that begin returned; complex
- * types are accepted here, too. TN_DTYPE_AUTO, and any other type: unchanged. [any-thread] */
-TN_API tn_dtype tn_dtype_begin(tn_dtype dtype);
-TN_API void tn_dtype_end(tn_dtype before);
+/* The same for this thread until the paired end; complex types are accepted here, too.
+ * TN_DTYPE_AUTO, and any other type: unchanged. */
+TN_API tn_status tn_dtype_begin(tn_dtype dtype);
+TN_API void tn_dtype_end(void);
 
 /* ---- streams and events ---------------------------------------------------------------------- */
 
@@ -186,37 +185,37 @@ TN_API void tn_dtype_end(tn_dtype before);
 typedef struct tn_stream tn_stream;
 typedef struct tn_event tn_event;
 
-/* [any-thread] [owned] */
+/* [owned] */
 TN_API tn_stream *tn_stream_new(const tn_device *device);
-/* Waits for the stream's work first. [any-thread] [null-ok: stream] */
+/* Waits for the stream's work first. [null-ok: stream] */
 TN_API void tn_stream_drop(tn_stream *stream);
 /* Work of this thread on the stream's device goes there until the paired end. Where begin fails,
- * the previous stream stays in use, and the end is still required. [any-thread] */
+ * the previous stream stays in use, and the end is still required. */
 TN_API tn_status tn_stream_begin(tn_stream *stream);
 TN_API void tn_stream_end(void);
-/* Waits for its work; returns the first failure of that work. [any-thread] */
+/* Waits for its work; returns the first failure of that work. */
 TN_API tn_status tn_stream_sync(tn_stream *stream);
 /* Records an event at the current position of the stream. NULL stream: the current one of the
- * device. [any-thread] [owned] [null-ok: stream] */
+ * device. [owned] [null-ok: stream] */
 TN_API tn_event *tn_event_record(const tn_device *device, tn_stream *stream);
-/* Makes later work of the stream wait for the event; the host does not wait. [any-thread] [null-ok:
+/* Makes later work of the stream wait for the event; the host does not wait. [null-ok:
  * stream] */
 TN_API tn_status tn_event_wait(tn_event *event, tn_stream *stream);
-/* Whether it was reached; waits until it is. [any-thread] */
+/* Whether it was reached; waits until it is. */
 TN_API bool tn_event_done(tn_event *event);
 TN_API tn_status tn_event_sync(tn_event *event);
-/* [any-thread] [null-ok: event] */
+/* [null-ok: event] */
 TN_API void tn_event_drop(tn_event *event);
 
 /* ---- scopes ---------------------------------------------------------------------------------- */
 
 /* Opens a scope of this thread and returns its number; tn_scope_end drops what the scope owns, and
  * first ends the scopes that were opened inside it. 0 and an error when out of memory: the
- * enclosing scope then owns new tensors, and ending 0 does nothing. [any-thread] */
+ * enclosing scope then owns new tensors, and ending 0 does nothing. */
 TN_API uint64_t tn_scope_begin(void);
 TN_API void tn_scope_end(uint64_t scope);
 /* Ends the scope but moves `count` tensors (TN_NONE and NULL are skipped) to the enclosing one.
- * [any-thread] [array: tensors count] */
+ * [array: tensors count] */
 TN_API void tn_scope_end_with(uint64_t scope, tn_tensor *const *tensors, int64_t count);
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -237,103 +236,100 @@ TN_ATTR(unused) static inline void tn_scope_end_at(uint64_t *scope)
 /* The absent optional tensor. NULL is always an error that happened earlier. */
 #define TN_NONE ((tn_tensor *)(uintptr_t)16)
 
-/* Adds a reference for the caller and returns the tensor. [any-thread] [null-through] */
+/* Adds a reference for the caller and returns the tensor. [null-through] */
 TN_API tn_tensor *tn_tensor_keep(tn_tensor *tensor);
-/* [any-thread] [null-ok: tensor] */
+/* [null-ok: tensor] */
 TN_API void tn_tensor_drop(tn_tensor *tensor);
 #define tn_keep(tensor) tn_tensor_keep(tensor)
-/* Transfers one reference from the caller to the innermost scope. Returns the tensor. [any-thread]
+/* Transfers one reference from the caller to the innermost scope. Returns the tensor.
  * [scoped] [null-through] */
 TN_API tn_tensor *tn_tensor_to_scope(tn_tensor *tensor);
 
 /* Memory for a tensor, its values undefined. NULL device: the default one; TN_DTYPE_AUTO: the
- * default. Negative sizes and sizes that overflow are errors. [any-thread] [scoped] [null-ok:
+ * default. Negative sizes and sizes that overflow are errors. [scoped] [null-ok:
  * device] */
 TN_API tn_tensor *tn_tensor_empty(tn_ints shape, tn_dtype dtype, const tn_device *device);
 /* The same with strides of the caller's choice (not negative; no two elements may share memory
- * unless a stride is 0). [any-thread] [scoped] [null-ok: device] */
+ * unless a stride is 0). [scoped] [null-ok: device] */
 TN_API tn_tensor *tn_tensor_empty_strided(tn_ints shape, tn_ints strides, tn_dtype dtype,
                                           const tn_device *device);
 /* A tensor on the default device with a copy of `data`, which is contiguous. `data` may be freed at
- * once. [any-thread] [scoped] */
+ * once. [scoped] */
 TN_API tn_tensor *tn_tensor_from(const void *data, tn_dtype dtype, tn_ints shape);
-/* Filled with a number. [any-thread] [scoped] [null-ok: device] */
+/* Filled with a number. [scoped] [null-ok: device] */
 TN_API tn_tensor *tn_tensor_full(tn_ints shape, double value, tn_dtype dtype,
                                  const tn_device *device);
 /* A tensor over memory of the program, on a device of the host (NULL: cpu); `release` is called
- * once when no tensor uses it any more. [any-thread] [scoped] [null-ok: release, user, device,
+ * once when no tensor uses it any more. [scoped] [null-ok: release, user, device,
  * strides] */
 TN_API tn_tensor *tn_tensor_wrap(void *data, tn_dtype dtype, tn_ints shape, const int64_t *strides,
                                  const tn_device *device, void (*release)(void *user, void *data),
                                  void *user);
 /* Another view of the same storage. `offset` counts elements from the storage's start. No gradient
  * flows through it: the operators reshape, permute, select and similar are the differentiable form.
- * [any-thread] [scoped] [null-through] */
+ * [scoped] [null-through] */
 TN_API tn_tensor *tn_tensor_as_strided(tn_tensor *tensor, tn_ints shape, tn_ints strides,
                                        int64_t offset);
 
-/* What is asked of a tensor. All: [any-thread] */
+/* Properties of a tensor. */
 TN_API tn_dtype tn_tensor_dtype(const tn_tensor *tensor);
-/* [any-thread] [static] */
+/* [static] */
 TN_API const tn_device *tn_tensor_device(const tn_tensor *tensor);
-/* [any-thread] */
+/* The number of dimensions. */
 TN_API int32_t tn_tensor_ndim(const tn_tensor *tensor);
-/* Size of dimension `dim`, counted from the end when negative; -1 and an error out of range.
- * [any-thread] */
+/* Size of dimension `dim`, counted from the end when negative; -1 and an error out of range. */
 TN_API int64_t tn_tensor_size(const tn_tensor *tensor, int64_t dim);
-/* [any-thread] [borrowed] */
+/* [borrowed] */
 TN_API tn_ints tn_tensor_shape(const tn_tensor *tensor);
 TN_API tn_ints tn_tensor_strides(const tn_tensor *tensor);
-/* [any-thread] */
+/* The number of elements. */
 TN_API int64_t tn_tensor_numel(const tn_tensor *tensor);
-/* Elements from the start of the storage to the first element. [any-thread] */
+/* Elements from the start of the storage to the first element. */
 TN_API int64_t tn_tensor_offset(const tn_tensor *tensor);
 TN_API bool tn_tensor_is_contiguous(const tn_tensor *tensor);
-/* Whether two tensors share the same storage. [any-thread] */
+/* Whether two tensors share the same storage. */
 TN_API bool tn_tensor_shares_storage(const tn_tensor *a, const tn_tensor *b);
-/* Bytes of the whole storage; how often it was written through an operator. [any-thread] */
+/* Bytes of the whole storage; how often it was written through an operator. */
 TN_API size_t tn_tensor_storage_size(const tn_tensor *tensor);
 TN_API uint64_t tn_tensor_version(const tn_tensor *tensor);
-/* Whether its memory is shared with processes that this one forks (tn_module_share_memory).
- * [any-thread] */
+/* Whether its memory is shared with processes that this one forks (tn_module_share_memory). */
 TN_API bool tn_tensor_is_shared(const tn_tensor *tensor);
-/* Records that the storage was written by other means than operators. [any-thread] */
+/* Records that the storage was written by other means than operators. */
 TN_API tn_status tn_tensor_touch(tn_tensor *tensor);
-/* The view that kernels get; valid as long as the tensor. [any-thread] [borrowed] */
+/* The view that kernels get; valid as long as the tensor. [borrowed] */
 TN_API const tn_view *tn_tensor_view(const tn_tensor *tensor);
 /* Pointer to the first element on a device of the host (which has first finished its work on it);
- * NULL and an error elsewhere, which says to copy. [any-thread] [borrowed] */
+ * NULL and an error elsewhere, which says to copy. [borrowed] */
 TN_API void *tn_tensor_data(tn_tensor *tensor);
 
 /* Copies all elements, in row-major order of the shape, to / from host memory of exactly `bytes`
- * bytes, whatever the strides; waits. [any-thread] [array: data bytes] */
+ * bytes, whatever the strides; waits. [array: data bytes] */
 TN_API tn_status tn_tensor_copy_out(const tn_tensor *tensor, void *data, size_t bytes);
 TN_API tn_status tn_tensor_copy_in(tn_tensor *tensor, const void *data, size_t bytes);
 
-/* The only element of a one-element tensor as a number; NAN and an error otherwise. Waits.
- * [any-thread] */
+/* The only element of a one-element tensor as a number; NAN and an error otherwise. Waits. */
 TN_API double tn_tensor_item(tn_tensor *tensor);
 #define tn_item(tensor) tn_tensor_item(tensor)
 
 /* Exchanges the contents of two tensors (storage, shape, dtype, device); both objects, their
  * requires_grad and their references stay. A tensor that has a gradient takes its shape only. For
- * conversion of modules. [any-thread] */
+ * conversion of modules. */
 TN_API tn_status tn_tensor_swap(tn_tensor *a, tn_tensor *b);
 
 /* The tensor as NumPy would print it, abbreviated past 1000 elements; with dtype when it is not the
  * default one. Writes at most `size` bytes; returns the length of the whole text, -1 on error.
- * [any-thread] [null-ok: out] */
+ * [null-ok: out] */
 TN_API int64_t tn_tensor_text(tn_tensor *tensor, char *out, size_t size);
 
 /* ---- DLPack ---------------------------------------------------------------------------------- */
 
-/* Layouts of DLPack 1.0; Debian's header is older. deleter: [any-thread], once. */
+/* Layouts of DLPack 1.0; Debian's header is older. deleter: any thread, once. */
 typedef struct tn_dlpack {
     tn_view tensor;
     void *manager_ctx;
     void (*deleter)(struct tn_dlpack *self);
 } tn_dlpack;
-/* The form with a version and flags. deleter: [any-thread], once. */
+/* The form with a version and flags. deleter: any thread, once. */
 typedef struct tn_dlpack_versioned {
     struct {
         uint32_t major;
@@ -347,26 +343,25 @@ typedef struct tn_dlpack_versioned {
 
 /* Exports the tensor without a copy: the consumer calls `deleter` once. `stream` is the consumer's,
  * as the device's native handle (0 or NULL: the work is waited for); its later work is ordered
- * after Tenon's. A device that has no DLPack number is an error. [any-thread] [owned] [null-ok:
+ * after Tenon's. A device that has no DLPack number is an error. [owned] [null-ok:
  * stream] */
 TN_API tn_dlpack *tn_tensor_to_dlpack(tn_tensor *tensor, void *stream);
 TN_API tn_dlpack_versioned *tn_tensor_to_dlpack_versioned(tn_tensor *tensor, void *stream);
 /* Imports a tensor without a copy; Tenon then calls `deleter` (on failure the caller must). A
- * read-only one is refused for writing later. [any-thread] [scoped] */
+ * read-only one is refused for writing later. [scoped] */
 TN_API tn_tensor *tn_tensor_from_dlpack(tn_dlpack *managed);
 TN_API tn_tensor *tn_tensor_from_dlpack_versioned(tn_dlpack_versioned *managed);
 
 /* ---- random numbers -------------------------------------------------------------------------- */
 
 /* One counter-based generator (Philox 4x32-10) for all devices: a seed, and a counter of blocks of
- * four 32-bit words. An operator that draws n elements takes a range of it with tn_random_take.
- * [any-thread] */
+ * four 32-bit words. An operator that draws n elements takes a range of it with tn_random_take. */
 TN_API void tn_random_seed(uint64_t seed);
 /* Takes the blocks for `count` elements, `words` (1, 2 or 4) 32-bit words each, and gives seed and
- * first block. Fails only when out of memory while reading TENON_SEED. [any-thread] [null-ok: seed,
+ * first block. Fails only when out of memory while reading TENON_SEED. [null-ok: seed,
  * block] */
 TN_API tn_status tn_random_take(uint64_t count, uint32_t words, uint64_t *seed, uint64_t *block);
-/* Saves and restores: state[0] seed, state[1] next block. [any-thread] */
+/* Saves and restores: state[0] seed, state[1] next block. */
 TN_API tn_status tn_random_get_state(uint64_t state[2]);
 TN_API tn_status tn_random_set_state(const uint64_t state[2]);
 
@@ -374,7 +369,7 @@ TN_API tn_status tn_random_set_state(const uint64_t state[2]);
 
 /* A tensor over the storage of another with a different type: `offset` and strides (NULL:
  * row-major) count elements of that type from the storage's start. No gradient flows through it.
- * [any-thread] [scoped] [null-through] [null-ok: strides] */
+ * [scoped] [null-through] [null-ok: strides] */
 TN_API tn_tensor *tn_tensor_over(tn_tensor *tensor, tn_dtype dtype, tn_ints shape,
                                  const int64_t *strides, int64_t offset);
 

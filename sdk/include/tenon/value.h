@@ -160,24 +160,24 @@ typedef struct tn_values {
  * tensor. Holds references to its tensors and modules, copies strings and lists. */
 typedef struct tn_pack tn_pack;
 
-/* A new, empty pack. [any-thread] [owned] */
+/* A new, empty pack. [owned] */
 TN_API tn_pack *tn_pack_new(void);
-/* [any-thread] [null-ok: pack] */
+/* [null-ok: pack] */
 TN_API void tn_pack_drop(tn_pack *pack);
-/* Adds a value at the end; named when `name` is not NULL. [any-thread] [null-ok: name] */
+/* Adds a value at the end; named when `name` is not NULL. [null-ok: name] */
 TN_API tn_status tn_pack_add(tn_pack *pack, const char *name, tn_value value);
-/* Replaces value `index`. [any-thread] */
+/* Replaces value `index`. */
 TN_API tn_status tn_pack_set(tn_pack *pack, int64_t index, tn_value value);
-/* Number of values; of them the positional ones come first. [any-thread] */
+/* Number of values; of them the positional ones come first. */
 TN_API int64_t tn_pack_count(const tn_pack *pack);
 TN_API int64_t tn_pack_positional(const tn_pack *pack);
-/* Value `index`; kind NONE and an error when out of range. [any-thread] [borrowed] */
+/* Value `index`; kind NONE and an error when out of range. [borrowed] */
 TN_API tn_value tn_pack_at(const tn_pack *pack, int64_t index);
-/* Name of value `index`, NULL for a positional one. [any-thread] [borrowed] */
+/* Name of value `index`, NULL for a positional one. [borrowed] */
 TN_API const char *tn_pack_name(const tn_pack *pack, int64_t index);
-/* Index of a name, -1 if absent (not an error). [any-thread] */
+/* Index of a name, -1 if absent (not an error). */
 TN_API int64_t tn_pack_find(const tn_pack *pack, const char *name);
-/* Tensor `index`; an error that names what it is instead. [any-thread] [borrowed] */
+/* Tensor `index`; an error that names what it is instead. [borrowed] */
 TN_API tn_tensor *tn_pack_tensor(const tn_pack *pack, int64_t index);
 
 static inline tn_value tn_value_tensor(tn_tensor *tensor)
