@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the machine can do at most: a copy's bandwidth and multiply-adds a second, on all threads of
- * the pool. */
+ * The limits of the machine: a copy's bandwidth and multiply-adds a second, on all threads of the
+ * pool. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +81,7 @@ __attribute__((target("avx2,fma"))) MULTIPLY(multiply_avx2, lanes)
     __attribute__((target("avx512f"))) MULTIPLY(multiply_avx512, wide_lanes)
 #endif
 
-    /* How many lanes the widest instructions have; 0 for what the compiler makes of plain C. */
+    /* How many lanes the widest instructions have; 0 for plain C. */
     static int widest(void)
 {
 #ifdef __x86_64__

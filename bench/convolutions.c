@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolutions whose channels lie last, and their two gradients: the device's own kernels beside those of a kernel pack.
+ * Convolutions with channels last, and their two gradients: compares the device's own kernels with
+ * those of a kernel pack.
  *   convolutions [--threads N] [--plugin GLOB] [--shape GLOB] [--turns N]
- * Two processes take turns on the same numbers: one loads the plugin that GLOB names (kernels-onednn) and has it take every
- * shape that it can, the other leaves it out. Printed are the least times in milliseconds, the ratio of the pack's to
- * the device's own, and by how much the results are apart. */
+ * Two processes take turns on the same numbers: one loads the plugin that GLOB names
+ * (kernels-onednn) and has it take every shape that it can, the other leaves it out. Printed are
+ * the least times in milliseconds, the ratio of the pack's to the device's own, and by how much the
+ * results are apart. */
 #include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>

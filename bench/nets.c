@@ -14,7 +14,7 @@ static tn_tensor *parameter(bench_model *m, tn_ints shape, double middle, double
     if (!m->made && m->n_parameters < BENCH_TENSORS) {
         tn_tensor *made = bench_tensor("normal", 0, shape, TN_F32, &m->state);
 
-        made = tn_add_scalar_(tn_mul_scalar_(made, spread), middle); /* no memory beside it */
+        made = tn_add_scalar_(tn_mul_scalar_(made, spread), middle); /* no extra memory */
         if (made == NULL)
             return NULL;
         tn_tensor_set_requires_grad(made, true);

@@ -24,7 +24,7 @@ typedef struct bench_net {
     const char *optimizer;     /* ours, and the peer's name of it */
     int64_t input[4], n_input; /* shape of x */
     int64_t classes, tokens;   /* tokens > 0: x is whole numbers below it */
-    bool images;               /* may lie with the channels last */
+    bool images;               /* may be channels last */
     tn_tensor *(*forward)(bench_model *m, tn_tensor *x);
 } bench_net;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What operators cost: runs the cases of bench/ops.txt through tn_op_call and, in turn, in a PyTorch process beside us
- * (bench/peer.py), on the same numbers. One line a case: our time, PyTorch's, ours / PyTorch's, and the part of the
- * machine's ceiling that was reached: of a copy's bandwidth, for matrix products of multiply-adds a second, both
- * measured in the same run. See bench/README.md. */
+ * What operators cost: runs the cases of bench/ops.txt through tn_op_call and, in turn, in a
+ * PyTorch process (bench/peer.py), on the same numbers. One line a case: our time, PyTorch's, ours
+ * / PyTorch's, and the part of the machine's ceiling that was reached: of a copy's bandwidth, for
+ * matrix products of multiply-adds a second, both measured in the same run. See bench/README.md. */
 #include <fnmatch.h>
 #include <math.h>
 #include <signal.h>
@@ -568,7 +568,7 @@ int main(int argc, char **argv)
             printf("%s\n", b.ask != NULL ? "     PyTorch   ratio ceiling" : " ceiling");
             fine = run_table(&b, table, glob, sizes[k].text, fixed);
             any = true;
-            /* what else the machine does comes and goes in seconds */
+            /* other load on the machine changes within seconds */
             b.again = true;
             for (int pass = 0; b.ask != NULL && pass < again && fine; pass++) {
                 uint64_t inner = tn_scope_begin();

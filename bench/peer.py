@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The PyTorch beside bench/ops: takes tensors and expressions on standard input, answers with seconds a call.
+"""The PyTorch side of bench/ops: takes tensors and expressions on standard input, answers with seconds a call.
 
     tensor NAME DTYPE BYTES SIZE...     and the bytes
     time SECONDS forward|both LEAVES EXPRESSION

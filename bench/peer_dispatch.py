@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The PyTorch beside bench/dispatch: prints lines `case nanoseconds`, each the median of its rounds."""
+"""The PyTorch side of bench/dispatch: prints lines `case nanoseconds`, each the median of its rounds."""
 import statistics
 import time
 

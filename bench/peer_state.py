@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The reference library for safetensors beside bench/state: peer_state.py FOLDER ROUNDS.
+"""The reference library for safetensors of bench/state: peer_state.py FOLDER ROUNDS.
 
 Reads the files that bench/state left in FOLDER and prints lines `case action seconds`, each the least of the rounds."""
 import os

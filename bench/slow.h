@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The cases in which PyTorch is faster than we are, for bench/ops: found, measured again, printed with the reason. */
+ * The cases in which PyTorch is faster than Tenon, for bench/ops: found, measured again, printed
+ * with the reason. */
 #ifndef TN_BENCH_SLOW_H
 #define TN_BENCH_SLOW_H
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * States to files and back: 10,000 small tensors, and 80 MB in a few. Seconds of saving, of loading into memory, of mapping,
- * and the ratio to the reference library for safetensors in Python, in the same run on the same folder.
+ * States to files and back: 10,000 small tensors, and 80 MB in a few. Seconds of saving, of loading
+ * into memory, of mapping, and the ratio to the reference library for safetensors in Python, in the
+ * same run on the same folder.
  *   state [--peer PYTHON SCRIPT] [--rounds N] [--folder DIR]
- * Saving brings the file to the disk (fsync), and so does the peer here. The library's load maps the file; "in memory" is
- * its load with a copy of every tensor. DIR is where files go, the current folder unless told: /dev/shm leaves the disk
- * out. */
+ * Saving brings the file to the disk (fsync), and so does the peer here. The library's load maps
+ * the file; "in memory" is its load with a copy of every tensor. DIR is the folder for the files,
+ * by default the current one: /dev/shm leaves the disk out. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Training steps of whole networks (nets.c), beside the same in PyTorch with the same weights and
- * data: milliseconds a step, their ratio, the share of the machine's multiply-adds, the peak of
- * memory, and how far the losses of both are apart.
+ * Training steps of whole networks (nets.c), compared with PyTorch with the same weights and data:
+ * milliseconds a step, their ratio, the share of the machine's multiply-adds, the peak of memory,
+ * and how far the losses of both are apart.
  *   train [--net GLOB] [--threads N] [--layout first|last] [--rounds N] [--seconds S]
  *         [--peer PYTHON SCRIPT]
  * Every network has processes of its own, ours and the peer's, so that peaks are its own. */
@@ -201,7 +201,7 @@ static double median(side *s)
 
 static void rest(void)
 {
-    struct timespec pause = { 0, 30000000 }; /* the other side's threads may still be turning */
+    struct timespec pause = { 0, 30000000 }; /* the other side's threads may still be spinning */
 
     nanosleep(&pause, NULL);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The PyTorch beside bench/train: the same networks (nets.c), weights and data.
+"""The PyTorch side of bench/train: the same networks (nets.c), weights and data.
 
     x|parameter|buffer|target DTYPE BYTES SIZES...   and the bytes
     begin        tries its options, keeps the fastest, and names it

@@ -225,7 +225,7 @@ static FILE *open_new(const char *path)
     return file >= 0 ? fdopen(file, "w") : NULL;
 }
 
-/* The old chart stays until the new one is whole. */
+/* The old chart stays until the new one is complete. */
 bool chart_svg(const char *path, const char *title, const struct curve *curves, int count)
 {
     char part[4096];
@@ -249,8 +249,8 @@ bool chart_svg(const char *path, const char *title, const struct curve *curves, 
     put_text(file, WIDTH / 2, 30, "text-anchor=\"middle\" font-size=\"16\"", title);
     put_axes(file, epochs, top, step, low);
     for (int c = 0; c < count; c++) {
-        /* Devices agree, so later lines lie on earlier ones: those are wider and paler, and stay to be
-         * seen. */
+        /* Devices agree, so later lines cover earlier ones: those are wider and paler, and stay
+         * visible. */
         const char *color = colors[c % COLORS];
         int width = line_width(c, count);
         put_line(file, curves[c].loss, curves[c].epochs, epochs, 0.0, top, color, width, false);

@@ -264,7 +264,7 @@ static bool train_epochs(tn_module *net, tn_optimizer *optimizer, const struct s
 
 /* ---- saving ---------------------------------------------------------------------------------- */
 
-/* Saves the weights and loads them into a fresh network, which has to answer the same. */
+/* Saves the weights and loads them into a fresh network, which must give the same results. */
 static bool save_and_check(tn_module *net, const struct settings *settings, const char *device,
                            const struct samples *test, double accuracy)
 {

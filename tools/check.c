@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tenon check: whether a binary plugin keeps its promises. The work is done in sdk/conform. */
+ * tenon check: tests whether a binary plugin fulfils its contract. The implementation is in
+ * sdk/conform. */
 #include "tool.h"
 
 #include <stdlib.h>
@@ -106,7 +107,7 @@ static int take(int count, char **given)
     return 0;
 }
 
-/* The cases that were installed with this program, also where its prefix was moved. */
+/* The installed cases of this program, also when its prefix was moved. */
 static const char *installed_cases(void)
 {
     static char beside[4096 + sizeof TN_CONFORM_BESIDE];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looking at plugins from a child process (this program, started anew): a plugin may crash, end the
+ * Inspects plugins in a child process (this program, started again): a plugin may crash, end the
  * process or never return, wherever it is called. The child writes each step to a pipe before it
  * takes it; the parent waits for a step so long and no longer, and says which one was the last. */
 #include "tool.h"
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 /* Set for the child: the number of the pipe that it writes its steps to, and the level of messages
- * for the user; what became of plugins that are left out. */
+ * for the user; the outcome of plugins that are skipped. */
 #define STEPS "TENON_TEST_CHILD_STEPS"
 #define FAULTS "TENON_TEST_CHILD_FAULTS"
 
@@ -113,7 +113,7 @@ struct child {
     int status;
 };
 
-/* What the user wants to see of the log, which the child needs whole. */
+/* The log level of the user; the child needs the complete log. */
 static int wanted_level(void)
 {
     static const char *const names[] = { "off", "error", "warning", "info", "debug" };
@@ -305,7 +305,7 @@ static void file_of(const char *step, char *out, size_t size)
     snprintf(out, size, "%.*s", (int)(!plain && length ? length - 1 : length), from);
 }
 
-/* What went wrong in a child that did not end well. */
+/* The reason why a child failed. */
 static void fault_of(const struct child *child, fault *out)
 {
     const struct step *step = step_of(child->step);

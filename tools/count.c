@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What operators cost, from the shapes of their tensors. Counted are the products, which is what the numbers of papers
- * stand for. Of what is not in the table nothing is counted, also when a device happens to run it by products. */
+ * What operators cost, from the shapes of their tensors. It counts products, as published numbers
+ * do. Operators that are not in the table count nothing, even if a device computes them with
+ * products. */
 #include "count.h"
 
 #include <string.h>
@@ -11,8 +12,8 @@ enum rule {
     PER_OUTPUT_ROW,    /* elements of the output times the last size of the first factor */
     PER_OUTPUT_FILTER, /* ... times the elements of one filter, [out, in / groups, ...] */
     PER_INPUT_FILTER, /* elements of the input times those of its filter, [in, out / groups, ...] */
-    ATTENTION,        /* q times k, and what comes of it times v */
-    INSIDE            /* those of the operators that it comes apart into */
+    ATTENTION,        /* q times k, and the result times v */
+    INSIDE            /* those of the operators of its decomposition */
 };
 
 static const struct {
@@ -107,7 +108,7 @@ static uint64_t begin(void *user, const char *op, const tn_device *device, tn_te
     return (uint64_t)(uintptr_t)op;
 }
 
-/* Whether it only looks at memory in another way. */
+/* Whether it is only another view of memory. */
 static bool is_view(const char *op)
 {
     uint64_t mark = tn_error_mark();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Multiply-adds of the operators that run, heard through an observer. */
+ * Multiply-adds of the operators that run, counted by an observer. */
 #ifndef TENON_TOOL_COUNT_H
 #define TENON_TOOL_COUNT_H
 
@@ -18,7 +18,7 @@ typedef struct op_count {
     bool of_output;
 } op_count;
 
-/* Says from now on what runs in `count`. One at a time; to the end of the process. */
+/* Counts in `count` from now on, until the process ends. One count at a time. */
 tn_status count_operators(op_count *count);
 
 #endif

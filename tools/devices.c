@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tenon devices: properties and memory of every device, and why others are not there. */
+ * tenon devices: properties and memory of every device, and why others are unavailable. */
 #include "tool.h"
 
 #include <string.h>
@@ -50,7 +50,7 @@ static void device_row(table *t, const tn_device *device, const tn_device_info *
                   : "-");
 }
 
-/* Plugins that give a device type, or would, and are not well. */
+/* Plugins of device types that are not usable. */
 static void absent(bool json)
 {
     int64_t lines = tn_plugin_count(), shown = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tenon info [NAME]: what there is, by kind; what is known of a layer, optimizer, scheduler, init, format, operator, device
- * type or plugin. */
+ * tenon info [NAME]: lists all items by kind, or describes a layer, optimizer, scheduler, init,
+ * format, operator, device type or plugin. */
 #include "tool.h"
 
 #include <ctype.h>
@@ -183,7 +183,7 @@ static int list_all(bool json)
     return EXIT_OK;
 }
 
-/* Plugins whose contributions are missing: one of them may have what was asked for. */
+/* Plugins whose contributions are missing: one of them may provide the requested name. */
 static void note_missing_plugins(void)
 {
     tn_plugin_report r;

@@ -59,7 +59,7 @@ static void row(table *t, const char *name, const char cells[TYPES][16])
               cells[7], cells[8], cells[9], cells[10]);
 }
 
-/* One operator: what `tenon info` says of it, then its routes by dtype. */
+/* One operator: the output of `tenon info`, then its routes by dtype. */
 static int one(const char *name, int64_t types, bool json)
 {
     const tn_op *op = tn_op_find(name, 0);

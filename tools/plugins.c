@@ -16,7 +16,7 @@ static int run(int count, char **arguments, bool json)
     table t = { .columns = 5 };
     tn_plugin_report r;
     (void)count, (void)arguments;
-    /* Where there is no /proc it is this process that looks. */
+    /* Without /proc this process inspects the plugins itself. */
     if (!child_here() && !access("/proc/self/exe", X_OK))
         return child_run(json ? as_json : text, NULL, NULL, NULL);
     int64_t lines = tn_plugin_count();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What several subcommands show: options, and what a plugin gives. */
+ * What several subcommands show: options, and the contributions of a plugin. */
 #include "tool.h"
 
 #include <string.h>
@@ -102,7 +102,7 @@ void report_json(const tn_plugin_report *report)
     json_int("refused", report->refused);
 }
 
-/* Calls `each` for every name of a kind that the plugin gives. */
+/* Calls `each` for every name of a kind that the plugin provides. */
 static int64_t given(uint32_t kind, const char *plugin,
                      void (*each)(const char *name, int64_t before))
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tenon summary SPEC --input SHAPE: the layers of a network as one call meets them, on a device without memory, so that
- * its size does not matter. What a layer is, is nobody's business here: names, calls and results come from the module
- * tree, hooks and an observer. */
+ * tenon summary SPEC --input SHAPE: the layers of a network as one call meets them, on a device
+ * without memory, so that its size does not matter. It knows no layers: names, calls and results
+ * come from the module tree, hooks and an observer. */
 #include "count.h"
 
 #include <errno.h>
@@ -412,7 +412,7 @@ static tn_status add_module(void *user, const char *path, tn_module *module)
     return TN_OK;
 }
 
-/* A network that cannot be called has parameters nevertheless. Then the error, as ever. */
+/* A network that cannot be called still has parameters: print them, then the error. */
 static int answer_tree(tn_module *module, bool json)
 {
     tree to = { .table = { .columns = 3 }, .json = json };
@@ -460,8 +460,8 @@ static tn_status is_unshaped(void *user, const char *path, tn_module *module)
     return TN_OK;
 }
 
-/* Layers that take their shapes from the first call become what they will be in a call that is not counted: it
- * initialises weights, which no other call does. */
+/* Lazy layers get their shapes in a first call that is not counted: it initialises weights, which
+ * no other call does. */
 static tn_status first_call(tn_module *module, const tn_pack *input)
 {
     bool unshaped = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command `tenon`: what is loaded, what is not and why, what there is. A subcommand is a
- * file and a row here. */
+ * The command `tenon`: shows plugins, devices and contributions. A subcommand is a file and a row
+ * in the table here. */
 #include "tool.h"
 
 #include <fcntl.h>
@@ -201,8 +201,8 @@ static int run_command(const command *c, int count, char **given)
     return c->run(kept, given, json);
 }
 
-/* A file that a command opens must not take the place of a closed standard stream, so something else
- * does. It is open the wrong way round: using the stream still fails. */
+/* A file that a command opens must not get the descriptor of a closed standard stream, so this
+ * opens a placeholder, in the wrong direction: using the stream still fails. */
 static void fill_closed_streams(void)
 {
     for (int stream = 0; stream <= STDERR_FILENO; stream++)

@@ -33,10 +33,10 @@ typedef struct command {
 extern const command plugins_command, why_command, devices_command, ops_command, env_command,
     info_command, inspect_command, convert_command, check_command, summary_command;
 
-/* Says what failed last, on standard error, and returns EXIT_NOT_OK; with --json an object {"error": {"code", "message"}}
- * goes to standard output, too, unless output has begun. */
+/* Prints the last failure on standard error and returns EXIT_NOT_OK; with --json an object
+ * {"error": {"code", "message"}} goes to standard output, too, unless output has begun. */
 int tool_fail(const char *what);
-/* The same for what the tool itself found out. */
+/* The same for a failure that the tool itself detected. */
 int tool_refuse(tn_status code, const char *words);
 /* Whether --json was given. */
 extern bool tool_json;
@@ -53,9 +53,9 @@ typedef struct fault {
 
 /* Seconds that a step of a plugin may take: --seconds. */
 extern int64_t tool_seconds;
-/* Runs this program anew with these arguments (NULL ends them), prints what it printed, returns its
- * exit status. When a plugin spoils that, it runs once more without that plugin, whose fault the child
- * can ask for; with `wanted` and a fault that it accepts for `name` `show` is called instead. */
+/* Runs this program again with these arguments (NULL ends them), prints its output, returns its
+ * exit status. If a plugin crashes it, it runs once more without that plugin, whose fault the child
+ * can query; with `wanted` and a fault that it accepts for `name`, `show` is called instead. */
 int child_run(const char *const *arguments, bool (*wanted)(const fault *, const char *name),
               const char *name, int (*show)(const fault *));
 /* Whether this process is such a child. */
@@ -64,7 +64,7 @@ bool child_here(void);
 bool child_stepped(const char *words);
 /* The child's output is complete. */
 void child_reported(void);
-/* What became of a plugin's file that was left out. */
+/* The outcome of a plugin's file that was skipped. */
 bool child_fault(const char *file, fault *out);
 /* The name of a file without "lib" and ".so", as TENON_PLUGINS sees it. */
 void plugin_stem(const char *path, char *out, size_t size);
@@ -95,7 +95,7 @@ const char *bytes_text(int64_t bytes, char *out, size_t size);
 /* ---- JSON ---- */
 
 /* Writes to standard output; the functions keep track of commas. A NULL key: inside a list. Text
- * that is no UTF-8 comes out with U+FFFD in place of what is wrong. */
+ * that is no UTF-8 is written with U+FFFD in place of invalid bytes. */
 void json_begin(const char *key, char bracket);
 void json_end(char bracket);
 void json_text(const char *key, const char *text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tenon why NAME|FILE: one plugin taken through all stages. The work is done by a child process
- * (this program, started anew), because a plugin may crash in its constructors; the parent then
- * says how far it came and by which signal it died. */
+ * tenon why NAME|FILE: runs one plugin through all stages, in a child process (this program,
+ * started again), because a plugin may crash in its constructors; the parent then reports the last
+ * stage and the signal. */
 #include "tool.h"
 
 #include <limits.h>
@@ -47,7 +47,7 @@ static bool line_of(const char *name, const char *real, tn_plugin_report *r)
     return found;
 }
 
-/* What came of opening and describing every device of a type; the first failure's words. */
+/* Opens and describes every device of a type; returns the message of the first failure. */
 static bool devices_good(const char *type, char *words, size_t size)
 {
     char name[64], step[80];
@@ -146,7 +146,7 @@ static int examine(const char *name, bool json)
 
 /* ---- the parent ------------------------------------------------------------------------------ */
 
-/* Whether a fault is that of the plugin that was asked for. */
+/* Whether a fault belongs to the requested plugin. */
 static bool is_wanted(const fault *f, const char *name)
 {
     char real[PATH_MAX];

@@ -25,8 +25,7 @@ const tn_device *const *devices(void)
     looked = true;
     int count = 0;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        const char *only = getenv(
-            "TN_TEST_DEVICES"); /* for whoever looks for a fault: "cpu strict" */
+        const char *only = getenv("TN_TEST_DEVICES"); /* for debugging: "cpu strict" */
         if (only && !strstr(only, wanted[i].name))
             continue;
         const char *needed = getenv("TN_TEST_NEEDED"); /* on a machine that has it: "cuda" */
@@ -241,7 +240,8 @@ tn_tensor *put(const tn_device *device, tn_dtype dtype, tn_ints shape, const dou
 
 double *room(int64_t count)
 {
-    /* What stands in a row that stays is no leak; whoever frees it leaves only an old address there. */
+    /* A block referenced from a table that stays is no leak; after it is freed only an old address
+     * remains. */
     static double **rows;
     static size_t n;
     double *row = calloc((size_t)count + 1, sizeof *row);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolutions and their gradients on the CPU beside plain sums in double: all ways that shapes choose between, images with channels first
- * and last, and with TENON_MATH=exact. */
+ * Convolutions and their gradients on the CPU compared with plain sums in double: all ways that
+ * shapes choose between, images with channels first and last, and with TENON_MATH=exact. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -456,7 +456,7 @@ START_TEST(loops_of_every_instruction_set_agree)
 }
 END_TEST
 
-/* What a kernel gives for `x` as it lies and for a packed copy of it. */
+/* The results of a kernel for `x` with its strides and for a contiguous copy of it. */
 static void same_as_packed(const char *name, tn_tensor *x, tn_tensor *packed)
 {
     double a[4096], b[4096];

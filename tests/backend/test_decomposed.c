@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What kernels do in one pass that could come apart, and gradients that are written straight to
+ * Fused kernels of operators that could be decomposed, and gradients that are written straight to
  * their places: on every device the numbers of the definition, on the CPU the same bits whatever
  * the threads. */
 #include "tests/backend/backend.h"

@@ -291,7 +291,7 @@ static void check(const char *name)
     check_ways(33, 130);
     check_ways(130, 67);
     check_ways(2, 600);
-    check_ways(5000, 4); /* rows longer than a buffer, upright */
+    check_ways(5000, 4); /* rows longer than a buffer, transposed */
     check_ways(9000, 5); /* too long for blocks */
     check_all_numbers();
     check_rounding();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operators with what follows them in one, on the CPU: the bits of the operators one after the other, whatever way a
- * product takes and however many threads there are; nothing is written beside. */
+ * Operators with what follows them in one, on the CPU: the bits of the operators one after the
+ * other, whatever way a product takes and however many threads there are; no write out of bounds.
+ */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

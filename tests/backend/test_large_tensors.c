@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The CPU's ways of going through large tensors: reductions by rows and by columns, softmax of
- * upright rows, order, running sums, rows chosen by index, transposed and reversed copies. */
+ * transposed rows, order, running sums, rows chosen by index, transposed and reversed copies. */
 #include "tests/backend/backend.h"
 
 static const tn_device *cpu(void)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions of float32 on the CPU, by each instruction set: right from one end of the range to the other, and the same
- * bits wherever a number stands, whatever its neighbours are. Derivatives of activations in float32 against float64. */
+ * Functions of float32 on the CPU, by each instruction set: right from one end of the range to the
+ * other, and the same bits at every position, whatever its neighbours are. Derivatives of
+ * activations in float32 against float64. */
 #include "tests/backend/backend.h"
 
 enum { COUNT = 1500 };
@@ -23,7 +24,7 @@ static double ref_softplus(double x)
     return x > 20 ? x : log1p(exp(x));
 }
 
-/* `floor_` stands for what is smaller: sine and cosine near their zeros, e^x below normal numbers. */
+/* `floor_` replaces smaller values: sine and cosine near their zeros, e^x below normal numbers. */
 static const struct {
     const char *op;
     double (*reference)(double);
@@ -147,6 +148,6 @@ START_TEST(derivatives_of_activations_in_float32_are_those_in_float64)
 }
 END_TEST
 
-RUN_SUITE("math_float32", functions_are_right_with_what_the_processor_has, functions_are_right_with_avx2,
-          functions_are_right_with_the_baseline_instructions,
+RUN_SUITE("math_float32", functions_are_right_with_what_the_processor_has,
+          functions_are_right_with_avx2, functions_are_right_with_the_baseline_instructions,
           derivatives_of_activations_in_float32_are_those_in_float64)

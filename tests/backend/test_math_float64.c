@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions of float64 on the CPU, by each instruction set: how far they are from the C library's long
- * double in units in the last place, what they make of the ends of the range, and the same bits
- * wherever a number stands. The table of docs/backends.md is this one. */
+ * Functions of float64 on the CPU, by each instruction set: how far they are from the C library's
+ * long double in units in the last place, what they make of the ends of the range, and the same
+ * bits at every position. The table of docs/backends.md is this one. */
 #include <float.h>
 
 #include "tests/backend/backend.h"
@@ -139,7 +139,7 @@ static bool is_activation(const char *op)
            strcmp(op, "softplus") == 0;
 }
 
-/* The bits of both, told apart from other NaN; near a bound of a block another neighbour stands. */
+/* The bits of both, distinguished from other NaN; near a block boundary the neighbour differs. */
 static void same_bits(const char *op, const double *a, const double *b, int count, int step)
 {
     for (int i = 0; i < count; i++)

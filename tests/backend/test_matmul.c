@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of matrices on the CPU, by each instruction set, beside sums of long double: rows and columns that do not fill
- * strips, panels and vectors, more than one round of depth, every layout, batches that share a matrix; the bits do not
- * depend on the number of threads. */
+ * Products of matrices on the CPU, by each instruction set, compared with sums in long double: rows
+ * and columns that do not fill strips, panels and vectors, more than one round of depth, every
+ * layout, batches that share a matrix; the bits do not depend on the number of threads. */
 #include "tests/backend/backend.h"
 
 static const tn_device *cpu(void)
@@ -116,7 +116,8 @@ START_TEST(products_are_the_sums_with_the_baseline_instructions)
 }
 END_TEST
 
-/* Rounds of depth that copy little memory at a time: columns of a that lie far apart, many of both. */
+/* Rounds of depth that copy little memory at a time: columns of a with a large stride, many of
+ * both. */
 START_TEST(rounds_add_up_and_bits_do_not_depend_on_threads)
 {
     TN_SCOPE;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Max pooling and its gradient on the CPU beside plain loops: images, and gradients that come in, with the channels first and last. */
+ * Max pooling and its gradient on the CPU compared with plain loops: images, and gradients that
+ * come in, with the channels first and last. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -83,7 +84,8 @@ START_TEST(every_layout_of_image_and_gradient_gives_the_same)
         ck_assert_int_eq(tn_tensor_strides(where).at[1], image_last ? 1 : DOWN * ACROSS);
         back = tn_max_pool_grad(gradient, where, TN_INTS(H, W));
         equal(back, gx, sizeof gx);
-        /* It lies as the image did, whatever its gradient did: what comes before wants it so. */
+        /* It has the layout of the image, whatever its gradient has: the previous operator expects
+         * that. */
         ck_assert_int_eq(tn_tensor_strides(back).at[1], image_last ? 1 : H * W);
     }
 }

@@ -141,7 +141,7 @@ START_TEST(a_kernel_that_fails_later_is_told_at_the_next_synchronisation)
     there(tn_mul(x, x)); /* asynchronous: the call itself does not fail */
     ck_assert_int_eq(tn_device_sync(strict()), TN_ERR_DEVICE);
     failed_with(TN_ERR_DEVICE, "mul");
-    ok(tn_device_sync(strict())); /* told once */
+    ok(tn_device_sync(strict())); /* reported once */
     goes_on();
 }
 END_TEST

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the test programs of this room share: a runner, and assertions over texts and failures. */
+ * Shared by the test programs of this folder: a runner, and assertions over texts and failures. */
 #ifndef TN_TESTS_BASE_SUITE_H
 #define TN_TESTS_BASE_SUITE_H
 

@@ -65,7 +65,7 @@ static bool sulks;
 static tn_status cube_infer(tn_infer *infer)
 {
     if (WRONG == SULKS && infer->in[0]->ndim == 0) {
-        sulks = true; /* and never again will it do what it is told */
+        sulks = true; /* and fails all later calls */
         return tn_fail(TN_ERR_VALUE, "a number has no cube here");
     }
     infer->out[0].dtype = tn_view_dtype(infer->in[0]);

@@ -7,7 +7,7 @@
 #include <tenon/plugin.h>
 
 #define RIGHT 0
-#define HIDES 1     /* keeps what it has to remember beside its state */
+#define HIDES 1     /* keeps data outside its state */
 #define SHARES 2    /* one memory for all optimizers */
 #define TOUCHES 3   /* changes a parameter that has no gradient */
 #define NOTHING 4   /* changes none */

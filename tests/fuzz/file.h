@@ -73,7 +73,7 @@ static void expect_same(const tn_state *a, const tn_state *b)
     }
 }
 
-/* Reads every element, for the sanitizer to see where it lies. */
+/* Reads every element, so that the sanitizer checks its address. */
 static void touch(const tn_state *state)
 {
     for (int64_t i = 0; i < tn_state_count(state); i++) {

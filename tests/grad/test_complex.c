@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gradients of complex numbers against differences of both parts, second derivatives where a product
- * has zeros, and reductions that are told their type. */
+ * Gradients of complex numbers against differences of both parts, second derivatives where a
+ * product has zeros, and reductions with a given type. */
 #include "tests/op/with.h"
 
 typedef tn_status code(void *user, tn_tensor *const *in, tn_tensor **out);

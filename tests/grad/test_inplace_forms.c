@@ -14,7 +14,7 @@
     }
 #define ROWS(tensor) tn_reshape(tensor, TN_SHAPE(2, -1))
 
-/* 1 to 6 in two rows, every other element of memory, so that what lies between is seen too. */
+/* 1 to 6 in two rows, every other element of memory, so that the gaps are checked too. */
 static tn_tensor *table(void)
 {
     tn_tensor *base = VEC(1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0);

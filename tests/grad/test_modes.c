@@ -60,7 +60,7 @@ START_TEST(what_was_made_in_inference_mode_takes_no_part_in_a_graph)
     FAILED(TN_ERR_RUNTIME, "Inference tensors cannot be saved for backward");
     HAS(made, 6, 8);
 
-    /* computing with it is fine, also beside a gradient that does not need it */
+    /* computing with it is fine, also together with a gradient that does not need it */
     HAS(tn_mul(made, made), 36, 64);
     ck_assert(!tn_tensor_is_inference(tn_mul(made, made)));
     ck_assert(tn_tensor_requires_grad(tn_add(x, made, NULL)));

@@ -28,7 +28,7 @@ code() {
 }
 
 # ---- law 1 ----
-# (Libraries that two plugins may bring at once are told apart by name in core/plugin/place.c: rule 13.)
+# (Libraries that two plugins may bring at once are distinguished by name in core/plugin/place.c: rule 13.)
 names='cuda|cudnn|cublas|opencl|pocl|nvidia|jansson|safetensors'
 names="$names|Linear|Conv[123]d|BatchNorm[123]d|ReLU|Flatten|Sequential|Dropout|SGD|Adam|AdamW|CosineAnnealingLR|kaiming_uniform"
 found=$(code core | grep -wiE "$names" | grep -vE ':[0-9]+: *#include <')

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # layers.pl SRCDIR [BUILDDIR]: the folders of core/ and which of them use which. A folder may include only folders that
-# stand before it in @order. With a build folder, the symbols of its objects are looked at as well: a folder may call
+# precede it in @order. With a build folder, the symbols of its objects are checked as well: a folder may call
 # only what folders before it define, but for the tables that hand functions down (core/library/calls.c).
 use strict;
 use warnings;

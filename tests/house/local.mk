@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Tests of the house itself: what the rules say of headers, symbols, includes and layout.
+# Tests of the project's rules for headers, symbols, includes and layout.
 
 TN_HOUSE_TESTS = \
 	tests/house/bootstrap.sh \

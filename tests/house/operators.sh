@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# What the list of operators has to have is there, as an operator of sdk/operators or under the name that stands after a
+# Checks that every required operator exists, as an operator of sdk/operators or under the name after a
 # sign =: what docs/operators.md or a public header says of it. The list: tests/house/operators.txt.
 list=$abs_srcdir/tests/house/operators.txt
 page=$abs_builddir/docs/operators.md # a distribution brings it

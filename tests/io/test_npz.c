@@ -123,7 +123,7 @@ END_TEST
 
 /* ---- hostile archives -------------------------------------------------------------------------- */
 
-/* A file of NumPy with some bytes changed at the last place where `mark` stands. */
+/* A file of NumPy with some bytes changed at the last occurrence of `mark`. */
 static void judge(const char *file, const char *mark, size_t mark_size, size_t skip,
                   const char *bytes, size_t count, const char *words)
 {

@@ -280,7 +280,7 @@ START_TEST(hostile_pickles_are_refused_with_words)
         "K\0",
         "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f\x86",
         "K\0K\0\x86", "reach beyond its storage");
-    /* Elements that share memory: a kilobyte may not stand for a terabyte. */
+    /* Elements that share memory: a kilobyte may not expand to a terabyte. */
     JUDGE_TENSOR("K\0", "\x8a\x06\0\0\0\0\0\1\x85", "K\0\x85", "TENON_FORMATS_UNPACKED_MAX");
     JUDGE(TENSOR("K\0", "K\2\x85", "K\1\x85") "." KEYS "\1\0\0\0\0\0\0\0\0\0\x80\x3f",
           "its size or its type is not the same everywhere");

@@ -46,7 +46,7 @@ static inline void expect_tensor(const tn_state *state, const char *name, tn_dty
         expect_tensor(state, name, dtype, shape, values_, sizeof values_);                         \
     } while (0)
 
-/* Text beside the tensors. */
+/* Text metadata. */
 static inline TN_ATTR(unused) void expect_meta(const tn_state *state, const char *name,
                                                const char *text)
 {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Networks and files beside PyTorch. In make check: LeNet-5, ResNet-18, a transformer encoder and an LSTM against what PyTorch wrote into
+# Networks and files compared with PyTorch. In make check: LeNet-5, ResNet-18, a transformer encoder and an LSTM against what PyTorch wrote into
 # files/. Live, with PYTHON naming a Python that has PyTorch, safetensors and NumPy (without them they say SKIP):
 #   make models        the same with files of this hour, and whether those here are still what PyTorch says
 #   make interchange   files both ways, ResNet-18 of full size, what tenon summary counts

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Four networks beside PyTorch: built from a spec, with the weights that PyTorch wrote, they give its result, its loss, its gradient of
- * the input and of every parameter, and its buffers after the call, on every device that is here. make_models.py wrote the files. */
+ * Four networks compared with PyTorch: built from a spec, with the weights that PyTorch wrote, they
+ * give its result, its loss, its gradient of the input and of every parameter, and its buffers
+ * after the call, on every device that is here. make_models.py wrote the files. */
 #include "tests/backend/backend.h"
 #include "tests/folders.h"
 

@@ -288,7 +288,7 @@ START_TEST(modules_nest_a_thousand_deep_and_no_deeper)
     ck_assert_str_eq(tn_error_text(), "modules nest more than 1000 deep");
     tn_error_clear();
     expect_nesting(root);
-    /* What is taken out and put in again higher up has room below it again. */
+    /* What is taken out and put in again higher up may have children again. */
     tn_module *at = root;
     for (int i = 0; i < 900; i++)
         at = tn_module_child(at, "0");

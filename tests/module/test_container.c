@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Containers: lists and dictionaries of modules and of parameters, beside what PyTorch's do. */
+ * Containers: lists and dictionaries of modules and of parameters, compared with PyTorch's. */
 #include "tests/module/probe.h"
 #include "tests/spec/proves.h"
 

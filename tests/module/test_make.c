@@ -160,7 +160,7 @@ START_TEST(children_come_from_specs_all_or_none)
         tn_error_clear();
         if (!reached)
             break;
-        if (status == TN_OK) { /* what could not be had was not needed: room that is kept */
+        if (status == TN_OK) { /* the failed allocation was not needed: a cache */
             tn_module_remove(m, "a");
             tn_module_remove(m, "b");
         }

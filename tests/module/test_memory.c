@@ -292,7 +292,7 @@ START_TEST(each_allocation_of_an_init_of_a_matrix_fails_in_turn_law_4)
 }
 END_TEST
 
-/* More channels than the smallest piece of scratch memory has room for. */
+/* More channels than the smallest piece of scratch memory can hold. */
 START_TEST(a_convolution_of_many_channels_writes_only_into_its_memory)
 {
     enum { CHANNELS = 20000 };

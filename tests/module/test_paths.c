@@ -155,7 +155,7 @@ START_TEST(a_child_is_put_at_a_path_get_010_get_016_get_017)
     expect_children(m, "a:Sequential b:Probe 0:Linear ");
     TN_PROVES("GET-016");
 
-    /* What stands in the middle keeps its place, what is new comes last. */
+    /* An entry in the middle keeps its place, a new one comes last. */
     ck_assert_int_eq(put(m, "b", "Flatten()", false), TN_OK);
     expect_children(m, "a:Sequential b:Flatten 0:Linear ");
     ck_assert_int_eq(probe_destroyed, 1);

@@ -59,7 +59,7 @@ static void as_double(tn_module *module)
     ck_assert_int_eq(tn_module_to(module, NULL, TN_F64), TN_OK);
 }
 
-/* A backslash and an n stand for the end of a line. */
+/* A backslash and an n encode the end of a line. */
 static void lines_again(char *text)
 {
     char *to = text;

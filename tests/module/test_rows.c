@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the standard layers print, compute and refuse: the rows REP and LAY of the behaviour specification that no other
- * test of this room proves. */
+ * What the standard layers print, compute and refuse: the rows REP and LAY of the behaviour
+ * specification that no other test of this folder proves. */
 #include "tests/module/probe.h"
 #include "tests/spec/proves.h"
 

@@ -109,7 +109,7 @@ sub changes_of {
             my ($from, $length) = $span->($i + 1, $pair->{ $i + 1 });
             $add->('condition', $from, $length, '(!' . substr($text, $from, $length) . ')');
         } elsif ($type eq 'w' && $depth > 0 && $after->[1] eq '(' && !$NO_CALL{$word} && $word !~ /^[A-Z0-9_]+$/ && $word !~ $WORDS && exists $pair->{ $i + 1 }) {
-            # Two arguments that stand beside each other change places.
+            # Two neighbouring arguments are exchanged.
             my ($begin, $end, @cuts) = ($i + 2, $pair->{ $i + 1 });
             for (my $j = $begin; $j < $end; $j++) {
                 if ($tokens[$j][1] =~ /^[(\[{]$/ && exists $pair->{$j}) { $j = $pair->{$j} }

@@ -103,7 +103,7 @@ sub digest {
     return $sum =~ s/\s+/-/gr;
 }
 
-# { seconds => { TEST }, lines => { FILE }{ LINE }{ TEST }, counted => { FILE }{ LINE } }. Each test runs once, alone with its counters; what it told before is kept while
+# { seconds => { TEST }, lines => { FILE }{ LINE }{ TEST }, counted => { FILE }{ LINE } }. Each test runs once, alone with its counters; its earlier result is kept while
 # neither the product nor the test itself has changed.
 sub map_of {
     my ($tests, $tree, $scratch, $jobs) = @_;

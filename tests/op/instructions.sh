@@ -4,7 +4,7 @@
 # Calls that compute next to nothing cost a bounded number of instructions (time would depend on the machine): scope, memory and kernel included.
 # SKIP without valgrind, under sanitizers, and for builds that are not optimised. `make instructions` prints all cases of bench/dispatch.
 #
-# case, bound; what gcc 12 -O2 makes of it. The bounds leave room for other compilers.
+# case, bound; the count with gcc 12 -O2. The bounds leave a margin for other compilers.
 bounds="
 add             1700    1255
 add-gradient    2800    2035

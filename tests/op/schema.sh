@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The generator of the schema refuses malformed lines with file and number, and what it writes for the real schema stands alone as C and C++.
+# The generator of the schema refuses malformed lines with file and number, and what it writes for the real schema compiles on its own as C and C++.
 set -u
 source=${abs_srcdir:?}
 build=${abs_builddir:?}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attention over blocks, against the same with the matrix of scores: more queries and keys than a block has, masks, shared
- * heads, what is dropped; gradients and their gradients; memory; bits; where results lie. */
+ * Attention over blocks, against the same with the matrix of scores: more queries and keys than a
+ * block has, masks, shared heads, what is dropped; gradients and their gradients; memory; bits;
+ * layout of results. */
 #include "tests/op/with.h"
 
 #include <stdio.h>

@@ -109,7 +109,7 @@ START_TEST(the_kernel_of_higher_priority_wins_and_carries_the_flag) /* rule 22 *
     tn_op_route(tn_op_find("test_choice", 0), "cpu", TN_F32, route, sizeof route);
     ck_assert_str_eq(route, "kernel higher (/plugins/a.so)");
 
-    /* the first by path stays, whoever came first */
+    /* the first by path stays, in any order of registration */
     ck_assert_int_eq(tn__kernel_add(&earlier, &first), TN_OK);
     ck_assert_int_eq(second.report.refused, 1);
     tn_op_route(tn_op_find("test_choice", 0), "cpu", TN_F64, route, sizeof route);

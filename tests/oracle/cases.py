@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# How the scripts beside this one write what PyTorch computes for operators, forward and backward, as text that
+# How the scripts in this folder write what PyTorch computes for operators, forward and backward, as text that
 # tests/op/test_oracle.c replays on every device.
 #
 #   case NAME / op NAME / opt NAME VALUE

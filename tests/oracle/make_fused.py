@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# Operators with what follows them in one, beside PyTorch's composition of the same functions:  PYTHON-WITH-TORCH make_fused.py > fused.txt
+# Fused operators, compared with PyTorch's composition of the same functions:  PYTHON-WITH-TORCH make_fused.py > fused.txt
 from cases import *
 import torch.nn.functional as F
 
@@ -77,7 +77,7 @@ for d in FLOATS:
     for training in (True, False):
         name = "%s-%s" % ("training" if training else "running", NAMES[d])
         batch(name, x(4, 3, 2, 2, dtype=d), None, training, d)
-        if d in (F32, F64):   # where halves are rounded in between, a sum lies on either side of relu's kink
+        if d in (F32, F64):   # where halves are rounded in between, a sum is on either side of relu's kink
             batch("sum-" + name, x(4, 3, 2, 2, dtype=d), x(4, 3, 2, 2, dtype=d), training, d)
 batch("flat", x(5, 3, dtype=F64), x(5, 3, dtype=F64), True, F64)
 batch("plain", x(5, 3, 2, dtype=F64), None, True, F64, running=False, affine=False)

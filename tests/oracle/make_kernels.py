@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Cases without results, for tenon check alone, which has its own reference: operators that PyTorch has no function for (what layers'
-# operators come apart into) and random ones, whose numbers are Tenon's.  PYTHON-WITH-TORCH make_kernels.py > kernels.txt
+# operators decompose into) and random ones, whose numbers are Tenon's.  PYTHON-WITH-TORCH make_kernels.py > kernels.txt
 from cases import *
 
 FLOATS = (F32, F64, F16, BF16)

@@ -144,7 +144,7 @@ ctc("too-long", (3, 2, 3), [[1, 1, 1], [2, 1, 1]], [3, 3], [3, 1], grad=False, r
 ctc("too-long-zero", (3, 2, 3), [[1, 1, 1], [2, 1, 1]], [3, 3], [3, 1], reduction="mean", zero_infinity=True)
 ctc("one", (6, 4), [1, 2, 2], 6, 3)
 
-# One row: a number stands for a row of one.
+# One row: a number is a row of one.
 for reduction in ("mean", "none"):
     for shape, target in (((), 0), ((), [0]), ((4,), [2]), ((1,), 0)):
         Case("multi_margin_loss/row-%d-%d-%s" % (len(shape), isinstance(target, list), reduction), "multi_margin_loss",

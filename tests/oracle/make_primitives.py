@@ -63,7 +63,7 @@ for d in (F32, F64):
     Case("outer/transposed-" + NAMES[d], "outer", torch.outer, [x(6, dtype=d, narrow=(0, 1, 3)), x(1, dtype=d, expand=(2,))])
     Case("mv/narrowed-" + NAMES[d], "mv", torch.mv, [x(3, 5, dtype=d, narrow=(1, 1, 3)), x(1, dtype=d, expand=(3,))])
 
-# ---- derivatives of activations: what autograd makes of the activation, or the formula where it has corners -----
+# ---- derivatives of activations: autograd's derivative of the activation, or the formula where it has corners -----
 
 
 def derived(f):

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replays what tests/oracle/opinfo.py wrote through tn_op_call and prints a table by operator: passed, failed,
- * unsupported. Fails when anything failed, or when an f32 or f64 case found no kernel, option or operator.
+ * Replays what tests/oracle/opinfo.py wrote through tn_op_call and prints a table by operator:
+ * passed, failed, unsupported. Fails when anything failed, or when an f32 or f64 case found no
+ * kernel, option or operator.
  *
  *   replay FILE [--device NAME] [--verbose]
  *
- * The file has the lines of the texts beside it; a tensor's values are " = BYTES", and after the line the bytes. */
+ * The file has the same lines as the texts in this folder; a tensor's values are " = BYTES", and
+ * after the line the bytes. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

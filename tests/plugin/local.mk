@@ -8,7 +8,7 @@ EXTRA_DIST += \
 	%D%/place.h \
 	%D%/stubs.h
 
-# The bad plugins that the tests look at, and good ones beside them.
+# The bad plugins that the tests look at, and good ones.
 tests/plugin/fixtures.stamp: $(srcdir)/%D%/fixtures/build.sh $(srcdir)/%D%/fixtures/plain.c \
 		$(srcdir)/%D%/fixtures/crafted.c $(srcdir)/%D%/fixtures/faulty.c $(TN_PUBLIC) $(TN_API_GENERATED) $(TN_OPS_GENERATED)
 	$(AM_V_GEN)$(MKDIR_P) tests/plugin && $(SHELL) $(srcdir)/%D%/fixtures/build.sh \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Option tables of descriptors: one through which values would be stored beside the struct, or that
- * could not be used, is refused with the option's name, for every kind that has options. */
+ * Option tables of descriptors: one that would store values outside the struct, or that could not
+ * be used, is refused with the option's name, for every kind that has options. */
 #include "tests/plugin/stubs.h"
 
 struct data {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rights: the loader in a set-uid program, where whoever starts it chooses the environment, and
- * files that the user may not read. Both take root to set up. */
+ * Rights: the loader in a set-uid program, where the user who starts it chooses the environment,
+ * and files that the user may not read. Both take root to set up. */
 #include "tests/plugin/place.h"
 
 #include <sys/auxv.h>
@@ -35,7 +35,8 @@ static int in_set_uid_program(const char *theirs)
                 (strcmp(row.origin, "ignored (set-uid)") ||
                  (row.value && !strcmp(row.value, getenv(row.name)))))
                 return 3;
-    /* A file of whoever started the program is somebody else's, also when it is named outright. */
+    /* A file of the user who started the program has a foreign owner, also when it is named
+     * explicitly. */
     if (tn_plugin_load(theirs) != TN_ERR_REFUSED || !strstr(tn_error_text(), "owned by user 65534"))
         return 4;
     tn_error_clear();

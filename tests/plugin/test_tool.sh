@@ -106,7 +106,7 @@ check 1 "why failing_activation --json" '"stage": "activate"'
 is_json
 check 1 "why $built/unresolved.so" 'function_that_nobody_has'
 
-# why: crashes are looked at from outside, also when they lie beside others
+# why: crashes are looked at from outside, also when other plugins are in the folder
 check 1 "why $built/crash.so" '^outcome +FAILED$' '^stage +dlopen$' 'it crashed with SIG(ABRT|SEGV)' 'crash\.so'
 check 1 "why $built/crash_activation.so" '^stage +activate$' 'it crashed with SIG' 'in its activate function'
 cp "$built/crash.so" plugins/
@@ -117,7 +117,7 @@ check 0 "why good" '^outcome +OK$' 'another plugin is left out, .*crash\.so: it 
 check 0 "plugins" '^- +- +crash\.so +FAILED +dlopen$' 'it crashed with SIGABRT' '^org.tenon.test.good +1\.2\.0 +good\.so +OK +version$'
 rm plugins/crash.so
 
-# A plugin that never returns ends the look at it, not the command: at each step, and beside others.
+# A plugin that never returns ends its inspection, not the command: at each step, and with other plugins.
 check 2 "why good --seconds" 'it takes a number from 1 to 86400'
 check 2 "why good --seconds=0" 'it takes a number from 1 to 86400'
 check 2 "plugins --seconds x" 'it takes a number from 1 to 86400'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Random programs beside PyTorch: some as data in `make check`, thousands live.
+# Random programs compared with PyTorch: some as data in `make check`, thousands live.
 
 check_PROGRAMS += tests/programs/replay
 TESTS += tests/programs/programs.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The samples stand in one place: the README shows examples/xor.c and examples/swish.c word for word, and the ones built here run. (That they
+# The samples have one source: the README shows examples/xor.c and examples/swish.c word for word, and the ones built here run. (That they
 # compile against installed headers alone is tests/house/outside.sh.) The demo reaches its accuracy on the cpu, draws, saves and says what is wrong.
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT

@@ -496,7 +496,7 @@ int run_tests(const char *name, const TTest *const *tests, int count)
     SRunner *runner;
     int failed;
 
-    /* These devices and no others, whatever is built beside them. */
+    /* These devices and no others, whatever else is built. */
     setenv("TENON_PLUGIN_PATH", "/nonexistent", 1);
     tcase_set_timeout(cases, 120);
     for (int i = 0; i < count; i++)

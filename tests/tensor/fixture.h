@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Devices made for the tests of the tensor room, so that they stand without any plugin:
+ * Devices for the tests of core/tensor, so that these need no plugin:
  *
  *   cpu     memory of the host; works after fork
  *   vault   two devices with opaque handles, streams whose work the test holds up, and copy_peer; its own alignment

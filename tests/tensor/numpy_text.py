@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Writes numpy_text.h: arrays and what NumPy's str() makes of them. Run by hand, with NumPy 2:
+# Writes numpy_text.h: arrays and their text by NumPy's str(). Run by hand, with NumPy 2:
 #   python3 tests/tensor/numpy_text.py >tests/tensor/numpy_text.h
 import numpy as np
 

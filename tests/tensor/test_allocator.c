@@ -217,7 +217,7 @@ START_TEST(a_device_that_is_nearly_full_gives_what_is_needed)
 {
     room_open();
     room.limit = 100000;
-    bytes(1000, "cpu"); /* no room for a whole segment */
+    bytes(1000, "cpu"); /* not enough memory for a whole segment */
     bytes(70000, "cpu");
     ck_assert(!tn_failed());
     ck_assert_int_eq(stats_of("cpu").live, 71000);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every allocation of the room made to fail in turn: an error each time, no leak, no crash. */
+ * Makes every allocation of core/tensor fail in turn: an error each time, no leak, no crash. */
 #include "tests/tensor/fixture.h"
 
 static int deleted;

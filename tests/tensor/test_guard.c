@@ -22,7 +22,7 @@ static void begin(void)
     ck_assert(device("cpu")->allocator->guarded);
 }
 
-/* Writes a byte beside the tensor, by the backend. */
+/* Writes a byte outside the tensor, by the backend. */
 static void spoil(const tn_tensor *x, int64_t offset)
 {
     static const char byte = 1;
