@@ -140,8 +140,7 @@ tn_status tn_dtype_begin(tn_dtype dtype)
         status = tn_fail(TN_ERR_RUNTIME,
                          "tn_dtype_begin: %d levels deep; the dtype before stays in use", LEVELS);
     begun.depth++;
-    if (status == TN_OK && known(dtype) &&
-        (TN_BIT(dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)) != 0)
+    if (status == TN_OK && known(dtype) && (TN_BIT(dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)) != 0)
         thread_dtype = dtype;
     return status;
 }

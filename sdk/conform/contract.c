@@ -542,8 +542,8 @@ static void survives_wrong_indices(conform *c)
 
 static void opens_again_and_again(conform *c)
 {
-    const tn_backend_def *backend = (const void *)tn_registry_find(TN_KIND_tn_backend_def,
-                                                               tn_device_type(c->plugin->device));
+    const tn_backend_def *backend = (const void *)tn_registry_find(
+        TN_KIND_tn_backend_def, tn_device_type(c->plugin->device));
     int32_t first = 0, second = 0;
 
     if (backend == NULL) {

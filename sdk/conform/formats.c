@@ -414,8 +414,8 @@ static bool refuses_noise(trial *t)
 void conform_format(conform *c)
 {
     trial t = { .c = c,
-                .format = (const tn_format_def *)(const void *)tn_registry_find(TN_KIND_tn_format_def,
-                                                                            c->subject) };
+                .format = (const tn_format_def *)(const void *)tn_registry_find(
+                    TN_KIND_tn_format_def, c->subject) };
     uint64_t scope = tn_scope_begin();
 
     if (t.format == NULL)
