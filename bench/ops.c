@@ -340,8 +340,8 @@ static void run_mode(bench *b, work *w, const char *title, const char *leaves,
     report(b, title, ours, theirs, ceiling);
 }
 
-/* Words of the left side: the operator, option=value ..., @SIZES (a product's flops are 2 * their product), +g
- * (forward and backward, too); then " : INPUTS : PYTHON". */
+/* Words of the left side: the operator, option=value ..., @SIZES (a product's flops are 2 * their
+ * product), +g (forward and backward, too); then " : INPUTS : PYTHON". */
 static void run_case(bench *b, char *words, char *inputs, char *expression, const char *size)
 {
     uint64_t scope;

@@ -12,7 +12,8 @@ double bench_now(void);
 double bench_copy_rate(int64_t bytes);
 /* Floating point operations a second, a multiply-add counted as two. */
 double bench_multiply_rate(void);
-/* The next number of a kind: unit, above, sign, half, below (whole numbers below the limit), normal. */
+/* The next number of a kind: unit, above, sign, half, below (whole numbers below the limit),
+ * normal. */
 double bench_number(const char *kind, uint64_t *state, int64_t limit);
 /* A tensor of such numbers, contiguous, on the default device; NULL and an error. */
 tn_tensor *bench_tensor(const char *kind, int64_t limit, tn_ints shape, tn_dtype dtype,

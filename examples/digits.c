@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Trains a small network on handwritten digits, on every device found or on those that the command line names: shows
- * loss and accuracy by epoch, draws the curves, saves the weights, loads them into a fresh network and checks that it
- * answers the same. */
+ * Trains a small network on handwritten digits, on every device found or on those that the command
+ * line names: shows loss and accuracy by epoch, draws the curves, saves the weights, loads them
+ * into a fresh network and checks that it answers the same. */
 #include <tenon/tenon.h>
 
 #include "chart.h"
@@ -346,7 +346,8 @@ static bool train_on(const tn_device *device, const struct settings *settings,
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-/* The devices to train on: those named, else all that have memory, cpu first. Returns how many, negative on failure. */
+/* The devices to train on: those named, else all that have memory, cpu first. Returns how many,
+ * negative on failure. */
 static int choose_devices(char **names, int count, const tn_device **devices, int room)
 {
     int chosen = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * ResNet-18 written in C: two layers that the program registers itself, block and network, with the names that torchvision
- * gives, so that weights which PyTorch wrote fit. resnet18 WEIGHTS.pth IMAGE.npy [LOGITS.npy] prints the network as
- * PyTorch does and saves the logits. `make interchange` compares both with PyTorch's. */
+ * ResNet-18 written in C: two layers that the program registers itself, block and network, with the
+ * names that torchvision gives, so that weights which PyTorch wrote fit. resnet18 WEIGHTS.pth
+ * IMAGE.npy [LOGITS.npy] prints the network as PyTorch does and saves the logits. `make
+ * interchange` compares both with PyTorch's. */
 #include <stdio.h>
 #include <tenon/tenon.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files of the build tree and of the source tree. Where a packed test runs on another machine (tests/device), TN_TEST_BUILDDIR and
- * TN_TEST_SRCDIR of the environment say where they are instead. */
+ * Files of the build tree and of the source tree. Where a packed test runs on another machine
+ * (tests/device), TN_TEST_BUILDDIR and TN_TEST_SRCDIR of the environment say where they are
+ * instead. */
 #ifndef TN_TESTS_FOLDERS_H
 #define TN_TESTS_FOLDERS_H
 

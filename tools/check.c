@@ -71,7 +71,8 @@ static int usage(const char *what, const char *text)
     return EXIT_USAGE;
 }
 
-/* One word and, if it takes one, its value: the next argument, or behind a `=`. Returns how many it took, 0: unknown. */
+/* One word and, if it takes one, its value: the next argument, or behind a `=`. Returns how many it
+ * took, 0: unknown. */
 static int take(int count, char **given)
 {
     for (int i = 0; i < WORDS; i++) {

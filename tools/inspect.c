@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tenon inspect FILE: what a file of tensors holds. tenon convert FROM TO: the same tensors in another format. */
+ * tenon inspect FILE: what a file of tensors holds. tenon convert FROM TO: the same tensors in
+ * another format. */
 #include "tool.h"
 
 #include <string.h>

@@ -145,7 +145,8 @@ double *conform_values(tn_tensor *tensor, int64_t *count);
 /* The bytes of all elements in row-major order. */
 void *conform_bytes(tn_tensor *tensor, size_t *size);
 
-/* Whether two values are of one kind and equal; of tensors, dtype, shape and the bits of the elements. */
+/* Whether two values are of one kind and equal; of tensors, dtype, shape and the bits of the
+ * elements. */
 bool conform_same_value(tn_value a, tn_value b);
 
 /* The allowed distance of one element from the reference. */

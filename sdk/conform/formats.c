@@ -101,7 +101,8 @@ static bool put(tn_state *state, const char *name, tn_tensor *tensor)
     return tensor != NULL && tn_state_set(state, name, tensor) == TN_OK;
 }
 
-/* One tensor of a dtype and a shape, or, with dtype TN_DTYPE_AUTO, all of them; names of several kinds. */
+/* One tensor of a dtype and a shape, or, with dtype TN_DTYPE_AUTO, all of them; names of several
+ * kinds. */
 static tn_state *shapes_of(tn_dtype dtype)
 {
     static const char *const names[] = { "weight", "layer.0.bias", "a b", "\xc3\xbc.\xe2\x82\xac" };

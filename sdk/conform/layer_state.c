@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * States of layers, for tenon check: comparing them, scaling them, and putting the tensors of one module into the slots of
- * another. Entries are tensors or, as extra state, any value. */
+ * States of layers, for tenon check: comparing them, scaling them, and putting the tensors of one
+ * module into the slots of another. Entries are tensors or, as extra state, any value. */
 #include "layers.h"
 
 #include <string.h>

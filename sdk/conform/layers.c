@@ -108,7 +108,8 @@ static bool parameters_are(const conform_subject *s, tn_module *module, const tn
     return true;
 }
 
-/* The call in eval mode gives the same again and writes nothing; in training it leaves parameters alone. */
+/* The call in eval mode gives the same again and writes nothing; in training it leaves parameters
+ * alone. */
 static bool modes(const conform_subject *s, tn_module *module)
 {
     tn_tensor *in[CONFORM_LAYER_INPUTS];

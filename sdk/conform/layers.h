@@ -73,7 +73,8 @@ bool conform_layer_same_state(const conform_subject *s, const tn_state *got,
 /* The same for the state that the module has now. */
 bool conform_layer_state_is(const conform_subject *s, tn_module *module, const tn_state *expected,
                             const char *what);
-/* The state with memory of its own, every floating number in it times `factor`; extra state as it is. */
+/* The state with memory of its own, every floating number in it times `factor`; extra state as it
+ * is. */
 tn_state *conform_layer_state_times(tn_module *module, double factor);
 /* Replaces the tensor in every slot of `module` by another object with the values that `from` has there; the extra state
  * becomes that of `from`. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The level ops of tenon check, and the cases of both levels: every operator that a device runs, in all its dtypes and
- * several layouts, against the reference, which computes in float64. */
+ * The level ops of tenon check, and the cases of both levels: every operator that a device runs, in
+ * all its dtypes and several layouts, against the reference, which computes in float64. */
 #include "ops.h"
 
 #include <stdlib.h>

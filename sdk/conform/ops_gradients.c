@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The level grad of tenon check: gradients against those of the reference, and for a plugin's own operators against finite
- * differences, second derivatives too. */
+ * The level grad of tenon check: gradients against those of the reference, and for a plugin's own
+ * operators against finite differences, second derivatives too. */
 #include "ops.h"
 
 #include <math.h>
@@ -10,7 +10,8 @@
 
 #include "reference.h"
 
-/* Second derivatives: of so many cases, while they are likely to take so many seconds of the processor. */
+/* Second derivatives: of so many cases, while they are likely to take so many seconds of the
+ * processor. */
 enum { SECONDS = 12, WORTH = 4 };
 
 /* ---- gradients ---- */

@@ -12,7 +12,8 @@
 
 #undef I /* <complex.h>'s */
 
-/* An element of any dtype: whole numbers of 64 bits fit into `re` without loss where long double has 64 bits. */
+/* An element of any dtype: whole numbers of 64 bits fit into `re` without loss where long double
+ * has 64 bits. */
 typedef struct ref_number {
     long double re, im;
 } ref_number;

@@ -36,7 +36,8 @@ static real floor_mod(real a, real b)
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-/* Floor of a quotient, as PyTorch takes it: from the remainder, so that it goes with `remainder`. */
+/* Floor of a quotient, as PyTorch takes it: from the remainder, so that it goes with `remainder`.
+ */
 static real floor_quotient(real a, real b)
 {
     real rest, q;

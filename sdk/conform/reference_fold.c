@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The reference over whole dimensions: sums, extremes, scans, sorting, matrix products, negative log-likelihood. */
+ * The reference over whole dimensions: sums, extremes, scans, sorting, matrix products, negative
+ * log-likelihood. */
 #include "reference.h"
 
 #include <math.h>

@@ -25,8 +25,8 @@ bool device_has(const tn_device *device, const char *op, tn_dtype dtype);
 #define EACH_DEVICE(device)                                                                        \
     for (const tn_device *const *at_ = devices(), *device = *at_; device != NULL; device = *++at_)
 
-/* The loops of this instruction set (TENON_CPU_ISA) from now on, before the device is used; false and a line SKIP where
- * the processor does not have it. */
+/* The loops of this instruction set (TENON_CPU_ISA) from now on, before the device is used; false
+ * and a line SKIP where the processor does not have it. */
 bool instruction_set(const char *name);
 
 /* ---- tensors ---- */

@@ -134,8 +134,8 @@ static int with_seconds(const tn_device **all)
     return count;
 }
 
-/* What both devices were asked to do before comes before the copy, what they are asked to do later comes
- * after it, whichever of them is waited for first. */
+/* What both devices were asked to do before comes before the copy, what they are asked to do later
+ * comes after it, whichever of them is waited for first. */
 static void copy_among_work(const tn_device *to, const tn_device *from, tn_dtype dtype,
                             bool source_first)
 {

@@ -345,7 +345,8 @@ START_TEST(products_that_leave_the_range_of_float32)
 }
 END_TEST
 
-/* Rows in a row, sums of them, running sums and products of every length up to a block and beyond. */
+/* Rows in a row, sums of them, running sums and products of every length up to a block and beyond.
+ */
 START_TEST(rows_of_all_lengths)
 {
     static const int64_t lengths[] = { 1, 3, 15, 16, 17, 63, 64, 65, 320, 1000, 4097 }, last = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * float16 and bfloat16 with every instruction set: all their numbers, float32 rounded to them, signs, sums at places,
- * columns, rows and what is worked out of three tensors. */
+ * float16 and bfloat16 with every instruction set: all their numbers, float32 rounded to them,
+ * signs, sums at places, columns, rows and what is worked out of three tensors. */
 #include "tests/backend/backend.h"
 
 static const tn_dtype types[] = { TN_F16, TN_BF16 };
@@ -51,7 +51,8 @@ static void check_all_numbers(void)
         }
 }
 
-/* Between each number and the next: the middle goes to the even one, what is on either side of it to that side. */
+/* Between each number and the next: the middle goes to the even one, what is on either side of it
+ * to that side. */
 static void check_rounding(void)
 {
     static uint16_t low[ALL / 2];

@@ -65,8 +65,8 @@ static double ulps_between(double got, long double wanted)
     return (double)(fabsl((long double)got - wanted) / ldexpl(1, exponent - 53));
 }
 
-/* What each function may be off by, and where it is tried: up to `high`, in even steps or (`wide`) in even steps of the
- * logarithm, with both signs. */
+/* What each function may be off by, and where it is tried: up to `high`, in even steps or (`wide`)
+ * in even steps of the logarithm, with both signs. */
 static const struct {
     const char *op;
     long double (*reference)(long double);
@@ -367,8 +367,8 @@ END_TEST
 /* ---- roots ------------------------------------------------------------------------------------ */
 
 /* The numbers whose square roots are nearest to the middle of two numbers: x = m^2 - c for an odd m
- * of 54 bits and a small c, where x has no more than 53 bits. Such m are roots of c modulo a power of
- * two, found bit by bit. */
+ * of 54 bits and a small c, where x has no more than 53 bits. Such m are roots of c modulo a power
+ * of two, found bit by bit. */
 static int64_t hard_squares(double *to)
 {
     int64_t count = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernel pack of oneDNN: convolutions in float32 whose activations are channels last, forward and backward, against the same
- * in float64, which the device computes itself; and that the pack was asked, and the same bits with any number of threads. */
+ * The kernel pack of oneDNN: convolutions in float32 whose activations are channels last, forward
+ * and backward, against the same in float64, which the device computes itself; and that the pack
+ * was asked, and the same bits with any number of threads. */
 #include "backend.h"
 
 typedef struct figure {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What goes along a sequence step by step costs in proportion to its length, backward included: bytes of
- * memory that are taken, and on the fake driver kernels that are started and their work items. */
+ * What goes along a sequence step by step costs in proportion to its length, backward included:
+ * bytes of memory that are taken, and on the fake driver kernels that are started and their work
+ * items. */
 #include <dlfcn.h>
 #include <stdatomic.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elements that move as they are (one value, from the end, by index), bits, and extremes of rows: at every length
- * around the vectors of the machine, with the places of NaN. */
+ * Elements that move as they are (one value, from the end, by index), bits, and extremes of rows:
+ * at every length around the vectors of the machine, with the places of NaN. */
 #include "tests/backend/backend.h"
 
 enum { MOST = 200 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The containers of the core: growing arrays, the hash index, the map from addresses to addresses. */
+ * The containers of the core: growing arrays, the hash index, the map from addresses to addresses.
+ */
 #include "tests/base/suite.h"
 
 #include "core/base/map.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * An operator with options of every kind, for tenon check: y = flip(x, dims) * scale * (the sum of weights + count), negative
- * where `turned`; the option `name` changes nothing. WRONG 1: its derivative forgets the weights. */
+ * An operator with options of every kind, for tenon check: y = flip(x, dims) * scale * (the sum of
+ * weights + count), negative where `turned`; the option `name` changes nothing. WRONG 1: its
+ * derivative forgets the weights. */
 #include <tenon/plugin.h>
 
 struct options {

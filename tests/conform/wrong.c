@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plugins that are wrong on purpose, one for each value of WRONG, and two that are right: what tenon check has to find.
- * Most of them bring a relu for the cpu. */
+ * Plugins that are wrong on purpose, one for each value of WRONG, and two that are right: what
+ * tenon check has to find. Most of them bring a relu for the cpu. */
 #include <fenv.h>
 #include <math.h>
 #include <pthread.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Formats that are wrong on purpose, one for each value of WRONG, and one that is right: "TOY1", the number of tensors and of
- * texts, and for each tensor the length of its name, dtype, number of dimensions, sizes, name, elements. */
+ * Formats that are wrong on purpose, one for each value of WRONG, and one that is right: "TOY1",
+ * the number of tensors and of texts, and for each tensor the length of its name, dtype, number of
+ * dimensions, sizes, name, elements. */
 #include <stdlib.h>
 #include <string.h>
 

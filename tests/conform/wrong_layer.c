@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Layers that are wrong on purpose, one for each value of WRONG, and one that is right: y = scale * factor * x with a
- * parameter `scale` and an option `factor`. What tenon check has to find at level layers. */
+ * Layers that are wrong on purpose, one for each value of WRONG, and one that is right: y = scale *
+ * factor * x with a parameter `scale` and an option `factor`. What tenon check has to find at level
+ * layers. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files of tensors: whatever the bytes, they are read or refused with words; and what was read is written as a file
- * that reads as the same, where the format is written. A target for each format gives its name. */
+ * Files of tensors: whatever the bytes, they are read or refused with words; and what was read is
+ * written as a file that reads as the same, where the format is written. A target for each format
+ * gives its name. */
 #ifndef TN_TESTS_FUZZ_FILE_H
 #define TN_TESTS_FUZZ_FILE_H
 

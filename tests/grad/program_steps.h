@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The steps of random programs (test_programs.c): numbers of a seed, views, new tensors, and changes
- * in place. */
+ * The steps of random programs (test_programs.c): numbers of a seed, views, new tensors, and
+ * changes in place. */
 #ifndef TN_TESTS_GRAD_PROGRAM_STEPS_H
 #define TN_TESTS_GRAD_PROGRAM_STEPS_H
 

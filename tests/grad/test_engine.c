@@ -459,7 +459,8 @@ START_TEST(chains_of_a_million_nodes_need_no_stack)
 }
 END_TEST
 
-/* Places and comparisons of what requires gradients are whole numbers and truths: none of their own. */
+/* Places and comparisons of what requires gradients are whole numbers and truths: none of their
+ * own. */
 START_TEST(results_that_are_no_floats_record_nothing)
 {
     TN_SCOPE;

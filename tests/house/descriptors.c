@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One descriptor of each kind through the macros of the SDK; compiled as C11 and as C++20 by headers.sh. */
+ * One descriptor of each kind through the macros of the SDK; compiled as C11 and as C++20 by
+ * headers.sh. */
 #include <tenon/plugin.h>
 
 struct scale {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checkpoints: storages that are shared, strides, and files that are cut or changed in every place. */
+ * Checkpoints: storages that are shared, strides, and files that are cut or changed in every place.
+ */
 #include "core/io/private.h"
 #include "tests/io/states.h"
 #include "tests/io/sum.h"

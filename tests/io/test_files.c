@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files: the format by extension and content, atomic writing, progress, what cannot be read or written. The format is
- * one of the test's own, so that failures come where they are wanted. */
+ * Files: the format by extension and content, atomic writing, progress, what cannot be read or
+ * written. The format is one of the test's own, so that failures come where they are wanted. */
 #include "tests/base/suite.h"
 
 #include <errno.h>
@@ -330,7 +330,8 @@ START_TEST(set_uid_bits_go_and_the_owner_stays)
 }
 END_TEST
 
-/* A user who may replace the file and cannot keep its group gives the new group no more than others had. */
+/* A user who may replace the file and cannot keep its group gives the new group no more than others
+ * had. */
 START_TEST(a_group_that_cannot_be_kept_gets_no_rights)
 {
     if (geteuid() != 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files between processes: one that is killed while it saves, one that loads what another has saved. This program is
- * started anew with the name of what it is to do. */
+ * Files between processes: one that is killed while it saves, one that loads what another has
+ * saved. This program is started anew with the name of what it is to do. */
 #include "tests/base/suite.h"
 
 #include "tests/spec/proves.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Every writer of files while things go wrong: calls that fail, a full disk, a limit on the size of
- * files, closed standard streams, a kill at every step. The old file stays until the new one is whole,
- * nothing of others is touched, and nothing is left. */
+ * files, closed standard streams, a kill at every step. The old file stays until the new one is
+ * whole, nothing of others is touched, and nothing is left. */
 #include "core/io/private.h"
 
 #include "tests/io/faults.h"
@@ -33,7 +33,8 @@ static const struct {
     { "a rename that fails, with names", 1u << CALL_RENAME, EBUSY, true, true },
 };
 
-/* Saves `fresh` over an old file with the n-th call failing, for each n; what fails changes nothing. */
+/* Saves `fresh` over an old file with the n-th call failing, for each n; what fails changes
+ * nothing. */
 static void fail_every_call(const char *path, int kind)
 {
     tn_state *old = saving_state(path, 1), *fresh = saving_state(path, 2);

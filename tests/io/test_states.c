@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whole states in files: order, versions, values and ties in safetensors, mapped files, a module that
- * another process loads. Names of rows are those of the behaviour specification. */
+ * Whole states in files: order, versions, values and ties in safetensors, mapped files, a module
+ * that another process loads. Names of rows are those of the behaviour specification. */
 #include "tests/io/states.h"
 
 #include <sys/wait.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests of backward hooks share: hooks that write down the gradients they saw and may answer
- * with others, and layers whose ways back differ. */
+ * What the tests of backward hooks share: hooks that write down the gradients they saw and may
+ * answer with others, and layers whose ways back differ. */
 #ifndef TN_TESTS_MODULE_BACKWARD_H
 #define TN_TESTS_MODULE_BACKWARD_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The layers of the plugin as tests/oracle/layers.txt builds and calls them, one after the other. */
+ * The layers of the plugin as tests/oracle/layers.txt builds and calls them, one after the other.
+ */
 #ifndef TN_TESTS_MODULE_EVERY_H
 #define TN_TESTS_MODULE_EVERY_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Layers that a program registers, for the tests of modules: one that builds, one whose build fails, one that takes
- * packs, some that misbehave. */
+ * Layers that a program registers, for the tests of modules: one that builds, one whose build
+ * fails, one that takes packs, some that misbehave. */
 #ifndef TN_TESTS_MODULE_PROBE_H
 #define TN_TESTS_MODULE_PROBE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Backward hooks and the graph around them: ways that are cut, fused operators, second derivatives, hooks of
- * all modules, memory that runs out, several threads. Numbers and counts are PyTorch's. */
+ * Backward hooks and the graph around them: ways that are cut, fused operators, second derivatives,
+ * hooks of all modules, memory that runs out, several threads. Numbers and counts are PyTorch's. */
 #include "tests/module/backward.h"
 
 #include <pthread.h>

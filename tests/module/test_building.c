@@ -303,7 +303,8 @@ START_TEST(modules_nest_a_thousand_deep_and_no_deeper)
 }
 END_TEST
 
-/* Each level of lists prints its entries once, so that the time does not double with every level. */
+/* Each level of lists prints its entries once, so that the time does not double with every level.
+ */
 START_TEST(lists_in_lists_print_in_proportion_to_their_size)
 {
     tn_module *list = list_of(1);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every layer in eval mode, called by several threads on one module: each thread gets the values that one
- * thread alone gets, and ThreadSanitizer finds no race. Without gradients, and with them recorded. */
+ * Every layer in eval mode, called by several threads on one module: each thread gets the values
+ * that one thread alone gets, and ThreadSanitizer finds no race. Without gradients, and with them
+ * recorded. */
 #include <math.h>
 #include <pthread.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The life of hooks and of what they hang on: handles, hooks of all modules, modules that go while they are called. */
+ * The life of hooks and of what they hang on: handles, hooks of all modules, modules that go while
+ * they are called. */
 #include "tests/module/forward.h"
 
 struct eviction {

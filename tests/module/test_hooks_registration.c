@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hooks on the registration of parameters, buffers and children; hooks that come and go while other threads call. */
+ * Hooks on the registration of parameters, buffers and children; hooks that come and go while other
+ * threads call. */
 #include "tests/module/hooked.h"
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the standard layers compute and how they and tensors are initialised. Names of rows are those of the behaviour
- * specification. */
+ * What the standard layers compute and how they and tensors are initialised. Names of rows are
+ * those of the behaviour specification. */
 #include "tests/module/probe.h"
 
 #include <math.h>
@@ -261,7 +261,8 @@ START_TEST(an_init_of_a_parameter_is_not_recorded_ini_006)
 }
 END_TEST
 
-/* Of sequences of 4 and 2 elements the second one's state is that behind its second element, and nothing comes after. */
+/* Of sequences of 4 and 2 elements the second one's state is that behind its second element, and
+ * nothing comes after. */
 START_TEST(recurrent_layers_respect_lengths)
 {
     static const char *const specs[] = { "RNN(2, 3)", "GRU(2, 3)", "LSTM(2, 3)" };

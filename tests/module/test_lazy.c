@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lazy modules, reset_parameters, skip_init, and where and of what dtype a spec makes its tensors. */
+ * Lazy modules, reset_parameters, skip_init, and where and of what dtype a spec makes its tensors.
+ */
 #include "tests/module/probe.h"
 #include "tests/spec/proves.h"
 

@@ -154,7 +154,8 @@ START_TEST(children_come_from_specs_all_or_none)
         tn_status status = tn_module_add_children(m, "a=ReLU(), b=Linear(2, 2)");
         bool reached = tn__fail_alloc(0) >= n;
         ck_assert_int_eq(tn_module_child_count(m), status == TN_OK ? 5 : 3);
-        /* The first failure counts: with TENON_CHECK=1 the NULL that follows has words of its own. */
+        /* The first failure counts: with TENON_CHECK=1 the NULL that follows has words of its own.
+         */
         ck_assert_msg(status == TN_OK || tn_error_code() == TN_ERR_MEMORY, "%s", tn_error_text());
         failures += status != TN_OK;
         tn_error_clear();

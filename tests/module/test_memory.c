@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Law 4: every allocation of building, calling, training, saving and loading a small network is made to fail in turn:
- * an error each time, nothing left behind, and the file on the disk is the old one or the new one. */
+ * Law 4: every allocation of building, calling, training, saving and loading a small network is
+ * made to fail in turn: an error each time, nothing left behind, and the file on the disk is the
+ * old one or the new one. */
 #include "tests/module/probe.h"
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a whole tree is set to: training and eval, requires_grad, gradients. The rows are of the area MODE of the behaviour
- * specification. */
+ * What a whole tree is set to: training and eval, requires_grad, gradients. The rows are of the
+ * area MODE of the behaviour specification. */
 #include "tests/module/probe.h"
 #include "tests/spec/proves.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Clipping of gradients, parameters as one vector. The rows are of the area UTL of the behaviour specification; numbers are
- * PyTorch's (torch.nn.utils). */
+ * Clipping of gradients, parameters as one vector. The rows are of the area UTL of the behaviour
+ * specification; numbers are PyTorch's (torch.nn.utils). */
 #include "tests/module/probe.h"
 #include "tests/spec/proves.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Dotted paths: finding modules, parameters and buffers by them, and putting children at them (the rows GET of the
- * behaviour specification). */
+ * Dotted paths: finding modules, parameters and buffers by them, and putting children at them (the
+ * rows GET of the behaviour specification). */
 #include "tests/module/probe.h"
 #include "tests/spec/proves.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every standard layer against PyTorch's module of the same spec: what it prints, the names and order of its state, what it computes,
- * its gradients, its buffers after the call; and the printed text builds it again. tests/oracle/make_layers.py wrote the data. */
+ * Every standard layer against PyTorch's module of the same spec: what it prints, the names and
+ * order of its state, what it computes, its gradients, its buffers after the call; and the printed
+ * text builds it again. tests/oracle/make_layers.py wrote the data. */
 #include <ctype.h>
 #include <stdio.h>
 

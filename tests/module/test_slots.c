@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Slots: registration, names, order, replacement, look-ups, walks. Names of rows are those of the behaviour
- * specification. */
+ * Slots: registration, names, order, replacement, look-ups, walks. Names of rows are those of the
+ * behaviour specification. */
 #include "tests/module/probe.h"
 #include "tests/spec/proves.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a module's state is: names, order, versions, extra state, a layer's own way to save. Names of
- * rows are those of the behaviour specification. */
+ * What a module's state is: names, order, versions, extra state, a layer's own way to save. Names
+ * of rows are those of the behaviour specification. */
 #include "tests/module/state_layers.h"
 
 #define STATEFUL "Sequential(Linear(2, 3, bias=False), bn=BatchNorm1d(3))"

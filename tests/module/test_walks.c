@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Walks over a tree: order, prefix, memo, direct and with duplicates; apply. The rows are of the area TRV of the
- * behaviour specification. */
+ * Walks over a tree: order, prefix, memo, direct and with duplicates; apply. The rows are of the
+ * area TRV of the behaviour specification. */
 #include "tests/module/probe.h"
 #include "tests/spec/proves.h"
 

@@ -117,7 +117,8 @@ static const struct {
 
 START_TEST(blocks_give_what_the_matrix_of_scores_gives)
 {
-    /* rows, keys, features of q and v, heads, heads of k: within a block, several, many heads, odd sizes, one */
+    /* rows, keys, features of q and v, heads, heads of k: within a block, several, many heads, odd
+     * sizes, one */
     static const int64_t sizes[][6] = { { 5, 7, 4, 3, 2, 2 },       { 3, 260, 20, 9, 2, 1 },
                                         { 130, 300, 20, 9, 2, 1 },  { 270, 200, 33, 40, 2, 2 },
                                         { 140, 193, 8, 16, 12, 4 }, { 1, 1, 1, 1, 1, 1 },

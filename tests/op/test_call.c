@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls as programs make them: finding operators, what is wrong with a call, options, promotion, where results
- * lie, results that go into what is there. */
+ * Calls as programs make them: finding operators, what is wrong with a call, options, promotion,
+ * where results lie, results that go into what is there. */
 #include "core/op/internal.h"
 #include "tests/op/with.h"
 

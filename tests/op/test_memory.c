@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Law 4: memory runs out at every place that the small network of tests/module/test_memory.c does
- * not come by: while plugins, operators, kernels and devices register and open, and on the rare ways of
- * operators, gradients, modules and states. An error each time, and what comes after works. */
+ * not come by: while plugins, operators, kernels and devices register and open, and on the rare
+ * ways of operators, gradients, modules and states. An error each time, and what comes after works.
+ */
 #include "tests/base/suite.h"
 #include "tests/op/toy.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What PyTorch's numbers (tests/oracle) cannot show of the operators of neural networks: running moments, what dropout draws, second
- * derivatives, what halves do not hold, what is refused and with which words. */
+ * What PyTorch's numbers (tests/oracle) cannot show of the operators of neural networks: running
+ * moments, what dropout draws, second derivatives, what halves do not hold, what is refused and
+ * with which words. */
 #include "tests/op/with.h"
 
 static tn_tensor *counted(tn_ints shape, double step, double start)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * PyTorch as the judge: replays what the scripts in tests/oracle wrote there through tn_op_call on every device that is there, forward and backward. */
+ * PyTorch as the judge: replays what the scripts in tests/oracle wrote there through tn_op_call on
+ * every device that is there, forward and backward. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

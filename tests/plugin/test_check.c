@@ -130,7 +130,8 @@ START_TEST(a_thread_that_activation_starts_is_found)
 }
 END_TEST
 
-/* Without TENON_CHECK: the record of a failure says whose it is, and keeps the device's own code. */
+/* Without TENON_CHECK: the record of a failure says whose it is, and keeps the device's own code.
+ */
 START_TEST(a_failure_of_a_kernel_carries_its_plugin_and_its_native_code_rule_10)
 {
     place("misbehaving", NULL);

@@ -12,8 +12,8 @@
 
 enum { DONE = 3, WORDS = 1 << 16 };
 
-/* What there is: a line for each plugin, and the names of each kind. A reason may have been lost with
- * the memory for it; nothing else may. */
+/* What there is: a line for each plugin, and the names of each kind. A reason may have been lost
+ * with the memory for it; nothing else may. */
 static void describe(char *out)
 {
     static const uint32_t kinds[] = { TN_KIND_tn_op_def, TN_KIND_tn_layer_def,

@@ -36,7 +36,8 @@ typedef struct room_state {
 
 extern room_state room;
 
-/* Registers all of it; run by each test first. Without kernels, `brick` is as poor as it is; the others get copy and fill. */
+/* Registers all of it; run by each test first. Without kernels, `brick` is as poor as it is; the
+ * others get copy and fill. */
 void room_open(void);
 /* tn_shutdown, then checks that all memory went back. */
 void room_close(void);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * torch.promote_types of all pairs of the types with arithmetic, in the order of tn_dtype, as PyTorch 2.15.0 printed it. */
+ * torch.promote_types of all pairs of the types with arithmetic, in the order of tn_dtype, as
+ * PyTorch 2.15.0 printed it. */
 static const unsigned char promotion[12][12] = {
     { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 },
     { 1, 1, 3, 3, 4, 5, 6, 7, 8, 9, 10, 11 },

@@ -63,7 +63,8 @@ START_TEST(layouts_and_types_are_converted_on_a_side_that_can)
             tn_tensor *odd = tn_tensor_as_strided(wide, TN_SHAPE(6, 4), TN_INTS(8, 2), 1);
             tn_status status = tn__copy(to, turned);
 
-            /* brick has no kernel: its own layouts cannot be changed, and nobody does it behind one's back. */
+            /* brick has no kernel: its own layouts cannot be changed, and nobody does it behind
+             * one's back. */
             if (a == 3) {
                 ck_assert_int_eq(status, TN_ERR_NOT_IMPLEMENTED);
                 tn_error_clear();
