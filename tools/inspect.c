@@ -11,7 +11,8 @@ static int64_t bytes_of(const tn_tensor *tensor)
     return tn_tensor_numel(tensor) * (int64_t)tn_dtype_size(tn_tensor_dtype(tensor));
 }
 
-/* "2 tensors, 10 values, 34 elements, 120 B" needs these; the result is how many tensors there are. */
+/* "2 tensors, 10 values, 34 elements, 120 B" needs these; the result is how many tensors there are.
+ */
 static int64_t sum_up(const tn_state *state, int64_t *elements, int64_t *bytes)
 {
     int64_t tensors = 0;

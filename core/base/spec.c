@@ -4,15 +4,14 @@
  *
  *   spec      = name [ "(" [ argument { separator argument } [ "," ] ] ")" ] | value
  *   argument  = value | name "=" value | "(" child-name ")" ":" [ count "x" ] ( call | "None" )
- *             | "(" child-name ")" ":" ( tuple | "Parameter containing: [" dtype "of size" sizes "]" )
- *   separator = "," | nothing, before and after a child
- *   value     = number | string | "True" | "False" | "None" | word | call | list | tuple
- *   list      = "[" { value "," } "]"
- *   tuple     = "(" { value "," } ")", but one value in it without a comma is that value
+ *             | "(" child-name ")" ":" ( tuple | "Parameter containing: [" dtype "of size" sizes
+ * "]" ) separator = "," | nothing, before and after a child value     = number | string | "True" |
+ * "False" | "None" | word | call | list | tuple list      = "[" { value "," } "]" tuple     = "(" {
+ * value "," } ")", but one value in it without a comma is that value
  *
  * A nested call is checked and kept as text: the caller that builds the argument parses it then, so
- * that a letter is read once for each call around it. Texts come from files and users: length, depth,
- * number of values and the letters read in all are bounded. */
+ * that a letter is read once for each call around it. Texts come from files and users: length,
+ * depth, number of values and the letters read in all are bounded. */
 #include "core/base/spec.h"
 #include "core/base/vector.h"
 

@@ -518,8 +518,8 @@ tn_tensor *tn_tensor_wrap(void *data, tn_dtype dtype, tn_ints shape, const int64
         return NULL;
     tensor = tn__tensor_over(storage, &meta);
     if (tensor != NULL && (tensor = tn__scope_push(tensor)) != NULL)
-        storage->release =
-            release_wrapped; /* from here on it is ours; a failure leaves the memory with the caller */
+        storage->release = release_wrapped; /* from here on it is ours; a failure leaves the memory
+                                               with the caller */
     tn__storage_drop(storage);
     return tensor;
 }

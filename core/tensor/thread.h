@@ -28,7 +28,8 @@
 #endif
 
 #define TN__MAX_CACHED_DEVICES 32 /* devices with a higher ordinal do without caches of threads */
-#define TN__SIZE_CLASSES 36  /* block sizes that threads cache: up to 64 KiB with a quantum of 64 */
+#define TN__SIZE_CLASSES 36  /* block sizes that threads cache: up to 64 KiB with a quantum of 64  \
+                              */
 #define TN__FREE_OBJECTS 256 /* tensor and storage objects that a thread keeps, each */
 #define TN__PIECE_SIZES 8 /* small pieces of host memory that a thread keeps: 64, 128 ... bytes */
 #define TN__PIECE_UNIT ((size_t)64)
@@ -70,8 +71,8 @@ typedef struct tn__thread {
     uint64_t next_scope; /* numbers have the thread's in the upper bits */
     bool warned;         /* of the root scope */
 
-    _Atomic int64_t *
-        nodes; /* where core/grad counts those that this thread makes and drops; NULL: with all others */
+    _Atomic int64_t *nodes; /* where core/grad counts those that this thread makes and drops; NULL:
+                               with all others */
 
     const tn_device **devices; /* tn_device_begin */
     int64_t n_devices, devices_capacity;

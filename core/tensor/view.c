@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tensors over the same storage: views, overlap, what two tensors exchange. And their texts for messages. */
+ * Tensors over the same storage: views, overlap, what two tensors exchange. And their texts for
+ * messages. */
 #include "core/tensor/device.h"
 #include "core/base/dtype.h"
 #include "core/tensor/thread.h"

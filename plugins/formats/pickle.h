@@ -75,8 +75,8 @@ struct pickle {
     int64_t height, stack_room, memo_size, memoized, *marks, mark_count, mark_room;
 };
 
-/* pickle.c: reads one pickle, up to its STOP; `at` is behind it then. Values live until pickle_free,
- * texts as long as the bytes. pickle_free has to be called, whatever came out. */
+/* pickle.c: reads one pickle, up to its STOP; `at` is behind it then. Values live until
+ * pickle_free, texts as long as the bytes. pickle_free has to be called, whatever came out. */
 TN_HIDDEN tn_status pickle_read(struct pickle *pk, const char *path, const char *bytes,
                                 size_t size);
 TN_HIDDEN void pickle_free(struct pickle *pk);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * CRC-32 as zip has it (the reflected polynomial EDB88320), eight bytes at a time. zlib has it, too,
- * but zlib is optional, and members that are stored are read and written without it. */
+ * CRC-32 as zip has it (the reflected polynomial EDB88320), eight bytes at a time. zlib has it,
+ * too, but zlib is optional, and members that are stored are read and written without it. */
 #include "zip.h"
 
 #include <string.h>

@@ -245,7 +245,8 @@ static bool in_dtype(const conform_subject *s, tn_module *module, tn_dtype dtype
     return true;
 }
 
-/* float32, float16 and back: results have the dtype, and the tensors stay the objects that they are. */
+/* float32, float16 and back: results have the dtype, and the tensors stay the objects that they
+ * are. */
 static bool conversion(const conform_subject *s, tn_module *module)
 {
     tn_tensor *in[CONFORM_LAYER_INPUTS];

@@ -76,8 +76,8 @@ bool conform_layer_state_is(const conform_subject *s, tn_module *module, const t
 /* The state with memory of its own, every floating number in it times `factor`; extra state as it
  * is. */
 tn_state *conform_layer_state_times(tn_module *module, double factor);
-/* Replaces the tensor in every slot of `module` by another object with the values that `from` has there; the extra state
- * becomes that of `from`. */
+/* Replaces the tensor in every slot of `module` by another object with the values that `from` has
+ * there; the extra state becomes that of `from`. */
 bool conform_layer_replace_slots(const conform_subject *s, tn_module *module, tn_module *from);
 
 /* ---- layer_calls.c ---- */

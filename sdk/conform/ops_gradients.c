@@ -231,7 +231,8 @@ static bool second_too(const conform_case *one)
     return count <= 24;
 }
 
-/* Whether tn_gradcheck found no slope. A derivative that is not a number where there is a slope is wrong. */
+/* Whether tn_gradcheck found no slope. A derivative that is not a number where there is a slope is
+ * wrong. */
 static bool no_slope(const char *words)
 {
     const char *number = strstr(words, "differences say ");

@@ -349,7 +349,8 @@ static bool check_rule(const rule *r)
     return well;
 }
 
-/* ---- cases: `optimizer SPEC`, `parameter` and `gradient` with numbers, `after` for each step ---- */
+/* ---- cases: `optimizer SPEC`, `parameter` and `gradient` with numbers, `after` for each step ----
+ */
 
 typedef struct numbers_case {
     char spec[512];

@@ -84,7 +84,8 @@ static void check_rounding(void)
 
 enum { ROWS = 37, COLUMNS = 41, TAKEN = 90 };
 
-/* Numbers of the type at places that come again and again: each sum is rounded, in the order of the index. */
+/* Numbers of the type at places that come again and again: each sum is rounded, in the order of the
+ * index. */
 static void check_sums_at_places(void)
 {
     const tn_device *device = tn_default_device();
@@ -125,8 +126,8 @@ static void check_sums_at_places(void)
         }
 }
 
-/* What is worked out of x, y and z of [a, b], the rest being options: the same in the narrow type as in float32, once
- * rounded. */
+/* What is worked out of x, y and z of [a, b], the rest being options: the same in the narrow type
+ * as in float32, once rounded. */
 typedef tn_tensor *one_of(tn_tensor *x, tn_tensor *y, tn_tensor *z);
 
 static tn_tensor *columns_softmax(tn_tensor *x, tn_tensor *y, tn_tensor *z)

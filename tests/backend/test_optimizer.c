@@ -22,7 +22,8 @@ static int64_t size_of(int i)
     return shapes[i][0] * shapes[i][1];
 }
 
-/* Numbers for every tensor; averages of squares are positive. In the order of a transposed matrix where `turned`. */
+/* Numbers for every tensor; averages of squares are positive. In the order of a transposed matrix
+ * where `turned`. */
 static void fill(set *s, int group, const tn_device *device, tn_dtype dtype, bool turned)
 {
     s->group = group;

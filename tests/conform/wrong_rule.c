@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Optimizers that are wrong on purpose, one for each value of WRONG, and one that is right: descent with momentum,
- *   m = momentum * m + g,  p = p - lr * m. */
+ * Optimizers that are wrong on purpose, one for each value of WRONG, and one that is right: descent
+ * with momentum, m = momentum * m + g,  p = p - lr * m. */
 #include <string.h>
 
 #include <tenon/plugin.h>

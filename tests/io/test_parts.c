@@ -325,7 +325,8 @@ START_TEST(an_index_that_is_a_link_stays_in_the_folder_of_its_files)
         tn_snprint(to, sizeof to, "cache/%s", names[i]);
         ck_assert_int_eq(symlink(from, to), 0);
     }
-    /* A cache of links loads; a save would put the files into one folder, the index into another. */
+    /* A cache of links loads; a save would put the files into one folder, the index into another.
+     */
     tn_state *got = loaded_as("cache/" INDEX, 0);
     expect_same_state(state, got);
     tn_state_drop(got);

@@ -165,7 +165,8 @@ static tn_status pools_twice(void *user, tn_tensor *const *in, int64_t n_in, tn_
     return out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
-/* The derivative along `direction`, as a function of its own: its gradient is the second derivative. */
+/* The derivative along `direction`, as a function of its own: its gradient is the second
+ * derivative. */
 typedef tn_status (*function)(void *user, tn_tensor *const *in, int64_t n_in, tn_tensor **out);
 
 static tn_tensor *slope(function f, tn_tensor *const *in, int64_t n_in)
@@ -270,7 +271,8 @@ START_TEST(means_of_uneven_windows_of_halves_are_rounded_once)
     static const int64_t uneven[] = { 2, 3 };
     tn_tensor *x = tn_cast(counted(TN_SHAPE(1, 1, 5, 7), 0.37, 256), TN_BF16);
 
-    /* as PyTorch has it; rounded to 8 bits after each dimension they are 258 and 262 in the middle */
+    /* as PyTorch has it; rounded to 8 bits after each dimension they are 258 and 262 in the middle
+     */
     HAS(tn_adaptive_avg_pool2d(x, (tn_ints){ uneven, 2 }), 258, 260, 260, 264, 264, 266);
     FINE();
 }

@@ -29,8 +29,8 @@ typedef struct reading {
     int64_t n_in;
     int n_out; /* compared so far */
     bool called, skipped;
-    bool
-        exact; /* the file has results of float64, rounded, and the tolerances of the operators' contract hold */
+    bool exact;   /* the file has results of float64, rounded, and the tolerances of the operators'
+                     contract hold */
     double loose; /* the tolerance of a case in which PyTorch itself is further away */
     int cases, skips;
 } reading;
@@ -65,7 +65,8 @@ static bool is_complex(tn_dtype dtype)
     return (TN_MASK_COMPLEX & TN_BIT(dtype)) != 0;
 }
 
-/* The same tensor on another device. Conversions are done on the cpu: not every device has them all. */
+/* The same tensor on another device. Conversions are done on the cpu: not every device has them
+ * all. */
 static tn_tensor *moved(tn_tensor *from, const tn_device *device)
 {
     size_t bytes = (size_t)tn_tensor_numel(from) * tn_dtype_size(tn_tensor_dtype(from));
@@ -166,7 +167,8 @@ static void read_input(reading *r, char *text)
     r->n_in++;
 }
 
-/* Devices may lack a kernel or a dtype (a GPU without float64, float16): that is an answer, with words, and is counted. */
+/* Devices may lack a kernel or a dtype (a GPU without float64, float16): that is an answer, with
+ * words, and is counted. */
 static void skip(reading *r)
 {
     ck_assert_msg(tn_error_code() == TN_ERR_NOT_IMPLEMENTED, "%s on %s: %s", r->name,

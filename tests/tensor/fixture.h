@@ -3,9 +3,9 @@
  * Devices for the tests of core/tensor, so that these need no plugin:
  *
  *   cpu     memory of the host; works after fork
- *   vault   two devices with opaque handles, streams whose work the test holds up, and copy_peer; its own alignment
- *   brick   opaque handles and nothing else: no kernels, no streams
- *   ghost   no memory
+ *   vault   two devices with opaque handles, streams whose work the test holds up, and copy_peer;
+ * its own alignment brick   opaque handles and nothing else: no kernels, no streams ghost   no
+ * memory
  *
  * Every access of vault and brick is checked against its allocation. */
 #ifndef TESTS_TENSOR_FIXTURE_H
@@ -62,7 +62,8 @@ const tn_device *device(const char *name);
         tn_error_clear();                                                                          \
     } while (0)
 
-/* main of a test program: a suite of the tests in the table, each in a process of its own unless CK_FORK=no. */
+/* main of a test program: a suite of the tests in the table, each in a process of its own unless
+ * CK_FORK=no. */
 typedef struct test_row {
     const char *name;
     const TTest *test;

@@ -171,9 +171,8 @@ enum {
     TN_OPERAND_ANY_DEVICE = 16, /* may be on another device than the others */
     TN_OPERAND_APART = 32,      /* may not be the tensor written in place: it is read in another
                                    order */
-    TN_OPERAND_WRITTEN =
-        64 /* written by the operator, which may have no outputs, has no derivative, and runs only
-              where no gradient would be recorded */
+    TN_OPERAND_WRITTEN = 64     /* written by the operator, which may have no outputs, has no
+                                   derivative, and runs only     where no gradient would be recorded */
 };
 
 enum {
