@@ -4,8 +4,8 @@
  * tenon-interface: tenon.base 0
  *
  * Tags in brackets on each function are a closed list, read by a generator (CONTRIBUTING.md):
- *   threads    [stream] one thread at a time for each stream · [main] while no other thread is
- *              inside the library · [callback] only from the callback that it is for ·
+ *   threads    [stream] one thread at a time for each stream · [main] while no other thread uses
+ *              the library · [callback] only inside the callback that it belongs to ·
  *              none of them: any thread, at any time
  *   ownership  [owned] the caller drops the result · [scoped] the innermost scope owns it ·
  *              [borrowed] it lives as long as the object it came from · [static] it is never freed
@@ -39,7 +39,7 @@ enum {
     TN_ERR_IO = 10,      /* a file cannot be read or written */
     TN_ERR_FORMAT = 11,  /* a file or a text is malformed */
     TN_ERR_DEVICE = 12,  /* a device reported a failure; `native` has its code */
-    TN_ERR_LOST = 13,    /* a device is lost: only its tensors are, the process goes on */
+    TN_ERR_LOST = 13,    /* a device is lost, with its tensors; the process continues */
     TN_ERR_VERSION = 14, /* incompatible ABI or file versions */
     TN_ERR_REFUSED = 15, /* policy: ownership, deny list, a taken name, a checked boundary */
     TN_ERR_UNAVAILABLE = 16, /* no such hardware, or a library it needs is absent */

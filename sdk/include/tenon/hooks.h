@@ -44,13 +44,13 @@ TN_ATTR(unused) static inline void tn_hook_remove_at(tn_hook_handle *handle)
 
 typedef enum tn_hook_outcome {
     TN_HOOK_UNCHANGED = 0, /* what *outcome is at the call */
-    TN_HOOK_REPLACED = 1   /* `replacement` goes on */
+    TN_HOOK_REPLACED = 1   /* `replacement` is passed on */
 } tn_hook_outcome;
 
 enum {
     TN_HOOK_PREPEND = 1, /* before the hooks of its kind already registered */
     TN_HOOK_NAMED = 2,   /* sees the named arguments, and may replace them; without it, `input` has
-                            the positional ones only, and the named ones go on as they are */
+                            the positional ones only, and the named ones are passed on unchanged */
     TN_HOOK_ALWAYS = 4   /* runs when the call failed before its turn, too: `output` is then what
                             there was, or NULL; its replacement or failure does not end the failure.
                             The failure is held (tn_failed) meanwhile */
@@ -64,7 +64,7 @@ typedef tn_status (*tn_forward_hook)(void *user, tn_module *module, const tn_pac
                                      const tn_pack *output, tn_pack *replacement,
                                      tn_hook_outcome *outcome);
 /* When the gradients of a call's outputs are complete: one value for each positional result, kind
- * NONE where there is no gradient. `replacement` (as many values) goes on into the module. */
+ * NONE where there is no gradient. `replacement` (as many values) is passed into the module. */
 typedef tn_status (*tn_backward_pre_hook)(void *user, tn_module *module, const tn_pack *grad_output,
                                           tn_pack *replacement, tn_hook_outcome *outcome);
 /* When the gradients of a call's inputs are complete: one value for each positional argument, kind
