@@ -169,6 +169,6 @@ END_TEST
 RUN_TESTS("dtype", every_type_has_a_name_that_parses_back,
           an_unknown_name_is_answered_with_the_nearest_and_the_list, promotion_is_that_of_pytorch,
           storage_only_types_promote_with_themselves_alone,
-          the_default_dtype_is_float32_and_floating,
+          the_default_dtype_is_float32_and_floating, the_dtype_of_a_thread_nests,
           half_and_bfloat16_survive_the_way_through_double, rounding_is_to_nearest_even,
           numbers_are_written_as_the_nearest_of_their_type)
