@@ -28,9 +28,8 @@
 #endif
 
 #define TN__MAX_CACHED_DEVICES 32 /* devices with a higher ordinal do without caches of threads */
-#define TN__SIZE_CLASSES 36  /* block sizes that threads cache: up to 64 KiB with a quantum of 64  \
-                              */
-#define TN__FREE_OBJECTS 256 /* tensor and storage objects that a thread keeps, each */
+#define TN__SIZE_CLASSES 36       /* block sizes that threads cache: 64 bytes to 64 KiB */
+#define TN__FREE_OBJECTS 256      /* tensor and storage objects that a thread keeps, each */
 #define TN__PIECE_SIZES 8 /* small pieces of host memory that a thread keeps: 64, 128 ... bytes */
 #define TN__PIECE_UNIT ((size_t)64)
 #define TN__FREE_PIECES 128 /* of each size */

@@ -19,16 +19,14 @@
 #define CUTS_OWN 8 /* none for the parameter */
 #define STEPS 9    /* changes its parameter in training */
 #define FAILS 10   /* in training mode */
-#define BORROWS 11 /* keeps the module of its building in its struct: a copy reads the original's  \
-                    */
+#define BORROWS 11 /* keeps its module in its struct: a copy reads the original's */
 #define ALTERS 12  /* a copy has another option */
 #define STAYS 13   /* it cannot be copied */
 #define EXTRA 14   /* right: extra state, a list of values of every kind */
 #define KEEPS 15   /* does not take the extra state that it is given */
 #define TICKS 16   /* its extra state changes in eval mode */
 #define CLINGS 17  /* a copy has extra state of its own */
-#define TENSORS 18 /* right: extra state that is a tensor; results that are a list with a number   \
-                    */
+#define TENSORS 18 /* right: extra state is a tensor; results are a list with a number */
 #define LISTED 19  /* right: list and scalar options */
 
 #define HAS_EXTRA (WRONG >= EXTRA && WRONG <= TENSORS)

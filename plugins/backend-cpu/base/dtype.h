@@ -12,8 +12,7 @@
 enum tn__ct { TN__F32, TN__F64, TN__I64, TN__C64, TN__C128, TN__CT_COUNT };
 
 #define TN__CT_MAX_SIZE 16
-#define TN__CHUNK 512 /* elements converted at a time: the buffers stay in the first-level cache   \
-                       */
+#define TN__CHUNK 512 /* elements converted at a time: buffers fit the first-level cache */
 
 size_t tn__ct_size(enum tn__ct ct);
 /* The compute type of arithmetic in `dtype`. */
