@@ -1,8 +1,6 @@
 #include <tenon/plugin.h>
 
-struct swish {
-    double beta;
-};
+struct swish { double beta; };
 
 static const tn_option options[] = {
     TN_OPTION_FLOAT(struct swish, beta, "1.0", "slope inside the sigmoid"), TN_OPTION_END
@@ -15,5 +13,5 @@ static tn_tensor *forward(tn_module *self, tn_tensor *x)
 }
 
 static const tn_layer_def swish = { TN_HEAD(tn_layer_def), .name = "Swish", .options = options,
-                                    .data_size = sizeof(struct swish), .forward = forward };
+                                .data_size = sizeof(struct swish), .forward = forward };
 TN_PLUGIN("org.example.swish", "1.0.0", &swish);

@@ -3,17 +3,17 @@
 
 int main(void)
 {
-    static const float xs[4][2] = { { 0, 0 }, { 0, 1 }, { 1, 0 }, { 1, 1 } };
-    static const int64_t ys[4] = { 0, 1, 1, 0 };
+    static const float   xs[4][2] = { {0, 0}, {0, 1}, {1, 0}, {1, 1} };
+    static const int64_t ys[4]    = { 0, 1, 1, 0 };
 
     /* TENON_DEVICE=cuda,cpu in the environment, or tn_set_default_device("cuda:0") here: all that follows lives there */
-    tn_module *net = tn_module_new("Sequential(Linear(2, 16), ReLU(), Linear(16, 2))");
+    tn_module    *net = tn_module_new("Sequential(Linear(2, 16), ReLU(), Linear(16, 2))");
     tn_optimizer *opt = tn_optimizer_new(net, "Adam(lr=1e-2)");
 
     for (int step = 0; step < 500 && !tn_failed(); step++) {
-        TN_SCOPE; /* temporaries end with the block */
-        tn_tensor *x = tn_tensor_from(xs, TN_F32, TN_SHAPE(4, 2));
-        tn_tensor *y = tn_tensor_from(ys, TN_I64, TN_SHAPE(4));
+        TN_SCOPE;                                       /* temporaries end with the block */
+        tn_tensor *x    = tn_tensor_from(xs, TN_F32, TN_SHAPE(4, 2));
+        tn_tensor *y    = tn_tensor_from(ys, TN_I64, TN_SHAPE(4));
         tn_tensor *loss = tn_cross_entropy(tn_module_call(net, x), y, NULL);
         tn_module_zero_grad(net);
         tn_backward(loss);

@@ -93,12 +93,12 @@ static int64_t NAME(find)(int64_t n, const void *from, union tn__number best)
     for (; i + STRETCH <= n; i += STRETCH) {
         T found = 0;
         for (int j = 0; j < STRETCH; j++)
-            found = ((x[i + j] == wanted) | (x[i + j] != x[i + j])) ? 1 : found;
+            found = ((x[i + j] == wanted) | IS_NAN(x[i + j], x[i + j])) ? 1 : found;
         if (found != 0)
             break;
     }
     for (; i < n; i++)
-        if (x[i] == wanted || x[i] != x[i])
+        if (x[i] == wanted || IS_NAN(x[i], x[i]))
             return i;
     return 0;
 }
