@@ -154,9 +154,11 @@ char *tn__format_take(const char *format, va_list args)
 #endif
 #endif
 #ifdef ARENA_SEPARATE
+#define ARENA_SHARED 0
 #define ARENA_CHUNK 0
 #define ARENA_ROUND 1
 #else
+#define ARENA_SHARED 1
 #define ARENA_CHUNK 2048
 #define ARENA_ROUND ARENA_ALIGNMENT
 #endif
@@ -183,17 +185,14 @@ void *tn__arena_alloc(tn__arena *arena, size_t size)
     struct chunk *chunk = arena->chunks;
     size_t rounded, whole;
 
-    if (tn__add_overflow(size, ARENA_ROUND - 1, &rounded)) {
+    if (tn__add_overflow(size, CHUNK_HEAD + ARENA_ALIGNMENT - 1, &whole)) {
         tn_fail(TN_ERR_MEMORY, "out of host memory: %zu bytes were asked for", size);
         return NULL;
     }
-    rounded = rounded / ARENA_ROUND * ARENA_ROUND;
-    if (!chunk || chunk->size - chunk->used < rounded) {
+    rounded = (size + ARENA_ROUND - 1) / ARENA_ROUND * ARENA_ROUND;
+    if (!ARENA_SHARED || !chunk || chunk->size - chunk->used < rounded) {
         size_t room = rounded > ARENA_CHUNK ? rounded : ARENA_CHUNK;
-        if (tn__add_overflow(room, CHUNK_HEAD, &whole)) {
-            tn_fail(TN_ERR_MEMORY, "out of host memory: %zu bytes were asked for", size);
-            return NULL;
-        }
+        whole = room + CHUNK_HEAD;
         chunk = tn_malloc(whole);
         if (!chunk)
             return NULL;
