@@ -16,6 +16,7 @@ libcore_la_SOURCES += \
 	%D%/guard.c \
 	%D%/internal.h \
 	%D%/mode.c \
+	%D%/mode.h \
 	%D%/print.c \
 	%D%/query.c \
 	%D%/random.c \
