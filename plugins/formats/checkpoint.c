@@ -241,8 +241,8 @@ static tn_status put_beside(struct writing *w, const tn_state *state)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* The rows of the storages: place, size, sum. Their values are read once for the sums, and once
- * more to be written: all sums stand before the data. */
+/* The rows of the storages: place, size, sum. Values are read twice, for the sums
+ * and for writing, because the file has all sums before the data. */
 static tn_status put_storages(struct writing *w)
 {
     tn_status status = put_number(w, (uint64_t)w->count);

@@ -372,8 +372,7 @@ static tn_status take_all(struct reading *r, tn_state *state)
     return TN_OK;
 }
 
-/* The storages' rows stand behind everything that speaks of them: where they begin is told in
- * front. */
+/* The rows of the storages follow everything that refers to them; the header has their offset. */
 static tn_status take_header(struct reading *r, tn_state *state)
 {
     uint64_t storages = 0;

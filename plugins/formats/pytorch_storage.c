@@ -167,8 +167,8 @@ static tn_status load_values(struct pytorch_file *file, struct pytorch_storage *
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-/* Whether all elements lie in the storage. Elements that share memory count against the limit of
- * what may be unpacked: whoever copies the tensor pays for them. */
+/* Fails unless all elements are inside the storage. Elements that share memory count against the
+ * limit of what may be unpacked, because a copy of the tensor has each of them. */
 static tn_status check_extent(struct pytorch_file *file, const struct pytorch_storage *storage,
                               tn_ints shape, tn_ints strides, int64_t offset, const char *name)
 {

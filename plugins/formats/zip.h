@@ -87,8 +87,8 @@ struct zip_writer {
 };
 
 TN_HIDDEN void zip_writer_open(struct zip_writer *writer, const tn_sink *sink);
-/* A stored member; `produce` writes its bytes to the sink that it gets. It is called twice, first
- * for size and check sum, which stand before the bytes, and has to write the same both times. */
+/* A stored member; `produce` writes its bytes to the sink that it gets. It is called twice and
+ * must write the same bytes: first for the size and checksum, which the file has before them. */
 TN_HIDDEN tn_status zip_writer_add(struct zip_writer *writer, const char *name,
                                    tn_status (*produce)(const tn_sink *sink, const void *user),
                                    const void *user);

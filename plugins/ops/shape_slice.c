@@ -87,7 +87,7 @@ static tn_status narrow_grad_infer(tn_infer *infer)
         fits = d == dim ? o->start >= 0 && o->start <= o->shape.at[d] - gy->shape[d]
                         : gy->shape[d] == o->shape.at[d];
     if (!fits)
-        return tn_fail(TN_ERR_RUNTIME, "gy %s does not lie in %s from %lld on along dimension %lld",
+        return tn_fail(TN_ERR_RUNTIME, "gy %s does not fit into %s from %lld along dimension %lld",
                        tn__common_text(text_g, tn__common_shape(gy)),
                        tn__common_text(text, o->shape), (long long)o->start, (long long)o->dim);
     tn__common_plain(&infer->out[0], tn_view_dtype(gy), o->shape);
