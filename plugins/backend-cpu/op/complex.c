@@ -25,14 +25,12 @@
 #include "op/complex_template.h"
 #undef T
 #undef NAME
-#undef REAL
 #define T double complex
 #define NAME(x) x##_c128
 #define REAL double
 #include "op/complex_template.h"
 #undef T
 #undef NAME
-#undef REAL
 
 #define PAIR(name)                                                                                 \
     {                                                                                              \

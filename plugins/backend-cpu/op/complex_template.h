@@ -76,3 +76,5 @@ static void NAME(ne)(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa
     for (int64_t i = 0; i < n; i++)
         *(uint8_t *)(yp + i * sy) ^= 1;
 }
+
+#undef REAL

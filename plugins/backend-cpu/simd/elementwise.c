@@ -51,9 +51,6 @@
 #include "simd/sqrt_template.h"
 #undef T
 #undef NAME
-#undef VECTOR
-#undef MASK
-#undef OP
 #define T double
 #define NAME(x) x##_f64
 #ifdef __AVX512F__

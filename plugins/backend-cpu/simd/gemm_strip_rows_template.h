@@ -3,43 +3,31 @@
  * Strips of VECTORS vectors and 1 to MOST_ROWS rows, and the function that chooses among them. */
 #define ROWS 1
 #include "simd/gemm_strip_template.h"
-#undef ROWS
 #define ROWS 2
 #include "simd/gemm_strip_template.h"
-#undef ROWS
 #define ROWS 3
 #include "simd/gemm_strip_template.h"
-#undef ROWS
 #define ROWS 4
 #include "simd/gemm_strip_template.h"
-#undef ROWS
 #if MOST_ROWS >= 6
 #define ROWS 5
 #include "simd/gemm_strip_template.h"
-#undef ROWS
 #define ROWS 6
 #include "simd/gemm_strip_template.h"
-#undef ROWS
 #endif
 #if MOST_ROWS >= 12
 #define ROWS 7
 #include "simd/gemm_strip_template.h"
-#undef ROWS
 #define ROWS 8
 #include "simd/gemm_strip_template.h"
-#undef ROWS
 #define ROWS 9
 #include "simd/gemm_strip_template.h"
-#undef ROWS
 #define ROWS 10
 #include "simd/gemm_strip_template.h"
-#undef ROWS
 #define ROWS 11
 #include "simd/gemm_strip_template.h"
-#undef ROWS
 #define ROWS 12
 #include "simd/gemm_strip_template.h"
-#undef ROWS
 #endif
 
 #define CASE(rows_)                                                                                \
@@ -71,3 +59,5 @@ static void STRIP_OF(STRIP_KIND, VECTORS)(int64_t rows, int64_t kc, const void *
     }
 }
 #undef CASE
+#undef VECTORS
+#undef MOST_ROWS

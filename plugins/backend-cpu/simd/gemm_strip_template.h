@@ -31,3 +31,5 @@ static void STRIP(STRIP_KIND, VECTORS, ROWS)(int64_t kc, const T *a, int64_t ste
         }
     }
 }
+
+#undef ROWS

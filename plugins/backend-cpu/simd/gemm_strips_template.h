@@ -14,24 +14,16 @@
 #define VECTORS 1
 #define MOST_ROWS TILE_MR
 #include "simd/gemm_strip_rows_template.h"
-#undef VECTORS
-#undef MOST_ROWS
 #define VECTORS 2
 #define MOST_ROWS TILE_MR
 #include "simd/gemm_strip_rows_template.h"
-#undef VECTORS
-#undef MOST_ROWS
 #if STRIP_VECTORS == 4
 #define VECTORS 3
 #define MOST_ROWS 6
 #include "simd/gemm_strip_rows_template.h"
-#undef VECTORS
-#undef MOST_ROWS
 #define VECTORS 4
 #define MOST_ROWS 6
 #include "simd/gemm_strip_rows_template.h"
-#undef VECTORS
-#undef MOST_ROWS
 #endif
 #undef STRIP_KIND
 #undef A_AT
@@ -43,24 +35,16 @@
 #define VECTORS 1
 #define MOST_ROWS TILE_MR
 #include "simd/gemm_strip_rows_template.h"
-#undef VECTORS
-#undef MOST_ROWS
 #define VECTORS 2
 #define MOST_ROWS TILE_MR
 #include "simd/gemm_strip_rows_template.h"
-#undef VECTORS
-#undef MOST_ROWS
 #if STRIP_VECTORS == 4
 #define VECTORS 3
 #define MOST_ROWS 6
 #include "simd/gemm_strip_rows_template.h"
-#undef VECTORS
-#undef MOST_ROWS
 #define VECTORS 4
 #define MOST_ROWS 6
 #include "simd/gemm_strip_rows_template.h"
-#undef VECTORS
-#undef MOST_ROWS
 #endif
 #undef STRIP_KIND
 #undef A_AT

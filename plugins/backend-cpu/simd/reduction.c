@@ -37,7 +37,6 @@ static inline uint64_t flush_i64(uint64_t x)
 #define RESULT double
 #define ACCUMULATOR T
 #include "simd/reduction_rows_template.h"
-#undef ACCUMULATOR
 #define PRODUCT double
 #define MEMBER f
 #define LANES 32
@@ -47,20 +46,12 @@ static inline uint64_t flush_i64(uint64_t x)
 #include "simd/reduction_template.h"
 #undef T
 #undef NAME
-#undef RESULT
-#undef PRODUCT
-#undef MEMBER
-#undef LANES
-#undef INDEX
-#undef IS_NAN
-#undef NOT_A_NUMBER
 
 #define T double
 #define NAME(x) x##_f64
 #define RESULT double
 #define ACCUMULATOR T
 #include "simd/reduction_rows_template.h"
-#undef ACCUMULATOR
 #define PRODUCT double
 #define MEMBER f
 #define LANES 16
@@ -70,20 +61,12 @@ static inline uint64_t flush_i64(uint64_t x)
 #include "simd/reduction_template.h"
 #undef T
 #undef NAME
-#undef RESULT
-#undef PRODUCT
-#undef MEMBER
-#undef LANES
-#undef INDEX
-#undef IS_NAN
-#undef NOT_A_NUMBER
 
 #define T int64_t
 #define NAME(x) x##_i64
 #define RESULT int64_t
 #define ACCUMULATOR T
 #include "simd/reduction_rows_template.h"
-#undef ACCUMULATOR
 #define PRODUCT uint64_t
 #define MEMBER i
 #define LANES 16
@@ -93,45 +76,31 @@ static inline uint64_t flush_i64(uint64_t x)
 #include "simd/reduction_template.h"
 #undef T
 #undef NAME
-#undef RESULT
-#undef PRODUCT
-#undef MEMBER
-#undef LANES
-#undef INDEX
-#undef IS_NAN
-#undef NOT_A_NUMBER
 
 /* ---- sums and products of columns ------------------------------------------------------------ */
 
 #define TEMPLATE "simd/reduction_rows_sum_template.h"
 #include "base/for_floats.h"
+#define RESULT ACCUMULATOR
 #define T float
 #define NAME(x) x##_prod_f32
-#define RESULT ACCUMULATOR
 #define ACCUMULATOR double
 #include "simd/reduction_rows_template.h"
 #undef T
 #undef NAME
-#undef RESULT
-#undef ACCUMULATOR
 #define T double
 #define NAME(x) x##_prod_f64
-#define RESULT ACCUMULATOR
 #define ACCUMULATOR double
 #include "simd/reduction_rows_template.h"
 #undef T
 #undef NAME
-#undef RESULT
-#undef ACCUMULATOR
 #define T uint64_t
 #define NAME(x) x##_u64
-#define RESULT ACCUMULATOR
 #define ACCUMULATOR uint64_t
 #include "simd/reduction_rows_template.h"
 #undef T
 #undef NAME
 #undef RESULT
-#undef ACCUMULATOR
 
 static inline double product_f64(double v, double b)
 {

@@ -37,3 +37,4 @@ TN__INTO_LOOPS void NAME(rows_choice)(int64_t rows, int64_t n, const char *x, in
     }
 }
 #undef ROW
+#undef ACCUMULATOR

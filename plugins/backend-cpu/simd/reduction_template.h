@@ -207,3 +207,11 @@ static void NAME(rows_argmin)(int64_t rows, int64_t n, const char *x, int64_t st
 {
     NAME(rows_index)(rows, n, x, stride, to, places, first, NAME(is_smaller));
 }
+
+#undef RESULT
+#undef PRODUCT
+#undef MEMBER
+#undef LANES
+#undef INDEX
+#undef IS_NAN
+#undef NOT_A_NUMBER

@@ -44,3 +44,7 @@ static void NAME(rsqrt)(TN__LOOP_PARAMETERS)
 UNARY(sqrt, NAME(sqrt_of)(a))
 UNARY(rsqrt, 1 / NAME(sqrt_of)(a))
 #endif
+
+#undef VECTOR
+#undef MASK
+#undef OP
