@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 
 TN_PLUGINS += plugins/backend-cpu.la
-TN_CPU_SHARED = %D%/base/dtype.h %D%/base/elementwise.h %D%/base/for_floats.h \
-	%D%/base/for_sizes.h %D%/base/kernel.h %D%/base/scratch.h %D%/base/span.h %D%/base/vector.h \
+TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise.h \
+	%D%/base/for_floats.h %D%/base/for_sizes.h %D%/base/kernel.h %D%/base/scratch.h %D%/base/span.h %D%/base/vector.h \
 	%D%/conv/conv.h %D%/conv/winograd.h %D%/math/exp_log.h %D%/math/float16.h %D%/math/float32.h \
 	%D%/math/float32_via_float64.h %D%/math/float64.h %D%/math/float64_erf.h %D%/math/float64_pow.h \
 	%D%/math/float64_trig.h %D%/math/sqrt.h %D%/matmul/blas.h %D%/matmul/gemm.h %D%/matmul/matmul.h \

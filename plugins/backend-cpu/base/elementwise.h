@@ -6,107 +6,91 @@
 
 #include "base/dtype.h"
 
-/* The operations: p, q, r are numbers that go with a call. */
+/* The operations: p, q, r are numbers that go with a call. Those of activations come from their
+ * list. */
+#define EACH_CHEAP(name) TN__EW_##name,
+#define EACH_COSTLY(name)
+#define ACTIVATION(name, inputs, cost, formula) EACH_##cost(name)
 enum tn__ew {
-    TN__ADD, /* a + b */
-    TN__SUB,
-    TN__ADD_ALPHA, /* a + p * b */
-    TN__MUL,
-    TN__DIV,
-    TN__DIV_TRUNC,
-    TN__MAXIMUM,
-    TN__MINIMUM,
-    TN__RELU_GRAD,  /* b <= 0 ? 0 : a */
-    TN__PRELU,      /* a > 0 ? a : b * a */
-    TN__ADD_SCALAR, /* a + p */
-    TN__MUL_SCALAR,
-    TN__NEG,
-    TN__ABS,
-    TN__SIGN,
-    TN__FLOOR,
-    TN__CEIL,
-    TN__TRUNC,
-    TN__ROUND,
-    TN__FRAC,
-    TN__SQUARE,
-    TN__CUBE,
-    TN__CLAMP, /* to [p, q]; NaN: no bound */
-    TN__RELU,
-    TN__LEAKY_RELU,  /* a > 0 ? a : p * a */
-    TN__HARDSIGMOID, /* between 0 and 1 */
-    TN__HARDSWISH,
-    TN__SOFTSHRINK, /* moved by p towards 0 */
-    TN__HARDSHRINK, /* 0 within p of 0 */
-    TN__THRESHOLD,  /* a > p ? a : q */
-    TN__SOFTSIGN,
-    TN__NAN_TO_NUM,   /* p for NaN, q for infinity, r for the negative one */
-    TN__SIGMOID_GRAD, /* a times the derivative where the result (tanh, too) or the input is b */
-    TN__TANH_GRAD,
-    TN__HARDTANH_GRAD,   /* between p and q */
-    TN__LEAKY_RELU_GRAD, /* p below 0 */
-    TN__THRESHOLD_GRAD,  /* above p */
-    TN__HARDSIGMOID_GRAD,
-    TN__HARDSWISH_GRAD,
-    TN__HARDSHRINK_GRAD, /* farther than p from 0 */
-    TN__SQUARE_APART,    /* of losses: (a - b)^2, |a - b| */
-    TN__SIZE_APART,
-    TN__BENT,  /* d = a - b, c = d within p: q c (d - c / 2) */
-    TN__HINGE, /* p - a b, at least 0 */
-    TN__BITWISE_AND,
-    TN__BITWISE_OR,
-    TN__BITWISE_XOR,
-    TN__BITWISE_NOT,
-    TN__LOGICAL_NOT, /* of 0 and 1 */
-    TN__EQ,          /* from here to TN__GE: the result is a byte, 0 or 1 */
-    TN__NE,
-    TN__LT,
-    TN__LE,
-    TN__GT,
-    TN__GE,
-    TN__EXP, /* from here on expensive: worth several threads earlier */
-    TN__LOG,
-    TN__SQRT,
-    TN__SIGMOID,
-    TN__RECIPROCAL,
-    TN__RSQRT,
-    TN__SILU,
-    TN__DIV_FLOOR, /* from here on several steps per element, in simd/functions.c */
-    TN__REMAINDER,
-    TN__FMOD,
-    TN__POW,
-    TN__ATAN2,
-    TN__EXPM1,
-    TN__LOG1P,
-    TN__LOG2,
-    TN__LOG10,
-    TN__SIN,
-    TN__COS,
-    TN__TAN,
-    TN__ASIN,
-    TN__ACOS,
-    TN__ATAN,
-    TN__SINH,
-    TN__COSH,
-    TN__TANH,
-    TN__ERF,
-    TN__ERFC,
-    TN__ERFINV,
-    TN__ELU, /* a > 0 ? p * a : q * (e^(r a) - 1) */
-    TN__GELU,
-    TN__GELU_TANH,
-    TN__MISH,
-    TN__LOGSIGMOID,
-    TN__SOFTPLUS, /* sharpness p, a line above q */
-    TN__TANHSHRINK,
-    TN__ELU_GRAD,
-    TN__SOFTPLUS_GRAD,
-    TN__SILU_GRAD,
-    TN__MISH_GRAD,
-    TN__GELU_GRAD,
-    TN__GELU_TANH_GRAD,
-    TN__GATE, /* a sigmoid(b) */
-    TN__HYPOT,
-    TN__CONJ,
+#include "base/activation_list.h"
+    TN__EW_add, /* a + b */
+    TN__EW_sub,
+    TN__EW_add_alpha, /* a + p * b */
+    TN__EW_mul,
+    TN__EW_div,
+    TN__EW_div_trunc,
+    TN__EW_maximum,
+    TN__EW_minimum,
+    TN__EW_add_scalar, /* a + p */
+    TN__EW_mul_scalar,
+    TN__EW_neg,
+    TN__EW_abs,
+    TN__EW_sign,
+    TN__EW_floor,
+    TN__EW_ceil,
+    TN__EW_trunc,
+    TN__EW_round,
+    TN__EW_frac,
+    TN__EW_square,
+    TN__EW_cube,
+    TN__EW_clamp,        /* to [p, q]; NaN: no bound */
+    TN__EW_nan_to_num,   /* p for NaN, q for infinity, r for the negative one */
+    TN__EW_square_apart, /* of losses: (a - b)^2, |a - b| */
+    TN__EW_size_apart,
+    TN__EW_bent,  /* d = a - b, c = d within p: q c (d - c / 2) */
+    TN__EW_hinge, /* p - a b, at least 0 */
+    TN__EW_bitwise_and,
+    TN__EW_bitwise_or,
+    TN__EW_bitwise_xor,
+    TN__EW_bitwise_not,
+    TN__EW_logical_not, /* of 0 and 1 */
+    TN__EW_eq,          /* from here to TN__EW_ge: the result is a byte, 0 or 1 */
+    TN__EW_ne,
+    TN__EW_lt,
+    TN__EW_le,
+    TN__EW_gt,
+    TN__EW_ge,
+    TN__EW_exp, /* from here on expensive: worth several threads earlier */
+    TN__EW_log,
+    TN__EW_sqrt,
+    TN__EW_sigmoid,
+    TN__EW_reciprocal,
+    TN__EW_rsqrt,
+    TN__EW_silu,
+    TN__EW_div_floor, /* from here on several steps per element, in simd/functions.c */
+    TN__EW_remainder,
+    TN__EW_fmod,
+    TN__EW_pow,
+    TN__EW_atan2,
+    TN__EW_expm1,
+    TN__EW_log1p,
+    TN__EW_log2,
+    TN__EW_log10,
+    TN__EW_sin,
+    TN__EW_cos,
+    TN__EW_tan,
+    TN__EW_asin,
+    TN__EW_acos,
+    TN__EW_atan,
+    TN__EW_sinh,
+    TN__EW_cosh,
+    TN__EW_tanh,
+    TN__EW_erf,
+    TN__EW_erfc,
+    TN__EW_erfinv,
+    TN__EW_gelu,
+    TN__EW_mish,
+    TN__EW_gelu_grad,
+#undef EACH_CHEAP
+#undef EACH_COSTLY
+#define EACH_CHEAP(name)
+#define EACH_COSTLY(name) TN__EW_##name,
+#define ACTIVATION(name, inputs, cost, formula) EACH_##cost(name)
+#include "base/activation_list.h"
+#undef EACH_CHEAP
+#undef EACH_COSTLY
+    TN__EW_hypot,
+    TN__EW_conj,
     TN__EW_COUNT
 };
 

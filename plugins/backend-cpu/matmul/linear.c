@@ -107,10 +107,10 @@ static tn_status run_linear(const tn_call *call)
 /* TN__EW_COUNT: none. */
 static enum tn__ew follower(const char *activation)
 {
-    return strcmp(activation, "relu") == 0        ? TN__RELU
-           : strcmp(activation, "gelu") == 0      ? TN__GELU
-           : strcmp(activation, "gelu_tanh") == 0 ? TN__GELU_TANH
-           : strcmp(activation, "silu") == 0      ? TN__SILU
+    return strcmp(activation, "relu") == 0        ? TN__EW_relu
+           : strcmp(activation, "gelu") == 0      ? TN__EW_gelu
+           : strcmp(activation, "gelu_tanh") == 0 ? TN__EW_gelu_tanh
+           : strcmp(activation, "silu") == 0      ? TN__EW_silu
                                                   : TN__EW_COUNT;
 }
 
@@ -140,7 +140,7 @@ static tn_status follow(const tn_call *call, enum tn__ew op, const tn_view *z,
     if (residual && status == TN_OK) {
         in[0] = y;
         in[1] = residual;
-        status = tn__elementwise_run(&pass, TN__ADD, 2, NULL);
+        status = tn__elementwise_run(&pass, TN__EW_add, 2, NULL);
     }
     return status;
 }
@@ -154,7 +154,7 @@ static tn_status run_linear_activation(const tn_call *call)
     struct tn__finish finish = { 0 };
     struct layer l = { .x = call->in[0], .weight = call->in[1], .bias = call->in[2], .y = y };
     bool kept = before->ndim == y->ndim && tn__view_count(before) == tn__view_count(y) &&
-                (op == TN__GELU || op == TN__GELU_TANH || op == TN__SILU || residual);
+                (op == TN__EW_gelu || op == TN__EW_gelu_tanh || op == TN__EW_silu || residual);
     char *at;
     int64_t step;
 

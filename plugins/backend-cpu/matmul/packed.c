@@ -62,7 +62,7 @@ static void finish(const struct tn__product *p, int64_t row, int64_t rows, int64
     static const double no_numbers[3];
     const struct tn__finish *f = p->finish;
     const int64_t item = p->y.item;
-    tn__ew_loop *add = f->residual ? tn__loop_of(TN__ADD, p->ct) : NULL;
+    tn__ew_loop *add = f->residual ? tn__loop_of(TN__EW_add, p->ct) : NULL;
 
     for (int64_t i = row; i < row + rows; i++) {
         char *z = p->y.at + i * p->y.row + column * item;

@@ -116,7 +116,7 @@ static void times(const struct attention *a, int64_t n, double factor, char *x)
 {
     const double numbers[3] = { factor, 0, 0 };
 
-    tn__loop_of(TN__MUL_SCALAR, a->ct)(n, x, a->size, x, a->size, x, a->size, numbers);
+    tn__loop_of(TN__EW_mul_scalar, a->ct)(n, x, a->size, x, a->size, x, a->size, numbers);
 }
 
 static void load_rows(const struct attention *a, const struct operand *o, int64_t n, int64_t head,
@@ -248,7 +248,7 @@ static void multiply_row(const struct attention *a, int64_t n, const char *by, c
 {
     static const double none[3] = { 0, 0, 0 };
 
-    tn__loop_of(TN__MUL, a->ct)(n, x, a->size, x, a->size, by, a->size, none);
+    tn__loop_of(TN__EW_mul, a->ct)(n, x, a->size, x, a->size, by, a->size, none);
 }
 
 /* ---- forth ----------------------------------------------------------------------------------- */

@@ -45,9 +45,9 @@ static void step(const struct job *job, enum tn__ew op, int64_t n, void *to, con
         (void)more;                                                                                \
         step(job, op, n, to, at[1], stride[1], at[2], stride[2], job->numbers);                    \
     }
-ONE(squares, TN__SQUARE_APART)
-ONE(sizes, TN__SIZE_APART)
-ONE(bends, TN__BENT)
+ONE(squares, TN__EW_square_apart)
+ONE(sizes, TN__EW_size_apart)
+ONE(bends, TN__EW_bent)
 
 /* ln(1 + e^(-target x)) */
 static void soft_margins(const struct job *job, int64_t n, char *const *at, const int64_t *stride,
@@ -55,10 +55,10 @@ static void soft_margins(const struct job *job, int64_t n, char *const *at, cons
 {
     int64_t w = job->size;
     (void)more;
-    step(job, TN__MUL, n, to, at[2], stride[2], at[1], stride[1], job->numbers);
-    step(job, TN__NEG, n, to, to, w, to, w, job->numbers);
-    step(job, TN__EXP, n, to, to, w, to, w, job->numbers);
-    step(job, TN__LOG1P, n, to, to, w, to, w, job->numbers);
+    step(job, TN__EW_mul, n, to, at[2], stride[2], at[1], stride[1], job->numbers);
+    step(job, TN__EW_neg, n, to, to, w, to, w, job->numbers);
+    step(job, TN__EW_exp, n, to, to, w, to, w, job->numbers);
+    step(job, TN__EW_log1p, n, to, to, w, to, w, job->numbers);
 }
 
 /* max(0, margin - target (x1 - x2)) */
@@ -66,8 +66,8 @@ static void margins(const struct job *job, int64_t n, char *const *at, const int
                     void *to, void *more)
 {
     (void)more;
-    step(job, TN__SUB, n, to, at[1], stride[1], at[2], stride[2], job->numbers);
-    step(job, TN__HINGE, n, to, to, job->size, at[3], stride[3], job->numbers);
+    step(job, TN__EW_sub, n, to, at[1], stride[1], at[2], stride[2], job->numbers);
+    step(job, TN__EW_hinge, n, to, to, job->size, at[3], stride[3], job->numbers);
 }
 
 /* e^x - target x */
@@ -75,9 +75,9 @@ static void poisson_of_logs(const struct job *job, int64_t n, char *const *at,
                             const int64_t *stride, void *to, void *more)
 {
     int64_t w = job->size;
-    step(job, TN__EXP, n, to, at[1], stride[1], at[1], stride[1], job->numbers);
-    step(job, TN__MUL, n, more, at[2], stride[2], at[1], stride[1], job->numbers);
-    step(job, TN__SUB, n, to, to, w, more, w, job->numbers);
+    step(job, TN__EW_exp, n, to, at[1], stride[1], at[1], stride[1], job->numbers);
+    step(job, TN__EW_mul, n, more, at[2], stride[2], at[1], stride[1], job->numbers);
+    step(job, TN__EW_sub, n, to, to, w, more, w, job->numbers);
 }
 
 /* x - target ln(x + eps) */
@@ -85,10 +85,10 @@ static void poisson(const struct job *job, int64_t n, char *const *at, const int
                     void *to, void *more)
 {
     int64_t w = job->size;
-    step(job, TN__ADD_SCALAR, n, more, at[1], stride[1], at[1], stride[1], job->numbers);
-    step(job, TN__LOG, n, more, more, w, more, w, job->numbers);
-    step(job, TN__MUL, n, more, at[2], stride[2], more, w, job->numbers);
-    step(job, TN__SUB, n, to, at[1], stride[1], more, w, job->numbers);
+    step(job, TN__EW_add_scalar, n, more, at[1], stride[1], at[1], stride[1], job->numbers);
+    step(job, TN__EW_log, n, more, more, w, more, w, job->numbers);
+    step(job, TN__EW_mul, n, more, at[2], stride[2], more, w, job->numbers);
+    step(job, TN__EW_sub, n, to, at[1], stride[1], more, w, job->numbers);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */

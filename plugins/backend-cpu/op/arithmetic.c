@@ -11,14 +11,14 @@ static tn_status run_add(const tn_call *call)
     if (tn_view_dtype(call->out[0]) == TN_BOOL)
         alpha = alpha != 0; /* as in PyTorch it has the result's type */
     const double numbers[3] = { alpha };
-    return tn__elementwise_run(call, alpha == 1 ? TN__ADD : TN__ADD_ALPHA, 2, numbers);
+    return tn__elementwise_run(call, alpha == 1 ? TN__EW_add : TN__EW_add_alpha, 2, numbers);
 }
 
 static tn_status run_sub(const tn_call *call)
 {
     double alpha = ((const tn_sub_options *)call->options)->alpha;
     const double numbers[3] = { -alpha };
-    return tn__elementwise_run(call, alpha == 1 ? TN__SUB : TN__ADD_ALPHA, 2, numbers);
+    return tn__elementwise_run(call, alpha == 1 ? TN__EW_sub : TN__EW_add_alpha, 2, numbers);
 }
 
 static void find_zero(void *user, int64_t n, char *const *at, const int64_t *stride)
@@ -64,11 +64,11 @@ static tn_status run_div(const tn_call *call)
 {
     const char *mode = ((const tn_div_options *)call->options)->rounding_mode;
     if (!mode)
-        return tn__elementwise_run(call, TN__DIV, 2, NULL);
+        return tn__elementwise_run(call, TN__EW_div, 2, NULL);
     tn_status status = check_divisor(call);
-    return status
-               ? status
-               : tn__elementwise_run(call, mode[0] == 'f' ? TN__DIV_FLOOR : TN__DIV_TRUNC, 2, NULL);
+    return status ? status
+                  : tn__elementwise_run(call, mode[0] == 'f' ? TN__EW_div_floor : TN__EW_div_trunc,
+                                        2, NULL);
 }
 
 static tn_status run_remainder(const tn_call *call)
@@ -87,7 +87,7 @@ static bool supports_pow_scalar(const tn_call *call, char *reason, size_t size)
 
 static tn_status run_pow_scalar(const tn_call *call)
 {
-    return tn__elementwise_run(call, TN__CUBE, 1, NULL);
+    return tn__elementwise_run(call, TN__EW_cube, 1, NULL);
 }
 
 /* ---- options as numbers ---------------------------------------------------------------------- */
@@ -107,45 +107,45 @@ static void fill_mul_scalar(const void *options, double *numbers)
 static const tn_kernel_def kernels[] = {
     TN__KERNEL(add, TN__NUMBERS_BOOL),
     TN__KERNEL(sub, TN__NUMBERS),
-    TN__BINARY_KERNEL(mul, TN__NUMBERS_BOOL, TN__MUL),
+    TN__BINARY_KERNEL(mul, TN__NUMBERS_BOOL, TN__EW_mul),
     TN__KERNEL(div, (TN__FLOATS_COMPLEX | TN_MASK_INT) & TN__NOT_U64),
-    TN__ELEMENTWISE_KERNEL(remainder, TN__REALS &TN__NOT_U64, run_remainder, TN__REMAINDER, 2,
+    TN__ELEMENTWISE_KERNEL(remainder, TN__REALS &TN__NOT_U64, run_remainder, TN__EW_remainder, 2,
                            NULL),
-    TN__ELEMENTWISE_KERNEL(fmod, TN__REALS &TN__NOT_U64, run_remainder, TN__FMOD, 2, NULL),
-    TN__BINARY_KERNEL(pow, TN__REALS, TN__POW),
-    TN__BINARY_KERNEL(atan2, TN__FLOATS, TN__ATAN2),
+    TN__ELEMENTWISE_KERNEL(fmod, TN__REALS &TN__NOT_U64, run_remainder, TN__EW_fmod, 2, NULL),
+    TN__BINARY_KERNEL(pow, TN__REALS, TN__EW_pow),
+    TN__BINARY_KERNEL(atan2, TN__FLOATS, TN__EW_atan2),
     TN__KERNEL_SUPPORTS(pow_scalar, TN__FLOATS, supports_pow_scalar),
-    TN__UNARY_KERNEL_OPTIONS(add_scalar, TN__NUMBERS, TN__ADD_SCALAR),
-    TN__UNARY_KERNEL_OPTIONS(mul_scalar, TN__NUMBERS, TN__MUL_SCALAR),
-    TN__UNARY_KERNEL(neg, TN__NUMBERS, TN__NEG),
-    TN__UNARY_KERNEL(exp, TN__FLOATS_COMPLEX, TN__EXP),
-    TN__UNARY_KERNEL(log, TN__FLOATS_COMPLEX, TN__LOG),
-    TN__UNARY_KERNEL(sqrt, TN__FLOATS_COMPLEX, TN__SQRT),
-    TN__UNARY_KERNEL(abs, TN__REALS &TN__NOT_U64, TN__ABS),
-    TN__UNARY_KERNEL(sign, TN__REALS &TN__NOT_U64, TN__SIGN),
-    TN__UNARY_KERNEL(floor, TN__REALS, TN__FLOOR),
-    TN__UNARY_KERNEL(ceil, TN__REALS, TN__CEIL),
-    TN__UNARY_KERNEL(trunc, TN__REALS, TN__TRUNC),
-    TN__UNARY_KERNEL(round, TN__REALS, TN__ROUND),
-    TN__UNARY_KERNEL(frac, TN__FLOATS, TN__FRAC),
-    TN__UNARY_KERNEL(square, TN__NUMBERS, TN__SQUARE),
-    TN__UNARY_KERNEL(reciprocal, TN__FLOATS_COMPLEX, TN__RECIPROCAL),
-    TN__UNARY_KERNEL(rsqrt, TN__FLOATS_COMPLEX, TN__RSQRT),
-    TN__UNARY_KERNEL(expm1, TN__FLOATS, TN__EXPM1),
-    TN__UNARY_KERNEL(log1p, TN__FLOATS, TN__LOG1P),
-    TN__UNARY_KERNEL(log2, TN__FLOATS_COMPLEX, TN__LOG2),
-    TN__UNARY_KERNEL(log10, TN__FLOATS_COMPLEX, TN__LOG10),
-    TN__UNARY_KERNEL(sin, TN__FLOATS_COMPLEX, TN__SIN),
-    TN__UNARY_KERNEL(cos, TN__FLOATS_COMPLEX, TN__COS),
-    TN__UNARY_KERNEL(tan, TN__FLOATS_COMPLEX, TN__TAN),
-    TN__UNARY_KERNEL(asin, TN__FLOATS_COMPLEX, TN__ASIN),
-    TN__UNARY_KERNEL(acos, TN__FLOATS_COMPLEX, TN__ACOS),
-    TN__UNARY_KERNEL(atan, TN__FLOATS_COMPLEX, TN__ATAN),
-    TN__UNARY_KERNEL(sinh, TN__FLOATS_COMPLEX, TN__SINH),
-    TN__UNARY_KERNEL(cosh, TN__FLOATS_COMPLEX, TN__COSH),
-    TN__UNARY_KERNEL(tanh, TN__FLOATS_COMPLEX, TN__TANH),
-    TN__UNARY_KERNEL(erf, TN__FLOATS, TN__ERF),
-    TN__UNARY_KERNEL(erfc, TN__FLOATS, TN__ERFC),
-    TN__UNARY_KERNEL(erfinv, TN__FLOATS, TN__ERFINV),
+    TN__UNARY_KERNEL_OPTIONS(add_scalar, TN__NUMBERS, TN__EW_add_scalar),
+    TN__UNARY_KERNEL_OPTIONS(mul_scalar, TN__NUMBERS, TN__EW_mul_scalar),
+    TN__UNARY_KERNEL(neg, TN__NUMBERS, TN__EW_neg),
+    TN__UNARY_KERNEL(exp, TN__FLOATS_COMPLEX, TN__EW_exp),
+    TN__UNARY_KERNEL(log, TN__FLOATS_COMPLEX, TN__EW_log),
+    TN__UNARY_KERNEL(sqrt, TN__FLOATS_COMPLEX, TN__EW_sqrt),
+    TN__UNARY_KERNEL(abs, TN__REALS &TN__NOT_U64, TN__EW_abs),
+    TN__UNARY_KERNEL(sign, TN__REALS &TN__NOT_U64, TN__EW_sign),
+    TN__UNARY_KERNEL(floor, TN__REALS, TN__EW_floor),
+    TN__UNARY_KERNEL(ceil, TN__REALS, TN__EW_ceil),
+    TN__UNARY_KERNEL(trunc, TN__REALS, TN__EW_trunc),
+    TN__UNARY_KERNEL(round, TN__REALS, TN__EW_round),
+    TN__UNARY_KERNEL(frac, TN__FLOATS, TN__EW_frac),
+    TN__UNARY_KERNEL(square, TN__NUMBERS, TN__EW_square),
+    TN__UNARY_KERNEL(reciprocal, TN__FLOATS_COMPLEX, TN__EW_reciprocal),
+    TN__UNARY_KERNEL(rsqrt, TN__FLOATS_COMPLEX, TN__EW_rsqrt),
+    TN__UNARY_KERNEL(expm1, TN__FLOATS, TN__EW_expm1),
+    TN__UNARY_KERNEL(log1p, TN__FLOATS, TN__EW_log1p),
+    TN__UNARY_KERNEL(log2, TN__FLOATS_COMPLEX, TN__EW_log2),
+    TN__UNARY_KERNEL(log10, TN__FLOATS_COMPLEX, TN__EW_log10),
+    TN__UNARY_KERNEL(sin, TN__FLOATS_COMPLEX, TN__EW_sin),
+    TN__UNARY_KERNEL(cos, TN__FLOATS_COMPLEX, TN__EW_cos),
+    TN__UNARY_KERNEL(tan, TN__FLOATS_COMPLEX, TN__EW_tan),
+    TN__UNARY_KERNEL(asin, TN__FLOATS_COMPLEX, TN__EW_asin),
+    TN__UNARY_KERNEL(acos, TN__FLOATS_COMPLEX, TN__EW_acos),
+    TN__UNARY_KERNEL(atan, TN__FLOATS_COMPLEX, TN__EW_atan),
+    TN__UNARY_KERNEL(sinh, TN__FLOATS_COMPLEX, TN__EW_sinh),
+    TN__UNARY_KERNEL(cosh, TN__FLOATS_COMPLEX, TN__EW_cosh),
+    TN__UNARY_KERNEL(tanh, TN__FLOATS_COMPLEX, TN__EW_tanh),
+    TN__UNARY_KERNEL(erf, TN__FLOATS, TN__EW_erf),
+    TN__UNARY_KERNEL(erfc, TN__FLOATS, TN__EW_erfc),
+    TN__UNARY_KERNEL(erfinv, TN__FLOATS, TN__EW_erfinv),
 };
 TN__KERNEL_TABLE(arithmetic);

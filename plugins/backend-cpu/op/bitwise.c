@@ -80,7 +80,7 @@ static tn_status run_bitwise_xor(const tn_call *call)
 static tn_status elementwise_not(const tn_call *call)
 {
     bool truth = tn_view_dtype(call->in[0]) == TN_BOOL;
-    return tn__elementwise_run(call, truth ? TN__LOGICAL_NOT : TN__BITWISE_NOT, 1, NULL);
+    return tn__elementwise_run(call, truth ? TN__EW_logical_not : TN__EW_bitwise_not, 1, NULL);
 }
 
 static tn_status run_bitwise_not(const tn_call *call)
@@ -90,9 +90,11 @@ static tn_status run_bitwise_not(const tn_call *call)
 }
 
 static const tn_kernel_def kernels[] = {
-    TN__ELEMENTWISE_KERNEL(bitwise_and, TN__INTS_BOOL, run_bitwise_and, TN__BITWISE_AND, 2, NULL),
-    TN__ELEMENTWISE_KERNEL(bitwise_or, TN__INTS_BOOL, run_bitwise_or, TN__BITWISE_OR, 2, NULL),
-    TN__ELEMENTWISE_KERNEL(bitwise_xor, TN__INTS_BOOL, run_bitwise_xor, TN__BITWISE_XOR, 2, NULL),
+    TN__ELEMENTWISE_KERNEL(bitwise_and, TN__INTS_BOOL, run_bitwise_and, TN__EW_bitwise_and, 2,
+                           NULL),
+    TN__ELEMENTWISE_KERNEL(bitwise_or, TN__INTS_BOOL, run_bitwise_or, TN__EW_bitwise_or, 2, NULL),
+    TN__ELEMENTWISE_KERNEL(bitwise_xor, TN__INTS_BOOL, run_bitwise_xor, TN__EW_bitwise_xor, 2,
+                           NULL),
     TN__KERNEL(bitwise_not, TN__INTS_BOOL),
 };
 TN__KERNEL_TABLE(bitwise);

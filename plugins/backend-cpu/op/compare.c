@@ -16,7 +16,7 @@ static tn_status run_nan_to_num(const tn_call *call)
                                      : 0x1.fffffep127;
     const double numbers[3] = { isnan(o->nan) ? 0 : o->nan, isnan(o->posinf) ? most : o->posinf,
                                 isnan(o->neginf) ? -most : o->neginf };
-    return tn__elementwise_run(call, TN__NAN_TO_NUM, 1, numbers);
+    return tn__elementwise_run(call, TN__EW_nan_to_num, 1, numbers);
 }
 
 /* ---- options as numbers ---------------------------------------------------------------------- */
@@ -29,15 +29,15 @@ static void fill_clamp(const void *options, double *numbers)
 }
 
 static const tn_kernel_def kernels[] = {
-    TN__BINARY_KERNEL(eq, TN__NUMBERS_BOOL, TN__EQ),
-    TN__BINARY_KERNEL(ne, TN__NUMBERS_BOOL, TN__NE),
-    TN__BINARY_KERNEL(lt, TN__REALS_BOOL &TN__NOT_U64, TN__LT),
-    TN__BINARY_KERNEL(le, TN__REALS_BOOL &TN__NOT_U64, TN__LE),
-    TN__BINARY_KERNEL(gt, TN__REALS_BOOL &TN__NOT_U64, TN__GT),
-    TN__BINARY_KERNEL(ge, TN__REALS_BOOL &TN__NOT_U64, TN__GE),
-    TN__BINARY_KERNEL(maximum, TN__REALS_BOOL, TN__MAXIMUM),
-    TN__BINARY_KERNEL(minimum, TN__REALS_BOOL &TN__NOT_U64, TN__MINIMUM),
-    TN__UNARY_KERNEL_OPTIONS(clamp, TN__REALS &TN__NOT_U64, TN__CLAMP),
+    TN__BINARY_KERNEL(eq, TN__NUMBERS_BOOL, TN__EW_eq),
+    TN__BINARY_KERNEL(ne, TN__NUMBERS_BOOL, TN__EW_ne),
+    TN__BINARY_KERNEL(lt, TN__REALS_BOOL &TN__NOT_U64, TN__EW_lt),
+    TN__BINARY_KERNEL(le, TN__REALS_BOOL &TN__NOT_U64, TN__EW_le),
+    TN__BINARY_KERNEL(gt, TN__REALS_BOOL &TN__NOT_U64, TN__EW_gt),
+    TN__BINARY_KERNEL(ge, TN__REALS_BOOL &TN__NOT_U64, TN__EW_ge),
+    TN__BINARY_KERNEL(maximum, TN__REALS_BOOL, TN__EW_maximum),
+    TN__BINARY_KERNEL(minimum, TN__REALS_BOOL &TN__NOT_U64, TN__EW_minimum),
+    TN__UNARY_KERNEL_OPTIONS(clamp, TN__REALS &TN__NOT_U64, TN__EW_clamp),
     TN__KERNEL(nan_to_num, TN__FLOATS),
 };
 TN__KERNEL_TABLE(compare);

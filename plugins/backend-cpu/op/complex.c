@@ -37,35 +37,35 @@
         name##_c64, name##_c128                                                                    \
     }
 tn__ew_loop *const tn__complex_loops[TN__EW_COUNT][2] = {
-    [TN__ADD] = PAIR(add),
-    [TN__SUB] = PAIR(sub),
-    [TN__ADD_ALPHA] = PAIR(add_alpha),
-    [TN__MUL] = PAIR(mul),
-    [TN__DIV] = PAIR(div),
-    [TN__ADD_SCALAR] = PAIR(add_scalar),
-    [TN__MUL_SCALAR] = PAIR(mul_scalar),
-    [TN__NEG] = PAIR(neg),
-    [TN__EQ] = PAIR(eq),
-    [TN__NE] = PAIR(ne),
-    [TN__CONJ] = PAIR(conj),
-    [TN__EXP] = PAIR(exp),
-    [TN__LOG] = PAIR(log),
-    [TN__SQRT] = PAIR(sqrt),
-    [TN__SQUARE] = PAIR(square),
-    [TN__RECIPROCAL] = PAIR(reciprocal),
-    [TN__RSQRT] = PAIR(rsqrt),
-    [TN__SIGMOID] = PAIR(sigmoid),
-    [TN__LOG2] = PAIR(log2),
-    [TN__LOG10] = PAIR(log10),
-    [TN__SIN] = PAIR(sin),
-    [TN__COS] = PAIR(cos),
-    [TN__TAN] = PAIR(tan),
-    [TN__ASIN] = PAIR(asin),
-    [TN__ACOS] = PAIR(acos),
-    [TN__ATAN] = PAIR(atan),
-    [TN__SINH] = PAIR(sinh),
-    [TN__COSH] = PAIR(cosh),
-    [TN__TANH] = PAIR(tanh),
+    [TN__EW_add] = PAIR(add),
+    [TN__EW_sub] = PAIR(sub),
+    [TN__EW_add_alpha] = PAIR(add_alpha),
+    [TN__EW_mul] = PAIR(mul),
+    [TN__EW_div] = PAIR(div),
+    [TN__EW_add_scalar] = PAIR(add_scalar),
+    [TN__EW_mul_scalar] = PAIR(mul_scalar),
+    [TN__EW_neg] = PAIR(neg),
+    [TN__EW_eq] = PAIR(eq),
+    [TN__EW_ne] = PAIR(ne),
+    [TN__EW_conj] = PAIR(conj),
+    [TN__EW_exp] = PAIR(exp),
+    [TN__EW_log] = PAIR(log),
+    [TN__EW_sqrt] = PAIR(sqrt),
+    [TN__EW_square] = PAIR(square),
+    [TN__EW_reciprocal] = PAIR(reciprocal),
+    [TN__EW_rsqrt] = PAIR(rsqrt),
+    [TN__EW_sigmoid] = PAIR(sigmoid),
+    [TN__EW_log2] = PAIR(log2),
+    [TN__EW_log10] = PAIR(log10),
+    [TN__EW_sin] = PAIR(sin),
+    [TN__EW_cos] = PAIR(cos),
+    [TN__EW_tan] = PAIR(tan),
+    [TN__EW_asin] = PAIR(asin),
+    [TN__EW_acos] = PAIR(acos),
+    [TN__EW_atan] = PAIR(atan),
+    [TN__EW_sinh] = PAIR(sinh),
+    [TN__EW_cosh] = PAIR(cosh),
+    [TN__EW_tanh] = PAIR(tanh),
 };
 
 /* ---- kernels --------------------------------------------------------------------------------- */
@@ -90,7 +90,7 @@ static tn_status run_abs_complex(const tn_call *call)
     tn_call parts = *call;
     parts.in = in;
     parts.n_in = 2;
-    return tn__elementwise_run(&parts, TN__HYPOT, 2, NULL);
+    return tn__elementwise_run(&parts, TN__EW_hypot, 2, NULL);
 }
 
 static tn_status run_complex(const tn_call *call)
@@ -107,6 +107,6 @@ static tn_status run_complex(const tn_call *call)
 static const tn_kernel_def kernels[] = {
     TN_KERNEL("abs", "cpu", "tn_abs_complex", TN_MASK_COMPLEX, run_abs_complex),
     TN__KERNEL(complex, TN__FLOATS),
-    TN__UNARY_KERNEL(conj, TN_MASK_COMPLEX, TN__CONJ),
+    TN__UNARY_KERNEL(conj, TN_MASK_COMPLEX, TN__EW_conj),
 };
 TN__KERNEL_TABLE(complex);

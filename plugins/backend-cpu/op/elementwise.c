@@ -90,7 +90,7 @@ static TN_ATTR(noinline) tn_status
     tn_dtype dtype = tn_view_dtype(call->out[0]);
     /* Comparisons are computed in the inputs' type. All others in the result's, such as a sum of
      * integers and a number that is not an integer (add_scalar). */
-    bool compares = op >= TN__EQ && op <= TN__GE;
+    bool compares = op >= TN__EW_eq && op <= TN__EW_ge;
     enum tn__ct ct = tn__ct_of(compares ? tn_view_dtype(call->in[0]) : dtype);
     struct job job = { .loop = find_loop(op, ct),
                        .numbers = numbers,
@@ -111,7 +111,7 @@ static TN_ATTR(noinline) tn_status
         if (!as_they_lie && from != tn__ct_dtype(ct))
             job.load[k] = tn__convert_load(from, ct);
     }
-    int64_t grain = op >= TN__EXP ? GRAIN_COSTLY : GRAIN_CHEAP;
+    int64_t grain = op >= TN__EW_exp ? GRAIN_COSTLY : GRAIN_CHEAP;
     if (job.span.count <= grain)
         return part(&job, 0, job.span.count);
     return tn_parallel_for(job.span.count, grain / 2, part, &job);
@@ -145,7 +145,7 @@ static inline tn_status run(const tn_call *call, enum tn__ew op, int32_t inputs,
     if (y->dtype.code == 2 && y->dtype.bits >= 32) {
         enum tn__ct ct = y->dtype.bits == 32 ? TN__F32 : TN__F64;
         int64_t count = same_dense(y, a, b), size = y->dtype.bits / 8;
-        if (count >= 0 && count <= (op >= TN__EXP ? GRAIN_COSTLY : GRAIN_CHEAP)) {
+        if (count >= 0 && count <= (op >= TN__EW_exp ? GRAIN_COSTLY : GRAIN_CHEAP)) {
             find_loop(op, ct)(count, tn__view_at(y), size, tn__view_at(a), size, tn__view_at(b),
                               size, numbers);
             return TN_OK;

@@ -65,10 +65,10 @@ F_LOOPS(double, f64, )
         [TN__F32] = name##_f32, [TN__F64] = name##_f64                                             \
     }
 tn__ew_loop *const tn__scalar_loops[TN__EW_COUNT][TN__I64 + 1] = {
-    [TN__DIV_TRUNC] = { [TN__I64] = div_trunc_i64 },
-    [TN__DIV_FLOOR] = { [TN__I64] = div_floor_i64 },
-    [TN__REMAINDER] = { [TN__I64] = remainder_i64 },
-    [TN__FMOD] = { [TN__I64] = fmod_i64 },
-    [TN__POW] = { [TN__I64] = pow_i64 },
-    [TN__HYPOT] = FLOATS(hypot),
+    [TN__EW_div_trunc] = { [TN__I64] = div_trunc_i64 },
+    [TN__EW_div_floor] = { [TN__I64] = div_floor_i64 },
+    [TN__EW_remainder] = { [TN__I64] = remainder_i64 },
+    [TN__EW_fmod] = { [TN__I64] = fmod_i64 },
+    [TN__EW_pow] = { [TN__I64] = pow_i64 },
+    [TN__EW_hypot] = FLOATS(hypot),
 };

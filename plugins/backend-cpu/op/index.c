@@ -314,7 +314,7 @@ static tn_status scatter(const tn_call *call, int64_t dim, bool add)
         job.load = tn__convert_load(dtype, job.whole ? TN__I64 : TN__F64);
         job.store = tn__convert_store(job.whole ? TN__I64 : TN__F64, dtype);
         if (tn__ct_dtype(ct) == dtype)
-            job.sum = tn__loop_of(TN__ADD, ct);
+            job.sum = tn__loop_of(TN__EW_add, ct);
         job.narrow = tn__float16_index(dtype);
         if (job.narrow >= 0)
             job.sum = tn__simd.float16->add[job.narrow];

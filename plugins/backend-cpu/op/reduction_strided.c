@@ -144,16 +144,16 @@ static const void *prepare(const struct job *job, int64_t n, const void *x, cons
     case TN__AS_IT_IS: return x;
     case TN__APART:
     case TN__EXP_FROM:
-        tn__loop_of(TN__SUB, ct)(n, to, size, x, size, from, step, none);
+        tn__loop_of(TN__EW_sub, ct)(n, to, size, x, size, from, step, none);
         if (job->r->before == TN__EXP_FROM)
-            tn__loop_of(TN__EXP, ct)(n, to, size, to, size, to, size, none);
+            tn__loop_of(TN__EW_exp, ct)(n, to, size, to, size, to, size, none);
         return to;
-    case TN__SIZE: tn__loop_of(TN__ABS, ct)(n, to, size, x, size, x, size, none); return to;
+    case TN__SIZE: tn__loop_of(TN__EW_abs, ct)(n, to, size, x, size, x, size, none); return to;
     case TN__POWER: {
-        tn__ew_loop *power = tn__loop_of(TN__POW, ct);
+        tn__ew_loop *power = tn__loop_of(TN__EW_pow, ct);
         float p_f32 = (float)job->r->p;
         const void *p = ct == TN__F32 ? (const void *)&p_f32 : &job->r->p;
-        tn__loop_of(TN__ABS, ct)(n, to, size, x, size, x, size, none);
+        tn__loop_of(TN__EW_abs, ct)(n, to, size, x, size, x, size, none);
         power(n, to, size, to, size, p, 0, none);
         return to;
     }
@@ -325,7 +325,7 @@ static void take_rows_prepared(const struct job *job, int64_t rows, int64_t wide
             job->load(wide, row, step, here);
             prepare(job, wide, here, from, size, here);
             if (job->r->what == TN__FOLD_SQUARES)
-                tn__loop_of(TN__MUL, job->ct)(wide, here, size, here, size, here, size, none);
+                tn__loop_of(TN__EW_mul, job->ct)(wide, here, size, here, size, here, size, none);
         }
         take_rows(job, deep, wide, numbers, line, first + at, to);
     }

@@ -101,35 +101,30 @@ static bool supports_one_dtype(const tn_call *call, char *reason, size_t size)
 
 static tn_status run_clamp_tensor(const tn_call *call)
 {
-    return mix(call, 0, TN__TERNARY_CLAMP_TENSOR);
+    return mix(call, 0, TN__TERNARY_clamp_tensor);
 }
 
 static tn_status run_lerp(const tn_call *call)
 {
-    return mix(call, 0, TN__TERNARY_LERP);
+    return mix(call, 0, TN__TERNARY_lerp);
 }
 
 static tn_status run_lerp_scalar(const tn_call *call)
 {
     return mix(call, ((const tn_lerp_scalar_options *)call->options)->weight,
-               TN__TERNARY_LERP_SCALAR);
+               TN__TERNARY_lerp_scalar);
 }
 
 static tn_status run_addcmul(const tn_call *call)
 {
-    return mix(call, ((const tn_addcmul_options *)call->options)->value, TN__TERNARY_ADDCMUL);
+    return mix(call, ((const tn_addcmul_options *)call->options)->value, TN__TERNARY_addcmul);
 }
 
 static tn_status run_addcdiv(const tn_call *call)
 {
-    return mix(call, ((const tn_addcdiv_options *)call->options)->value, TN__TERNARY_ADDCDIV);
+    return mix(call, ((const tn_addcdiv_options *)call->options)->value, TN__TERNARY_addcdiv);
 }
 
-static const tn_kernel_def kernels[] = {
-    TN__KERNEL_SUPPORTS(clamp_tensor, TN__FLOATS, supports_one_dtype),
-    TN__KERNEL_SUPPORTS(lerp, TN__FLOATS, supports_one_dtype),
-    TN__KERNEL_SUPPORTS(lerp_scalar, TN__FLOATS, supports_one_dtype),
-    TN__KERNEL_SUPPORTS(addcmul, TN__FLOATS, supports_one_dtype),
-    TN__KERNEL_SUPPORTS(addcdiv, TN__FLOATS, supports_one_dtype),
-};
+#define ROW(name) TN__KERNEL_SUPPORTS(name, TN__FLOATS, supports_one_dtype),
+static const tn_kernel_def kernels[] = { TN__TERNARIES(ROW) };
 TN__KERNEL_TABLE(ternary);

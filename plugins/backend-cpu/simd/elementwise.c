@@ -89,10 +89,10 @@ UNARY(abs, a < 0 ? 0 - U(a) : U(a))
 UNARY(sign, (a > 0) - (a < 0))
 UNARY(same, a)
 UNARY(square, U(a) * U(a))
-BINARY(and, a & b)
-BINARY(or, a | b)
-BINARY(xor, a ^ b)
-UNARY(not, ~a)
+BINARY(bitwise_and, a & b)
+BINARY(bitwise_or, a | b)
+BINARY(bitwise_xor, a ^ b)
+UNARY(bitwise_not, ~a)
 UNARY(logical_not, a == 0)
 COMPARE(eq, a == b)
 COMPARE(ne, a != b)
@@ -120,77 +120,56 @@ static void clamp_i64(int64_t n, char *yp, int64_t sy, const char *ap, int64_t s
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-#define FLOATS(name)                                                                               \
-    {                                                                                              \
-        [TN__F32] = name##_f32, [TN__F64] = name##_f64                                             \
-    }
+#define FLOATS(name) [TN__EW_##name] = { [TN__F32] = name##_f32, [TN__F64] = name##_f64 }
 #define NUMBERS(name)                                                                              \
-    {                                                                                              \
-        [TN__F32] = name##_f32, [TN__F64] = name##_f64, [TN__I64] = name##_i64                     \
-    }
-
+    [TN__EW_##name] = { [TN__F32] = name##_f32, [TN__F64] = name##_f64, [TN__I64] = name##_i64 }
 #define STEPS(name)                                                                                \
-    {                                                                                              \
-        [TN__F32] = name##_f32, [TN__F64] = name##_f64, [TN__I64] = same_i64                       \
-    }
-#define WHOLE(name)                                                                                \
-    {                                                                                              \
-        [TN__I64] = name##_i64                                                                     \
-    }
+    [TN__EW_##name] = { [TN__F32] = name##_f32, [TN__F64] = name##_f64, [TN__I64] = same_i64 }
+#define WHOLE(name) [TN__EW_##name] = { [TN__I64] = name##_i64 }
 
+#define ROWS_CHEAP(name) FLOATS(name),
+#define ROWS_COSTLY(name)
 const struct tn__simd_elementwise TN__SIMD_TABLE(elementwise) = {
     .ew = {
-        [TN__ADD] = NUMBERS(add),
-        [TN__SUB] = NUMBERS(sub),
-        [TN__ADD_ALPHA] = NUMBERS(add_alpha),
-        [TN__MUL] = NUMBERS(mul),
-        [TN__DIV] = FLOATS(div),
-        [TN__DIV_TRUNC] = FLOATS(div_trunc),
-        [TN__MAXIMUM] = NUMBERS(maximum),
-        [TN__MINIMUM] = NUMBERS(minimum),
-        [TN__RELU_GRAD] = FLOATS(relu_grad),
-        [TN__PRELU] = FLOATS(prelu),
-        [TN__ADD_SCALAR] = NUMBERS(add_scalar),
-        [TN__MUL_SCALAR] = NUMBERS(mul_scalar),
-        [TN__NEG] = NUMBERS(neg),
-        [TN__ABS] = NUMBERS(abs),
-        [TN__SIGN] = NUMBERS(sign),
-        [TN__SQUARE] = NUMBERS(square),
-        [TN__CUBE] = FLOATS(cube),
-        [TN__CLAMP] = NUMBERS(clamp),
-        [TN__RELU] = NUMBERS(relu),
-        [TN__EQ] = NUMBERS(eq),
-        [TN__NE] = NUMBERS(ne),
-        [TN__LT] = NUMBERS(lt),
-        [TN__LE] = NUMBERS(le),
-        [TN__GT] = NUMBERS(gt),
-        [TN__GE] = NUMBERS(ge),
-        [TN__FRAC] = FLOATS(frac),
-        [TN__LEAKY_RELU] = FLOATS(leaky_relu),
-        [TN__HARDSIGMOID] = FLOATS(hardsigmoid),
-        [TN__HARDSWISH] = FLOATS(hardswish),
-        [TN__SOFTSHRINK] = FLOATS(softshrink),
-        [TN__HARDSHRINK] = FLOATS(hardshrink),
-        [TN__THRESHOLD] = FLOATS(threshold),
-        [TN__SOFTSIGN] = FLOATS(softsign),
-        [TN__SQRT] = FLOATS(sqrt),
-        [TN__RECIPROCAL] = FLOATS(reciprocal),
-        [TN__RSQRT] = FLOATS(rsqrt),
-        [TN__FLOOR] = STEPS(floor),
-        [TN__CEIL] = STEPS(ceil),
-        [TN__TRUNC] = STEPS(trunc),
-        [TN__ROUND] = STEPS(round),
-        [TN__BITWISE_AND] = WHOLE(and),
-        [TN__BITWISE_OR] = WHOLE(or),
-        [TN__BITWISE_XOR] = WHOLE(xor),
-        [TN__BITWISE_NOT] = WHOLE(not),
-        [TN__LOGICAL_NOT] = WHOLE(logical_not),
+#define ACTIVATION(name, inputs, cost, formula) ROWS_##cost(name)
+#include "base/activation_list.h"
+        [TN__EW_relu][TN__I64] = relu_i64,
+        NUMBERS(add),
+        NUMBERS(sub),
+        NUMBERS(add_alpha),
+        NUMBERS(mul),
+        FLOATS(div),
+        FLOATS(div_trunc),
+        NUMBERS(maximum),
+        NUMBERS(minimum),
+        NUMBERS(add_scalar),
+        NUMBERS(mul_scalar),
+        NUMBERS(neg),
+        NUMBERS(abs),
+        NUMBERS(sign),
+        NUMBERS(square),
+        FLOATS(cube),
+        NUMBERS(clamp),
+        NUMBERS(eq),
+        NUMBERS(ne),
+        NUMBERS(lt),
+        NUMBERS(le),
+        NUMBERS(gt),
+        NUMBERS(ge),
+        FLOATS(frac),
+        FLOATS(sqrt),
+        FLOATS(reciprocal),
+        FLOATS(rsqrt),
+        STEPS(floor),
+        STEPS(ceil),
+        STEPS(trunc),
+        STEPS(round),
+        WHOLE(bitwise_and),
+        WHOLE(bitwise_or),
+        WHOLE(bitwise_xor),
+        WHOLE(bitwise_not),
+        WHOLE(logical_not),
     },
-    .ternary = {
-        [TN__TERNARY_LERP] = FLOATS(lerp),
-        [TN__TERNARY_LERP_SCALAR] = FLOATS(lerp_scalar),
-        [TN__TERNARY_ADDCMUL] = FLOATS(addcmul),
-        [TN__TERNARY_ADDCDIV] = FLOATS(addcdiv),
-        [TN__TERNARY_CLAMP_TENSOR] = FLOATS(clamp_tensor),
-    },
+#define TERNARY_ROW(name) [TN__TERNARY_##name] = { [TN__F32] = name##_f32, [TN__F64] = name##_f64 },
+    .ternary = { TN__TERNARIES(TERNARY_ROW) },
 };

@@ -27,8 +27,6 @@ BINARY(div, a / b)
 BINARY(div_trunc, NAME(trunc_of)(a / b))
 BINARY(maximum, ((a != a) | (a > b)) ? a : b)
 BINARY(minimum, ((a != a) | (a < b)) ? a : b)
-BINARY(relu_grad, b <= 0 ? 0 : a)
-BINARY(prelu, a > 0 ? a : a * b)
 UNARY(add_scalar, a + p)
 UNARY(mul_scalar, a * p)
 UNARY(neg, -a)
@@ -43,15 +41,14 @@ UNARY(square, a * a)
 UNARY(cube, a * a * a)
 UNARY(reciprocal, 1 / a)
 UNARY(clamp, NAME(bounded)(a, p, q))
-UNARY(relu, a < 0 ? 0 : a)
-UNARY(leaky_relu, a > 0 ? a : a * p)
-UNARY(hardsigmoid, NAME(bounded)(a + 3, 0, 6) / 6)
-UNARY(hardswish, a * NAME(bounded)(a + 3, 0, 6) / 6)
-UNARY(softshrink, a > p ? a - p : a < -p ? a + p : a * 0)
-UNARY(hardshrink, ((a >= -p) & (a <= p)) ? 0 : a)
-UNARY(threshold, a <= p ? q : a)
-UNARY(softsign, a / (1 + NAME(fabs_of)(a)))
 /* clang-format on */
+
+#define LOOPS_CHEAP(inputs, name, formula) inputs(name, formula)
+#define LOOPS_COSTLY(inputs, name, formula)
+#define ACTIVATION(name, inputs, cost, formula) LOOPS_##cost(inputs, name, formula)
+#include "base/activation_list.h"
+#undef LOOPS_CHEAP
+#undef LOOPS_COSTLY
 
 /* ---- three operands -------------------------------------------------------------------------- */
 

@@ -199,37 +199,32 @@ static void add_halves(int64_t n, char *y, int64_t sy, const char *a, int64_t sa
     {                                                                                              \
         name##_f16, name##_bf16                                                                    \
     }
+#define TERNARY_ROW(name) [TN__TERNARY_##name] = PAIR(name),
 const struct tn__simd_float16 TN__SIMD_TABLE(float16) = {
     .ew = {
-        [TN__NEG] = { neg_u16, neg_u16 },
-        [TN__ABS] = { abs_u16, abs_u16 },
+        [TN__EW_neg] = { neg_u16, neg_u16 },
+        [TN__EW_abs] = { abs_u16, abs_u16 },
 #ifdef __AVX512BW__
-        [TN__ADD] = PAIR(sum),
-        [TN__SUB] = PAIR(difference),
-        [TN__ADD_ALPHA] = PAIR(sum_alpha),
-        [TN__MUL] = PAIR(product),
-        [TN__DIV] = PAIR(quotient),
-        [TN__MAXIMUM] = PAIR(maximum),
-        [TN__MINIMUM] = PAIR(minimum),
-        [TN__SQUARE] = PAIR(square),
-        [TN__RECIPROCAL] = PAIR(reciprocal),
-        [TN__SQRT] = PAIR(root),
-        [TN__RSQRT] = PAIR(one_by_root),
-        [TN__ADD_SCALAR] = PAIR(sum_scalar),
-        [TN__MUL_SCALAR] = PAIR(product_scalar),
-        [TN__TANH_GRAD] = PAIR(tanh_grad),
-        [TN__SIGMOID_GRAD] = PAIR(sigmoid_grad),
+        [TN__EW_add] = PAIR(sum),
+        [TN__EW_sub] = PAIR(difference),
+        [TN__EW_add_alpha] = PAIR(sum_alpha),
+        [TN__EW_mul] = PAIR(product),
+        [TN__EW_div] = PAIR(quotient),
+        [TN__EW_maximum] = PAIR(maximum),
+        [TN__EW_minimum] = PAIR(minimum),
+        [TN__EW_square] = PAIR(square),
+        [TN__EW_reciprocal] = PAIR(reciprocal),
+        [TN__EW_sqrt] = PAIR(root),
+        [TN__EW_rsqrt] = PAIR(one_by_root),
+        [TN__EW_add_scalar] = PAIR(sum_scalar),
+        [TN__EW_mul_scalar] = PAIR(product_scalar),
+        [TN__EW_tanh_grad] = PAIR(tanh_grad),
+        [TN__EW_sigmoid_grad] = PAIR(sigmoid_grad),
 #endif
     },
 #ifdef __AVX512BW__
     .add = PAIR(sum),
-    .ternary = {
-        [TN__TERNARY_LERP] = PAIR(lerp),
-        [TN__TERNARY_LERP_SCALAR] = PAIR(lerp_scalar),
-        [TN__TERNARY_ADDCMUL] = PAIR(addcmul),
-        [TN__TERNARY_ADDCDIV] = PAIR(addcdiv),
-        [TN__TERNARY_CLAMP_TENSOR] = PAIR(clamp_tensor),
-    },
+    .ternary = { TN__TERNARIES(TERNARY_ROW) },
 #else
     .add = { add_halves, add_bf16_u16 },
 #endif

@@ -68,15 +68,12 @@ static inline int tn__copy_index(int64_t item)
 
 /* ---- elementwise.c, functions.c -------------------------------------------------------------- */
 
-/* Of three numbers a, b, c and one that goes with the call. */
-enum tn__ternary {
-    TN__TERNARY_LERP,        /* a + c (b - a) */
-    TN__TERNARY_LERP_SCALAR, /* a + p (b - a) */
-    TN__TERNARY_ADDCMUL,     /* a + p b c */
-    TN__TERNARY_ADDCDIV,
-    TN__TERNARY_CLAMP_TENSOR, /* at least b, then at most c */
-    TN__TERNARY_COUNT
-};
+/* Of three numbers a, b, c and one that goes with the call, p. Their formulas are in
+ * elementwise_template.h and float16_vector_template.h. */
+#define TN__TERNARIES(X) X(lerp) X(lerp_scalar) X(addcmul) X(addcdiv) X(clamp_tensor)
+#define TN__TERNARY(name) TN__TERNARY_##name,
+enum tn__ternary { TN__TERNARIES(TN__TERNARY) TN__TERNARY_COUNT };
+#undef TN__TERNARY
 /* Operands: the result, a, b, c; the result may be one of them. */
 typedef void tn__ternary_loop(int64_t n, char *const *at, const int64_t *stride, double number);
 struct tn__simd_elementwise {
