@@ -6,7 +6,8 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/conv/conv.h %D%/conv/winograd.h %D%/math/exp_log.h %D%/math/float16.h %D%/math/float32.h \
 	%D%/math/float32_via_float64.h %D%/math/float64.h %D%/math/float64_erf.h %D%/math/float64_pow.h \
 	%D%/math/float64_trig.h %D%/math/sqrt.h %D%/matmul/blas.h %D%/matmul/gemm.h %D%/matmul/matmul.h \
-	%D%/nn/pool_template.h %D%/op/complex_template.h %D%/op/copy.h %D%/op/elementwise.h \
+	%D%/nn/attention.h %D%/nn/pool_template.h %D%/op/complex_template.h %D%/op/copy.h \
+	%D%/op/elementwise.h \
 	%D%/op/index_add_template.h %D%/op/index_template.h %D%/op/reduction.h %D%/op/scan_template.h \
 	%D%/op/sort_template.h %D%/op/where_template.h %D%/simd/copy_template.h %D%/simd/elementwise.h \
 	%D%/simd/elementwise_template.h %D%/simd/float16_scalar_template.h %D%/simd/float16_template.h \
@@ -24,7 +25,8 @@ plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c \
 	%D%/op/elementwise_scalar.c %D%/op/index.c %D%/op/index_nonzero.c %D%/op/random.c \
 	%D%/op/random_permutation.c %D%/op/reduction.c %D%/op/reduction_strided.c %D%/op/scan.c \
 	%D%/op/sort.c %D%/op/ternary.c %D%/op/where.c \
-	%D%/nn/attention.c %D%/nn/loss_elementwise.c %D%/nn/loss_nll.c %D%/nn/norm.c \
+	%D%/nn/attention.c %D%/nn/attention_block.c %D%/nn/attention_grad.c \
+	%D%/nn/loss_elementwise.c %D%/nn/loss_nll.c %D%/nn/norm.c \
 	%D%/nn/optimizer.c %D%/nn/pool.c %D%/nn/softmax.c \
 	%D%/matmul/blas.c %D%/matmul/gemm.c %D%/matmul/linear.c %D%/matmul/matmul.c \
 	%D%/matmul/packed.c \

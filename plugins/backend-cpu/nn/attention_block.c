@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Attention, one block of queries and keys: memory, rows, scores, masks and dropout. */
+#include <math.h>
+#include <string.h>
+
+#include "base/scratch.h"
+#include "matmul/gemm.h"
+#include "nn/attention.h"
+#include "simd/simd.h"
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static char *lay(char *base, size_t *used, int64_t count, int64_t size)
+{
+    size_t at = *used;
+
+    *used += ((size_t)(count * size) + 63) / 64 * 64;
+    return base ? base + at : NULL;
+}
+
+size_t tn__attention_lay_out(const struct attention *a, char *base, struct attention_workspace *d)
+{
+    int64_t most = a->e > a->v ? a->e : a->v, z = a->size;
+    size_t used = 0;
+
+    d->q = lay(base, &used, a->bq * a->e, z);
+    d->kt_panels = lay(base, &used, tn__attention_up(a->bk, a->wk) * a->e, z);
+    d->scores = lay(base, &used, a->bq * a->pitch, z);
+    d->dense = lay(base, &used, (a->bk > a->bq ? a->bk : a->bq) * most, z);
+    d->line = lay(base, &used, a->bk > most ? a->bk : most, z);
+    d->top = (double *)(void *)lay(base, &used, a->bq, 8);
+    d->sum = (double *)(void *)lay(base, &used, a->bq, 8);
+    if (!a->backward) {
+        d->v_panels = lay(base, &used, a->bk * tn__attention_up(a->v, a->wv), z);
+        d->sums = lay(base, &used, a->bq * a->v, z);
+        return used;
+    }
+    d->gy = lay(base, &used, a->bq * a->v, z);
+    d->q_panels = lay(base, &used, a->bq * tn__attention_up(a->e, a->we), z);
+    d->gy_panels = lay(base, &used, a->bq * tn__attention_up(a->v, a->wv), z);
+    d->vt_panels = lay(base, &used, tn__attention_up(a->bk, a->wk) * a->v, z);
+    d->k_panels = lay(base, &used, a->bk * tn__attention_up(a->e, a->we), z);
+    d->slopes = lay(base, &used, a->bq * a->pitch, z);
+    d->gq = lay(base, &used, a->q_range * a->e, z);
+    d->gk = lay(base, &used, a->k_range * a->e, z);
+    d->gv = lay(base, &used, a->k_range * a->v, z);
+    return used;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+void tn__attention_times(const struct attention *a, int64_t n, double factor, char *x)
+{
+    const double numbers[3] = { factor, 0, 0 };
+
+    tn__loop_of(TN__EW_mul_scalar, a->ct)(n, x, a->size, x, a->size, x, a->size, numbers);
+}
+
+void tn__attention_load_rows(const struct attention *a, const struct attention_operand *o,
+                             int64_t n, int64_t head, int64_t first, int64_t rows, int64_t columns,
+                             char *to)
+{
+    tn__load *load = tn__convert_load(o->dtype, a->ct);
+
+    for (int64_t i = 0; i < rows; i++)
+        load(columns, tn__attention_place(o, n, head, first + i), o->step[3],
+             to + i * columns * a->size);
+}
+
+void tn__attention_store_row(const struct attention *a, const struct attention_operand *o,
+                             int64_t n, int64_t head, int64_t row, int64_t columns,
+                             const char *from)
+{
+    tn__convert_store(a->ct, o->dtype)(columns, from, tn__attention_place(o, n, head, row),
+                                       o->step[3]);
+}
+
+void tn__attention_pack(const struct attention *a, const struct attention_operand *o, int64_t n,
+                        int64_t head, int64_t first, int64_t rows, int64_t columns, bool turned,
+                        char *dense, char *to)
+{
+    const char *from = tn__attention_place(o, n, head, first);
+    int64_t down = o->step[2] / a->size, across = o->step[3] / a->size;
+
+    if (o->dtype != tn__ct_dtype(a->ct)) {
+        tn__attention_load_rows(a, o, n, head, first, rows, columns, dense);
+        from = dense;
+        down = columns;
+        across = 1;
+    }
+    if (turned)
+        tn__gemm_pack(a->ct, columns, rows, tn__gemm_width(a->ct, rows), from, across, down, to);
+    else
+        tn__gemm_pack(a->ct, rows, columns, tn__gemm_width(a->ct, columns), from, down, across, to);
+}
+
+void tn__attention_multiply(const struct attention *a, int64_t m, int64_t n, int64_t k,
+                            const char *x, int64_t x_step, bool by_columns, const char *panels,
+                            char *c, int64_t ldc, bool add)
+{
+    int64_t width = tn__gemm_width(a->ct, n);
+    struct tn__gemm g = { .ct = a->ct,
+                          .by_columns = by_columns,
+                          .add = add,
+                          .m = m,
+                          .n = n,
+                          .k = k,
+                          .a = x,
+                          .a_step = x_step,
+                          .b = panels,
+                          .b_step = width,
+                          .b_panel = k * width,
+                          .width = width,
+                          .c = c,
+                          .ldc = ldc };
+
+    if (m > 0 && n > 0)
+        tn__gemm_run(&g);
+}
+
+/* ---- one block of scores --------------------------------------------------------------------- */
+
+static void hide(const struct attention *a, int64_t from, int64_t to, char *x)
+{
+    for (int64_t i = from; i < to; i++) {
+        if (a->ct == TN__F32)
+            ((float *)(void *)x)[i] = -INFINITY;
+        else
+            ((double *)(void *)x)[i] = -INFINITY;
+    }
+}
+
+static void mask_row(const struct attention *a, int64_t n, int64_t head, int64_t row, int64_t k0,
+                     int64_t keys, char *line, char *x)
+{
+    const struct attention_operand *mask = &a->mask;
+    const char *from;
+
+    if (a->causal) {
+        int64_t seen = row - k0 + 1;
+        hide(a, seen < 0 ? 0 : seen, keys, x);
+    }
+    if (!mask->at)
+        return;
+    from = tn__attention_place(mask, n, head, row) + k0 * mask->step[3];
+    if (mask->dtype != TN_BOOL) {
+        tn__convert_load(mask->dtype, a->ct)(keys, from, mask->step[3], line);
+        tn__gemm_add_row(a->ct, keys, line, x);
+        return;
+    }
+    for (int64_t i = 0; i < keys; i++)
+        if (!from[i * mask->step[3]])
+            hide(a, i, i + 1, x);
+}
+
+void tn__attention_find_scores(const struct attention *a, struct attention_workspace *d, int64_t n,
+                               int64_t head, int64_t q0, int64_t rows, int64_t k0, int64_t keys)
+{
+    tn__attention_multiply(a, rows, keys, a->e, d->q, a->e, false, d->kt_panels, d->scores,
+                           a->pitch, false);
+    if (a->causal || a->mask.at)
+        for (int64_t i = 0; i < rows; i++)
+            mask_row(a, n, head, q0 + i, k0, keys, d->line, d->scores + i * a->pitch * a->size);
+}
+
+void tn__attention_draw(const struct attention *a, int64_t n, int64_t head, int64_t row, int64_t k0,
+                        int64_t keys, char *to)
+{
+    uint64_t first = (((uint64_t)n * (uint64_t)a->h + (uint64_t)head) * (uint64_t)a->l +
+                      (uint64_t)row) *
+                         (uint64_t)a->s +
+                     (uint64_t)k0;
+
+    if (a->ct == TN__F32) {
+        float *x = (float *)(void *)to, keep = (float)a->keep, factor = (float)a->factor;
+        tn__simd.random->uniform_f32(a->seed, a->block, first, keys, 0, 1, x);
+        for (int64_t i = 0; i < keys; i++)
+            x[i] = x[i] < keep ? factor : 0;
+    } else {
+        double *x = (double *)(void *)to;
+        tn__simd.random->uniform_f64(a->seed, a->block, first, keys, 0, 1, x);
+        for (int64_t i = 0; i < keys; i++)
+            x[i] = x[i] < a->keep ? a->factor : 0;
+    }
+}
+
+void tn__attention_multiply_row(const struct attention *a, int64_t n, const char *by, char *x)
+{
+    static const double none[3] = { 0, 0, 0 };
+
+    tn__loop_of(TN__EW_mul, a->ct)(n, x, a->size, x, a->size, by, a->size, none);
+}
