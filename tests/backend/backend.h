@@ -7,7 +7,7 @@
 #ifndef TN_TESTS_BACKEND_H
 #define TN_TESTS_BACKEND_H
 
-#include <check.h>
+#include "tests/libcheck.h"
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  *
  * Convolutions and their gradients on the CPU compared with plain sums in double: all ways that
  * shapes choose between, images with channels first and last, and with TENON_MATH=exact. */
-#include <check.h>
+#include "tests/libcheck.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

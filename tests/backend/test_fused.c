@@ -3,7 +3,7 @@
  * Operators with what follows them in one, on the CPU: the bits of the operators one after the
  * other, whatever way a product takes and however many threads there are; no write out of bounds.
  */
-#include <check.h>
+#include "tests/libcheck.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  *
  * Max pooling and its gradient on the CPU compared with plain loops: images, and gradients that
  * come in, with the channels first and last. */
-#include <check.h>
+#include "tests/libcheck.h"
 #include <math.h>
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 #ifndef TN_TESTS_BASE_SUITE_H
 #define TN_TESTS_BASE_SUITE_H
 
-#include <check.h>
+#include "tests/libcheck.h"
 #include <stdio.h>
 #include <stdlib.h>
 

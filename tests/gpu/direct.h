@@ -5,7 +5,7 @@
 #ifndef TESTS_GPU_DIRECT_H
 #define TESTS_GPU_DIRECT_H
 
-#include <check.h>
+#include "tests/libcheck.h"
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  *
  * PyTorch as the judge: replays what the scripts in tests/oracle wrote there through tn_op_call on
  * every device that is there, forward and backward. */
-#include <check.h>
+#include "tests/libcheck.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * Random numbers: within their bounds, as often as they should be, the same from the same seed. And
  * what indices, shapes and equations refuse, in words; second
  * derivatives. */
-#include <check.h>
+#include "tests/libcheck.h"
 #include <math.h>
 #include <string.h>
 

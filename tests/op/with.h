@@ -5,7 +5,7 @@
 #ifndef TN_TESTS_OP_WITH_H
 #define TN_TESTS_OP_WITH_H
 
-#include <check.h>
+#include "tests/libcheck.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

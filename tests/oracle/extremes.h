@@ -5,7 +5,7 @@
 #ifndef TN_TESTS_ORACLE_EXTREMES_H
 #define TN_TESTS_ORACLE_EXTREMES_H
 
-#include <check.h>
+#include "tests/libcheck.h"
 #include <fnmatch.h>
 #include <signal.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #ifndef TN_TESTS_PLUGIN_PLACE_H
 #define TN_TESTS_PLUGIN_PLACE_H
 
-#include <check.h>
+#include "tests/libcheck.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>

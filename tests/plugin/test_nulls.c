@@ -3,7 +3,7 @@
  * Every function that libtenon exports, with NULL for all its pointers and for each in turn. What
  * its tags do not allow ([null-ok], [array]) fails with words; nothing ends the process. The calls
  * are generated from the headers (nulls.pl), so that a new function comes in by itself. */
-#include <check.h>
+#include "tests/libcheck.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

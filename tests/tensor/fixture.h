@@ -17,7 +17,7 @@
 #include "core/tensor/convert.h"
 #include "core/base/dtype.h"
 
-#include <check.h>
+#include "tests/libcheck.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
