@@ -149,6 +149,7 @@ if "--check" not in sys.argv:
     arrays = {"x": numpy.arange(6, dtype="<f4").reshape(2, 3) / 4, "größe.weight": numpy.array([-5, 66051], dtype=">i4"),
               "columns": numpy.asfortranarray(numpy.arange(12, dtype="<i2").reshape(2, 3, 2)), "none": numpy.zeros((0, 4))}
     numpy.savez(at("python.npz"), **arrays)
+    numpy.savez_compressed(at("python-deflated-small.npz"), **arrays)
     numpy.savez_compressed(at("python-deflated.npz"), **arrays, zeros=numpy.zeros(100000, dtype="<f8"))
     numpy.savez(at("refused-object.npz"), x=numpy.array([{}], dtype=object))
 

@@ -43,25 +43,32 @@ static inline char *slurp(const char *path, size_t *size)
 }
 
 /* Every load of a damaged file ends with a state or with words; one that is cut never loads. */
-static inline void cut_and_change(const char *format, const char *path)
+static inline void cut(const char *format, const char *path)
 {
-    static const unsigned char changes[] = { 0x01, 0x02, 0x20, 0x80, 0xff };
     size_t size;
     char *bytes = slurp(path, &size);
-    for (size_t cut = 0; cut < size; cut++) {
-        char *part = malloc(cut > 0 ? cut : 1); /* of its exact size, for the sanitizer */
-        memcpy(part, bytes, cut);
+    for (size_t left = 0; left < size; left++) {
+        char *part = malloc(left > 0 ? left : 1); /* of its exact size, for the sanitizer */
+        memcpy(part, bytes, left);
         tn_state *state = tn_state_new();
-        ck_assert_int_ne(load_memory_as(format, part, cut, state), TN_OK);
+        ck_assert_int_ne(load_memory_as(format, part, left, state), TN_OK);
         ck_assert(tn_error_text()[0] != '\0');
         ck_assert_int_eq(tn_state_count(state), 0);
         tn_error_clear();
         tn_state_drop(state);
         free(part);
     }
-    for (size_t i = 0; i < size * sizeof changes; i++) {
-        char *at = &bytes[i / sizeof changes], before = *at;
-        *at = (char)((unsigned char)before ^ changes[i % sizeof changes]);
+    free(bytes);
+}
+
+/* Each byte of a file, exclusive or each of the changes. */
+static inline void change(const char *format, const char *path, const char *changes)
+{
+    size_t size, count = strlen(changes);
+    char *bytes = slurp(path, &size);
+    for (size_t i = 0; i < size * count; i++) {
+        char *at = &bytes[i / count], before = *at;
+        *at = (char)(before ^ changes[i % count]);
         tn_state *state = tn_state_new();
         if (load_memory_as(format, bytes, size, state) == TN_OK)
             for (int64_t k = 0; k < tn_state_count(state); k++)
@@ -74,6 +81,12 @@ static inline void cut_and_change(const char *format, const char *path)
         *at = before;
     }
     free(bytes);
+}
+
+static inline void cut_and_change(const char *format, const char *path)
+{
+    cut(format, path);
+    change(format, path, "\x01\x02\x20\x80\xff");
 }
 
 /* Every byte of a small file with every value that it can have. */

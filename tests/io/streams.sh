@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The command with closed standard streams: what it prints does not get into the files that it writes.
+# The command with closed standard streams: what it prints does not get into the files that it
+# writes.
 tenon=${TENON-$abs_builddir/tools/tenon}
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT

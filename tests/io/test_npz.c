@@ -188,7 +188,9 @@ START_TEST(a_file_cut_at_every_length_or_changed_at_every_byte_is_an_error_or_lo
 {
     cut_and_change("npz", FILES "python.npz");
 #ifdef TN_WITH_ZLIB
-    cut_and_change("npz", FILES "python-deflated.npz");
+    cut_and_change("npz", FILES "python-deflated-small.npz");
+    cut("npz", FILES "python-deflated.npz"); /* with 800 KB of zeros: a load takes a millisecond */
+    change("npz", FILES "python-deflated.npz", "\x20");
 #endif
     change_to_anything("npz", FILES "refused-object.npz");
     TN_PROVES("SER-005");
