@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# tenon check finds what is wrong with plugins that are wrong on purpose (wrong.c), says it in words, and lets right ones
-# pass; its reports are what they say.
+# tenon check finds what is wrong with plugins that are wrong on purpose (wrong.c), says it in
+# words, and lets right ones pass; its reports are what they say.
 set -u
 top=${srcdir:-.}
 place=$(mktemp -d) || exit 99
 trap 'rm -rf "$place"' EXIT
 failed=0
 fail() { echo "FAIL: $*"; failed=1; }
-test "${TN_SANITIZERS-no}" = no || { echo "SKIP: check.sh: what sanitizers say is not what a plugin does"; exit 77; }
+test "${TN_SANITIZERS-no}" = no || {
+    echo "SKIP: check.sh: what sanitizers say is not what a plugin does"; exit 77; }
 
 TENON_PLUGIN_PATH=$PWD/plugins/.libs
 export TENON_PLUGIN_PATH
@@ -17,7 +18,8 @@ unset TENON_DEVICE TENON_PLUGIN_PATH_ADD
 cases=$top/tests/oracle
 
 build() { # NAME NUMBER
-    $CC -I"$top/sdk/include" -Isdk/include -shared -fPIC -fvisibility=hidden -DWRONG="$2" -o "$place/$1.so" "$top/tests/conform/wrong.c" -lm || exit 99
+    $CC -I"$top/sdk/include" -Isdk/include -shared -fPIC -fvisibility=hidden -DWRONG="$2" \
+        -o "$place/$1.so" "$top/tests/conform/wrong.c" -lm || exit 99
 }
 check() { # ARGUMENT...
     tools/tenon check "$@" >"$place/out" 2>"$place/err"
@@ -29,14 +31,18 @@ finds() {
     build "$1" "$2"
     check "$place/$1.so" --only "$3" --cases "${cases_of:-$cases}" --seconds "${seconds:-60}"
     test $code -eq 1 || fail "$1: exit status $code"
-    grep "^FAIL *$3 " "$place/out" | grep -qF -- "$4" || { fail "$1: \"$4\" is not in:"; cat "$place/out"; }
-    grep -q '^0 passed, 1 failed, 0 skipped$' "$place/out" || fail "$1: the last line is $(tail -n 1 "$place/out")"
+    grep "^FAIL *$3 " "$place/out" | grep -qF -- "$4" || {
+        fail "$1: \"$4\" is not in:"; cat "$place/out"; }
+    grep -q '^0 passed, 1 failed, 0 skipped$' "$place/out" ||
+        fail "$1: the last line is $(tail -n 1 "$place/out")"
 }
 
 build right RIGHT
-check "$place/right.so" --cases "$cases" --json "$place/json" --junit "$place/junit" --capabilities "$place/capabilities"
+check "$place/right.so" --cases "$cases" --json "$place/json" --junit "$place/junit" \
+    --capabilities "$place/capabilities"
 test $code -eq 0 || { fail "a right plugin: exit status $code"; cat "$place/out"; }
-grep -q '^ok *ops/relu ' "$place/out" && grep -q '^ok *grad/relu ' "$place/out" || fail "a right plugin: no ok for relu"
+grep -q '^ok *ops/relu ' "$place/out" && grep -q '^ok *grad/relu ' "$place/out" ||
+    fail "a right plugin: no ok for relu"
 grep -q ' 0 failed' "$place/out" || fail "a right plugin: $(tail -n 1 "$place/out")"
 if command -v python3 >/dev/null; then
     python3 - "$place" <<'END' || fail "the reports"
@@ -51,7 +57,8 @@ rows = {(r["name"], r["dtype"]): r for r in json.load(open(place + "/capabilitie
 assert rows["relu", "float32"]["cases"] > 3 and rows["relu", "float32"]["failed"] == 0, rows
 assert "wrong" in rows["relu", "float32"]["route"], rows["relu", "float32"]
 suite = xml.parse(place + "/junit").getroot()
-assert int(suite.get("tests")) == len(names) == len(suite.findall("testcase")) and suite.get("failures") == "0"
+assert int(suite.get("tests")) == len(names) == len(suite.findall("testcase"))
+assert suite.get("failures") == "0"
 END
 fi
 
@@ -75,10 +82,12 @@ finds hangs HANGS ops/relu "it was not done after 2 seconds"
 seconds=60
 finds thread THREAD contract/no-threads-at-load "loading it started 1 thread"
 finds handler HANDLER contract/process-left-alone "installs a handler for signal 10"
-finds rounds ROUNDS ops/relu "plugin \"org.example.wrong\": wrong left the rounding mode or the flushing of small numbers changed"
+finds rounds ROUNDS ops/relu \
+    "org.example.wrong\": wrong left the rounding mode or the flushing of small numbers changed"
 finds ungraded UNGRADED ops/relu "wrong left a gradient mode on (tn_grad_begin without tn_grad_end)"
 finds opens OPENS ops/relu "wrong left a scope open (tn_scope_begin without tn_scope_end)"
-finds rounds_early ROUNDS_EARLY contract/process-left-alone "activate left the rounding mode or the flushing of small numbers changed"
+finds rounds_early ROUNDS_EARLY contract/process-left-alone \
+    "activate left the rounding mode or the flushing of small numbers changed"
 finds ungraded_early UNGRADED_EARLY contract/process-left-alone "activate left a gradient mode on"
 finds opens_early OPENS_EARLY contract/process-left-alone "activate left a scope open"
 finds thread_early THREAD_EARLY contract/process-left-alone "activate started a thread"
@@ -91,21 +100,25 @@ cases_of=$top/tests/conform/cube.txt
 finds unfed UNFED grad/cube "it is another one when allocation"
 finds hushed HUSHED grad/cube "the error is another than TN_ERR_MEMORY when allocation"
 finds forgets FORGETS grad/cube "there is a leak: memory stays in use every time allocation"
-finds gradient GRADIENT grad/cube "finite differences: tn_gradcheck: input 0, element 0: the derivative says"
+finds gradient GRADIENT grad/cube \
+    "finite differences: tn_gradcheck: input 0, element 0: the derivative says"
 finds no_slope NO_SLOPE grad/cube "the derivative says nan"
-finds cut CUT grad/cube "second derivatives: tn_gradcheck: input 0, element 0: the derivative says 0"
+finds cut CUT grad/cube \
+    "second derivatives: tn_gradcheck: input 0, element 0: the derivative says 0"
 build cube CUBE
 check "$place/cube.so" --cases "$cases_of"
 test $code -eq 0 || { fail "a right operator: exit status $code"; cat "$place/out"; }
 grep -q '^ok *grad/cube ' "$place/out" || fail "a right operator: no ok for grad/cube"
 cases_of=$top/tests/conform/pair.txt
-finds deaf DEAF grad/pair "finite differences: tn_gradcheck: input 0, element 0: the derivative says"
+finds deaf DEAF grad/pair \
+    "finite differences: tn_gradcheck: input 0, element 0: the derivative says"
 finds first_only FIRST_ONLY grad/pair "output 1 alone: backward of pair: pair: no gradient of y"
 build pair PAIR
 check "$place/pair.so" --cases "$cases_of"
 test $code -eq 0 || { fail "a right operator of two outputs: exit status $code"; cat "$place/out"; }
 cases_of=$place/sulks.txt
-{ sed /^end/d "$top/tests/conform/cube.txt"; printf 'case cube/number\nop cube\nin f64 - - 0 - : 3\nrefused\nend\n'; } >"$cases_of"
+{ sed /^end/d "$top/tests/conform/cube.txt"; printf \
+    'case cube/number\nop cube\nin f64 - - 0 - : 3\nrefused\nend\n'; } >"$cases_of"
 finds sulks SULKS ops/cube "after case cube/number was refused, case cube/f64 gives something else"
 cases_of=$place/empty.txt
 echo end >"$cases_of"
@@ -115,34 +128,41 @@ finds short CUBE ops/cube "empty.txt:4: the values do not fill shape and strides
 
 # layers
 layer() { # NAME NUMBER
-    $CC -I"$top/sdk/include" -Isdk/include -shared -fPIC -fvisibility=hidden -DWRONG="$2" -o "$place/$1.so" "$top/tests/conform/wrong_layer.c" -lm || exit 99
+    $CC -I"$top/sdk/include" -Isdk/include -shared -fPIC -fvisibility=hidden -DWRONG="$2" \
+        -o "$place/$1.so" "$top/tests/conform/wrong_layer.c" -lm || exit 99
 }
 finds_layer() { # NAME NUMBER WORDS
     layer "$1" "$2"
     check "$place/$1.so" --only 'layers/Scaled' --cases "$layer_cases"
     test $code -eq 1 || fail "$1: exit status $code"
-    grep '^FAIL *layers/Scaled ' "$place/out" | grep -qF -- "$3" || { fail "$1: \"$3\" is not in:"; cat "$place/out"; }
+    grep '^FAIL *layers/Scaled ' "$place/out" | grep -qF -- "$3" || {
+        fail "$1: \"$3\" is not in:"; cat "$place/out"; }
 }
 layer_cases=$place/layers.txt
 printf 'layer Scaled(3)\nin f64 2,3 g : 0.5 -1 2 1 0.25 -0.5\n' >"$layer_cases"
 layer scaled RIGHT
 check "$place/scaled.so" --cases "$layer_cases"
-test $code -eq 0 && grep -q '^ok *layers/Scaled ' "$place/out" || { fail "a right layer: exit status $code"; cat "$place/out"; }
+test $code -eq 0 && grep -q '^ok *layers/Scaled ' "$place/out" || {
+    fail "a right layer: exit status $code"; cat "$place/out"; }
 check "$place/scaled.so" --only 'layers/*' --cases "$layer_cases" --device cpu:0,cpu
 test $code -eq 0 || { fail "a right layer on two devices: exit status $code"; cat "$place/out"; }
 check "$place/scaled.so" --only 'layers/*' --cases "$layer_cases" --device cpu,nowhere
-test $code -eq 1 && grep -q 'no device "nowhere"' "$place/out" || fail "a device that is not there: $code"
+test $code -eq 1 && grep -q 'no device "nowhere"' "$place/out" ||
+    fail "a device that is not there: $code"
 finds_layer caches CACHES "forward has to ask for them at every call"
 finds_layer hides HIDES "one that loaded the state gives something else"
-finds_layer forgets FORGETS "its spec Scaled(factor=4.0, dtype=float64) builds one that prints Scaled(factor=5.0, dtype=float64)"
+finds_layer forgets FORGETS \
+    "Scaled(factor=4.0, dtype=float64) builds one that prints Scaled(factor=5.0, dtype=float64)"
 finds_layer misprints MISPRINTS "its repr Scaled(4) builds one that prints Scaled(5)"
 finds_layer counts COUNTS "a call in eval mode changed the state: \`calls\`"
 finds_layer widens WIDENS "the result is"
 finds_layer cuts CUTS "the gradient of input 0, element 0, is 0; differences give 4.5"
 finds_layer cuts_own CUTS_OWN "the gradient of scale, element 0, is 0"
 finds_layer steps STEPS "a call in training mode changed a parameter"
-finds_layer borrows BORROWS "a deep copy that loaded a state computes with what is not its own: element 0 is 2.25, not 2.8125"
-finds_layer alters ALTERS "a deep copy of Scaled(factor=3.0, dtype=float64) prints Scaled(factor=4.0, dtype=float64)"
+finds_layer borrows BORROWS \
+    "copy that loaded a state computes with what is not its own: element 0 is 2.25, not 2.8125"
+finds_layer alters ALTERS \
+    "a deep copy of Scaled(factor=3.0, dtype=float64) prints Scaled(factor=4.0, dtype=float64)"
 finds_layer stays STAYS "it is not copied: "
 finds_layer fails FAILS "the call fails in training mode: in Scaled: not in this mode"
 finds_layer keeps KEEPS "one that loaded the state gives something else"
@@ -151,11 +171,13 @@ finds_layer clings CLINGS "a deep copy: \`_extra_state\` is another value"
 passes_layer() { # NAME NUMBER: a right layer
     layer "$1" "$2"
     check "$place/$1.so" --cases "$layer_cases"
-    test $code -eq 0 && grep -q '^ok *layers/Scaled ' "$place/out" || { fail "$1: exit status $code"; cat "$place/out"; }
+    test $code -eq 0 && grep -q '^ok *layers/Scaled ' "$place/out" || {
+        fail "$1: exit status $code"; cat "$place/out"; }
 }
 passes_layer extra EXTRA
 passes_layer tensors TENSORS
-printf 'layer Scaled((3, 4), weights=(0.5,), label="a, (b)", on=False)\nin f64 2,3 g\nlayer Scaled()\nin f64 2,3 g\n' >"$layer_cases"
+printf '%s\n' 'layer Scaled((3, 4), weights=(0.5,), label="a, (b)", on=False)' 'in f64 2,3 g' \
+    'layer Scaled()' 'in f64 2,3 g' >"$layer_cases"
 passes_layer listed LISTED
 printf 'layer Scaled(3)\nin f64 2,3 : 1 2\n' >"$layer_cases"
 finds_layer short_layer RIGHT "layers.txt:2: the numbers do not fill the shape"
@@ -169,13 +191,18 @@ test $code -eq 0 || fail "a layer that needs no case: exit status $code"
 check; test $code -eq 2 || fail "without a file: $code"
 check "$place/nowhere.so"; test $code -eq 2 || fail "a file that is not there: $code"
 check "$place/right.so" --level everything; test $code -eq 2 || fail "a wrong level: $code"
-check "$place/right.so" --speed; test $code -eq 2 && grep -q -- --speed "$place/out" || fail "a wrong option: $code"
+check "$place/right.so" --speed; test $code -eq 2 && grep -q -- --speed "$place/out" ||
+    fail "a wrong option: $code"
 echo "no plugin" >"$place/text.so"
-check "$place/text.so"; test $code -eq 1 && grep -q "does not load" "$place/out" || fail "no plugin at all: $code"
-check "$place/right.so" --only 'ops/nothing*'; test $code -eq 1 && grep -q "no test named" "$place/out" || fail "no such test: $code"
-check "$place/right.so" --list --cases "$cases"; test $code -eq 0 && grep -qx ops/relu "$place/out" || fail "--list: $code"
+check "$place/text.so"; test $code -eq 1 && grep -q "does not load" "$place/out" ||
+    fail "no plugin at all: $code"
+check "$place/right.so" --only 'ops/nothing*'; test $code -eq 1 &&
+    grep -q "no test named" "$place/out" || fail "no such test: $code"
+check "$place/right.so" --list --cases "$cases"; test $code -eq 0 &&
+    grep -qx ops/relu "$place/out" || fail "--list: $code"
 check "$place/right.so" --level contract --tap - --cases "$cases"
-test $code -eq 0 && grep -q '^1\.\.7$' "$place/out" && grep -q '^ok 1 - contract/complete$' "$place/out" || { fail "TAP: $code"; cat "$place/out"; }
+test $code -eq 0 && grep -q '^1\.\.7$' "$place/out" &&
+    grep -q '^ok 1 - contract/complete$' "$place/out" || { fail "TAP: $code"; cat "$place/out"; }
 
 test $failed -eq 0 && echo "PASS: check.sh"
 exit $failed

@@ -1,15 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# A plugin of each kind goes through tenon check: optimizers, formats, an operator with options of every kind, a device that
-# has memory only, functions that leave their thread changed. Wrong ones are found, with words; right ones pass.
+# A plugin of each kind goes through tenon check: optimizers, formats, an operator with options of
+# every kind, a device that has memory only, functions that leave their thread changed. Wrong ones
+# are found, with words; right ones pass.
 set -u
 top=${srcdir:-.}
 place=$(mktemp -d) || exit 99
 trap 'rm -rf "$place"' EXIT
 failed=0
 fail() { echo "FAIL: $*"; failed=1; }
-test "${TN_SANITIZERS-no}" = no || { echo "SKIP: kinds.sh: what sanitizers say is not what a plugin does"; exit 77; }
+test "${TN_SANITIZERS-no}" = no || {
+    echo "SKIP: kinds.sh: what sanitizers say is not what a plugin does"; exit 77; }
 
 TENON_PLUGIN_PATH=$PWD/plugins/.libs
 export TENON_PLUGIN_PATH
@@ -18,14 +20,16 @@ cases=$place/empty.txt
 echo end >"$cases"
 
 build() { # FILE NAME NUMBER
-    $CC -I"$top/sdk/include" -Isdk/include -shared -fPIC -fvisibility=hidden -DWRONG="$3" -o "$place/$2.so" "$top/tests/conform/$1.c" -lm || exit 99
+    $CC -I"$top/sdk/include" -Isdk/include -shared -fPIC -fvisibility=hidden -DWRONG="$3" \
+        -o "$place/$2.so" "$top/tests/conform/$1.c" -lm || exit 99
 }
 check() { # ARGUMENT...
     tools/tenon check "$@" >"$place/out" 2>"$place/err"
     code=$?
     cat "$place/err" >>"$place/out"
 }
-passes() { # FILE NAME NUMBER TEST: the whole check, without a failure, and this test was not left out
+# FILE NAME NUMBER TEST: the whole check, without a failure, and this test was not left out
+passes() {
     build "$1" "$2" "$3"
     check "$place/$2.so" --cases "$cases"
     test $code -eq 0 || { fail "$2: exit status $code"; cat "$place/out"; }
@@ -35,25 +39,29 @@ finds() { # FILE NAME NUMBER TEST WORDS
     build "$1" "$2" "$3"
     check "$place/$2.so" --only "$4" --cases "$cases" --seconds 60
     test $code -eq 1 || fail "$2: exit status $code"
-    grep "^FAIL *$4 " "$place/out" | grep -qF -- "$5" || { fail "$2: \"$5\" is not in:"; cat "$place/out"; }
+    grep "^FAIL *$4 " "$place/out" | grep -qF -- "$5" || {
+        fail "$2: \"$5\" is not in:"; cat "$place/out"; }
 }
 
 # optimizers
 rule=optimizers/Descent
 passes wrong_rule right RIGHT $rule
 finds wrong_rule hides HIDES $rule "when parameters, state and steps were saved and loaded half way"
-finds wrong_rule shares SHARES $rule "with another optimizer of its type beside it: parameter 0 is another one"
+finds wrong_rule shares SHARES $rule \
+    "with another optimizer of its type beside it: parameter 0 is another one"
 finds wrong_rule touches TOUCHES $rule "parameter 1 has no gradient and was changed"
 finds wrong_rule nothing NOTHING $rule "a step changed no parameter"
 finds wrong_rule writes WRITES $rule "the gradient of parameter 0 was changed"
 finds wrong_rule coarse COARSE $rule "float32 after 6 steps: parameter 0, element"
-finds wrong_rule deaf DEAF $rule "one that its spec builds, after two steps: parameter 0 is another one"
+finds wrong_rule deaf DEAF $rule \
+    "one that its spec builds, after two steps: parameter 0 is another one"
 finds wrong_rule forgets FORGETS $rule "its spec Descent("
 finds wrong_rule opens OPENS $rule "Descent left a scope open"
 finds wrong_rule modes MODES $rule "Descent left a gradient mode on"
 finds wrong_rule nans NANS $rule "after a step"
 cases=$place/rule.txt
-printf 'optimizer Descent(lr=0.5, momentum=0.5)\nparameter 1 2\ngradient 1 -1\nafter 0.5 2.5\nafter -0.25 3.25\n' >"$cases"
+printf '%s\n' 'optimizer Descent(lr=0.5, momentum=0.5)' 'parameter 1 2' 'gradient 1 -1' \
+    'after 0.5 2.5' 'after -0.25 3.25' >"$cases"
 passes wrong_rule right RIGHT $rule
 finds wrong_rule otherwise OTHERWISE $rule "step 1, element 0: 1.5, the case has 0.5"
 printf 'optimizer Descent(lr=0.5)\nparameter 1 2\ngradient 1 -1\nafter 0.5 words\n' >"$cases"
@@ -61,13 +69,15 @@ finds wrong_rule right RIGHT $rule "rule.txt:4: expected numbers"
 cases=$top/tests/conform/optimizers.txt
 check plugins/.libs/optim.so --only 'optimizers/*' --cases "$cases"
 test $code -eq 0 || { fail "our own optimizers: $code"; cat "$place/out"; }
-grep -q '^3 passed, 0 failed, 0 skipped$' "$place/out" || fail "our own optimizers: $(tail -n 1 "$place/out")"
+grep -q '^3 passed, 0 failed, 0 skipped$' "$place/out" ||
+    fail "our own optimizers: $(tail -n 1 "$place/out")"
 cases=$place/empty.txt
 
 # formats
 toy=formats/toy
 passes wrong_format right RIGHT $toy
-finds wrong_format flattens FLATTENS $toy "comes back otherwise (bool of 1 dimensions) than it was written (bool of 2)"
+finds wrong_format flattens FLATTENS $toy \
+    "comes back otherwise (bool of 1 dimensions) than it was written (bool of 2)"
 finds wrong_format widens WIDENS $toy "comes back otherwise (float32 of"
 finds wrong_format empties EMPTIES $toy "3 entries come back, not 4"
 finds wrong_format trusts TRUSTS $toy "signal 6"
@@ -75,7 +85,8 @@ finds wrong_format deaf DEAF $toy "it is read, and"
 finds wrong_format mute MUTE $toy "and save returns TN_OK"
 finds wrong_format wordless WORDLESS $toy "are refused without words"
 finds wrong_format greedy GREEDY $toy "it takes an empty file for one of its files"
-finds wrong_format textless TEXTLESS $toy "its flags promise texts, and \`note\` comes back otherwise"
+finds wrong_format textless TEXTLESS $toy \
+    "its flags promise texts, and \`note\` comes back otherwise"
 finds wrong_format refuses REFUSES $toy "it refuses every state: "
 finds wrong_format packs PACKS $toy "comes back otherwise"
 if test -f plugins/.libs/formats.so; then
@@ -87,7 +98,8 @@ fi
 cases=$top/tests/conform/lists.txt
 passes lists weigh 0 ops/weigh
 grep -q '^ok *grad/weigh ' "$place/out" || fail "weigh: no ok for grad/weigh"
-finds lists slope 1 grad/weigh "finite differences: tn_gradcheck: input 0, element 0: the derivative says"
+finds lists slope 1 grad/weigh \
+    "finite differences: tn_gradcheck: input 0, element 0: the derivative says"
 cases=$place/empty.txt
 
 # a device that has memory only: nothing is said of it that is not so
@@ -95,20 +107,26 @@ build bare bare 0
 check "$place/bare.so" --level contract
 test $code -eq 0 || { fail "a bare device: exit status $code"; cat "$place/out"; }
 for test in threads order-of-work scarce-memory wrong-indices; do
-    grep -q "^skip  *contract/$test " "$place/out" || { fail "a bare device: no skip for contract/$test"; cat "$place/out"; }
+    grep -q "^skip  *contract/$test " "$place/out" || {
+        fail "a bare device: no skip for contract/$test"; cat "$place/out"; }
 done
 for test in keeps-bytes gives-memory-back too-large; do
-    grep -q "^ok *contract/$test " "$place/out" || { fail "a bare device: no ok for contract/$test"; cat "$place/out"; }
+    grep -q "^ok *contract/$test " "$place/out" || {
+        fail "a bare device: no ok for contract/$test"; cat "$place/out"; }
 done
-check "$place/bare.so" --only '*/[asr][dier]*' --cases "$top/tests/oracle" --capabilities "$place/capabilities"
+check "$place/bare.so" --only '*/[asr][dier]*' --cases "$top/tests/oracle" \
+    --capabilities "$place/capabilities"
 test $code -eq 0 || { fail "operators of a bare device: exit status $code"; cat "$place/out"; }
 for op in add silu relu sigmoid; do
-    grep -q "^ok *[a-z]*/$op " "$place/out" && { fail "a bare device computes $op"; cat "$place/out"; }
+    grep -q "^ok *[a-z]*/$op " "$place/out" && {
+        fail "a bare device computes $op"; cat "$place/out"; }
 done
 # reshape and select end in views
-grep '"route"' "$place/capabilities" | grep -v '"route": "missing"' | grep -v '"route": "view' | grep -vE '"name": "(reshape|select)"' >"$place/untrue" &&
+grep '"route"' "$place/capabilities" | grep -v '"route": "missing"' | grep -v '"route": "view' |
+    grep -vE '"name": "(reshape|select)"' >"$place/untrue" &&
     { fail "a bare device is said to have"; cat "$place/untrue"; }
-grep -q '"name": "add".*"route": "missing"' "$place/capabilities" || fail "a bare device: add is not missing"
+grep -q '"name": "add".*"route": "missing"' "$place/capabilities" ||
+    fail "a bare device: add is not missing"
 
 test $failed -eq 0 && echo "PASS: kinds.sh"
 exit $failed

@@ -10,7 +10,8 @@ trap 'rm -f "$log"' EXIT
 failed=0
 TENON_PLUGIN_PATH=$PWD/plugins/.libs
 export TENON_PLUGIN_PATH
-TENON_CUDA_DRIVER=${TENON_CUDA_DRIVER-$PWD/tests/.libs/fake-cuda.so} # no GPU is needed: the kernels as C
+# no GPU is needed: the kernels as C
+TENON_CUDA_DRIVER=${TENON_CUDA_DRIVER-$PWD/tests/.libs/fake-cuda.so}
 TENON_CUDA_KERNELS=${TENON_CUDA_KERNELS-$top/tests/fake-cuda/kernels}
 TENON_CUDA_BLAS=${TENON_CUDA_BLAS-$PWD/tests/.libs/fake-cuda.so}
 export TENON_CUDA_DRIVER TENON_CUDA_KERNELS TENON_CUDA_BLAS
@@ -28,7 +29,8 @@ check() { # FILE ARGUMENT...
 
 few='*/*add*'
 contract='contract/*'
-test "${TN_SANITIZERS-no}" = no || contract='contract/[a-su-z]*' # what is too large ends a process with AddressSanitizer
+# what is too large ends a process with AddressSanitizer
+test "${TN_SANITIZERS-no}" = no || contract='contract/[a-su-z]*'
 if test "${1-}" = all; then
     check plugins/.libs/backend-cpu.so
     check plugins/.libs/ops.so
@@ -45,7 +47,8 @@ else # a process that carries a sanitizer takes its time to start
     check plugins/.libs/backend-cpu.so --only "$few"
     check plugins/.libs/ops.so --only 'grad/a*'
 fi
-for plugin in plugins/.libs/backend-cpu plugins/.libs/backend-opencl plugins/.libs/backend-cuda plugins/.libs/layers plugins/.libs/optim \
+for plugin in plugins/.libs/backend-cpu plugins/.libs/backend-opencl plugins/.libs/backend-cuda \
+    plugins/.libs/layers plugins/.libs/optim \
     plugins/.libs/formats examples/strict-device/.libs/strict examples/.libs/swish; do
     check $plugin.so --level contract --only "$contract"
 done

@@ -19,7 +19,8 @@ archive() { # writes $work/archive.tar.gz with the steps from standard input
 go() { # EXPECTED STATUS, VARIABLES: runs it as on a machine without a compiler
     wanted=$1
     shift
-    env -i PATH=/usr/bin:/bin OUT="$work/out" "$@" sh "$run" "$work/archive.tar.gz" >"$work/said" 2>&1
+    env -i PATH=/usr/bin:/bin OUT="$work/out" "$@" sh "$run" "$work/archive.tar.gz" >"$work/said" \
+        2>&1
     status=$?
     test $status -eq "$wanted" || { cat "$work/said"; false; }
     expect "exit status $status, expected $wanted"

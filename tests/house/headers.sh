@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Each public header compiles alone, as C11 and as C++17, without a word under -Wall -Wextra -pedantic; <tenon/plugin.h> too, and the descriptor
-# macros as C11 and as C++20. With every compiler that is here.
+# Each public header compiles alone, as C11 and as C++17, without a word under -Wall -Wextra
+# -pedantic; <tenon/plugin.h> too, and the descriptor macros as C11 and as C++20. With every
+# compiler that is here.
 status=0
 checked=0
 work=$(mktemp -d) || exit 1
@@ -24,13 +25,15 @@ compile() {
     fi
 }
 
-headers=$(cd "$abs_srcdir/sdk/include/tenon" && ls ./*.h; cd "$abs_builddir/sdk/include/tenon" 2>/dev/null && ls ./*.h)
+headers=$(cd "$abs_srcdir/sdk/include/tenon" && ls ./*.h
+    cd "$abs_builddir/sdk/include/tenon" 2>/dev/null && ls ./*.h)
 headers=$(printf '%s\n' "$headers" | sed 's,^\./,,' | sort -u | grep -vx 'host.h')
 for h in $headers; do
     printf '#include <tenon/%s>\n#include <tenon/%s>\n' "$h" "$h" >"$work/$h.c"
     cp "$work/$h.c" "$work/$h.cc"
 done
-# query.h is for the host and for plugins; its export macro needs host.h, which only plugin.h may include.
+# query.h is for the host and for plugins; its export macro needs host.h, which only plugin.h may
+# include.
 cp "$abs_srcdir/tests/house/descriptors.c" "$work/descriptors.c"
 cp "$work/descriptors.c" "$work/descriptors.cc"
 
@@ -41,10 +44,12 @@ for cc in gcc clang; do
 done
 for cxx in g++ clang++; do
     command -v $cxx >/dev/null || continue
-    printf '#include <initializer_list>\n' | $cxx -std=c++17 -x c++ -fsyntax-only - 2>/dev/null || continue
+    printf '#include <initializer_list>\n' | $cxx -std=c++17 -x c++ -fsyntax-only - 2>/dev/null ||
+        continue
     for h in $headers; do compile "<tenon/$h> as C++17" $cxx -std=c++17 -x c++ "$work/$h.cc"; done
     # g++ counts members that designated initialisers leave out as missing; C does not.
-    compile "a plugin as C++20" $cxx -std=c++20 -Wno-missing-field-initializers -x c++ "$work/descriptors.cc"
+    compile "a plugin as C++20" $cxx -std=c++20 -Wno-missing-field-initializers -x c++ \
+        "$work/descriptors.cc"
 done
 test $checked -gt 0 || { echo "SKIP: no compiler named gcc, clang, g++ or clang++"; exit 77; }
 echo "$checked compilations"

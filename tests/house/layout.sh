@@ -1,9 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Rule 9: the layout of every public struct and the value of every public constant are those of layout.golden.
+# Rule 9: the layout of every public struct and the value of every public constant are those of
+# layout.golden.
 #   tests/house/layout.sh             compares (make check)
-#   tests/house/layout.sh --update    writes a new layout.golden from a build folder ($abs_builddir, else ./build)
+#   tests/house/layout.sh --update    writes a new layout.golden from a build folder ($abs_builddir,
+# else ./build)
 here=$(cd "$(dirname "$0")" && pwd)
 abs_srcdir=${abs_srcdir-$(cd "$here/../.." && pwd)}
 abs_builddir=${abs_builddir-$abs_srcdir/build}
@@ -17,13 +19,15 @@ find_header() {
     exit 1
 }
 headers=
-for h in abi base value tensor op hooks grad module container lazy state convert train contrib runtime query native ops; do
+for h in abi base value tensor op hooks grad module container lazy state convert train contrib \
+    runtime query native ops; do
     headers="$headers $(find_header $h.h)" || exit 1
 done
 # shellcheck disable=SC2086
 "${PERL:-perl}" "$here/layout.pl" $headers >"$work/layout.c" || exit 1
 # shellcheck disable=SC2086
-${CC:-cc} -std=gnu11 -o "$work/layout" -I"$abs_builddir/sdk/include" -I"$abs_srcdir/sdk/include" "$work/layout.c" || exit 1
+${CC:-cc} -std=gnu11 -o "$work/layout" \
+    -I"$abs_builddir/sdk/include" -I"$abs_srcdir/sdk/include" "$work/layout.c" || exit 1
 "$work/layout" >"$work/now" || exit 1
 if test "${1-}" = --update; then
     cp "$work/now" "$here/layout.golden"
@@ -34,8 +38,9 @@ if test "$(getconf LONG_BIT)" != 64; then
     exit 77
 fi
 if ! diff -u "$here/layout.golden" "$work/now"; then
-    echo "A public struct or constant changed. Interfaces are drafts (revision 0), so that is allowed now:"
+    echo "A public struct or constant changed. Interfaces are drafts (revision 0): allowed now:"
     echo "see that it is meant, run tests/house/layout.sh --update, and say why in the commit."
     exit 1
 fi
-echo "$(grep -c '^struct' "$work/now") structs, $(sed '1,/^constants/d' "$work/now" | grep -c .) constants"
+echo "$(grep -c '^struct' "$work/now") structs," \
+    "$(sed '1,/^constants/d' "$work/now" | grep -c .) constants"

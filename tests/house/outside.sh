@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Law 2, from the outside: installs into an empty folder and then, with pkg-config alone, builds and runs both samples of the README
-# (the program under LeakSanitizer), the strict device and the kernel pack of examples/. Rules 1 and 2 on what came out.
+# Law 2, from the outside: installs into an empty folder and then, with pkg-config alone, builds and
+# runs both samples of the README (the program under LeakSanitizer), the strict device and the
+# kernel pack of examples/. Rules 1 and 2 on what came out.
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 root=$work/root
@@ -37,7 +38,8 @@ set -- ${CC:-cc}
 
 # sample NAME: the block of C that follows `<!-- sample: NAME -->`
 sample() {
-    awk -v mark="<!-- sample: $1 -->" '$0 == mark { on = 1; next } on && /^```c/ { copy = 1; next } copy && /^```/ { exit } copy' \
+    awk -v mark="<!-- sample: $1 -->" '$0 == mark { on = 1; next }
+        on && /^```c/ { copy = 1; next } copy && /^```/ { exit } copy' \
         "$abs_srcdir/README.md"
 }
 warn='-Wall -Wextra -pedantic -Werror'
@@ -48,14 +50,16 @@ test -s "$work/program.c" || die "README.md has no sample named program"
 leak=
 if test "$TN_SANITIZERS" = no; then
     echo 'int main(void) { return 0; }' >"$work/empty.c"
-    if "$@" -fsanitize=leak -o "$work/empty" "$work/empty.c" 2>/dev/null && "$work/empty" >/dev/null 2>&1; then
+    if "$@" -fsanitize=leak -o "$work/empty" "$work/empty.c" 2>/dev/null &&
+        "$work/empty" >/dev/null 2>&1; then
         leak=-fsanitize=leak
     else
         echo "SKIP: LeakSanitizer does not run here; the program runs without it"
     fi
 fi
 # shellcheck disable=SC2046,SC2086
-if "$@" -std=c11 $warn $sanitize $leak -o "$work/program" "$work/program.c" $(pkg-config --cflags --libs tenon) >"$work/log" 2>&1; then
+if "$@" -std=c11 $warn $sanitize $leak -o "$work/program" "$work/program.c" \
+    $(pkg-config --cflags --libs tenon) >"$work/log" 2>&1; then
     (cd "$work" && ./program) >"$work/log" 2>&1 || fail "the program of the README, run"
     grep -q '^400  0\.0' "$work/log" || fail "the program of the README does not learn"
     test -s "$work/xor.safetensors" || fail "the program of the README saved nothing"
@@ -71,12 +75,15 @@ plugin() {
     name=$1
     shift
     # shellcheck disable=SC2046,SC2086
-    if ! ${CC:-cc} -shared -O2 -g $warn $sanitize -o "$out/$name.so" "$@" $(pkg-config --cflags tenon-plugin) -lm -lpthread >"$work/log" 2>&1; then
+    if ! ${CC:-cc} -shared -O2 -g $warn $sanitize -o "$out/$name.so" "$@" \
+        $(pkg-config --cflags tenon-plugin) -lm -lpthread >"$work/log" 2>&1; then
         fail "$name, compiled with pkg-config --cflags tenon-plugin"
         return
     fi
-    defined=$(${NM:-nm} -D --defined-only "$out/$name.so" | awk '{ print $3 }' | grep -vE '^(_init|_fini|_edata|_end|__bss_start|__asan.*|__odr_asan.*)$')
-    test "$defined" = tn_plugin_query || { : >"$work/log"; fail "$name.so defines more or less than tn_plugin_query: $defined"; }
+    defined=$(${NM:-nm} -D --defined-only "$out/$name.so" | awk '{ print $3 }' |
+        grep -vE '^(_init|_fini|_edata|_end|__bss_start|__asan.*|__odr_asan.*)$')
+    test "$defined" = tn_plugin_query || {
+        : >"$work/log"; fail "$name.so defines more or less than tn_plugin_query: $defined"; }
     ours=$(${NM:-nm} -D --undefined-only "$out/$name.so" | awk '{ print $NF }' | grep '^tn_')
     test -z "$ours" || { : >"$work/log"; fail "$name.so wants symbols of ours: $ours"; }
 }
@@ -91,7 +98,8 @@ TENON_PLUGIN_PATH_ADD=$out
 export TENON_PLUGIN_PATH_ADD
 tenon plugins >"$work/log" 2>&1 || fail "tenon plugins"
 for name in swish strict-device kernel-pack; do
-    grep -F "$name.so" "$work/log" | grep -q '\<OK\>' || fail "$name.so was not loaded from TENON_PLUGIN_PATH_ADD"
+    grep -F "$name.so" "$work/log" | grep -q '\<OK\>' ||
+        fail "$name.so was not loaded from TENON_PLUGIN_PATH_ADD"
 done
 tenon info Swish >"$work/log" 2>&1 || fail "tenon info Swish"
 grep -q beta "$work/log" || fail "tenon info Swish does not show its option"
@@ -126,9 +134,11 @@ out:
 }
 END
 # shellcheck disable=SC2046,SC2086
-if "$@" -std=c11 $warn $sanitize -o "$work/uses" "$work/uses.c" $(pkg-config --cflags --libs tenon) >"$work/log" 2>&1; then
+if "$@" -std=c11 $warn $sanitize -o "$work/uses" "$work/uses.c" \
+    $(pkg-config --cflags --libs tenon) >"$work/log" 2>&1; then
     "$work/uses" cpu >"$work/log" 2>&1 || fail "a network with the layer of the README on the cpu"
-    "$work/uses" strict >"$work/log" 2>&1 || fail "a network with the layer of the README on the strict device"
+    "$work/uses" strict >"$work/log" 2>&1 ||
+        fail "a network with the layer of the README on the strict device"
 else
     fail "a program that uses Swish does not compile"
 fi

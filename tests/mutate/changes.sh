@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# What make mutate may change in a source: each kind of change once, and nothing in comments, strings, preprocessor lines, assertions or the
-# words of a message.
+# What make mutate may change in a source: each kind of change once, and nothing in comments,
+# strings, preprocessor lines, assertions or the words of a message.
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cat >"$work/source.c" <<'END'

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Calls that compute next to nothing cost a bounded number of instructions (time would depend on the machine): scope, memory and kernel included.
-# SKIP without valgrind, under sanitizers, and for builds that are not optimised. `make instructions` prints all cases of bench/dispatch.
+# Calls that compute next to nothing cost a bounded number of instructions (time would depend on the
+# machine): scope, memory and kernel included. SKIP without valgrind, under sanitizers, and for
+# builds that are not optimised. `make instructions` prints all cases of bench/dispatch.
 #
 # case, bound; the count with gcc 12 -O2. The bounds leave a margin for other compilers.
 bounds="
@@ -31,10 +32,13 @@ calls=400
 
 # count CASE: instructions of one call
 count() {
-    ./libtool --mode=execute valgrind --tool=callgrind --toggle-collect=counted --callgrind-out-file="$folder/out" \
-        ./bench/dispatch --only "$1" --instructions $calls >"$folder/log" 2>&1 || { cat "$folder/log" >&2; return 1; }
+    ./libtool --mode=execute valgrind \
+        --tool=callgrind --toggle-collect=counted --callgrind-out-file="$folder/out" \
+        ./bench/dispatch --only "$1" --instructions $calls >"$folder/log" 2>&1 || {
+        cat "$folder/log" >&2; return 1; }
     total=$(sed -n 's/^\(summary\|totals\): *\([0-9]*\).*/\2/p' "$folder/out" | head -n 1)
-    test -n "$total" && test "$total" -gt $calls || { echo "instructions.sh: callgrind gave no totals for $1" >&2; return 1; }
+    test -n "$total" && test "$total" -gt $calls || {
+        echo "instructions.sh: callgrind gave no totals for $1" >&2; return 1; }
     echo $((total / calls))
 }
 if test "$1" = --all; then

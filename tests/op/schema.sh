@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The generator of the schema refuses malformed lines with file and number, and what it writes for the real schema compiles on its own as C and C++.
+# The generator of the schema refuses malformed lines with file and number, and what it writes for
+# the real schema compiles on its own as C and C++.
 set -u
 source=${abs_srcdir:?}
 build=${abs_builddir:?}
@@ -17,7 +18,8 @@ refuses() {
     printf '# A family.\n' >"$folder/sdk/operators/bad.ops"
     for line; do printf '%s\n' "$line" >>"$folder/sdk/operators/bad.ops"; done
     number=$(wc -l <"$folder/sdk/operators/bad.ops")
-    if "$PERL" "$source/sdk/operators/generate.pl" --srcdir "$folder" --outdir "$folder/out" 2>"$folder/said"; then
+    if "$PERL" "$source/sdk/operators/generate.pl" --srcdir "$folder" --outdir "$folder/out" \
+        2>"$folder/said"; then
         echo "not refused: $what" >&2
         failed=1
     elif ! grep -q "^sdk/operators/bad.ops:$((number)): .*$what" "$folder/said"; then
@@ -41,13 +43,16 @@ refuses 'has no output' 'op a' 'math y = x' 'in x float'
 refuses 'names no operand' 'op a' 'math y = x' 'in x float' 'out y' 'save z'
 refuses 'two operands are called' 'op a' 'math y = x' 'in x float' 'out x'
 refuses 'has 3 alternatives for 2 operators' 'op a b' 'math y = {1|2|3}'
-refuses 'is for operators of one input' 'op a' 'layer A' 'math y = x' 'in x float' 'out y' 'opt p int 1 help'
+refuses 'is for operators of one input' 'op a' 'layer A' 'math y = x' 'in x float' 'out y' \
+    'opt p int 1 help'
 refuses 'needs the flag inplace' 'op a' 'layer A inplace' 'math y = x' 'in x float' 'out y'
 refuses 'revision 1 is there twice' 'op a' 'math y = x' 'out y' 'op b' 'math y = x' 'out y' 'op a'
 
 for language in "${CC:-cc} -std=c11 -x c" "${CXX_CHECK:-} -std=c++17 -x c++"; do
     case $language in ' '*) echo "no C++ compiler: as C only"; continue ;; esac
-    printf '#include <tenon/ops.h>\nint here;\n' | $language -Wall -Wextra -Wshadow -pedantic -Werror -fsyntax-only \
-        -I"$build/sdk/include" -I"$source/sdk/include" - || { echo "ops.h alone: $language" >&2; failed=1; }
+    printf '#include <tenon/ops.h>\nint here;\n' |
+        $language -Wall -Wextra -Wshadow -pedantic -Werror -fsyntax-only \
+        -I"$build/sdk/include" -I"$source/sdk/include" - || {
+        echo "ops.h alone: $language" >&2; failed=1; }
 done
 exit $failed

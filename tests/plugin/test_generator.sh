@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# sdk/api/generate.pl: it names file and line of what breaks the rules of the headers, and a checked table has a check.
+# sdk/api/generate.pl: it names file and line of what breaks the rules of the headers, and a checked
+# table has a check.
 set -u
 work=$(mktemp -d "$abs_builddir/tests/plugin/place.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -9,7 +10,8 @@ bad=0
 mkdir -p "$work/sdk/include/tenon"
 header=$work/sdk/include/tenon/x.h
 
-run() { $PERL "$abs_srcdir/sdk/api/generate.pl" --srcdir "$work" --outdir "$work/out" >"$work/said" 2>&1; }
+run() { $PERL "$abs_srcdir/sdk/api/generate.pl" --srcdir "$work" --outdir "$work/out" \
+    >"$work/said" 2>&1; }
 
 # expect PATTERN: the header on standard input is refused with these words
 expect() {
@@ -60,10 +62,13 @@ TN_API int64_t tn_x(const int *y, tn_status (*part)(void *user, int64_t begin),
 END
 } >"$header"
 run || { cat "$work/said"; bad=1; }
-for words in '!tn__check_main("tn_x"' '!tn__check_given(y != NULL, "tn_x", "y"' '!tn__check_given(part != NULL' \
+for words in '!tn__check_main("tn_x"' '!tn__check_given(y != NULL, "tn_x", "y"' \
+    '!tn__check_given(part != NULL' \
     '!tn__check_given(state != NULL' 'return -1;' '{ "tenon.x", 3,'; do
-    grep -Fq -e "$words" "$work/out/core/library/host_tables.c" || { echo "host_tables.c lacks: $words"; bad=1; }
+    grep -Fq -e "$words" "$work/out/core/library/host_tables.c" || {
+        echo "host_tables.c lacks: $words"; bad=1; }
 done
-if grep -q 'user != NULL' "$work/out/core/library/host_tables.c"; then echo "a [null-ok] argument is checked"; bad=1; fi
+if grep -q 'user != NULL' "$work/out/core/library/host_tables.c"; then
+    echo "a [null-ok] argument is checked"; bad=1; fi
 grep -q '^tn_x$' "$work/out/core/libtenon.sym" || { echo "libtenon.sym lacks tn_x"; bad=1; }
 exit $bad

@@ -18,7 +18,8 @@ TENON_PLUGIN_PATH=$work/plugins
 export TENON_PLUGIN_PATH
 bad=0
 
-# check CODE "ARGUMENTS" PATTERN...: runs tenon, looks at the exit code, and for each pattern (grep -E) in its output
+# check CODE "ARGUMENTS" PATTERN...: runs tenon, looks at the exit code, and for each pattern (grep
+# -E) in its output
 check() {
     wanted=$1 arguments=$2
     shift 2
@@ -31,9 +32,11 @@ check() {
         bad=1
     fi
     for pattern in "$@"; do
-        grep -Eq -e "$pattern" out err || { echo "tenon $arguments: nothing fits \"$pattern\" in"; cat out err; bad=1; }
+        grep -Eq -e "$pattern" out err || {
+            echo "tenon $arguments: nothing fits \"$pattern\" in"; cat out err; bad=1; }
     done
-    if test "${arguments%--json}" = "$arguments" && awk 'length($0) > 100 && !/[\/]/ { exit 1 }' out; then :
+    if test "${arguments%--json}" = "$arguments" &&
+        awk 'length($0) > 100 && !/[\/]/ { exit 1 }' out; then :
     elif test "${arguments%--json}" = "$arguments"; then
         echo "tenon $arguments: a line is longer than 100 columns"; cat out; bad=1
     fi
@@ -93,60 +96,79 @@ TENON_PLUGIN_PATH=$work/plugins
 # A static build has plugins of its own, wherever one looks.
 mkdir -p nothing
 static=$(TENON_PLUGIN_PATH=$work/nothing "$tenon" plugins | grep -c '(static)')
-test "$static" -gt 0 || (TENON_PLUGIN_PATH=$work/nothing; export TENON_PLUGIN_PATH; check 0 "plugins" 'no plugins were found'; exit $bad) || bad=1
+test "$static" -gt 0 ||
+    (TENON_PLUGIN_PATH=$work/nothing; export TENON_PLUGIN_PATH; check 0 "plugins" \
+    'no plugins were found'; exit $bad) || bad=1
 
 # why: activation included; by id, part of it, stem, file, path
-for name in org.tenon.test.good good good.so "$work/plugins/good.so" plugins/good.so plugins/twin.so; do
+for name in org.tenon.test.good good good.so "$work/plugins/good.so" plugins/good.so \
+    plugins/twin.so; do
     check 0 "why $name" '^outcome +OK$' '^stage +activate$' '^layers +GoodLayer$'
 done
 check 1 "why text" '^outcome +FAILED$' '^stage +dlopen$' '^reason +.*text\.so'
-check 1 "why failing_activation" '^outcome +FAILED$' '^stage +activate$' 'licence file of the accelerator'
+check 1 "why failing_activation" '^outcome +FAILED$' '^stage +activate$' \
+    'licence file of the accelerator'
 check 1 "why nobody" 'no plugin and no file is called "nobody"'
 check 1 "why failing_activation --json" '"stage": "activate"'
 is_json
 check 1 "why $built/unresolved.so" 'function_that_nobody_has'
 
 # why: crashes are looked at from outside, also when other plugins are in the folder
-check 1 "why $built/crash.so" '^outcome +FAILED$' '^stage +dlopen$' 'it crashed with SIG(ABRT|SEGV)' 'crash\.so'
-check 1 "why $built/crash_activation.so" '^stage +activate$' 'it crashed with SIG' 'in its activate function'
+check 1 "why $built/crash.so" '^outcome +FAILED$' '^stage +dlopen$' \
+    'it crashed with SIG(ABRT|SEGV)' 'crash\.so'
+check 1 "why $built/crash_activation.so" '^stage +activate$' 'it crashed with SIG' \
+    'in its activate function'
 cp "$built/crash.so" plugins/
 check 1 "why crash" '^outcome +FAILED$' 'it crashed with SIGABRT'
 check 1 "why crash.so --json" '"signal": "SIGABRT"'
 is_json
-check 0 "why good" '^outcome +OK$' 'another plugin is left out, .*crash\.so: it crashed with SIGABRT'
-check 0 "plugins" '^- +- +crash\.so +FAILED +dlopen$' 'it crashed with SIGABRT' '^org.tenon.test.good +1\.2\.0 +good\.so +OK +version$'
+check 0 "why good" '^outcome +OK$' \
+    'another plugin is left out, .*crash\.so: it crashed with SIGABRT'
+check 0 "plugins" '^- +- +crash\.so +FAILED +dlopen$' 'it crashed with SIGABRT' \
+    '^org.tenon.test.good +1\.2\.0 +good\.so +OK +version$'
 rm plugins/crash.so
 
-# A plugin that never returns ends its inspection, not the command: at each step, and with other plugins.
+# A plugin that never returns ends its inspection, not the command: at each step, and with other
+# plugins.
 check 2 "why good --seconds" 'it takes a number from 1 to 86400'
 check 2 "why good --seconds=0" 'it takes a number from 1 to 86400'
 check 2 "plugins --seconds x" 'it takes a number from 1 to 86400'
-for case in mapped:dlopen:mapping asked:query:'its query' activated:activate:'its activate function' \
+for case in mapped:dlopen:mapping asked:query:'its query' \
+    activated:activate:'its activate function' \
     probed:probe:'its enumerate function'; do
     name=hangs_${case%%:*} stage=${case#*:}
     check 1 "why $built/$name.so --seconds 1" '^outcome +FAILED$' "^stage +${stage%%:*}$" \
         "^reason +${stage#*:}" 'within 1 s \(--seconds\)' "$name\.so"
 done
-check 1 "why $built/hangs_activated.so --seconds=1 --json" '"signal": "timeout"' '"outcome": "FAILED"' '"stage": "activate"'
+check 1 "why $built/hangs_activated.so --seconds=1 --json" '"signal": "timeout"' \
+    '"outcome": "FAILED"' '"stage": "activate"'
 is_json
-check 1 "why $built/hangs_deactivated.so --seconds 1" '^outcome +OK$' 'hangs_deactivated\.so: its deactivate function did not return'
+check 1 "why $built/hangs_deactivated.so --seconds 1" '^outcome +OK$' \
+    'hangs_deactivated\.so: its deactivate function did not return'
 cp "$built/hangs_asked.so" "$built/hangs_mapped.so" plugins/
-check 0 "plugins --seconds 1" '^- +- +hangs_asked\.so +FAILED +query$' 'its query did not return within 1 s' \
-    '^- +- +hangs_mapped\.so +FAILED +dlopen$' '^org.tenon.test.good +1\.2\.0 +good\.so +OK +version$'
-check 0 "why good --seconds 1" '^outcome +OK$' 'another plugin is left out, .*hangs_asked\.so: its query did not return'
+check 0 "plugins --seconds 1" '^- +- +hangs_asked\.so +FAILED +query$' \
+    'its query did not return within 1 s' \
+    '^- +- +hangs_mapped\.so +FAILED +dlopen$' \
+    '^org.tenon.test.good +1\.2\.0 +good\.so +OK +version$'
+check 0 "why good --seconds 1" '^outcome +OK$' \
+    'another plugin is left out, .*hangs_asked\.so: its query did not return'
 rm plugins/hangs_asked.so plugins/hangs_mapped.so
 
 # A device that cannot be opened is not OK.
-check 1 "why $built/fails_to_open.so" '^outcome +FAILED$' '^stage +probe$' 'board 1 answers with 100% noise'
+check 1 "why $built/fails_to_open.so" '^outcome +FAILED$' '^stage +probe$' \
+    'board 1 answers with 100% noise'
 
 # info
 check 0 "info GoodLayer" '^layer GoodLayer, from org\.tenon\.test\.good$'
 check 0 "info org.tenon.test.good" '^plugin org\.tenon\.test\.good 1\.2\.0$' '^layers +GoodLayer$'
 check 0 "info good --json" '"kind": "plugin"'
 is_json
-check 0 "info options" '^VARIABLE +VALUE +ORIGIN +HELP$' '^TENON_OPTIONS_DEPTH +- +default +how deep \(default: 3\)$'
-check 1 "info GoodLair" 'nothing is called "GoodLair"' 'did you mean "GoodLayer"' 'plugin .*/needs_absent\.so, which may have it, did not load whole: REFUSED at version: it requires '
-check 0 "info" '^layers +FailsLater, GoodLayer, ' '^optimizers +none$' '^formats +none$' '^operators +0; `tenon ops` lists them$'
+check 0 "info options" '^VARIABLE +VALUE +ORIGIN +HELP$' \
+    '^TENON_OPTIONS_DEPTH +- +default +how deep \(default: 3\)$'
+check 1 "info GoodLair" 'nothing is called "GoodLair"' 'did you mean "GoodLayer"' \
+    'plugin .*/needs_absent\.so, which may have it, did not load whole: REFUSED at version'
+check 0 "info" '^layers +FailsLater, GoodLayer, ' '^optimizers +none$' '^formats +none$' \
+    '^operators +0; `tenon ops` lists them$'
 check 0 "info --json" '"layers": \[' '"GoodLayer"' '"schedulers": \['
 is_json
 
@@ -160,9 +182,11 @@ if test -f "$TENON_PLUGIN_PATH/formats.so" || "$tenon" info npy >/dev/null 2>&1;
     cp "$files/python.safetensors" weights.safetensors
     cp "$files/columns.npy" columns.npy
     check 0 "inspect weights.safetensors" '^weights\.safetensors +15 tensors, 34 elements, 120 B$' \
-        '^NAME +DTYPE +SHAPE +SIZE$' '^0\.weight +float32 +\[2, 3\] +24 B$' '^scalar +float32 +\[\] +4 B$' \
+        '^NAME +DTYPE +SHAPE +SIZE$' '^0\.weight +float32 +\[2, 3\] +24 B$' \
+        '^scalar +float32 +\[\] +4 B$' \
         '^empty +float32 +\[0, 4\] +0 B$' '^METADATA +TEXT$' '^format +pt$'
-    check 0 "inspect weights.safetensors --json" '"name": "0.weight"' '"dtype": "bfloat16"' '"note": "a b.u000a%d"'
+    check 0 "inspect weights.safetensors --json" '"name": "0.weight"' '"dtype": "bfloat16"' \
+        '"note": "a b.u000a%d"'
     is_json
     check 0 "inspect columns.npy --json" '"name": "arr_0"' '"bytes": 24'
     is_json
@@ -173,11 +197,14 @@ if test -f "$TENON_PLUGIN_PATH/formats.so" || "$tenon" info npy >/dev/null 2>&1;
     is_json
     cmp made.npy "$files/tenon-columns.npy" || { echo "made.npy differs"; bad=1; }
     check 1 "convert weights.safetensors made.npy" 'npy holds one array, there are 15 tensors'
-    check 1 "convert weights.safetensors made.txt" 'made\.txt: no format has this extension; formats: [a-z.(), ]*npy \(\.npy\)[a-z.(), ]*$'
-    if grep -E 'pytorch|index' err; then echo "formats are offered that cannot be written"; bad=1; fi
+    check 1 "convert weights.safetensors made.txt" \
+        'made\.txt: no format has this extension; formats: [a-z.(), ]*npy \(\.npy\)[a-z.(), ]*$'
+    if grep -E 'pytorch|index' err; then
+        echo "formats are offered that cannot be written"; bad=1; fi
     cmp made.npy "$files/tenon-columns.npy" || { echo "made.npy was harmed"; bad=1; }
     cp "$files/pytorch.pt" pytorch.pt # a whole path is shortened where it is long
-    check 0 "inspect pytorch.pt" '^pytorch\.pt +26 tensors, 88 elements, 360 B$' '^base\.transposed +float32 +\[4, 3\] +48 B$'
+    check 0 "inspect pytorch.pt" '^pytorch\.pt +26 tensors, 88 elements, 360 B$' \
+        '^base\.transposed +float32 +\[4, 3\] +48 B$'
     check 0 "convert $files/python.npz made.npz --json" '"tensors": 4'
     is_json
     cmp made.npz "$files/tenon.npz" || { echo "made.npz differs"; bad=1; }
@@ -187,7 +214,8 @@ if test -f "$TENON_PLUGIN_PATH/formats.so" || "$tenon" info npy >/dev/null 2>&1;
     dd if=weights.safetensors of=cut.safetensors bs=100 count=1 2>/dev/null
     check 1 "inspect cut.safetensors" 'the safetensors header is to have'
 fi
-# summary: parameters and multiply-adds of a network; 3 * 3 * 3 * 8 weights and 2 * 8 * 8 * 216 products, and so on
+# summary: parameters and multiply-adds of a network; 3 * 3 * 3 * 8 weights and 2 * 8 * 8 * 216
+# products, and so on
 check 2 "summary" 'it takes a spec'
 check 2 "summary Linear(4,2)" 'it takes the shape of the input'
 check 2 "summary Linear(4,2) --inputs 1" 'unknown option --inputs'
@@ -197,7 +225,8 @@ if test -f "$TENON_PLUGIN_PATH/layers.so" || "$tenon" info Linear >/dev/null 2>&
     check 1 "summary Linear(4,2) --input 4,," 'the input "4,," is no shape'
     check 0 "info" '^layers +AdaptiveAvgPool1d, ' '^operators +[1-9][0-9]*; '
     check 0 "info LSTM" 'output, h_n and c_n \(PyTorch puts the last two into a tuple\)'
-    check 0 "ops add" '^operator add, revision 1, a primitive' '^inputs +a, b$' '^DTYPE +.*cpu' '^float32 +.*kernel'
+    check 0 "ops add" '^operator add, revision 1, a primitive' '^inputs +a, b$' '^DTYPE +.*cpu' \
+        '^float32 +.*kernel'
     check 0 "ops add --json" '"name": "add"' '"routes": \{'
     is_json
     check 1 "ops ad" 'did you mean "add"'
@@ -207,20 +236,32 @@ if test -f "$TENON_PLUGIN_PATH/layers.so" || "$tenon" info Linear >/dev/null 2>&
     check 1 "summary @none.txt --input 4" 'none\.txt: No such file'
     mkfifo fifo
     check 1 "summary @fifo --input 4" 'fifo: it is not a regular file'
-    echo 'Sequential(conv=Conv2d(3, 8, 3, bias=False), bn=BatchNorm2d(8), drop=Dropout(), pool=AdaptiveAvgPool2d(1), flat=Flatten(), out=Linear(8, 10))' >net.txt
-    check 0 "summary @net.txt --input 2,3,10,10" '^LAYER +OUTPUT +PARAMETERS +MULTIPLY-ADDS$' '^  \(conv\): Conv2d +\[2, 8, 8, 8\] +216 +27,648$' \
-        '^  \(bn\): BatchNorm2d +\[2, 8, 8, 8\] +16 +-$' '^  \(drop\): Dropout +\[2, 8, 8, 8\] +- +-$' '^  \(out\): Linear +\[2, 10\] +90 +160$' \
-        '^parameters +322, of them 322 trainable; buffers: 17$' '^multiply-adds +27,808 .*55,616 FLOPs$' '^not counted +batch_norm'
-    check 0 "summary @net.txt --input 2x3x10x10 --json" '"parameters": 322,' '"multiply_adds": 27808,' '"flops": 55616,' '"parameter_bytes": 1288,'
+    echo 'Sequential(conv=Conv2d(3, 8, 3, bias=False), bn=BatchNorm2d(8), drop=Dropout(),' \
+        'pool=AdaptiveAvgPool2d(1), flat=Flatten(), out=Linear(8, 10))' >net.txt
+    check 0 "summary @net.txt --input 2,3,10,10" '^LAYER +OUTPUT +PARAMETERS +MULTIPLY-ADDS$' \
+        '^  \(conv\): Conv2d +\[2, 8, 8, 8\] +216 +27,648$' \
+        '^  \(bn\): BatchNorm2d +\[2, 8, 8, 8\] +16 +-$' \
+        '^  \(drop\): Dropout +\[2, 8, 8, 8\] +- +-$' '^  \(out\): Linear +\[2, 10\] +90 +160$' \
+        '^parameters +322, of them 322 trainable; buffers: 17$' \
+        '^multiply-adds +27,808 .*55,616 FLOPs$' '^not counted +batch_norm'
+    check 0 "summary @net.txt --input 2x3x10x10 --json" '"parameters": 322,' \
+        '"multiply_adds": 27808,' '"flops": 55616,' '"parameter_bytes": 1288,'
     is_json
-    printf 'MyNet(\n  (fc): Linear(in_features=4, out_features=3, bias=True)\n  (act): MyAct(alpha=2.0)\n  (norm): LayerNorm((3,), eps=1e-05)\n)\n' >mine.txt
-    check 1 "summary @mine.txt --input 2,4" '^LAYER +PARAMETERS +COUNT$' '^MyNet +- +-$' '^  \(fc\): Linear +weight \[3, 4\], bias \[3\] +15$' '^  \(act\): MyAct +- +-$' \
-        '^parameters +21, of them 21 trainable; buffers: -$' 'it cannot be called, .*Module \[MyNet\] is missing the required "forward" function'
-    printf 'Sequential(\n  (0): Linear(in_features=4, out_features=3, bias=True)\n  (1): MyAct(alpha=2.0)\n)\n' >leaf.txt
-    check 1 "summary @leaf.txt --input 2,4" '^  \(1\): MyAct +- +-$' '^parameters +15, ' 'Module \[MyAct\] is missing .*load a plugin that provides layer MyAct'
-    check 1 "summary @leaf.txt --input 2,4 --json" '"parameter_shapes": "weight \[3, 4\], bias \[3\]"' '"parameters": 15,' '"error": \{' 'MyAct'
+    printf '%s\n' 'MyNet(' '  (fc): Linear(in_features=4, out_features=3, bias=True)' \
+        '  (act): MyAct(alpha=2.0)' '  (norm): LayerNorm((3,), eps=1e-05)' ')' >mine.txt
+    check 1 "summary @mine.txt --input 2,4" '^LAYER +PARAMETERS +COUNT$' '^MyNet +- +-$' \
+        '^  \(fc\): Linear +weight \[3, 4\], bias \[3\] +15$' '^  \(act\): MyAct +- +-$' \
+        '^parameters +21, of them 21 trainable; buffers: -$' \
+        'it cannot be called, .*Module \[MyNet\] is missing the required "forward" function'
+    printf '%s\n' 'Sequential(' '  (0): Linear(in_features=4, out_features=3, bias=True)' \
+        '  (1): MyAct(alpha=2.0)' ')' >leaf.txt
+    check 1 "summary @leaf.txt --input 2,4" '^  \(1\): MyAct +- +-$' '^parameters +15, ' \
+        'Module \[MyAct\] is missing .*load a plugin that provides layer MyAct'
+    check 1 "summary @leaf.txt --input 2,4 --json" '"parameters": 15,' '"error": \{' 'MyAct' \
+        '"parameter_shapes": "weight \[3, 4\], bias \[3\]"'
     check 1 "summary Sequential(Linear(4,3),MyAct(alpha=2.0)) --input 2,4" 'MyAct'
-    check 0 "summary LazyLinear(3) --input 2,7" '^Linear +\[2, 3\] +24 +42$' '^not counted +nothing$'
+    check 0 "summary LazyLinear(3) --input 2,7" '^Linear +\[2, 3\] +24 +42$' \
+        '^not counted +nothing$'
     check 0 "summary Embedding(10,4) --input 2,3:int64" '^Embedding +\[2, 3, 4\] +40 +-$'
     check 0 "summary Bilinear(3,4,5) --input 6,3 --input 6,4" '^Bilinear +\[6, 5\] +65 '
 fi
@@ -228,10 +269,12 @@ TENON_PLUGIN_PATH=$work/plugins
 check 1 "why NOPE --json" '"error": ' '"code": "TN_ERR_KEY"' 'no plugin and no file is called'
 is_json
 
-# env: options of plugins, values with quotes, backslashes, control characters and broken UTF-8 in JSON
+# env: options of plugins, values with quotes, backslashes, control characters and broken UTF-8 in
+# JSON
 TENON_OPTIONS_LABEL=$(printf 'a "b" \\ \t \303\244 \377 100%% c')
 export TENON_OPTIONS_LABEL
-check 0 "env" '^TENON_DEVICE +cpu +default ' '^TENON_PLUGIN_PATH .* environment ' '^TENON_OPTIONS_BETA +- +default +slope' \
+check 0 "env" '^TENON_DEVICE +cpu +default ' '^TENON_PLUGIN_PATH .* environment ' \
+    '^TENON_OPTIONS_BETA +- +default +slope' \
     '^TENON_OPTIONS_LABEL .* environment '
 check 0 "env --json" '"TENON_OPTIONS_LABEL"' 'a \\"b\\" \\\\ \\u0009'
 is_json
@@ -246,24 +289,28 @@ if test "$static" -eq 0; then
     is_json
 fi
 
-# A plugin is looked at in a process of its own: its log goes where TENON_LOG says, too. Nothing ends by a signal where files
-# may not grow, nor waits for the writer of a FIFO.
+# A plugin is looked at in a process of its own: its log goes where TENON_LOG says, too. Nothing
+# ends by a signal where files may not grow, nor waits for the writer of a FIFO.
 TENON_LOG=debug:log.txt "$tenon" plugins >out 2>err
-test "$static" -gt 0 || grep -q '^tenon: debug: mapping .*good.so' log.txt || { echo "TENON_LOG=debug:FILE: the file has no line"; cat err; bad=1; }
+test "$static" -gt 0 || grep -q '^tenon: debug: mapping .*good.so' log.txt || {
+    echo "TENON_LOG=debug:FILE: the file has no line"; cat err; bad=1; }
 test -s err && { echo "TENON_LOG=debug:FILE writes to standard error:"; cat err; bad=1; }
 for to in log2.txt ''; do
     : >err
     { (ulimit -f 0; TENON_LOG=debug${to:+:$to} "$tenon" plugins 2>err; echo "code $?") | cat; } >out
-    tail -n 1 out | grep -q '^code [01]$' || { echo "a file size limit ends tenon plugins:"; tail -n 1 out; bad=1; }
+    tail -n 1 out | grep -q '^code [01]$' || {
+        echo "a file size limit ends tenon plugins:"; tail -n 1 out; bad=1; }
     grep -q 'SIGXFSZ' out && { echo "a plugin is blamed for the file size limit"; bad=1; }
 done
 test -p fifo || mkfifo fifo
-for arguments in "summary @fifo --input 2" "check fifo" "check plugins/good.so --cases fifo" "inspect fifo" \
+for arguments in "summary @fifo --input 2" "check fifo" "check plugins/good.so --cases fifo" \
+    "inspect fifo" \
     "convert fifo x.npz"; do
     # shellcheck disable=SC2086
     timeout 60 "$tenon" $arguments >out 2>err </dev/null
     code=$?
-    test $code -ne 0 && test $code -ne 124 || { echo "tenon $arguments: exit code $code"; cat out err; bad=1; }
+    test $code -ne 0 && test $code -ne 124 || {
+        echo "tenon $arguments: exit code $code"; cat out err; bad=1; }
 done
 
 # output that cannot be written is not silent

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# Random programs of tensors with PyTorch's results, for tests/programs/replay.c: views, changes in place,
-# broadcasting, modes, hooks, backward; values, gradients and refusals.
+# Random programs of tensors with PyTorch's results, for tests/programs/replay.c: views, changes in
+# place, broadcasting, modes, hooks, backward; values, gradients and refusals.
 #
-#   PYTHON-WITH-TORCH programs.py FIRST COUNT        programs of the seeds FIRST, FIRST + 1, ...; to standard output
+#   PYTHON-WITH-TORCH programs.py FIRST COUNT
 #
-# A line is an instruction, `ok` or `refused` at its end. Registers are numbers; a register that was refused is not there.
+# writes the programs of the seeds FIRST, FIRST + 1, ... to standard output. A line is an
+# instruction, `ok` or `refused` at its end. Registers are numbers; a register that was refused is
+# not there.
 import random, sys, warnings
 
 import torch
@@ -71,23 +73,46 @@ class Program:
 
     def make(self):
         shape = self.rng.choice(SHAPES)
-        value = torch.tensor([round(self.rng.uniform(-2, 2), 3) for _ in range(int(torch.Size(shape).numel()))],
-                             dtype=torch.float64).reshape(shape).clone()
+        value = (
+            torch.tensor(
+                [round(self.rng.uniform(-2, 2), 3) for _ in range(int(torch.Size(shape).numel()))],
+                dtype=torch.float64,
+            )
+            .reshape(shape)
+            .clone()
+        )
         grad, to = self.rng.random() < 0.7 and not torch.is_inference_mode_enabled(), self.new()
-        self.say("new %d %s %d : %s" % (to, ints(shape), grad, text(value)), lambda: value.requires_grad_(grad), to)
+        self.say(
+            "new %d %s %d : %s" % (to, ints(shape), grad, text(value)),
+            lambda: value.requires_grad_(grad),
+            to,
+        )
 
     def op(self, name, inputs, options, run):
         to = self.new()
         self.used.update(inputs)
-        self.say("op %s %d %s %s" % (name, to, ints(inputs), self.options(options)), lambda: run(*[self.t[i] for i in inputs]), to)
+        self.say(
+            "op %s %d %s %s" % (name, to, ints(inputs), self.options(options)),
+            lambda: run(*[self.t[i] for i in inputs]),
+            to,
+        )
 
     def change(self, name, inputs, options, run):
         self.used.update(inputs)
-        self.say("change %s %s %s" % (name, ints(inputs), self.options(options)), lambda: run(*[self.t[i] for i in inputs]))
+        self.say(
+            "change %s %s %s" % (name, ints(inputs), self.options(options)),
+            lambda: run(*[self.t[i] for i in inputs]),
+        )
 
     @staticmethod
     def options(options):
-        return ";".join("%s=%s" % (k, ints(v) if isinstance(v, (list, tuple)) else v) for k, v in options.items()) or "-"
+        return (
+            ";".join(
+                "%s=%s" % (k, ints(v) if isinstance(v, (list, tuple)) else v)
+                for k, v in options.items()
+            )
+            or "-"
+        )
 
     # ---- instructions ----
     def unary(self):
@@ -139,7 +164,12 @@ class Program:
             n = x.shape[d] if -x.dim() <= d < x.dim() else 2
             start = r.randrange(0, n) if n else 0
             length = r.choice([0, 1, 1, 1, 2, 2, n - start if n > start else 1])
-            self.op("narrow", [i], {"dim": d, "start": start, "length": length}, lambda x: x.narrow(d, start, length))
+            self.op(
+                "narrow",
+                [i],
+                {"dim": d, "start": start, "length": length},
+                lambda x: x.narrow(d, start, length),
+            )
         elif kind == 1:
             at = r.randrange(0, 3)
             self.op("select", [i], {"dim": d, "index": at}, lambda x: x.select(d, at))
@@ -155,14 +185,24 @@ class Program:
             self.op("expand", [i], {"shape": shape}, lambda x: x.expand(shape))
         elif kind == 6:
             self.op("view", [i], {"shape": [-1]}, lambda x: x.view([-1]))
-        elif kind == 7 and x.is_contiguous():   # the order of strides in what an operator returns is free
+        elif kind == 7 and x.is_contiguous():  # else the strides of the result are free
             self.op("reshape", [i], {"shape": [-1]}, lambda x: x.reshape([-1]))
         elif kind == 8:
             start = r.randrange(0, 2)
-            self.op("slice", [i], {"dim": 0, "start": start, "step": 2}, lambda x: x[start::2] if x.dim() else x.select(0, 0))
+            self.op(
+                "slice",
+                [i],
+                {"dim": 0, "start": start, "step": 2},
+                lambda x: x[start::2] if x.dim() else x.select(0, 0),
+            )
         elif kind in (9, 10):
             window, step = r.randrange(1, 4), r.randrange(1, 3)
-            self.op("unfold", [i], {"dim": d, "window": window, "step": step}, lambda x: x.unfold(d, window, step))
+            self.op(
+                "unfold",
+                [i],
+                {"dim": d, "window": window, "step": step},
+                lambda x: x.unfold(d, window, step),
+            )
         elif kind == 11:
             order = r.sample(range(x.dim()), x.dim())
             self.op("permute", [i], {"dims": order}, lambda x: x.permute(order))
@@ -236,7 +276,11 @@ class Program:
             self.lines.append("end ok")
             return
         kind = self.rng.choice(["nograd", "nograd", "grad", "inference"])
-        guard = {"nograd": torch.no_grad, "grad": torch.enable_grad, "inference": torch.inference_mode}[kind]()
+        guard = {
+            "nograd": torch.no_grad,
+            "grad": torch.enable_grad,
+            "inference": torch.inference_mode,
+        }[kind]()
         guard.__enter__()
         self.modes.append(guard)
         self.lines.append("begin %s ok" % kind)
@@ -245,28 +289,46 @@ class Program:
         i = self.pick()
         retain, create = self.rng.random() < 0.5, self.rng.random() < 0.15
         weight = [round(self.rng.uniform(-1, 1), 2) for _ in range(self.t[i].numel())]
-        self.say("backward %d %d %d : %s" % (i, retain, create, " ".join(map(str, weight))),
-                 lambda: self.t[i].backward(torch.tensor(weight, dtype=torch.float64).reshape(self.t[i].shape),
-                                            retain_graph=retain or create, create_graph=create))
+        self.say(
+            "backward %d %d %d : %s" % (i, retain, create, " ".join(map(str, weight))),
+            lambda: self.t[i].backward(
+                torch.tensor(weight, dtype=torch.float64).reshape(self.t[i].shape),
+                retain_graph=retain or create,
+                create_graph=create,
+            ),
+        )
 
     def state(self):
         for i, x in sorted(self.t.items()):
             with torch.no_grad():
-                self.lines.append("is %d %s %d %d : %s" % (i, ints(x.shape), x.requires_grad, x.is_leaf, text(x)))
+                self.lines.append(
+                    "is %d %s %d %d : %s" % (i, ints(x.shape), x.requires_grad, x.is_leaf, text(x))
+                )
             if self.partial:
                 continue
             g = x.grad if x.is_leaf or x.retains_grad else None
             self.lines.append("grad %d : %s" % (i, "none" if g is None else text(g)))
 
     def run(self):
-        kinds = ([self.unary] * 3 + [self.scalar] * 2 + [self.binary] * 5 + [self.view] * 6 + [self.in_place] * 6 +
-                 [self.reduce] * 2 + [self.gather, self.product, self.cut, self.cut, self.mode, self.make])
+        kinds = (
+            [self.unary] * 3
+            + [self.scalar] * 2
+            + [self.binary] * 5
+            + [self.view] * 6
+            + [self.in_place] * 6
+            + [self.reduce] * 2
+            + [self.gather, self.product, self.cut, self.cut, self.mode, self.make]
+        )
         for _ in range(self.rng.randrange(1, 4)):
             self.make()
         for _ in range(self.rng.randrange(6, 22)):
             self.rng.choice(kinds)()
-            if len(self.t) > 14 or any(x.numel() > 200 or not torch.isfinite(x.detach()).all() or
-                                       (x.numel() and x.detach().abs().max() > 1e6) for x in self.t.values()):
+            if len(self.t) > 14 or any(
+                x.numel() > 200
+                or not torch.isfinite(x.detach()).all()
+                or (x.numel() and x.detach().abs().max() > 1e6)
+                for x in self.t.values()
+            ):
                 break
         while self.modes:
             self.modes.pop().__exit__(None, None, None)

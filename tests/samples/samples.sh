@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The samples have one source: the README shows examples/xor.c and examples/swish.c word for word, and the ones built here run. (That they
-# compile against installed headers alone is tests/house/outside.sh.) The demo reaches its accuracy on the cpu, draws, saves and says what is wrong.
+# The samples have one source: the README shows examples/xor.c and examples/swish.c word for word,
+# and the ones built here run. (That they compile against installed headers alone is
+# tests/house/outside.sh.) The demo reaches its accuracy on the cpu, draws, saves and says what is
+# wrong.
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 status=0
@@ -23,13 +25,16 @@ expect() { # CODE WORDS COMMAND...
 
 # ---- one place ----
 sample() {
-    awk -v mark="<!-- sample: $1 -->" '$0 == mark { on = 1; next } on && /^```c/ { copy = 1; next } copy && /^```/ { exit } copy' \
+    awk -v mark="<!-- sample: $1 -->" '$0 == mark { on = 1; next }
+        on && /^```c/ { copy = 1; next } copy && /^```/ { exit } copy' \
         "$abs_srcdir/README.md"
 }
 sample program >"$work/program.c"
 sample plugin >"$work/plugin.c"
-diff "$work/program.c" "$abs_srcdir/examples/xor.c" >"$work/log" || fail "the program of the README is not examples/xor.c"
-diff "$work/plugin.c" "$abs_srcdir/examples/swish.c" >"$work/log" || fail "the plugin of the README is not examples/swish.c"
+diff "$work/program.c" "$abs_srcdir/examples/xor.c" >"$work/log" ||
+    fail "the program of the README is not examples/xor.c"
+diff "$work/plugin.c" "$abs_srcdir/examples/swish.c" >"$work/log" ||
+    fail "the plugin of the README is not examples/swish.c"
 
 # ---- the program ----
 formats=yes
@@ -44,7 +49,8 @@ fi
 # ---- ResNet-18: what it needs PyTorch for is `make interchange` ----
 expect 2 'usage: resnet18' resnet18
 expect 1 'none.pth: cannot open' resnet18 none.pth none.npy
-grep -q '(0): BasicBlock($' "$work/log" && grep -q '(fc): Linear(in_features=512, out_features=1000, bias=True)$' "$work/log" ||
+grep -q '(0): BasicBlock($' "$work/log" &&
+    grep -q '(fc): Linear(in_features=512, out_features=1000, bias=True)$' "$work/log" ||
     fail "resnet18 does not print itself"
 
 # ---- the demo ----
@@ -55,10 +61,14 @@ expect 0 '1437 images for training, 360 for testing' digits --epochs 6 digits.cs
 grep -q 'epoch *6/6 *loss 0\.[01]' "$work/log" || fail "the demo does not learn"
 grep -q 'training loss on cpu:0' "$work/log" || fail "the demo draws no curve"
 grep -q ' $' "$work/log" && fail "the demo draws blanks at the ends of lines"
-test $formats = no || grep -q 'saved digits-cpu-0.safetensors; loaded into a fresh network its accuracy is 0\.9' "$work/log" ||
+test $formats = no ||
+    grep -q 'saved digits-cpu-0.safetensors; loaded into a fresh network its accuracy is 0\.9' \
+    "$work/log" ||
     fail "the demo does not save"
-grep -q '</svg>' "$work/digits-loss.svg" && test "$(grep -c '<polyline' "$work/digits-loss.svg")" -eq 2 || fail "digits-loss.svg"
-expect 0 'SGD(lr=0.05, momentum=0.9)' digits --epochs 6 --optimizer 'SGD(lr=0.05, momentum=0.9)' digits.csv cpu
+grep -q '</svg>' "$work/digits-loss.svg" &&
+    test "$(grep -c '<polyline' "$work/digits-loss.svg")" -eq 2 || fail "digits-loss.svg"
+expect 0 'SGD(lr=0.05, momentum=0.9)' digits --epochs 6 --optimizer 'SGD(lr=0.05, momentum=0.9)' \
+    digits.csv cpu
 expect 1 'is not above 0.95' digits --epochs 1 --optimizer 'SGD(lr=0.001)' digits.csv cpu
 expect 1 'nosuch' digits digits.csv nosuch
 expect 1 'No such file' digits none.csv cpu

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The table of the specification's rows counts what logs of passed programs say, and says what is wrong; what tests/spec/break
-# breaks is there.
+# The table of the specification's rows counts what logs of passed programs say, and says what is
+# wrong; what tests/spec/break breaks is there.
 set -u
 top=$(cd "${abs_srcdir:-${srcdir:-.}}" && pwd)
 place=$(mktemp -d) || exit 99
@@ -22,19 +22,22 @@ END
 : >"$place/source/tests/spec/whole.txt"
 : >"$place/source/docs/behaviour-notes.md"
 table() { perl "$top/tests/spec/table" "$@" "$place/source" "$place/build" >"$place/out" 2>&1; }
-log() { printf '%s\n' "$3" >"$place/build/tests/a/$1.log"; printf ':test-result: %s\n' "$2" >"$place/build/tests/a/$1.trs"; }
+log() { printf '%s\n' "$3" >"$place/build/tests/a/$1.log"; printf ':test-result: %s\n' "$2" \
+    >"$place/build/tests/a/$1.trs"; }
 
 table && fail "a build without tests gave a table"
 log good PASS 'PROVES AAA-001'
 log bad FAIL 'PROVES AAA-002'
 table || fail "a plain table failed"
-grep -q '^AAA  *3  *1  *0  *0  *2  ' "$place/out" || fail "what a failed program says counts, or what a good one says does not"
+grep -q '^AAA  *3  *1  *0  *0  *2  ' "$place/out" ||
+    fail "what a failed program says counts, or what a good one says does not"
 table --open
 grep -q 'AAA-002 two' "$place/out" || fail "open rows are not listed"
 
 echo 'AAA' >"$place/source/tests/spec/whole.txt"
 table && fail "an open row in a whole area passed"
-printf '| AAA-002 | waiting | for the sea |\n| AAA-003 | differently | why not |\n' >"$place/source/docs/behaviour-notes.md"
+printf '| AAA-002 | waiting | for the sea |\n| AAA-003 | differently | why not |\n' \
+    >"$place/source/docs/behaviour-notes.md"
 table && fail "a row met differently, without a test, passed"
 log more PASS 'PROVES AAA-003'
 table || fail "a whole area failed"
@@ -42,5 +45,6 @@ grep -q '^AAA  *3  *1  *1  *1  *0  ' "$place/out" || fail "the notes do not coun
 log odd PASS 'PROVES CCC-001'
 table && fail "a row that is not there was proven"
 
-perl "$top/tests/spec/break" --check "$top" >"$place/out" 2>&1 || fail "what tests/spec/break breaks is not there any more"
+perl "$top/tests/spec/break" --check "$top" >"$place/out" 2>&1 ||
+    fail "what tests/spec/break breaks is not there any more"
 exit $failed

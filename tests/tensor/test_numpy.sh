@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Tensors to NumPy and back through DLPack, by ctypes on the built libtenon: the consumer here is the real one. Needs Python 3 with
-# NumPy (PYTHON names another one); skipped, visibly, without.
+# Tensors to NumPy and back through DLPack, by ctypes on the built libtenon: the consumer here is
+# the real one. Needs Python 3 with NumPy (PYTHON names another one); skipped, visibly, without.
 python=${PYTHON-python3}
 library=${abs_builddir-.}/.libs/libtenon.so
 case ${TN_SANITIZERS-no} in
@@ -16,7 +16,8 @@ import ctypes, sys
 import numpy as np
 
 tn = ctypes.CDLL(sys.argv[1])
-for name in ("tn_tensor_empty", "tn_tensor_as_strided", "tn_tensor_from_dlpack", "tn_tensor_to_dlpack", "tn_tensor_to_dlpack_versioned",
+for name in ("tn_tensor_empty", "tn_tensor_as_strided", "tn_tensor_from_dlpack",
+             "tn_tensor_to_dlpack", "tn_tensor_to_dlpack_versioned",
              "tn_tensor_data", "tn_tensor_from_dlpack_versioned", "tn_device_find"):
     getattr(tn, name).restype = ctypes.c_void_p
 tn.tn_tensor_size.restype = tn.tn_tensor_offset.restype = ctypes.c_int64
@@ -55,11 +56,14 @@ class Producer:
 
     def __dlpack__(self, *, max_version=None, **rest):
         if max_version is not None and max_version[0] >= 1:
-            return api.PyCapsule_New(tn.tn_tensor_to_dlpack_versioned(ctypes.c_void_p(self.tensor), None), b"dltensor_versioned", None)
-        return api.PyCapsule_New(tn.tn_tensor_to_dlpack(ctypes.c_void_p(self.tensor), None), b"dltensor", None)
+            managed = tn.tn_tensor_to_dlpack_versioned(ctypes.c_void_p(self.tensor), None)
+            return api.PyCapsule_New(managed, b"dltensor_versioned", None)
+        managed = tn.tn_tensor_to_dlpack(ctypes.c_void_p(self.tensor), None)
+        return api.PyCapsule_New(managed, b"dltensor", None)
 
 
-numbers = {"uint8": 1, "int16": 3, "int32": 4, "int64": 5, "float16": 6, "float32": 8, "float64": 9, "complex64": 10, "uint16": 12}
+numbers = {"uint8": 1, "int16": 3, "int32": 4, "int64": 5, "float16": 6, "float32": 8,
+           "float64": 9, "complex64": 10, "uint16": 12}
 for name, number in numbers.items():
     scope = tn.tn_scope_begin()
     x = tn.tn_tensor_empty(ints(4, 6), number, None)
@@ -78,8 +82,9 @@ for name, number in numbers.items():
     scope = tn.tn_scope_begin()
     array = np.arange(24).reshape(4, 6).astype(name)
     before = sys.getrefcount(array)
-    for version, label, take in ((None, b"dltensor", tn.tn_tensor_from_dlpack),
-                                 ((1, 0), b"dltensor_versioned", tn.tn_tensor_from_dlpack_versioned)):
+    protocols = ((None, b"dltensor", tn.tn_tensor_from_dlpack),
+                 ((1, 0), b"dltensor_versioned", tn.tn_tensor_from_dlpack_versioned))
+    for version, label, take in protocols:
         capsule = array[1:].__dlpack__(max_version=version) if version else array[1:].__dlpack__()
         y = take(ctypes.c_void_p(api.PyCapsule_GetPointer(capsule, label)))
         assert y, tn.tn_error_text()
