@@ -61,6 +61,7 @@ static tn_tensor *inside(tn_tensor *gy, tn_tensor *x, double min, double max)
 /* ---- pieces of lines ---- */
 
 UNARY(relu6, clamped(x, 0.0, 6.0), tn_hardtanh_grad(gy, x, 0.0, 6.0));
+UNARY(relu_squared, tn_square(tn_relu(x)), times(tn_mul(gy, tn_relu(x)), 2.0));
 DECOMPOSE(hardtanh, clamped(x, o->min_val, o->max_val))
 DERIVE(hardtanh, tn_hardtanh_grad(gy, x, o->min_val, o->max_val))
 DECOMPOSE_GRAD(hardtanh_grad, inside(gy, x, o->min_val, o->max_val))

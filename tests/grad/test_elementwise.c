@@ -72,6 +72,7 @@ static tn_tensor *input(double first)
     X(masked_fill, 1, 0.1, tn_masked_fill(a, tn_gt(a, zero_like(a)), 2))                           \
     X(nan_to_num, 1, 0.1, tn_nan_to_num(a, NULL))                                                  \
     X(relu6, 1, 0.1, tn_relu6(a))                                                                  \
+    X(relu_squared, 1, 0.1, tn_relu_squared(a))                                                    \
     X(leaky_relu, 1, 0.1, tn_leaky_relu(a, WITH(leaky_relu, 0.2)))                                 \
     X(prelu, 2, 0.1, tn_prelu(a, tn_select(b, 0, 0)))                                              \
     X(elu, 1, 0.1, tn_elu(a, WITH(elu, 1.3)))                                                      \

@@ -75,6 +75,7 @@ START_TEST(activations_and_shapes_compute_what_they_say_lay_010_lay_011)
         { "Softmax(1)", { 0.26894143f, 0.7310586f, 0.81757444f, 0.18242551f } },
         { "Softmax()", { 0.26894143f, 0.7310586f, 0.81757444f, 0.18242551f } },
         { "LogSoftmax(dim=0)", { -3.0485873f, -0.974077f, -0.04858735f, -0.474077f } },
+        { "ReLUSquared()", { 0, 0, 4, 0.25f } },
         { "ReLU(inplace=True)", { 0, 0, 2, 0.5f } },
     };
     for (int64_t i = 0; i < tn__countof(cases); i++) {

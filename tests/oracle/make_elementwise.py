@@ -383,4 +383,6 @@ for d in (F32, F64, F16, BF16, C64, C128):      # of real numbers the gradient i
     Case("sgn/turned-" + NAMES[d], "sgn", torch.sgn, [take(3, 2, dtype=d, order=(1, 0))])
 Case("sgn/zeros", "sgn", torch.sgn, [n(3, data=[0.0, -2.0, 0.5])])
 Case("sgn/empty", "sgn", torch.sgn, [n(0, 3)])
+# ---- last, so that the random numbers of the cases above stay the same ----
+activation("relu_squared", lambda a: F.relu(a).square(), kinks=(0.0, -0.0))
 print("end")

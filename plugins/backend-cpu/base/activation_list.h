@@ -71,6 +71,7 @@ TN__INTO_LOOPS T NAME(gelu_tanh_slope)(T x)
 /* clang-format off */
 ACTIVATION_LOOP(relu, UNARY, CHEAP, a < 0 ? 0 : a)
 ACTIVATION(relu_grad, BINARY, CHEAP, b <= 0 ? 0 : a)
+ACTIVATION(relu_squared, UNARY, CHEAP, a < 0 ? 0 : a * a)
 ACTIVATION_LIKE(relu6, UNARY, clamp, 0, 6)
 ACTIVATION_LIKE(hardtanh, UNARY, clamp, o->min_val, o->max_val)
 ACTIVATION_OPTIONS(hardtanh_grad, BINARY, CHEAP, ((b <= p) | (b >= q)) ? 0 : a,
