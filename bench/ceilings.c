@@ -60,29 +60,23 @@ enum { STEPS = 200000, CHAINS = 10 };
 
 static volatile float seed = 0.001f;
 
-/* Ten chains, so that a multiply-add need not wait for the one before it. */
-#define STEP(k) s##k = s##k * a + a;
-#define MULTIPLY(name, T)                                                                          \
-    static float name(void)                                                                        \
-    {                                                                                              \
-        float b = seed; /* the compiler must not know that chains are alike */                     \
-        T a = (T){ 0 } + 0.5f;                                                                     \
-        T s0 = a + b, s1 = s0 + b, s2 = s1 + b, s3 = s2 + b, s4 = s3 + b, s5 = s4 + b,             \
-          s6 = s5 + b, s7 = s6 + b, s8 = s7 + b, s9 = s8 + b;                                      \
-        for (int i = 0; i < STEPS; i++) {                                                          \
-            STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7) STEP(8) STEP(9)        \
-        }                                                                                          \
-        s0 += s1 + s2 + s3 + s4 + s5 + s6 + s7 + s8 + s9;                                          \
-        return s0[0];                                                                              \
-    }
-MULTIPLY(multiply_plain, lanes)
+#define T lanes
+#define NAME(x) x##_plain
+#define TARGET
+#include "ceilings_template.h"
 #ifdef __x86_64__
-__attribute__((target("avx2,fma"))) MULTIPLY(multiply_avx2, lanes)
-    __attribute__((target("avx512f"))) MULTIPLY(multiply_avx512, wide_lanes)
+#define T lanes
+#define NAME(x) x##_avx2
+#define TARGET __attribute__((target("avx2,fma")))
+#include "ceilings_template.h"
+#define T wide_lanes
+#define NAME(x) x##_avx512
+#define TARGET __attribute__((target("avx512f")))
+#include "ceilings_template.h"
 #endif
 
-    /* How many lanes the widest instructions have; 0 for plain C. */
-    static int widest(void)
+/* How many lanes the widest instructions have; 0 for plain C. */
+static int widest(void)
 {
 #ifdef __x86_64__
     return __builtin_cpu_supports("avx512f")                                 ? 16

@@ -22,55 +22,75 @@ static void *host_at(const tn_tensor *tensor)
 
 /* ---- calls of the backend ---- */
 
-/* Runs one copy call with the current stream, which the memory is then used on. */
-#define WITH_STREAM(tensor_, status_, what_, ...)                                                  \
-    do {                                                                                           \
-        const tn_device *device_ = (tensor_)->device;                                              \
-        const tn_backend_def *b = tn__backend(device_);                                            \
-        tn_stream *stream_ = tn__stream_current(device_);                                          \
-        void *device = device_->handle, *stream;                                                   \
-        (status_) = tn__device_usable(device_);                                                    \
-        if ((status_) == TN_OK)                                                                    \
-            (status_) = tn__storage_use((tensor_)->storage, stream_);                              \
-        if ((status_) == TN_OK) {                                                                  \
-            tn__stream_lock(stream_);                                                              \
-            stream = tn__stream_handle(stream_);                                                   \
-            (status_) = b->__VA_ARGS__;                                                            \
-            tn__stream_unlock(stream_);                                                            \
-            (status_) = tn__device_result(device_, (status_), what_);                              \
-        }                                                                                          \
-    } while (0)
+/* A copy call of the backend with the current stream, which the memory is then used on. */
+struct copy_call {
+    const tn_device *owner;
+    const tn_backend_def *backend;
+    tn_stream *lock;
+    void *device, *stream; /* as the backend knows them */
+};
+
+/* Locks the stream if it succeeds. */
+static tn_status call_begin(struct copy_call *call, const tn_tensor *tensor)
+{
+    tn_status status = tn__device_usable(tensor->device);
+
+    call->owner = tensor->device;
+    call->backend = tn__backend(call->owner);
+    call->lock = tn__stream_current(call->owner);
+    call->device = call->owner->handle;
+    if (status == TN_OK)
+        status = tn__storage_use(tensor->storage, call->lock);
+    if (status != TN_OK)
+        return status;
+    tn__stream_lock(call->lock);
+    call->stream = tn__stream_handle(call->lock);
+    return TN_OK;
+}
+
+static tn_status call_end(struct copy_call *call, tn_status status, const char *what)
+{
+    tn__stream_unlock(call->lock);
+    return tn__device_result(call->owner, status, what);
+}
 
 /* Bytes of a contiguous tensor, from `offset` of its first element on. */
 static tn_status bytes_in(const tn_tensor *to, uint64_t offset, const void *from, uint64_t bytes)
 {
-    tn_status status;
+    struct copy_call c;
+    tn_status status = call_begin(&c, to);
 
-    WITH_STREAM(
-        to, status, "copy_in",
-        copy_in(device, stream, to->view.data, to->view.byte_offset + offset, from, (size_t)bytes));
-    return status;
+    if (status != TN_OK)
+        return status;
+    status = c.backend->copy_in(c.device, c.stream, to->view.data, to->view.byte_offset + offset,
+                                from, (size_t)bytes);
+    return call_end(&c, status, "copy_in");
 }
 
 static tn_status bytes_out(void *to, const tn_tensor *from, uint64_t offset, uint64_t bytes)
 {
-    tn_status status;
+    struct copy_call c;
+    tn_status status = call_begin(&c, from);
 
-    WITH_STREAM(from, status, "copy_out",
-                copy_out(device, stream, to, from->view.data, from->view.byte_offset + offset,
-                         (size_t)bytes));
-    return status;
+    if (status != TN_OK)
+        return status;
+    status = c.backend->copy_out(c.device, c.stream, to, from->view.data,
+                                 from->view.byte_offset + offset, (size_t)bytes);
+    return call_end(&c, status, "copy_out");
 }
 
 static tn_status bytes_inside(const tn_tensor *to, const tn_tensor *from)
 {
+    struct copy_call c;
     tn_status status = tn__storage_use(from->storage, tn__stream_current(from->device));
 
     if (status == TN_OK)
-        WITH_STREAM(to, status, "copy",
-                    copy(device, stream, to->view.data, to->view.byte_offset, from->view.data,
-                         from->view.byte_offset, (size_t)bytes_of(from)));
-    return status;
+        status = call_begin(&c, to);
+    if (status != TN_OK)
+        return status;
+    status = c.backend->copy(c.device, c.stream, to->view.data, to->view.byte_offset,
+                             from->view.data, from->view.byte_offset, (size_t)bytes_of(from));
+    return call_end(&c, status, "copy");
 }
 
 /* What `later` does from now on comes after what `first` was asked to do, on their current
@@ -92,17 +112,21 @@ static tn_status in_order(const tn_device *first, const tn_device *later)
  * what it does next. */
 static tn_status bytes_peer(const tn_tensor *to, const tn_tensor *from)
 {
+    struct copy_call c;
     tn_status status = tn__device_usable(to->device);
 
     if (status == TN_OK)
         status = tn__storage_use(to->storage, tn__stream_current(to->device));
     if (status == TN_OK)
         status = in_order(to->device, from->device);
+    if (status == TN_OK)
+        status = call_begin(&c, from);
     if (status != TN_OK)
         return status;
-    WITH_STREAM(from, status, "copy_peer",
-                copy_peer(to->device->handle, to->view.data, to->view.byte_offset, device, stream,
-                          from->view.data, from->view.byte_offset, (size_t)bytes_of(from)));
+    status = c.backend->copy_peer(to->device->handle, to->view.data, to->view.byte_offset, c.device,
+                                  c.stream, from->view.data, from->view.byte_offset,
+                                  (size_t)bytes_of(from));
+    status = call_end(&c, status, "copy_peer");
     return status == TN_OK ? in_order(from->device, to->device) : status;
 }
 

@@ -303,21 +303,34 @@ static int64_t conv_repr(tn_module *self, char *out, size_t size)
 typedef tn_tensor *conv_op(const struct conv *s, tn_tensor *x, tn_tensor *weight, tn_tensor *bias,
                            bool edges);
 
-#define CONV(op, dims)                                                                             \
-    static tn_tensor *op(const struct conv *s, tn_tensor *x, tn_tensor *weight, tn_tensor *bias,   \
-                         bool edges)                                                               \
-    {                                                                                              \
-        tn_##op##_options o = { .size = sizeof o,                                                  \
-                                .stride = { s->step, dims },                                       \
-                                .dilation = { s->apart, dims },                                    \
-                                .groups = s->groups,                                               \
-                                .padding = { s->pad, edges || says(s, "same") ? 0 : dims },        \
-                                .auto_padding = !edges && says(s, "same") ? "same" : NULL };       \
-        return tn_##op(x, weight, bias, &o);                                                       \
-    }
-CONV(conv1d, 1)
-CONV(conv2d, 2)
-CONV(conv3d, 3)
+#define CONV_OPTIONS(dims)                                                                         \
+    .stride = { s->step, dims }, .dilation = { s->apart, dims }, .groups = s->groups,              \
+    .padding = { s->pad, edges || says(s, "same") ? 0 : dims },                                    \
+    .auto_padding = !edges && says(s, "same") ? "same" : NULL
+
+static tn_tensor *conv1d(const struct conv *s, tn_tensor *x, tn_tensor *weight, tn_tensor *bias,
+                         bool edges)
+{
+    tn_conv1d_options o = { .size = sizeof o, CONV_OPTIONS(1) };
+
+    return tn_conv1d(x, weight, bias, &o);
+}
+
+static tn_tensor *conv2d(const struct conv *s, tn_tensor *x, tn_tensor *weight, tn_tensor *bias,
+                         bool edges)
+{
+    tn_conv2d_options o = { .size = sizeof o, CONV_OPTIONS(2) };
+
+    return tn_conv2d(x, weight, bias, &o);
+}
+
+static tn_tensor *conv3d(const struct conv *s, tn_tensor *x, tn_tensor *weight, tn_tensor *bias,
+                         bool edges)
+{
+    tn_conv3d_options o = { .size = sizeof o, CONV_OPTIONS(3) };
+
+    return tn_conv3d(x, weight, bias, &o);
+}
 
 static tn_tensor *conv_forward(tn_module *self, tn_tensor *x)
 {
@@ -331,20 +344,33 @@ static tn_tensor *conv_forward(tn_module *self, tn_tensor *x)
     return conv[dims - 1](s, x, tn_module_get(self, "weight"), tn_module_get(self, "bias"), edges);
 }
 
-#define CONV_TRANSPOSE(op, dims)                                                                   \
-    static tn_tensor *op(const struct conv *s, tn_tensor *x, tn_tensor *weight, tn_tensor *bias)   \
-    {                                                                                              \
-        tn_##op##_options o = { .size = sizeof o,                                                  \
-                                .stride = { s->step, dims },                                       \
-                                .padding = { s->pad, dims },                                       \
-                                .output_padding = { s->more, dims },                               \
-                                .dilation = { s->apart, dims },                                    \
-                                .groups = s->groups };                                             \
-        return tn_##op(x, weight, bias, &o);                                                       \
-    }
-CONV_TRANSPOSE(conv_transpose1d, 1)
-CONV_TRANSPOSE(conv_transpose2d, 2)
-CONV_TRANSPOSE(conv_transpose3d, 3)
+#define CONV_TRANSPOSE_OPTIONS(dims)                                                               \
+    .stride = { s->step, dims }, .padding = { s->pad, dims }, .output_padding = { s->more, dims }, \
+    .dilation = { s->apart, dims }, .groups = s->groups
+
+static tn_tensor *conv_transpose1d(const struct conv *s, tn_tensor *x, tn_tensor *weight,
+                                   tn_tensor *bias)
+{
+    tn_conv_transpose1d_options o = { .size = sizeof o, CONV_TRANSPOSE_OPTIONS(1) };
+
+    return tn_conv_transpose1d(x, weight, bias, &o);
+}
+
+static tn_tensor *conv_transpose2d(const struct conv *s, tn_tensor *x, tn_tensor *weight,
+                                   tn_tensor *bias)
+{
+    tn_conv_transpose2d_options o = { .size = sizeof o, CONV_TRANSPOSE_OPTIONS(2) };
+
+    return tn_conv_transpose2d(x, weight, bias, &o);
+}
+
+static tn_tensor *conv_transpose3d(const struct conv *s, tn_tensor *x, tn_tensor *weight,
+                                   tn_tensor *bias)
+{
+    tn_conv_transpose3d_options o = { .size = sizeof o, CONV_TRANSPOSE_OPTIONS(3) };
+
+    return tn_conv_transpose3d(x, weight, bias, &o);
+}
 
 static tn_tensor *conv_transpose_forward(tn_module *self, tn_tensor *x)
 {

@@ -281,27 +281,44 @@ START_TEST(rows_are_put_where_one_index_says)
 }
 END_TEST
 
-#define CODE(name, expression)                                                                     \
-    static tn_status name(void *user, tn_tensor *const *in, tn_tensor **out)                       \
-    {                                                                                              \
-        tn_slice_options s = TN_SLICE_OPTIONS;                                                     \
-        tn_diagonal_options o = TN_DIAGONAL_OPTIONS;                                               \
-        tn_tensor *y;                                                                              \
-        (void)user;                                                                                \
-        s.start = 1;                                                                               \
-        s.step = 3;                                                                                \
-        o.offset = -1;                                                                             \
-        o.dim1 = 2;                                                                                \
-        o.dim2 = 0;                                                                                \
-        (void)s, (void)o;                                                                          \
-        y = (expression);                                                                          \
-        out[0] = y != NULL ? tn_mul(y, y) : NULL;                                                  \
-        return out[0] != NULL ? TN_OK : tn_error_last_code();                                      \
-    }
-CODE(strided, tn_slice(in[0], 1, &s))
-CODE(crossing, tn_diagonal(in[0], &o))
-CODE(bent, tn_huber_loss(in[0], tn_mul_scalar(in[0], 3), NULL))
-CODE(smooth, tn_smooth_l1_loss(in[0], tn_mul_scalar(in[0], 3), NULL))
+static tn_status squared(tn_tensor *y, tn_tensor **out)
+{
+    out[0] = y != NULL ? tn_mul(y, y) : NULL;
+    return out[0] != NULL ? TN_OK : tn_error_last_code();
+}
+
+static tn_status strided(void *user, tn_tensor *const *in, tn_tensor **out)
+{
+    tn_slice_options o = TN_SLICE_OPTIONS;
+
+    (void)user;
+    o.start = 1;
+    o.step = 3;
+    return squared(tn_slice(in[0], 1, &o), out);
+}
+
+static tn_status crossing(void *user, tn_tensor *const *in, tn_tensor **out)
+{
+    tn_diagonal_options o = TN_DIAGONAL_OPTIONS;
+
+    (void)user;
+    o.offset = -1;
+    o.dim1 = 2;
+    o.dim2 = 0;
+    return squared(tn_diagonal(in[0], &o), out);
+}
+
+static tn_status bent(void *user, tn_tensor *const *in, tn_tensor **out)
+{
+    (void)user;
+    return squared(tn_huber_loss(in[0], tn_mul_scalar(in[0], 3), NULL), out);
+}
+
+static tn_status smooth(void *user, tn_tensor *const *in, tn_tensor **out)
+{
+    (void)user;
+    return squared(tn_smooth_l1_loss(in[0], tn_mul_scalar(in[0], 3), NULL), out);
+}
 
 START_TEST(gradients_of_views_and_bends_can_be_derived_again)
 {

@@ -119,17 +119,22 @@ tn_status tn_plugin_query(const tn_host_info *host, tn_plugin_info *out, tn_erro
 #define TN_LIST(...) ((const void *const[]){ __VA_ARGS__ })
 #define TN_LIST_LENGTH(...) ((int64_t)(sizeof(TN_LIST(__VA_ARGS__)) / sizeof(void *)))
 
+/* How the plugin that is being compiled is built. */
+#define TN_BUILD_FACTS                                                                             \
+    {                                                                                              \
+        __VERSION__, (uint32_t)(sizeof(void *) * 8), TN_BUILD_ASAN | TN_BUILD_TSAN,                \
+            TN_BUILD_OPENMP, TN_BLAS_INT_BITS,                                                     \
+        {                                                                                          \
+            NULL, NULL, NULL, NULL                                                                 \
+        }                                                                                          \
+    }
+
 /* tn_plugin_export is in host.h: it fetches the tables. */
 #define TN_PLUGIN_EXPORT(plugin_)                                                                  \
     TN_HIDDEN struct tn_host_links tn_host_links;                                                  \
     tn_status tn_plugin_query(const tn_host_info *host, tn_plugin_info *out, tn_error *error)      \
     {                                                                                              \
-        static const tn_build_facts build = { __VERSION__,                                         \
-                                              (uint32_t)(sizeof(void *) * 8),                      \
-                                              TN_BUILD_ASAN | TN_BUILD_TSAN,                       \
-                                              TN_BUILD_OPENMP,                                     \
-                                              TN_BLAS_INT_BITS,                                    \
-                                              { NULL, NULL, NULL, NULL } };                        \
+        static const tn_build_facts build = TN_BUILD_FACTS;                                        \
         return tn_plugin_export(&(plugin_), &build, host, out, error);                             \
     }                                                                                              \
     struct tn_plugin_export_ends_here
