@@ -295,19 +295,31 @@ static tn_status convolution_grad_input_decompose(tn_tensor *const *in, int64_t 
                             tn_convolution(spread(in[0], &l), turned(in[1], &l), TN_NONE, &plain));
 }
 
+/* The convolution with the options of one of its derivatives, without a bias. */
+static tn_tensor *convolved(tn_tensor *x, tn_tensor *weight, tn_ints stride, tn_ints padding,
+                            tn_ints dilation, int64_t groups)
+{
+    tn_convolution_options o = TN_CONVOLUTION_OPTIONS;
+
+    o.stride = stride;
+    o.padding = padding;
+    o.dilation = dilation;
+    o.groups = groups;
+    return tn_convolution(x, weight, TN_NONE, &o);
+}
+
 static tn_status convolution_grad_input_derive(tn_derive *d)
 {
     const tn_convolution_grad_input_options *o = d->options;
-    tn_convolution_options forth = TN_CONVOLUTION_OPTIONS;
     tn_convolution_grad_weight_options gw = TN_CONVOLUTION_GRAD_WEIGHT_OPTIONS;
     tn_ints weight = tn__common_in_shape(d, 1);
 
-    forth.stride = gw.stride = o->stride;
-    forth.padding = gw.padding = o->padding;
-    forth.dilation = gw.dilation = o->dilation;
-    forth.groups = gw.groups = o->groups;
+    gw.stride = o->stride;
+    gw.padding = o->padding;
+    gw.dilation = o->dilation;
+    gw.groups = o->groups;
     if (tn__needs(d, 0))
-        d->gin[0] = tn_convolution(d->gout[0], d->in[1], TN_NONE, &forth);
+        d->gin[0] = convolved(d->gout[0], d->in[1], o->stride, o->padding, o->dilation, o->groups);
     if (tn__needs(d, 1))
         d->gin[1] = tn_convolution_grad_weight(d->in[0], d->gout[0],
                                                (tn_ints){ weight.at + 2, weight.count - 2 }, &gw);
@@ -361,16 +373,15 @@ static tn_status convolution_grad_weight_decompose(tn_tensor *const *in, int64_t
 static tn_status convolution_grad_weight_derive(tn_derive *d)
 {
     const tn_convolution_grad_weight_options *o = d->options;
-    tn_convolution_options forth = TN_CONVOLUTION_OPTIONS;
     tn_convolution_grad_input_options gi = TN_CONVOLUTION_GRAD_INPUT_OPTIONS;
     tn_ints x = tn__common_in_shape(d, 1);
 
-    forth.stride = gi.stride = o->stride;
-    forth.padding = gi.padding = o->padding;
-    forth.dilation = gi.dilation = o->dilation;
-    forth.groups = gi.groups = o->groups;
+    gi.stride = o->stride;
+    gi.padding = o->padding;
+    gi.dilation = o->dilation;
+    gi.groups = o->groups;
     if (tn__needs(d, 0))
-        d->gin[0] = tn_convolution(d->in[1], d->gout[0], TN_NONE, &forth);
+        d->gin[0] = convolved(d->in[1], d->gout[0], o->stride, o->padding, o->dilation, o->groups);
     if (tn__needs(d, 1))
         d->gin[1] = tn_convolution_grad_input(d->in[0], d->gout[0],
                                               (tn_ints){ x.at + 2, x.count - 2 }, &gi);

@@ -10,23 +10,23 @@ static tn_status amax_infer(tn_infer *infer)
     return tn__common_extreme(infer, o->dims, o->keepdim, tn_view_dtype(infer->in[0]));
 }
 
-/* Evenly among the largest. */
+/* Evenly among the elements that are equal to the result. */
+static tn_status extreme_derive(tn_derive *d, tn_ints dims, bool keepdim)
+{
+    tn_ints shape = tn__common_in_shape(d, 0);
+    tn_tensor *y = tn__common_unreduced(d->out[0], shape, dims, keepdim);
+    tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, dims, keepdim);
+    tn_tensor *mask = like(tn_eq(d->in[0], y), gy);
+
+    d->gin[0] = tn_mul(mask, over(gy, sum_of(mask, dims, true)));
+    return TN_OK;
+}
+
 static tn_status amax_derive(tn_derive *d)
 {
     const tn_amax_options *o = d->options;
-    tn_ints shape = tn__common_in_shape(d, 0);
-    tn_tensor *y = tn__common_unreduced(d->out[0], shape, o->dims, o->keepdim);
-    tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
-    tn_tensor *mask = tn_eq(d->in[0], y);
-    tn_sum_options sum = TN_SUM_OPTIONS;
 
-    if (mask == NULL || gy == NULL)
-        return tn_error_last_code();
-    mask = tn_cast(mask, tn_tensor_dtype(gy));
-    sum.dims = o->dims;
-    sum.keepdim = true;
-    d->gin[0] = tn_mul(mask, tn_div(gy, tn_sum(mask, &sum), NULL));
-    return TN_OK;
+    return extreme_derive(d, o->dims, o->keepdim);
 }
 
 static tn_status argmax_infer(tn_infer *infer)
@@ -44,17 +44,11 @@ static tn_status amin_infer(tn_infer *infer)
     return tn__common_extreme(infer, o->dims, o->keepdim, tn_view_dtype(infer->in[0]));
 }
 
-/* Evenly among the smallest. */
 static tn_status amin_derive(tn_derive *d)
 {
     const tn_amin_options *o = d->options;
-    tn_ints shape = tn__common_in_shape(d, 0);
-    tn_tensor *y = tn__common_unreduced(d->out[0], shape, o->dims, o->keepdim);
-    tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
-    tn_tensor *mask = like(tn_eq(d->in[0], y), gy);
 
-    d->gin[0] = tn_mul(mask, over(gy, sum_of(mask, o->dims, true)));
-    return TN_OK;
+    return extreme_derive(d, o->dims, o->keepdim);
 }
 
 static tn_status argmin_infer(tn_infer *infer)

@@ -299,6 +299,32 @@ void same(const char *what, const tn_device *device, tn_dtype dtype, tn_tensor *
     free(numbers_got);
 }
 
+static void unary_agrees_as(const struct unary *row, const tn_device *device, tn_dtype dtype,
+                            tn_ints shape, enum layout layout, double floor_)
+{
+    TN_SCOPE;
+    double x[60], y[60];
+    int64_t count = count_of(shape);
+    numbers(x, count, row->low, row->high, dtype);
+    for (int64_t i = 0; i < count; i++)
+        y[i] = stored(row->reference(x[i]), dtype);
+    tn_tensor *in = put(device, dtype, shape, x, layout), *out = NULL;
+    ok(tn_op_call(tn_op_find(row->op, 0), &in, 1, NULL, &out, 1));
+    same(row->op, device, dtype, out, y, row->ulps, floor_);
+    ok(tn_op_call_into(tn_op_find(row->op, 0), &in, 1, NULL, in));
+    same(row->op, device, dtype, in, y, row->ulps, floor_);
+}
+
+void unary_agrees(const struct unary *row, const tn_device *device, const tn_ints *shapes,
+                  int64_t n_shapes, double floor_)
+{
+    static const tn_dtype floats[] = { TN_F32, TN_F64, TN_BF16, TN_F16 };
+    for (size_t t = 0; t < sizeof floats / sizeof *floats; t++)
+        for (int64_t s = 0; s < n_shapes && device_has(device, row->op, floats[t]); s++)
+            for (int layout = 0; layout < LAYOUTS; layout++)
+                unary_agrees_as(row, device, floats[t], shapes[s], (enum layout)layout, floor_);
+}
+
 /* ---- main ------------------------------------------------------------------------------------ */
 
 int run_suite(const char *name, const TTest *const *tests, int count)

@@ -59,6 +59,17 @@ void numbers(double *out, int64_t count, double low, double high, tn_dtype dtype
 void same(const char *what, const tn_device *device, tn_dtype dtype, tn_tensor *got,
           const double *expected, double ulps, double floor_);
 
+/* An operator of one input, its reference and the range of its inputs. */
+struct unary {
+    const char *op;
+    double (*reference)(double);
+    double low, high, ulps;
+};
+/* Fails unless the operator agrees with its reference for each float dtype that the device has it
+ * for, in every layout and in place. Shapes have at most 60 elements; `floor_` as of same. */
+void unary_agrees(const struct unary *row, const tn_device *device, const tn_ints *shapes,
+                  int64_t n_shapes, double floor_);
+
 #define ok(call) ck_assert_msg((call) == TN_OK, "%s: %s", #call, tn_error_last()->message)
 #define there(tensor) ck_assert_msg((tensor) != NULL, "%s: %s", #tensor, tn_error_last()->message)
 /* Counts checks so that a test can tell that its loops ran. */

@@ -21,11 +21,7 @@ static double ref_sigmoid(double x)
     return 1 / (1 + exp(-x));
 }
 
-static const struct {
-    const char *op;
-    double (*reference)(double);
-    double low, high, ulps;
-} unary[] = {
+static const struct unary unary[] = {
     { "neg", ref_neg, -9, 9, 0 }, { "relu", ref_relu, -9, 9, 0 },
     { "exp", exp, -20, 10, 2 },   { "log", log, 1e-4, 100, 2 },
     { "sqrt", sqrt, 0, 100, 1 },  { "sigmoid", ref_sigmoid, -15, 15, 3 },
@@ -54,24 +50,7 @@ START_TEST(operators_of_one_input_agree_with_float64_in_every_layout_and_in_plac
     };
     EACH_DEVICE(device)
     for (int k = 0; k < UNARY; k++)
-        for (int t = 0; t < FLOATS; t++) {
-            if (!device_has(device, unary[k].op, floats[t]))
-                continue;
-            for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-                for (int layout = 0; layout < LAYOUTS; layout++) {
-                    TN_SCOPE;
-                    double x[60], y[60];
-                    int64_t count = count_of(shapes[s]);
-                    numbers(x, count, unary[k].low, unary[k].high, floats[t]);
-                    for (int64_t i = 0; i < count; i++)
-                        y[i] = stored(unary[k].reference(x[i]), floats[t]);
-                    tn_tensor *in = put(device, floats[t], shapes[s], x, (enum layout)layout);
-                    same(unary[k].op, device, floats[t], call(unary[k].op, in, NULL), y,
-                         unary[k].ulps, 0);
-                    ok(call_into(unary[k].op, in, NULL));
-                    same(unary[k].op, device, floats[t], in, y, unary[k].ulps, 0);
-                }
-        }
+        unary_agrees(&unary[k], device, shapes, sizeof shapes / sizeof *shapes, 0);
     ck_assert_int_gt(checks_made, 5000);
 }
 END_TEST

@@ -37,11 +37,7 @@ static double ref_erfinv(double y)
 }
 
 /* What the OpenCL specification allows is what is asked for. */
-static const struct {
-    const char *op;
-    double (*reference)(double);
-    double low, high, ulps;
-} unary[] = {
+static const struct unary unary[] = {
     { "abs", fabs, -9, 9, 0 },      { "sign", ref_sign, -2, 2, 0 },
     { "floor", floor, -9, 9, 0 },   { "ceil", ceil, -9, 9, 0 },
     { "trunc", trunc, -9, 9, 0 },   { "round", nearbyint, -9, 9, 0 },
@@ -60,27 +56,9 @@ START_TEST(functions_of_one_number_agree_with_float64_in_every_layout_and_in_pla
 {
     const tn_ints shapes[] = { TN_SCALAR_SHAPE, TN_SHAPE(3, 5, 4), TN_SHAPE(2, 0, 3) };
     EACH_DEVICE(device)
-    for (int k = 0; k < UNARY; k++)
-        for (int t = 0; t < FLOATS; t++) {
-            if (!device_has(device, unary[k].op, floats[t]))
-                continue;
-            for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-                for (int layout = 0; layout < LAYOUTS; layout++) {
-                    TN_SCOPE;
-                    double x[60], y[60];
-                    int64_t count = count_of(shapes[s]);
-                    numbers(x, count, unary[k].low, unary[k].high, floats[t]);
-                    for (int64_t i = 0; i < count; i++)
-                        y[i] = stored(unary[k].reference(x[i]), floats[t]);
-                    tn_tensor *in = put(device, floats[t], shapes[s], x, (enum layout)layout);
-                    /* near zeros of sine and cosine a unit of 1 counts */
-                    same(unary[k].op, device, floats[t], call(unary[k].op, in, NULL), y,
-                         unary[k].ulps, unary[k].ulps == 4 ? 0.25 : 0);
-                    ok(tn_op_call_into(tn_op_find(unary[k].op, 0), &in, 1, NULL, in));
-                    same(unary[k].op, device, floats[t], in, y, unary[k].ulps,
-                         unary[k].ulps == 4 ? 0.25 : 0);
-                }
-        }
+    for (int k = 0; k < UNARY; k++) /* near zeros of sine and cosine a unit of 1 counts */
+        unary_agrees(&unary[k], device, shapes, sizeof shapes / sizeof *shapes,
+                     unary[k].ulps == 4 ? 0.25 : 0);
     ck_assert_int_gt(checks_made, 5000);
 }
 END_TEST
