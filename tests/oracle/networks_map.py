@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# The part of opinfo.py's table that is about networks: losses, convolution, pooling, normalisation, distances. Its
-# grammar stands there.
+# The part of opinfo_map.py's table that is about networks: losses, convolution, pooling, normalisation, distances. Its
+# grammar is described there.
 OLD = "size_average:z reduce:z "
 NETWORKS = {
     "mse_loss": "mse_loss input:T target:T " + OLD + "reduction weight:z", "l1_loss": "l1_loss input:T target:T " + OLD + "reduction weight:z",
