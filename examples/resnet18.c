@@ -23,7 +23,8 @@ static tn_status block_build(tn_module *self)
     if (status == TN_OK && b->in != b->out)
         status = tn_module_add_children(
             self,
-            "downsample=Sequential(Conv2d(%lld, %lld, 1, stride=%lld, bias=False), BatchNorm2d(%lld))",
+            "downsample=Sequential(Conv2d(%lld, %lld, 1, stride=%lld, bias=False), "
+            "BatchNorm2d(%lld))",
             b->in, b->out, b->stride, b->out);
     return status;
 }

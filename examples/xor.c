@@ -6,7 +6,8 @@ int main(void)
     static const float   xs[4][2] = { {0, 0}, {0, 1}, {1, 0}, {1, 1} };
     static const int64_t ys[4]    = { 0, 1, 1, 0 };
 
-    /* TENON_DEVICE=cuda,cpu in the environment, or tn_set_default_device("cuda:0") here: all that follows lives there */
+    /* TENON_DEVICE=cuda,cpu in the environment, or tn_set_default_device("cuda:0") here,
+     * chooses the device. */
     tn_module    *net = tn_module_new("Sequential(Linear(2, 16), ReLU(), Linear(16, 2))");
     tn_optimizer *opt = tn_optimizer_new(net, "Adam(lr=1e-2)");
 

@@ -178,11 +178,11 @@ const command check_command = {
     .arguments = "FILE [OPTION]...",
     .summary = "whether a plugin keeps its promises",
     .help =
-        "Loads a plugin's file and tests what it brings: the contract that holds for every plugin and device, then every "
-        "operator forward and backward against a reference in float64, in all dtypes and several layouts of memory, then every "
-        "layer, optimizer and format. Every "
-        "test runs in a process of its own, so that a crash is the failure of one test. The last line counts what passed, "
-        "failed and was skipped.",
+        "Loads a plugin's file and tests what it brings: the contract that holds for every plugin "
+        "and device, then every operator forward and backward against a reference in float64, in "
+        "all dtypes and several layouts of memory, then every layer, optimizer and format. Every "
+        "test runs in a process of its own, so that a crash is the failure of one test. The last "
+        "line counts what passed, failed and was skipped.",
     .run = run,
     .options = TOOL_OWN_OPTIONS,
 };

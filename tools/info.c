@@ -254,10 +254,9 @@ const command info_command = {
     "[NAME]",
     "layers, optimizers, formats ...; what one takes",
     "Without a name, lists device types, layers, optimizers, schedulers, inits, formats and "
-    "observers. With one, prints what is known of a layer, optimizer, scheduler, init, file format, operator, device "
-    "type or plugin of that name: "
-    "who gives it, and its options with type, default and help.\n\nExit status 1 when nothing "
-    "has that name.",
+    "observers. With one, prints what is known of a layer, optimizer, scheduler, init, file "
+    "format, operator, device type or plugin of that name: who gives it, and its options with "
+    "type, default and help.\n\nExit status 1 when nothing has that name.",
     0,
     1,
     run,

@@ -161,8 +161,9 @@ const command inspect_command = {
     "inspect",
     "FILE",
     "names, shapes and types of a file of tensors",
-    "Prints the name, dtype, shape and size of every tensor of a file, in the file's order, and the texts beside them. The "
-    "format is known by the content of the file, else by its extension; values are not read.",
+    "Prints the name, dtype, shape and size of every tensor of a file, in the file's order, and "
+    "the texts beside them. The format is known by the content of the file, else by its extension; "
+    "values are not read.",
     1,
     1,
     run_inspect,
@@ -208,8 +209,8 @@ const command convert_command = {
     "convert",
     "FROM TO",
     "a file of tensors in another format",
-    "Reads a file of tensors and writes them to another one, whose extension chooses the format. The file is written "
-    "atomically: when anything fails, an old file of that name is as it was.",
+    "Reads a file of tensors and writes them to another one, whose extension chooses the format. "
+    "The file is written atomically: when anything fails, an old file of that name is as it was.",
     2,
     2,
     run_convert,

@@ -153,8 +153,8 @@ const command ops_command = {
     "own), decomposition (into "
     "other operators on the same device), view (no code is needed), missing (an error; with "
     "TENON_FALLBACK another device "
-    "does it). With a name: inputs, outputs and derivative of that operator, and how it runs in every "
-    "dtype.\n\nExit status 1 when there are no operators, or none of that name.",
+    "does it). With a name: inputs, outputs and derivative of that operator, and how it runs in "
+    "every dtype.\n\nExit status 1 when there are no operators, or none of that name.",
     0,
     1,
     run,

@@ -79,8 +79,8 @@ const command plugins_command = {
     "symbol, query, version, "
     "activate, probe. Plugins are activated when something of theirs is first needed, so an OK "
     "plugin stands at version "
-    "here; `tenon why NAME` goes all the way. They are looked at from a child process: a plugin that "
-    "crashes, or does not return within --seconds, is FAILED, and the others are listed.",
+    "here; `tenon why NAME` goes all the way. They are looked at from a child process: a plugin "
+    "that crashes, or does not return within --seconds, is FAILED, and the others are listed.",
     0,
     0,
     run,

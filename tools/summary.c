@@ -585,11 +585,14 @@ const command summary_command = {
     "summary",
     "SPEC|@FILE --input SHAPE",
     "layers, shapes, parameters and cost of a network",
-    "Builds a network from its spec (or its printed form), calls it once on a device without memory, and prints every module in the order of the calls: "
-    "the shape of its result, parameters and multiply-adds of its own; then totals, and the memory of parameters, buffers, "
-    "input and the results of all layers (which training keeps). Of a network that cannot be called, because the text names "
-    "types that no plugin provides, the parameters are shown, and why it cannot; the exit status is 1.\n\nCounted are multiply-adds of products: linear, matmul, convolutions "
-    "and attention, alone or inside recurrent layers, bilinear and einsum. Operators that computed and are not counted are named at the end.",
+    "Builds a network from its spec (or its printed form), calls it once on a device without "
+    "memory, and prints every module in the order of the calls: the shape of its result, "
+    "parameters and multiply-adds of its own; then totals, and the memory of parameters, buffers, "
+    "input and the results of all layers (which training keeps). Of a network that cannot be "
+    "called, because the text names types that no plugin provides, the parameters are shown, and "
+    "why it cannot; the exit status is 1.\n\nCounted are multiply-adds of products: linear, "
+    "matmul, convolutions and attention, alone or inside recurrent layers, bilinear and einsum. "
+    "Operators that computed and are not counted are named at the end.",
     1,
     1,
     run,

@@ -190,10 +190,8 @@ const command why_command = {
     "stages, activation and the search for "
     "devices included, and prints what came of it and what it gives. This happens in a child "
     "process, so that a plugin that "
-    "crashes, or does not return from a step within --seconds, can be looked at: that is the reason "
-    "then.\n\nExit status 1 when its outcome "
-    "is not OK or nothing has that "
-    "name.",
+    "crashes, or does not return from a step within --seconds, can be looked at: that is the "
+    "reason then.\n\nExit status 1 when its outcome is not OK or nothing has that name.",
     1,
     1,
     run,

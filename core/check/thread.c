@@ -129,8 +129,8 @@ static const char *devices(const tn__check_thread *before)
 static const char *threads(const tn__check_thread *before)
 {
     return before->threads == 1 && threads_now() > 1
-               ? "started a thread; threads belong to the host (tn_parallel_for), and a plugin that "
-                 "brings a pool says so (TN_PLUGIN_OWN_THREADS)"
+               ? "started a thread; threads belong to the host (tn_parallel_for), and a plugin "
+                 "that brings a pool says so (TN_PLUGIN_OWN_THREADS)"
                : NULL;
 }
 

@@ -65,8 +65,8 @@ static tn_status forward(check *c)
         if (!is_precise(c->out[i]))
             return tn_fail(
                 TN_ERR_TYPE,
-                "tn_gradcheck: output %lld is %s; float64 or complex128 has the precision that this "
-                "needs",
+                "tn_gradcheck: output %lld is %s; float64 or complex128 has the precision that "
+                "this needs",
                 (long long)i, tn_dtype_name((tn_dtype)c->out[i]->dtype));
     }
     return status;

@@ -132,9 +132,9 @@ tn_status tn_device_begin(const tn_device *device)
         !tn__vector_room(&thread->devices, &thread->devices_capacity, thread->n_devices + 1,
                          sizeof *thread->devices)) {
         if (thread != NULL && missed > 0)
-            tn_fail(
-                TN_ERR_MEMORY,
-                "tn_device_begin inside one that ran out of memory: the device before stays in use");
+            tn_fail(TN_ERR_MEMORY,
+                    "tn_device_begin inside one that ran out of memory: the device before stays in "
+                    "use");
         missed++;
         if (tn__error_count() == before)
             tn_fail(TN_ERR_MEMORY, "tn_device_begin: no memory; the device before stays in use");

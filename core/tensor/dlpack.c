@@ -91,7 +91,8 @@ static struct exported *export(tn_tensor *tensor, void *stream)
     if (tensor->view.device.type >= TN_DEVICE_TYPE_FIRST || !tn_device_has_memory(tensor->device)) {
         tn_fail(
             TN_ERR_NOT_IMPLEMENTED,
-            "DLPack has no number for devices of type %q: copy the tensor to a device of the host first",
+            "DLPack has no number for devices of type %q: copy the tensor to a device of the host "
+            "first",
             tn_device_type(tensor->device));
         return NULL;
     }

@@ -116,7 +116,8 @@ void *tn_tensor_data(tn_tensor *tensor)
     if (!tn_device_is_host(device)) {
         tn_fail(
             TN_ERR_RUNTIME,
-            "the memory of %s is not the host's: copy it with tn_tensor_copy_out, or to a device of the host",
+            "the memory of %s is not the host's: copy it with tn_tensor_copy_out, or to a device "
+            "of the host",
             device->name);
         return NULL;
     }

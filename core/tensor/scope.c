@@ -133,8 +133,8 @@ tn_tensor *tn__scope_push(tn_tensor *tensor)
         thread->warned = true;
         tn__log(
             TN_LOG_WARNING,
-            "%d tensors are held by the root scope of this thread, until the thread ends: open a scope "
-            "(TN_SCOPE; or tn_scope_begin) around each step",
+            "%d tensors are held by the root scope of this thread, until the thread ends: open a "
+            "scope (TN_SCOPE; or tn_scope_begin) around each step",
             ROOT_WARNING);
     }
     return tensor;

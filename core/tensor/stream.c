@@ -167,9 +167,9 @@ tn_status tn_stream_begin(tn_stream *stream)
         !tn__vector_room(&thread->streams, &thread->streams_capacity, thread->n_streams + 1,
                          sizeof *thread->streams)) {
         if (thread != NULL && missed > 0)
-            tn_fail(
-                TN_ERR_MEMORY,
-                "tn_stream_begin inside one that ran out of memory: the stream before stays in use");
+            tn_fail(TN_ERR_MEMORY,
+                    "tn_stream_begin inside one that ran out of memory: the stream before stays in "
+                    "use");
         missed++;
         if (tn__error_count() == before)
             tn_fail(TN_ERR_MEMORY, "tn_stream_begin: no memory; the stream before stays in use");

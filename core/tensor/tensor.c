@@ -502,7 +502,8 @@ tn_tensor *tn_tensor_wrap(void *data, tn_dtype dtype, tn_ints shape, const int64
     if (!tn_device_is_host(device)) {
         tn_fail(
             TN_ERR_VALUE,
-            "memory of the program cannot be a tensor of %s, which has its own: make a tensor with tn_tensor_from",
+            "memory of the program cannot be a tensor of %s, which has its own: make a tensor with "
+            "tn_tensor_from",
             device->name);
         return NULL;
     }

@@ -172,7 +172,8 @@ enum {
     TN_OPERAND_APART = 32,      /* may not be the tensor written in place: it is read in another
                                    order */
     TN_OPERAND_WRITTEN = 64     /* written by the operator, which may have no outputs, has no
-                                   derivative, and runs only     where no gradient would be recorded */
+                                   derivative, and runs only where no gradient would be
+                                   recorded */
 };
 
 enum {
