@@ -270,7 +270,7 @@ void *tn__realloc_quiet(void *block, size_t size);
 /* ---- calls to the folders above -------------------------------------------------------------- */
 
 /* Values hold tensors and modules, and a piece of a parallel loop has a scope. The folders above
- * provide these; core/library/calls.c fills the table. */
+ * provide these; core/library/upward_calls.c fills the table. */
 typedef struct tn__base_calls {
     tn_tensor *(*tensor_keep)(tn_tensor *tensor);
     void (*tensor_drop)(tn_tensor *tensor);

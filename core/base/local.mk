@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
 
 libcore_la_SOURCES += \
-	%D%/descriptor.c \
-	%D%/descriptor.h \
+	%D%/fd.c \
+	%D%/fd.h \
 	%D%/dtype.c \
 	%D%/dtype.h \
 	%D%/env.c \
 	%D%/error.c \
 	%D%/fork.c \
 	%D%/format.c \
-	%D%/handle.c \
+	%D%/hook_handle.c \
 	%D%/index.c \
 	%D%/index.h \
 	%D%/internal.h \

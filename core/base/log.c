@@ -2,7 +2,7 @@
  *
  * The log: one line per call, to a sink of the program or, by default, to standard error or a file,
  * whole lines with one write each. */
-#include "core/base/descriptor.h"
+#include "core/base/fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,11 +42,11 @@ void tn__log_fork(int stage)
 static bool write_quietly(int to, const char *bytes, size_t count)
 {
     size_t done = 0;
-    int saved = errno, number = tn__descriptor_write(to, bytes, count, &done);
+    int saved = errno, number = tn__fd_write(to, bytes, count, &done);
     struct pollfd room = { .fd = to, .events = POLLOUT };
 
     if (number == EAGAIN && lost == 0 && poll(&room, 1, FIFO_PATIENCE) == 1)
-        number = tn__descriptor_write(to, bytes + done, count - done, &done);
+        number = tn__fd_write(to, bytes + done, count - done, &done);
     errno = saved;
     return number != EAGAIN;
 }
@@ -100,7 +100,7 @@ static int open_file(const char *path)
     int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY, opened;
     struct stat info;
 
-    opened = tn__descriptor_open(AT_FDCWD, path, flags | O_NONBLOCK, 0666);
+    opened = tn__fd_open(AT_FDCWD, path, flags | O_NONBLOCK, 0666);
     if (opened >= 0 && (fstat(opened, &info) != 0 || !S_ISFIFO(info.st_mode)))
         fcntl(opened, F_SETFL, O_APPEND);
     return opened;

@@ -16,7 +16,7 @@
 static bool refuse(const char *function, const void *caller, const char *argument,
                    const char *words)
 {
-    const char *id = tn__plugin_of_code(caller), *before = tn__error_plugin(id);
+    const char *id = tn__address_plugin(caller), *before = tn__error_plugin(id);
     tn_fail(TN_ERR_REFUSED, "checked boundary: plugin %q called %s%s%s: %s", id[0] ? id : "?",
             function, argument ? ", argument " : "", argument ? argument : "", words);
     tn__error_plugin(before);

@@ -12,6 +12,6 @@ libcore_la_SOURCES += \
 	%D%/hooks.c \
 	%D%/inplace.c \
 	%D%/node.c \
-	%D%/region.c \
-	%D%/run.c \
+	%D%/view_gradient.c \
+	%D%/node_run.c \
 	%D%/tensor.c

@@ -135,7 +135,7 @@ static tn_status save_with(const tn__entry *entry, tn__writer *writer, const tn_
 }
 
 tn_status tn__format_save(const tn__entry *entry, const char *path, const tn_state *state,
-                          tn__set *set)
+                          tn__file_set *set)
 {
     if (format_of(entry)->save == NULL)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: format %s can be read, not written", path,
@@ -182,14 +182,14 @@ static tn_status save(const char *path, const tn_state *state)
                        "%s: this is the name of an index; tn_state_save_parts writes one, and the "
                        "files that it names",
                        path);
-    tn__set_sweep(path);
+    tn__file_set_sweep(path);
     if ((flags & TN_FORMAT_VALUES) != 0)
         return tn__format_save(entry, path, state, NULL);
     if ((flags & TN_FORMAT_TEXTS) == 0) {
         status = check_tensors(state, path, entry->name);
         return status == TN_OK ? tn__format_save(entry, path, state, NULL) : status;
     }
-    tn_state *plain = tn__texts_from_state(state, path);
+    tn_state *plain = tn__metadata_from_state(state, path);
     status = plain != NULL ? tn__format_save(entry, path, plain, NULL) : tn_error_last_code();
     tn_state_drop(plain);
     return status;
@@ -282,7 +282,7 @@ static tn_state *load(const char *path, uint32_t flags)
     tn_state *state = tn__format_load(path, flags, &index);
     if (state != NULL && index)
         state = tn__parts_load(state, path, flags);
-    return state != NULL ? tn__texts_to_state(state, path) : NULL;
+    return state != NULL ? tn__metadata_to_state(state, path) : NULL;
 }
 
 /* ---- public ---------------------------------------------------------------------------------- */

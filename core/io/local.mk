@@ -3,11 +3,11 @@
 libcore_la_SOURCES += \
 	%D%/private.h \
 	%D%/file.c \
-	%D%/own.c \
+	%D%/temporary.c \
 	%D%/parts.c \
-	%D%/place.c \
+	%D%/target.c \
 	%D%/reader.c \
-	%D%/set.c \
-	%D%/texts.c \
+	%D%/file_set.c \
+	%D%/metadata.c \
 	%D%/ties.c \
 	%D%/writer.c

@@ -113,7 +113,7 @@ struct saving {
     const char *path;        /* of the index */
     const tn__entry *index;  /* formats */
     const tn__entry *format; /* of the parts */
-    tn__set set;
+    tn__file_set set;
     int64_t parts;
     int64_t *first; /* first[p]: the first entry of part p; one more at the end */
 };
@@ -190,7 +190,7 @@ static tn_status note_old(struct saving *s)
     tn_status status = tn__index_load(s->path, &before);
     if (status == TN_ERR_MEMORY)
         return tn_fail(TN_ERR_MEMORY, "%s: out of memory for the index that is there", s->path);
-    status = tn__set_note_old(&s->set, before);
+    status = tn__file_set_note_old(&s->set, before);
     tn_state_drop(before);
     return status;
 }
@@ -200,7 +200,7 @@ static tn_status save_all(struct saving *s, uint64_t most)
     tn_state *index = tn_state_new();
     tn_status status = index != NULL ? divide(s, most) : TN_ERR_MEMORY;
     if (status == TN_OK)
-        status = tn__set_open(&s->set, s->path);
+        status = tn__file_set_open(&s->set, s->path);
     bool open = status == TN_OK;
     for (int64_t part = 0; part < s->parts && status == TN_OK; part++)
         status = save_part(s, part, index);
@@ -209,7 +209,7 @@ static tn_status save_all(struct saving *s, uint64_t most)
     if (status == TN_OK)
         status = save_index(s, index);
     if (open)
-        tn__set_close(&s->set);
+        tn__file_set_close(&s->set);
     tn_state_drop(index);
     tn_free(s->first);
     return status;
@@ -254,7 +254,7 @@ tn_status tn_state_save_parts(const tn_state *state, const char *path, uint64_t 
         status = find_formats(&s);
     if (status != TN_OK)
         return status;
-    tn_state *plain = tn__texts_from_state(state, path);
+    tn_state *plain = tn__metadata_from_state(state, path);
     if (plain == NULL)
         return tn_error_last_code();
     s.state = plain;

@@ -24,34 +24,36 @@ typedef struct tn__reader {
 tn_status tn__reader_open(tn__reader *reader, const char *path, uint32_t flags);
 void tn__reader_close(tn__reader *reader);
 
-/* ---- files that are not finished (own.c) ---- */
+/* ---- files that are not finished (temporary.c) ---- */
 
-#define TN__OWN_NAME 40 /* bytes of a name of ours, ".tenon-0123abcd-0123456789abcdef.tmp" */
+/* Bytes of a name of ours: ".tenon-0123abcd-0123456789abcdef.tmp". */
+#define TN__TEMPORARY_NAME 40
 
 /* Makes a file with a new name of ours and locks it. A descriptor; -1 and errno. */
-int tn__own_create(int folder, const char *ending, mode_t mode, char name[TN__OWN_NAME]);
+int tn__temporary_create(int folder, const char *ending, mode_t mode,
+                         char name[TN__TEMPORARY_NAME]);
 /* Gives a file without a name a new name of ours, or this name if no file has it. 0, or errno. */
-int tn__own_link(int folder, int file, const char *ending, char name[TN__OWN_NAME]);
-int tn__own_link_as(int folder, int file, const char *name);
+int tn__temporary_link(int folder, int file, const char *ending, char name[TN__TEMPORARY_NAME]);
+int tn__temporary_link_as(int folder, int file, const char *name);
 /* Removes the files of our naming whose writer is gone. `settle` may be NULL; it looks at one
  * first, and one for which it says false stays. */
-void tn__own_sweep(int folder, const char *ending, bool (*settle)(void *user, int file),
-                   void *user);
+void tn__temporary_sweep(int folder, const char *ending, bool (*settle)(void *user, int file),
+                         void *user);
 
-/* ---- where a file goes (place.c) ---- */
+/* ---- where a file goes (target.c) ---- */
 
-typedef struct tn__place {
+typedef struct tn__target {
     int folder;      /* open */
     char *name;      /* in the folder; links are resolved */
     struct stat old; /* the file of that name, when one exists */
     bool exists;
-} tn__place;
+} tn__target;
 
 /* `fresh`: nothing of that name is looked at or replaced. On failure there is nothing to free. */
-tn_status tn__place_find(tn__place *place, const char *path, bool fresh);
-void tn__place_free(tn__place *place);
+tn_status tn__target_find(tn__target *place, const char *path, bool fresh);
+void tn__target_free(tn__target *place);
 
-/* ---- the files of a set (set.c) ---- */
+/* ---- the files of a set (file_set.c) ---- */
 
 /* Length of the folder in front of a path's last part, its slash included. */
 size_t tn__folder_length(const char *path);
@@ -72,27 +74,27 @@ bool tn__scheme_of(const char *index_name, tn__scheme *scheme);
 char *tn__scheme_name(const tn__scheme *scheme, int64_t version, int64_t part, int64_t parts);
 
 /* A save of a set under way. */
-typedef struct tn__set {
+typedef struct tn__file_set {
     const char *path; /* of the index */
     tn__scheme scheme;
     int64_t version;  /* of which no file exists */
     int folder, file; /* the journal's */
-    char journal[TN__OWN_NAME];
+    char journal[TN__TEMPORARY_NAME];
     struct stat old; /* of the index that is there, if `exists` */
     bool exists;
-} tn__set;
+} tn__file_set;
 
 /* Settles what killed saves left in the folder, then begins. On failure there is nothing to
  * close. */
-tn_status tn__set_open(tn__set *set, const char *path);
+tn_status tn__file_set_open(tn__file_set *set, const char *path);
 /* The first of these alone, before a file is saved in the folder of `path`. */
-void tn__set_sweep(const char *path);
+void tn__file_set_sweep(const char *path);
 /* Before a new file gets its name; before the files of an index may become superfluous. */
-tn_status tn__set_note(tn__set *set, const char *name, int file);
-tn_status tn__set_note_old(tn__set *set, const tn_state *index);
+tn_status tn__file_set_note(tn__file_set *set, const char *name, int file);
+tn_status tn__file_set_note_old(tn__file_set *set, const tn_state *index);
 /* Removes the noted files that no index of the folder names: those of the old set, or of this
  * one. */
-void tn__set_close(tn__set *set);
+void tn__file_set_close(tn__file_set *set);
 
 /* ---- writing (writer.c) ---- */
 
@@ -101,9 +103,9 @@ void tn__set_close(tn__set *set);
 typedef struct tn__writer {
     tn_sink sink;
     int file;
-    tn__place place;
-    char temporary[TN__OWN_NAME]; /* its name meanwhile; "" while it has none */
-    tn__set *set;                 /* to which it belongs, or NULL */
+    tn__target place;
+    char temporary[TN__TEMPORARY_NAME]; /* its name meanwhile; "" while it has none */
+    tn__file_set *set;                  /* to which it belongs, or NULL */
     bool unlinkable; /* after a failure: it cannot be named; another try with a name may succeed */
     unsigned char *buffer;
     size_t held;
@@ -112,20 +114,20 @@ typedef struct tn__writer {
 
 /* `named`: it has a name from the start. With a set it replaces nothing. */
 tn_status tn__writer_open(tn__writer *writer, const char *path, uint64_t total, bool named,
-                          tn__set *set);
+                          tn__file_set *set);
 tn_status tn__writer_commit(tn__writer *writer);
 void tn__writer_abort(tn__writer *writer);
 
 /* Records TN_ERR_IO "PATH: what: words of errno". */
 tn_status tn__io_fail(const char *path, const char *what, int number);
 
-/* ---- what a format cannot hold, as texts (texts.c) ------------------------------------------- */
+/* ---- what a format cannot hold, as texts (metadata.c) ---------------------------------------- */
 
 /* A state of tensors and texts alone that represents `state`: values, versions and ties become
  * the texts "tenon.values", "tenon.versions", "tenon.ties". NULL and an error. */
-tn_state *tn__texts_from_state(const tn_state *state, const char *path);
+tn_state *tn__metadata_from_state(const tn_state *state, const char *path);
 /* The reverse; takes `state` over, also when it fails. */
-tn_state *tn__texts_to_state(tn_state *state, const char *path);
+tn_state *tn__metadata_to_state(tn_state *state, const char *path);
 
 /* ---- ties (ties.c) ---- */
 
@@ -141,7 +143,7 @@ tn_status tn__ties_join(tn_state *state, const char *name, const char *with);
 const tn__entry *tn__format_by_extension(const char *path);
 /* Writes the state as it is, in a format; `set` NULL: a file of its own. */
 tn_status tn__format_save(const tn__entry *entry, const char *path, const tn_state *state,
-                          tn__set *set);
+                          tn__file_set *set);
 /* Reads a file as its format has it; `index`: whether it may be, and then whether it is, one. */
 tn_state *tn__format_load(const char *path, uint32_t flags, bool *index);
 /* The names that an index has; *index is NULL when the file is no index. No error is recorded. */

@@ -3,7 +3,7 @@
  * Reading a file by place, and mapping it: tensors of its values. */
 #include "core/io/private.h"
 
-#include "core/base/descriptor.h"
+#include "core/base/fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -208,7 +208,7 @@ tn_status tn__reader_open(tn__reader *reader, const char *path, uint32_t flags)
 {
     struct stat info;
     /* Not blocking: opening a pipe must not wait for a writer. */
-    int file = tn__descriptor_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0);
+    int file = tn__fd_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0);
     if (file < 0)
         return tn__io_fail(path, "cannot open", errno);
     tn_status status = TN_OK;

@@ -6,7 +6,7 @@
  * that is killed. */
 #include "core/io/private.h"
 
-#include "core/base/descriptor.h"
+#include "core/base/fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ static const char ending[] = ".tmp";
 static tn_status write_all(tn__writer *writer, const void *from, size_t bytes)
 {
     size_t done = 0;
-    int number = tn__descriptor_write(writer->file, from, bytes, &done);
+    int number = tn__fd_write(writer->file, from, bytes, &done);
     writer->written += (uint64_t)done;
     if (number != 0)
         return tn__io_fail(writer->sink.path, "cannot write", number);
@@ -69,19 +69,19 @@ static tn_status open_new(tn__writer *writer, bool named)
 {
     mode_t mode = model_of(writer) != NULL ? 0600 : 0666;
     if (!named)
-        writer->file = tn__descriptor_open(writer->place.folder, ".", O_TMPFILE | O_RDWR, mode);
+        writer->file = tn__fd_open(writer->place.folder, ".", O_TMPFILE | O_RDWR, mode);
     if (writer->file >= 0) {
-        flock(writer->file, LOCK_EX | LOCK_NB); /* before it has a name: own.c */
+        flock(writer->file, LOCK_EX | LOCK_NB); /* before it has a name: temporary.c */
         return TN_OK;
     }
-    writer->file = tn__own_create(writer->place.folder, ending, mode, writer->temporary);
+    writer->file = tn__temporary_create(writer->place.folder, ending, mode, writer->temporary);
     return writer->file >= 0
                ? TN_OK
                : tn__io_fail(writer->sink.path, "cannot make a new file beside it", errno);
 }
 
 tn_status tn__writer_open(tn__writer *writer, const char *path, uint64_t total, bool named,
-                          tn__set *set)
+                          tn__file_set *set)
 {
     *writer = (tn__writer){ .sink = { writer, path, take },
                             .file = -1,
@@ -89,10 +89,10 @@ tn_status tn__writer_open(tn__writer *writer, const char *path, uint64_t total, 
                             .total = total,
                             .set = set };
     writer->buffer = tn_malloc(BUFFER_SIZE);
-    tn_status status = writer->buffer != NULL ? tn__place_find(&writer->place, path, set != NULL)
+    tn_status status = writer->buffer != NULL ? tn__target_find(&writer->place, path, set != NULL)
                                               : TN_ERR_MEMORY;
     if (status == TN_OK && set == NULL)
-        tn__own_sweep(writer->place.folder, ending, NULL, NULL);
+        tn__temporary_sweep(writer->place.folder, ending, NULL, NULL);
     if (status == TN_OK)
         status = open_new(writer, named);
     if (status != TN_OK)
@@ -132,11 +132,11 @@ static int link_new(tn__writer *writer, bool *placed)
     int number = EEXIST;
     *placed = false;
     if (!writer->place.exists) {
-        number = tn__own_link_as(writer->place.folder, writer->file, writer->place.name);
+        number = tn__temporary_link_as(writer->place.folder, writer->file, writer->place.name);
         *placed = number == 0;
     }
     if (number == EEXIST && writer->set == NULL)
-        number = tn__own_link(writer->place.folder, writer->file, ending, writer->temporary);
+        number = tn__temporary_link(writer->place.folder, writer->file, ending, writer->temporary);
     /* A file system may have files without names and no way to name them. */
     writer->unlinkable = number != 0 && number != EEXIST && number != ENOSPC && number != EDQUOT &&
                          number != EIO && number != EROFS;
@@ -185,7 +185,7 @@ tn_status tn__writer_commit(tn__writer *writer)
     if (status == TN_OK && fsync(writer->file) != 0)
         status = tn__io_fail(writer->sink.path, "cannot bring it to the disk", errno);
     if (status == TN_OK && writer->set != NULL)
-        status = tn__set_note(writer->set, writer->place.name, writer->file);
+        status = tn__file_set_note(writer->set, writer->place.name, writer->file);
     if (status == TN_OK)
         status = put_in_place(writer);
     if (status == TN_OK)
@@ -202,7 +202,7 @@ void tn__writer_abort(tn__writer *writer)
     if (writer->file >= 0)
         close(writer->file);
     writer->file = -1;
-    tn__place_free(&writer->place);
+    tn__target_free(&writer->place);
     tn_free(writer->buffer);
     writer->buffer = NULL;
 }

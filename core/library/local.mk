@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
 libcore_la_SOURCES += \
-	%D%/calls.c \
+	%D%/upward_calls.c \
 	%D%/host_tables.c \
 	%D%/shutdown.c

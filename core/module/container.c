@@ -344,12 +344,12 @@ tn_status tn_list_multiply(tn_module *list, int64_t count)
         status = tn_fail(TN_ERR_VALUE,
                          "%s of %lld entries times %lld: more than the %d that one call builds",
                          list->type, (long long)once, (long long)count, TN__BUILD_MAX);
-    tn__build_begin();
+    tn__build_limit_begin();
     for (int64_t i = once; status == TN_OK && i < once * count; i++) {
         tn__slot from = entries(list)->at[i % once];
         status = append_entry(list, &from);
     }
-    tn__build_end();
+    tn__build_limit_end();
     return status;
 }
 

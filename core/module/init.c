@@ -31,7 +31,7 @@ static tn_status fill(const tn__entry *entry, const tn__spec *spec, tn_tensor *t
     tn_status status = tn__options_fill(init->options, data, what, spec->text, spec->values,
                                         spec->names, spec->columns, spec->count, &keep);
     if (status == TN_OK)
-        status = tn__build_step();
+        status = tn__build_limit_step();
     if (status == TN_OK && !skipped) {
         const char *before = tn__error_plugin(entry->plugin != NULL ? entry->plugin->id : "");
         uint64_t scope = tn_scope_begin();

@@ -93,12 +93,12 @@ tn_module *tn__module_make(const char *type, const char *spec_text, const tn_val
 enum { TN__BUILD_MAX = 1 << 18 }; /* docs/spec-strings.md says it */
 
 /* Between them, what this thread makes is counted; nested ones count to the outermost. */
-void tn__build_begin(void);
-void tn__build_end(void);
+void tn__build_limit_begin(void);
+void tn__build_limit_end(void);
 /* One more slot of that name: an error beyond TN__BUILD_MAX, or when the program cancels. */
-tn_status tn__build_count(const char *name);
+tn_status tn__build_limit_count(const char *name);
 /* Asks the program now and then whether to go on. */
-tn_status tn__build_step(void);
+tn_status tn__build_limit_step(void);
 
 /* ---- hooks ---- */
 

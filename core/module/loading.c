@@ -5,7 +5,7 @@
  * is listed, and judged at the end. */
 #include "core/base/vector.h"
 #include "core/module/loading.h"
-#include "core/module/table.h"
+#include "core/module/name_table.h"
 
 /* What TN_LOAD_WHOLE does when all was found to fit. */
 struct step {
@@ -289,22 +289,22 @@ static tn_status load_extra_state(struct loader *l, tn_module *module, const tn_
 static tn_status sort_out(tn_module *module, const struct part *part, size_t prefix,
                           tn_names *unexpected, int32_t *child_of)
 {
-    tn__table names = { 0 };
+    tn__name_table names = { 0 };
     tn_status status = TN_OK;
     for (int64_t i = 0; i < module->children.count && status == TN_OK; i++)
-        if (tn__table_add(&names, module->children.at[i].name) < 0)
+        if (tn__name_table_add(&names, module->children.at[i].name) < 0)
             status = tn_error_last_code();
     for (int64_t i = 0; i < part->count && status == TN_OK; i++) {
         const char *key = tn_state_name(part->state, part->at[i]), *rest = key + prefix;
         const char *dot = strchr(rest, '.');
-        child_of[i] = dot != NULL ? (int32_t)tn__table_find(&names, rest, (size_t)(dot - rest))
+        child_of[i] = dot != NULL ? (int32_t)tn__name_table_find(&names, rest, (size_t)(dot - rest))
                                   : -1;
         bool known = dot != NULL ? child_of[i] >= 0
                                  : strcmp(rest, TN__EXTRA_STATE) == 0 || has_slot(module, rest);
         if (!known && !tn__state_was_read(part->state, part->at[i]))
             status = tn_names_add(unexpected, key);
     }
-    tn__table_free(&names);
+    tn__name_table_free(&names);
     return status;
 }
 

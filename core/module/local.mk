@@ -3,7 +3,7 @@
 libcore_la_SOURCES += \
 	%D%/internal.h \
 	%D%/backward.c \
-	%D%/build.c \
+	%D%/build_limit.c \
 	%D%/call.c \
 	%D%/computed.c \
 	%D%/container.c \
@@ -19,13 +19,13 @@ libcore_la_SOURCES += \
 	%D%/mode.c \
 	%D%/module.c \
 	%D%/paths.c \
-	%D%/report.c \
+	%D%/load_report.c \
 	%D%/saving.c \
 	%D%/slot_map.c \
 	%D%/slots.c \
 	%D%/state.c \
 	%D%/state_hooks.c \
-	%D%/table.c \
-	%D%/table.h \
-	%D%/text.c \
+	%D%/name_table.c \
+	%D%/name_table.h \
+	%D%/repr.c \
 	%D%/walk.c

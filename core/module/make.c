@@ -2,7 +2,7 @@
  *
  * Making modules: from the text of a spec or of repr, and from typed values. */
 #include "core/module/internal.h"
-#include "core/module/table.h"
+#include "core/module/name_table.h"
 #include "core/plugin/check_thread.h"
 
 /* Text of all arguments that are no children, as repr showed them. */
@@ -74,21 +74,21 @@ static tn_status add_from(tn_module *module, const char *name, const tn_value *v
 static tn_status add_children(tn_module *module, const tn_value *values, const char *const *names,
                               const uint8_t *children, int64_t count)
 {
-    tn__table given = { 0 };
+    tn__name_table given = { 0 };
     tn_status status = TN_OK;
 
     for (int64_t i = 0; i < count && status == TN_OK; i++) {
         if (!children[i])
             continue;
-        if (tn__table_find(&given, names[i], strlen(names[i])) >= 0)
+        if (tn__name_table_find(&given, names[i], strlen(names[i])) >= 0)
             status = tn_fail(TN_ERR_VALUE, "%s: module \"%s\" was given twice", module->type,
                              names[i]);
-        else if (tn__table_add(&given, names[i]) < 0)
+        else if (tn__name_table_add(&given, names[i]) < 0)
             status = tn_error_last_code();
         else if (values[i].kind != TN_VALUE_NONE) /* "(name): None" is a slot without a module */
             status = add_from(module, names[i], &values[i], true);
     }
-    tn__table_free(&given);
+    tn__name_table_free(&given);
     return status;
 }
 
@@ -433,10 +433,10 @@ static tn_module *module_make(const char *type, const char *spec_text, const tn_
                               const char *const *names, const int32_t *columns,
                               const uint8_t *children, int64_t count, bool inside)
 {
-    tn__build_begin();
+    tn__build_limit_begin();
     tn_module *module = make_counted(type, spec_text, values, names, columns, children, count,
                                      inside);
-    tn__build_end();
+    tn__build_limit_end();
     return module;
 }
 

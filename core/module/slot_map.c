@@ -122,7 +122,7 @@ tn__slot *tn__slots_make(tn__slots *slots, const char *name)
     tn__slot *slot = tn__slots_find(slots, name);
     if (slot != NULL)
         return slot;
-    if (tn__build_count(name) != TN_OK)
+    if (tn__build_limit_count(name) != TN_OK)
         return NULL;
     if (!tn__vector_room(&slots->at, &slots->capacity, slots->count + 1, sizeof *slots->at))
         return NULL;

@@ -3,7 +3,7 @@
  * The state: values by name and in order, versions of the modules they came from, and text. */
 #include "core/base/vector.h"
 #include "core/module/loading.h"
-#include "core/module/table.h"
+#include "core/module/name_table.h"
 
 struct entry {
     tn_value value;
@@ -12,7 +12,7 @@ struct entry {
 };
 
 struct tn_state {
-    tn__table names, paths, keys;
+    tn__name_table names, paths, keys;
     struct entry *entries;
     int64_t entries_capacity;
     int64_t *versions; /* by path */
@@ -35,9 +35,9 @@ void tn_state_drop(tn_state *state)
         tn__value_free(&state->entries[i].value, state->entries[i].block);
     for (int64_t i = 0; i < state->keys.count; i++)
         tn_free(state->texts[i]);
-    tn__table_free(&state->names);
-    tn__table_free(&state->paths);
-    tn__table_free(&state->keys);
+    tn__name_table_free(&state->names);
+    tn__name_table_free(&state->paths);
+    tn__name_table_free(&state->keys);
     tn_free(state->entries);
     tn_free(state->versions);
     tn_free(state->texts);
@@ -59,7 +59,7 @@ int64_t tn_state_find(const tn_state *state, const char *name)
 {
     return tn__there(state, "tn_state_find: state") &&
                    tn__given(name != NULL, "tn_state_find: name")
-               ? tn__table_find(&state->names, name, strlen(name))
+               ? tn__name_table_find(&state->names, name, strlen(name))
                : -1;
 }
 
@@ -76,7 +76,7 @@ static tn_status put(tn_state *state, const char *name, struct entry entry)
     if (!tn__vector_room(&state->entries, &state->entries_capacity, state->names.count + 1,
                          sizeof *state->entries))
         return TN_ERR_MEMORY;
-    int64_t place = tn__table_add(&state->names, name);
+    int64_t place = tn__name_table_add(&state->names, name);
     if (place < 0)
         return tn_error_last_code();
     state->entries[place] = entry;
@@ -186,7 +186,7 @@ tn_status tn_state_remove(tn_state *state, const char *name)
     struct entry gone = state->entries[found];
     memmove(state->entries + found, state->entries + found + 1,
             (size_t)(state->names.count - found - 1) * sizeof *state->entries);
-    tn__table_remove(&state->names, found);
+    tn__name_table_remove(&state->names, found);
     tn__value_free(&gone.value, gone.block);
     return TN_OK;
 }
@@ -203,7 +203,7 @@ tn_status tn_state_rename(tn_state *state, const char *name, const char *to)
     if (tn_state_find(state, to) >= 0)
         return tn_fail(TN_ERR_KEY, "the state has an entry \"%s\" already: \"%s\" cannot become it",
                        to, name);
-    return tn__table_rename(&state->names, found, to);
+    return tn__name_table_rename(&state->names, found, to);
 }
 
 /* ---- versions of modules --------------------------------------------------------------------- */
@@ -212,7 +212,7 @@ int64_t tn_state_version(const tn_state *state, const char *path)
 {
     int64_t found = tn__there(state, "tn_state_version: state") &&
                             tn__given(path != NULL, "tn_state_version: path")
-                        ? tn__table_find(&state->paths, path, strlen(path))
+                        ? tn__name_table_find(&state->paths, path, strlen(path))
                         : -1;
     return found >= 0 ? state->versions[found] : -1;
 }
@@ -225,18 +225,18 @@ tn_status tn_state_set_version(tn_state *state, const char *path, int64_t versio
         return tn_fail(TN_ERR_VALUE,
                        "version %lld of \"%s\": versions are not negative; -1 forgets it",
                        (long long)version, path);
-    int64_t found = tn__table_find(&state->paths, path, strlen(path));
+    int64_t found = tn__name_table_find(&state->paths, path, strlen(path));
     if (found >= 0 && version >= 0) {
         state->versions[found] = version;
     } else if (found >= 0) {
         memmove(state->versions + found, state->versions + found + 1,
                 (size_t)(state->paths.count - found - 1) * sizeof *state->versions);
-        tn__table_remove(&state->paths, found);
+        tn__name_table_remove(&state->paths, found);
     } else if (version >= 0) {
         if (!tn__vector_room(&state->versions, &state->versions_capacity, state->paths.count + 1,
                              sizeof *state->versions))
             return TN_ERR_MEMORY;
-        int64_t place = tn__table_add(&state->paths, path);
+        int64_t place = tn__name_table_add(&state->paths, path);
         if (place < 0)
             return tn_error_last_code();
         state->versions[place] = version;
@@ -299,7 +299,7 @@ tn_status tn_state_strip_prefix(tn_state *state, const char *prefix)
         const char *rest = stripped(tn_state_name(state, i), prefix);
         char *to = rest != NULL ? tn_strdup(rest) : NULL;
         if (rest != NULL)
-            status = to != NULL ? tn__table_rename(&state->names, i, to) : TN_ERR_MEMORY;
+            status = to != NULL ? tn__name_table_rename(&state->names, i, to) : TN_ERR_MEMORY;
         tn_free(to);
     }
     return status == TN_OK ? strip_paths(state, prefix) : status;
@@ -322,7 +322,7 @@ const char *tn_state_meta(const tn_state *state, const char *key)
 {
     int64_t found = tn__there(state, "tn_state_meta: state") &&
                             tn__given(key != NULL, "tn_state_meta: key")
-                        ? tn__table_find(&state->keys, key, strlen(key))
+                        ? tn__name_table_find(&state->keys, key, strlen(key))
                         : -1;
     return found >= 0 ? state->texts[found] : NULL;
 }
@@ -334,7 +334,7 @@ tn_status tn_state_set_meta(tn_state *state, const char *key, const char *value)
     char *text = tn_strdup(value);
     if (text == NULL)
         return TN_ERR_MEMORY;
-    int64_t place = tn__table_find(&state->keys, key, strlen(key));
+    int64_t place = tn__name_table_find(&state->keys, key, strlen(key));
     if (place >= 0) {
         tn_free(state->texts[place]);
         state->texts[place] = text;
@@ -342,7 +342,7 @@ tn_status tn_state_set_meta(tn_state *state, const char *key, const char *value)
     }
     if (tn__vector_room(&state->texts, &state->texts_capacity, state->keys.count + 1,
                         sizeof *state->texts))
-        place = tn__table_add(&state->keys, key);
+        place = tn__name_table_add(&state->keys, key);
     if (place < 0) {
         tn_free(text);
         return tn_error_last_code();
@@ -355,13 +355,13 @@ tn_status tn_state_remove_meta(tn_state *state, const char *key)
 {
     if (state == NULL || key == NULL)
         return tn__null_input("an argument of tn_state_remove_meta");
-    int64_t found = tn__table_find(&state->keys, key, strlen(key));
+    int64_t found = tn__name_table_find(&state->keys, key, strlen(key));
     if (found < 0)
         return tn_fail(TN_ERR_KEY, "the state has no text \"%s\"", key);
     tn_free(state->texts[found]);
     memmove(state->texts + found, state->texts + found + 1,
             (size_t)(state->keys.count - found - 1) * sizeof *state->texts);
-    tn__table_remove(&state->keys, found);
+    tn__name_table_remove(&state->keys, found);
     return TN_OK;
 }
 

@@ -67,7 +67,7 @@ void tn__observers_shutdown(void);
 
 /* ---- calls to the folders above -------------------------------------------------------------- */
 
-/* Recording for gradients, which core/grad does. core/library/calls.c fills the table. */
+/* Recording for gradients, which core/grad does. core/library/upward_calls.c fills the table. */
 typedef struct tn__op_calls {
     /* Whether a tensor that is not marked so requires grad since its base was changed in place. */
     bool (*grad_stale)(tn_tensor *tensor);

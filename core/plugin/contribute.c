@@ -238,7 +238,7 @@ tn_status tn__contribute_one(const tn_head *head, tn__plugin *plugin)
     if (status == TN_OK)
         status = kind->add(copy->kind, name_in(kind, copy), copy, plugin);
     if (status == TN_OK)
-        tn__idle_stale();
+        tn__unused_kernels_stale();
     return status;
 }
 

@@ -258,7 +258,7 @@ tn_status tn__plugins_settle(void)
     for (p = tn__plugins_first; p; p = p->next)
         if (p->private->mark == 2)
             p->private->mark = 3; /* handed in for good */
-    tn__idle_update(true);
+    tn__unused_kernels_update(true);
     return TN_OK;
 }
 

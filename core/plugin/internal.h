@@ -32,7 +32,7 @@ void tn__plugin_probed(tn__plugin *plugin, tn_status status);
 
 /* The id of the plugin in whose file an address of code is; where that is unknown (a call that
  * ended a function was compiled as a jump), of the one that this thread entered last. */
-const char *tn__plugin_of_code(const void *address);
+const char *tn__address_plugin(const void *address);
 
 /* The load report's line about a device type or name that is not available: "plugin X (file):
  * FAILED at dlopen: ...", for error texts. Appends nothing when the report knows nothing of it. */
@@ -86,7 +86,7 @@ enum { TN__OBSERVERS = 16 }; /* further ones are refused when they are registere
 struct tn__check_thread;
 
 /* Operators, kernels and backends have registries in the folders above, which also know what the
- * checked boundary looks at. core/library/calls.c fills the table. */
+ * checked boundary looks at. core/library/upward_calls.c fills the table. */
 typedef struct tn__plugin_calls {
     /* The table for plugins of an interface (generated). */
     const void *(*host_interface)(const char *id, uint32_t min, uint32_t max, uint32_t *revision,

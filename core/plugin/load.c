@@ -60,7 +60,7 @@ static tn_plugin_query_fn *symbol_of(tn__plugin *plugin, void *handle)
                            where.dli_fname ? where.dli_fname : "?");
         return NULL;
     }
-    if (!tn__mapped_is_code(symbol)) {
+    if (!tn__address_is_code(symbol)) {
         tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_SYMBOL, TN_ERR_FORMAT,
                            "its " TN_PLUGIN_SYMBOL " is data, not a function");
         return NULL;
@@ -151,7 +151,7 @@ static bool row_acceptable(tn__plugin *plugin, const char *what, const void *at,
 {
     const char *wrong = count < 0 || count > MOST_CONTRIBUTIONS ? "0 to 65536 are expected"
                         : count && !at                          ? "the pointer is NULL"
-                        : count && each && (uint64_t)count > tn__mapped_left(at) / each
+                        : count && each && (uint64_t)count > tn__address_left(at) / each
                             ? "its memory ends before that many"
                             : NULL;
     if (wrong)

@@ -8,12 +8,12 @@ libcore_la_SOURCES += \
 	%D%/filter.c \
 	%D%/folder.c \
 	%D%/host.c \
-	%D%/idle.c \
+	%D%/unused_kernels.c \
 	%D%/internal.h \
 	%D%/load.c \
-	%D%/mapped.c \
+	%D%/address.c \
 	%D%/options.c \
-	%D%/place.c \
+	%D%/file_check.c \
 	%D%/private.h \
 	%D%/registry.c \
 	%D%/report.c \

@@ -113,7 +113,8 @@ bool tn__plugin_options(tn__plugin *plugin)
         return true;
     uint64_t mark = tn_error_mark();
     tn_snprint(what, sizeof what, "plugin %s", plugin->id);
-    tn_status status = tn__options_check(own->options, 0, tn__mapped_left(own->options_data), what);
+    tn_status status = tn__options_check(own->options, 0, tn__address_left(own->options_data),
+                                         what);
     if (status == TN_OK)
         status = own->options_data
                      ? read_all(plugin, &given)

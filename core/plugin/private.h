@@ -104,8 +104,8 @@ bool tn__trusted_above(const char *path, char *words, size_t size);
 tn_outcome tn__elf_acceptable(const char *path, char *words, size_t size);
 /* Whether an address is in memory that a file was mapped to as code; how many bytes of what was
  * mapped follow it (SIZE_MAX where that is not known). */
-bool tn__mapped_is_code(const void *address);
-size_t tn__mapped_left(const void *address);
+bool tn__address_is_code(const void *address);
+size_t tn__address_left(const void *address);
 /* Asks and negotiates: query, version. */
 void tn__plugin_ask(tn__plugin *plugin, tn_plugin_query_fn *query);
 /* Resolves requirements and hands the contributions of all new plugins to the registries. Stops
@@ -134,10 +134,10 @@ tn_status tn__copy_struct(void *to, size_t size, size_t least, const tn_head *fr
                           const char *what);
 
 /* Something was registered: kernels may have become of use, or new ones may be of none. */
-void tn__idle_stale(void);
+void tn__unused_kernels_stale(void);
 /* Brings the lines of plugins with kernels that never run up to date; `aloud`: the log, too, says
  * what is new. */
-void tn__idle_update(bool aloud);
+void tn__unused_kernels_update(bool aloud);
 /* Puts the reason of a plugin that is OK together: refused contributions, kernels that never
  * run. */
 void tn__plugin_reason_compose(tn__plugin *plugin);

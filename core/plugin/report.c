@@ -264,7 +264,7 @@ tn_status tn_plugin_report_at(int64_t index, tn_plugin_report *out)
     tn_status status = tn__plugins_discover();
     if (status != TN_OK)
         return status;
-    tn__idle_update(false);
+    tn__unused_kernels_update(false);
     tn__plugins_lock();
     tn__plugin *p = index < 0 ? NULL : tn__plugins_first;
     for (int64_t i = 0; p && i < index; i++)

@@ -170,7 +170,7 @@ static inline tn_ints tn__shape(const tn_tensor *tensor)
 
 struct tn_op;
 /* Copies and fills run operators, and a tensor carries what core/grad hangs on it.
- * core/library/calls.c fills the table. */
+ * core/library/upward_calls.c fills the table. */
 typedef struct tn__tensor_calls {
     /* Called when the last reference goes (core/grad frees iteratively). */
     void (*autograd_free)(struct tn__autograd *autograd);

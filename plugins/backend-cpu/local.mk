@@ -2,7 +2,7 @@
 
 TN_PLUGINS += plugins/backend-cpu.la
 TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise.h \
-	%D%/base/for_floats.h %D%/base/for_sizes.h %D%/base/kernel.h %D%/base/scratch.h %D%/base/span.h %D%/base/vector.h \
+	%D%/base/for_floats.h %D%/base/for_sizes.h %D%/base/kernel.h %D%/base/scratch.h %D%/base/span.h %D%/base/vectorize.h \
 	%D%/conv/conv.h %D%/conv/winograd.h %D%/math/exp_log.h %D%/math/float16.h %D%/math/float32.h \
 	%D%/math/float32_via_float64.h %D%/math/float64.h %D%/math/float64_erf.h %D%/math/float64_pow.h \
 	%D%/math/float64_trig.h %D%/math/sqrt.h %D%/matmul/blas.h %D%/matmul/gemm.h %D%/matmul/matmul.h \
@@ -16,7 +16,7 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/simd/gemm_strips_template.h %D%/simd/gemm_template.h %D%/simd/gemm_tile_template.h \
 	%D%/simd/guarded_template.h %D%/simd/loop_template.h %D%/simd/norm.h %D%/simd/norm_template.h \
 	%D%/simd/optimizer_template.h %D%/simd/random_template.h %D%/simd/reduction_rows_sum_template.h \
-	%D%/simd/reduction_rows_template.h %D%/simd/reduction_template.h %D%/simd/simd.h \
+	%D%/simd/reduction_rows_combine_template.h %D%/simd/reduction_template.h %D%/simd/simd.h \
 	%D%/simd/softmax_template.h %D%/simd/sqrt_template.h %D%/simd/sum_template.h %D%/device.h
 plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c \
 	%D%/base/dtype.c %D%/base/scratch.c %D%/base/span.c \

@@ -32,7 +32,7 @@ plugins_layers_la_SOURCES = \
 	%D%/schema.h \
 	%D%/shape.c \
 	%D%/softmax.c \
-	%D%/text.c \
+	%D%/repr.c \
 	%D%/transformer.c \
 	%D%/transformer_stack.c \
 	%D%/window.h

@@ -85,7 +85,7 @@ bool conform_concerns(const conform_plugin *plugin, const char *op);
 /* Whether a kernel of the plugin is the first choice for it, in a dtype, on the device. */
 bool conform_runs(const conform_plugin *plugin, const char *op);
 
-/* ---- host memory (scarce.c) ---- */
+/* ---- host memory (failing_memory.c) ---- */
 
 /* Makes host memory of this process fail when a test requests it; call it before the first
  * allocation. */

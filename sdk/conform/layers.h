@@ -21,7 +21,7 @@ int64_t conform_layer_cases(const char *path, const char *type,
                             bool (*take)(void *user, conform_layer_case *one), void *user,
                             char *words, size_t size);
 
-/* ---- what the checks share (layer_calls.c) ---- */
+/* ---- what the checks share (layers_calls.c) ---- */
 
 enum { CONFORM_LAYER_RESULTS = 16 };
 
@@ -64,7 +64,7 @@ bool conform_layer_all_near(const conform_subject *s, const conform_results *got
 /* A visitor of tensors that puts them into the state `user`. */
 tn_status conform_layer_remember(void *user, const char *path, tn_tensor *tensor);
 
-/* ---- layer_state.c ---- */
+/* ---- layers_state.c ---- */
 
 /* Whether two states have the same names in the same order and, with `values`, equal tensors and
  * equal other values; a message if not. */
@@ -80,14 +80,14 @@ tn_state *conform_layer_state_times(tn_module *module, double factor);
  * there; the extra state becomes that of `from`. */
 bool conform_layer_replace_slots(const conform_subject *s, tn_module *module, tn_module *from);
 
-/* ---- layer_calls.c ---- */
+/* ---- layers_calls.c ---- */
 
 /* The spec or the repr of a module, by the function that prints it; the caller frees it. NULL on
  * failure. */
 typedef int64_t conform_layer_printer(tn_module *module, char *out, size_t size);
 char *conform_layer_printed(tn_module *module, conform_layer_printer *print);
 
-/* ---- layer_hooks.c ---- */
+/* ---- layers_hooks.c ---- */
 
 /* How often hooks ran. */
 typedef struct conform_hook_counts {
@@ -106,11 +106,11 @@ bool conform_layer_hooks(const conform_subject *s, tn_module *module);
 /* The inputs whose gradient the case asks for, with requires_grad. */
 bool conform_layer_inputs_with_grad(const conform_subject *s, tn_tensor **in);
 
-/* ---- layer_copies.c ---- */
+/* ---- layers_copies.c ---- */
 
 bool conform_layer_copies(const conform_subject *s, tn_module *module);
 
-/* ---- layer_gradients.c ---- */
+/* ---- layers_gradients.c ---- */
 
 bool conform_layer_gradients(const conform_subject *s, tn_module *module);
 

@@ -15,12 +15,12 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/files.c \
 	sdk/conform/formats.c \
 	sdk/conform/json.c \
-	sdk/conform/layer_calls.c \
-	sdk/conform/layer_cases.c \
-	sdk/conform/layer_copies.c \
-	sdk/conform/layer_gradients.c \
-	sdk/conform/layer_hooks.c \
-	sdk/conform/layer_state.c \
+	sdk/conform/layers_calls.c \
+	sdk/conform/layers_cases.c \
+	sdk/conform/layers_copies.c \
+	sdk/conform/layers_gradients.c \
+	sdk/conform/layers_hooks.c \
+	sdk/conform/layers_state.c \
 	sdk/conform/layers.c \
 	sdk/conform/layers.h \
 	sdk/conform/optimizers.c \
@@ -31,8 +31,8 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/ops_gradients.c \
 	sdk/conform/reports.c \
 	sdk/conform/run.c \
-	sdk/conform/scarce.c \
-	sdk/conform/values.c
+	sdk/conform/failing_memory.c \
+	sdk/conform/value_compare.c
 
 # The cases, which PyTorch made: tests/oracle replays them against its results, the kit against the reference.
 conformdir = $(pkgdatadir)/conform
@@ -40,13 +40,13 @@ conform_DATA = \
 	tests/conform/layers.txt \
 	tests/conform/optimizers.txt \
 	tests/oracle/elementwise.txt \
-	tests/oracle/families.txt \
+	tests/oracle/reduction_shape_index.txt \
 	tests/oracle/fused.txt \
-	tests/oracle/kernels.txt \
-	tests/oracle/steps.txt \
-	tests/oracle/losses.txt \
-	tests/oracle/networks.txt \
+	tests/oracle/without_results.txt \
+	tests/oracle/optimizer.txt \
+	tests/oracle/loss.txt \
+	tests/oracle/conv_pool_norm.txt \
 	tests/oracle/opinfo.txt \
 	tests/oracle/primitives.txt \
 	tests/oracle/refused.txt \
-	tests/oracle/slice.txt
+	tests/oracle/basic.txt

@@ -122,7 +122,7 @@ EXTRA_%C%_test_decomposed_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 %C%_test_random_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_random_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 
-%C%_test_reduction_SOURCES = %D%/test_reduction.c %D%/reference.h $(TN_BACKEND_SHARED)
+%C%_test_reduction_SOURCES = %D%/test_reduction.c %D%/loss_reference.h $(TN_BACKEND_SHARED)
 %C%_test_reduction_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_reduction_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_reduction_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
@@ -142,4 +142,4 @@ EXTRA_%C%_test_strict_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 %C%_test_training_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_training_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 endif
-EXTRA_DIST += %D%/make_reference.py
+EXTRA_DIST += %D%/make_loss_reference.py

@@ -3,7 +3,7 @@
  * Reductions, products of matrices, softmax and losses on every device, against float64 and
  * against PyTorch's numbers. */
 #include "tests/backend/backend.h"
-#include "tests/backend/reference.h"
+#include "tests/backend/loss_reference.h"
 
 #include <pthread.h>
 

@@ -6,8 +6,9 @@
  *
  *   tests/fuzz/fuzz_NAME new-inputs/ tests/fuzz/corpus/NAME
  *
- * Any other build links it to replay.c instead, which runs the files and folders that it is given;
- * `make check` does so with the corpus. To add a target: the file, the folder, rows in local.mk. */
+ * Any other build links it to fuzz_main.c instead, which runs the files and folders that it is
+ * given; `make check` does so with the corpus. To add a target: the file, the folder, rows in
+ * local.mk. */
 #ifndef TN_TESTS_FUZZ_H
 #define TN_TESTS_FUZZ_H
 

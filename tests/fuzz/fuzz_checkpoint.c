@@ -7,7 +7,7 @@
  *     tests/fuzz/fuzz_checkpoint new/ tests/fuzz/corpus/checkpoint */
 #include "tests/fuzz/file.h"
 
-#include "tests/io/sum.h"
+#include "tests/io/checkpoint_sum.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

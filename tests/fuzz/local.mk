@@ -21,7 +21,7 @@ TN_FUZZ_MAIN =
 TN_FUZZ_LINK = -fsanitize=fuzzer
 EXTRA_PROGRAMS = $(TN_FUZZERS)
 else
-TN_FUZZ_MAIN = %D%/replay.c
+TN_FUZZ_MAIN = %D%/fuzz_main.c
 TN_FUZZ_LINK =
 check_PROGRAMS += $(TN_FUZZERS)
 TESTS += %D%/corpus.sh
@@ -72,5 +72,5 @@ endif
 fuzzers: all
 	$(MAKE) $(AM_MAKEFLAGS) $(TN_FUZZERS)
 
-EXTRA_DIST += %D%/corpus.sh %D%/replay.c %D%/corpus
+EXTRA_DIST += %D%/corpus.sh %D%/fuzz_main.c %D%/corpus
 CLEANFILES += $(TN_FUZZERS)

@@ -5,7 +5,7 @@
 #ifndef TN_TESTS_GRAD_PROGRAM_STEPS_H
 #define TN_TESTS_GRAD_PROGRAM_STEPS_H
 
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 
 enum { MOST_SIZE = 64 }; /* elements of a tensor */
 

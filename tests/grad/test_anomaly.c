@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 
 static tn_tensor *leaf(const float *values, int64_t count)
 {

@@ -3,7 +3,7 @@
  * Derivatives against central differences for every differentiable operator of the slice
  * second derivatives of some, and memory that runs out at every allocation in turn. */
 #include "core/base/internal.h"
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 #include "tests/spec/proves.h"
 
 typedef tn_status code(void *user, tn_tensor *const *in, tn_tensor **out);

@@ -2,7 +2,7 @@
  *
  * Gradients of complex numbers against differences of both parts, second derivatives where a
  * product has zeros, and reductions with a given type. */
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 
 typedef tn_status code(void *user, tn_tensor *const *in, tn_tensor **out);
 

@@ -3,7 +3,7 @@
  * What random programs found when their values, gradients and errors were compared with PyTorch's.
  */
 #include "core/base/internal.h"
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 
 static tn_tensor *expanded(tn_tensor *x, int64_t count)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * First and second derivatives of arithmetic and activations against central differences. */
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 
 /* Values with no two alike and none near a kink. */
 static tn_tensor *input(double first)

@@ -2,7 +2,7 @@
  *
  * The gradient engine: what backward gives, what it refuses, and what it leaves behind. Names of
  * rows (AUT-...) are those of the behaviour specification. */
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 #include "tests/spec/proves.h"
 
 static tn_tensor *total(tn_tensor *x)

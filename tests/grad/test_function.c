@@ -3,7 +3,7 @@
  * A program's own functions: what they save and mark, arguments that are no tensors, gradients that
  * nobody sent, and derivatives of derivatives. */
 #include "core/base/internal.h"
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 
 typedef struct scaling {
     double factor;

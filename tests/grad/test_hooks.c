@@ -3,7 +3,7 @@
  * Hooks that are called when a backward has added up in a leaf. What is expected are PyTorch's
  * numbers for the same program. */
 #include "core/base/internal.h"
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 
 static tn_tensor *total(tn_tensor *x)
 {

@@ -2,7 +2,7 @@
  *
  * Changes in place and the history of what was changed, through views too. The numbers are
  * PyTorch's. */
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 
 static tn_tensor *squares(tn_tensor *x)
 {

@@ -2,7 +2,7 @@
  *
  * In-place forms of operators that choose, scan, compare and multiply. The numbers are PyTorch's,
  * derivatives are held against central differences. */
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 
 #define INTS(...)                                                                                  \
     tn_tensor_from((const int64_t[]){ __VA_ARGS__ }, TN_I64,                                       \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Inference mode, and tensors that are cut off their history in place. */
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 
 START_TEST(in_inference_mode_nothing_is_recorded_whatever_grad_mode_says)
 {

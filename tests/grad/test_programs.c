@@ -7,7 +7,7 @@
 #include <tenon/contrib.h>
 
 #include "tests/grad/program_steps.h"
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 
 enum { PROGRAMS = 400, STEPS = 9, POOL = 16, LEAF_MOST = 9 };
 

@@ -2,7 +2,7 @@
  *
  * Gradients of many views of one tensor, which add up in place: the sum is right, and nothing
  * changes that anybody else can see. */
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 
 enum { ROWS = 5 };
 

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 
 enum { THREADS = 4, ROUNDS = 60 };
 

@@ -2,7 +2,7 @@
  *
  * In-place through views, differentiated more than once, and through the parts of complex numbers.
  * The numbers are those of the formulas, and PyTorch's. */
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 
 static tn_tensor *squares(tn_tensor *x)
 {

@@ -30,7 +30,7 @@ code() {
 }
 
 # ---- law 1 ----
-# (Libraries that two plugins may bring at once are distinguished by name in core/plugin/place.c:
+# (Libraries that two plugins may bring at once are distinguished by name in core/plugin/file_check.c:
 # rule 13.)
 names='cuda|cudnn|cublas|opencl|pocl|nvidia|jansson|safetensors'
 names="$names|Linear|Conv[123]d|BatchNorm[123]d|ReLU|Flatten|Sequential|Dropout"

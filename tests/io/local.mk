@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/faults.h %D%/streams.sh %D%/make_files.py %D%/make_pytorch.py %D%/memory.h %D%/saving.h %D%/states.h %D%/sum.h %D%/values.h %D%/files
+EXTRA_DIST += %D%/failing_calls.h %D%/streams.sh %D%/make_files.py %D%/make_pytorch.py %D%/memory.h %D%/file_kinds.h %D%/states.h %D%/checkpoint_sum.h %D%/state_values.h %D%/files
 
 TESTS += %D%/streams.sh
 

@@ -4,7 +4,7 @@
  */
 #include "core/io/private.h"
 #include "tests/io/states.h"
-#include "tests/io/sum.h"
+#include "tests/io/checkpoint_sum.h"
 
 START_TEST(views_of_one_storage_are_views_of_one_storage_again)
 {

@@ -5,7 +5,7 @@
 #include "tests/base/suite.h"
 
 #include "tests/io/memory.h"
-#include "tests/io/values.h"
+#include "tests/io/state_values.h"
 #include "tests/spec/proves.h"
 
 #include <unistd.h>

@@ -5,8 +5,8 @@
  * whole, nothing of others is touched, and nothing is left. */
 #include "core/io/private.h"
 
-#include "tests/io/faults.h"
-#include "tests/io/saving.h"
+#include "tests/io/failing_calls.h"
+#include "tests/io/file_kinds.h"
 
 #include <sched.h>
 #include <sys/mount.h>
@@ -499,11 +499,11 @@ START_TEST(the_files_of_a_live_save_stay)
     ck_assert_int_eq(pipe(ready), 0);
     pid_t pid = fork();
     if (pid == 0) {
-        tn__set set;
-        char name[TN__OWN_NAME];
+        tn__file_set set;
+        char name[TN__TEMPORARY_NAME];
         int here = open(".", O_RDONLY | O_CLOEXEC);
-        bool well = tn__own_create(here, ".tmp", 0600, name) >= 0 &&
-                    tn__set_open(&set, "w.safetensors.index.json") == TN_OK;
+        bool well = tn__temporary_create(here, ".tmp", 0600, name) >= 0 &&
+                    tn__file_set_open(&set, "w.safetensors.index.json") == TN_OK;
         if (!well || syscall(SYS_write, ready[1], "!", 1) != 1)
             _exit(3);
         pause();

@@ -2,7 +2,7 @@
  *
  * Backward hooks and the graph around them: ways that are cut, fused operators, second derivatives,
  * hooks of all modules, memory that runs out, several threads. Numbers and counts are PyTorch's. */
-#include "tests/module/backward.h"
+#include "tests/module/backward_hooks.h"
 
 #include <pthread.h>
 

@@ -2,7 +2,7 @@
  *
  * Full backward hooks and backward pre-hooks of one module: what they see, what they answer, when
  * they fire. Numbers and counts are those that PyTorch gives for the same program. */
-#include "tests/module/backward.h"
+#include "tests/module/backward_hooks.h"
 
 START_TEST(a_full_hook_sees_and_replaces_the_gradients_of_inputs_and_not_those_of_parameters)
 {

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "tests/module/every.h"
-#include "tests/module/probe.h"
+#include "tests/module/every_layer.h"
+#include "tests/module/registered_layers.h"
 #include "tests/spec/proves.h"
 
 /* ---- a call

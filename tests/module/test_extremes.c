@@ -6,7 +6,7 @@
 
 #include "tests/module/layer_inputs.h"
 #include "tests/oracle/extremes.h"
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 
 #define LAYERS_TXT TN_TEST_SRCDIR "/tests/oracle/layers.txt"
 #define ROWS_TXT TN_TEST_SRCDIR "/tests/oracle/extremes_layers.txt"

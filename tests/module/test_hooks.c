@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Forward pre-hooks and forward hooks: what they see, replace and cannot. */
-#include "tests/module/forward.h"
+#include "tests/module/forward_hooks.h"
 
 START_TEST(a_call_runs_pre_hooks_forward_hooks_and_the_layers_function_alone_none)
 {

@@ -2,7 +2,7 @@
  *
  * The life of hooks and of what they hang on: handles, hooks of all modules, modules that go while
  * they are called. */
-#include "tests/module/forward.h"
+#include "tests/module/forward_hooks.h"
 
 struct eviction {
     tn_module *parent;

@@ -2,7 +2,7 @@
  *
  * Hooks on the registration of parameters, buffers and children; hooks that come and go while other
  * threads call. */
-#include "tests/module/hooked.h"
+#include "tests/module/hooks.h"
 
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Initialisations: distributions, bounds, structure, and what they refuse. */
-#include "tests/module/probe.h"
+#include "tests/module/registered_layers.h"
 #include "tests/spec/proves.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Making modules from specs, from printed text and from values; the two printed forms. */
-#include "tests/module/probe.h"
+#include "tests/module/registered_layers.h"
 
 static tn_module *parsed(const char *text)
 {

@@ -2,7 +2,7 @@
  *
  * What a whole tree is set to: training and eval, requires_grad, gradients. The rows are of the
  * area MODE of the behaviour specification. */
-#include "tests/module/probe.h"
+#include "tests/module/registered_layers.h"
 #include "tests/spec/proves.h"
 
 static tn_module *made(const char *spec)

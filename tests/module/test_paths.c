@@ -2,7 +2,7 @@
  *
  * Dotted paths: finding modules, parameters and buffers by them, and putting children at them (the
  * rows GET of the behaviour specification). */
-#include "tests/module/probe.h"
+#include "tests/module/registered_layers.h"
 #include "tests/spec/proves.h"
 
 static tn_module *made(const char *spec)

@@ -6,7 +6,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 
 enum { LINE = 1 << 17, MOST = 6, VALUES = 4096 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * State out and in, conversion. Names of rows are those of the behaviour specification. */
-#include "tests/module/probe.h"
+#include "tests/module/registered_layers.h"
 
 static tn_module *parsed(const char *text)
 {

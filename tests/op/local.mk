@@ -1,64 +1,64 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += tests/oracle/cases.py tests/oracle/make_slice.py tests/oracle/slice.txt tests/oracle/make_elementwise.py \
-	tests/oracle/elementwise.txt tests/oracle/make_families.py tests/oracle/families.txt \
-	tests/oracle/make_networks.py tests/oracle/networks.txt \
-	tests/oracle/make_losses.py tests/oracle/losses.txt
+EXTRA_DIST += tests/oracle/cases.py tests/oracle/make_basic.py tests/oracle/basic.txt tests/oracle/make_elementwise.py \
+	tests/oracle/elementwise.txt tests/oracle/make_reduction_shape_index.py tests/oracle/reduction_shape_index.txt \
+	tests/oracle/make_conv_pool_norm.py tests/oracle/conv_pool_norm.txt \
+	tests/oracle/make_loss.py tests/oracle/loss.txt
 TESTS += tests/op/instructions.sh tests/op/schema.sh
 EXTRA_DIST += tests/op/instructions.sh tests/op/schema.sh
 
 if HAVE_CHECK
 check_PROGRAMS += tests/op/test_oracle tests/op/test_dispatch tests/op/test_elementwise tests/op/test_memory
 TESTS += tests/op/test_oracle tests/op/test_dispatch tests/op/test_elementwise tests/op/test_memory
-tests_op_test_elementwise_SOURCES = %D%/test_elementwise.c %D%/with.h
+tests_op_test_elementwise_SOURCES = %D%/test_elementwise.c %D%/suite.h
 tests_op_test_elementwise_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_elementwise_LDADD = $(TN_LINK_TEST)
-tests_op_test_memory_SOURCES = %D%/test_memory.c %D%/toy.h
+tests_op_test_memory_SOURCES = %D%/test_memory.c %D%/toy_device.h
 tests_op_test_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_memory_LDADD = $(TN_LINK_TEST_CORE)
-tests_op_test_oracle_SOURCES = %D%/test_oracle.c %D%/with.h $(TN_CONFORM_REFERENCE)
+tests_op_test_oracle_SOURCES = %D%/test_oracle.c %D%/suite.h $(TN_CONFORM_REFERENCE)
 tests_op_test_oracle_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_oracle_LDADD = $(TN_LINK_TEST) $(LIBM)
 EXTRA_tests_op_test_oracle_DEPENDENCIES = examples/strict-device/strict.la tests/fake-cuda.la
 check_PROGRAMS += tests/op/test_pieces
 TESTS += tests/op/test_pieces
-tests_op_test_pieces_SOURCES = %D%/test_pieces.c %D%/with.h
+tests_op_test_pieces_SOURCES = %D%/test_pieces.c %D%/suite.h
 tests_op_test_pieces_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_pieces_LDADD = $(TN_LINK_TEST)
-check_PROGRAMS += tests/op/test_networks
-TESTS += tests/op/test_networks
-tests_op_test_networks_SOURCES = %D%/test_networks.c %D%/with.h
-tests_op_test_networks_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-tests_op_test_networks_LDADD = $(TN_LINK_TEST)
+check_PROGRAMS += tests/op/test_nn
+TESTS += tests/op/test_nn
+tests_op_test_nn_SOURCES = %D%/test_nn.c %D%/suite.h
+tests_op_test_nn_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_op_test_nn_LDADD = $(TN_LINK_TEST)
 check_PROGRAMS += tests/op/test_random
 TESTS += tests/op/test_random
-tests_op_test_random_SOURCES = %D%/test_random.c %D%/with.h
+tests_op_test_random_SOURCES = %D%/test_random.c %D%/suite.h
 tests_op_test_random_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_random_LDADD = $(TN_LINK_TEST)
 check_PROGRAMS += tests/op/test_call
 TESTS += tests/op/test_call
-tests_op_test_call_SOURCES = %D%/test_call.c %D%/with.h
+tests_op_test_call_SOURCES = %D%/test_call.c %D%/suite.h
 tests_op_test_call_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_call_LDADD = $(TN_LINK_TEST_CORE)
-tests_op_test_dispatch_SOURCES = %D%/test_dispatch.c %D%/with.h %D%/toy.h
+tests_op_test_dispatch_SOURCES = %D%/test_dispatch.c %D%/suite.h %D%/toy_device.h
 tests_op_test_dispatch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_dispatch_LDADD = $(TN_LINK_TEST_CORE)
 check_PROGRAMS += tests/op/test_attention
 TESTS += tests/op/test_attention
-tests_op_test_attention_SOURCES = %D%/test_attention.c %D%/with.h
+tests_op_test_attention_SOURCES = %D%/test_attention.c %D%/suite.h
 tests_op_test_attention_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_attention_LDADD = $(TN_LINK_TEST) $(LIBM)
 check_PROGRAMS += tests/op/test_mixed tests/op/test_numbers
 TESTS += tests/op/test_mixed tests/op/test_numbers
-tests_op_test_mixed_SOURCES = %D%/test_mixed.c %D%/with.h sdk/conform/cases.c sdk/conform/files.c $(TN_CONFORM_REFERENCE)
+tests_op_test_mixed_SOURCES = %D%/test_mixed.c %D%/suite.h sdk/conform/cases.c sdk/conform/files.c $(TN_CONFORM_REFERENCE)
 tests_op_test_mixed_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_mixed_LDADD = $(TN_LINK_TEST) $(LIBM)
-tests_op_test_numbers_SOURCES = %D%/test_numbers.c %D%/with.h
+tests_op_test_numbers_SOURCES = %D%/test_numbers.c %D%/suite.h
 tests_op_test_numbers_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_numbers_LDADD = $(TN_LINK_TEST) $(LIBM)
 check_PROGRAMS += tests/op/test_extremes
 TESTS += tests/op/test_extremes
-tests_op_test_extremes_SOURCES = %D%/test_extremes.c %D%/with.h
+tests_op_test_extremes_SOURCES = %D%/test_extremes.c %D%/suite.h
 tests_op_test_extremes_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_extremes_LDADD = $(TN_LINK_TEST) $(LIBM)
 endif

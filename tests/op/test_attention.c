@@ -3,7 +3,7 @@
  * Attention over blocks, against the same with the matrix of scores: more queries and keys than a
  * block has, masks, shared heads, what is dropped; gradients and their gradients; memory; bits;
  * layout of results. */
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
  * Calls as programs make them: finding operators, what is wrong with a call, options, promotion,
  * where results lie, results that go into what is there. */
 #include "core/op/internal.h"
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 
 START_TEST(operators_are_found_by_name_and_revision)
 {

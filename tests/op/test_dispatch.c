@@ -3,8 +3,8 @@
  * Choosing what runs an operator: kernels and who wins (rule 22), what kernels may ask of the host,
  * decompositions, fallback, observers. */
 #include "core/op/internal.h"
-#include "tests/op/toy.h"
-#include "tests/op/with.h"
+#include "tests/op/toy_device.h"
+#include "tests/op/suite.h"
 
 /* ---- an operator of the test: y = x, marked by the kernel that ran -------------- */
 

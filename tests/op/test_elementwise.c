@@ -2,7 +2,7 @@
  *
  * What arithmetic, comparison and activations refuse and with which words, and their in-place
  * forms. */
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 
 #define INTS(...)                                                                                  \
     tn_tensor_from((const int64_t[]){ __VA_ARGS__ }, TN_I64,                                       \

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "tests/oracle/extremes.h"
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 #include "tests/oracle/rows.h"
 
 #define ORACLE TN_TEST_SRCDIR "/tests/oracle/"

@@ -5,7 +5,7 @@
  * ways of operators, gradients, modules and states. An error each time, and what comes after works.
  */
 #include "tests/base/suite.h"
-#include "tests/op/toy.h"
+#include "tests/op/toy_device.h"
 
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -9,7 +9,7 @@
 
 #include "sdk/conform/conform.h"
 #include "sdk/conform/reference.h"
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 
 enum { MOST = 32, ELEMENTS = 2000, TYPES = 4 };
 

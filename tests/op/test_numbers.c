@@ -5,7 +5,7 @@
  * rule of their own. The expected numbers are PyTorch's, or those of the formula. */
 #include <stdint.h>
 
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 
 typedef struct range {
     tn_dtype dtype;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Tensors in pieces: split, chunk, unbind. */
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 
 static tn_tensor *table(void)
 {

@@ -9,7 +9,7 @@
 
 #include <tenon/tenon.h>
 
-#include "tests/op/with.h"
+#include "tests/op/suite.h"
 
 enum { N = 20000 };
 

@@ -15,8 +15,8 @@ import torch.nn.functional as F
 from extremes import EXTREMES, shape, verdict
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TEXTS = ["slice.txt", "elementwise.txt", "families.txt", "primitives.txt", "losses.txt", "opinfo.txt",
-         "networks.txt", "kernels.txt", "fused.txt", "steps.txt"]
+TEXTS = ["basic.txt", "elementwise.txt", "reduction_shape_index.txt", "primitives.txt", "loss.txt", "opinfo.txt",
+         "conv_pool_norm.txt", "without_results.txt", "fused.txt", "optimizer.txt"]
 DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64,
           "i32": torch.int32, "i16": torch.int16, "i8": torch.int8, "u8": torch.uint8, "bool": torch.bool,
           "c64": torch.complex64, "c128": torch.complex128}

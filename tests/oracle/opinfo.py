@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# PyTorch's own samples (OpInfo), and its own error samples, for every operator of our list, as tests/oracle/replay.c
+# PyTorch's own samples (OpInfo), and its own error samples, for every operator of our list, as tests/oracle/replay_opinfo.c
 # reads them. opinfo_map.py has the table of operators.
 #
 #   PYTHON-WITH-TORCH opinfo.py SCHEMA-FOLDER FILE [OPERATORS]    all of them, with raw values

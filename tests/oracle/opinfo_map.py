@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # The operators of opinfo.py by PyTorch's names, and the operators that it treats specially.
-from networks_map import NETWORKS
+from opinfo_map_nn import NETWORKS
 
 # Our operator and what the parameters of PyTorch's function are, in their order. After the colon: T a tensor, S a tensor
 # or a number, O a tensor or none, L tensors, d dims, i whole numbers, 1, 2 and 3 so many of them (one stands for all), t a

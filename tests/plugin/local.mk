@@ -5,7 +5,7 @@ EXTRA_DIST += \
 	%D%/fixtures/crafted.c \
 	%D%/fixtures/faulty.c \
 	%D%/fixtures/plain.c \
-	%D%/place.h \
+	%D%/suite.h \
 	%D%/stubs.h
 
 # The bad plugins that the tests look at, and good ones.

@@ -4,7 +4,7 @@
 #ifndef TN_TESTS_PLUGIN_STUBS_H
 #define TN_TESTS_PLUGIN_STUBS_H
 
-#include "tests/plugin/place.h"
+#include "tests/plugin/suite.h"
 
 static tn_status infer(tn_infer *infer)
 {

@@ -2,7 +2,7 @@
  *
  * The checked boundary (TENON_CHECK=1, rule 12) around kernels: a device whose kernels break the
  * contract in one way each. */
-#include "tests/plugin/place.h"
+#include "tests/plugin/suite.h"
 
 #include <fenv.h>
 

@@ -2,7 +2,7 @@
  *
  * Two copies of the core in one process: this program has one linked in and opens libtenon.so
  * besides. A plugin belongs to the copy that asked it first (rule 20). */
-#include "tests/plugin/place.h"
+#include "tests/plugin/suite.h"
 
 #include <dlfcn.h>
 

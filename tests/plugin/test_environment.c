@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the environment decides: where plugins are looked for, which may load, and their options. */
-#include "tests/plugin/place.h"
+#include "tests/plugin/suite.h"
 
 #include <sys/wait.h>
 

@@ -2,7 +2,7 @@
  *
  * What becomes of every kind of bad plugin file: outcome, stage and reason, and that the others
  * load. */
-#include "tests/plugin/place.h"
+#include "tests/plugin/suite.h"
 
 enum {
     OK = TN_OUTCOME_OK,

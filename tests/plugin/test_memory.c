@@ -3,7 +3,7 @@
  * Every allocation of discovery is made to fail in turn: an error each time, no crash, no leak,
  * and the next call goes on where memory ran out. Needs the core's internals (tn__fail_alloc),
  * and a process for each turn. */
-#include "tests/plugin/place.h"
+#include "tests/plugin/suite.h"
 
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -2,7 +2,7 @@
  *
  * Rights: the loader in a set-uid program, where the user who starts it chooses the environment,
  * and files that the user may not read. Both take root to set up. */
-#include "tests/plugin/place.h"
+#include "tests/plugin/suite.h"
 
 #include <sys/auxv.h>
 #include <sys/wait.h>

@@ -2,7 +2,7 @@
  *
  * Many threads meet in the loader at once: discovery, activation, look-ups, registration,
  * loading. For ThreadSanitizer; what is asserted is that each plugin is activated once. */
-#include "tests/plugin/place.h"
+#include "tests/plugin/suite.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

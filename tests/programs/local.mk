@@ -2,16 +2,16 @@
 #
 # Random programs compared with PyTorch: some as data in `make check`, thousands live.
 
-check_PROGRAMS += tests/programs/replay
+check_PROGRAMS += tests/programs/replay_programs
 TESTS += tests/programs/programs.sh
-tests_programs_replay_SOURCES = %D%/replay.c
-tests_programs_replay_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
-tests_programs_replay_LDADD = $(TN_LINK) $(LIBM)
+tests_programs_replay_programs_SOURCES = %D%/replay_programs.c
+tests_programs_replay_programs_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+tests_programs_replay_programs_LDADD = $(TN_LINK) $(LIBM)
 EXTRA_DIST += %D%/README.md %D%/programs.py %D%/programs.sh %D%/programs.txt
 
 # SEEDS="FIRST COUNT": seeds; PYTHON names a Python that has PyTorch.
 SEEDS = 1000 2000
 .PHONY: programs
-programs: all tests/programs/replay
-	@'$(PYTHON)' $(srcdir)/tests/programs/programs.py $(SEEDS) > tests/programs/live.txt && $(builddir)/run $(builddir)/tests/programs/replay tests/programs/live.txt
+programs: all tests/programs/replay_programs
+	@'$(PYTHON)' $(srcdir)/tests/programs/programs.py $(SEEDS) > tests/programs/live.txt && $(builddir)/run $(builddir)/tests/programs/replay_programs tests/programs/live.txt
 CLEANFILES += tests/programs/live.txt

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# Random programs of tensors with PyTorch's results, for tests/programs/replay.c: views, changes in
+# Random programs of tensors with PyTorch's results, for tests/programs/replay_programs.c: views, changes in
 # place, broadcasting, modes, hooks, backward; values, gradients and refusals.
 #
 #   PYTHON-WITH-TORCH programs.py FIRST COUNT

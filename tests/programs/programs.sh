@@ -2,4 +2,4 @@
 # SPDX-License-Identifier: MIT
 #
 # The programs of programs.txt do what PyTorch did.
-exec "$abs_builddir/tests/programs/replay" "$abs_srcdir/tests/programs/programs.txt"
+exec "$abs_builddir/tests/programs/replay_programs" "$abs_srcdir/tests/programs/programs.txt"

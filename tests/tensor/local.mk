@@ -7,7 +7,7 @@ TESTS += %D%/test_numpy.sh
 
 if HAVE_CHECK
 TN_TENSOR_TESTS = \
-	%D%/test_allocator %D%/test_copy %D%/test_device %D%/test_dlpack %D%/test_dtype %D%/test_faults \
+	%D%/test_allocator %D%/test_copy %D%/test_device %D%/test_dlpack %D%/test_dtype %D%/test_memory \
 	%D%/test_guard %D%/test_print %D%/test_random %D%/test_stream %D%/test_tensor %D%/test_threads
 check_PROGRAMS += $(TN_TENSOR_TESTS)
 TESTS += $(TN_TENSOR_TESTS)
@@ -34,9 +34,9 @@ TN_TENSOR_FIXTURE = %D%/fixture.c %D%/fixture.h
 %C%_test_dtype_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_dtype_LDADD = $(TN_LINK_TEST_CORE)
 
-%C%_test_faults_SOURCES = %D%/test_faults.c $(TN_TENSOR_FIXTURE)
-%C%_test_faults_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_faults_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_memory_SOURCES = %D%/test_memory.c $(TN_TENSOR_FIXTURE)
+%C%_test_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_memory_LDADD = $(TN_LINK_TEST_CORE)
 
 %C%_test_guard_SOURCES = %D%/test_guard.c $(TN_TENSOR_FIXTURE)
 %C%_test_guard_CPPFLAGS = $(TN_TEST_CPPFLAGS)

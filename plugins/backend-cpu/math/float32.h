@@ -10,7 +10,7 @@
 #define TN_BACKEND_CPU_NEAR_H
 
 #include "math/exp_log.h"
-#include "base/vector.h"
+#include "base/vectorize.h"
 
 /* Into each loop, however long it is: a call would keep the compiler from making vectors. */
 

@@ -7,7 +7,7 @@
 #define TN_BACKEND_CPU_THROUGH_DOUBLE_H
 
 #include "math/float32.h"
-#include "base/vector.h"
+#include "base/vectorize.h"
 
 /* ---- circles --------------------------------------------------------------------------------- */
 

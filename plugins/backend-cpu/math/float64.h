@@ -9,7 +9,7 @@
 #define TN_BACKEND_CPU_FLOAT64_H
 
 #include "math/float32.h"
-#include "base/vector.h"
+#include "base/vectorize.h"
 
 #define TN__LARGEST_F64 0x1.fffffffffffffp1023
 #define TN__INFINITY_F64 tn__of_bits_f64(0x7ff0000000000000u)

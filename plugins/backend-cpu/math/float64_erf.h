@@ -6,7 +6,7 @@
 #define TN_BACKEND_CPU_FLOAT64_ERRORS_H
 
 #include "math/float64.h"
-#include "base/vector.h"
+#include "base/vectorize.h"
 
 /* e^(z^2) erfc(z) = t p(t - 1/2), t = 3 / (3 + z), for 0 <= z <= 28; what z (`rest`) and t lost in
  * their roundings counts in p, which is steep. */

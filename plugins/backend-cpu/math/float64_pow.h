@@ -6,7 +6,7 @@
 #define TN_BACKEND_CPU_FLOAT64_POWERS_H
 
 #include "math/float64.h"
-#include "base/vector.h"
+#include "base/vectorize.h"
 
 /* ---- powers ---------------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #define TN_BACKEND_CPU_FLOAT64_CIRCLES_H
 
 #include "math/float64.h"
-#include "base/vector.h"
+#include "base/vectorize.h"
 
 #define TN__PI_HIGH 0x1.921fb54442d18p1
 #define TN__PI_LOW 0x1.1a62633145c07p-53

@@ -7,7 +7,7 @@
 #include "base/dtype.h"
 #include "base/kernel.h"
 #include "base/span.h"
-#include "base/vector.h"
+#include "base/vectorize.h"
 
 enum { GRAIN = 16384, SIDE = 256 };
 

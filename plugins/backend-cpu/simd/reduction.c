@@ -36,7 +36,7 @@ static inline uint64_t flush_i64(uint64_t x)
 #define NAME(x) x##_f32
 #define RESULT double
 #define ACCUMULATOR T
-#include "simd/reduction_rows_template.h"
+#include "simd/reduction_rows_combine_template.h"
 #define PRODUCT double
 #define MEMBER f
 #define LANES 32
@@ -51,7 +51,7 @@ static inline uint64_t flush_i64(uint64_t x)
 #define NAME(x) x##_f64
 #define RESULT double
 #define ACCUMULATOR T
-#include "simd/reduction_rows_template.h"
+#include "simd/reduction_rows_combine_template.h"
 #define PRODUCT double
 #define MEMBER f
 #define LANES 16
@@ -66,7 +66,7 @@ static inline uint64_t flush_i64(uint64_t x)
 #define NAME(x) x##_i64
 #define RESULT int64_t
 #define ACCUMULATOR T
-#include "simd/reduction_rows_template.h"
+#include "simd/reduction_rows_combine_template.h"
 #define PRODUCT uint64_t
 #define MEMBER i
 #define LANES 16
@@ -85,19 +85,19 @@ static inline uint64_t flush_i64(uint64_t x)
 #define T float
 #define NAME(x) x##_prod_f32
 #define ACCUMULATOR double
-#include "simd/reduction_rows_template.h"
+#include "simd/reduction_rows_combine_template.h"
 #undef T
 #undef NAME
 #define T double
 #define NAME(x) x##_prod_f64
 #define ACCUMULATOR double
-#include "simd/reduction_rows_template.h"
+#include "simd/reduction_rows_combine_template.h"
 #undef T
 #undef NAME
 #define T uint64_t
 #define NAME(x) x##_u64
 #define ACCUMULATOR uint64_t
-#include "simd/reduction_rows_template.h"
+#include "simd/reduction_rows_combine_template.h"
 #undef T
 #undef NAME
 #undef RESULT

@@ -6,7 +6,7 @@
 #define TN_BACKEND_CPU_SIMD_SIMD_H
 
 #include "base/elementwise.h"
-#include "base/vector.h"
+#include "base/vectorize.h"
 
 /* ---- the list of tables ---------------------------------------------------------------------- */
 

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What files of tensors and texts cannot hold, as texts: versions of modules, values that are no
+ * tensors, tied tensors. docs/formats.md describes them. A text consists of lines; within a line
+ * a backslash is written as \\ and a newline as \n. */
+#include "core/io/private.h"
+
+#define DEPTH_MAX 64
+
+static const char versions_key[] = "tenon.versions", values_key[] = "tenon.values",
+                  ties_key[] = "tenon.ties";
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+static void put_line(tn__text *text, const char *line)
+{
+    for (;;) {
+        size_t plain = strcspn(line, "\\\n");
+        tn__text_put(text, line, plain);
+        if (line[plain] == '\0')
+            break;
+        tn__text_put(text, line[plain] == '\n' ? "\\n" : "\\\\", 2);
+        line += plain + 1;
+    }
+    tn__text_put(text, "\n", 1);
+}
+
+/* Reads lines of a text one after the other, into a buffer that is used again. */
+struct lines {
+    const char *path, *key, *at;
+    int64_t number;
+    int64_t budget; /* of values in rows: every value has a line of five bytes or more */
+    tn__text line;
+};
+
+static tn_status bad(const struct lines *l, const char *what)
+{
+    return tn_fail(TN_ERR_FORMAT, "%s: text %s, line %lld: %s", l->path, l->key,
+                   (long long)l->number, what);
+}
+
+static tn_status take_line(struct lines *l, const char **line)
+{
+    l->number++;
+    l->line.length = 0;
+    tn__text_put(&l->line, "", 0);
+    for (;; l->at++) {
+        size_t plain = strcspn(l->at, "\\\n");
+        tn__text_put(&l->line, l->at, plain);
+        l->at += plain;
+        if (*l->at == '\0')
+            return bad(l, "it does not end");
+        if (*l->at == '\n')
+            break;
+        l->at++;
+        if (*l->at != '\\' && *l->at != 'n')
+            return bad(l, "a backslash before something else than n and itself");
+        tn__text_put(&l->line, *l->at == 'n' ? "\n" : "\\", 1);
+    }
+    l->at++;
+    if (l->line.failed)
+        return tn_fail(TN_ERR_MEMORY, "%s: out of memory for text %s", l->path, l->key);
+    *line = l->line.at;
+    return TN_OK;
+}
+
+static tn_status take_number(struct lines *l, int64_t least, int64_t *number)
+{
+    const char *line = NULL;
+    tn_status status = take_line(l, &line);
+    if (status != TN_OK)
+        return status;
+    if (!tn_read_int(line, number) || *number < least)
+        return bad(l, "a whole number is needed here");
+    return TN_OK;
+}
+
+/* ---- values as lines ------------------------------------------------------------------------- */
+
+struct lowering {
+    const tn_state *state;
+    tn_state *out;
+    const char *path, *name; /* of the file, of the entry */
+    tn__text values;
+    int64_t tensors; /* inside values of this entry */
+};
+
+/* A tensor inside a value becomes an entry of its own, "NAME[0]". */
+static tn_status put_tensor(struct lowering *w, tn_tensor *tensor)
+{
+    tn__text name = { 0 };
+    tn_status status = TN_OK;
+    do {
+        name.length = 0;
+        tn__text_add(&name, "%s[%lld]", w->name, (long long)w->tensors++);
+        if (name.failed)
+            status = tn_fail(TN_ERR_MEMORY, "out of memory for a name in a state");
+    } while (status == TN_OK &&
+             (tn_state_find(w->state, name.at) >= 0 || tn_state_find(w->out, name.at) >= 0));
+    if (status == TN_OK)
+        status = tn_state_set(w->out, name.at, tensor);
+    if (status == TN_OK) {
+        put_line(&w->values, "tensor");
+        put_line(&w->values, name.at);
+    }
+    tn__text_free(&name);
+    return status;
+}
+
+static tn_status put_value(struct lowering *w, const tn_value *value, int depth)
+{
+    tn__text *out = &w->values;
+    tn_status status = TN_OK;
+    if (depth > DEPTH_MAX)
+        return tn_fail(TN_ERR_VALUE, "%s: entry \"%s\": lists more than %d deep", w->path, w->name,
+                       DEPTH_MAX);
+    switch (value->kind) {
+    case TN_VALUE_NONE: put_line(out, "none"); break;
+    case TN_VALUE_BOOL: put_line(out, value->as.i != 0 ? "true" : "false"); break;
+    case TN_VALUE_INT: tn__text_add(out, "int\n%lld\n", (long long)value->as.i); break;
+    case TN_VALUE_FLOAT: tn__text_add(out, "float\n%g\n", value->as.f); break;
+    case TN_VALUE_STRING:
+    case TN_VALUE_SPEC:
+        put_line(out, value->kind == TN_VALUE_SPEC ? "spec" : "string");
+        put_line(out, value->as.s);
+        break;
+    case TN_VALUE_BYTES:
+        put_line(out, "bytes");
+        for (uint32_t i = 0; i < value->count; i++)
+            tn__text_add(out, "%02x", (unsigned)(unsigned char)value->as.s[i]);
+        put_line(out, "");
+        break;
+    case TN_VALUE_LIST:
+    case TN_VALUE_TUPLE:
+        put_line(out, value->kind == TN_VALUE_LIST ? "list" : "tuple");
+        tn__text_add(out, "%u\n", value->count);
+        for (uint32_t i = 0; i < value->count && status == TN_OK; i++)
+            status = put_value(w, &value->as.list[i], depth + 1);
+        break;
+    case TN_VALUE_TENSOR: return put_tensor(w, value->as.tensor);
+    default:
+        return tn_fail(TN_ERR_TYPE,
+                       "%s: entry \"%s\" has a value of kind %s, which no file can hold", w->path,
+                       w->name, tn__value_kind_name(value->kind));
+    }
+    return status;
+}
+
+static tn_status hex_bytes(struct lines *l, char *digits, tn_value *out)
+{
+    static const char hex[] = "0123456789abcdef";
+    size_t length = strlen(digits);
+    if (length % 2 != 0 || length / 2 > UINT32_MAX || strspn(digits, hex) != length)
+        return bad(l, "bytes are written with two digits each, 0 to 9 and a to f");
+    for (size_t i = 0; i < length / 2; i++)
+        digits[i] = (char)((strchr(hex, digits[2 * i]) - hex) << 4 |
+                           (strchr(hex, digits[2 * i + 1]) - hex));
+    *out = tn_value_bytes(digits, (uint32_t)(length / 2));
+    return TN_OK;
+}
+
+/* What is read lives in the arena; tensors are those of `state`, which then loses their names. */
+static tn_status take_value(struct lines *l, tn_state *state, tn__arena *arena, tn_state *used,
+                            int depth, tn_value *out);
+
+static tn_status take_row(struct lines *l, tn_state *state, tn__arena *arena, tn_state *used,
+                          int depth, uint32_t kind, tn_value *out)
+{
+    int64_t count = 0;
+    tn_status status = take_number(l, 0, &count);
+    if (status == TN_OK && count > l->budget)
+        status = bad(l, "a row has more values than the text has lines");
+    if (status != TN_OK)
+        return status;
+    l->budget -= count;
+    tn_value *list = tn__arena_alloc(arena, ((size_t)count + 1) * sizeof *list);
+    if (list == NULL)
+        return TN_ERR_MEMORY;
+    for (int64_t i = 0; i < count && status == TN_OK; i++)
+        status = take_value(l, state, arena, used, depth + 1, &list[i]);
+    *out = (tn_value){ .kind = kind, .count = (uint32_t)count, .as.list = list };
+    return status;
+}
+
+static tn_status take_value(struct lines *l, tn_state *state, tn__arena *arena, tn_state *used,
+                            int depth, tn_value *out)
+{
+    const char *line = NULL;
+    char kind[16];
+    tn_status status = take_line(l, &line);
+    if (status != TN_OK)
+        return status;
+    if (depth > DEPTH_MAX)
+        return bad(l, "lists nest too deep");
+    if (tn_snprint(kind, sizeof kind, "%s", line) >= (int64_t)sizeof kind)
+        return bad(l, "an unknown kind of value");
+    if (strcmp(kind, "none") == 0) {
+        *out = (tn_value){ .kind = TN_VALUE_NONE };
+        return TN_OK;
+    }
+    if (strcmp(kind, "true") == 0 || strcmp(kind, "false") == 0) {
+        *out = tn_value_bool(kind[0] == 't');
+        return TN_OK;
+    }
+    if (strcmp(kind, "list") == 0 || strcmp(kind, "tuple") == 0)
+        return take_row(l, state, arena, used, depth,
+                        kind[0] == 'l' ? TN_VALUE_LIST : TN_VALUE_TUPLE, out);
+    status = take_line(l, &line);
+    if (status != TN_OK)
+        return status;
+    if (strcmp(kind, "int") == 0) {
+        *out = tn_value_int(0);
+        return tn_read_int(line, &out->as.i) ? TN_OK : bad(l, "a whole number is needed here");
+    }
+    if (strcmp(kind, "float") == 0) {
+        *out = tn_value_float(0);
+        return tn_read_float(line, &out->as.f) ? TN_OK : bad(l, "a number is needed here");
+    }
+    char *copy = tn__arena_text(arena, line, strlen(line));
+    if (copy == NULL)
+        return TN_ERR_MEMORY;
+    if (strcmp(kind, "bytes") == 0)
+        return hex_bytes(l, copy, out);
+    *out = tn_value_string(copy);
+    if (strcmp(kind, "spec") == 0)
+        out->kind = TN_VALUE_SPEC;
+    else if (strcmp(kind, "tensor") == 0) {
+        int64_t found = tn_state_find(state, copy);
+        if (found < 0)
+            return bad(l, "there is no tensor of this name");
+        *out = tn_state_value(state, found);
+        return tn_state_set_value(used, copy, tn_value_bool(true));
+    } else if (strcmp(kind, "string") != 0)
+        return bad(l, "an unknown kind of value");
+    return TN_OK;
+}
+
+/* ---- from a state ---------------------------------------------------------------------------- */
+
+static tn_status set_text(tn_state *out, const char *key, tn__text *text)
+{
+    if (text->failed)
+        return tn_fail(TN_ERR_MEMORY, "out of memory for text %s", key);
+    return text->length > 0 ? tn_state_set_meta(out, key, text->at) : TN_OK;
+}
+
+static tn_status lower_versions(struct lowering *w)
+{
+    tn__text text = { 0 };
+    for (int64_t i = 0; i < tn_state_version_count(w->state); i++) {
+        const char *path = tn_state_version_path(w->state, i);
+        put_line(&text, path);
+        tn__text_add(&text, "%lld\n", (long long)tn_state_version(w->state, path));
+    }
+    tn_status status = set_text(w->out, versions_key, &text);
+    tn__text_free(&text);
+    return status;
+}
+
+static tn_status lower_ties(struct lowering *w)
+{
+    tn__text text = { 0 };
+    int64_t *first = NULL;
+    tn_status status = tn__ties_find(w->out, &first);
+    for (int64_t i = 0; i < tn_state_count(w->out) && status == TN_OK; i++) {
+        if (first[i] == i)
+            continue;
+        put_line(&text, tn_state_name(w->out, i));
+        put_line(&text, tn_state_name(w->out, first[i]));
+    }
+    if (status == TN_OK)
+        status = set_text(w->out, ties_key, &text);
+    tn__text_free(&text);
+    tn_free(first);
+    return status;
+}
+
+static tn_status lower_entries(struct lowering *w)
+{
+    tn_status status = TN_OK;
+    for (int64_t i = 0; i < tn_state_count(w->state) && status == TN_OK; i++) {
+        tn_value value = tn_state_value(w->state, i);
+        w->name = tn_state_name(w->state, i);
+        w->tensors = 0;
+        if (value.kind == TN_VALUE_TENSOR) {
+            status = tn_state_set(w->out, w->name, value.as.tensor);
+            continue;
+        }
+        tn__text_add(&w->values, "%lld\n", (long long)i);
+        put_line(&w->values, w->name);
+        status = put_value(w, &value, 0);
+    }
+    return status == TN_OK ? set_text(w->out, values_key, &w->values) : status;
+}
+
+tn_state *tn__metadata_from_state(const tn_state *state, const char *path)
+{
+    struct lowering w = { .state = state, .out = tn_state_new(), .path = path };
+    tn_status status = w.out != NULL ? TN_OK : TN_ERR_MEMORY;
+    for (int64_t i = 0; i < tn_state_meta_count(state) && status == TN_OK; i++) {
+        const char *key = tn_state_meta_key(state, i);
+        if (strncmp(key, "tenon.", 6) == 0)
+            status = tn_fail(TN_ERR_KEY,
+                             "%s: the text \"%s\": keys that begin with \"tenon.\" are Tenon's own",
+                             path, key);
+        else
+            status = tn_state_set_meta(w.out, key, tn_state_meta(state, key));
+    }
+    if (status == TN_OK)
+        status = lower_entries(&w);
+    if (status == TN_OK)
+        status = lower_versions(&w);
+    if (status == TN_OK)
+        status = lower_ties(&w);
+    tn__text_free(&w.values);
+    if (status == TN_OK)
+        return w.out;
+    tn_state_drop(w.out);
+    return NULL;
+}
+
+/* ---- to a state ------------------------------------------------------------------------------ */
+
+static tn_status raise_versions(tn_state *state, struct lines *l)
+{
+    tn_status status = TN_OK;
+    while (*l->at != '\0' && status == TN_OK) {
+        const char *line = NULL;
+        status = take_line(l, &line);
+        char *path = status == TN_OK ? tn_strdup(line) : NULL;
+        int64_t version = 0;
+        if (status == TN_OK && path == NULL)
+            status = TN_ERR_MEMORY;
+        if (status == TN_OK)
+            status = take_number(l, 0, &version);
+        if (status == TN_OK)
+            status = tn_state_set_version(state, path, version);
+        tn_free(path);
+    }
+    return status;
+}
+
+static tn_status raise_ties(tn_state *state, struct lines *l)
+{
+    tn_status status = TN_OK;
+    while (*l->at != '\0' && status == TN_OK) {
+        const char *line = NULL;
+        status = take_line(l, &line);
+        char *name = status == TN_OK ? tn_strdup(line) : NULL;
+        if (status == TN_OK)
+            status = name != NULL ? take_line(l, &line) : TN_ERR_MEMORY;
+        if (status == TN_OK)
+            status = tn__ties_join(state, name, line);
+        tn_free(name);
+    }
+    return status;
+}
+
+/* Entries of `from`, from place *next on, up to `count` in all, but for those that are in
+ * `used`. */
+static tn_status move_tensors(const tn_state *from, int64_t *next, int64_t count,
+                              const tn_state *used, tn_state *to)
+{
+    tn_status status = TN_OK;
+    for (; *next < tn_state_count(from) && tn_state_count(to) < count && status == TN_OK; ++*next) {
+        const char *name = tn_state_name(from, *next);
+        if (tn_state_find(used, name) < 0)
+            status = tn_state_set_value(to, name, tn_state_value(from, *next));
+    }
+    return status;
+}
+
+static tn_status copy_beside(const tn_state *from, tn_state *to)
+{
+    tn_status status = TN_OK;
+    for (int64_t i = 0; i < tn_state_meta_count(from) && status == TN_OK; i++) {
+        const char *key = tn_state_meta_key(from, i);
+        status = tn_state_set_meta(to, key, tn_state_meta(from, key));
+    }
+    for (int64_t i = 0; i < tn_state_version_count(from) && status == TN_OK; i++) {
+        const char *path = tn_state_version_path(from, i);
+        status = tn_state_set_version(to, path, tn_state_version(from, path));
+    }
+    return status;
+}
+
+/* A first pass finds the tensors inside values, the second puts values between the others; `to`
+ * NULL: the first. */
+static tn_status values_pass(tn_state *state, struct lines l, tn_state *used, tn_state *to)
+{
+    tn_status status = TN_OK;
+    int64_t next = 0, place = 0;
+    while (*l.at != '\0' && status == TN_OK) {
+        tn__arena *arena = tn__arena_new();
+        const char *line = NULL;
+        char *name = NULL;
+        tn_value value;
+        status = arena != NULL ? take_number(&l, 0, &place) : TN_ERR_MEMORY;
+        if (status == TN_OK)
+            status = take_line(&l, &line);
+        if (status == TN_OK && (name = tn__arena_text(arena, line, strlen(line))) == NULL)
+            status = TN_ERR_MEMORY;
+        if (status == TN_OK)
+            status = take_value(&l, state, arena, used, 0, &value);
+        if (status == TN_OK && to != NULL) {
+            status = move_tensors(state, &next, place, used, to);
+            if (status == TN_OK && tn_state_find(to, name) >= 0)
+                status = bad(&l, "a name stands there twice");
+            if (status == TN_OK)
+                status = tn_state_set_value(to, name, value);
+        }
+        tn__arena_free(arena);
+    }
+    tn__text_free(&l.line);
+    return status == TN_OK && to != NULL ? move_tensors(state, &next, INT64_MAX, used, to) : status;
+}
+
+static tn_state *raise_values(tn_state *state, struct lines l)
+{
+    tn_state *used = tn_state_new(), *to = tn_state_new();
+    tn_status status = used != NULL && to != NULL ? TN_OK : TN_ERR_MEMORY;
+    if (status == TN_OK)
+        status = values_pass(state, l, used, NULL);
+    if (status == TN_OK)
+        status = values_pass(state, l, used, to);
+    if (status == TN_OK)
+        status = copy_beside(state, to);
+    tn_state_drop(used);
+    if (status == TN_OK)
+        return to;
+    tn_state_drop(to);
+    return NULL;
+}
+
+/* Runs a reader of one text over it and takes the text away. */
+static tn_status raise(tn_state *state, const char *path, const char *key,
+                       tn_status (*reader)(tn_state *state, struct lines *l))
+{
+    const char *text = tn_state_meta(state, key);
+    if (text == NULL)
+        return TN_OK;
+    struct lines l = { .path = path, .key = key, .at = text };
+    tn_status status = reader(state, &l);
+    tn__text_free(&l.line);
+    return status == TN_OK ? tn_state_remove_meta(state, key) : status;
+}
+
+tn_state *tn__metadata_to_state(tn_state *state, const char *path)
+{
+    /* Ties first: tensors inside values have some, too. */
+    tn_status status = raise(state, path, ties_key, raise_ties);
+    if (status == TN_OK)
+        status = raise(state, path, versions_key, raise_versions);
+    const char *values = status == TN_OK ? tn_state_meta(state, values_key) : NULL;
+    if (values != NULL) {
+        struct lines l = {
+            .path = path, .key = values_key, .at = values, .budget = (int64_t)(strlen(values) / 5)
+        };
+        tn_state *raised = raise_values(state, l);
+        tn_state_drop(state);
+        if (raised == NULL)
+            return NULL;
+        state = raised;
+        status = tn_state_remove_meta(state, values_key);
+    }
+    if (status == TN_OK)
+        return state;
+    tn_state_drop(state);
+    return NULL;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What one call may build. A spec of a few words can ask for any number of modules (repeats, layers
+ * of a recurrent network), so what it makes is counted, bounded, and the program is asked meanwhile
+ * whether to go on. */
+#include "core/module/internal.h"
+
+enum { EACH = 64 }; /* the program is asked once for so many */
+
+static _Thread_local struct {
+    int64_t depth, made, steps;
+} build;
+
+void tn__build_limit_begin(void)
+{
+    if (build.depth++ == 0)
+        build.made = build.steps = 0;
+}
+
+void tn__build_limit_end(void)
+{
+    build.depth--;
+}
+
+tn_status tn__build_limit_step(void)
+{
+    if (build.depth == 0 || build.steps++ % EACH != 0)
+        return TN_OK;
+    return tn_progress_report("modules and tensors built", (uint64_t)build.made, 0);
+}
+
+tn_status tn__build_limit_count(const char *name)
+{
+    if (build.depth == 0)
+        return TN_OK;
+    if (build.made == TN__BUILD_MAX)
+        return tn_fail(TN_ERR_VALUE,
+                       "\"%s\" is one too many: one call builds at most %d modules, parameters "
+                       "and buffers; build the parts by calls of their own and put them together",
+                       name, TN__BUILD_MAX);
+    build.made++;
+    return tn__build_limit_step();
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Kernels that nothing calls, because no plugin gives their operator in that revision, or their
+ * device type: they may be meant for what is loaded later, or misspelt, so the plugin's line and
+ * the log say so, and the line stops saying so when what they are for has come. */
+#include "core/plugin/private.h"
+
+enum { IDLE_SHOWN = 3 };
+
+static _Atomic bool stale; /* something came since the last look */
+
+void tn__unused_kernels_stale(void)
+{
+    atomic_store_explicit(&stale, true, memory_order_release);
+}
+
+static void tell(tn__plugin *plugin, const char *words)
+{
+    tn__plugin_private *own = plugin->private;
+    if (own && own->idle_count++ < IDLE_SHOWN)
+        tn__text_add(&own->idle, "%s%s", own->idle.length ? "; " : "", words);
+}
+
+/* What the line says now; true when that is new. */
+static bool settle_line(tn__plugin *plugin)
+{
+    tn__plugin_private *own = plugin->private;
+    char before[64];
+    tn_snprint(before, sizeof before, "%lld kernel%s never run%s: ", (long long)own->idle_count,
+               own->idle_count == 1 ? "" : "s", own->idle_count == 1 ? "s" : "");
+    if (own->idle_count > IDLE_SHOWN)
+        tn__text_add(&own->idle, "; and %lld more", (long long)own->idle_count - IDLE_SHOWN);
+    const char *words = own->idle.failed ? "there is no memory to name them" : own->idle.at;
+    tn__text line = { 0 };
+    if (own->idle_count)
+        tn__text_add(&line, "%s%s", before, words);
+    const char *now = line.at ? line.at : "";
+    bool changed = strcmp(now, own->idle_line ? own->idle_line : "") != 0;
+    if (changed) {
+        size_t size = strlen(now) + 1;
+        char *kept = tn__plugin_keep(plugin, size);
+        own->idle_line = kept ? memcpy(kept, now, size) : "kernels never run";
+        if (plugin->report.outcome == TN_OUTCOME_OK)
+            tn__plugin_reason_compose(plugin);
+    }
+    tn__text_free(&line);
+    tn__text_free(&own->idle);
+    return changed && own->idle_count;
+}
+
+void tn__unused_kernels_update(bool aloud)
+{
+    if (!atomic_exchange_explicit(&stale, false, memory_order_acq_rel))
+        return;
+    uint64_t mark = tn_error_mark();
+    tn__text news = { 0 };
+    tn__plugins_lock();
+    for (tn__plugin *p = tn__plugins_first; p; p = p->next)
+        p->private->idle_count = 0;
+    tn__plugin_up.kernels_idle(tell);
+    for (tn__plugin *p = tn__plugins_first; p; p = p->next)
+        if (settle_line(p) && aloud)
+            tn__text_add(&news, "plugin %q (%s): %s\n", p->id, p->file, p->private->idle_line);
+    tn__plugins_unlock();
+    /* A sink is code of the program, and not called under a lock. */
+    for (char *line = news.failed ? NULL : news.at, *end; line && (end = strchr(line, '\n'));
+         line = end + 1) {
+        *end = 0;
+        tn_log(TN_LOG_WARNING, "%s", line);
+    }
+    tn__text_free(&news);
+    tn_error_restore(mark);
+}
