@@ -21,11 +21,13 @@ examples_kernel_pack_relu_pack_la_LDFLAGS = $(TN_PLUGIN_LINK) -rpath /nowhere
 EXTRA_DIST += examples/strict-device/Makefile examples/kernel-pack/Makefile
 
 if HAVE_CHECK
-TN_BACKEND_TESTS = %D%/test_conv %D%/test_copy %D%/test_decomposed %D%/test_elementwise \
-	%D%/test_float16 %D%/test_fused %D%/test_index %D%/test_large_tensors %D%/test_math \
-	%D%/test_math_float32 %D%/test_math_float64 %D%/test_matmul %D%/test_optimizer %D%/test_pool \
-	%D%/test_random %D%/test_reduction %D%/test_reduction_prod %D%/test_scan \
-	%D%/test_sequence_cost %D%/test_sort %D%/test_strict %D%/test_training %D%/test_vector_tails
+TN_BACKEND_TESTS = %D%/test_activation %D%/test_conv %D%/test_copy %D%/test_decomposed \
+	%D%/test_elementwise %D%/test_float16 %D%/test_index %D%/test_large_tensors %D%/test_linear \
+	%D%/test_loss %D%/test_math %D%/test_math_float32 %D%/test_math_float64 %D%/test_matmul \
+	%D%/test_matmul_layouts %D%/test_norm %D%/test_optimizer %D%/test_pool %D%/test_random \
+	%D%/test_reduction %D%/test_reduction_prod %D%/test_scan %D%/test_sequence_cost \
+	%D%/test_shape %D%/test_softmax %D%/test_sort %D%/test_strict %D%/test_training \
+	%D%/test_vector_tails
 if HAVE_ONEDNN
 TN_BACKEND_TESTS += %D%/test_onednn
 %C%_test_onednn_SOURCES = %D%/test_onednn.c $(TN_BACKEND_SHARED)
@@ -44,9 +46,40 @@ TN_BACKEND_SHARED = %D%/backend.c %D%/backend.h
 %C%_test_conv_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_conv_LDADD = $(TN_LINK_TEST) $(LIBM)
 
-%C%_test_fused_SOURCES = %D%/test_fused.c
-%C%_test_fused_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_fused_LDADD = $(TN_LINK_TEST) $(LIBM)
+%C%_test_activation_SOURCES = %D%/test_activation.c $(TN_BACKEND_SHARED)
+%C%_test_activation_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_activation_LDADD = $(TN_LINK_TEST) $(LIBM)
+EXTRA_%C%_test_activation_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_linear_SOURCES = %D%/test_linear.c %D%/fused.h $(TN_BACKEND_SHARED)
+%C%_test_linear_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_linear_LDADD = $(TN_LINK_TEST) $(LIBM)
+EXTRA_%C%_test_linear_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_loss_SOURCES = %D%/test_loss.c %D%/loss_reference.h $(TN_BACKEND_SHARED)
+%C%_test_loss_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_loss_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_loss_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_matmul_layouts_SOURCES = %D%/test_matmul_layouts.c $(TN_BACKEND_SHARED)
+%C%_test_matmul_layouts_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_matmul_layouts_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_matmul_layouts_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_norm_SOURCES = %D%/test_norm.c %D%/fused.h $(TN_BACKEND_SHARED)
+%C%_test_norm_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_norm_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_norm_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_shape_SOURCES = %D%/test_shape.c $(TN_BACKEND_SHARED)
+%C%_test_shape_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_shape_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_shape_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_softmax_SOURCES = %D%/test_softmax.c %D%/loss_reference.h $(TN_BACKEND_SHARED)
+%C%_test_softmax_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_softmax_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_softmax_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 
 %C%_test_sequence_cost_SOURCES = %D%/test_sequence_cost.c $(TN_BACKEND_SHARED)
 %C%_test_sequence_cost_CPPFLAGS = $(TN_TEST_CPPFLAGS)
@@ -122,7 +155,7 @@ EXTRA_%C%_test_decomposed_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 %C%_test_random_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_random_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 
-%C%_test_reduction_SOURCES = %D%/test_reduction.c %D%/loss_reference.h $(TN_BACKEND_SHARED)
+%C%_test_reduction_SOURCES = %D%/test_reduction.c $(TN_BACKEND_SHARED)
 %C%_test_reduction_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_reduction_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_reduction_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)

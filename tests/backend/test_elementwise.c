@@ -12,19 +12,12 @@ static double ref_neg(double x)
 {
     return -x;
 }
-static double ref_relu(double x)
-{
-    return x < 0 ? 0 : x;
-}
-static double ref_sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
 
 static const struct unary unary[] = {
-    { "neg", ref_neg, -9, 9, 0 }, { "relu", ref_relu, -9, 9, 0 },
-    { "exp", exp, -20, 10, 2 },   { "log", log, 1e-4, 100, 2 },
-    { "sqrt", sqrt, 0, 100, 1 },  { "sigmoid", ref_sigmoid, -15, 15, 3 },
+    { "neg", ref_neg, -9, 9, 0 },
+    { "exp", exp, -20, 10, 2 },
+    { "log", log, 1e-4, 100, 2 },
+    { "sqrt", sqrt, 0, 100, 1 },
 };
 enum { UNARY = sizeof unary / sizeof *unary };
 
@@ -51,23 +44,21 @@ START_TEST(operators_of_one_input_agree_with_float64_in_every_layout_and_in_plac
     EACH_DEVICE(device)
     for (int k = 0; k < UNARY; k++)
         unary_agrees(&unary[k], device, shapes, sizeof shapes / sizeof *shapes, 0);
-    ck_assert_int_gt(checks_made, 5000);
+    ck_assert_int_gt(checks_made, 3000);
 }
 END_TEST
 
-START_TEST(exp_log_and_relu_keep_infinities_and_NaN)
+START_TEST(exp_and_log_keep_infinities_and_NaN)
 {
     static const double x[] = { -INFINITY, INFINITY, NAN, 0, -0.0, 1 };
     static const double exps[] = { 0, INFINITY, NAN, 1, 1, 2.718281828459045 };
     static const double logs[] = { NAN, INFINITY, NAN, -INFINITY, -INFINITY, 0 };
-    static const double relus[] = { 0, INFINITY, NAN, 0, 0, 1 };
     EACH_DEVICE(device)
     for (int t = 0; t < 2; t++) {
         TN_SCOPE;
         tn_tensor *in = put(device, floats[t], TN_SHAPE(6), x, DENSE);
         same("exp", device, floats[t], tn_exp(in), exps, 2, 0);
         same("log", device, floats[t], tn_ln(in), logs, 2, 0);
-        same("relu", device, floats[t], tn_relu(in), relus, 0, 0);
     }
 }
 END_TEST
@@ -303,7 +294,7 @@ START_TEST(types_are_promoted_as_in_PyTorch)
 }
 END_TEST
 
-START_TEST(maximum_and_relu_grad_follow_their_definitions)
+START_TEST(maximum_propagates_NaN)
 {
     EACH_DEVICE(device)
     {
@@ -311,9 +302,6 @@ START_TEST(maximum_and_relu_grad_follow_their_definitions)
         tn_tensor *a = put(device, TN_F32, TN_SHAPE(4), NUMBERS(1, NAN, 3, -1), DENSE);
         tn_tensor *b = put(device, TN_F32, TN_SHAPE(4), NUMBERS(2, 5, NAN, -1), DENSE);
         same("maximum", device, TN_F32, tn_maximum(a, b), NUMBERS(2, NAN, NAN, -1), 0, 0);
-        tn_tensor *gy = put(device, TN_F32, TN_SHAPE(4), NUMBERS(5, 6, 7, 8), DENSE);
-        tn_tensor *y = put(device, TN_F32, TN_SHAPE(4), NUMBERS(1, 0, NAN, -3), DENSE);
-        same("relu_grad", device, TN_F32, tn_relu_grad(gy, y), NUMBERS(5, 0, 7, 0), 0, 0);
     }
 }
 END_TEST
@@ -388,12 +376,11 @@ START_TEST(complex_numbers_are_put_together_from_their_parts)
 END_TEST
 
 RUN_SUITE("elementwise", operators_of_one_input_agree_with_float64_in_every_layout_and_in_place,
-          exp_log_and_relu_keep_infinities_and_NaN,
-          exp_and_log_are_right_in_the_whole_range_on_the_cpu,
+          exp_and_log_keep_infinities_and_NaN, exp_and_log_are_right_in_the_whole_range_on_the_cpu,
           operators_of_two_inputs_broadcast_in_every_layout,
           an_expanded_tensor_is_read_through_its_stride_of_zero, integers_wrap_around,
           adding_truth_values_is_or_and_multiplying_is_and, alpha_and_scalars_are_used,
-          types_are_promoted_as_in_PyTorch, maximum_and_relu_grad_follow_their_definitions,
+          types_are_promoted_as_in_PyTorch, maximum_propagates_NaN,
           many_elements_go_through_the_pool_and_give_the_same,
           complex_numbers_are_worked_on_on_the_cpu,
           complex_numbers_are_put_together_from_their_parts)
