@@ -4,6 +4,7 @@
 #ifndef TN_TESTS_IO_FILE_KINDS_H
 #define TN_TESTS_IO_FILE_KINDS_H
 
+#include "core/plugin/internal.h"
 #include "tests/io/states.h"
 
 #include <dirent.h>
@@ -11,9 +12,27 @@
 
 enum { SAVING_ELEMENTS = 30000 }; /* more than one write each */
 
-static const char *const saving_paths[] = { "w.safetensors", "w.checkpoint", "w.npz", "w.npy",
-                                            "w.safetensors.index.json" };
-enum { SAVING_PATHS = sizeof saving_paths / sizeof *saving_paths };
+/* A path for each format that the plugins can write: "w" and its first extension. */
+enum { SAVING_PATHS_MOST = 32, SAVING_PATH = 64 };
+static char saving_paths[SAVING_PATHS_MOST][SAVING_PATH];
+
+static inline int saving_count(void)
+{
+    const tn__entry *const *all = NULL;
+    int paths = 0;
+
+    ck_assert_int_eq(tn__plugins_discover(), TN_OK);
+    for (int64_t i = 0, count = tn__registry_all(TN_KIND_tn_format_def, &all); i < count; i++) {
+        const tn_format_def *format = (const tn_format_def *)all[i]->contribution;
+        if (format->save == NULL)
+            continue;
+        ck_assert_int_lt(paths, SAVING_PATHS_MOST);
+        snprintf(saving_paths[paths++], SAVING_PATH, "w%.*s", (int)strcspn(format->extensions, " "),
+                 format->extensions);
+    }
+    ck_assert_int_gt(paths, 0);
+    return paths;
+}
 
 static inline bool is_set(const char *path)
 {

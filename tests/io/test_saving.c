@@ -75,7 +75,7 @@ static void fail_every_call(const char *path, int kind)
 
 START_TEST(a_call_that_fails_leaves_the_old_file_and_nothing_else)
 {
-    for (int p = 0; p < SAVING_PATHS; p++) {
+    for (int p = 0, count = saving_count(); p < count; p++) {
         in_folder();
         put_foreign();
         for (int kind = 0; kind < tn__countof(kinds); kind++)
@@ -87,7 +87,7 @@ END_TEST
 
 START_TEST(short_writes_and_file_systems_that_can_do_less_make_the_same_files)
 {
-    for (int p = 0; p < SAVING_PATHS; p++) {
+    for (int p = 0, count = saving_count(); p < count; p++) {
         const char *path = saving_paths[p];
         tn_state *state = saving_state(path, 3);
         in_folder();
@@ -127,7 +127,7 @@ START_TEST(a_full_disk_leaves_the_old_file_and_takes_no_room)
         printf("SKIP a_full_disk_leaves_the_old_file_and_takes_no_room: mounting takes root\n");
         return;
     }
-    for (int p = 0; p < SAVING_PATHS; p++) {
+    for (int p = 0, count = saving_count(); p < count; p++) {
         const char *path = saving_paths[p];
         tn_state *old = saving_state(path, 1), *large = saving_state(path, 2);
         TN_SCOPE;
@@ -172,7 +172,7 @@ START_TEST(a_limit_on_the_size_of_files_is_an_error_and_no_signal)
 {
     struct rlimit before, small;
     ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
-    for (int p = 0; p < SAVING_PATHS; p++) {
+    for (int p = 0, count = saving_count(); p < count; p++) {
         const char *path = saving_paths[p];
         tn_state *old = saving_state(path, 1), *fresh = saving_state(path, 2);
         in_folder();
@@ -293,7 +293,7 @@ static tn_status load_it(const void *user)
 
 START_TEST(closed_standard_streams_do_not_become_the_file)
 {
-    for (int p = 0; p < SAVING_PATHS; p++) {
+    for (int p = 0, count = saving_count(); p < count; p++) {
         struct saving s = { saving_state(saving_paths[p], 1), saving_paths[p] };
         in_folder();
         put_foreign();
@@ -382,7 +382,7 @@ static void kill_at_every_call(const char *path, bool no_tmpfile)
 
 START_TEST(a_kill_at_any_call_leaves_a_whole_file_and_nothing_after_the_next_save)
 {
-    for (int p = 0; p < SAVING_PATHS; p++) {
+    for (int p = 0, count = saving_count(); p < count; p++) {
         for (int no_tmpfile = 0; no_tmpfile < 2; no_tmpfile++) {
             in_folder();
             kill_at_every_call(saving_paths[p], no_tmpfile);
