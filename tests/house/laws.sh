@@ -30,14 +30,29 @@ code() {
 }
 
 # ---- law 1 ----
-# (Libraries that two plugins may bring at once are distinguished by name in core/plugin/file_check.c:
-# rule 13.)
-names='cuda|cudnn|cublas|opencl|pocl|nvidia|jansson|safetensors'
-names="$names|Linear|Conv[123]d|BatchNorm[123]d|ReLU|Flatten|Sequential|Dropout"
-names="$names|SGD|Adam|AdamW|CosineAnnealingLR|kaiming_uniform"
-found=$(code core | grep -wiE "$names" | grep -vE ':[0-9]+: *#include <')
-test -z "$found" || complain "law 1: the core names a part of a plugin:" "$found"
-found=$(code core | grep -wE '"(cpu|meta|opencl|cuda)(:[0-9]+)?"')
+# The names are read from the plugins: device types are the folders backend-TYPE, the others are
+# descriptors or lines of the schema. (Libraries that two plugins may bring at once are
+# distinguished by name in core/plugin/file_check.c: rule 13.)
+devices=$(ls -d plugins/backend-* | sed 's,.*/backend-,,')
+other_devices=$(printf '%s\n' "$devices" | grep -vxE 'cpu|meta' | paste -sd'|')
+devices=$(printf '%s\n' "$devices" | paste -sd'|')
+provided=$({ sed -n 's/^ *\.name = "\([A-Za-z0-9_-]*\)".*/\1/p' plugins/*/*.c
+    sed -n 's/^[A-Z_]*LAYER[A-Z_]*([a-z0-9_]*, *"\([A-Za-z0-9]*\)".*/\1/p' plugins/layers/*.c
+    sed -n 's/^ *layer \([A-Za-z0-9]*\).*/\1/p' sdk/operators/*.ops
+    sed -n 's/.*[^A-Z_]INIT("\([a-z_]*\)".*/\1/p' plugins/layers/*.c; } | sort -u)
+classes=$(printf '%s\n' "$provided" | grep '[A-Z]' | paste -sd'|')
+provided=$(printf '%s\n' "$provided" | paste -sd'|')
+extensions=$(sed -n 's/^ *\.extensions = "\([^"]*\)".*/\1/p' plugins/formats/*.c | tr ' ' '\n' |
+    sed 's/\./\\./g' | paste -sd'|')
+for names in "$devices" "$classes" "$extensions"; do
+    test -n "$names" || complain "law 1: no names found in the plugins" ""
+done
+found=$(code core | grep -wiE "cudnn|cublas|pocl|nvidia|jansson|$other_devices" |
+    grep -vE ':[0-9]+: *#include <')
+test -z "$found" || complain "law 1: the core names a library or a device of a plugin:" "$found"
+found=$(code core | grep -E "\\b($classes)\\b|\"($provided)\"|\"[^\"]*($extensions)\\b")
+test -z "$found" || complain "law 1: the core names what a plugin provides:" "$found"
+found=$(code core | grep -wE "\"($devices)(:[0-9]+)?\"")
 # Two places may: the type whose memory is the process's own (DLPack's kDLCPU), and the default of
 # TENON_DEVICE.
 found=$(printf '%s\n' "$found" | grep -vE '#define TN__HOST_DEVICE_TYPE|"TENON_DEVICE", "cpu"')
