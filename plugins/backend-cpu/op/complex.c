@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * * Complex numbers: their inner loops, compiled once for all instruction sets, and the operators
+ * Complex numbers: their inner loops, compiled once for all instruction sets, and the operators
  * that make them of real numbers. */
 #include <string.h>
 #include <tgmath.h>

@@ -101,14 +101,14 @@ static TN_ATTR(noinline) tn_status
                        tn_dtype_name(dtype));
     const tn_view *views[3] = { call->out[0], call->in[0], inputs > 1 ? call->in[1] : NULL };
     tn__span_make(&job.span, inputs + 1, views, false);
-    tn__ew_loop *as_they_lie = compares ? NULL : narrow_loop(call, op, &job.span);
-    if (as_they_lie)
-        job.loop = as_they_lie;
-    if (!compares && !as_they_lie && dtype != tn__ct_dtype(ct))
+    tn__ew_loop *unbuffered = compares ? NULL : narrow_loop(call, op, &job.span);
+    if (unbuffered)
+        job.loop = unbuffered;
+    if (!compares && !unbuffered && dtype != tn__ct_dtype(ct))
         job.store = tn__convert_store(ct, dtype);
     for (int32_t k = 0; k < inputs; k++) {
         tn_dtype from = tn_view_dtype(call->in[k]);
-        if (!as_they_lie && from != tn__ct_dtype(ct))
+        if (!unbuffered && from != tn__ct_dtype(ct))
             job.load[k] = tn__convert_load(from, ct);
     }
     int64_t grain = op >= TN__EW_exp ? GRAIN_COSTLY : GRAIN_CHEAP;

@@ -49,7 +49,7 @@ static void converted(void *user, int64_t n, char *const *at, const int64_t *str
     }
 }
 
-static void as_they_lie(void *user, int64_t n, char *const *at, const int64_t *stride)
+static void unbuffered(void *user, int64_t n, char *const *at, const int64_t *stride)
 {
     const struct job *job = user;
     job->narrow(n, at, stride, job->number);
@@ -59,7 +59,7 @@ static tn_status part(void *user, int64_t begin, int64_t end)
 {
     struct job *job = user;
     tn__span_walk(&job->span, begin, end,
-                  job->narrow ? as_they_lie
+                  job->narrow ? unbuffered
                   : job->load ? converted
                               : run,
                   job);

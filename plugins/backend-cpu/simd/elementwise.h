@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * * Inner loops by formula. A line such as UNARY(relu, a < 0 ? 0 : a) in a template defines the
+ * Inner loops by formula. A line such as UNARY(relu, a < 0 ? 0 : a) in a template defines the
  * loop relu_f32, relu_f64 ...; a and b are the operands, p, q and r the numbers that go with a
  * call. */
 #ifndef TN_BACKEND_CPU_SIMD_ELEMENTWISE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * * float16 and bfloat16 without a buffer of float32: signs, arithmetic, sums by index and of
+ * float16 and bfloat16 without a buffer of float32: signs, arithmetic, sums by index and of
  * columns. A sum of two numbers of either type that is rounded to float32 first is the same as one
  * that is rounded once: float32 has more than twice their digits. */
 #ifdef __F16C__

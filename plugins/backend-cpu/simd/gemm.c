@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * * Sums of products, compiled with fused multiply-adds where the processor has them, unlike the
+ * Sums of products, compiled with fused multiply-adds where the processor has them, unlike the
  * other files of this folder: the innermost tile of a product of matrices (MR x NR sums in
  * registers, two vectors wide), strips, dot products, y += a x. */
 #include "simd/simd.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * * One step of the depth of a strip: a part of a function of gemm_strip_template.h. The asm keeps
+ * One step of the depth of a strip: a part of a function of gemm_strip_template.h. The asm keeps
  * the compiler from computing addresses of its own for each row. */
 {
     NAME(tile_v) line[VECTORS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * * Random numbers of one type. Element `first + i` is made of `words_each` words of the stream,
+ * Random numbers of one type. Element `first + i` is made of `words_each` words of the stream,
  * w[0][j], w[1][j] ... for block j. A batch of blocks at a time; the first element may be in the
  * middle of a block. Element e of each block is computed for all blocks together. */
 
