@@ -33,7 +33,7 @@ archive <<'STEPS'
 1	hangs	echo begins; sleep 60
 5	does not apply	echo "SKIP: not here"; exit 77
 5	is killed	kill -9 $$
-5	sees what it should	test -n "$TN_TEST_BUILDDIR" -a "$TN_TEST_NEEDED" = cuda && pwd && echo kept >"$OUT/kept"
+5	names	test -n "$TN_TEST_BUILDDIR" -a "$TN_TEST_NEEDED" = cuda && pwd && echo kept >"$OUT/kept"
 STEPS
 go 1 FAKE=1
 report=$work/out/report.md
@@ -49,7 +49,7 @@ grep -q '^| does not apply | SKIPPED | [0-9]* | SKIP: not here |$' "$report"
 expect "a step that does not apply"
 grep -q '^| is killed | FAILED' "$report"
 expect "a step that is killed"
-grep -q '^| sees what it should | ok |' "$report" && test "$(cat "$work/out/kept")" = kept
+grep -q '^| names | ok |' "$report" && test "$(cat "$work/out/kept")" = kept
 expect "the step after those that fail"
 tail -n 1 "$report" | grep -q '^2 passed, 3 failed, 1 skipped$'
 expect "the summary"

@@ -4,6 +4,7 @@
 
 TN_HOUSE_TESTS = \
 	tests/house/bootstrap.sh \
+	tests/house/columns.sh \
 	tests/house/configure.sh \
 	tests/house/laws.sh \
 	tests/house/layers.sh \
