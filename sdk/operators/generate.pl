@@ -28,14 +28,18 @@ my %C_TYPE = (bool => 'bool', int => 'int64_t', float => 'double', string => 'co
               ints => 'tn_ints', floats => 'tn_floats', dtype => 'tn_dtype');
 my %ZERO = (bool => 'false', int => '0', float => '0.0', string => 'NULL', ints => '{ NULL, 0 }',
             floats => '{ NULL, 0 }', dtype => 'TN_DTYPE_AUTO');
-my %CLASS = (float => 'TN_MASK_FLOAT', int => 'TN_MASK_INT', arith => 'TN_MASK_ARITH', bool => 'TN_BIT(TN_BOOL)',
+my %CLASS = (float => 'TN_MASK_FLOAT', int => 'TN_MASK_INT', arith => 'TN_MASK_ARITH',
+             bool => 'TN_BIT(TN_BOOL)',
              all => 'TN_MASK_ALL', complex => 'TN_MASK_COMPLEX');
-my %DTYPE = map { $_ => "TN_BIT(TN_\U$_)" } qw(u8 i8 i16 i32 i64 f16 bf16 f32 f64 c64 c128 u16 u32 u64);
-my %DTYPE_NAME = (uint8 => 'U8', int8 => 'I8', int16 => 'I16', int32 => 'I32', int64 => 'I64', float16 => 'F16',
-                  bfloat16 => 'BF16', float32 => 'F32', float64 => 'F64', bool => 'BOOL', complex64 => 'C64',
+my %DTYPE = map { $_ => "TN_BIT(TN_\U$_)" }
+    qw(u8 i8 i16 i32 i64 f16 bf16 f32 f64 c64 c128 u16 u32 u64);
+my %DTYPE_NAME = (uint8 => 'U8', int8 => 'I8', int16 => 'I16', int32 => 'I32', int64 => 'I64',
+                  float16 => 'F16', bfloat16 => 'BF16', float32 => 'F32', float64 => 'F64',
+                  bool => 'BOOL', complex64 => 'C64',
                   complex128 => 'C128');
 my %OPERAND = (optional => 'TN_OPERAND_OPTIONAL', nograd => 'TN_OPERAND_NO_GRAD',
-               nopromote => 'TN_OPERAND_NO_PROMOTE', list => 'TN_OPERAND_LIST', anydevice => 'TN_OPERAND_ANY_DEVICE', apart => 'TN_OPERAND_APART',
+               nopromote => 'TN_OPERAND_NO_PROMOTE', list => 'TN_OPERAND_LIST',
+               anydevice => 'TN_OPERAND_ANY_DEVICE', apart => 'TN_OPERAND_APART',
                written => 'TN_OPERAND_WRITTEN');
 my %FLAG = map { $_ => "TN_OP_\U$_" } qw(primitive view promote promote_float inplace into random);
 
@@ -71,7 +75,8 @@ sub default_of
         return ($text =~ /[.e]/ ? $text : "$text.0", 0);
     }
     if ($type eq 'dtype') {
-        refuse("default \"$text\" of a dtype: None or a name such as float32") unless $DTYPE_NAME{$text};
+        refuse("default \"$text\" of a dtype: None or a name such as float32")
+            unless $DTYPE_NAME{$text};
         return ("TN_$DTYPE_NAME{$text}", 0);
     }
     if ($type eq 'ints' || $type eq 'floats') {
@@ -94,12 +99,15 @@ sub finish
     return unless $op;
     refuse("operator $op->{name} has no `math` line") unless defined $op->{math};
     my $writes = grep { $_->{words}{written} } @{ $op->{in} };
-    refuse("operator $op->{name} has no output, and writes into no input") unless @{ $op->{out} } || $writes;
+    refuse("operator $op->{name} has no output, and writes into no input")
+        unless @{ $op->{out} } || $writes;
     refuse("operator $op->{name} has no output: `dispatch` has to name an input")
         unless @{ $op->{out} } || defined $op->{dispatch};
-    refuse("operator $op->{name} has more than 16 operands") if @{ $op->{in} } > 16 || @{ $op->{out} } > 16;
+    refuse("operator $op->{name} has more than 16 operands")
+        if @{ $op->{in} } > 16 || @{ $op->{out} } > 16;
     for my $i (0 .. $#{ $op->{in} } - 1) {
-        refuse("operator $op->{name}: only the last input can be a list") if $op->{in}[$i]{words}{list};
+        refuse("operator $op->{name}: only the last input can be a list")
+            if $op->{in}[$i]{words}{list};
     }
     my %index;
     $index{ $op->{in}[$_]{name} } = [ 'in', $_ ] for 0 .. $#{ $op->{in} };
@@ -109,7 +117,8 @@ sub finish
         $index{$name} = [ 'out', $i ];
     }
     for my $option (@{ $op->{options} }) {
-        refuse("operator $op->{name}: $option->{name} is an operand and an option") if $index{ $option->{name} };
+        refuse("operator $op->{name}: $option->{name} is an operand and an option")
+            if $index{ $option->{name} };
     }
     $op->{save_in} = $op->{save_out} = 0;
     my @for = (0) x (@{ $op->{in} } + @{ $op->{out} });
@@ -119,7 +128,8 @@ sub finish
         my $mask = defined $inputs ? 0 : ~0 & 0xffffffff;
         for my $input (split /,/, $inputs // '') {
             my $which = $index{$input};
-            refuse("operator $op->{name}: `save $saved`: $input is no input") unless $which && $which->[0] eq 'in';
+            refuse("operator $op->{name}: `save $saved`: $input is no input")
+                unless $which && $which->[0] eq 'in';
             $mask |= 1 << $which->[1];
             $op->{save_for} = \@for;
         }
@@ -129,27 +139,31 @@ sub finish
     $op->{dispatch_input} = -1;
     if (defined $op->{dispatch}) {
         my $at = $index{ $op->{dispatch} };
-        refuse("operator $op->{name}: `dispatch $op->{dispatch}` names no input") unless $at && $at->[0] eq 'in';
+        refuse("operator $op->{name}: `dispatch $op->{dispatch}` names no input")
+            unless $at && $at->[0] eq 'in';
         $op->{dispatch_input} = $at->[1];
     }
     if ($op->{flags}{inplace} || $op->{flags}{into}) {
-        refuse("operator $op->{name}: the in-place form needs one output") unless @{ $op->{out} } == 1;
+        refuse("operator $op->{name}: the in-place form needs one output")
+            unless @{ $op->{out} } == 1;
         refuse("operator $op->{name}: the in-place form needs an input") unless @{ $op->{in} };
     }
     $op->{wrapper} //= $op->{name};
     if ($op->{layer}) {
-        refuse("operator $op->{name}: `layer` is for operators of one input and one output, without options")
+        refuse("operator $op->{name}: `layer` is for operators of one input and one output, ",
+               "without options")
             if @{ $op->{in} } != 1 || @{ $op->{out} } != 1 || @{ $op->{options} };
         refuse("operator $op->{name}: `layer ... inplace` needs the flag inplace")
             if $op->{layer}{inplace} && !$op->{flags}{inplace};
     }
-    for my $name ($op->{wrapper}, $op->{flags}{inplace} || $op->{flags}{into} ? "$op->{wrapper}_" : ()) {
+    for my $name ($op->{wrapper},
+                  $op->{flags}{inplace} || $op->{flags}{into} ? "$op->{wrapper}_" : ()) {
         refuse("wrapper tn_$name is there twice") if $wrappers{$name}++;
     }
 }
 
-# The lines of a file, each with its number. A block `op a b c` is three operators that differ only where a line
-# has {x|y|z}: the first has x there, the second y, the third z.
+# The lines of a file, each with its number. A block `op a b c` is three operators that differ only
+# where a line has {x|y|z}: the first has x there, the second y, the third z.
 sub lines_of
 {
     my ($path) = @_;
@@ -170,7 +184,8 @@ sub lines_of
     while (my $line = <$in>) {
         chomp $line;
         $expand->() if $line =~ /^\s*op\s/;
-        @names = split ' ', $1 if $line =~ /^\s*op\s+([a-z][a-z0-9_]*(?:\s+(?!rev\s)[a-z][a-z0-9_]*)+)/;
+        @names = split ' ', $1
+            if $line =~ /^\s*op\s+([a-z][a-z0-9_]*(?:\s+(?!rev\s)[a-z][a-z0-9_]*)+)/;
         if (@names) { push @block, [ $., $line ]; } else { push @lines, [ $., $line ]; }
     }
     $expand->();
@@ -205,8 +220,10 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
         $rest //= '';
         if ($key eq 'op') {
             finish($op);
-            $rest =~ /^([a-z][a-z0-9_]*)(?:\s+rev\s+([1-9][0-9]*))?$/ or refuse("`op NAME... [rev N]`, not \"$line\"");
-            $op = { name => $1, rev => $2 // 1, in => [], out => [], options => [], save => [], flags => {} };
+            $rest =~ /^([a-z][a-z0-9_]*)(?:\s+rev\s+([1-9][0-9]*))?$/
+                or refuse("`op NAME... [rev N]`, not \"$line\"");
+            $op = { name => $1, rev => $2 // 1, in => [], out => [], options => [], save => [],
+                    flags => {} };
             refuse("operator $1 revision $op->{rev} is there twice") if $seen{"$1/$op->{rev}"}++;
             push @{ $family->{ops} }, $op;
             next;
@@ -220,11 +237,13 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
             $rest =~ /^[a-z][a-z0-9_]*$/ or refuse("`wrapper NAME`, not \"$line\"");
             $op->{wrapper} = $rest;
         } elsif ($key eq 'layer') {
-            $rest =~ /^([A-Z][A-Za-z0-9]*)( inplace)?$/ or refuse("`layer NAME [inplace]`, not \"$line\"");
+            $rest =~ /^([A-Z][A-Za-z0-9]*)( inplace)?$/
+                or refuse("`layer NAME [inplace]`, not \"$line\"");
             $op->{layer} = { name => $1, inplace => defined $2 };
         } elsif ($key eq 'in' || $key eq 'out') {
             my ($name, @words) = split ' ', $rest;
-            refuse("`$key` needs a name of small letters") unless defined $name && $name =~ /^[a-z][a-z0-9_]*$/;
+            refuse("`$key` needs a name of small letters")
+                unless defined $name && $name =~ /^[a-z][a-z0-9_]*$/;
             refuse("`out NAME` takes nothing more") if $key eq 'out' && @words;
             my $operand = { name => $name, words => {}, mask => '0', dtypes => '' };
             for my $word (@words) {
@@ -233,12 +252,14 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
                     $operand->{words}{$word} = 1;
                     next;
                 }
-                refuse("`$word` is neither a word about inputs nor dtypes") if $operand->{dtypes} ne '';
+                refuse("`$word` is neither a word about inputs nor dtypes")
+                    if $operand->{dtypes} ne '';
                 my @masks;
                 for my $part (split /,/, $word) {
                     my $mask = $CLASS{$part} // $DTYPE{$part}
-                        or refuse("`$part` is neither a word about inputs (", join(' ', sort keys %OPERAND),
-                                  ") nor a dtype (", join(' ', sort(keys %CLASS), sort keys %DTYPE), ")");
+                        or refuse("`$part` is neither a word about inputs (",
+                                  join(' ', sort keys %OPERAND), ") nor a dtype (",
+                                  join(' ', sort(keys %CLASS), sort keys %DTYPE), ")");
                     push @masks, $mask;
                 }
                 $operand->{mask} = join ' | ', @masks;
@@ -248,19 +269,27 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
             push @{ $op->{$key} }, $operand;
         } elsif ($key eq 'arg') {
             my ($name, $type, $help) = split ' ', $rest, 3;
-            refuse("`arg NAME TYPE HELP`, not \"$line\"") unless defined $help && $name =~ /^[a-z][a-z0-9_]*$/;
-            refuse("`$type` is no option type (", join(' ', sort keys %C_TYPE), ")") unless $C_TYPE{$type};
+            refuse("`arg NAME TYPE HELP`, not \"$line\"")
+                unless defined $help && $name =~ /^[a-z][a-z0-9_]*$/;
+            refuse("`$type` is no option type (", join(' ', sort keys %C_TYPE), ")")
+                unless $C_TYPE{$type};
             refuse("`arg` after `opt`") if grep { defined $_->{def} } @{ $op->{options} };
-            refuse("option $name is there twice") if grep { $_->{name} eq $name } @{ $op->{options} };
-            push @{ $op->{options} }, { name => $name, type => $type, help => $help, value => $ZERO{$type} };
+            refuse("option $name is there twice")
+                if grep { $_->{name} eq $name } @{ $op->{options} };
+            push @{ $op->{options} },
+                { name => $name, type => $type, help => $help, value => $ZERO{$type} };
         } elsif ($key eq 'opt') {
             my ($name, $type, $def, $help) = split ' ', $rest, 4;
-            refuse("`opt NAME TYPE DEFAULT HELP`, not \"$line\"") unless defined $help && $name =~ /^[a-z][a-z0-9_]*$/;
-            refuse("`$type` is no option type (", join(' ', sort keys %C_TYPE), ")") unless $C_TYPE{$type};
-            refuse("option $name is there twice") if grep { $_->{name} eq $name } @{ $op->{options} };
+            refuse("`opt NAME TYPE DEFAULT HELP`, not \"$line\"")
+                unless defined $help && $name =~ /^[a-z][a-z0-9_]*$/;
+            refuse("`$type` is no option type (", join(' ', sort keys %C_TYPE), ")")
+                unless $C_TYPE{$type};
+            refuse("option $name is there twice")
+                if grep { $_->{name} eq $name } @{ $op->{options} };
             my ($value, $none) = default_of($type, $def);
             push @{ $op->{options} },
-                { name => $name, type => $type, help => $help, def => $def, value => $value, none => $none };
+                { name => $name, type => $type, help => $help, def => $def, value => $value,
+                  none => $none };
         } elsif ($key eq 'flags') {
             for my $word (split ' ', $rest) {
                 refuse("`$word` is no flag (", join(' ', sort keys %FLAG), ")") unless $FLAG{$word};
@@ -271,14 +300,15 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
         } elsif ($key eq 'save') {
             push @{ $op->{save} }, split ' ', $rest;
         } else {
-            refuse("`$key` is no keyword (op math help wrapper layer in out arg opt flags dispatch save)");
+            refuse("`$key` is no keyword ",
+                   "(op math help wrapper layer in out arg opt flags dispatch save)");
         }
     }
     finish($op);
 }
 die "$srcdir/sdk/operators: no *.ops file there\n" unless @families;
 
-# ---- writing ----------------------------------------------------------------------------------------
+# ---- writing -------------------------------------------------------------------------------------
 
 sub declare
 {
@@ -342,10 +372,12 @@ sub wrapper
     if ($outs > 1) { push @parameters, "tn_tensor **$_->{name}" for @{ $op->{out} }; }
     @parameters = ('void') unless @parameters;
     my $returns = $outs != 1 ? 'tn_status ' : 'tn_tensor *';
-    my $text = fold("TN_OPS_INLINE $returns$name(", ' ' x 8, join(', ', map { tr/ /\x01/r } @parameters) . ')');
+    my $text = fold("TN_OPS_INLINE $returns$name(", ' ' x 8,
+        join(', ', map { tr/ /\x01/r } @parameters) . ')');
     $text =~ tr/\x01/ /;
     $text .= "\n{\n";
-    $text .= sprintf("    static tn_op_ref ref = { %s, %d, NULL };\n", quote($op->{name}), $op->{rev});
+    $text .= sprintf("    static tn_op_ref ref = { %s, %d, NULL };\n", quote($op->{name}),
+        $op->{rev});
     my ($array, $n) = ('in', $count);
     if ($list && @fill) {       # the list behind the others
         $n = scalar(@fill) . " + n_$list";
@@ -369,11 +401,14 @@ sub wrapper
     if ($list && @fill) {
         my $failed = $outs != 1 ? 'TN_ERR_VALUE' : 'NULL';
         $text .= "    if (n_$list < 0 || n_$list > TN_MAX_DIMS) {\n";
-        $text .= "        (void)tn_fail(TN_ERR_VALUE, \"$op->{name}: %lld tensors in $list, at most %d are possible\",\n";
-        $text .= "                      (long long)n_$list, TN_MAX_DIMS);\n        return $failed;\n    }\n";
+        $text .= "        (void)tn_fail(TN_ERR_VALUE, \"$op->{name}: %lld tensors in $list, "
+            . "at most %d are possible\",\n"
+            . "                      (long long)n_$list, TN_MAX_DIMS);\n"
+            . "        return $failed;\n    }\n";
     }
     $text .= "    in[$_] = $fill[$_];\n" for 0 .. $#fill;
-    $text .= sprintf("    for (int64_t i = 0; i < n_%s; i++)\n        in[%d + i] = %s[i];\n", $list, scalar @fill, $list) if $list && @fill;
+    $text .= sprintf("    for (int64_t i = 0; i < n_%s; i++)\n        in[%d + i] = %s[i];\n", $list,
+        scalar @fill, $list) if $list && @fill;
     $text .= "    if (options != NULL)\n        all = *options;\n" if @args && @opts;
     $text .= "    all.$_->{name} = $_->{name};\n" for @args;
     if ($outs == 0) {
@@ -383,7 +418,8 @@ sub wrapper
         $text .= "    *$op->{out}[$_]{name} = out[$_];\n" for 0 .. $outs - 1;
         $text .= "    return status;\n";
     } elsif ($inplace) {
-        $text .= "    return tn_op_call1_into(&ref, $array, $n, $pointer, " . ($into ? 'into' : "${array}[0]") . ");\n";
+        $text .= "    return tn_op_call1_into(&ref, $array, $n, $pointer, "
+            . ($into ? 'into' : "${array}[0]") . ");\n";
     } else {
         $text .= "    return tn_op_call1(&ref, $array, $n, $pointer);\n";
     }
@@ -396,9 +432,9 @@ my $ops_h = <<"END";
 /* SPDX-License-Identifier: MIT
  *
  * Option structs and wrappers of the standard operators. $notice
- * A wrapper gives a tensor that the innermost scope owns, NULL on failure; NULL for an input makes it fail
- * without a new error, TN_NONE is the absent optional input. NULL for `options`: all defaults; else a struct that began as
- * TN_<NAME>_OPTIONS. [scoped] [null-ok: options] */
+ * A wrapper gives a tensor that the innermost scope owns, NULL on failure; NULL for an input makes
+ * it fail without a new error, TN_NONE is the absent optional input. NULL for `options`: all
+ * defaults; else a struct that began as TN_<NAME>_OPTIONS. [scoped] [null-ok: options] */
 #ifndef TENON_OPS_H
 #define TENON_OPS_H
 
@@ -447,7 +483,8 @@ END
 my $schema_h = <<"END";
 /* SPDX-License-Identifier: MIT
  *
- * The operator schema as data, for definitions: TN__OP(relu, .infer = ...), and the list of operators. $notice */
+ * The operator schema as data, for definitions: TN__OP(relu, .infer = ...), and the list of
+ * operators. $notice */
 #ifndef TN_OPS_SCHEMA_H
 #define TN_OPS_SCHEMA_H
 
@@ -459,8 +496,9 @@ my $doc = <<"END";
 
 $notice
 
-Every operator is called `tn_NAME(inputs, arguments, options)`, declared in `<tenon/ops.h>`. What has no default is an argument. What
-has one is a member of the struct `tn_NAME_options`; NULL means all defaults, and where there is none there is no such parameter:
+Every operator is called `tn_NAME(inputs, arguments, options)`, declared in `<tenon/ops.h>`. What
+has no default is an argument. What has one is a member of the struct `tn_NAME_options`; NULL means
+all defaults, and where there is none there is no such parameter:
 
 ```c
 tn_add_options options = TN_ADD_OPTIONS;        /* all defaults */
@@ -469,8 +507,9 @@ y = tn_add(a, b, &options);
 y = tn_sum(x, NULL);
 ```
 
-Where the flags say `inplace`, `tn_NAME_(...)` writes into its first input and returns it: `tn_add_(a, b, NULL)`. A kernel finds
-the whole struct, arguments included, in `call->options`. Types: `arith` is int, float and complex; `nograd` inputs get no gradient.
+Where the flags say `inplace`, `tn_NAME_(...)` writes into its first input and returns it:
+`tn_add_(a, b, NULL)`. A kernel finds the whole struct, arguments included, in `call->options`.
+Types: `arith` is int, float and complex; `nograd` inputs get no gradient.
 END
 my (@json, @list, @layers);
 
@@ -484,31 +523,39 @@ for my $family (@families) {
 
         # the header
         if (@options) {
-            $ops_h .= "typedef struct $struct {\n    uint32_t size;              /* sizeof($struct) */\n";
+            $ops_h .= "typedef struct $struct {\n"
+                . "    uint32_t size;              /* sizeof($struct) */\n";
             for my $option (@options) {
                 my $left = sprintf("    %s;", declare($option->{type}, $option->{name}));
                 my $said = defined $option->{def} ? " (default $option->{def})" : '';
-                $ops_h .= fold(sprintf("%-32s/* ", $left), ' ' x 35, "$option->{help}$said */") . "\n";
+                $ops_h .= fold(sprintf("%-32s/* ", $left), ' ' x 35, "$option->{help}$said */")
+                    . "\n";
             }
             $ops_h .= "} $struct;\n";
             $ops_h .= "#define TN_${upper}_OPTIONS { (uint32_t)sizeof($struct), "
                 . join(', ', map { $_->{value} } @options) . " }\n\n";
         }
-        $ops_h .= fold('/* ', ' * ', $op->{math} . (defined $op->{help} ? ". $op->{help}" : '') . ' */') . "\n";
+        $ops_h .= fold('/* ', ' * ', $op->{math} . (defined $op->{help} ? ". $op->{help}" : '')
+            . ' */') . "\n";
         $ops_h .= wrapper($op, 0) . "\n";
         if ($op->{flags}{into}) {
-            $ops_h .= "/* The same into an existing tensor, which it returns. */\n" . wrapper($op, 1) . "\n";
+            $ops_h .= "/* The same into an existing tensor, which it returns. */\n"
+                . wrapper($op, 1) . "\n";
         } elsif ($op->{flags}{inplace}) {
-            $ops_h .= "/* The same written into `$op->{in}[0]{name}`, which it returns. */\n" . wrapper($op, 1) . "\n";
+            $ops_h .= "/* The same written into `$op->{in}[0]{name}`, which it returns. */\n"
+                . wrapper($op, 1) . "\n";
         }
 
         # the data
         for my $side ('in', 'out') {
             next unless @{ $op->{$side} };
-            $schema_h .= "TN_ATTR(unused) static const tn_operand tn_schema_${name}_${side}\[] = {\n";
+            $schema_h .= "TN_ATTR(unused) static const tn_operand "
+                . "tn_schema_${name}_${side}\[] = {\n";
             for my $operand (@{ $op->{$side} }) {
-                my $flags = join(' | ', map { $OPERAND{$_} } sort keys %{ $operand->{words} }) || '0';
-                $schema_h .= sprintf("    { %s, %s, %s },\n", quote($operand->{name}), $flags, $operand->{mask});
+                my $flags = join(' | ', map { $OPERAND{$_} } sort keys %{ $operand->{words} })
+                    || '0';
+                $schema_h .= sprintf("    { %s, %s, %s },\n", quote($operand->{name}), $flags,
+                    $operand->{mask});
             }
             $schema_h .= "};\n";
         }
@@ -517,13 +564,17 @@ for my $family (@families) {
             $schema_h .= "TN_ATTR(unused) static const tn_option tn_schema_${name}_options[] = {\n";
             for my $option (@options) {
                 my $required = !defined $option->{def};
-                $schema_h .= sprintf("    TN_OPTION_ROW(%s, %s, %s, %s, TN_OPTION_KIND_%s, %s),\n", $struct,
+                $schema_h .= sprintf("    TN_OPTION_ROW(%s, %s, %s, %s, TN_OPTION_KIND_%s, %s),\n",
+                                     $struct,
                                      $option->{name}, $required ? 'NULL' : quote($option->{def}),
                                      quote($option->{help}), uc $option->{type},
-                                     $required ? 'TN_OPTION_REQUIRED' : $option->{none} ? 'TN_OPTION_OPTIONAL' : '0');
+                                     $required         ? 'TN_OPTION_REQUIRED'
+                                     : $option->{none} ? 'TN_OPTION_OPTIONAL'
+                                                       : '0');
             }
             $schema_h .= "    TN_OPTION_END\n};\n";
-            $schema_h .= "TN_ATTR(unused) static const $struct tn_schema_${name}_defaults = TN_${upper}_OPTIONS;\n";
+            $schema_h .= "TN_ATTR(unused) static const $struct tn_schema_${name}_defaults = "
+                . "TN_${upper}_OPTIONS;\n";
         }
         my @pieces = (
             '.name = ' . quote($name), '.math = ' . quote($op->{math}),
@@ -532,7 +583,8 @@ for my $family (@families) {
             '.inputs = ' . (@{ $op->{in} } ? "tn_schema_${name}_in" : 'NULL'),
             '.outputs = ' . (@{ $op->{out} } ? "tn_schema_${name}_out" : 'NULL'),
             '.n_inputs = ' . @{ $op->{in} }, '.n_outputs = ' . @{ $op->{out} });
-        push @pieces, ".options = tn_schema_${name}_options", ".defaults = &tn_schema_${name}_defaults",
+        push @pieces, ".options = tn_schema_${name}_options",
+            ".defaults = &tn_schema_${name}_defaults",
             ".options_size = sizeof($struct)" if @options;
         push @pieces, ".dispatch_input = $op->{dispatch_input}", ".save_in = $op->{save_in}u",
             ".save_out = $op->{save_out}u";
@@ -551,7 +603,8 @@ for my $family (@families) {
                 : "    (void)self;\n    return tn_$op->{wrapper}(x);\n}\n";
             $layers_c .= "\nLAYER($name, \"$layer->{name}\",";
             $layers_c .= " INPLACE," if $layer->{inplace};
-            $layers_c .= " .forward = ${name}_forward,\n      .help = " . quote($op->{math}) . ");\n";
+            $layers_c .= " .forward = ${name}_forward,\n      .help = " . quote($op->{math})
+                . ");\n";
         }
 
         # for people
@@ -559,7 +612,8 @@ for my $family (@families) {
         my @args = map { $_->{name} } grep { !defined $_->{def} } @options;
         my $has_opts = grep { defined $_->{def} } @options;
         my $given = join(', ', map { $_->{name} } @{ $op->{out} });
-        $doc .= sprintf("\n### %s%s\n\n`%stn_%s(%s)`\n\n%s\n", $name, $op->{rev} > 1 ? " (revision $op->{rev})" : '',
+        $doc .= sprintf("\n### %s%s\n\n`%stn_%s(%s)`\n\n%s\n", $name,
+                        $op->{rev} > 1 ? " (revision $op->{rev})" : '',
                         $given ne '' ? "$given = " : '', $op->{wrapper},
                         join(', ', @shown, @args, $has_opts ? 'options' : ()), "    $op->{math}");
         $doc .= "\n$op->{help}\n" if defined $op->{help};
@@ -572,28 +626,35 @@ for my $family (@families) {
                 $doc .= "| $operand->{name} | $operand->{dtypes} tensor | | @words |\n";
             }
             for my $option (@options) {
-                $doc .= sprintf("| %s | %s | %s | %s |\n", $option->{name}, $option->{type}, $option->{def} // '',
+                $doc .= sprintf("| %s | %s | %s | %s |\n", $option->{name}, $option->{type},
+                                $option->{def} // '',
                                 $option->{help} =~ s/\|/\\|/gr);
             }
         }
 
         # for bindings
         push @json, {
-            name => $name, revision => $op->{rev}, family => $family->{name}, wrapper => "tn_$op->{wrapper}",
-            math => $op->{math}, help => $op->{help} // '', flags => [ sort keys %{ $op->{flags} } ],
+            name => $name, revision => $op->{rev}, family => $family->{name},
+            wrapper => "tn_$op->{wrapper}",
+            math => $op->{math}, help => $op->{help} // '',
+            flags => [ sort keys %{ $op->{flags} } ],
             inputs => [ map { { name => $_->{name}, dtypes => [ split /,/, $_->{dtypes} ],
                                 flags => [ sort keys %{ $_->{words} } ] } } @{ $op->{in} } ],
             outputs => [ map { $_->{name} } @{ $op->{out} } ],
-            options => [ map { { name => $_->{name}, type => $_->{type}, help => $_->{help}, default => $_->{def},
-                                 required => defined $_->{def} ? JSON::PP::false : JSON::PP::true } } @options ],
+            options => [ map { { name => $_->{name}, type => $_->{type}, help => $_->{help},
+                                 default => $_->{def},
+                                 required => defined $_->{def} ? JSON::PP::false : JSON::PP::true }
+                             } @options ],
             save => [ @{ $op->{save} } ], dispatch => $op->{dispatch},
         };
     }
 }
 $ops_h .= "TN_END_DECLS\n#endif\n";
-$schema_h .= fold("/* X(name) for every operator */\n#define TN_SCHEMA_OPS(X) \\\n    ", '    ', join(' ', map { "X($_)" } @list), " \\\n")
+$schema_h .= fold("/* X(name) for every operator */\n#define TN_SCHEMA_OPS(X) \\\n    ", '    ',
+    join(' ', map { "X($_)" } @list), " \\\n")
     . "\n\n#endif\n";
-$layers_h .= fold("/* X(name) for each of them */\n#define LAYERS_SCHEMA(X) \\\n    ", '    ', join(' ', map { "X($_)" } @layers), " \\\n")
+$layers_h .= fold("/* X(name) for each of them */\n#define LAYERS_SCHEMA(X) \\\n    ", '    ',
+    join(' ', map { "X($_)" } @layers), " \\\n")
     . "\n\n#endif\n";
 
 write_file('sdk/include/tenon/ops.h', $ops_h);
