@@ -2,6 +2,9 @@
 #
 # Writes reference.h: what PyTorch's optimizers and schedules do, for the tests to compare with.
 #   python make_reference.py > reference.h
+import re
+import textwrap
+
 import torch
 
 STEPS, SIZE = 6, 5
@@ -44,6 +47,13 @@ SCHEDULES = [
 ]
 
 
+def write(text):
+    """Lines of at most 100 columns to standard output."""
+    for line in text.split("\n"):
+        indent = re.match(" *", line).group() + "  "
+        print(textwrap.fill(line, 100, subsequent_indent=indent) if len(line) > 100 else line)
+
+
 def row(values):
     return "{ " + ", ".join(repr(float(v)) for v in values) + " }"
 
@@ -70,17 +80,17 @@ def rates(make):
     return out
 
 
-print("/* SPDX-License-Identifier: MIT\n *\n * Made by make_reference.py with PyTorch %s; not edited by hand. */" %
+write("/* SPDX-License-Identifier: MIT\n *\n * Made by make_reference.py with PyTorch %s; not edited by hand. */" %
       torch.__version__.split("+")[0])
-print("#define STEPS %d\n#define SIZE %d\n#define SCHEDULE_STEPS %d\n" % (STEPS, SIZE, SCHEDULE_STEPS))
-print("static const double start[SIZE] =\n    %s;" % row(start))
-print("static const double gradients[STEPS][SIZE] = {")
-print("".join("    %s,\n" % row(g) for g in gradients) + "};\n")
-print("static const struct {\n    const char *spec;\n    double values[STEPS][SIZE];\n} trajectories[] = {")
+write("#define STEPS %d\n#define SIZE %d\n#define SCHEDULE_STEPS %d\n" % (STEPS, SIZE, SCHEDULE_STEPS))
+write("static const double start[SIZE] =\n    %s;" % row(start))
+write("static const double gradients[STEPS][SIZE] = {")
+write("".join("    %s,\n" % row(g) for g in gradients) + "};\n")
+write("static const struct {\n    const char *spec;\n    double values[STEPS][SIZE];\n} trajectories[] = {")
 for spec, kind, options in OPTIMIZERS:
-    print('    { "%s",\n      {' % spec)
-    print("".join("        %s,\n" % r for r in trajectory(kind, options)) + "      } },")
-print("};\n\nstatic const struct {\n    const char *spec;\n    double rates[SCHEDULE_STEPS + 1];\n} schedules[] = {")
+    write('    { "%s",\n      {' % spec)
+    write("".join("        %s,\n" % r for r in trajectory(kind, options)) + "      } },")
+write("};\n\nstatic const struct {\n    const char *spec;\n    double rates[SCHEDULE_STEPS + 1];\n} schedules[] = {")
 for spec, make in SCHEDULES:
-    print('    { "%s",\n      %s },' % (spec, row(rates(make))))
-print("};")
+    write('    { "%s",\n      %s },' % (spec, row(rates(make))))
+write("};")
